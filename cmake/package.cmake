@@ -35,7 +35,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${same_version}")
 # Only users of the static library need these.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
-    "pkg-config, libsodium-dev, libexpat1-dev, libjansson-dev, libhwloc-dev")
+    "pkg-config, libsodium-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "${PROJECT_DESCRIPTION}: header, static library, CMake package, pages and examples")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The static library. It holds one object, which the linker makes of all the others: optimized as a
+# The static library. It holds one object, which the linker makes of the others: optimized as a
 # whole like the shared library, so that its users need neither this compiler nor its plugin for
 # link-time optimization, and with the public names alone, so that no other name can clash with theirs.
 set(static_object ${CMAKE_CURRENT_BINARY_DIR}/tutti-$<CONFIG>.o)
@@ -7,13 +7,13 @@ separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS}")
 set(optimised -flto=auto -flinker-output=nolto-rel -O3 -ffp-contract=off)
 add_custom_command(OUTPUT ${static_object}
     COMMAND ${CMAKE_C_COMPILER} ${flags} -r -nostdlib "$<${whole}:${optimised}>" -o ${static_object}
-        $<TARGET_OBJECTS:tutti-objects> $<TARGET_OBJECTS:tutti-cuda-image>
+        $<TARGET_OBJECTS:tutti-objects> $<TARGET_OBJECTS:tutti-cuda-image> $<TARGET_FILE:tutti-machines>
     COMMAND ${CMAKE_OBJCOPY} --wildcard "--keep-global-symbol=tutti[A-Z]*" ${static_object}
-    DEPENDS $<TARGET_OBJECTS:tutti-objects> $<TARGET_OBJECTS:tutti-cuda-image>
-    COMMENT "Linking all objects into one, for libtutti.a" COMMAND_EXPAND_LISTS VERBATIM)
+    DEPENDS $<TARGET_OBJECTS:tutti-objects> $<TARGET_OBJECTS:tutti-cuda-image> tutti-machines
+    COMMENT "Linking the objects into one, for libtutti.a" COMMAND_EXPAND_LISTS VERBATIM)
 
 add_library(tutti-static STATIC ${static_object})
-add_dependencies(tutti-static tutti-objects tutti-cuda-image)
+add_dependencies(tutti-static tutti-objects tutti-cuda-image tutti-machines)
 set_target_properties(tutti-static PROPERTIES LINKER_LANGUAGE C OUTPUT_NAME tutti EXPORT_NAME static)
 target_link_libraries(tutti-static PRIVATE PkgConfig::TUTTI_NEEDS Threads::Threads m ${CMAKE_DL_LIBS})
 target_include_directories(tutti-static INTERFACE

@@ -2,6 +2,7 @@
  * The part of CUDA's driver API that measuring needs. */
 #include "gpu.h"
 
+#include "environment.h"
 #include "perf.h"
 
 #include <dlfcn.h>
@@ -106,8 +107,8 @@ static void must(const struct perf_gpu *gpu, const char *what, int code)
 
 static void *open_library(void)
 {
-    const char *wanted = getenv("TUTTI_CUDA_LIBRARY");
-    const char *file = wanted != NULL && *wanted != '\0' ? wanted : DEFAULT_LIBRARY;
+    const char *wanted = perf_environment("TUTTI_CUDA_LIBRARY");
+    const char *file = wanted != NULL ? wanted : DEFAULT_LIBRARY;
     void *library = dlopen(file, RTLD_NOW);
 
     if (library == NULL)

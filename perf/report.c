@@ -2,6 +2,7 @@
  * Prints nccl-tests' table, so that readers of one can read the other. */
 #include "report.h"
 
+#include "environment.h"
 #include "json.h"
 #include "waiting.h"
 
@@ -15,7 +16,7 @@
  * forwards the output. */
 static bool has_terminal(void)
 {
-    const char *told = getenv("TUTTI_PROGRESS");
+    const char *told = perf_environment("TUTTI_PROGRESS");
 
     return (told != NULL && strcmp(told, "1") == 0) || isatty(STDERR_FILENO);
 }
@@ -323,9 +324,9 @@ static void print_waiting(struct perf_rank *rank)
 /* TUTTI_TESTS_MIN_BW in GB/s, like nccl-tests' NCCL_TESTS_MIN_BW; negative: not set. */
 static double wanted_bandwidth(void)
 {
-    const char *text = getenv("TUTTI_TESTS_MIN_BW");
+    const char *text = perf_environment("TUTTI_TESTS_MIN_BW");
 
-    return text == NULL || *text == '\0' ? -1 : strtod(text, NULL);
+    return text == NULL ? -1 : strtod(text, NULL);
 }
 
 int perf_report_close(struct perf_report *report, struct perf_rank *rank)

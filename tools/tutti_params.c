@@ -18,8 +18,8 @@ static void print_values(const struct tutti_param_info *info)
 {
     switch (info->kind) {
     case TUTTI_PARAM_KIND_INT:
-        printf("Whole number from %lld to %lld; K, M, G are powers of 1024.", (long long)info->low,
-               (long long)info->high);
+        printf("Whole number from %lld to %lld; K, M, G, T are powers of 1024.",
+               (long long)info->low, (long long)info->high);
         break;
     case TUTTI_PARAM_KIND_CHOICE:
         printf("One of");

@@ -75,7 +75,7 @@ def build_choices(root, library_directory, workdir):
                       "build its target tutti-internal")
     out = os.path.join(workdir, "choices")
     run(["gcc", "-std=c11", *FLAGS, "-I", "src", "-I", "include", "bench/drivers/choices.c",
-         "-o", out, archive, "-lsodium", "-lexpat", "-ljansson", "-lm", "-pthread"], root)
+         "-o", out, archive, "-lsodium", "-lm", "-pthread"], root)
     return out
 
 

@@ -26,6 +26,9 @@ struct tutti_option_range {
     uint32_t least, most, usual;
 };
 
+struct moves;
+struct tutti_in_cells;
+
 struct tutti_algorithm {
     const char *name;   /* e.g. "ring"; unique within its collective */
     enum tutti_collective collective;
@@ -37,12 +40,19 @@ struct tutti_algorithm {
     bool sums_in_stages; /* one-sided; see step.h */
     uint32_t uses;      /* TUTTI_USES_* */
     struct tutti_option_range options[TUTTI_OPTION_COUNT];
+    /* An algorithm has one of the next three. All are called with at least two ranks, because with
+     * one rank every collective is a copy. */
     /* Emit this rank's steps and declarations (chunks, scratch, ...); the needs above are declared
-     * by the caller. Called with at least two ranks, because with one rank every collective is a
-     * copy. */
+     * by the caller. */
     int (*emit)(const struct tutti_shape *shape, struct tutti_build *build);
+    /* List this rank's moves of an all-gather. The collective, which may also be a reduce-scatter
+     * or an all-reduce, is emitted from the list (moves.h). */
+    int (*moves)(const struct tutti_shape *shape, struct moves *ret_moves);
+    /* What to emit, and what that costs, where cells are of use, and what else (cells.h). */
+    const struct tutti_in_cells *in_cells;
     /* Fill in the cost of the longest path through all ranks when each block has `block_bytes`
-     * bytes. Called, like emit, with at least two ranks and with resolved options. */
+     * bytes. Called, like emit, with at least two ranks and with resolved options. NULL with
+     * in_cells, which has a cost of its own. */
     void (*cost)(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost);
 };
 
@@ -60,6 +70,16 @@ const struct tutti_algorithm *tutti_algorithm_find(enum tutti_collective collect
  * out of range. */
 int tutti_algorithm_options(const struct tutti_algorithm *algorithm,
                             const struct tutti_options *options, struct tutti_options *ret_options);
+
+/* Emit the algorithm's collective for at least two ranks, with resolved options. Returns what the
+ * algorithm's functions return. */
+int tutti_algorithm_emit(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
+                         struct tutti_build *build);
+
+/* The cost of the longest path through all ranks when each block has `block_bytes` bytes, for at
+ * least two ranks and with resolved options. */
+void tutti_algorithm_cost(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
+                          double block_bytes, struct tutti_cost *ret_cost);
 
 /* Resolve the options, emit, derive the dependencies and fuse. The result depends only on the
  * arguments; the caller destroys the schedule. TUTTI_ERR_ARGUMENT: wrong options. TUTTI_ERR_SYSTEM:

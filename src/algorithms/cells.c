@@ -55,17 +55,15 @@ static bool has_cells(const struct tutti_shape *shape)
 }
 
 int tutti_cells_emit(const struct tutti_shape *shape, struct tutti_build *build,
-                     const struct tutti_algorithm *flat,
-                     int (*emit)(const struct tutti_shape *shape, struct cells *cells,
-                                 struct tutti_build *build))
+                     const struct tutti_in_cells *in_cells)
 {
     struct cells cells;
     int rc;
 
     if (!has_cells(shape))
-        return flat->emit(shape, build);
+        return in_cells->flat->emit(shape, build);
     TUTTI_TRY(cells_init(shape, &cells));
-    rc = emit(shape, &cells, build);
+    rc = in_cells->emit(shape, &cells, build);
     cells_fini(&cells);
     return rc;
 }
@@ -114,17 +112,13 @@ int tutti_cells_among_servers(struct cells *cells, struct tutti_build *build, ui
 }
 
 void tutti_cells_cost(const struct tutti_shape *shape, double block_bytes,
-                      const struct tutti_algorithm *flat,
-                      void (*cost)(const struct tutti_shape *shape,
-                                   const struct cell_counts *counts, double block_bytes,
-                                   struct tutti_cost *ret_cost),
-                      struct tutti_cost *ret_cost)
+                      const struct tutti_in_cells *in_cells, struct tutti_cost *ret_cost)
 {
     struct cell_counts counts = {.ranks = shape->nranks};
     struct nodes nodes;
 
     if (!has_cells(shape)) {
-        flat->cost(shape, block_bytes, ret_cost);
+        in_cells->flat->cost(shape, block_bytes, ret_cost);
         return;
     }
     if (count_nodes(shape, &nodes) != TUTTI_OK) {
@@ -135,5 +129,5 @@ void tutti_cells_cost(const struct tutti_shape *shape, double block_bytes,
     counts.in_cell = nodes.nparts;
     counts.share = (double)nodes_most_parts(&nodes) / nodes.nparts;
     tutti_nodes_fini(&nodes);
-    cost(shape, &counts, block_bytes, ret_cost);
+    in_cells->cost(shape, &counts, block_bytes, ret_cost);
 }

@@ -26,12 +26,25 @@ struct cells {
     uint32_t *servers;   /* room for one rank of each cell */
 };
 
-/* Call `emit` with the cells of the shape, or flat->emit if cells are of no use (see above).
- * Returns what these return; also TUTTI_ERR_SYSTEM and TUTTI_ERR_ARGUMENT as tutti_nodes_init. */
+/* For costs: number of ranks, number of cells, ranks of the largest cell, and the fraction of a
+ * vector that the busiest rank serves when the ranks of a cell divide it among them. */
+struct cell_counts {
+    double ranks, cells, in_cell, share;
+};
+
+/* What an algorithm does if cells are of use, and the algorithm that it falls back to. */
+struct tutti_in_cells {
+    const struct tutti_algorithm *flat;
+    int (*emit)(const struct tutti_shape *shape, struct cells *cells, struct tutti_build *build);
+    void (*cost)(const struct tutti_shape *shape, const struct cell_counts *counts,
+                 double block_bytes, struct tutti_cost *ret_cost);
+};
+
+/* Call in_cells->emit with the cells of the shape, or flat->emit if cells are of no use (see
+ * above). Returns what these return; also TUTTI_ERR_SYSTEM and TUTTI_ERR_ARGUMENT as
+ * tutti_nodes_init. */
 int tutti_cells_emit(const struct tutti_shape *shape, struct tutti_build *build,
-                     const struct tutti_algorithm *flat,
-                     int (*emit)(const struct tutti_shape *shape, struct cells *cells,
-                                 struct tutti_build *build));
+                     const struct tutti_in_cells *in_cells);
 
 /* True if `rank` is in this rank's cell. */
 static inline bool cells_is_mine(const struct cells *cells, uint32_t rank)
@@ -60,19 +73,9 @@ int tutti_cells_wait_servers(const struct cells *cells, struct tutti_build *buil
 int tutti_cells_among_members(const struct cells *cells, struct tutti_build *build);
 int tutti_cells_among_servers(struct cells *cells, struct tutti_build *build, uint32_t part);
 
-/* For costs: number of ranks, number of cells, ranks of the largest cell, and the fraction of a
- * vector that the busiest rank serves when the ranks of a cell divide it among them. */
-struct cell_counts {
-    double ranks, cells, in_cell, share;
-};
-
-/* Call `cost` with the counts of the shape's cells, or flat->cost if cells are of no use. Without
- * memory the result is TUTTI_COST_UNKNOWN. */
+/* Call in_cells->cost with the counts of the shape's cells, or flat->cost if cells are of no use.
+ * Without memory the result is TUTTI_COST_UNKNOWN. */
 void tutti_cells_cost(const struct tutti_shape *shape, double block_bytes,
-                      const struct tutti_algorithm *flat,
-                      void (*cost)(const struct tutti_shape *shape,
-                                   const struct cell_counts *counts, double block_bytes,
-                                   struct tutti_cost *ret_cost),
-                      struct tutti_cost *ret_cost);
+                      const struct tutti_in_cells *in_cells, struct tutti_cost *ret_cost);
 
 #endif

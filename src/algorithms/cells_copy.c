@@ -172,46 +172,12 @@ static void cost_meeting(const struct tutti_shape *shape, const struct cell_coun
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_cells_emit(shape, build, &tutti_direct_broadcast, emit_parts);
-}
-
-static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    tutti_cells_cost(shape, block_bytes, &tutti_direct_broadcast, cost_parts, ret_cost);
-}
-
-static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_cells_emit(shape, build, &tutti_direct_allgather, emit_blocks);
-}
-
-static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    tutti_cells_cost(shape, block_bytes, &tutti_direct_allgather, cost_blocks, ret_cost);
-}
-
-static int emit_barrier(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_cells_emit(shape, build, &tutti_direct_barrier, emit_meeting);
-}
-
-static void cost_barrier(const struct tutti_shape *shape, double block_bytes,
-                         struct tutti_cost *ret_cost)
-{
-    tutti_cells_cost(shape, block_bytes, &tutti_direct_barrier, cost_meeting, ret_cost);
-}
-
 const struct tutti_algorithm tutti_cells_broadcast = {
     .name = "cells",
     .collective = TUTTI_BROADCAST,
     .needs = TUTTI_NEEDS_WINDOW,
     .uses = TUTTI_USES_CELLS,
-    .emit = emit_broadcast,
-    .cost = cost_broadcast,
+    .in_cells = &(const struct tutti_in_cells){&tutti_direct_broadcast, emit_parts, cost_parts},
 };
 
 const struct tutti_algorithm tutti_cells_allgather = {
@@ -219,8 +185,7 @@ const struct tutti_algorithm tutti_cells_allgather = {
     .collective = TUTTI_ALLGATHER,
     .needs = TUTTI_NEEDS_WINDOW,
     .uses = TUTTI_USES_CELLS,
-    .emit = emit_allgather,
-    .cost = cost_allgather,
+    .in_cells = &(const struct tutti_in_cells){&tutti_direct_allgather, emit_blocks, cost_blocks},
 };
 
 const struct tutti_algorithm tutti_cells_barrier = {
@@ -228,6 +193,5 @@ const struct tutti_algorithm tutti_cells_barrier = {
     .collective = TUTTI_BARRIER,
     .needs = TUTTI_NEEDS_WINDOW,
     .uses = TUTTI_USES_CELLS,
-    .emit = emit_barrier,
-    .cost = cost_barrier,
+    .in_cells = &(const struct tutti_in_cells){&tutti_direct_barrier, emit_meeting, cost_meeting},
 };

@@ -336,58 +336,13 @@ static void cost_small(const struct tutti_shape *shape, const struct cell_counts
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_cells_emit(shape, build, &tutti_two_shot_allreduce, emit_sums);
-}
-
-static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    tutti_cells_cost(shape, block_bytes, &tutti_two_shot_allreduce, cost_sums, ret_cost);
-}
-
-static int emit_small_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_cells_emit(shape, build, &tutti_one_shot_allreduce, emit_small);
-}
-
-static void cost_small_allreduce(const struct tutti_shape *shape, double block_bytes,
-                                 struct tutti_cost *ret_cost)
-{
-    tutti_cells_cost(shape, block_bytes, &tutti_one_shot_allreduce, cost_small, ret_cost);
-}
-
-static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_cells_emit(shape, build, &tutti_direct_reduce, emit_sums_at_root);
-}
-
-static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
-                        struct tutti_cost *ret_cost)
-{
-    tutti_cells_cost(shape, block_bytes, &tutti_direct_reduce, cost_sums_at_root, ret_cost);
-}
-
-static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_cells_emit(shape, build, &tutti_direct_reduce_scatter, emit_blocks);
-}
-
-static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
-                                struct tutti_cost *ret_cost)
-{
-    tutti_cells_cost(shape, block_bytes, &tutti_direct_reduce_scatter, cost_blocks, ret_cost);
-}
-
 const struct tutti_algorithm tutti_cells_allreduce = {
     .name = "cells",
     .collective = TUTTI_ALLREDUCE,
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .emit = emit_allreduce,
-    .cost = cost_allreduce,
+    .in_cells = &(const struct tutti_in_cells){&tutti_two_shot_allreduce, emit_sums, cost_sums},
 };
 
 const struct tutti_algorithm tutti_cells_one_shot_allreduce = {
@@ -396,8 +351,7 @@ const struct tutti_algorithm tutti_cells_one_shot_allreduce = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .emit = emit_small_allreduce,
-    .cost = cost_small_allreduce,
+    .in_cells = &(const struct tutti_in_cells){&tutti_one_shot_allreduce, emit_small, cost_small},
 };
 
 const struct tutti_algorithm tutti_cells_reduce = {
@@ -406,8 +360,8 @@ const struct tutti_algorithm tutti_cells_reduce = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .emit = emit_reduce,
-    .cost = cost_reduce,
+    .in_cells =
+        &(const struct tutti_in_cells){&tutti_direct_reduce, emit_sums_at_root, cost_sums_at_root},
 };
 
 const struct tutti_algorithm tutti_cells_reduce_scatter = {
@@ -416,6 +370,6 @@ const struct tutti_algorithm tutti_cells_reduce_scatter = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .emit = emit_reduce_scatter,
-    .cost = cost_reduce_scatter,
+    .in_cells =
+        &(const struct tutti_in_cells){&tutti_direct_reduce_scatter, emit_blocks, cost_blocks},
 };

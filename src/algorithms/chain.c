@@ -46,31 +46,18 @@ static uint32_t hops_outside(const struct tutti_shape *shape)
 }
 
 /* Hops within a node are priced at the node's level. */
-static void cost(const struct tutti_shape *shape, enum tutti_collective collective,
-                 double block_bytes, struct tutti_cost *ret_cost)
+static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
     uint32_t hops = shape->nranks - 1, inside = hops - hops_outside(shape);
     double segment_bytes = block_bytes / shape->options.value[TUTTI_SEGMENTS];
     enum tutti_level level = tutti_shape_level(shape);
 
-    tutti_pipeline_cost(shape, collective, hops, 1, 1, block_bytes, ret_cost);
+    tutti_pipeline_cost(shape, hops, 1, 1, block_bytes, ret_cost);
     ret_cost->level[level].rounds -= inside;
     ret_cost->level[level].bytes -= inside * segment_bytes;
     ret_cost->level[TUTTI_LEVEL_NODE].rounds += inside;
     ret_cost->level[TUTTI_LEVEL_NODE].bytes += inside * segment_bytes;
     ret_cost->is_alone = tutti_shape_is_block(shape);
-}
-
-static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_BROADCAST, block_bytes, ret_cost);
-}
-
-static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
-                        struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_REDUCE, block_bytes, ret_cost);
 }
 
 /* Enough to keep a chain of a few ranks busy where nothing is fused. Where steps are fused, slices
@@ -83,7 +70,7 @@ const struct tutti_algorithm tutti_chain_broadcast = {
     .is_lean = true,
     .options = CHAIN_OPTIONS,
     .emit = emit,
-    .cost = cost_broadcast,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_chain_reduce = {
@@ -92,5 +79,5 @@ const struct tutti_algorithm tutti_chain_reduce = {
     .is_lean = true,
     .options = CHAIN_OPTIONS,
     .emit = emit,
-    .cost = cost_reduce,
+    .cost = cost,
 };

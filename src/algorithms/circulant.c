@@ -101,24 +101,18 @@ int tutti_circulant_gather(uint32_t nranks, uint32_t rank, uint32_t first_rank,
     return rc;
 }
 
-static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct moves *moves)
 {
     struct team team = {.count = shape->nranks, .me = shape->rank};
     uint32_t *ranks;
     int rc;
 
-    (void)use;
     TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));
     team.ranks = ranks;
     moves->nchunks = shape->nranks;
     rc = tutti_circulant_moves(&team, moves);
     free(ranks);
     return rc;
-}
-
-static int emit(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_moves_emit(shape, build, make);
 }
 
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
@@ -147,7 +141,7 @@ const struct tutti_algorithm tutti_circulant_allreduce = {
     .name = "circulant",
     .collective = TUTTI_ALLREDUCE,
     .is_lean = true,
-    .emit = emit,
+    .moves = make,
     .cost = cost_allreduce,
 };
 
@@ -155,7 +149,7 @@ const struct tutti_algorithm tutti_circulant_reduce_scatter = {
     .name = "circulant",
     .collective = TUTTI_REDUCE_SCATTER,
     .serves_vector = true,
-    .emit = emit,
+    .moves = make,
     .cost = cost_reduce_scatter,
 };
 
@@ -164,6 +158,6 @@ const struct tutti_algorithm tutti_circulant_allgather = {
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
     .is_lean = true,
-    .emit = emit,
+    .moves = make,
     .cost = cost_allgather,
 };

@@ -285,39 +285,17 @@ static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *b
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-static void cost(const struct tutti_shape *shape, uint32_t times, double reduced, double copied,
-                 double block_bytes, struct tutti_cost *ret_cost)
+/* In a reduction the busiest rank is the root, which adds a segment in every round. */
+static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
     uint32_t segments = shape->options.value[TUTTI_SEGMENTS];
-    double rounds = (double)times * (segments - 1 + rounds_of(shape->nranks));
+    double rounds = segments - 1 + rounds_of(shape->nranks);
+    double bytes = rounds * block_bytes / segments;
+    double times = shape->collective == TUTTI_ALLREDUCE ? 2 : 1;
+    bool reduces = tutti_collective_reduces(shape->collective);
 
-    tutti_cost_flat(shape, rounds, rounds * block_bytes / segments, reduced, copied, ret_cost);
-}
-
-static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    cost(shape, 1, 0, block_bytes, block_bytes, ret_cost);
-}
-
-/* The busiest rank is the root, which receives a segment in every round. */
-static double root_reduces(const struct tutti_shape *shape, double block_bytes)
-{
-    uint32_t segments = shape->options.value[TUTTI_SEGMENTS];
-
-    return (segments - 1 + rounds_of(shape->nranks)) * block_bytes / segments;
-}
-
-static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
-                        struct tutti_cost *ret_cost)
-{
-    cost(shape, 1, root_reduces(shape, block_bytes), 0, block_bytes, ret_cost);
-}
-
-static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    cost(shape, 2, root_reduces(shape, block_bytes), 0, block_bytes, ret_cost);
+    tutti_cost_flat(shape, times * rounds, times * bytes, reduces ? bytes : 0,
+                    reduces ? 0 : block_bytes, ret_cost);
 }
 
 #define PIPELINE_OPTIONS {[TUTTI_SEGMENTS] = {.least = 1, .most = MOST_SEGMENTS, .usual = 8}}
@@ -328,7 +306,7 @@ const struct tutti_algorithm tutti_circulant_pipeline_broadcast = {
     .is_lean = true,
     .options = PIPELINE_OPTIONS,
     .emit = emit_broadcast,
-    .cost = cost_broadcast,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_circulant_pipeline_reduce = {
@@ -336,7 +314,7 @@ const struct tutti_algorithm tutti_circulant_pipeline_reduce = {
     .collective = TUTTI_REDUCE,
     .options = PIPELINE_OPTIONS,
     .emit = emit_reduce,
-    .cost = cost_reduce,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_circulant_pipeline_allreduce = {
@@ -345,5 +323,5 @@ const struct tutti_algorithm tutti_circulant_pipeline_allreduce = {
     .is_lean = true,
     .options = PIPELINE_OPTIONS,
     .emit = emit_allreduce,
-    .cost = cost_allreduce,
+    .cost = cost,
 };

@@ -208,29 +208,9 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 }
 
 /* No rank has more than two children in both trees together. */
-static void cost(const struct tutti_shape *shape, enum tutti_collective collective,
-                 double block_bytes, struct tutti_cost *ret_cost)
+static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
-    tutti_pipeline_cost(shape, collective, rounds_of(shape->nranks), TREES, TREES, block_bytes,
-                        ret_cost);
-}
-
-static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_BROADCAST, block_bytes, ret_cost);
-}
-
-static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
-                        struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_REDUCE, block_bytes, ret_cost);
-}
-
-static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_ALLREDUCE, block_bytes, ret_cost);
+    tutti_pipeline_cost(shape, rounds_of(shape->nranks), TREES, TREES, block_bytes, ret_cost);
 }
 
 #define DOUBLE_TREE_OPTIONS {[TUTTI_SEGMENTS] = {.least = 1, .most = 1024, .usual = 8}}
@@ -241,7 +221,7 @@ const struct tutti_algorithm tutti_double_tree_broadcast = {
     .is_lean = true,
     .options = DOUBLE_TREE_OPTIONS,
     .emit = emit,
-    .cost = cost_broadcast,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_double_tree_reduce = {
@@ -249,7 +229,7 @@ const struct tutti_algorithm tutti_double_tree_reduce = {
     .collective = TUTTI_REDUCE,
     .options = DOUBLE_TREE_OPTIONS,
     .emit = emit,
-    .cost = cost_reduce,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_double_tree_allreduce = {
@@ -258,5 +238,5 @@ const struct tutti_algorithm tutti_double_tree_allreduce = {
     .is_lean = true,
     .options = DOUBLE_TREE_OPTIONS,
     .emit = emit,
-    .cost = cost_allreduce,
+    .cost = cost,
 };

@@ -237,9 +237,9 @@ static int add_all(struct gather *gather)
     return TUTTI_OK;
 }
 
-static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct moves *moves)
 {
-    struct gather gather = {.is_backwards = use == MOVES_SCATTER};
+    struct gather gather = {.is_backwards = moves->use == MOVES_SCATTER};
     uint32_t cuts;
     int rc;
 
@@ -258,11 +258,6 @@ static int make(const struct tutti_shape *shape, enum moves_use use, struct move
         rc = add_all(&gather);
     tutti_rails_fini(&gather.rails);
     return rc;
-}
-
-static int emit(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_moves_emit(shape, build, make);
 }
 
 /* Number of messages of a rank on one rail of `count` members. */
@@ -358,7 +353,7 @@ const struct tutti_algorithm tutti_hierarchical_allgather = {
     .is_lean = true,
     .uses = TUTTI_USES_NODES | TUTTI_USES_GROUPS,
     .options = SEGMENTS,
-    .emit = emit,
+    .moves = make,
     .cost = cost_allgather,
 };
 
@@ -368,6 +363,6 @@ const struct tutti_algorithm tutti_hierarchical_reduce_scatter = {
     .serves_vector = true,
     .uses = TUTTI_USES_NODES | TUTTI_USES_GROUPS,
     .options = SEGMENTS,
-    .emit = emit,
+    .moves = make,
     .cost = cost_reduce_scatter,
 };

@@ -47,20 +47,17 @@ static int meet(struct tutti_build *build, uint32_t signal)
     return tutti_build_wait(build, TUTTI_ALL_RANKS, signal);
 }
 
-/* Get a block from each other rank, and copy block `own` of this rank's INPUT. */
-static int exchange(const struct tutti_shape *shape, struct tutti_build *build, uint32_t own)
+/* All-gather and all-to-all: get a block from each other rank, and copy this rank's own. */
+static int emit_exchange(const struct tutti_shape *shape, struct tutti_build *build)
 {
+    uint32_t own = tutti_input_is_per_rank(shape->collective) ? shape->rank : 0;
+
     tutti_build_signals(build, 2);
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, own, 1),
                                tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
     TUTTI_TRY(take_from_all(shape, build, own));
     return meet(build, 2);
-}
-
-static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return exchange(shape, build, 0);
 }
 
 static int emit_stored_allgather(const struct tutti_shape *shape, struct tutti_build *build)
@@ -73,29 +70,20 @@ static int emit_stored_allgather(const struct tutti_shape *shape, struct tutti_b
     return meet(build, 2);
 }
 
-static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *build)
+/* Broadcast and scatter: each rank gets its block of the root's INPUT. */
+static int emit_from_root(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    return exchange(shape, build, shape->rank);
-}
+    uint32_t block = tutti_input_is_per_rank(shape->collective) ? shape->rank : 0;
 
-/* The root copies block `own` of its INPUT for itself; each other rank gets block `block` of it. */
-static int give_from_root(const struct tutti_shape *shape, struct tutti_build *build,
-                          uint32_t block, uint32_t own)
-{
     tutti_build_signals(build, 1);
     if (shape->rank != shape->root) {
         TUTTI_TRY(take(build, shape->root, block, 0));
         return tutti_build_signal(build);
     }
     TUTTI_TRY(tutti_build_signal(build));
-    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, own, 1),
+    TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, block, 1),
                                tutti_span(TUTTI_BUF_OUTPUT, 0, 1)));
     return tutti_build_wait(build, TUTTI_ALL_RANKS, 1);
-}
-
-static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return give_from_root(shape, build, 0, 0);
 }
 
 static int emit_shared_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
@@ -122,11 +110,6 @@ static int emit_shared_broadcast(const struct tutti_shape *shape, struct tutti_b
     return meet(build, 2);
 }
 
-static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return give_from_root(shape, build, shape->rank, shape->root);
-}
-
 static int emit_gather(const struct tutti_shape *shape, struct tutti_build *build)
 {
     tutti_build_signals(build, 1);
@@ -140,9 +123,10 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
     return tutti_build_signal(build);
 }
 
-/* `memory` counts what all ranks load and store. */
-static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
+/* `memory` counts what all ranks load and store. An all-to-all moves as many blocks as an
+ * all-gather, though different ones. */
+static void cost_exchange(const struct tutti_shape *shape, double block_bytes,
+                          struct tutti_cost *ret_cost)
 {
     double p = shape->nranks;
 
@@ -158,13 +142,6 @@ static void cost_stored_allgather(const struct tutti_shape *shape, double block_
 
     tutti_cost_flat(shape, 2, (p - 1) * block_bytes, 0, 0, ret_cost);
     ret_cost->memory = p * (p + 1) * block_bytes;
-}
-
-static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
-                          struct tutti_cost *ret_cost)
-{
-    /* The same number of blocks, though different ones. */
-    cost_allgather(shape, block_bytes, ret_cost);
 }
 
 /* Rooted: the root gets one block from each other rank, or each of them gets one from the root.
@@ -205,8 +182,8 @@ const struct tutti_algorithm tutti_mapped_allgather = {
     .collective = TUTTI_ALLGATHER,
     .needs = TUTTI_NEEDS_PEER_READ,
     .serves_vector = true,
-    .emit = emit_allgather,
-    .cost = cost_allgather,
+    .emit = emit_exchange,
+    .cost = cost_exchange,
 };
 
 /* Not for the v-form, in which the layout of OUTPUT may differ from rank to rank. */
@@ -222,15 +199,15 @@ const struct tutti_algorithm tutti_mapped_alltoall = {
     .name = "mapped",
     .collective = TUTTI_ALLTOALL,
     .needs = TUTTI_NEEDS_PEER_READ,
-    .emit = emit_alltoall,
-    .cost = cost_alltoall,
+    .emit = emit_exchange,
+    .cost = cost_exchange,
 };
 
 const struct tutti_algorithm tutti_mapped_broadcast = {
     .name = "mapped",
     .collective = TUTTI_BROADCAST,
     .needs = TUTTI_NEEDS_PEER_READ,
-    .emit = emit_broadcast,
+    .emit = emit_from_root,
     .cost = cost_from_root,
 };
 
@@ -254,6 +231,6 @@ const struct tutti_algorithm tutti_mapped_scatter = {
     .name = "mapped",
     .collective = TUTTI_SCATTER,
     .needs = TUTTI_NEEDS_PEER_READ,
-    .emit = emit_scatter,
+    .emit = emit_from_root,
     .cost = cost_from_root,
 };

@@ -3,6 +3,7 @@
  */
 #include "algorithms/moves.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -14,15 +15,8 @@ static int append(struct moves *moves, struct move move)
 {
     if (move.count == 0)
         return TUTTI_OK;
-    if (moves->count == moves->capacity) {
-        uint32_t capacity = moves->capacity * 2 + 64;
-        struct move *grown = realloc(moves->list, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u moves of a collective", capacity);
-        moves->list = grown;
-        moves->capacity = capacity;
-    }
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(moves->list, moves->count, moves->capacity, "moves of a collective"));
     move.channel = moves->channel;
     moves->list[moves->count++] = move;
     return TUTTI_OK;
@@ -314,7 +308,8 @@ static int emit_allreduce_gather(const struct moves *moves, struct tutti_build *
 }
 
 static int make_and_emit(const struct tutti_shape *shape, struct tutti_build *build,
-                         make_moves *make, enum moves_use use)
+                         int (*make)(const struct tutti_shape *shape, struct moves *ret_moves),
+                         enum moves_use use)
 {
     static int (*const emit[])(const struct moves *moves, struct tutti_build *build) = {
         [MOVES_GATHER] = emit_allgather,
@@ -322,8 +317,8 @@ static int make_and_emit(const struct tutti_shape *shape, struct tutti_build *bu
         [MOVES_ALLREDUCE_GATHER] = emit_allreduce_gather,
         [MOVES_ALLREDUCE_SCATTER] = emit_allreduce_scatter,
     };
-    struct moves moves = {.list = NULL};
-    int rc = make(shape, use, &moves);
+    struct moves moves = {.use = use};
+    int rc = make(shape, &moves);
 
     if (rc == TUTTI_OK)
         rc = emit[use](&moves, build);
@@ -331,13 +326,12 @@ static int make_and_emit(const struct tutti_shape *shape, struct tutti_build *bu
     return rc;
 }
 
-int tutti_moves_emit(const struct tutti_shape *shape, struct tutti_build *build, make_moves *make)
+int tutti_moves_emit(const struct tutti_shape *shape, struct tutti_build *build,
+                     int (*make)(const struct tutti_shape *shape, struct moves *ret_moves))
 {
-    uint8_t collective = build->schedule->collective;
-
-    if (collective == TUTTI_ALLGATHER)
+    if (!tutti_collective_reduces(shape->collective))
         return make_and_emit(shape, build, make, MOVES_GATHER);
-    if (collective == TUTTI_REDUCE_SCATTER)
+    if (tutti_input_is_per_rank(shape->collective))
         return make_and_emit(shape, build, make, MOVES_SCATTER);
     TUTTI_TRY(make_and_emit(shape, build, make, MOVES_ALLREDUCE_SCATTER));
     return make_and_emit(shape, build, make, MOVES_ALLREDUCE_GATHER);

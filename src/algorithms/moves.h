@@ -22,9 +22,18 @@ struct move {
     bool is_send;
 };
 
+/* The collective that a list of moves is made for. */
+enum moves_use {
+    MOVES_GATHER,           /* an all-gather's: block b has the chunks from b * own_count on */
+    MOVES_SCATTER,          /* the same numbers; a reduce-scatter reads the list backwards */
+    MOVES_ALLREDUCE_GATHER, /* the halves of an all-reduce: any rank may own any chunk */
+    MOVES_ALLREDUCE_SCATTER,
+};
+
 /* The moves of one rank, in an order that is correct if each completes before the next begins. Two
  * ranks list the moves between them on a channel in the same order. */
 struct moves {
+    enum moves_use use;
     struct move *list;
     uint32_t count, capacity;
     uint32_t nchunks;              /* chunks of all owners together */
@@ -61,21 +70,10 @@ int tutti_moves_reduce_scatter(const struct moves *moves, struct tutti_build *bu
                                struct tutti_span input, struct tutti_span partial,
                                struct tutti_span result);
 
-/* The collective that a list of moves is made for. */
-enum moves_use {
-    MOVES_GATHER,   /* an all-gather's: block b has the chunks from b * own_count on */
-    MOVES_SCATTER,  /* the same numbers; a reduce-scatter reads the list backwards */
-    MOVES_ALLREDUCE_GATHER,  /* the halves of an all-reduce: any rank may own any chunk */
-    MOVES_ALLREDUCE_SCATTER,
-};
-
-/* Lists the moves of shape->rank. *ret_moves is zeroed before the call. */
-typedef int make_moves(const struct tutti_shape *shape, enum moves_use use,
-                       struct moves *ret_moves);
-
-/* Emit the collective of the build, an all-gather, a reduce-scatter or an all-reduce, from the
- * lists of moves that `make` returns. The lists are freed here, also those that `make` has begun
- * when it fails. */
-int tutti_moves_emit(const struct tutti_shape *shape, struct tutti_build *build, make_moves *make);
+/* Emit the collective of the shape, an all-gather, a reduce-scatter or an all-reduce, from the
+ * lists of moves that `make` returns. Before each call of `make` the list is zeroed, except for its
+ * use. The lists are freed here, also those that `make` has begun when it fails. */
+int tutti_moves_emit(const struct tutti_shape *shape, struct tutti_build *build,
+                     int (*make)(const struct tutti_shape *shape, struct moves *ret_moves));
 
 #endif

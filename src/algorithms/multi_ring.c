@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Multi-ring: several rings at the same time, each around one of the cyclic orders in
- * shape->places, in both directions. Each ring carries its share of the data on a channel of its
- * own.
+ * Several rings at the same time, each in both directions. Each ring carries its share of the data
+ * on a channel of its own, and works as in ring.c. The two algorithms differ only in the cycles
+ * that the rings follow.
+ *
+ * multi_ring takes the cyclic orders in shape->places:
  *
  *   orders 0 1 2 3 4 and 0 2 4 1 3       four directed rings, a quarter of every block each
  *
@@ -10,9 +12,29 @@
  *
  * The bandwidth of orders that share no link adds up. If there are no orders, the order of rank
  * numbers is used. Option channels is the number of directed rings to use; the default is all of
- * them. Each ring works as in ring.c.
+ * them.
  *
- * Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009, on several rings.
+ * walecki is for machines in which every rank has a link to every other rank. It takes Walecki's
+ * Hamiltonian cycles, no two of which share a link. The last rank is the hub; the others form a
+ * circle of m = p - 1. Cycle i goes from the hub to i, zigzags over the circle, to i + 1, i - 1,
+ * i + 2, i - 2, ..., and returns to the hub:
+ *
+ *   p = 7, hub 6                      0
+ *   cycle 0   6 0 1 5 2 4 3        5     1        i = 0: 0-1 across the circle, 1-5, 5-2, 2-4, 4-3
+ *   cycle 1   6 1 2 0 3 5 4           6           i = 1: the same, turned by one
+ *   cycle 2   6 2 3 1 4 0 5        4     2
+ *                                     3
+ *
+ * Numbers that follow each other in cycle i add up to 2i or 2i + 1 (mod m), so no two of the cycles
+ * i < m / 2 share a link. Odd p: these (p - 1) / 2 cycles use every link once each way. Even p: the
+ * (p - 2) / 2 cycles leave one link of every rank unused. Two ranks have a cycle of one link.
+ *
+ * Option channels is the number of directed rings to use, two for each cycle, or all of them if
+ * there are fewer.
+ *
+ * Sources: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009, on several rings.
+ * The construction of the cycles as in Lucas, "Récréations mathématiques", volume 2, 1883, who has
+ * it from Walecki; for even p too as in Alspach, "The wonderful Walecki construction", 2008.
  */
 #include "algorithms/ranks.h"
 #include "algorithms/ring.h"
@@ -20,12 +42,14 @@
 
 #include <stdlib.h>
 
+/* ---- along the given orders ------------------------------------------------------------------ */
+
 static bool has_orders(const struct tutti_shape *shape)
 {
     return shape->places != NULL && shape->places->nrings > 0;
 }
 
-static uint32_t count_rings(const struct tutti_shape *shape)
+static uint32_t count_given(const struct tutti_shape *shape)
 {
     uint32_t given = shape->options.value[TUTTI_CHANNELS];
     uint32_t cycles = has_orders(shape) ? shape->places->nrings : 1;
@@ -34,9 +58,9 @@ static uint32_t count_rings(const struct tutti_shape *shape)
     return given != 0 && given < most ? given : most;
 }
 
-static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+static int make_given(const struct tutti_shape *shape, struct moves *moves)
 {
-    struct rings rings = {.ndirected = count_rings(shape)};
+    struct rings rings = {.ndirected = count_given(shape)};
     uint32_t *ranks = NULL;
     int rc;
 
@@ -46,45 +70,28 @@ static int make(const struct tutti_shape *shape, enum moves_use use, struct move
         TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));
         rings.cycles = ranks;
     }
-    rc = tutti_ring_moves(shape, use, &rings, moves);
+    rc = tutti_ring_moves(shape, &rings, moves);
     free(ranks);
     return rc;
 }
 
-static int emit(const struct tutti_shape *shape, struct tutti_build *build)
+static void cost_given(const struct tutti_shape *shape, double block_bytes,
+                       struct tutti_cost *ret_cost)
 {
-    return tutti_moves_emit(shape, build, make);
-}
-
-static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    tutti_ring_cost(shape, TUTTI_ALLREDUCE, count_rings(shape), block_bytes, ret_cost);
-}
-
-static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
-                                struct tutti_cost *ret_cost)
-{
-    tutti_ring_cost(shape, TUTTI_REDUCE_SCATTER, count_rings(shape), block_bytes, ret_cost);
-}
-
-static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    tutti_ring_cost(shape, TUTTI_ALLGATHER, count_rings(shape), block_bytes, ret_cost);
+    tutti_ring_cost(shape, count_given(shape), block_bytes, ret_cost);
 }
 
 /* The usual value is the number of directed rings. */
-#define CHANNELS {[TUTTI_CHANNELS] = {.least = 1, .most = TUTTI_RINGS_MOST}}
+#define GIVEN_CHANNELS {[TUTTI_CHANNELS] = {.least = 1, .most = TUTTI_RINGS_MOST}}
 
 const struct tutti_algorithm tutti_multi_ring_allreduce = {
     .name = "multi_ring",
     .collective = TUTTI_ALLREDUCE,
     .is_lean = true,
     .uses = TUTTI_USES_RINGS,
-    .options = CHANNELS,
-    .emit = emit,
-    .cost = cost_allreduce,
+    .options = GIVEN_CHANNELS,
+    .moves = make_given,
+    .cost = cost_given,
 };
 
 const struct tutti_algorithm tutti_multi_ring_reduce_scatter = {
@@ -92,9 +99,9 @@ const struct tutti_algorithm tutti_multi_ring_reduce_scatter = {
     .collective = TUTTI_REDUCE_SCATTER,
     .serves_vector = true,
     .uses = TUTTI_USES_RINGS,
-    .options = CHANNELS,
-    .emit = emit,
-    .cost = cost_reduce_scatter,
+    .options = GIVEN_CHANNELS,
+    .moves = make_given,
+    .cost = cost_given,
 };
 
 const struct tutti_algorithm tutti_multi_ring_allgather = {
@@ -103,7 +110,84 @@ const struct tutti_algorithm tutti_multi_ring_allgather = {
     .serves_vector = true,
     .is_lean = true,
     .uses = TUTTI_USES_RINGS,
-    .options = CHANNELS,
-    .emit = emit,
-    .cost = cost_allgather,
+    .options = GIVEN_CHANNELS,
+    .moves = make_given,
+    .cost = cost_given,
+};
+
+/* ---- along Walecki's cycles ------------------------------------------------------------------ */
+
+static uint32_t count_walecki(const struct tutti_shape *shape)
+{
+    uint32_t given = shape->options.value[TUTTI_CHANNELS];
+    uint32_t most = shape->nranks < 4 ? 2 : (shape->nranks - 1) / 2 * 2;
+
+    return given < most ? given : most;
+}
+
+static void zigzag(uint32_t nranks, uint32_t index, uint32_t *cycle)
+{
+    uint32_t circle = nranks - 1, hub = nranks - 1;
+
+    cycle[0] = hub;
+    for (uint32_t i = 0; i < circle; i++) {
+        uint32_t away = (i + 1) / 2;
+
+        cycle[1 + i] = i % 2 == 1 ? rank_after(index, away, circle)
+                                  : rank_before(index, away, circle);
+    }
+}
+
+static int make_walecki(const struct tutti_shape *shape, struct moves *moves)
+{
+    uint32_t n = shape->nranks;
+    struct rings rings = {.ndirected = count_walecki(shape)};
+    uint32_t ncycles = (rings.ndirected + 1) / 2;
+    uint32_t *cycles = malloc((size_t)ncycles * n * sizeof(*cycles));
+    int rc;
+
+    if (cycles == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u cycles of %u ranks", ncycles, n);
+    for (uint32_t i = 0; i < ncycles; i++)
+        zigzag(n, i, cycles + (size_t)i * n);
+    rings.cycles = cycles;
+    rc = tutti_ring_moves(shape, &rings, moves);
+    free(cycles);
+    return rc;
+}
+
+static void cost_walecki(const struct tutti_shape *shape, double block_bytes,
+                         struct tutti_cost *ret_cost)
+{
+    tutti_ring_cost(shape, count_walecki(shape), block_bytes, ret_cost);
+}
+
+#define WALECKI_CHANNELS {[TUTTI_CHANNELS] = {.least = 1, .most = TUTTI_RINGS_MOST, .usual = 4}}
+
+const struct tutti_algorithm tutti_walecki_allreduce = {
+    .name = "walecki",
+    .collective = TUTTI_ALLREDUCE,
+    .is_lean = true,
+    .options = WALECKI_CHANNELS,
+    .moves = make_walecki,
+    .cost = cost_walecki,
+};
+
+const struct tutti_algorithm tutti_walecki_reduce_scatter = {
+    .name = "walecki",
+    .collective = TUTTI_REDUCE_SCATTER,
+    .serves_vector = true,
+    .options = WALECKI_CHANNELS,
+    .moves = make_walecki,
+    .cost = cost_walecki,
+};
+
+const struct tutti_algorithm tutti_walecki_allgather = {
+    .name = "walecki",
+    .collective = TUTTI_ALLGATHER,
+    .serves_vector = true,
+    .is_lean = true,
+    .options = WALECKI_CHANNELS,
+    .moves = make_walecki,
+    .cost = cost_walecki,
 };

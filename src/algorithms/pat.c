@@ -83,7 +83,7 @@ static int assign_slots(const struct tutti_shape *shape, const struct trees *tre
     return TUTTI_OK;
 }
 
-static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct moves *moves)
 {
     struct trees trees = trees_of(shape);
 
@@ -94,12 +94,7 @@ static int make(const struct tutti_shape *shape, enum moves_use use, struct move
         TUTTI_TRY(add_message(shape, moves, distance, distance, 2 * distance));
     for (uint32_t node = 1; node < trees.nodes; node++)
         TUTTI_TRY(add_message(shape, moves, node & (0 - node), node, trees.nodes));
-    return use == MOVES_SCATTER ? assign_slots(shape, &trees, moves) : TUTTI_OK;
-}
-
-static int emit(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_moves_emit(shape, build, make);
+    return moves->use == MOVES_SCATTER ? assign_slots(shape, &trees, moves) : TUTTI_OK;
 }
 
 /* ---- costs -------------------------------------------------------------------------- */
@@ -142,7 +137,7 @@ const struct tutti_algorithm tutti_pat_allreduce = {
     .collective = TUTTI_ALLREDUCE,
     .is_lean = true,
     .options = AGGREGATE,
-    .emit = emit,
+    .moves = make,
     .cost = cost_allreduce,
 };
 
@@ -152,7 +147,7 @@ const struct tutti_algorithm tutti_pat_reduce_scatter = {
     .name = "pat",
     .collective = TUTTI_REDUCE_SCATTER,
     .options = AGGREGATE,
-    .emit = emit,
+    .moves = make,
     .cost = cost_reduce_scatter,
 };
 
@@ -162,6 +157,6 @@ const struct tutti_algorithm tutti_pat_allgather = {
     .serves_vector = true,
     .is_lean = true,
     .options = AGGREGATE,
-    .emit = emit,
+    .moves = make,
     .cost = cost_allgather,
 };

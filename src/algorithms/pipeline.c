@@ -34,8 +34,8 @@ static struct flow flow_of(struct tutti_build *build, const struct pipeline *pip
     return (struct flow){
         .build = build,
         .pipeline = pipeline,
-        .goes_up = schedule->collective != TUTTI_BROADCAST,
-        .goes_down = schedule->collective != TUTTI_REDUCE,
+        .goes_up = tutti_collective_reduces(schedule->collective),
+        .goes_down = (tutti_collective_output(schedule->collective) & TUTTI_AT_ROOT) == 0,
         .kept = is_allreduce || is_root ? TUTTI_BUF_OUTPUT : TUTTI_BUF_SCRATCH,
         .source = is_root && !is_allreduce ? TUTTI_BUF_INPUT : TUTTI_BUF_OUTPUT,
     };
@@ -135,11 +135,11 @@ int tutti_pipeline_emit(struct tutti_build *build, const struct pipeline *pipeli
                             tutti_span(TUTTI_BUF_OUTPUT, 0, nchunks));
 }
 
-void tutti_pipeline_cost(const struct tutti_shape *shape, enum tutti_collective collective,
-                         uint32_t height, uint32_t fan, uint32_t ntrees, double block_bytes,
-                         struct tutti_cost *ret_cost)
+void tutti_pipeline_cost(const struct tutti_shape *shape, uint32_t height, uint32_t fan,
+                         uint32_t ntrees, double block_bytes, struct tutti_cost *ret_cost)
 {
-    bool is_allreduce = collective == TUTTI_ALLREDUCE;
+    bool is_allreduce = shape->collective == TUTTI_ALLREDUCE;
+    bool reduces = tutti_collective_reduces(shape->collective);
     double segments = shape->options.value[TUTTI_SEGMENTS];
     double segment_bytes = block_bytes / (segments * ntrees);
     double first = (is_allreduce ? 2.0 : 1.0) * fan * height;
@@ -148,6 +148,6 @@ void tutti_pipeline_cost(const struct tutti_shape *shape, enum tutti_collective 
     double rounds = first + (segments - 1) * next;
 
     tutti_cost_flat(shape, rounds, rounds * segment_bytes,
-                    collective == TUTTI_BROADCAST ? 0 : fan * segments * segment_bytes,
-                    collective == TUTTI_BROADCAST ? block_bytes : 0, ret_cost);
+                    reduces ? fan * segments * segment_bytes : 0, reduces ? 0 : block_bytes,
+                    ret_cost);
 }

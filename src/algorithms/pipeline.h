@@ -37,8 +37,7 @@ int tutti_pipeline_emit(struct tutti_build *build, const struct pipeline *pipeli
  * children in all trees together. With one port, each hop delays a segment by up to `fan` messages,
  * and each segment follows the one before by as many. The number of segments is
  * shape->options.value[TUTTI_SEGMENTS]. */
-void tutti_pipeline_cost(const struct tutti_shape *shape, enum tutti_collective collective,
-                         uint32_t height, uint32_t fan, uint32_t ntrees, double block_bytes,
-                         struct tutti_cost *ret_cost);
+void tutti_pipeline_cost(const struct tutti_shape *shape, uint32_t height, uint32_t fan,
+                         uint32_t ntrees, double block_bytes, struct tutti_cost *ret_cost);
 
 #endif

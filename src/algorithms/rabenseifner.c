@@ -57,11 +57,10 @@ static int add_rounds(const struct tutti_shape *shape, uint32_t ndouble, struct 
     return TUTTI_OK;
 }
 
-static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct moves *moves)
 {
     uint32_t rank = shape->rank, nranks = shape->nranks, nextra = extra_of(nranks);
 
-    (void)use;
     moves->nchunks = nranks;
     moves->own_first = rank;
     moves->own_count = 1;
@@ -76,11 +75,6 @@ static int make(const struct tutti_shape *shape, enum moves_use use, struct move
     TUTTI_TRY(add_rounds(shape, nextra, moves));
     TUTTI_TRY(tutti_moves_send(moves, rank - 1, 0, rank - 1));
     return tutti_moves_send(moves, rank - 1, rank, nranks - rank);
-}
-
-static int emit_blocks(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_moves_emit(shape, build, make);
 }
 
 static struct tutti_span half(enum tutti_buffer buffer, uint32_t which, uint32_t nchunks)
@@ -206,7 +200,7 @@ const struct tutti_algorithm tutti_recursive_halving_reduce_scatter = {
     .name = "recursive_halving",
     .collective = TUTTI_REDUCE_SCATTER,
     .serves_vector = true,
-    .emit = emit_blocks,
+    .moves = make,
     .cost = cost_reduce_scatter,
 };
 
@@ -215,6 +209,6 @@ const struct tutti_algorithm tutti_recursive_doubling_allgather = {
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
     .is_lean = true,
-    .emit = emit_blocks,
+    .moves = make,
     .cost = cost_allgather,
 };

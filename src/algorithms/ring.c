@@ -55,14 +55,14 @@ static void look_around(const struct tutti_shape *shape, enum moves_use use,
     }
 }
 
-int tutti_ring_moves(const struct tutti_shape *shape, enum moves_use use,
-                     const struct rings *rings, struct moves *moves)
+int tutti_ring_moves(const struct tutti_shape *shape, const struct rings *rings,
+                     struct moves *moves)
 {
     uint32_t n = shape->nranks, nrings = rings->ndirected;
     struct ring around[TUTTI_RINGS_MOST];
 
     tutti_assert(nrings >= 1 && nrings <= TUTTI_RINGS_MOST);
-    look_around(shape, use, rings, around);
+    look_around(shape, moves->use, rings, around);
     moves->nchunks = n * nrings;
     moves->own_first = shape->rank * nrings;
     moves->own_count = nrings;
@@ -78,16 +78,16 @@ int tutti_ring_moves(const struct tutti_shape *shape, enum moves_use use,
     return TUTTI_OK;
 }
 
-void tutti_ring_cost(const struct tutti_shape *shape, enum tutti_collective collective,
-                     uint32_t ndirected, double block_bytes, struct tutti_cost *ret_cost)
+void tutti_ring_cost(const struct tutti_shape *shape, uint32_t ndirected, double block_bytes,
+                     struct tutti_cost *ret_cost)
 {
     double others = shape->nranks - 1.0, messages = others * ndirected;
 
-    if (collective == TUTTI_ALLREDUCE) {
+    if (shape->collective == TUTTI_ALLREDUCE) {
         double bytes = others / shape->nranks * block_bytes;
 
         tutti_cost_flat(shape, 2 * messages, 2 * bytes, bytes, 0, ret_cost);
-    } else if (collective == TUTTI_ALLGATHER) {
+    } else if (shape->collective == TUTTI_ALLGATHER) {
         tutti_cost_flat(shape, messages, others * block_bytes, 0, block_bytes, ret_cost);
     } else {
         tutti_cost_flat(shape, messages, others * block_bytes, others * block_bytes, 0, ret_cost);
@@ -96,7 +96,7 @@ void tutti_ring_cost(const struct tutti_shape *shape, enum tutti_collective coll
 
 /* ---- one ring, in the order of the ranks --------------------------------------------- */
 
-static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct moves *moves)
 {
     struct rings rings = {.ndirected = 1};
     uint32_t *ranks;
@@ -104,57 +104,33 @@ static int make(const struct tutti_shape *shape, enum moves_use use, struct move
 
     TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));
     rings.cycles = ranks;
-    rc = tutti_ring_moves(shape, use, &rings, moves);
+    rc = tutti_ring_moves(shape, &rings, moves);
     free(ranks);
     return rc;
 }
 
-static int emit(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_moves_emit(shape, build, make);
-}
-
 /* If each node's ranks are consecutive, only one rank of a node has its next rank in another
  * node. */
-static void cost(const struct tutti_shape *shape, enum tutti_collective collective,
-                 double block_bytes, struct tutti_cost *ret_cost)
+static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
-    tutti_ring_cost(shape, collective, 1, block_bytes, ret_cost);
+    tutti_ring_cost(shape, 1, block_bytes, ret_cost);
     ret_cost->is_alone = tutti_shape_is_block(shape);
-}
-
-static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_ALLREDUCE, block_bytes, ret_cost);
-}
-
-static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
-                                struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_REDUCE_SCATTER, block_bytes, ret_cost);
-}
-
-static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_ALLGATHER, block_bytes, ret_cost);
 }
 
 const struct tutti_algorithm tutti_ring_allreduce = {
     .name = "ring",
     .collective = TUTTI_ALLREDUCE,
     .is_lean = true,
-    .emit = emit,
-    .cost = cost_allreduce,
+    .moves = make,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_ring_reduce_scatter = {
     .name = "ring",
     .collective = TUTTI_REDUCE_SCATTER,
     .serves_vector = true,
-    .emit = emit,
-    .cost = cost_reduce_scatter,
+    .moves = make,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_ring_allgather = {
@@ -162,6 +138,6 @@ const struct tutti_algorithm tutti_ring_allgather = {
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
     .is_lean = true,
-    .emit = emit,
-    .cost = cost_allgather,
+    .moves = make,
+    .cost = cost,
 };

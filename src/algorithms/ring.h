@@ -16,12 +16,12 @@ struct rings {
     uint32_t ndirected;     /* 1 .. TUTTI_RINGS_MOST */
 };
 
-/* List this rank's moves for make_moves (moves.h). */
-int tutti_ring_moves(const struct tutti_shape *shape, enum moves_use use,
-                     const struct rings *rings, struct moves *moves);
+/* List this rank's moves, for the `moves` of an algorithm. */
+int tutti_ring_moves(const struct tutti_shape *shape, const struct rings *rings,
+                     struct moves *moves);
 
 /* Cost of an all-reduce, all-gather or reduce-scatter on `ndirected` rings. */
-void tutti_ring_cost(const struct tutti_shape *shape, enum tutti_collective collective,
-                     uint32_t ndirected, double block_bytes, struct tutti_cost *ret_cost);
+void tutti_ring_cost(const struct tutti_shape *shape, uint32_t ndirected, double block_bytes,
+                     struct tutti_cost *ret_cost);
 
 #endif

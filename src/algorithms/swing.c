@@ -250,9 +250,9 @@ static int add_dimensions(const struct tutti_shape *shape, const struct torus *t
     return TUTTI_OK;
 }
 
-static int make(const struct tutti_shape *shape, enum moves_use use, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct moves *moves)
 {
-    bool is_free = use == MOVES_ALLREDUCE_GATHER || use == MOVES_ALLREDUCE_SCATTER;
+    bool is_free = moves->use == MOVES_ALLREDUCE_GATHER || moves->use == MOVES_ALLREDUCE_SCATTER;
     struct torus torus = torus_of(shape);
     size_t n = shape->nranks;
     struct line line = {.held = malloc(3 * n * sizeof(*line.held)),
@@ -273,11 +273,6 @@ release:
     free(line.held);
     free(line.is_held);
     return rc;
-}
-
-static int emit(const struct tutti_shape *shape, struct tutti_build *build)
-{
-    return tutti_moves_emit(shape, build, make);
 }
 
 /* ---- costs -------------------------------------------------------------------------- */
@@ -343,7 +338,7 @@ const struct tutti_algorithm tutti_swing_allreduce = {
     .collective = TUTTI_ALLREDUCE,
     .is_lean = true,
     .uses = TUTTI_USES_TORUS,
-    .emit = emit,
+    .moves = make,
     .cost = cost_allreduce,
 };
 
@@ -352,7 +347,7 @@ const struct tutti_algorithm tutti_swing_reduce_scatter = {
     .collective = TUTTI_REDUCE_SCATTER,
     .serves_vector = true,
     .uses = TUTTI_USES_TORUS,
-    .emit = emit,
+    .moves = make,
     .cost = cost_reduce_scatter,
 };
 
@@ -362,6 +357,6 @@ const struct tutti_algorithm tutti_swing_allgather = {
     .serves_vector = true,
     .is_lean = true,
     .uses = TUTTI_USES_TORUS,
-    .emit = emit,
+    .moves = make,
     .cost = cost_allgather,
 };

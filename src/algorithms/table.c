@@ -3,6 +3,8 @@
  */
 #include "algorithms/algorithm.h"
 
+#include "algorithms/cells.h"
+#include "algorithms/moves.h"
 #include "base/result.h"
 
 #include <string.h>
@@ -125,13 +127,38 @@ static int emit_alone(enum tutti_collective collective, struct tutti_build *buil
                             tutti_span(TUTTI_BUF_OUTPUT, 0, tutti_output_blocks(collective, 1)));
 }
 
+int tutti_algorithm_emit(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
+                         struct tutti_build *build)
+{
+    struct tutti_shape own = *shape;
+
+    own.collective = algorithm->collective;
+    if (algorithm->moves != NULL)
+        return tutti_moves_emit(&own, build, algorithm->moves);
+    if (algorithm->in_cells != NULL)
+        return tutti_cells_emit(&own, build, algorithm->in_cells);
+    return algorithm->emit(&own, build);
+}
+
+void tutti_algorithm_cost(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
+                          double block_bytes, struct tutti_cost *ret_cost)
+{
+    struct tutti_shape own = *shape;
+
+    own.collective = algorithm->collective;
+    if (algorithm->in_cells != NULL)
+        tutti_cells_cost(&own, block_bytes, algorithm->in_cells, ret_cost);
+    else
+        algorithm->cost(&own, block_bytes, ret_cost);
+}
+
 static int emit(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
                 struct tutti_build *build)
 {
     if (shape->nranks == 1)
         return emit_alone(algorithm->collective, build);
     tutti_build_needs(build, algorithm->needs);
-    return algorithm->emit(shape, build);
+    return tutti_algorithm_emit(algorithm, shape, build);
 }
 
 int tutti_algorithm_options(const struct tutti_algorithm *algorithm,

@@ -46,12 +46,11 @@ static uint32_t count_given(const struct tutti_shape *shape)
 }
 
 /* An all-reduce has no root, so it uses the trees as they are. */
-static uint32_t find_top(const struct tutti_shape *shape, enum tutti_collective collective,
-                         const int32_t *parents)
+static uint32_t find_top(const struct tutti_shape *shape, const int32_t *parents)
 {
     uint32_t top = shape->root;
 
-    while (collective == TUTTI_ALLREDUCE && parents[top] != TUTTI_NO_RANK)
+    while (!tutti_collective_has_root(shape->collective) && parents[top] != TUTTI_NO_RANK)
         top = (uint32_t)parents[top];
     return top;
 }
@@ -122,7 +121,6 @@ static struct pipeline_node find_node(const struct tutti_shape *shape, const int
 
 static int emit_given(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    enum tutti_collective collective = (enum tutti_collective)build->schedule->collective;
     uint32_t ntrees = count_given(shape);
     struct pipeline_node *nodes = calloc(ntrees, sizeof(*nodes));
     struct pipeline_edge *children = calloc((size_t)ntrees * shape->nranks, sizeof(*children));
@@ -136,7 +134,7 @@ static int emit_given(const struct tutti_shape *shape, struct tutti_build *build
     for (uint32_t t = 0; t < ntrees; t++) {
         const int32_t *parents = given_tree(shape, t);
 
-        nodes[t] = find_node(shape, parents, find_top(shape, collective, parents),
+        nodes[t] = find_node(shape, parents, find_top(shape, parents),
                              children + (size_t)t * shape->nranks);
     }
     rc = tutti_pipeline_emit(
@@ -206,15 +204,15 @@ static uint32_t find_height(const int32_t *parents, uint32_t nranks, uint32_t to
     return height;
 }
 
-static void cost_given(const struct tutti_shape *shape, enum tutti_collective collective,
-                       uint32_t ntrees, double block_bytes, struct tutti_cost *ret_cost)
+static void cost_given(const struct tutti_shape *shape, uint32_t ntrees, double block_bytes,
+                       struct tutti_cost *ret_cost)
 {
     uint32_t n = shape->nranks, height = 0, fan = 0;
     uint32_t *depths = calloc(n, sizeof(*depths)), *children = calloc(n, sizeof(*children));
 
     for (uint32_t t = 0; depths != NULL && children != NULL && t < ntrees; t++) {
         const int32_t *parents = given_tree(shape, t);
-        uint32_t top = find_top(shape, collective, parents);
+        uint32_t top = find_top(shape, parents);
         uint32_t tree_height = find_height(parents, n, top, depths);
 
         height = tree_height > height ? tree_height : height;
@@ -233,41 +231,20 @@ static void cost_given(const struct tutti_shape *shape, enum tutti_collective co
     /* Without memory, assume the worst tree, a chain. */
     if (depths == NULL || children == NULL)
         height = n - 1;
-    tutti_pipeline_cost(shape, collective, height, fan > 0 ? fan : 1, ntrees, block_bytes,
-                        ret_cost);
+    tutti_pipeline_cost(shape, height, fan > 0 ? fan : 1, ntrees, block_bytes, ret_cost);
     free(depths);
     free(children);
 }
 
-static void cost(const struct tutti_shape *shape, enum tutti_collective collective,
-                 double block_bytes, struct tutti_cost *ret_cost)
+static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
     uint32_t ntrees = count_given(shape), last = shape->nranks - 1;
     uint32_t height = 31 - (uint32_t)__builtin_clz(shape->nranks);
 
     if (ntrees > 0)
-        cost_given(shape, collective, ntrees, block_bytes, ret_cost);
+        cost_given(shape, ntrees, block_bytes, ret_cost);
     else
-        tutti_pipeline_cost(shape, collective, height, last < 2 ? last : 2, 1, block_bytes,
-                            ret_cost);
-}
-
-static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_BROADCAST, block_bytes, ret_cost);
-}
-
-static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
-                        struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_REDUCE, block_bytes, ret_cost);
-}
-
-static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
-                           struct tutti_cost *ret_cost)
-{
-    cost(shape, TUTTI_ALLREDUCE, block_bytes, ret_cost);
+        tutti_pipeline_cost(shape, height, last < 2 ? last : 2, 1, block_bytes, ret_cost);
 }
 
 #define TREE_OPTIONS                                                    \
@@ -283,7 +260,7 @@ const struct tutti_algorithm tutti_tree_broadcast = {
     .uses = TUTTI_USES_TREES,
     .options = TREE_OPTIONS,
     .emit = emit,
-    .cost = cost_broadcast,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_tree_reduce = {
@@ -292,7 +269,7 @@ const struct tutti_algorithm tutti_tree_reduce = {
     .uses = TUTTI_USES_TREES,
     .options = TREE_OPTIONS,
     .emit = emit,
-    .cost = cost_reduce,
+    .cost = cost,
 };
 
 const struct tutti_algorithm tutti_tree_allreduce = {
@@ -302,5 +279,5 @@ const struct tutti_algorithm tutti_tree_allreduce = {
     .uses = TUTTI_USES_TREES,
     .options = TREE_OPTIONS,
     .emit = emit,
-    .cost = cost_allreduce,
+    .cost = cost,
 };

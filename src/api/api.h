@@ -6,11 +6,11 @@
 
 #include "comm/comm.h"
 
-/* The arguments of any communication call. Those that a call does not have are zero. */
+/* The arguments of any communication call. Those that a call does not have are zero; `kind` is then
+ * TUTTI_CALL_COLLECTIVE. */
 struct tutti_args {
     const char *function;
-    uint8_t kind;              /* enum tutti_call_kind */
-    enum tutti_collective collective;
+    uint8_t kind, collective;  /* enum tutti_call_kind, enum tutti_collective */
     tuttiComm_t comm;
     tuttiStream_t stream;
     tuttiDataType_t type;
@@ -19,7 +19,6 @@ struct tutti_args {
     size_t count;              /* elements of a block; in v-forms set by the check */
     const void *send;
     void *recv;
-    bool is_vector;
     const size_t *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
 

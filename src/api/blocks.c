@@ -20,7 +20,7 @@ static int compare(const void *left, const void *right)
 static int refuse(const struct tutti_args *args, int here, const struct block *a,
                   const struct block *b)
 {
-    const char *displs = args->collective == TUTTI_ALLTOALL ? "rdispls" : "displs";
+    const char *displs = tutti_collective_is_pairwise(args->collective) ? "rdispls" : "displs";
     const struct block *first = a->rank < b->rank ? a : b, *second = first == a ? b : a;
 
     return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: two blocks of recvbuff overlap on rank %d: "

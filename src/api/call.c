@@ -16,9 +16,19 @@ static int check_type(const struct tutti_args *args)
                       args->function, (int)args->type);
 }
 
+static bool is_message(const struct tutti_args *args)
+{
+    return tutti_kind_is_message(args->kind);
+}
+
+static bool is_vector(const struct tutti_args *args)
+{
+    return args->kind == TUTTI_CALL_VECTOR;
+}
+
 static bool has_root(const struct tutti_args *args)
 {
-    return args->kind >= TUTTI_CALL_SEND || tutti_collective_has_root(args->collective);
+    return is_message(args) || tutti_collective_has_root(args->collective);
 }
 
 static int check_root(const struct tutti_comm *comm, const struct tutti_args *args)
@@ -28,7 +38,7 @@ static int check_root(const struct tutti_comm *comm, const struct tutti_args *ar
     return tutti_fail(TUTTI_ERR_ARGUMENT,
                       "%s: %s %d is not a rank; rank %d's communicator has ranks "
                       "0 to %d",
-                      args->function, args->kind >= TUTTI_CALL_SEND ? "peer" : "root", args->root,
+                      args->function, is_message(args) ? "peer" : "root", args->root,
                       comm->rank, comm->nranks - 1);
 }
 
@@ -66,28 +76,23 @@ static int check_count(const struct tutti_comm *comm, const struct tutti_args *a
 /* Offset from recvbuff to sendbuff in the in-place form, in elements. */
 static ptrdiff_t in_place_offset(const struct tutti_comm *comm, const struct tutti_args *args)
 {
-    size_t before = args->count * (size_t)comm->rank;
+    size_t rank = (size_t)comm->rank, before = args->count * rank;
+    bool collects = tutti_output_is_per_rank(args->collective);
+    const size_t *counts = collects ? args->recv_counts : args->send_counts;
+    const size_t *displs = collects ? args->recv_displs : args->send_displs;
 
-    if (args->is_vector && args->collective == TUTTI_ALLGATHER)
-        before = args->recv_displs ? args->recv_displs[comm->rank]
-                                   : extent_of((size_t)comm->rank, 0, args->recv_counts, NULL);
-    if (args->is_vector && args->collective == TUTTI_REDUCE_SCATTER)
-        before = args->send_displs ? args->send_displs[comm->rank]
-                                   : extent_of((size_t)comm->rank, 0, args->send_counts, NULL);
-    switch (args->collective) {
-    case TUTTI_ALLGATHER:
-    case TUTTI_GATHER: return (ptrdiff_t)before;
-    case TUTTI_REDUCE_SCATTER:
-    case TUTTI_SCATTER: return -(ptrdiff_t)before;
-    default: return 0;
-    }
+    if (tutti_collective_in_place(args->collective) != TUTTI_AT_OWN_BLOCK)
+        return 0;
+    if (counts != NULL)
+        before = displs != NULL ? displs[rank] : extent_of(rank, 0, counts, NULL);
+    return collects ? (ptrdiff_t)before : -(ptrdiff_t)before;
 }
 
 static int measure(const struct tutti_comm *comm, const struct tutti_args *args,
                    struct tutti_reach *ret_reach)
 {
     uint32_t nranks = (uint32_t)comm->nranks, rank = (uint32_t)comm->rank;
-    bool is_collective = args->kind < TUTTI_CALL_SEND;
+    bool is_collective = !is_message(args);
     bool sends = is_collective ? tutti_has_input(args->collective, rank, (uint32_t)args->root)
                                : args->kind == TUTTI_CALL_SEND;
     bool receives = is_collective ? tutti_has_output(args->collective, rank, (uint32_t)args->root)
@@ -149,7 +154,8 @@ static int check_in_place(const struct tutti_comm *comm, const struct tutti_args
 {
     size_t send_at = 0, recv_at = 0;
 
-    if (!args->is_vector || args->collective != TUTTI_ALLTOALL || args->send != args->recv)
+    if (!is_vector(args) || args->send != args->recv ||
+        tutti_collective_in_place(args->collective) != TUTTI_AFTER_COPY)
         return TUTTI_OK;
     for (int rank = 0; rank < comm->nranks; rank++) {
         size_t from = args->send_displs ? args->send_displs[rank] : send_at;
@@ -168,15 +174,15 @@ static int check_in_place(const struct tutti_comm *comm, const struct tutti_args
 
 static int check_vectors(const struct tutti_comm *comm, const struct tutti_args *args)
 {
-    bool sends = args->collective != TUTTI_ALLGATHER;
-    bool receives = args->collective != TUTTI_REDUCE_SCATTER;
+    bool sends = tutti_input_is_per_rank(args->collective);
+    bool receives = tutti_output_is_per_rank(args->collective);
 
-    if (!args->is_vector)
+    if (!is_vector(args))
         return TUTTI_OK;
     if ((sends && args->send_counts == NULL) || (receives && args->recv_counts == NULL))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the array of counts is NULL on rank %d; it must "
                           "have %d entries", args->function, comm->rank, comm->nranks);
-    if (args->collective != TUTTI_ALLTOALL)
+    if (!tutti_collective_is_pairwise(args->collective))
         return TUTTI_OK;
     if (args->send_counts[comm->rank] != args->recv_counts[comm->rank])
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d sends itself %zu elements and receives "
@@ -188,9 +194,9 @@ static int check_vectors(const struct tutti_comm *comm, const struct tutti_args 
 /* The count in the signature, which must be the same on all ranks (signature.h). */
 static uint64_t signature_count(const struct tutti_comm *comm, const struct tutti_args *args)
 {
-    if (!args->is_vector)
+    if (!is_vector(args))
         return args->count;
-    if (args->collective == TUTTI_ALLTOALL)
+    if (tutti_collective_is_pairwise(args->collective))
         return 0;
     return tutti_counts_hash(args->recv_counts ? args->recv_counts : args->send_counts,
                              comm->nranks);
@@ -199,26 +205,34 @@ static uint64_t signature_count(const struct tutti_comm *comm, const struct tutt
 static void sign(const struct tutti_comm *comm, const struct tutti_args *args,
                  struct tutti_call *call)
 {
-    bool reduces = args->kind < TUTTI_CALL_SEND && tutti_collective_reduces(args->collective);
+    enum tutti_collective collective = (enum tutti_collective)args->collective;
+    bool is_collective = !is_message(args);
+    bool reduces = is_collective && tutti_collective_reduces(collective);
 
     call->signature = (struct tutti_signature){
         .magic = TUTTI_SIGNATURE_MAGIC,
-        .call = args->kind < TUTTI_CALL_SEND ? args->kind : (uint8_t)TUTTI_CALL_SEND,
+        .call = is_collective ? tutti_collective_call(collective, is_vector(args))
+                              : TUTTI_CALL_MESSAGE,
         .type = (uint8_t)args->type,
         .op = !reduces ? TUTTI_OP_NONE
               : call->is_premultiplied ? TUTTI_OP_PREMULTIPLIED
               : call->is_average ? TUTTI_OP_AVERAGE : (uint8_t)call->op,
-        .root = args->kind < TUTTI_CALL_SEND && tutti_collective_has_root(args->collective)
-                    ? (uint16_t)args->root : UINT16_MAX,
+        .root = is_collective && tutti_collective_has_root(collective) ? (uint16_t)args->root
+                                                                       : UINT16_MAX,
         .count = signature_count(comm, args),
     };
+}
+
+static bool is_to_itself(const struct tutti_comm *comm, const struct tutti_args *args)
+{
+    return is_message(args) && args->root == comm->rank;
 }
 
 /* A message to oneself needs both of its calls in one group: neither is complete without the
  * other. */
 static int check_own_message(const struct tutti_comm *comm, const struct tutti_args *args)
 {
-    if (args->kind < TUTTI_CALL_SEND || args->root != comm->rank || tutti_group_is_open())
+    if (!is_to_itself(comm, args) || tutti_group_is_open())
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE, "%s: rank %d %s itself outside a group, so the call could "
                       "never end; use a group: make tuttiSend and tuttiRecv between "
@@ -230,19 +244,18 @@ static int check_own_message(const struct tutti_comm *comm, const struct tutti_a
 static int check(const struct tutti_comm *comm, struct tutti_args *args,
                  struct tutti_reach *ret_reach, struct tutti_call *ret_call)
 {
-    struct tutti_call call = {.kind = args->kind, .collective = args->collective};
+    struct tutti_call call = {.kind = args->kind,
+                              .collective = (enum tutti_collective)args->collective};
 
     TUTTI_TRY(check_type(args));
     TUTTI_TRY(check_root(comm, args));
     TUTTI_TRY(check_vectors(comm, args));
-    if (args->is_vector && args->collective == TUTTI_ALLGATHER)
-        args->count = args->recv_counts[comm->rank];
-    if (args->is_vector && args->collective == TUTTI_REDUCE_SCATTER)
-        args->count = args->send_counts[comm->rank];
+    if (is_vector(args) && !tutti_collective_is_pairwise(args->collective))
+        args->count = (args->recv_counts ? args->recv_counts : args->send_counts)[comm->rank];
     TUTTI_TRY(measure(comm, args, ret_reach));
     TUTTI_TRY(check_in_place(comm, args));
     TUTTI_TRY(tutti_api_check_blocks(args, comm->nranks, comm->rank));
-    if (args->kind < TUTTI_CALL_SEND && tutti_collective_reduces(args->collective))
+    if (!is_message(args) && tutti_collective_reduces(args->collective))
         TUTTI_TRY(tutti_redop_resolve(comm, args->function, args->op, args->type, &call));
 
     call.type = (enum tutti_type)args->type;
@@ -261,82 +274,80 @@ static int check(const struct tutti_comm *comm, struct tutti_args *args,
  * counts, and only the call itself detects that. */
 static bool is_empty(const struct tutti_args *args, const struct tutti_call *call)
 {
-    return call->signature.count == 0 && args->kind < TUTTI_CALL_SEND && !args->is_vector &&
-           args->collective != TUTTI_BARRIER;
+    return call->signature.count == 0 && args->kind == TUTTI_CALL_COLLECTIVE &&
+           tutti_collective_has_data(args->collective);
 }
 
 /* ---- repeated calls -------------------------------------------------------------------- */
 
-static struct tutti_ready *place_of(struct tutti_comm *comm, const struct tutti_args *args)
-{
-    size_t hash = (args->count + args->count / 16) ^ args->kind ^ (size_t)args->root;
-
-    return &comm->ready[hash % TUTTI_READY_CALLS];
-}
-
-static bool is_same(const struct tutti_ready *ready, const struct tutti_args *args)
-{
-    return ready->is_used && ready->kind == args->kind && ready->count == args->count &&
-           ready->type == (int)args->type && ready->op == args->op && ready->root == args->root &&
-           ready->is_in_place == (args->send == args->recv);
-}
-
 /* False for calls with arrays or operations of the user, since those may have changed by the next
- * call. */
+ * call, and for those with types that do not exist. */
 static bool may_keep(const struct tutti_args *args)
 {
-    return !args->is_vector && args->op < tuttiNumOps;
+    return !is_vector(args) && (unsigned)args->op < tuttiNumOps &&
+           (unsigned)args->type < tuttiNumTypes;
+}
+
+static struct tutti_call_key key_of(const struct tutti_args *args)
+{
+    return tutti_call_key(args->kind, args->collective, (uint8_t)args->type, (uint8_t)args->op,
+                          args->root, args->count, args->send == args->recv);
 }
 
 /* In a process with CUDA, determine whether the call is on device memory, which is an error for a
  * rank on the CPU. For such a rank, the driver is asked only about calls that were not made before,
  * because asking takes as long as a short call. */
 static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
-                     const struct tutti_ready *ready, bool is_known, bool *ret_is_on_gpu)
+                     const struct tutti_known *known, bool is_known, bool *ret_is_on_gpu)
 {
     *ret_is_on_gpu = false;
     if (comm->gpu != NULL || !is_known)
-        TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, ready->reach.send_bytes,
-                                  args->recv, ready->reach.recv_bytes, args->stream,
+        TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, known->reach.send_bytes,
+                                  args->recv, known->reach.recv_bytes, args->stream,
                                   ret_is_on_gpu));
     if (*ret_is_on_gpu)
-        return tutti_gpu_check_scalar(comm, args->function, &ready->call);
+        return tutti_gpu_check_scalar(comm, args->function, &known->call);
     return args->stream != NULL ? tutti_stream_check(args->stream, args->function) : TUTTI_OK;
 }
 
 static int check_and_run(struct tutti_comm *comm, struct tutti_args *args)
 {
-    struct tutti_ready *ready, once;
-    bool is_known, is_on_gpu;
+    struct tutti_call_key key = {.what = 0};
+    struct tutti_known once, *known = &once;
+    bool is_known = false, is_on_gpu;
     int rc;
 
     if (args->stream != NULL && comm->cuda == NULL)
         TUTTI_TRY(tutti_stream_check(args->stream, args->function));
-    ready = may_keep(args) ? place_of(comm, args) : &once;
-    is_known = ready != &once && is_same(ready, args);
-    if (!is_known) {
-        once = (struct tutti_ready){.is_used = true, .is_in_place = args->send == args->recv,
-                                    .kind = args->kind, .type = (int)args->type, .op = args->op,
-                                    .root = args->root, .count = args->count};
-        TUTTI_TRY(check(comm, args, &once.reach, &once.call));
-        *ready = once;
+    if (may_keep(args)) {
+        key = key_of(args);
+        known = &comm->known[tutti_call_key_hash(&key, TUTTI_KNOWN_BITS)];
+        is_known = tutti_call_key_equal(&known->key, &key);
     }
-    TUTTI_TRY(check_addresses(comm, args, &ready->reach));
-    TUTTI_TRY(check_own_message(comm, args));
-    if (is_empty(args, &ready->call))
-        return TUTTI_OK;
-    ready->call.input = args->send;
-    ready->call.output = args->recv;
+    if (!is_known) {
+        once = (struct tutti_known){.key = key};
+        TUTTI_TRY(check(comm, args, &once.reach, &once.call));
+        once.is_special = is_to_itself(comm, args) || is_empty(args, &once.call);
+        *known = once;
+    }
+    TUTTI_TRY(check_addresses(comm, args, &known->reach));
+    if (known->is_special) {
+        TUTTI_TRY(check_own_message(comm, args));
+        if (is_empty(args, &known->call))
+            return TUTTI_OK;
+    }
+    known->call.input = args->send;
+    known->call.output = args->recv;
     if (comm->cuda == NULL)
-        return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
-    rc = find_side(comm, args, ready, is_known, &is_on_gpu);
+        return tutti_group_call(comm, &known->call, &known->found, args->stream);
+    rc = find_side(comm, args, known, is_known, &is_on_gpu);
     if (rc != TUTTI_OK) {
-        ready->is_used = false; /* so that the next such call is checked again */
+        known->key.what = 0; /* so that the next such call is checked again */
         return rc;
     }
     if (is_on_gpu)
-        return tutti_group_gpu_call(comm, &ready->call, args->stream);
-    return tutti_group_call(comm, &ready->call, &ready->found, args->stream);
+        return tutti_group_gpu_call(comm, &known->call, args->stream);
+    return tutti_group_call(comm, &known->call, &known->found, args->stream);
 }
 
 tuttiResult_t tutti_api_call(struct tutti_args *args)

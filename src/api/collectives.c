@@ -8,7 +8,7 @@ tuttiResult_t tuttiAllReduce(const void *sendbuff, void *recvbuff, size_t count,
                              tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_ALLREDUCE, .collective = TUTTI_ALLREDUCE, .comm = comm,
+        .function = __func__, .collective = TUTTI_ALLREDUCE, .comm = comm,
         .stream = stream, .type = datatype, .op = (int)op, .count = count, .send = sendbuff,
         .recv = recvbuff});
 }
@@ -18,7 +18,7 @@ tuttiResult_t tuttiReduce(const void *sendbuff, void *recvbuff, size_t count,
                           tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_REDUCE, .collective = TUTTI_REDUCE, .comm = comm,
+        .function = __func__, .collective = TUTTI_REDUCE, .comm = comm,
         .stream = stream, .type = datatype, .op = (int)op, .root = root, .count = count,
         .send = sendbuff, .recv = recvbuff});
 }
@@ -28,7 +28,7 @@ tuttiResult_t tuttiBroadcast(const void *sendbuff, void *recvbuff, size_t count,
                              tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_BROADCAST, .collective = TUTTI_BROADCAST, .comm = comm,
+        .function = __func__, .collective = TUTTI_BROADCAST, .comm = comm,
         .stream = stream, .type = datatype, .root = root, .count = count, .send = sendbuff,
         .recv = recvbuff});
 }
@@ -37,7 +37,7 @@ tuttiResult_t tuttiAllGather(const void *sendbuff, void *recvbuff, size_t sendco
                              tuttiDataType_t datatype, tuttiComm_t comm, tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_ALLGATHER, .collective = TUTTI_ALLGATHER, .comm = comm,
+        .function = __func__, .collective = TUTTI_ALLGATHER, .comm = comm,
         .stream = stream, .type = datatype, .count = sendcount, .send = sendbuff,
         .recv = recvbuff});
 }
@@ -47,10 +47,9 @@ tuttiResult_t tuttiAllGatherV(const void *sendbuff, void *recvbuff, const size_t
                               tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_CALL_VECTOR + TUTTI_ALLGATHER,
-        .collective = TUTTI_ALLGATHER, .comm = comm, .stream = stream, .type = datatype,
-        .send = sendbuff, .recv = recvbuff, .is_vector = true, .recv_counts = recvcounts,
-        .recv_displs = displs});
+        .function = __func__, .kind = TUTTI_CALL_VECTOR, .collective = TUTTI_ALLGATHER,
+        .comm = comm, .stream = stream, .type = datatype, .send = sendbuff, .recv = recvbuff,
+        .recv_counts = recvcounts, .recv_displs = displs});
 }
 
 tuttiResult_t tuttiReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount,
@@ -58,9 +57,8 @@ tuttiResult_t tuttiReduceScatter(const void *sendbuff, void *recvbuff, size_t re
                                  tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_REDUCE_SCATTER, .collective = TUTTI_REDUCE_SCATTER,
-        .comm = comm, .stream = stream, .type = datatype, .op = (int)op, .count = recvcount,
-        .send = sendbuff, .recv = recvbuff});
+        .function = __func__, .collective = TUTTI_REDUCE_SCATTER, .comm = comm, .stream = stream,
+        .type = datatype, .op = (int)op, .count = recvcount, .send = sendbuff, .recv = recvbuff});
 }
 
 tuttiResult_t tuttiReduceScatterV(const void *sendbuff, void *recvbuff, const size_t *recvcounts,
@@ -68,17 +66,16 @@ tuttiResult_t tuttiReduceScatterV(const void *sendbuff, void *recvbuff, const si
                                   tuttiComm_t comm, tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_CALL_VECTOR + TUTTI_REDUCE_SCATTER,
-        .collective = TUTTI_REDUCE_SCATTER, .comm = comm, .stream = stream, .type = datatype,
-        .op = (int)op, .send = sendbuff, .recv = recvbuff, .is_vector = true,
-        .send_counts = recvcounts, .send_displs = displs});
+        .function = __func__, .kind = TUTTI_CALL_VECTOR, .collective = TUTTI_REDUCE_SCATTER,
+        .comm = comm, .stream = stream, .type = datatype, .op = (int)op, .send = sendbuff,
+        .recv = recvbuff, .send_counts = recvcounts, .send_displs = displs});
 }
 
 tuttiResult_t tuttiAlltoAll(const void *sendbuff, void *recvbuff, size_t count,
                             tuttiDataType_t datatype, tuttiComm_t comm, tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_ALLTOALL, .collective = TUTTI_ALLTOALL, .comm = comm,
+        .function = __func__, .collective = TUTTI_ALLTOALL, .comm = comm,
         .stream = stream, .type = datatype, .count = count, .send = sendbuff, .recv = recvbuff});
 }
 
@@ -87,10 +84,10 @@ tuttiResult_t tuttiAlltoAllV(const void *sendbuff, const size_t *sendcounts, con
                              tuttiDataType_t datatype, tuttiComm_t comm, tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_CALL_VECTOR + TUTTI_ALLTOALL,
-        .collective = TUTTI_ALLTOALL, .comm = comm, .stream = stream, .type = datatype,
-        .send = sendbuff, .recv = recvbuff, .is_vector = true, .send_counts = sendcounts,
-        .send_displs = sdispls, .recv_counts = recvcounts, .recv_displs = rdispls});
+        .function = __func__, .kind = TUTTI_CALL_VECTOR, .collective = TUTTI_ALLTOALL,
+        .comm = comm, .stream = stream, .type = datatype, .send = sendbuff, .recv = recvbuff,
+        .send_counts = sendcounts, .send_displs = sdispls, .recv_counts = recvcounts,
+        .recv_displs = rdispls});
 }
 
 tuttiResult_t tuttiGather(const void *sendbuff, void *recvbuff, size_t count,
@@ -98,7 +95,7 @@ tuttiResult_t tuttiGather(const void *sendbuff, void *recvbuff, size_t count,
                           tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_GATHER, .collective = TUTTI_GATHER, .comm = comm,
+        .function = __func__, .collective = TUTTI_GATHER, .comm = comm,
         .stream = stream, .type = datatype, .root = root, .count = count, .send = sendbuff,
         .recv = recvbuff});
 }
@@ -108,7 +105,7 @@ tuttiResult_t tuttiScatter(const void *sendbuff, void *recvbuff, size_t count,
                            tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_SCATTER, .collective = TUTTI_SCATTER, .comm = comm,
+        .function = __func__, .collective = TUTTI_SCATTER, .comm = comm,
         .stream = stream, .type = datatype, .root = root, .count = count, .send = sendbuff,
         .recv = recvbuff});
 }
@@ -116,8 +113,7 @@ tuttiResult_t tuttiScatter(const void *sendbuff, void *recvbuff, size_t count,
 tuttiResult_t tuttiBarrier(tuttiComm_t comm, tuttiStream_t stream)
 {
     return tutti_api_call(&(struct tutti_args){
-        .function = __func__, .kind = TUTTI_BARRIER, .collective = TUTTI_BARRIER, .comm = comm,
-        .stream = stream});
+        .function = __func__, .collective = TUTTI_BARRIER, .comm = comm, .stream = stream});
 }
 
 tuttiResult_t tuttiSend(const void *sendbuff, size_t count, tuttiDataType_t datatype, int peer,

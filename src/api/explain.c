@@ -18,22 +18,21 @@ enum { MOST_PARTS = 128 };
 static int parse_name(const char *name, enum tutti_collective *ret_collective, bool *ret_is_vector)
 {
     size_t length = name == NULL ? 0 : strlen(name);
+    char list[TUTTI_COLLECTIVE_LIST_BYTES];
 
     *ret_is_vector = false;
     *ret_collective = tutti_collective_find(name == NULL ? "" : name, length);
     if (*ret_collective == TUTTI_COLLECTIVE_COUNT && length > 0 && name[length - 1] == 'v') {
         *ret_is_vector = true;
         *ret_collective = tutti_collective_find(name, length - 1);
-        if (*ret_collective != TUTTI_ALLGATHER && *ret_collective != TUTTI_REDUCE_SCATTER &&
-            *ret_collective != TUTTI_ALLTOALL)
+        if (*ret_collective != TUTTI_COLLECTIVE_COUNT &&
+            tutti_collective_call(*ret_collective, true) == TUTTI_NO_CALL)
             *ret_collective = TUTTI_COLLECTIVE_COUNT;
     }
     if (*ret_collective != TUTTI_COLLECTIVE_COUNT)
         return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: \"%.40s\" is no collective; they are allreduce, "
-                      "reduce, broadcast, allgather, allgatherv, reduce_scatter, reduce_scatterv, "
-                      "alltoall, alltoallv, gather, scatter, barrier", function,
-                      name == NULL ? "" : name);
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: \"%.40s\" is no collective; they are %s", function,
+                      name == NULL ? "" : name, tutti_collective_list(TUTTI_LIST_VECTORS, list));
 }
 
 static int check_root(const struct tutti_comm *comm, enum tutti_collective collective, int root)
@@ -68,23 +67,10 @@ static struct tutti_tuner_view view_of(const struct tutti_comm *comm)
     return view;
 }
 
-/* The counts per rank of a v-form are not given here, so `count` is taken as their mean. In an
- * all-to-all-v no rank knows the mean, so the choice does not depend on it. */
-static struct tutti_tuner_query query_of(const struct tutti_comm *comm,
-                                         const struct tutti_call *call)
-{
-    struct tutti_tuner_query query = tutti_cache_query(comm, call);
-
-    query.is_vector = call->kind >= TUTTI_CALL_VECTOR;
-    if (query.is_vector && call->collective == TUTTI_ALLTOALL)
-        query.block_bytes = 0;
-    return query;
-}
-
 static int explain_host(const struct tutti_comm *comm, const struct tutti_call *call,
                         tuttiExplanation_t *explanation)
 {
-    struct tutti_tuner_query query = query_of(comm, call);
+    struct tutti_tuner_query query = tutti_cache_query(comm, call);
     struct tutti_tuner_view view = view_of(comm);
     const struct tutti_plan *plan;
     struct tutti_choice choice, lent;
@@ -114,7 +100,7 @@ static int explain_host(const struct tutti_comm *comm, const struct tutti_call *
 static int explain_device(const struct tutti_comm *comm, const struct tutti_call *call,
                           tuttiExplanation_t *explanation)
 {
-    struct tutti_tuner_query query = query_of(comm, call);
+    struct tutti_tuner_query query = tutti_cache_query(comm, call);
     struct tutti_tuner_view view = view_of(comm);
     struct tutti_choice choice;
     enum tutti_authority by;
@@ -166,10 +152,11 @@ static int explain(const struct tutti_comm *comm, const char *name, const void *
     TUTTI_TRY(check_root(comm, call.collective, root));
     if (tutti_collective_reduces(call.collective))
         TUTTI_TRY(tutti_redop_resolve(comm, function, op, type, &call));
-    call.kind = (uint8_t)(call.collective + (is_vector ? TUTTI_CALL_VECTOR : 0));
+    /* The counts per rank of a v-form are not given here, so `count` is taken as their mean. */
+    call.kind = is_vector ? TUTTI_CALL_VECTOR : TUTTI_CALL_COLLECTIVE;
     call.type = (enum tutti_type)type;
     call.root = tutti_collective_has_root(call.collective) ? root : 0;
-    if (comm->nranks == 1 || (count == 0 && call.collective != TUTTI_BARRIER)) {
+    if (comm->nranks == 1 || (count == 0 && tutti_collective_has_data(call.collective))) {
         explain_nothing(comm, explanation);
         return TUTTI_OK;
     }

@@ -82,7 +82,7 @@ static int begin(struct tutti_bootstrap *boot, const struct tutti_settings *sett
         .comm = comm, .handle = handle, .ret_handle = ret_handle};
     TUTTI_TRY(tutti_group_job(&forming->job));
     if (!settings->is_blocking && !tutti_group_is_open() &&
-        tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
+        tutti_comm_state(comm) == TUTTI_COMM_FORMING)
         return TUTTI_AGAIN;
     return TUTTI_OK;
 }

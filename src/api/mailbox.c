@@ -254,6 +254,7 @@ static int await(struct tuttiRequest *request, int timeout_ms)
     uint64_t deadline_ns = timeout_ms > 0 ? tutti_deadline_ns(timeout_ms) : 0;
     int rc;
 
+    /* acquire: pairs with the release in note_done() of queue/mailbox.c; the result is in place */
     if (tutti_load_acquire(&request->mail.is_done) != 0)
         return TUTTI_OK;
     TUTTI_TRY(tutti_mailbox_enter(mailbox, "tuttiRequestWait"));

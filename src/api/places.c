@@ -26,7 +26,7 @@ tuttiResult_t tuttiCommGetName(tuttiComm_t handle, const char **name)
 /* TUTTI_OK once the communicator is formed, and so knows the hosts of its ranks. */
 static int check_places(struct tutti_comm *comm, const char *function)
 {
-    if (tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
+    if (tutti_comm_state(comm) == TUTTI_COMM_FORMING)
         return tutti_fail(TUTTI_ERR_USAGE, "%s: comm (rank %d) is still being formed; call "
                           "tuttiCommGetAsyncError until it is not tuttiInProgress", function,
                           comm->rank);

@@ -178,16 +178,6 @@ int tutti_address_resolve(const char *text, struct tutti_address *addresses, siz
     return TUTTI_OK;
 }
 
-int tutti_address_parse(const char *text, struct tutti_address *ret_address)
-{
-    struct tutti_address address;
-    size_t count;
-
-    TUTTI_TRY(tutti_address_resolve(text, &address, 1, &count));
-    *ret_address = address;
-    return TUTTI_OK;
-}
-
 /* ---- of this host --------------------------------------------------------------- */
 
 /* True if one item of the filter, `prefix` or `=name`, matches this interface. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The only atomic operations that the library uses. A comment at each use names the access that it
- * pairs with.
+ * pairs with; a test looks for these comments.
  */
 #ifndef TUTTI_BASE_ATOMIC_H
 #define TUTTI_BASE_ATOMIC_H

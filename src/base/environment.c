@@ -138,6 +138,7 @@ void tutti_environment_report_unknown(enum tutti_log_level level)
     struct tutti_variable variable;
     size_t at = 0;
 
+    /* acquire and release: pairs with itself in other threads, of which one reports */
     if (tutti_exchange(&has_reported, 1) != 0)
         return;
     while (tutti_environment_next(&at, &variable)) {

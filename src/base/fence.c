@@ -16,6 +16,7 @@ bool tutti_fence_join(void)
  * not correctness: every sleep ends after some milliseconds, and the missed data is seen then. */
 void tutti_fence_after_flag(bool is_mine)
 {
+    /* Pairs with the fence of the other side: tutti_fence_before_look. */
     tutti_fence_full();
     if (is_mine)
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
@@ -25,8 +26,10 @@ void tutti_fence_after_flag(bool is_mine)
  * microsecond even without a fence, so a pause has the same effect. */
 void tutti_fence_threads(void)
 {
+    /* Pairs with the fences that membarrier(2) runs on the other threads. */
     tutti_fence_full();
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) != 0)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    /* Pairs with the fences that membarrier(2) runs on the other threads. */
     tutti_fence_full();
 }

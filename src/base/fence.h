@@ -27,6 +27,7 @@ static inline void tutti_fence_before_look(bool is_theirs)
     if (is_theirs)
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     else
+        /* Pairs with the fence of the rare side, in tutti_fence_after_flag. */
         tutti_fence_full();
 }
 

@@ -15,6 +15,7 @@ const char **tutti_gate_take(struct tutti_gate *gate, const char *why)
 {
     const char *nobody = NULL;
 
+    /* acquire: pairs with the release in tutti_gate_leave */
     if (!tutti_compare_exchange(&gate->other_inside, &nobody, why))
         return NULL;
     if (tutti_load_relaxed(&gate->owner) != 0) {

@@ -58,6 +58,7 @@ static inline const char **tutti_gate_enter(struct tutti_gate *gate, const char 
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         if (tutti_load_relaxed(&gate->owner) == me)
             return &gate->owner_inside;
+        /* release: pairs with the acquire in tutti_gate_take */
         tutti_store_release(&gate->owner_inside, NULL);
     }
     return tutti_gate_take(gate, why);

@@ -6,7 +6,6 @@
 #include "base/result.h"
 #include "base/socket.h"
 
-#include <pthread.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -20,21 +19,6 @@ static const uint8_t greeting[8] = {'T', 'U', 'T', 'i', 0, 0, 0, 2};
 
 /* Both sides go through the same three messages, with alternating senders. */
 enum { PHASE_HELLO, PHASE_PROOF, PHASE_ANSWER, PHASE_DONE };
-
-static pthread_once_t sodium_once = PTHREAD_ONCE_INIT;
-
-static void start_sodium(void)
-{
-    /* Fails only if the system has no source of randomness; going on would mean
-     * guessable secrets. */
-    tutti_assert(sodium_init() >= 0);
-}
-
-void tutti_random_bytes(void *bytes, size_t size)
-{
-    pthread_once(&sodium_once, start_sodium);
-    randombytes_buf(bytes, size);
-}
 
 static void hash_number(crypto_generichash_state *state, uint64_t number)
 {
@@ -50,7 +34,7 @@ void tutti_secret_derive(const uint8_t secret[TUTTI_SECRET_BYTES], const char *l
 {
     crypto_generichash_state state;
 
-    pthread_once(&sodium_once, start_sodium);
+    tutti_sodium_init();
     crypto_generichash_init(&state, secret, TUTTI_SECRET_BYTES, TUTTI_SECRET_BYTES);
     hash_number(&state, number);
     crypto_generichash_update(&state, (const uint8_t *)label, strlen(label));
@@ -61,7 +45,7 @@ void tutti_secret_derive(const uint8_t secret[TUTTI_SECRET_BYTES], const char *l
 void tutti_secret_sign(const uint8_t secret[TUTTI_SECRET_BYTES], const void *bytes, size_t size,
                        uint8_t ret_mac[TUTTI_MAC_BYTES])
 {
-    pthread_once(&sodium_once, start_sodium);
+    tutti_sodium_init();
     crypto_generichash(ret_mac, TUTTI_MAC_BYTES, bytes, size, secret, TUTTI_SECRET_BYTES);
 }
 
@@ -78,7 +62,7 @@ void tutti_secret_from_text(const char *text, uint8_t ret_secret[TUTTI_SECRET_BY
 {
     static const uint8_t use[TUTTI_SECRET_BYTES] = "tutti: a secret made of text";
 
-    pthread_once(&sodium_once, start_sodium);
+    tutti_sodium_init();
     crypto_generichash(ret_secret, TUTTI_SECRET_BYTES, (const uint8_t *)text, strlen(text), use,
                        sizeof use);
 }

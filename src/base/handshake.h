@@ -75,9 +75,6 @@ static inline bool tutti_handshake_is_greeted(const struct tutti_handshake *shak
     return shake->phase > 0;
 }
 
-/* Fill `bytes` with cryptographically secure random bytes. Thread-safe. */
-void tutti_random_bytes(void *bytes, size_t size);
-
 /* ret_secret = BLAKE2b keyed with `secret` of `number` and `label`, so that one secret serves many
  * purposes. */
 void tutti_secret_derive(const uint8_t secret[TUTTI_SECRET_BYTES], const char *label,

@@ -3,6 +3,7 @@
 #include "base/interface.h"
 
 #include "base/address_native.h"
+#include "base/file.h"
 #include "base/result.h"
 
 #include <errno.h>
@@ -28,20 +29,14 @@ static bool has(const char *root, const char *name, const char *what)
 
 uint32_t tutti_interface_mbits(const char *root, const char *name)
 {
-    char path[PATH_MAX], text[32] = "";
+    char path[PATH_MAX], text[32];
     long mbits;
-    FILE *file;
 
     /* A bonding interface has no device of its own, but reports a true rate. */
     if (strchr(name, '/') != NULL || (!has(root, name, "device") && !has(root, name, "bonding")))
         return 0;
     snprintf(path, sizeof path, "%s/sys/class/net/%s/speed", root, name);
-    file = fopen(path, "re");
-    if (file == NULL)
-        return 0;
-    if (fgets(text, sizeof text, file) == NULL)
-        text[0] = '\0'; /* the link is down */
-    fclose(file);
+    tutti_file_line(path, text, sizeof text); /* "" if the link is down */
     mbits = strtol(text, NULL, 10);
     return mbits > 0 && mbits <= MOST_MBITS ? (uint32_t)mbits : 0;
 }

@@ -29,7 +29,7 @@ static bool is_quiet;
 
 void tutti_log_be_quiet(void)
 {
-    is_quiet = getenv("TUTTI_DEBUG") == NULL;
+    is_quiet = tutti_param_given(TUTTI_PARAM_DEBUG) == NULL;
 }
 
 bool tutti_log_is_on(enum tutti_log_level level)
@@ -114,11 +114,13 @@ static bool is_mine(uint64_t opened, const char *pattern)
 static int sink_fd(void)
 {
     const char *pattern = tutti_param_text(TUTTI_PARAM_DEBUG_FILE);
+    /* acquire: pairs with the compare-exchange below */
     uint64_t opened = tutti_load_acquire(&sink);
     int fd;
 
     while (!is_mine(opened, pattern)) {
         fd = open_file(pattern);
+        /* acquire and release: pairs with itself in other threads, of which one opens the file */
         if (tutti_compare_exchange(&sink, &opened, sink_of(getpid(), fd)))
             return fd;
         if (fd > STDERR_FILENO)

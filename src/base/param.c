@@ -3,8 +3,8 @@
 #include "base/param.h"
 
 #include "base/atomic.h"
+#include "base/sizes.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,23 +39,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool parse_int(const char *text, int64_t low, int64_t high, int64_t *ret_number)
 {
-    char *end;
-    long long number;
-    int64_t unit = 1;
+    const char *at = text + strspn(text, " \t"), *end = at + strlen(at);
+    bool is_negative = *at == '-';
+    int64_t number;
+    uint64_t size;
 
-    errno = 0;
-    number = strtoll(text, &end, 10);
-    if (end == text || errno != 0)
+    at += is_negative || *at == '+';
+    if (!tutti_size_read(&at, end, &size) || at != end || size > INT64_MAX)
         return false;
-    switch (*end) {
-    case 'k': case 'K': unit = INT64_C(1) << 10; end++; break;
-    case 'm': case 'M': unit = INT64_C(1) << 20; end++; break;
-    case 'g': case 'G': unit = INT64_C(1) << 30; end++; break;
-    default: break;
-    }
-    if (*end != '\0' || number > INT64_MAX / unit || number < INT64_MIN / unit)
-        return false;
-    number *= unit;
+    number = is_negative ? -(int64_t)size : (int64_t)size;
     if (number < low || number > high)
         return false;
     *ret_number = number;
@@ -108,12 +100,24 @@ static void report(const struct tutti_param_info *info, const char *text)
                 text, (long long)info->low, (long long)info->high, info->fallback);
 }
 
+const char *tutti_variable_given(const char *name)
+{
+    const char *text = getenv(name);
+
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+const char *tutti_param_given(enum tutti_param param)
+{
+    return tutti_variable_given(infos[param].name);
+}
+
 static void read_value(enum tutti_param param, struct value *value)
 {
     const struct tutti_param_info *info = &infos[param];
-    const char *text = getenv(info->name);
+    const char *text = tutti_variable_given(info->name);
 
-    if (text == NULL || *text == '\0')
+    if (text == NULL)
         text = info->fallback;
     if (!parse(info, text, &value->number)) {
         report(info, text);
@@ -128,12 +132,14 @@ static const struct value *lookup(enum tutti_param param)
 {
     struct value *value = &values[param];
 
+    /* acquire: pairs with the release below; the value is complete */
     if (tutti_load_acquire(&value->is_read))
         return value;
 
     pthread_mutex_lock(&lock);
     if (!value->is_read) {
         read_value(param, value);
+        /* release: pairs with the acquire above */
         tutti_store_release(&value->is_read, true);
     }
     pthread_mutex_unlock(&lock);

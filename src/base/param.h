@@ -38,13 +38,22 @@ struct tutti_param_info {
 /* True if `text` is a valid value of the parameter. An empty text counts as unset and is valid. */
 bool tutti_param_accepts(const struct tutti_param_info *info, const char *text);
 
-/* Value of an integer parameter (suffixes K, M, G are powers of 1024), or index of a choice.
+/* Value of an integer parameter (with the units of base/sizes.h), or index of a choice.
  * Thread-safe. */
 int64_t tutti_param_int(enum tutti_param param);
 
 /* Value of a text parameter; "" if it is unset and has no fallback. Valid until tutti_param_reset.
  * Thread-safe. */
 const char *tutti_param_text(enum tutti_param param);
+
+/* The text that the environment holds now; NULL if the variable is unset or empty. It is neither
+ * checked nor kept: for secrets, and to tell a value that was given from the default. As with
+ * getenv, no other thread may change the environment meanwhile. */
+const char *tutti_param_given(enum tutti_param param);
+
+/* The same for a variable by its name: those of other programs, such as launchers. All of the
+ * library's reading of the environment goes through this function. */
+const char *tutti_variable_given(const char *name);
 
 /* The declaration of a parameter. The documentation is printed from it. */
 const struct tutti_param_info *tutti_param_info(enum tutti_param param);

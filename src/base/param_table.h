@@ -87,7 +87,7 @@ TUTTI_PARAM_TEXT(IBVERBS_LIBRARY, "TUTTI_IBVERBS_LIBRARY", "",
 TUTTI_PARAM_TEXT(SCHEDULE, "TUTTI_SCHEDULE", "",
     "[Schedule files](schedule-files.md) for the calls that they match, separated by `:`; each may "
     "be limited to calls of a size: `allreduce[64K-1M]=FILE`. Rank 0 reads them for all ranks. "
-    "They do not affect other calls.")
+    "They do not affect other calls. `tutti-sched import` translates files of other libraries.")
 TUTTI_PARAM_INT(WINDOW_BYTES, "TUTTI_WINDOW_BYTES", "512K", 8192, 1073741824,
     "Size of each rank's window in the shared memory of its host, in bytes.")
 TUTTI_PARAM_INT(FIFO_BYTES, "TUTTI_FIFO_BYTES", "64K", 4096, 16777216,

@@ -32,13 +32,10 @@ bool tutti_address_is_link_local(const struct tutti_address *address);
 const char *tutti_address_format(const struct tutti_address *address,
                                  char text[TUTTI_ADDRESS_TEXT_BYTES]);
 
-/* Parse "host:port", "1.2.3.4:5" or "[::1]:5". A host name is resolved, and its first address is
- * taken. This call and tutti_address_resolve are the only ones here that may block, on a name
- * server. TUTTI_ERR_ARGUMENT: the text is malformed or the name cannot be resolved. */
-int tutti_address_parse(const char *text, struct tutti_address *ret_address);
-
-/* The same, with every address of the name, at most `capacity` of them. TUTTI_SOCKET_FAMILY limits
- * the addresses of a name, but not a literal address. *ret_count is at least 1. */
+/* Parse "host:port", "1.2.3.4:5" or "[::1]:5". A host name is resolved to every address of it, at
+ * most `capacity` of them; TUTTI_SOCKET_FAMILY limits these, but not a literal address. *ret_count
+ * is at least 1. This is the only call here that may block, on a name server. TUTTI_ERR_ARGUMENT:
+ * the text is malformed or the name cannot be resolved. */
 int tutti_address_resolve(const char *text, struct tutti_address *addresses, size_t capacity,
                           size_t *ret_count);
 

@@ -101,10 +101,6 @@ int tutti_bootstrap_meet(const struct tutti_meeting *meeting, int nranks, int ra
  * this process already is. Thread-safe. */
 int tutti_meeting_own(const struct tutti_meeting *meeting, int nranks, int rank);
 
-/* tutti_bootstrap_meet without a job and a name. */
-int tutti_bootstrap_from_store(const char *url, const char *secret_text, int nranks, int rank,
-                               uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
-
 /* Make a bootstrap over the embedder's own all-gather, which may block and returns 0 on success.
  * This call already runs a first round, to share rank 0's secret. TUTTI_ERR_REMOTE: the all-gather
  * failed. TUTTI_ERR_USAGE: its results show that ranks disagree on nranks, or are not in order. */

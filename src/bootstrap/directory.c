@@ -4,6 +4,7 @@
 
 #include "base/handshake.h"
 #include "base/result.h"
+#include "base/system.h"
 #include "bootstrap/exchange.h"
 
 #include <dirent.h>

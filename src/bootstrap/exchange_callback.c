@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The exchange over an embedder's own all-gather. It is the only exchange that may block, since the
  * all-gather is not our code. */
+#include "base/system.h"
 #include "bootstrap/exchange.h"
 
 #include <sodium.h>

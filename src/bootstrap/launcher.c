@@ -22,18 +22,16 @@
 
 static bool is_set(const char *name)
 {
-    const char *text = getenv(name);
-
-    return text != NULL && *text != '\0';
+    return tutti_variable_given(name) != NULL;
 }
 
 static int read_number(const char *launcher, const char *name, long low, long high, long *ret)
 {
-    const char *text = getenv(name);
+    const char *text = tutti_variable_given(name);
     char *end;
     long number;
 
-    if (text == NULL || *text == '\0')
+    if (text == NULL)
         return tutti_fail(TUTTI_ERR_USAGE, "%s is not set, though other variables of %s are", name,
                           launcher);
     errno = 0;
@@ -106,7 +104,8 @@ static int meet_on_host(struct tutti_launch *launch, bool is_one_host, const cha
 
 static int from_tutti(struct tutti_launch *launch)
 {
-    TUTTI_TRY(read_ranks(launch, "TUTTI_RANK", "TUTTI_NRANKS"));
+    TUTTI_TRY(read_ranks(launch, tutti_param_info(TUTTI_PARAM_RANK)->name,
+                         tutti_param_info(TUTTI_PARAM_NRANKS)->name));
     if (launch->nranks > 1 && launch->store[0] == '\0')
         return tutti_fail(TUTTI_ERR_USAGE,
                           "TUTTI_ROOT is not set: with TUTTI_NRANKS=%d ranks need host:port of "
@@ -120,10 +119,9 @@ static int from_tutti(struct tutti_launch *launch)
  * and no identity of the job. */
 static int from_torchrun(struct tutti_launch *launch)
 {
-    const char *host = getenv("MASTER_ADDR");
-    const char *run = getenv("TORCHELASTIC_RUN_ID");
-    const char *restarts = getenv("TORCHELASTIC_RESTART_COUNT");
-    bool has_address = host != NULL && *host != '\0';
+    const char *host = tutti_variable_given("MASTER_ADDR");
+    const char *run = tutti_variable_given("TORCHELASTIC_RUN_ID");
+    const char *restarts = tutti_variable_given("TORCHELASTIC_RESTART_COUNT");
     char spare[24] = "";
     long port = 0;
     bool is_ipv6;
@@ -131,10 +129,10 @@ static int from_torchrun(struct tutti_launch *launch)
     TUTTI_TRY(read_ranks(launch, "RANK", "WORLD_SIZE"));
     if (launch->nranks == 1)
         return TUTTI_OK;
-    if (!has_address && launch->store[0] == '\0')
+    if (host == NULL && launch->store[0] == '\0')
         return tutti_fail(TUTTI_ERR_USAGE, "MASTER_ADDR is not set, though RANK and WORLD_SIZE "
                                            "are; it is the host of rank 0");
-    if (has_address)
+    if (host != NULL)
         TUTTI_TRY(read_number(launch->launcher, "MASTER_PORT", 1, UINT16_MAX - SPARE_PORTS - 1,
                               &port));
     if (run != NULL)
@@ -156,12 +154,12 @@ static int from_torchrun(struct tutti_launch *launch)
  * therefore includes the launcher's pid, if the launcher is found among the ancestors. */
 static int from_openmpi(struct tutti_launch *launch)
 {
-    const char *job = getenv("PMIX_NAMESPACE"); /* Open MPI 5 */
+    const char *job = tutti_variable_given("PMIX_NAMESPACE"); /* Open MPI 5 */
     char identity[384], ancestor[64] = "";
     long local = 0;
 
     if (job == NULL)
-        job = getenv("OMPI_MCA_ess_base_jobid"); /* Open MPI 4 */
+        job = tutti_variable_given("OMPI_MCA_ess_base_jobid"); /* Open MPI 4 */
     TUTTI_TRY(read_ranks(launch, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"));
     if (launch->nranks == 1)
         return TUTTI_OK;
@@ -202,8 +200,8 @@ static int from_mpich(struct tutti_launch *launch)
 /* Ranks meet at the first node of the step, because rank 0 runs there. */
 static int from_slurm(struct tutti_launch *launch)
 {
-    const char *nodes = getenv("SLURM_STEP_NODELIST");
-    const char *cluster = getenv("SLURM_CLUSTER_NAME");
+    const char *nodes = tutti_variable_given("SLURM_STEP_NODELIST");
+    const char *cluster = tutti_variable_given("SLURM_CLUSTER_NAME");
     const char *ntasks = is_set("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
     char host[128];
     long job = 0, step = 0;
@@ -219,7 +217,7 @@ static int from_slurm(struct tutti_launch *launch)
     if (launch->store[0] != '\0')
         return TUTTI_OK;
     if (nodes == NULL)
-        nodes = getenv("SLURM_JOB_NODELIST");
+        nodes = tutti_variable_given("SLURM_JOB_NODELIST");
     if (nodes == NULL || !tutti_slurm_first_host(nodes, host, sizeof host))
         return tutti_fail(TUTTI_ERR_USAGE,
                           "SLURM_STEP_NODELIST=%s names no node: set TUTTI_ROOT=host:port, with "
@@ -251,7 +249,7 @@ int tutti_launch_detect(struct tutti_launch *ret_launch)
     const char *root = tutti_param_text(TUTTI_PARAM_ROOT);
     const char *secret_name = tutti_param_info(TUTTI_PARAM_SECRET)->name;
     /* Not by tutti_param_text, which would keep a copy of the secret in memory. */
-    const char *secret = getenv(secret_name);
+    const char *secret = tutti_param_given(TUTTI_PARAM_SECRET);
 
     if (secret != NULL)
         TUTTI_TRY(keep(launch.secret, sizeof launch.secret, secret_name, secret));

@@ -244,11 +244,3 @@ int tutti_bootstrap_meet(const struct tutti_meeting *meeting, int nranks, int ra
         return tutti_exchange_file(meeting, nranks, rank, deadline_ns, ret_boot);
     return fail_url(url);
 }
-
-int tutti_bootstrap_from_store(const char *url, const char *secret_text, int nranks, int rank,
-                               uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
-{
-    const struct tutti_meeting meeting = {.store = url, .secret = secret_text};
-
-    return tutti_bootstrap_meet(&meeting, nranks, rank, deadline_ns, ret_boot);
-}

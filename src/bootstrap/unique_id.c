@@ -14,6 +14,7 @@
  * error. In other processes the connection is refused.
  */
 #include "base/param.h"
+#include "base/system.h"
 #include "bootstrap/exchange.h"
 
 #include <pthread.h>

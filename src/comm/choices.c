@@ -37,7 +37,7 @@ int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent)
 
 const char *tutti_choices_transports(const struct tutti_comm *comm)
 {
-    bool shares = tutti_fabric_shares_hosts(comm->fabric, comm->hosts);
+    bool shares = tutti_fabric_shares_hosts(comm->fabric);
 
     if (comm->view.all_store)
         return "threads";
@@ -59,9 +59,8 @@ static int learn_machine(struct tutti_comm *comm)
     comm->machine = calloc(1, sizeof *comm->machine);
     if (comm->machine == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
-    tutti_machine_assume(tutti_fabric_shares_hosts(comm->fabric, comm->hosts),
-                         tutti_fabric_cores(comm->fabric), tutti_fabric_mbits(comm->fabric),
-                         comm->machine);
+    tutti_machine_assume(tutti_fabric_shares_hosts(comm->fabric), tutti_fabric_cores(comm->fabric),
+                         tutti_fabric_mbits(comm->fabric), comm->machine);
     return TUTTI_OK;
 }
 

@@ -20,7 +20,7 @@
 #include "comm/share.h"
 #include "executor/host/message.h"
 #include "executor/host/program.h"
-#include "queue/ready.h"
+#include "queue/calls.h"
 #include "tuner/memo.h"
 #include "tuner/policy.h"
 #include "tuner/table.h"
@@ -104,7 +104,7 @@ struct tutti_comm {
     char fingerprint[TUTTI_FINGERPRINT_BYTES];
     const struct tutti_choice *trial;  /* overrides the tuner while tuning measures; else NULL */
     struct tutti_cache *cache;         /* plans and programs */
-    struct tutti_ready ready[TUTTI_READY_CALLS]; /* used by the thread inside */
+    struct tutti_known known[1 << TUTTI_KNOWN_BITS]; /* used by the thread inside */
     struct tutti_schedules *schedules; /* from files */
 
     /* Ticket of the next batch. Taken by the thread inside; with a GPU also by driver threads, so
@@ -198,6 +198,21 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message);
 /* Sets the state, unless a failure is recorded, as by an abort of another thread. Then the state
  * stays TUTTI_COMM_FAILED, and the result is that failure. */
 int tutti_comm_set_state(struct tutti_comm *comm, int state);
+
+/* A value of enum tutti_comm_state. Any thread. */
+static inline int tutti_comm_state(const struct tutti_comm *comm)
+{
+    /* acquire: pairs with the release in tutti_comm_set_state and tutti_comm_fail; what that state
+     * promises is in place */
+    return tutti_load_acquire(&comm->state);
+}
+
+/* The recorded failure without its text; 0: none. Any thread. */
+static inline int tutti_comm_failure(const struct tutti_comm *comm)
+{
+    /* acquire: pairs with the release in tutti_comm_fail; error_text is complete */
+    return tutti_load_acquire(&comm->error);
+}
 
 /* Returns the recorded failure, and makes its text the thread's last message. Returns 0 if there is
  * none. Any thread. */

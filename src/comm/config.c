@@ -4,7 +4,6 @@
 #include "base/param.h"
 #include "comm/comm.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int check_range(const char *field, int value, int low)
@@ -38,13 +37,6 @@ static void set(int *field, int value)
         *field = value;
 }
 
-static bool is_in_environment(const char *name)
-{
-    const char *value = getenv(name);
-
-    return value != NULL && *value != '\0';
-}
-
 int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *parent,
                         struct tutti_settings *ret_settings)
 {
@@ -63,9 +55,9 @@ int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *pa
         TUTTI_TRY(read_config(config, &known));
     if (known.blocking != TUTTI_CONFIG_UNDEF_INT)
         settings.is_blocking = known.blocking != 0;
-    if (!is_in_environment("TUTTI_INIT_TIMEOUT_MS"))
+    if (tutti_param_given(TUTTI_PARAM_INIT_TIMEOUT_MS) == NULL)
         set(&settings.init_timeout_ms, known.initTimeoutMs);
-    if (!is_in_environment("TUTTI_TIMEOUT_MS"))
+    if (tutti_param_given(TUTTI_PARAM_TIMEOUT_MS) == NULL)
         set(&settings.timeout_ms, known.timeoutMs);
     settings.device = known.device;
     if (known.commName != NULL)

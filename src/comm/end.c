@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Public functions that end a communicator, and those that query it. */
+#include "base/system.h"
 #include "gpu/comm_gpu.h"
 #include "queue/group.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* Wait until every issued operation is complete, also those on streams. */
 static void drain(struct tutti_comm *comm)
 {
     for (uint32_t passes = 0;
+         /* acquire: pairs with the releases of the threads that finish and issue batches */
          tutti_load_acquire(&comm->turn) != tutti_load_acquire(&comm->next_ticket); passes++) {
         if (passes < 100)
             sched_yield();
         else
-            nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+            tutti_pause_ns(200000);
     }
 }
 
@@ -158,7 +159,7 @@ static int go_on_forming(struct tutti_comm *comm, const char *function)
 
     if (pass == NULL)
         return rc;
-    if (tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
+    if (tutti_comm_state(comm) == TUTTI_COMM_FORMING)
         rc = tutti_comm_form(comm);
     else
         rc = tutti_comm_error(comm);
@@ -175,10 +176,9 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
     if (rc != TUTTI_OK)
         return tutti_public(rc);
     rc = tutti_comm_error(comm);
-    if (rc == TUTTI_OK && !comm->is_blocking &&
-        tutti_load_acquire(&comm->state) == TUTTI_COMM_FORMING)
+    if (rc == TUTTI_OK && !comm->is_blocking && tutti_comm_state(comm) == TUTTI_COMM_FORMING)
         rc = go_on_forming(comm, function);
-    if (rc == TUTTI_OK && tutti_load_acquire(&comm->state) == TUTTI_COMM_READY) {
+    if (rc == TUTTI_OK && tutti_comm_state(comm) == TUTTI_COMM_READY) {
         rc = tutti_fabric_news(comm->fabric);
         /* Errors in replayed CUDA graphs are known only to their kernels. */
         if (rc == TUTTI_OK && comm->gpu != NULL)

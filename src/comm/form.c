@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A failure is no error yet: all ranks learn of it in the exchange of verdicts. */
 static int read_schedules(struct tutti_comm *comm)
@@ -221,6 +220,7 @@ static bool is_too_late(const struct tutti_comm *comm, uint64_t now_ns)
 
 int tutti_comm_form(struct tutti_comm *comm)
 {
+    tutti_assert(comm->boot != NULL && comm->phase <= PHASES);
     while (comm->phase < PHASES) {
         /* Read the clock before the step: a step that itself sees the deadline pass knows which
          * ranks are missing, and reports that. */
@@ -272,9 +272,9 @@ void tutti_comm_form_idle(struct tutti_comm *comm)
     pause_us = pause_us > IDLE_MS_MOST * 1000 ? IDLE_MS_MOST * 1000 : pause_us;
     /* Other phases also wait for events that no descriptor signals. */
     if (fd >= 0 && comm->phase < PHASES && phases[comm->phase].is_exchange)
-        poll(&poll_fd, 1, IDLE_MS_MOST);
+        poll(&poll_fd, 1, tutti_wait_ms(IDLE_MS_MOST));
     else
-        nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000}, NULL);
+        tutti_pause_ns((uint64_t)pause_us * 1000);
 }
 
 void tutti_comm_free(struct tutti_comm *comm)
@@ -318,6 +318,7 @@ int tutti_comm_set_state(struct tutti_comm *comm, int state)
     pthread_mutex_lock(&comm->error_lock);
     has_failed = comm->error != 0;
     if (!has_failed)
+        /* release: pairs with the acquire in tutti_comm_state */
         tutti_store_release(&comm->state, state);
     pthread_mutex_unlock(&comm->error_lock);
     return has_failed ? tutti_comm_error(comm) : TUTTI_OK;
@@ -331,6 +332,7 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
     is_first = comm->error == 0;
     if (is_first) {
         tutti_message_copy(comm->error_text, sizeof comm->error_text, message);
+        /* release: pairs with the acquire in tutti_comm_failure; error_text is complete */
         tutti_store_release(&comm->error, rc);
         tutti_store_release(&comm->state, TUTTI_COMM_FAILED);
     }
@@ -346,7 +348,7 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
 
 int tutti_comm_error(struct tutti_comm *comm)
 {
-    int rc = tutti_load_acquire(&comm->error);
+    int rc = tutti_comm_failure(comm);
 
     if (rc != 0)
         tutti_set_last_message(comm->error_text);

@@ -93,6 +93,7 @@ static struct tuttiComm *take_new(void)
         if (block == NULL)
             return NULL;
         memset(block, 0, size_bytes);
+        /* release: pairs with the acquire in is_handle; the block is zeroed */
         tutti_store_release(&blocks[block_count], block);
         block_count++;
         used_in_last = 0;
@@ -103,6 +104,7 @@ static struct tuttiComm *take_new(void)
 static bool is_handle(const struct tuttiComm *handle)
 {
     for (int i = 0; i < BLOCKS; i++) {
+        /* acquire: pairs with the release in take_new */
         uintptr_t base = (uintptr_t)tutti_load_acquire(&blocks[i]);
         uintptr_t offset = (uintptr_t)handle - base;
 
@@ -130,6 +132,7 @@ tuttiComm_t tutti_handle_create(struct tutti_comm *comm)
         handle->fork_generation = tutti_fork_generation();
         comm->handle = handle;
         comm->serial = ++last_serial;
+        /* release: pairs with the acquire in is_live; the handle is complete */
         tutti_store_release(&handle->magic, (uint32_t)MAGIC_LIVE);
     }
     pthread_mutex_unlock(&lock);
@@ -149,6 +152,7 @@ void tutti_handle_close(tuttiComm_t handle)
 void tutti_handle_release(tuttiComm_t handle)
 {
     pthread_mutex_lock(&lock);
+    /* release: pairs with the acquires of the magic; earlier uses are over */
     tutti_store_release(&handle->magic, (uint32_t)MAGIC_DEAD);
     handle->comm = NULL;
     handle->next = NULL;
@@ -163,6 +167,7 @@ void tutti_handle_release(tuttiComm_t handle)
 /* True if the communicator was made by this process and is not destroyed. */
 static bool is_live(const struct tuttiComm *handle)
 {
+    /* acquire: pairs with the release in tutti_handle_create */
     return is_handle(handle) && tutti_load_acquire(&handle->magic) == MAGIC_LIVE &&
            handle->fork_generation == fork_generation;
 }
@@ -176,6 +181,7 @@ static int fail_handle(const struct tuttiComm *handle, const char *function)
         return tutti_fail(TUTTI_ERR_ARGUMENT,
                           "%s: comm is NULL; pass a communicator that tuttiCommInit* has made",
                           function);
+    /* acquire: pairs with the releases of the magic */
     magic = is_handle(handle) ? tutti_load_acquire(&handle->magic) : 0;
     if (magic != MAGIC_LIVE && magic != MAGIC_DEAD)
         return tutti_fail(TUTTI_ERR_ARGUMENT,
@@ -194,6 +200,7 @@ int tutti_handle_visit(tuttiComm_t handle, const char *function, struct tutti_co
 {
     if (!is_live(handle))
         return fail_handle(handle, function);
+    /* The fence pairs with the one in tutti_handle_close, and the acquire with its release. */
     (void)tutti_fetch_add(&handle->visitors, 1);
     tutti_fence_full();
     if (tutti_load_acquire(&handle->magic) != MAGIC_LIVE) {
@@ -207,7 +214,10 @@ int tutti_handle_visit(tuttiComm_t handle, const char *function, struct tutti_co
 
 void tutti_handle_unvisit(tuttiComm_t handle)
 {
-    (void)tutti_fetch_add(&handle->visitors, -1u);
+    /* release: pairs with the acquire in tutti_handle_close; the visit is over */
+    uint32_t visitors = tutti_fetch_add(&handle->visitors, -1u);
+
+    tutti_assert(visitors > 0);
 }
 
 static int fail_occupied(const struct tuttiComm *handle, const char *function)
@@ -230,7 +240,8 @@ int tutti_handle_enter(tuttiComm_t handle, const char *function, struct tutti_co
     pass = tutti_gate_enter(&handle->gate, function);
     if (pass == NULL)
         return fail_occupied(handle, function);
-    /* The thread that was inside before may have destroyed the communicator. */
+    /* The thread that was inside before may have destroyed the communicator.
+     * acquire: pairs with the release in tutti_handle_close */
     if (tutti_load_acquire(&handle->magic) != MAGIC_LIVE) {
         tutti_gate_leave(pass);
         return fail_handle(handle, function);
@@ -278,7 +289,7 @@ int tutti_handle_enter_ready(tuttiComm_t handle, const char *function,
     int state, rc;
 
     TUTTI_TRY(tutti_handle_enter(handle, function, &comm));
-    state = tutti_load_acquire(&comm->state);
+    state = tutti_comm_state(comm);
     if (state != TUTTI_COMM_READY) {
         rc = fail_unready(comm, state, function);
         tutti_comm_leave(comm);

@@ -22,6 +22,7 @@ void tutti_comm_report_begin(const struct tutti_comm *comm)
 {
     static uint32_t has_told_version;
 
+    /* acquire and release: the exchange pairs with itself in other threads, of which one logs */
     if (comm->rank == 0 && tutti_log_is_on(TUTTI_LOG_VERSION) &&
         tutti_exchange(&has_told_version, 1) == 0)
         tutti_log(TUTTI_LOG_VERSION, "Tutti %s", tutti_build_version());
@@ -150,11 +151,9 @@ static void tell_of_host(const struct tutti_comm *comm, uint32_t host)
     const char *name = tutti_fabric_host_name(comm->fabric, comm->rank);
     char text[LINE_BYTES];
 
-    tutti_fabric_describe_addresses(comm->fabric, text, sizeof text);
-    tutti_log(TUTTI_LOG_INFO, "host %u '%s', addresses of rank %d: %s", host, name, comm->rank,
-              text);
-    tutti_fabric_describe_memory(comm->fabric, text, sizeof text);
-    tutti_log(TUTTI_LOG_INFO, "host %u '%s', shared memory: %s", host, name, text);
+    for (uint32_t i = 0; tutti_fabric_describe_transport(comm->fabric, i, text, sizeof text); i++)
+        if (text[0] != '\0')
+            tutti_log(TUTTI_LOG_INFO, "host %u '%s', %s", host, name, text);
 }
 
 void tutti_comm_report_formed(const struct tutti_comm *comm)
@@ -183,7 +182,7 @@ void tutti_comm_report_choice(const struct tutti_comm *comm, const struct tutti_
 
 void tutti_comm_report_end(const struct tutti_comm *comm)
 {
-    int error = tutti_load_acquire(&comm->error);
+    int error = tutti_comm_failure(comm);
 
     if (comm->rank == 0)
         tutti_log(TUTTI_LOG_INFO, "destroyed after %.1f s and %llu operations%s%s",

@@ -3,10 +3,12 @@
  * the one for a call. */
 #include "comm/schedules.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/result.h"
-#include "schedule/import/load.h"
+#include "base/sizes.h"
+#include "schedule/load.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,30 +33,10 @@ struct entry {
 /* ---- the variable -------------------------------------------------------------------------- */
 
 /* Reads a size such as "64K" at *at, and moves *at behind it. No digits: `fallback`. */
-static int read_size(const char **at, uint64_t fallback, uint64_t *ret_size)
+static bool read_size(const char **at, uint64_t fallback, uint64_t *ret_size)
 {
-    static const char units[] = "KMG";
-    uint64_t size = 0;
-    const char *unit;
-
-    if (**at < '0' || **at > '9') {
-        *ret_size = fallback;
-        return TUTTI_OK;
-    }
-    for (; **at >= '0' && **at <= '9'; ++*at) {
-        if (size > UINT64_MAX / 100)
-            return TUTTI_ERR_USAGE;
-        size = size * 10 + (uint64_t)(**at - '0');
-    }
-    unit = **at != '\0' ? strchr(units, **at) : NULL;
-    for (const char *u = units; unit != NULL && u <= unit; u++) {
-        if (size > UINT64_MAX / 1024)
-            return TUTTI_ERR_USAGE;
-        size *= 1024;
-    }
-    *at += unit != NULL;
-    *ret_size = size;
-    return TUTTI_OK;
+    *ret_size = fallback;
+    return **at < '0' || **at > '9' || tutti_size_read(at, *at + strlen(*at), ret_size);
 }
 
 /* Reads "=" or "[64K-1M]=". */
@@ -63,8 +45,8 @@ static int read_limits(const char *at, struct entry *entry)
     entry->has_limits = *at == '[';
     if (entry->has_limits) {
         at++;
-        if (read_size(&at, 0, &entry->least_bytes) != TUTTI_OK || *at++ != '-' ||
-            read_size(&at, UINT64_MAX, &entry->most_bytes) != TUTTI_OK || *at++ != ']' ||
+        if (!read_size(&at, 0, &entry->least_bytes) || *at++ != '-' ||
+            !read_size(&at, UINT64_MAX, &entry->most_bytes) || *at++ != ']' ||
             entry->least_bytes > entry->most_bytes)
             return TUTTI_ERR_USAGE;
     }
@@ -106,45 +88,21 @@ static int read_entry(const char *text, size_t length, struct entry *ret_entry)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Reads a whole file, and puts a zero byte behind it. */
 static int read_file(const char *path, size_t most_bytes, char **ret_text, size_t *ret_size_bytes)
 {
-    FILE *file = fopen(path, "rb");
-    size_t size = 0, capacity = 1 << 16;
-    char *text = NULL;
-    int rc = TUTTI_OK;
-
-    if (file == NULL)
+    switch (tutti_file_load(path, most_bytes, ret_text, ret_size_bytes)) {
+    case TUTTI_FILE_NOT_OPENED:
         return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: cannot open %s: %s", path,
                           strerror(errno));
-    while (rc == TUTTI_OK) {
-        char *grown = realloc(text, capacity + 1);
-
-        if (grown == NULL) {
-            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of %s", capacity, path);
-            break;
-        }
-        text = grown;
-        size += fread(text + size, 1, capacity - size, file);
-        if (size < capacity)
-            break;
-        capacity *= 2;
-        if (size > most_bytes)
-            rc = tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: %s has more than %zu bytes", path,
-                            most_bytes);
+    case TUTTI_FILE_NOT_READ:
+        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: cannot read %s: %s", path,
+                          strerror(errno));
+    case TUTTI_FILE_TOO_LONG:
+        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: %s has more than %zu bytes", path,
+                          most_bytes);
+    case TUTTI_FILE_NO_MEMORY: return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to read %s", path);
+    default: return TUTTI_OK;
     }
-    if (rc == TUTTI_OK && ferror(file))
-        rc = tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: cannot read %s: %s", path,
-                        strerror(errno));
-    fclose(file);
-    if (rc != TUTTI_OK) {
-        free(text);
-        return rc;
-    }
-    text[size] = '\0';
-    *ret_text = text;
-    *ret_size_bytes = size;
-    return TUTTI_OK;
 }
 
 /* Takes this rank's schedule out of an ensemble that has as many ranks as the communicator. */

@@ -1,7 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls: the sizes of their buffers, the hash of their counts for the signature, and calls
- * that the library makes itself. */
+ * Calls: copies with their arrays, the sizes of their buffers, the hash of their counts for the
+ * signature, and calls that the library makes itself. */
 #include "executor/call.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int tutti_call_copy(const struct tutti_call *call, int nranks, struct tutti_call *ret_copy)
+{
+    struct tutti_call copy = *call;
+    const size_t **arrays[TUTTI_CALL_ARRAYS] = {&copy.input_counts, &copy.input_displs,
+                                                &copy.output_counts, &copy.output_displs};
+    size_t count = 0, *at;
+
+    copy.own_arrays = NULL;
+    for (int i = 0; i < TUTTI_CALL_ARRAYS; i++)
+        count += *arrays[i] != NULL ? (size_t)nranks : 0;
+    if (count > 0) {
+        copy.own_arrays = malloc(count * sizeof *copy.own_arrays);
+        if (copy.own_arrays == NULL)
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation's counts");
+    }
+    at = copy.own_arrays;
+    for (int i = 0; i < TUTTI_CALL_ARRAYS; i++)
+        if (*arrays[i] != NULL) {
+            *arrays[i] = memcpy(at, *arrays[i], (size_t)nranks * sizeof *at);
+            at += nranks;
+        }
+    *ret_copy = copy;
+    return TUTTI_OK;
+}
+
+void tutti_call_fini(struct tutti_call *call)
+{
+    free(call->own_arrays);
+    call->own_arrays = NULL;
+}
+
+bool tutti_call_same_arrays(const struct tutti_call *a, const struct tutti_call *b, int nranks)
+{
+    for (int i = 0; i < TUTTI_CALL_ARRAYS; i++) {
+        const size_t *left = tutti_call_array(a, i), *right = tutti_call_array(b, i);
+
+        if ((left == NULL) != (right == NULL))
+            return false;
+        if (left != NULL && memcmp(left, right, (size_t)nranks * sizeof *left) != 0)
+            return false;
+    }
+    return true;
+}
 
 static size_t extent(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
 {
@@ -23,7 +72,7 @@ void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
 {
     uint32_t n = (uint32_t)nranks, me = (uint32_t)rank, root = (uint32_t)call->root;
     size_t size = tutti_type_size(call->type);
-    bool is_collective = call->kind < TUTTI_CALL_SEND;
+    bool is_collective = !tutti_call_is_message(call);
 
     *ret_input_bytes = *ret_output_bytes = 0;
     if (is_collective ? tutti_has_input(call->collective, me, root)
@@ -56,11 +105,12 @@ void tutti_call_of_bytes(enum tutti_collective collective, enum tutti_caller cal
                          struct tutti_call *ret_call)
 {
     *ret_call = (struct tutti_call){
-        .kind = (uint8_t)collective, .collective = collective, .type = TUTTI_UINT8, .input = input,
-        .output = output, .count = count,
-        .signature = {.magic = TUTTI_SIGNATURE_MAGIC, .call = (uint8_t)collective,
-                      .type = TUTTI_UINT8, .op = TUTTI_OP_NONE, .caller = (uint8_t)caller,
-                      .root = UINT16_MAX, .count = count}};
+        .kind = TUTTI_CALL_COLLECTIVE, .collective = collective, .type = TUTTI_UINT8,
+        .input = input, .output = output, .count = count,
+        .signature = {.magic = TUTTI_SIGNATURE_MAGIC,
+                      .call = tutti_collective_call(collective, false), .type = TUTTI_UINT8,
+                      .op = TUTTI_OP_NONE, .caller = (uint8_t)caller, .root = UINT16_MAX,
+                      .count = count}};
     if (tutti_collective_has_root(collective))
         ret_call->signature.root = 0;
 }

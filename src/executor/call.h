@@ -9,21 +9,24 @@
 #include "executor/signature.h"
 #include "schedule/step.h"
 
-/* Collectives come first and keep the numbers of enum tutti_collective. Sends and receives follow:
- * they have no schedule. */
 enum tutti_call_kind {
-    TUTTI_CALL_VECTOR = TUTTI_COLLECTIVE_COUNT, /* added to a collective: its v-form */
-    TUTTI_CALL_SEND = 2 * TUTTI_COLLECTIVE_COUNT,
+    TUTTI_CALL_COLLECTIVE, /* all blocks have `count` elements */
+    TUTTI_CALL_VECTOR,     /* the v-form of a collective: a count for each rank */
+    TUTTI_CALL_SEND,       /* a message; it has no schedule */
     TUTTI_CALL_RECV,
-    TUTTI_CALL_KIND_COUNT
 };
+
+static inline bool tutti_kind_is_message(uint8_t kind)
+{
+    return kind == TUTTI_CALL_SEND || kind == TUTTI_CALL_RECV;
+}
 
 /* Reductions as signatures encode them: the values of enum tutti_op, and these. */
 enum { TUTTI_OP_AVERAGE = 4, TUTTI_OP_PREMULTIPLIED = 5, TUTTI_OP_NONE = 255 };
 
 struct tutti_call {
     uint8_t kind; /* enum tutti_call_kind */
-    enum tutti_collective collective; /* valid for collectives and v-forms */
+    enum tutti_collective collective; /* of messages: the first one, without a meaning */
     enum tutti_type type;
     enum tutti_op op;         /* the operator that combines two elements */
     bool is_average;          /* divide by nranks at the end */
@@ -41,8 +44,45 @@ struct tutti_call {
      * call. Displacements NULL: the blocks are packed. */
     const size_t *input_counts, *input_displs;
     const size_t *output_counts, *output_displs;
+    size_t *own_arrays;       /* memory of these arrays, if this is a copy; else NULL */
     struct tutti_signature signature;
 };
+
+enum { TUTTI_CALL_ARRAYS = 4 };
+
+/* Array number `index` of a call; NULL if the call does not have it. */
+static inline const size_t *tutti_call_array(const struct tutti_call *call, int index)
+{
+    const size_t *const arrays[TUTTI_CALL_ARRAYS] = {call->input_counts, call->input_displs,
+                                                     call->output_counts, call->output_displs};
+
+    return arrays[index];
+}
+
+/* Copies a call and its arrays. tutti_call_fini frees the copies of the arrays. */
+int tutti_call_copy(const struct tutti_call *call, int nranks, struct tutti_call *ret_copy);
+
+/* Frees the arrays of a copy. Other calls, and zeroed ones, have none to free. */
+void tutti_call_fini(struct tutti_call *call);
+
+/* True if both calls have the same arrays with the same contents. */
+bool tutti_call_same_arrays(const struct tutti_call *a, const struct tutti_call *b, int nranks);
+
+static inline bool tutti_call_is_message(const struct tutti_call *call)
+{
+    return tutti_kind_is_message(call->kind);
+}
+
+static inline bool tutti_call_is_vector(const struct tutti_call *call)
+{
+    return call->kind == TUTTI_CALL_VECTOR;
+}
+
+/* True for an all-to-all-v: each pair of ranks has a count of its own. */
+static inline bool tutti_call_has_pairs(const struct tutti_call *call)
+{
+    return tutti_call_is_vector(call) && tutti_collective_is_pairwise(call->collective);
+}
 
 /* Sizes of the call's buffers on rank `rank`, in bytes: from the start of the buffer to the end of
  * the last block that is read or written. 0: the rank needs no such buffer. */
@@ -80,6 +120,13 @@ static inline bool tutti_is_new_size(uint64_t *seen, size_t bytes)
 
     *seen |= class;
     return is_new;
+}
+
+/* True if the output overwrites input that other ranks have yet to read: an all-to-all in place. */
+static inline bool tutti_call_is_swap(const struct tutti_call *call)
+{
+    return tutti_collective_in_place(call->collective) == TUTTI_AFTER_COPY &&
+           call->input == call->output;
 }
 
 /* The address of the scalar of a pre-multiplied sum: inside the call, or the user's. */

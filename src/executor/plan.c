@@ -22,6 +22,7 @@ static struct tutti_lane *lane_of(struct tutti_plan *plan, int32_t peer, uint8_t
             return lane;
         connection = lane->connection;
     }
+    tutti_assert(plan->nlanes < 2 * plan->schedule->nsteps);
     if (connection == plan->nconnections)
         plan->nconnections++;
     plan->lanes[plan->nlanes] = (struct tutti_lane){
@@ -89,6 +90,7 @@ static void fill_lanes(struct tutti_plan *plan)
         if (!receives && !sends)
             plan->local_steps[plan->nlocal++] = i;
     }
+    tutti_assert(first <= 2 * schedule->nsteps && plan->nlocal <= schedule->nsteps);
 }
 
 int tutti_plan_create(struct tutti_schedule *schedule, struct tutti_plan **ret_plan)

@@ -10,14 +10,13 @@
 
 static const char *call_name(uint8_t call, const char **ret_suffix)
 {
-    *ret_suffix = "";
-    if (call < TUTTI_COLLECTIVE_COUNT)
-        return tutti_collective_name(call);
-    if (call < 2 * TUTTI_COLLECTIVE_COUNT) {
-        *ret_suffix = "v";
-        return tutti_collective_name(call - TUTTI_CALL_VECTOR);
-    }
-    return call == TUTTI_CALL_SEND || call == TUTTI_CALL_RECV ? "send/recv" : "garbage";
+    bool is_vector;
+    enum tutti_collective collective = tutti_collective_of_call(call, &is_vector);
+
+    *ret_suffix = is_vector ? "v" : "";
+    if (collective != TUTTI_COLLECTIVE_COUNT)
+        return tutti_collective_name(collective);
+    return call == TUTTI_CALL_MESSAGE ? "send/recv" : "garbage";
 }
 
 static const char *op_name(uint8_t op)
@@ -39,13 +38,18 @@ const char *tutti_caller_name(uint8_t caller)
 
 bool tutti_signature_has_hash(const struct tutti_signature *signature)
 {
-    return signature->call == TUTTI_CALL_VECTOR + TUTTI_ALLGATHER ||
-           signature->call == TUTTI_CALL_VECTOR + TUTTI_REDUCE_SCATTER;
+    bool is_vector;
+    enum tutti_collective collective = tutti_collective_of_call(signature->call, &is_vector);
+
+    return is_vector && !tutti_collective_is_pairwise(collective);
 }
 
 bool tutti_signature_has_pairs(const struct tutti_signature *signature)
 {
-    return signature->call == TUTTI_CALL_VECTOR + TUTTI_ALLTOALL;
+    bool is_vector;
+    enum tutti_collective collective = tutti_collective_of_call(signature->call, &is_vector);
+
+    return is_vector && tutti_collective_is_pairwise(collective);
 }
 
 /* `counts` is the text of the call's counts: empty, or ending with a comma and a blank. */
@@ -60,7 +64,7 @@ static const char *format(const struct tutti_signature *signature, const char *c
         snprintf(root, sizeof root, ", root %u", signature->root);
     if (caller != NULL)
         snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s", caller);
-    else if (signature->call == TUTTI_BARRIER)
+    else if (signature->call == tutti_collective_call(TUTTI_BARRIER, false))
         snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s", name);
     else
         snprintf(text, TUTTI_SIGNATURE_TEXT_BYTES, "%s%s(%s%s%s%s%s)", name, suffix, counts,

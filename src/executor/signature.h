@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define TUTTI_SIGNATURE_MAGIC 0x5475u
+/* The number of a send and of a receive, next to those in the table of collectives. */
+#define TUTTI_CALL_MESSAGE 18
 
 /* The public function on whose behalf the library itself makes a call. Error messages name that
  * function, because the user does not know the calls that it makes inside. */
@@ -29,7 +31,7 @@ const char *tutti_caller_name(uint8_t caller);
 
 struct tutti_signature {
     uint16_t magic;
-    uint8_t call;   /* enum tutti_call_kind of call.h */
+    uint8_t call;   /* a number of the table of collectives (collective.h), or TUTTI_CALL_MESSAGE */
     uint8_t type;   /* 255: none */
     uint8_t op;     /* enum tutti_op, TUTTI_OP_AVERAGE, TUTTI_OP_PREMULTIPLIED; 255: none */
     uint8_t caller; /* enum tutti_caller */

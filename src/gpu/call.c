@@ -3,12 +3,12 @@
  * groups. */
 #include "gpu/comm_gpu.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "queue/stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- where buffers are ----------------------------------------------------------------------- */
 
@@ -98,13 +98,13 @@ struct entry {
     struct tutti_call call;
     struct tutti_header header;
     tuttiStream_t stream;
-    size_t *vectors[4]; /* copies of a v-form's arrays */
 };
 
 struct tutti_gpu_part {
     struct tutti_comm *comm;
     struct entry *entries;
-    size_t count, capacity;
+    size_t count;
+    uint32_t capacity;
     struct tutti_gpu_part *next;
 };
 
@@ -144,8 +144,8 @@ static struct tutti_header number(struct tutti_comm *comm, const struct tutti_ca
     struct tutti_header header = {.signature = call->signature};
     size_t at = (size_t)call->root + (call->kind == TUTTI_CALL_SEND ? (size_t)comm->nranks : 0);
 
-    if (call->kind < TUTTI_CALL_SEND) {
-        if (tutti_signature_has_hash(&call->signature))
+    if (!tutti_call_is_message(call)) {
+        if (tutti_call_is_vector(call) && !tutti_call_has_pairs(call))
             tutti_gpu_show_counts(side->gpu, side->history.sequence + 1,
                                   tutti_call_shared_counts(call));
         return *tutti_history_add(&side->history, &call->signature);
@@ -198,35 +198,6 @@ int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tutti
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static int copy_vector(size_t nranks, const size_t **array, size_t **ret_copy)
-{
-    if (*array == NULL)
-        return TUTTI_OK;
-    *ret_copy = malloc(nranks * sizeof **ret_copy);
-    if (*ret_copy == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation's counts");
-    memcpy(*ret_copy, *array, nranks * sizeof **ret_copy);
-    *array = *ret_copy;
-    return TUTTI_OK;
-}
-
-static void free_entry(struct entry *entry)
-{
-    for (int i = 0; i < 4; i++)
-        free(entry->vectors[i]);
-}
-
-static int copy_call(struct entry *entry, size_t nranks, const struct tutti_call *call)
-{
-    const size_t **arrays[] = {&entry->call.input_counts, &entry->call.input_displs,
-                               &entry->call.output_counts, &entry->call.output_displs};
-
-    entry->call = *call;
-    for (int i = 0; i < 4; i++)
-        TUTTI_TRY(copy_vector(nranks, arrays[i], &entry->vectors[i]));
-    return TUTTI_OK;
-}
-
 static int part_of(struct tutti_gpu_part **parts, struct tutti_comm *comm,
                    struct tutti_gpu_part **ret_part)
 {
@@ -247,23 +218,10 @@ int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
 {
     struct entry entry = {.stream = stream};
     struct tutti_gpu_part *part;
-    int rc;
 
     TUTTI_TRY(part_of(parts, comm, &part));
-    if (part->count == part->capacity) {
-        size_t capacity = part->capacity == 0 ? 8 : 2 * part->capacity;
-        struct entry *grown = realloc(part->entries, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", capacity);
-        part->entries = grown;
-        part->capacity = capacity;
-    }
-    rc = copy_call(&entry, (size_t)comm->nranks, call);
-    if (rc != TUTTI_OK) {
-        free_entry(&entry);
-        return rc;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(part->entries, part->count, part->capacity, "calls of a group"));
+    TUTTI_TRY(tutti_call_copy(call, comm->nranks, &entry.call));
     part->entries[part->count++] = entry;
     return TUTTI_OK;
 }
@@ -402,7 +360,7 @@ void tutti_gpu_parts_free(struct tutti_gpu_part *parts)
         struct tutti_gpu_part *next = parts->next;
 
         for (size_t i = 0; i < parts->count; i++)
-            free_entry(&parts->entries[i]);
+            tutti_call_fini(&parts->entries[i].call);
         free(parts->entries);
         free(parts);
         parts = next;

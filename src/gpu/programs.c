@@ -11,7 +11,8 @@
 
 /* Programs stay in device memory, because kernels and graphs may need them at any time. So their
  * number is limited. All ranks count the same calls, so they reach the limit at the same call. */
-enum { MOST_CALLS = 1024, ENTRIES = 2 * MOST_CALLS };
+enum { MOST_CALLS = 1024, BITS = 11, ENTRIES = 1 << BITS };
+_Static_assert(ENTRIES > MOST_CALLS, "a search ends at a free entry");
 
 /* The program of a call. Without one, the kernels' built-in algorithms run the call. */
 struct variant {
@@ -20,8 +21,7 @@ struct variant {
 };
 
 struct entry {
-    bool is_used;
-    struct tutti_call call;             /* key: the arguments that are the same on all ranks */
+    struct tutti_call_key key;          /* the arguments that are the same on all ranks */
     struct variant variants[2];         /* out of place, in place; ranks may differ in this */
 };
 
@@ -31,26 +31,15 @@ struct tutti_gpu_programs {
     struct entry entries[ENTRIES];
 };
 
-static bool is_alike(const struct entry *entry, const struct tutti_call *call)
+/* The entry of the key, or the free one for it. */
+static struct entry *place_of(struct tutti_gpu_programs *programs, const struct tutti_call_key *key)
 {
-    const struct tutti_call *known = &entry->call;
+    size_t at = tutti_call_key_hash(key, BITS);
 
-    return entry->is_used && known->kind == call->kind && known->type == call->type &&
-           known->op == call->op && known->is_average == call->is_average &&
-           known->is_premultiplied == call->is_premultiplied && known->count == call->count &&
-           known->root == call->root;
-}
-
-/* The entry of the call, or the free one for it. */
-static struct entry *place_of(struct tutti_gpu_programs *programs, const struct tutti_call *call)
-{
-    size_t at = (call->count + call->count / 61) * 31 + call->kind * 7u + (size_t)call->root +
-                (size_t)call->type;
-
-    while (programs->entries[at % ENTRIES].is_used &&
-           !is_alike(&programs->entries[at % ENTRIES], call))
-        at++;
-    return &programs->entries[at % ENTRIES];
+    while (programs->entries[at].key.what != 0 &&
+           !tutti_call_key_equal(&programs->entries[at].key, key))
+        at = (at + 1) % ENTRIES;
+    return &programs->entries[at];
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -123,13 +112,14 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
 static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *call)
 {
     struct tutti_gpu_programs *programs = comm->gpu->programs;
-    struct entry *entry = place_of(programs, call);
+    struct tutti_call_key key = tutti_call_key_of(call, comm->nranks, false, NULL);
+    struct entry *entry = place_of(programs, &key);
 
-    if (entry->is_used)
+    if (entry->key.what != 0)
         return entry;
     if (programs->count == MOST_CALLS)
         return NULL;
-    *entry = (struct entry){.is_used = true, .call = *call};
+    *entry = (struct entry){.key = key};
     if (++programs->count == MOST_CALLS && comm->rank == 0)
         tutti_log(TUTTI_LOG_INFO, "%d kinds of calls have run by named algorithms on GPUs: further "
                   "ones run as if none were named", MOST_CALLS);
@@ -146,7 +136,7 @@ int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *ca
     *ret_stored = NULL;
     /* For v-forms the built-in kernels, which copy from buffer to buffer, are better than any named
      * algorithm. */
-    if (call->kind >= TUTTI_CALL_VECTOR || (comm->policy == NULL && comm->schedules == NULL))
+    if (call->kind != TUTTI_CALL_COLLECTIVE || (comm->policy == NULL && comm->schedules == NULL))
         return TUTTI_OK;
     if (side->programs == NULL) {
         side->programs = calloc(1, sizeof *side->programs);

@@ -10,20 +10,23 @@
  * if the calls fail: the caller's stream goes on, and the communicator reports the error. */
 #include "gpu/stage.h"
 
+#include "base/round.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- where staged buffers are ---------------------------------------------------------------- */
 
-static size_t round_up(size_t bytes)
+/* Each staged buffer begins on a cache line. */
+static size_t padded(size_t bytes)
 {
-    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+    return tutti_round_up(bytes, TUTTI_CACHE_LINE);
 }
 
 /* Staged bytes of a call: its buffers, and a cache line for a scalar that is read when it runs. */
 static size_t staged_bytes(size_t input_bytes, size_t output_bytes)
 {
-    return round_up(input_bytes) + round_up(output_bytes) + TUTTI_CACHE_LINE;
+    return padded(input_bytes) + padded(output_bytes) + TUTTI_CACHE_LINE;
 }
 
 static bool is_late(const struct tutti_call *call)
@@ -54,7 +57,7 @@ static int copy_in(struct tutti_comm *comm, const struct tutti_call *call, const
     size_t size = tutti_type_size(call->type), at = 0;
 
     if (call->output_counts == NULL || call->output_displs == NULL ||
-        call->collective == TUTTI_REDUCE_SCATTER)
+        !tutti_output_is_per_rank(call->collective))
         return copy(comm, call->output, staged, bytes, stream);
     for (int rank = 0; rank < comm->nranks; rank++) {
         at = call->output_displs[rank] * size;
@@ -77,7 +80,8 @@ static void push(struct tutti_stage *stage, struct tutti_batch *batch)
 /* Pushes the batch once, either for the driver or for tutti_gpu_stage_give_up. */
 static void push_once(struct tutti_stage *stage)
 {
-    struct tutti_batch *batch = __atomic_exchange_n(&stage->batch, NULL, __ATOMIC_ACQ_REL);
+    /* acquire: pairs with the release in run() */
+    struct tutti_batch *batch = tutti_exchange(&stage->batch, NULL);
 
     if (batch != NULL)
         push(stage, batch);
@@ -95,9 +99,11 @@ static void hand_over(void *argument)
     }
     if (tutti_batch_copy(stage->pattern, &batch) != TUTTI_OK) {
         tutti_comm_fail(stage->comm, TUTTI_ERR_SYSTEM, tutti_last_message());
+        /* release: pairs with the wait of the stream for this value, in run() */
         tutti_store_release(stage->word, 1);
         return;
     }
+    /* release: pairs with the same wait, which must not see the 1 of the run before */
     tutti_store_release(stage->word, 0);
     push(stage, batch);
 }
@@ -123,9 +129,9 @@ static int stage_out(struct tutti_comm *comm, struct tutti_stage *stage,
 
         tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
         staged.input = at;
-        staged.output = at + round_up(input_bytes);
+        staged.output = at + padded(input_bytes);
         TUTTI_TRY(copy(comm, at, calls[i]->input, input_bytes, stream));
-        at += round_up(input_bytes) + round_up(output_bytes);
+        at += padded(input_bytes) + padded(output_bytes);
         if (is_late(calls[i])) {
             staged.scalar_address = at;
             TUTTI_TRY(copy(comm, at, calls[i]->scalar_address, tutti_type_size(calls[i]->type),
@@ -147,7 +153,7 @@ static int stage_in(struct tutti_comm *comm, const struct tutti_stage *stage,
         size_t input_bytes, output_bytes;
 
         tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
-        TUTTI_TRY(copy_in(comm, calls[i], at + round_up(input_bytes), output_bytes, stream));
+        TUTTI_TRY(copy_in(comm, calls[i], at + padded(input_bytes), output_bytes, stream));
         at += staged_bytes(input_bytes, output_bytes);
     }
     return TUTTI_OK;
@@ -164,7 +170,7 @@ static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_
     if (stage->is_captured)
         stage->pattern = batch;
     else
-        __atomic_store_n(&stage->batch, batch, __ATOMIC_RELEASE);
+        tutti_store_release(&stage->batch, batch); /* pairs with the acquire in push_once */
     code = cuda->host_device_address(&word, stage->word, 0);
     if (code == TUTTI_CU_SUCCESS)
         code = cuda->host_function(stream, hand_over, stage);

@@ -23,6 +23,7 @@ void tutti_mail_remove(struct tutti_mail_list *list, struct tutti_mail_request *
     struct tutti_mail_request *before = NULL, *at = list->first;
 
     while (at != request) {
+        tutti_assert(at != NULL);
         before = at;
         at = at->next;
     }
@@ -37,6 +38,8 @@ void tutti_mail_remove(struct tutti_mail_list *list, struct tutti_mail_request *
 
 void tutti_mail_finish(struct tutti_mail *mail, struct tutti_mail_request *request, int rc)
 {
+    tutti_assert(mail->pending > 0);
+    tutti_assert(request->peer == TUTTI_MAIL_ANY || mail->peers[request->peer].uses > 0);
     mail->pending--;
     if (request->peer != TUTTI_MAIL_ANY)
         mail->peers[request->peer].uses--;
@@ -60,6 +63,7 @@ int tutti_mail_init(struct tutti_mail *mail, struct tutti_fabric *fabric, int nr
 
 void tutti_mail_fini(struct tutti_mail *mail)
 {
+    tutti_assert(mail->pending == 0);
     while (mail->arrivals != NULL) {
         struct tutti_mail_arrival *arrival = mail->arrivals;
 

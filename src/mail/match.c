@@ -37,6 +37,7 @@ static void accept(struct tutti_mail *mail, struct tutti_mail_request *receive, 
                    const struct tutti_mail_frame *offered)
 {
     note_sender(mail, receive, from, offered);
+    tutti_assert(!receive->sends && from != mail->rank);
     receive->id = ++mail->last_id;
     receive->out = (struct tutti_mail_out){
         .frame = {.kind = TUTTI_MAIL_ACCEPT, .id = offered->id, .answer = receive->id}};
@@ -54,6 +55,7 @@ static struct tutti_mail_request *take_posted(struct tutti_mail *mail, int from,
     if (at == NULL)
         return NULL;
     tutti_mail_remove(&mail->posted, at);
+    tutti_assert(!at->sends && (at->peer != TUTTI_MAIL_ANY || mail->any > 0));
     mail->any -= at->peer == TUTTI_MAIL_ANY;
     return at;
 }
@@ -83,6 +85,7 @@ static void unlink_arrival(struct tutti_mail *mail, struct tutti_mail_arrival *a
     struct tutti_mail_arrival *before = NULL, *at = mail->arrivals;
 
     while (at != arrival) {
+        tutti_assert(at != NULL);
         before = at;
         at = at->next;
     }
@@ -110,6 +113,8 @@ static void deliver(struct tutti_mail *mail, struct tutti_mail_arrival *arrival)
     struct tutti_mail_request *receive = arrival->taker, *own = arrival->own;
     size_t bytes = tutti_mail_bytes(receive);
 
+    tutti_assert(arrival->is_complete && !receive->sends && receive->peer == arrival->from);
+    tutti_assert(receive->count == arrival->frame.count && receive->type == arrival->frame.type);
     if (bytes > 0)
         memcpy(receive->data, own != NULL ? own->data : arrival->bytes, bytes);
     if (own != NULL)
@@ -201,6 +206,10 @@ static int post_send(struct tutti_mail *mail, struct tutti_mail_request *send)
 
 int tutti_mail_post(struct tutti_mail *mail, struct tutti_mail_request *request)
 {
+    tutti_assert(request->peer == TUTTI_MAIL_ANY
+                     ? !request->sends
+                     : request->peer >= 0 && request->peer < mail->nranks);
+    tutti_assert(request->is_done == 0);
     mail->pending++;
     if (request->peer != TUTTI_MAIL_ANY)
         mail->peers[request->peer].uses++;
@@ -339,6 +348,7 @@ int tutti_mail_let_go(struct tutti_mail *mail, int rank)
         next = at->next;
         if (at->from != rank || at->is_complete)
             continue;
+        tutti_assert(at->taker == NULL); /* it would be one of the uses */
         unlink_arrival(mail, at);
         free(at);
     }
@@ -373,6 +383,8 @@ int tutti_mail_take_bytes(struct tutti_mail *mail, int from)
     struct tutti_mail_request *request = peer->in_request;
     struct tutti_mail_arrival *arrival = peer->in_arrival;
 
+    tutti_assert(request == NULL || arrival == NULL);
+    tutti_assert(peer->in_moved == peer->in_size);
     peer->in_request = NULL;
     peer->in_arrival = NULL;
     if (request != NULL) {

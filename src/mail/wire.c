@@ -40,7 +40,7 @@ static void return_credits(struct tutti_mail *mail, int rank)
 
 static int offer(struct tutti_mail_peer *peer, struct tutti_mail_out *out, size_t *ret_taken)
 {
-    const struct tutti_transport_ops *ops = peer->conn->ops;
+    const struct tutti_conn_ops *ops = peer->conn->ops;
     const uint8_t *frame = (const uint8_t *)&out->frame;
     size_t moved = peer->out_moved;
 
@@ -59,6 +59,7 @@ static void load_credits(struct tutti_mail_peer *peer, struct tutti_mail_out *ou
 {
     if (peer->is_offered)
         return;
+    tutti_assert(peer->out_moved == 0 && peer->owed <= TUTTI_MAIL_CREDITS);
     peer->is_offered = true;
     out->frame.credits = (uint16_t)peer->owed;
     peer->owed = 0;
@@ -80,6 +81,7 @@ int tutti_mail_push(struct tutti_mail *mail, int rank, bool *ret_moved)
         *ret_moved = true;
         total += taken;
         peer->out_moved += taken;
+        tutti_assert(peer->out_moved <= FRAME_BYTES + out->size);
         if (peer->out_moved < FRAME_BYTES + out->size)
             continue;
         peer->out_moved = 0;
@@ -103,6 +105,7 @@ static int pull_frame(struct tutti_mail *mail, int rank, bool *ret_moved)
                                         FRAME_BYTES - peer->in_frame, &got));
         if (got == 0)
             return TUTTI_AGAIN;
+        tutti_assert(got <= FRAME_BYTES - peer->in_frame);
         peer->in_frame += got;
         *ret_moved = true;
     }
@@ -120,6 +123,7 @@ static int pull_bytes(struct tutti_mail_peer *peer, bool *ret_moved)
                                         peer->in_size - peer->in_moved, &got));
         if (got == 0)
             return TUTTI_AGAIN;
+        tutti_assert(got <= peer->in_size - peer->in_moved);
         peer->in_moved += got;
         *ret_moved = true;
     }

@@ -29,12 +29,10 @@ struct tutti_batch {
     bool is_started;           /* its turn has come */
     bool is_on_heap;           /* the batch itself is allocated on the heap */
     const struct tutti_call *collectives; /* own_collectives, or the caller's only call */
-    struct tutti_call *own_collectives;   /* `first` until more room is needed */
+    struct tutti_call *own_collectives;   /* copies; `first` until more room is needed */
     size_t collective_count, collective_capacity, collective_position;
     struct tutti_message *messages; /* `few` until more room is needed */
     size_t message_count, message_capacity, messages_left;
-    size_t **vectors;          /* copies of v-forms' arrays, owned */
-    size_t vector_count;
     uint32_t passes;           /* idle passes; they decide when to check deadline and peers */
     uint64_t watched_ns;       /* time of the last check; 0: none, as in most batches */
     uint32_t *done_word;       /* set to 1 when the batch is over; NULL: none */
@@ -80,6 +78,12 @@ int tutti_batch_progress(struct tutti_batch *batch, bool *moved);
 
 /* Call it after a pass that moved nothing. Waits as tutti_fabric_idle does. */
 void tutti_batch_idle(struct tutti_batch *batch);
+
+/* batch_watch.c. Called after each idle pass of a batch that has the turn: from time to time it
+ * checks for events that end the wait. */
+int tutti_batch_watch(struct tutti_batch *batch);
+/* Records the first error of the communicator, with the call that met it. */
+void tutti_batch_record(const struct tutti_batch *batch, int rc);
 
 /* Alternates progress and idle until the batch is done. Returns its result. */
 int tutti_batch_wait(struct tutti_batch *batch);

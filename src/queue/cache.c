@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENTRIES = 128 };
+enum { BITS = 7, ENTRIES = 1 << BITS };
 
 struct plan_entry {
     struct tutti_choice choice;
@@ -18,19 +18,10 @@ struct plan_entry {
     struct plan_entry *next;
 };
 
-/* The properties of a call that its program depends on. */
-struct key {
-    uint8_t kind, type, flags;
-    int root;
-    size_t count;
-    uint64_t vector_hash; /* of the four arrays of a v-form */
-    const struct tutti_choice *trial; /* NULL: the tuner's own choice */
-};
-
 struct entry {
-    struct key key;
+    struct tutti_call_key key;
     struct tutti_program *program; /* NULL: free */
-    size_t *vectors;               /* a copy of a v-form's arrays, to compare with */
+    struct tutti_call *vector;     /* a copy of a v-form, whose arrays are part of the key */
 };
 
 struct tutti_cache {
@@ -53,7 +44,9 @@ int tutti_cache_create(struct tutti_cache **ret_cache)
 static void drop(struct entry *entry)
 {
     tutti_program_destroy(entry->program);
-    free(entry->vectors);
+    if (entry->vector != NULL)
+        tutti_call_fini(entry->vector);
+    free(entry->vector);
     *entry = (struct entry){.program = NULL};
 }
 
@@ -90,102 +83,22 @@ size_t tutti_cache_bytes(const struct tutti_cache *cache)
     return bytes;
 }
 
-/* ---- keys -------------------------------------------------------------------------- */
-
-enum { FLAG_AVERAGE = 1, FLAG_PREMULTIPLIED = 2, FLAG_OVERLAID = 4 };
-
-static bool is_vector(const struct tutti_call *call)
-{
-    return call->input_counts != NULL || call->output_counts != NULL;
-}
-
-/* Array `index` of the four of a v-form; NULL if it is absent. */
-static const size_t *vector_at(const struct tutti_call *call, int index)
-{
-    const size_t *const arrays[] = {call->input_counts, call->input_displs, call->output_counts,
-                                    call->output_displs};
-
-    return arrays[index];
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
-}
-
-static struct key key_of(const struct tutti_call *call, uint32_t nranks,
-                         const struct tutti_choice *trial)
-{
-    struct key key = {.kind = call->kind, .type = (uint8_t)call->type, .root = call->root,
-                      .count = call->count, .trial = trial};
-
-    key.flags = (uint8_t)((call->is_average ? FLAG_AVERAGE : 0) |
-                          (call->is_premultiplied ? FLAG_PREMULTIPLIED : 0) |
-                          (call->collective == TUTTI_ALLTOALL && call->input == call->output
-                               ? FLAG_OVERLAID : 0));
-    if (!is_vector(call))
-        return key;
-    for (int i = 0; i < 4; i++) {
-        key.vector_hash = mix(key.vector_hash, (uint64_t)i + 1);
-        for (uint32_t rank = 0; vector_at(call, i) != NULL && rank < nranks; rank++)
-            key.vector_hash = mix(key.vector_hash, vector_at(call, i)[rank]);
-    }
-    return key;
-}
-
-static bool same_key(const struct key *a, const struct key *b)
-{
-    return a->count == b->count && a->kind == b->kind && a->type == b->type &&
-           a->flags == b->flags && a->root == b->root && a->vector_hash == b->vector_hash &&
-           a->trial == b->trial;
-}
+/* ---- arrays of v-forms ------------------------------------------------------------- */
 
 /* Equal hashes do not prove equal arrays. */
-static bool same_vectors(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
+static bool same_arrays(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
 {
-    const size_t *at = entry->vectors;
-
-    if (!is_vector(call))
-        return true;
-    for (int i = 0; i < 4; i++) {
-        bool is_given = *at++ != 0;
-
-        if (is_given != (vector_at(call, i) != NULL))
-            return false;
-        if (!is_given)
-            continue;
-        if (memcmp(at, vector_at(call, i), nranks * sizeof *at) != 0)
-            return false;
-        at += nranks;
-    }
-    return true;
+    return !tutti_call_is_vector(call) || tutti_call_same_arrays(entry->vector, call, (int)nranks);
 }
 
-static int keep_vectors(struct entry *entry, const struct tutti_call *call, uint32_t nranks)
+static int keep_arrays(struct entry *entry, const struct tutti_call *call, uint32_t nranks)
 {
-    size_t *at;
-
-    if (!is_vector(call))
+    if (!tutti_call_is_vector(call))
         return TUTTI_OK;
-    at = entry->vectors = malloc(4 * (nranks + 1) * sizeof *at);
-    if (at == NULL)
+    entry->vector = calloc(1, sizeof *entry->vector);
+    if (entry->vector == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the counts of %u ranks", nranks);
-    for (int i = 0; i < 4; i++) {
-        *at++ = vector_at(call, i) != NULL;
-        if (vector_at(call, i) == NULL)
-            continue;
-        memcpy(at, vector_at(call, i), nranks * sizeof *at);
-        at += nranks;
-    }
-    return TUTTI_OK;
-}
-
-static size_t slot_of(const struct key *key)
-{
-    uint64_t hash = mix(mix(mix(key->count, key->kind), (uint64_t)key->root << 16 | key->type),
-                        key->vector_hash ^ key->flags ^ (uintptr_t)key->trial);
-
-    return (size_t)(hash >> 40) % ENTRIES;
+    return tutti_call_copy(call, (int)nranks, entry->vector);
 }
 
 /* ---- making ------------------------------------------------------------------------- */
@@ -238,11 +151,11 @@ static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
     size_t total = 0;
 
     /* Choices must be the same on all ranks, but in an all-to-all-v each rank knows only its own
-     * counts. So its size does not matter. */
-    if (!is_vector(call))
-        return call->count * tutti_type_size(call->type);
-    if (call->collective == TUTTI_ALLTOALL)
+     * counts. So its size does not matter. A v-form that is only explained has a mean count. */
+    if (tutti_call_has_pairs(call))
         return 0;
+    if (counts == NULL)
+        return call->count * tutti_type_size(call->type);
     for (uint32_t rank = 0; rank < nranks; rank++)
         total += counts[rank];
     return total / nranks * tutti_type_size(call->type);
@@ -338,7 +251,7 @@ struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
 {
     return (struct tutti_tuner_query){
         .collective = call->collective,
-        .is_vector = is_vector(call),
+        .is_vector = tutti_call_is_vector(call),
         .root = (uint32_t)call->root,
         .block_bytes = block_bytes(call, (uint32_t)comm->nranks),
         .is_scaled = call->is_premultiplied,
@@ -381,17 +294,18 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
                         const struct tutti_program **ret_program)
 {
     uint32_t nranks = (uint32_t)comm->nranks;
-    struct key key = key_of(call, nranks, comm->trial);
-    struct entry *entry = &comm->cache->entries[slot_of(&key)];
+    struct tutti_call_key key =
+        tutti_call_key_of(call, comm->nranks, tutti_call_is_swap(call), comm->trial);
+    struct entry *entry = &comm->cache->entries[tutti_call_key_hash(&key, BITS)];
     struct entry fresh = {.key = key};
     int rc;
 
-    if (entry->program != NULL && same_key(&entry->key, &key) &&
-        same_vectors(entry, call, nranks)) {
+    if (entry->program != NULL && tutti_call_key_equal(&entry->key, &key) &&
+        same_arrays(entry, call, nranks)) {
         *ret_program = entry->program;
         return TUTTI_OK;
     }
-    TUTTI_TRY_OR(fail, rc, keep_vectors(&fresh, call, nranks));
+    TUTTI_TRY_OR(fail, rc, keep_arrays(&fresh, call, nranks));
     TUTTI_TRY_OR(fail, rc, make(comm, call, &fresh.program));
     comm->cache->generation += entry->program != NULL;
     drop(entry);

@@ -6,6 +6,7 @@
  * before these groups have ended. */
 #include "queue/group_private.h"
 
+#include "base/array.h"
 #include "base/log.h"
 
 #include <pthread.h>
@@ -154,7 +155,7 @@ static int need_batch(struct group *group, struct part *part)
 
 static int add_stream(struct group *group, struct part *part, tuttiStream_t stream)
 {
-    struct use *uses, use = {.stream = stream};
+    struct use use = {.stream = stream};
 
     if (stream == NULL) {
         part->is_ours = true;
@@ -165,16 +166,13 @@ static int add_stream(struct group *group, struct part *part, tuttiStream_t stre
     for (size_t i = 0; i < part->use_count; i++)
         if (part->uses[i].stream == stream)
             return TUTTI_OK;
-    uses = realloc(part->uses, (part->use_count + 1) * sizeof *uses);
-    if (uses != NULL)
-        part->uses = uses;
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(part->uses, part->use_count, part->use_capacity, "streams of a group"));
     use.item = malloc(sizeof *use.item);
-    if (uses == NULL || use.item == NULL) {
-        free(use.item);
+    if (use.item == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the streams of a group");
-    }
     tutti_stream_hold(stream);
-    uses[part->use_count++] = use;
+    part->uses[part->use_count++] = use;
     return TUTTI_OK;
 }
 
@@ -190,14 +188,15 @@ static void drop_part(struct part *part)
         part->comm->groups--;
         tutti_comm_leave(part->comm);
     } else {
-        /* The last access to the communicator: another thread may be waiting to destroy it. */
+        /* The last access to the communicator, which another thread may be waiting to destroy.
+         * release: pairs with the acquire in tutti_group_check_unused */
         (void)tutti_fetch_add(&part->comm->groups_dropped, 1);
     }
 }
 
 /* Queues one call on a stream, outside of groups. Uses the batch's inline storage, so the batch is
- * the only allocation. */
-static int run_single(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
+ * the only allocation. The stream's thread runs it, or the thread that waits for the stream. */
+static int queue_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
 {
     struct use use = {.stream = stream};
     struct part single = {.uses = &use, .use_count = 1};
@@ -218,7 +217,7 @@ static int count_call(struct group *group, struct tutti_comm *comm, const struct
 {
     TUTTI_TRY(part_of(group, comm, ret_part));
     (*ret_part)->call_count++;
-    if (call->kind >= TUTTI_CALL_SEND && call->root == comm->rank)
+    if (tutti_call_is_message(call) && call->root == comm->rank)
         (*ret_part)->sends_to_itself = true;
     return TUTTI_OK;
 }
@@ -237,7 +236,7 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
     }
     if (stream == NULL)
         return tutti_batch_run_now(comm, call, found);
-    return run_single(comm, call, stream);
+    return queue_call(comm, call, stream);
 }
 
 int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,
@@ -254,17 +253,15 @@ int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,
 
 static int keep_job(struct group *group, struct tutti_job *job)
 {
-    struct tutti_job **jobs = realloc(group->jobs, (group->job_count + 1) * sizeof *jobs);
     struct part *part;
 
-    if (jobs == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group");
-    group->jobs = jobs;
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(group->jobs, group->job_count, group->job_capacity, "jobs of a group"));
     if (job->parent != NULL) {
         TUTTI_TRY(part_of(group, job->parent, &part));
         part->call_count++;
     }
-    jobs[group->job_count++] = job;
+    group->jobs[group->job_count++] = job;
     tutti_store_relaxed(&group->is_waiting, 1);
     return TUTTI_OK;
 }
@@ -311,7 +308,7 @@ static struct message device_message(const struct group *group, const struct par
 
     if (call == NULL)
         return (struct message){.signature = NULL};
-    return (struct message){&call->signature, call->kind >= TUTTI_CALL_SEND ? call->root : -1,
+    return (struct message){&call->signature, tutti_call_is_message(call) ? call->root : -1,
                             call->kind == TUTTI_CALL_SEND};
 }
 
@@ -403,6 +400,7 @@ int tutti_group_check_unused(const struct tutti_comm *comm, const char *function
     const struct group *group = open_group;
     char text[PART_TEXT_BYTES];
 
+    /* acquire: pairs with the release in drop_part; those groups are done with the communicator */
     if (comm->groups == tutti_load_acquire(&comm->groups_dropped))
         return TUTTI_OK;
     for (size_t i = 0; group != NULL && i < group->part_count; i++)
@@ -455,6 +453,7 @@ static void forget(struct group *group, int rc)
     group->parts = NULL;
     group->jobs = NULL;
     group->part_count = group->job_count = 0;
+    group->job_capacity = 0;
     group->error = TUTTI_OK;
 }
 

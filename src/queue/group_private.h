@@ -26,6 +26,7 @@ struct part {
     struct tutti_batch *batch; /* calls on host memory; NULL: none */
     struct use *uses;          /* one per stream of its calls */
     size_t use_count;
+    uint32_t use_capacity;
     bool is_ours;              /* some call has stream NULL, so the calling thread runs the batch */
     bool is_done;              /* the calling thread need not run it any more */
 };
@@ -39,6 +40,7 @@ struct group {
     size_t part_count;
     struct tutti_job **jobs;   /* NULL entries are done */
     size_t job_count;
+    uint32_t job_capacity;
     struct tutti_gpu_part *gpu_parts; /* calls on device memory */
     /* The part of the first communicator, and its batch until a call names a stream. Most groups
      * have no other part, so they allocate nothing. */

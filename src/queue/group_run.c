@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Running a group: all of its batches and jobs progress together. */
+#include "base/system.h"
 #include "queue/group_private.h"
 
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 void tutti_group_issue(struct part *part)
 {
@@ -43,6 +43,8 @@ static size_t pass(struct group *group, bool *moved, int *first, char text[TUTTI
 
         if (part->is_done)
             continue;
+        /* acquire: pairs with the release in serve() of stream.c; the streams have reached the
+         * batch */
         rc = tutti_load_acquire(&part->batch->streams_missing) > 0
                  ? TUTTI_AGAIN : tutti_batch_progress(part->batch, moved);
         part->is_done = rc != TUTTI_AGAIN;
@@ -78,30 +80,23 @@ static void idle(const struct group *group, size_t left, uint32_t *passes)
     if (left == 1 && last != NULL)
         tutti_batch_idle(last);
     else if (++*passes > 200)
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        tutti_pause_ns(100000);
     else
         sched_yield();
 }
 
-static int run_all(struct group *group)
+/* Progresses everything in turn until all of it is done. */
+static void run_parts(struct group *group, int *first, char text[TUTTI_MESSAGE_BYTES])
 {
-    char text[TUTTI_MESSAGE_BYTES] = "";
-    int first = TUTTI_OK;
     uint32_t passes = 0;
     size_t left;
 
-    for (size_t i = 0; i < group->part_count; i++) {
-        if (group->parts[i].batch != NULL)
-            tutti_group_issue(&group->parts[i]);
-        group->parts[i].is_done = !group->parts[i].is_ours;
-    }
-    note(tutti_gpu_parts_launch(group->gpu_parts), &first, text);
     for (;;) {
         bool moved = false;
 
-        left = pass(group, &moved, &first, text);
+        left = pass(group, &moved, first, text);
         if (left == 0)
-            break;
+            return;
         if (!moved) {
             idle(group, left, &passes);
             continue;
@@ -111,27 +106,36 @@ static int run_all(struct group *group)
             if (!group->parts[i].is_done)
                 group->parts[i].batch->idle = (struct tutti_idle){.passes = 0};
     }
-    note(tutti_gpu_parts_wait(group->gpu_parts), &first, text);
-    if (first != TUTTI_OK)
-        tutti_set_last_message(text);
-    return first;
 }
 
-/* True if all calls are on one communicator and on host memory, with stream NULL. Most groups are
- * like that. */
-static bool is_simple(const struct group *group)
+/* The batch of a group whose calls are all on one communicator and on host memory, with stream
+ * NULL; NULL for other groups. Most groups have no more than this batch to progress. */
+static struct tutti_batch *only_batch(struct group *group)
 {
-    return group->part_count == 1 && group->job_count == 0 && group->gpu_parts == NULL &&
-           group->first.batch == &group->batch;
-}
+    bool is_only = group->part_count == 1 && group->job_count == 0 && group->gpu_parts == NULL &&
+                   group->first.batch == &group->batch;
 
-static int run_simple(struct group *group)
-{
-    tutti_batch_issue(&group->batch);
-    return tutti_batch_wait(&group->batch);
+    return is_only ? &group->batch : NULL;
 }
 
 int tutti_group_run(struct group *group)
 {
-    return is_simple(group) ? run_simple(group) : run_all(group);
+    struct tutti_batch *only = only_batch(group);
+    char text[TUTTI_MESSAGE_BYTES];
+    int first = TUTTI_OK;
+
+    for (size_t i = 0; i < group->part_count; i++) {
+        if (group->parts[i].batch != NULL)
+            tutti_group_issue(&group->parts[i]);
+        group->parts[i].is_done = !group->parts[i].is_ours;
+    }
+    if (only != NULL)
+        return tutti_batch_wait(only);
+    text[0] = text[TUTTI_MESSAGE_BYTES - 1] = '\0';
+    note(tutti_gpu_parts_launch(group->gpu_parts), &first, text);
+    run_parts(group, &first, text);
+    note(tutti_gpu_parts_wait(group->gpu_parts), &first, text);
+    if (first != TUTTI_OK)
+        tutti_set_last_message(text);
+    return first;
 }

@@ -117,13 +117,13 @@ static void fail_all(struct tuttiMailbox *box, int rc)
 {
     char message[TUTTI_MESSAGE_BYTES + 128];
 
-    if (tutti_load_acquire(&box->comm->error) == 0) {
+    if (tutti_comm_failure(box->comm) == 0) {
         snprintf(message, sizeof message, "%s%srank %d, messages: %s", box->comm->name,
                  *box->comm->name ? ": " : "", box->comm->rank, tutti_last_message());
         tutti_comm_fail(box->comm, rc, message);
     }
     box->has_failed = true;
-    tutti_mail_fail(&box->mail, tutti_load_acquire(&box->comm->error));
+    tutti_mail_fail(&box->mail, tutti_comm_failure(box->comm));
 }
 
 static int begin_all(struct tuttiMailbox *box, struct tuttiRequest *at)
@@ -140,13 +140,19 @@ static int begin_all(struct tuttiMailbox *box, struct tuttiRequest *at)
     return rc;
 }
 
+static bool has_orders(const struct tuttiMailbox *box)
+{
+    /* acquire: pairs with the release in give_orders */
+    return tutti_load_acquire(&box->has_orders) != 0;
+}
+
 /* Begins the requests that other threads have posted, and cancels the one to be cancelled. */
 static int take_orders(struct tuttiMailbox *box, bool *ret_moved)
 {
     struct tuttiRequest *posted, *to_cancel;
     int rc;
 
-    if (tutti_load_acquire(&box->has_orders) == 0)
+    if (!has_orders(box))
         return TUTTI_OK;
     *ret_moved = true;
     pthread_mutex_lock(&box->lock);
@@ -200,12 +206,24 @@ static void warn_of_wait(struct tuttiMailbox *box, uint64_t now_ns)
               seconds);
 }
 
+/* acquire: pairs with the release in note_done; the result of the request is in place. */
+static bool is_done(const struct tuttiRequest *request)
+{
+    return tutti_load_acquire(&request->mail.is_done) != 0;
+}
+
+/* acquire and release: both pair with themselves; the lock orders all else. */
+static void count_waiter(struct tuttiMailbox *box, int change)
+{
+    (void)tutti_fetch_add(&box->waiters, (uint32_t)change);
+}
+
 /* Called after each idle pass; from time to time checks for events that end all waits. */
 static int watch(struct tuttiMailbox *box)
 {
     uint64_t now_ns;
 
-    if (tutti_load_acquire(&box->comm->error) != 0)
+    if (tutti_comm_failure(box->comm) != 0)
         return tutti_comm_error(box->comm);
     if (++box->passes % WATCH_PASSES != 0 && box->idle.phase == 0)
         return TUTTI_OK;
@@ -249,10 +267,9 @@ static void drive(struct tuttiMailbox *box, const struct tuttiRequest *request,
         bool moved = false;
 
         pass(box, &moved);
-        if (request != NULL ? tutti_load_acquire(&request->mail.is_done) != 0
+        if (request != NULL ? is_done(request)
                             : tutti_load_relaxed(&box->waiters) > 0 ||
-                                  (box->mail.pending == 0 &&
-                                   tutti_load_acquire(&box->has_orders) == 0))
+                                  (box->mail.pending == 0 && !has_orders(box)))
             break;
         if (deadline_ns == 0 || (deadline_ns != TUTTI_NEVER && tutti_now_ns() >= deadline_ns))
             break;
@@ -293,6 +310,13 @@ static void *run(void *argument)
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
+/* Called with the lock held, once the orders are in place. */
+static void give_orders(struct tuttiMailbox *box)
+{
+    /* release: pairs with the acquire in has_orders */
+    tutti_store_release(&box->has_orders, 1);
+}
+
 /* The lock is held. */
 static void append_posted(struct tuttiMailbox *box, struct tuttiRequest *request)
 {
@@ -302,7 +326,7 @@ static void append_posted(struct tuttiMailbox *box, struct tuttiRequest *request
     else
         box->last_posted->next_posted = request;
     box->last_posted = request;
-    tutti_store_release(&box->has_orders, 1);
+    give_orders(box);
 }
 
 /* Makes one pass, unless another thread drives. Most small messages are sent, or received, after
@@ -351,11 +375,11 @@ int tutti_mailbox_wait(struct tuttiMailbox *box, struct tuttiRequest *request,
     struct timespec until = as_timespec(deadline_ns);
     bool is_late = false;
 
-    if (tutti_load_acquire(&request->mail.is_done) != 0)
+    if (is_done(request))
         return TUTTI_OK;
     pthread_mutex_lock(&box->lock);
-    (void)tutti_fetch_add(&box->waiters, 1);
-    while (tutti_load_acquire(&request->mail.is_done) == 0 && !is_late) {
+    count_waiter(box, 1);
+    while (!is_done(request) && !is_late) {
         if (!box->is_driven) {
             drive(box, request, deadline_ns);
             is_late = deadline_ns != TUTTI_NEVER && tutti_now_ns() >= deadline_ns;
@@ -368,22 +392,22 @@ int tutti_mailbox_wait(struct tuttiMailbox *box, struct tuttiRequest *request,
         else
             is_late = pthread_cond_timedwait(&box->news, &box->lock, &until) == ETIMEDOUT;
     }
-    (void)tutti_fetch_add(&box->waiters, (uint32_t)-1);
+    count_waiter(box, -1);
     if (!box->is_driven)
         hand_over(box);
     pthread_mutex_unlock(&box->lock);
-    return tutti_load_acquire(&request->mail.is_done) != 0 ? TUTTI_OK : TUTTI_AGAIN;
+    return is_done(request) ? TUTTI_OK : TUTTI_AGAIN;
 }
 
 void tutti_mailbox_cancel(struct tuttiMailbox *box, struct tuttiRequest *request)
 {
     pthread_mutex_lock(&box->lock);
-    (void)tutti_fetch_add(&box->waiters, 1);
+    count_waiter(box, 1);
     while (box->to_cancel != NULL)
         pthread_cond_wait(&box->news, &box->lock);
     request->is_cancelled = true;
     box->to_cancel = request;
-    tutti_store_release(&box->has_orders, 1);
+    give_orders(box);
     while (box->to_cancel == request) {
         if (!box->is_driven) {
             drive(box, NULL, 0);
@@ -392,7 +416,7 @@ void tutti_mailbox_cancel(struct tuttiMailbox *box, struct tuttiRequest *request
         tutti_fabric_wake(box->comm->fabric);
         pthread_cond_wait(&box->news, &box->lock);
     }
-    (void)tutti_fetch_add(&box->waiters, (uint32_t)-1);
+    count_waiter(box, -1);
     if (!box->is_driven)
         hand_over(box);
     pthread_mutex_unlock(&box->lock);
@@ -489,8 +513,8 @@ static void say_bye(struct tuttiMailbox *box)
     uint64_t deadline_ns = tutti_deadline_ns(LEAVE_MS);
     struct tutti_idle idle = {.passes = 0};
 
-    while (tutti_load_acquire(&box->comm->error) == 0 &&
-           tutti_mail_leave(&box->mail) == TUTTI_AGAIN && tutti_now_ns() < deadline_ns)
+    while (tutti_comm_failure(box->comm) == 0 && tutti_mail_leave(&box->mail) == TUTTI_AGAIN &&
+           tutti_now_ns() < deadline_ns)
         tutti_fabric_idle(box->comm->fabric, &idle);
 }
 
@@ -498,7 +522,7 @@ void tutti_mailbox_destroy(struct tuttiMailbox *box)
 {
     leave_living(box);
     /* Count this thread as a waiter, so that the thread of the mailbox stops driving. */
-    (void)tutti_fetch_add(&box->waiters, 1);
+    count_waiter(box, 1);
     tutti_fabric_wake(box->comm->fabric);
     stop_thread(box);
     end_requests(box);

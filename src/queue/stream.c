@@ -111,8 +111,12 @@ static int serve(const struct tutti_stream_item *item)
 {
     struct tutti_batch *batch = item->batch;
     struct tutti_batch waiting = {.comm = batch->comm};
+    uint32_t missing;
 
-    tutti_fetch_add(&batch->streams_missing, (uint32_t)-1);
+    /* release: pairs with the acquire below in other streams, and in group_run.c */
+    missing = tutti_fetch_add(&batch->streams_missing, (uint32_t)-1);
+    tutti_assert(missing > 0);
+    /* acquire: pairs with the release above, and with the one in finish() of batch.c */
     while (tutti_load_acquire(&batch->streams_missing) != 0 ||
            (!item->moves && !tutti_load_acquire(&batch->is_done)))
         tutti_batch_idle(&waiting);
@@ -148,6 +152,7 @@ static void drop(struct tutti_stream_item *item)
 /* Serves until the queue is empty. The lock is held, and no other thread serves. */
 static void serve_all(struct tuttiStream *stream)
 {
+    tutti_assert(!stream->is_served);
     stream->is_served = true;
     while (stream->first != NULL) {
         struct tutti_stream_item *item = stream->first;

@@ -21,19 +21,46 @@ struct tutti_touch {
 uint32_t tutti_step_accesses(const struct tutti_step *step,
                              struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
 
-/* True if a step has a receiving half, or a sending half; fused steps have both. */
+/* True if steps of this kind have a receiving half, or a sending half; fused ones have both. */
+static inline bool tutti_kind_receives(uint32_t kind)
+{
+    switch (kind) {
+    case TUTTI_STEP_RECV: case TUTTI_STEP_RECV_REDUCE: case TUTTI_STEP_RECV_COPY_SEND:
+    case TUTTI_STEP_RECV_REDUCE_SEND: case TUTTI_STEP_RECV_REDUCE_COPY_SEND: return true;
+    default: return false;
+    }
+}
+static inline bool tutti_kind_sends(uint32_t kind)
+{
+    switch (kind) {
+    case TUTTI_STEP_SEND: case TUTTI_STEP_RECV_COPY_SEND: case TUTTI_STEP_RECV_REDUCE_SEND:
+    case TUTTI_STEP_RECV_REDUCE_COPY_SEND: return true;
+    default: return false;
+    }
+}
 static inline bool tutti_access_receives(const struct tutti_step *step)
 {
-    return step->kind >= TUTTI_STEP_RECV && step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;
+    return tutti_kind_receives(step->kind);
 }
 static inline bool tutti_access_sends(const struct tutti_step *step)
 {
-    return step->kind == TUTTI_STEP_SEND || (step->kind >= TUTTI_STEP_RECV_COPY_SEND &&
-                                             step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND);
+    return tutti_kind_sends(step->kind);
+}
+static inline bool tutti_step_is_fused(const struct tutti_step *step)
+{
+    return tutti_access_receives(step) && tutti_access_sends(step);
 }
 static inline bool tutti_step_is_two_sided(const struct tutti_step *step)
 {
-    return step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;
+    return tutti_access_receives(step) || tutti_access_sends(step);
+}
+static inline bool tutti_step_is_one_sided(const struct tutti_step *step)
+{
+    switch (step->kind) {
+    case TUTTI_STEP_PUT: case TUTTI_STEP_GET: case TUTTI_STEP_GATHER_REDUCE:
+    case TUTTI_STEP_SIGNAL: case TUTTI_STEP_WAIT: return true;
+    default: return false;
+    }
 }
 /* A set of ranks, ascending. */
 struct tutti_among {
@@ -77,11 +104,6 @@ static inline uint32_t tutti_step_count_peers(const struct tutti_schedule *sched
  * the remote span with to == TUTTI_ALL_RANKS, or the remote span alone with `to` a rank. A put to
  * all needs `dst` as well. */
 bool tutti_step_stores_right(const struct tutti_step *step);
-
-static inline bool tutti_step_is_one_sided(const struct tutti_step *step)
-{
-    return step->kind >= TUTTI_STEP_PUT;
-}
 
 /* Number of chunks of `rank`'s buffer; 0 if the rank does not have it. */
 uint32_t tutti_buffer_chunks(const struct tutti_schedule *schedule, uint32_t rank,

@@ -2,7 +2,9 @@
  * Bind: from chunks to bytes. */
 #include "schedule/bind.h"
 
+#include "base/array.h"
 #include "base/result.h"
+#include "base/round.h"
 
 #include <stdlib.h>
 
@@ -31,18 +33,13 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static size_t round_up(size_t value, size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
-
 /* Elements of a full chunk of a block of `count` elements; later chunks may be shorter or empty. */
 static size_t chunk_elements(size_t count, uint32_t chunks, size_t element_bytes)
 {
-    size_t elements = (count + chunks - 1) / chunks;
+    size_t elements = tutti_divide_up(count, chunks);
 
     if (elements * element_bytes >= ALIGN_FROM_BYTES)
-        elements = round_up(elements * element_bytes, LINE_BYTES) / element_bytes;
+        elements = tutti_round_up(elements * element_bytes, LINE_BYTES) / element_bytes;
     return elements;
 }
 
@@ -76,16 +73,22 @@ static size_t locate(const struct binder *binder, const struct layout *layout, u
 static size_t span_chunk(const struct binder *binder, const struct tutti_span *span, uint32_t index,
                          size_t *ret_at)
 {
-    uint32_t chunk = span->first + index;
+    uint32_t chunk = span->first + index, k = binder->schedule->chunks_per_block;
 
     switch (span->buffer) {
-    case TUTTI_BUF_INPUT: return locate(binder, &binder->input, chunk, ret_at);
-    case TUTTI_BUF_OUTPUT: return locate(binder, &binder->output, chunk, ret_at);
+    case TUTTI_BUF_INPUT:
+        tutti_assert(chunk / k < binder->input.blocks);
+        return locate(binder, &binder->input, chunk, ret_at);
+    case TUTTI_BUF_OUTPUT:
+        tutti_assert(chunk / k < binder->output.blocks);
+        return locate(binder, &binder->output, chunk, ret_at);
     default: break;
     }
     if (span->buffer == TUTTI_BUF_SCRATCH &&
         binder->schedule->scratch_like == TUTTI_SCRATCH_VECTOR)
         return locate(binder, &binder->scratch, chunk, ret_at);
+    tutti_assert(span->buffer != TUTTI_BUF_WINDOW || chunk < binder->schedule->window_chunks);
+    tutti_assert(span->buffer != TUTTI_BUF_SCRATCH || chunk < binder->schedule->scratch_chunks);
     *ret_at = chunk * binder->slot_bytes;
     return binder->slot_bytes;
 }
@@ -133,16 +136,8 @@ static int add_segment(struct binder *binder, struct tutti_bound_step *step,
         bound->segments[bound->nsegments - 1].bytes += segment->bytes;
         return TUTTI_OK;
     }
-    if (bound->nsegments == binder->segment_capacity) {
-        uint32_t capacity = 2 * binder->segment_capacity + 16;
-        void *grown = realloc(bound->segments, capacity * sizeof *bound->segments);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u segments of a schedule",
-                              capacity);
-        bound->segments = grown;
-        binder->segment_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(bound->segments, bound->nsegments, binder->segment_capacity,
+                               "segments of a schedule"));
     bound->segments[bound->nsegments++] = *segment;
     step->count++;
     return TUTTI_OK;
@@ -236,8 +231,8 @@ static int lay_out(struct binder *binder, const struct tutti_extent *extent)
     if (other > largest)
         largest = other;
     /* Small slots are close together, so that all of them can travel with the signal. */
-    binder->slot_bytes = schedule->collective == TUTTI_BARRIER ? BARRIER_BYTES
-                         : round_up(largest, largest < LINE_BYTES ? SLOT_BYTES : LINE_BYTES);
+    binder->slot_bytes = !tutti_collective_has_data(schedule->collective) ? BARRIER_BYTES
+                         : tutti_round_up(largest, largest < LINE_BYTES ? SLOT_BYTES : LINE_BYTES);
     return TUTTI_OK;
 }
 
@@ -269,6 +264,7 @@ int tutti_bind(const struct tutti_schedule *schedule, const struct tutti_extent 
                             .bound = &bound};
     int rc;
 
+    tutti_assert(extent->element_bytes > 0 && schedule->chunks_per_block > 0);
     TUTTI_TRY_OR(fail, rc, lay_out(&binder, extent));
     bound.slot_bytes = binder.slot_bytes;
     bound.scratch_bytes = scratch_bytes(&binder);

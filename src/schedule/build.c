@@ -4,6 +4,7 @@
  */
 #include "schedule/build.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "schedule/access.h"
 #include "schedule/derive.h"
@@ -106,24 +107,17 @@ static int check_among(const struct tutti_build *build, const uint32_t *ranks, u
 int tutti_build_among(struct tutti_build *build, const uint32_t *ranks, uint32_t count)
 {
     struct tutti_schedule *schedule = build->schedule;
-    uint32_t needed = schedule->namong + count;
 
     TUTTI_TRY(check_among(build, ranks, count));
     build->among_count = 0;
     if (count == 0 || count == schedule->nranks)
         return TUTTI_OK;
-    if (needed > build->among_capacity) {
-        uint32_t *grown = realloc(schedule->among, 2 * (size_t)needed * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u ranks of steps", needed);
-        schedule->among = grown;
-        build->among_capacity = 2 * needed;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(schedule->among, schedule->namong + count, build->among_capacity,
+                                  "ranks of steps"));
     memcpy(schedule->among + schedule->namong, ranks, count * sizeof(*ranks));
     build->among_first = schedule->namong;
     build->among_count = count;
-    schedule->namong = needed;
+    schedule->namong += count;
     return TUTTI_OK;
 }
 
@@ -137,15 +131,8 @@ static int append(struct tutti_build *build, const struct tutti_step *step)
 {
     struct tutti_schedule *schedule = build->schedule;
 
-    if (schedule->nsteps == build->step_capacity) {
-        uint32_t capacity = build->step_capacity * 2 + 16;
-        struct tutti_step *grown = realloc(schedule->steps, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u steps of a schedule", capacity);
-        schedule->steps = grown;
-        build->step_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(schedule->steps, schedule->nsteps, build->step_capacity,
+                               "steps of a schedule"));
     schedule->steps[schedule->nsteps] = *step;
     if (build->among_count > 0 && goes_by_all(step)) {
         schedule->steps[schedule->nsteps].among_first = build->among_first;

@@ -14,6 +14,7 @@
  */
 #include "schedule/derive.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "schedule/history.h"
 
@@ -37,11 +38,6 @@ struct derive {
     uint32_t *queue_last; /* per queue and direction: its last step, or NONE; NULL: no queues */
 };
 
-static bool is_fused(const struct tutti_step *step)
-{
-    return tutti_access_receives(step) && tutti_access_sends(step);
-}
-
 /* The lane whose turn a step waits for before it starts; for a fused step, its receive lane. */
 static uint32_t lane_of(const struct derive *derive, const struct tutti_step *step)
 {
@@ -54,21 +50,6 @@ static uint32_t lane_of(const struct derive *derive, const struct tutti_step *st
     return 2 + (step->channel * nranks + (uint32_t)step->to) * 2;
 }
 
-static int reserve(uint32_t **array, uint32_t *capacity, uint32_t needed)
-{
-    uint32_t *grown;
-
-    if (needed <= *capacity)
-        return TUTTI_OK;
-    needed += needed / 2 + 64;
-    grown = realloc(*array, needed * sizeof(*grown));
-    if (grown == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u dependencies of a schedule", needed);
-    *array = grown;
-    *capacity = needed;
-    return TUTTI_OK;
-}
-
 /* Add `on` to the steps that `step` waits for, unless both are in the same lane, which already
  * orders them. */
 static void find(struct derive *derive, uint32_t step, uint32_t on)
@@ -78,8 +59,9 @@ static void find(struct derive *derive, uint32_t step, uint32_t on)
 
     if (on == NONE || on == step || derive->seen[on] == step)
         return;
+    tutti_assert(on < step && derive->nfound < derive->schedule->nsteps);
     derive->seen[on] = step;
-    if (!is_fused(&steps[on])) {
+    if (!tutti_step_is_fused(&steps[on])) {
         lane = lane_of(derive, &steps[on]);
         if (lane == lane_of(derive, &steps[step]))
             return;
@@ -157,13 +139,14 @@ static int derive_step(struct derive *derive, uint32_t at)
         if (accesses[i].rank == TUTTI_NO_RANK)
             TUTTI_TRY(note_in_memory(derive, at, &accesses[i]));
 
-    TUTTI_TRY(reserve(&derive->deps, &derive->deps_capacity, derive->ndeps + derive->nfound));
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(derive->deps, derive->ndeps + derive->nfound,
+                                  derive->deps_capacity, "dependencies of a schedule"));
     step->dep_first = derive->ndeps;
     for (uint32_t i = 0; i < derive->nfound; i++) {
         uint32_t on = derive->found[i];
         const struct tutti_step *other = &derive->schedule->steps[on];
 
-        if (is_fused(other) || derive->lane_last[lane_of(derive, other)] == on)
+        if (tutti_step_is_fused(other) || derive->lane_last[lane_of(derive, other)] == on)
             derive->deps[derive->ndeps++] = on;
     }
     step->dep_count = derive->ndeps - step->dep_first;

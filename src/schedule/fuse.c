@@ -253,6 +253,9 @@ static void join(struct fuse *fuse, uint32_t recv, uint32_t send, uint32_t place
 {
     struct tutti_step *steps = fuse->schedule->steps, joined = steps[recv];
 
+    tutti_assert(recv < send && (place == recv || place == send));
+    tutti_assert(fuse->place[recv] == NONE && fuse->place[send] == NONE);
+    tutti_assert(tutti_access_receives(&steps[recv]) && tutti_access_sends(&steps[send]));
     joined.kind = (uint8_t)joined_kind(fuse, recv, send);
     joined.to = steps[send].to;
     if (joined.kind == TUTTI_STEP_RECV_REDUCE_SEND)
@@ -293,6 +296,7 @@ int tutti_schedule_fuse(struct tutti_schedule *schedule, bool is_bold)
     struct fuse fuse;
     int rc;
 
+    tutti_assert(schedule->nsteps < NOT_ONE);
     TUTTI_TRY_OR(release_all, rc, prepare(&fuse, schedule, is_bold));
     for (uint32_t recv = 0; recv < schedule->nsteps; recv++) {
         uint8_t kind = schedule->steps[recv].kind;

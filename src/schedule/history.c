@@ -3,6 +3,7 @@
  */
 #include "schedule/history.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -45,6 +46,7 @@ uint32_t tutti_history_cut(struct tutti_history *history, struct tutti_span span
 {
     uint32_t first = tutti_cell(&history->cells, span.buffer, span.first);
 
+    tutti_assert(span.count <= history->cells.count && first <= history->cells.count - span.count);
     cut_at(history, first);
     cut_at(history, first + span.count);
     *ret_end = first + span.count;
@@ -53,15 +55,8 @@ uint32_t tutti_history_cut(struct tutti_history *history, struct tutti_span span
 
 static int add_reader(struct tutti_history *history, uint32_t step, struct tutti_run *run)
 {
-    if (history->nreaders == history->capacity) {
-        uint32_t capacity = history->capacity * 2 + 64;
-        struct tutti_reader *grown = realloc(history->readers, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u reads of a schedule", capacity);
-        history->readers = grown;
-        history->capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(history->readers, history->nreaders, history->capacity,
+                               "reads of a schedule"));
     history->readers[history->nreaders] = (struct tutti_reader){step, run->readers};
     run->readers = history->nreaders++;
     return TUTTI_OK;

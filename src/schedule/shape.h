@@ -6,6 +6,8 @@
 #ifndef TUTTI_SCHEDULE_SHAPE_H
 #define TUTTI_SCHEDULE_SHAPE_H
 
+#include "schedule/collective.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -67,6 +69,9 @@ struct tutti_places {
 void tutti_places_align(struct tutti_places *places);
 
 struct tutti_shape {
+    /* The collective to emit or to price. tutti_algorithm_emit and _cost take it from the
+     * algorithm's row, so others need not set it. */
+    enum tutti_collective collective;
     uint32_t nranks, rank, root;
     struct tutti_options options;
     const struct tutti_places *places; /* borrowed; NULL: nothing is known */

@@ -6,7 +6,7 @@
  * into bytes.
  *
  * Buffers. The collective determines how many blocks a buffer has, one or one per rank
- * (tutti_input_blocks, tutti_output_blocks). Every block is cut into the same number of chunks,
+ * (collective.h). Every block is cut into the same number of chunks,
  * schedule->chunks_per_block (k below). A chunk index counts through the blocks: chunk c of block b
  * is b * k + c.
  *
@@ -44,22 +44,11 @@
 #ifndef TUTTI_SCHEDULE_STEP_H
 #define TUTTI_SCHEDULE_STEP_H
 
+#include "schedule/collective.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum tutti_collective {
-    TUTTI_ALLREDUCE,
-    TUTTI_REDUCE,
-    TUTTI_BROADCAST,
-    TUTTI_ALLGATHER,
-    TUTTI_REDUCE_SCATTER,
-    TUTTI_ALLTOALL,
-    TUTTI_GATHER,
-    TUTTI_SCATTER,
-    TUTTI_BARRIER,
-    TUTTI_COLLECTIVE_COUNT
-};
 
 enum tutti_buffer {
     TUTTI_BUF_NONE,
@@ -179,24 +168,7 @@ static inline const uint32_t *tutti_step_deps(const struct tutti_schedule *sched
     return step->dep_count > 0 ? schedule->deps + step->dep_first : NULL;
 }
 
-/* Number of blocks of INPUT and OUTPUT of a collective over nranks ranks (the table above). */
-uint32_t tutti_input_blocks(enum tutti_collective collective, uint32_t nranks);
-uint32_t tutti_output_blocks(enum tutti_collective collective, uint32_t nranks);
-
-/* True if this rank has the buffer, that is, if its caller provides it. */
-bool tutti_has_input(enum tutti_collective collective, uint32_t rank, uint32_t root);
-bool tutti_has_output(enum tutti_collective collective, uint32_t rank, uint32_t root);
-
-/* How in-place calls overlay the buffers: INPUT chunk c is OUTPUT chunk c + *ret_shift. Returns
- * false, and leaves *ret_shift alone, if this rank has no in-place call. */
-bool tutti_in_place_shift(enum tutti_collective collective, uint32_t rank, uint32_t root,
-                          uint32_t chunks_per_block, int64_t *ret_shift);
-
-bool tutti_collective_reduces(enum tutti_collective collective);
-bool tutti_collective_has_root(enum tutti_collective collective);
-
-/* Names: "allreduce", "reduce_scatter", ... and "recv_reduce", ...; "unknown" if out of range. */
-const char *tutti_collective_name(enum tutti_collective collective);
+/* "recv_reduce", ...; "unknown" if out of range. */
 const char *tutti_step_name(enum tutti_step_kind kind);
 
 /* Free a schedule; NULL is ignored. */

@@ -4,6 +4,7 @@
 #include "schedule/text.h"
 
 #include "base/result.h"
+#include "schedule/access.h"
 #include "schedule/text_private.h"
 
 #include <stdlib.h>
@@ -68,10 +69,11 @@ uint32_t tutti_text_required(enum tutti_step_kind kind)
 uint32_t tutti_text_fields(enum tutti_step_kind kind)
 {
     uint32_t fields = tutti_text_required(kind) | BIT(AFTER);
+    bool receives = tutti_kind_receives(kind), sends = tutti_kind_sends(kind);
 
-    if (kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND)
+    if (receives || sends)
         fields |= BIT(CHANNEL);
-    if (kind <= TUTTI_STEP_RECV_REDUCE)
+    if (receives != sends)
         fields |= BIT(QUEUE);
     if (kind == TUTTI_STEP_PUT)
         fields |= BIT(DST) | BIT(AMONG);

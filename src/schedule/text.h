@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules as text: all ranks of one collective in a file that people can read and edit. Writing a
- * file and reading it again gives the same schedules, step for step.
+ * Schedules as text: all ranks of one collective in a file that people can read and edit.
  *
  *   tutti-schedule 1
  *   algorithm ring              # a comment
@@ -37,11 +36,6 @@ struct tutti_ensemble {
 #define TUTTI_TEXT_LANES_MAX   65536u              /* ranks times channels */
 #define TUTTI_TEXT_CHUNKS_MAX  (1u << 20)          /* chunks of a buffer */
 #define TUTTI_TEXT_TOUCHES_MAX (UINT64_C(1) << 25) /* chunks that all steps touch */
-
-/* Write an ensemble as text, which the caller frees. TUTTI_ERR_ARGUMENT: the schedules are not
- * those of one collective, or the name has characters that a line cannot hold. TUTTI_ERR_SYSTEM: no
- * memory. */
-int tutti_ensemble_write(const struct tutti_ensemble *ensemble, char **ret_text);
 
 /* Read an ensemble; the caller calls tutti_ensemble_fini. `name` is the file's, for messages.
  * TUTTI_ERR_ARGUMENT: the text is malformed, with "name:line:column: what is wrong". The result is

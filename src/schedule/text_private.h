@@ -1,44 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shared parts of the text form; for text*.c only.
+ * Shared parts of the reader of the text form; for text*.c only.
  */
 #ifndef TUTTI_SCHEDULE_TEXT_PRIVATE_H
 #define TUTTI_SCHEDULE_TEXT_PRIVATE_H
 
 #include "base/result.h"
+#include "base/words.h"
 #include "schedule/build.h"
 #include "schedule/text.h"
-
-/* The fields that a step's line may have, in the order in which they are written. */
-enum tutti_text_field {
-    TUTTI_TEXT_FROM,
-    TUTTI_TEXT_TO,
-    TUTTI_TEXT_SRC,
-    TUTTI_TEXT_DST,
-    TUTTI_TEXT_REMOTE,
-    TUTTI_TEXT_ALSO,
-    TUTTI_TEXT_REMOTE_DST,
-    TUTTI_TEXT_SIGNAL,
-    TUTTI_TEXT_CHANNEL,
-    TUTTI_TEXT_QUEUE,
-    TUTTI_TEXT_AMONG, /* the ranks that the step addresses instead of all */
-    TUTTI_TEXT_AFTER, /* last: the steps waited for, if they are listed */
-    TUTTI_TEXT_FIELD_COUNT
-};
-
-const char *tutti_text_field_name(enum tutti_text_field field);
-
-/* Sets of bits 1 << field: the fields that a kind of step may have, and those that it must have. */
-uint32_t tutti_text_fields(enum tutti_step_kind kind);
-uint32_t tutti_text_required(enum tutti_step_kind kind);
-
-/* The span of a field; NULL if the field is not a span. */
-struct tutti_span *tutti_text_span(struct tutti_step *step, enum tutti_text_field field);
-
-/* Names of the bits of schedule->needs, from the lowest: "window", "peer_read", "peer_store"; NULL
- * past the end. */
-const char *tutti_text_need_name(unsigned index);
-
-/* ---- reading ------------------------------------------------------------------------------- */
+#include "schedule/text_fields.h"
 
 /* The head of a rank: lines before the first rank apply to all ranks, lines in a rank to that
  * rank. */
@@ -49,16 +19,9 @@ struct tutti_text_head {
     bool lists_dependencies;
 };
 
-struct tutti_text_word {
-    const char *text;
-    size_t length;
-    uint32_t column;
-};
-
 struct tutti_text_reader {
-    const char *name, *line_start, *at; /* `at`: the rest of the line, after `word` */
-    uint32_t line;
-    struct tutti_text_word word; /* the last word read; its length is 0 at the end of the line */
+    struct tutti_words words;
+    struct tutti_word word; /* the last word read; its length is 0 at the end of the line */
 
     struct tutti_ensemble *ensemble; /* nranks is 0 until it is known */
     bool has_collective;
@@ -80,15 +43,14 @@ static inline uint32_t tutti_text_most_channels(uint32_t nranks)
     return TUTTI_TEXT_LANES_MAX / nranks < 256 ? TUTTI_TEXT_LANES_MAX / nranks : 256;
 }
 
+/* Record a failure, with file, line and column before the message, and return
+ * TUTTI_ERR_ARGUMENT. */
+#define tutti_text_refuse(reader, ...)                                                             \
+    tutti_words_fail(&(reader)->words, (reader)->word, __VA_ARGS__)
+
 /* text_words.c
  *
- * Record a failure, with file, line and column before the message. */
-void tutti_text_record(const struct tutti_text_reader *reader, const char *format, ...)
-    __attribute__((format(printf, 2, 3), cold));
-/* The same, and returns TUTTI_ERR_ARGUMENT; it is a macro for the same reason as tutti_fail. */
-#define tutti_text_refuse(reader, ...) \
-    tutti_recorded((tutti_text_record(reader, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
-/* Read the next word of the line. */
+ * Read the next word of the line. */
 void tutti_text_next(struct tutti_text_reader *reader);
 /* True if the current word is `text`. */
 bool tutti_text_is(const struct tutti_text_reader *reader, const char *text);
@@ -101,9 +63,8 @@ int tutti_text_number(struct tutti_text_reader *reader, const char *what, uint64
 int tutti_text_read_span(struct tutti_text_reader *reader, struct tutti_span *ret_span);
 /* Refuse further words in the line. */
 int tutti_text_end(struct tutti_text_reader *reader);
-/* The current word for "%.*s" in messages, at most 40 characters of it. */
-#define TUTTI_TEXT_WORD(reader)                                                                    \
-    (int)((reader)->word.length < 40 ? (reader)->word.length : 40), (reader)->word.text
+/* The current word for "%.*s" in messages. */
+#define TUTTI_TEXT_WORD(reader) TUTTI_WORD((reader)->word)
 
 /* text_step.c: read the rest of a step's line and emit the step. */
 int tutti_text_read_step(struct tutti_text_reader *reader, enum tutti_step_kind kind);

@@ -157,9 +157,9 @@ static int read_name(struct tutti_text_reader *reader)
     const char *begin, *end;
 
     tutti_text_next(reader);
-    begin = end = reader->word.text;
+    begin = end = reader->word.at;
     for (; reader->word.length > 0; tutti_text_next(reader))
-        end = reader->word.text + reader->word.length;
+        end = reader->word.at + reader->word.length;
     if (end == begin || (size_t)(end - begin) >= TUTTI_ENSEMBLE_NAME_BYTES)
         return tutti_text_refuse(reader, "an algorithm's name has 1 to %d characters",
                                  TUTTI_ENSEMBLE_NAME_BYTES - 1);
@@ -170,18 +170,14 @@ static int read_name(struct tutti_text_reader *reader)
 
 static int read_collective(struct tutti_text_reader *reader)
 {
-    enum tutti_collective collective = 0;
+    char list[TUTTI_COLLECTIVE_LIST_BYTES];
+    enum tutti_collective collective;
 
     tutti_text_next(reader);
-    while (collective < TUTTI_COLLECTIVE_COUNT &&
-           !tutti_text_is(reader, tutti_collective_name(collective)))
-        collective++;
+    collective = tutti_collective_find(reader->word.at, reader->word.length);
     if (collective == TUTTI_COLLECTIVE_COUNT)
-        return tutti_text_refuse(reader,
-                                 "\"%.*s\" is no collective; write allreduce, reduce, "
-                                 "broadcast, allgather, reduce_scatter, alltoall, gather, scatter "
-                                 "or barrier",
-                                 TUTTI_TEXT_WORD(reader));
+        return tutti_text_refuse(reader, "\"%.*s\" is no collective; write one of %s",
+                                 TUTTI_TEXT_WORD(reader), tutti_collective_list(0, list));
     reader->collective = collective;
     reader->has_collective = true;
     return tutti_text_end(reader);
@@ -283,16 +279,11 @@ static int read_version(struct tutti_text_reader *reader)
     return tutti_text_end(reader);
 }
 
-static int read_all(struct tutti_text_reader *reader, const char *text)
+static int read_all(struct tutti_text_reader *reader)
 {
-    for (reader->line_start = text;; reader->line_start++) {
-        reader->line++;
-        reader->at = reader->line_start;
-        TUTTI_TRY(reader->line == 1 ? read_version(reader) : read_line(reader));
-        reader->line_start = strchrnul(reader->at, '\n');
-        if (*reader->line_start == '\0')
-            break;
-    }
+    TUTTI_TRY(read_version(reader));
+    while (tutti_words_next_line(&reader->words))
+        TUTTI_TRY(read_line(reader));
     reader->word.column = 1;
     TUTTI_TRY(end_rank(reader));
     if (reader->ensemble->nranks == 0)
@@ -308,9 +299,12 @@ int tutti_ensemble_read(const char *name, const char *text, struct tutti_ensembl
 {
     struct tutti_ensemble ensemble = {.nranks = 0};
     struct tutti_text_reader reader = {
-        .name = name, .ensemble = &ensemble, .common = {.chunks = 1}};
-    int rc = read_all(&reader, text);
+        .words = tutti_words_of(name, text), .ensemble = &ensemble, .common = {.chunks = 1}};
+    int rc;
 
+    /* An algorithm's name may have a semicolon. */
+    reader.words.keeps_semicolons = true;
+    rc = read_all(&reader);
     tutti_build_fini(&reader.build);
     free(reader.deps);
     free(reader.dep_counts);

@@ -4,6 +4,7 @@
  */
 #include "schedule/text_private.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "schedule/access.h"
 
@@ -15,7 +16,7 @@ static int read_peer(struct tutti_text_reader *reader, enum tutti_step_kind kind
     uint32_t nranks = reader->ensemble->nranks, rank;
     bool takes_all = kind == TUTTI_STEP_GATHER_REDUCE || kind == TUTTI_STEP_PUT ||
                      (kind == TUTTI_STEP_WAIT && field == TUTTI_TEXT_FROM);
-    const char *before = reader->at;
+    const char *before = reader->words.at;
 
     tutti_text_next(reader);
     if (takes_all && tutti_text_is(reader, "all")) {
@@ -25,7 +26,7 @@ static int read_peer(struct tutti_text_reader *reader, enum tutti_step_kind kind
     if (kind == TUTTI_STEP_GATHER_REDUCE && field == TUTTI_TEXT_FROM)
         return tutti_text_refuse(reader, "\"%.*s\": a gather_reduce is from all",
                                  TUTTI_TEXT_WORD(reader));
-    reader->at = before;
+    reader->words.at = before;
     TUTTI_TRY(tutti_text_number(reader, "rank", 0, nranks - 1, &rank));
     if (rank == reader->build.schedule->rank)
         return tutti_text_refuse(reader, "rank %u names itself; use copy or reduce", rank);
@@ -56,15 +57,7 @@ static int check_span(struct tutti_text_reader *reader, const struct tutti_step 
 
 static int add_dependency(struct tutti_text_reader *reader, uint32_t on)
 {
-    if (reader->ndeps == reader->dep_capacity) {
-        uint32_t capacity = reader->dep_capacity * 2 + 64;
-        uint32_t *grown = realloc(reader->deps, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u dependencies", capacity);
-        reader->deps = grown;
-        reader->dep_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(reader->deps, reader->ndeps, reader->dep_capacity, "dependencies"));
     reader->deps[reader->ndeps++] = on;
     return TUTTI_OK;
 }
@@ -77,10 +70,10 @@ static int read_after(struct tutti_text_reader *reader)
         return tutti_text_refuse(reader,
                                  "\"after\" in a rank that does not say \"dependencies listed\"");
     for (;;) {
-        const char *before = reader->at;
+        const char *before = reader->words.at;
 
         tutti_text_next(reader);
-        reader->at = before;
+        reader->words.at = before;
         if (reader->word.length == 0)
             break;
         if (at == 0)
@@ -104,11 +97,11 @@ static int read_among(struct tutti_text_reader *reader)
     if (reader->among == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u ranks of a step", nranks);
     for (;;) {
-        const char *before = reader->at;
+        const char *before = reader->words.at;
 
         tutti_text_next(reader);
-        reader->at = before;
-        if (reader->word.length == 0 || reader->word.text[0] < '0' || reader->word.text[0] > '9')
+        reader->words.at = before;
+        if (reader->word.length == 0 || reader->word.at[0] < '0' || reader->word.at[0] > '9')
             break;
         TUTTI_TRY(tutti_text_number(reader, "rank", 0, nranks - 1, &rank));
         if (reader->namong > 0 && rank <= reader->among[reader->namong - 1])
@@ -197,15 +190,7 @@ static int reserve_counts(struct tutti_text_reader *reader)
 {
     uint32_t at = reader->build.schedule->nsteps;
 
-    if (at >= reader->count_capacity) {
-        uint32_t capacity = at * 2 + 64;
-        uint32_t *grown = realloc(reader->dep_counts, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u steps", capacity);
-        reader->dep_counts = grown;
-        reader->count_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(reader->dep_counts, at, reader->count_capacity, "steps"));
     reader->dep_counts[at] = 0;
     return TUTTI_OK;
 }
@@ -213,7 +198,7 @@ static int reserve_counts(struct tutti_text_reader *reader)
 int tutti_text_read_step(struct tutti_text_reader *reader, enum tutti_step_kind kind)
 {
     struct tutti_step step = {.kind = (uint8_t)kind, .from = TUTTI_NO_RANK, .to = TUTTI_NO_RANK};
-    struct tutti_text_word word = reader->word;
+    struct tutti_word word = reader->word;
     uint32_t seen = 0;
 
     TUTTI_TRY(reserve_counts(reader));

@@ -1,66 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words, numbers and spans of the text form, and their position in the file.
+ * Words, numbers and spans of the text form.
  */
 #include "schedule/text_private.h"
 
-#include "base/result.h"
+#include "base/sizes.h"
 #include "schedule/access.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-void tutti_text_record(const struct tutti_text_reader *reader, const char *format, ...)
-{
-    char what[TUTTI_MESSAGE_BYTES];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(what, sizeof(what), format, args);
-    va_end(args);
-    tutti_record_failure("%s:%u:%u: %s", reader->name, reader->line, reader->word.column, what);
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
 
 void tutti_text_next(struct tutti_text_reader *reader)
 {
-    const char *at = reader->at;
-
-    while (is_blank(*at))
-        at++;
-    reader->word =
-        (struct tutti_text_word){.text = at, .column = (uint32_t)(at - reader->line_start) + 1};
-    while (*at != '\0' && *at != '\n' && *at != '#' && !is_blank(*at))
-        at++;
-    reader->word.length = (size_t)(at - reader->word.text);
-    reader->at = at;
+    tutti_words_next(&reader->words, &reader->word);
 }
 
 bool tutti_text_is(const struct tutti_text_reader *reader, const char *text)
 {
-    return strlen(text) == reader->word.length &&
-           memcmp(text, reader->word.text, reader->word.length) == 0;
-}
-
-static int parse_digits(const char **at, const char *end, uint64_t *ret_value)
-{
-    uint64_t value = 0;
-
-    if (*at == end || **at < '0' || **at > '9')
-        return TUTTI_ERR_ARGUMENT;
-    for (; *at < end && **at >= '0' && **at <= '9'; ++*at) {
-        uint64_t digit = (uint64_t)(**at - '0');
-
-        if (value > (UINT64_MAX - digit) / 10)
-            return TUTTI_ERR_ARGUMENT;
-        value = value * 10 + digit;
-    }
-    *ret_value = value;
-    return TUTTI_OK;
+    return tutti_word_is(reader->word, text);
 }
 
 int tutti_text_size(struct tutti_text_reader *reader, const char *what, uint64_t least,
@@ -70,9 +25,9 @@ int tutti_text_size(struct tutti_text_reader *reader, const char *what, uint64_t
     uint64_t value;
 
     tutti_text_next(reader);
-    at = reader->word.text;
+    at = reader->word.at;
     end = at + reader->word.length;
-    if (parse_digits(&at, end, &value) != TUTTI_OK || at != end || value < least || value > most)
+    if (!tutti_digits_read(&at, end, &value) || at != end || value < least || value > most)
         return tutti_text_refuse(reader, "\"%.*s\" is no %s; give a number from %llu to %llu",
                                  TUTTI_TEXT_WORD(reader), what, (unsigned long long)least,
                                  (unsigned long long)most);
@@ -98,7 +53,7 @@ int tutti_text_read_span(struct tutti_text_reader *reader, struct tutti_span *re
     size_t length = 0;
 
     tutti_text_next(reader);
-    at = reader->word.text;
+    at = reader->word.at;
     end = at + reader->word.length;
     for (buffer = TUTTI_BUF_INPUT; buffer < TUTTI_BUF_COUNT; buffer++) {
         const char *name = tutti_buffer_name((enum tutti_buffer)buffer);
@@ -114,11 +69,11 @@ int tutti_text_read_span(struct tutti_text_reader *reader, struct tutti_span *re
             "input, output, scratch or window",
             TUTTI_TEXT_WORD(reader));
     at += length + 1;
-    if (parse_digits(&at, end, &first) != TUTTI_OK || first > UINT32_MAX)
+    if (!tutti_digits_read(&at, end, &first) || first > UINT32_MAX)
         return tutti_text_refuse(reader, "\"%.*s\": no chunk after '['", TUTTI_TEXT_WORD(reader));
     if (at < end && *at == '+') {
         at++;
-        if (parse_digits(&at, end, &count) != TUTTI_OK || count == 0 || count > UINT32_MAX)
+        if (!tutti_digits_read(&at, end, &count) || count == 0 || count > UINT32_MAX)
             return tutti_text_refuse(reader, "\"%.*s\": no count of chunks after '+'",
                                      TUTTI_TEXT_WORD(reader));
     }

@@ -3,85 +3,66 @@
 #include "transport/fabric_private.h"
 
 #include "base/log.h"
-#include "base/param.h"
-#include "transport/shm/pass.h"
-#include "transport/tcp/seal.h"
+#include "base/round.h"
+#include "base/system.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define RECORD_MAGIC UINT64_C(0x3152464954545554) /* "TUTTIFR1"; its bytes tell the byte order */
-#define RECORD_VERSION 7
+#define RECORD_VERSION 8
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-static int parse_uses(uint32_t *ret_uses)
+/* Sleeping on descriptors has taken some; a rank that is short of them needs them elsewhere. */
+static void release_descriptors(struct tutti_fabric *fabric)
 {
-    static const struct {
-        const char *name;
-        uint32_t use;
-    } known[] = {{"self", 0}, {"shm", TUTTI_USE_SHM}, {"cma", TUTTI_USE_CMA},
-                 {"tcp", TUTTI_USE_TCP}};
-    const char *text = tutti_param_text(TUTTI_PARAM_TRANSPORTS);
-    uint32_t uses = 0;
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_open && fabric->parts[i].ops->waits_on_descriptors)
+            return;
+    tutti_wait_release(fabric);
+}
 
-    if (*text == '\0') {
-        *ret_uses = TUTTI_USE_SHM | TUTTI_USE_CMA | TUTTI_USE_TCP;
-        return TUTTI_OK;
-    }
-    for (const char *at = text; at != NULL;) {
-        const char *comma = strchr(at, ',');
-        size_t length = comma ? (size_t)(comma - at) : strlen(at);
-        size_t i;
+/* Without a transport a rank may still do: settle says so if not. */
+static void open_part(struct tutti_fabric *fabric, uint32_t index)
+{
+    struct tutti_part *part = &fabric->parts[index];
+    uint32_t bit = (uint32_t)1 << index;
+    int rc = TUTTI_OK;
 
-        for (i = 0; i < sizeof known / sizeof known[0]; i++)
-            if (strlen(known[i].name) == length && strncmp(known[i].name, at, length) == 0)
-                break;
-        if (i == sizeof known / sizeof known[0])
-            return tutti_fail(TUTTI_ERR_USAGE,
-                              "TUTTI_TRANSPORTS=%s: '%.*s' is none of self, shm, cma, tcp", text,
-                              (int)length, at);
-        uses |= known[i].use;
-        at = comma ? comma + 1 : NULL;
-    }
-    *ret_uses = uses;
-    return TUTTI_OK;
+    if ((fabric->mine.uses & bit) == 0 || fabric->nranks == 1)
+        return;
+    if (part->ops->open != NULL)
+        rc = part->ops->open(fabric);
+    part->is_open = rc == TUTTI_OK;
+    if (part->is_open)
+        return;
+    fabric->mine.uses &= ~bit;
+    if (rc == TUTTI_ERR_SYSTEM)
+        fabric->mine.lacks |= bit;
+    tutti_log(TUTTI_LOG_INFO, "no %s: %s", part->ops->name, tutti_last_message());
+    release_descriptors(fabric);
 }
 
 static int describe(struct tutti_fabric *fabric, const struct tutti_fabric_args *args)
 {
     union tutti_record *mine = &fabric->mine;
-    enum tutti_seal_mode seal_mode = TUTTI_SEAL_OFF;
-    uint32_t uses = 0;
-    int rc = TUTTI_OK;
 
-    TUTTI_TRY(parse_uses(&uses));
-    TUTTI_TRY(tutti_seal_read_mode(&seal_mode));
+    TUTTI_TRY(tutti_parts_init(fabric));
+    TUTTI_TRY(tutti_parts_allowed(fabric, &mine->uses));
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].ops->describe != NULL)
+            TUTTI_TRY(fabric->parts[i].ops->describe(fabric));
     mine->magic = RECORD_MAGIC;
     mine->version = RECORD_VERSION;
     mine->nranks = fabric->nranks;
     mine->rank = fabric->rank;
-    mine->nsockets = 1;
-    mine->seal_mode = (uint8_t)seal_mode;
-    mine->has_aes = tutti_seal_has_aes();
     memcpy(mine->cells, args->cells, sizeof mine->cells);
     tutti_random_bytes(&mine->nonce, sizeof mine->nonce);
     tutti_identity_describe(&mine->identity);
     tutti_identity_host_name(mine->host_name);
-
-    /* Without network a rank may still do: settle says so if not. */
-    if ((uses & TUTTI_USE_TCP) != 0 && fabric->nranks > 1)
-        rc = tutti_tcp_open(fabric);
-    if (rc != TUTTI_OK) {
-        uses &= ~(uint32_t)TUTTI_USE_TCP;
-        mine->is_short = rc == TUTTI_ERR_SYSTEM;
-        memset(mine->why_no_tcp, 0, sizeof mine->why_no_tcp);
-        tutti_message_copy(mine->why_no_tcp, sizeof mine->why_no_tcp, tutti_last_message());
-        tutti_log(TUTTI_LOG_INFO, "no TCP: %s", mine->why_no_tcp);
-    }
-    mine->uses = uses;
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        open_part(fabric, i);
     return TUTTI_OK;
 }
 
@@ -91,12 +72,11 @@ static bool alloc_tables(struct tutti_fabric *fabric)
 
     fabric->records = calloc(n, sizeof *fabric->records);
     fabric->verdicts = calloc(n, sizeof *fabric->verdicts);
-    fabric->members = calloc(n, sizeof *fabric->members);
     fabric->routes = calloc(n, sizeof *fabric->routes);
     fabric->conns = calloc(n * TUTTI_CHANNEL_COUNT, sizeof *fabric->conns);
     fabric->is_ready = calloc(n * TUTTI_CHANNEL_COUNT, sizeof *fabric->is_ready);
-    return fabric->records && fabric->verdicts && fabric->members && fabric->routes &&
-           fabric->conns && fabric->is_ready;
+    return fabric->records && fabric->verdicts && fabric->routes && fabric->conns &&
+           fabric->is_ready;
 }
 
 int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric **ret_fabric)
@@ -108,8 +88,7 @@ int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric 
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a fabric of %d ranks", args->nranks);
     *fabric = (struct tutti_fabric){.nranks = args->nranks, .rank = args->rank,
                                     .deadline_ns = args->deadline_ns, .epoll_fd = -1,
-                                    .event_fd = -1, .phase = TUTTI_FORM_OPEN,
-                                    .cma_denied_by = -1};
+                                    .event_fd = -1, .phase = TUTTI_FORM_OPEN};
     memcpy(fabric->secret, args->secret, sizeof fabric->secret);
     pthread_mutex_init(&fabric->lock, NULL);
     fabric->door = &fabric->local_door;
@@ -144,7 +123,7 @@ void tutti_fabric_decline(int nranks, int rank, int rc, const char *reason,
     record.nranks = nranks;
     record.rank = rank;
     record.declines = rc;
-    tutti_message_copy(record.why_no_tcp, sizeof record.why_no_tcp, reason);
+    tutti_message_copy(record.why_declines, sizeof record.why_declines, reason);
     memcpy(ret_record, record.bytes, sizeof record.bytes);
 }
 
@@ -165,10 +144,10 @@ const char *tutti_fabric_route(const struct tutti_fabric *fabric, int peer)
 
 /* ---- connecting ---------------------------------------------------------------------- */
 
-void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
-                        int peer, int channel, size_t size)
+void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_conn_ops *ops, int peer,
+                        int channel, size_t size)
 {
-    size_t whole = (size + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+    size_t whole = tutti_round_up(size, TUTTI_CACHE_LINE);
     struct tutti_conn *conn = aligned_alloc(TUTTI_CACHE_LINE, whole);
 
     if (conn == NULL) {
@@ -187,9 +166,10 @@ go_on_connecting(struct tutti_fabric *fabric, int peer, int channel)
 {
     size_t index = tutti_conn_index(peer, channel);
 
+    /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
     if (tutti_load_acquire(&fabric->is_aborted) != 0)
         return tutti_fabric_blame(fabric, peer, "is not connected");
-    tutti_tcp_progress(fabric);
+    tutti_parts_progress(fabric);
     TUTTI_TRY(fabric->routes[peer]->connect(fabric, peer, channel, &fabric->conns[index]));
     fabric->is_ready[index] = true;
     tutti_log(TUTTI_LOG_DEBUG, "connected to rank %d, channel %d, by %s", peer, channel,
@@ -215,8 +195,8 @@ void tutti_fabric_usage(const struct tutti_fabric *fabric, struct tutti_fabric_u
     size_t n = (size_t)fabric->nranks;
     struct tutti_fabric_usage usage = {.private_bytes = sizeof *fabric};
 
-    usage.private_bytes += n * (sizeof *fabric->records + sizeof *fabric->verdicts +
-                                sizeof *fabric->members + sizeof *fabric->routes);
+    usage.private_bytes +=
+        n * (sizeof *fabric->records + sizeof *fabric->verdicts + sizeof *fabric->routes);
     usage.private_bytes +=
         n * TUTTI_CHANNEL_COUNT * (sizeof *fabric->conns + sizeof *fabric->is_ready);
     for (size_t i = 0; i < n * TUTTI_CHANNEL_COUNT; i++) {
@@ -229,25 +209,18 @@ void tutti_fabric_usage(const struct tutti_fabric *fabric, struct tutti_fabric_u
         if (conn->ops->count_sockets != NULL)
             usage.sockets += conn->ops->count_sockets(conn);
     }
-    if (fabric->has_domain) {
-        usage.shared_bytes = tutti_segment_touched(fabric->segment);
-        usage.reserved_bytes = fabric->segment->header->total_bytes;
-        usage.private_bytes += sizeof *fabric->segment + tutti_lend_bytes(fabric->lend);
-        usage.private_bytes +=
-            fabric->nmembers * (2 * sizeof(uint32_t) + sizeof(enum tutti_access));
-    }
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_open && fabric->parts[i].ops->usage != NULL)
+            fabric->parts[i].ops->usage(fabric, &usage);
     *ret_usage = usage;
 }
 
-/* Peers in the same process cannot see us die: a member that goes without leaving
- * says so, since it might be waited for. */
+/* Peers that see no death of ours, as those of this process, are told. */
 static void drop_out(struct tutti_fabric *fabric)
 {
-    if (!fabric->has_domain || fabric->has_left)
-        return;
-    tutti_store_release(&fabric->segment->members[fabric->my_index].presence,
-                        TUTTI_MEMBER_DROPPED);
-    tutti_domain_ring_all(&fabric->segment->domain);
+    for (uint32_t i = 0; i < fabric->nparts && !fabric->has_left; i++)
+        if (fabric->parts[i].is_open && fabric->parts[i].ops->leave != NULL)
+            fabric->parts[i].ops->leave(fabric, false);
 }
 
 void tutti_fabric_destroy(struct tutti_fabric *fabric)
@@ -258,15 +231,12 @@ void tutti_fabric_destroy(struct tutti_fabric *fabric)
     for (size_t i = 0; fabric->conns && i < (size_t)fabric->nranks * TUTTI_CHANNEL_COUNT; i++)
         if (fabric->conns[i] != NULL)
             fabric->conns[i]->ops->close(fabric->conns[i]);
-    tutti_tcp_destroy(fabric);
-    tutti_pass_destroy(fabric->pass);
-    tutti_lend_destroy(fabric->lend);
-    tutti_segment_destroy(fabric->segment);
+    for (uint32_t i = fabric->nparts; i-- > 0;)
+        if (fabric->parts[i].is_open && fabric->parts[i].ops->destroy != NULL)
+            fabric->parts[i].ops->destroy(fabric);
     tutti_wait_release(fabric);
-    free(fabric->held_fds);
     free(fabric->records);
     free(fabric->verdicts);
-    free(fabric->members);
     free(fabric->routes);
     free(fabric->conns);
     free(fabric->is_ready);

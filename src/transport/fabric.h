@@ -7,7 +7,7 @@
  *
  *     tutti_fabric_open(args, &fabric)            listen; describe myself
  *       all-gather of fabric's record
- *     tutti_fabric_join(fabric, records)          resumable: map the host's segment, try CMA
+ *     tutti_fabric_join(fabric, records)          resumable: try out what records do not tell
  *       all-gather of fabric's verdict
  *     tutti_fabric_settle(fabric, verdicts)       what all members of a host could do is used
  *
@@ -17,11 +17,11 @@
 #define TUTTI_TRANSPORT_FABRIC_H
 
 #include "base/handshake.h"
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 #include "transport/transport.h"
 
-#define TUTTI_FABRIC_RECORD_BYTES 512
-#define TUTTI_FABRIC_VERDICT_BYTES 64
+#define TUTTI_FABRIC_RECORD_BYTES 704
+#define TUTTI_FABRIC_VERDICT_BYTES 96
 
 /* Channels: lanes of connections that never wait on each other. */
 enum { TUTTI_CHANNEL_COLLECTIVE = 0, TUTTI_CHANNEL_POINT_TO_POINT = 1, TUTTI_CHANNEL_COUNT = 2 };
@@ -54,9 +54,10 @@ void tutti_fabric_decline(int nranks, int rank, int rc, const char *reason,
 /* The secret, once it is known; before the join. */
 void tutti_fabric_trust(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES]);
 
-/* `records` (nranks of them) is copied. TUTTI_AGAIN: call again. A host whose segment cannot be
- * made is no error: its verdict says so and its ranks use TCP. Records are checked before use:
- * TUTTI_ERR_USAGE names the rank whose record is not of this version or this communicator. */
+/* `records` (nranks of them) is copied. TUTTI_AGAIN: call again. A transport that does not work on
+ * a host is no error: the verdict says so, and ranks use another one. Records are checked before
+ * use: TUTTI_ERR_USAGE names the rank whose record is not of this version, of a library with these
+ * transports, or of this communicator. */
 int tutti_fabric_join(struct tutti_fabric *fabric, const void *records);
 
 /* Agree from all verdicts. TUTTI_ERR_USAGE when some pair of ranks has no transport left (names the
@@ -68,6 +69,16 @@ int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts);
 int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
                          struct tutti_conn **ret_conn);
 
+/* ---- what ranks of a host share ------------------------------------------------------- */
+
+/* What a transport that shares memory brings, the same on all ranks but for the pointers. */
+struct tutti_sharing {
+    struct tutti_domain *domain;  /* NULL: none here */
+    struct tutti_lend *lend;
+    bool is_one_domain, all_store, all_read, shares_hosts; /* as the functions below */
+    bool shares_memory;           /* a member reads another's own memory */
+};
+
 /* The load/store domain of this rank's host; NULL when there is none (one rank on the host, or no
  * shared memory). */
 struct tutti_domain *tutti_fabric_domain(struct tutti_fabric *fabric);
@@ -77,7 +88,7 @@ struct tutti_domain *tutti_fabric_domain(struct tutti_fabric *fabric);
 struct tutti_lend *tutti_fabric_lend(struct tutti_fabric *fabric);
 
 /* Do all ranks of the communicator share my domain? And is every pair of them (a) of one process,
- * (b) able to read each other by CMA or of one process? The same answer on all ranks. */
+ * (b) able to read each other's memory or of one process? The same answer on all ranks. */
 bool tutti_fabric_is_one_domain(const struct tutti_fabric *fabric);
 bool tutti_fabric_all_store(const struct tutti_fabric *fabric);
 bool tutti_fabric_all_read(const struct tutti_fabric *fabric);
@@ -86,7 +97,7 @@ bool tutti_fabric_all_read(const struct tutti_fabric *fabric);
  * order of their first ranks; returns how many there are. Do the ranks of each host share memory?
  * The cores that the ranks of rank 0's host may use. */
 uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_host);
-bool tutti_fabric_shares_hosts(const struct tutti_fabric *fabric, const uint32_t *host);
+bool tutti_fabric_shares_hosts(const struct tutti_fabric *fabric);
 uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric);
 /* The slowest interface through which ranks of different hosts call each other, in Mbit/s; 0: not
  * known of all, or all are on one host. */
@@ -110,13 +121,10 @@ int tutti_fabric_pid(const struct tutti_fabric *fabric, int rank);
  * hosts. In a large communicator only pairs with one of the first 64 ranks are looked at. */
 void tutti_fabric_describe_pairs(const struct tutti_fabric *fabric, char *ret_text, size_t size);
 
-/* After settle: the sizes of windows and FIFOs on this rank's host, and whether its processes read
- * each other's memory (CMA), or the reason why they do not. */
-void tutti_fabric_describe_memory(const struct tutti_fabric *fabric, char *ret_text, size_t size);
-
-/* The interfaces at which peers may call this rank, with their addresses and rates. */
-void tutti_fabric_describe_addresses(const struct tutti_fabric *fabric, char *ret_text,
-                                     size_t size);
+/* After settle: what number `index` of the transports has to tell of this host, as "shared memory:
+ * windows of ..."; "" if that is nothing. False: there are not so many. */
+bool tutti_fabric_describe_transport(const struct tutti_fabric *fabric, uint32_t index,
+                                     char *ret_text, size_t size);
 
 /* ---- waiting ------------------------------------------------------------------------- */
 
@@ -154,7 +162,7 @@ bool tutti_fabric_told(const struct tutti_fabric *fabric, uint64_t ret_words[TUT
  * program, which all ranks share); else TUTTI_ERR_REMOTE naming the rank and its reason or
  * death. The first error is kept and returned for ever. Costs up to 32 system calls: for slow
  * paths, every few milliseconds; on a host with more ranks it takes several calls to look at
- * all. A rank reached by TCP is noticed by the calls on its connection, as "closed its
+ * all. A rank of another host is noticed by the calls on its connection, as "closed its
  * connection". */
 int tutti_fabric_check(struct tutti_fabric *fabric);
 
@@ -165,8 +173,8 @@ int tutti_fabric_news(const struct tutti_fabric *fabric);
 /* The other half of it, of this host alone: has a rank of it died? Any thread. */
 int tutti_fabric_obituary(const struct tutti_fabric *fabric);
 
-/* Give up: ranks of this host are told the result code and reason; sockets are shut down. Any
- * thread, any time; only the first call counts. Connections stay allocated. */
+/* Give up: peers are told the result code and reason, as far as the transports can; connections are
+ * shut down. Any thread, any time; only the first call counts. Connections stay allocated. */
 void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reason);
 
 /* This rank is leaving in good order: peers must not take its silence for death. Idempotent. A

@@ -2,17 +2,13 @@
  * Giving up, leaving, and noticing that others have. */
 #include "transport/fabric_private.h"
 
+#include "base/array.h"
 #include "base/clock.h"
-#include "transport/tcp/tcp.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-/* Locks tested per call: each costs a system call. */
+/* Ranks looked at per call: each may cost a system call. */
 #define CHECKS_PER_CALL 32
 
 /* A rank that gives up tells its peers why before it resets its connections. Notes and resets take
@@ -21,49 +17,15 @@
 
 /* ---- what others are told ------------------------------------------------------------ */
 
-static void post_note(struct tutti_segment *segment, const struct tutti_cause *cause)
-{
-    struct tutti_abort_note *note = &segment->header->note;
-    uint32_t expected = TUTTI_NOTE_EMPTY;
-
-    if (!tutti_compare_exchange(&note->state, &expected, (uint32_t)TUTTI_NOTE_BEING_WRITTEN))
-        return; /* somebody was first; all learn that one's reason */
-    note->code = cause->code;
-    note->rank = cause->rank;
-    tutti_message_copy(note->reason, sizeof note->reason, cause->reason);
-    /* release: pairs with the acquire in read_note, publishes the note */
-    tutti_store_release(&note->state, (uint32_t)TUTTI_NOTE_WRITTEN);
-}
-
-/* A reset, where a rank that leaves sends an end: peers know the one from the other also while they
- * wait for somebody else. A listener stops listening. The descriptor stays ours to close. */
-static void reset(int fd)
-{
-    struct sockaddr nobody = {.sa_family = AF_UNSPEC};
-
-    /* By number: TSan takes connect() for the birth of the descriptor, which races with its use by
-     * the thread that waits on it. The kernel sees to that. */
-    if (syscall(SYS_connect, fd, &nobody, sizeof nobody) != 0)
-        shutdown(fd, SHUT_RDWR);
-}
-
 /* This rank passes on what the first rank that gave up has told it, else its own reason. */
 static void find_cause(const struct tutti_fabric *fabric, struct tutti_cause *ret_cause)
 {
-    const struct tutti_abort_note *note = fabric->segment ? &fabric->segment->header->note : NULL;
-
     if (fabric->has_heard) {
         *ret_cause = fabric->heard;
         return;
     }
     *ret_cause = (struct tutti_cause){.code = fabric->abort_code, .rank = fabric->rank};
     memcpy(ret_cause->reason, fabric->abort_reason, sizeof ret_cause->reason);
-    if (note == NULL || tutti_load_acquire(&note->state) != TUTTI_NOTE_WRITTEN)
-        return;
-    ret_cause->code = note->code;
-    ret_cause->rank = note->rank;
-    snprintf(ret_cause->reason, sizeof ret_cause->reason, "%.*s", (int)sizeof note->reason - 1,
-             note->reason);
 }
 
 void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reason)
@@ -77,15 +39,9 @@ void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reaso
         /* release: pairs with the acquires of its readers, publishes code and reason */
         tutti_store_release(&fabric->is_aborted, 1);
         find_cause(fabric, &cause);
-        if (fabric->segment != NULL) {
-            post_note(fabric->segment, &cause);
-            tutti_fence_after_flag(fabric->segment->domain.has_joint_fences);
-            tutti_domain_ring_all(&fabric->segment->domain);
-        }
-        /* First the reason, then the resets. */
-        tutti_tcp_note_send(fabric, &cause);
-        for (size_t i = 0; i < fabric->nheld; i++)
-            reset(fabric->held_fds[i].fd);
+        for (uint32_t i = 0; i < fabric->nparts; i++)
+            if (fabric->parts[i].is_open && fabric->parts[i].ops->abort != NULL)
+                fabric->parts[i].ops->abort(fabric, &cause);
     }
     pthread_mutex_unlock(&fabric->lock);
     tutti_fabric_wake(fabric);
@@ -96,57 +52,34 @@ void tutti_fabric_leave(struct tutti_fabric *fabric)
     if (fabric->has_left)
         return;
     fabric->has_left = true;
-    if (fabric->has_domain)
-        /* release: pairs with the acquire in check_member; comes before the lock is given up */
-        tutti_store_release(&fabric->segment->members[fabric->my_index].presence,
-                            (uint32_t)TUTTI_MEMBER_LEFT);
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_open && fabric->parts[i].ops->leave != NULL)
+            fabric->parts[i].ops->leave(fabric, true);
 }
 
 bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank)
 {
-    for (uint32_t index = 0; fabric->has_domain && index < fabric->nmembers; index++)
-        if ((int)fabric->members[index] == rank)
-            /* acquire: pairs with the release in tutti_fabric_leave; all it sent is visible */
-            return tutti_load_acquire(&fabric->segment->members[index].presence) ==
-                   TUTTI_MEMBER_LEFT;
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_open && fabric->parts[i].ops->has_left != NULL &&
+            fabric->parts[i].ops->has_left(fabric, rank))
+            return true;
     return false;
 }
 
-int tutti_fabric_hold_fd(struct tutti_fabric *fabric, int fd, int peer)
+bool tutti_fabric_tell(struct tutti_fabric *fabric, const uint64_t words[TUTTI_TOLD_WORDS])
 {
-    int rc = TUTTI_OK;
-
-    pthread_mutex_lock(&fabric->lock);
-    if (fabric->nheld == fabric->held_capacity) {
-        size_t capacity = fabric->held_capacity == 0 ? 8 : 2 * fabric->held_capacity;
-        struct tutti_held_fd *fds = realloc(fabric->held_fds, capacity * sizeof *fds);
-
-        if (fds != NULL) {
-            fabric->held_fds = fds;
-            fabric->held_capacity = capacity;
-        } else {
-            rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu sockets", capacity);
-        }
-    }
-    if (rc == TUTTI_OK) {
-        fabric->held_fds[fabric->nheld++] = (struct tutti_held_fd){.fd = fd, .peer = peer};
-        if (tutti_load_relaxed(&fabric->is_aborted) != 0)
-            reset(fd);
-    }
-    pthread_mutex_unlock(&fabric->lock);
-    return rc;
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_used && fabric->parts[i].ops->tell != NULL)
+            return fabric->parts[i].ops->tell(fabric, words);
+    return false;
 }
 
-void tutti_fabric_drop_fd(struct tutti_fabric *fabric, int fd)
+bool tutti_fabric_told(const struct tutti_fabric *fabric, uint64_t ret_words[TUTTI_TOLD_WORDS])
 {
-    pthread_mutex_lock(&fabric->lock);
-    for (size_t i = 0; i < fabric->nheld; i++) {
-        if (fabric->held_fds[i].fd == fd) {
-            fabric->held_fds[i] = fabric->held_fds[--fabric->nheld];
-            break;
-        }
-    }
-    pthread_mutex_unlock(&fabric->lock);
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_used && fabric->parts[i].ops->told != NULL)
+            return fabric->parts[i].ops->told(fabric, ret_words);
+    return false;
 }
 
 /* ---- what this rank learns ----------------------------------------------------------- */
@@ -162,6 +95,7 @@ int tutti_fabric_remember(struct tutti_fabric *fabric, int rc)
 
 static int read_own_abort(struct tutti_fabric *fabric)
 {
+    /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
     if (tutti_load_acquire(&fabric->is_aborted) == 0)
         return TUTTI_OK;
     return tutti_fabric_remember(fabric, tutti_fail(fabric->abort_code, "this rank aborted: %s",
@@ -181,9 +115,10 @@ int tutti_fabric_news(const struct tutti_fabric *fabric)
 {
     const struct tutti_abort_note *note;
 
-    if (!fabric->has_domain)
+    if (fabric->sharing.domain == NULL)
         return TUTTI_OK;
-    note = &fabric->segment->header->note;
+    note = fabric->sharing.domain->note;
+    /* acquire: pairs with the release in post_note; the note is complete */
     if (tutti_load_acquire(&note->state) != TUTTI_NOTE_WRITTEN)
         return TUTTI_OK;
     return fail_told(note->code, note->rank, note->reason);
@@ -213,52 +148,37 @@ static int read_note(struct tutti_fabric *fabric)
     return rc == TUTTI_OK ? TUTTI_OK : tutti_fabric_remember(fabric, rc);
 }
 
-static int check_member(const struct tutti_fabric *fabric, uint32_t index)
+static int fail_loss(const struct tutti_loss *loss)
 {
-    const struct tutti_segment *segment = fabric->segment;
-    int rank = (int)fabric->members[index];
-    int pid = (int)segment->pids[index];
-    bool is_alive;
-
-    if (index == fabric->my_index)
-        return TUTTI_OK;
-    /* First the lock, then the flag, which is set before the lock goes. */
-    is_alive = segment->access[index] == TUTTI_ACCESS_STORE ||
-               tutti_segment_is_alive(segment, index);
-    switch (tutti_load_acquire(&segment->members[index].presence)) {
-    case TUTTI_MEMBER_LEFT:
-        return TUTTI_OK;
-    case TUTTI_MEMBER_DROPPED:
-        return tutti_fail(TUTTI_ERR_REMOTE, "rank %d (pid %d) destroyed its communicator while "
-                          "others used it", rank, pid);
-    default:
-        if (is_alive)
-            return TUTTI_OK;
-        return tutti_fail(TUTTI_ERR_REMOTE, "rank %d (pid %d) died", rank, pid);
-    }
+    return tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", loss->peer, loss->what);
 }
 
 static int look_for_the_dead(struct tutti_fabric *fabric)
 {
-    uint32_t count = fabric->nmembers < CHECKS_PER_CALL ? fabric->nmembers : CHECKS_PER_CALL;
+    struct tutti_loss loss;
 
-    if (!fabric->has_domain)
-        return TUTTI_OK;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t index = fabric->check_next;
-        int rc = check_member(fabric, index);
+    for (uint32_t i = 0; i < fabric->nparts; i++) {
+        struct tutti_part *part = &fabric->parts[i];
 
-        fabric->check_next = index + 1 < fabric->nmembers ? index + 1 : 0;
-        if (rc != TUTTI_OK)
-            return tutti_fabric_remember(fabric, rc);
+        if (part->is_open && part->ops->find_dead != NULL &&
+            part->ops->find_dead(fabric, &part->dead_from, CHECKS_PER_CALL, &loss))
+            return tutti_fabric_remember(fabric, fail_loss(&loss));
     }
     return TUTTI_OK;
 }
 
 int tutti_fabric_obituary(const struct tutti_fabric *fabric)
 {
-    for (uint32_t index = 0; fabric->has_domain && index < fabric->nmembers; index++)
-        TUTTI_TRY(check_member(fabric, index));
+    struct tutti_loss loss;
+
+    for (uint32_t i = 0; i < fabric->nparts; i++) {
+        const struct tutti_part *part = &fabric->parts[i];
+        int from = 0;
+
+        if (part->is_open && part->ops->find_dead != NULL &&
+            part->ops->find_dead(fabric, &from, (uint32_t)fabric->nranks, &loss))
+            return fail_loss(&loss);
+    }
     return TUTTI_OK;
 }
 
@@ -281,29 +201,40 @@ int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what
 
     if (fabric->suspected_ns == 0) {
         fabric->suspected_ns = now_ns;
-        fabric->suspect = peer;
-        snprintf(fabric->suspicion, sizeof fabric->suspicion, "%s", what);
+        fabric->suspicion.peer = peer;
+        snprintf(fabric->suspicion.what, sizeof fabric->suspicion.what, "%s", what);
     }
-    tutti_tcp_progress(fabric); /* takes a note that has come */
+    tutti_parts_progress(fabric); /* takes a note that has come */
     if (now_ns - fabric->suspected_ns < NOTE_PATIENCE_NS) {
         TUTTI_TRY(check_host(fabric));
         return TUTTI_AGAIN;
     }
-    return tutti_fabric_blame(fabric, fabric->suspect, fabric->suspicion);
+    return tutti_fabric_blame(fabric, fabric->suspicion.peer, fabric->suspicion.what);
 }
 
 /* Of all connections, also those that nobody waits on just now. */
+static bool find_lost(struct tutti_fabric *fabric, struct tutti_loss *ret_loss)
+{
+    if (fabric->suspected_ns != 0) {
+        *ret_loss = fabric->suspicion;
+        return true;
+    }
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_used && fabric->parts[i].ops->find_lost != NULL &&
+            fabric->parts[i].ops->find_lost(fabric, ret_loss))
+            return true;
+    return false;
+}
+
 static int look_for_lost_connections(struct tutti_fabric *fabric)
 {
-    const char *what = fabric->suspicion;
-    int peer = fabric->suspect, rc;
+    struct tutti_loss loss;
+    int rc;
 
-    if (fabric->suspected_ns == 0)
-        peer = tutti_tcp_find_lost(fabric, &what);
-    if (peer < 0)
+    if (!find_lost(fabric, &loss))
         return TUTTI_OK;
     /* Or have we, just now, from another thread? Then the error is our own. */
-    rc = tutti_fabric_suspect(fabric, peer, what);
+    rc = tutti_fabric_suspect(fabric, loss.peer, loss.what);
     return rc == TUTTI_AGAIN ? TUTTI_OK : rc;
 }
 
@@ -317,10 +248,8 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
 {
     int rc;
 
-    if (fabric->failure == TUTTI_OK && fabric->has_domain &&
-        memcmp(fabric->records[peer].identity.host, fabric->mine.identity.host,
-               TUTTI_IDENTITY_BYTES) == 0)
-        fabric->check_next = tutti_member_index(fabric, peer); /* the likeliest first */
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        fabric->parts[i].dead_from = peer; /* the likeliest first */
     rc = check_host(fabric); /* the peer itself is known to be in the way */
     if (rc != TUTTI_OK)
         return rc;

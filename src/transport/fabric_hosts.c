@@ -7,7 +7,7 @@
 
 static bool same_host(const struct tutti_fabric *fabric, uint32_t a, uint32_t b)
 {
-    return tutti_identity_same_host(&fabric->records[a].identity, &fabric->records[b].identity);
+    return tutti_same_host(fabric, (int)a, (int)b);
 }
 
 uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_host)
@@ -22,19 +22,6 @@ uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_hos
         ret_host[rank] = like < rank ? ret_host[like] : nhosts++;
     }
     return nhosts;
-}
-
-bool tutti_fabric_shares_hosts(const struct tutti_fabric *fabric, const uint32_t *host)
-{
-    /* A rank alone on its host has no segment, and needs none. */
-    for (int rank = 1; rank < fabric->nranks; rank++)
-        for (int other = rank - 1; other >= 0; other--)
-            if (host[other] == host[rank]) {
-                if (!tutti_route_shm(fabric, other, rank))
-                    return false;
-                break;
-            }
-    return true;
 }
 
 uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric)

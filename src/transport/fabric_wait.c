@@ -30,8 +30,8 @@
 enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 
 #define SLEEP_MS 10
-/* With sockets and a segment to watch, but no bell that could be rung. */
-#define SLEEP_WITHOUT_BELL_MS 1
+/* On descriptors, where something may happen that none of them tells. */
+#define NAP_MS 1
 /* How often a spinning rank looks for callers, and at the clock: passes, powers of two. */
 #define PASSES_PER_LOOK 64
 #define PASSES_PER_CLOCK 16
@@ -79,18 +79,21 @@ static bool is_crowded(const struct tutti_fabric *fabric)
 /* Ranks per core, rounded up, of those members of the domain that may run on the same cores. */
 static uint32_t core_share(const struct tutti_fabric *fabric)
 {
+    const struct tutti_domain *domain = fabric->sharing.domain;
     const struct tutti_identity *mine = &fabric->mine.identity;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < fabric->nmembers; i++)
-        count += fabric->records[fabric->members[i]].identity.cores_hash == mine->cores_hash;
+    for (uint32_t i = 0; i < domain->nmembers; i++)
+        count += fabric->records[domain->ranks[i]].identity.cores_hash == mine->cores_hash;
     return mine->ncores > 1 ? (count + mine->ncores - 1) / mine->ncores : 0;
 }
 
 static bool all_members_joined(const struct tutti_fabric *fabric)
 {
-    for (uint32_t index = 0; index < fabric->nmembers; index++)
-        if (!fabric->records[fabric->members[index]].identity.has_joined)
+    const struct tutti_domain *domain = fabric->sharing.domain;
+
+    for (uint32_t index = 0; index < domain->nmembers; index++)
+        if (!fabric->records[domain->ranks[index]].identity.has_joined)
             return false;
     return true;
 }
@@ -100,41 +103,28 @@ void tutti_wait_init(struct tutti_fabric *fabric)
     fabric->spin_ns = (uint64_t)tutti_param_int(TUTTI_PARAM_SPIN_US) * 1000;
     fabric->offers_left = fabric->offers_per_look = OFFERS_PER_LOOK;
     fabric->is_crowded = fabric->phase != TUTTI_FORM_OPEN && is_crowded(fabric);
-    if (fabric->phase == TUTTI_FORM_OPEN || !fabric->has_domain)
+    if (fabric->phase == TUTTI_FORM_OPEN || fabric->sharing.domain == NULL)
         return;
     if (!fabric->is_crowded) {
-        fabric->segment->domain.patience = TUTTI_PATIENT_LOOKS;
+        fabric->sharing.domain->patience = TUTTI_PATIENT_LOOKS;
         /* Sleeping is rare here. */
-        fabric->segment->domain.has_joint_fences = all_members_joined(fabric);
+        fabric->sharing.domain->has_joint_fences = all_members_joined(fabric);
     }
     if (tutti_param_int(TUTTI_PARAM_SPREAD) != 0)
         fabric->core_share = core_share(fabric);
 }
 
-/* ---- sockets ------------------------------------------------------------------------- */
-
-static int open_bell(struct tutti_fabric *fabric)
-{
-    uint8_t secret[TUTTI_SECRET_BYTES];
-    int rc = TUTTI_OK;
-
-    if (!fabric->has_domain)
-        return TUTTI_OK;
-    tutti_secret_derive(fabric->secret, "segment", fabric->records[fabric->members[0]].nonce,
-                        secret);
-    pthread_mutex_lock(&fabric->lock);
-    if (tutti_bell_open(&fabric->segment->bell, secret, fabric->my_index) == TUTTI_OK)
-        rc = tutti_wait_watch(fabric, fabric->segment->bell.fd);
-    pthread_mutex_unlock(&fabric->lock);
-    return rc;
-}
+/* ---- descriptors --------------------------------------------------------------------- */
 
 int tutti_wait_reserve(struct tutti_fabric *fabric)
 {
     char cause[TUTTI_LIMITS_TEXT_BYTES];
-    int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int epoll_fd, event_fd;
 
+    if (tutti_wait_watches(fabric))
+        return TUTTI_OK;
+    epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     tutti_limits_describe(errno, cause);
     pthread_mutex_lock(&fabric->lock);
     fabric->epoll_fd = epoll_fd;
@@ -157,10 +147,18 @@ void tutti_wait_release(struct tutti_fabric *fabric)
     pthread_mutex_unlock(&fabric->lock);
 }
 
-int tutti_wait_open_sockets(struct tutti_fabric *fabric)
+int tutti_wait_open(struct tutti_fabric *fabric)
 {
-    TUTTI_TRY(tutti_wait_watch(fabric, fabric->event_fd));
-    return open_bell(fabric);
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_used && fabric->parts[i].ops->waits_on_descriptors)
+            return tutti_wait_watch(fabric, fabric->event_fd);
+    tutti_wait_release(fabric);
+    return TUTTI_OK;
+}
+
+void tutti_wait_nap(struct tutti_fabric *fabric)
+{
+    fabric->naps = true;
 }
 
 int tutti_wait_watch(struct tutti_fabric *fabric, int fd)
@@ -176,22 +174,35 @@ int tutti_wait_watch(struct tutti_fabric *fabric, int fd)
 
 /* ---- sleeping ------------------------------------------------------------------------ */
 
+static bool is_busy(const struct tutti_fabric *fabric)
+{
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_used && fabric->parts[i].ops->is_busy != NULL &&
+            fabric->parts[i].ops->is_busy(fabric))
+            return true;
+    return false;
+}
+
 static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     struct tutti_door *door = fabric->door;
 
+    /* acquire: pairs with the release in tutti_domain_ring */
     idle->door_seen = tutti_load_acquire(&door->rings);
     idle->phase = PHASE_ANNOUNCED;
     fabric->sleeps_how = TUTTI_SLEEPS_ON_DOOR;
-    if (fabric->epoll_fd >= 0 && tutti_tcp_is_busy(fabric))
+    if (tutti_wait_watches(fabric) && is_busy(fabric))
         fabric->sleeps_how = TUTTI_SLEEPS_ON_SOCKETS;
+    /* acquire and release: the exchange pairs with the one in tutti_domain_ring, so that one of
+     * us changes the count of sleepers, which pairs with itself */
     if (tutti_load_relaxed(&door->is_sleeping) != fabric->sleeps_how &&
         tutti_exchange(&door->is_sleeping, fabric->sleeps_how) == TUTTI_AWAKE &&
-        fabric->has_domain) {
-        (void)tutti_fetch_add(&fabric->segment->header->sleepers, 1);
-        tutti_fence_after_flag(fabric->segment->domain.has_joint_fences);
+        fabric->sharing.domain != NULL) {
+        (void)tutti_fetch_add(fabric->sharing.domain->sleepers, 1);
+        tutti_fence_after_flag(fabric->sharing.domain->has_joint_fences);
         return;
     }
+    /* full fence: pairs with the one of a peer that publishes data (tutti_fence_before_look) */
     tutti_fence_full();
 }
 
@@ -201,29 +212,32 @@ static void retract(struct tutti_fabric *fabric)
 
     if (tutti_load_relaxed(&door->is_sleeping) == TUTTI_AWAKE)
         return;
+    /* acquire and release: pairs with the exchange in tutti_domain_ring, so that one of us
+     * changes the count of sleepers */
     if (tutti_exchange(&door->is_sleeping, (uint32_t)TUTTI_AWAKE) != TUTTI_AWAKE &&
-        fabric->has_domain)
-        (void)tutti_fetch_add(&fabric->segment->header->sleepers, -1u);
+        fabric->sharing.domain != NULL)
+        (void)tutti_fetch_add(fabric->sharing.domain->sleepers, -1u);
 }
 
-/* True when a socket (whichever: the caller looks at all that he waits for) has ended the sleep. */
-static bool sleep_on_sockets(struct tutti_fabric *fabric)
+/* True when a descriptor (whichever: the caller looks at all that he waits for) has ended the
+ * sleep. */
+static bool sleep_on_descriptors(struct tutti_fabric *fabric)
 {
     struct epoll_event events[16];
-    bool lacks_bell = fabric->has_domain && fabric->segment->bell.fd < 0;
-    int timeout_ms = lacks_bell ? SLEEP_WITHOUT_BELL_MS : SLEEP_MS;
+    int timeout_ms = tutti_wait_ms(fabric->naps ? NAP_MS : SLEEP_MS);
 
     if (epoll_wait(fabric->epoll_fd, events, sizeof events / sizeof events[0], timeout_ms) <= 0)
         return false;
-    if (fabric->has_domain)
-        tutti_bell_quiet(&fabric->segment->bell);
-    tutti_tcp_progress(fabric);
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_open && fabric->parts[i].ops->woken != NULL)
+            fabric->parts[i].ops->woken(fabric);
+    tutti_parts_progress(fabric);
     return true;
 }
 
 static void sleep_on_door(struct tutti_fabric *fabric, uint32_t seen)
 {
-    struct timespec timeout = {.tv_nsec = SLEEP_MS * 1000000L};
+    struct timespec timeout = {.tv_nsec = tutti_wait_ms(SLEEP_MS) * 1000000L};
 
     syscall(SYS_futex, &fabric->door->rings, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
@@ -232,7 +246,7 @@ static void sleep_on_door(struct tutti_fabric *fabric, uint32_t seen)
 
 static void look_for_a_better_core(struct tutti_fabric *fabric)
 {
-    if (tutti_spread(&fabric->segment->domain, fabric->core_share))
+    if (tutti_spread(fabric->sharing.domain, fabric->core_share))
         fabric->offers_per_look = OFFERS_PER_LOOK;
     else if (fabric->offers_per_look < MOST_OFFERS_PER_LOOK)
         fabric->offers_per_look *= 2;
@@ -294,12 +308,14 @@ static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *id
     struct tutti_door *door = fabric->door;
     bool has_news = false;
 
+    /* acquire: pairs with the release in tutti_domain_ring; what the peer did is visible */
     if (tutti_load_acquire(&door->rings) == idle->door_seen) {
         if (fabric->sleeps_how == TUTTI_SLEEPS_ON_SOCKETS)
-            has_news = sleep_on_sockets(fabric);
+            has_news = sleep_on_descriptors(fabric);
         else
             sleep_on_door(fabric, idle->door_seen);
     }
+    /* acquire: as above, it pairs with tutti_domain_ring */
     if (!has_news && tutti_load_acquire(&door->rings) == idle->door_seen) {
         announce(fabric, idle);
         return;
@@ -315,7 +331,7 @@ void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle)
         retract(fabric); /* an announcement of the last wait, which found what it waited for */
     idle->passes++;
     if (idle->passes % PASSES_PER_LOOK == 0 || idle->phase != PHASE_SPIN)
-        tutti_tcp_progress(fabric);
+        tutti_parts_progress(fabric);
 
     switch (idle->phase) {
     case PHASE_SPIN:
@@ -341,6 +357,7 @@ void tutti_fabric_wake(struct tutti_fabric *fabric)
     uint64_t one = 1;
 
     pthread_mutex_lock(&fabric->lock);
+    /* release: pairs with the acquire in sleep_unless_rung */
     (void)tutti_fetch_add(&fabric->door->rings, 1);
     syscall(SYS_futex, &fabric->door->rings, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
     if (fabric->event_fd >= 0 && write(fabric->event_fd, &one, sizeof one) < 0)

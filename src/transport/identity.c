@@ -5,6 +5,7 @@
 #include "base/fence.h"
 #include "base/handshake.h"
 #include "base/param.h"
+#include "base/system.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -20,15 +20,18 @@ struct self_conn {
     alignas(8) uint8_t bounce[BOUNCE_BYTES]; /* for offers at unaligned addresses */
 };
 
-static bool self_reach(const struct tutti_fabric *fabric, int peer)
+static const struct tutti_conn_ops stream_ops;
+
+static bool self_reach(const struct tutti_fabric *fabric, int a, int b)
 {
-    return peer == fabric->rank;
+    (void)fabric;
+    return a == b;
 }
 
 static int self_connect(struct tutti_fabric *fabric, int peer, int channel,
                         struct tutti_conn **conn)
 {
-    *conn = tutti_conn_create(fabric, &tutti_self_ops, peer, channel, sizeof(struct self_conn));
+    *conn = tutti_conn_create(fabric, &stream_ops, peer, channel, sizeof(struct self_conn));
     return *conn != NULL ? TUTTI_OK : TUTTI_ERR_SYSTEM;
 }
 
@@ -123,13 +126,17 @@ static void self_close(struct tutti_conn *conn)
     free(conn);
 }
 
-const struct tutti_transport_ops tutti_self_ops = {
-    .name = "self",
-    .reach = self_reach,
-    .connect = self_connect,
+static const struct tutti_conn_ops stream_ops = {
     .send = self_send,
     .recv = self_recv,
     .peek = self_peek,
     .consume = self_consume,
     .close = self_close,
+};
+
+const struct tutti_transport_ops tutti_self_ops = {
+    .name = "self",
+    .is_always_on = true,
+    .reach = self_reach,
+    .connect = self_connect,
 };

@@ -13,7 +13,7 @@
 #ifndef TUTTI_TRANSPORT_SPREAD_H
 #define TUTTI_TRANSPORT_SPREAD_H
 
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 
 #include <sched.h>
 #include <stdbool.h>

@@ -48,14 +48,14 @@ static int parse_collectives(const char *names, uint32_t *ret_collectives)
     if (names == NULL)
         collectives = (1u << TUTTI_COLLECTIVE_COUNT) - 1;
     while (names != NULL && *names != '\0') {
+        char list[TUTTI_COLLECTIVE_LIST_BYTES];
         size_t length = strcspn(names, ",");
         enum tutti_collective found = tutti_collective_find(names, length);
 
         if (found == TUTTI_COLLECTIVE_COUNT)
-            return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: \"%.*s\" is no collective; they are "
-                              "allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, "
-                              "gather, scatter, barrier", function,
-                              (int)(length < 60 ? length : 60), names);
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: \"%.*s\" is no collective; they are %s",
+                              function, (int)(length < 60 ? length : 60), names,
+                              tutti_collective_list(0, list));
         collectives |= 1u << found;
         names += length + (names[length] == ',');
     }
@@ -242,7 +242,7 @@ static int measure_all(struct bench *bench)
         sizes++;
     for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++)
         if (bench->order->collectives >> i & 1)
-            bench->left += i == TUTTI_BARRIER ? 1 : sizes;
+            bench->left += tutti_collective_has_data((uint32_t)i) ? sizes : 1;
     most = most > least ? most : least;
     bench->input = malloc(most);
     bench->output = malloc(most);

@@ -117,7 +117,7 @@ static enum tutti_authority ask_policy(const struct tutti_tuner_view *view,
 
         if (rule != NULL) {
             *ret_choice = rule->choice;
-            return (enum tutti_authority)(TUTTI_BY_VARIABLE + i);
+            return tutti_policy_authority(i);
         }
     }
     return TUTTI_BY_NOBODY;

@@ -65,9 +65,11 @@ void tutti_authority_format(const struct tutti_tuner_view *view,
                             const struct tutti_tuner_query *query, enum tutti_authority by,
                             char *text, size_t size)
 {
-    static const char *const names[TUTTI_POLICY_RULES] = {"TUTTI_ALGORITHM", "TUTTI_TUNE",
-                                                          "TUTTI_TUNE_TABLE"};
-    int i = (int)by - (int)TUTTI_BY_VARIABLE;
+    static const char *const names[TUTTI_POLICY_RULES] = {
+        [TUTTI_POLICY_VARIABLE] = "TUTTI_ALGORITHM",
+        [TUTTI_POLICY_RULE] = "TUTTI_TUNE",
+        [TUTTI_POLICY_TABLE] = "TUTTI_TUNE_TABLE",
+    };
     const char *why = "by the built-in table, since its cost is not modelled";
 
     if (by == TUTTI_BY_PRICE)
@@ -75,9 +77,10 @@ void tutti_authority_format(const struct tutti_tuner_view *view,
     else if (by == TUTTI_BY_HOST)
         why = "by the built-in table for ranks that share memory or cores";
     snprintf(text, size, "%s", why);
-    if (i < TUTTI_POLICY_RULES)
-        snprintf(text, size, "by %s, line %u", names[i],
-                 tutti_rules_find(&view->policy->rules[i], view, query)->line);
+    for (int i = 0; i < TUTTI_POLICY_RULES; i++)
+        if (by == tutti_policy_authority(i))
+            snprintf(text, size, "by %s, line %u", names[i],
+                     tutti_rules_find(&view->policy->rules[i], view, query)->line);
 }
 
 /* Orders the chosen candidate first, then those that can serve, then by price. Those without a

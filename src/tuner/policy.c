@@ -3,6 +3,7 @@
 #include "tuner/policy.h"
 
 #include "base/atomic.h"
+#include "base/file.h"
 #include "base/param.h"
 #include "base/result.h"
 #include "topology/machine/machine.h"
@@ -15,34 +16,33 @@
 
 /* ---- files --------------------------------------------------------------------------------- */
 
+static int no_text(const char *variable, const char *path)
+{
+    return tutti_fail(TUTTI_ERR_USAGE, "%s: %s is no text of at most %zu KiB", variable, path,
+                      TUTTI_POLICY_MOST_BYTES >> 10);
+}
+
 static int read_file(const char *variable, const char *path, char **ret_text)
 {
-    FILE *file = fopen(path, "re");
-    char *text = malloc(TUTTI_POLICY_MOST_BYTES + 1);
-    size_t size = 0;
-    int rc = TUTTI_OK;
+    size_t length;
+    char *text;
 
-    if (file == NULL)
-        rc = tutti_fail(TUTTI_ERR_USAGE, "%s: cannot open %s: %s; give a file that rank 0 can read",
-                        variable, path, strerror(errno));
-    else if (text == NULL)
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to read %s", path);
-    if (rc == TUTTI_OK) {
-        size = fread(text, 1, TUTTI_POLICY_MOST_BYTES + 1, file);
-        if (ferror(file))
-            rc = tutti_fail(TUTTI_ERR_USAGE, "%s: cannot read %s: %s", variable, path,
-                            strerror(errno));
-        else if (size > TUTTI_POLICY_MOST_BYTES || memchr(text, '\0', size) != NULL)
-            rc = tutti_fail(TUTTI_ERR_USAGE, "%s: %s is no text of at most %zu KiB", variable,
-                            path, TUTTI_POLICY_MOST_BYTES >> 10);
+    switch (tutti_file_load(path, TUTTI_POLICY_MOST_BYTES, &text, &length)) {
+    case TUTTI_FILE_DONE: break;
+    case TUTTI_FILE_NOT_OPENED:
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "%s: cannot open %s: %s; give a file that rank 0 can read", variable,
+                          path, strerror(errno));
+    case TUTTI_FILE_NOT_READ:
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: cannot read %s: %s", variable, path,
+                          strerror(errno));
+    case TUTTI_FILE_NO_MEMORY: return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to read %s", path);
+    case TUTTI_FILE_TOO_LONG: return no_text(variable, path);
     }
-    if (file != NULL)
-        fclose(file);
-    if (rc != TUTTI_OK) {
+    if (strlen(text) != length) {
         free(text);
-        return rc;
+        return no_text(variable, path);
     }
-    text[size] = '\0';
     *ret_text = text;
     return TUTTI_OK;
 }
@@ -199,15 +199,28 @@ done:
 struct tutti_policy *tutti_policy_share(struct tutti_policy *policy)
 {
     if (policy != NULL)
+        /* acquire and release: pairs with the one in tutti_policy_release */
         tutti_fetch_add(&policy->references, 1);
     return policy;
 }
 
 void tutti_policy_release(struct tutti_policy *policy)
 {
+    /* acquire and release: pairs with itself; other owners are done with the policy */
     if (policy == NULL || tutti_fetch_add(&policy->references, (uint32_t)-1) != 1)
         return;
     for (int i = 0; i < TUTTI_POLICY_RULES; i++)
         tutti_rules_fini(&policy->rules[i]);
     free(policy);
+}
+
+enum tutti_authority tutti_policy_authority(int index)
+{
+    static const enum tutti_authority authorities[TUTTI_POLICY_RULES] = {
+        [TUTTI_POLICY_VARIABLE] = TUTTI_BY_VARIABLE,
+        [TUTTI_POLICY_RULE] = TUTTI_BY_RULE,
+        [TUTTI_POLICY_TABLE] = TUTTI_BY_TABLE,
+    };
+
+    return authorities[index];
 }

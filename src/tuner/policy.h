@@ -11,7 +11,7 @@
 
 #include "tuner/rules.h"
 
-/* Lists of rules in a policy; list i has the authority TUTTI_BY_VARIABLE + i. */
+/* Lists of rules in a policy: list i is read from text i of enum tutti_policy_text. */
 enum { TUTTI_POLICY_RULES = 3 };
 
 /* Largest size of a policy in bytes. Its texts come from files, which may be the wrong ones. */
@@ -35,6 +35,9 @@ struct tutti_policy {
     size_t size;
     char bytes[];
 };
+
+/* The authority of list `index` of the rules. */
+enum tutti_authority tutti_policy_authority(int index);
 
 /* Reads the policy from the environment of this process, for a communicator of `nranks`.
  * *ret_policy is NULL if none of its variables is set. TUTTI_ERR_USAGE: a text is malformed, or a

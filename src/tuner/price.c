@@ -117,7 +117,8 @@ double tutti_price_pieces(const struct tutti_tuner_view *view,
     double bytes = wide * (double)tutti_tuner_bytes(view, query);
     bool is_staged = wide > 1 || query->is_scaled;
     /* An all-to-all in place is not lean, and the query does not tell if the call is in place. */
-    bool is_lean = algorithm->is_lean && query->collective != TUTTI_ALLTOALL;
+    bool is_lean = algorithm->is_lean &&
+                   tutti_collective_in_place(query->collective) != TUTTI_AFTER_COPY;
     size_t most = is_staged ? view->stage_bytes : view->scratch_bytes;
 
     if (algorithm->needs != 0 || query->is_vector || most == 0 ||
@@ -187,8 +188,8 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
     if (view->nranks == 1)
         return 0;
     look_at(view, query, algorithm->needs == 0, &machine);
-    algorithm->cost(&shape, widening(query, algorithm) * (double)query->block_bytes / pieces,
-                    &cost);
+    tutti_algorithm_cost(algorithm, &shape,
+                         widening(query, algorithm) * (double)query->block_bytes / pieces, &cost);
     ride(view, &machine, choice, &cost);
     return pieces * seconds(view, &machine, &cost);
 }

@@ -2,92 +2,45 @@
  * Parsing rules, and finding the one that fits a call. */
 #include "tuner/rules.h"
 
+#include "base/array.h"
 #include "base/result.h"
+#include "base/sizes.h"
+#include "base/words.h"
 
 #include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The position in the text. A word ends before a blank, the end of its line, or one of `stops`. */
 struct reader {
-    const char *name, *at, *line_begin, *stops;
-    uint32_t line;
-    const char *word; /* the last word read */
-    size_t length;    /* its length; 0: the line has ended */
+    struct tutti_words words;
+    struct tutti_word word; /* the last word read; its length is 0 at the end of the line */
 };
 
-static int complain(const struct reader *reader, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* Fails with a message about the last word read. */
-static int complain(const struct reader *reader, const char *format, ...)
-{
-    char what[TUTTI_MESSAGE_BYTES / 2];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    return tutti_fail(TUTTI_ERR_USAGE, "%s:%u:%d: %s", reader->name, reader->line,
-                      (int)(reader->word - reader->line_begin) + 1, what);
-}
-
-static bool ends_line(char c)
-{
-    return c == '\0' || c == '\n' || c == ';' || c == '#';
-}
+#define complain(reader, ...)                                                                      \
+    tutti_words_refuse(TUTTI_ERR_USAGE, &(reader)->words, (reader)->word, __VA_ARGS__)
 
 static void read_word(struct reader *reader)
 {
-    reader->at += strspn(reader->at, " \t\r");
-    reader->word = reader->at;
-    while (!ends_line(*reader->at) && strchr(" \t\r", *reader->at) == NULL &&
-           strchr(reader->stops, *reader->at) == NULL)
-        reader->at++;
-    reader->length = (size_t)(reader->at - reader->word);
-}
-
-/* Skips to the next line. Returns false at the end of the text. */
-static bool next_line(struct reader *reader)
-{
-    if (*reader->at == '#')
-        reader->at += strcspn(reader->at, "\n");
-    if (*reader->at == '\0')
-        return false;
-    if (*reader->at++ == '\n') {
-        reader->line++;
-        reader->line_begin = reader->at;
-    }
-    return true;
+    tutti_words_next(&reader->words, &reader->word);
 }
 
 static bool is_word(const struct reader *reader, const char *text)
 {
-    return reader->length == strlen(text) && memcmp(reader->word, text, reader->length) == 0;
-}
-
-enum tutti_collective tutti_collective_find(const char *name, size_t length)
-{
-    enum tutti_collective found = 0;
-
-    while (found < TUTTI_COLLECTIVE_COUNT &&
-           (strlen(tutti_collective_name(found)) != length ||
-            memcmp(tutti_collective_name(found), name, length) != 0))
-        found++;
-    return found;
+    return tutti_word_is(reader->word, text);
 }
 
 /* ---- the parts of a rule ------------------------------------------------------------------- */
 
 static int parse_collective(const struct reader *reader, struct tutti_rule *rule)
 {
-    rule->collective = tutti_collective_find(reader->word, reader->length);
+    char list[TUTTI_COLLECTIVE_LIST_BYTES];
+
+    rule->collective = tutti_collective_find(reader->word.at, reader->word.length);
     if (rule->collective == TUTTI_COLLECTIVE_COUNT)
-        return complain(reader, "\"%.*s\" is no collective; they are allreduce, reduce, broadcast, "
-                        "allgather, reduce_scatter, alltoall, gather, scatter, barrier",
-                        (int)reader->length, reader->word);
+        return complain(reader, "\"%.*s\" is no collective; they are %s", TUTTI_WORD(reader->word),
+                        tutti_collective_list(0, list));
     return TUTTI_OK;
 }
 
@@ -95,9 +48,9 @@ static int parse_algorithm(const struct reader *reader, struct tutti_rule *rule)
 {
     char name[64];
 
-    snprintf(name, sizeof name, "%.*s", (int)reader->length, reader->word);
+    snprintf(name, sizeof name, "%.*s", (int)reader->word.length, reader->word.at);
     rule->choice.algorithm =
-        reader->length < sizeof name ? tutti_algorithm_find(rule->collective, name) : NULL;
+        reader->word.length < sizeof name ? tutti_algorithm_find(rule->collective, name) : NULL;
     if (rule->choice.algorithm == NULL)
         return complain(reader, "%s has no algorithm \"%.60s\"; docs/algorithms.md lists them",
                         tutti_collective_name(rule->collective), name);
@@ -107,7 +60,7 @@ static int parse_algorithm(const struct reader *reader, struct tutti_rule *rule)
 /* Parses "option=value" into the rule's choice. */
 static int parse_option(const struct reader *reader, struct tutti_rule *rule)
 {
-    const char *equals = memchr(reader->word, '=', reader->length);
+    const char *equals = memchr(reader->word.at, '=', reader->word.length);
     struct tutti_options only = {{0}}, ignored;
     unsigned long value = 0;
     char *end = NULL;
@@ -115,19 +68,20 @@ static int parse_option(const struct reader *reader, struct tutti_rule *rule)
 
     while (equals != NULL && option < TUTTI_OPTION_COUNT &&
            (strlen(tutti_option_name((enum tutti_option)option)) !=
-                (size_t)(equals - reader->word) ||
-            strncmp(tutti_option_name((enum tutti_option)option), reader->word,
-                    (size_t)(equals - reader->word)) != 0))
+                (size_t)(equals - reader->word.at) ||
+            strncmp(tutti_option_name((enum tutti_option)option), reader->word.at,
+                    (size_t)(equals - reader->word.at)) != 0))
         option++;
     if (equals == NULL || option == TUTTI_OPTION_COUNT)
-        return complain(reader, "\"%.*s\" is no option; an option is segments=, radix=, window=, "
+        return complain(reader,
+                        "\"%.*s\" is no option; an option is segments=, radix=, window=, "
                         "aggregate=, doublings= or channels= and a number",
-                        (int)(reader->length < 60 ? reader->length : 60), reader->word);
+                        TUTTI_WORD(reader->word));
     if (isdigit((unsigned char)equals[1]))
         value = strtoul(equals + 1, &end, 10);
-    if (end != reader->word + reader->length || value == 0 || value > UINT32_MAX)
+    if (end != reader->word.at + reader->word.length || value == 0 || value > UINT32_MAX)
         return complain(reader, "\"%.*s\" is no value of an option; give a number from 1 on",
-                        (int)(reader->length < 60 ? reader->length : 60), reader->word);
+                        TUTTI_WORD(reader->word));
     only.value[option] = (uint32_t)value;
     if (tutti_algorithm_options(rule->choice.algorithm, &only, &ignored) != TUTTI_OK) {
         char why[TUTTI_MESSAGE_BYTES / 2];
@@ -139,35 +93,26 @@ static int parse_option(const struct reader *reader, struct tutti_rule *rule)
     return TUTTI_OK;
 }
 
-/* Parses a number with an optional suffix, or "inf", and moves *at past it. */
+/* Parses a size, or "inf", and moves *at past it. */
 static bool parse_number(const char **at, const char *end, size_t *ret_number)
 {
-    size_t number = 0, unit = 1;
+    uint64_t number;
 
     if (end - *at >= 3 && strncmp(*at, "inf", 3) == 0) {
         *at += 3;
         *ret_number = SIZE_MAX;
         return true;
     }
-    if (*at == end || !isdigit((unsigned char)**at))
+    if (!tutti_size_read(at, end, &number))
         return false;
-    for (; *at < end && isdigit((unsigned char)**at); ++*at) {
-        if (number > (SIZE_MAX >> 31) / 10)
-            return false;
-        number = 10 * number + (size_t)(**at - '0');
-    }
-    if (*at < end && strchr("kKmMgG", **at) != NULL) {
-        unit = strchr("kK", **at) ? 1u << 10 : strchr("mM", **at) ? 1u << 20 : 1u << 30;
-        ++*at;
-    }
-    *ret_number = number * unit;
+    *ret_number = number;
     return true;
 }
 
 /* Parses a range such as "64K-inf", or one number. Both ends are limited to `most`. */
 static int parse_range(const struct reader *reader, size_t most, size_t *ret_low, size_t *ret_high)
 {
-    const char *at = reader->word, *end = reader->word + reader->length;
+    const char *at = reader->word.at, *end = reader->word.at + reader->word.length;
     size_t low = 0, high = 0;
     bool is_good = parse_number(&at, end, &low);
 
@@ -178,10 +123,10 @@ static int parse_range(const struct reader *reader, size_t most, size_t *ret_low
     }
     if (!is_good || at != end)
         return complain(reader, "\"%.*s\" is no range; give one such as 0-64K, 1M-inf or 8",
-                        (int)(reader->length < 60 ? reader->length : 60), reader->word);
+                        TUTTI_WORD(reader->word));
     if (low > high || low == SIZE_MAX)
         return complain(reader, "the range %.*s is empty; give the lower end first",
-                        (int)(reader->length < 60 ? reader->length : 60), reader->word);
+                        TUTTI_WORD(reader->word));
     *ret_low = low < most ? low : most;
     *ret_high = high < most ? high : most;
     return TUTTI_OK;
@@ -206,15 +151,7 @@ static int parse_conditions(struct reader *reader, struct tutti_rule *rule)
 
 static int add_rule(struct tutti_rules *rules, struct tutti_rule *rule, const char *machine)
 {
-    if (rules->count == rules->capacity) {
-        size_t more = rules->capacity ? 2 * rules->capacity : 16;
-        struct tutti_rule *grown = realloc(rules->rules, more * sizeof *grown);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu tuning rules", more);
-        rules->rules = grown;
-        rules->capacity = more;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(rules->rules, rules->count, rules->capacity, "tuning rules"));
     if (*machine != '\0') {
         rule->machine = strdup(machine);
         if (rule->machine == NULL)
@@ -238,16 +175,16 @@ enum { FINGERPRINT_BYTES = 256 };
 static int parse_machine(struct reader *reader, char machine[FINGERPRINT_BYTES])
 {
     read_word(reader);
-    if (reader->length == 0 || reader->length >= FINGERPRINT_BYTES)
+    if (reader->word.length == 0 || reader->word.length >= FINGERPRINT_BYTES)
         return complain(reader, "\"on\" needs the name of a machine, as tuttiCommTune writes it, "
                         "or \"any\"");
-    snprintf(machine, FINGERPRINT_BYTES, "%.*s", (int)reader->length, reader->word);
+    snprintf(machine, FINGERPRINT_BYTES, "%.*s", (int)reader->word.length, reader->word.at);
     if (is_word(reader, "any"))
         machine[0] = '\0';
     read_word(reader);
-    if (reader->length > 0)
+    if (reader->word.length > 0)
         return complain(reader, "\"%.*s\" follows the name of the machine; it has no blanks",
-                        (int)(reader->length < 60 ? reader->length : 60), reader->word);
+                        TUTTI_WORD(reader->word));
     return TUTTI_OK;
 }
 
@@ -255,32 +192,32 @@ static int parse_rule(struct reader *reader, struct tutti_rule *rule)
 {
     TUTTI_TRY(parse_collective(reader, rule));
     read_word(reader);
-    if (reader->length > 0 && isdigit((unsigned char)*reader->word)) {
+    if (reader->word.length > 0 && isdigit((unsigned char)*reader->word.at)) {
         TUTTI_TRY(parse_range(reader, SIZE_MAX, &rule->least_bytes, &rule->most_bytes));
         read_word(reader);
     }
     TUTTI_TRY(parse_conditions(reader, rule));
-    if (reader->length == 0)
+    if (reader->word.length == 0)
         return complain(reader, "the rule for %s names no algorithm; docs/algorithms.md lists them",
                         tutti_collective_name(rule->collective));
     TUTTI_TRY(parse_algorithm(reader, rule));
-    for (read_word(reader); reader->length > 0; read_word(reader))
+    for (read_word(reader); reader->word.length > 0; read_word(reader))
         TUTTI_TRY(parse_option(reader, rule));
     return TUTTI_OK;
 }
 
 int tutti_rules_parse(const char *name, const char *text, struct tutti_rules *ret_rules)
 {
-    struct reader reader = {.name = name, .at = text, .line_begin = text, .stops = "", .line = 1};
+    struct reader reader = {.words = tutti_words_of(name, text)};
     struct tutti_rules rules = {.count = 0};
     char machine[FINGERPRINT_BYTES] = "";
     int rc;
 
     do {
-        struct tutti_rule rule = any_call(reader.line);
+        struct tutti_rule rule = any_call((uint32_t)reader.words.line);
 
         read_word(&reader);
-        if (reader.length == 0)
+        if (reader.word.length == 0)
             continue;
         if (is_word(&reader, "on")) {
             TUTTI_TRY_OR(fail, rc, parse_machine(&reader, machine));
@@ -288,7 +225,7 @@ int tutti_rules_parse(const char *name, const char *text, struct tutti_rules *re
         }
         TUTTI_TRY_OR(fail, rc, parse_rule(&reader, &rule));
         TUTTI_TRY_OR(fail, rc, add_rule(&rules, &rule, machine));
-    } while (next_line(&reader));
+    } while (tutti_words_next_line(&reader.words));
     *ret_rules = rules;
     return TUTTI_OK;
 
@@ -303,46 +240,46 @@ fail:
 static int parse_bracket(struct reader *reader, struct tutti_rule *rule)
 {
     do {
-        reader->at++;
+        reader->words.at++;
         read_word(reader);
         TUTTI_TRY(parse_option(reader, rule));
-    } while (*reader->at == ',');
-    if (*reader->at != ']')
+    } while (*reader->words.at == ',');
+    if (*reader->words.at != ']')
         return complain(reader, "the bracket is not closed; write algorithm[option=value]");
-    reader->at++;
+    reader->words.at++;
     return TUTTI_OK;
 }
 
 int tutti_rules_parse_short(const char *name, const char *text, struct tutti_rules *ret_rules)
 {
-    struct reader reader = {.name = name, .at = text, .line_begin = text, .stops = ":,[]",
-                            .line = 1};
+    struct reader reader = {.words = tutti_words_of(name, text)};
     struct tutti_rules rules = {.count = 0};
     int rc;
 
-    while (*reader.at != '\0') {
+    reader.words.stops = ":,[]";
+    while (*reader.words.at != '\0') {
         struct tutti_rule rule = any_call(1);
 
         read_word(&reader);
-        if (*reader.at != ':') {
+        if (*reader.words.at != ':') {
             rc = complain(&reader, "\"%.60s\" is not of the form collective:algorithm",
-                          reader.word);
+                          reader.word.at);
             goto fail;
         }
         TUTTI_TRY_OR(fail, rc, parse_collective(&reader, &rule));
-        reader.at++;
+        reader.words.at++;
         read_word(&reader);
         TUTTI_TRY_OR(fail, rc, parse_algorithm(&reader, &rule));
-        if (*reader.at == '[')
+        if (*reader.words.at == '[')
             TUTTI_TRY_OR(fail, rc, parse_bracket(&reader, &rule));
         TUTTI_TRY_OR(fail, rc, add_rule(&rules, &rule, ""));
-        if (*reader.at != ',' && *reader.at != '\0') {
-            reader.word = reader.at;
+        if (*reader.words.at != ',' && *reader.words.at != '\0') {
+            tutti_words_next(&reader.words, &reader.word);
             rc = complain(&reader, "\"%.60s\" follows an algorithm; separate them by commas",
-                          reader.at);
+                          reader.word.at);
             goto fail;
         }
-        reader.at += *reader.at == ',';
+        reader.words.at += *reader.words.at == ',';
     }
     *ret_rules = rules;
     return TUTTI_OK;

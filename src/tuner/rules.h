@@ -25,7 +25,8 @@ struct tutti_rule {
 
 struct tutti_rules {
     struct tutti_rule *rules;
-    size_t count, capacity;
+    size_t count;
+    uint32_t capacity;
 };
 
 /* Parses lines of rules. `name` is that of the file or variable, for messages. TUTTI_ERR_USAGE:
@@ -44,9 +45,5 @@ void tutti_rules_fini(struct tutti_rules *rules);
 const struct tutti_rule *tutti_rules_find(const struct tutti_rules *rules,
                                           const struct tutti_tuner_view *view,
                                           const struct tutti_tuner_query *query);
-
-/* The collective whose name is the `length` characters at `name`; TUTTI_COLLECTIVE_COUNT if there
- * is none. */
-enum tutti_collective tutti_collective_find(const char *name, size_t length);
 
 #endif

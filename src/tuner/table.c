@@ -2,6 +2,7 @@
  * Tables of measured choices: the names of machines, and replacing the section of one. */
 #include "tuner/table.h"
 
+#include "base/file.h"
 #include "base/result.h"
 #include "tuner/rules.h"
 
@@ -15,27 +16,14 @@
 
 /* ---- names --------------------------------------------------------------------------------- */
 
-/* The processor's name as the kernel gives it; "" if it gives none. */
-static void processor(char *text, size_t size)
-{
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    char line[256];
-
-    text[0] = '\0';
-    while (file != NULL && text[0] == '\0' && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':') != NULL)
-            snprintf(text, size, "%s", strchr(line, ':') + 1);
-    if (file != NULL)
-        fclose(file);
-}
-
 void tutti_host_describe(char ret_host[TUTTI_HOST_BYTES])
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     char raw[160], model[64], *out = ret_host;
     struct utsname names;
 
-    processor(model, sizeof model);
+    /* The name of the processor as the kernel gives it, if it gives one. */
+    tutti_file_field("/proc/cpuinfo", "model name", model, sizeof model);
     snprintf(raw, sizeof raw, "%.24s %s", uname(&names) == 0 ? names.machine : "host", model);
     /* Each run of characters other than letters, digits, '.' and '-' becomes one '_'. There is none
      * at the end. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * TUTTI_SCHEDULE: some calls run by a schedule from a file, and all ranks refuse wrong files. */
 #include "algorithms/algorithm.h"
-#include "schedule/text.h"
+#include "describe/ensemble.h"
+#include "import/load.h"
+#include "import/samples.h"
 #include "support/trial.h"
 
 #include <setjmp.h>
@@ -34,13 +36,68 @@ static const struct sample samples[] = {
 
 static const char *const transports[] = {"self,shm", "self,tcp"};
 
-static void use(const char *prefix, const char *file)
-{
-    char value[1024];
+/* ---- the samples in our own form, as tutti-sched import writes them -------------------------- */
 
-    snprintf(value, sizeof value, "%s%s/%s", prefix, SAMPLES, file);
+static char folder[] = "/tmp/tutti_samples_XXXXXX";
+
+static void write_text(const char *path, const struct tutti_ensemble *ensemble)
+{
+    FILE *file = fopen(path, "w");
+    char *text;
+
+    assert_non_null(file);
+    assert_int_equal(tutti_ensemble_write(ensemble, &text), 0);
+    fputs(text, file);
+    fclose(file);
+    free(text);
+}
+
+static void name_translated(const char *sample, char *ret_path, size_t size_bytes)
+{
+    snprintf(ret_path, size_bytes, "%s/%s.tutti", folder, sample);
+}
+
+static int translate_samples(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; sample_name(i) != NULL; i++) {
+        struct tutti_ensemble ensemble;
+        char path[1024];
+        size_t size;
+        char *text = sample_read(sample_name(i), &size);
+
+        assert_int_equal(tutti_import_load(sample_name(i), text, size, &ensemble), 0);
+        name_translated(sample_name(i), path, sizeof path);
+        write_text(path, &ensemble);
+        tutti_ensemble_fini(&ensemble);
+        free(text);
+    }
+    return 0;
+}
+
+static int remove_translated(void **state)
+{
+    (void)state;
+    for (size_t i = 0; sample_name(i) != NULL; i++) {
+        char path[1024];
+
+        name_translated(sample_name(i), path, sizeof path);
+        unlink(path);
+    }
+    return rmdir(folder);
+}
+
+static void use(const char *prefix, const char *sample)
+{
+    char path[1024], value[2048];
+
+    name_translated(sample, path, sizeof path);
+    snprintf(value, sizeof value, "%s%s", prefix, path);
     setenv("TUTTI_SCHEDULE", value, 1);
 }
+
+/* ---- calls that files serve ------------------------------------------------------------------ */
 
 static void run(struct member *member, struct trial trial)
 {
@@ -143,8 +200,8 @@ static void several_files_serve_side_by_side(void **state)
     (void)state;
     setenv("TUTTI_TRANSPORTS", "self,shm", 1);
     snprintf(value, sizeof value,
-             "%s/ring_allreduce.xml:allgather[1K-]=%s/hierarchical_allgather.xml", SAMPLES,
-             SAMPLES);
+             "%s/ring_allreduce.xml.tutti:allgather[1K-]=%s/hierarchical_allgather.xml.tutti",
+             folder, folder);
     setenv("TUTTI_SCHEDULE", value, 1);
     world_run(LAUNCH_PROCESSES, 4, play, &reduce);
     world_run(LAUNCH_PROCESSES, 4, play, &gather);
@@ -158,10 +215,7 @@ static bool write_algorithm(const struct tutti_algorithm *algorithm, uint32_t nr
 {
     struct tutti_ensemble ensemble;
     bool has_one_channel = true;
-    FILE *file = fopen(path, "w");
-    char *text;
 
-    assert_non_null(file);
     assert_int_equal(tutti_ensemble_init(&ensemble, nranks), 0);
     for (uint32_t rank = 0; rank < nranks; rank++) {
         struct tutti_shape shape = {.nranks = nranks, .rank = rank, .root = root};
@@ -169,10 +223,7 @@ static bool write_algorithm(const struct tutti_algorithm *algorithm, uint32_t nr
         assert_int_equal(tutti_algorithm_schedule(algorithm, &shape, &ensemble.schedules[rank]), 0);
         has_one_channel = has_one_channel && ensemble.schedules[rank]->nchannels == 1;
     }
-    assert_int_equal(tutti_ensemble_write(&ensemble, &text), 0);
-    fputs(text, file);
-    fclose(file);
-    free(text);
+    write_text(path, &ensemble);
     tutti_ensemble_fini(&ensemble);
     return has_one_channel;
 }
@@ -236,8 +287,9 @@ static void a_bad_file_fails_on_all_ranks_with_one_message(void **state)
         {"allreduce[1Q]=/tmp", NULL, "is not collective=FILE"},
         {"/tmp", NULL, "cannot read /tmp"},
         {NULL, "sing", ":1:1: the file does not begin"},
-        {NULL, "<algo", "unclosed token"},
-        {NULL, "{", "'}' expected"},
+        {SAMPLES "/ring_allreduce.xml", NULL, "ring_allreduce.xml is XML, and calls run"},
+        {NULL, "\xef\xbb\xbf <algo", "with `tutti-sched import /tmp/tutti_schedule_"},
+        {NULL, "{", "is JSON, and calls run"},
         {NULL, "tutti-schedule 1\ncollective allreduce\nranks 3\nrank 0\nrank 1\nrank 2",
          "not a right allreduce: rank 0"},
         {NULL,
@@ -277,5 +329,5 @@ int main(void)
         cmocka_unit_test(a_bad_file_fails_on_all_ranks_with_one_message),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, translate_samples, remove_translated);
 }

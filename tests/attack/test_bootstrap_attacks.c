@@ -4,6 +4,7 @@
 #include "crew.h"
 
 #include "base/socket.h"
+#include "support/address.h"
 
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -95,7 +96,7 @@ static void form_over(struct relay *relay, int ret_rc[2], char text[TUTTI_MESSAG
     uint16_t port_be;
     int fd;
 
-    assert_int_equal(tutti_address_parse("127.0.0.1:0", &root), TUTTI_OK);
+    assert_int_equal(address_parse("127.0.0.1:0", &root), TUTTI_OK);
     relayed = root;
     assert_int_equal(tutti_socket_listen(&root, &fd, &root.port_be), TUTTI_OK);
     assert_int_equal(tutti_door_adopt(fd, &door), TUTTI_OK);
@@ -173,7 +174,7 @@ static void a_squatter_who_greets_and_is_silent_costs_seconds(void **state)
 
     (void)state;
     crew_open(&crew, BY_TCP);
-    assert_int_equal(tutti_address_parse(crew.url + 4, &address), TUTTI_OK);
+    assert_int_equal(address_parse(crew.url + 4, &address), TUTTI_OK);
     port = ntohs(address.port_be);
     if (port > 65000)
         skip();

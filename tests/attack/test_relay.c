@@ -6,7 +6,7 @@
 #include "tutti.h"
 
 #include "base/param.h"
-#include "transport/fabric_private.h"
+#include "transport/tcp/tcp.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -45,9 +45,11 @@ struct rank {
 /* Rank 0 is told that rank 1 listens where the relay does. */
 static void divert(struct meeting *meeting, void *output, size_t bytes)
 {
-    union tutti_record *called = (union tutti_record *)((uint8_t *)output + bytes);
+    union tutti_record *record = (union tutti_record *)((uint8_t *)output + bytes);
+    /* TCP alone has a slice in records. */
+    struct tutti_tcp_record *called = (struct tutti_tcp_record *)(void *)record->slices;
 
-    if (bytes != sizeof *called)
+    if (bytes != sizeof *record)
         return;
     relay_lead_to(meeting->relay, called->port_be);
     called->port_be = relay_port_be(meeting->relay);

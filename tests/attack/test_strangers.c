@@ -6,6 +6,7 @@
 #include "base/param.h"
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
+#include "support/address.h"
 #include "transport/fabric_private.h"
 #include "transport/tcp/tcp.h"
 
@@ -61,10 +62,10 @@ static void call_again(struct strangers *strangers)
     }
 }
 
-static void strangers_begin(struct strangers *strangers, const struct tutti_fabric *fabric)
+static void strangers_begin(struct strangers *strangers, struct tutti_fabric *fabric)
 {
-    assert_int_equal(tutti_address_parse("127.0.0.1:0", &strangers->address), TUTTI_OK);
-    strangers->address.port_be = fabric->mine.port_be;
+    assert_int_equal(address_parse("127.0.0.1:0", &strangers->address), TUTTI_OK);
+    strangers->address.port_be = tutti_tcp_own_record(fabric)->port_be;
     strangers->nmade = 0;
     for (int i = 0; i < HELD; i++)
         strangers->fds[i] = -1;
@@ -130,8 +131,8 @@ static void thousands_of_callers_leave_no_more_than_some_hundred_open(void **sta
     strangers_begin(&strangers, fabrics[1]);
     while (strangers.nmade < REPLACED && tutti_now_ns() < until_ns) {
         tutti_tcp_progress(fabrics[1]);
-        if (fabrics[1]->tcp->ncallers > most)
-            most = fabrics[1]->tcp->ncallers;
+        if (tutti_tcp_of(fabrics[1])->ncallers > most)
+            most = tutti_tcp_of(fabrics[1])->ncallers;
         call_again(&strangers);
     }
     assert_int_equal(strangers.nmade, REPLACED);
@@ -153,14 +154,14 @@ static void who_greets_and_is_silent_gives_way_to_the_next_address(void **state)
     struct tutti_address squat;
     int listener, squatted = -1, results[2] = {TUTTI_AGAIN, TUTTI_AGAIN};
     struct tutti_handshake greeting = {.fd = -1};
-    union tutti_record *record;
+    struct tutti_tcp_record *record;
     bool has_greeted = false;
     uint16_t port_be;
 
     (void)state;
     form_two(fabrics);
-    record = &fabrics[0]->records[1];
-    assert_int_equal(tutti_address_parse("127.0.0.2:0", &squat), TUTTI_OK);
+    record = tutti_tcp_record(fabrics[0], 1);
+    assert_int_equal(address_parse("127.0.0.2:0", &squat), TUTTI_OK);
     squat.port_be = record->port_be;
     assert_int_equal(tutti_socket_listen(&squat, &listener, &port_be), TUTTI_OK);
     memmove(record->candidates + 1, record->candidates,
@@ -224,7 +225,7 @@ static void a_call_that_was_given_up_is_not_taken_for_the_connection(void **stat
     assert_int_equal(tutti_fabric_connect(fabrics[0], 1, 0, &conns[0]), TUTTI_AGAIN);
     calling = (struct tutti_tcp_conn *)fabrics[0]->conns[tutti_conn_index(1, 0)];
     while (!calling->dials[0].is_greeted) {
-        if (fabrics[1]->tcp->ncallers == 0)
+        if (tutti_tcp_of(fabrics[1])->ncallers == 0)
             tutti_tcp_progress(fabrics[1]);
         tutti_tcp_progress(fabrics[0]);
         assert_true(tutti_now_ns() < until_ns);
@@ -269,13 +270,13 @@ static void a_rank_listens_only_at_the_addresses_that_others_are_told(void **sta
     (void)state;
     apply_setting(&tcp);
     assert_int_equal(tutti_fabric_open(&args, &fabric), TUTTI_OK);
-    assert_int_equal(fabric->tcp->nlisten, fabric->mine.ncandidates);
-    assert_true(fabric->tcp->nlisten > 0);
-    for (size_t i = 0; i < fabric->tcp->nlisten; i++) {
-        struct tutti_address bound = bound_address(fabric->tcp->listen_fds[i]);
+    assert_int_equal(tutti_tcp_of(fabric)->nlisten, tutti_tcp_own_record(fabric)->ncandidates);
+    assert_true(tutti_tcp_of(fabric)->nlisten > 0);
+    for (size_t i = 0; i < tutti_tcp_of(fabric)->nlisten; i++) {
+        struct tutti_address bound = bound_address(tutti_tcp_of(fabric)->listen_fds[i]);
 
-        assert_memory_equal(bound.bytes, fabric->mine.candidates[i].bytes, 4);
-        assert_int_equal(bound.port_be, fabric->mine.port_be);
+        assert_memory_equal(bound.bytes, tutti_tcp_own_record(fabric)->candidates[i].bytes, 4);
+        assert_int_equal(bound.port_be, tutti_tcp_own_record(fabric)->port_be);
     }
     tutti_fabric_destroy(fabric);
 }
@@ -289,8 +290,8 @@ static void ranks_of_one_host_listen_at_its_loopback_address_alone(void **state)
     for (int rank = 0; rank < 2; rank++) {
         size_t nopen = 0;
 
-        for (size_t i = 0; i < fabrics[rank]->tcp->nlisten; i++) {
-            int fd = fabrics[rank]->tcp->listen_fds[i];
+        for (size_t i = 0; i < tutti_tcp_of(fabrics[rank])->nlisten; i++) {
+            int fd = tutti_tcp_of(fabrics[rank])->listen_fds[i];
 
             if (fd < 0)
                 continue;
@@ -308,7 +309,7 @@ static bool is_taken(const char *host, const uint8_t port_be[2])
     struct tutti_address address;
     int fd = -1, rc;
 
-    assert_int_equal(tutti_address_parse(host, &address), TUTTI_OK);
+    assert_int_equal(address_parse(host, &address), TUTTI_OK);
     memcpy(&address.port_be, port_be, 2);
     while ((rc = tutti_socket_connect(&address, &fd)) == TUTTI_AGAIN)
         ;

@@ -63,10 +63,10 @@ static bool open_all(struct tutti_fabric *fabrics[NRANKS])
 
 /* -1: the system has no port left for a call. Calls that are reset when they are closed leave their
  * ports at once. */
-static int call(const struct tutti_fabric *fabric)
+static int call(struct tutti_fabric *fabric)
 {
     static const struct linger none = {.l_onoff = 1, .l_linger = 0};
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = fabric->mine.port_be,
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = tutti_tcp_own_record(fabric)->port_be,
                              .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "bootstrap/exchange.h"
+#include "support/address.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -91,7 +92,7 @@ static int listen_here(struct tutti_address *ret_address)
 {
     int fd;
 
-    fuzz_require(tutti_address_parse("127.0.0.1:0", ret_address) == TUTTI_OK, "that is an address");
+    fuzz_require(address_parse("127.0.0.1:0", ret_address) == TUTTI_OK, "that is an address");
     fuzz_require(tutti_socket_listen(ret_address, &fd, &ret_address->port_be) == TUTTI_OK,
                  "there is a port");
     return fd;

@@ -49,7 +49,7 @@ static int feed(struct tutti_conn *base, void *data, size_t size, size_t *ret_go
     return TUTTI_OK;
 }
 
-static const struct tutti_transport_ops ops = {.name = "fuzz", .send = swallow, .recv = feed};
+static const struct tutti_conn_ops ops = {.send = swallow, .recv = feed};
 
 /* ---- the requests ----------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/clock.h"
-#include "transport/fabric_private.h"
+#include "transport/tcp/tcp.h"
 
 #include <time.h>
 
@@ -58,13 +58,13 @@ static void look_at(const struct tutti_fabric *fabric)
     struct tutti_fabric_usage usage;
 
     fuzz_require(tutti_fabric_hosts(fabric, host) <= NRANKS, "no more hosts than ranks");
-    (void)tutti_fabric_shares_hosts(fabric, host);
+    (void)tutti_fabric_shares_hosts(fabric);
     (void)tutti_fabric_cores(fabric);
     (void)tutti_fabric_mbits(fabric);
     (void)tutti_fabric_cells(fabric, host, cell, &ncells);
     for (int rank = 0; rank < NRANKS; rank++)
         if (rank != ME)
-            fuzz_require(tutti_route_candidates(fabric, ME, rank, candidates) <=
+            fuzz_require(tutti_tcp_candidates(fabric, ME, rank, candidates) <=
                              TUTTI_MAX_CANDIDATES, "no more addresses than there is room for");
     tutti_fabric_usage(fabric, &usage);
 }

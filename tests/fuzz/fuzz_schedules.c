@@ -4,14 +4,16 @@
 #include "fuzz/fuzz.h"
 
 #include "comm/schedules.h"
-#include "schedule/import/load.h"
+#include "describe/ensemble.h"
+#include "import/load.h"
+#include "schedule/load.h"
 
 static void try_file(const char *text, size_t size)
 {
     struct tutti_ensemble ensemble, again;
     char *written, *rewritten;
 
-    if (tutti_ensemble_load("fuzz", text, size, &ensemble) != TUTTI_OK)
+    if (tutti_import_load("fuzz", text, size, &ensemble) != TUTTI_OK)
         return;
     fuzz_require(tutti_ensemble_write(&ensemble, &written) == TUTTI_OK, "it can be written");
     fuzz_require(tutti_ensemble_load("written", written, strlen(written), &again) == TUTTI_OK,

@@ -57,8 +57,10 @@ static void join(struct pair *pair, uint8_t protection)
         struct tutti_fabric *fabric = &pair->fabrics[i];
         struct tutti_tcp_conn *conn;
 
-        fabric->mine.seal_mode = protection % 2 == 0 ? TUTTI_SEAL_AUTH : TUTTI_SEAL_ON;
-        fabric->mine.has_aes = protection % 4 < 2 && tutti_seal_has_aes();
+        fuzz_require(tutti_parts_init(fabric) == TUTTI_OK, "records have room");
+        tutti_tcp_own_record(fabric)->seal_mode =
+            protection % 2 == 0 ? TUTTI_SEAL_AUTH : TUTTI_SEAL_ON;
+        tutti_tcp_own_record(fabric)->has_aes = protection % 4 < 2 && tutti_seal_has_aes();
         fabric->records = &fabric->mine; /* the peer, number 0, is like us */
         pthread_mutex_init(&fabric->lock, NULL);
         conn = tutti_conn_create(fabric, &tutti_tcp_sealed_ops, 0, 0, sizeof *conn);

@@ -125,9 +125,9 @@ static void consume(struct tutti_conn *base, size_t size)
     advance((struct fuzz_conn *)base, size);
 }
 
-static const struct tutti_transport_ops ops = {.name = "fuzz", .send = swallow, .recv = feed,
+static const struct tutti_conn_ops ops = {.send = swallow, .recv = feed,
                                                .peek = peek, .consume = consume};
-static const struct tutti_transport_ops ops_of_two = {.name = "fuzz", .send = swallow, .recv = feed,
+static const struct tutti_conn_ops ops_of_two = {.send = swallow, .recv = feed,
                                                       .recv_two = feed_two, .peek = peek,
                                                       .consume = consume};
 

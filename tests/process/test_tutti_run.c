@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
+#include "support/store.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -471,8 +472,8 @@ static int be_rank(void)
     int all[16], rc;
 
     if (tutti_launch_detect(&launch) != TUTTI_OK ||
-        tutti_bootstrap_from_store(launch.store, launch.secret, launch.nranks, launch.rank,
-                                   tutti_now_ns() + 60 * TUTTI_NS_PER_S, &boot) != TUTTI_OK)
+        bootstrap_from_store(launch.store, launch.secret, launch.nranks, launch.rank,
+                             tutti_now_ns() + 60 * TUTTI_NS_PER_S, &boot) != TUTTI_OK)
         return 1;
     for (int round = 1; round < 3; round++) {
         int mine = round == 1 ? launch.rank : launch.rank * launch.rank;

@@ -76,7 +76,7 @@ static void set_up_rank(struct machine *machine, uint32_t rank)
                      i);
         if (!step_receives(step) && !step_sends(step))
             add_item(machine_lane(machine, rank, rank, 0, false, false), i);
-        if (step->kind >= TUTTI_STEP_PUT)
+        if (step_is_one_sided(step))
             machine->nruns = 3;
     }
     state->bounce = zeroed(nbounce, sizeof(*state->bounce));

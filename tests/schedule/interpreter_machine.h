@@ -50,13 +50,29 @@ struct machine {
 
 static inline bool step_receives(const struct tutti_step *step)
 {
-    return step->kind >= TUTTI_STEP_RECV && step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;
+    switch (step->kind) {
+    case TUTTI_STEP_RECV: case TUTTI_STEP_RECV_REDUCE: case TUTTI_STEP_RECV_COPY_SEND:
+    case TUTTI_STEP_RECV_REDUCE_SEND: case TUTTI_STEP_RECV_REDUCE_COPY_SEND: return true;
+    default: return false;
+    }
 }
 
 static inline bool step_sends(const struct tutti_step *step)
 {
-    return step->kind == TUTTI_STEP_SEND || (step->kind >= TUTTI_STEP_RECV_COPY_SEND &&
-                                             step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND);
+    switch (step->kind) {
+    case TUTTI_STEP_SEND: case TUTTI_STEP_RECV_COPY_SEND: case TUTTI_STEP_RECV_REDUCE_SEND:
+    case TUTTI_STEP_RECV_REDUCE_COPY_SEND: return true;
+    default: return false;
+    }
+}
+
+static inline bool step_is_one_sided(const struct tutti_step *step)
+{
+    switch (step->kind) {
+    case TUTTI_STEP_PUT: case TUTTI_STEP_GET: case TUTTI_STEP_GATHER_REDUCE:
+    case TUTTI_STEP_SIGNAL: case TUTTI_STEP_WAIT: return true;
+    default: return false;
+    }
 }
 
 struct lane *machine_lane(struct machine *machine, uint32_t rank, uint32_t peer, uint32_t channel,

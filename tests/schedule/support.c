@@ -26,7 +26,7 @@ static struct tutti_schedule *emit(const struct tutti_algorithm *algorithm,
         rc = tutti_algorithm_options(algorithm, &shape->options, &resolved.options);
         rc = rc != TUTTI_OK ? rc : tutti_build_init(&build, algorithm->collective, shape);
         tutti_build_needs(&build, algorithm->needs);
-        rc = rc != TUTTI_OK ? rc : algorithm->emit(&resolved, &build);
+        rc = rc != TUTTI_OK ? rc : tutti_algorithm_emit(algorithm, &resolved, &build);
         rc = rc != TUTTI_OK ? rc : tutti_build_finish(&build, &schedule);
     }
     if (rc != TUTTI_OK)

@@ -19,7 +19,8 @@ static uint32_t number_in_lane(const struct tutti_schedule *schedule, uint32_t a
     uint32_t number = 0;
 
     for (uint32_t i = 0; i < at; i++)
-        number += schedule->steps[i].kind <= TUTTI_STEP_RECV_REDUCE &&
+        number += tutti_step_is_two_sided(&schedule->steps[i]) &&
+                  !tutti_step_is_fused(&schedule->steps[i]) &&
                   schedule->steps[i].channel == step->channel &&
                   schedule->steps[i].from == step->from && schedule->steps[i].to == step->to;
     return number;

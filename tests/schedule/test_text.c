@@ -2,6 +2,7 @@
  * Tests the text form. Writing and reading again changes nothing, and errors are refused with
  * their position. */
 #include "base/result.h"
+#include "describe/ensemble.h"
 #include "schedule/support.h"
 #include "schedule/text.h"
 

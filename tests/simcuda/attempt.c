@@ -237,7 +237,7 @@ static void sign(const struct attempt_call *call, uint64_t words[2])
     const bool has_root = tutti_collective_has_root(call->collective);
     const struct tutti_signature signature = {
         .magic = TUTTI_SIGNATURE_MAGIC,
-        .call = (uint8_t)(call->collective + (call->is_vector ? TUTTI_CALL_VECTOR : 0)),
+        .call = tutti_collective_call(call->collective, call->is_vector),
         .type = (uint8_t)call->type,
         .op = call->is_premultiplied ? TUTTI_OP_PREMULTIPLIED
               : call->is_average     ? TUTTI_OP_AVERAGE
@@ -343,9 +343,7 @@ void attempt_end(struct attempt *attempt, bool must_be_right)
 
 bool attempt_is_possible(const struct attempt_call *call)
 {
-    const bool has_v = call->collective == TUTTI_ALLGATHER ||
-                       call->collective == TUTTI_REDUCE_SCATTER ||
-                       call->collective == TUTTI_ALLTOALL;
+    const bool has_v = tutti_collective_call(call->collective, true) != TUTTI_NO_CALL;
 
     if (call->is_vector && !has_v)
         return false;

@@ -41,7 +41,7 @@ struct tutti_gpu_message post_message(const struct post *post, size_t index, boo
         .address = (uintptr_t)(sends ? parcel->sent : parcel->received) + 1,
         .size_bytes = parcel->size_bytes,
         .header = {.sequence = before,
-                   .signature = {.magic = TUTTI_SIGNATURE_MAGIC, .call = TUTTI_CALL_SEND,
+                   .signature = {.magic = TUTTI_SIGNATURE_MAGIC, .call = TUTTI_CALL_MESSAGE,
                                  .type = TUTTI_UINT8, .op = TUTTI_OP_NONE, .root = UINT16_MAX,
                                  .count = parcel->size_bytes}}};
 }

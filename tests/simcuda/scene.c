@@ -171,8 +171,9 @@ static void fill(const struct scene *scene, struct part *part, uint32_t rank)
 static void sign(const struct scene *scene, struct tutti_call *call)
 {
     call->signature = (struct tutti_signature){
-        .magic = TUTTI_SIGNATURE_MAGIC, .call = call->kind, .type = (uint8_t)scene->type,
-        .op = (uint8_t)scene->op, .root = (uint16_t)scene->shape.root,
+        .magic = TUTTI_SIGNATURE_MAGIC,
+        .call = tutti_collective_call(call->collective, scene->is_vector),
+        .type = (uint8_t)scene->type, .op = (uint8_t)scene->op, .root = (uint16_t)scene->shape.root,
         .count = scene->is_vector ? 0 : scene->count};
 }
 
@@ -197,10 +198,10 @@ static bool make_part(struct stage *stage, const struct scene *scene, struct par
                       uint32_t rank)
 {
     *part = (struct part){.call = {
-        .kind = (uint8_t)scene->algorithm->collective, .collective = scene->algorithm->collective,
-        .type = scene->type, .op = scene->op, .is_average = scene->is_average,
-        .is_premultiplied = scene->is_premultiplied, .count = scene->count,
-        .root = (int)scene->shape.root}};
+        .kind = scene->is_vector ? TUTTI_CALL_VECTOR : TUTTI_CALL_COLLECTIVE,
+        .collective = scene->algorithm->collective, .type = scene->type, .op = scene->op,
+        .is_average = scene->is_average, .is_premultiplied = scene->is_premultiplied,
+        .count = scene->count, .root = (int)scene->shape.root}};
     if (scene->is_vector)
         lay_out_vectors(scene, part, rank);
     lay_out(scene, part, rank);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads topologies and graphs that other programs wrote on other machines. All are read, written,
- * and read again as the same, and have as many devices as the list of their collection says. */
+ * Reads topologies that other programs wrote on other machines. All are read, written, and read
+ * again as the same, and have as many devices as the list of their collection says. */
 #include "base/result.h"
-#include "topology/formats/nccl_graph.h"
+#include "support/inventories.h"
 #include "topology/formats/nccl_xml.h"
 #include "topology/recordings.h"
 
@@ -109,7 +109,7 @@ static struct tutti_inventory *go_round(const char *name, const char *text, size
         if (tutti_nccl_xml_read("written", written, strlen(written), TUTTI_SOURCE_FILE, &again) !=
             TUTTI_OK)
             fail_msg("%s: %s", name, tutti_last_message());
-        if (!tutti_inventory_equal(inventory, again))
+        if (!inventories_equal(inventory, again))
             fail_msg("%s is not the same when written and read:\n%s", name, written);
         free(written);
         tutti_inventory_destroy(again);
@@ -146,45 +146,10 @@ static void topologies_are_read_counted_and_written(void **state)
     assert_true(nfiles > 0);
 }
 
-static void graphs_are_read_and_written(void **state)
-{
-    char path[1024];
-    DIR *folder = recordings_open("nccl-xml", path, sizeof path);
-    struct dirent *entry;
-    size_t nfiles = 0;
-
-    (void)state;
-    while ((entry = readdir(folder)) != NULL) {
-        struct tutti_nccl_graphs *graphs, *again;
-        char *text, *written;
-        size_t length;
-
-        if (!ends_in(entry->d_name, ".graph.xml"))
-            continue;
-        nfiles++;
-        text = recordings_load(path, entry->d_name, &length);
-        if (tutti_nccl_graphs_read(entry->d_name, text, length, &graphs) != TUTTI_OK)
-            fail_msg("%s", tutti_last_message());
-        assert_true(graphs->ngraphs > 0 && graphs->nchannels > 0 && graphs->nstops > 0);
-        assert_int_equal(tutti_nccl_graphs_write(graphs, &written), TUTTI_OK);
-        assert_int_equal(tutti_nccl_graphs_read("written", written, strlen(written), &again),
-                         TUTTI_OK);
-        assert_true(tutti_nccl_graphs_equal(graphs, again));
-        tutti_nccl_graphs_destroy(graphs);
-        tutti_nccl_graphs_destroy(again);
-        free(written);
-        free(text);
-    }
-    closedir(folder);
-    print_message("%zu graphs in %s\n", nfiles, path);
-    assert_true(nfiles > 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(topologies_are_read_counted_and_written),
-        cmocka_unit_test(graphs_are_read_and_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,8 @@
 #include "base/param.h"
 #include "base/result.h"
 #include "base/socket.h"
-#include "transport/fabric_private.h"
+#include "support/address.h"
+#include "transport/tcp/tcp.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -47,7 +48,7 @@ bool has_ipv6(void)
     uint16_t port_be;
     int fd;
 
-    if (tutti_address_parse("[::1]:0", &address) != TUTTI_OK ||
+    if (address_parse("[::1]:0", &address) != TUTTI_OK ||
         tutti_socket_listen(&address, &fd, &port_be) != TUTTI_OK)
         return false;
     close(fd);
@@ -69,7 +70,7 @@ static int open_fabric(int nranks, int rank, struct tutti_fabric **ret_fabric)
 
     TUTTI_TRY(tutti_fabric_open(&args, ret_fabric));
     if (odd_ranks_lack_aes && rank % 2 == 1)
-        (*ret_fabric)->mine.has_aes = 0;
+        tutti_tcp_own_record(*ret_fabric)->has_aes = 0;
     return TUTTI_OK;
 }
 

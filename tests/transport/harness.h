@@ -4,6 +4,7 @@
 #define TESTS_TRANSPORT_HARNESS_H
 
 #include "transport/fabric.h"
+#include "transport/shm/domain.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,6 +37,12 @@ bool has_ipv6(void);
             _exit(1);                                                                    \
         }                                                                                \
     } while (0)
+
+/* Gives signals of a round from this rank's post. */
+static inline void publish(struct tutti_domain *domain, uint64_t round, uint32_t nsignals)
+{
+    tutti_domain_give(domain, tutti_domain_post(domain, domain->me, round), round, nsignals);
+}
 
 /* ---- one thread ---------------------------------------------------------------------- */
 

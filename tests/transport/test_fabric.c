@@ -6,6 +6,7 @@
 #include "base/param.h"
 #include "base/result.h"
 #include "base/socket.h"
+#include "transport/shm/shm.h"
 #include "transport/tcp/tcp.h"
 
 #include <setjmp.h>
@@ -87,7 +88,7 @@ static void windows_and_posts_of_all_members_are_one_memory(void **state)
         for (uint64_t round = 0; round < 2; round++) {
             memset(tutti_domain_window(domain, rank, round), (int)(16 * rank + round),
                    domain->half_bytes);
-            tutti_domain_publish(domain, round, (uint32_t)(1000 * rank + round));
+            publish(domain, round, (uint32_t)(1000 * rank + round));
         }
     }
     for (uint32_t rank = 0; rank < 4; rank++) {
@@ -125,7 +126,7 @@ static int read_all_others(struct tutti_fabric *fabric, int rank, int nranks, vo
     CHECK(!tutti_fabric_all_store(fabric));
     memset(&mine, rank + 1, sizeof mine);
     tutti_domain_post(domain, domain->me, 0)->input = (uint64_t)(uintptr_t)&mine;
-    tutti_domain_publish(domain, 0, 1);
+    publish(domain, 0, 1);
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; i < (uint32_t)nranks; i++) {
             while (!tutti_domain_has(domain, i, (uint64_t)turn, 1))
@@ -138,7 +139,7 @@ static int read_all_others(struct tutti_fabric *fabric, int rank, int nranks, vo
                 CHECK(seen.bytes[b] == i + 1);
         }
         if (turn == 0) /* no rank leaves before all have read */
-            tutti_domain_publish(domain, 1, 1);
+            publish(domain, 1, 1);
     }
     return 0;
 }
@@ -156,6 +157,17 @@ static void processes_read_each_others_memory(void **state)
     run_processes(24, read_all_others, NULL, -1);
 }
 
+/* The verdict as if its rank could not map the segment. */
+static void lose_segment(struct tutti_fabric *fabric, union tutti_verdict *verdict)
+{
+    struct tutti_shm_verdict *own = tutti_own_verdict_slice(fabric, &tutti_shm_ops);
+
+    assert_int_equal(own->has_segment, 1);
+    own->has_segment = 0;
+    snprintf(own->reason, sizeof own->reason, "out of address space");
+    memcpy(verdict, tutti_fabric_verdict(fabric), sizeof *verdict);
+}
+
 static void a_rank_that_cannot_map_the_segment_turns_its_host_to_tcp(void **state)
 {
     struct tutti_fabric *fabrics[3];
@@ -164,9 +176,7 @@ static void a_rank_that_cannot_map_the_segment_turns_its_host_to_tcp(void **stat
     (void)state;
     apply_setting(&all_transports);
     join_in_one_thread(3, fabrics, verdicts);
-    assert_int_equal(verdicts[1].has_segment, 1);
-    verdicts[1].has_segment = 0;
-    snprintf(verdicts[1].reason, sizeof verdicts[1].reason, "out of address space");
+    lose_segment(fabrics[1], &verdicts[1]);
     for (int rank = 0; rank < 3; rank++) {
         assert_int_equal(tutti_fabric_settle(fabrics[rank], verdicts), TUTTI_OK);
         assert_null(tutti_fabric_domain(fabrics[rank]));
@@ -208,8 +218,7 @@ static void a_pair_without_transport_is_named_with_the_reasons_by_all_ranks(void
     (void)state;
     apply_setting(&shm_only);
     join_in_one_thread(3, fabrics, verdicts);
-    verdicts[1].has_segment = 0;
-    snprintf(verdicts[1].reason, sizeof verdicts[1].reason, "out of address space");
+    lose_segment(fabrics[1], &verdicts[1]);
     for (int rank = 0; rank < 3; rank++) {
         assert_int_equal(tutti_fabric_settle(fabrics[rank], verdicts), TUTTI_ERR_USAGE);
         assert_non_null(strstr(tutti_last_message(), "ranks 0 and 1"));
@@ -231,38 +240,46 @@ static void an_unknown_transport_is_refused_by_name(void **state)
     assert_null(fabric);
 }
 
+/* Rank 0 refuses a record of rank 1 in which one byte is another: of the head, or of TCP's slice. */
+static void refuse_record(size_t offset, bool is_of_tcp, const char *expected)
+{
+    struct tutti_fabric_args args = {.nranks = 2, .deadline_ns = TUTTI_NEVER};
+    struct tutti_fabric *fabrics[2];
+    union tutti_record records[2];
+    uint8_t *begin;
+
+    for (args.rank = 0; args.rank < 2; args.rank++)
+        assert_int_equal(tutti_fabric_open(&args, &fabrics[args.rank]), TUTTI_OK);
+    begin = is_of_tcp ? tutti_own_record_slice(fabrics[1], &tutti_tcp_ops)
+                      : fabrics[1]->mine.bytes;
+    begin[offset] ^= 0x55;
+    for (int rank = 0; rank < 2; rank++)
+        memcpy(&records[rank], tutti_fabric_record(fabrics[rank]), sizeof records[0]);
+    assert_int_equal(tutti_fabric_join(fabrics[0], records), TUTTI_ERR_USAGE);
+    assert_non_null(strstr(tutti_last_message(), expected));
+    destroy_all(2, fabrics);
+}
+
 static void foreign_records_are_refused(void **state)
 {
-    static const struct {
-        size_t offset;
-        const char *expected;
-    } rows[] = {
-        {offsetof(union tutti_record, magic), "rank 1 does not run this version"},
-        {offsetof(union tutti_record, version), "rank 1 does not run this version"},
-        {offsetof(union tutti_record, nranks), "rank 1 says"},
-        {offsetof(union tutti_record, rank), "rank 1 says"},
-        {offsetof(union tutti_record, ncandidates), "rank 1 is malformed"},
-        {offsetof(union tutti_record, nsockets), "rank 1 is malformed"},
-        {offsetof(union tutti_record, seal_mode), "rank 1 is malformed"},
-    };
-
     (void)state;
     apply_setting(&tcp_only);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct tutti_fabric_args args = {.nranks = 2, .deadline_ns = TUTTI_NEVER};
-        struct tutti_fabric *fabrics[2];
-        union tutti_record records[2];
+    refuse_record(offsetof(union tutti_record, magic), false, "rank 1 does not run this version");
+    refuse_record(offsetof(union tutti_record, version), false, "rank 1 does not run this version");
+    refuse_record(offsetof(union tutti_record, nranks), false, "rank 1 says");
+    refuse_record(offsetof(union tutti_record, rank), false, "rank 1 says");
+    refuse_record(offsetof(struct tutti_tcp_record, ncandidates), true, "rank 1 is malformed");
+    refuse_record(offsetof(struct tutti_tcp_record, nsockets), true, "rank 1 is malformed");
+    refuse_record(offsetof(struct tutti_tcp_record, seal_mode), true, "rank 1 is malformed");
+}
 
-        for (args.rank = 0; args.rank < 2; args.rank++) {
-            assert_int_equal(tutti_fabric_open(&args, &fabrics[args.rank]), TUTTI_OK);
-            memcpy(&records[args.rank], tutti_fabric_record(fabrics[args.rank]),
-                   sizeof records[0]);
-        }
-        records[1].bytes[rows[i].offset] ^= 0x55;
-        assert_int_equal(tutti_fabric_join(fabrics[0], records), TUTTI_ERR_USAGE);
-        assert_non_null(strstr(tutti_last_message(), rows[i].expected));
-        destroy_all(2, fabrics);
-    }
+/* Its record has the names of its transports, and the sizes of their slices. */
+static void a_rank_with_other_transports_is_named_with_them(void **state)
+{
+    (void)state;
+    apply_setting(&tcp_only);
+    refuse_record(offsetof(union tutti_record, layout), false,
+                  "rank 1 runs a library with other transports: it has &elf,cma,shm:0+60,tcp:");
 }
 
 static void ranks_that_disagree_on_encryption_are_told_both_values(void **state)
@@ -327,7 +344,7 @@ static void strangers_are_dropped_and_members_still_come_through(void **state)
     (void)state;
     apply_setting(&(struct setting){.transports = "self,tcp", .family = "ipv4"});
     form_in_one_thread(2, fabrics);
-    address.port_be = fabrics[1]->mine.port_be;
+    address.port_be = tutti_tcp_own_record(fabrics[1])->port_be;
     for (int i = 0; i < 40; i++) {
         int rc;
 
@@ -368,7 +385,7 @@ static void ranks_of_another_communicator_are_strangers(void **state)
     apply_setting(&(struct setting){.transports = "self,tcp", .family = "ipv4"});
     form_in_one_thread(2, fabrics);
     fabrics[0]->secret[0] ^= 1;
-    while (fabrics[1]->tcp->has_told_stranger == false)
+    while (tutti_tcp_of(fabrics[1])->has_told_stranger == false)
         for (int rank = 0; rank < 2; rank++)
             assert_int_equal(tutti_fabric_connect(fabrics[rank], 1 - rank, 0, &conn),
                              TUTTI_AGAIN);
@@ -407,10 +424,8 @@ static void ranks_that_want_different_numbers_of_sockets_use_the_lesser(void **s
     setenv("TUTTI_SOCKETS_PER_PEER", "5", 1);
     form_in_one_thread(2, fabrics);
     unsetenv("TUTTI_SOCKETS_PER_PEER");
-    for (int rank = 0; rank < 2; rank++) { /* as if rank 1 had wanted 3 */
-        fabrics[rank]->records[1].nsockets = 3;
-        fabrics[1]->mine.nsockets = 3;
-    }
+    for (int rank = 0; rank < 2; rank++) /* as if rank 1 had wanted 3 */
+        tutti_tcp_record(fabrics[rank], 1)->nsockets = 3;
     connect_all(2, fabrics, 0, conns);
     tutti_fabric_usage(fabrics[0], &usage);
     assert_int_equal(usage.sockets, 3);
@@ -438,9 +453,10 @@ static void ranks_use_one_socket_within_a_host_and_more_between_hosts(void **sta
         fabrics[0]->records[1].mbits = rates[i].theirs;
         assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), rates[i].sockets);
     }
-    fabrics[0]->records[1].nsockets = 1; /* who wants a certain number gets no more */
+    tutti_tcp_record(fabrics[0], 1)->nsockets = 1; /* who wants a certain number gets no more */
     assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 1);
-    fabrics[0]->mine.nsockets = fabrics[0]->records[1].nsockets = 4;
+    for (int rank = 0; rank < 2; rank++)
+        tutti_tcp_record(fabrics[0], rank)->nsockets = 4;
     assert_int_equal(tutti_tcp_count_sockets(fabrics[0], 1), 4);
     destroy_all(2, fabrics);
 }
@@ -457,6 +473,7 @@ int main(void)
         cmocka_unit_test(a_pair_without_transport_is_named_with_the_reasons_by_all_ranks),
         cmocka_unit_test(an_unknown_transport_is_refused_by_name),
         cmocka_unit_test(foreign_records_are_refused),
+        cmocka_unit_test(a_rank_with_other_transports_is_named_with_them),
         cmocka_unit_test(ranks_that_disagree_on_encryption_are_told_both_values),
         cmocka_unit_test(a_mistyped_encryption_is_refused_rather_than_turned_off),
         cmocka_unit_test(strangers_are_dropped_and_members_still_come_through),

@@ -19,6 +19,7 @@ static const struct setting settings[] = {
     {.name = "tcp", .route = "tcp", .transports = "self,tcp", .family = "ipv4"},
     {.name = "tcp, encrypted", .route = "tcp", .transports = "self,tcp", .family = "ipv4",
      .encrypt = "on"},
+    {.name = "pipes", .route = "pipes", .transports = "self,pipes"},
 };
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
 #define VICTIM 1
@@ -46,19 +47,19 @@ static int wait_in_vain(struct tutti_fabric *fabric, struct tutti_conn *conn)
 
 static int die_or_notice(struct tutti_fabric *fabric, int rank, int nranks, void *context)
 {
-    const struct setting *setting = context;
-    bool is_domain = strcmp(setting->route, "tcp") != 0;
+    bool is_domain = tutti_fabric_domain(fabric) != NULL;
     int peer = is_domain ? (rank + 1) % nranks : VICTIM;
     struct tutti_conn *conn = NULL;
     char first[TUTTI_MESSAGE_BYTES];
 
+    (void)context;
     if (rank == VICTIM) {
         for (int other = 0; other < nranks; other++)
             if (other != rank)
                 connect_waiting(fabric, other, 0);
         kill(getpid(), SIGKILL);
     }
-    /* On one host anybody's death is seen; over TCP that of those we are connected to. */
+    /* In a domain anybody's death is seen; elsewhere that of those we are connected to. */
     conn = connect_waiting(fabric, peer == VICTIM || !is_domain ? VICTIM : peer, 0);
     CHECK(wait_in_vain(fabric, conn) == TUTTI_ERR_REMOTE);
     CHECK(strstr(tutti_last_message(), "rank 1") != NULL);
@@ -78,10 +79,8 @@ static void a_killed_process_is_noticed_by_all_and_named(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        struct setting setting = settings[i];
-
-        apply_setting(&setting);
-        run_processes(4, die_or_notice, &setting, VICTIM);
+        apply_setting(&settings[i]);
+        run_processes(4, die_or_notice, NULL, VICTIM);
     }
 }
 
@@ -94,7 +93,7 @@ static int leave_early(struct tutti_fabric *fabric, int rank, int nranks, void *
     (void)context;
     if (rank == VICTIM)
         return 0; /* leaves in good order while the others go on */
-    tutti_domain_publish(domain, 0, 1);
+    publish(domain, 0, 1);
     /* As long as the others are here, no rank may be taken for dead. The loop is long enough to see
      * the rank that left. */
     while (ngone < 1000 * (uint32_t)nranks) {
@@ -136,9 +135,9 @@ static void a_relative_that_ends_does_not_make_its_process_look_dead(void **stat
 
 static int abort_or_learn(struct tutti_fabric *fabric, int rank, int nranks, void *context)
 {
-    const struct setting *setting = context;
     struct tutti_conn *conn;
 
+    (void)context;
     if (rank == VICTIM) {
         for (int other = 0; other < nranks; other++)
             if (other != rank)
@@ -152,7 +151,7 @@ static int abort_or_learn(struct tutti_fabric *fabric, int rank, int nranks, voi
     conn = connect_waiting(fabric, VICTIM, 0);
     CHECK(wait_in_vain(fabric, conn) == TUTTI_ERR_REMOTE);
     CHECK(strstr(tutti_last_message(), "rank 1") != NULL);
-    if (strcmp(setting->route, "tcp") != 0)
+    if (tutti_fabric_domain(fabric) != NULL)
         CHECK(strstr(tutti_last_message(), "aborted: all-reduce 17 took longer than 5 s") != NULL);
     return 0;
 }
@@ -161,10 +160,8 @@ static void an_abort_reaches_all_with_its_reason(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        struct setting setting = settings[i];
-
-        apply_setting(&setting);
-        run_processes(4, abort_or_learn, &setting, -1);
+        apply_setting(&settings[i]);
+        run_processes(4, abort_or_learn, NULL, -1);
     }
 }
 

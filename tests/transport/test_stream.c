@@ -21,6 +21,7 @@ static const struct setting settings[] = {
     {.name = "tcp over IPv6", .route = "tcp", .transports = "self,tcp", .family = "ipv6"},
     {.name = "tcp, authenticated", .route = "tcp", .transports = "self,tcp", .encrypt = "auth"},
     {.name = "tcp, encrypted", .route = "tcp", .transports = "self,tcp", .encrypt = "on"},
+    {.name = "pipes", .route = "pipes", .transports = "self,pipes"},
 };
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
 #define SEEDS 12

@@ -3,7 +3,7 @@
 #include "harness.h"
 
 #include "base/result.h"
-#include "transport/fabric_private.h"
+#include "transport/shm/shm.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -44,12 +44,12 @@ static void whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake(void 
         form_in_one_thread(2, fabrics);
         connect_all(2, fabrics, 0, conns);
         idle_until_announced(fabrics[1], &idle);
-        assert_int_equal(fabrics[0]->segment->header->sleepers, 1);
+        assert_int_equal(*tutti_fabric_domain(fabrics[0])->sleepers, 1);
         rings = fabrics[1]->door->rings;
         if (how == SEND)
             assert_int_equal(conns[1]->ops->send(conns[1], &byte, 1, &taken), TUTTI_OK);
         else if (how == PUBLISH)
-            tutti_domain_publish(tutti_fabric_domain(fabrics[0]), 0, 1);
+            publish(tutti_fabric_domain(fabrics[0]), 0, 1);
         else if (how == ABORT)
             tutti_fabric_abort(fabrics[0], TUTTI_ERR_SYSTEM, "a test");
         else
@@ -58,7 +58,7 @@ static void whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake(void 
         /* After a ring it does not sleep but begins again. */
         tutti_fabric_idle(fabrics[1], &idle);
         assert_int_equal(idle.phase, 0);
-        assert_int_equal(fabrics[0]->segment->header->sleepers, 0);
+        assert_int_equal(*tutti_fabric_domain(fabrics[0])->sleepers, 0);
         assert_int_equal(fabrics[1]->door->is_sleeping, 0);
         destroy_all(2, fabrics);
     }
@@ -91,7 +91,7 @@ static void whoever_sleeps_on_sockets_is_woken_by_his_host_and_by_the_network(vo
         while (has_event(fabrics[1]))
             ; /* of setting up */
         if (how == PUBLISH)
-            tutti_domain_publish(tutti_fabric_domain(fabrics[0]), 0, 1);
+            publish(tutti_fabric_domain(fabrics[0]), 0, 1);
         else if (how == WAKE)
             tutti_fabric_wake(fabrics[1]);
         else if (how == SOCKET)
@@ -116,8 +116,8 @@ static void rings_do_not_pile_up_until_one_is_lost(void **state)
         idle_until_announced(fabrics[3], &idle);
         while (has_event(fabrics[3]))
             ;
-        tutti_bell_quiet(&fabrics[3]->segment->bell);
-        tutti_domain_publish(tutti_fabric_domain(fabrics[2]), 0, i);
+        tutti_bell_quiet(&tutti_shm_of(fabrics[3])->segment->bell);
+        publish(tutti_fabric_domain(fabrics[2]), 0, i);
         assert_true(has_event(fabrics[3]));
     }
     destroy_all(4, fabrics);
@@ -133,12 +133,12 @@ static void a_new_wait_takes_back_the_announcement_of_the_last(void **state)
     form_in_one_thread(2, fabrics);
     idle_until_announced(fabrics[0], &idle);
     idle_until_announced(fabrics[1], &idle);
-    assert_int_equal(fabrics[0]->segment->header->sleepers, 2);
+    assert_int_equal(*tutti_fabric_domain(fabrics[0])->sleepers, 2);
     for (int rank = 0; rank < 2; rank++) {
         idle = (struct tutti_idle){.passes = 0};
         tutti_fabric_idle(fabrics[rank], &idle);
     }
-    assert_int_equal(fabrics[0]->segment->header->sleepers, 0);
+    assert_int_equal(*tutti_fabric_domain(fabrics[0])->sleepers, 0);
     destroy_all(2, fabrics);
 }
 

@@ -30,12 +30,12 @@ double ground_bus_factor(enum tutti_collective collective, uint32_t nranks)
 {
     double part = (nranks - 1.0) / nranks;
 
-    switch (collective) {
-    case TUTTI_ALLREDUCE: return 2 * part;
-    case TUTTI_REDUCE:
-    case TUTTI_BROADCAST: return 1;
-    default: return part;
-    }
+    if (tutti_collective_agrees(collective))
+        return 2 * part;
+    if (tutti_collective_has_root(collective) && !tutti_input_is_per_rank(collective) &&
+        !tutti_output_is_per_rank(collective))
+        return 1;
+    return part;
 }
 
 void ground_view(const struct tutti_machine *machine, struct tutti_tuner_view *ret_view)

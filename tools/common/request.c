@@ -344,21 +344,17 @@ int command_run(const struct command *command, int argc, char **argv)
 int request_collective(const struct request *request, const char *word,
                        enum tutti_collective *ret_collective)
 {
-    char names[256] = "";
+    char list[TUTTI_COLLECTIVE_LIST_BYTES];
+    enum tutti_collective found;
 
-    for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++) {
-        const char *name = tutti_collective_name((enum tutti_collective)i);
-
-        if (word != NULL && strcmp(name, word) == 0) {
-            *ret_collective = (enum tutti_collective)i;
-            return REQUEST_GO;
-        }
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i > 0 ? ", " : "",
-                 name);
-    }
+    tutti_collective_list(0, list);
     if (word == NULL)
-        return mistake(request, "which collective? Give one of %s", names);
-    return mistake(request, "%s is no collective; give one of %s", word, names);
+        return mistake(request, "which collective? Give one of %s", list);
+    found = tutti_collective_find(word, strlen(word));
+    if (found == TUTTI_COLLECTIVE_COUNT)
+        return mistake(request, "%s is no collective; give one of %s", word, list);
+    *ret_collective = found;
+    return REQUEST_GO;
 }
 
 int request_algorithm(const struct request *request, enum tutti_collective collective,

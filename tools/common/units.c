@@ -2,6 +2,8 @@
  * Numbers with units. */
 #include "common/units.h"
 
+#include "base/sizes.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +11,10 @@
 
 bool units_read_count(const char *text, uint64_t least, uint64_t most, uint64_t *ret_count)
 {
-    size_t digits = strspn(text, "0123456789");
+    const char *at = text, *end = text + strlen(text);
     uint64_t count;
 
-    if (digits == 0 || digits > 18 || text[digits] != '\0')
-        return false;
-    count = strtoull(text, NULL, 10);
-    if (count < least || count > most)
+    if (!tutti_digits_read(&at, end, &count) || at != end || count < least || count > most)
         return false;
     *ret_count = count;
     return true;
@@ -23,9 +22,9 @@ bool units_read_count(const char *text, uint64_t least, uint64_t most, uint64_t 
 
 bool units_read_bytes(const char *text, double *ret_bytes)
 {
-    static const char letters[] = "KMGT";
     size_t digits = strspn(text, "0123456789.");
-    const char *letter, *unit = text + digits;
+    const char *unit = text + digits;
+    unsigned shift = tutti_size_unit(*unit);
     double bytes;
     char *end;
 
@@ -34,12 +33,9 @@ bool units_read_bytes(const char *text, double *ret_bytes)
     bytes = strtod(text, &end);
     if (end != unit)
         return false;
-    letter = *unit == '\0' ? NULL : strchr(letters, *unit);
-    if (letter != NULL) {
-        bytes *= ldexp(1, 10 * (int)(letter - letters + 1));
-        unit++;
-    }
-    if (letter != NULL && *unit == 'i' && unit[1] == 'B')
+    bytes *= ldexp(1, (int)shift);
+    unit += shift > 0;
+    if (shift > 0 && *unit == 'i' && unit[1] == 'B')
         unit++;
     if (*unit == 'B')
         unit++;

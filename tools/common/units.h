@@ -10,8 +10,8 @@
 /* Room for any of the texts below. */
 #define UNITS_TEXT 32
 
-/* Parses "64K", "1.5MiB", "100": K, M, G, T are powers of 1024, with or without "iB" or "B". False
- * if the text is no such size. */
+/* Parses "64K", "1.5MiB", "100": the units of base/sizes.h, with or without "iB" or "B". False if
+ * the text is no such size. */
 bool units_read_bytes(const char *text, double *ret_bytes);
 /* Parses a number of digits only. False if it is not within least .. most. */
 bool units_read_count(const char *text, uint64_t least, uint64_t most, uint64_t *ret_count);

@@ -3,6 +3,7 @@
 #include "info/facts.h"
 
 #include "base/environment.h"
+#include "base/file.h"
 #include "base/interface.h"
 #include "base/result.h"
 #include "device/cpu/cpu.h"
@@ -19,35 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The first line of a small file, without its newline; "" if it cannot be read. */
-static const char *read_line(const char *path, char *line, size_t size)
-{
-    FILE *file = fopen(path, "re");
-
-    line[0] = '\0';
-    if (file == NULL)
-        return line;
-    if (fgets(line, (int)size, file) == NULL)
-        line[0] = '\0';
-    fclose(file);
-    line[strcspn(line, "\n")] = '\0';
-    return line;
-}
-
-/* The text after "NAME" and blanks or a colon in a file of such lines; "" if there is none. */
+/* The field of a file of /proc, in `line`; "" if there is none. */
 static const char *read_field(const char *path, const char *name, char *line, size_t size)
 {
-    FILE *file = fopen(path, "re");
-    const char *found = "";
-
-    while (file != NULL && *found == '\0' && fgets(line, (int)size, file) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, name, strlen(name)) == 0 && strchr(": \t", line[strlen(name)]) != NULL)
-            found = line + strlen(name) + strspn(line + strlen(name), ": \t");
-    }
-    if (file != NULL)
-        fclose(file);
-    return found;
+    tutti_file_field(path, name, line, size);
+    return line;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -109,7 +86,7 @@ static void explain_cma(json_t *memory, int error)
 {
     char scope[32], status[128];
 
-    read_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope);
+    tutti_file_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope);
     if (error == 0)
         facts_add(memory, "CMA", "yes: processes of one user read each other's memory");
     else if (error == ENOSYS)
@@ -131,12 +108,11 @@ json_t *facts_of_memory(void)
     json_t *memory = json_object();
 
     explain_cma(memory, try_cma());
-    read_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
+    tutti_file_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
     facts_add(memory, "transparent huge pages", "%s", *line ? line : "unknown");
-    read_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled", line, sizeof line);
+    tutti_file_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled", line, sizeof line);
     facts_add(memory, "the same, shared", "%s", *line ? line : "unknown");
-    snprintf(size, sizeof size, "%s",
-             read_field("/proc/meminfo", "Hugepagesize", line, sizeof line));
+    tutti_file_field("/proc/meminfo", "Hugepagesize", size, sizeof size);
     facts_add(memory, "reserved huge pages", "%s of %s",
               read_field("/proc/meminfo", "HugePages_Total", line, sizeof line),
               *size ? size : "unknown size");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tutti-sched import: from other formats to a schedule file, proved right. */
-#include "schedule/import/load.h"
+#include "import/load.h"
 
 #include "base/result.h"
 #include "common/file.h"
 #include "common/units.h"
+#include "describe/ensemble.h"
 #include "sched/commands.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ static int run(const struct request *request)
     text = file_read(request->words[0]);
     if (text == NULL)
         return mistake(request, "%s: %s", request->words[0], strerror(errno));
-    rc = tutti_ensemble_load(request->words[0], text, strlen(text), &ensemble);
+    rc = tutti_import_load(request->words[0], text, strlen(text), &ensemble);
     free(text);
     if (rc != TUTTI_OK)
         return failure(request, rc);

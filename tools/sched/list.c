@@ -76,13 +76,13 @@ static void add_costs(struct table *table, const struct tutti_algorithm *algorit
     double rounds[TUTTI_LEVEL_COUNT], bytes[TUTTI_LEVEL_COUNT];
     struct tutti_cost cost;
 
-    if (algorithm->cost == NULL || shape.nranks < 2 ||
+    if (shape.nranks < 2 ||
         tutti_algorithm_options(algorithm, &usual, &shape.options) != TUTTI_OK) {
         table_add(table, "-");
         table_add(table, "-");
         return;
     }
-    algorithm->cost(&shape, 1, &cost);
+    tutti_algorithm_cost(algorithm, &shape, 1, &cost);
     for (int i = 0; i < TUTTI_LEVEL_COUNT; i++) {
         rounds[i] = cost.level[i].rounds;
         bytes[i] = cost.level[i].bytes;

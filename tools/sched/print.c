@@ -2,6 +2,7 @@
  * tutti-sched print: prints a schedule as a file, or one rank of it to read. */
 #include "base/result.h"
 #include "common/table.h"
+#include "describe/ensemble.h"
 #include "sched/commands.h"
 #include "sched/team.h"
 #include "schedule/access.h"

@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "common/file.h"
-#include "schedule/import/load.h"
+#include "import/load.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -120,7 +120,7 @@ int team_read(const struct request *request, struct team *ret_team)
     if (text == NULL)
         return mistake(request, "%s: %s; give a collective or a schedule's file", name,
                        strerror(errno));
-    rc = tutti_ensemble_import(name, text, strlen(text), &team.ensemble);
+    rc = tutti_import_read(name, text, strlen(text), &team.ensemble);
     free(text);
     if (rc != TUTTI_OK)
         return failure(request, rc);

@@ -136,7 +136,7 @@ static size_t list_sizes(const struct request *request, enum tutti_collective co
 {
     size_t count = 0;
 
-    if (collective == TUTTI_BARRIER) {
+    if (!tutti_collective_has_data(collective)) {
         sizes[0] = 0;
         return 1;
     }

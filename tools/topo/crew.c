@@ -3,6 +3,7 @@
  * makes the communicator's id and passes it on through a pipe. */
 #include "topo/crew.h"
 
+#include "base/param.h"
 #include "common/memory.h"
 
 #include <errno.h>
@@ -43,7 +44,7 @@ bool crew_is_launched(void)
                                         "SLURM_PROCID"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (getenv(names[i]) != NULL)
+        if (tutti_variable_given(names[i]) != NULL)
             return true;
     return false;
 }

@@ -3,9 +3,9 @@
 #include "base/result.h"
 #include "common/file.h"
 #include "common/memory.h"
+#include "describe/nccl_graph.h"
 #include "topo/commands.h"
 #include "topo/plans.h"
-#include "topology/formats/nccl_graph.h"
 #include "topology/formats/nccl_xml.h"
 
 #include <math.h>

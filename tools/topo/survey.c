@@ -8,6 +8,8 @@
  */
 #include "topo/survey.h"
 
+#include "base/file.h"
+#include "base/param.h"
 #include "base/result.h"
 #include "common/file.h"
 #include "common/memory.h"
@@ -52,16 +54,12 @@ int survey_cores(void)
 
 static void describe_host(char *text, size_t size)
 {
-    const char *given = getenv("TUTTI_HOST_ID");
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    char name[64] = "", boot[64] = "";
+    const char *given = tutti_param_text(TUTTI_PARAM_HOST_ID);
+    char name[64] = "", boot[64];
 
     gethostname(name, sizeof name - 1);
-    if (file != NULL && fgets(boot, sizeof boot, file) == NULL)
-        *boot = '\0';
-    if (file != NULL)
-        fclose(file);
-    snprintf(text, size, "%s", given != NULL && *given != '\0' ? given : "");
+    tutti_file_line("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    snprintf(text, size, "%s", given);
     if (*text == '\0')
         snprintf(text, size, "%s %s", name, boot);
 }
@@ -261,13 +259,13 @@ static int tell(const struct crew *crew, FILE *notes, char **comments,
 
 static bool uses_memory(const char *transports)
 {
-    return transports == NULL || *transports == '\0' || strstr(transports, "shm") != NULL;
+    return *transports == '\0' || strstr(transports, "shm") != NULL;
 }
 
 int survey_run(struct crew *crew)
 {
     struct tutti_machine machine = {.nics = 0};
-    const char *transports = getenv("TUTTI_TRANSPORTS");
+    const char *transports = tutti_param_text(TUTTI_PARAM_TRANSPORTS);
     struct link_times inside = {.overhead_s = 0}, outside = inside;
     struct memory_times memory;
     struct survey survey;
@@ -291,9 +289,10 @@ int survey_run(struct crew *crew)
     timing_show_end(crew);
     if (crew->rank == 0) {
         notes = must_have(open_memstream(&comments, &size));
-        fprintf(notes, "# Measured by tutti-topo with %d ranks over %s%s; \"within\" is the root "
-                       "mean square.\n", crew->nranks,
-                transports != NULL && *transports != '\0' ? transports : "the usual transports",
+        fprintf(notes,
+                "# Measured by tutti-topo with %d ranks over %s%s; \"within\" is the root "
+                "mean square.\n",
+                crew->nranks, *transports != '\0' ? transports : "the usual transports",
                 crew->is_quick ? ", quickly" : "");
         if (survey.neighbour > 0)
             set_level(notes, "node", &inside, &machine.level[0]);

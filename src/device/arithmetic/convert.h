@@ -10,15 +10,11 @@
 #ifndef TUTTI_DEVICE_CONVERT_H
 #define TUTTI_DEVICE_CONVERT_H
 
+#include "base/inline.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-#if defined(__CUDACC__)
-#define TUTTI_INLINE static __host__ __device__ __forceinline__
-#else
-#define TUTTI_INLINE static inline __attribute__((always_inline))
-#endif
 
 #define TUTTI_F32_INFINITY 0x7f800000u
 #define TUTTI_F32_NAN 0x7fc00000u

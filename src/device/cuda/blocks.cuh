@@ -6,7 +6,7 @@
 
 #include "device/cuda/arithmetic.cuh"
 #include "device/cuda/work.h"
-#include "schedule/step.h"
+#include "schedule/collective.h"
 
 /* A run of elements of a buffer. */
 struct gpu_part {
@@ -20,43 +20,25 @@ GPU_INLINE gpu_part gpu_block_part(const struct tutti_gpu_blocks *blocks, uint32
     return gpu_part{i * blocks->count, blocks->count};
 }
 
-GPU_INLINE bool gpu_reduces(const struct tutti_gpu_work *work)
-{
-    return work->collective == TUTTI_ALLREDUCE || work->collective == TUTTI_REDUCE ||
-           work->collective == TUTTI_REDUCE_SCATTER;
-}
-
 /* The part of `rank`'s input that rank `to` needs. */
 GPU_INLINE gpu_part gpu_given(const struct tutti_gpu_work *work, uint32_t rank, uint32_t to)
 {
-    const gpu_part none = {0, 0}, all = {0, work->in.count};
-    const uint32_t root = (uint32_t)work->root;
-
-    switch (work->collective) {
-    case TUTTI_ALLREDUCE: case TUTTI_ALLGATHER: return all;
-    case TUTTI_REDUCE: case TUTTI_GATHER: return to == root ? all : none;
-    case TUTTI_BROADCAST: return rank == root ? all : none;
-    case TUTTI_REDUCE_SCATTER: case TUTTI_ALLTOALL: return gpu_block_part(&work->in, to);
-    case TUTTI_SCATTER: return rank == root ? gpu_block_part(&work->in, to) : none;
-    default: return none;
-    }
+    if (!tutti_collective_is_source(work->collective, rank, to, (uint32_t)work->root))
+        return gpu_part{0, 0};
+    if (tutti_input_is_per_rank(work->collective))
+        return gpu_block_part(&work->in, to);
+    return gpu_part{0, work->in.count};
 }
 
 /* The part of `rank`'s output that holds what rank `from` gives to it, or, in a reduction, the
  * result. */
 GPU_INLINE gpu_part gpu_taken(const struct tutti_gpu_work *work, uint32_t rank, uint32_t from)
 {
-    const gpu_part none = {0, 0}, all = {0, work->out.count};
-    const uint32_t root = (uint32_t)work->root;
-
-    switch (work->collective) {
-    case TUTTI_ALLREDUCE: case TUTTI_REDUCE_SCATTER: return all;
-    case TUTTI_REDUCE: return rank == root ? all : none;
-    case TUTTI_BROADCAST: case TUTTI_SCATTER: return from == root ? all : none;
-    case TUTTI_ALLGATHER: case TUTTI_ALLTOALL: return gpu_block_part(&work->out, from);
-    case TUTTI_GATHER: return rank == root ? gpu_block_part(&work->out, from) : none;
-    default: return none;
-    }
+    if (!tutti_collective_is_source(work->collective, from, rank, (uint32_t)work->root))
+        return gpu_part{0, 0};
+    if (tutti_output_is_per_rank(work->collective))
+        return gpu_block_part(&work->out, from);
+    return gpu_part{0, work->out.count};
 }
 
 /* The scale of a reduction's results. */

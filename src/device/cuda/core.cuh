@@ -84,7 +84,7 @@ GPU_INLINE uint64_t gpu_greeting_word(const struct gpu_run *run, uint32_t peer, 
 {
     const struct tutti_gpu_work *work = run->work;
 
-    if (word == 1 && work->collective == TUTTI_ALLTOALL && work->out.counts)
+    if (word == 1 && work->out.counts && tutti_collective_is_pairwise(work->collective))
         return is_mine ? work->in.counts[peer] : work->out.counts[peer];
     return word < 2 ? work->signature[word] : word == 2 ? work->chain : work->number;
 }

@@ -2,6 +2,7 @@
  * Loads the kernels' image into CUDA contexts, and launches kernels. */
 #include "device/cuda/cuda_kernels.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/result.h"
@@ -43,49 +44,25 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- the image ------------------------------------------------------------------------------ */
 
-/* Reads at most MOST_IMAGE_BYTES + 1 bytes, so that the caller notices a file that is too large. A
- * zero follows them, because the file may be PTX, which is text. Returns NULL if there is no
- * memory. The caller frees the result. */
-static char *read_bounded(FILE *file, size_t *ret_size)
-{
-    size_t size = 0, capacity = 1 << 20;
-    char *image = NULL, *grown;
-
-    for (;;) {
-        grown = realloc(image, capacity + 1);
-        if (grown == NULL) {
-            free(image);
-            return NULL;
-        }
-        image = grown;
-        size += fread(image + size, 1, capacity - size, file);
-        if (size < capacity || size > MOST_IMAGE_BYTES)
-            break;
-        capacity = 2 * capacity < MOST_IMAGE_BYTES ? 2 * capacity : MOST_IMAGE_BYTES + 1;
-    }
-    image[size] = '\0';
-    *ret_size = size;
-    return image;
-}
-
 static int read_file(const char *path, void **ret_image)
 {
-    FILE *file = fopen(path, "rbe");
-    size_t size = 0;
+    enum tutti_file_end end;
+    size_t size;
     char *image;
 
-    if (file == NULL)
+    end = tutti_file_load(path, MOST_IMAGE_BYTES, &image, &size);
+    if (end == TUTTI_FILE_NOT_OPENED)
         return tutti_note(TUTTI_ERR_DEVICE, "TUTTI_CUDA_KERNELS: cannot open %s: %s", path,
                           strerror(errno));
-    image = read_bounded(file, &size);
-    fclose(file);
-    if (image == NULL || size == 0 || size > MOST_IMAGE_BYTES) {
+    if (end == TUTTI_FILE_TOO_LONG)
+        return tutti_note(TUTTI_ERR_DEVICE,
+                          "TUTTI_CUDA_KERNELS: %s has more than %zu MiB, so it is "
+                          "no file of kernels",
+                          path, MOST_IMAGE_BYTES >> 20);
+    if (end == TUTTI_FILE_DONE && size == 0)
         free(image);
-        return size == 0 ? tutti_note(TUTTI_ERR_DEVICE, "TUTTI_CUDA_KERNELS: cannot read %s", path)
-                         : tutti_note(TUTTI_ERR_DEVICE, "TUTTI_CUDA_KERNELS: %s has more than %zu "
-                                      "MiB, so it is no file of kernels", path,
-                                      MOST_IMAGE_BYTES >> 20);
-    }
+    if (end != TUTTI_FILE_DONE || size == 0)
+        return tutti_note(TUTTI_ERR_DEVICE, "TUTTI_CUDA_KERNELS: cannot read %s", path);
     *ret_image = image;
     return TUTTI_OK;
 }

@@ -153,7 +153,7 @@ GPU_INLINE void gpu_direct_deal(const struct gpu_direct *d)
 GPU_INLINE void gpu_direct_exchange(const struct gpu_direct *d)
 {
     const uint32_t rank = d->run->rank, root = (uint32_t)d->work->root;
-    const bool scatters = d->work->collective == TUTTI_SCATTER;
+    const bool scatters = tutti_collective_sources(d->work->collective) == TUTTI_FROM_ROOT;
     const bool can_fetch = scatters && !gpu_is_in(d->unmapped_inputs, root);
 
     if (!can_fetch && (!scatters || rank == root))
@@ -197,7 +197,7 @@ GPU_INLINE uint64_t gpu_direct_sinks(const struct gpu_direct *d)
 {
     const uint64_t all = UINT64_MAX >> (64 - d->run->nranks);
 
-    return d->work->collective == TUTTI_ALLREDUCE ? all : UINT64_C(1) << d->work->root;
+    return tutti_collective_has_root(d->work->collective) ? UINT64_C(1) << d->work->root : all;
 }
 
 GPU_INLINE void gpu_direct_reduce(const struct gpu_direct *d)
@@ -206,14 +206,14 @@ GPU_INLINE void gpu_direct_reduce(const struct gpu_direct *d)
 
     gpu_barrier();
     if (gpu_thread() == 0) {
-        if (d->work->collective == TUTTI_REDUCE_SCATTER) {
-            const gpu_part part = {0, gpu_in_piece(d, gpu_given(d->work, rank, rank).count)};
-
-            gpu_direct_set_job(d, part, UINT64_C(1) << rank);
-        } else {
+        if (gpu_is_sliced(d->work)) {
             const gpu_part part = gpu_slice(d, gpu_in_piece(d, d->most), rank);
 
             gpu_direct_set_job(d, part, gpu_direct_sinks(d));
+        } else {
+            const gpu_part part = {0, gpu_in_piece(d, gpu_given(d->work, rank, rank).count)};
+
+            gpu_direct_set_job(d, part, UINT64_C(1) << rank);
         }
     }
     gpu_barrier();
@@ -271,10 +271,10 @@ GPU_INLINE void gpu_direct_move(const struct gpu_direct *d)
 /* The ranks, as bits, that fetch combined results, because their outputs are unmapped. */
 GPU_INLINE uint64_t gpu_direct_fetchers(const struct gpu_direct *d)
 {
-    const bool is_sliced =
-        d->work->collective == TUTTI_ALLREDUCE || d->work->collective == TUTTI_REDUCE;
+    const bool has_results =
+        gpu_is_sliced(d->work) && tutti_collective_reduces(d->work->collective);
 
-    return is_sliced ? gpu_direct_sinks(d) & d->unmapped_outputs : 0;
+    return has_results ? gpu_direct_sinks(d) & d->unmapped_outputs : 0;
 }
 
 GPU_INLINE bool gpu_direct_run_piece(const struct gpu_direct *d, uint32_t signals)

@@ -314,7 +314,7 @@ GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, ui
     const struct tutti_gpu_work *work = run->work;
 
     /* A single rank's bits are copied without interpretation. */
-    if (!gpu_reduces(work) || run->nranks == 1)
+    if (!tutti_collective_reduces(work->collective) || run->nranks == 1)
         return gpu_ll_copy<lines>(run, share, scalar);
     GPU_WITH_KIND(work->type, gpu_ll_reduction<lines>::template run_by, run, share, scalar)
 }
@@ -352,11 +352,10 @@ GPU_INLINE bool gpu_ll_hear(struct gpu_run *run)
     const uint32_t index = gpu_threads() - 1 - gpu_thread();
     uint32_t first = 0, count = run->nranks;
 
-    if (work->collective == TUTTI_BROADCAST || work->collective == TUTTI_SCATTER) {
+    if (tutti_collective_sources(work->collective) == TUTTI_FROM_ROOT) {
         first = root;
         count = 1;
-    } else if (run->rank != root && (work->collective == TUTTI_REDUCE ||
-                                     work->collective == TUTTI_GATHER)) {
+    } else if (run->rank != root && tutti_collective_has_root(work->collective)) {
         count = 0;
     }
     if (count == run->nranks)
@@ -381,7 +380,7 @@ template <typename lines> GPU_INLINE bool gpu_ll(struct gpu_run *run)
     gpu_barrier();
     is_fine = gpu_ll_hear(run);
     is_fine = gpu_ll_combine<lines>(run, gpu_ll_share_of<lines>(takes_bytes), scalar) && is_fine;
-    if (run->work->collective == TUTTI_BARRIER)
+    if (!tutti_collective_has_data(run->work->collective))
         gpu_fence();
     return is_fine;
 }

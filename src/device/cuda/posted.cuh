@@ -39,26 +39,18 @@ struct gpu_direct {
 
 GPU_INLINE bool gpu_has_input(const struct tutti_gpu_work *work, uint32_t rank)
 {
-    const bool is_of_root =
-        work->collective == TUTTI_BROADCAST || work->collective == TUTTI_SCATTER;
-
-    return work->collective != TUTTI_BARRIER && (!is_of_root || rank == (uint32_t)work->root);
+    return tutti_has_input(work->collective, rank, (uint32_t)work->root);
 }
 
 GPU_INLINE bool gpu_has_output(const struct tutti_gpu_work *work, uint32_t rank)
 {
-    const bool is_of_root = work->collective == TUTTI_REDUCE || work->collective == TUTTI_GATHER;
-
-    return work->collective != TUTTI_BARRIER && (!is_of_root || rank == (uint32_t)work->root);
+    return tutti_has_output(work->collective, rank, (uint32_t)work->root);
 }
 
 /* The number of blocks of an input. */
 GPU_INLINE uint32_t gpu_input_blocks(const struct gpu_direct *d)
 {
-    return d->work->collective == TUTTI_REDUCE_SCATTER || d->work->collective == TUTTI_ALLTOALL ||
-                   d->work->collective == TUTTI_SCATTER
-               ? d->run->nranks
-               : 1;
+    return tutti_input_blocks(d->work->collective, d->run->nranks);
 }
 
 GPU_INLINE uint64_t gpu_largest_block(const struct tutti_gpu_blocks *blocks, uint32_t nranks)
@@ -88,7 +80,8 @@ GPU_INLINE uint64_t gpu_direct_most(const struct gpu_run *run)
 /* True for an all-to-all in place. */
 GPU_INLINE bool gpu_is_swap(const struct tutti_gpu_work *work)
 {
-    return work->collective == TUTTI_ALLTOALL && work->input == work->output;
+    return tutti_collective_in_place(work->collective) == TUTTI_AFTER_COPY &&
+           work->input == work->output;
 }
 
 GPU_INLINE uint32_t gpu_posted_input_map(const struct gpu_run *run)
@@ -189,15 +182,24 @@ GPU_INLINE bool gpu_direct_enter(struct gpu_run *run, gpu_direct_table *table)
 
 /* ---- pieces -------------------------------------------------------------------------------- */
 
+/* True if all ranks work on slices of the same block: all-reduce, reduce, broadcast. */
+GPU_INLINE bool gpu_is_sliced(const struct tutti_gpu_work *work)
+{
+    return !tutti_input_is_per_rank(work->collective) &&
+           !tutti_output_is_per_rank(work->collective);
+}
+
 /* True if unmapped buffers force the work through windows. */
 GPU_INLINE bool gpu_direct_stages(const struct gpu_direct *d)
 {
-    switch (d->work->collective) {
-    case TUTTI_ALLREDUCE: case TUTTI_REDUCE:
+    const bool reduces = tutti_collective_reduces(d->work->collective);
+
+    /* A block that is only copied is either stored by its sender or fetched by its receiver. */
+    if (!reduces && !gpu_is_sliced(d->work))
+        return d->unmapped_inputs != 0 && d->unmapped_outputs != 0;
+    if (reduces && gpu_is_sliced(d->work))
         return (d->unmapped_inputs | d->unmapped_outputs) != 0;
-    case TUTTI_REDUCE_SCATTER: case TUTTI_BROADCAST: return d->unmapped_inputs != 0;
-    default: return d->unmapped_inputs != 0 && d->unmapped_outputs != 0;
-    }
+    return d->unmapped_inputs != 0;
 }
 
 /* Decides from all posts how the work runs; all ranks come to the same decision. */

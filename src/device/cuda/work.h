@@ -197,7 +197,7 @@ struct tutti_gpu_blocks {
 
 struct tutti_gpu_work {
     uint8_t kind;       /* enum tutti_gpu_work_kind */
-    uint8_t collective; /* enum tutti_collective of schedule/step.h */
+    uint8_t collective; /* enum tutti_collective of schedule/collective.h */
     uint8_t type, op;   /* enum tutti_type, enum tutti_op */
     uint8_t is_premultiplied; /* true if the input is multiplied by a scalar first */
     uint8_t is_average;

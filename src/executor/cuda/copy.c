@@ -75,16 +75,10 @@ void tutti_gpu_copy_agree(struct tutti_gpu *gpu)
                   hindrance);
 }
 
-static bool has_own_counts(const struct tutti_call *call)
-{
-    return call->collective == TUTTI_ALLTOALL && call->output_counts != NULL;
-}
-
 /* The number of blocks that a rank puts into its window: one for all ranks, or one for each. */
 static uint64_t count_slots(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
-    return call->collective == TUTTI_ALLTOALL || call->collective == TUTTI_SCATTER
-               ? (uint64_t)gpu->args.nranks : 1;
+    return tutti_input_blocks(call->collective, (uint32_t)gpu->args.nranks);
 }
 
 static uint64_t piece_bytes(const struct tutti_gpu *gpu, const struct tutti_call *call)
@@ -102,15 +96,6 @@ static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *
     return bytes / piece + (bytes % piece != 0);
 }
 
-static bool only_copies(const struct tutti_call *call)
-{
-    switch (call->collective) {
-    case TUTTI_BROADCAST: case TUTTI_ALLGATHER: case TUTTI_ALLTOALL: case TUTTI_GATHER:
-    case TUTTI_SCATTER: return true;
-    default: return false;
-    }
-}
-
 /* In an all-to-all-v no rank knows what the others exchange. Such a call may need any number of
  * pieces, so it is taken only if no thread can drive several ranks. */
 bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item)
@@ -119,9 +104,9 @@ bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_it
     uint64_t bytes;
 
     if (gpu->copy_bytes == 0 || item->program.image != NULL || tutti_gpu_is_message(item) ||
-        !only_copies(call))
+        tutti_collective_work(call->collective) != TUTTI_COPIES)
         return false;
-    if (has_own_counts(call))
+    if (tutti_call_has_pairs(call))
         return gpu->is_all_apart;
     bytes = tutti_gpu_most_sent(gpu, call);
     return bytes >= gpu->copy_bytes &&
@@ -167,28 +152,25 @@ static struct part block(const struct copying *copying, const size_t *counts, co
 static struct part given(const struct copying *copying, int to)
 {
     const struct tutti_call *call = copying->call;
-    struct part all = {0, call->count};
-    int rank = copying->gpu->args.rank;
+    uint32_t rank = (uint32_t)copying->gpu->args.rank, root = (uint32_t)call->root;
 
-    switch (call->collective) {
-    case TUTTI_BROADCAST: return rank == call->root ? all : nothing;
-    case TUTTI_GATHER: return to == call->root ? all : nothing;
-    case TUTTI_SCATTER: if (rank != call->root) return nothing; /* fall through */
-    case TUTTI_ALLTOALL: return block(copying, call->input_counts, call->input_displs, to);
-    default: return all;
-    }
+    if (!tutti_collective_is_source(call->collective, rank, (uint32_t)to, root))
+        return nothing;
+    if (tutti_input_is_per_rank(call->collective))
+        return block(copying, call->input_counts, call->input_displs, to);
+    return (struct part){0, call->count};
 }
 
 static struct part taken(const struct copying *copying, int from)
 {
     const struct tutti_call *call = copying->call;
-    struct part all = {0, call->count};
+    uint32_t rank = (uint32_t)copying->gpu->args.rank, root = (uint32_t)call->root;
 
-    switch (call->collective) {
-    case TUTTI_BROADCAST: case TUTTI_SCATTER: return from == call->root ? all : nothing;
-    case TUTTI_GATHER: if (copying->gpu->args.rank != call->root) return nothing; /* fall through */
-    default: return block(copying, call->output_counts, call->output_displs, from);
-    }
+    if (!tutti_collective_is_source(call->collective, (uint32_t)from, rank, root))
+        return nothing;
+    if (tutti_output_is_per_rank(call->collective))
+        return block(copying, call->output_counts, call->output_displs, from);
+    return (struct part){0, call->count};
 }
 
 /* The part of a block that is in the current piece. */
@@ -295,7 +277,7 @@ static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
     const struct tutti_call *call = copying->call;
     uint64_t bytes = tutti_gpu_most_sent(copying->gpu, call), npieces;
 
-    if (has_own_counts(call)) {
+    if (tutti_call_has_pairs(call)) {
         bytes = 0;
         for (int rank = 0; rank < copying->gpu->args.nranks; rank++) {
             bytes = call->input_counts[rank] > bytes ? call->input_counts[rank] : bytes;
@@ -339,7 +321,7 @@ int tutti_gpu_copy_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *item,
     TUTTI_TRY(count_pieces(&copying, &npieces));
     TUTTI_TRY(tutti_gpu_work_fill(gpu, item, is_captured, &launch.first));
     launch.first.kind = TUTTI_GPU_COPIES;
-    launch.first.npieces = has_own_counts(item->call) ? 0 : (uint32_t)npieces;
+    launch.first.npieces = tutti_call_has_pairs(item->call) ? 0 : (uint32_t)npieces;
     launch.first.piece_count = copying.piece_count;
     tutti_gpu_tell(gpu, item->call, "is left to copy engines; pieces: %llu",
                    (unsigned long long)npieces);

@@ -3,14 +3,10 @@
 #include "executor/cuda/image.h"
 
 #include "base/result.h"
+#include "base/round.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static size_t round_up(size_t value, size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
 
 int tutti_gpu_writer_begin(struct tutti_gpu_writer *writer)
 {
@@ -24,7 +20,7 @@ int tutti_gpu_writer_begin(struct tutti_gpu_writer *writer)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a program of %zu bytes",
                               writer->size_bytes);
     }
-    writer->used_bytes = round_up(sizeof writer->head, 8);
+    writer->used_bytes = tutti_round_up(sizeof writer->head, 8);
     return TUTTI_OK;
 }
 
@@ -41,7 +37,7 @@ void *tutti_gpu_writer_table(struct tutti_gpu_writer *writer, struct tutti_gpu_t
     size_t at = writer->used_bytes;
 
     *ret_table = (struct tutti_gpu_table){.at = (uint32_t)at, .count = count};
-    writer->used_bytes += round_up(count * entry_bytes, 8);
+    writer->used_bytes += tutti_round_up(count * entry_bytes, 8);
     return writer->bytes != NULL ? writer->bytes + at : NULL;
 }
 
@@ -67,8 +63,9 @@ bool tutti_gpu_writer_end(struct tutti_gpu_writer *writer, const struct tutti_gp
     }
     tutti_assert(writer->used_bytes == writer->size_bytes);
     head->size_bytes = (uint32_t)writer->size_bytes;
-    head->block_bytes = round_up(staged + head->staged_output_bytes + head->scratch_bytes +
-                                 grid->layout.flagged_bytes / 2, TUTTI_GPU_LINE);
+    head->block_bytes = tutti_round_up(staged + head->staged_output_bytes + head->scratch_bytes +
+                                           grid->layout.flagged_bytes / 2,
+                                       TUTTI_GPU_LINE);
     *ret_image = (struct tutti_gpu_image){.bytes = writer->bytes,
                                           .size_bytes = writer->size_bytes,
                                           .scratch_bytes = head->block_bytes * nbusy};

@@ -5,6 +5,7 @@
 
 #include "base/atomic.h"
 #include "base/log.h"
+#include "base/round.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ enum { BLOCK_BYTES = 16 << 10, THREAD_BYTES = 16 };
 /* An upper bound of the bytes that this rank reads or writes. */
 static uint64_t bytes_of(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
-    bool is_message = call->kind >= TUTTI_CALL_SEND;
+    bool is_message = tutti_call_is_message(call);
     uint64_t inputs = is_message ? 1 : tutti_input_blocks(call->collective,
                                                           (uint32_t)gpu->args.nranks);
     uint64_t outputs = is_message ? 1 : tutti_output_blocks(call->collective,
@@ -45,11 +46,11 @@ static void size_launch(const struct tutti_gpu *gpu, const struct tutti_gpu_item
 
         bytes = more > bytes ? more : bytes;
     }
-    blocks = (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
-    threads = (bytes / THREAD_BYTES + 31) / 32 * 32;
+    blocks = tutti_divide_up(bytes, BLOCK_BYTES);
+    threads = tutti_round_up(bytes / THREAD_BYTES, 32);
     *ret_blocks = blocks < 1 ? 1 : blocks > gpu->blocks ? gpu->blocks : (uint32_t)blocks;
     /* Kernels need at least a thread for each peer. */
-    threads = threads < (uint64_t)gpu->args.nranks ? ((uint64_t)gpu->args.nranks + 31) / 32 * 32
+    threads = threads < (uint64_t)gpu->args.nranks ? tutti_round_up((size_t)gpu->args.nranks, 32)
                                                    : threads;
     *ret_threads = threads > gpu->threads ? gpu->threads : (uint32_t)threads;
 }
@@ -87,6 +88,7 @@ static int mark_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
     int code = gpu->cuda->event_record(gpu->last_event, stream);
 
     if (code == TUTTI_CU_SUCCESS)
+        /* release: pairs with the acquire in tutti_gpu_check_ended; last_event is recorded */
         tutti_store_release(&gpu->has_launched, true);
     return code;
 }
@@ -255,6 +257,7 @@ int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, siz
     struct way way = {.stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
     int rc;
 
+    tutti_assert(gpu->has_domain && count > 0);
     if (!is_captured) {
         TUTTI_TRY(check_sharers(gpu, items, count, stream));
         TUTTI_TRY(tutti_gpu_maps_refresh(gpu));
@@ -354,6 +357,7 @@ int tutti_gpu_check_ended(struct tutti_gpu *gpu)
 {
     int code, mode;
 
+    /* acquire: pairs with the release in mark_last; last_event is recorded */
     if (!tutti_load_acquire(&gpu->has_launched))
         return TUTTI_OK;
     TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
@@ -392,5 +396,6 @@ int tutti_gpu_await_default(struct tutti_gpu *gpu)
 void tutti_gpu_abort(struct tutti_gpu *gpu)
 {
     if (gpu->report != NULL)
+        /* release: pairs with the polls of kernels in gpu_gives_up, which read nothing else */
         tutti_store_release(&gpu->report->abort, 1);
 }

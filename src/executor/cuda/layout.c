@@ -8,6 +8,7 @@
  *     posts | LL lines, even epochs, odd | LL128 lines, even, odd | FIFO of channel 0 | ...
  *
  * Half of an area goes to FIFOs and a quarter to windows. Of the rest, LL128 gets two thirds. */
+#include "base/round.h"
 #include "executor/cuda/private.h"
 
 enum {
@@ -29,11 +30,6 @@ static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 {
     value = value < least ? least : value > most ? most : value;
     return value / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
-}
-
-static uint64_t round_up(uint64_t value, uint64_t unit)
-{
-    return (value + unit - 1) / unit * unit;
 }
 
 void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
@@ -58,7 +54,7 @@ void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_by
     layout.fifo_at = layout.ll128_at + 2 * layout.ll128_bytes;
     layout.fifo_stride = TUTTI_GPU_FIFO_BYTES(&layout);
     layout.mailbox_bytes =
-        round_up(layout.fifo_at + layout.channels * layout.fifo_stride, PAGE);
+        tutti_round_up(layout.fifo_at + layout.channels * layout.fifo_stride, PAGE);
     *ret_grid = (struct tutti_gpu_grid){.layout = layout, .nblocks = nblocks,
                                         .least_piece_bytes = LEAST_PIECE,
                                         .least_share_bytes = LEAST_SHARE};
@@ -76,5 +72,5 @@ size_t tutti_gpu_windows_at(const struct tutti_gpu_layout *layout)
 
 size_t tutti_gpu_area_bytes(const struct tutti_gpu_layout *layout)
 {
-    return tutti_gpu_windows_at(layout) + (size_t)round_up(2 * layout->window_bytes, PAGE);
+    return tutti_gpu_windows_at(layout) + (size_t)tutti_round_up(2 * layout->window_bytes, PAGE);
 }

@@ -19,7 +19,7 @@
 #include "base/atomic.h"
 #include "base/log.h"
 #include "transport/gpu_memory/alloc.h"
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 #include "transport/shm/lend.h"
 
 #include <errno.h>
@@ -154,6 +154,7 @@ static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
 static void take_down(struct tutti_gpu *gpu, int at)
 {
     gpu->maps->mine[at].serial = 0;
+    /* release: pairs with the acquire in read_place */
     tutti_store_release(&board_of(gpu, gpu->args.rank)->places[at].number, 0);
 }
 

@@ -3,7 +3,8 @@
  *
  *   gpu.c       opens, enters and destroys a GPU
  *   layout.c    decides how large mailboxes are
- *   form.c      forms the domain: which ranks reach which
+ *   form.c      forms the domain, as a table of phases
+ *   tables.c    decides by which path ranks reach each other, and tells kernels
  *   share.c     passes memory to other processes and opens theirs
  *   test.c      tests that stores arrive and that loads return what is there
  *   lines.c     tests that lines of 128 bytes arrive whole
@@ -86,7 +87,8 @@ struct tutti_gpu {
     struct tutti_cuda_kernels *kernels; /* NULL: none */
 
     /* Forming. */
-    int phase;                          /* enum phase of form.c */
+    uint32_t phase, next_phase; /* enum phase_number of form.c */
+    bool awaits_news;           /* an all-gather of messages is under way */
     uint8_t message[TUTTI_GPU_MESSAGE_BYTES];
     struct tutti_gpu_news *news;        /* [nranks]: the last that each rank has told */
     uint64_t *excluded;                 /* [nranks]: bit r: do not use the path to rank r */
@@ -231,7 +233,7 @@ uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_cal
 /* True for a send or receive. */
 static inline bool tutti_gpu_is_message(const struct tutti_gpu_item *item)
 {
-    return item->call->kind >= TUTTI_CALL_SEND;
+    return tutti_call_is_message(item->call);
 }
 
 /* ---- copy.c ---------------------------------------------------------------------------- */
@@ -284,10 +286,15 @@ void tutti_gpu_sharers_leave(struct tutti_gpu *gpu);
  * the same call on that stream, so the two could never end. Thread-safe. */
 int tutti_gpu_sharers_call(struct tutti_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number);
 
-/* ---- form.c ---------------------------------------------------------------------------- */
+/* ---- tables.c -------------------------------------------------------------------------- */
 
 /* True if rank `from` may store to and load from the device memory of rank `owner`. */
 bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner);
+/* True if all ranks may. */
+bool tutti_gpu_is_reached_by_all(const struct tutti_gpu *gpu, int owner);
+
+/* Writes the tables that kernels read in device memory: the domain, its peers, and counters. */
+int tutti_gpu_write_tables(struct tutti_gpu *gpu);
 
 /* The entry of `rank` in the table of peers that kernels read, from what is known so far. */
 struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank);

@@ -3,15 +3,11 @@
 #include "executor/cuda/program.h"
 
 #include "base/result.h"
+#include "base/round.h"
 #include "executor/cuda/image.h"
 #include "schedule/access.h"
 
 #include <stdlib.h>
-
-static size_t round_up(size_t value, size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
 
 /* ---- cutting ------------------------------------------------------------------------- */
 
@@ -196,9 +192,13 @@ static void describe(const struct tutti_program *program, const struct tutti_cal
 
     *head = (struct tutti_gpu_program){
         .magic = TUTTI_GPU_PROGRAM_MAGIC,
-        .nranks = schedule->nranks, .rank = schedule->rank, .nblocks = grid->nblocks,
-        .nsteps = schedule->nsteps, .nlanes = program->plan->nlanes + 1,
-        .nsignals = schedule->nsignals, .needs = schedule->needs,
+        .nranks = schedule->nranks,
+        .rank = schedule->rank,
+        .nblocks = grid->nblocks,
+        .nsteps = schedule->nsteps,
+        .nlanes = program->plan->nlanes + 1,
+        .nsignals = schedule->nsignals,
+        .needs = schedule->needs,
         .is_one_sided = schedule->is_one_sided,
         .run_type = (uint8_t)program->run_type,
         .widens = program->widens,
@@ -209,11 +209,12 @@ static void describe(const struct tutti_program *program, const struct tutti_cal
         .hears_all = hears_all(schedule),
         .input_blocks = (uint32_t)program->input_blocks,
         .output_blocks = (uint32_t)program->output_blocks,
-        .npieces = program->npieces, .piece_count = program->piece_count,
+        .npieces = program->npieces,
+        .piece_count = program->piece_count,
         .call_count = call->count,
         .staged_input_bytes = program->staged_input_bytes,
         .staged_output_bytes = program->staged_output_bytes,
-        .scratch_bytes = round_up(program->scratch_bytes, TUTTI_GPU_LINE),
+        .scratch_bytes = tutti_round_up(program->scratch_bytes, TUTTI_GPU_LINE),
     };
 }
 

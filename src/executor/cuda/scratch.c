@@ -5,6 +5,7 @@
  * Works run one after the other, so all of them use the same block of scratch memory. When it must
  * grow the old block stays, because captured launches refer to it. Each block is at least twice as
  * large as the one before, so the old ones together are smaller than the newest. */
+#include "base/round.h"
 #include "executor/cuda/private.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ enum { CHUNK_BYTES = 2 << 20 };
 int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
                     const void **ret_image)
 {
-    size_t room = (size_bytes + TUTTI_GPU_LINE - 1) / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
+    size_t room = tutti_round_up(size_bytes, TUTTI_GPU_LINE);
     tutti_cu_address at;
     int mode, rc = TUTTI_OK;
 
@@ -67,6 +68,7 @@ int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
         at = gpu->store->memory.address + gpu->stored_bytes;
         rc = tutti_gpu_put(gpu, at, (tutti_cu_address)(uintptr_t)bytes, size_bytes);
         gpu->stored_bytes += room;
+        tutti_assert(gpu->stored_bytes <= gpu->store->memory.size_bytes);
         *ret_image = (const void *)(uintptr_t)at;
     }
     tutti_gpu_leave_relaxed(gpu, mode);

@@ -3,6 +3,7 @@
  * group. It is page-locked host memory that kernels read, in slabs. A slab is used again when the
  * launches that read it have ended. A slab that a captured launch reads stays for as long as the
  * communicator. */
+#include "base/round.h"
 #include "executor/cuda/private.h"
 
 #include <stdlib.h>
@@ -82,11 +83,12 @@ static int turn_to(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured)
 int tutti_gpu_slab_take(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
                         void **ret_bytes)
 {
-    size_bytes = (size_bytes + UNIT - 1) / UNIT * UNIT;
+    size_bytes = tutti_round_up(size_bytes, UNIT);
     if (!has_room(gpu->slab, size_bytes) || gpu->slab->is_captured != is_captured)
         TUTTI_TRY(turn_to(gpu, size_bytes, is_captured));
     *ret_bytes = gpu->slab->bytes + gpu->slab->used_bytes;
     gpu->slab->used_bytes += size_bytes;
+    tutti_assert(gpu->slab->used_bytes <= gpu->slab->size_bytes);
     gpu->slab->is_touched = true;
     return TUTTI_OK;
 }

@@ -21,7 +21,7 @@ uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_cal
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
     uint64_t most = call->count;
 
-    if (counts != NULL && call->collective == TUTTI_ALLTOALL)
+    if (tutti_call_has_pairs(call))
         return UINT64_MAX;
     for (int rank = 0; counts != NULL && rank < gpu->args.nranks; rank++)
         most = counts[rank] > most ? counts[rank] : most;
@@ -60,7 +60,7 @@ const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *
     if (tutti_gpu_copy_takes(gpu, &item))
         return "copy engines";
     /* No rank knows what the others send in an all-to-all-v. */
-    if (call->kind == TUTTI_CALL_VECTOR + TUTTI_ALLTOALL)
+    if (tutti_call_has_pairs(call))
         return names[TUTTI_GPU_DIRECT];
     return names[choose(gpu, call)];
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Headers, which precede the first bytes of an operation on each lane. */
+#include "base/array.h"
 #include "base/result.h"
 #include "executor/host/lane.h"
 
@@ -8,16 +9,7 @@
 
 int tutti_lane_reserve_words(struct tutti_lane_state *state, uint32_t nwords)
 {
-    uint64_t *words;
-
-    if (nwords <= state->word_capacity)
-        return TUTTI_OK;
-    words = realloc(state->words, nwords * sizeof *words);
-    if (words == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u counts", nwords);
-    state->words = words;
-    state->word_capacity = nwords;
-    return TUTTI_OK;
+    return TUTTI_ARRAY_RESERVE(state->words, nwords, state->word_capacity, "counts");
 }
 
 static const uint8_t *header_to_send(const struct tutti_run *run,
@@ -37,7 +29,7 @@ void tutti_lane_write_counts(const struct tutti_run *run, const struct tutti_lan
     const struct tutti_call *call = run->call;
     struct tutti_header header = *run->header;
 
-    if (tutti_signature_has_pairs(&call->signature)) {
+    if (tutti_call_has_pairs(call)) {
         header.signature.count = call->input_counts[lane->peer];
         state->words[TUTTI_HEADER_WORDS] = call->output_counts[lane->peer];
     } else {
@@ -53,7 +45,7 @@ static int offer_header(const struct tutti_run *run, struct tutti_lane_state *st
                         const struct tutti_step *step, const struct tutti_bound_step *bound,
                         size_t *ret_taken)
 {
-    const struct tutti_transport_ops *ops = state->conn->ops;
+    const struct tutti_conn_ops *ops = state->conn->ops;
     const uint8_t *header = header_to_send(run, state);
     size_t done = state->header_bytes, size = run->header_bytes;
     const struct tutti_segment *segment;
@@ -92,7 +84,7 @@ static int take_header(const struct tutti_run *run, struct tutti_lane_state *sta
                        const struct tutti_step *step, const struct tutti_bound_step *bound,
                        size_t *ret_got)
 {
-    const struct tutti_transport_ops *ops = state->conn->ops;
+    const struct tutti_conn_ops *ops = state->conn->ops;
     uint8_t *rest = header_to_receive(run, state) + state->header_bytes;
     size_t size = run->header_bytes - state->header_bytes;
     const struct tutti_segment *segment;

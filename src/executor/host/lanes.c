@@ -216,6 +216,7 @@ void tutti_lanes_begin_piece(struct tutti_run *run)
     const struct tutti_plan *plan = run->program->plan;
     const struct tutti_schedule *schedule = plan->schedule;
 
+    tutti_assert(plan->nlanes <= run->lane_capacity && schedule->nsteps <= run->step_capacity);
     run->lanes_left = plan->nlanes;
     for (uint32_t i = 0; i < plan->nlanes; i++) {
         struct tutti_lane_state *state = &run->lanes[i];

@@ -22,7 +22,6 @@ void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post)
 {
     const struct tutti_run *run = &engine->run;
     const struct tutti_program *program = run->program;
-    bool is_vector = run->call->input_counts != NULL || run->call->output_counts != NULL;
 
     /* Keep what all ranks agreed on, even if memory has been allocated or freed since. */
     if (run->lends) {
@@ -32,7 +31,7 @@ void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post)
     }
     /* A staged buffer is memory of the communicator, which is not lent. The blocks of a v-form may
      * lie anywhere. */
-    if (is_vector || program->widens) {
+    if (tutti_call_is_vector(run->call) || program->widens) {
         post->input_lent = post->output_lent = 0;
     } else if (program->lent != NULL ||
                program->plan->schedule->needs & (TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE)) {
@@ -49,6 +48,8 @@ int tutti_run_agree(struct tutti_engine *engine)
     struct tutti_run *run = &engine->run;
     bool all_lend = true;
 
+    tutti_assert(run->is_active && run->program->lent != NULL && engine->lend != NULL);
+    tutti_assert(domain != NULL && run->piece == 0 && !run->lends);
     if (run->signals_given == 0) {
         TUTTI_TRY(tutti_run_open_post(engine, TUTTI_POSTS - 1));
         tutti_run_offer(engine, run->post);

@@ -245,6 +245,7 @@ int tutti_run_local(struct tutti_engine *engine)
     while (run->local_position < plan->nlocal) {
         uint32_t index = plan->local_steps[run->local_position];
 
+        tutti_assert(run->halves_left[index] == 1);
         if (!tutti_run_deps_done(run, &steps[index]))
             return TUTTI_AGAIN;
         TUTTI_TRY(run_step(engine, &steps[index], &run->bound->steps[index]));

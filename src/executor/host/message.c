@@ -35,6 +35,7 @@ void tutti_message_init(struct tutti_message *message, const struct tutti_call *
 {
     bool sends = call->kind == TUTTI_CALL_SEND;
 
+    tutti_assert(sends || call->kind == TUTTI_CALL_RECV);
     message->before = NULL;
     message->conn = NULL;
     message->data = sends ? (uint8_t *)(uintptr_t)call->input : call->output;
@@ -51,6 +52,7 @@ void tutti_message_init(struct tutti_message *message, const struct tutti_call *
 
 static size_t lane_of(const struct tutti_numbering *numbering, const struct tutti_message *message)
 {
+    tutti_assert(message->peer >= 0 && message->peer < numbering->nranks);
     return (size_t)message->peer + (message->sends ? (size_t)numbering->nranks : 0);
 }
 
@@ -78,7 +80,7 @@ enum { HEADER_BYTES = offsetof(struct tutti_header, chain) };
 
 static int offer_header(const struct tutti_message *message, size_t *ret_taken)
 {
-    const struct tutti_transport_ops *ops = message->conn->ops;
+    const struct tutti_conn_ops *ops = message->conn->ops;
     const uint8_t *header = (const uint8_t *)&message->header;
     size_t done = message->header_bytes, left = HEADER_BYTES - done;
 
@@ -103,7 +105,7 @@ static int send_header(struct tutti_message *message, bool *moved)
 
 static int take_header(struct tutti_message *message, size_t *ret_got)
 {
-    const struct tutti_transport_ops *ops = message->conn->ops;
+    const struct tutti_conn_ops *ops = message->conn->ops;
     uint8_t *rest = (uint8_t *)&message->theirs + message->header_bytes;
     size_t left = HEADER_BYTES - message->header_bytes;
 
@@ -175,6 +177,7 @@ int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *me
                                                                     message->size,
                                                                     message->is_mutual);
     }
+    tutti_assert(message->header_bytes <= HEADER_BYTES && message->moved <= message->size);
     message->conn->is_mutual = message->is_mutual;
     message->conn->copy = message->streams ? copy_past_cache : NULL;
     TUTTI_TRY(move_header(message, moved));

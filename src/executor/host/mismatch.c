@@ -107,7 +107,7 @@ int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const ui
                            size_t bytes)
 {
     const struct tutti_run *run = &engine->run;
-    bool has_pairs = tutti_signature_has_pairs(&run->header->signature);
+    bool has_pairs = tutti_call_has_pairs(run->call);
     const uint64_t *there = words + TUTTI_HEADER_WORDS;
     struct tutti_header theirs;
     const size_t *here;
@@ -116,7 +116,7 @@ int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const ui
 
     memcpy(&theirs, words, sizeof theirs);
     count = theirs.signature.count;
-    if (has_pairs && tutti_signature_has_pairs(&theirs.signature))
+    if (has_pairs && theirs.signature.call == run->header->signature.call)
         theirs.signature.count = 0;
     if (tutti_header_equal(&theirs, run->header)) {
         if (!has_pairs || bytes < run->header_bytes)

@@ -3,6 +3,7 @@
 #include "executor/host/program.h"
 
 #include "base/result.h"
+#include "base/round.h"
 
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
     bool reduces = tutti_collective_reduces(call->collective);
     bool has_input = tutti_has_input(call->collective, (uint32_t)rank, schedule->root);
     bool has_output = tutti_has_output(call->collective, (uint32_t)rank, schedule->root);
-    bool is_own_overlay = call->collective == TUTTI_ALLTOALL && call->input == call->output;
+    bool is_own_overlay = tutti_call_is_swap(call);
 
     program->run_type = call->type;
     if (reduces && (!schedule->is_one_sided || schedule->sums_in_stages)) {
@@ -61,7 +62,7 @@ static size_t most_bytes(const struct tutti_program *program, const struct tutti
     if (program->widens || call->is_premultiplied)
         return cuts->stage_bytes;
     /* Another rank may call the all-to-all in place, and then copies its input first. */
-    if (call->collective == TUTTI_ALLTOALL)
+    if (tutti_collective_in_place(call->collective) == TUTTI_AFTER_COPY)
         return cuts->scratch_bytes;
     return schedule->is_one_sided || schedule->is_lean ? SIZE_MAX : cuts->scratch_bytes;
 }
@@ -95,9 +96,8 @@ static size_t stage_piece(const struct tutti_program *program, const struct tutt
     if (most == 0)
         return 1;
     pieces = call->count / most + (call->count % most != 0);
-    pieces = (pieces + wanted - 1) / wanted * wanted;
-    count = ((call->count + pieces - 1) / pieces + LINE_ELEMENTS - 1) / LINE_ELEMENTS *
-            LINE_ELEMENTS;
+    pieces = tutti_round_up(pieces, wanted);
+    count = tutti_round_up(tutti_divide_up(call->count, pieces), LINE_ELEMENTS);
     return count < most ? count : most;
 }
 
@@ -108,11 +108,10 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
     const struct tutti_schedule *schedule = program->plan->schedule;
     size_t size = tutti_type_size(program->run_type);
     size_t staged;
-    bool is_vector = call->input_counts != NULL || call->output_counts != NULL;
 
     program->piece_count = call->count;
     program->npieces = 1;
-    if (is_vector || call->count == 0)
+    if (tutti_call_is_vector(call) || call->count == 0)
         return TUTTI_OK;
 
     program->piece_count = tutti_bind_piece(schedule, size, call->count, cuts->half_bytes);
@@ -125,7 +124,7 @@ static int decide_pieces(struct tutti_program *program, const struct tutti_call 
     staged = stage_piece(program, call, cuts);
     if (program->piece_count > staged)
         program->piece_count = staged;
-    program->npieces = (call->count + program->piece_count - 1) / program->piece_count;
+    program->npieces = tutti_divide_up(call->count, program->piece_count);
     return TUTTI_OK;
 }
 
@@ -136,7 +135,7 @@ static size_t staged_bytes(const struct tutti_program *program, const size_t *co
     for (size_t block = 0; block < blocks; block++)
         elements += counts ? counts[block] : program->piece_count;
     bytes = elements * tutti_type_size(program->run_type);
-    return (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+    return tutti_round_up(bytes, TUTTI_CACHE_LINE);
 }
 
 /* Looks at the first piece, because it is the largest. */
@@ -189,7 +188,10 @@ int tutti_program_create_cut(const struct tutti_plan *plan, const struct tutti_c
     program->plan = plan;
     decide_staging(program, call, rank);
     TUTTI_TRY_OR(fail, rc, decide_pieces(program, call, cuts));
+    tutti_assert(program->npieces > 0 &&
+                 (program->npieces - 1) * program->piece_count <= call->count);
     last = call->count - (program->npieces - 1) * program->piece_count;
+    tutti_assert(last <= program->piece_count);
     TUTTI_TRY_OR(fail, rc, bind_piece(program, call, last, &program->last));
     if (program->npieces > 1)
         TUTTI_TRY_OR(fail, rc, bind_piece(program, call, program->piece_count, &program->full));
@@ -223,6 +225,7 @@ void tutti_program_destroy(struct tutti_program *program)
 
 void tutti_program_lend(struct tutti_program *program, struct tutti_program *lent)
 {
+    tutti_assert(program->lent == NULL && lent->lent == NULL);
     program->lent = lent;
     program->is_one_round = false;
     if (lent->scratch_bytes > program->scratch_bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs: stages the input, enters and leaves the round, and finishes the output of each piece. */
 #include "base/result.h"
+#include "base/round.h"
 #include "executor/host/host.h"
 #include "executor/host/program.h"
 
@@ -14,6 +15,7 @@ enum phase { PHASE_AGREE, PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
 int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks,
                       int rank)
 {
+    tutti_assert(rank >= 0 && rank < nranks);
     *engine = (struct tutti_engine){.fabric = fabric, .nranks = nranks, .rank = rank};
     if (tutti_fabric_is_one_domain(fabric))
         engine->domain = tutti_fabric_domain(fabric);
@@ -54,12 +56,13 @@ static int reserve_arena(struct tutti_engine *engine, const struct tutti_program
     if (bytes > engine->arena_bytes) {
         free(engine->arena);
         engine->arena_bytes = 0;
-        bytes = (bytes + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
+        bytes = tutti_round_up(bytes, TUTTI_CACHE_LINE);
         engine->arena = aligned_alloc(TUTTI_CACHE_LINE, bytes);
         if (engine->arena == NULL)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of staging", bytes);
         engine->arena_bytes = bytes;
     }
+    tutti_assert(staged + program->scratch_bytes <= engine->arena_bytes);
     run->staged_input = run->staged_output = run->scratch = engine->arena;
     if (bytes == 0) /* the arena may be NULL, so add no offsets to it */
         return TUTTI_OK;
@@ -176,7 +179,10 @@ static void begin_piece(struct tutti_engine *engine)
     const struct tutti_program *program = run->program;
     const struct tutti_schedule *schedule = program->plan->schedule;
 
+    tutti_assert(run->is_active && run->piece < program->npieces);
+    tutti_assert(schedule->needs == 0 || engine->domain != NULL);
     run->bound = run->piece + 1 == program->npieces ? &program->last : &program->full;
+    tutti_assert(run->bound->schedule == schedule);
     run->base[TUTTI_BUF_INPUT] = program->stages_input ? run->staged_input
                                                        : piece_base(run, run->call->input);
     run->base[TUTTI_BUF_OUTPUT] = program->widens ? run->staged_output
@@ -211,6 +217,7 @@ static int await_entry(struct tutti_engine *engine, uint64_t needed)
     struct tutti_run *run = &engine->run;
     uint64_t all_entered = engine->round - 1;
 
+    tutti_assert(needed < engine->round && engine->all_entered < needed);
     for (run->wait_index = 0; run->wait_index < domain->nmembers; run->wait_index++) {
         uint64_t entered;
 
@@ -336,10 +343,10 @@ static inline void enlist(struct tutti_engine *engine, const struct tutti_progra
 static void prepare_counts(struct tutti_engine *engine, const struct tutti_call *call)
 {
     struct tutti_run *run = &engine->run;
-    bool has_hash = tutti_signature_has_hash(&call->signature);
-    bool has_pairs = tutti_signature_has_pairs(&call->signature);
+    bool is_vector = tutti_call_is_vector(call), has_pairs = tutti_call_has_pairs(call);
+    bool has_hash = is_vector && !has_pairs;
 
-    run->is_vector = has_hash || has_pairs;
+    run->is_vector = is_vector;
     run->ncounts = has_pairs ? 1 : 0;
     if (has_hash && engine->domain != NULL)
         tutti_domain_show_counts(engine->domain, TUTTI_COUNTS_OF_HOST,
@@ -354,6 +361,7 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
 {
     struct tutti_run *run = &engine->run;
 
+    tutti_assert(program->npieces > 0 && call->collective < TUTTI_COLLECTIVE_COUNT);
     prepare_counts(engine, call);
     if (!program->plan->schedule->is_one_sided)
         TUTTI_TRY(tutti_lanes_reserve(run, program->plan, run->ncounts));
@@ -397,12 +405,27 @@ int tutti_run_start(struct tutti_engine *engine, const struct tutti_program *pro
     return tutti_run_progress(engine);
 }
 
+/* After the last step of a piece no lane has work left, and no step is between its halves. */
+static void check_piece_is_complete(const struct tutti_run *run)
+{
+    const struct tutti_plan *plan = run->program->plan;
+
+    if (plan->schedule->is_one_sided) {
+        tutti_assert(run->local_position == plan->schedule->nsteps);
+    } else {
+        tutti_assert(run->local_position == plan->nlocal);
+        tutti_assert(run->lanes_left == 0);
+    }
+    tutti_assert(run->signals_given <= plan->schedule->nsignals);
+}
+
 int tutti_run_progress(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
     const struct tutti_program *program;
     bool has_round;
 
+    tutti_assert(run->is_active);
     if (run->phase == PHASE_AGREE) {
         TUTTI_TRY(tutti_run_agree(engine));
         run->phase = PHASE_PIECE;
@@ -420,6 +443,7 @@ int tutti_run_progress(struct tutti_engine *engine)
             run->phase = PHASE_STEPS;
         }
         TUTTI_TRY(run_steps(engine));
+        check_piece_is_complete(run);
         if (has_round)
             leave_round(engine);
         if (program->widens || program->scales_output)

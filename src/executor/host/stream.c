@@ -7,24 +7,22 @@
  * is the case, so it guesses: a result is still in the cache if the same buffer was the result of
  * a recent call. Recent means that fewer bytes than the cache holds have gone through it since.
  */
+#include "base/file.h"
 #include "executor/host/host.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /* Ask the kernel first: it tells the size of one cache. The C library may tell the sum of all
  * last-level caches of a processor, of which a core uses only one. */
 size_t tutti_last_cache_bytes(void)
 {
-    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
     unsigned long kib = 0;
+    char line[32];
     long bytes = 0;
 
-    if (file != NULL) {
-        if (fscanf(file, "%luK", &kib) != 1)
-            kib = 0;
-        fclose(file);
-    }
+    if (tutti_file_line("/sys/devices/system/cpu/cpu0/cache/index3/size", line, sizeof line))
+        kib = strtoul(line, NULL, 10); /* such as "32768K" */
     if (kib == 0)
         bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
     if (kib == 0 && bytes <= 0)
@@ -45,12 +43,8 @@ static bool is_sum_in_place(const struct tutti_run *run, size_t input_bytes)
 {
     uintptr_t input = (uintptr_t)run->call->input, output = (uintptr_t)run->call->output;
 
-    switch (run->call->collective) {
-    case TUTTI_ALLREDUCE:
-    case TUTTI_REDUCE_SCATTER:
-    case TUTTI_REDUCE: return output >= input && output - input < input_bytes;
-    default: return false;
-    }
+    return tutti_collective_reduces(run->call->collective) && output >= input &&
+           output - input < input_bytes;
 }
 
 /* True if the result at `output` is likely to be still in the cache. Also records it, and that the

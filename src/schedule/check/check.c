@@ -3,6 +3,7 @@
  */
 #include "schedule/check/model.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdarg.h>
@@ -39,15 +40,7 @@ int tutti_check_alloc(void *ret_array, size_t count, size_t size, int fill)
 
 int tutti_check_push(uint32_t **array, uint32_t *count, uint32_t *capacity, uint32_t value)
 {
-    if (*count == *capacity) {
-        uint32_t grown = *capacity * 2 + 64;
-        uint32_t *moved = realloc(*array, grown * sizeof(*moved));
-
-        if (moved == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to check a schedule: %u items", grown);
-        *array = moved;
-        *capacity = grown;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(*array, *count, *capacity, "items to check a schedule"));
     (*array)[(*count)++] = value;
     return TUTTI_OK;
 }
@@ -122,7 +115,7 @@ static int prove(struct check *check)
         TUTTI_TRY(tutti_check_races(check, is_overlaid));
         TUTTI_TRY(tutti_check_flow(check, is_overlaid));
     }
-    if (check->schedules[0]->collective == TUTTI_BARRIER)
+    if (!tutti_collective_has_data(check->schedules[0]->collective))
         TUTTI_TRY(tutti_check_barrier(check));
     return tutti_check_facts(check);
 }

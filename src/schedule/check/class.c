@@ -10,7 +10,7 @@ uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t bu
     enum tutti_collective collective = (enum tutti_collective)schedule->collective;
     uint32_t k = schedule->chunks_per_block, blocks, p = check->nranks;
 
-    if (buffer == TUTTI_BUF_WINDOW || collective == TUTTI_BARRIER ||
+    if (buffer == TUTTI_BUF_WINDOW || !tutti_collective_has_data(collective) ||
         (buffer == TUTTI_BUF_SCRATCH && schedule->scratch_like != TUTTI_SCRATCH_VECTOR))
         return TUTTI_CHECK_NONE;
     if (!check->options.is_vector)
@@ -18,9 +18,9 @@ uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t bu
 
     /* All-to-all has a block from each rank to each rank; scratch memory takes the sizes of the
      * input. */
-    if (collective == TUTTI_ALLTOALL && buffer == TUTTI_BUF_OUTPUT)
+    if (tutti_collective_is_pairwise(collective) && buffer == TUTTI_BUF_OUTPUT)
         return ((chunk / k) * p + rank) * k + chunk % k;
-    if (collective == TUTTI_ALLTOALL)
+    if (tutti_collective_is_pairwise(collective))
         return (rank * p + chunk / k) * k + chunk % k;
 
     /* There is one block per rank; a buffer of a single block holds the rank's own. */

@@ -8,6 +8,7 @@
  */
 #include "schedule/check/model.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -52,18 +53,9 @@ uint32_t tutti_check_clock(const struct check *check, uint32_t node, uint32_t ra
 
 static int add_row(struct check *check)
 {
-    if (check->nclock_rows == check->clock_rows_capacity) {
-        uint32_t capacity = check->clock_rows_capacity * 2 + 16;
-        uint32_t *grown = realloc(check->clock_rows,
-                                  (size_t)capacity * check->nranks * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM,
-                              "no memory to check a schedule: %u clocks of %u ranks", capacity,
-                              check->nranks);
-        check->clock_rows = grown;
-        check->clock_rows_capacity = capacity;
-    }
+    TUTTI_TRY(tutti_array_reserve(&check->clock_rows, check->nranks * sizeof *check->clock_rows,
+                                  (size_t)check->nclock_rows + 1, &check->clock_rows_capacity,
+                                  "clocks to check a schedule"));
     check->nclock_rows++;
     return TUTTI_OK;
 }

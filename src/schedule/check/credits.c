@@ -28,7 +28,9 @@ static bool is_stuck(const struct check_play *play, uint32_t half)
 /* The half of step `at` that is not done yet. */
 static uint32_t undone_half(const struct check_play *play, uint32_t at)
 {
-    return play->done[2 * at] && check_is_fused(check_step(play->check, at)) ? 2 * at + 1 : 2 * at;
+    bool is_fused = tutti_step_is_fused(check_step(play->check, at));
+
+    return play->done[2 * at] && is_fused ? 2 * at + 1 : 2 * at;
 }
 
 /* The local step that `rank` has reached; NONE if it is between two runs. */

@@ -5,6 +5,7 @@
  */
 #include "schedule/check/flow.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -116,16 +117,7 @@ static int combine(struct check_flow *flow, uint32_t at, struct piece *a, const 
 /* Append a piece to the message that step `at` sends. */
 static int put_in_message(struct check_flow *flow, uint32_t at, const struct piece *piece)
 {
-    if (flow->npieces == flow->pieces_capacity) {
-        uint32_t capacity = flow->pieces_capacity * 2 + 256;
-        struct piece *grown = realloc(flow->pieces, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to check a schedule: %u pieces",
-                              capacity);
-        flow->pieces = grown;
-        flow->pieces_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(flow->pieces, flow->npieces, flow->pieces_capacity, "pieces"));
     if (flow->message_count[at]++ == 0)
         flow->message_first[at] = flow->npieces;
     flow->pieces[flow->npieces++] = *piece;
@@ -158,7 +150,7 @@ static int receive_piece(struct check_flow *flow, uint32_t at, uint32_t i,
         TUTTI_TRY(load(flow, at, rank, step->src, i, &piece));
         TUTTI_TRY(combine(flow, at, &piece, message, false));
     }
-    if (check_is_fused(step))
+    if (tutti_step_is_fused(step))
         TUTTI_TRY(put_in_message(flow, at, &piece));
     if (step->kind != TUTTI_STEP_RECV_REDUCE_SEND)
         TUTTI_TRY(store(flow, at, rank, step->dst, i, &piece));
@@ -283,7 +275,7 @@ static int run_half(struct check_flow *flow, uint32_t half)
 static int prepare(struct check_flow *flow)
 {
     struct check *check = flow->check;
-    bool is_barrier = check->schedules[0]->collective == TUTTI_BARRIER;
+    bool is_barrier = !tutti_collective_has_data(check->schedules[0]->collective);
 
     TUTTI_TRY(tutti_check_exprs_create(check->nranks, check->options.is_hashed, &flow->exprs));
     TUTTI_TRY(tutti_check_memory_init(&flow->memory, check, flow->is_overlaid));

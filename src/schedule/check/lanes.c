@@ -99,7 +99,7 @@ static void sort_two_sided(struct check *check, struct lanes *lanes)
         if (tutti_access_sends(step)) {
             lane = find_lane(lanes, rank, (uint32_t)step->to, step->channel);
             append(check, &lane->first_send, &lane->last_send,
-                   2 * at + (check_is_fused(step) ? 1 : 0));
+                   2 * at + (tutti_step_is_fused(step) ? 1 : 0));
         }
     }
 }
@@ -165,7 +165,7 @@ static int lanes_init(struct lanes *lanes, const struct check *check)
 
     for (uint32_t at = 0; at < check->nsteps; at++)
         if (tutti_step_is_two_sided(check_step(check, at)))
-            most += check_is_fused(check_step(check, at)) ? 2 : 1;
+            most += tutti_step_is_fused(check_step(check, at)) ? 2 : 1;
     lanes->table_size = 64;
     while (lanes->table_size < 2 * most)
         lanes->table_size *= 2;

@@ -68,12 +68,6 @@ static inline const struct tutti_step *check_step(const struct check *check, uin
     return &check->schedules[rank]->steps[step - check->first_step[rank]];
 }
 
-static inline bool check_is_fused(const struct tutti_step *step)
-{
-    return step->kind >= TUTTI_STEP_RECV_COPY_SEND &&
-           step->kind <= TUTTI_STEP_RECV_REDUCE_COPY_SEND;
-}
-
 static inline uint32_t check_run_nodes(const struct check *check)
 {
     return 4 * check->nsteps + 2 * check->nranks;

@@ -56,10 +56,13 @@ static int add_before_run(struct check *check, uint32_t run, uint32_t rank)
 static int add_before_run_end(struct check *check, uint32_t run, uint32_t rank)
 {
     TUTTI_TRY(add(check, check_run_begin(check, run, rank)));
-    for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++)
-        for (uint32_t half = 2 * at; half <= 2 * at + check_is_fused(check_step(check, at)); half++)
+    for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++) {
+        uint32_t last = 2 * at + tutti_step_is_fused(check_step(check, at));
+
+        for (uint32_t half = 2 * at; half <= last; half++)
             if (check->lane_after[half] == NONE) /* the lane orders the others before its last */
                 TUTTI_TRY(add(check, check_end(check, run, half)));
+    }
     return TUTTI_OK;
 }
 
@@ -90,7 +93,7 @@ static int add_before_begin(struct check *check, uint32_t run, uint32_t half)
         if (check->local_index[half / 2] != NONE && check->local_index[on] != NONE)
             continue;
         TUTTI_TRY(add(check, check_end(check, run, 2 * on)));
-        if (check_is_fused(check_step(check, on)))
+        if (tutti_step_is_fused(check_step(check, on)))
             TUTTI_TRY(add(check, check_end(check, run, 2 * on + 1)));
     }
     return TUTTI_OK;
@@ -170,7 +173,7 @@ static int is_ordered_locally(struct check *check, uint32_t half_a, uint32_t hal
             }
             if (on > half_a / 2) {
                 TUTTI_TRY(visit(check, &depth, 2 * on));
-                if (check_is_fused(check_step(check, on)))
+                if (tutti_step_is_fused(check_step(check, on)))
                     TUTTI_TRY(visit(check, &depth, 2 * on + 1));
             }
         }

@@ -48,6 +48,7 @@ static int begin_run(struct check_play *play, uint32_t rank)
     struct check *check = play->check;
     uint32_t first = check->first_step[rank], end = check->first_step[rank + 1];
 
+    tutti_assert(play->run[rank] < check->nruns && first <= end);
     log_node(play, check_run_begin(check, play->run[rank], rank));
     play->steps_left[rank] = end - first;
     memset(play->started + 2 * first, 0, 2 * (end - first));
@@ -59,7 +60,7 @@ static int begin_run(struct check_play *play, uint32_t rank)
 
         play->waits_left[at] = step->dep_count;
         TUTTI_TRY(push_agenda(play, 2 * at));
-        if (check_is_fused(step))
+        if (tutti_step_is_fused(step))
             TUTTI_TRY(push_agenda(play, 2 * at + 1));
     }
     return TUTTI_OK;
@@ -87,8 +88,15 @@ static int try_run(struct check_play *play, uint32_t rank)
     return push_waiting(play, NONE - 1 - rank);
 }
 
+/* The number of the last signal of the last run. */
+static uint32_t check_most_signals(const struct check *check)
+{
+    return check->nruns * check->schedules[0]->nsignals;
+}
+
 static int raise_signals(struct check_play *play, uint32_t rank, uint32_t number)
 {
+    tutti_assert(number <= check_most_signals(play->check));
     while (play->signals[rank] < number)
         play->given[++play->signals[rank]]++;
     return wake(play);
@@ -127,12 +135,14 @@ static int complete_step(struct check_play *play, uint32_t at)
     for (uint32_t d = play->dependents_first[at]; d < play->dependents_first[at + 1]; d++) {
         uint32_t other = play->dependents[d];
 
+        tutti_assert(play->waits_left[other] > 0 && check->step_rank[other] == rank);
         if (--play->waits_left[other] == 0) {
             TUTTI_TRY(push_agenda(play, 2 * other));
-            if (check_is_fused(check_step(check, other)))
+            if (tutti_step_is_fused(check_step(check, other)))
                 TUTTI_TRY(push_agenda(play, 2 * other + 1));
         }
     }
+    tutti_assert(play->steps_left[rank] > 0 && play->steps_left[rank] != NONE);
     play->steps_left[rank]--;
     if (check->local_last[rank] == at)
         TUTTI_TRY(end_local(play, rank));
@@ -143,12 +153,13 @@ static int complete_half(struct check_play *play, uint32_t half)
 {
     struct check *check = play->check;
 
+    tutti_assert(play->started[half] && !play->done[half]);
     play->done[half] = 1;
     if (check->lane_after[half] != NONE)
         TUTTI_TRY(push_agenda(play, check->lane_after[half]));
     if (play->credit_mate[half] != NONE)
         TUTTI_TRY(push_agenda(play, play->credit_mate[half]));
-    if (check_is_fused(check_step(check, half / 2)) && !play->done[half ^ 1])
+    if (tutti_step_is_fused(check_step(check, half / 2)) && !play->done[half ^ 1])
         return TUTTI_OK;
     return complete_step(play, half / 2);
 }
@@ -183,7 +194,7 @@ static int run_local(struct check_play *play, uint32_t half)
 
 uint32_t tutti_check_play_at_hand(const struct check_play *play, uint32_t send)
 {
-    return check_is_fused(check_step(play->check, send / 2)) ? play->moved[send ^ 1] : SLICES;
+    return tutti_step_is_fused(check_step(play->check, send / 2)) ? play->moved[send ^ 1] : SLICES;
 }
 
 bool tutti_check_play_has_room(const struct check_play *play, uint32_t recv)
@@ -216,12 +227,13 @@ static int give(struct check_play *play, uint32_t send, uint32_t recv)
     const struct tutti_step *step = check_step(check, send / 2);
     uint32_t run = play->run[check->step_rank[send / 2]];
 
+    tutti_assert(play->moved[send] < SLICES && play->arrived[recv] < SLICES);
     if (play->moved[send] == 0)
         log_node(play, check_begin(check, run, send));
     play->moved[send]++;
     play->arrived[recv]++;
     TUTTI_TRY(push_agenda(play, send));
-    if (check_is_fused(step))
+    if (tutti_step_is_fused(step))
         TUTTI_TRY(push_agenda(play, send ^ 1));
     if (play->moved[send] < SLICES)
         return TUTTI_OK;
@@ -239,11 +251,12 @@ static int take(struct check_play *play, uint32_t recv)
     const struct tutti_step *step = check_step(check, recv / 2);
     uint32_t run = play->run[check->step_rank[recv / 2]];
 
+    tutti_assert(play->moved[recv] < play->arrived[recv] && play->arrived[recv] <= SLICES);
     if (play->moved[recv] == 0)
         log_node(play, check_begin(check, run, recv));
     play->moved[recv]++;
     TUTTI_TRY(push_agenda(play, recv));
-    if (check_is_fused(step))
+    if (tutti_step_is_fused(step))
         TUTTI_TRY(push_agenda(play, recv + 1));
     if (play->moved[recv] < SLICES)
         return TUTTI_OK;
@@ -257,6 +270,7 @@ static int move_slices(struct check_play *play, uint32_t half)
     bool is_send = (half & 1) || check_step(check, half / 2)->kind == TUTTI_STEP_SEND;
     uint32_t send = is_send ? half : check->mate[half], recv = is_send ? check->mate[half] : half;
 
+    tutti_assert(check->mate[half] != NONE && check->mate[check->mate[half]] == half);
     if (may_give(play, send, recv))
         TUTTI_TRY(give(play, send, recv));
     if (play->started[recv] && play->moved[recv] < play->arrived[recv] &&
@@ -345,7 +359,7 @@ static int prepare(struct check_play *play)
 {
     struct check *check = play->check;
     size_t nhalves = 2 * (size_t)check->nsteps;
-    size_t nnumbers = (size_t)check->nruns * check->schedules[0]->nsignals + 1;
+    size_t nnumbers = (size_t)check_most_signals(check) + 1;
 
     check->nlog = 0;
     TUTTI_TRY(tutti_check_alloc(&play->started, nhalves, 1, 0));

@@ -18,31 +18,10 @@ static void find_promise(const struct check *check, uint32_t rank, uint32_t c, u
     const struct tutti_schedule *schedule = check->schedules[rank];
     uint32_t k = schedule->chunks_per_block;
 
-    *ret_rank = NONE;
-    *ret_chunk = c;
-    switch (schedule->collective) {
-    case TUTTI_REDUCE_SCATTER:
-        *ret_chunk = rank * k + c;
-        return;
-    case TUTTI_BROADCAST:
+    *ret_chunk = (tutti_input_is_per_rank(schedule->collective) ? rank * k : 0) + c % k;
+    *ret_rank = tutti_output_is_per_rank(schedule->collective) ? c / k : NONE;
+    if (tutti_collective_sources(schedule->collective) == TUTTI_FROM_ROOT)
         *ret_rank = schedule->root;
-        return;
-    case TUTTI_ALLGATHER:
-    case TUTTI_GATHER:
-        *ret_rank = c / k;
-        *ret_chunk = c % k;
-        return;
-    case TUTTI_ALLTOALL:
-        *ret_rank = c / k;
-        *ret_chunk = rank * k + c % k;
-        return;
-    case TUTTI_SCATTER:
-        *ret_rank = schedule->root;
-        *ret_chunk = rank * k + c;
-        return;
-    default:
-        return;
-    }
 }
 
 static struct tutti_span output_of(const struct check_flow *flow, uint32_t rank)
@@ -125,7 +104,7 @@ int tutti_check_promise(struct check_flow *flow)
             piece = tutti_check_piece(flow, rank, output, c);
             TUTTI_TRY(check_piece(flow, rank, c, &piece));
         }
-        if (check->schedules[rank]->collective == TUTTI_ALLREDUCE)
+        if (tutti_collective_agrees(check->schedules[rank]->collective))
             TUTTI_TRY(check_agreement(flow, rank));
     }
     return TUTTI_OK;
@@ -194,10 +173,11 @@ int tutti_check_orders(struct check_flow *flow)
 {
     struct check *check = flow->check;
     const struct tutti_schedule *schedule = check->schedules[0];
-    bool is_scattered = schedule->collective == TUTTI_REDUCE_SCATTER;
+    bool is_scattered = tutti_input_is_per_rank(schedule->collective);
+    uint32_t teller = tutti_collective_has_root(schedule->collective) ? schedule->root : 0;
     struct orders orders = {.count = 0};
 
-    if (!tutti_collective_reduces((enum tutti_collective)schedule->collective))
+    if (!tutti_collective_reduces(schedule->collective))
         return TUTTI_OK;
     TUTTI_TRY(tutti_check_alloc(&orders.stretches,
                                 (size_t)schedule->chunks_per_block *
@@ -206,8 +186,7 @@ int tutti_check_orders(struct check_flow *flow)
     /* All ranks of an all-reduce agree, so one is enough; the blocks of a reduce-scatter follow one
      * another. */
     for (uint32_t rank = 0; rank < check->nranks; rank++)
-        if (is_scattered ||
-            rank == (schedule->collective == TUTTI_REDUCE ? schedule->root : 0))
+        if (is_scattered || rank == teller)
             add_orders(flow, rank, &orders);
 
     check->report->order_hash = hash_orders(&orders);

@@ -8,6 +8,7 @@
  */
 #include "schedule/check/model.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -85,16 +86,7 @@ static int add_reader(struct races *races, struct history *history, uint32_t who
 {
     if (history->readers != 0 && races->pool[history->readers - 1].who == who)
         return TUTTI_OK;
-    if (races->npool == races->pool_capacity) {
-        uint32_t capacity = races->pool_capacity * 2 + 256;
-        struct reader *grown = realloc(races->pool, capacity * sizeof(*grown));
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to check a schedule: %u reads",
-                              capacity);
-        races->pool = grown;
-        races->pool_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(races->pool, races->npool, races->pool_capacity, "reads"));
     races->pool[races->npool++] = (struct reader){.who = who, .next = history->readers};
     history->readers = races->npool;
     return TUTTI_OK;

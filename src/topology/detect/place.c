@@ -2,6 +2,7 @@
  * Finds the place of a device in the inventory, and adds it if it is missing. */
 #include "topology/detect/place.h"
 
+#include "base/file.h"
 #include "base/result.h"
 
 #include <limits.h>
@@ -13,22 +14,15 @@ static bool read_pci_number(const char *root, int64_t busid, const char *file,
                             long long *ret_number)
 {
     char path[PATH_MAX], address[32], text[64], *end;
-    bool is_read = false;
-    FILE *stream;
 
     tutti_busid_write(busid, address, sizeof address);
     if ((size_t)snprintf(path, sizeof path, "%s/sys/bus/pci/devices/%s/%s", root, address, file) >=
         sizeof path)
         return false;
-    stream = fopen(path, "re");
-    if (stream == NULL)
+    if (!tutti_file_line(path, text, sizeof text))
         return false;
-    if (fgets(text, sizeof text, stream) != NULL) {
-        *ret_number = strtoll(text, &end, 0);
-        is_read = end != text;
-    }
-    fclose(stream);
-    return is_read;
+    *ret_number = strtoll(text, &end, 0);
+    return end != text;
 }
 
 int64_t tutti_place_class(const char *root, int64_t busid)

@@ -2,6 +2,8 @@
  * Reads matrices of hwloc's XML: which objects are linked, and how fast. */
 #include "topology/formats/hwloc_matrix.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,7 +89,6 @@ int tutti_hwloc_matrix_end(struct tutti_hwloc_matrix_reader *reader, struct tutt
                            struct tutti_hwloc *hwloc)
 {
     size_t n = reader->matrix.nobjects;
-    struct tutti_hwloc_matrix *larger;
 
     if (reader->matrix.name == NULL)
         return TUTTI_OK;
@@ -96,10 +97,8 @@ int tutti_hwloc_matrix_end(struct tutti_hwloc_matrix_reader *reader, struct tutt
                               reader->nindexes, reader->nvalues, n);
     if (hwloc->nmatrices == TUTTI_HWLOC_MATRICES)
         return tutti_xml_fail(xml, "more than %u matrices of links", TUTTI_HWLOC_MATRICES);
-    larger = realloc(hwloc->matrices, (hwloc->nmatrices + 1) * sizeof *larger);
-    if (larger == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a matrix of links");
-    hwloc->matrices = larger;
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(hwloc->matrices, hwloc->nmatrices, hwloc->matrix_capacity,
+                               "matrices of links"));
     hwloc->matrices[hwloc->nmatrices++] = reader->matrix;
     *reader = (struct tutti_hwloc_matrix_reader){0};
     return TUTTI_OK;

@@ -2,6 +2,7 @@
  * Reads hwloc's XML, element by element. */
 #include "topology/formats/hwloc_objects.h"
 
+#include "base/array.h"
 #include "topology/formats/hwloc_matrix.h"
 #include "topology/formats/xml.h"
 #include "topology/inventory/cpu_mask.h"
@@ -233,20 +234,6 @@ static int read_kind(struct tutti_xml *xml, const struct tutti_xml_element *elem
     }
 }
 
-/* Makes room for one more entry in an array that doubles. */
-static void *grown(void *array, uint32_t count, uint32_t *capacity, size_t size_bytes)
-{
-    uint32_t wanted = *capacity == 0 ? 256 : 2 * *capacity;
-    void *larger;
-
-    if (count < *capacity)
-        return array;
-    larger = realloc(array, wanted * size_bytes);
-    if (larger != NULL)
-        *capacity = wanted;
-    return larger;
-}
-
 static int begin_object(struct reader *reader, struct tutti_xml *xml,
                         const struct tutti_xml_element *element)
 {
@@ -258,11 +245,8 @@ static int begin_object(struct reader *reader, struct tutti_xml *xml,
 
     if (parent == TUTTI_NO_OBJECT && (hwloc->nobjects > 0 || element->depth != 1))
         return tutti_xml_fail(xml, "an object that is in no other; only one machine may be");
-    object = grown(hwloc->objects, hwloc->nobjects, &hwloc->capacity, sizeof *object);
-    if (object == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u objects", hwloc->nobjects + 1);
-    hwloc->objects = object;
-    object += hwloc->nobjects;
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(hwloc->objects, hwloc->nobjects, hwloc->capacity, "objects"));
+    object = &hwloc->objects[hwloc->nobjects];
     *object = (struct tutti_hwloc_object){.parent = parent, .first_info = TUTTI_NO_OBJECT};
     reader->around[element->depth] = hwloc->nobjects++;
     TUTTI_TRY(read_number(xml, element, "gp_index", UINT64_MAX, &object->gp_index));
@@ -287,11 +271,8 @@ static int add_info(struct reader *reader, struct tutti_xml *xml,
 
     if (name == NULL || value == NULL)
         return tutti_xml_fail(xml, "an info without a name or a value");
-    info = grown(hwloc->infos, hwloc->ninfos, &hwloc->info_capacity, sizeof *info);
-    if (info == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u infos", hwloc->ninfos + 1);
-    hwloc->infos = info;
-    info += hwloc->ninfos;
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(hwloc->infos, hwloc->ninfos, hwloc->info_capacity, "infos"));
+    info = &hwloc->infos[hwloc->ninfos];
     *info = (struct tutti_hwloc_info){
         .name = strdup(name), .value = strdup(value), .next = *first,
     };

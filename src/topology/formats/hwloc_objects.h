@@ -68,7 +68,7 @@ struct tutti_hwloc {
     uint32_t ninfos, info_capacity;
     uint32_t first_info; /* of the whole topology; form 3 has these besides the machine's */
     struct tutti_hwloc_matrix *matrices;
-    uint32_t nmatrices;
+    uint32_t nmatrices, matrix_capacity;
 };
 
 /* Reads the XML; the caller ends *ret_hwloc with tutti_hwloc_fini(). `name` begins error messages.

@@ -228,7 +228,7 @@ static int add_hosts(struct tutti_line_reader *reader, struct cluster *cluster)
 int tutti_line_read(const char *name, const char *text, struct tutti_inventory **ret_inventory)
 {
     struct tutti_line_reader reader = {
-        .words = {.name = name, .at = text, .line_start = text, .line = 1},
+        .words = tutti_words_of(name, text),
     };
     struct cluster cluster = {0};
     int rc;

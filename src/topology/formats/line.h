@@ -87,9 +87,4 @@
  * TUTTI_ERR_ARGUMENT with "name:line:column: what is wrong"; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_line_read(const char *name, const char *text, struct tutti_inventory **ret_inventory);
 
-/* The text, in one line, that reads as an equal inventory. TUTTI_ERR_ARGUMENT: no text does, as of
- * most machines that were not read from one; NCCL's XML holds every inventory. The caller frees
- * it. */
-int tutti_line_write(const struct tutti_inventory *inventory, char **ret_text);
-
 #endif

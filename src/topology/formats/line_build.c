@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

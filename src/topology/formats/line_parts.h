@@ -7,8 +7,6 @@
 
 #include "topology/inventory/inventory.h"
 
-#include <stdio.h>
-
 /* Upper bounds for one host; anything larger is an error. */
 #define TUTTI_LINE_GPUS 256u
 #define TUTTI_LINE_NICS 256u /* of one item */
@@ -165,13 +163,5 @@ int tutti_line_build(struct tutti_inventory *inventory, const struct tutti_line_
 /* Sets host_hash on the cpus of an inventory with several hosts. Each NUMA node 0 begins a new
  * host. */
 void tutti_line_hash_hosts(struct tutti_inventory *inventory);
-
-/* The parts of the host whose cpus are first_cpu and the following ncpus - 1. Devices that a line
- * cannot express are left out or described differently, so the caller must compare.
- * TUTTI_ERR_ARGUMENT: the host is very different. */
-int tutti_line_recognise(const struct tutti_inventory *inventory, uint32_t first_cpu,
-                         uint32_t ncpus, struct tutti_line_host *ret_parts);
-/* The items, without the number of hosts. */
-void tutti_line_print(FILE *out, const struct tutti_line_host *parts);
 
 #endif

@@ -2,6 +2,7 @@
  * An XML reader based on expat, which calls back for each element, with limits of our own. */
 #include "topology/formats/xml.h"
 
+#include "base/array.h"
 #include "base/expat.h"
 
 #include <stdarg.h>
@@ -17,7 +18,8 @@ struct tutti_xml {
     uint32_t depth, nelements;
     bool has_doctype;
     char *text; /* characters since the last tag */
-    size_t length, capacity;
+    size_t length;
+    uint32_t capacity;
     int rc;
 };
 
@@ -158,19 +160,15 @@ static void on_end(void *context, const char *name)
 static void on_text(void *context, const char *text, int length)
 {
     struct tutti_xml *xml = context;
-    size_t needed = xml->length + (size_t)length + 1;
+    int rc;
 
     if (xml->rc != TUTTI_OK || xml->handler->end == NULL)
         return;
-    if (needed > xml->capacity) {
-        char *grown = realloc(xml->text, 2 * needed);
-
-        if (grown == NULL) {
-            stop(xml, tutti_fail(TUTTI_ERR_SYSTEM, "no memory to read %s", xml->name));
-            return;
-        }
-        xml->text = grown;
-        xml->capacity = 2 * needed;
+    rc = TUTTI_ARRAY_RESERVE(xml->text, xml->length + (size_t)length + 1, xml->capacity,
+                             "bytes of text in XML");
+    if (rc != TUTTI_OK) {
+        stop(xml, rc);
+        return;
     }
     memcpy(xml->text + xml->length, text, (size_t)length);
     xml->length += (size_t)length;

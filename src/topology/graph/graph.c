@@ -21,11 +21,6 @@ const char *tutti_node_kind_name(enum tutti_node_kind kind)
     return node_names[kind];
 }
 
-const char *tutti_link_kind_name(enum tutti_link_kind kind)
-{
-    return link_names[kind];
-}
-
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 struct draft {

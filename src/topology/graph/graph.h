@@ -101,6 +101,5 @@ void tutti_graph_node_name(const struct tutti_graph *graph, uint32_t node, char 
 void tutti_graph_link_name(const struct tutti_graph *graph, uint32_t link, char *ret_name,
                            size_t size_bytes);
 const char *tutti_node_kind_name(enum tutti_node_kind kind);
-const char *tutti_link_kind_name(enum tutti_link_kind kind);
 
 #endif

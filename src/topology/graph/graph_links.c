@@ -2,6 +2,7 @@
  * Finds out which nodes are joined, and computes the rate of each link. */
 #include "topology/graph/graph_links.h"
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "topology/graph/speeds.h"
@@ -37,15 +38,7 @@ static int add_one(struct links *links, struct tutti_graph_link link)
         other->nominal_bytes_per_s += link.nominal_bytes_per_s;
         return TUTTI_OK;
     }
-    if (graph->nlinks == links->capacity) {
-        uint32_t capacity = links->capacity == 0 ? 64 : 2 * links->capacity;
-        struct tutti_graph_link *grown = realloc(graph->links, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links", capacity);
-        graph->links = grown;
-        links->capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(graph->links, graph->nlinks, links->capacity, "links"));
     graph->links[graph->nlinks++] = link;
     return TUTTI_OK;
 }

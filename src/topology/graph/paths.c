@@ -8,6 +8,7 @@
  */
 #include "topology/graph/paths.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "topology/graph/speeds.h"
 
@@ -23,15 +24,6 @@ static const char *const class_names[TUTTI_PATH_CLASSES] = {
 const char *tutti_path_class_name(enum tutti_path_class class)
 {
     return class_names[class];
-}
-
-enum tutti_path_class tutti_path_class_named(const char *name)
-{
-    int class = 0;
-
-    while (class < TUTTI_PATH_CLASSES && strcmp(class_names[class], name) != 0)
-        class++;
-    return (enum tutti_path_class)class;
 }
 
 /* ---- rules ----------------------------------------------------------------------------------- */
@@ -294,15 +286,7 @@ static int add_hops(struct finder *finder, struct tutti_path *path, const uint32
 {
     struct tutti_paths *paths = finder->paths;
 
-    if (paths->nhops + nlinks > finder->hop_capacity) {
-        uint32_t capacity = 2 * finder->hop_capacity + LONGEST;
-        struct tutti_hop *grown = realloc(paths->hop, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u hops", capacity);
-        paths->hop = grown;
-        finder->hop_capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(paths->hop, paths->nhops + nlinks, finder->hop_capacity, "hops"));
     path->first = paths->nhops;
     path->nhops = nlinks;
     for (uint32_t i = 0; i < nlinks; i++)

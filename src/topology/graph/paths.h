@@ -60,8 +60,7 @@ void tutti_paths_destroy(struct tutti_paths *paths);
 const struct tutti_path *tutti_paths_between(const struct tutti_paths *paths, uint32_t from,
                                              uint32_t to);
 
-/* A class's name: "NVL", "PIX", ...; and the class of a name, TUTTI_PATH_CLASSES: none. */
+/* A class's name: "NVL", "PIX", ... */
 const char *tutti_path_class_name(enum tutti_path_class class);
-enum tutti_path_class tutti_path_class_named(const char *name);
 
 #endif

@@ -4,6 +4,7 @@
  * belongs there. So a handful of files is enough, however many CPUs there are. */
 #include "topology/home/home.h"
 
+#include "base/file.h"
 #include "base/result.h"
 
 #include <dirent.h>
@@ -17,19 +18,7 @@
 /* Long enough for a list of thousands of CPUs without ranges. */
 enum { LIST_BYTES = 16384, CACHE_LEVELS = 8 };
 
-/* ---- files ----------------------------------------------------------------------------------- */
-
-static bool read_line(const char *path, char *ret_line, size_t size_bytes)
-{
-    FILE *file = fopen(path, "re");
-    bool is_read;
-
-    if (file == NULL)
-        return false;
-    is_read = fgets(ret_line, (int)size_bytes, file) != NULL;
-    fclose(file);
-    return is_read;
-}
+/* ---- lists of CPUs --------------------------------------------------------------------------- */
 
 /* Parses a list such as "0-3,8". False also if a CPU number does not fit in a cpu_set_t. */
 static bool parse_list(const char *text, cpu_set_t *ret_cpus)
@@ -76,7 +65,7 @@ static int32_t home_in(const char *path, const cpu_set_t *cpus)
     cpu_set_t list, both;
     int32_t found = -1;
 
-    if (line != NULL && read_line(path, line, LIST_BYTES) && parse_list(line, &list)) {
+    if (line != NULL && tutti_file_line(path, line, LIST_BYTES) && parse_list(line, &list)) {
         CPU_AND(&both, &list, cpus);
         if (CPU_EQUAL(&both, cpus))
             found = first_of(&list);

@@ -2,6 +2,7 @@
  * The tree of devices: creating, changing, walking and comparing it. */
 #include "topology/inventory/inventory.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
@@ -43,20 +44,10 @@ bool tutti_device_fits(enum tutti_device_kind parent, enum tutti_device_kind kin
 
 static int grow(struct tutti_inventory *inventory)
 {
-    uint32_t capacity = inventory->capacity == 0 ? 16 : 2 * inventory->capacity;
-    struct tutti_device *grown;
-
     if (inventory->count == TUTTI_INVENTORY_DEVICES)
         return tutti_note(TUTTI_ERR_ARGUMENT, "more than %u devices; no machine has so many",
                           TUTTI_INVENTORY_DEVICES);
-    if (inventory->count < inventory->capacity)
-        return TUTTI_OK;
-    grown = realloc(inventory->devices, capacity * sizeof *grown);
-    if (grown == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u devices", capacity);
-    inventory->devices = grown;
-    inventory->capacity = capacity;
-    return TUTTI_OK;
+    return TUTTI_ARRAY_ROOM(inventory->devices, inventory->count, inventory->capacity, "devices");
 }
 
 static struct tutti_device *append(struct tutti_inventory *inventory,
@@ -239,48 +230,6 @@ uint32_t tutti_inventory_find_pci(const struct tutti_inventory *inventory, int64
 }
 
 /* ---- whole inventories ----------------------------------------------------------------------- */
-
-static uint32_t depth_of(const struct tutti_inventory *inventory, uint32_t device)
-{
-    uint32_t depth = 0;
-
-    for (; device != 0; device = inventory->devices[device].parent)
-        depth++;
-    return depth;
-}
-
-static bool values_equal(const struct tutti_device *a, const struct tutti_device *b)
-{
-    for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++) {
-        const struct tutti_value *left = &a->value[property], *right = &b->value[property];
-        enum tutti_property_form form = tutti_property_info(property)->form;
-        bool is_real = form == TUTTI_FORM_REAL || form == TUTTI_FORM_GTS;
-
-        if ((left->found_by == TUTTI_SOURCE_NOBODY) != (right->found_by == TUTTI_SOURCE_NOBODY))
-            return false;
-        if (left->found_by == TUTTI_SOURCE_NOBODY)
-            continue;
-        if (is_text(property) ? strcmp(left->text, right->text) != 0
-            : is_real         ? left->real < right->real || left->real > right->real
-                              : left->number != right->number)
-            return false;
-    }
-    return true;
-}
-
-bool tutti_inventory_equal(const struct tutti_inventory *a, const struct tutti_inventory *b)
-{
-    uint32_t i = 0, j = 0;
-
-    while (i != TUTTI_NO_DEVICE && j != TUTTI_NO_DEVICE) {
-        if (a->devices[i].kind != b->devices[j].kind || depth_of(a, i) != depth_of(b, j) ||
-            !values_equal(&a->devices[i], &b->devices[j]))
-            return false;
-        i = tutti_inventory_next(a, i);
-        j = tutti_inventory_next(b, j);
-    }
-    return i == j;
-}
 
 int tutti_inventory_copy(const struct tutti_inventory *inventory,
                          struct tutti_inventory **ret_copy)

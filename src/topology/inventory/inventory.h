@@ -178,8 +178,6 @@ uint32_t tutti_inventory_above(const struct tutti_inventory *inventory, uint32_t
 /* The first pci with that bus id, on any host; TUTTI_NO_DEVICE: none. */
 uint32_t tutti_inventory_find_pci(const struct tutti_inventory *inventory, int64_t busid);
 
-/* True if both trees have the same kinds, order and values. Sources are not compared. */
-bool tutti_inventory_equal(const struct tutti_inventory *a, const struct tutti_inventory *b);
 int tutti_inventory_copy(const struct tutti_inventory *inventory,
                          struct tutti_inventory **ret_copy);
 

@@ -14,7 +14,7 @@
 struct tutti_numbers {
     struct tutti_word at; /* the first number; length 0: there is no such line */
     uint32_t *values;
-    size_t count, capacity;
+    uint32_t count, capacity;
 };
 
 /* Lines that may appear once. `ring`, `tree`, `link` and `path` may be repeated and are not

@@ -3,32 +3,11 @@
  * paths are checked only after all lines have been read. */
 #include "topology/machine/machine_draft.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Error messages show at most this many characters of a bad word. */
-static int shown(struct tutti_word word)
-{
-    return (int)(word.length < 40 ? word.length : 40);
-}
-
-static int reserve(void *array, uint32_t count, uint32_t *capacity, size_t size_bytes)
-{
-    uint32_t wanted = *capacity == 0 ? 16 : 2 * *capacity;
-    void *kept, *grown;
-
-    if (count < *capacity)
-        return TUTTI_OK;
-    memcpy(&kept, array, sizeof kept);
-    grown = realloc(kept, wanted * size_bytes);
-    if (grown == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links or paths of a machine", wanted);
-    memcpy(array, &grown, sizeof grown);
-    *capacity = wanted;
-    return TUTTI_OK;
-}
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
@@ -47,18 +26,20 @@ static int read_link(struct tutti_draft *draft, struct tutti_word word)
                                 links->nlinks + 1, TUTTI_MACHINE_LINKS);
     if (word.length > 0 && !is_digit(word) && word.at[0] != '.') {
         if (!tutti_link_name_is_good(word.at, word.length))
-            return tutti_words_fail(&draft->words, word, "\"%.*s\" is neither a rate such as "
+            return tutti_words_fail(&draft->words, word,
+                                    "\"%.*s\" is neither a rate such as "
                                     "50GB/s nor a link's name; a name begins with a letter and has "
-                                    "at most %d characters", shown(word), word.at,
-                                    TUTTI_MACHINE_NAME_BYTES - 1);
+                                    "at most %d characters",
+                                    TUTTI_WORD(word), TUTTI_MACHINE_NAME_BYTES - 1);
         memcpy(link.name, word.at, word.length);
         tutti_words_next(&draft->words, &word);
     }
     TUTTI_TRY(tutti_word_rate(&draft->words, word, &link.bytes_per_s));
     if (link.bytes_per_s < 1)
         return tutti_words_fail(&draft->words, word, "\"%.*s\"; a link carries 1B/s or more",
-                                shown(word), word.at);
-    TUTTI_TRY(reserve(&links->links, links->nlinks, &links->link_capacity, sizeof link));
+                                TUTTI_WORD(word));
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(links->links, links->nlinks, links->link_capacity, "links of a machine"));
     links->links[links->nlinks++] = link;
     return TUTTI_OK;
 }
@@ -103,8 +84,8 @@ static int read_crossing(struct tutti_draft *draft, struct tutti_word word,
         if (links->crossings[i].link == crossing.link)
             return tutti_words_fail(&draft->words, word, "link %u twice; give it a weight, such as "
                                     "%ux2", crossing.link, crossing.link);
-    TUTTI_TRY(reserve(&links->crossings, links->ncrossings, &links->crossing_capacity,
-                      sizeof crossing));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(links->crossings, links->ncrossings, links->crossing_capacity,
+                               "crossings of a machine"));
     links->crossings[links->ncrossings++] = crossing;
     path->count++;
     return TUTTI_OK;
@@ -128,8 +109,7 @@ static int read_way(struct tutti_draft *draft, struct tutti_draft_path *path)
             is_in_via = false;
         } else {
             return tutti_words_fail(&draft->words, word, "\"%.*s\"; a path has latency, and via "
-                                    "with the numbers of its links, each once", shown(word),
-                                    word.at);
+                                    "with the numbers of its links, each once", TUTTI_WORD(word));
         }
     }
     if (!has_via)
@@ -158,7 +138,8 @@ int tutti_draft_read_path(struct tutti_draft *draft)
     path.from_column = (uint32_t)from.column;
     path.to_column = (uint32_t)to.column;
     TUTTI_TRY(read_way(draft, &path));
-    TUTTI_TRY(reserve(&links->paths, links->npaths, &links->path_capacity, sizeof path));
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(links->paths, links->npaths, links->path_capacity, "paths of a machine"));
     links->paths[links->npaths++] = path;
     return TUTTI_OK;
 }

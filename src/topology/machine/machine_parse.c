@@ -3,6 +3,7 @@
  * depends on other lines is checked in machine_places.c. */
 #include "topology/machine/machine_draft.h"
 
+#include "base/array.h"
 #include "base/result.h"
 
 #include <locale.h>
@@ -15,7 +16,7 @@ static int more_than_a_line(struct tutti_draft *draft, struct tutti_word word)
 {
     return tutti_words_fail(&draft->words, word, "\"%.*s\" is more than this line takes; "
                             "remove it, or begin a new line or a comment (#) before it",
-                            (int)(word.length < 40 ? word.length : 40), word.at);
+                            TUTTI_WORD(word));
 }
 
 static int end_line(struct tutti_draft *draft)
@@ -27,15 +28,8 @@ static int end_line(struct tutti_draft *draft)
 
 static int add_number(struct tutti_numbers *numbers, uint32_t value)
 {
-    if (numbers->count == numbers->capacity) {
-        size_t capacity = numbers->capacity == 0 ? 16 : 2 * numbers->capacity;
-        uint32_t *grown = realloc(numbers->values, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu numbers of a machine", capacity);
-        numbers->values = grown;
-        numbers->capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(numbers->values, numbers->count, numbers->capacity,
+                               "numbers of a machine"));
     numbers->values[numbers->count++] = value;
     return TUTTI_OK;
 }
@@ -95,7 +89,7 @@ static int read_speed(struct tutti_draft *draft, double *ret_rate,
         if (i > 0 && ret_beyond[i].bytes <= ret_beyond[i - 1].bytes)
             return tutti_words_fail(&draft->words, word, "\"%.*s\" is not above the size before "
                                     "it; let them ascend",
-                                    (int)(word.length < 40 ? word.length : 40), word.at);
+                                    TUTTI_WORD(word));
         tutti_words_next(&draft->words, &word);
         TUTTI_TRY(tutti_word_rate(&draft->words, word, &ret_beyond[i].bytes_per_s));
     }
@@ -147,7 +141,7 @@ static int read_torus(struct tutti_draft *draft)
     tutti_words_next(&draft->words, &word);
     TUTTI_TRY(read_numbers(draft, word, 1, false, &draft->torus));
     if (draft->torus.count > 4)
-        return tutti_words_fail(&draft->words, word, "a torus of %zu dimensions; it has 1 to 4",
+        return tutti_words_fail(&draft->words, word, "a torus of %u dimensions; it has 1 to 4",
                                 draft->torus.count);
     return TUTTI_OK;
 }
@@ -199,7 +193,7 @@ static int read_costs(struct tutti_draft *draft, struct tutti_rate *rate)
         } else {
             return tutti_words_fail(&draft->words, key, "\"%.*s\"; a level has latency, overhead, "
                                     "bandwidth and core, each once",
-                                    (int)(key.length < 40 ? key.length : 40), key.at);
+                                    TUTTI_WORD(key));
         }
     }
     if (rate->bytes_per_s == 0)
@@ -226,7 +220,7 @@ static int read_bridge(struct tutti_draft *draft)
         } else {
             return tutti_words_fail(&draft->words, key, "\"%.*s\"; a bridge has latency and "
                                     "bandwidth, each once",
-                                    (int)(key.length < 40 ? key.length : 40), key.at);
+                                    TUTTI_WORD(key));
         }
     }
     if (!has_latency && bridge->bytes_per_s == 0)
@@ -282,7 +276,7 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
     return tutti_words_fail(&draft->words, keyword, "\"%.*s\"; a line begins with ranks, node, "
                             "group, cell, place, level, bridge, nics, trunk, torus, cores, memory, "
                             "copy, reduce, load, signal, ring, tree, link or path",
-                            (int)(keyword.length < 40 ? keyword.length : 40), keyword.at);
+                            TUTTI_WORD(keyword));
 }
 
 static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
@@ -372,7 +366,7 @@ static void draft_fini(struct tutti_draft *draft)
 int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
                         struct tutti_machine **ret_machine)
 {
-    struct tutti_draft draft = {.words = {.name = name, .at = text, .line_start = text, .line = 1}};
+    struct tutti_draft draft = {.words = tutti_words_of(name, text)};
     struct tutti_machine *machine = calloc(1, sizeof *machine);
     /* In the program's locale 2.5us could have to be written 2,5us. */
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), kept;

@@ -94,7 +94,7 @@ int tutti_draft_copy_list(const struct tutti_draft *draft, const struct tutti_nu
     uint32_t nplaces = 0;
 
     if (list->count != count)
-        return tutti_words_fail(&draft->words, list->at, "the places of %zu %s, but there are %u; "
+        return tutti_words_fail(&draft->words, list->at, "the places of %u %s, but there are %u; "
                                 "each has one", list->count, items, count);
     for (uint32_t i = 0; i < count; i++) {
         if (list->values[i] > nplaces)
@@ -216,7 +216,7 @@ static int place_orders(const struct tutti_draft *draft, const struct tutti_numb
         const struct tutti_numbers *order = &orders[i];
 
         if (order->count != nranks)
-            rc = tutti_words_fail(&draft->words, order->at, "%zu numbers, but there are %u ranks; "
+            rc = tutti_words_fail(&draft->words, order->at, "%u numbers, but there are %u ranks; "
                                   "each has one", order->count, nranks);
         else if (are_trees)
             rc = check_tree(draft, order, nranks, seen);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Splits a description into words, and converts words to values and back. */
+ * Converts words with units to values and back. */
 #include "topology/machine/machine_words.h"
 
 #include "base/result.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,99 +39,7 @@ const struct tutti_unit tutti_no_units[] = {
     {NULL, 0, 0},
 };
 
-/* ---- words ----------------------------------------------------------------------------------- */
-
-static bool ends_line(char c)
-{
-    return c == '\0' || c == '\n' || c == ';' || c == '#';
-}
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-bool tutti_words_next(struct tutti_words *words, struct tutti_word *ret_word)
-{
-    while (is_blank(*words->at))
-        words->at++;
-    *ret_word = (struct tutti_word){
-        .at = words->at,
-        .line = words->line,
-        .column = (size_t)(words->at - words->line_start) + 1,
-    };
-    while (!ends_line(*words->at) && !is_blank(*words->at))
-        words->at++;
-    ret_word->length = (size_t)(words->at - ret_word->at);
-    return ret_word->length > 0;
-}
-
-bool tutti_words_next_line(struct tutti_words *words)
-{
-    /* A semicolon does not end a comment; only a newline does. */
-    while (!ends_line(*words->at))
-        words->at++;
-    if (*words->at == '#')
-        words->at += strcspn(words->at, "\n");
-    if (*words->at == '\0')
-        return false;
-    if (*words->at++ == '\n') {
-        words->line++;
-        words->line_start = words->at;
-    }
-    return true;
-}
-
-bool tutti_word_is(struct tutti_word word, const char *text)
-{
-    return word.length == strlen(text) && memcmp(word.at, text, word.length) == 0;
-}
-
-int tutti_words_fail(const struct tutti_words *words, struct tutti_word word, const char *format,
-                     ...)
-{
-    char what[TUTTI_MESSAGE_BYTES];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s:%zu:%zu: %s", words->name, word.line, word.column,
-                      what);
-}
-
 /* ---- values ---------------------------------------------------------------------------------- */
-
-/* Error messages show at most this many characters of a bad word. */
-#define SHOWN 40
-
-static int expected(const struct tutti_words *words, struct tutti_word word, const char *what)
-{
-    if (word.length == 0)
-        return tutti_words_fail(words, word, "the line ends here; expected %s", what);
-    return tutti_words_fail(words, word, "\"%.*s\"; expected %s",
-                            (int)(word.length < SHOWN ? word.length : SHOWN), word.at, what);
-}
-
-int tutti_word_number(const struct tutti_words *words, struct tutti_word word, uint32_t least,
-                      uint32_t most, uint32_t *ret_number)
-{
-    uint64_t value = 0;
-    bool is_number = word.length > 0;
-    char what[64];
-
-    for (size_t i = 0; i < word.length && is_number; i++) {
-        is_number = word.at[i] >= '0' && word.at[i] <= '9';
-        value = value * 10 + (uint64_t)(word.at[i] - '0');
-        is_number = is_number && value <= UINT32_MAX;
-    }
-    if (!is_number || value < least || value > most) {
-        snprintf(what, sizeof what, "a number from %u to %u", least, most);
-        return expected(words, word, what);
-    }
-    *ret_number = (uint32_t)value;
-    return TUTTI_OK;
-}
 
 /* Accepts decimal digits with at most one point and one exponent; strtod alone would accept much
  * more, such as hexadecimal numbers, "inf" and "nan". */
@@ -168,7 +75,7 @@ static int word_quantity(const struct tutti_words *words, struct tutti_word word
     size_t used;
 
     if (!measure_decimal(word.at, word.length, &used) || used >= sizeof number)
-        return expected(words, word, what);
+        return tutti_words_expected(words, word, what);
     memcpy(number, word.at, used);
     number[used] = '\0';
     for (; units->name != NULL; units++) {
@@ -183,7 +90,7 @@ static int word_quantity(const struct tutti_words *words, struct tutti_word word
         *ret_value = value;
         return TUTTI_OK;
     }
-    return expected(words, word, what);
+    return tutti_words_expected(words, word, what);
 }
 
 int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word,
@@ -208,7 +115,8 @@ int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
                             "a rate such as 50GB/s (B/s, KB/s, MB/s, GB/s, TB/s, KiB/s, ...)",
                             &value));
     if (value <= 0)
-        return expected(words, word, "a rate above 0; leave the line out where nothing limits");
+        return tutti_words_expected(words, word,
+                                    "a rate above 0; leave the line out where nothing limits");
     *ret_bytes_per_s = value;
     return TUTTI_OK;
 }
@@ -222,7 +130,7 @@ int tutti_word_decimal(const struct tutti_words *words, struct tutti_word word, 
     snprintf(what, sizeof what, "a number from %g to %g", least, most);
     TUTTI_TRY(word_quantity(words, word, tutti_no_units, what, &value));
     if (!(value >= least && value <= most))
-        return expected(words, word, what);
+        return tutti_words_expected(words, word, what);
     *ret_value = value;
     return TUTTI_OK;
 }

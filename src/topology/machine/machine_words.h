@@ -1,45 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words of a description, each with its position in the text, and the values that they stand
- * for.
+ * Quantities in the words of a description: times, sizes and rates with their units.
  */
 #ifndef TUTTI_TOPOLOGY_MACHINE_WORDS_H
 #define TUTTI_TOPOLOGY_MACHINE_WORDS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/words.h"
+
 #include <stdio.h>
-
-/* Points into the text, which must outlive it. */
-struct tutti_word {
-    const char *at;
-    size_t length;
-    size_t line, column; /* from 1 on */
-};
-
-struct tutti_words {
-    const char *name; /* of the file */
-    const char *at;   /* the part not yet read */
-    const char *line_start;
-    size_t line;
-};
-
-/* Takes the next word of this line. False at the end of the line; *ret_word then has length 0 and
- * the position of the end. */
-bool tutti_words_next(struct tutti_words *words, struct tutti_word *ret_word);
-/* Goes to the next line; false at the end of the text. */
-bool tutti_words_next_line(struct tutti_words *words);
-
-bool tutti_word_is(struct tutti_word word, const char *text);
-
-/* Fails with TUTTI_ERR_ARGUMENT and the message "name:line:column: ...". */
-int tutti_words_fail(const struct tutti_words *words, struct tutti_word word, const char *format,
-                     ...) __attribute__((format(printf, 3, 4), cold));
 
 /* The value of a word. TUTTI_ERR_ARGUMENT, with a message that says what was expected, if it is
  * none or out of range. */
-int tutti_word_number(const struct tutti_words *words, struct tutti_word word, uint32_t least,
-                      uint32_t most, uint32_t *ret_number);
 int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word,
                        double *ret_seconds);
 int tutti_word_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes);

@@ -259,10 +259,3 @@ void tutti_column_measure(const struct market *market, enum tutti_pattern patter
     else
         measure_tree(market, pattern == TUTTI_PATTERN_TREE, column);
 }
-
-bool tutti_column_equal(const struct market *market, const struct column *a,
-                        const struct column *b)
-{
-    return a->net_in == b->net_in && a->net_out == b->net_out &&
-           memcmp(a->gpu, b->gpu, market->ngpus * sizeof *a->gpu) == 0;
-}

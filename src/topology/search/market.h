@@ -49,8 +49,6 @@ void tutti_column_destroy(struct column *column);
 /* Computes `use` from the order and the nets. */
 void tutti_column_measure(const struct market *market, enum tutti_pattern pattern,
                           struct column *column);
-bool tutti_column_equal(const struct market *market, const struct column *a,
-                        const struct column *b);
 
 /* Computes the cost of each path for given prices of links: cost[a * nplaces + b]; infinite if
  * there is no path. */

@@ -3,6 +3,7 @@
  * repeat. */
 #include "topology/search/search.h"
 
+#include "base/array.h"
 #include "base/result.h"
 #include "topology/search/channels.h"
 #include "topology/search/market.h"
@@ -87,15 +88,7 @@ static int add_column(struct search *search, struct master *master, struct colum
 
     for (uint32_t i = 0; i < search->market.nlinks; i++)
         row[i] = column->use[i] * search->unit / search->market.capacity[i];
-    if (search->ncolumns == search->capacity) {
-        uint32_t capacity = 2 * search->capacity + 32;
-        struct column *grown = realloc(search->columns, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u columns", capacity);
-        search->columns = grown;
-        search->capacity = capacity;
-    }
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(search->columns, search->ncolumns, search->capacity, "columns"));
     *ret_is_in = tutti_master_enter(master, search->ncolumns, row);
     if (*ret_is_in) {
         search->columns[search->ncolumns++] = *column;

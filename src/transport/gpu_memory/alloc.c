@@ -40,6 +40,7 @@ static void add(struct allocation *allocation)
         end = &(*end)->next;
     *end = allocation;
     allocation->part.serial = ++last_serial;
+    /* release: pairs with the acquire in tutti_gpu_alloc_generation */
     tutti_store_release(&generation, generation + 1);
     pthread_mutex_unlock(&lock);
 }
@@ -121,6 +122,7 @@ int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
     allocation = *at;
     if (allocation != NULL && allocation->memory.kind != TUTTI_GPU_MEMORY_NONE) {
         *at = allocation->next;
+        /* release: pairs with the acquire in tutti_gpu_alloc_generation */
         tutti_store_release(&generation, generation + 1);
     } else {
         allocation = NULL;
@@ -216,6 +218,7 @@ void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address)
         (*at)->memory.kind == TUTTI_GPU_MEMORY_NONE) {
         gone = *at;
         *at = gone->next;
+        /* release: pairs with the acquire in tutti_gpu_alloc_generation */
         tutti_store_release(&generation, generation + 1);
     }
     pthread_mutex_unlock(&lock);
@@ -227,6 +230,7 @@ void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address)
 
 uint64_t tutti_gpu_alloc_generation(void)
 {
+    /* acquire: pairs with the releases above; the lock orders what the list holds */
     return tutti_load_acquire(&generation);
 }
 

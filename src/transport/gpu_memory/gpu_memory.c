@@ -5,17 +5,13 @@
 #include "base/log.h"
 #include "base/memfd.h"
 #include "base/result.h"
+#include "base/round.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static size_t round_up(size_t size_bytes, size_t unit)
-{
-    return (size_bytes + unit - 1) / unit * unit;
-}
 
 static int trouble(const struct tutti_cuda *cuda, int code, const char *what, size_t size_bytes,
                    tutti_cu_device device)
@@ -90,7 +86,7 @@ static int alloc_virtual(const struct tutti_cuda *cuda, tutti_cu_device device, 
 
     if (code != TUTTI_CU_SUCCESS)
         return trouble(cuda, code, "virtual memory", size_bytes, device);
-    memory.size_bytes = round_up(size_bytes, unit);
+    memory.size_bytes = tutti_round_up(size_bytes, unit);
     code = cuda->memory_create(&memory.handle, memory.size_bytes, &kind, 0);
     if (code != TUTTI_CU_SUCCESS)
         return trouble(cuda, code, "memory", size_bytes, device);
@@ -147,7 +143,7 @@ int tutti_gpu_memory_alloc_host(const struct tutti_cuda *cuda, size_t size_bytes
                                 struct tutti_gpu_memory *ret_memory)
 {
     struct tutti_gpu_token token = {.kind = TUTTI_GPU_MEMORY_HOST,
-                                    .size_bytes = round_up(size_bytes, 4096)};
+                                    .size_bytes = tutti_round_up(size_bytes, 4096)};
     int fd, rc;
 
     if (tutti_memfd_create("tutti-gpu", (size_t)token.size_bytes, &fd) != TUTTI_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What members of a domain do to each other: rouse, and read memory. */
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 
 #include "base/result.h"
 #include "transport/shm/segment.h"
@@ -20,10 +20,12 @@ void tutti_domain_ring(struct tutti_domain *domain, uint32_t index)
 {
     const struct tutti_segment *segment = (const struct tutti_segment *)domain;
     struct tutti_door *door = &domain->doors[index];
+    /* acquire and release: pairs with the exchanges in announce() and retract() of fabric_wait.c */
     uint32_t how = tutti_exchange(&door->is_sleeping, (uint32_t)TUTTI_AWAKE);
 
     if (how != TUTTI_AWAKE)
         (void)tutti_fetch_add(domain->sleepers, -1u);
+    /* release: pairs with the acquire of the sleeper in fabric_wait.c */
     (void)tutti_fetch_add(&door->rings, 1);
     if (how == TUTTI_SLEEPS_ON_SOCKETS)
         tutti_bell_ring(&segment->bell, index);
@@ -65,7 +67,7 @@ int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t inde
  * said why he gives up, that is the reason to tell. */
 static int fail_read(const struct tutti_segment *segment, uint32_t index, const char *reason)
 {
-    const struct tutti_abort_note *note = &segment->header->note;
+    const struct tutti_abort_note *note = segment->domain.note;
 
     /* acquire: pairs with the release that publishes the note */
     if (tutti_load_acquire(&note->state) == TUTTI_NOTE_WRITTEN)

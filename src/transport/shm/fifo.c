@@ -2,12 +2,16 @@
  * The rarer half of the FIFO: making, viewing in place, closing. */
 #include "transport/shm/fifo.h"
 
+#include "transport/carry.h"
+
 /* A fresh FIFO has head 0; one that a test has moved on begins where that says. */
 void tutti_fifo_writer_init(struct tutti_fifo_writer *writer, struct tutti_fifo *fifo,
                             size_t bytes)
 {
+    tutti_assert(bytes >= 2 * TUTTI_CACHE_LINE && (bytes & (bytes - 1)) == 0);
     writer->fifo = fifo;
     writer->bytes = bytes;
+    /* acquire: pairs with the release of the head in tutti_fifo_drop */
     writer->tail = writer->head_seen = tutti_load_acquire(&fifo->head);
     writer->filled = 0;
 }
@@ -15,6 +19,7 @@ void tutti_fifo_writer_init(struct tutti_fifo_writer *writer, struct tutti_fifo 
 void tutti_fifo_reader_init(struct tutti_fifo_reader *reader, struct tutti_fifo *fifo,
                             size_t bytes)
 {
+    tutti_assert(bytes >= 2 * TUTTI_CACHE_LINE && (bytes & (bytes - 1)) == 0);
     reader->fifo = fifo;
     reader->bytes = bytes;
     reader->head = reader->released = tutti_load_relaxed(&fifo->head); /* our own */
@@ -30,6 +35,7 @@ size_t tutti_fifo_view(struct tutti_fifo_reader *reader, size_t least, size_t mo
     size_t at = (size_t)(position & (reader->bytes - 1));
     size_t straight = (size_t)reader->bytes - at;
 
+    tutti_assert(least > 0 && least <= sizeof reader->bounce);
     if (usable == 0)
         return 0;
     if (straight >= least && at % tutti_peek_alignment(least) == 0) {
@@ -69,5 +75,6 @@ bool tutti_fifo_is_ended(struct tutti_fifo_reader *reader)
 
 bool tutti_fifo_is_refused(const struct tutti_fifo_writer *writer)
 {
+    /* acquire: pairs with the release in tutti_fifo_close_reader */
     return tutti_load_acquire(&writer->fifo->is_reader_closed) != 0;
 }

@@ -20,6 +20,8 @@
 #define TUTTI_TRANSPORT_SHM_FIFO_H
 
 #include "base/atomic.h"
+#include "base/result.h"
+#include "base/round.h"
 
 #include <stdalign.h>
 #include <stdbool.h>
@@ -72,7 +74,7 @@ void tutti_fifo_reader_init(struct tutti_fifo_reader *reader, struct tutti_fifo 
 /* Bytes of the ring that a record of `size` bytes takes. */
 static inline uint64_t tutti_fifo_span(size_t size)
 {
-    return (TUTTI_STAMP_BYTES + size + TUTTI_CACHE_LINE - 1) & ~(uint64_t)(TUTTI_CACHE_LINE - 1);
+    return tutti_round_up(TUTTI_STAMP_BYTES + size, TUTTI_CACHE_LINE);
 }
 
 static inline uint64_t *tutti_fifo_stamp(struct tutti_fifo *fifo, uint64_t bytes, uint64_t position)
@@ -94,6 +96,9 @@ static inline size_t tutti_fifo_room(struct tutti_fifo_writer *writer, size_t wa
         /* acquire: pairs with the release in tutti_fifo_release; the reader is done with these */
         writer->head_seen = tutti_load_acquire(&writer->fifo->head);
         room = writer->bytes - (writer->tail - writer->head_seen);
+        /* A count beyond what was written can only come from a corrupted peer. */
+        if (room > writer->bytes)
+            room = 0;
     }
     return room < 2 * TUTTI_CACHE_LINE
                ? 0 : (size_t)(room - TUTTI_CACHE_LINE - TUTTI_STAMP_BYTES);
@@ -106,6 +111,8 @@ static inline void tutti_fifo_put(struct tutti_fifo_writer *writer, const void *
     size_t at = (size_t)(position & (writer->bytes - 1));
     size_t straight = (size_t)writer->bytes - at;
 
+    /* However wrong the reader's counter, no record is larger than the ring. */
+    tutti_assert(writer->filled + size <= writer->bytes - TUTTI_CACHE_LINE - TUTTI_STAMP_BYTES);
     if (size <= straight) {
         memcpy(writer->fifo->data + at, data, size);
     } else {
@@ -121,6 +128,7 @@ static inline void tutti_fifo_publish(struct tutti_fifo_writer *writer, uint32_t
     uint64_t *stamp = tutti_fifo_stamp(writer->fifo, writer->bytes, writer->tail);
     uint64_t value = (uint64_t)writer->filled << TUTTI_STAMP_SHIFT | kind;
 
+    tutti_assert(writer->filled > 0 && kind < 1u << TUTTI_STAMP_SHIFT);
     writer->tail += tutti_fifo_span(writer->filled);
     writer->filled = 0;
     /* The reader looks here only after it has acquired the stamp before. */
@@ -167,6 +175,7 @@ static inline void tutti_fifo_look(const struct tutti_fifo_reader *reader, void 
  * roused: space is given back when that is worth it. */
 static inline bool tutti_fifo_drop(struct tutti_fifo_reader *reader, size_t size)
 {
+    tutti_assert(size <= reader->size - reader->taken);
     reader->taken += size;
     if (reader->taken < reader->size)
         return false;
@@ -178,14 +187,6 @@ static inline bool tutti_fifo_drop(struct tutti_fifo_reader *reader, size_t size
     /* release: pairs with the acquire in tutti_fifo_room; we have read these bytes */
     tutti_store_release(&reader->fifo->head, reader->head);
     return true;
-}
-
-/* The alignment that elements of `least` bytes ask for: the largest power of two in it, up to 8. */
-static inline size_t tutti_peek_alignment(size_t least)
-{
-    size_t lowest = least & (~least + 1);
-
-    return lowest > 8 ? 8 : lowest;
 }
 
 /* Show up to `most` of the next bytes of the front record in place: a multiple of `least` of them,

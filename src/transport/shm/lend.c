@@ -96,6 +96,7 @@ static void show(struct tutti_lend *lend, const struct tutti_memory_part *part)
     struct tutti_shelf_place *shown =
         tutti_domain_shelf(lend->domain, lend->domain->me) + place;
 
+    tutti_assert(part->fd >= 0 && part->size_bytes > 0);
     lend->mine[place] = *part;
     lend->numbers[place] = number;
     /* release, all: a reader that sees a word sees the zero before it; pairs with read_place */
@@ -109,7 +110,9 @@ static void show(struct tutti_lend *lend, const struct tutti_memory_part *part)
 
 static void take_down(struct tutti_lend *lend, uint32_t place)
 {
+    tutti_assert(lend->numbers[place] != 0);
     lend->numbers[place] = 0;
+    /* release: pairs with the acquire in read_place */
     tutti_store_release(&tutti_domain_shelf(lend->domain, lend->domain->me)[place].number, 0);
 }
 
@@ -190,6 +193,7 @@ uint32_t tutti_lend_offer(struct tutti_lend *lend, const void *buffer, size_t si
 {
     uint32_t number = tutti_lend_number(lend, buffer, size_bytes);
 
+    tutti_assert(lend->granted <= lend->last && number <= lend->last);
     if (lend->granted < lend->last)
         lend->granted = ask_peers(lend);
     return number <= lend->granted ? number : 0;
@@ -274,6 +278,7 @@ void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
     struct peer *peer = &lend->peers[index];
     const struct tutti_shelf_place *shelf = tutti_domain_shelf(lend->domain, index);
 
+    tutti_assert(index < lend->domain->nmembers && index != lend->domain->me);
     if (peer->last == last || lend->domain->access[index] == TUTTI_ACCESS_STORE)
         return;
     peer->last = last;

@@ -19,7 +19,7 @@
 #ifndef TUTTI_TRANSPORT_SHM_LEND_H
 #define TUTTI_TRANSPORT_SHM_LEND_H
 
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 
 /* The number of allocations on a shelf. These are the newest of a process. */
 #define TUTTI_SHELF_PLACES 64

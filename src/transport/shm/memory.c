@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memfd.h"
 #include "base/result.h"
+#include "base/round.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,9 +40,7 @@ static uint64_t generation;
 
 static size_t whole_pages(size_t size)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    return (size + page - 1) / page * page;
+    return tutti_round_up(size, (size_t)sysconf(_SC_PAGESIZE));
 }
 
 void *tutti_memory_map(int fd, size_t size_bytes)
@@ -55,7 +54,7 @@ void *tutti_memory_map(int fd, size_t size_bytes)
                 0);
     if (room == MAP_FAILED)
         return NULL;
-    at = (uint8_t *)(((uintptr_t)room + align - 1) / align * align);
+    at = (uint8_t *)tutti_round_up((uintptr_t)room, align);
     end = room + whole_pages(size + align - 1);
     if (mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0) == MAP_FAILED) {
         int error = errno;
@@ -161,6 +160,7 @@ int tutti_memory_alloc(size_t size_bytes, void **ret_address)
     allocation->next = allocations;
     allocations = allocation;
     if (allocation->part.fd >= 0)
+        /* release: pairs with the load in tutti_memory_generation, whose callers order the rest */
         (void)tutti_fetch_add(&generation, 1);
     pthread_mutex_unlock(&lock);
     *ret_address = at;
@@ -180,6 +180,8 @@ int tutti_memory_free(void *address)
         *at = found->next;
         if (found->part.fd >= 0) {
             nfiles--;
+            /* release: pairs with the load in tutti_memory_generation, whose callers order the rest
+             */
             (void)tutti_fetch_add(&generation, 1);
         }
     }

@@ -5,6 +5,7 @@
 #include "base/memfd.h"
 #include "base/param.h"
 #include "base/result.h"
+#include "base/round.h"
 #include "transport/fabric.h"
 #include "transport/shm/lend.h"
 
@@ -20,11 +21,6 @@
 #define MAGIC UINT64_C(0x3247455349545554) /* "TUTISEG2" */
 #define PAGE 4096
 
-static size_t round_up(size_t size, size_t unit)
-{
-    return (size + unit - 1) / unit * unit;
-}
-
 /* ---- layout -------------------------------------------------------------------------- */
 
 struct layout {
@@ -36,39 +32,30 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
 {
     struct layout at;
 
-    at.members = round_up(sizeof(struct tutti_segment_header), TUTTI_CACHE_LINE);
+    at.members = tutti_round_up(sizeof(struct tutti_segment_header), TUTTI_CACHE_LINE);
     at.doors = at.members + n * sizeof(struct tutti_member);
     at.activities = at.doors + n * sizeof(struct tutti_door);
     at.posts = at.activities + n * sizeof(struct tutti_activities);
-    at.slots = round_up(at.posts + n * TUTTI_POSTS * sizeof(struct tutti_post), PAGE);
+    at.slots = tutti_round_up(at.posts + n * TUTTI_POSTS * sizeof(struct tutti_post), PAGE);
     at.windows = at.slots + n * TUTTI_POSTS * TUTTI_SLOT_BYTES;
     at.fifos = at.windows + n * 2 * half_bytes;
-    at.fifo_stride = round_up(sizeof(struct tutti_fifo) + fifo_bytes, PAGE);
+    at.fifo_stride = tutti_round_up(sizeof(struct tutti_fifo) + fifo_bytes, PAGE);
     at.shelves = at.fifos + TUTTI_CHANNEL_COUNT * n * n * at.fifo_stride;
-    at.come = round_up(at.shelves + n * TUTTI_SHELF_PLACES * sizeof(struct tutti_shelf_place),
-                       TUTTI_CACHE_LINE);
-    at.come_stride = round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
-    at.boards = round_up(at.come + n * at.come_stride, PAGE);
+    at.come = tutti_round_up(at.shelves + n * TUTTI_SHELF_PLACES * sizeof(struct tutti_shelf_place),
+                             TUTTI_CACHE_LINE);
+    at.come_stride = tutti_round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
+    at.boards = tutti_round_up(at.come + n * at.come_stride, PAGE);
     at.counts = at.boards + n * TUTTI_BOARD_BYTES;
     at.total = at.counts + n * TUTTI_COUNTS_SIDES * TUTTI_ACTIVITIES * (1 + n) * sizeof(uint64_t);
     return at;
-}
-
-static size_t power_of_two_from(size_t size)
-{
-    size_t power = TUTTI_CACHE_LINE;
-
-    while (power < size)
-        power *= 2;
-    return power;
 }
 
 int tutti_segment_create(uint32_t nmembers, int *ret_fd)
 {
     struct tutti_segment_header header = {
         .magic = MAGIC,
-        .half_bytes = round_up((size_t)tutti_param_int(TUTTI_PARAM_WINDOW_BYTES) / 2, PAGE),
-        .fifo_bytes = power_of_two_from((size_t)tutti_param_int(TUTTI_PARAM_FIFO_BYTES)),
+        .half_bytes = tutti_round_up((size_t)tutti_param_int(TUTTI_PARAM_WINDOW_BYTES) / 2, PAGE),
+        .fifo_bytes = tutti_power_of_two_from((size_t)tutti_param_int(TUTTI_PARAM_FIFO_BYTES)),
         .nmembers = nmembers};
     int fd, rc;
 
@@ -124,8 +111,10 @@ static void leave_list(struct tutti_segment *segment)
     struct tutti_kept_fd **end = &segment->kept;
 
     pthread_mutex_lock(&list_lock);
-    while (*link != segment)
+    while (*link != segment) {
+        tutti_assert(*link != NULL);
         link = &(*link)->next;
+    }
     *link = segment->next;
     heir = find_relative(segment);
 
@@ -179,6 +168,7 @@ static void point_into(struct tutti_segment *segment, uint8_t *base,
     struct tutti_domain *domain = &segment->domain;
     struct layout at = lay_out(header->nmembers, header->half_bytes, header->fifo_bytes);
 
+    tutti_assert(domain->me < header->nmembers && at.total == header->total_bytes);
     segment->header = (struct tutti_segment_header *)(void *)base;
     segment->members = (struct tutti_member *)(void *)(base + at.members);
     segment->fifos = base + at.fifos;
@@ -195,6 +185,7 @@ static void point_into(struct tutti_segment *segment, uint8_t *base,
     domain->boards = base + at.boards;
     domain->counts = (uint64_t *)(void *)(base + at.counts);
     domain->sleepers = &segment->header->sleepers;
+    domain->note = &segment->header->note;
 }
 
 static void free_segment(struct tutti_segment *segment)

@@ -11,23 +11,12 @@
 #ifndef TUTTI_TRANSPORT_SHM_SEGMENT_H
 #define TUTTI_TRANSPORT_SHM_SEGMENT_H
 
-#include "base/result.h"
 #include "transport/identity.h"
 #include "transport/shm/bell.h"
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 #include "transport/shm/fifo.h"
 
 #include <sys/types.h>
-
-#define TUTTI_ABORT_REASON_BYTES TUTTI_MESSAGE_BYTES
-
-/* Written once, by the first rank of the host that gives up. */
-struct tutti_abort_note {
-    alignas(TUTTI_CACHE_LINE) uint32_t state; /* enum below */
-    int32_t code, rank;
-    char reason[TUTTI_ABORT_REASON_BYTES];
-};
-enum { TUTTI_NOTE_EMPTY, TUTTI_NOTE_BEING_WRITTEN, TUTTI_NOTE_WRITTEN };
 
 struct tutti_segment_header {
     uint64_t magic;
@@ -57,6 +46,7 @@ struct tutti_segment {
     enum tutti_access *access;  /* [nmembers], the domain's */
     struct tutti_bell bell;     /* this member's; without one (fd -1) unless opened later */
     bool lends;                 /* memory to other processes, or did once */
+    uint32_t times_inside;      /* others' memory: calls of enter that exit has not ended */
     int fd;
     struct tutti_segment *next; /* in the process's list of segments, under its lock */
     struct tutti_kept_fd *kept; /* descriptors of this file to close with the last mapping */

@@ -10,8 +10,9 @@
  *
  *   | DATA bytes ... | EXPOSED size address | DATA ...
  */
+#include "transport/shm/shm.h"
+
 #include "transport/carry.h"
-#include "transport/fabric_private.h"
 #include "transport/shm/fifo.h"
 
 #include "base/param.h"
@@ -45,6 +46,7 @@ struct loan {
 struct shm_conn {
     struct tutti_conn base;
     struct tutti_domain *domain;
+    struct tutti_lend *lend;
     uint32_t peer_index;
     bool is_one_process;
     /* Bytes from which on they are exposed; if they are lent. */
@@ -66,15 +68,8 @@ struct shm_conn {
     uint8_t *bounce; /* copies of exposed memory, for peek */
 };
 
-static bool shm_reach(const struct tutti_fabric *fabric, int peer)
-{
-    return (fabric->mine.uses & TUTTI_USE_SHM) != 0 && tutti_route_shm(fabric, fabric->rank, peer);
-}
-
-static bool cma_reach(const struct tutti_fabric *fabric, int peer)
-{
-    return tutti_route_cma(fabric, fabric->rank, peer);
-}
+/* What a connection of either transport can do once it is made. */
+static const struct tutti_conn_ops stream_ops;
 
 /* From which sizes on does a connection of "cma" expose its bytes? */
 static void set_thresholds(struct shm_conn *shm)
@@ -95,14 +90,16 @@ static void set_thresholds(struct shm_conn *shm)
 static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric *fabric, int peer,
                       int channel, struct tutti_conn **conn)
 {
-    struct tutti_segment *segment = fabric->segment;
+    const struct tutti_shm *host = tutti_shm_of(fabric);
+    struct tutti_segment *segment = host->segment;
     size_t fifo_bytes = segment->header->fifo_bytes;
-    uint32_t me = fabric->my_index, other = tutti_member_index(fabric, peer);
-    struct shm_conn *shm = tutti_conn_create(fabric, ops, peer, channel, sizeof *shm);
+    uint32_t me = host->my_index, other = tutti_shm_index(host, peer);
+    struct shm_conn *shm = tutti_conn_create(fabric, &stream_ops, peer, channel, sizeof *shm);
 
     if (shm == NULL)
         return TUTTI_ERR_SYSTEM;
     shm->domain = &segment->domain;
+    shm->lend = host->lend;
     shm->peer_index = other;
     shm->is_one_process = segment->access[other] == TUTTI_ACCESS_STORE;
     shm->threshold = shm->mutual_threshold = shm->lent_threshold = SIZE_MAX;
@@ -115,14 +112,12 @@ static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric
     return TUTTI_OK;
 }
 
-static int shm_connect(struct tutti_fabric *fabric, int peer, int channel,
-                       struct tutti_conn **conn)
+int tutti_shm_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn)
 {
     return connect_by(&tutti_shm_ops, fabric, peer, channel, conn);
 }
 
-static int cma_connect(struct tutti_fabric *fabric, int peer, int channel,
-                       struct tutti_conn **conn)
+int tutti_cma_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn)
 {
     return connect_by(&tutti_cma_ops, fabric, peer, channel, conn);
 }
@@ -170,7 +165,7 @@ static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size,
 static uint32_t lent_number(const struct shm_conn *shm, const void *data, size_t size,
                             bool *ret_is_news)
 {
-    struct tutti_lend *lend = shm->base.fabric->lend;
+    struct tutti_lend *lend = shm->lend;
     uint32_t number = tutti_lend_number(lend, data, size);
 
     *ret_is_news = number > shm->told;
@@ -196,7 +191,7 @@ static bool expose(struct shm_conn *shm, const uint8_t *data, size_t size)
         return false;
     if (!shm->is_one_process) {
         loan.number = lent_number(shm, data, size, &is_news);
-        loan.last = shm->told = tutti_lend_last(shm->base.fabric->lend);
+        loan.last = shm->told = tutti_lend_last(shm->lend);
     }
     tutti_fifo_put(&shm->out, &loan, sizeof loan);
     tutti_fifo_publish(&shm->out, TUTTI_RECORD_EXPOSED);
@@ -238,6 +233,7 @@ static size_t put_all(struct shm_conn *shm, const void *head, size_t head_size, 
 /* Has the peer gone without having copied what is exposed to it? Who closes has copied before. */
 static bool is_refused(const struct shm_conn *shm)
 {
+    /* acquire: pairs with the release in note_copied */
     return tutti_fifo_is_refused(&shm->out) &&
            tutti_load_acquire(&shm->out.fifo->copied) == shm->seen;
 }
@@ -302,7 +298,7 @@ static bool have_front(struct shm_conn *shm)
     if (tutti_fifo_drop(&shm->in, shm->in.size))
         rouse(shm);
     if (!shm->is_one_process)
-        tutti_lend_learn(shm->base.fabric->lend, shm->peer_index, shm->loan.last);
+        tutti_lend_learn(shm->lend, shm->peer_index, shm->loan.last);
     return shm->loan.size > 0;
 }
 
@@ -333,7 +329,7 @@ static const uint8_t *find_lent(const struct shm_conn *shm)
 {
     if (shm->is_one_process)
         return (const uint8_t *)(uintptr_t)shm->loan.address;
-    return tutti_lend_at(shm->base.fabric->lend, shm->peer_index, shm->loan.number,
+    return tutti_lend_at(shm->lend, shm->peer_index, shm->loan.number,
                          shm->loan.address, shm->loan.size);
 }
 
@@ -525,13 +521,12 @@ static void shm_close(struct tutti_conn *conn)
     free(shm);
 }
 
-/* What a connection can do once it is made. */
-#define STREAM_OPS                                                                                 \
-    .send = shm_send, .send_two = shm_send_two, .recv = shm_recv, .recv_two = shm_recv_two,        \
-    .peek = shm_peek, .consume = shm_consume, .close = shm_close
-
-const struct tutti_transport_ops tutti_shm_ops = {
-    .name = "shm", .reach = shm_reach, .connect = shm_connect, STREAM_OPS};
-
-const struct tutti_transport_ops tutti_cma_ops = {
-    .name = "cma", .reach = cma_reach, .connect = cma_connect, STREAM_OPS};
+static const struct tutti_conn_ops stream_ops = {
+    .send = shm_send,
+    .send_two = shm_send_two,
+    .recv = shm_recv,
+    .recv_two = shm_recv_two,
+    .peek = shm_peek,
+    .consume = shm_consume,
+    .close = shm_close,
+};

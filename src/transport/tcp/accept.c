@@ -4,16 +4,13 @@
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
-#include "base/limits.h"
 #include "base/log.h"
 #include "base/param.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 /* Callers that have not proved themselves: how many beside the ranks that are due, and how long one
@@ -34,155 +31,18 @@ void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
     tutti_secret_derive(fabric->secret, "tcp", (uint64_t)called, ret_secret);
 }
 
-/* ---- opening ------------------------------------------------------------------------- */
-
-/* Keep the candidates that we listen at, in their order. */
-static void list_candidates(struct tutti_fabric *fabric, struct tutti_tcp *tcp, size_t count,
-                            const uint32_t *mbits)
-{
-    union tutti_record *mine = &fabric->mine;
-
-    for (size_t i = 0; i < count; i++) {
-        if (tcp->listen_fds[i] < 0)
-            continue;
-        if (tcp->nlisten == 0)
-            mine->mbits = mbits[i];
-        mine->candidates[tcp->nlisten] = mine->candidates[i];
-        tcp->listen_fds[tcp->nlisten++] = tcp->listen_fds[i];
-    }
-    mine->ncandidates = (uint8_t)tcp->nlisten;
-}
-
-/* Whatever else this rank needs besides its connections, so that a rank that lacks it can tell so while
- * ranks meet. */
-static int reserve(struct tutti_fabric *fabric, struct tutti_tcp *tcp)
-{
-    char cause[TUTTI_LIMITS_TEXT_BYTES];
-
-    TUTTI_TRY(tutti_wait_reserve(fabric));
-    tcp->spare_fd = eventfd(0, EFD_CLOEXEC);
-    if (tcp->spare_fd >= 0)
-        return TUTTI_OK;
-    tutti_limits_describe(errno, cause);
-    tutti_wait_release(fabric);
-    return tutti_note(TUTTI_ERR_SYSTEM, "a spare descriptor: %s", cause);
-}
-
-int tutti_tcp_open(struct tutti_fabric *fabric)
-{
-    union tutti_record *mine = &fabric->mine;
-    struct tutti_tcp *tcp = calloc(1, sizeof *tcp);
-    uint32_t mbits[TUTTI_MAX_CANDIDATES];
-    size_t count;
-    int rc;
-
-    if (tcp == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for TCP");
-    tcp->callers_end = &tcp->callers;
-    tcp->spare_fd = -1;
-    tcp->has_met = calloc((size_t)fabric->nranks, sizeof *tcp->has_met);
-    if (tcp->has_met == NULL) {
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for TCP");
-        goto free_tcp;
-    }
-    TUTTI_TRY_OR(free_tcp, rc,
-                 tutti_address_list_rated(mine->candidates, mbits, TUTTI_MAX_CANDIDATES, &count));
-    /* Only at addresses that the others are told of. */
-    if (tutti_socket_listen_each(mine->candidates, count, tcp->listen_fds, &mine->port_be) == 0) {
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "%s", tutti_last_message());
-        goto free_tcp;
-    }
-    TUTTI_TRY_OR(stop_listening, rc, reserve(fabric, tcp));
-    list_candidates(fabric, tcp, count, mbits);
-    mine->nsockets = (uint8_t)tutti_param_int(TUTTI_PARAM_SOCKETS_PER_PEER);
-    fabric->tcp = tcp;
-    return TUTTI_OK;
-
-stop_listening:
-    for (size_t i = 0; i < count; i++)
-        if (tcp->listen_fds[i] >= 0)
-            close(tcp->listen_fds[i]);
-    mine->port_be = 0;
-free_tcp:
-    free(tcp->has_met);
-    free(tcp);
-    return rc;
-}
-
-static void stop_listening(struct tutti_fabric *fabric, size_t index)
-{
-    struct tutti_tcp *tcp = fabric->tcp;
-
-    if (tcp->listen_fds[index] < 0)
-        return;
-    tutti_fabric_drop_fd(fabric, tcp->listen_fds[index]);
-    close(tcp->listen_fds[index]);
-    tcp->listen_fds[index] = -1;
-}
-
-static bool has_loopback(const union tutti_record *record, uint8_t family)
-{
-    for (int i = 0; i < record->ncandidates; i++)
-        if (record->candidates[i].is_loopback && record->candidates[i].family == family)
-            return true;
-    return false;
-}
-
-/* Where all ranks can call at the loopback address they do, so nobody else needs to reach us. */
-void tutti_tcp_withdraw(struct tutti_fabric *fabric)
-{
-    struct tutti_tcp *tcp = fabric->tcp;
-
-    if (tcp == NULL)
-        return;
-    for (int rank = 0; rank < fabric->nranks; rank++)
-        if (!tutti_tcp_is_near(fabric, rank))
-            return;
-    for (size_t i = 0; i < tcp->nlisten; i++)
-        if (!fabric->mine.candidates[i].is_loopback &&
-            has_loopback(&fabric->mine, fabric->mine.candidates[i].family))
-            stop_listening(fabric, i);
-}
-
-int tutti_tcp_settle(struct tutti_fabric *fabric, bool is_needed)
-{
-    struct tutti_tcp *tcp = fabric->tcp;
-
-    if (tcp == NULL)
-        return TUTTI_OK;
-    if (!is_needed) {
-        tutti_tcp_destroy(fabric);
-        tutti_wait_release(fabric);
-        return TUTTI_OK;
-    }
-    TUTTI_TRY(tutti_wait_open_sockets(fabric));
-    for (size_t i = 0; i < tcp->nlisten; i++) {
-        if (tcp->listen_fds[i] < 0)
-            continue;
-        TUTTI_TRY(tutti_wait_watch(fabric, tcp->listen_fds[i]));
-        TUTTI_TRY(tutti_fabric_hold_fd(fabric, tcp->listen_fds[i], -1));
-    }
-    for (int peer = 0; peer < fabric->rank; peer++)
-        if (fabric->routes[peer] == &tutti_tcp_ops)
-            tcp->nmissing += TUTTI_CHANNEL_COUNT * tutti_tcp_count_sockets(fabric, peer);
-    pthread_mutex_lock(&fabric->lock); /* an abort by another thread may be looking */
-    tcp->takes_calls = true;
-    pthread_mutex_unlock(&fabric->lock);
-    return TUTTI_OK;
-}
-
 /* ---- taking calls -------------------------------------------------------------------- */
 
 static void note_stranger(struct tutti_fabric *fabric, const char *why)
 {
-    struct tutti_tcp *tcp = fabric->tcp;
+    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
 
     if (tcp->has_told_stranger)
         return;
     tcp->has_told_stranger = true;
     tutti_log(TUTTI_LOG_WARN,
               "dropped a caller on port %u: %s (further ones are dropped silently)",
-              (unsigned)ntohs(fabric->mine.port_be), why);
+              (unsigned)ntohs(tutti_tcp_own_record(fabric)->port_be), why);
 }
 
 /* A caller has proved to be a member. It still may not say nonsense. */
@@ -210,19 +70,20 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
         return;
     }
     if (tutti_tcp_conn_add(conn, purpose.socket, shake) == TUTTI_OK)
-        fabric->tcp->nmissing--;
+        tutti_tcp_of(fabric)->nmissing--;
 }
 
 /* The rank before ours tells how far it is. */
 static bool was_told(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
 {
+    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     struct tutti_tcp_purpose purpose;
 
     memcpy(&purpose, shake->purpose.bytes, sizeof purpose);
     if (purpose.channel != TUTTI_TCP_TELLS || purpose.rank != fabric->rank - 1)
         return false;
-    memcpy(fabric->tcp->told, purpose.words, sizeof fabric->tcp->told);
-    fabric->tcp->was_told = true;
+    memcpy(tcp->told, purpose.words, sizeof tcp->told);
+    tcp->was_told = true;
     return true;
 }
 
@@ -273,7 +134,7 @@ static bool settle_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *
 
     if (rc == TUTTI_AGAIN)
         return false;
-    tutti_fabric_drop_fd(fabric, caller->fd);
+    tutti_tcp_drop(fabric, caller->fd);
     if (rc == TUTTI_OK)
         admit(fabric, &caller->shake);
     else
@@ -308,7 +169,7 @@ static bool step_some(struct tutti_fabric *fabric, struct tutti_tcp_caller ***at
 
         if ((polled[i].revents != 0 || now_ns >= caller->shake.deadline_ns) &&
             settle_caller(fabric, caller))
-            unlink_caller(fabric->tcp, link, next);
+            unlink_caller(tutti_tcp_of(fabric), link, next);
         else
             link = &caller->next;
     }
@@ -318,7 +179,7 @@ static bool step_some(struct tutti_fabric *fabric, struct tutti_tcp_caller ***at
 
 static void step_callers(struct tutti_fabric *fabric)
 {
-    struct tutti_tcp_caller **link = &fabric->tcp->callers;
+    struct tutti_tcp_caller **link = &tutti_tcp_of(fabric)->callers;
 
     while (*link != NULL && step_some(fabric, &link))
         ;
@@ -341,15 +202,15 @@ static void drop_stranger(struct tutti_fabric *fabric, struct tutti_tcp_caller *
     struct tutti_tcp_caller *caller = *link;
 
     note_stranger(fabric, why);
-    tutti_fabric_drop_fd(fabric, caller->fd);
+    tutti_tcp_drop(fabric, caller->fd);
     close(caller->fd);
-    unlink_caller(fabric->tcp, link, caller->next);
+    unlink_caller(tutti_tcp_of(fabric), link, caller->next);
     free_caller(caller);
 }
 
 static void make_room(struct tutti_fabric *fabric)
 {
-    struct tutti_tcp *tcp = fabric->tcp;
+    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     struct tutti_tcp_caller **link = find_stranger(tcp);
 
     if (link != NULL && tcp->ncallers >= MOST_STRANGERS + (size_t)tcp->nmissing)
@@ -370,7 +231,7 @@ static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd
     int rc;
 
     while ((rc = tutti_socket_accept(listen_fd, ret_fd)) == TUTTI_ERR_SYSTEM &&
-           (link = find_stranger(fabric->tcp)) != NULL) {
+           (link = find_stranger(tutti_tcp_of(fabric))) != NULL) {
         if (!has_had_its_time(*link))
             return TUTTI_AGAIN;
         drop_stranger(fabric, link, tutti_last_message());
@@ -383,11 +244,12 @@ static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd
 
 static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
 {
-    struct tutti_tcp *tcp = fabric->tcp;
+    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     struct tutti_tcp_caller *caller;
     uint8_t secret[TUTTI_SECRET_BYTES];
     int fd;
 
+    /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
     if (tutti_load_acquire(&fabric->is_aborted) != 0 || fabric->failure != TUTTI_OK ||
         accept_caller(fabric, listen_fd, &fd) != TUTTI_OK)
         return false;
@@ -395,7 +257,7 @@ static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
     caller = calloc(1, sizeof *caller);
     if (caller == NULL || tutti_wait_watch(fabric, fd) != TUTTI_OK ||
         tutti_socket_tune(fd, (size_t)tutti_param_int(TUTTI_PARAM_SOCKET_BUFFER)) != TUTTI_OK ||
-        tutti_fabric_hold_fd(fabric, fd, -1) != TUTTI_OK) {
+        tutti_tcp_hold(fabric, fd, -1) != TUTTI_OK) {
         free(caller);
         close(fd);
         return false;
@@ -415,7 +277,7 @@ static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
 /* Those who have answered come before new ones, who might take their places. */
 static void look_at_callers(struct tutti_fabric *fabric)
 {
-    struct tutti_tcp *tcp = fabric->tcp;
+    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     struct pollfd polled[TUTTI_MAX_CANDIDATES];
 
     if (tcp->callers != NULL)
@@ -433,7 +295,7 @@ static void look_at_callers(struct tutti_fabric *fabric)
 
 void tutti_tcp_progress(struct tutti_fabric *fabric)
 {
-    struct tutti_tcp *tcp = fabric->tcp;
+    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
 
     if (tcp == NULL || !tcp->takes_calls)
         return;
@@ -444,36 +306,16 @@ void tutti_tcp_progress(struct tutti_fabric *fabric)
         tutti_tcp_tell_step(fabric);
 }
 
-bool tutti_tcp_is_busy(const struct tutti_fabric *fabric)
+void tutti_tcp_drop_callers(struct tutti_fabric *fabric)
 {
-    const struct tutti_tcp *tcp = fabric->tcp;
+    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
 
-    return tcp != NULL && tcp->takes_calls &&
-           (tcp->nmissing > 0 || tcp->nsockets_open > 0 || tcp->dialing != NULL);
-}
-
-void tutti_tcp_destroy(struct tutti_fabric *fabric)
-{
-    struct tutti_tcp *tcp = fabric->tcp;
-
-    if (tcp == NULL)
-        return;
     while (tcp->callers != NULL) {
         struct tutti_tcp_caller *caller = tcp->callers;
 
         tcp->callers = caller->next;
-        tutti_fabric_drop_fd(fabric, caller->fd);
+        tutti_tcp_drop(fabric, caller->fd);
         close(caller->fd);
         free_caller(caller);
     }
-    tutti_tcp_tell_stop(tcp);
-    for (size_t i = 0; i < tcp->nlisten; i++)
-        stop_listening(fabric, i);
-    pthread_mutex_lock(&fabric->lock); /* an abort by another thread may be looking */
-    fabric->tcp = NULL;
-    pthread_mutex_unlock(&fabric->lock);
-    if (tcp->spare_fd >= 0)
-        close(tcp->spare_fd);
-    free(tcp->has_met);
-    free(tcp);
 }

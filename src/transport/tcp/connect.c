@@ -116,7 +116,7 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
 {
     struct tutti_fabric *fabric = conn->base.fabric;
     struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
-    size_t count = tutti_route_candidates(fabric, fabric->rank, conn->base.peer, candidates);
+    size_t count = tutti_tcp_candidates(fabric, fabric->rank, conn->base.peer, candidates);
     int rc = TUTTI_OK;
 
     if (dial->fd < 0 && dial->until_ns > tutti_now_ns())
@@ -151,7 +151,7 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
 
 int tutti_tcp_dial_start(struct tutti_tcp_conn *conn)
 {
-    struct tutti_tcp *tcp = conn->base.fabric->tcp;
+    struct tutti_tcp *tcp = tutti_tcp_of(conn->base.fabric);
 
     conn->dials = calloc((size_t)conn->nsockets, sizeof *conn->dials);
     if (conn->dials == NULL)
@@ -165,7 +165,9 @@ int tutti_tcp_dial_start(struct tutti_tcp_conn *conn)
 
 void tutti_tcp_dial_step(struct tutti_fabric *fabric)
 {
-    for (struct tutti_tcp_conn *conn = fabric->tcp->dialing; conn; conn = conn->next_dialing) {
+    struct tutti_tcp_conn *conn = tutti_tcp_of(fabric)->dialing;
+
+    for (; conn != NULL; conn = conn->next_dialing) {
         for (int i = 0; i < conn->nsockets && conn->rc == TUTTI_OK; i++) {
             int rc = conn->dials[i].is_proved ? TUTTI_OK : step_dial(conn, &conn->dials[i], i);
 
@@ -182,7 +184,7 @@ void tutti_tcp_dial_step(struct tutti_fabric *fabric)
 
 void tutti_tcp_dial_stop(struct tutti_tcp_conn *conn)
 {
-    struct tutti_tcp_conn **link = &conn->base.fabric->tcp->dialing;
+    struct tutti_tcp_conn **link = &tutti_tcp_of(conn->base.fabric)->dialing;
 
     if (conn->dials == NULL)
         return;

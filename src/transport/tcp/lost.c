@@ -109,8 +109,9 @@ static bool is_time_to_look(struct tutti_tcp *tcp, uint64_t now_ns, uint64_t tim
 
 /* ---- both ---------------------------------------------------------------------------- */
 
-int tutti_tcp_find_lost(struct tutti_fabric *fabric, const char **ret_what)
+bool tutti_tcp_find_lost(struct tutti_fabric *fabric, struct tutti_loss *ret_loss)
 {
+    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     uint64_t timeout_ns =
         (uint64_t)tutti_param_int(TUTTI_PARAM_NETWORK_TIMEOUT) * TUTTI_NS_PER_MS;
     uint64_t now_ns = tutti_now_ns();
@@ -120,9 +121,9 @@ int tutti_tcp_find_lost(struct tutti_fabric *fabric, const char **ret_what)
     size_t count = 0;
     int error = 0;
 
-    if (fabric->tcp == NULL || fabric->tcp->nsockets_open == 0)
-        return -1;
-    looks_for_silence = is_time_to_look(fabric->tcp, now_ns, timeout_ns);
+    if (tcp->nsockets_open == 0)
+        return false;
+    looks_for_silence = is_time_to_look(tcp, now_ns, timeout_ns);
     for (size_t i = 0; i < (size_t)fabric->nranks * TUTTI_CHANNEL_COUNT && lost == NULL; i++) {
         struct tutti_tcp_conn *conn = (struct tutti_tcp_conn *)fabric->conns[i];
 
@@ -147,7 +148,9 @@ int tutti_tcp_find_lost(struct tutti_fabric *fabric, const char **ret_what)
     if (lost == NULL)
         lost = find_among(sockets, count, &error);
     if (lost == NULL)
-        return -1;
-    *ret_what = tutti_tcp_describe_loss(lost, error, "reset");
-    return lost->base.peer;
+        return false;
+    ret_loss->peer = lost->base.peer;
+    snprintf(ret_loss->what, sizeof ret_loss->what, "%s",
+             tutti_tcp_describe_loss(lost, error, "reset"));
+    return true;
 }

@@ -56,17 +56,18 @@ static void note_secret(const struct tutti_fabric *fabric, int called,
 static bool find_address(const struct tutti_fabric *fabric, int peer,
                          struct tutti_address *ret_address)
 {
+    const struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
 
-    for (size_t i = 0; i < fabric->nheld; i++) {
-        if (fabric->held_fds[i].peer != peer)
+    for (size_t i = 0; i < tcp->nheld; i++) {
+        if (tcp->held[i].peer != peer)
             continue;
-        tutti_socket_peer(fabric->held_fds[i].fd, ret_address);
-        ret_address->port_be = fabric->records[peer].port_be;
+        tutti_socket_peer(tcp->held[i].fd, ret_address);
+        ret_address->port_be = tutti_tcp_record(fabric, peer)->port_be;
         if (ret_address->family != 0)
             return true;
     }
-    if (tutti_route_candidates(fabric, fabric->rank, peer, candidates) == 0)
+    if (tutti_tcp_candidates(fabric, fabric->rank, peer, candidates) == 0)
         return false;
     *ret_address = candidates[0];
     return true;
@@ -75,7 +76,7 @@ static bool find_address(const struct tutti_fabric *fabric, int peer,
 static bool is_to_be_told(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
                           int peer)
 {
-    if (tutti_load_relaxed(&fabric->tcp->has_met[peer]) != 0)
+    if (tutti_load_relaxed(&tutti_tcp_of(fabric)->has_met[peer]) != 0)
         return true;
     return cause->rank == fabric->rank && fabric->nranks <= MOST_RANKS_TOLD &&
            fabric->routes[peer] == &tutti_tcp_ops;
@@ -129,23 +130,24 @@ static bool wait_for_any(const struct errand *errands, size_t count, uint64_t un
         is_any_under_way |= errands[i].fd >= 0;
     }
     if (is_any_under_way && now_ns < until_ns)
-        (void)poll(polled, count, (int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1);
+        (void)poll(polled, count, tutti_wait_ms((int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1));
     return is_any_under_way;
 }
 
 void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *cause)
 {
+    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     uint64_t until_ns = tutti_now_ns() + PATIENCE_NS;
     char message[TUTTI_MESSAGE_BYTES];
     struct errand errands[AT_ONCE];
     size_t count = 0;
 
-    if (fabric->tcp == NULL || !fabric->tcp->takes_calls)
+    if (!tcp->takes_calls)
         return;
     /* A rank that has no descriptor left has to tell that, too: its calls share this one. */
-    if (fabric->tcp->spare_fd >= 0)
-        close(fabric->tcp->spare_fd);
-    fabric->tcp->spare_fd = -1;
+    if (tcp->spare_fd >= 0)
+        close(tcp->spare_fd);
+    tcp->spare_fd = -1;
     /* The caller wants its own message, not one about these calls. */
     snprintf(message, sizeof message, "%s", tutti_last_message());
     for (int peer = 0; peer < fabric->nranks; peer++) {

@@ -75,7 +75,7 @@ int tutti_tcp_probe_step(struct tutti_tcp_conn *conn)
         rest(probe, now);
     if (probe->fd < 0 && now < probe->until_ns)
         return TUTTI_OK;
-    count = tutti_route_candidates(fabric, fabric->rank, conn->base.peer, candidates);
+    count = tutti_tcp_candidates(fabric, fabric->rank, conn->base.peer, candidates);
     if (count == 0) { /* it can call us, but we have no address of it */
         rest(probe, now);
         return TUTTI_OK;

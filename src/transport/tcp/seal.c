@@ -86,11 +86,6 @@ bool tutti_seal_has_aes(void)
     return sodium_init() >= 0 && crypto_aead_aes256gcm_is_available() != 0;
 }
 
-const char *tutti_seal_cipher_name(bool uses_aes)
-{
-    return choose(uses_aes)->name;
-}
-
 /* ---- modes --------------------------------------------------------------------------- */
 
 static const char *const mode_names[TUTTI_SEAL_MODES] = {"off", "auth", "on"};

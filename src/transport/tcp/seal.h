@@ -58,7 +58,6 @@ const char *tutti_seal_mode_name(enum tutti_seal_mode mode);
 /* True if this processor has the instructions for AES-256-GCM. Without them on either side of a
  * connection its cipher is ChaCha20-Poly1305. */
 bool tutti_seal_has_aes(void);
-const char *tutti_seal_cipher_name(bool uses_aes);
 
 /* Begin with record 0. Both ends pass the same mode, cipher and key. `mode` is not OFF. */
 void tutti_seal_init(struct tutti_seal *seal, enum tutti_seal_mode mode, bool uses_aes,

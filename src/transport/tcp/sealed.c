@@ -13,6 +13,8 @@
 #include "transport/tcp/tcp.h"
 
 #include "base/result.h"
+#include "base/round.h"
+#include "transport/carry.h"
 #include "transport/tcp/seal.h"
 
 #include <stdio.h>
@@ -44,17 +46,14 @@ struct tutti_tcp_sealing {
 
 /* ---- life ---------------------------------------------------------------------------- */
 
-static size_t round_up(size_t size)
-{
-    return (size + TUTTI_CACHE_LINE - 1) / TUTTI_CACHE_LINE * TUTTI_CACHE_LINE;
-}
-
 int tutti_tcp_sealing_create(struct tutti_tcp_conn *conn)
 {
     size_t nsockets = (size_t)conn->nsockets;
-    size_t front = round_up(sizeof(struct tutti_tcp_sealing) +
-                            nsockets * sizeof(struct sealed_socket));
-    size_t record = round_up(RECORD_BYTES), whole = front + record + nsockets * WIRE_BYTES;
+    size_t front =
+        tutti_round_up(sizeof(struct tutti_tcp_sealing) + nsockets * sizeof(struct sealed_socket),
+                       TUTTI_CACHE_LINE);
+    size_t record = tutti_round_up(RECORD_BYTES, TUTTI_CACHE_LINE),
+           whole = front + record + nsockets * WIRE_BYTES;
     uint8_t *block = aligned_alloc(TUTTI_CACHE_LINE, whole);
 
     if (block == NULL)
@@ -85,14 +84,15 @@ static bool uses_aes(const struct tutti_tcp_conn *conn)
 {
     const struct tutti_fabric *fabric = conn->base.fabric;
 
-    return fabric->mine.has_aes != 0 && fabric->records[conn->base.peer].has_aes != 0;
+    return tutti_tcp_record(fabric, fabric->rank)->has_aes != 0 &&
+           tutti_tcp_record(fabric, conn->base.peer)->has_aes != 0;
 }
 
 void tutti_tcp_sealing_start(struct tutti_tcp_conn *conn, int index,
                              const struct tutti_handshake *shake)
 {
     struct sealed_socket *socket = &conn->sealing->sockets[index];
-    enum tutti_seal_mode mode = conn->base.fabric->mine.seal_mode;
+    enum tutti_seal_mode mode = tutti_tcp_own_record(conn->base.fabric)->seal_mode;
     uint8_t from_caller[TUTTI_SECRET_BYTES], to_caller[TUTTI_SECRET_BYTES];
 
     tutti_handshake_key(shake, "tcp from the caller", from_caller);
@@ -208,7 +208,8 @@ fail_arrival(struct tutti_tcp_conn *tcp, const struct arrival *arrival)
              "fails its check, and nothing of it was used (TUTTI_ENCRYPT=%s); somebody or "
              "something between the two ranks alters what they send",
              (unsigned long long)tcp->sealing->sockets[tcp->in.socket].in.count, tcp->in.socket,
-             tcp->base.channel, tutti_seal_mode_name(fabric->mine.seal_mode));
+             tcp->base.channel,
+             tutti_seal_mode_name(tutti_tcp_record(fabric, fabric->rank)->seal_mode));
     return tutti_fabric_blame(tcp->base.fabric, tcp->base.peer, what);
 }
 

@@ -3,6 +3,7 @@
  * sockets and the user's memory. Only bytes that are peeked at are buffered. */
 #include "transport/tcp/tcp.h"
 
+#include "transport/carry.h"
 #include "transport/tcp/seal.h"
 
 #include <errno.h>
@@ -27,17 +28,11 @@ enum { MOST_PER_CALL = 512 * 1024 };
 enum { SOCKETS_NEAR = 1, SOCKETS_FAR = 2, SOCKETS_FAST = 4, SOCKETS_FASTEST = 8 };
 enum { FAST_MBITS = 25000, FASTEST_MBITS = 100000 };
 
-static bool tcp_reach(const struct tutti_fabric *fabric, int peer)
-{
-    return tutti_route_tcp(fabric, fabric->rank, peer);
-}
-
 /* ---- connecting ---------------------------------------------------------------------- */
 
 bool tutti_tcp_is_near(const struct tutti_fabric *fabric, int peer)
 {
-    return memcmp(fabric->records[peer].identity.network, fabric->mine.identity.network,
-                  TUTTI_IDENTITY_BYTES) == 0;
+    return tutti_same_network(fabric, peer, fabric->rank);
 }
 
 /* The slower of the two interfaces decides. */
@@ -53,7 +48,8 @@ static int count_by_rate(const struct tutti_fabric *fabric, int peer)
 int tutti_tcp_count_sockets(const struct tutti_fabric *fabric, int peer)
 {
     int usual = tutti_tcp_is_near(fabric, peer) ? SOCKETS_NEAR : count_by_rate(fabric, peer);
-    int theirs = fabric->records[peer].nsockets, ours = fabric->mine.nsockets;
+    int theirs = tutti_tcp_record(fabric, peer)->nsockets;
+    int ours = tutti_tcp_record(fabric, fabric->rank)->nsockets;
 
     theirs = theirs > 0 ? theirs : usual;
     ours = ours > 0 ? ours : usual;
@@ -63,9 +59,9 @@ int tutti_tcp_count_sockets(const struct tutti_fabric *fabric, int peer)
 int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
                           struct tutti_tcp_conn **ret_conn)
 {
-    bool is_sealed = fabric->mine.seal_mode != TUTTI_SEAL_OFF;
+    bool is_sealed = tutti_tcp_own_record(fabric)->seal_mode != TUTTI_SEAL_OFF;
     struct tutti_tcp_conn *conn = tutti_conn_create(
-        fabric, is_sealed ? &tutti_tcp_sealed_ops : &tutti_tcp_ops, peer, channel, sizeof *conn);
+        fabric, is_sealed ? &tutti_tcp_sealed_ops : &tutti_tcp_conn_ops, peer, channel, sizeof *conn);
     int rc;
 
     if (conn == NULL)
@@ -83,7 +79,7 @@ int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
     for (int i = 0; i < TUTTI_TCP_MAX_SOCKETS; i++)
         conn->fds[i] = -1;
     tutti_tcp_probe_init(&conn->probe);
-    tutti_store_relaxed(&fabric->tcp->has_met[peer], 1);
+    tutti_store_relaxed(&tutti_tcp_of(fabric)->has_met[peer], 1);
     fabric->conns[tutti_conn_index(peer, channel)] = &conn->base;
     *ret_conn = conn;
     return TUTTI_OK;
@@ -108,14 +104,14 @@ int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index,
 {
     struct tutti_fabric *fabric = conn->base.fabric;
     int fd = shake->fd;
-    int rc = tutti_fabric_hold_fd(fabric, fd, conn->base.peer);
+    int rc = tutti_tcp_hold(fabric, fd, conn->base.peer);
 
     if (rc != TUTTI_OK) {
         close(fd);
         return rc;
     }
     conn->nopen++;
-    fabric->tcp->nsockets_open++;
+    tutti_tcp_of(fabric)->nsockets_open++;
     tutti_socket_peer(fd, &conn->far_end);
     tutti_socket_allow_pauses(fd);
     if (tutti_tcp_is_near(fabric, conn->base.peer))
@@ -128,8 +124,27 @@ int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index,
     return TUTTI_OK;
 }
 
-static int tcp_connect(struct tutti_fabric *fabric, int peer, int channel,
-                       struct tutti_conn **conn)
+static void tcp_close(struct tutti_conn *conn)
+{
+    struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
+
+    if (tcp == NULL)
+        return;
+    tutti_tcp_dial_stop(tcp);
+    tutti_tcp_probe_fini(&tcp->probe);
+    for (int i = 0; i < tcp->nsockets; i++) {
+        if (tcp->fds[i] < 0)
+            continue;
+        tutti_tcp_drop(conn->fabric, tcp->fds[i]);
+        close(tcp->fds[i]);
+        tutti_tcp_of(conn->fabric)->nsockets_open--;
+    }
+    tutti_tcp_sealing_destroy(tcp);
+    free(tcp->buffer);
+    free(tcp);
+}
+
+int tutti_tcp_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn)
 {
     struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)*conn;
     int rc = TUTTI_OK;
@@ -155,29 +170,9 @@ static int tcp_connect(struct tutti_fabric *fabric, int peer, int channel,
                                                       peer, tcp->reason));
     else if (rc == TUTTI_OK)
         rc = tutti_fabric_blame(fabric, peer, tcp->reason);
-    tutti_tcp_ops.close(&tcp->base);
+    tcp_close(&tcp->base);
     *conn = NULL;
     return rc;
-}
-
-static void tcp_close(struct tutti_conn *conn)
-{
-    struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
-
-    if (tcp == NULL)
-        return;
-    tutti_tcp_dial_stop(tcp);
-    tutti_tcp_probe_fini(&tcp->probe);
-    for (int i = 0; i < tcp->nsockets; i++) {
-        if (tcp->fds[i] < 0)
-            continue;
-        tutti_fabric_drop_fd(conn->fabric, tcp->fds[i]);
-        close(tcp->fds[i]);
-        conn->fabric->tcp->nsockets_open--;
-    }
-    tutti_tcp_sealing_destroy(tcp);
-    free(tcp->buffer);
-    free(tcp);
 }
 
 static int tcp_count_sockets(const struct tutti_conn *conn)
@@ -354,10 +349,7 @@ static void tcp_consume(struct tutti_conn *conn, size_t size)
         tcp->begin = 0;
 }
 
-const struct tutti_transport_ops tutti_tcp_ops = {
-    .name = "tcp",
-    .reach = tcp_reach,
-    .connect = tcp_connect,
+const struct tutti_conn_ops tutti_tcp_conn_ops = {
     .send = tcp_send,
     .send_two = tcp_send_two,
     .recv = tcp_recv,
@@ -368,10 +360,7 @@ const struct tutti_transport_ops tutti_tcp_ops = {
     .close = tcp_close,
 };
 
-const struct tutti_transport_ops tutti_tcp_sealed_ops = {
-    .name = "tcp",
-    .reach = tcp_reach,
-    .connect = tcp_connect,
+const struct tutti_conn_ops tutti_tcp_sealed_ops = {
     .send = tutti_tcp_sealed_send,
     .send_two = tutti_tcp_sealed_send_two,
     .recv = tutti_tcp_sealed_recv,

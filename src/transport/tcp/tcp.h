@@ -1,27 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the files of the TCP transport share.
  *
- *   tcp.c          the byte stream over a pair's sockets
+ *   tcp.c      the byte stream over a pair's sockets
  *   sealed.c   the same in records with tags (TUTTI_ENCRYPT)
+ *   life.c     the row of the table: what ranks publish, the listener, the end
+ *   route.c    at which addresses a rank may call another
  *   connect.c  the lower rank calls
  *   accept.c   the higher rank's listener takes calls
  *   probe.c    the higher rank looks whether the lower one still lives
  *   tell.c     who waits for long tells the next rank how far it is
  *   lost.c     connections that are lost
  *   note.c     a rank that gives up tells its peers why
+ *   hold.c     the sockets to reset then
  *
  * The stream is cut in stripes; stripe i travels on socket i modulo their number.
  */
 #ifndef TUTTI_TRANSPORT_TCP_TCP_H
 #define TUTTI_TRANSPORT_TCP_TCP_H
 
+#include "base/socket.h"
 #include "transport/fabric_private.h"
 
 #include <string.h>
 
 #define TUTTI_TCP_MAX_SOCKETS 16
+#define TUTTI_MAX_CANDIDATES 12
 #define TUTTI_TCP_STRIPE_BYTES 262144
 #define TUTTI_TCP_BUFFER_BYTES 65536
+
+extern const struct tutti_transport_ops tutti_tcp_ops;
+
+/* Operations of its connections, and of those that it makes where TUTTI_ENCRYPT is not off. */
+extern const struct tutti_conn_ops tutti_tcp_conn_ops;
+extern const struct tutti_conn_ops tutti_tcp_sealed_ops;
+
+/* The slice of a rank's record. */
+struct tutti_tcp_record {
+    uint16_t port_be;    /* of the listener */
+    uint8_t nsockets;    /* TUTTI_SOCKETS_PER_PEER; the lesser of two ranks' counts is used */
+    uint8_t ncandidates;
+    uint8_t seal_mode;   /* TUTTI_ENCRYPT (seal.h) */
+    uint8_t has_aes;     /* instructions for AES-256-GCM */
+    uint8_t unused[2];
+    union {
+        struct tutti_address candidates[TUTTI_MAX_CANDIDATES]; /* the first `ncandidates` */
+        /* Of a rank without TCP: why, for people; "": it was not asked for. */
+        char why_none[TUTTI_MAX_CANDIDATES * sizeof(struct tutti_address)];
+    };
+};
 
 /* One direction of the stream: the socket of the next byte, and how many more go there (of a single
  * socket: no end of them). */
@@ -101,6 +127,11 @@ struct tutti_tcp_tell {
     struct tutti_handshake shake;
 };
 
+/* A socket to reset at abort; `peer` is -1 unless it is a connection's. */
+struct tutti_tcp_held {
+    int fd, peer;
+};
+
 struct tutti_tcp {
     int listen_fds[TUTTI_MAX_CANDIDATES]; /* one per candidate of our record; -1: closed */
     size_t nlisten;          /* of the record's candidates */
@@ -116,6 +147,8 @@ struct tutti_tcp {
     uint8_t *has_met;        /* [nranks], atomic: a connection to that rank was begun */
     struct tutti_tcp_conn *dialing;
     struct tutti_tcp_tell tell;
+    struct tutti_tcp_held *held; /* under fabric->lock */
+    size_t nheld, held_capacity;
     bool was_told;           /* by the rank before this one: the latest words */
     uint64_t told[TUTTI_TOLD_WORDS];
 };
@@ -128,6 +161,44 @@ struct tutti_tcp_purpose {
 };
 _Static_assert(sizeof(struct tutti_tcp_purpose) <= TUTTI_PURPOSE_BYTES, "the handshake carries it");
 enum { TUTTI_TCP_TELLS = TUTTI_CHANNEL_COUNT };
+
+/* NULL: TUTTI_TRANSPORTS excludes it, there is one rank, or no rank needs it. */
+static inline struct tutti_tcp *tutti_tcp_of(const struct tutti_fabric *fabric)
+{
+    return tutti_part_state(fabric, &tutti_tcp_ops);
+}
+
+/* After join has begun. */
+static inline struct tutti_tcp_record *tutti_tcp_record(const struct tutti_fabric *fabric, int rank)
+{
+    return tutti_record_slice(fabric, &tutti_tcp_ops, rank);
+}
+
+static inline struct tutti_tcp_record *tutti_tcp_own_record(struct tutti_fabric *fabric)
+{
+    return tutti_own_record_slice(fabric, &tutti_tcp_ops);
+}
+
+/* Members of the row of the table. */
+int tutti_tcp_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn);
+bool tutti_tcp_find_lost(struct tutti_fabric *fabric, struct tutti_loss *ret_loss);
+bool tutti_tcp_tell(struct tutti_fabric *fabric, const uint64_t *words);
+bool tutti_tcp_told(const struct tutti_fabric *fabric, uint64_t *ret_words);
+void tutti_tcp_abort(struct tutti_fabric *fabric, struct tutti_cause *cause);
+void tutti_tcp_report(const struct tutti_fabric *fabric, char *ret_text, size_t size);
+
+/* Accept callers, go on with handshakes and connects (accept.c). */
+void tutti_tcp_progress(struct tutti_fabric *fabric);
+/* Hang up on all callers. */
+void tutti_tcp_drop_callers(struct tutti_fabric *fabric);
+
+/* Addresses at which `from` may try to reach `to`, best first, ports set. Returns how many. */
+size_t tutti_tcp_candidates(const struct tutti_fabric *fabric, int from, int to,
+                            struct tutti_address ret_addresses[TUTTI_MAX_CANDIDATES]);
+
+/* Sockets to reset at abort, so that the peers notice. `peer`: whose, -1 for nobody's yet. */
+int tutti_tcp_hold(struct tutti_fabric *fabric, int fd, int peer);
+void tutti_tcp_drop(struct tutti_fabric *fabric, int fd);
 
 /* The secret for calls to rank `called`: a caller that has reached the wrong rank fails. */
 void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,

@@ -18,24 +18,24 @@
 #define PATIENCE_NS (2 * TUTTI_NS_PER_S)
 #define ANSWER_PATIENCE_NS (20 * TUTTI_NS_PER_S) /* time for a rank that computes */
 
-bool tutti_fabric_tell(struct tutti_fabric *fabric, const uint64_t words[TUTTI_TOLD_WORDS])
+bool tutti_tcp_tell(struct tutti_fabric *fabric, const uint64_t *words)
 {
-    struct tutti_tcp_tell *tell;
+    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
 
-    if (fabric->tcp == NULL || !fabric->tcp->takes_calls || fabric->tcp->tell.is_active ||
-        fabric->rank + 1 == fabric->nranks)
+    if (!tcp->takes_calls || tcp->tell.is_active || fabric->rank + 1 == fabric->nranks)
         return false;
-    tell = &fabric->tcp->tell;
-    *tell = (struct tutti_tcp_tell){.fd = -1, .is_active = true};
-    memcpy(tell->words, words, sizeof tell->words);
+    tcp->tell = (struct tutti_tcp_tell){.fd = -1, .is_active = true};
+    memcpy(tcp->tell.words, words, sizeof tcp->tell.words);
     return true;
 }
 
-bool tutti_fabric_told(const struct tutti_fabric *fabric, uint64_t ret_words[TUTTI_TOLD_WORDS])
+bool tutti_tcp_told(const struct tutti_fabric *fabric, uint64_t *ret_words)
 {
-    if (fabric->tcp == NULL || !fabric->tcp->was_told)
+    const struct tutti_tcp *tcp = tutti_tcp_of(fabric);
+
+    if (!tcp->was_told)
         return false;
-    memcpy(ret_words, fabric->tcp->told, sizeof fabric->tcp->told);
+    memcpy(ret_words, tcp->told, sizeof tcp->told);
     return true;
 }
 
@@ -64,7 +64,7 @@ static void start_shake(struct tutti_fabric *fabric, struct tutti_tcp_tell *tell
 static int reach_out(struct tutti_fabric *fabric, struct tutti_tcp_tell *tell)
 {
     struct tutti_address candidates[TUTTI_MAX_CANDIDATES];
-    size_t count = tutti_route_candidates(fabric, fabric->rank, fabric->rank + 1, candidates);
+    size_t count = tutti_tcp_candidates(fabric, fabric->rank, fabric->rank + 1, candidates);
     int rc = TUTTI_ERR_REMOTE;
 
     while (tell->candidate < count) {
@@ -81,7 +81,7 @@ static int reach_out(struct tutti_fabric *fabric, struct tutti_tcp_tell *tell)
 
 void tutti_tcp_tell_step(struct tutti_fabric *fabric)
 {
-    struct tutti_tcp_tell *tell = &fabric->tcp->tell;
+    struct tutti_tcp_tell *tell = &tutti_tcp_of(fabric)->tell;
     int rc = TUTTI_OK;
 
     if (!tell->is_connected) {
@@ -94,7 +94,7 @@ void tutti_tcp_tell_step(struct tutti_fabric *fabric)
     /* The next rank was told, or cannot be reached. In the second case other checks explain its
      * silence. */
     if (rc != TUTTI_AGAIN)
-        tutti_tcp_tell_stop(fabric->tcp);
+        tutti_tcp_tell_stop(tutti_tcp_of(fabric));
 }
 
 void tutti_tcp_tell_stop(struct tutti_tcp *tcp)

@@ -33,7 +33,7 @@ struct tutti_schedule *emit_rank(const struct tutti_algorithm *algorithm,
     assert_int_equal(tutti_algorithm_options(algorithm, &shape->options, &resolved.options),
                      TUTTI_OK);
     assert_int_equal(tutti_build_init(&build, algorithm->collective, &resolved), TUTTI_OK);
-    assert_int_equal(algorithm->emit(&resolved, &build), TUTTI_OK);
+    assert_int_equal(tutti_algorithm_emit(algorithm, &resolved, &build), TUTTI_OK);
     assert_int_equal(tutti_build_finish(&build, &schedule), TUTTI_OK);
     return schedule;
 }

@@ -23,12 +23,25 @@ static void names_are_unique_within_a_collective(void **state)
     assert_null(tutti_algorithm(tutti_algorithm_count()));
 }
 
+static void every_algorithm_says_in_one_way_what_it_emits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < tutti_algorithm_count(); i++) {
+        const struct tutti_algorithm *algorithm = tutti_algorithm(i);
+        int ways = (algorithm->emit != NULL) + (algorithm->moves != NULL) +
+                   (algorithm->in_cells != NULL);
+
+        if (ways != 1 || (algorithm->cost != NULL) == (algorithm->in_cells != NULL))
+            fail_msg("%s %s", tutti_collective_name(algorithm->collective), algorithm->name);
+    }
+}
+
 static void every_collective_runs_on_any_transport_and_vectors_do_too(void **state)
 {
     (void)state;
     for (int collective = 0; collective < TUTTI_COLLECTIVE_COUNT; collective++) {
-        bool has_vector_form = collective == TUTTI_ALLGATHER || collective == TUTTI_ALLTOALL ||
-                               collective == TUTTI_REDUCE_SCATTER;
+        bool has_vector_form = tutti_collective_call((enum tutti_collective)collective, true) !=
+                               TUTTI_NO_CALL;
         bool found = false, found_vector = false;
 
         for (size_t i = 0; i < tutti_algorithm_count(); i++) {
@@ -100,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_unique_within_a_collective),
+        cmocka_unit_test(every_algorithm_says_in_one_way_what_it_emits),
         cmocka_unit_test(every_collective_runs_on_any_transport_and_vectors_do_too),
         cmocka_unit_test(alone_a_rank_only_copies),
         cmocka_unit_test(every_rank_gives_every_signal),

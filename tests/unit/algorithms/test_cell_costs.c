@@ -159,7 +159,7 @@ static void costs_are_what_the_schedules_do(void **state)
             shape = (struct tutti_shape){.nranks = spread.places.nranks, .places = &spread.places};
             shape.root = tutti_collective_has_root(algorithm->collective) ? shape.nranks / 2 : 0;
             work = work_of(algorithm, &spread, shape.root);
-            algorithm->cost(&shape, work.per_block, &cost);
+            tutti_algorithm_cost(algorithm, &shape, work.per_block, &cost);
             expect(algorithm, house, "what is moved",
                    cost.level[TUTTI_LEVEL_NODE].bytes - path_beyond(algorithm), work.moved);
             expect(algorithm, house, "what is reduced", cost.reduced, work.reduced);

@@ -92,7 +92,7 @@ static void add_rank(const struct tutti_algorithm *algorithm, const struct tutti
     double chunk;
 
     assert_int_equal(tutti_build_init(&build, algorithm->collective, shape), TUTTI_OK);
-    assert_int_equal(algorithm->emit(shape, &build), TUTTI_OK);
+    assert_int_equal(tutti_algorithm_emit(algorithm, shape, &build), TUTTI_OK);
     assert_int_equal(tutti_build_finish(&build, &schedule), TUTTI_OK);
     chunk = BLOCK_BYTES / schedule->chunks_per_block;
     memset(last_to, 0xff, sizeof last_to);
@@ -158,7 +158,7 @@ static void hold_to_its_promise(const struct tutti_algorithm *algorithm,
     for (shape.rank = 0; shape.rank < nranks; shape.rank++)
         add_rank(algorithm, &shape, &most);
     shape.rank = 0;
-    algorithm->cost(&shape, BLOCK_BYTES, &cost);
+    tutti_algorithm_cost(algorithm, &shape, BLOCK_BYTES, &cost);
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
         expect(algorithm, machine, nranks, "bytes", level, cost.level[level].bytes,
                fmax(most.sent[level], most.received[level]), slack, excess);
@@ -261,7 +261,7 @@ static double best_allreduce(uint32_t nranks, double bytes, uint32_t most_segmen
 
             shape.options.value[TUTTI_SEGMENTS] = segments;
             shape.options.value[TUTTI_DOUBLINGS] = doublings;
-            algorithm->cost(&shape, bytes, &cost);
+            tutti_algorithm_cost(algorithm, &shape, bytes, &cost);
             best = fmin(best, seconds(&cost));
         }
     spread_fini(&spread);

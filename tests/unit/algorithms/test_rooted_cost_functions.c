@@ -28,7 +28,7 @@ static struct tutti_cost cost_of(const struct tutti_algorithm *algorithm, struct
 
     assert_non_null(algorithm->cost);
     assert_int_equal(tutti_algorithm_options(algorithm, &shape.options, &shape.options), TUTTI_OK);
-    algorithm->cost(&shape, BLOCK_BYTES, &cost);
+    tutti_algorithm_cost(algorithm, &shape, BLOCK_BYTES, &cost);
     return cost;
 }
 

@@ -51,9 +51,14 @@ for header in $(cd "$source/src" && find . -name '*.h' | sed 's,^\./,,' | sort);
         -I"$source/src" -I"$source/include" "$@"
     checked=$((checked + 1))
 done
+for header in $(cd "$source/model" && find . -name '*.h' | sed 's,^\./,,' | sort); do
+    expect c "$header" "$cc" -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
+        -I"$source/model" -I"$source/src" -I"$source/include" "$@"
+    checked=$((checked + 1))
+done
 for header in $(cd "$source/tools" && find . -mindepth 2 -name '*.h' | sed 's,^\./,,' | sort); do
     expect c "$header" "$cc" -std=gnu11 -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
-        -I"$source/tools" -I"$source/src" -I"$source/include" "$@"
+        -I"$source/tools" -I"$source/model" -I"$source/src" -I"$source/include" "$@"
     checked=$((checked + 1))
 done
 echo "$checked internal headers, $failed failures"

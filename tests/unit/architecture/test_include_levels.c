@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +24,8 @@
 #define LEVEL_USER 6
 /* As a user, but may look into some rooms. */
 #define LEVEL_TOOL 7
+/* What no call needs: looks into some rooms, and no room looks into it. */
+#define LEVEL_MODEL 8
 
 struct room {
     const char *path; /* below the root of the tree */
@@ -34,12 +37,13 @@ static const struct room rooms[] = {
     {"src/schedule", 1}, {"src/wrap", 1},
     {"src/algorithms", 2}, {"src/topology", 2}, {"src/transport", 2}, {"src/bootstrap", 2},
     {"src/device", 2},
-    {"src/executor", 3}, {"src/mail", 3}, {"src/simulator", 3}, {"src/tuner", 3}, {"src/fault", 3},
+    {"src/executor", 3}, {"src/mail", 3}, {"src/tuner", 3}, {"src/fault", 3},
     {"src/comm", LEVEL_COMMUNICATOR}, {"src/queue", LEVEL_COMMUNICATOR},
     {"src/tune", LEVEL_COMMUNICATOR}, {"src/gpu", LEVEL_COMMUNICATOR},
     {"src/api", LEVEL_API},
     {"perf", LEVEL_USER}, {"examples", LEVEL_USER},
     {"tools", LEVEL_TOOL},
+    {"model/simulator", LEVEL_MODEL}, {"model/import", LEVEL_MODEL}, {"model/describe", LEVEL_MODEL},
 };
 
 static const struct room *room_of(const char *path)
@@ -53,6 +57,20 @@ static const struct room *room_of(const char *path)
     return NULL;
 }
 
+/* The rooms of the library that the model sees: those that describe machines, schedules and their
+ * costs. Tools see these, too. */
+static const char *const seen_by_model[] = {
+    "src/base", "src/schedule", "src/algorithms", "src/topology", "src/tuner", NULL,
+};
+static const char *const seen_by_tools[] = {"src/wrap", "src/device", NULL};
+
+static bool is_among(const struct room *room, const char *const *paths)
+{
+    while (*paths != NULL && strcmp(room->path, *paths) != 0)
+        paths++;
+    return *paths != NULL;
+}
+
 /* Returns the error of an include of the file `to` in the file `from`, both relative to the root of
  * the tree, or NULL if there is none. */
 static const char *objection(const char *from, const char *to)
@@ -62,8 +80,9 @@ static const char *objection(const char *from, const char *to)
     if (room == NULL)
         return "a file of no room";
     if (strcmp(to, "include/tutti.h") == 0)
-        return room->level < LEVEL_COMMUNICATOR
-                   ? "rooms below the communicator do not see the public header" : NULL;
+        return room->level < LEVEL_COMMUNICATOR || room->level == LEVEL_MODEL
+                   ? "the model and the rooms below the communicator do not see the public header"
+                   : NULL;
     if (other == room)
         return NULL;
     if (other == NULL)
@@ -71,13 +90,14 @@ static const char *objection(const char *from, const char *to)
     if (room->level == LEVEL_USER)
         return "programs for users see only the public header";
     if (room->level == LEVEL_TOOL)
-        return other->level <= 1 || strcmp(other->path, "src/topology") == 0 ||
-                       strcmp(other->path, "src/algorithms") == 0 ||
-                       strcmp(other->path, "src/device") == 0 ||
-                       strcmp(other->path, "src/simulator") == 0 ||
-                       strcmp(other->path, "src/tuner") == 0
+        return other->level == LEVEL_MODEL || is_among(other, seen_by_model) ||
+                       is_among(other, seen_by_tools)
                    ? NULL
-                   : "tools see base, schedule, algorithms, device, topology, simulator and tuner";
+                   : "tools see base, schedule, wrap, algorithms, device, topology, tuner and the model";
+    if (room->level == LEVEL_MODEL)
+        return is_among(other, seen_by_model)
+                   ? NULL
+                   : "the model sees base, schedule, algorithms, topology and tuner";
     if (other->level == room->level)
         return room->level == LEVEL_COMMUNICATOR ? NULL : "rooms of one level do not see each other";
     return other->level > room->level ? "the header stands above" : NULL;
@@ -157,7 +177,8 @@ static int exists(const char *root, const char *path)
 }
 
 /* Find a quoted or bracketed header as the compiler does: beside the file, in src, in include;
- * tools look in their own folder too. Returns 0 when it is not of this tree. */
+ * tools look in their own folder too. A header of the model is found from everywhere, so that none of
+ * the library's files includes one unnoticed. Returns 0 when it is not of this tree. */
 static int resolve(const char *root, const char *from, const char *name, char *ret_path,
                    size_t size)
 {
@@ -167,6 +188,9 @@ static int resolve(const char *root, const char *from, const char *name, char *r
     if (exists(root, ret_path))
         return 1;
     snprintf(ret_path, size, "src/%s", name);
+    if (exists(root, ret_path))
+        return 1;
+    snprintf(ret_path, size, "model/%s", name);
     if (exists(root, ret_path))
         return 1;
     snprintf(ret_path, size, "tools/%s", name);
@@ -268,7 +292,7 @@ static void scan_folder(struct scan *scan, const char *path)
 static void every_include_of_the_tree_goes_down(void **state)
 {
     static struct scan scan = {.root = TUTTI_SOURCE_DIR};
-    static const char *const tops[] = {"src", "perf", "examples", "tools"};
+    static const char *const tops[] = {"src", "model", "perf", "examples", "tools"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++)
@@ -342,6 +366,20 @@ static void an_include_that_goes_up_or_sideways_is_objected_to(void **state)
         {"examples/01_threads.c", "src/base/clock.h", 0},
         {"tools/tutti_params.c", "src/base/param.h", 1},
         {"tools/tutti_params.c", "src/comm/comm.h", 0},
+        {"tools/sim/sweep.h", "model/simulator/simulator.h", 1},
+        {"model/simulator/score.c", "src/schedule/step.h", 1},
+        {"model/simulator/score.c", "src/topology/machine/machine.h", 1},
+        {"model/simulator/score.c", "src/tuner/price.h", 1},
+        {"model/simulator/score.c", "src/wrap/cuda.h", 0},
+        {"model/simulator/score.c", "src/executor/plan.h", 0},
+        {"model/simulator/score.c", "src/comm/comm.h", 0},
+        {"model/simulator/score.c", "include/tutti.h", 0},
+        {"model/simulator/score.c", "model/describe/nccl_graph.h", 0},
+        {"model/loose.c", "src/schedule/step.h", 0},
+        {"src/topology/search/search.c", "model/simulator/simulator.h", 0},
+        {"src/comm/schedules.c", "model/import/load.h", 0},
+        {"src/api/call.c", "model/simulator/simulator.h", 0},
+        {"perf/main.c", "model/simulator/simulator.h", 0},
     };
 
     (void)state;

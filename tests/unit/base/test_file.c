@@ -92,12 +92,78 @@ static void a_dash_is_standard_input(void **state)
     fclose(file);
 }
 
+static void a_file_of_any_bytes_is_loaded(void **state)
+{
+    char name[64], *bytes = (char *)&state;
+    size_t length = 9;
+    FILE *file = file_of("a\0b", 3, name, sizeof name);
+
+    (void)state;
+    assert_int_equal(tutti_file_load("no-such-file", 3, &bytes, &length), TUTTI_FILE_NOT_OPENED);
+    assert_int_equal(tutti_file_load("/", 3, &bytes, &length), TUTTI_FILE_NOT_READ);
+    assert_int_equal(tutti_file_load(name, 2, &bytes, &length), TUTTI_FILE_TOO_LONG);
+    /* Outputs change only on success. */
+    assert_ptr_equal(bytes, &state);
+    assert_int_equal(length, 9);
+    assert_int_equal(tutti_file_load(name, 3, &bytes, &length), TUTTI_FILE_DONE);
+    assert_int_equal(length, 3);
+    assert_memory_equal(bytes, "a\0b", 4);
+    free(bytes);
+    fclose(file);
+}
+
+static void the_first_line_of_a_file_has_no_newline(void **state)
+{
+    static const struct {
+        const char *bytes, *line;
+    } cases[] = {{"one\ntwo\n", "one"}, {"one", "one"}, {"\ntwo", ""}, {"", ""},
+                 {"longer than fits", "longer "}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char name[64], line[8] = "before";
+        FILE *file = file_of(cases[i].bytes, strlen(cases[i].bytes), name, sizeof name);
+
+        assert_int_equal(tutti_file_line(name, line, sizeof line), cases[i].line[0] != '\0');
+        assert_string_equal(line, cases[i].line);
+        fclose(file);
+        assert_false(tutti_file_line("no-such-file", line, sizeof line));
+        assert_string_equal(line, "");
+    }
+}
+
+static void a_field_is_the_rest_of_the_first_line_that_begins_with_its_name(void **state)
+{
+    static const char bytes[] = "model\t: 85\nmodel name\t: A CPU: fast\nempty :\nempty : full\n";
+    static const struct {
+        const char *field, *text;
+    } cases[] = {{"model name", "A CPU: fast"},
+                 {"model", "85"},
+                 {"empty", "full"},
+                 {"mod", ""},
+                 {"name", ""}};
+    char name[64], text[12];
+    FILE *file = file_of(bytes, sizeof bytes - 1, name, sizeof name);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(tutti_file_field(name, cases[i].field, text, sizeof text),
+                         cases[i].text[0] != '\0');
+        assert_string_equal(text, cases[i].text);
+    }
+    fclose(file);
+    assert_false(tutti_file_field("no-such-file", "model", text, sizeof text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_of_any_length_up_to_the_limit_is_read),
         cmocka_unit_test(what_is_no_text_is_refused),
         cmocka_unit_test(a_dash_is_standard_input),
+        cmocka_unit_test(a_file_of_any_bytes_is_loaded),
+        cmocka_unit_test(the_first_line_of_a_file_has_no_newline),
+        cmocka_unit_test(a_field_is_the_rest_of_the_first_line_that_begins_with_its_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "base/socket.h"
+#include "support/address.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,7 +52,7 @@ static void make_sockets(int ret_fds[5])
     struct tutti_address address;
     int rc;
 
-    assert_int_equal(tutti_address_parse("127.0.0.1:0", &address), TUTTI_OK);
+    assert_int_equal(address_parse("127.0.0.1:0", &address), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&address, &ret_fds[0], &address.port_be), TUTTI_OK);
     ret_fds[1] = -1;
     while ((rc = tutti_socket_connect(&address, &ret_fds[1])) == TUTTI_AGAIN)

@@ -155,6 +155,21 @@ static void every_declared_default_is_valid(void **state)
     }
 }
 
+static void what_is_given_is_read_anew_and_an_empty_text_is_not_given(void **state)
+{
+    const char *name = tutti_param_info(TUTTI_PARAM_SECRET)->name;
+
+    (void)state;
+    assert_null(tutti_param_given(TUTTI_PARAM_SECRET));
+    setenv(name, "", 1);
+    assert_null(tutti_param_given(TUTTI_PARAM_SECRET));
+    setenv(name, "first", 1);
+    assert_string_equal(tutti_param_given(TUTTI_PARAM_SECRET), "first");
+    assert_string_equal(tutti_variable_given(name), "first");
+    setenv(name, "second", 1);
+    assert_string_equal(tutti_param_given(TUTTI_PARAM_SECRET), "second");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,11 +178,13 @@ int main(void)
                                         forget),
         cmocka_unit_test_setup_teardown(a_choice_is_the_index_of_its_name_in_upper_or_lower_case,
                                         forget, forget),
-        cmocka_unit_test_setup_teardown(an_unknown_choice_is_reported_with_those_that_exist,
-                                        forget, forget),
+        cmocka_unit_test_setup_teardown(an_unknown_choice_is_reported_with_those_that_exist, forget,
+                                        forget),
         cmocka_unit_test_setup_teardown(text_is_copied_and_kept, forget, forget),
         cmocka_unit_test_setup_teardown(unset_and_empty_are_the_default, forget, forget),
         cmocka_unit_test_setup_teardown(every_declared_default_is_valid, forget, forget),
+        cmocka_unit_test_setup_teardown(what_is_given_is_read_anew_and_an_empty_text_is_not_given,
+                                        forget, forget),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include "base/param.h"
 #include "base/result.h"
+#include "support/address.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -38,7 +39,7 @@ static void connect_pair(const char *where, int *ret_near, int *ret_far)
     struct tutti_address address;
     int listener, rc;
 
-    assert_int_equal(tutti_address_parse(where, &address), TUTTI_OK);
+    assert_int_equal(address_parse(where, &address), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&address, &listener, &address.port_be), TUTTI_OK);
     assert_int_equal(tutti_socket_accept(listener, ret_far), TUTTI_AGAIN);
     assert_true(is_nonblocking_and_close_on_exec(listener));
@@ -76,7 +77,7 @@ static void addresses_survive_text(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct tutti_address address;
 
-        assert_int_equal(tutti_address_parse(cases[i].text, &address), TUTTI_OK);
+        assert_int_equal(address_parse(cases[i].text, &address), TUTTI_OK);
         assert_int_equal(address.family, cases[i].family);
         assert_int_equal(address.is_loopback, cases[i].is_loopback);
         assert_string_equal(tutti_address_format(&address, text),
@@ -116,7 +117,7 @@ static void what_is_no_address_is_refused_and_named(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        assert_int_equal(tutti_address_parse(texts[i], &address), TUTTI_ERR_ARGUMENT);
+        assert_int_equal(address_parse(texts[i], &address), TUTTI_ERR_ARGUMENT);
         assert_non_null(strstr(tutti_last_message(), texts[i]));
     }
 }
@@ -255,7 +256,7 @@ static void a_port_in_use_is_named(void **state)
     uint16_t port_be;
 
     (void)state;
-    assert_int_equal(tutti_address_parse(loopbacks[0], &address), TUTTI_OK);
+    assert_int_equal(address_parse(loopbacks[0], &address), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&address, &listener, &address.port_be), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&address, &second, &port_be), TUTTI_ERR_SYSTEM);
     assert_non_null(strstr(tutti_last_message(), tutti_address_format(&address, text)));
@@ -269,7 +270,7 @@ static void a_refused_connect_leaves_no_descriptor(void **state)
     int listener, fd = -1, rc;
 
     (void)state;
-    assert_int_equal(tutti_address_parse(loopbacks[0], &address), TUTTI_OK);
+    assert_int_equal(address_parse(loopbacks[0], &address), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&address, &listener, &address.port_be), TUTTI_OK);
     close(listener); /* a port that was free a moment ago */
     while ((rc = tutti_socket_connect(&address, &fd)) == TUTTI_AGAIN)
@@ -292,7 +293,7 @@ static void one_listener_serves_both_families(void **state)
         struct tutti_address to;
         int near_fd = -1, far_fd, rc;
 
-        assert_int_equal(tutti_address_parse(loopbacks[i], &to), TUTTI_OK);
+        assert_int_equal(address_parse(loopbacks[i], &to), TUTTI_OK);
         to.port_be = port_be;
         while ((rc = tutti_socket_connect(&to, &near_fd)) == TUTTI_AGAIN)
             wait_for(near_fd, POLLOUT);

@@ -3,6 +3,7 @@
 #include "crew.h"
 
 #include "base/socket.h"
+#include "support/address.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -40,7 +41,7 @@ void crew_open(struct crew *crew, enum meeting meeting)
         assert_int_equal(tutti_unique_id_create(crew->id), TUTTI_OK);
         break;
     case BY_TCP:
-        assert_int_equal(tutti_address_parse("127.0.0.1:0", &address), TUTTI_OK);
+        assert_int_equal(address_parse("127.0.0.1:0", &address), TUTTI_OK);
         assert_int_equal(tutti_socket_listen(&address, &fd, &port_be), TUTTI_OK);
         close(fd);
         snprintf(crew->url, sizeof crew->url, "tcp:127.0.0.1:%u", ntohs(port_be));
@@ -197,9 +198,9 @@ int crew_call(const struct crew *crew)
     int fd = -1, rc;
 
     if (crew->meeting == BY_TCP) {
-        assert_int_equal(tutti_address_parse(crew->url + 4, &address), TUTTI_OK);
+        assert_int_equal(address_parse(crew->url + 4, &address), TUTTI_OK);
     } else {
-        assert_int_equal(tutti_address_parse("127.0.0.1:0", &address), TUTTI_OK);
+        assert_int_equal(address_parse("127.0.0.1:0", &address), TUTTI_OK);
         memcpy(&address.port_be, crew->id + 6, sizeof address.port_be);
     }
     while ((rc = tutti_socket_connect(&address, &fd)) == TUTTI_AGAIN) {

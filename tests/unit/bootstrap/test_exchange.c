@@ -3,6 +3,7 @@
 #include "crew.h"
 
 #include "base/socket.h"
+#include "support/address.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -353,7 +354,7 @@ static void a_range_of_ports_passes_by_what_others_occupy(void **state)
 
     (void)state;
     crew_open(&crew, BY_TCP);
-    assert_int_equal(tutti_address_parse(crew.url + 4, &address), TUTTI_OK);
+    assert_int_equal(address_parse(crew.url + 4, &address), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&address, &silent, &port_be), TUTTI_OK);
     port = (unsigned)(address.port_be >> 8 | (address.port_be & 0xff) << 8);
     snprintf(crew.url, sizeof crew.url, "tcp:127.0.0.1:%u-%u", port,

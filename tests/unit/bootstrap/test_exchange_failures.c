@@ -4,6 +4,8 @@
 
 #include "base/socket.h"
 #include "bootstrap/exchange.h"
+#include "support/address.h"
+#include "support/store.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -471,9 +473,8 @@ static void ranks_out_of_range_are_refused(void **state)
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         assert_int_equal(tutti_bootstrap_from_id(crew.id, pairs[i][0], pairs[i][1], 0, &boot),
                          TUTTI_ERR_ARGUMENT);
-        assert_int_equal(
-            tutti_bootstrap_from_store("tcp:h:1", NULL, pairs[i][0], pairs[i][1], 0, &boot),
-            TUTTI_ERR_ARGUMENT);
+        assert_int_equal(bootstrap_from_store("tcp:h:1", NULL, pairs[i][0], pairs[i][1], 0, &boot),
+                         TUTTI_ERR_ARGUMENT);
     }
     crew_fill(&crew, 1, plenty()); /* claims the listener, so that nothing is left */
     crew_close(&crew);
@@ -489,8 +490,7 @@ static void stores_that_are_none_are_refused_by_name(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
-        assert_int_equal(tutti_bootstrap_from_store(urls[i], NULL, 2, 1, 0, &boot),
-                         TUTTI_ERR_ARGUMENT);
+        assert_int_equal(bootstrap_from_store(urls[i], NULL, 2, 1, 0, &boot), TUTTI_ERR_ARGUMENT);
         assert_non_null(strstr(tutti_last_message(), urls[i]));
     }
 }
@@ -504,9 +504,9 @@ static void a_port_in_use_is_an_error_that_names_it(void **state)
 
     (void)state;
     crew_open(&crew, BY_TCP);
-    assert_int_equal(tutti_address_parse(crew.url + 4, &address), TUTTI_OK);
+    assert_int_equal(address_parse(crew.url + 4, &address), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&address, &fd, &port_be), TUTTI_OK);
-    assert_int_equal(tutti_bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
+    assert_int_equal(bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
     assert_non_null(strstr(tutti_last_message(), crew.url + 4));
     close(fd);
 }
@@ -519,21 +519,21 @@ static void an_unusable_directory_is_an_error_that_names_it(void **state)
     (void)state;
     crew_open(&crew, BY_FILE);
     snprintf(url, sizeof url, "file:%s/absent/below", crew.directory);
-    assert_int_equal(tutti_bootstrap_from_store(url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
+    assert_int_equal(bootstrap_from_store(url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
     assert_non_null(strstr(tutti_last_message(), url + 5));
 
     assert_int_equal(chmod(crew.directory, 0777), 0);
-    assert_int_equal(tutti_bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
+    assert_int_equal(bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
     assert_non_null(strstr(tutti_last_message(), "writable by everybody"));
     assert_int_equal(chmod(crew.directory, 0770), 0);
-    assert_int_equal(tutti_bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
+    assert_int_equal(bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
     assert_non_null(strstr(tutti_last_message(), "writable by its group"));
     assert_int_equal(chmod(crew.directory, 0700), 0);
 
     snprintf(link, sizeof link, "%s-link", crew.directory);
     assert_int_equal(symlink(crew.directory, link), 0);
     snprintf(url, sizeof url, "file:%s", link);
-    assert_int_equal(tutti_bootstrap_from_store(url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
+    assert_int_equal(bootstrap_from_store(url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
     assert_non_null(strstr(tutti_last_message(), "symbolic link"));
     assert_int_equal(unlink(link), 0);
     crew_close(&crew);

@@ -17,7 +17,8 @@
 /* Broadcasts that differ only in their roots. */
 static struct tutti_signature broadcast(uint16_t root)
 {
-    return (struct tutti_signature){.magic = TUTTI_SIGNATURE_MAGIC, .call = TUTTI_BROADCAST,
+    return (struct tutti_signature){.magic = TUTTI_SIGNATURE_MAGIC,
+                                    .call = tutti_collective_call(TUTTI_BROADCAST, false),
                                     .type = TUTTI_INT32, .op = TUTTI_OP_NONE, .root = root,
                                     .count = 300};
 }
@@ -64,7 +65,7 @@ static void each_part_of_a_signature_counts(void **state)
     (void)state;
     for (; count < 6; count++)
         odd[count] = usual;
-    odd[0].signature.call = TUTTI_SCATTER;
+    odd[0].signature.call = tutti_collective_call(TUTTI_SCATTER, false);
     odd[1].signature.type = TUTTI_UINT32;
     odd[2].signature.op = TUTTI_SUM;
     odd[3].signature.root = 255;

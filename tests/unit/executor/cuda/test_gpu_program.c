@@ -37,9 +37,8 @@ static struct tutti_call call_of(enum tutti_collective collective, enum tutti_ty
 {
     static uint8_t input[8], output[8];
 
-    return (struct tutti_call){.kind = (uint8_t)collective, .collective = collective,
-                               .type = type, .op = TUTTI_SUM, .count = count, .input = input,
-                               .output = output};
+    return (struct tutti_call){.collective = collective, .type = type, .op = TUTTI_SUM,
+                               .count = count, .input = input, .output = output};
 }
 
 /* ---- tables ------------------------------------------------------------------------------ */
@@ -249,6 +248,7 @@ static void blocks_too_large_for_the_window_are_refused(void **state)
     struct tutti_program *program;
 
     (void)state;
+    call.kind = TUTTI_CALL_VECTOR;
     call.output_counts = counts;
     assert_int_equal(tutti_gpu_program_create(plan, &call, 0, &grid, &program), TUTTI_OK);
     assert_int_equal(tutti_gpu_program_encode(program, &call, &grid, &image), TUTTI_ERR_USAGE);

@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "support/machines.h"
 #include "topology/formats/nccl_xml.h"
-#include "topology/graph/groups.h"
+#include "topology/graph/paths.h"
 
 static struct tutti_graph *graph_of_xml(const char *text)
 {
@@ -170,76 +170,6 @@ static void gpus_that_refuse_peers_reach_them_through_the_cpu(void **state)
     close_machine(&machine);
 }
 
-/* ---- groups ---------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *line;
-    enum tutti_grouping grouping;
-    const char *groups; /* a digit per gpu, or per net */
-} grouped[] = {
-    {"8 gpus mi100 mesh 1 hives 2, 2 cpus rome", TUTTI_GROUP_NVLINK, "00001111"},
-    {"6 gpus mi50 ring 1, 2 cpus rome", TUTTI_GROUP_NVLINK, "000000"},
-    {"4 gpus a100 pairs 12, 2 cpus rome", TUTTI_GROUP_NVLINK, "0011"},
-    {"3 gpus a6000 pcie, 1 cpu", TUTTI_GROUP_NVLINK, "012"},
-    {"2 hosts: 2 gpus h100 nvswitch 18", TUTTI_GROUP_NVLINK, "0011"},
-    {"2 hosts: 2 gpus gb200 nvswitch 18 fabric", TUTTI_GROUP_NVLINK, "0000"},
-    {"4 gpus a100 links 0-3:1 1-2:1, 2 cpus rome", TUTTI_GROUP_NVLINK, "0110"},
-    {"4 gpus a100 pcie, 2 cpus rome", TUTTI_GROUP_NUMA, "0011"},
-    {"4 gpus a100 pcie on cpu 1 0 1 0, 2 cpus rome", TUTTI_GROUP_NUMA, "0101"},
-    {"2 hosts: 2 gpus a100 pcie", TUTTI_GROUP_HOST, "0011"},
-    {"2 hosts: 2 gpus a100 pcie, 2 nics 100G rails", TUTTI_GROUP_RAIL, "0101"},
-    {"2 hosts: 1 gpus a100 pcie, 3 nics 100G no-rails", TUTTI_GROUP_RAIL, "012012"},
-};
-
-static void gpus_and_ports_are_grouped(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof(grouped) / sizeof(grouped[0]); i++) {
-        struct machine machine = open_machine(grouped[i].line);
-        uint32_t group[16];
-        char text[17] = "";
-        uint32_t most = 0, count = tutti_groups_find(machine.graph, grouped[i].grouping, group);
-
-        for (size_t j = 0; j < strlen(grouped[i].groups); j++) {
-            text[j] = (char)('0' + group[j]);
-            most = group[j] + 1 > most ? group[j] + 1 : most;
-        }
-        if (strcmp(text, grouped[i].groups) != 0 || count != most)
-            fail_msg("%s, by %s: %s (%u), not %s", grouped[i].line,
-                     tutti_grouping_name(grouped[i].grouping), text, count, grouped[i].groups);
-        close_machine(&machine);
-    }
-}
-
-static const struct {
-    const char *line, *first; /* the first net of each gpu */
-} affine[] = {
-    {"8 gpus h100 nvswitch 18, 8 switches gen5, 8 nics 400G gen5, 2 cpus sapphire", "01234567"},
-    {"4 gpus a100 nvswitch 12, 2 switches, 4 nics 200G, 2 cpus rome", "0123"},
-    {"4 gpus a100 nvswitch 12, 2 switches, 2 nics 200G, 2 cpus rome", "0011"},
-    {"4 gpus a6000 pcie, 1 nics 100G near gpu 2, 2 cpus rome", "0000"},
-    {"2 gpus a6000 pcie, 4 nics 100G, 1 cpu rome", "01"},
-    {"1 gpus a100 pcie, 2 cpus rome, 1 nics 25G on cpu 1, 1 nics 200G near gpu 0", "1"},
-};
-
-static void gpus_have_ports_of_their_own_as_far_as_there_are(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof(affine) / sizeof(affine[0]); i++) {
-        struct machine machine = open_machine(affine[i].line);
-
-        for (uint32_t gpu = 0; affine[i].first[gpu] != '\0'; gpu++) {
-            uint32_t net[16], count = tutti_affinity_find(machine.paths, gpu, net);
-
-            assert_int_equal(count, machine.graph->count[TUTTI_NODE_NET]);
-            if (net[0] != (uint32_t)(affine[i].first[gpu] - '0'))
-                fail_msg("%s: gpu %u has net %u, not %c", affine[i].line, gpu, net[0],
-                         affine[i].first[gpu]);
-        }
-        close_machine(&machine);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,8 +178,6 @@ int main(void)
         cmocka_unit_test(what_was_measured_counts_and_what_is_nominal_stays),
         cmocka_unit_test(gpus_and_nets_are_numbered_as_their_drivers_do_host_by_host),
         cmocka_unit_test(gpus_that_refuse_peers_reach_them_through_the_cpu),
-        cmocka_unit_test(gpus_and_ports_are_grouped),
-        cmocka_unit_test(gpus_have_ports_of_their_own_as_far_as_there_are),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

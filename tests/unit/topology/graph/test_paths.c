@@ -87,7 +87,7 @@ static void ways_have_the_best_class_and_then_the_greatest_width(void **state)
                                 node_named(machine.graph, ways[i].to));
         double rate = path->bytes_per_s / 1e9;
 
-        if (path->class != tutti_path_class_named(ways[i].class) ||
+        if (strcmp(tutti_path_class_name(path->class), ways[i].class) != 0 ||
             rate < ways[i].gb_per_s * (1 - 1e-9) || rate > ways[i].gb_per_s * (1 + 1e-9))
             fail_msg("%s: %s to %s is %s of %g GB/s, not %s of %g", ways[i].line, ways[i].from,
                      ways[i].to, tutti_path_class_name(path->class), rate, ways[i].class,

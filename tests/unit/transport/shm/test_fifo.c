@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The FIFO of records, with every place of a record in a small ring. */
+#include "transport/carry.h"
 #include "transport/shm/fifo.h"
 
 #include <setjmp.h>

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From a trace to schedules. The program's ops become steps, in the order of the trace, on the
+ * places where the cells are kept. The builder derives from these which steps must wait for which.
+ *
+ * Both ends of a message are emitted at the same moment. So all ranks' steps together have an order
+ * in which each message can be passed on directly: no timing can deadlock, even without any
+ * credits. A message of a queue is passed on when it is received, if the data sent is still there
+ * then (event.is_direct). Otherwise it is passed on when it is sent, into SCRATCH, which takes the
+ * role of the program's buffer.
+ */
+#include "import/emit.h"
+
+#include "base/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NOWHERE TUTTI_IMPORT_NOWHERE
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+/* Find the places of the cells that a ref reads. */
+static int load(struct tutti_import_emitter *emitter, uint32_t op,
+                const struct tutti_import_ref *ref, struct tutti_import_part *part,
+                uint32_t *classes)
+{
+    for (uint32_t i = 0; i < ref->count; i++) {
+        const struct tutti_import_content *content =
+            &emitter->places.contents[tutti_import_ref_cell(emitter->program, ref, i)];
+
+        if (content->place.buffer == TUTTI_BUF_NONE)
+            return tutti_import_refuse(emitter->program, op,
+                                       "reads chunk %u of a buffer of gpu %u that nothing has "
+                                       "written",
+                                       ref->first + i, ref->rank);
+        part->places[i] = content->place;
+        classes[i] = content->class;
+        part->lowest = content->lowest;
+    }
+    return TUTTI_OK;
+}
+
+/* True if what a ref reads has been in the same place since an earlier event. */
+static bool lies_since(const struct tutti_import_emitter *emitter,
+                       const struct tutti_import_ref *ref, uint32_t event)
+{
+    for (uint32_t i = 0; i < ref->count; i++)
+        if (emitter->places.contents[tutti_import_ref_cell(emitter->program, ref, i)].since > event)
+            return false;
+    return true;
+}
+
+/* True if the op reads `cell` as any other chunk of a part than the i-th. */
+static bool reads_elsewhere(const struct tutti_import_emitter *emitter,
+                            const struct tutti_import_op *op, uint32_t cell, uint32_t i)
+{
+    const struct tutti_import_ref *srcs = emitter->program->refs + op->first_ref;
+
+    for (uint32_t s = 0; s < op->nsrcs; s++) {
+        uint32_t first = tutti_import_ref_cell(emitter->program, &srcs[s], 0);
+
+        if (cell >= first && cell - first < srcs[s].count && cell - first != i)
+            return true;
+    }
+    return false;
+}
+
+/* Chunk `output` of OUTPUT is about to be written. An in-place call overlays it with a chunk of
+ * INPUT; if that chunk is still to be read, move it to SCRATCH. */
+static int save_input(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
+                      uint32_t rank, uint32_t output, uint32_t cell, uint32_t i, bool is_first)
+{
+    uint32_t chunk, input = tutti_import_overlaid(&emitter->places, rank, output, &chunk);
+    uint32_t now = emitter->event + 1;
+    struct tutti_import_content *content;
+    struct tutti_import_place to;
+
+    if (input == NOWHERE || input == cell)
+        return TUTTI_OK;
+    /* Copying the chunk onto itself changes nothing. */
+    if (op->kind == TUTTI_IMPORT_MOVE && op->nsrcs == 1 &&
+        tutti_import_ref_cell(emitter->program, &emitter->program->refs[op->first_ref], i) == input)
+        return TUTTI_OK;
+    content = &emitter->places.contents[input];
+    if (content->place.buffer != TUTTI_BUF_INPUT || emitter->last_read[input] < now ||
+        (emitter->last_read[input] == now && is_first && !reads_elsewhere(emitter, op, input, i)))
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_import_scratch(&emitter->places, rank, content->class, &to));
+    TUTTI_TRY(tutti_build_copy(&emitter->builds[rank],
+                               tutti_span(TUTTI_BUF_INPUT, content->place.chunk, 1),
+                               tutti_import_span(to, 1)));
+    content->place = to;
+    content->since = emitter->event;
+    return TUTTI_OK;
+}
+
+/* Choose the places that a ref's chunks go to. */
+static int choose(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
+                  const struct tutti_import_ref *ref, struct tutti_import_part *part,
+                  const uint32_t *classes, bool is_first)
+{
+    for (uint32_t i = 0; i < ref->count; i++) {
+        uint32_t cell = tutti_import_ref_cell(emitter->program, ref, i);
+
+        TUTTI_TRY(
+            tutti_import_home(&emitter->places, ref->rank, cell, classes[i], &part->places[i]));
+        if (part->places[i].buffer == TUTTI_BUF_OUTPUT)
+            TUTTI_TRY(save_input(emitter, op, ref->rank, part->places[i].chunk, cell, i, is_first));
+    }
+    return TUTTI_OK;
+}
+
+static void store(struct tutti_import_emitter *emitter, const struct tutti_import_ref *ref,
+                  const struct tutti_import_part *part, const uint32_t *classes, uint32_t lowest)
+{
+    for (uint32_t i = 0; i < ref->count; i++) {
+        struct tutti_import_content *content =
+            &emitter->places.contents[tutti_import_ref_cell(emitter->program, ref, i)];
+
+        content->place = part->places[i];
+        content->class = classes[i];
+        content->lowest = lowest;
+        content->since = emitter->event;
+    }
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* Destinations are placed before sources are read, because saving an input moves sources. */
+static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
+                     uint32_t at, const struct tutti_import_event *event, uint32_t *classes)
+{
+    const struct tutti_import_ref *srcs = emitter->program->refs + op->first_ref;
+    const struct tutti_import_ref *dsts = srcs + op->nsrcs, *sent = NULL;
+    uint32_t count = dsts[0].count, nparts = op->nsrcs, lowest = UINT32_MAX;
+    struct tutti_import_part *parts, *dst, *first;
+
+    if (op->kind == TUTTI_IMPORT_RECV)
+        sent = &emitter->program
+                    ->refs[emitter->program->ops[emitter->trace->events[event->mate].op].first_ref];
+    parts = &emitter->parts[emitter->nparts];
+    for (uint32_t s = 0; s < op->nsrcs; s++)
+        TUTTI_TRY(load(emitter, at, &srcs[s], tutti_import_new_part(emitter, srcs[s].rank, count),
+                       classes));
+    if (sent != NULL && event->is_direct) {
+        struct tutti_import_part *part = tutti_import_new_part(emitter, sent->rank, count);
+
+        TUTTI_TRY(load(emitter, at, sent, part, classes));
+        if (lies_since(emitter, sent, event->mate))
+            part->event = event->mate;
+    }
+    if (sent != NULL && !event->is_direct) {
+        const struct tutti_import_place *from = emitter->buffered[event->mate];
+        struct tutti_import_part *part = tutti_import_new_part(emitter, dsts[0].rank, count);
+
+        memcpy(part->places, from, count * sizeof(*from));
+        part->lowest = from[count].chunk; /* stored by emit_send */
+        for (uint32_t i = 0; i < count; i++)
+            classes[i] = from[i].chunk % emitter->program->chunks;
+    }
+    nparts += sent != NULL;
+    first = tutti_import_new_part(emitter, dsts[0].rank, count);
+    for (uint32_t d = 0; d < op->ndsts; d++) {
+        dst = d == 0 ? first : tutti_import_new_part(emitter, dsts[d].rank, count);
+        TUTTI_TRY(choose(emitter, op, &dsts[d], dst, classes, d == 0));
+    }
+    /* Load again, because saving inputs may have moved the sources. */
+    for (uint32_t s = 0; s < op->nsrcs; s++)
+        TUTTI_TRY(load(emitter, at, &srcs[s], &parts[s], classes));
+    for (uint32_t s = 0; s < nparts; s++)
+        lowest = parts[s].lowest < lowest ? parts[s].lowest : lowest;
+    dst = first;
+    TUTTI_TRY(tutti_import_sum(emitter, count, parts, nparts, first, classes));
+    store(emitter, &dsts[0], first, classes, lowest);
+    for (uint32_t d = 1; d < op->ndsts; d++) {
+        TUTTI_TRY(tutti_import_add(emitter, count, first, NULL, ++dst));
+        store(emitter, &dsts[d], dst, classes, lowest);
+    }
+    return TUTTI_OK;
+}
+
+/* Emit a message that cannot wait, into SCRATCH of the receiver. One additional place holds the
+ * lowest rank. */
+static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
+                     uint32_t at, uint32_t *classes)
+{
+    const struct tutti_import_ref *src = emitter->program->refs + op->first_ref;
+    const struct tutti_import_event *event = &emitter->trace->events[emitter->event];
+    const struct tutti_import_op *recv =
+        &emitter->program->ops[emitter->trace->events[event->mate].op];
+    uint32_t to = emitter->program->refs[recv->first_ref].rank, count = src->count;
+    struct tutti_import_part *part, *dst;
+
+    if (emitter->trace->events[event->mate].is_direct)
+        return TUTTI_OK;
+    part = tutti_import_new_part(emitter, src->rank, count);
+    dst = tutti_import_new_part(emitter, to, count);
+    TUTTI_TRY(load(emitter, at, src, part, classes));
+    for (uint32_t i = 0; i < count; i++)
+        TUTTI_TRY(tutti_import_scratch(&emitter->places, to, classes[i], &dst->places[i]));
+    emitter->buffered[emitter->event] = malloc((count + 1) * sizeof(*dst->places));
+    if (emitter->buffered[emitter->event] == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a message of %u chunks", count);
+    memcpy(emitter->buffered[emitter->event], dst->places, count * sizeof(*dst->places));
+    emitter->buffered[emitter->event][count].chunk = part->lowest;
+    return tutti_import_add(emitter, count, part, NULL, dst);
+}
+
+/* Steps of ranks other than the sender already are where they belong. */
+static int note_steps(struct tutti_import_emitter *emitter, const struct tutti_import_op *op)
+{
+    for (uint32_t i = 0; i < (uint32_t)op->nsrcs + op->ndsts; i++) {
+        uint32_t rank = emitter->program->refs[op->first_ref + i].rank;
+
+        TUTTI_TRY(tutti_import_order_note(&emitter->orders[rank],
+                                          emitter->builds[rank].schedule->nsteps, emitter->event,
+                                          emitter->event));
+    }
+    return TUTTI_OK;
+}
+
+static int emit_event(struct tutti_import_emitter *emitter, uint32_t *classes)
+{
+    const struct tutti_import_event *event = &emitter->trace->events[emitter->event];
+    const struct tutti_import_op *op = &emitter->program->ops[event->op];
+
+    emitter->nparts = 0;
+    emitter->npool = 0;
+    if (op->kind == TUTTI_IMPORT_SEND)
+        TUTTI_TRY(emit_send(emitter, op, event->op, classes));
+    else
+        TUTTI_TRY(emit_move(emitter, op, event->op, event, classes));
+    /* The receiver of a message that goes into a buffer is not among the op's own ranks. */
+    if (op->kind == TUTTI_IMPORT_SEND)
+        TUTTI_TRY(
+            note_steps(emitter, &emitter->program->ops[emitter->trace->events[event->mate].op]));
+    return note_steps(emitter, op);
+}
+
+/* ---- before and after ------------------------------------------------------------------------ */
+
+static void note_read(struct tutti_import_emitter *emitter, const struct tutti_import_ref *ref,
+                      uint32_t event)
+{
+    for (uint32_t i = 0; i < ref->count; i++) {
+        uint32_t *last = &emitter->last_read[tutti_import_ref_cell(emitter->program, ref, i)];
+
+        *last = *last > event ? *last : event;
+    }
+}
+
+/* Find out which event reads each cell last, and how large the largest event is. */
+static void survey(struct tutti_import_emitter *emitter, uint32_t *ret_parts, uint32_t *ret_count)
+{
+    *ret_parts = *ret_count = 0;
+    for (uint32_t e = 0; e < emitter->trace->nevents; e++) {
+        const struct tutti_import_event *event = &emitter->trace->events[e];
+        const struct tutti_import_op *op = &emitter->program->ops[event->op];
+        const struct tutti_import_ref *refs = emitter->program->refs + op->first_ref;
+        bool is_later =
+            op->kind == TUTTI_IMPORT_SEND && emitter->trace->events[event->mate].is_direct;
+
+        for (uint32_t s = 0; s < op->nsrcs; s++)
+            note_read(emitter, &refs[s], 1 + (is_later ? event->mate : e));
+        if ((uint32_t)op->nsrcs + op->ndsts + 3 > *ret_parts)
+            *ret_parts = (uint32_t)op->nsrcs + op->ndsts + 3;
+        *ret_count = refs[0].count > *ret_count ? refs[0].count : *ret_count;
+    }
+}
+
+static int begin(struct tutti_import_emitter *emitter)
+{
+    const struct tutti_import_program *program = emitter->program;
+    struct tutti_shape shape = {.nranks = program->nranks, .root = program->root};
+
+    for (shape.rank = 0; shape.rank < program->nranks; shape.rank++) {
+        struct tutti_build *build = &emitter->builds[shape.rank];
+
+        TUTTI_TRY(tutti_build_init(build, program->collective, &shape));
+        tutti_build_chunks(build, program->chunks);
+        tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, TUTTI_TEXT_CHUNKS_MAX);
+    }
+    return TUTTI_OK;
+}
+
+/* Copy output that was never written: in an in-place call it is there from the start. */
+static int fill_outputs(struct tutti_import_emitter *emitter, uint32_t rank)
+{
+    const struct tutti_import_program *program = emitter->program;
+
+    if (!tutti_has_output(program->collective, rank, program->root))
+        return TUTTI_OK;
+    for (uint32_t i = 0, count; i < tutti_import_outputs(program); i += count) {
+        struct tutti_import_place from =
+            emitter->places.contents[tutti_import_cell(program, rank, TUTTI_IMPORT_OUTPUT, i)]
+                .place;
+
+        for (count = 1; i + count < tutti_import_outputs(program); count++) {
+            struct tutti_import_place next =
+                emitter->places
+                    .contents[tutti_import_cell(program, rank, TUTTI_IMPORT_OUTPUT, i + count)]
+                    .place;
+
+            if (next.buffer != from.buffer || next.chunk != from.chunk + count)
+                break;
+        }
+        if (from.buffer == TUTTI_BUF_INPUT)
+            TUTTI_TRY(tutti_build_copy(&emitter->builds[rank], tutti_import_span(from, count),
+                                       tutti_span(TUTTI_BUF_OUTPUT, i, count)));
+    }
+    return TUTTI_OK;
+}
+
+static int finish(struct tutti_import_emitter *emitter, struct tutti_ensemble *ensemble)
+{
+    for (uint32_t rank = 0; rank < ensemble->nranks; rank++) {
+        struct tutti_build *build = &emitter->builds[rank];
+
+        TUTTI_TRY(fill_outputs(emitter, rank));
+        TUTTI_TRY(tutti_import_order_note(&emitter->orders[rank], build->schedule->nsteps,
+                                          emitter->event, emitter->event));
+        TUTTI_TRY(tutti_import_order_apply(&emitter->orders[rank], build->schedule));
+        tutti_build_trim_scratch(build, tutti_import_scratch_count(&emitter->places, rank));
+        TUTTI_TRY(tutti_build_finish(build, &ensemble->schedules[rank]));
+    }
+    memcpy(ensemble->name, emitter->program->name, sizeof(ensemble->name));
+    return TUTTI_OK;
+}
+
+static int emit_all(struct tutti_import_emitter *emitter, struct tutti_ensemble *ensemble)
+{
+    const struct tutti_import_program *program = emitter->program;
+    uint32_t parts, count, *classes;
+    int rc = TUTTI_OK;
+
+    emitter->builds = calloc(program->nranks, sizeof(*emitter->builds));
+    emitter->orders = calloc(program->nranks, sizeof(*emitter->orders));
+    emitter->last_read = calloc((size_t)program->first_cell[program->nranks] + 1, sizeof(uint32_t));
+    emitter->buffered = calloc((size_t)emitter->trace->nevents + 1, sizeof(*emitter->buffered));
+    if (emitter->builds == NULL || emitter->orders == NULL || emitter->last_read == NULL ||
+        emitter->buffered == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the steps of %u ranks", program->nranks);
+    survey(emitter, &parts, &count);
+    emitter->parts = calloc((size_t)parts + 1, sizeof(*emitter->parts));
+    emitter->pool = calloc((size_t)parts * count + 1, sizeof(*emitter->pool));
+    classes = calloc((size_t)count + 1, sizeof(*classes));
+    if (emitter->parts == NULL || emitter->pool == NULL || classes == NULL)
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for steps of %u chunks", count);
+    rc = rc != TUTTI_OK ? rc : begin(emitter);
+    for (uint32_t e = 0; rc == TUTTI_OK && e < emitter->trace->nevents; e++) {
+        emitter->event = e;
+        rc = emit_event(emitter, classes);
+    }
+    free(classes);
+    return rc != TUTTI_OK ? rc : finish(emitter, ensemble);
+}
+
+static void release(struct tutti_import_emitter *emitter)
+{
+    for (uint32_t rank = 0; rank < emitter->program->nranks && emitter->builds != NULL; rank++)
+        tutti_build_fini(&emitter->builds[rank]);
+    for (uint32_t e = 0; e < emitter->trace->nevents && emitter->buffered != NULL; e++)
+        free(emitter->buffered[e]);
+    tutti_import_places_fini(&emitter->places);
+    for (uint32_t rank = 0; rank < emitter->program->nranks && emitter->orders != NULL; rank++)
+        tutti_import_order_fini(&emitter->orders[rank]);
+    free(emitter->builds);
+    free(emitter->orders);
+    free(emitter->last_read);
+    free(emitter->buffered);
+    free(emitter->parts);
+    free(emitter->pool);
+}
+
+int tutti_import_emit(const struct tutti_import_program *program,
+                      const struct tutti_import_trace *trace, bool is_bold,
+                      struct tutti_ensemble *ret_ensemble)
+{
+    struct tutti_import_emitter emitter = {.program = program, .trace = trace};
+    struct tutti_ensemble ensemble;
+    int rc;
+
+    TUTTI_TRY(tutti_ensemble_init(&ensemble, program->nranks));
+    rc = tutti_import_places_init(&emitter.places, program);
+    rc = rc != TUTTI_OK ? rc : emit_all(&emitter, &ensemble);
+    for (uint32_t rank = 0; rc == TUTTI_OK && rank < program->nranks; rank++)
+        rc = tutti_schedule_fuse(ensemble.schedules[rank], is_bold);
+    release(&emitter);
+    if (rc != TUTTI_OK) {
+        tutti_ensemble_fini(&ensemble);
+        return rc;
+    }
+    *ret_ensemble = ensemble;
+    return TUTTI_OK;
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads MSCCL's XML: algo > gpu > tb > step, with all data in attributes.
+ *
+ *   <algo name="ring" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allreduce"
+ *         inplace="1">
+ *     <gpu id="0" i_chunks="2" o_chunks="2" s_chunks="0">
+ *       <tb id="0" send="1" recv="1" chan="0">
+ *         <step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"
+ *               depid="-1" deps="-1" hasdep="0"/>
+ *
+ * A step that receives and sends becomes two ops. A step that waits for another block has an AFTER
+ * op before it. It may name a block that comes later in the file, so these references are resolved
+ * at the end.
+ */
+#include "import/import.h"
+
+#include "base/expat.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "import/program.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTHING UINT32_MAX /* object of a nop that waits for no block */
+enum { BLOCKS_MAX = 1024, STEPS_MAX = 65536, BUFFER_CHUNKS_MAX = 1 << 20 };
+#define NO_BYTES_MAX (UINT64_C(128) << 20) /* largest call if the file does not tell */
+
+struct reader {
+    XML_Parser parser;
+    struct tutti_import_program program;
+    struct tutti_ensemble limits; /* least_bytes, most_bytes */
+    int depth;                    /* number of open elements */
+    bool *seen;                   /* per rank: true if the file has had it */
+    /* Of the current gpu and tb. */
+    uint32_t rank, first_block, step;
+    int64_t send_peer, recv_peer;
+    uint32_t send_queue, recv_queue;
+    int rc;
+};
+
+static void record(const struct reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+
+/* It is a macro for the same reason as tutti_fail. */
+#define refuse(reader, ...) \
+    tutti_recorded((record(reader, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
+
+static void record(const struct reader *reader, const char *format, ...)
+{
+    char what[TUTTI_MESSAGE_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    tutti_record_failure("%s:%lu:%lu: %s", reader->program.file,
+                         (unsigned long)XML_GetCurrentLineNumber64(reader->parser),
+                         (unsigned long)XML_GetCurrentColumnNumber64(reader->parser) + 1, what);
+}
+
+/* ---- attributes ------------------------------------------------------------------------------ */
+
+static const char *find(const char **attributes, const char *name)
+{
+    for (; attributes[0] != NULL; attributes += 2)
+        if (strcmp(attributes[0], name) == 0)
+            return attributes[1];
+    return NULL;
+}
+
+/* Read a number of at least -1. If the attribute is missing: `fallback`, or an error if `fallback`
+ * is less than -1. */
+static int number(const struct reader *reader, const char **attributes, const char *name,
+                  int64_t fallback, int64_t most, int64_t *ret_value)
+{
+    const char *text = find(attributes, name), *at = text;
+    int64_t value = 0;
+
+    if (text == NULL && fallback < -1)
+        return refuse(reader, "no %s; give it", name);
+    if (text == NULL || strcmp(text, "-1") == 0) {
+        *ret_value = text == NULL ? fallback : -1;
+        return TUTTI_OK;
+    }
+    for (; *at >= '0' && *at <= '9' && value <= most; at++)
+        value = value * 10 + (*at - '0');
+    if (at == text || *at != '\0' || value > most)
+        return refuse(reader, "%s=\"%.40s\" is no number from 0 to %lld", name, text,
+                      (long long)most);
+    *ret_value = value;
+    return TUTTI_OK;
+}
+
+static int count(const struct reader *reader, const char **attributes, const char *name,
+                 int64_t fallback, int64_t most, uint32_t *ret_value)
+{
+    int64_t value;
+
+    TUTTI_TRY(number(reader, attributes, name, fallback, most, &value));
+    if (value < 0)
+        return refuse(reader, "%s=\"-1\" is not from 0 to %lld", name, (long long)most);
+    *ret_value = (uint32_t)value;
+    return TUTTI_OK;
+}
+
+/* ---- algo ------------------------------------------------------------------------------------ */
+
+static int read_collective(struct reader *reader, const char **attributes)
+{
+    const char *text = find(attributes, "coll");
+    struct tutti_import_program *program = &reader->program;
+    char list[TUTTI_COLLECTIVE_LIST_BYTES];
+
+    if (text == NULL)
+        return refuse(reader, "no coll; give it");
+    if (strcmp(text, "reducescatter") == 0)
+        text = "reduce_scatter";
+    program->collective = tutti_collective_find(text, strlen(text));
+    if (program->collective != TUTTI_COLLECTIVE_COUNT &&
+        tutti_collective_has_data(program->collective))
+        return TUTTI_OK;
+    return refuse(reader, "coll=\"%.40s\" cannot be proved or run; there are %s", text,
+                  tutti_collective_list(TUTTI_LIST_WITH_DATA, list));
+}
+
+/* Read the calls that the algorithm is made for, with defaults where the file does not tell. */
+static int read_limits(struct reader *reader, const char **attributes)
+{
+    static const char *const names[] = {"outofplace", "minBytes", "maxBytes"};
+    int64_t in_place, out_of_place, least, most;
+
+    TUTTI_TRY(number(reader, attributes, "inplace", 0, 1, &in_place));
+    TUTTI_TRY(number(reader, attributes, "outofplace", in_place != 1, 1, &out_of_place));
+    TUTTI_TRY(number(reader, attributes, "minBytes", 0, INT64_MAX / 16, &least));
+    TUTTI_TRY(number(reader, attributes, "maxBytes", NO_BYTES_MAX, INT64_MAX / 16, &most));
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (find(attributes, names[i]) == NULL) {
+            tutti_log(TUTTI_LOG_WARN,
+                      "%s: no %s; taken to be for calls of 0 to 128 MiB where the "
+                      "file does not say",
+                      reader->program.file, names[i]);
+            break;
+        }
+    if (most < 1 || least > most)
+        return refuse(reader, "minBytes is more than maxBytes, or that is 0");
+    /* A program that is correct out of place is also correct in place, because emit.c saves
+     * inputs. */
+    reader->program.is_in_place = in_place == 1 && out_of_place != 1;
+    reader->limits.least_bytes = least > 0 ? (uint64_t)least : 0;
+    reader->limits.most_bytes = (uint64_t)most;
+    return TUTTI_OK;
+}
+
+static int begin_algo(struct reader *reader, const char **attributes)
+{
+    struct tutti_import_program *program = &reader->program;
+    const char *name = find(attributes, "name"), *proto = find(attributes, "proto");
+    uint32_t chunks, parts, channels;
+    int64_t root;
+
+    TUTTI_TRY(read_collective(reader, attributes));
+    TUTTI_TRY(read_limits(reader, attributes));
+    TUTTI_TRY(count(reader, attributes, "ngpus", -2, TUTTI_IMPORT_RANKS_MAX, &program->nranks));
+    TUTTI_TRY(count(reader, attributes, "nchannels", 1, 256, &channels));
+    TUTTI_TRY(count(reader, attributes, "nchunksperloop", -2, BUFFER_CHUNKS_MAX, &chunks));
+    TUTTI_TRY(number(reader, attributes, "root", -1, TUTTI_IMPORT_RANKS_MAX, &root));
+    if (proto != NULL && strcmp(proto, "Simple") != 0 && strcmp(proto, "LL") != 0 &&
+        strcmp(proto, "LL128") != 0)
+        return refuse(reader, "proto=\"%.40s\" is not Simple, LL or LL128", proto);
+    if (program->nranks == 0 || root >= (int64_t)program->nranks)
+        return refuse(reader, "ngpus is %u, root is %lld", program->nranks, (long long)root);
+    parts = !tutti_collective_has_root(program->collective) &&
+                    (tutti_input_is_per_rank(program->collective) ||
+                     tutti_output_is_per_rank(program->collective))
+                ? program->nranks
+                : 1;
+    if (chunks == 0 || chunks % parts != 0)
+        return refuse(reader,
+                      "nchunksperloop=\"%u\" is not a multiple of the %u parts that the "
+                      "buffer of %s has",
+                      chunks, parts, tutti_collective_name(program->collective));
+    program->chunks = chunks / parts;
+    if (program->chunks > BUFFER_CHUNKS_MAX / program->nranks)
+        return refuse(reader, "%u chunks per block of %u ranks are too many", program->chunks,
+                      program->nranks);
+    program->root = root >= 0 ? (uint32_t)root : UINT32_MAX;
+    snprintf(program->name, sizeof(program->name), "%s", name != NULL ? name : "xml");
+    for (char *at = program->name; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f || *at == '#')
+            *at = '_';
+    reader->seen = calloc(program->nranks, sizeof(bool));
+    if (reader->seen == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u ranks", program->nranks);
+    return tutti_import_init(program);
+}
+
+/* ---- gpu and tb -------------------------------------------------------------------------- */
+
+static int begin_gpu(struct reader *reader, const char **attributes)
+{
+    struct tutti_import_program *program = &reader->program;
+    uint32_t inputs, outputs;
+
+    TUTTI_TRY(count(reader, attributes, "id", -2, program->nranks - 1, &reader->rank));
+    TUTTI_TRY(count(reader, attributes, "i_chunks", -2, BUFFER_CHUNKS_MAX, &inputs));
+    TUTTI_TRY(count(reader, attributes, "o_chunks", -2, BUFFER_CHUNKS_MAX, &outputs));
+    TUTTI_TRY(count(reader, attributes, "s_chunks", -2, BUFFER_CHUNKS_MAX,
+                    &program->scratch[reader->rank]));
+    if (reader->seen[reader->rank])
+        return refuse(reader, "gpu %u for the second time", reader->rank);
+    if ((inputs > 0 && inputs != tutti_import_inputs(program)) ||
+        (outputs > 0 && outputs != tutti_import_outputs(program)))
+        return refuse(reader,
+                      "gpu %u has %u input and %u output chunks; by nchunksperloop %s has "
+                      "%u and %u",
+                      reader->rank, inputs, outputs, tutti_collective_name(program->collective),
+                      tutti_import_inputs(program), tutti_import_outputs(program));
+    reader->seen[reader->rank] = true;
+    reader->first_block = program->nblocks;
+    return TUTTI_OK;
+}
+
+static int find_queue(struct reader *reader, int64_t from, int64_t to, uint32_t channel,
+                      uint32_t *ret_queue)
+{
+    uint32_t key[4] = {(uint32_t)from, (uint32_t)to, channel};
+
+    if (from < 0 || to < 0)
+        return TUTTI_OK;
+    if (from == to)
+        return refuse(reader, "gpu %u sends to or receives from itself; use cpy", reader->rank);
+    return tutti_import_object(&reader->program, TUTTI_IMPORT_QUEUE, key, ret_queue);
+}
+
+static int begin_block(struct reader *reader, const char **attributes)
+{
+    struct tutti_import_program *program = &reader->program;
+    uint32_t id, channel;
+
+    TUTTI_TRY(count(reader, attributes, "id", -2, BLOCKS_MAX - 1, &id));
+    TUTTI_TRY(number(reader, attributes, "send", -1, program->nranks - 1, &reader->send_peer));
+    TUTTI_TRY(number(reader, attributes, "recv", -1, program->nranks - 1, &reader->recv_peer));
+    TUTTI_TRY(count(reader, attributes, "chan", 0, 255, &channel));
+    for (uint32_t b = reader->first_block; b < program->nblocks; b++)
+        if (program->blocks[b].id == id)
+            return refuse(reader, "tb %u of gpu %u for the second time", id, reader->rank);
+    TUTTI_TRY(find_queue(reader, reader->rank, reader->send_peer, channel, &reader->send_queue));
+    TUTTI_TRY(find_queue(reader, reader->recv_peer, reader->rank, channel, &reader->recv_queue));
+    reader->step = 0;
+    return tutti_import_add_block(program, reader->rank, id);
+}
+
+/* ---- step -------------------------------------------------------------------------------- */
+
+/* Bits: what a type of step does. */
+enum { RECEIVES = 1, SENDS = 2, READS = 4, WRITES = 8, ADDS = 16 };
+
+static const struct {
+    const char *name;
+    int does;
+} types[] = {
+    {"s", SENDS | READS},
+    {"r", RECEIVES | WRITES},
+    {"rcs", RECEIVES | SENDS | WRITES},
+    {"rrs", RECEIVES | SENDS | READS},
+    {"rrc", RECEIVES | READS | WRITES},
+    {"rrcs", RECEIVES | SENDS | READS | WRITES},
+    {"cpy", READS | WRITES},
+    {"re", READS | WRITES | ADDS},
+    {"nop", 0},
+};
+
+static int read_ref(const struct reader *reader, const char **attributes, const char *buffer_name,
+                    const char *offset_name, uint32_t size, struct tutti_import_ref *ret_ref)
+{
+    const char *text = find(attributes, buffer_name);
+    uint32_t first;
+
+    if (text == NULL || text[0] == '\0' || text[1] != '\0' || strchr("ios", text[0]) == NULL)
+        return refuse(reader, "%s=\"%.40s\" is not i, o or s", buffer_name, text ? text : "");
+    TUTTI_TRY(count(reader, attributes, offset_name, -2, BUFFER_CHUNKS_MAX, &first));
+    *ret_ref = (struct tutti_import_ref){.rank = reader->rank,
+                                         .first = first,
+                                         .count = size,
+                                         .buffer = text[0] == 'i'   ? TUTTI_IMPORT_INPUT
+                                                   : text[0] == 'o' ? TUTTI_IMPORT_OUTPUT
+                                                                    : TUTTI_IMPORT_SCRATCH};
+    return TUTTI_OK;
+}
+
+static int add_ops(struct reader *reader, int does, const char *word, struct tutti_import_ref src,
+                   struct tutti_import_ref dst)
+{
+    struct tutti_import_program *program = &reader->program;
+    bool is_move = (does & (RECEIVES | SENDS)) == 0;
+
+    if (does & RECEIVES)
+        TUTTI_TRY(tutti_import_add_op(program, TUTTI_IMPORT_RECV, word, reader->step,
+                                      reader->recv_queue, 0));
+    if (is_move)
+        TUTTI_TRY(tutti_import_add_op(program, TUTTI_IMPORT_MOVE, word, reader->step, 0, 0));
+    if ((does & RECEIVES) || is_move) {
+        if (does & ADDS)
+            TUTTI_TRY(tutti_import_add_src(program, dst));
+        if (does & READS)
+            TUTTI_TRY(tutti_import_add_src(program, src));
+        TUTTI_TRY(tutti_import_add_dst(program, dst));
+    }
+    if ((does & SENDS) == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(
+        tutti_import_add_op(program, TUTTI_IMPORT_SEND, word, reader->step, reader->send_queue, 0));
+    return tutti_import_add_src(program, does & RECEIVES ? dst : src);
+}
+
+static int begin_step(struct reader *reader, const char **attributes)
+{
+    struct tutti_import_program *program = &reader->program;
+    const char *text = find(attributes, "type");
+    struct tutti_import_ref src = {.rank = 0}, dst = {.rank = 0};
+    uint32_t step, size, i = 0;
+    int64_t block, after;
+
+    TUTTI_TRY(count(reader, attributes, "s", -2, STEPS_MAX, &step));
+    TUTTI_TRY(count(reader, attributes, "cnt", -2, BUFFER_CHUNKS_MAX, &size));
+    TUTTI_TRY(number(reader, attributes, "depid", -1, BLOCKS_MAX - 1, &block));
+    TUTTI_TRY(number(reader, attributes, "deps", -1, STEPS_MAX, &after));
+    if (text != NULL && strcmp(text, "ra") == 0)
+        return refuse(reader, "type ra adds a residual, which no collective promises; it cannot be "
+                              "expressed");
+    while (i < sizeof(types) / sizeof(*types) && (text == NULL || strcmp(text, types[i].name) != 0))
+        i++;
+    if (i == sizeof(types) / sizeof(*types))
+        return refuse(reader, "type=\"%.40s\" is not s, r, rcs, rrs, rrc, rrcs, cpy, re or nop",
+                      text != NULL ? text : "");
+    if (step != reader->step)
+        return refuse(reader, "step %u where step %u is due", step, reader->step);
+    if ((types[i].does & SENDS) && reader->send_peer < 0)
+        return refuse(reader, "type %s in a tb with send=\"-1\"", text);
+    if ((types[i].does & RECEIVES) && reader->recv_peer < 0)
+        return refuse(reader, "type %s in a tb with recv=\"-1\"", text);
+    /* The reference is resolved when all blocks are known. */
+    if ((block >= 0 && after >= 0) || types[i].does == 0)
+        TUTTI_TRY(tutti_import_add_op(program, TUTTI_IMPORT_AFTER, types[i].name, step,
+                                      block >= 0 && after >= 0 ? (uint32_t)block : NOTHING,
+                                      (uint32_t)after));
+    if (types[i].does & READS)
+        TUTTI_TRY(read_ref(reader, attributes, "srcbuf", "srcoff", size, &src));
+    if (types[i].does & WRITES)
+        TUTTI_TRY(read_ref(reader, attributes, "dstbuf", "dstoff", size, &dst));
+    if (types[i].does == (RECEIVES | SENDS | READS)) {
+        dst = (struct tutti_import_ref){.rank = reader->rank,
+                                        .buffer = TUTTI_IMPORT_TEMP,
+                                        .first = program->temps[reader->rank],
+                                        .count = size};
+        if (size > TUTTI_IMPORT_CELLS_MAX - program->temps[reader->rank])
+            return refuse(reader, "the steps of gpu %u hold too many chunks", reader->rank);
+        program->temps[reader->rank] += size;
+    }
+    if (types[i].does != 0)
+        TUTTI_TRY(add_ops(reader, types[i].does, types[i].name, src, dst));
+    reader->step++;
+    return TUTTI_OK;
+}
+
+/* ---- the file ---------------------------------------------------------------------------- */
+
+static int begin_element(struct reader *reader, const char *name, const char **attributes)
+{
+    static const char *const names[] = {"algo", "gpu", "tb", "step"};
+
+    if (reader->depth == 0 && strcmp(name, "msccl_algos") == 0)
+        return refuse(reader, "this is a list of files; import each of them");
+    if (reader->depth >= 4 || strcmp(name, names[reader->depth]) != 0)
+        return refuse(reader, "element <%.40s> where %s is due", name,
+                      reader->depth < 4 ? names[reader->depth] : "none");
+    switch (reader->depth++) {
+    case 0: return begin_algo(reader, attributes);
+    case 1: return begin_gpu(reader, attributes);
+    case 2: return begin_block(reader, attributes);
+    default: return begin_step(reader, attributes);
+    }
+}
+
+static void on_begin(void *context, const char *name, const char **attributes)
+{
+    struct reader *reader = context;
+
+    if (reader->rc != TUTTI_OK)
+        return;
+    reader->rc = begin_element(reader, name, attributes);
+    if (reader->rc != TUTTI_OK)
+        XML_StopParser(reader->parser, XML_FALSE);
+}
+
+static void on_end(void *context, const char *name)
+{
+    struct reader *reader = context;
+
+    (void)name;
+    reader->depth--;
+}
+
+/* Entities may expand a few bytes to gigabytes; these files have none. */
+static void on_doctype(void *context, const char *name, const char *system, const char *public,
+                       int has_subset)
+{
+    struct reader *reader = context;
+
+    (void)name, (void)system, (void)public, (void)has_subset;
+    reader->rc = refuse(reader, "a document type; remove it");
+    XML_StopParser(reader->parser, XML_FALSE);
+}
+
+/* Resolve an AFTER: from (tb, step) to (block, number of ops that are over when the step is). */
+static int resolve(struct tutti_import_program *program, uint32_t block, uint32_t at)
+{
+    struct tutti_import_op *op = &program->ops[at];
+    uint32_t rank = program->blocks[block].rank, other = block, ops = 0;
+
+    if (op->object == NOTHING) {
+        op->object = block;
+        op->count = 0;
+        return TUTTI_OK;
+    }
+    while (other > 0 && program->blocks[other - 1].rank == rank)
+        other--;
+    while (other < program->nblocks && program->blocks[other].rank == rank &&
+           program->blocks[other].id != op->object)
+        other++;
+    if (other == program->nblocks || program->blocks[other].rank != rank)
+        return tutti_import_refuse(program, at, "depid=\"%u\", and gpu %u has no such tb",
+                                   op->object, rank);
+    if (other == block)
+        return tutti_import_refuse(program, at, "depid=\"%u\" is its own tb", op->object);
+    for (uint32_t i = 0; i < program->blocks[other].nops; i++)
+        if (program->ops[program->blocks[other].first_op + i].step == op->count)
+            ops = i + 1;
+    if (ops == 0)
+        return tutti_import_refuse(program, at, "deps=\"%u\", and threadblock %u has no such step",
+                                   op->count, op->object);
+    op->object = other;
+    op->count = ops;
+    return TUTTI_OK;
+}
+
+static int finish(struct reader *reader)
+{
+    struct tutti_import_program *program = &reader->program;
+
+    for (uint32_t rank = 0; rank < program->nranks; rank++)
+        if (!reader->seen[rank])
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: ngpus is %u, and gpu %u is missing",
+                              program->file, program->nranks, rank);
+    for (uint32_t b = 0; b < program->nblocks; b++)
+        for (uint32_t i = 0; i < program->blocks[b].nops; i++)
+            if (program->ops[program->blocks[b].first_op + i].kind == TUTTI_IMPORT_AFTER)
+                TUTTI_TRY(resolve(program, b, program->blocks[b].first_op + i));
+    return TUTTI_OK;
+}
+
+static int parse(struct reader *reader, const char *text, size_t size_bytes)
+{
+    XML_SetUserData(reader->parser, reader);
+    XML_SetElementHandler(reader->parser, on_begin, on_end);
+    XML_SetStartDoctypeDeclHandler(reader->parser, on_doctype);
+    if (size_bytes > INT32_MAX)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s has %zu bytes, which is too much",
+                          reader->program.file, size_bytes);
+    if (XML_Parse(reader->parser, text, (int)size_bytes, XML_TRUE) == XML_STATUS_OK)
+        return reader->rc != TUTTI_OK ? reader->rc : finish(reader);
+    if (reader->rc != TUTTI_OK)
+        return reader->rc;
+    return refuse(reader, "%s", XML_ErrorString(XML_GetErrorCode(reader->parser)));
+}
+
+int tutti_import_xml(const char *name, const char *text, size_t size_bytes,
+                     struct tutti_ensemble *ret_ensemble)
+{
+    struct reader reader = {.parser = XML_ParserCreate(NULL), .program = {.file = name}};
+    int rc;
+
+    if (reader.parser == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to read %s", name);
+    rc = parse(&reader, text, size_bytes);
+    rc = rc != TUTTI_OK ? rc : tutti_import_run(&reader.program, ret_ensemble);
+    if (rc == TUTTI_OK) {
+        ret_ensemble->least_bytes = reader.limits.least_bytes;
+        ret_ensemble->most_bytes = reader.limits.most_bytes;
+    }
+    XML_ParserFree(reader.parser);
+    tutti_import_fini(&reader.program);
+    free(reader.seen);
+    return rc;
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lower bounds: what no schedule can beat on this machine.
+ *
+ * Latency. With one port per rank the number of informed ranks at most doubles per overhead; with k
+ * ports it grows at most (k+1)-fold. The last rank is informed `latency` after that. Between nodes
+ * (groups) a node (group) has as many ports as its ranks have together. Within a node a signal
+ * reaches all ranks at once.
+ *
+ * Bandwidth. The bytes that must cross the border of a set of ranks take as long as its links need.
+ * The sets are each rank, each node, each group, and half of a torus. An all-reduce without help
+ * from the network moves the vector 2(N - 1) times over the borders of N parts. Where all ranks
+ * share memory, a byte passes from one rank to another through a single port: either the sender's
+ * way out or the receiver's way in. Then only all ports together give a bound. Where pairs have
+ * paths, the links of these count in place of ports, with a cut for each rank, node and group
+ * (bound_links.c). Overhead then holds no port, so that one rank can inform all others at a time.
+ *
+ * Sources: Bar-Noy and Kipnis, "Designing broadcasting algorithms in the postal model", 1994;
+ * Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009.
+ */
+#include "simulator/simulator.h"
+
+#include "base/result.h"
+#include "simulator/bound_links.h"
+#include "simulator/network.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct part {
+    double ranks, bytes_per_s; /* each way over its border */
+    double ports;
+    bool has_root;
+};
+
+struct bounds {
+    const struct sim_network *network;
+    const struct tutti_places *places;
+    enum tutti_collective collective;
+    uint32_t root;
+    double block_bytes;
+    struct tutti_sim_bound least;
+    struct sim_border *borders; /* scratch for the borders of any partition */
+};
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t part_of(const uint32_t *parts, uint32_t rank)
+{
+    return parts ? parts[rank] : rank;
+}
+
+/* ---- bandwidth --------------------------------------------------------------------- */
+
+static double crossing_bytes(const struct bounds *bounds, const struct part *part)
+{
+    double inside = part->ranks, outside = bounds->network->nranks - inside, blocks = 1;
+    bool deals = tutti_input_is_per_rank(bounds->collective);
+    bool collects = tutti_output_is_per_rank(bounds->collective);
+
+    if (outside == 0 || !tutti_collective_has_data(bounds->collective))
+        return 0;
+    if (deals && collects)
+        blocks = inside * outside;
+    else if ((deals || collects) && tutti_collective_has_root(bounds->collective))
+        blocks = part->has_root ? outside : inside;
+    else if (deals || collects)
+        blocks = larger(inside, outside);
+    return blocks * bounds->block_bytes;
+}
+
+static void hold_bandwidth(struct bounds *bounds, double seconds)
+{
+    bounds->least.bandwidth_s = larger(bounds->least.bandwidth_s, seconds);
+}
+
+static void cut(struct bounds *bounds, const struct part *parts, uint32_t nparts)
+{
+    double together = 0;
+
+    if (nparts < 2)
+        return;
+    for (uint32_t i = 0; i < nparts; i++) {
+        together += parts[i].bytes_per_s;
+        hold_bandwidth(bounds, crossing_bytes(bounds, &parts[i]) / parts[i].bytes_per_s);
+    }
+    if (tutti_collective_agrees(bounds->collective))
+        hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
+}
+
+/* For ranks that share memory: together, all but the one with the most traffic have to move at
+ * least this many bytes, in or out. */
+static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t nparts)
+{
+    double together = 0, bytes = 0, most = 0;
+
+    for (uint32_t i = 0; i < nparts; i++) {
+        together += 2 * parts[i].bytes_per_s;
+        bytes += crossing_bytes(bounds, &parts[i]);
+        most = larger(most, crossing_bytes(bounds, &parts[i]));
+    }
+    if (tutti_collective_agrees(bounds->collective))
+        hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
+    hold_bandwidth(bounds, (bytes - most) / together);
+}
+
+static bool is_one_memory(const struct sim_network *network)
+{
+    return network->memories != SIM_NONE && network->nics == SIM_NONE && network->torus == SIM_NONE;
+}
+
+static void cut_torus(struct bounds *bounds)
+{
+    double speed = bounds->network->machine->level[2].bytes_per_s, nranks = bounds->network->nranks;
+
+    for (uint32_t d = 0; d < bounds->places->ndims; d++) {
+        uint32_t size = bounds->places->dims[d], half = size / 2;
+        double across = nranks / size * speed * (size > 2 ? 2 : 1);
+        struct part below = {.ranks = nranks / size * half, .bytes_per_s = across};
+        uint32_t stride = 1;
+
+        if (half == 0)
+            continue;
+        for (uint32_t e = 0; e < d; e++)
+            stride *= bounds->places->dims[e];
+        below.has_root = bounds->root / stride % size < half;
+        hold_bandwidth(bounds, crossing_bytes(bounds, &below) / across);
+    }
+}
+
+/* Everything that must be read once and everything that must be written once, on a single node. */
+static void load_and_store(struct bounds *bounds)
+{
+    double speed = bounds->network->machine->memory_bytes_per_s, blocks = 0;
+    uint32_t nranks = bounds->network->nranks;
+
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        if (tutti_has_input(bounds->collective, rank, bounds->root))
+            blocks += tutti_input_blocks(bounds->collective, nranks);
+        if (tutti_has_output(bounds->collective, rank, bounds->root))
+            blocks += tutti_output_blocks(bounds->collective, nranks);
+    }
+    hold_bandwidth(bounds, blocks * bounds->block_bytes / speed);
+}
+
+/* ---- latency ------------------------------------------------------------------------ */
+
+static void hold_latency(struct bounds *bounds, double seconds)
+{
+    bounds->least.latency_s = larger(bounds->least.latency_s, seconds);
+}
+
+/* The time until all parts are informed, when each informed part can tell `ports` others per
+ * overhead. */
+static void spread(struct bounds *bounds, uint32_t nparts, double ports, double overhead_s,
+                   double latency_s)
+{
+    double seconds = latency_s;
+
+    if (nparts < 2)
+        return;
+    for (double known = 1; known < nparts; known *= ports + 1)
+        seconds += overhead_s;
+    hold_latency(bounds, seconds);
+}
+
+static void spread_torus(struct bounds *bounds)
+{
+    const struct tutti_rate *rate = &bounds->network->machine->level[2];
+    uint32_t hops = 0;
+
+    for (uint32_t d = 0; d < bounds->places->ndims; d++)
+        hops += bounds->places->dims[d] / 2;
+    if (hops > 0)
+        hold_latency(bounds, rate->overhead_s + hops * rate->latency_s);
+}
+
+/* ---- parts of the machine -------------------------------------------------------------- */
+
+/* Fills the parts that `of` gives, with the network ports of their ranks. */
+static void measure(const struct bounds *bounds, const uint32_t *of, double bytes_per_s,
+                    struct part *parts, uint32_t nparts)
+{
+    const struct sim_network *network = bounds->network;
+
+    for (uint32_t i = 0; i < nparts; i++)
+        parts[i] = (struct part){.ranks = 0};
+    for (uint32_t rank = 0; rank < network->nranks; rank++) {
+        struct part *part = &parts[part_of(of, rank)];
+
+        part->ranks++;
+        if (rank == bounds->root)
+            part->has_root = true;
+    }
+    for (uint32_t nic = 0; nic < network->nnics; nic++) {
+        struct part *part = &parts[part_of(of, network->nic_rank[nic])];
+
+        part->ports++;
+        part->bytes_per_s += bytes_per_s;
+    }
+}
+
+/* True if every pair has a path, both ways, so that nothing goes through ports. */
+static bool have_paths(const uint64_t npaths[2], double pairs)
+{
+    return pairs > 0 && (double)npaths[0] == pairs && (double)npaths[1] == pairs;
+}
+
+/* Adds what the links of paths carry, in place of the ports that the paths bypass. */
+static int add_links(const struct bounds *bounds, const uint32_t *of, struct part *parts,
+                     uint32_t nparts)
+{
+    const struct sim_network *network = bounds->network;
+
+    if (network->machine->links.npaths == 0)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_sim_borders(network->machine, of, nparts, bounds->borders));
+    for (uint32_t i = 0; i < nparts; i++) {
+        const struct sim_border *border = &bounds->borders[i];
+        struct part *part = &parts[i];
+
+        if (have_paths(border->far, part->ranks * (network->nranks - part->ranks)))
+            part->bytes_per_s = 0;
+        part->bytes_per_s += larger(border->bytes_per_s[0], border->bytes_per_s[1]);
+        if (border->far[0] > 0 || border->far[1] > 0)
+            part->ports = INFINITY;
+    }
+    return TUTTI_OK;
+}
+
+static double most_ports(const struct part *parts, uint32_t nparts)
+{
+    double most = 1;
+
+    for (uint32_t i = 0; i < nparts; i++)
+        most = larger(most, parts[i].ports);
+    return most;
+}
+
+static int hold_ranks(struct bounds *bounds, struct part *parts)
+{
+    const struct sim_network *network = bounds->network;
+    const struct tutti_rate *level = network->machine->level;
+    double outer = 0;
+
+    for (uint32_t d = 0; d < bounds->places->ndims; d++)
+        outer += level[2].bytes_per_s * (bounds->places->dims[d] > 2 ? 2
+                                         : bounds->places->dims[d] == 2 ? 1 : 0);
+    if (network->nics != SIM_NONE)
+        outer = network->links[network->nics].nominal;
+    TUTTI_TRY(tutti_sim_borders(network->machine, NULL, network->nranks, bounds->borders));
+    for (uint32_t rank = 0; rank < network->nranks; rank++) {
+        uint32_t node = part_of(bounds->places->node, rank);
+        uint32_t neighbours = network->node_size[node] - 1;
+        const struct sim_border *border = &bounds->borders[rank];
+
+        parts[rank] = (struct part){.ranks = 1, .has_root = rank == bounds->root};
+        if (!have_paths(border->far, network->nranks - 1 - neighbours))
+            parts[rank].bytes_per_s += outer;
+        if (neighbours > 0 && !have_paths(border->near, neighbours))
+            parts[rank].bytes_per_s += level[0].bytes_per_s;
+        parts[rank].bytes_per_s += larger(border->bytes_per_s[0], border->bytes_per_s[1]);
+        if (neighbours > 0)
+            hold_latency(bounds, smaller(level[0].overhead_s + level[0].latency_s,
+                                         tutti_machine_signal_s(network->machine)));
+    }
+    if (is_one_memory(network))
+        cut_shared(bounds, parts, network->nranks);
+    else
+        cut(bounds, parts, network->nranks);
+    return TUTTI_OK;
+}
+
+static int hold_nodes(struct bounds *bounds, struct part *parts)
+{
+    const struct sim_network *network = bounds->network;
+    const struct tutti_rate *level = network->machine->level;
+    uint32_t nnodes = bounds->places->node ? bounds->places->nnodes : network->nranks;
+    struct tutti_rate least = level[tutti_sim_has_level(network, 1) ? 1 : 2];
+
+    if (network->nics == SIM_NONE)
+        return TUTTI_OK;
+    if (tutti_sim_has_level(network, 2)) {
+        least.overhead_s = smaller(least.overhead_s, level[2].overhead_s);
+        least.latency_s = smaller(least.latency_s, level[2].latency_s);
+    }
+    measure(bounds, bounds->places->node, network->links[network->nics].nominal, parts, nnodes);
+    TUTTI_TRY(add_links(bounds, bounds->places->node, parts, nnodes));
+    cut(bounds, parts, nnodes);
+    spread(bounds, nnodes, most_ports(parts, nnodes), least.overhead_s, least.latency_s);
+    return TUTTI_OK;
+}
+
+static int hold_groups(struct bounds *bounds, struct part *parts)
+{
+    const struct tutti_machine *machine = bounds->network->machine;
+    const struct tutti_rate *top = &machine->level[2];
+    uint32_t ngroups = bounds->places->ngroups;
+
+    if (bounds->network->nics == SIM_NONE || bounds->places->group == NULL || ngroups < 2)
+        return TUTTI_OK;
+    measure(bounds, bounds->places->group, top->bytes_per_s, parts, ngroups);
+    for (uint32_t i = 0; i < ngroups; i++)
+        if (machine->trunk_bytes_per_s > 0)
+            parts[i].bytes_per_s = smaller(parts[i].bytes_per_s, machine->trunk_bytes_per_s);
+    TUTTI_TRY(add_links(bounds, bounds->places->group, parts, ngroups));
+    cut(bounds, parts, ngroups);
+    spread(bounds, ngroups, most_ports(parts, ngroups), top->overhead_s, top->latency_s);
+    return TUTTI_OK;
+}
+
+static int hold_all(struct bounds *bounds, struct part *parts)
+{
+    const struct sim_network *network = bounds->network;
+    bool is_torus = network->torus != SIM_NONE && network->machine->links.npaths == 0;
+
+    TUTTI_TRY(hold_ranks(bounds, parts));
+    TUTTI_TRY(hold_nodes(bounds, parts));
+    TUTTI_TRY(hold_groups(bounds, parts));
+    if (is_torus)
+        spread_torus(bounds);
+    if (is_torus && network->ports == SIM_NONE)
+        cut_torus(bounds);
+    if (is_one_memory(network))
+        load_and_store(bounds);
+    return TUTTI_OK;
+}
+
+/* A lower bound must assume the nearest pair: lower each level's latency to that of its nearest
+ * path. */
+static void shorten(struct tutti_machine *machine)
+{
+    for (uint32_t i = 0; i < machine->links.npaths; i++) {
+        const struct tutti_machine_path *path = &machine->links.paths[i];
+        struct tutti_rate *rate = &machine->level[tutti_machine_level(machine, path->from,
+                                                                      path->to)];
+
+        if (path->latency_s >= 0)
+            rate->latency_s = smaller(rate->latency_s, path->latency_s);
+    }
+}
+
+int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective collective,
+                    uint32_t root, double block_bytes, struct tutti_sim_bound *ret_bound)
+{
+    uint32_t nranks = machine->places.nranks;
+    struct sim_network network;
+    struct tutti_machine at;
+    struct bounds bounds = {.network = &network, .places = &machine->places,
+                            .collective = collective, .root = root, .block_bytes = block_bytes};
+    struct part *parts;
+    int rc = TUTTI_OK;
+
+    tutti_machine_at(machine, tutti_machine_footprint(collective, nranks, block_bytes), &at);
+    /* Within a node use whichever is faster, messages or loads. */
+    at.level[0].bytes_per_s = larger(at.level[0].bytes_per_s, at.load_bytes_per_s);
+    shorten(&at);
+    TUTTI_TRY(tutti_sim_network_init(&network, &at, nranks));
+    parts = calloc((size_t)nranks + 1, sizeof(*parts));
+    bounds.borders = calloc((size_t)nranks + 1, sizeof(*bounds.borders));
+    if (parts == NULL || bounds.borders == NULL)
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for bounds of %u ranks", nranks);
+    else if (nranks > 1)
+        rc = hold_all(&bounds, parts);
+    bounds.least.sum_s = bounds.least.latency_s + bounds.least.bandwidth_s;
+    free(parts);
+    free(bounds.borders);
+    tutti_sim_network_fini(&network);
+    TUTTI_TRY(rc);
+    *ret_bound = bounds.least;
+    return TUTTI_OK;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Max-min fair rates by progressive filling, recomputed only where something has changed. */
+#include "simulator/flows.h"
+
+#include "base/array.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Sums of rates are never exact: a link counts as overbooked only beyond this fraction over its
+ * capacity. */
+static const double tolerance = 1e-9;
+/* Rates that differ by less count as equal. Each flow gets at least `least_part` of its rate alone,
+ * so that rounding cannot leave it without any. */
+static const double same = 1e-12, least_part = 1e-12;
+
+static void unlink_use(struct sim_link *link, struct sim_use *use)
+{
+    if (use->previous)
+        use->previous->next = use->next;
+    else
+        link->uses = use->next;
+    if (use->next)
+        use->next->previous = use->previous;
+}
+
+static int touch(struct sim_flows *flows, uint32_t id)
+{
+    struct sim_link *link = &flows->network->links[id];
+
+    if (link->is_dirty)
+        return TUTTI_OK;
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->dirty_links, flows->ndirty, flows->dirty_capacity, "links"));
+    flows->dirty_links[flows->ndirty++] = id;
+    link->is_dirty = true;
+    return TUTTI_OK;
+}
+
+static int add_use(struct sim_flows *flows, uint32_t id, uint32_t at,
+                   const struct sim_crossing *crossing, double now_s)
+{
+    struct sim_flow *flow = &flows->flows[id];
+    struct sim_link *link = &flows->network->links[crossing->link];
+    struct sim_use *use = &flow->uses[at];
+
+    *use = (struct sim_use){.next = link->uses, .flow = id, .link = crossing->link,
+                            .weight = crossing->weight};
+    if (link->uses)
+        link->uses->previous = use;
+    link->uses = use;
+    if (link->nuses++ == 0)
+        link->busy_since_s = now_s;
+    link->demand += flow->alone * use->weight;
+    link->bytes += flow->left * crossing->bytes;
+    return touch(flows, crossing->link);
+}
+
+static int take_flow(struct sim_flows *flows, uint32_t *ret_id)
+{
+    uint32_t id = flows->free;
+
+    if (id != SIM_NONE) {
+        flows->free = flows->flows[id].next_free;
+    } else {
+        TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->flows, flows->nflows, flows->flow_capacity, "flows"));
+        id = flows->nflows++;
+        flows->flows[id] = (struct sim_flow){.version = 0};
+    }
+    *ret_id = id;
+    return TUTTI_OK;
+}
+
+int tutti_sim_flow_start(struct sim_flows *flows, const struct sim_route *route, double bytes,
+                         double mark, uint32_t kind, uint32_t owner, double now_s)
+{
+    struct sim_flow *flow;
+    uint32_t id;
+
+    TUTTI_TRY(take_flow(flows, &id));
+    flow = &flows->flows[id];
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(flow->uses, route->count, flow->capacity, "links of a flow"));
+    flow->kind = kind;
+    flow->owner = owner;
+    flow->version++;
+    flow->left = bytes;
+    flow->mark = mark;
+    flow->alone = route->bytes_per_s;
+    flow->rate = 0;
+    flow->since_s = now_s;
+    flow->nuses = route->count;
+    flow->is_active = true;
+    for (uint32_t i = 0; i < route->count; i++)
+        TUTTI_TRY(add_use(flows, id, i, &route->at[i], now_s));
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->fresh, flows->nfresh, flows->fresh_capacity, "flows"));
+    flows->fresh[flows->nfresh++] = id;
+    return TUTTI_OK;
+}
+
+static int end(struct sim_flows *flows, uint32_t id, double now_s)
+{
+    struct sim_flow *flow = &flows->flows[id];
+
+    for (uint32_t i = 0; i < flow->nuses; i++) {
+        struct sim_use *use = &flow->uses[i];
+        struct sim_link *link = &flows->network->links[use->link];
+
+        unlink_use(link, use);
+        link->demand -= flow->alone * use->weight;
+        if (--link->nuses == 0) {
+            link->demand = 0; /* discard rounding errors */
+            link->busy_s += now_s - link->busy_since_s;
+        }
+        TUTTI_TRY(touch(flows, use->link));
+    }
+    flow->version++;
+    flow->is_active = false;
+    flow->next_free = flows->free;
+    flows->free = id;
+    return TUTTI_OK;
+}
+
+static int foresee(struct sim_flows *flows, uint32_t id)
+{
+    struct sim_flow *flow = &flows->flows[id];
+    double upto = flow->mark >= 0 ? flow->mark : 0;
+
+    flow->version++;
+    return tutti_sim_events_add(flows->events, flow->since_s + (flow->left - upto) / flow->rate, 0,
+                                id, flow->version);
+}
+
+int tutti_sim_flow_reach(struct sim_flows *flows, uint32_t flow, double now_s, bool *ret_is_over)
+{
+    struct sim_flow *at = &flows->flows[flow];
+
+    *ret_is_over = at->mark < 0;
+    if (*ret_is_over)
+        return end(flows, flow, now_s);
+    at->left = at->mark;
+    at->mark = -1;
+    at->since_s = now_s;
+    return foresee(flows, flow);
+}
+
+/* ---- what a change reaches --------------------------------------------------------- */
+
+static bool is_overbooked(const struct sim_link *link)
+{
+    return link->demand > link->capacity * (1 + tolerance);
+}
+
+static int reach_flow(struct sim_flows *flows, uint32_t id)
+{
+    if (flows->flows[id].region == flows->number)
+        return TUTTI_OK;
+    flows->flows[id].region = flows->number;
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->region, flows->nregion, flows->region_capacity, "flows"));
+    flows->region[flows->nregion++] = id;
+    return TUTTI_OK;
+}
+
+/* Adds the flows of a link to the region if the link is, or was, overbooked. */
+static int reach_link(struct sim_flows *flows, uint32_t id)
+{
+    struct sim_link *link = &flows->network->links[id];
+
+    if (link->number == flows->number)
+        return TUTTI_OK;
+    link->number = flows->number;
+    link->is_tight = is_overbooked(link);
+    if (!link->is_tight && !link->was_tight)
+        return TUTTI_OK;
+    link->was_tight = link->is_tight;
+    if (link->is_tight) {
+        TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->tight, flows->ntight, flows->tight_capacity, "links"));
+        flows->tight[flows->ntight++] = id;
+    }
+    for (const struct sim_use *use = link->uses; use; use = use->next)
+        TUTTI_TRY(reach_flow(flows, use->flow));
+    return TUTTI_OK;
+}
+
+static int reach(struct sim_flows *flows)
+{
+    flows->number++;
+    flows->nregion = 0;
+    flows->ntight = 0;
+    for (uint32_t i = 0; i < flows->ndirty; i++) {
+        flows->network->links[flows->dirty_links[i]].is_dirty = false;
+        TUTTI_TRY(reach_link(flows, flows->dirty_links[i]));
+    }
+    for (uint32_t i = 0; i < flows->nfresh; i++)
+        if (flows->flows[flows->fresh[i]].is_active)
+            TUTTI_TRY(reach_flow(flows, flows->fresh[i]));
+    for (uint32_t i = 0; i < flows->nregion; i++) {
+        const struct sim_flow *flow = &flows->flows[flows->region[i]];
+
+        for (uint32_t u = 0; u < flow->nuses; u++)
+            TUTTI_TRY(reach_link(flows, flow->uses[u].link));
+    }
+    flows->ndirty = 0;
+    flows->nfresh = 0;
+    return TUTTI_OK;
+}
+
+/* ---- filling ------------------------------------------------------------------------- */
+
+/* Gives a flow this fraction of the rate it would have alone, and takes it out of the sharing. */
+static int fix(struct sim_flows *flows, uint32_t id, double part, double now_s)
+{
+    struct sim_flow *flow = &flows->flows[id];
+    double rate = part * flow->alone;
+
+    flow->is_fixed = true;
+    for (uint32_t u = 0; u < flow->nuses; u++) {
+        struct sim_link *link = &flows->network->links[flow->uses[u].link];
+
+        if (!link->is_tight)
+            continue;
+        link->spare -= rate * flow->uses[u].weight;
+        link->wanted -= flow->alone * flow->uses[u].weight;
+        link->nopen--;
+    }
+    if (fabs(rate - flow->rate) <= same * rate)
+        return TUTTI_OK;
+    flow->left -= flow->rate * (now_s - flow->since_s);
+    if (flow->left < 0)
+        flow->left = 0;
+    flow->since_s = now_s;
+    flow->rate = rate;
+    return foresee(flows, id);
+}
+
+static void open(struct sim_flows *flows)
+{
+    for (uint32_t i = 0; i < flows->ntight; i++) {
+        struct sim_link *link = &flows->network->links[flows->tight[i]];
+
+        link->spare = link->capacity;
+        link->wanted = 0;
+        link->nopen = link->nuses;
+        for (const struct sim_use *use = link->uses; use; use = use->next)
+            link->wanted += flows->flows[use->flow].alone * use->weight;
+    }
+    for (uint32_t i = 0; i < flows->nregion; i++)
+        flows->flows[flows->region[i]].is_fixed = false;
+}
+
+/* The fraction of their rate alone to which all open flows may grow before the first link is full;
+ * 1: no link limits them. */
+static double growth(const struct sim_flows *flows)
+{
+    double part = 1;
+
+    for (uint32_t i = 0; i < flows->ntight; i++) {
+        const struct sim_link *link = &flows->network->links[flows->tight[i]];
+
+        if (link->nopen > 0 && link->spare < part * link->wanted)
+            part = link->spare / link->wanted;
+    }
+    return part > least_part ? part : least_part;
+}
+
+static int fill(struct sim_flows *flows, double part, double now_s)
+{
+    for (uint32_t i = 0; i < flows->ntight; i++) {
+        const struct sim_link *link = &flows->network->links[flows->tight[i]];
+
+        if (link->nopen == 0 || link->spare > part * link->wanted * (1 + same))
+            continue;
+        for (const struct sim_use *use = link->uses; use; use = use->next)
+            if (!flows->flows[use->flow].is_fixed)
+                TUTTI_TRY(fix(flows, use->flow, part, now_s));
+    }
+    return TUTTI_OK;
+}
+
+int tutti_sim_flows_share(struct sim_flows *flows, double now_s)
+{
+    TUTTI_TRY(reach(flows));
+    open(flows);
+    for (double part = growth(flows); part < 1; part = growth(flows))
+        TUTTI_TRY(fill(flows, part, now_s));
+    for (uint32_t i = 0; i < flows->nregion; i++)
+        if (!flows->flows[flows->region[i]].is_fixed)
+            TUTTI_TRY(fix(flows, flows->region[i], 1, now_s));
+    return TUTTI_OK;
+}
+
+void tutti_sim_flows_fini(struct sim_flows *flows)
+{
+    for (uint32_t i = 0; i < flows->nflows; i++)
+        free(flows->flows[i].uses);
+    free(flows->flows);
+    free(flows->dirty_links);
+    free(flows->fresh);
+    free(flows->region);
+    free(flows->tight);
+    *flows = (struct sim_flows){.nflows = 0};
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The links that messages, one-sided accesses and work cross. */
+#include "simulator/network.h"
+
+#include "base/array.h"
+#include "base/result.h"
+#include "schedule/access.h"
+
+#include <stdlib.h>
+
+static bool is_crowded(const struct sim_network *network, uint32_t rank)
+{
+    return network->cores != SIM_NONE &&
+           network->node_size[sim_node_of(network, rank)] > network->machine->cores;
+}
+
+/* ---- messages -------------------------------------------------------------------- */
+
+static int cross(struct sim_route *route, uint32_t link, double weight, double bytes)
+{
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(route->at, route->count, route->capacity, "links of a route"));
+    route->at[route->count++] = (struct sim_crossing){link, weight, bytes};
+    return TUTTI_OK;
+}
+
+/* Each byte that is moved loads or stores `touched` bytes of memory. */
+static int cross_memory(const struct sim_network *network, uint32_t rank, double touched,
+                        struct sim_route *route)
+{
+    if (network->memories == SIM_NONE)
+        return TUTTI_OK;
+    return cross(route, network->memories + sim_node_of(network, rank), touched, touched);
+}
+
+/* The rank's core processes `bytes_per_s` of this; 0: the core is not involved. */
+static int cross_cores(const struct sim_network *network, uint32_t rank, double bytes_per_s,
+                       struct sim_route *route)
+{
+    double seconds;
+
+    if (bytes_per_s == 0)
+        return TUTTI_OK;
+    seconds = 1 / bytes_per_s;
+    if (network->own_cores != SIM_NONE)
+        TUTTI_TRY(cross(route, network->own_cores + rank, seconds, seconds));
+    if (!is_crowded(network, rank))
+        return TUTTI_OK;
+    return cross(route, network->cores + sim_node_of(network, rank), seconds, seconds);
+}
+
+/* Routes dimension by dimension, the shorter way round; up where both ways are equally long. */
+static int route_torus(const struct sim_network *network, uint32_t from, uint32_t to,
+                       struct sim_route *route)
+{
+    const struct tutti_places *places = &network->machine->places;
+    uint32_t at = from, stride = 1, hops = 0;
+
+    route->rate = *sim_rate_of(network, 2);
+    for (uint32_t d = 0; d < places->ndims; d++) {
+        uint32_t size = places->dims[d], x = at / stride % size, y = to / stride % size;
+        uint32_t up = (y + size - x) % size;
+        bool goes_up = 2 * up <= size;
+
+        for (; x != y; hops++) {
+            uint32_t next = goes_up ? (x + 1) % size : (x + size - 1) % size;
+
+            TUTTI_TRY(cross(route, network->torus + 2 * (at * places->ndims + d) + !goes_up,
+                            1 / route->rate.bytes_per_s, 1));
+            at = at - x * stride + next * stride;
+            x = next;
+        }
+        stride *= size;
+    }
+    route->rate.latency_s *= hops;
+    return TUTTI_OK;
+}
+
+/* The lesser of two limits, where 0 means no limit. */
+static double lesser(double a, double b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* Adds the bridge between two cells of a node, if data from one rank's memory to the other's
+ * crosses it. */
+static int cross_bridge(const struct sim_network *network, uint32_t from, uint32_t to,
+                        struct sim_route *route)
+{
+    const uint32_t *cell = network->machine->places.cell;
+
+    if (network->cells == SIM_NONE || !tutti_machine_is_bridged(network->machine, from, to))
+        return TUTTI_OK;
+    TUTTI_TRY(cross(route, network->cells + 2 * cell[from], 1, 1));
+    return cross(route, network->cells + 2 * cell[to] + 1, 1, 1);
+}
+
+static int route_ports(const struct sim_network *network, uint32_t from, uint32_t to,
+                       struct sim_route *route)
+{
+    const struct tutti_machine *machine = network->machine;
+    uint32_t level = tutti_machine_level(machine, from, to);
+
+    route->rate = *sim_rate_of(network, level);
+    if (level == 0) {
+        route->out = network->ports + 2 * from;
+        route->in = network->ports + 2 * to + 1;
+    } else {
+        route->out = network->nics + 2 * network->nic[from];
+        route->in = network->nics + 2 * network->nic[to] + 1;
+    }
+    TUTTI_TRY(cross(route, route->out, 1 / route->rate.bytes_per_s, 1));
+    TUTTI_TRY(cross(route, route->in, 1 / route->rate.bytes_per_s, 1));
+    if (tutti_machine_is_bridged(machine, from, to)) {
+        route->rate.latency_s += machine->bridge_latency_s;
+        route->rate.bytes_per_s = lesser(route->rate.bytes_per_s, machine->bridge_bytes_per_s);
+        TUTTI_TRY(cross_bridge(network, from, to, route));
+    }
+    if (level == 2 && network->trunks != SIM_NONE) {
+        TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[from], 1, 1));
+        TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[to] + 1, 1, 1));
+    }
+    return TUTTI_OK;
+}
+
+static int cross_path(const struct sim_network *network, const struct tutti_machine_path *path,
+                      struct sim_route *route)
+{
+    const struct tutti_machine_crossing *at = &network->machine->links.crossings[path->first];
+
+    for (uint32_t i = 0; i < path->count; i++)
+        TUTTI_TRY(cross(route, network->given + at[i].link, at[i].weight, at[i].weight));
+    return TUTTI_OK;
+}
+
+/* A path without links runs at the rate of its level and shares that with nobody. */
+static int route_path(const struct sim_network *network, const struct tutti_machine_path *path,
+                      struct sim_route *route)
+{
+    const struct tutti_machine *machine = network->machine;
+    double narrowest = tutti_machine_path_rate(machine, path);
+
+    route->rate = *sim_rate_of(network, tutti_machine_level(machine, path->from, path->to));
+    route->rate.latency_s = tutti_machine_path_latency_s(machine, path);
+    if (narrowest > 0)
+        route->rate.bytes_per_s = narrowest;
+    return cross_path(network, path, route);
+}
+
+/* Adds the core that loads and stores a message within a node. It is the receiver's core, unless
+ * the level says that both ranks' cores move messages. */
+static int cross_node(const struct sim_network *network, uint32_t from, uint32_t to,
+                      struct sim_route *route)
+{
+    TUTTI_TRY(cross_memory(network, from, 2, route));
+    return route->rate.core_bytes_per_s > 0
+               ? TUTTI_OK
+               : cross_cores(network, to, route->rate.bytes_per_s, route);
+}
+
+/* The rate of accesses to the memory of other ranks of the node. */
+static double load_speed(const struct sim_network *network)
+{
+    double speed = network->machine->load_bytes_per_s;
+
+    return speed > 0 ? speed : sim_rate_of(network, 0)->bytes_per_s;
+}
+
+static void begin(struct sim_route *route)
+{
+    route->count = 0;
+    route->bytes_per_s = 0;
+    route->rate = (struct tutti_rate){0};
+    route->out = SIM_NONE;
+    route->in = SIM_NONE;
+}
+
+static bool is_one_node(const struct sim_network *network, uint32_t from, uint32_t to)
+{
+    return sim_node_of(network, from) == sim_node_of(network, to);
+}
+
+int tutti_sim_route_message(const struct sim_network *network, uint32_t from, uint32_t to,
+                            struct sim_route *route)
+{
+    const struct tutti_machine_path *path = tutti_machine_path(network->machine, from, to);
+
+    begin(route);
+    if (path != NULL)
+        TUTTI_TRY(route_path(network, path, route));
+    else if (network->torus != SIM_NONE && !is_one_node(network, from, to))
+        TUTTI_TRY(route_torus(network, from, to, route));
+    else
+        TUTTI_TRY(route_ports(network, from, to, route));
+    if (is_one_node(network, from, to))
+        TUTTI_TRY(cross_node(network, from, to, route));
+    route->bytes_per_s = lesser(route->rate.bytes_per_s, route->rate.core_bytes_per_s);
+    TUTTI_TRY(cross_cores(network, from, route->rate.core_bytes_per_s, route));
+    return cross_cores(network, to, route->rate.core_bytes_per_s, route);
+}
+
+int tutti_sim_route_overhead(const struct sim_network *network, uint32_t from, uint32_t to,
+                             struct sim_route *route)
+{
+    bool is_both = sim_rate_of(network, tutti_machine_level(network->machine, from, to))
+                       ->core_bytes_per_s > 0;
+
+    begin(route);
+    TUTTI_TRY(cross_cores(network, from, 1, route));
+    return is_both ? cross_cores(network, to, 1, route) : TUTTI_OK;
+}
+
+/* ---- work --------------------------------------------------------------------------- */
+
+/* The path by which a rank accesses the memory of a peer; NULL: through ports. */
+static const struct tutti_machine_path *find_path(const struct sim_network *network,
+                                                  uint32_t rank, uint32_t peer, bool is_load)
+{
+    return tutti_machine_path(network->machine, is_load ? peer : rank, is_load ? rank : peer);
+}
+
+/* The ranks whose memory a step accesses. A set of several includes the step's own rank, which
+ * callers leave out. */
+static struct tutti_among peers_of(const struct sim_network *network, const struct sim_step *step,
+                                   int32_t peer)
+{
+    if (peer != TUTTI_ALL_RANKS)
+        return (struct tutti_among){NULL, peer >= 0 ? (uint32_t)peer : 0, peer >= 0};
+    if (step->among_count > 0)
+        return (struct tutti_among){network->among + step->among, 0, step->among_count};
+    return (struct tutti_among){NULL, 0, network->nranks};
+}
+
+static uint32_t count_peers(const struct sim_network *network, const struct sim_step *step,
+                            int32_t peer)
+{
+    return peers_of(network, step, peer).count - (peer == TUTTI_ALL_RANKS);
+}
+
+/* The number of these peers that are reached through ports. */
+static double count_ports(const struct sim_network *network, const struct sim_step *step,
+                          int32_t peer, bool is_load)
+{
+    struct tutti_among peers = peers_of(network, step, peer);
+    double count = count_peers(network, step, peer);
+
+    if (network->machine->links.npaths == 0)
+        return count;
+    for (uint32_t i = 0; i < peers.count; i++)
+        count -= find_path(network, step->rank, tutti_among_rank(peers, i), is_load) != NULL;
+    return count;
+}
+
+/* Adds the port of the rank that loads and stores. */
+static int cross_own_port(const struct sim_network *network, uint32_t rank, bool is_load,
+                          double bytes, struct sim_route *route)
+{
+    if (bytes == 0)
+        return TUTTI_OK;
+    return cross(route, network->ports + 2 * rank + is_load, bytes / load_speed(network), bytes);
+}
+
+/* Adds the links to or from the memory of peers. Where ranks share memory, only the rank that loads
+ * and stores is busy, and the peers need no ports. */
+static int cross_peers(const struct sim_network *network, const struct sim_step *step, int32_t peer,
+                       bool is_load, struct sim_route *route)
+{
+    struct tutti_among peers = peers_of(network, step, peer);
+    uint32_t own = step->rank;
+
+    for (uint32_t i = 0; i < peers.count; i++) {
+        uint32_t rank = tutti_among_rank(peers, i);
+        const struct tutti_machine_path *path = find_path(network, own, rank, is_load);
+
+        if (peer == TUTTI_ALL_RANKS && rank == own)
+            continue;
+        if (path != NULL) {
+            TUTTI_TRY(cross_path(network, path, route));
+            continue;
+        }
+        TUTTI_TRY(cross_bridge(network, is_load ? rank : own, is_load ? own : rank, route));
+        if (network->memories == SIM_NONE)
+            TUTTI_TRY(cross(route, network->ports + 2 * rank + !is_load, 1 / load_speed(network),
+                            1));
+    }
+    return TUTTI_OK;
+}
+
+static int by_link(const void *a, const void *b)
+{
+    const struct sim_crossing *x = a, *y = b;
+
+    return (x->link > y->link) - (x->link < y->link);
+}
+
+/* Accesses to several ranks at a time may cross a link more than once. This makes that one crossing
+ * and limits the whole to the narrowest link. */
+static void merge(const struct sim_network *network, struct sim_route *route)
+{
+    uint32_t count = 0;
+
+    if ((network->given == SIM_NONE && network->cells == SIM_NONE) || route->count == 0)
+        return;
+    qsort(route->at, route->count, sizeof(*route->at), by_link);
+    for (uint32_t i = 0; i < route->count; i++) {
+        struct sim_crossing *last = count > 0 ? &route->at[count - 1] : NULL;
+
+        if (last != NULL && last->link == route->at[i].link) {
+            last->weight += route->at[i].weight;
+            last->bytes += route->at[i].bytes;
+        } else {
+            route->at[count++] = route->at[i];
+        }
+    }
+    route->count = count;
+    for (uint32_t i = 0; i < count; i++)
+        route->bytes_per_s = lesser(route->bytes_per_s, network->links[route->at[i].link].capacity /
+                                                            route->at[i].weight);
+}
+
+/* Limits the rate of a rank that loads or stores `accessed` bytes for each byte of a step, `ported`
+ * of them through its port. Paths have their own rates; accesses that cross no link at all run at
+ * the rate of loads. */
+static void hold_access(const struct sim_network *network, double accessed, double ported,
+                        struct sim_route *route)
+{
+    if (ported > 0)
+        route->bytes_per_s = lesser(route->bytes_per_s, load_speed(network) / ported);
+    else if (network->machine->load_bytes_per_s > 0 || route->count == 0)
+        route->bytes_per_s = lesser(route->bytes_per_s, load_speed(network) / accessed);
+}
+
+/* Loads from all ranks involved, two or more, in one pass with the arithmetic. Then stores into one
+ * rank or all, if the step has a target. */
+static int route_gather(const struct sim_network *network, const struct sim_step *step,
+                        struct sim_route *route)
+{
+    double others = count_peers(network, step, TUTTI_ALL_RANKS);
+    double stored = count_peers(network, step, step->peer);
+    double ported = count_ports(network, step, TUTTI_ALL_RANKS, true);
+
+    TUTTI_TRY(cross_own_port(network, step->rank, true, ported, route));
+    TUTTI_TRY(cross_own_port(network, step->rank, false,
+                             count_ports(network, step, step->peer, false), route));
+    TUTTI_TRY(cross_peers(network, step, TUTTI_ALL_RANKS, true, route));
+    TUTTI_TRY(cross_peers(network, step, step->peer, false, route));
+    route->bytes_per_s = network->machine->reduce_bytes_per_s / others;
+    hold_access(network, others, ported, route);
+    merge(network, route);
+    return cross_memory(network, step->rank,
+                        others + 1 + step->copies + stored, route);
+}
+
+/* An access to one peer, or from one rank to all; the latter includes this rank's own memory. */
+static int route_access(const struct sim_network *network, const struct sim_step *step,
+                        struct sim_route *route)
+{
+    bool is_load = step->kind == TUTTI_STEP_GET;
+    double peers = count_peers(network, step, step->peer);
+    double ported = count_ports(network, step, step->peer, is_load);
+
+    TUTTI_TRY(cross_own_port(network, step->rank, is_load, ported, route));
+    TUTTI_TRY(cross_peers(network, step, step->peer, is_load, route));
+    hold_access(network, peers, ported, route);
+    merge(network, route);
+    return cross_memory(network, step->rank,
+                        step->peer == TUTTI_ALL_RANKS ? 2 + peers : 2, route);
+}
+
+int tutti_sim_route_work(const struct sim_network *network, const struct sim_step *step,
+                         struct sim_route *route)
+{
+    begin(route);
+    switch (step->kind) {
+    case TUTTI_STEP_GATHER_REDUCE:
+        if (count_peers(network, step, TUTTI_ALL_RANKS) > 0)
+            TUTTI_TRY(route_gather(network, step, route));
+        break;
+    case TUTTI_STEP_PUT:
+    case TUTTI_STEP_GET:
+        TUTTI_TRY(route_access(network, step, route));
+        break;
+    case TUTTI_STEP_COPY:
+        route->bytes_per_s = network->machine->copy_bytes_per_s;
+        if (step->is_shared)
+            route->bytes_per_s = lesser(route->bytes_per_s, network->machine->load_bytes_per_s);
+        TUTTI_TRY(cross_memory(network, step->rank, 2, route));
+        break;
+    default: /* a reduction: two loads and a store */
+        route->bytes_per_s = network->machine->reduce_bytes_per_s;
+        TUTTI_TRY(cross_memory(network, step->rank, 3, route));
+        break;
+    }
+    if (route->bytes_per_s == 0 && route->count > 0)
+        route->bytes_per_s = network->machine->memory_bytes_per_s / route->at[0].weight;
+    return cross_cores(network, step->rank, route->bytes_per_s, route);
+}

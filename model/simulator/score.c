@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Builds the score from schedules. Lanes are found by a hash of (sender, receiver, channel). The
+ * first side of a message to be loaded creates it, and the other side finds it by its turn in the
+ * lane. */
+#include "simulator/score.h"
+
+#include "base/array.h"
+#include "base/result.h"
+#include "schedule/access.h"
+#include "schedule/bind.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum side { SENDING, RECEIVING, SIDES };
+
+struct lane {
+    uint64_t key;                /* 0: a free entry of the table */
+    uint32_t last;               /* the last message of the lane */
+    uint32_t unclaimed[SIDES];   /* the first message without this side, or SIM_NONE */
+};
+
+struct lanes {
+    struct lane *table;
+    uint32_t size, used; /* size is a power of two */
+};
+
+static struct lane *find_lane(struct lanes *lanes, uint64_t key)
+{
+    uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+
+    for (at &= lanes->size - 1; lanes->table[at].key != 0 && lanes->table[at].key != key;)
+        at = (at + 1) & (lanes->size - 1);
+    return &lanes->table[at];
+}
+
+static int lanes_grow(struct lanes *lanes)
+{
+    struct lanes grown = {.size = lanes->size ? 2 * lanes->size : 1024, .used = lanes->used};
+
+    grown.table = calloc(grown.size, sizeof(*grown.table));
+    if (grown.table == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u lanes of a simulation", grown.used);
+    for (uint32_t i = 0; i < lanes->size; i++)
+        if (lanes->table[i].key != 0)
+            *find_lane(&grown, lanes->table[i].key) = lanes->table[i];
+    free(lanes->table);
+    *lanes = grown;
+    return TUTTI_OK;
+}
+
+/* Yields the next message of the lane for this side, and creates it if the other side has not. */
+static int claim(struct sim_score *score, struct lanes *lanes, uint64_t key, enum side side,
+                 uint32_t *ret_message)
+{
+    struct lane *lane;
+    uint32_t id;
+
+    if (2 * lanes->used >= lanes->size)
+        TUTTI_TRY(lanes_grow(lanes));
+    lane = find_lane(lanes, key);
+    if (lane->key == 0) {
+        *lane = (struct lane){key, SIM_NONE, {SIM_NONE, SIM_NONE}};
+        lanes->used++;
+    }
+    id = lane->unclaimed[side];
+    if (id != SIM_NONE) {
+        lane->unclaimed[side] = score->messages[id].next;
+        *ret_message = id;
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(score->messages, score->nmessages, score->message_capacity, "messages"));
+    id = score->nmessages++;
+    score->messages[id] = (struct sim_message){.sender = SIM_NONE, .receiver = SIM_NONE,
+                                               .next = SIM_NONE, .out = SIM_NONE,
+                                               .in = SIM_NONE, .unmet = 2,
+                                               .begin_s = -1};
+    score->messages[id].lane = id;
+    if (lane->last != SIM_NONE) {
+        score->messages[lane->last].next = id;
+        score->messages[id].lane = score->messages[lane->last].lane;
+        score->messages[id].unmet++;
+    }
+    lane->last = id;
+    if (lane->unclaimed[SIDES - 1 - side] == SIM_NONE)
+        lane->unclaimed[SIDES - 1 - side] = id;
+    *ret_message = id;
+    return TUTTI_OK;
+}
+
+static uint64_t lane_key(uint32_t from, uint32_t to, uint8_t channel)
+{
+    return ((uint64_t)from << 36 | (uint64_t)to << 8 | channel) + 1;
+}
+
+static int load_messages(struct sim_score *score, struct lanes *lanes,
+                         const struct tutti_step *step, uint32_t rank, uint32_t id)
+{
+    struct sim_step *own = &score->steps[id];
+
+    if (tutti_access_receives(step)) {
+        TUTTI_TRY(claim(score, lanes, lane_key((uint32_t)step->from, rank, step->channel),
+                        RECEIVING, &own->in));
+        score->messages[own->in].receiver = id;
+        own->halves++;
+    }
+    if (tutti_access_sends(step)) {
+        TUTTI_TRY(claim(score, lanes, lane_key(rank, (uint32_t)step->to, step->channel),
+                        SENDING, &own->out));
+        score->messages[own->out].sender = id;
+        own->halves++;
+    }
+    return TUTTI_OK;
+}
+
+static int32_t peer_of(const struct tutti_step *step)
+{
+    return step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GATHER_REDUCE ? step->to
+                                                                                  : step->from;
+}
+
+static int load_step(struct sim_score *score, struct lanes *lanes,
+                     const struct tutti_schedule *schedule, uint32_t at,
+                     const struct tutti_sim_source *source)
+{
+    const struct tutti_step *step = &schedule->steps[at];
+    const struct tutti_span *span = step->dst.buffer == TUTTI_BUF_NONE ? &step->src : &step->dst;
+    uint32_t id = score->nsteps;
+
+    TUTTI_TRY(TUTTI_ARRAY_ROOM(score->steps, score->nsteps, score->step_capacity, "steps"));
+    score->nsteps++;
+    score->steps[id] = (struct sim_step){
+        .kind = step->kind, .signal = step->signal, .peer = peer_of(step), .rank = schedule->rank,
+        .is_shared = step->src.buffer == TUTTI_BUF_WINDOW || step->dst.buffer == TUTTI_BUF_WINDOW,
+        .copies = (step->dst.buffer != TUTTI_BUF_NONE) + (step->also.buffer != TUTTI_BUF_NONE),
+        .in = SIM_NONE, .out = SIM_NONE, .next_in = SIM_NONE, .next_out = SIM_NONE,
+        .first_chunk = span->first, .end_chunk = span->first + span->count,
+        .among = score->namong + step->among_first, .among_count = step->among_count,
+        .unmet = step->dep_count, .next_local = SIM_NONE, .next_waiting = SIM_NONE,
+        .bytes = (double)tutti_bind_step_bytes(schedule, step, source->element_bytes,
+                                               source->block_count),
+    };
+    score->is_sharing = score->is_sharing || tutti_step_is_one_sided(step);
+    return load_messages(score, lanes, step, schedule->rank, id);
+}
+
+/* Inverts dependencies: each step gets the list of steps that wait for it. Also chains the local
+ * steps, which run in program order. */
+static int load_order(struct sim_score *score, const struct tutti_schedule *schedule)
+{
+    uint32_t first = score->first[schedule->rank], last_local = SIM_NONE;
+    struct sim_step *steps = score->steps + first;
+
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(score->dependents, score->ndependents + schedule->ndeps,
+                                  score->dependent_capacity, "dependents of steps"));
+    for (uint32_t i = 0; i < schedule->ndeps; i++)
+        steps[schedule->deps[i]].ndependents++;
+    for (uint32_t at = 0; at < schedule->nsteps; at++) {
+        steps[at].dependents = score->ndependents;
+        score->ndependents += steps[at].ndependents;
+        steps[at].ndependents = 0;
+    }
+    for (uint32_t at = 0; at < schedule->nsteps; at++) {
+        const struct tutti_step *step = &schedule->steps[at];
+
+        for (uint32_t i = 0; i < step->dep_count; i++) {
+            struct sim_step *on = &steps[schedule->deps[step->dep_first + i]];
+
+            score->dependents[on->dependents + on->ndependents++] = first + at;
+        }
+        if (tutti_step_is_two_sided(step))
+            continue;
+        if (last_local != SIM_NONE) {
+            steps[last_local].next_local = first + at;
+            steps[at].unmet++;
+        }
+        last_local = at;
+    }
+    return TUTTI_OK;
+}
+
+static int load_schedule(struct sim_score *score, struct lanes *lanes,
+                         const struct tutti_schedule *schedule,
+                         const struct tutti_sim_source *source)
+{
+    if (schedule->nsignals > score->nsignals)
+        score->nsignals = schedule->nsignals;
+    for (uint32_t at = 0; at < schedule->nsteps; at++)
+        TUTTI_TRY(load_step(score, lanes, schedule, at, source));
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(score->among, score->namong + schedule->namong,
+                                  score->among_capacity, "ranks of steps"));
+    if (schedule->namong > 0)
+        memcpy(score->among + score->namong, schedule->among,
+               schedule->namong * sizeof(*score->among));
+    score->namong += schedule->namong;
+    return load_order(score, schedule);
+}
+
+static int complain(const struct sim_score *score, uint32_t step, const char *what)
+{
+    uint32_t rank = score->steps[step].rank;
+
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "rank %u, step %u (%s): %s", rank,
+                      step - score->first[rank],
+                      tutti_step_name((enum tutti_step_kind)score->steps[step].kind), what);
+}
+
+/* Each message must have two ends of equal size. */
+static int match(struct sim_score *score)
+{
+    for (uint32_t id = 0; id < score->nmessages; id++) {
+        struct sim_message *message = &score->messages[id];
+
+        if (message->receiver == SIM_NONE)
+            return complain(score, message->sender, "no rank receives what it sends");
+        if (message->sender == SIM_NONE)
+            return complain(score, message->receiver, "no rank sends what it receives");
+        message->last_sender = message->sender;
+        message->last_receiver = message->receiver;
+        message->bytes = score->steps[message->sender].bytes;
+        if (score->steps[message->receiver].bytes != message->bytes)
+            return complain(score, message->receiver, "it receives more or less than is sent");
+    }
+    return TUTTI_OK;
+}
+
+static int load_rank(struct sim_score *score, struct lanes *lanes,
+                     const struct tutti_sim_source *source, uint32_t rank)
+{
+    const struct tutti_schedule *schedule;
+    int rc;
+
+    score->first[rank] = score->nsteps;
+    TUTTI_TRY(source->schedule(source->context, rank, &schedule));
+    if (schedule->rank != rank || schedule->nranks != source->nranks)
+        rc = tutti_fail(TUTTI_ERR_ARGUMENT,
+                        "the schedule for rank %u of %u is one of rank %u of %u", rank,
+                        source->nranks, schedule->rank, schedule->nranks);
+    else
+        rc = load_schedule(score, lanes, schedule, source);
+    score->footprint_bytes =
+        source->footprint_bytes > 0
+            ? source->footprint_bytes
+            : tutti_machine_footprint(schedule->collective, source->nranks,
+                                      (double)source->block_count * (double)source->element_bytes);
+    source->drop(source->context, schedule);
+    return rc;
+}
+
+int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
+                         struct sim_score *ret_score)
+{
+    struct sim_score score = {.nranks = source->nranks};
+    struct lanes lanes = {.size = 0};
+    int rc;
+
+    score.first = calloc((size_t)source->nranks + 1, sizeof(*score.first));
+    if (score.first == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to simulate %u ranks", source->nranks);
+    for (uint32_t rank = 0; rank < source->nranks; rank++)
+        TUTTI_TRY_OR(fail, rc, load_rank(&score, &lanes, source, rank));
+    score.first[source->nranks] = score.nsteps;
+    TUTTI_TRY_OR(fail, rc, match(&score));
+    if (gathers)
+        tutti_sim_score_gather(&score);
+    free(lanes.table);
+    *ret_score = score;
+    return TUTTI_OK;
+
+fail:
+    free(lanes.table);
+    tutti_sim_score_fini(&score);
+    return rc;
+}
+
+void tutti_sim_score_fini(struct sim_score *score)
+{
+    free(score->first);
+    free(score->steps);
+    free(score->dependents);
+    free(score->among);
+    free(score->messages);
+    *score = (struct sim_score){.nranks = 0};
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tables of a domain of GPUs: which rank is reached by which path, as kernels read it. */
+#include "executor/cuda/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner)
+{
+    uint64_t bit = UINT64_C(1) << owner, back = UINT64_C(1) << from;
+
+    tutti_assert(from >= 0 && from < gpu->args.nranks && owner >= 0 && owner < gpu->args.nranks);
+    return (gpu->news[from].reached & bit) != 0 && (gpu->excluded[from] & bit) == 0 &&
+           (gpu->excluded[owner] & back) == 0;
+}
+
+bool tutti_gpu_is_reached_by_all(const struct tutti_gpu *gpu, int owner)
+{
+    for (int from = 0; from < gpu->args.nranks; from++)
+        if (!tutti_gpu_reaches(gpu, from, owner))
+            return false;
+    return true;
+}
+
+struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank)
+{
+    const struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[rank];
+    const struct tutti_gpu_layout *layout = &gpu->grid.layout;
+    int me = gpu->args.rank;
+    tutti_cu_address to = tutti_gpu_reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
+    tutti_cu_address from = tutti_gpu_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
+    tutti_cu_address window =
+        tutti_gpu_is_reached_by_all(gpu, rank) ? neighbour->own_at : neighbour->host_at;
+
+    return (struct tutti_gpu_peer){
+        .to = (uint8_t *)(uintptr_t)(to + tutti_gpu_mailbox_at(layout, (uint32_t)me)),
+        .from = (uint8_t *)(uintptr_t)(from + tutti_gpu_mailbox_at(layout, (uint32_t)rank)),
+        .window = (uint8_t *)(uintptr_t)(window + tutti_gpu_windows_at(layout)),
+    };
+}
+
+int tutti_gpu_write_tables(struct tutti_gpu *gpu)
+{
+    size_t npeers = (size_t)gpu->args.nranks;
+    size_t peers_at = sizeof(struct tutti_gpu_domain);
+    size_t counters_at = peers_at + npeers * sizeof(struct tutti_gpu_peer);
+    size_t bytes = counters_at + TUTTI_GPU_COUNTERS_BYTES(gpu->grid.layout.channels, npeers);
+    struct tutti_gpu_peer *peers = calloc(npeers, sizeof *peers);
+    struct tutti_gpu_domain domain = {.layout = gpu->grid.layout,
+                                      .nranks = (uint32_t)gpu->args.nranks,
+                                      .rank = (uint32_t)gpu->args.rank};
+    tutti_cu_address report = 0;
+    int code = TUTTI_CU_SUCCESS, rc = TUTTI_OK;
+
+    tutti_assert(npeers <= TUTTI_GPU_RANKS);
+    if (peers == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the tables of %zu GPUs", npeers);
+    for (size_t rank = 0; rank < npeers; rank++)
+        peers[rank] = tutti_gpu_look_at(gpu, (int)rank);
+    if (gpu->state.kind == TUTTI_GPU_MEMORY_NONE &&
+        tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, gpu->desk, &gpu->state) !=
+            TUTTI_OK) {
+        free(peers);
+        return TUTTI_ERR_DEVICE;
+    }
+    if (gpu->report == NULL)
+        code = gpu->cuda->host_alloc((void **)&gpu->report, sizeof *gpu->report,
+                                     TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED);
+    if (code == TUTTI_CU_SUCCESS) {
+        memset(gpu->report, 0, sizeof *gpu->report);
+        code = gpu->cuda->host_device_address(&report, gpu->report, 0);
+    }
+    domain.peers = (struct tutti_gpu_peer *)(uintptr_t)(gpu->state.address + peers_at);
+    domain.counters = (struct tutti_gpu_counters *)(uintptr_t)(gpu->state.address + counters_at);
+    domain.report = (struct tutti_gpu_report *)(uintptr_t)report;
+    gpu->domain = (struct tutti_gpu_domain *)(uintptr_t)gpu->state.address;
+    gpu->peers_at = gpu->state.address + peers_at;
+    if (code != TUTTI_CU_SUCCESS)
+        rc = tutti_gpu_fail(gpu, code, "page-locked memory");
+    if (rc == TUTTI_OK)
+        rc = tutti_gpu_put(gpu, gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
+                           sizeof domain);
+    if (rc == TUTTI_OK)
+        rc = tutti_gpu_put(gpu, gpu->peers_at, (tutti_cu_address)(uintptr_t)peers,
+                           npeers * sizeof *peers);
+    free(peers);
+    return rc;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Keys of calls. */
+#include "queue/calls.h"
+
+#include "base/result.h"
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
+}
+
+/* Equal hashes do not prove equal arrays: compare these too. */
+static uint64_t hash_arrays(const struct tutti_call *call, int nranks)
+{
+    uint64_t hash = 0;
+
+    for (int i = 0; i < TUTTI_CALL_ARRAYS; i++) {
+        const size_t *array = tutti_call_array(call, i);
+
+        hash = mix(hash, (uint64_t)i + 1);
+        for (int rank = 0; array != NULL && rank < nranks; rank++)
+            hash = mix(hash, array[rank]);
+    }
+    return hash;
+}
+
+struct tutti_call_key tutti_call_key_of(const struct tutti_call *call, int nranks, bool is_in_place,
+                                        const struct tutti_choice *trial)
+{
+    uint8_t op = call->is_average         ? TUTTI_OP_AVERAGE
+                 : call->is_premultiplied ? TUTTI_OP_PREMULTIPLIED
+                                          : (uint8_t)call->op;
+    struct tutti_call_key key = tutti_call_key(call->kind, (uint8_t)call->collective,
+                                               (uint8_t)call->type, op, call->root, call->count,
+                                               is_in_place);
+
+    /* Only calls of the library are measured, and these have no arrays. */
+    tutti_assert(trial == NULL || !tutti_call_is_vector(call));
+    if (tutti_call_is_vector(call))
+        key.more = hash_arrays(call, nranks);
+    else if (trial != NULL)
+        key.more = (uint64_t)(uintptr_t)trial;
+    return key;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of the transports "shm" and "cma" share. They are two rows of the table with one
+ * state, that of "shm", for both use the host's segment.
+ *
+ *   shm.c    the byte stream over a pair's FIFOs
+ *   life.c   the rows of the table; how the ranks of a host come to their segment
+ *   watch.c  who of the host has given up, left or died
+ *   guard.c  who is inside whose memory
+ */
+#ifndef TUTTI_TRANSPORT_SHM_SHM_H
+#define TUTTI_TRANSPORT_SHM_SHM_H
+
+#include "transport/fabric_private.h"
+#include "transport/shm/lend.h"
+#include "transport/shm/pass.h"
+#include "transport/shm/segment.h"
+
+extern const struct tutti_transport_ops tutti_shm_ops;
+extern const struct tutti_transport_ops tutti_cma_ops;
+
+/* The slice of a rank's verdict. */
+struct tutti_shm_verdict {
+    uint8_t has_segment;
+    uint8_t can_read; /* every other process of the domain, by system call */
+    char reason[58];  /* why there is no segment */
+};
+
+struct tutti_shm {
+    struct tutti_pass *pass;       /* while joining */
+    struct tutti_segment *segment; /* set and cleared under fabric->lock */
+    bool has_domain;               /* after settle: the segment is used */
+    uint32_t *members;             /* ranks of my host that may share memory, ascending */
+    uint32_t nmembers, my_index;
+    int cma_error;           /* errno of the first member whose memory we cannot read */
+    int cma_denied_by;       /* that rank; -1: none */
+    struct tutti_lend *lend; /* NULL: no member is a process that can read mine */
+};
+
+/* NULL: TUTTI_TRANSPORTS excludes it, or there is one rank. */
+static inline struct tutti_shm *tutti_shm_of(const struct tutti_fabric *fabric)
+{
+    return tutti_part_state(fabric, &tutti_shm_ops);
+}
+
+static inline struct tutti_shm_verdict *tutti_shm_verdict(const struct tutti_fabric *fabric,
+                                                          int rank)
+{
+    return tutti_verdict_slice(fabric, &tutti_shm_ops, rank);
+}
+
+/* Index of a rank among the members: its own, or that of the last one before it; 0: none is. */
+uint32_t tutti_shm_index(const struct tutti_shm *shm, int rank);
+
+/* ---- shm.c --------------------------------------------------------------------------- */
+
+/* `connect` of both rows. */
+int tutti_shm_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn);
+int tutti_cma_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn);
+
+/* ---- watch.c ------------------------------------------------------------------------- */
+
+bool tutti_shm_find_dead(const struct tutti_fabric *fabric, int *from, uint32_t most,
+                         struct tutti_loss *ret_loss);
+void tutti_shm_abort(struct tutti_fabric *fabric, struct tutti_cause *cause);
+void tutti_shm_leave(struct tutti_fabric *fabric, bool is_orderly);
+bool tutti_shm_has_left(const struct tutti_fabric *fabric, int rank);
+
+/* ---- report.c ------------------------------------------------------------------------ */
+
+void tutti_shm_usage(const struct tutti_fabric *fabric, struct tutti_fabric_usage *usage);
+void tutti_shm_report(const struct tutti_fabric *fabric, char *ret_text, size_t size);
+
+#endif
