@@ -4,7 +4,7 @@
 #define TESTS_TRANSPORT_HARNESS_H
 
 #include "transport/fabric.h"
-#include "transport/shm/domain.h"
+#include "transport/domain.h"
 
 #include <stdbool.h>
 #include <stdio.h>
