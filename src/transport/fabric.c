@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A fabric's life: open, connect, report, destroy. */
+ * The life of a fabric: open, connect, report, destroy. */
 #include "transport/fabric_private.h"
 
 #include "base/log.h"
@@ -160,7 +160,7 @@ void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_conn_ops
     return conn;
 }
 
-/* Out of line, so that finding a connection that is there stays short. */
+/* This is not inlined, so that finding an existing connection stays short. */
 static int __attribute__((noinline, cold))
 go_on_connecting(struct tutti_fabric *fabric, int peer, int channel)
 {

@@ -23,35 +23,35 @@
 #define TUTTI_FABRIC_RECORD_BYTES 704
 #define TUTTI_FABRIC_VERDICT_BYTES 96
 
-/* Channels: lanes of connections that never wait on each other. */
+/* Channels: connections on different channels never wait for each other. */
 enum { TUTTI_CHANNEL_COLLECTIVE = 0, TUTTI_CHANNEL_POINT_TO_POINT = 1, TUTTI_CHANNEL_COUNT = 2 };
 
-/* How finely a host may be divided in cells: TUTTI_CELL_LEVELS ways, from the coarsest on. */
+/* A host may be divided into cells in TUTTI_CELL_LEVELS ways, from the coarsest on. */
 enum { TUTTI_CELL_LEVELS = 3 };
 
 struct tutti_fabric_args {
     int nranks, rank;
-    /* The communicator's. May be left zero here when the ranks agree on it only as they meet:
-     * then tutti_fabric_trust gives it before the join. */
+    /* The communicator's secret. It may be zero here if the ranks agree on it only when they meet.
+     * Then tutti_fabric_trust sets it before the join. */
     uint8_t secret[TUTTI_SECRET_BYTES];
     uint64_t deadline_ns;               /* of forming */
-    /* Which cell of its host the rank lives in, by each of these; -1: not known. */
+    /* The rank's cell of its host, for each of these ways; -1: not known. */
     int32_t cells[TUTTI_CELL_LEVELS];
 };
 
 int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric **ret_fabric);
 
-/* What this rank tells the others: TUTTI_FABRIC_RECORD_BYTES / _VERDICT_BYTES. The verdict is
- * valid after join. */
+/* The data that this rank sends to the others: TUTTI_FABRIC_RECORD_BYTES / _VERDICT_BYTES. The
+ * verdict is valid after join. */
 const void *tutti_fabric_record(const struct tutti_fabric *fabric);
 const void *tutti_fabric_verdict(const struct tutti_fabric *fabric);
 
-/* The record of a rank that cannot open a fabric, because of error `rc` and its message `reason`.
- * The join of all others fails with these. */
+/* Make the record of a rank that cannot open a fabric, because of error `rc` and its message
+ * `reason`. The join of all others fails with these. */
 void tutti_fabric_decline(int nranks, int rank, int rc, const char *reason,
                           uint8_t ret_record[TUTTI_FABRIC_RECORD_BYTES]);
 
-/* The secret, once it is known; before the join. */
+/* Set the secret, once it is known; before the join. */
 void tutti_fabric_trust(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES]);
 
 /* `records` (nranks of them) is copied. TUTTI_AGAIN: call again. A transport that does not work on
@@ -60,12 +60,13 @@ void tutti_fabric_trust(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_
  * transports, or of this communicator. */
 int tutti_fabric_join(struct tutti_fabric *fabric, const void *records);
 
-/* Agree from all verdicts. TUTTI_ERR_USAGE when some pair of ranks has no transport left (names the
- * pair, what was tried and why it failed). */
+/* Choose transports from all verdicts. TUTTI_ERR_USAGE: some pair of ranks has no transport left.
+ * The message names the pair, the transports that were tried, and the reason for each. */
 int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts);
 
-/* The ready connection to `peer`, made at the first call. TUTTI_AGAIN while connecting. Also moves
- * every other connection forward that is being set up (accepts callers). */
+/* Returns the ready connection to `peer`, which is made at the first call. TUTTI_AGAIN while
+ * connecting. Also makes progress on every other connection that is being made (accepts
+ * callers). */
 int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
                          struct tutti_conn **ret_conn);
 
@@ -76,15 +77,15 @@ struct tutti_sharing {
     struct tutti_domain *domain;  /* NULL: none here */
     struct tutti_lend *lend;
     bool is_one_domain, all_store, all_read, shares_hosts; /* as the functions below */
-    bool shares_memory;           /* a member reads another's own memory */
+    bool shares_memory;           /* a member that reads another's own memory */
 };
 
-/* The load/store domain of this rank's host; NULL when there is none (one rank on the host, or no
- * shared memory). */
+/* Returns the load/store domain of this rank's host; NULL if there is none (one rank on the host,
+ * or no shared memory). */
 struct tutti_domain *tutti_fabric_domain(struct tutti_fabric *fabric);
 
-/* What the members of that domain lend each other; NULL: nothing, for none of them is another
- * process that can read mine. */
+/* Returns the memory that the members of that domain lend each other; NULL: none, because no member
+ * is another process that can read this rank's memory. */
 struct tutti_lend *tutti_fabric_lend(struct tutti_fabric *fabric);
 
 /* Do all ranks of the communicator share my domain? And is every pair of them (a) of one process,
@@ -94,31 +95,32 @@ bool tutti_fabric_all_store(const struct tutti_fabric *fabric);
 bool tutti_fabric_all_read(const struct tutti_fabric *fabric);
 
 /* After settle, the same on all ranks: the host of each rank (nranks of them), numbered in the
- * order of their first ranks; returns how many there are. Do the ranks of each host share memory?
- * The cores that the ranks of rank 0's host may use. */
+ * order of their first ranks, with the number of hosts as the result; whether the ranks of each
+ * host share memory; and the number of cores that the ranks of rank 0's host may use. */
 uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_host);
 bool tutti_fabric_shares_hosts(const struct tutti_fabric *fabric);
 uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric);
-/* The slowest interface through which ranks of different hosts call each other, in Mbit/s; 0: not
- * known of all, or all are on one host. */
+/* Returns the rate of the slowest interface through which ranks of different hosts connect to each
+ * other, in Mbit/s; 0: not known of all, or all are on one host. */
 uint32_t tutti_fabric_mbits(const struct tutti_fabric *fabric);
-/* The cell of each rank, numbered likewise through all hosts, which `host` tells. A host is divided
- * in the coarsest way that divides its ranks, if it is known of all of them; else it is one cell.
- * *ret_ncells is 0 where no host is divided. TUTTI_ERR_SYSTEM: no memory. */
+/* Gets the cell of each rank, numbered in the same way through all hosts, which `host` gives. A
+ * host is divided in the coarsest way that divides its ranks, if it is known of all of them;
+ * otherwise it is one cell. *ret_ncells is 0 if no host is divided. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_fabric_cells(const struct tutti_fabric *fabric, const uint32_t *host, uint32_t *ret_cell,
                        uint32_t *ret_ncells);
 
-/* Name of the transport to a peer, for messages and reports. */
+/* Returns the name of the transport to a peer, for messages and reports. */
 const char *tutti_fabric_route(const struct tutti_fabric *fabric, int peer);
 
 /* ---- in words (fabric_report.c) ------------------------------------------------------ */
 
-/* After join: the name of a rank's host, and the rank's process. Valid as long as the fabric. */
+/* After join: returns the name of a rank's host, and the rank's process. Valid as long as the
+ * fabric. */
 const char *tutti_fabric_host_name(const struct tutti_fabric *fabric, int rank);
 int tutti_fabric_pid(const struct tutti_fabric *fabric, int rank);
 
 /* After settle: name the transports that serve pairs within a process, within a host and between
- * hosts. In a large communicator only pairs with one of the first 64 ranks are looked at. */
+ * hosts. In a large communicator only pairs with one of the first 64 ranks are considered. */
 void tutti_fabric_describe_pairs(const struct tutti_fabric *fabric, char *ret_text, size_t size);
 
 /* After settle: what number `index` of the transports has to tell of this host, as "shared memory:
@@ -128,11 +130,11 @@ bool tutti_fabric_describe_transport(const struct tutti_fabric *fabric, uint32_t
 
 /* ---- waiting ------------------------------------------------------------------------- */
 
-/* Call after a pass that made no progress, with a state zeroed when the wait begins (and after
- * every pass that made some). First it spins, then yields the core, then
- * announces that it sleeps and returns (so that the caller looks once more: no wake-up is lost),
- * then sleeps until a peer rings, a socket is ready, tutti_fabric_wake is called, or some
- * milliseconds have passed. With more ranks than cores on the host it hardly spins. */
+/* Call this after a pass that made no progress, with a state that is zeroed when the wait begins
+ * and after every pass that made some. First it spins, then it yields the core, then it announces
+ * that it will sleep and returns. The caller then checks once more, so no wake-up is lost. Then it
+ * sleeps until a peer rings, a socket is ready, tutti_fabric_wake is called, or some milliseconds
+ * have passed. With more ranks than cores on the host it hardly spins. */
 struct tutti_idle {
     uint32_t passes;
     uint32_t phase;
@@ -141,18 +143,19 @@ struct tutti_idle {
 };
 void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle);
 
-/* End the sleep of whoever is in tutti_fabric_idle of this fabric. Any thread. */
+/* End the sleep of a thread that is in tutti_fabric_idle of this fabric. Any thread. */
 void tutti_fabric_wake(struct tutti_fabric *fabric);
 
 /* ---- telling ------------------------------------------------------------------------- */
 
-/* Where ranks of several hosts, or without shared memory, wait for long: tell the rank after mine
- * how far I am, by words that mean something to the executor alone. It goes on in later calls of
- * connect and idle, and may fail in silence. False: not now, or not here. For slow paths. */
+/* For ranks of several hosts, or without shared memory, that wait for long: tell the next rank the
+ * state of this rank, in words that only the executor interprets. It continues in later calls of
+ * connect and idle, and may fail silently. Returns false if it is not possible now, or not here.
+ * For slow paths. */
 #define TUTTI_TOLD_WORDS 2
 bool tutti_fabric_tell(struct tutti_fabric *fabric, const uint64_t words[TUTTI_TOLD_WORDS]);
 
-/* What the rank before mine has told last; false: nothing. */
+/* Gets the last words of the rank before this one; returns false if there are none. */
 bool tutti_fabric_told(const struct tutti_fabric *fabric, uint64_t ret_words[TUTTI_TOLD_WORDS]);
 
 /* ---- failure ------------------------------------------------------------------------- */
@@ -166,38 +169,41 @@ bool tutti_fabric_told(const struct tutti_fabric *fabric, uint64_t ret_words[TUT
  * connection". */
 int tutti_fabric_check(struct tutti_fabric *fabric);
 
-/* The cheap half of it, for the start of operations: has a rank of this host given up? Any thread.
- */
+/* The cheap half of it, for the start of operations: checks whether a rank of this host has given
+ * up. Any thread. */
 int tutti_fabric_news(const struct tutti_fabric *fabric);
 
-/* The other half of it, of this host alone: has a rank of it died? Any thread. */
+/* The other half of it, for this host only: checks whether a rank of it has died. Any thread. */
 int tutti_fabric_obituary(const struct tutti_fabric *fabric);
 
 /* Give up: peers are told the result code and reason, as far as the transports can; connections are
  * shut down. Any thread, any time; only the first call counts. Connections stay allocated. */
 void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reason);
 
-/* This rank is leaving in good order: peers must not take its silence for death. Idempotent. A
- * fabric destroyed without it is reported to the peers of its host as dropped. */
+/* Announce that this rank is leaving in good order, so that peers do not take its silence for
+ * death. Idempotent. A fabric that is destroyed without it is reported to the peers of its host as
+ * dropped. */
 void tutti_fabric_leave(struct tutti_fabric *fabric);
 
-/* Has `rank` left, as far as can be seen from here? What it sent before can be received. */
+/* True if `rank` has left, as far as this rank can see. Data that it sent before can be
+ * received. */
 bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank);
 
-/* Around whatever may touch the memory that peers of this host lend, other than windows and FIFOs;
- * may be nested. False: somebody has given up, so nothing may be touched, or what was read may be
- * wrong; tutti_fabric_check will tell. After a false of enter there is no exit. */
+/* Call these around every access to memory that peers of this host lend, other than windows and
+ * FIFOs. They may be nested. False: a rank has given up, so the memory must not be accessed, or
+ * data that was read may be wrong; tutti_fabric_check returns the error. After a false of enter
+ * there is no exit. */
 bool tutti_fabric_enter(struct tutti_fabric *fabric);
 bool tutti_fabric_exit(struct tutti_fabric *fabric);
 
 /* After tutti_fabric_abort, before the caller gets its buffers back: wait for the ranks of this
- * process that are inside. They need no help to come out. */
+ * process that are inside. They need no help to leave. */
 void tutti_fabric_expel(struct tutti_fabric *fabric);
 
 /* ---- report and end ------------------------------------------------------------------ */
 
 /* private: heap. shared: pages of the host's segment that hold this rank's windows, posts and
- * outgoing FIFOs, as touched so far by anybody. reserved: address space of the whole segment. */
+ * outgoing FIFOs, as touched so far by any rank. reserved: address space of the whole segment. */
 struct tutti_fabric_usage {
     size_t private_bytes, shared_bytes, reserved_bytes;
     int connections, sockets;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Giving up, leaving, and noticing that others have. */
+ * Gives up, leaves, and detects that others have done so. */
 #include "transport/fabric_private.h"
 
 #include "base/array.h"
@@ -11,13 +11,13 @@
 /* Ranks looked at per call: each may cost a system call. */
 #define CHECKS_PER_CALL 32
 
-/* A rank that gives up tells its peers why before it resets its connections. Notes and resets take
- * different connections, so a note may come a little later. */
+/* A rank that gives up tells its peers the reason before it resets its connections. Notes and
+ * resets use different connections, so a note may arrive a little later. */
 #define NOTE_PATIENCE_NS (20 * TUTTI_NS_PER_MS)
 
 /* ---- what others are told ------------------------------------------------------------ */
 
-/* This rank passes on what the first rank that gave up has told it, else its own reason. */
+/* This rank passes on the reason that the first rank to give up has sent, or else its own. */
 static void find_cause(const struct tutti_fabric *fabric, struct tutti_cause *ret_cause)
 {
     if (fabric->has_heard) {
@@ -102,8 +102,8 @@ static int read_own_abort(struct tutti_fabric *fabric)
                                                     fabric->abort_reason));
 }
 
-/* Calls that do not fit together are everybody's mistake and a deadline everybody's; all else is
- * that rank's. */
+/* Calls that do not match are the mistake of all ranks, and a deadline applies to all. Every other
+ * error belongs to that rank. */
 static int fail_told(int code, int rank, const char *reason)
 {
     return tutti_fail(code == TUTTI_ERR_USAGE || code == TUTTI_ERR_TIMEOUT ? code
@@ -182,7 +182,7 @@ int tutti_fabric_obituary(const struct tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
-/* What this host knows of its ranks, and what others have told us. */
+/* The knowledge of this host about its ranks, and the notes of other ranks. */
 static int check_host(struct tutti_fabric *fabric)
 {
     if (fabric->failure != TUTTI_OK) {
@@ -204,7 +204,7 @@ int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what
         fabric->suspicion.peer = peer;
         snprintf(fabric->suspicion.what, sizeof fabric->suspicion.what, "%s", what);
     }
-    tutti_parts_progress(fabric); /* takes a note that has come */
+    tutti_parts_progress(fabric); /* accepts a note that has arrived */
     if (now_ns - fabric->suspected_ns < NOTE_PATIENCE_NS) {
         TUTTI_TRY(check_host(fabric));
         return TUTTI_AGAIN;
@@ -212,7 +212,7 @@ int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what
     return tutti_fabric_blame(fabric, fabric->suspicion.peer, fabric->suspicion.what);
 }
 
-/* Of all connections, also those that nobody waits on just now. */
+/* This checks all connections, also those for which no rank waits now. */
 static bool find_lost(struct tutti_fabric *fabric, struct tutti_loss *ret_loss)
 {
     if (fabric->suspected_ns != 0) {
@@ -233,7 +233,7 @@ static int look_for_lost_connections(struct tutti_fabric *fabric)
 
     if (!find_lost(fabric, &loss))
         return TUTTI_OK;
-    /* Or have we, just now, from another thread? Then the error is our own. */
+    /* Another thread may have aborted this rank just now. Then the error is this rank's own. */
     rc = tutti_fabric_suspect(fabric, loss.peer, loss.what);
     return rc == TUTTI_AGAIN ? TUTTI_OK : rc;
 }
@@ -250,7 +250,7 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
 
     for (uint32_t i = 0; i < fabric->nparts; i++)
         fabric->parts[i].dead_from = peer; /* the likeliest first */
-    rc = check_host(fabric); /* the peer itself is known to be in the way */
+    rc = check_host(fabric); /* the peer itself is known to be the cause */
     if (rc != TUTTI_OK)
         return rc;
     return tutti_fabric_remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", peer, what));

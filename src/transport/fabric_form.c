@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forming a fabric: records tell who is where, verdicts what worked. */
+ * Forms a fabric. Records say where the ranks are, and verdicts say what worked. */
 #include "transport/fabric_private.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static int check_own_abort(const struct tutti_fabric *fabric)
 
 /* ---- joining ------------------------------------------------------------------------- */
 
-/* A wrong variable may be so on all ranks; all else is that rank's. */
+/* All ranks may have the same wrong variable. Every other error belongs to that rank. */
 static int fail_declined(union tutti_record *record)
 {
     char *why = record->why_declines;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who lives with whom, from the records of all ranks. */
+ * Determines the hosts and cells of all ranks from their records. */
 #include "transport/fabric_private.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric)
         const struct tutti_identity *identity = &fabric->records[rank].identity;
         bool is_counted = !same_host(fabric, rank, 0);
 
-        /* Ranks bound to different sets of cores: taken as disjoint. */
+        /* Ranks that are bound to different sets of cores are assumed to have disjoint sets. */
         for (uint32_t other = 0; other < rank && !is_counted; other++)
             is_counted = fabric->records[other].identity.cores_hash == identity->cores_hash &&
                          same_host(fabric, other, 0);
@@ -61,7 +61,7 @@ static int32_t cell_at(const struct tutti_fabric *fabric, uint32_t rank, int lev
     return level < TUTTI_CELL_LEVELS ? fabric->records[rank].cells[level] : 0;
 }
 
-/* The last rank before `rank` on its host; `rank` itself: there is none. */
+/* Returns the last rank before `rank` on its host; `rank` itself means that there is none. */
 static uint32_t neighbour(const uint32_t *host, uint32_t rank)
 {
     uint32_t before = rank;
@@ -71,14 +71,15 @@ static uint32_t neighbour(const uint32_t *host, uint32_t rank)
     return before > 0 ? before - 1 : rank;
 }
 
-/* How each host is divided: the first level at which two of its ranks differ, and all are known;
- * TUTTI_CELL_LEVELS: it is not. */
+/* Finds the way in which each host is divided: the first level at which two of its ranks differ
+ * and all are known. TUTTI_CELL_LEVELS means that it is not divided. */
 static void find_levels(const struct tutti_fabric *fabric, const uint32_t *host, uint8_t *ret_level)
 {
     uint32_t nranks = (uint32_t)fabric->nranks;
 
     for (uint32_t rank = 0; rank < nranks; rank++)
-        ret_level[rank] = TUTTI_CELL_LEVELS; /* of host number `rank`: there are no more */
+        ret_level[rank] = TUTTI_CELL_LEVELS; /* of host number `rank`; there are no more hosts
+                                                than ranks */
     for (int level = TUTTI_CELL_LEVELS - 1; level >= 0; level--)
         for (uint32_t rank = 0; rank < nranks; rank++)
             if (cell_at(fabric, rank, level) != cell_at(fabric, neighbour(host, rank), level))

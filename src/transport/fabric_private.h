@@ -42,7 +42,7 @@ union tutti_record {
         struct tutti_identity identity;
         int32_t cells[TUTTI_CELL_LEVELS]; /* of its host; -1: not known */
         uint32_t mbits; /* of the interface at which other hosts call it; 0: not known */
-        char host_name[TUTTI_HOST_NAME_BYTES]; /* for people; hosts are told apart by identity */
+        char host_name[TUTTI_HOST_NAME_BYTES]; /* for people; the identity distinguishes hosts */
         /* The table of transports, with the sizes of their slices: the same on all ranks. */
         char layout[TUTTI_LAYOUT_BYTES];
         /* Transports' slices, in the order of the table, each from a multiple of 8 on. */
@@ -72,7 +72,7 @@ enum tutti_form_phase {
     TUTTI_FORM_SETTLED,
 };
 
-/* Why the communicator is lost: what the first rank that gave up has said. */
+/* The reason why the communicator is lost, as the first rank that gave up has reported it. */
 struct tutti_cause {
     int code, rank;
     char reason[TUTTI_ABORT_REASON_BYTES];
@@ -124,25 +124,25 @@ struct tutti_fabric {
     struct tutti_door local_door; /* where a rank without domain sleeps */
     struct tutti_door *door;      /* set under `lock` */
     uint64_t spin_ns;
-    bool is_crowded;      /* ranks of my host outnumber its cores */
+    bool is_crowded;      /* ranks of this host outnumber its cores */
     bool naps;            /* sleeps on descriptors are short (tutti_wait_nap) */
-    uint32_t core_share;  /* how many of us may wait on one core; 0: wherever they are */
-    uint32_t offers_left; /* how often to offer the core until we look who is where */
+    uint32_t core_share;  /* the number of ranks that may wait on one core; 0: any number */
+    uint32_t offers_left; /* how often to yield the core before checking which ranks are where */
     uint32_t offers_per_look;
     uint32_t sleeps_how;    /* as announced */
     int epoll_fd, event_fd; /* -1: no route needs descriptors; set under `lock` */
 
-    /* Failing. `lock` guards what abort and wake, from other threads, look at. */
+    /* Failing. `lock` guards the fields that abort and wake read, from other threads. */
     pthread_mutex_t lock;
     uint32_t is_aborted; /* release: after abort_code and abort_reason */
     int abort_code;
     char abort_reason[TUTTI_ABORT_REASON_BYTES];
     bool has_heard; /* from a peer why it has given up; under `lock` */
     struct tutti_cause heard;
-    /* A connection was lost. Its end may have given up, and the reason be on its way. */
+    /* A connection was lost. The peer may have given up, and its reason may still be on the way. */
     uint64_t suspected_ns; /* since when; 0: none was lost */
     struct tutti_loss suspicion;
-    int failure; /* what check or blame has found; TUTTI_OK before */
+    int failure; /* the error that check or blame has found; TUTTI_OK before */
     char failure_text[TUTTI_MESSAGE_BYTES];
     bool has_left;
 };
@@ -154,8 +154,8 @@ static inline size_t tutti_conn_index(int peer, int channel)
 
 /* ---- fabric.c ------------------------------------------------------------------------ */
 
-/* A zeroed connection of `size` bytes with its base filled in; NULL, having failed, when there is
- * no memory. Freed with free(). */
+/* Returns a zeroed connection of `size` bytes with its base filled in, or NULL, having failed, if
+ * there is no memory. It is freed with free(). */
 void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_conn_ops *ops, int peer,
                         int channel, size_t size);
 
@@ -226,7 +226,7 @@ static inline bool tutti_wait_watches(const struct tutti_fabric *fabric)
     return fabric->epoll_fd >= 0;
 }
 
-/* Let the end of a sleep depend on `fd`, too, until it is closed. */
+/* Make `fd` end a sleep, too, until it is closed. */
 int tutti_wait_watch(struct tutti_fabric *fabric, int fd);
 
 /* Keep sleeps on descriptors short, for something may happen that no descriptor tells. */
@@ -234,16 +234,18 @@ void tutti_wait_nap(struct tutti_fabric *fabric);
 
 /* ---- fabric_fail.c ------------------------------------------------------------------- */
 
-/* The error for a call that could not go on because of `peer`: why the fabric failed if that is
- * known (an abort, a death), else "rank N <what>". Remembered. */
+/* Returns the error for a call that could not continue because of `peer`. It is the reason for
+ * which the fabric failed if that is known (an abort, a death), else "rank N <what>". The error is
+ * kept. */
 int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what);
 
-/* Keep the first failure of the fabric, with the thread's last message: every later look finds it.
- * Returns `rc`. */
+/* Keep the first failure of the fabric, with the thread's last message, so that every later check
+ * finds it. Returns `rc`. */
 int tutti_fabric_remember(struct tutti_fabric *fabric, int rc);
 
 /* The connection to `peer` was lost. TUTTI_AGAIN: wait a moment for its reason, by calls of this or
- * of tutti_fabric_check. Then as tutti_fabric_blame, of the peer that was lost first. */
+ * of tutti_fabric_check. After that it acts as tutti_fabric_blame, for the peer that was lost
+ * first. */
 int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what);
 
 /* A peer says why it has given up. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A fabric in words, for the log and for users who ask where ranks are. */
+ * Describes a fabric in words, for the log and for users who ask where ranks are. */
 #include "transport/fabric_private.h"
 
 #include <stdarg.h>
@@ -16,7 +16,8 @@ int tutti_fabric_pid(const struct tutti_fabric *fabric, int rank)
     return fabric->records[rank].identity.pid;
 }
 
-/* Append to `text`, which has `length` of `size` bytes; gives the new length, at most size - 1. */
+/* Append to `text`, which has `length` of `size` bytes; returns the new length, at most size -
+ * 1. */
 static size_t add(char *text, size_t length, size_t size, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -34,7 +35,7 @@ static size_t add(char *text, size_t length, size_t size, const char *format, ..
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* The cost grows with the square of the ranks that are looked at. */
+/* The cost grows with the square of the number of ranks that are considered. */
 enum { MOST_RANKS = 64 };
 
 enum { WITHIN_PROCESS, WITHIN_HOST, BETWEEN_HOSTS, CLASSES };

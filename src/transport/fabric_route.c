@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which transport serves a pair of ranks. Both ends, and all others, must come to
- * the same answer, so only records and verdicts are looked at. */
+ * Chooses the transport that serves a pair of ranks. Both ends, and all others, must make the same
+ * choice, so it uses only records and verdicts. */
 #include "transport/fabric_private.h"
 
 #include <stdio.h>
@@ -72,7 +72,8 @@ static void take_route(struct tutti_fabric *fabric, int peer)
 
 int tutti_route_all(struct tutti_fabric *fabric)
 {
-    /* Pairs of others, too: their ranks will not come to the first operation. */
+    /* This includes pairs of other ranks, because those ranks will not reach the first
+     * operation. */
     for (int a = 0; a < fabric->nranks; a++)
         for (int b = a + 1; b < fabric->nranks; b++)
             if (tutti_route_find(fabric, a, b) == NULL)

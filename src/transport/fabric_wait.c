@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Waiting: spin, yield, announce, sleep.
  *
- *   sleeper                               ringer
+ *     sleeper                               ringer
  *     remember door's rings                 publish data
  *     is_sleeping = how, sleepers += 1      fence
  *     fence                                 is_sleeping set? clear it, ring
- *     look once more (the caller)
+ *     check once more (the caller)
  *     rings unchanged: sleep
  *
- * Either the ringer sees the flag or the sleeper sees the data. All sleeps end by
- * themselves after some milliseconds, so that deadlines and the dead are noticed.
- */
+ * Either the ringer sees the flag or the sleeper sees the data. All sleeps end after some
+ * milliseconds, so that deadlines and deaths are noticed. */
 #include "transport/fabric_private.h"
 
 #include "base/clock.h"
@@ -32,28 +31,28 @@ enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 #define SLEEP_MS 10
 /* On descriptors, where something may happen that none of them tells. */
 #define NAP_MS 1
-/* How often a spinning rank looks for callers, and at the clock: passes, powers of two. */
+/* How often a spinning rank checks for callers, and reads the clock: passes, powers of two. */
 #define PASSES_PER_LOOK 64
 #define PASSES_PER_CLOCK 16
-/* At first without a pause: it can take as long as a small message. */
+/* The first checks have no pause, because it can take as long as a small message. */
 #define EAGER_PASSES 64
-/* That other programs want our core we do not know: after as long a spin the core is offered at
- * every look at the clock, which costs little when nobody takes it. */
+/* It is not known whether other programs need this core. After so long a spin the core is yielded
+ * at every reading of the clock, which costs little if no other thread takes it. */
 #define POLITE_AFTER_NS 1000
-/* Somebody else has had the core, and not only the kernel. */
+/* Another thread has had the core, and not only the kernel. */
 #define TAKEN_NS 1000
 #define YIELDS 20
-/* Where cores are short, the rank that is waited for most likely waits for our core. It is offered
- * at every look after as many as an answer takes that is on its way from another core, and often,
- * since being roused costs more than ten switches. */
+/* If cores are scarce, the peer most likely waits for this core. The core is yielded at every check
+ * after as many as an answer takes that is on its way from another core. It is yielded often,
+ * because being roused costs more than ten switches. */
 #define CROWDED_LOOKS 4
 #define CROWDED_YIELDS 40
-/* How often the core is offered before we look whether there is a better one: the more often, the
- * longer there is none. */
+/* How often the core is yielded before the rank checks whether there is a better one. The number
+ * grows as long as there is none. */
 #define OFFERS_PER_LOOK 64
 #define MOST_OFFERS_PER_LOOK 65536
 
-/* Do the ranks of this machine outnumber the cores that they may run on? */
+/* True if the ranks of this machine outnumber the cores on which they may run. */
 static bool is_crowded(const struct tutti_fabric *fabric)
 {
     uint32_t nranks = 0, ncores = 0;
@@ -65,7 +64,7 @@ static bool is_crowded(const struct tutti_fabric *fabric)
         if (memcmp(identity->network, fabric->mine.identity.network, TUTTI_IDENTITY_BYTES) != 0)
             continue;
         nranks++;
-        /* Ranks bound to different sets of cores: taken as disjoint. */
+        /* Ranks that are bound to different sets of cores are assumed to have disjoint sets. */
         for (int other = 0; other < rank && !is_counted; other++)
             is_counted = fabric->records[other].identity.cores_hash == identity->cores_hash &&
                          memcmp(fabric->records[other].identity.network, identity->network,
@@ -76,7 +75,7 @@ static bool is_crowded(const struct tutti_fabric *fabric)
     return nranks > ncores;
 }
 
-/* Ranks per core, rounded up, of those members of the domain that may run on the same cores. */
+/* Ranks per core, rounded up, among the members of the domain that may run on the same cores. */
 static uint32_t core_share(const struct tutti_fabric *fabric)
 {
     const struct tutti_domain *domain = fabric->sharing.domain;
@@ -163,8 +162,8 @@ void tutti_wait_nap(struct tutti_fabric *fabric)
 
 int tutti_wait_watch(struct tutti_fabric *fabric, int fd)
 {
-    /* Edge-triggered: bytes that nobody asks for yet do not keep us awake, and nobody sleeps
-     * who has not first drained (or filled) the socket that he waits for. */
+    /* Edge-triggered: bytes that no call has requested yet do not keep this rank awake. A rank must
+     * drain (or fill) the socket for which it waits before it sleeps. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET};
 
     if (epoll_ctl(fabric->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
@@ -259,8 +258,8 @@ static void count_offer(struct tutti_fabric *fabric)
         look_for_a_better_core(fabric);
 }
 
-/* Only where offers are taken is anybody one too many: a door may tell the core of another thread
- * of its rank. */
+/* There can be too many ranks on a core only if yields are taken. A door may contain the core of
+ * another thread of its rank. */
 static void offer_core(struct tutti_fabric *fabric, uint64_t now)
 {
     sched_yield();
@@ -288,7 +287,7 @@ static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
     idle->passes = 1;
 }
 
-/* Spinning and yielding at once. */
+/* Spins and yields at the same time. */
 static void spin_crowded(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     if (idle->passes < CROWDED_LOOKS) {
@@ -320,7 +319,7 @@ static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *id
         announce(fabric, idle);
         return;
     }
-    /* Somebody has done something: more is likely to follow soon. */
+    /* A peer has done something, so more is likely to follow soon. */
     retract(fabric);
     *idle = (struct tutti_idle){.passes = 1};
 }
@@ -328,7 +327,8 @@ static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *id
 void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     if (idle->passes == 0)
-        retract(fabric); /* an announcement of the last wait, which found what it waited for */
+        retract(fabric); /* an announcement of the last wait, which found its data before it
+                            slept */
     idle->passes++;
     if (idle->passes % PASSES_PER_LOOK == 0 || idle->phase != PHASE_SPIN)
         tutti_parts_progress(fabric);

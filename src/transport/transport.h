@@ -41,36 +41,36 @@ struct tutti_loss;
 /* ---- a connection -------------------------------------------------------------------- */
 
 struct tutti_conn_ops {
-    /* Hand over up to `size` bytes at `data`; *ret_taken (0 .. size) of them now
-     * belong to the transport and `data` may be reused that far. Bytes not taken are offered
-     * again at the next call, from the same address, possibly followed by more
-     * (the offer may grow; only a rank that gives up offers less, of which nothing need be taken):
-     * a single-copy transport exposes the offered memory itself and takes it when the peer has read
-     * it. Result TUTTI_OK also when nothing was taken. TUTTI_ERR_REMOTE when the peer is gone;
-     * bytes that it had sent before are still received. Required. */
+    /* Offer `size` bytes at `data`. *ret_taken (0 .. size) of them now belong to the transport, and
+     * the caller may reuse `data` that far. Bytes that were not taken are offered again at the next
+     * call, from the same address, possibly followed by more. The offer may grow; only a rank that
+     * gives up offers less, of which nothing need be taken. So a single-copy transport may expose
+     * the offered memory itself, and take it when the peer has read it. The result is TUTTI_OK also
+     * if nothing was taken. It is TUTTI_ERR_REMOTE if the peer is gone; bytes that the peer had
+     * sent before are still received. Required. */
     int (*send)(struct tutti_conn *conn, const void *data, size_t size, size_t *ret_taken);
 
-    /* The same for two places: first `head`, then `data`, in one go. For transports to which a
-     * second call is dear. `data` is only copied from within the call. Optional. */
+    /* The same for two places at once: first `head`, then `data`. It is for transports in which a
+     * second call is expensive. `data` is copied only within the call. Optional. */
     int (*send_two)(struct tutti_conn *conn, const void *head, size_t head_size, const void *data,
                     size_t size, size_t *ret_taken);
 
     /* Move up to `size` arrived bytes to `data`. *ret_got may be 0. Required. */
     int (*recv)(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got);
 
-    /* The same for two places: first `head`, then `data`. With `data` NULL the `size` bytes after
+    /* The same for two places: first `head`, then `data`. If `data` is NULL, the `size` bytes after
      * the head will be peeked at, and are not counted in *ret_got. Optional. */
     int (*recv_two)(struct tutti_conn *conn, void *head, size_t head_size, void *data, size_t size,
                     size_t *ret_got);
 
     /* Show arrived bytes in place: *ret_data .. + *ret_size, valid until the next call on the
-     * connection. At most `most` bytes; either at least `least` (1 .. 64) of them or *ret_size =
-     * 0. Always a multiple of `least`, and aligned to the largest power of two in it, up to 8,
-     * wherever the stream stands: elements that wrap or lie at odd places are shown as copies.
-     * Required. */
+     * connection. They are at most `most` bytes, and either at least `least` (1 .. 64) or *ret_size
+     * = 0. Their number is a multiple of `least`. They are aligned to the largest power of two in
+     * `least`, up to 8, at any position of the stream. Elements that wrap or are not aligned are
+     * shown as copies. Required. */
     int (*peek)(struct tutti_conn *conn, size_t least, size_t most, const void **ret_data,
                 size_t *ret_size);
-    /* Done with the first `size` of them. Required. */
+    /* Finish with the first `size` of them. Required. */
     void (*consume)(struct tutti_conn *conn, size_t size);
 
     /* Descriptors that this connection waits on while it has nothing to do: how many there are.
@@ -86,10 +86,11 @@ struct tutti_conn {
     const struct tutti_conn_ops *ops;
     struct tutti_fabric *fabric;
     int peer, channel;
-    /* The executor's hint: while it sends here it receives as much, here or elsewhere. */
+    /* A hint of the executor: while it sends on this connection it receives as much, here or
+     * elsewhere. */
     bool is_mutual;
-    /* Its other hint: how to copy what is received from where it lies, for it knows what is in the
-     * cache; NULL: memcpy. */
+    /* Another hint: how to copy received data from its place, because the executor knows which data
+     * is in the cache. NULL means memcpy. */
     void (*copy)(void *dst, const void *src, size_t size_bytes);
     size_t private_bytes; /* heap held, for the memory report */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What members of a domain do to each other: rouse, and read memory. */
+ * Wakes other members of a domain, and reads their memory. */
 #include "transport/domain.h"
 
 #include "base/result.h"
@@ -13,9 +13,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Whoever clears the flag takes the sleeper off the count, so that the count stays
- * the number of flags that are set: a member that was roused but never idles
- * again costs its peers nothing. */
+/* The member that clears the flag also decrements the count of sleepers, so the count stays the
+ * number of flags that are set. A member that was roused but never idles again costs its peers
+ * nothing. */
 void tutti_domain_ring(struct tutti_domain *domain, uint32_t index)
 {
     const struct tutti_segment *segment = (const struct tutti_segment *)domain;
@@ -63,8 +63,8 @@ int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t inde
     return (int)entry - 1;
 }
 
-/* A member whose memory cannot be read any more has most likely ended; if anybody of the host has
- * said why he gives up, that is the reason to tell. */
+/* A member whose memory cannot be read any more has most likely ended. If a member of the host has
+ * published a reason for giving up, that reason is reported instead. */
 static int fail_read(const struct tutti_segment *segment, uint32_t index, const char *reason)
 {
     const struct tutti_abort_note *note = segment->domain.note;
@@ -111,7 +111,7 @@ enum tutti_access tutti_segment_probe(const struct tutti_identity *mine,
 
     if (tutti_identity_same_process(mine, theirs))
         return TUTTI_ACCESS_STORE;
-    /* In another pid namespace the number would be somebody else's. */
+    /* In another pid namespace the number would denote another process. */
     if (!may_read || mine->pid_namespace != theirs->pid_namespace || mine->pid_namespace == 0)
         return TUTTI_ACCESS_NONE;
     if (process_vm_readv(theirs->pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof seen ||

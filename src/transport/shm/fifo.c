@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rarer half of the FIFO: making, viewing in place, closing. */
+ * The rarer half of the FIFO: making it, viewing records in place, closing it. */
 #include "transport/shm/fifo.h"
 
 #include "transport/carry.h"
 
-/* A fresh FIFO has head 0; one that a test has moved on begins where that says. */
+/* A new FIFO has head 0. A FIFO that a test has advanced begins at its head. */
 void tutti_fifo_writer_init(struct tutti_fifo_writer *writer, struct tutti_fifo *fifo,
                             size_t bytes)
 {
@@ -45,7 +45,8 @@ size_t tutti_fifo_view(struct tutti_fifo_reader *reader, size_t least, size_t mo
 
     if (usable > sizeof reader->bounce)
         usable = sizeof reader->bounce / least * least;
-    /* Far enough that the next view lies straight again, when only the end is in the way. */
+    /* This is so far that the next view is contiguous again, if only the end of the ring is in the
+     * way. */
     if (at % tutti_peek_alignment(least) == 0)
         usable = least;
     tutti_fifo_look(reader, reader->bounce, usable);
@@ -67,7 +68,7 @@ void tutti_fifo_close_reader(struct tutti_fifo_reader *reader)
 
 bool tutti_fifo_is_ended(struct tutti_fifo_reader *reader)
 {
-    /* acquire: a writer that has closed had published everything before, so look once more */
+    /* acquire: a writer that has closed published everything before, so check once more */
     if (tutti_load_acquire(&reader->fifo->is_writer_closed) == 0)
         return false;
     return tutti_fifo_ready(reader) == 0;

@@ -4,18 +4,16 @@
  *   | stamp, bytes ...        | ... bytes       | stamp, bytes ... | 0
  *   ^ line                    ^ line            ^ line
  *
- * A record begins on a cache line of its own with a stamp, which says what it is
- * and how long. The stamp is stored last, with release order, so a small record
- * comes to its reader as one line: there is no counter to look at before. Before
- * that the writer zeroes the word where the next stamp will be; the reader waits
- * there. So it never takes old bytes for a stamp.
+ * A record begins on its own cache line with a stamp, which gives its kind and size. The stamp is
+ * stored last, with release order, so a small record reaches its reader in one line, and there is
+ * no counter to read first. Before that the writer zeroes the word where the next stamp will be,
+ * and the reader waits there. So it never takes old bytes for a stamp.
  *
- * Positions count bytes of the ring for ever. The writer keeps the reader's as it
- * last saw it, and looks again only when that is not enough. The reader gives
- * space back in quarters of the ring: a writer that waits sees at least three
- * quarters free once the reader has run dry, so nobody starves, and small records
- * do not drag the line of `head` back and forth.
- */
+ * Positions count bytes of the ring and never wrap around. The writer keeps a copy of the reader's
+ * position, and reads it again only if the copy shows too little room. The reader gives space back
+ * in quarters of the ring. So a writer that waits sees at least three quarters free once the
+ * reader has read everything, and no writer starves. Small records do not move the line of `head`
+ * back and forth. */
 #ifndef TUTTI_TRANSPORT_SHM_FIFO_H
 #define TUTTI_TRANSPORT_SHM_FIFO_H
 
@@ -29,17 +27,19 @@
 #include <stdint.h>
 #include <string.h>
 
-/* In the segment; all zero is empty. `data` has a power of two of bytes, at least 1024. */
+/* This part is in the segment. All zero means empty. The size of `data` is a power of two, at least
+ * 1024 bytes. */
 struct tutti_fifo {
     alignas(TUTTI_CACHE_LINE) uint32_t is_writer_closed;
-    alignas(TUTTI_CACHE_LINE) uint64_t head; /* the reader's: bytes ever given back */
+    alignas(TUTTI_CACHE_LINE) uint64_t head; /* written by the reader: the bytes that it has ever
+                                                given back */
     uint32_t is_reader_closed;
-    alignas(TUTTI_CACHE_LINE) uint64_t copied; /* the reader's, for shm.c: bytes ever copied out of
-                                                  memory that the writer has exposed */
+    alignas(TUTTI_CACHE_LINE) uint64_t copied; /* written by the reader, for shm.c: the bytes
+                                                  that it has ever copied from exposed memory */
     alignas(TUTTI_CACHE_LINE) uint8_t data[];
 };
 
-/* What a record is, for its reader; never 0. A stamp is size << TUTTI_STAMP_SHIFT | kind. */
+/* The kind of a record, for its reader; never 0. A stamp is size << TUTTI_STAMP_SHIFT | kind. */
 enum { TUTTI_RECORD_DATA = 1, TUTTI_RECORD_EXPOSED = 2 };
 #define TUTTI_STAMP_SHIFT 2
 #define TUTTI_STAMP_BYTES sizeof(uint64_t)
@@ -47,7 +47,7 @@ enum { TUTTI_RECORD_DATA = 1, TUTTI_RECORD_EXPOSED = 2 };
 struct tutti_fifo_writer {
     struct tutti_fifo *fifo;
     uint64_t bytes;
-    uint64_t tail;      /* where the record being written begins */
+    uint64_t tail;      /* where the record begins that is being written */
     size_t filled;      /* bytes put into it */
     uint64_t head_seen;
 };
@@ -60,9 +60,9 @@ struct tutti_fifo_reader {
     uint64_t head; /* where the front record begins, or the next one will */
     uint64_t released;
     uint32_t kind; /* of the front record */
-    size_t size;   /* of it; 0: there is none yet */
+    size_t size;   /* size of it; 0: there is none yet */
     size_t taken;  /* of these */
-    /* Where elements are shown that wrap around the ring's end or lie at odd addresses. */
+    /* Elements that wrap around the ring's end or are not aligned are shown here. */
     alignas(TUTTI_CACHE_LINE) uint8_t bounce[TUTTI_FIFO_BOUNCE_BYTES];
 };
 
@@ -71,7 +71,7 @@ void tutti_fifo_writer_init(struct tutti_fifo_writer *writer, struct tutti_fifo 
 void tutti_fifo_reader_init(struct tutti_fifo_reader *reader, struct tutti_fifo *fifo,
                             size_t bytes);
 
-/* Bytes of the ring that a record of `size` bytes takes. */
+/* The bytes of the ring that a record of `size` bytes occupies. */
 static inline uint64_t tutti_fifo_span(size_t size)
 {
     return tutti_round_up(TUTTI_STAMP_BYTES + size, TUTTI_CACHE_LINE);
@@ -84,16 +84,17 @@ static inline uint64_t *tutti_fifo_stamp(struct tutti_fifo *fifo, uint64_t bytes
 
 /* ---- writing -------------------------------------------------------------------------- */
 
-/* How many bytes a new record can have; looks at the reader's counter only if it knows of room for
- * fewer than `wanted`. */
+/* Returns the largest size of a new record. It reads the reader's counter only if there is no known
+ * room for `wanted` bytes. */
 static inline size_t tutti_fifo_room(struct tutti_fifo_writer *writer, size_t wanted)
 {
-    /* Behind each record, a line for the next stamp. */
+    /* After each record there is a line for the next stamp. */
     uint64_t needed = tutti_fifo_span(wanted) + TUTTI_CACHE_LINE;
     uint64_t room = writer->bytes - (writer->tail - writer->head_seen);
 
     if (room < needed) {
-        /* acquire: pairs with the release in tutti_fifo_release; the reader is done with these */
+        /* acquire: pairs with the release in tutti_fifo_release; the reader has finished with these
+         * bytes */
         writer->head_seen = tutti_load_acquire(&writer->fifo->head);
         room = writer->bytes - (writer->tail - writer->head_seen);
         /* A count beyond what was written can only come from a corrupted peer. */
@@ -104,7 +105,8 @@ static inline size_t tutti_fifo_room(struct tutti_fifo_writer *writer, size_t wa
                ? 0 : (size_t)(room - TUTTI_CACHE_LINE - TUTTI_STAMP_BYTES);
 }
 
-/* Add `size` bytes to the record, at most as many as there is room for. Unseen until published. */
+/* Add `size` bytes to the record, at most as many as there is room for. The reader does not see
+ * them until they are published. */
 static inline void tutti_fifo_put(struct tutti_fifo_writer *writer, const void *data, size_t size)
 {
     uint64_t position = writer->tail + TUTTI_STAMP_BYTES + writer->filled;
@@ -122,7 +124,7 @@ static inline void tutti_fifo_put(struct tutti_fifo_writer *writer, const void *
     writer->filled += size;
 }
 
-/* The record is complete: at least one byte. */
+/* Publish the complete record, which has at least one byte. */
 static inline void tutti_fifo_publish(struct tutti_fifo_writer *writer, uint32_t kind)
 {
     uint64_t *stamp = tutti_fifo_stamp(writer->fifo, writer->bytes, writer->tail);
@@ -131,7 +133,7 @@ static inline void tutti_fifo_publish(struct tutti_fifo_writer *writer, uint32_t
     tutti_assert(writer->filled > 0 && kind < 1u << TUTTI_STAMP_SHIFT);
     writer->tail += tutti_fifo_span(writer->filled);
     writer->filled = 0;
-    /* The reader looks here only after it has acquired the stamp before. */
+    /* The reader reads this only after it has acquired the stamp before. */
     tutti_store_relaxed(tutti_fifo_stamp(writer->fifo, writer->bytes, writer->tail), 0);
     /* release: pairs with the acquire in tutti_fifo_ready, publishes the bytes and the zero */
     tutti_store_release(stamp, value);
@@ -139,7 +141,7 @@ static inline void tutti_fifo_publish(struct tutti_fifo_writer *writer, uint32_t
 
 /* ---- reading -------------------------------------------------------------------------- */
 
-/* How many bytes of the front record are left; 0 when nothing has arrived. */
+/* Returns the number of bytes left in the front record, or 0 if none has arrived. */
 static inline size_t tutti_fifo_ready(struct tutti_fifo_reader *reader)
 {
     uint64_t stamp;
@@ -150,13 +152,15 @@ static inline size_t tutti_fifo_ready(struct tutti_fifo_reader *reader)
     stamp = tutti_load_acquire(tutti_fifo_stamp(reader->fifo, reader->bytes, reader->head));
     reader->size = (size_t)(stamp >> TUTTI_STAMP_SHIFT);
     reader->kind = (uint32_t)(stamp & ((1u << TUTTI_STAMP_SHIFT) - 1));
-    /* No record is larger than the ring: whoever has written this is out of its mind. */
+    /* No record is larger than the ring, so a larger size can only come from a corrupted peer.
+     * Clamp it. */
     if (reader->size > reader->bytes)
         reader->size = reader->bytes;
     return reader->size;
 }
 
-/* Copy the next `size` bytes of the front record, at most as many as are left, and keep them. */
+/* Copy the next `size` bytes of the front record, at most as many as are left, and keep them in the
+ * ring. */
 static inline void tutti_fifo_look(const struct tutti_fifo_reader *reader, void *data, size_t size)
 {
     uint64_t position = reader->head + TUTTI_STAMP_BYTES + reader->taken;
@@ -171,8 +175,8 @@ static inline void tutti_fifo_look(const struct tutti_fifo_reader *reader, void 
     }
 }
 
-/* Done with `size` bytes of the front record. True when the writer can see it and may have to be
- * roused: space is given back when that is worth it. */
+/* Finish with `size` bytes of the front record. Returns true if space was given back, so that the
+ * writer may have to be roused. Space is given back in large parts. */
 static inline bool tutti_fifo_drop(struct tutti_fifo_reader *reader, size_t size)
 {
     tutti_assert(size <= reader->size - reader->taken);
@@ -184,21 +188,23 @@ static inline bool tutti_fifo_drop(struct tutti_fifo_reader *reader, size_t size
     if (reader->head - reader->released < reader->bytes / 4)
         return false;
     reader->released = reader->head;
-    /* release: pairs with the acquire in tutti_fifo_room; we have read these bytes */
+    /* release: pairs with the acquire in tutti_fifo_room; this reader has read these bytes */
     tutti_store_release(&reader->fifo->head, reader->head);
     return true;
 }
 
-/* Show up to `most` of the next bytes of the front record in place: a multiple of `least` of them,
- * or none; aligned as above. Valid until the next drop or view. */
+/* Show up to `most` of the next bytes of the front record in place. Their number is a multiple of
+ * `least`, or zero. They are aligned as above, and valid until the next drop or view. */
 size_t tutti_fifo_view(struct tutti_fifo_reader *reader, size_t least, size_t most,
                        const void **ret_data);
 
-/* Ends of the pipe. The other side reads what was published before; see the pairs in fifo.c. */
+/* Close one end of the FIFO. The other side can read everything that was published before; see the
+ * pairs in fifo.c. */
 void tutti_fifo_close_writer(struct tutti_fifo_writer *writer);
 void tutti_fifo_close_reader(struct tutti_fifo_reader *reader);
 
-/* Will nothing ever come any more? Nobody take it any more? For the slow path. */
+/* True if nothing will ever arrive any more; true if the reader takes nothing any more. For the
+ * slow path. */
 bool tutti_fifo_is_ended(struct tutti_fifo_reader *reader);
 bool tutti_fifo_is_refused(const struct tutti_fifo_writer *writer);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Guarding memory that ranks lend each other. A rank whose operation fails gives its buffers back
- * to the caller at once, while a peer may be copying from or to them. So a rank says when it is
- * inside others' memory, stays out of it once anybody has given up, and a rank that fails waits for
- * those of its own process, who would crash on memory that is freed, and for those of others, who
- * may store to memory that it has lent them. The latter may be stopped there, which only they can
- * change: for them it waits not for ever. */
+ * Guards memory that ranks lend each other.
+ *
+ * A rank whose operation fails returns its buffers to the caller at once, while a peer may be
+ * copying from or to them. So a rank announces when it is inside others' memory, and stays out of
+ * it once any rank has given up. A rank that fails waits for the ranks of its own process, which
+ * would crash on freed memory. It also waits for ranks of other processes that may store to memory
+ * that it has lent them. Such a rank may be stopped there, and only it can change that, so this
+ * second wait has a limit. */
 #include "transport/shm/segment.h"
 
 #include "base/clock.h"
@@ -55,7 +57,7 @@ bool tutti_domain_exit(struct tutti_domain *domain)
     return !has_anybody_failed(domain);
 }
 
-/* Could it be inside memory of mine, and harm? */
+/* True if it may be inside memory of this rank, and do harm. */
 static bool is_awaited(const struct tutti_segment *segment, uint32_t index, uint64_t until)
 {
     if (segment->access[index] == TUTTI_ACCESS_STORE)

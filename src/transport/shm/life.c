@@ -87,7 +87,7 @@ static int begin_passing(struct tutti_fabric *fabric, struct tutti_shm *shm)
 
     derive_secret(fabric, shm, args.secret);
     args.fd = -1;
-    /* Failing here must not leave the others waiting: they are told by a refusal. */
+    /* A failure here must not leave the others waiting, so they are refused. */
     if (args.me == 0 && tutti_segment_create(args.nmembers, &args.fd) != TUTTI_OK)
         args.fd = -1;
     return tutti_pass_create(&args, &shm->pass);
@@ -162,8 +162,8 @@ static int shm_join(struct tutti_fabric *fabric)
 
 /* ---- settling ------------------------------------------------------------------------ */
 
-/* A host's segment is used by all its members or by none. A rank that takes no part in shared
- * memory has none, whatever its verdict says. */
+/* Either all members of a host use its segment, or none. A rank that takes no part in shared memory
+ * has none, whatever its verdict says. */
 static void take_back_partial_segments(struct tutti_fabric *fabric)
 {
     for (int loser = 0; loser < fabric->nranks; loser++) {
@@ -184,7 +184,7 @@ static void take_back_partial_segments(struct tutti_fabric *fabric)
 
 static bool shm_reach(const struct tutti_fabric *fabric, int a, int b)
 {
-    /* settle has taken has_segment from all ranks of a host where one lacks it */
+    /* settle has taken has_segment from all ranks of a host in which one lacks it */
     return a != b && tutti_same_host(fabric, a, b) && tutti_shm_verdict(fabric, a)->has_segment &&
            tutti_shm_verdict(fabric, b)->has_segment;
 }
@@ -235,7 +235,7 @@ static void sum_up(const struct tutti_fabric *fabric, struct tutti_sharing *ret_
     *ret_sharing = sharing;
 }
 
-/* Who can read my memory can also map what I lend. */
+/* A process that can read this rank's memory can also map memory that it lends. */
 static int open_shelves(struct tutti_shm *shm, struct tutti_sharing *sharing)
 {
     bool has_reader = false;

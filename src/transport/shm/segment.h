@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memory that the ranks of one host share, as domain.h draws it: a memfd,
- * made by the first of them and mapped by all.
+ * The memory that the ranks of one host share, as domain.h draws it. It is a memfd that the first
+ * of them makes and all of them map.
  *
  *     header | members[n] | doors[n] | activities[n] | posts[n][8] | slots[n][8] |
  *     windows[n][2] | fifos[channel][n][n] | shelves[n] | come[n][n] | boards[n] | counts[n]
  *
- * fifos[channel][from][to]. The part from the slots on is page-aligned and costs only what is
- * touched.
- */
+ * The index of a FIFO is fifos[channel][from][to]. The part from the slots on is page-aligned, and
+ * uses only the pages that are touched. */
 #ifndef TUTTI_TRANSPORT_SHM_SEGMENT_H
 #define TUTTI_TRANSPORT_SHM_SEGMENT_H
 
@@ -28,15 +27,15 @@ struct tutti_segment_header {
     struct tutti_abort_note note;
 };
 
-/* A member is present from its lock on the segment's byte [index] until it says otherwise. */
+/* A member is present from its lock on the segment's byte [index] until it announces otherwise. */
 struct tutti_member {
-    alignas(TUTTI_CACHE_LINE) uint32_t presence; /* enum below; written by its owner */
-    uint32_t is_inside; /* other members' memory, just now; written by its owner */
+    alignas(TUTTI_CACHE_LINE) uint32_t presence; /* enum below; its owner writes it */
+    uint32_t is_inside; /* the other members' memory that it is inside now; its owner writes it */
 };
 enum { TUTTI_MEMBER_PRESENT, TUTTI_MEMBER_LEFT, TUTTI_MEMBER_DROPPED };
 
 struct tutti_segment {
-    struct tutti_domain domain; /* first: domain.c gets from one to the other */
+    struct tutti_domain domain; /* first, because domain.c converts between the two */
     struct tutti_segment_header *header;
     struct tutti_member *members;
     uint8_t *fifos;
@@ -44,8 +43,9 @@ struct tutti_segment {
     uint32_t *ranks;            /* [nmembers], the domain's */
     int32_t *pids;              /* [nmembers] */
     enum tutti_access *access;  /* [nmembers], the domain's */
-    struct tutti_bell bell;     /* this member's; without one (fd -1) unless opened later */
-    bool lends;                 /* memory to other processes, or did once */
+    struct tutti_bell bell;     /* of this member; if fd is -1 it has none unless it is opened
+                                   later */
+    bool lends;                 /* true if it lends memory to other processes, or did once */
     uint32_t times_inside;      /* others' memory: calls of enter that exit has not ended */
     int fd;
     struct tutti_segment *next; /* in the process's list of segments, under its lock */
@@ -58,23 +58,24 @@ struct tutti_segment {
 int tutti_segment_create(uint32_t nmembers, int *ret_fd);
 
 /* Map the file (once per process) and take its lock as member `me`. Takes over `fd` in any case: a
- * process's locks on a file vanish when it closes any descriptor of it, so closing is left to the
- * segments of the process together. `ranks` (ascending) is copied. Pids and access are zero. */
+ * process's locks on a file are released when it closes any descriptor of it, so the segments of
+ * the process close them together. `ranks` (ascending) is copied. Pids and access are zero. */
 int tutti_segment_map(int fd, uint32_t me, uint32_t nmembers, const uint32_t *ranks,
                       struct tutti_segment **ret_segment);
 
 /* Unmap. NULL is ignored. */
 void tutti_segment_destroy(struct tutti_segment *segment);
 
-/* Does the process of member `index`, not our own, still hold its lock? */
+/* True if the process of member `index`, which is not this process, still holds its lock. */
 bool tutti_segment_is_alive(const struct tutti_segment *segment, uint32_t index);
 
-/* What this rank can do with the memory of the process that calls itself `theirs`; tries it. */
+/* Tests and returns this rank's access to the memory of the process that identifies itself as
+ * `theirs`. */
 enum tutti_access tutti_segment_probe(const struct tutti_identity *mine,
                                       const struct tutti_identity *theirs, bool may_read);
 
-/* Bytes of the host's memory that hold this rank's share: its windows, posts and outgoing FIFOs,
- * as touched so far by anybody. */
+/* Bytes of the host's memory that hold this rank's share: its windows, posts and outgoing FIFOs.
+ * Only pages that any rank has touched count. */
 size_t tutti_segment_touched(const struct tutti_segment *segment);
 
 static inline struct tutti_fifo *tutti_segment_fifo(const struct tutti_segment *segment,

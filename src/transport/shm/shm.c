@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transports "shm" and "cma": a FIFO of records (fifo.h) in the host's segment per
- * direction. Two copies, no system call; an end of a FIFO that sleeps is roused.
+ * Transports "shm" and "cma". There is a FIFO of records (fifo.h) in the host's segment per
+ * direction. It copies twice and makes no system call. An end of a FIFO that sleeps is roused.
  *
- * Between ranks that can read each other's memory, "cma" offers what is large as an
- * address instead, which the receiver reads from, straight into its destination, by
- * one system call; or by plain loads, in one process and in memory that is lent
- * (lend.h). The receiver counts what it has copied; the sender reports that as taken.
- * "shm" is the same without that.
+ * Between ranks that can read each other's memory, "cma" offers large data as an address instead.
+ * The receiver copies from there directly into its destination by one system call. In one process,
+ * and in lent memory (lend.h), it uses plain loads. The receiver counts the bytes that it has
+ * copied, and the sender reports these as taken. "shm" is the same without that.
  *
- *   | DATA bytes ... | EXPOSED size address | DATA ...
- */
+ *   | DATA bytes ... | EXPOSED size address | DATA ... */
 #include "transport/shm/shm.h"
 
 #include "transport/carry.h"
@@ -20,18 +18,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A long message is published piece by piece, so that the reader copies while the writer does: as
- * much as the reader gives back at a time, at most this, and always a multiple of 64 bytes. */
+/* A long message is published in parts, so that the reader copies while the writer does. A part is
+ * as much as the reader gives back at a time, at most this, and always a multiple of 64 bytes. */
 #define PIECE_BYTES 16384
-/* By plain loads a copy costs no system call; but who lends has to wait for it. */
+/* With plain loads a copy costs no system call, but the lender has to wait for it. */
 #define LOADS_THRESHOLD 16384
 #define CROWDED_LOADS_THRESHOLD 65536
-/* Through the FIFO both ends copy at the same time, which is best when one would have nothing else
- * to do. When messages go both ways at once, one copy is better than two from here on. */
+/* Through the FIFO both ends copy at the same time, which is best if one would otherwise be idle.
+ * If messages go both ways at once, one copy is better than two from this size on. */
 #define MUTUAL_THRESHOLD (256 * 1024)
-/* Two copies at a time are no faster than one after the other where their ranks share cores. */
+/* Two copies at a time are no faster than one after the other if their ranks share cores. */
 #define CROWDED_THRESHOLD (256 * 1024)
-/* Copied between two looks of the sender at what it may reuse. */
+/* Bytes that are copied between two updates of the count from which the sender learns what it may
+ * reuse. */
 #define COPY_BYTES (512 * 1024)
 #define BOUNCE_BYTES 65536
 
@@ -39,8 +38,9 @@
 struct loan {
     uint64_t size;
     uint64_t address;
-    uint32_t number; /* of the memory it lies in, if the peer has come to that; else 0 */
-    uint32_t last;   /* the last number that the sender's memory has */
+    uint32_t number; /* number of the lent memory that contains it, if the peer has mapped that;
+                        else 0 */
+    uint32_t last;   /* the last number on the sender's shelf */
 };
 
 struct shm_conn {
@@ -49,17 +49,17 @@ struct shm_conn {
     struct tutti_lend *lend;
     uint32_t peer_index;
     bool is_one_process;
-    /* Bytes from which on they are exposed; if they are lent. */
+    /* Sizes from which bytes are exposed: ordinary ones, and lent ones. */
     size_t threshold, mutual_threshold, lent_threshold;
     size_t piece;
 
-    /* Sending: the exposed offer, of which the peer has copied up to `seen`. */
+    /* Sending: the exposed offer. The peer has copied up to `seen`. */
     struct tutti_fifo_writer out;
     size_t exposed;
     uint64_t seen;
-    uint32_t told; /* the last number of lent memory that the peer has heard of */
+    uint32_t told; /* the last number of lent memory that the peer knows */
 
-    /* Receiving: what is left of the peer's exposed offer comes before the record at the front. */
+    /* Receiving: the rest of the peer's exposed offer comes before the record at the front. */
     struct tutti_fifo_reader in;
     struct loan loan;
     uint64_t copied;
@@ -71,7 +71,7 @@ struct shm_conn {
 /* What a connection of either transport can do once it is made. */
 static const struct tutti_conn_ops stream_ops;
 
-/* From which sizes on does a connection of "cma" expose its bytes? */
+/* Sets the sizes from which a connection of "cma" exposes its bytes. */
 static void set_thresholds(struct shm_conn *shm)
 {
     size_t threshold = (size_t)tutti_param_int(TUTTI_PARAM_CMA_THRESHOLD);
@@ -137,8 +137,8 @@ static int fail_gone(struct shm_conn *shm)
 
 /* ---- sending ------------------------------------------------------------------------- */
 
-/* A record of what of `head` and then `data` goes into one piece, and into the ring. Only the last
- * record of an offer ends at an odd place, so elements lie aligned in the ring. */
+/* Writes a record with as much of `head` and then `data` as fits one part and the ring. Only the
+ * last record of an offer may end at an odd address, so elements are aligned in the ring. */
 static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size, const void *data,
                        size_t size)
 {
@@ -160,8 +160,8 @@ static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size,
     return wanted;
 }
 
-/* The number by which the peer can load it; 0: it cannot, perhaps since it has not heard of it
- * yet. */
+/* Returns the number by which the peer can load it, or 0 if it cannot, perhaps because it does not
+ * know of it yet. */
 static uint32_t lent_number(const struct shm_conn *shm, const void *data, size_t size,
                             bool *ret_is_news)
 {
@@ -172,7 +172,7 @@ static uint32_t lent_number(const struct shm_conn *shm, const void *data, size_t
     return tutti_lend_has_come(lend, shm->peer_index, number) ? number : 0;
 }
 
-/* Is it better exposed than copied twice? */
+/* True if it is better exposed than copied twice. */
 static bool is_exposed(const struct shm_conn *shm, const void *data, size_t size)
 {
     bool is_news;
@@ -199,21 +199,21 @@ static bool expose(struct shm_conn *shm, const uint8_t *data, size_t size)
     return true;
 }
 
-/* How much more of the exposed offer has the peer copied? */
+/* Returns how many more bytes of the exposed offer the peer has copied. */
 static size_t collect(struct shm_conn *shm)
 {
-    /* acquire: pairs with the release in note_copied; the peer is done with these bytes */
+    /* acquire: pairs with the release in note_copied; the peer has finished with these bytes */
     uint64_t copied = tutti_load_acquire(&shm->out.fifo->copied);
     size_t taken = (size_t)(copied - shm->seen);
 
-    if (taken > shm->exposed) /* only if the peer is out of its mind */
+    if (taken > shm->exposed) /* only a corrupted peer counts more than was exposed */
         taken = shm->exposed;
     shm->seen = copied;
     shm->exposed -= taken;
     return taken;
 }
 
-/* `head`, if any, and data of up to the threshold, as far as the ring has room. */
+/* Sends `head`, if any, and data of up to the threshold, as far as the ring has room. */
 static size_t put_all(struct shm_conn *shm, const void *head, size_t head_size, const uint8_t *data,
                       size_t size)
 {
@@ -230,7 +230,8 @@ static size_t put_all(struct shm_conn *shm, const void *head, size_t head_size, 
     return taken;
 }
 
-/* Has the peer gone without having copied what is exposed to it? Who closes has copied before. */
+/* True if the peer has left without copying the exposed offer. A peer that closes has copied
+ * before. */
 static bool is_refused(const struct shm_conn *shm)
 {
     /* acquire: pairs with the release in note_copied */
@@ -238,7 +239,8 @@ static bool is_refused(const struct shm_conn *shm)
            tutti_load_acquire(&shm->out.fifo->copied) == shm->seen;
 }
 
-/* The end of a send. Nothing taken of something: is the peer still there? */
+/* Ends a send. If nothing was taken of a non-empty offer, it checks whether the peer is still
+ * there. */
 static int conclude(struct shm_conn *shm, bool has_news, bool is_stuck)
 {
     if (has_news)
@@ -274,18 +276,18 @@ static int shm_send_two(struct tutti_conn *conn, const void *head, size_t head_s
 {
     struct shm_conn *shm = (struct shm_conn *)conn;
 
-    if (shm->exposed > 0) { /* by a call before, for which all was in one place */
+    if (shm->exposed > 0) { /* by an earlier call, for which everything was in one place */
         *ret_taken = collect(shm);
         return conclude(shm, false, *ret_taken == 0);
     }
-    /* What is to be exposed follows in a call of its own. */
+    /* Bytes that are to be exposed follow in a separate call. */
     *ret_taken = put_all(shm, head, head_size, data, is_exposed(shm, data, size) ? 0 : size);
     return conclude(shm, *ret_taken > 0, *ret_taken == 0);
 }
 
 /* ---- receiving ----------------------------------------------------------------------- */
 
-/* Have bytes at the front. False: nothing has arrived. */
+/* Makes bytes available at the front. Returns false if nothing has arrived. */
 static bool have_front(struct shm_conn *shm)
 {
     if (shm->loan.size > 0)
@@ -307,7 +309,7 @@ static size_t left_at_front(const struct shm_conn *shm)
     return shm->loan.size > 0 ? (size_t)shm->loan.size : shm->in.size - shm->in.taken;
 }
 
-/* `size` bytes at the front have been used. */
+/* Advances over `size` bytes at the front, which have been used. */
 static void advance(struct shm_conn *shm, size_t size)
 {
     if (shm->loan.size == 0) {
@@ -318,13 +320,13 @@ static void advance(struct shm_conn *shm, size_t size)
     shm->loan.size -= size;
     shm->loan.address += size;
     shm->copied += size;
-    /* release: pairs with the acquire in collect; we have read these bytes */
+    /* release: pairs with the acquire in collect; this rank has read these bytes */
     tutti_store_release(&shm->in.fifo->copied, shm->copied);
     rouse(shm);
 }
 
-/* Where exposed bytes at the front are to be loaded from; NULL: they are not. Asked anew each time:
- * what the peer lends may change meanwhile. */
+/* Returns the address from which exposed bytes at the front can be loaded, or NULL if they cannot.
+ * It is determined again each time, because the peer's lent memory may change meanwhile. */
 static const uint8_t *find_lent(const struct shm_conn *shm)
 {
     if (shm->is_one_process)
@@ -333,8 +335,8 @@ static const uint8_t *find_lent(const struct shm_conn *shm)
                          shm->loan.address, shm->loan.size);
 }
 
-/* Copy from the front without advancing. TUTTI_AGAIN: somebody has given up, and memory that is
- * lent may be touched no more; the caller's next look at the peers will say so. */
+/* Copy from the front without advancing. TUTTI_AGAIN: some rank has given up, so lent memory must
+ * not be accessed any more. The caller's next check of the peers reports that. */
 static int copy_front(struct shm_conn *shm, void *data, size_t size)
 {
     struct tutti_fabric *fabric = shm->base.fabric;
@@ -387,7 +389,7 @@ static int pull(struct shm_conn *shm, uint8_t *to, size_t size, size_t *ret_got)
     return TUTTI_OK;
 }
 
-/* What was carried comes before what has arrived since. */
+/* Bytes in the carry come before those that have arrived since. */
 static int take(struct shm_conn *shm, void *data, size_t size, size_t *ret_got)
 {
     size_t carried = 0, got;
@@ -423,7 +425,7 @@ static int shm_recv_two(struct tutti_conn *conn, void *head, size_t head_size, v
 
 /* ---- showing in place ---------------------------------------------------------------- */
 
-/* An element across two records, put together. */
+/* Puts an element together that spans two records. */
 static int show_carry(struct shm_conn *shm, size_t least, const void **ret_data, size_t *ret_size)
 {
     struct tutti_carry *carry = &shm->carry;
@@ -438,7 +440,7 @@ static int show_carry(struct shm_conn *shm, size_t least, const void **ret_data,
     return TUTTI_OK;
 }
 
-/* At the first need: most connections never look into exposed memory piece by piece. */
+/* Allocated at first need, because most connections never look into exposed memory. */
 static int need_bounce(struct shm_conn *shm)
 {
     if (shm->bounce != NULL)

@@ -22,18 +22,18 @@ extern const struct tutti_transport_ops tutti_cma_ops;
 struct tutti_shm_verdict {
     uint8_t has_segment;
     uint8_t can_read; /* every other process of the domain, by system call */
-    char reason[58];  /* why there is no segment */
+    char reason[58];  /* the reason why there is no segment */
 };
 
 struct tutti_shm {
     struct tutti_pass *pass;       /* while joining */
     struct tutti_segment *segment; /* set and cleared under fabric->lock */
     bool has_domain;               /* after settle: the segment is used */
-    uint32_t *members;             /* ranks of my host that may share memory, ascending */
+    uint32_t *members;             /* ranks of this host that may share memory, ascending */
     uint32_t nmembers, my_index;
-    int cma_error;           /* errno of the first member whose memory we cannot read */
+    int cma_error;           /* errno of the first member whose memory this rank cannot read */
     int cma_denied_by;       /* that rank; -1: none */
-    struct tutti_lend *lend; /* NULL: no member is a process that can read mine */
+    struct tutti_lend *lend; /* NULL: no member is a process that can read this rank's memory */
 };
 
 /* NULL: TUTTI_TRANSPORTS excludes it, or there is one rank. */

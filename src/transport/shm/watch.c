@@ -17,7 +17,7 @@ static bool has_ended(const struct tutti_shm *shm, uint32_t index, struct tutti_
 
     if (index == shm->my_index)
         return false;
-    /* First the lock, then the flag, which is set before the lock goes. */
+    /* Test the lock first, then the flag, which is set before the lock is released. */
     is_alive =
         segment->access[index] == TUTTI_ACCESS_STORE || tutti_segment_is_alive(segment, index);
     /* acquire: pairs with the release in tutti_shm_leave */
@@ -62,7 +62,7 @@ static void post_note(struct tutti_abort_note *note, const struct tutti_cause *c
 
     /* acquire and release: pairs with itself in other ranks, of which one writes the note */
     if (!tutti_compare_exchange(&note->state, &expected, (uint32_t)TUTTI_NOTE_BEING_WRITTEN))
-        return; /* somebody was first; all learn that one's reason */
+        return; /* another rank was first; all ranks get that one's reason */
     note->code = cause->code;
     note->rank = cause->rank;
     tutti_message_copy(note->reason, sizeof note->reason, cause->reason);

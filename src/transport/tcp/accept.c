@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The listener of a fabric: lower ranks call it. A stranger gets no further than
- * the handshake, and no longer than its deadline. */
+ * The listener of a fabric, to which lower ranks connect. A stranger gets no further than the
+ * handshake, and stays no longer than its deadline. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -13,16 +13,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Callers that have not proved themselves: how many beside the ranks that are due, and how long one
- * may keep its place once they are as many. */
+/* Callers that have not proved themselves: how many are kept in addition to the ranks that are due,
+ * and how long one may keep its place once there are as many. */
 #define MOST_STRANGERS 256
 #define CALLER_PATIENCE_NS (2 * TUTTI_NS_PER_S)
-/* A caller keeps its place for this long even when no descriptor is left for the next one. Peers
- * that call at the same time would otherwise take each other's places, over and over. */
+/* A caller keeps its place for this long even if no descriptor is left for the next one. Otherwise
+ * peers that call at the same time would take each other's places again and again. */
 #define CALLER_GRACE_NS (250 * TUTTI_NS_PER_MS)
-/* Callers taken per look, so that a flood does not keep a rank from its work. */
+/* Callers accepted per check, so that a flood of them does not keep a rank from its work. */
 #define ACCEPTS_PER_LOOK 64
-/* Callers whose sockets are looked at by one system call. */
+/* Callers whose sockets one system call checks. */
 #define CALLERS_PER_POLL 64
 
 void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
@@ -45,7 +45,7 @@ static void note_stranger(struct tutti_fabric *fabric, const char *why)
               (unsigned)ntohs(tutti_tcp_own_record(fabric)->port_be), why);
 }
 
-/* A caller has proved to be a member. It still may not say nonsense. */
+/* A caller has proved to be a member. It may still send malformed data. */
 static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
 {
     struct tutti_tcp_purpose purpose;
@@ -73,7 +73,7 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
         tutti_tcp_of(fabric)->nmissing--;
 }
 
-/* The rank before ours tells how far it is. */
+/* Takes the words of the rank before this one: its number and chain. */
 static bool was_told(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
@@ -87,7 +87,7 @@ static bool was_told(struct tutti_fabric *fabric, const struct tutti_handshake *
     return true;
 }
 
-/* Gone before a byte: one who only wanted to know whether we live (probe.c). */
+/* It closed before it sent a byte: it only tested whether this rank lives (probe.c). */
 static bool was_probe(const struct tutti_handshake *shake, int rc)
 {
     return rc == TUTTI_ERR_REMOTE && shake->phase <= 1 && shake->wire_done == 0;
@@ -99,8 +99,8 @@ static void free_caller(struct tutti_tcp_caller *caller)
     free(caller);
 }
 
-/* Go on with a caller. TUTTI_OK: the connection stands. TUTTI_ERR_REMOTE and others: it is to be
- * closed. */
+/* Make progress with a caller. TUTTI_OK: the connection is established. TUTTI_ERR_REMOTE and
+ * others: it must be closed. */
 static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 {
     uint8_t confirmation = 0;
@@ -127,7 +127,7 @@ static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
     return confirmation == TUTTI_TCP_CONFIRMATION ? TUTTI_OK : TUTTI_ERR_REMOTE;
 }
 
-/* True when it is not a caller any more. */
+/* Returns true if it is not a caller any more. */
 static bool settle_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 {
     int rc = hear(fabric, caller);
@@ -152,7 +152,7 @@ static void unlink_caller(struct tutti_tcp *tcp, struct tutti_tcp_caller **link,
     tcp->ncallers--;
 }
 
-/* Of the next callers those that have said something, or have been silent for too long. */
+/* Of the next callers, handle those that have sent something, or have been silent for too long. */
 static bool step_some(struct tutti_fabric *fabric, struct tutti_tcp_caller ***at_link)
 {
     struct tutti_tcp_caller **link = *at_link;
@@ -185,8 +185,8 @@ static void step_callers(struct tutti_fabric *fabric)
         ;
 }
 
-/* The link to the caller that has been a stranger for longest. NULL: all callers have proved
- * themselves. */
+/* Returns the link to the caller that has been a stranger for longest, or NULL if all callers have
+ * proved themselves. */
 static struct tutti_tcp_caller **find_stranger(struct tutti_tcp *tcp)
 {
     struct tutti_tcp_caller **link = &tcp->callers;
@@ -222,9 +222,9 @@ static bool has_had_its_time(const struct tutti_tcp_caller *caller)
     return tutti_now_ns() + CALLER_PATIENCE_NS >= caller->shake.deadline_ns + CALLER_GRACE_NS;
 }
 
-/* Without a descriptor left, strangers make room, the oldest first; until it has had its time, the
- * new caller waits in the system's queue. When there are none, this rank has failed: its caller
- * would wait for ever. */
+/* If no descriptor is left, strangers make room, the oldest first. Until the oldest has had its
+ * time, the new caller waits in the system's queue. If there are no strangers, this rank has
+ * failed, because its caller would wait forever. */
 static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd)
 {
     struct tutti_tcp_caller **link;
@@ -274,7 +274,7 @@ static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
     return true;
 }
 
-/* Those who have answered come before new ones, who might take their places. */
+/* Callers that have answered are served before new ones, which might take their places. */
 static void look_at_callers(struct tutti_fabric *fabric)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);

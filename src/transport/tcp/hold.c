@@ -7,14 +7,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A reset, where a rank that leaves sends an end: peers know the one from the other also while they
- * wait for somebody else. A listener stops listening. The descriptor stays ours to close. */
+/* Sends a reset, where a rank that leaves sends an end. Peers can distinguish the two also while
+ * they wait for another rank. A listener stops listening. The descriptor must still be closed. */
 static void reset(int fd)
 {
     struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 
-    /* By number: TSan takes connect() for the birth of the descriptor, which races with its use by
-     * the thread that waits on it. The kernel sees to that. */
+    /* The system call is made by number. TSan takes connect() for the creation of the descriptor,
+     * which would race with its use by the thread that waits on it. The kernel serializes these. */
     if (syscall(SYS_connect, fd, &nobody, sizeof nobody) != 0)
         shutdown(fd, SHUT_RDWR);
 }
@@ -65,7 +65,7 @@ void tutti_tcp_abort(struct tutti_fabric *fabric, struct tutti_cause *cause)
 
     if (tcp == NULL)
         return;
-    /* First the reason, then the resets. */
+    /* The reason comes first, then the resets. */
     tutti_tcp_note_send(fabric, cause);
     for (size_t i = 0; i < tcp->nheld; i++)
         reset(tcp->held[i].fd);

@@ -28,7 +28,7 @@ static int tcp_describe(struct tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
-/* Keep the candidates that we listen at, in their order. */
+/* Keep the candidates at which this rank listens, in their order. */
 static void list_candidates(struct tutti_fabric *fabric, struct tutti_tcp *tcp, size_t count,
                             const uint32_t *mbits)
 {
@@ -45,8 +45,8 @@ static void list_candidates(struct tutti_fabric *fabric, struct tutti_tcp *tcp, 
     mine->ncandidates = (uint8_t)tcp->nlisten;
 }
 
-/* Whatever else this rank needs besides its connections, so that a rank that lacks it can tell so
- * while ranks meet. */
+/* Get everything else that this rank needs besides its connections, so that a rank that lacks it
+ * can report that while ranks meet. */
 static int reserve(struct tutti_fabric *fabric, struct tutti_tcp *tcp)
 {
     char cause[TUTTI_LIMITS_TEXT_BYTES];
@@ -67,7 +67,7 @@ static int listen_everywhere(struct tutti_fabric *fabric, struct tutti_tcp *tcp)
     int rc;
 
     TUTTI_TRY(tutti_address_list_rated(mine->candidates, mbits, TUTTI_MAX_CANDIDATES, &count));
-    /* Only at addresses that the others are told of. */
+    /* Listen only at addresses that the others learn. */
     if (tutti_socket_listen_each(mine->candidates, count, tcp->listen_fds, &mine->port_be) == 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "%s", tutti_last_message());
     TUTTI_TRY_OR(stop_listening, rc, reserve(fabric, tcp));
@@ -134,8 +134,8 @@ static int tcp_check(struct tutti_fabric *fabric, int rank)
     if (record->ncandidates > TUTTI_MAX_CANDIDATES || record->nsockets > TUTTI_TCP_MAX_SOCKETS ||
         record->seal_mode >= TUTTI_SEAL_MODES)
         return tutti_fail(TUTTI_ERR_USAGE, "the record of rank %d is malformed", rank);
-    /* Compared with what this rank has read itself: an attacker who changes records on their way
-     * cannot turn the protection off. */
+    /* This is compared with the value that this rank itself has read, so that an attacker who
+     * changes records in transit cannot turn the protection off. */
     if (record->seal_mode != own_mode)
         return tutti_fail(TUTTI_ERR_USAGE,
                           "ranks disagree on TUTTI_ENCRYPT: rank %d has %s, rank %d has %s; set it "
@@ -164,7 +164,8 @@ static bool has_loopback(const struct tutti_tcp_record *record, uint8_t family)
     return false;
 }
 
-/* Where all ranks can call at the loopback address they do, so nobody else needs to reach us. */
+/* If all ranks can call at the loopback address, they do, so no other caller need reach this
+ * rank. */
 static int tcp_withdraw(struct tutti_fabric *fabric)
 {
     const struct tutti_tcp_record *mine = tutti_tcp_own_record(fabric);
@@ -245,7 +246,7 @@ static int tcp_start(struct tutti_fabric *fabric, bool is_used)
     for (int peer = 0; peer < fabric->rank; peer++)
         if (fabric->routes[peer] == &tutti_tcp_ops)
             tcp->nmissing += TUTTI_CHANNEL_COUNT * tutti_tcp_count_sockets(fabric, peer);
-    pthread_mutex_lock(&fabric->lock); /* an abort by another thread may be looking */
+    pthread_mutex_lock(&fabric->lock); /* an abort by another thread may read this */
     tcp->takes_calls = true;
     pthread_mutex_unlock(&fabric->lock);
     return TUTTI_OK;

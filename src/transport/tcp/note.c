@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank that gives up tells its peers why, before it resets its connections. The stream of a
- * connection cannot carry that: it may be in the middle of somebody's data. So the rank calls its
- * peers once more, sends a note that is signed with the communicator's secret, and hangs up.
+ * A rank that gives up tells its peers the reason, before it resets its connections. The stream of
+ * a connection cannot carry that, because it may be in the middle of other data. So the rank
+ * connects to its peers once more, sends a note that is signed with the communicator's secret, and
+ * closes.
  *
  *     rank that gives up                    peer
- *       connect                               (its kernel takes the call)
+ *       connect                               (its kernel accepts)
  *       note, end
- *       reset all connections                 accepts the call, greets, reads the note
+ *       reset all connections                 accepts, greets, reads the note
  *
- * It does not wait for the peer's greeting. So the peer may compute meanwhile, and this process may
- * end at once: the note lies in the peer's kernel.
+ * It does not wait for the peer's greeting. So the peer may compute meanwhile, and this process
+ * may end at once: the note is in the peer's kernel.
  *
  * The first rank that gives up tells all ranks, also those that have yet to connect to it. Each of
- * them passes on the note that it was told, not its own error, to the ranks that it has met. So all
- * learn what the first has seen, also where these are too many for one rank to tell. */
+ * them passes on the note that it received, not its own error, to the ranks that it has met. So
+ * all ranks learn the reason of the first, also if there are too many for one rank to tell. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -24,12 +25,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* For all peers together, and so much only where some do not answer or there is no descriptor for
- * a call to them. */
+/* The time for all peers together. It is used up only if some do not answer or there is no
+ * descriptor for a call to them. */
 #define PATIENCE_NS (300 * TUTTI_NS_PER_MS)
-/* Calls on their way at a time. */
+/* Calls that are in progress at a time. */
 enum { AT_ONCE = 32 };
-/* Above so many ranks, even the first tells only those that it has met. */
+/* With more ranks than this, even the first tells only those that it has met. */
 enum { MOST_RANKS_TOLD = 256 };
 
 static const uint8_t magic[8] = {'T', 'U', 'T', 'n', 0, 0, 0, 1};
@@ -52,7 +53,8 @@ static void note_secret(const struct tutti_fabric *fabric, int called,
     tutti_secret_derive(secret, "note", 0, ret_secret);
 }
 
-/* Where the peer listens: at the other end of a connection to it, else where it is called first. */
+/* Finds the address of the peer's listener: the other end of a connection to it, else the address
+ * that is tried first. */
 static bool find_address(const struct tutti_fabric *fabric, int peer,
                          struct tutti_address *ret_address)
 {
@@ -82,8 +84,8 @@ static bool is_to_be_told(const struct tutti_fabric *fabric, const struct tutti_
            fabric->routes[peer] == &tutti_tcp_ops;
 }
 
-/* TUTTI_OK: told. TUTTI_AGAIN: call again, also where the call has no descriptor yet. Another
- * result: it cannot be told. */
+/* TUTTI_OK: the note was sent. TUTTI_AGAIN: call again; the call may not have a descriptor yet.
+ * Another result: it cannot be sent. */
 static int run_errand(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
                       struct errand *errand)
 {
@@ -99,11 +101,11 @@ static int run_errand(const struct tutti_fabric *fabric, const struct tutti_caus
     memcpy(note.reason, cause->reason, sizeof note.reason);
     note_secret(fabric, errand->peer, secret);
     tutti_secret_sign(secret, &note, SIGNED_BYTES, note.mac);
-    /* The first bytes of a connection: there is room. */
+    /* These are the first bytes of a connection, so there is room. */
     return tutti_socket_send(errand->fd, &note, sizeof note, &done);
 }
 
-/* Go on with all of them; those that are over make room. */
+/* Make progress with all calls. Completed ones make room for others. */
 static size_t run_errands(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
                           struct errand *errands, size_t count)
 {
@@ -118,7 +120,7 @@ static size_t run_errands(const struct tutti_fabric *fabric, const struct tutti_
     return left;
 }
 
-/* False: not a single call is under way, since none has a descriptor. */
+/* False if no call is in progress, because none has a descriptor. */
 static bool wait_for_any(const struct errand *errands, size_t count, uint64_t until_ns)
 {
     struct pollfd polled[AT_ONCE];
@@ -144,11 +146,11 @@ void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *
 
     if (!tcp->takes_calls)
         return;
-    /* A rank that has no descriptor left has to tell that, too: its calls share this one. */
+    /* A rank that has no descriptor left must tell that, too, so its calls share this one. */
     if (tcp->spare_fd >= 0)
         close(tcp->spare_fd);
     tcp->spare_fd = -1;
-    /* The caller wants its own message, not one about these calls. */
+    /* The caller needs its own message, not one about these calls. */
     snprintf(message, sizeof message, "%s", tutti_last_message());
     for (int peer = 0; peer < fabric->nranks; peer++) {
         struct errand errand = {.fd = -1, .peer = peer};
@@ -179,7 +181,7 @@ bool tutti_tcp_note_begins(struct tutti_tcp_caller *caller)
     const struct tutti_handshake *shake = &caller->shake;
     size_t size = shake->wire_done;
 
-    /* The handshake has refused what came in place of a greeting. */
+    /* The handshake has refused the bytes that came instead of a greeting. */
     if (shake->phase != 1 || size < 4 || memcmp(shake->wire, magic, 4) != 0)
         return false;
     memcpy(&caller->note, shake->wire, size);
@@ -200,7 +202,7 @@ static int check_note(struct tutti_fabric *fabric, struct tutti_tcp_note *note)
     for (size_t i = 0; i + 1 < sizeof cause.reason && note->reason[i] != '\0'; i++)
         cause.reason[i] = note->reason[i] >= ' ' && note->reason[i] <= '~' ? note->reason[i] : '?';
     tutti_fabric_hear(fabric, &cause);
-    return TUTTI_ERR_REMOTE; /* and there is nothing more to be done with this caller */
+    return TUTTI_ERR_REMOTE; /* and this caller needs no further handling */
 }
 
 int tutti_tcp_note_step(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)

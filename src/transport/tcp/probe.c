@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Waiting to be called. The rank that is to call us may compute for hours, or be gone: a process
- * that was never connected to leaves no trace when it ends. So we look whether it still listens, as
- * every rank does until it is destroyed.
- *
- * Connecting is enough, its system answers for it. Only a refusal by all of its addresses that
- * answer at all, a few times in a row, means that it has ended; silence or an unreachable network
- * means nothing, since the other direction may well work. */
+ * Tests the life of a rank that should call this one. It may compute for hours, or be gone: a
+ * process that was never connected to leaves no trace when it ends. So this rank tests whether it
+ * still listens, as every rank does until it is destroyed. Connecting is enough, because its
+ * system answers for it. Only if all of its addresses that answer at all refuse, a few times in a
+ * row, has it ended. Silence or an unreachable network means nothing, because the other direction
+ * may work. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -15,7 +14,7 @@
 #include <unistd.h>
 
 #define FIRST_PAUSE_NS (100 * TUTTI_NS_PER_MS)
-/* Each look waits in the other's queue of callers until it next looks at that. */
+/* Each probe stays in the peer's queue of callers until the peer next checks it. */
 #define MOST_PAUSE_NS (20 * TUTTI_NS_PER_S)
 #define PATIENCE_NS TUTTI_NS_PER_S
 #define REFUSED_ROUNDS 3
@@ -35,7 +34,7 @@ static void rest(struct tutti_tcp_probe *probe, uint64_t now)
     probe->until_ns = now + probe->pause_ns;
 }
 
-/* It listens: look again, ever more rarely. */
+/* It listens, so probe again, at growing intervals. */
 static void note_alive(struct tutti_tcp_probe *probe, uint64_t now)
 {
     probe->refused_rounds = 0;
@@ -76,7 +75,7 @@ int tutti_tcp_probe_step(struct tutti_tcp_conn *conn)
     if (probe->fd < 0 && now < probe->until_ns)
         return TUTTI_OK;
     count = tutti_tcp_candidates(fabric, fabric->rank, conn->base.peer, candidates);
-    if (count == 0) { /* it can call us, but we have no address of it */
+    if (count == 0) { /* it can call this rank, but this rank has no address of it */
         rest(probe, now);
         return TUTTI_OK;
     }

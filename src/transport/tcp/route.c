@@ -46,7 +46,7 @@ size_t tutti_tcp_candidates(const struct tutti_fabric *fabric, int from, int to,
 
     if (record->port_be == 0)
         return 0;
-    /* Loopback is last in a record; on one host it is the surest and the fastest. */
+    /* Loopback is last in a record. On one host it is the most reliable and the fastest. */
     for (int turn = 0; turn < 2; turn++) {
         for (int i = 0; i < record->ncandidates; i++) {
             struct tutti_address address = record->candidates[i];

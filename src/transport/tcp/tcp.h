@@ -37,7 +37,7 @@ extern const struct tutti_conn_ops tutti_tcp_sealed_ops;
 /* The slice of a rank's record. */
 struct tutti_tcp_record {
     uint16_t port_be;    /* of the listener */
-    uint8_t nsockets;    /* TUTTI_SOCKETS_PER_PEER; the lesser of two ranks' counts is used */
+    uint8_t nsockets;    /* TUTTI_SOCKETS_PER_PEER; the lower of two ranks' values is used */
     uint8_t ncandidates;
     uint8_t seal_mode;   /* TUTTI_ENCRYPT (seal.h) */
     uint8_t has_aes;     /* instructions for AES-256-GCM */
@@ -49,8 +49,8 @@ struct tutti_tcp_record {
     };
 };
 
-/* One direction of the stream: the socket of the next byte, and how many more go there (of a single
- * socket: no end of them). */
+/* One direction of the stream: the socket of the next byte, and how many more bytes go there
+ * (unlimited for a single socket). */
 struct tutti_tcp_place {
     int socket;
     size_t left;
@@ -63,18 +63,18 @@ struct tutti_tcp_dial {
     size_t candidate;
     uint32_t refusals;     /* in a row, over all candidates */
     uint32_t rounds;       /* through all candidates */
-    uint64_t until_ns;     /* of this attempt; or, with fd < 0, of the pause before it */
+    uint64_t until_ns;     /* deadline of this attempt; or, with fd < 0, of the pause before it */
     struct tutti_handshake shake;
 };
 
-/* Looking whether the rank that is to call us still listens (probe.c). */
+/* Tests whether the rank that should call this one still listens (probe.c). */
 struct tutti_tcp_probe {
     int fd;
     size_t candidate;
     bool is_refused;       /* in this round through the candidates */
     uint32_t refused_rounds; /* in a row */
     uint64_t pause_ns;
-    uint64_t until_ns;     /* of this attempt; or, with fd < 0, of the pause before it */
+    uint64_t until_ns;     /* deadline of this attempt; or, with fd < 0, of the pause before it */
 };
 
 struct tutti_tcp_conn {
@@ -82,24 +82,25 @@ struct tutti_tcp_conn {
     int nsockets, nopen;
     int fds[TUTTI_TCP_MAX_SOCKETS]; /* -1: not yet */
     bool is_up;                     /* all are open */
-    size_t most_per_call;           /* offered to the kernel in one go */
+    size_t most_per_call;           /* offered to the kernel at a time */
     struct tutti_address far_end;   /* of the latest socket */
-    uint64_t silent_ns[TUTTI_TCP_MAX_SOCKETS]; /* since when bytes are not answered; 0: they are */
+    uint64_t silent_ns[TUTTI_TCP_MAX_SOCKETS]; /* since when bytes are not acknowledged; 0: they
+                                                  are */
     struct tutti_tcp_place out, in;
 
     uint8_t *buffer; /* TUTTI_TCP_BUFFER_BYTES; [begin, begin + have) is next in the stream */
     size_t begin, have;
     struct tutti_tcp_sealing *sealing; /* sealed.c; NULL: bytes travel as they are */
 
-    /* While connecting: in the fabric's list. */
+    /* While connecting it is in the fabric's list. */
     struct tutti_tcp_conn *next_dialing;
     struct tutti_tcp_probe probe; /* the called one's */
-    struct tutti_tcp_dial *dials; /* [nsockets], the caller's; NULL with the one that is called */
-    int rc;                       /* what went wrong, to be returned by the next connect */
+    struct tutti_tcp_dial *dials; /* [nsockets], of the calling rank; NULL on the called rank */
+    int rc;                       /* the error that the next connect returns */
     char reason[TUTTI_MESSAGE_BYTES];
 };
 
-/* Why a rank has given up, as it travels (note.c). */
+/* A rank's reason for giving up, as it travels (note.c). */
 struct tutti_tcp_note {
     uint8_t magic[8];
     int32_t code, rank; /* of the rank that was the first to give up */
@@ -113,11 +114,11 @@ struct tutti_tcp_caller {
     bool is_proved;                /* only the confirmation is due */
     bool brings_note;
     struct tutti_handshake shake;
-    struct tutti_tcp_note note;    /* as far as it has come */
+    struct tutti_tcp_note note;    /* as far as it has been sent */
     size_t note_bytes;
 };
 
-/* A call to the next rank (tell.c), on its way while is_active. */
+/* A call to the next rank (tell.c), in progress while is_active. */
 struct tutti_tcp_tell {
     bool is_active, is_connected;
     int fd;
@@ -127,34 +128,34 @@ struct tutti_tcp_tell {
     struct tutti_handshake shake;
 };
 
-/* A socket to reset at abort; `peer` is -1 unless it is a connection's. */
+/* A socket to reset at abort; `peer` is -1 unless the socket belongs to a connection. */
 struct tutti_tcp_held {
     int fd, peer;
 };
 
 struct tutti_tcp {
-    int listen_fds[TUTTI_MAX_CANDIDATES]; /* one per candidate of our record; -1: closed */
+    int listen_fds[TUTTI_MAX_CANDIDATES]; /* one per candidate of this rank's record; -1: closed */
     size_t nlisten;          /* of the record's candidates */
-    int spare_fd;            /* given up for a note's call when no descriptor is left; -1: none */
+    int spare_fd;            /* reserved for a note's call when no descriptor is left; -1: none */
     bool takes_calls;        /* after settle */
     bool has_told_stranger;  /* logged once */
-    int nmissing;            /* sockets that lower ranks may still open to us */
+    int nmissing;            /* sockets that lower ranks may still open to this rank */
     int nsockets_open;
     size_t ncallers;
     struct tutti_tcp_caller *callers;     /* from the oldest on */
     struct tutti_tcp_caller **callers_end;
-    uint64_t next_look_ns;   /* for connections that have fallen silent */
+    uint64_t next_look_ns;   /* for connections that have become silent */
     uint8_t *has_met;        /* [nranks], atomic: a connection to that rank was begun */
     struct tutti_tcp_conn *dialing;
     struct tutti_tcp_tell tell;
     struct tutti_tcp_held *held; /* under fabric->lock */
     size_t nheld, held_capacity;
-    bool was_told;           /* by the rank before this one: the latest words */
+    bool was_told;           /* the latest words of the rank before this one */
     uint64_t told[TUTTI_TOLD_WORDS];
 };
 
-/* What the handshake says a connection is for. With channel TUTTI_TCP_TELLS it is for the words
- * alone, and already over. */
+/* The purpose of a connection in the handshake. With channel TUTTI_TCP_TELLS it only delivers the
+ * words, and is then over. */
 struct tutti_tcp_purpose {
     int32_t rank, channel, socket, unused;
     uint64_t words[TUTTI_TOLD_WORDS];
@@ -192,33 +193,36 @@ void tutti_tcp_progress(struct tutti_fabric *fabric);
 /* Hang up on all callers. */
 void tutti_tcp_drop_callers(struct tutti_fabric *fabric);
 
-/* Addresses at which `from` may try to reach `to`, best first, ports set. Returns how many. */
+/* Get the addresses at which `from` may try to reach `to`, best first, with ports. Returns their
+ * number. */
 size_t tutti_tcp_candidates(const struct tutti_fabric *fabric, int from, int to,
                             struct tutti_address ret_addresses[TUTTI_MAX_CANDIDATES]);
 
-/* Sockets to reset at abort, so that the peers notice. `peer`: whose, -1 for nobody's yet. */
+/* Sockets to reset at abort, so that the peers notice. `peer`: the peer of the socket, or -1 if
+ * there is none yet. */
 int tutti_tcp_hold(struct tutti_fabric *fabric, int fd, int peer);
 void tutti_tcp_drop(struct tutti_fabric *fabric, int fd);
 
-/* The secret for calls to rank `called`: a caller that has reached the wrong rank fails. */
+/* The secret for calls to rank `called`. A caller that has reached the wrong rank fails. */
 void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
                       uint8_t ret_secret[TUTTI_SECRET_BYTES]);
 
-/* Is the peer on this host? Then there is no network between us to be shared or lost in. */
+/* True if the peer is on this host. Then there is no network between the two that could be shared
+ * or lost. */
 bool tutti_tcp_is_near(const struct tutti_fabric *fabric, int peer);
 
-/* Sockets of a connection to `peer`; both ends come to the same number. */
+/* Returns the number of sockets of a connection to `peer`. Both ends compute the same number. */
 int tutti_tcp_count_sockets(const struct tutti_fabric *fabric, int peer);
 
-/* Make the connection's object, without sockets; it is fabric->conns' from then on. */
+/* Make the connection's object, without sockets. fabric->conns owns it from then on. */
 int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
                           struct tutti_tcp_conn **ret_conn);
 
-/* Give the socket of a handshake that has succeeded to a connection. Takes it over in any case. */
+/* Add the socket of a successful handshake to a connection. Takes over the socket in any case. */
 int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index,
                        const struct tutti_handshake *shake);
 
-/* What both kinds of stream do. */
+/* Functions for both kinds of stream. */
 static inline void tutti_tcp_advance(const struct tutti_tcp_conn *tcp,
                                      struct tutti_tcp_place *place, size_t size)
 {
@@ -231,7 +235,7 @@ static inline void tutti_tcp_advance(const struct tutti_tcp_conn *tcp,
     place->socket = place->socket + 1 < tcp->nsockets ? place->socket + 1 : 0;
 }
 
-/* Move what is in the connection's buffer to `to`. Returns how many bytes. */
+/* Move the bytes in the connection's buffer to `to`. Returns their number. */
 static inline size_t tutti_tcp_take_buffered(struct tutti_tcp_conn *tcp, void *to, size_t size)
 {
     size_t buffered = size < tcp->have ? size : tcp->have;
@@ -242,11 +246,11 @@ static inline size_t tutti_tcp_take_buffered(struct tutti_tcp_conn *tcp, void *t
     return buffered;
 }
 
-/* The error for a stream whose peer has closed it. */
+/* Returns the error for a stream whose peer has closed it. */
 int tutti_tcp_fail_gone(struct tutti_tcp_conn *tcp);
 
-/* Sealed streams (sealed.c). Create and destroy what a connection needs for it, besides what
- * all need; begin on a socket, with keys from its handshake. */
+/* Sealed streams (sealed.c). Create and destroy the additional state of such a connection, and
+ * begin on a socket with the keys from its handshake. */
 int tutti_tcp_sealing_create(struct tutti_tcp_conn *conn);
 void tutti_tcp_sealing_destroy(struct tutti_tcp_conn *conn);
 void tutti_tcp_sealing_start(struct tutti_tcp_conn *conn, int index,
@@ -261,8 +265,8 @@ int tutti_tcp_sealed_recv(struct tutti_conn *conn, void *data, size_t size, size
 int tutti_tcp_sealed_peek(struct tutti_conn *conn, size_t least, size_t most,
                           const void **ret_data, size_t *ret_size);
 
-/* After its handshake the caller confirms that it has seen our proof, by this byte. Before that it
- * may give up and call again; the called rank counts the connection from then on. */
+/* After its handshake the caller confirms by this byte that it has seen the called rank's proof.
+ * Before that it may give up and call again. The called rank counts the connection from then on. */
 #define TUTTI_TCP_CONFIRMATION 0x47
 
 /* Describe the loss of a connection by `error`: "reset its connection ...", where `verb` is the
@@ -275,20 +279,22 @@ int tutti_tcp_dial_start(struct tutti_tcp_conn *conn);
 void tutti_tcp_dial_step(struct tutti_fabric *fabric);
 void tutti_tcp_dial_stop(struct tutti_tcp_conn *conn);
 
-/* Probing (probe.c), while we wait to be called. TUTTI_ERR_REMOTE: the rank has ended; the
+/* Probing (probe.c), while this rank waits to be called. TUTTI_ERR_REMOTE: the rank has ended; the
  * reason is in the connection. */
 void tutti_tcp_probe_init(struct tutti_tcp_probe *probe);
 void tutti_tcp_probe_fini(struct tutti_tcp_probe *probe);
 int tutti_tcp_probe_step(struct tutti_tcp_conn *conn);
 
-/* Notes (note.c). The first tells our peers why we give up; any thread, under fabric->lock. It
- * takes some tenths of a second at most, and that only where peers do not answer. */
+/* Notes (note.c). The first function tells the peers why this rank gives up; any thread may call
+ * it, under fabric->lock. It takes at most some tenths of a second, and that only if peers do not
+ * answer. */
 void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *cause);
-/* Has the handshake failed since the caller brings a note? Then go on with this. */
+/* True if the handshake has failed because the caller brings a note. Then continue with this
+ * function. */
 bool tutti_tcp_note_begins(struct tutti_tcp_caller *caller);
 int tutti_tcp_note_step(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller);
 
-/* Telling (tell.c): go on; end it, however far it has come. */
+/* Telling (tell.c): make progress; end it, however far it is. */
 void tutti_tcp_tell_step(struct tutti_fabric *fabric);
 void tutti_tcp_tell_stop(struct tutti_tcp *tcp);
 
