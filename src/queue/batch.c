@@ -3,6 +3,7 @@
 #include "queue/batch.h"
 
 #include "base/log.h"
+#include "base/system.h"
 
 #include <sched.h>
 #include <stdlib.h>

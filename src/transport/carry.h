@@ -22,7 +22,7 @@ size_t tutti_carry_take(struct tutti_carry *carry, void *data, size_t size);
 /* Drop the first `size` bytes, at most as many as there are; returns how many. */
 size_t tutti_carry_drop(struct tutti_carry *carry, size_t size);
 
-/* The alignment that elements of `least` bytes ask for: the largest power of two in it, up to 8. */
+/* The alignment for elements of `least` bytes: the largest power of two in it, up to 8. */
 static inline size_t tutti_peek_alignment(size_t least)
 {
     size_t lowest = least & (~least + 1);

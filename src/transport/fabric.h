@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A fabric is one rank's view of its communicator's ranks: their identities, the transport to
- * each, the connections made so far, and the domain of its host. It forms in two rounds of an
- * all-gather that the caller provides, so that this room needs to know nothing of bootstrap:
+ * A fabric is one rank's view of its communicator's ranks: who they are, how
+ * each is reached, the connections made so far, and the domain of its host.
  *
  *     tutti_fabric_open(args, &fabric)            listen; describe this rank
  *       all-gather of fabric's record
@@ -9,8 +8,8 @@
  *       all-gather of fabric's verdict
  *     tutti_fabric_settle(fabric, verdicts)       use what all members of a host support
  *
- * Nothing blocks. One thread at a time uses a fabric, except for tutti_fabric_abort and
- * tutti_fabric_wake. */
+ * Nothing blocks. One thread at a time, except tutti_fabric_abort and tutti_fabric_wake.
+ */
 #ifndef TUTTI_TRANSPORT_FABRIC_H
 #define TUTTI_TRANSPORT_FABRIC_H
 
@@ -76,7 +75,7 @@ struct tutti_sharing {
     struct tutti_domain *domain;  /* NULL: this host has none */
     struct tutti_lend *lend;
     bool is_one_domain, all_store, all_read, shares_hosts; /* as the functions below */
-    bool shares_memory;           /* a member reads another's own memory */
+    bool shares_memory;           /* a member that reads another's own memory */
 };
 
 /* Returns the load/store domain of this rank's host; NULL if there is none (one rank on the host,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A transport moves bytes between two ranks.
  *
- * A connection joins this rank and one peer on one channel. It is one byte stream in each
- * direction, in order and lossless. Both ends know the sizes from their schedules, so the executor
- * handles the boundaries of messages. Nothing blocks, and once each kind of use has occurred
- * nothing allocates. A call does as much as is possible now. Bytes move only inside calls.
+ * A connection joins this rank and one peer on one channel: one byte stream in
+ * each direction, in order, lossless. Message borders are the executor's
+ * business: both ends know the sizes from their schedules. Nothing blocks, and
+ * once each kind of use has occurred nothing allocates; a call does what can be done now.
  *
  * One thread at a time makes all calls on the connections of one fabric.
  *

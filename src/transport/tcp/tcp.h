@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts that the files of the TCP transport share.
+ * What the files of the TCP transport share.
  *
  *   tcp.c      the byte stream over a pair's sockets
  *   sealed.c   the same in records with tags (TUTTI_ENCRYPT)
@@ -13,7 +13,8 @@
  *   note.c     a rank that gives up tells its peers the reason
  *   hold.c     the sockets that a rank resets as it gives up
  *
- * The stream is divided into stripes. Stripe i travels on socket i modulo their number. */
+ * The stream is cut in stripes; stripe i travels on socket i modulo their number.
+ */
 #ifndef TUTTI_TRANSPORT_TCP_TCP_H
 #define TUTTI_TRANSPORT_TCP_TCP_H
 
@@ -127,7 +128,7 @@ struct tutti_tcp_tell {
     struct tutti_handshake shake;
 };
 
-/* A socket to reset at abort; `peer` is -1 unless it is a connection's. */
+/* A socket to reset at abort; `peer` is -1 unless the socket belongs to a connection. */
 struct tutti_tcp_held {
     int fd, peer;
 };
