@@ -112,7 +112,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
 static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *call)
 {
     struct tutti_gpu_programs *programs = comm->gpu->programs;
-    struct tutti_call_key key = tutti_call_key_of(call, comm->nranks, false, NULL);
+    struct tutti_call_key key = tutti_call_key_of(call, comm->nranks, false);
     struct entry *entry = place_of(programs, &key);
 
     if (entry->key.what != 0)

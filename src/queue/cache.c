@@ -20,6 +20,7 @@ struct plan_entry {
 
 struct entry {
     struct tutti_call_key key;
+    const struct tutti_choice *trial; /* the choice that is measured; NULL: the tuner's own */
     struct tutti_program *program; /* NULL: free */
     struct tutti_call *vector;     /* a copy of a v-form, whose arrays are part of the key */
 };
@@ -290,18 +291,26 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
     return rc;
 }
 
+/* Choices that are measured in turn do not drop each other's programs. */
+static struct entry *slot_of(const struct tutti_comm *comm, const struct tutti_call_key *key)
+{
+    struct tutti_call_key apart = *key;
+
+    apart.count ^= (uint64_t)(uintptr_t)comm->trial;
+    return &comm->cache->entries[tutti_call_key_hash(&apart, BITS)];
+}
+
 int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
                         const struct tutti_program **ret_program)
 {
     uint32_t nranks = (uint32_t)comm->nranks;
-    struct tutti_call_key key =
-        tutti_call_key_of(call, comm->nranks, tutti_call_is_swap(call), comm->trial);
-    struct entry *entry = &comm->cache->entries[tutti_call_key_hash(&key, BITS)];
-    struct entry fresh = {.key = key};
+    struct tutti_call_key key = tutti_call_key_of(call, comm->nranks, tutti_call_is_swap(call));
+    struct entry *entry = slot_of(comm, &key);
+    struct entry fresh = {.key = key, .trial = comm->trial};
     int rc;
 
     if (entry->program != NULL && tutti_call_key_equal(&entry->key, &key) &&
-        same_arrays(entry, call, nranks)) {
+        entry->trial == comm->trial && same_arrays(entry, call, nranks)) {
         *ret_program = entry->program;
         return TUTTI_OK;
     }

@@ -2,8 +2,6 @@
  * Keys of calls. */
 #include "queue/calls.h"
 
-#include "base/result.h"
-
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
     return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
@@ -24,8 +22,7 @@ static uint64_t hash_arrays(const struct tutti_call *call, int nranks)
     return hash;
 }
 
-struct tutti_call_key tutti_call_key_of(const struct tutti_call *call, int nranks, bool is_in_place,
-                                        const struct tutti_choice *trial)
+struct tutti_call_key tutti_call_key_of(const struct tutti_call *call, int nranks, bool is_in_place)
 {
     uint8_t op = call->is_average         ? TUTTI_OP_AVERAGE
                  : call->is_premultiplied ? TUTTI_OP_PREMULTIPLIED
@@ -34,11 +31,7 @@ struct tutti_call_key tutti_call_key_of(const struct tutti_call *call, int nrank
                                                (uint8_t)call->type, op, call->root, call->count,
                                                is_in_place);
 
-    /* Only calls of the library are measured, and these have no arrays. */
-    tutti_assert(trial == NULL || !tutti_call_is_vector(call));
     if (tutti_call_is_vector(call))
-        key.more = hash_arrays(call, nranks);
-    else if (trial != NULL)
-        key.more = (uint64_t)(uintptr_t)trial;
+        key.count = hash_arrays(call, nranks);
     return key;
 }

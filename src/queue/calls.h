@@ -19,14 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct tutti_choice;
-
-/* A call without its addresses. Zero is the key of no call. It is three words, because comparing
- * keys is a part of every small call. */
+/* A call without its addresses. Zero is the key of no call. It is two words, because comparing keys
+ * is a part of every small call. */
 struct tutti_call_key {
-    uint64_t count;
-    uint64_t what; /* the other arguments, packed by tutti_call_key */
-    uint64_t more; /* of a v-form: a hash of its arrays; of a call that is measured: which choice */
+    uint64_t count; /* of a v-form: a hash of its arrays, which must be compared too */
+    uint64_t what;  /* the other arguments, packed by tutti_call_key */
 };
 
 /* `op` is as in signatures, but 0 for calls that do not reduce. `is_in_place` is for the caller to
@@ -36,27 +33,25 @@ static inline struct tutti_call_key tutti_call_key(uint8_t kind, uint8_t collect
                                                    bool is_in_place)
 {
     uint32_t low = (uint32_t)collective << 24 | (uint32_t)type << 16 | (uint32_t)op << 8 |
-                   (uint32_t)kind << 4 | (uint32_t)is_in_place << 1 | 1;
+                   (uint32_t)kind << 4 | (1 + (uint32_t)is_in_place);
 
     return (struct tutti_call_key){.count = count, .what = (uint64_t)(uint32_t)root << 32 | low};
 }
 
-/* The key of a checked call. `trial` is the choice that is measured, or NULL. */
-struct tutti_call_key tutti_call_key_of(const struct tutti_call *call, int nranks, bool is_in_place,
-                                        const struct tutti_choice *trial);
+/* The key of a checked call. */
+struct tutti_call_key tutti_call_key_of(const struct tutti_call *call, int nranks,
+                                        bool is_in_place);
 
 static inline bool tutti_call_key_equal(const struct tutti_call_key *a,
                                         const struct tutti_call_key *b)
 {
-    return a->what == b->what && a->count == b->count && a->more == b->more;
+    return a->what == b->what && a->count == b->count;
 }
 
 /* A hash of the key, below 2^bits. */
 static inline size_t tutti_call_key_hash(const struct tutti_call_key *key, unsigned bits)
 {
-    uint64_t mixed = (key->count ^ key->more) + key->what * UINT64_C(0xD6E8FEB86659FD93);
-
-    return (size_t)(mixed * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits));
+    return (size_t)((key->count ^ key->what) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits));
 }
 
 /* Bytes from the start of a buffer to the end of what a call touches of it; 0: nothing. */

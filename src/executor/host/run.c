@@ -179,8 +179,7 @@ static void begin_piece(struct tutti_engine *engine)
     const struct tutti_program *program = run->program;
     const struct tutti_schedule *schedule = program->plan->schedule;
 
-    tutti_assert(run->is_active && run->piece < program->npieces);
-    tutti_assert(schedule->needs == 0 || engine->domain != NULL);
+    tutti_assert(run->piece < program->npieces);
     run->bound = run->piece + 1 == program->npieces ? &program->last : &program->full;
     tutti_assert(run->bound->schedule == schedule);
     run->base[TUTTI_BUF_INPUT] = program->stages_input ? run->staged_input
@@ -361,7 +360,7 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
 {
     struct tutti_run *run = &engine->run;
 
-    tutti_assert(program->npieces > 0 && call->collective < TUTTI_COLLECTIVE_COUNT);
+    tutti_assert(program->plan->schedule->needs == 0 || engine->domain != NULL);
     prepare_counts(engine, call);
     if (!program->plan->schedule->is_one_sided)
         TUTTI_TRY(tutti_lanes_reserve(run, program->plan, run->ncounts));
@@ -410,13 +409,10 @@ static void check_piece_is_complete(const struct tutti_run *run)
 {
     const struct tutti_plan *plan = run->program->plan;
 
-    if (plan->schedule->is_one_sided) {
+    if (plan->schedule->is_one_sided)
         tutti_assert(run->local_position == plan->schedule->nsteps);
-    } else {
-        tutti_assert(run->local_position == plan->nlocal);
-        tutti_assert(run->lanes_left == 0);
-    }
-    tutti_assert(run->signals_given <= plan->schedule->nsignals);
+    else
+        tutti_assert(run->local_position == plan->nlocal && run->lanes_left == 0);
 }
 
 int tutti_run_progress(struct tutti_engine *engine)
