@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the library takes from the system that a simulation replaces: time, pauses, and randomness.
- * With these replaced, one thread can drive many ranks through hours of deadlines in no time, and
- * repeat a run from its seed. */
+ * Time, pauses and randomness. The system provides them, unless a simulation replaces it. One
+ * thread can then drive many ranks through hours of deadlines in no time, and repeat a run from its
+ * seed. */
 #ifndef TUTTI_BASE_SYSTEM_H
 #define TUTTI_BASE_SYSTEM_H
 
@@ -9,11 +9,11 @@
 #include <stdint.h>
 
 struct tutti_system {
-    /* Nanoseconds on a clock that never goes back. Required. */
+    /* Returns the nanoseconds of a clock that never goes back. Required. */
     uint64_t (*now_ns)(void *context);
 
-    /* Let time pass, about as much as is asked for. The caller has nothing to do meanwhile, or some
-     * event ends its wait early where the system is not replaced. Required. */
+    /* Let about that much time pass. The caller has nothing to do meanwhile. It may also wait for
+     * an event, which ends the wait early if the system is not replaced. Required. */
     void (*pause_ns)(void *context, uint64_t pause_ns);
 
     /* Fill `bytes` with random bytes. Required. */
@@ -22,23 +22,25 @@ struct tutti_system {
     void *context;
 };
 
-/* What takes the system's place; NULL: nothing does. */
+/* The replacement; NULL if the system is not replaced. */
 extern const struct tutti_system *tutti_system_replacement;
 
-/* Replace the system for all of the process, or stop doing so (NULL). While no other thread is in
- * the library and no communicator lives: times of before and after do not go together. */
+/* Replace the system for the whole process, or stop doing so (NULL). Call it only while no other
+ * thread is in the library and no communicator exists, because times from before and after the call
+ * cannot be compared. */
 static inline void tutti_system_replace(const struct tutti_system *system)
 {
     tutti_system_replacement = system;
 }
 
-/* Is it replaced? Then nothing may sleep by the system's own clock. */
+/* Returns the replacement, or NULL. If there is one, nothing may sleep by the system's own
+ * clock. */
 static inline const struct tutti_system *tutti_system_replaced(void)
 {
     return __builtin_expect(tutti_system_replacement != NULL, 0) ? tutti_system_replacement : NULL;
 }
 
-/* Before the first use of libsodium. Thread-safe. */
+/* Must be called before the first use of libsodium. Thread-safe. */
 void tutti_sodium_init(void);
 
 /* Fill `bytes` with cryptographically secure random bytes. Thread-safe. */
@@ -47,8 +49,8 @@ void tutti_random_bytes(void *bytes, size_t size);
 /* Sleep for about that long. */
 void tutti_pause_ns(uint64_t pause_ns);
 
-/* How long a wait for an event may last by the system's clock: `timeout_ms`. If the system is
- * replaced, lets that time pass and returns 0. */
+/* Returns how long a wait for an event may last by the system's clock: `timeout_ms`. If the system
+ * is replaced, it lets that time pass and returns 0. */
 int tutti_wait_ms(int timeout_ms);
 
 #endif

@@ -202,7 +202,7 @@ int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what
     if (fabric->suspected_ns == 0) {
         fabric->suspected_ns = now_ns;
         fabric->suspicion.peer = peer;
-        snprintf(fabric->suspicion.what, sizeof fabric->suspicion.what, "%s", what);
+        tutti_message_copy(fabric->suspicion.what, sizeof fabric->suspicion.what, what);
     }
     tutti_parts_progress(fabric); /* accepts a note that has arrived */
     if (now_ns - fabric->suspected_ns < NOTE_PATIENCE_NS) {

@@ -150,7 +150,7 @@ bool tutti_tcp_find_lost(struct tutti_fabric *fabric, struct tutti_loss *ret_los
     if (lost == NULL)
         return false;
     ret_loss->peer = lost->base.peer;
-    snprintf(ret_loss->what, sizeof ret_loss->what, "%s",
-             tutti_tcp_describe_loss(lost, error, "reset"));
+    tutti_message_copy(ret_loss->what, sizeof ret_loss->what,
+                       tutti_tcp_describe_loss(lost, error, "reset"));
     return true;
 }
