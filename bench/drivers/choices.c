@@ -304,7 +304,7 @@ static void race_cell(struct cell *cell, void *input, void *output, uint64_t cel
     if (race == NULL)
         die("no memory for a race");
     must("comparing schedules",
-         tutti_trial_find_twins(comm, cell->candidates, cell->ncandidates, cell->twin));
+         tutti_trial_find_equal(comm, cell->candidates, cell->ncandidates, cell->twin));
     race->cell = cell;
     tutti_call_of_bytes(cell->collective, TUTTI_FOR_TUNE, input, output, cell->count, &race->call);
     tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_TUNE, NULL, NULL, 0, &race->barrier);

@@ -33,13 +33,13 @@ struct part {
 };
 
 struct bounds {
-    const struct sim_network *network;
+    const struct tutti_sim_network *network;
     const struct tutti_places *places;
     enum tutti_collective collective;
     uint32_t root;
     double block_bytes;
     struct tutti_sim_bound least;
-    struct sim_border *borders; /* scratch for the borders of any partition */
+    struct tutti_sim_border *borders; /* scratch for the borders of any partition */
 };
 
 static double larger(double a, double b)
@@ -111,7 +111,7 @@ static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t
     hold_bandwidth(bounds, (bytes - most) / together);
 }
 
-static bool is_one_memory(const struct sim_network *network)
+static bool is_one_memory(const struct tutti_sim_network *network)
 {
     return network->memories != SIM_NONE && network->nics == SIM_NONE && network->torus == SIM_NONE;
 }
@@ -188,7 +188,7 @@ static void spread_torus(struct bounds *bounds)
 static void measure(const struct bounds *bounds, const uint32_t *of, double bytes_per_s,
                     struct part *parts, uint32_t nparts)
 {
-    const struct sim_network *network = bounds->network;
+    const struct tutti_sim_network *network = bounds->network;
 
     for (uint32_t i = 0; i < nparts; i++)
         parts[i] = (struct part){.ranks = 0};
@@ -217,13 +217,13 @@ static bool have_paths(const uint64_t npaths[2], double pairs)
 static int add_links(const struct bounds *bounds, const uint32_t *of, struct part *parts,
                      uint32_t nparts)
 {
-    const struct sim_network *network = bounds->network;
+    const struct tutti_sim_network *network = bounds->network;
 
     if (network->machine->links.npaths == 0)
         return TUTTI_OK;
     TUTTI_TRY(tutti_sim_borders(network->machine, of, nparts, bounds->borders));
     for (uint32_t i = 0; i < nparts; i++) {
-        const struct sim_border *border = &bounds->borders[i];
+        const struct tutti_sim_border *border = &bounds->borders[i];
         struct part *part = &parts[i];
 
         if (have_paths(border->far, part->ranks * (network->nranks - part->ranks)))
@@ -246,7 +246,7 @@ static double most_ports(const struct part *parts, uint32_t nparts)
 
 static int hold_ranks(struct bounds *bounds, struct part *parts)
 {
-    const struct sim_network *network = bounds->network;
+    const struct tutti_sim_network *network = bounds->network;
     const struct tutti_rate *level = network->machine->level;
     double outer = 0;
 
@@ -259,7 +259,7 @@ static int hold_ranks(struct bounds *bounds, struct part *parts)
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
         uint32_t node = part_of(bounds->places->node, rank);
         uint32_t neighbours = network->node_size[node] - 1;
-        const struct sim_border *border = &bounds->borders[rank];
+        const struct tutti_sim_border *border = &bounds->borders[rank];
 
         parts[rank] = (struct part){.ranks = 1, .has_root = rank == bounds->root};
         if (!have_paths(border->far, network->nranks - 1 - neighbours))
@@ -280,7 +280,7 @@ static int hold_ranks(struct bounds *bounds, struct part *parts)
 
 static int hold_nodes(struct bounds *bounds, struct part *parts)
 {
-    const struct sim_network *network = bounds->network;
+    const struct tutti_sim_network *network = bounds->network;
     const struct tutti_rate *level = network->machine->level;
     uint32_t nnodes = bounds->places->node ? bounds->places->nnodes : network->nranks;
     struct tutti_rate least = level[tutti_sim_has_level(network, 1) ? 1 : 2];
@@ -318,7 +318,7 @@ static int hold_groups(struct bounds *bounds, struct part *parts)
 
 static int hold_all(struct bounds *bounds, struct part *parts)
 {
-    const struct sim_network *network = bounds->network;
+    const struct tutti_sim_network *network = bounds->network;
     bool is_torus = network->torus != SIM_NONE && network->machine->links.npaths == 0;
 
     TUTTI_TRY(hold_ranks(bounds, parts));
@@ -351,7 +351,7 @@ int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective c
                     uint32_t root, double block_bytes, struct tutti_sim_bound *ret_bound)
 {
     uint32_t nranks = machine->places.nranks;
-    struct sim_network network;
+    struct tutti_sim_network network;
     struct tutti_machine at;
     struct bounds bounds = {.network = &network, .places = &machine->places,
                             .collective = collective, .root = root, .block_bytes = block_bytes};

@@ -110,7 +110,7 @@ static void deal(struct survey *survey, int way)
             survey->order[--survey->begin[part_at(survey, &links->paths[i], way)]] = i;
 }
 
-static void survey_way(struct survey *survey, int way, struct sim_border *borders)
+static void survey_way(struct survey *survey, int way, struct tutti_sim_border *borders)
 {
     const struct tutti_machine_links *links = &survey->machine->links;
 
@@ -126,7 +126,7 @@ static void survey_way(struct survey *survey, int way, struct sim_border *border
     }
 }
 
-static void count_pairs(const struct survey *survey, struct sim_border *borders)
+static void count_pairs(const struct survey *survey, struct tutti_sim_border *borders)
 {
     const struct tutti_machine *machine = survey->machine;
 
@@ -137,7 +137,7 @@ static void count_pairs(const struct survey *survey, struct sim_border *borders)
         if (!crosses(survey, path))
             continue;
         for (int way = OUT; way < WAYS; way++) {
-            struct sim_border *border = &borders[part_at(survey, path, way)];
+            struct tutti_sim_border *border = &borders[part_at(survey, path, way)];
 
             (is_near ? border->near : border->far)[way]++;
         }
@@ -145,7 +145,7 @@ static void count_pairs(const struct survey *survey, struct sim_border *borders)
 }
 
 int tutti_sim_borders(const struct tutti_machine *machine, const uint32_t *of, uint32_t nparts,
-                      struct sim_border *ret_borders)
+                      struct tutti_sim_border *ret_borders)
 {
     struct survey survey = {
         .machine = machine, .of = of, .nparts = nparts,
@@ -158,7 +158,7 @@ int tutti_sim_borders(const struct tutti_machine *machine, const uint32_t *of, u
                     survey.counted != NULL;
 
     for (uint32_t part = 0; part < nparts; part++)
-        ret_borders[part] = (struct sim_border){.near = {0}};
+        ret_borders[part] = (struct tutti_sim_border){.near = {0}};
     if (has_room && machine->links.npaths > 0) {
         survey_way(&survey, OUT, ret_borders);
         survey_way(&survey, IN, ret_borders);

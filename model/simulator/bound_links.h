@@ -6,7 +6,7 @@
 
 #include "topology/machine/machine.h"
 
-struct sim_border {
+struct tutti_sim_border {
     double bytes_per_s[2]; /* out, in: upper bound for all messages along paths */
     /* Number of pairs with a path over the border, out and in: pairs within one node, and pairs of
      * different nodes. */
@@ -16,6 +16,6 @@ struct sim_border {
 /* Computes the borders of `nparts` parts; of[rank] is the part of each rank, and NULL makes each
  * rank its own part. ret_borders has room for nparts. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_sim_borders(const struct tutti_machine *machine, const uint32_t *of, uint32_t nparts,
-                      struct sim_border *ret_borders);
+                      struct tutti_sim_border *ret_borders);
 
 #endif

@@ -7,15 +7,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static bool is_before(const struct sim_event *a, const struct sim_event *b)
+static bool is_before(const struct tutti_sim_event *a, const struct tutti_sim_event *b)
 {
     return a->at_s < b->at_s || (a->at_s == b->at_s && a->number < b->number);
 }
 
-int tutti_sim_events_add(struct sim_events *events, double at_s, uint32_t kind, uint32_t id,
+int tutti_sim_events_add(struct tutti_sim_events *events, double at_s, uint32_t kind, uint32_t id,
                          uint32_t version)
 {
-    struct sim_event event = {at_s, events->number, kind, id, version};
+    struct tutti_sim_event event = {at_s, events->number, kind, id, version};
     uint32_t at;
 
     TUTTI_TRY(TUTTI_ARRAY_ROOM(events->heap, events->count, events->capacity, "events"));
@@ -29,9 +29,9 @@ int tutti_sim_events_add(struct sim_events *events, double at_s, uint32_t kind, 
     return TUTTI_OK;
 }
 
-struct sim_event tutti_sim_events_take(struct sim_events *events)
+struct tutti_sim_event tutti_sim_events_take(struct tutti_sim_events *events)
 {
-    struct sim_event first = events->heap[0], last = events->heap[--events->count];
+    struct tutti_sim_event first = events->heap[0], last = events->heap[--events->count];
     uint32_t at = 0, child;
 
     for (; (child = 2 * at + 1) < events->count; at = child) {
@@ -46,8 +46,8 @@ struct sim_event tutti_sim_events_take(struct sim_events *events)
     return first;
 }
 
-void tutti_sim_events_fini(struct sim_events *events)
+void tutti_sim_events_fini(struct tutti_sim_events *events)
 {
     free(events->heap);
-    *events = (struct sim_events){.count = 0};
+    *events = (struct tutti_sim_events){.count = 0};
 }

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-struct sim_event {
+struct tutti_sim_event {
     double at_s;
     uint64_t number;  /* sequence number of adding */
     uint32_t kind, id; /* see play.h */
@@ -14,18 +14,18 @@ struct sim_event {
 };
 
 /* A binary heap. Zero-initialized it is empty. */
-struct sim_events {
-    struct sim_event *heap;
+struct tutti_sim_events {
+    struct tutti_sim_event *heap;
     uint32_t count, capacity;
     uint64_t number;
 };
 
 /* Adds an event at time at_s. `version` is that of a flow, else 0. TUTTI_ERR_SYSTEM: out of
  * memory. */
-int tutti_sim_events_add(struct sim_events *events, double at_s, uint32_t kind, uint32_t id,
+int tutti_sim_events_add(struct tutti_sim_events *events, double at_s, uint32_t kind, uint32_t id,
                          uint32_t version);
 /* Takes the earliest event. The queue must not be empty. */
-struct sim_event tutti_sim_events_take(struct sim_events *events);
-void tutti_sim_events_fini(struct sim_events *events);
+struct tutti_sim_event tutti_sim_events_take(struct tutti_sim_events *events);
+void tutti_sim_events_fini(struct tutti_sim_events *events);
 
 #endif

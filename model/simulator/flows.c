@@ -14,7 +14,7 @@ static const double tolerance = 1e-9;
  * so that rounding cannot leave it without any. */
 static const double same = 1e-12, least_part = 1e-12;
 
-static void unlink_use(struct sim_link *link, struct sim_use *use)
+static void unlink_use(struct tutti_sim_wire *link, struct tutti_sim_use *use)
 {
     if (use->previous)
         use->previous->next = use->next;
@@ -24,9 +24,9 @@ static void unlink_use(struct sim_link *link, struct sim_use *use)
         use->next->previous = use->previous;
 }
 
-static int touch(struct sim_flows *flows, uint32_t id)
+static int touch(struct tutti_sim_flows *flows, uint32_t id)
 {
-    struct sim_link *link = &flows->network->links[id];
+    struct tutti_sim_wire *link = &flows->network->links[id];
 
     if (link->is_dirty)
         return TUTTI_OK;
@@ -36,15 +36,15 @@ static int touch(struct sim_flows *flows, uint32_t id)
     return TUTTI_OK;
 }
 
-static int add_use(struct sim_flows *flows, uint32_t id, uint32_t at,
-                   const struct sim_crossing *crossing, double now_s)
+static int add_use(struct tutti_sim_flows *flows, uint32_t id, uint32_t at,
+                   const struct tutti_sim_crossing *crossing, double now_s)
 {
-    struct sim_flow *flow = &flows->flows[id];
-    struct sim_link *link = &flows->network->links[crossing->link];
-    struct sim_use *use = &flow->uses[at];
+    struct tutti_sim_flow *flow = &flows->flows[id];
+    struct tutti_sim_wire *link = &flows->network->links[crossing->link];
+    struct tutti_sim_use *use = &flow->uses[at];
 
-    *use = (struct sim_use){.next = link->uses, .flow = id, .link = crossing->link,
-                            .weight = crossing->weight};
+    *use = (struct tutti_sim_use){
+        .next = link->uses, .flow = id, .link = crossing->link, .weight = crossing->weight};
     if (link->uses)
         link->uses->previous = use;
     link->uses = use;
@@ -55,7 +55,7 @@ static int add_use(struct sim_flows *flows, uint32_t id, uint32_t at,
     return touch(flows, crossing->link);
 }
 
-static int take_flow(struct sim_flows *flows, uint32_t *ret_id)
+static int take_flow(struct tutti_sim_flows *flows, uint32_t *ret_id)
 {
     uint32_t id = flows->free;
 
@@ -64,16 +64,16 @@ static int take_flow(struct sim_flows *flows, uint32_t *ret_id)
     } else {
         TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->flows, flows->nflows, flows->flow_capacity, "flows"));
         id = flows->nflows++;
-        flows->flows[id] = (struct sim_flow){.version = 0};
+        flows->flows[id] = (struct tutti_sim_flow){.version = 0};
     }
     *ret_id = id;
     return TUTTI_OK;
 }
 
-int tutti_sim_flow_start(struct sim_flows *flows, const struct sim_route *route, double bytes,
-                         double mark, uint32_t kind, uint32_t owner, double now_s)
+int tutti_sim_flow_start(struct tutti_sim_flows *flows, const struct tutti_sim_route *route,
+                         double bytes, double mark, uint32_t kind, uint32_t owner, double now_s)
 {
-    struct sim_flow *flow;
+    struct tutti_sim_flow *flow;
     uint32_t id;
 
     TUTTI_TRY(take_flow(flows, &id));
@@ -96,13 +96,13 @@ int tutti_sim_flow_start(struct sim_flows *flows, const struct sim_route *route,
     return TUTTI_OK;
 }
 
-static int end(struct sim_flows *flows, uint32_t id, double now_s)
+static int end(struct tutti_sim_flows *flows, uint32_t id, double now_s)
 {
-    struct sim_flow *flow = &flows->flows[id];
+    struct tutti_sim_flow *flow = &flows->flows[id];
 
     for (uint32_t i = 0; i < flow->nuses; i++) {
-        struct sim_use *use = &flow->uses[i];
-        struct sim_link *link = &flows->network->links[use->link];
+        struct tutti_sim_use *use = &flow->uses[i];
+        struct tutti_sim_wire *link = &flows->network->links[use->link];
 
         unlink_use(link, use);
         link->demand -= flow->alone * use->weight;
@@ -119,9 +119,9 @@ static int end(struct sim_flows *flows, uint32_t id, double now_s)
     return TUTTI_OK;
 }
 
-static int foresee(struct sim_flows *flows, uint32_t id)
+static int foresee(struct tutti_sim_flows *flows, uint32_t id)
 {
-    struct sim_flow *flow = &flows->flows[id];
+    struct tutti_sim_flow *flow = &flows->flows[id];
     double upto = flow->mark >= 0 ? flow->mark : 0;
 
     flow->version++;
@@ -129,9 +129,10 @@ static int foresee(struct sim_flows *flows, uint32_t id)
                                 id, flow->version);
 }
 
-int tutti_sim_flow_reach(struct sim_flows *flows, uint32_t flow, double now_s, bool *ret_is_over)
+int tutti_sim_flow_reach(struct tutti_sim_flows *flows, uint32_t flow, double now_s,
+                         bool *ret_is_over)
 {
-    struct sim_flow *at = &flows->flows[flow];
+    struct tutti_sim_flow *at = &flows->flows[flow];
 
     *ret_is_over = at->mark < 0;
     if (*ret_is_over)
@@ -144,12 +145,12 @@ int tutti_sim_flow_reach(struct sim_flows *flows, uint32_t flow, double now_s, b
 
 /* ---- what a change reaches --------------------------------------------------------- */
 
-static bool is_overbooked(const struct sim_link *link)
+static bool is_overbooked(const struct tutti_sim_wire *link)
 {
     return link->demand > link->capacity * (1 + tolerance);
 }
 
-static int reach_flow(struct sim_flows *flows, uint32_t id)
+static int reach_flow(struct tutti_sim_flows *flows, uint32_t id)
 {
     if (flows->flows[id].region == flows->number)
         return TUTTI_OK;
@@ -160,9 +161,9 @@ static int reach_flow(struct sim_flows *flows, uint32_t id)
 }
 
 /* Adds the flows of a link to the region if the link is, or was, overbooked. */
-static int reach_link(struct sim_flows *flows, uint32_t id)
+static int reach_link(struct tutti_sim_flows *flows, uint32_t id)
 {
-    struct sim_link *link = &flows->network->links[id];
+    struct tutti_sim_wire *link = &flows->network->links[id];
 
     if (link->number == flows->number)
         return TUTTI_OK;
@@ -175,12 +176,12 @@ static int reach_link(struct sim_flows *flows, uint32_t id)
         TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->tight, flows->ntight, flows->tight_capacity, "links"));
         flows->tight[flows->ntight++] = id;
     }
-    for (const struct sim_use *use = link->uses; use; use = use->next)
+    for (const struct tutti_sim_use *use = link->uses; use; use = use->next)
         TUTTI_TRY(reach_flow(flows, use->flow));
     return TUTTI_OK;
 }
 
-static int reach(struct sim_flows *flows)
+static int reach(struct tutti_sim_flows *flows)
 {
     flows->number++;
     flows->nregion = 0;
@@ -193,7 +194,7 @@ static int reach(struct sim_flows *flows)
         if (flows->flows[flows->fresh[i]].is_active)
             TUTTI_TRY(reach_flow(flows, flows->fresh[i]));
     for (uint32_t i = 0; i < flows->nregion; i++) {
-        const struct sim_flow *flow = &flows->flows[flows->region[i]];
+        const struct tutti_sim_flow *flow = &flows->flows[flows->region[i]];
 
         for (uint32_t u = 0; u < flow->nuses; u++)
             TUTTI_TRY(reach_link(flows, flow->uses[u].link));
@@ -206,14 +207,14 @@ static int reach(struct sim_flows *flows)
 /* ---- filling ------------------------------------------------------------------------- */
 
 /* Gives a flow this fraction of the rate it would have alone, and takes it out of the sharing. */
-static int fix(struct sim_flows *flows, uint32_t id, double part, double now_s)
+static int fix(struct tutti_sim_flows *flows, uint32_t id, double part, double now_s)
 {
-    struct sim_flow *flow = &flows->flows[id];
+    struct tutti_sim_flow *flow = &flows->flows[id];
     double rate = part * flow->alone;
 
     flow->is_fixed = true;
     for (uint32_t u = 0; u < flow->nuses; u++) {
-        struct sim_link *link = &flows->network->links[flow->uses[u].link];
+        struct tutti_sim_wire *link = &flows->network->links[flow->uses[u].link];
 
         if (!link->is_tight)
             continue;
@@ -231,15 +232,15 @@ static int fix(struct sim_flows *flows, uint32_t id, double part, double now_s)
     return foresee(flows, id);
 }
 
-static void open(struct sim_flows *flows)
+static void open(struct tutti_sim_flows *flows)
 {
     for (uint32_t i = 0; i < flows->ntight; i++) {
-        struct sim_link *link = &flows->network->links[flows->tight[i]];
+        struct tutti_sim_wire *link = &flows->network->links[flows->tight[i]];
 
         link->spare = link->capacity;
         link->wanted = 0;
         link->nopen = link->nuses;
-        for (const struct sim_use *use = link->uses; use; use = use->next)
+        for (const struct tutti_sim_use *use = link->uses; use; use = use->next)
             link->wanted += flows->flows[use->flow].alone * use->weight;
     }
     for (uint32_t i = 0; i < flows->nregion; i++)
@@ -248,12 +249,12 @@ static void open(struct sim_flows *flows)
 
 /* The fraction of their rate alone to which all open flows may grow before the first link is full;
  * 1: no link limits them. */
-static double growth(const struct sim_flows *flows)
+static double growth(const struct tutti_sim_flows *flows)
 {
     double part = 1;
 
     for (uint32_t i = 0; i < flows->ntight; i++) {
-        const struct sim_link *link = &flows->network->links[flows->tight[i]];
+        const struct tutti_sim_wire *link = &flows->network->links[flows->tight[i]];
 
         if (link->nopen > 0 && link->spare < part * link->wanted)
             part = link->spare / link->wanted;
@@ -261,21 +262,21 @@ static double growth(const struct sim_flows *flows)
     return part > least_part ? part : least_part;
 }
 
-static int fill(struct sim_flows *flows, double part, double now_s)
+static int fill(struct tutti_sim_flows *flows, double part, double now_s)
 {
     for (uint32_t i = 0; i < flows->ntight; i++) {
-        const struct sim_link *link = &flows->network->links[flows->tight[i]];
+        const struct tutti_sim_wire *link = &flows->network->links[flows->tight[i]];
 
         if (link->nopen == 0 || link->spare > part * link->wanted * (1 + same))
             continue;
-        for (const struct sim_use *use = link->uses; use; use = use->next)
+        for (const struct tutti_sim_use *use = link->uses; use; use = use->next)
             if (!flows->flows[use->flow].is_fixed)
                 TUTTI_TRY(fix(flows, use->flow, part, now_s));
     }
     return TUTTI_OK;
 }
 
-int tutti_sim_flows_share(struct sim_flows *flows, double now_s)
+int tutti_sim_flows_share(struct tutti_sim_flows *flows, double now_s)
 {
     TUTTI_TRY(reach(flows));
     open(flows);
@@ -287,7 +288,7 @@ int tutti_sim_flows_share(struct sim_flows *flows, double now_s)
     return TUTTI_OK;
 }
 
-void tutti_sim_flows_fini(struct sim_flows *flows)
+void tutti_sim_flows_fini(struct tutti_sim_flows *flows)
 {
     for (uint32_t i = 0; i < flows->nflows; i++)
         free(flows->flows[i].uses);
@@ -296,5 +297,5 @@ void tutti_sim_flows_fini(struct sim_flows *flows)
     free(flows->fresh);
     free(flows->region);
     free(flows->tight);
-    *flows = (struct sim_flows){.nflows = 0};
+    *flows = (struct tutti_sim_flows){.nflows = 0};
 }

@@ -18,14 +18,14 @@
 #include "simulator/network.h"
 
 /* One flow's use of one link, an entry of the link's list. */
-struct sim_use {
-    struct sim_use *next, *previous;
+struct tutti_sim_use {
+    struct tutti_sim_use *next, *previous;
     uint32_t flow, link;
     double weight;
 };
 
-struct sim_flow {
-    struct sim_use *uses;
+struct tutti_sim_flow {
+    struct tutti_sim_use *uses;
     uint32_t nuses, capacity;
     uint32_t kind, owner;  /* what it belongs to: play.h */
     uint32_t version;
@@ -38,10 +38,10 @@ struct sim_flow {
     bool is_fixed, is_active;
 };
 
-struct sim_flows {
-    struct sim_network *network;
-    struct sim_events *events;
-    struct sim_flow *flows;
+struct tutti_sim_flows {
+    struct tutti_sim_network *network;
+    struct tutti_sim_events *events;
+    struct tutti_sim_flow *flows;
     uint32_t nflows, flow_capacity, free;
     /* What has changed since rates were last computed: links, and new flows. */
     uint32_t *dirty_links, *fresh;
@@ -53,18 +53,19 @@ struct sim_flows {
 };
 
 /* Starts a flow of `bytes` > 0 along a route. It gets a rate with the next tutti_sim_flows_share.
- * `mark` and `owner` are as in struct sim_flow. TUTTI_ERR_SYSTEM: out of memory. */
-int tutti_sim_flow_start(struct sim_flows *flows, const struct sim_route *route, double bytes,
-                         double mark, uint32_t kind, uint32_t owner, double now_s);
+ * `mark` and `owner` are as in struct tutti_sim_flow. TUTTI_ERR_SYSTEM: out of memory. */
+int tutti_sim_flow_start(struct tutti_sim_flows *flows, const struct tutti_sim_route *route,
+                         double bytes, double mark, uint32_t kind, uint32_t owner, double now_s);
 
 /* Handles a flow's event. At its mark the flow continues and *ret_is_over is false. At its end the
  * flow is removed and *ret_is_over is true. */
-int tutti_sim_flow_reach(struct sim_flows *flows, uint32_t flow, double now_s, bool *ret_is_over);
+int tutti_sim_flow_reach(struct tutti_sim_flows *flows, uint32_t flow, double now_s,
+                         bool *ret_is_over);
 
 /* Recomputes the rates after changes and schedules the flows' ends and marks: events of kind 0 with
  * the flow as id. */
-int tutti_sim_flows_share(struct sim_flows *flows, double now_s);
+int tutti_sim_flows_share(struct tutti_sim_flows *flows, double now_s);
 
-void tutti_sim_flows_fini(struct sim_flows *flows);
+void tutti_sim_flows_fini(struct tutti_sim_flows *flows);
 
 #endif

@@ -17,14 +17,14 @@
  */
 #include "simulator/score.h"
 
-static bool is_same_lane(const struct sim_score *score, uint32_t a, uint32_t b)
+static bool is_same_lane(const struct tutti_sim_score *score, uint32_t a, uint32_t b)
 {
     return a != SIM_NONE && b != SIM_NONE && score->messages[a].lane == score->messages[b].lane;
 }
 
-static bool depends(const struct sim_score *score, uint32_t on, uint32_t step)
+static bool depends(const struct tutti_sim_score *score, uint32_t on, uint32_t step)
 {
-    const struct sim_step *before = &score->steps[on];
+    const struct tutti_sim_step *before = &score->steps[on];
 
     for (uint32_t i = 0; i < before->ndependents; i++)
         if (score->dependents[before->dependents + i] == step)
@@ -35,8 +35,8 @@ static bool depends(const struct sim_score *score, uint32_t on, uint32_t step)
 /* Fusing moves a receive to the send that forwards its data, behind other steps of that send's
  * lane; or it moves the send to the receive, before other steps of that receive's lane. True if
  * `step` has been overtaken in this way. */
-static bool is_overtaken(const struct sim_score *score, const struct sim_step *step,
-                         const struct sim_step *before, const struct sim_step *after)
+static bool is_overtaken(const struct tutti_sim_score *score, const struct tutti_sim_step *step,
+                         const struct tutti_sim_step *before, const struct tutti_sim_step *after)
 {
     return step->halves == 1 &&
            ((after->halves > 1 && is_same_lane(score, step->out, after->out)) ||
@@ -44,9 +44,9 @@ static bool is_overtaken(const struct sim_score *score, const struct sim_step *s
 }
 
 /* True if one step directly follows the other and does not depend on it. */
-static bool follows(const struct sim_score *score, uint32_t last, uint32_t next)
+static bool follows(const struct tutti_sim_score *score, uint32_t last, uint32_t next)
 {
-    const struct sim_step *steps = score->steps;
+    const struct tutti_sim_step *steps = score->steps;
 
     for (uint32_t between = last + 1; between < next; between++)
         if (!is_overtaken(score, &steps[between], &steps[last], &steps[next]))
@@ -58,14 +58,15 @@ static bool follows(const struct sim_score *score, uint32_t last, uint32_t next)
 enum end_view { BOTH_PLAIN, FIRST_FUSED, SECOND_FUSED, BOTH_FUSED, IN_TURN, APART };
 
 /* For the other halves of two fused steps: true if they are one message, or of two lanes. */
-static bool is_one_round(const struct sim_score *score, uint32_t a, uint32_t b)
+static bool is_one_round(const struct tutti_sim_score *score, uint32_t a, uint32_t b)
 {
     return a == b || !is_same_lane(score, a, b);
 }
 
-static enum end_view view(const struct sim_score *score, uint32_t last, uint32_t next, bool sends)
+static enum end_view view(const struct tutti_sim_score *score, uint32_t last, uint32_t next,
+                          bool sends)
 {
-    const struct sim_step *a = &score->steps[last], *b = &score->steps[next];
+    const struct tutti_sim_step *a = &score->steps[last], *b = &score->steps[next];
 
     if (!follows(score, last, next))
         return APART;
@@ -77,15 +78,15 @@ static enum end_view view(const struct sim_score *score, uint32_t last, uint32_t
 
 /* Scattered blocks become one message only here: a schedule that wants adjacent blocks in one
  * message already sends them as one. */
-static bool is_scattered(const struct sim_score *score, uint32_t last, uint32_t next)
+static bool is_scattered(const struct tutti_sim_score *score, uint32_t last, uint32_t next)
 {
-    const struct sim_step *a = &score->steps[last], *b = &score->steps[next];
+    const struct tutti_sim_step *a = &score->steps[last], *b = &score->steps[next];
 
     return a->end_chunk != b->first_chunk && b->end_chunk != a->first_chunk;
 }
 
-static bool are_one(const struct sim_score *score, const struct sim_message *message,
-                    const struct sim_message *next)
+static bool are_one(const struct tutti_sim_score *score, const struct tutti_sim_message *message,
+                    const struct tutti_sim_message *next)
 {
     enum end_view sender = view(score, message->last_sender, next->sender, true);
     enum end_view receiver = view(score, message->last_receiver, next->receiver, false);
@@ -102,11 +103,11 @@ static bool are_one(const struct sim_score *score, const struct sim_message *mes
 
 /* Joins a message with the next one of its lane. Everything that the second message waits for was
  * emitted before the first one's steps, so none of it waits for the first message. */
-static void join(struct sim_score *score, uint32_t id)
+static void join(struct tutti_sim_score *score, uint32_t id)
 {
-    struct sim_message *message = &score->messages[id];
-    struct sim_message *next = &score->messages[message->next];
-    struct sim_step *steps = score->steps;
+    struct tutti_sim_message *message = &score->messages[id];
+    struct tutti_sim_message *next = &score->messages[message->next];
+    struct tutti_sim_step *steps = score->steps;
 
     for (uint32_t at = next->sender; at != SIM_NONE; at = steps[at].next_out)
         steps[at].out = id;
@@ -122,14 +123,14 @@ static void join(struct sim_score *score, uint32_t id)
     next->is_part = true;
 }
 
-void tutti_sim_score_gather(struct sim_score *score)
+void tutti_sim_score_gather(struct tutti_sim_score *score)
 {
     bool has_joined = true;
 
     while (has_joined) {
         has_joined = false;
         for (uint32_t id = 0; id < score->nmessages; id++) {
-            struct sim_message *message = &score->messages[id];
+            struct tutti_sim_message *message = &score->messages[id];
 
             if (message->is_part)
                 continue;

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool tutti_sim_has_level(const struct sim_network *network, uint32_t level)
+bool tutti_sim_has_level(const struct tutti_sim_network *network, uint32_t level)
 {
     const struct tutti_places *places = &network->machine->places;
 
     if (level == 1)
-        return places->group != NULL && sim_node_count(network) > places->ngroups;
+        return places->group != NULL && tutti_sim_node_count(network) > places->ngroups;
     return places->group == NULL || places->ngroups > 1;
 }
 
@@ -32,9 +32,9 @@ int tutti_sim_network_check(const struct tutti_machine *machine, uint32_t nranks
     return TUTTI_OK;
 }
 
-static int deal_nics(struct sim_network *network)
+static int deal_nics(struct tutti_sim_network *network)
 {
-    uint32_t nnodes = sim_node_count(network);
+    uint32_t nnodes = tutti_sim_node_count(network);
     uint32_t *first = calloc((size_t)nnodes + 1, sizeof(*first));
     uint32_t *seen = calloc((size_t)nnodes + 1, sizeof(*seen));
 
@@ -50,7 +50,7 @@ static int deal_nics(struct sim_network *network)
                           network->nranks);
     }
     for (uint32_t rank = 0; rank < network->nranks; rank++)
-        network->node_size[sim_node_of(network, rank)]++;
+        network->node_size[tutti_sim_node_of(network, rank)]++;
     for (uint32_t node = 0; node < nnodes; node++) {
         uint32_t size = network->node_size[node], nics = network->machine->nics;
 
@@ -61,7 +61,7 @@ static int deal_nics(struct sim_network *network)
             network->nic_index[first[node] + i] = i;
     }
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
-        uint32_t node = sim_node_of(network, rank), nics = first[node + 1] - first[node];
+        uint32_t node = tutti_sim_node_of(network, rank), nics = first[node + 1] - first[node];
 
         network->nic[rank] = first[node] + seen[node] % nics;
         if (seen[node]++ < nics)
@@ -73,7 +73,7 @@ static int deal_nics(struct sim_network *network)
     return TUTTI_OK;
 }
 
-static uint32_t reserve(struct sim_network *network, bool exists, uint32_t count)
+static uint32_t reserve(struct tutti_sim_network *network, bool exists, uint32_t count)
 {
     uint32_t first = network->nlinks;
 
@@ -83,35 +83,37 @@ static uint32_t reserve(struct sim_network *network, bool exists, uint32_t count
     return first;
 }
 
-static void set(struct sim_network *network, uint32_t first, uint32_t count, double capacity,
+static void set(struct tutti_sim_network *network, uint32_t first, uint32_t count, double capacity,
                 double nominal)
 {
     if (first == SIM_NONE)
         return;
     for (uint32_t i = first; i < first + count; i++)
-        network->links[i] = (struct sim_link){.capacity = capacity, .nominal = nominal,
-                                              .holder = SIM_NONE, .head = SIM_NONE,
-                                              .tail = SIM_NONE};
+        network->links[i] = (struct tutti_sim_wire){.capacity = capacity,
+                                                    .nominal = nominal,
+                                                    .holder = SIM_NONE,
+                                                    .head = SIM_NONE,
+                                                    .tail = SIM_NONE};
 }
 
-static bool has_full_nodes(const struct sim_network *network)
+static bool has_full_nodes(const struct tutti_sim_network *network)
 {
-    for (uint32_t node = 0; node < sim_node_count(network); node++)
+    for (uint32_t node = 0; node < tutti_sim_node_count(network); node++)
         if (network->node_size[node] > network->machine->cores)
             return network->machine->cores > 0;
     return false;
 }
 
 /* True if some level has ranks that move messages with their own cores. */
-static bool has_own_cores(const struct sim_network *network)
+static bool has_own_cores(const struct tutti_sim_network *network)
 {
     for (uint32_t level = 0; level < TUTTI_MACHINE_LEVELS; level++)
-        if (sim_rate_of(network, level)->core_bytes_per_s > 0)
+        if (tutti_sim_rate_of(network, level)->core_bytes_per_s > 0)
             return true;
     return false;
 }
 
-int tutti_sim_network_init(struct sim_network *network, const struct tutti_machine *machine,
+int tutti_sim_network_init(struct tutti_sim_network *network, const struct tutti_machine *machine,
                            uint32_t nranks)
 {
     const struct tutti_places *places = &machine->places;
@@ -120,10 +122,10 @@ int tutti_sim_network_init(struct sim_network *network, const struct tutti_machi
     uint32_t nnodes, ngroups = places->group ? places->ngroups : 1;
     int rc;
 
-    *network = (struct sim_network){.machine = machine, .nranks = nranks};
+    *network = (struct tutti_sim_network){.machine = machine, .nranks = nranks};
     TUTTI_TRY(tutti_sim_network_check(machine, nranks));
     TUTTI_TRY_OR(fail, rc, deal_nics(network));
-    nnodes = sim_node_count(network);
+    nnodes = tutti_sim_node_count(network);
     network->ports = reserve(network, nnodes < nranks, 2 * nranks);
     network->cells = reserve(network, places->cell != NULL && machine->bridge_bytes_per_s > 0,
                              2 * places->ncells);
@@ -166,14 +168,14 @@ fail:
     return rc;
 }
 
-void tutti_sim_network_fini(struct sim_network *network)
+void tutti_sim_network_fini(struct tutti_sim_network *network)
 {
     free(network->links);
     free(network->nic);
     free(network->node_size);
     free(network->nic_rank);
     free(network->nic_index);
-    *network = (struct sim_network){.nranks = 0};
+    *network = (struct tutti_sim_network){.nranks = 0};
 }
 
 /* ---- names ------------------------------------------------------------------------ */
@@ -183,7 +185,7 @@ static bool is_of(uint32_t link, uint32_t first, uint32_t count)
     return first != SIM_NONE && link >= first && link - first < count;
 }
 
-void tutti_sim_link_name(const struct sim_network *network, uint32_t link, char *ret_name,
+void tutti_sim_link_name(const struct tutti_sim_network *network, uint32_t link, char *ret_name,
                          size_t size_bytes)
 {
     const struct tutti_places *places = &network->machine->places;
@@ -199,7 +201,7 @@ void tutti_sim_link_name(const struct sim_network *network, uint32_t link, char 
         snprintf(ret_name, size_bytes, "cell %u %s", port / 2, ways[port % 2]);
     } else if (is_of(link, network->nics, 2 * network->nnics)) {
         uint32_t port = link - network->nics, nic = port / 2;
-        uint32_t node = sim_node_of(network, network->nic_rank[nic]);
+        uint32_t node = tutti_sim_node_of(network, network->nic_rank[nic]);
 
         if (network->node_size[node] == 1 && places->node == NULL)
             snprintf(ret_name, size_bytes, "rank %u %s", node, ways[port % 2]);
@@ -215,7 +217,7 @@ void tutti_sim_link_name(const struct sim_network *network, uint32_t link, char 
 
         snprintf(ret_name, size_bytes, "rank %u %c%c", port / 2 / places->ndims,
                  port % 2 ? '-' : '+', "xyzw"[port / 2 % places->ndims]);
-    } else if (is_of(link, network->memories, sim_node_count(network))) {
+    } else if (is_of(link, network->memories, tutti_sim_node_count(network))) {
         snprintf(ret_name, size_bytes, "memory %u", link - network->memories);
     } else if (is_of(link, network->own_cores, network->nranks)) {
         snprintf(ret_name, size_bytes, "core of rank %u", link - network->own_cores);

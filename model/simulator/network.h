@@ -24,13 +24,13 @@
 
 /* One link of a route. Each byte moved takes `weight` of the link's capacity and adds `bytes` to
  * its byte count. */
-struct sim_crossing {
+struct tutti_sim_crossing {
     uint32_t link;
     double weight, bytes;
 };
 
-struct sim_route {
-    struct sim_crossing *at;
+struct tutti_sim_route {
+    struct tutti_sim_crossing *at;
     uint32_t count, capacity;
     double bytes_per_s; /* rate of a flow that is alone; 0: no limit */
     /* For messages only: */
@@ -38,11 +38,11 @@ struct sim_route {
     uint32_t out, in;   /* ports, or SIM_NONE */
 };
 
-struct sim_link {
+struct tutti_sim_wire {
     double capacity;       /* per second */
     double nominal;        /* the same in bytes, for reports */
     double demand;         /* what the flows that cross it would take if each were alone */
-    struct sim_use *uses;  /* flows.h */
+    struct tutti_sim_use *uses; /* flows.h */
     uint32_t nuses;
     /* State of sharing (flows.c): */
     uint32_t number, nopen; /* the last change that reached it; its flows without a rate yet */
@@ -54,10 +54,10 @@ struct sim_link {
     uint32_t holder, head, tail;
 };
 
-struct sim_network {
+struct tutti_sim_network {
     const struct tutti_machine *machine;
     uint32_t nranks;
-    struct sim_link *links;
+    struct tutti_sim_wire *links;
     uint32_t nlinks;
     /* Index of the first link of each kind; SIM_NONE: there are none. */
     uint32_t ports, cells, nics, trunks, torus, memories, cores, own_cores, given;
@@ -68,20 +68,20 @@ struct sim_network {
     uint32_t *nic_rank, *nic_index; /* per NIC: first rank served; index in its node */
 };
 
-static inline const struct tutti_rate *sim_rate_of(const struct sim_network *network,
-                                                   uint32_t level)
+static inline const struct tutti_rate *tutti_sim_rate_of(const struct tutti_sim_network *network,
+                                                         uint32_t level)
 {
     return &network->machine->level[level];
 }
 
-static inline uint32_t sim_node_of(const struct sim_network *network, uint32_t rank)
+static inline uint32_t tutti_sim_node_of(const struct tutti_sim_network *network, uint32_t rank)
 {
     const uint32_t *node = network->machine->places.node;
 
     return node ? node[rank] : rank;
 }
 
-static inline uint32_t sim_node_count(const struct sim_network *network)
+static inline uint32_t tutti_sim_node_count(const struct tutti_sim_network *network)
 {
     const struct tutti_places *places = &network->machine->places;
 
@@ -92,27 +92,27 @@ static inline uint32_t sim_node_count(const struct sim_network *network)
  * tutti_sim_network_init makes the same check. The network keeps a pointer to the machine, which
  * must outlive it. */
 int tutti_sim_network_check(const struct tutti_machine *machine, uint32_t nranks);
-int tutti_sim_network_init(struct sim_network *network, const struct tutti_machine *machine,
+int tutti_sim_network_init(struct tutti_sim_network *network, const struct tutti_machine *machine,
                            uint32_t nranks);
-void tutti_sim_network_fini(struct sim_network *network);
+void tutti_sim_network_fini(struct tutti_sim_network *network);
 
 /* routes.c. The route functions overwrite *route; the caller frees route->at. TUTTI_ERR_SYSTEM: out
  * of memory. This one gives the route of a message. */
-int tutti_sim_route_message(const struct sim_network *network, uint32_t from, uint32_t to,
-                            struct sim_route *route);
+int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
+                            struct tutti_sim_route *route);
 /* The route of a step's own work: a local or one-sided step, or the reduction of received data. */
-int tutti_sim_route_work(const struct sim_network *network, const struct sim_step *step,
-                         struct sim_route *route);
+int tutti_sim_route_work(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
+                         struct tutti_sim_route *route);
 /* The cores that execute a message's overhead. The route is empty if the overhead holds ports only.
  */
-int tutti_sim_route_overhead(const struct sim_network *network, uint32_t from, uint32_t to,
-                             struct sim_route *route);
+int tutti_sim_route_overhead(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
+                             struct tutti_sim_route *route);
 
 /* True if some pair of nodes is at this level: 1 within a group, 2 beyond. */
-bool tutti_sim_has_level(const struct sim_network *network, uint32_t level);
+bool tutti_sim_has_level(const struct tutti_sim_network *network, uint32_t level);
 
 /* The name of a link for reports, for instance "nic 1 of node 3 out". */
-void tutti_sim_link_name(const struct sim_network *network, uint32_t link, char *ret_name,
+void tutti_sim_link_name(const struct tutti_sim_network *network, uint32_t link, char *ret_name,
                          size_t size_bytes);
 
 #endif

@@ -10,7 +10,7 @@
 /* Times that differ by less are the same: they may be sums of the same terms in another order. */
 static const double instant_s = 1e-13;
 
-int tutti_sim_list_add(struct sim_list *list, uint32_t id)
+int tutti_sim_list_add(struct tutti_sim_list *list, uint32_t id)
 {
     TUTTI_TRY(TUTTI_ARRAY_ROOM(list->at, list->count, list->capacity, "entries of a list"));
     list->at[list->count++] = id;
@@ -19,9 +19,9 @@ int tutti_sim_list_add(struct sim_list *list, uint32_t id)
 
 /* ---- steps ------------------------------------------------------------------- */
 
-static int step_ready(struct sim_play *play, uint32_t id)
+static int step_ready(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_step *step = &play->score.steps[id];
+    struct tutti_sim_step *step = &play->score.steps[id];
 
     step->ready_s = play->now_s;
     step->begin_s = play->now_s;
@@ -33,14 +33,14 @@ static int step_ready(struct sim_play *play, uint32_t id)
     return tutti_sim_local_ready(play, id);
 }
 
-static int satisfy(struct sim_play *play, uint32_t id)
+static int satisfy(struct tutti_sim_play *play, uint32_t id)
 {
     return --play->score.steps[id].unmet == 0 ? step_ready(play, id) : TUTTI_OK;
 }
 
-int tutti_sim_half_done(struct sim_play *play, uint32_t id)
+int tutti_sim_half_done(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_step *step = &play->score.steps[id];
+    struct tutti_sim_step *step = &play->score.steps[id];
 
     if (step->halves > 1) {
         step->halves--;
@@ -52,13 +52,13 @@ int tutti_sim_half_done(struct sim_play *play, uint32_t id)
     return tutti_sim_list_add(&play->done, id);
 }
 
-static int spread_the_news(struct sim_play *play)
+static int settle_changes(struct tutti_sim_play *play)
 {
     for (uint32_t i = 0; i < play->done.count; i++) {
         uint32_t id = play->done.at[i];
-        const struct sim_step *step = &play->score.steps[id];
+        const struct tutti_sim_step *step = &play->score.steps[id];
 
-        play->cause = (struct sim_cause){SIM_CAUSE_STEP, id};
+        play->cause = (struct tutti_sim_cause){SIM_CAUSE_STEP, id};
         for (uint32_t d = 0; d < step->ndependents; d++)
             TUTTI_TRY(satisfy(play, play->score.dependents[step->dependents + d]));
         if (step->next_local != SIM_NONE)
@@ -70,9 +70,9 @@ static int spread_the_news(struct sim_play *play)
 
 /* ---- the loop -------------------------------------------------------------------- */
 
-static int handle_flow(struct sim_play *play, const struct sim_event *event)
+static int handle_flow(struct tutti_sim_play *play, const struct tutti_sim_event *event)
 {
-    const struct sim_flow *flow = &play->flows.flows[event->id];
+    const struct tutti_sim_flow *flow = &play->flows.flows[event->id];
     uint32_t kind = flow->kind, owner = flow->owner;
     bool is_over;
 
@@ -86,9 +86,9 @@ static int handle_flow(struct sim_play *play, const struct sim_event *event)
     }
 }
 
-static int handle(struct sim_play *play, const struct sim_event *event)
+static int handle(struct tutti_sim_play *play, const struct tutti_sim_event *event)
 {
-    switch ((enum sim_event_kind)event->kind) {
+    switch ((enum tutti_sim_event_kind)event->kind) {
     case SIM_EVENT_FLOW: return handle_flow(play, event);
     case SIM_EVENT_OVERHEAD:
     case SIM_EVENT_HEAD:
@@ -99,10 +99,10 @@ static int handle(struct sim_play *play, const struct sim_event *event)
 }
 
 /* Handles everything that follows at this time. */
-static int settle(struct sim_play *play)
+static int settle(struct tutti_sim_play *play)
 {
     do {
-        TUTTI_TRY(spread_the_news(play));
+        TUTTI_TRY(settle_changes(play));
         TUTTI_TRY(tutti_sim_employ(play));
         if (play->done.count > 0)
             continue;
@@ -112,9 +112,9 @@ static int settle(struct sim_play *play)
     return tutti_sim_flows_share(&play->flows, play->now_s);
 }
 
-static int begin(struct sim_play *play)
+static int begin(struct tutti_sim_play *play)
 {
-    play->cause = (struct sim_cause){SIM_CAUSE_START, 0};
+    play->cause = (struct tutti_sim_cause){SIM_CAUSE_START, 0};
     for (uint32_t id = 0; id < play->score.nsteps; id++)
         if (play->score.steps[id].unmet == 0)
             play->score.steps[id].ready_s = -1;
@@ -125,13 +125,13 @@ static int begin(struct sim_play *play)
     return settle(play);
 }
 
-int tutti_sim_play(struct sim_play *play)
+int tutti_sim_play(struct tutti_sim_play *play)
 {
     TUTTI_TRY(begin(play));
     while (play->events.count > 0) {
         play->now_s = play->events.heap[0].at_s;
         while (play->events.count > 0 && play->events.heap[0].at_s <= play->now_s + instant_s) {
-            struct sim_event event = tutti_sim_events_take(&play->events);
+            struct tutti_sim_event event = tutti_sim_events_take(&play->events);
 
             TUTTI_TRY(handle(play, &event));
         }
@@ -140,14 +140,14 @@ int tutti_sim_play(struct sim_play *play)
     return TUTTI_OK;
 }
 
-int tutti_sim_play_check(const struct sim_play *play)
+int tutti_sim_play_check(const struct tutti_sim_play *play)
 {
-    const struct sim_score *score = &play->score;
+    const struct tutti_sim_score *score = &play->score;
 
     if (play->nleft == 0)
         return TUTTI_OK;
     for (uint32_t id = 0; id < score->nsteps; id++) {
-        const struct sim_step *step = &score->steps[id];
+        const struct tutti_sim_step *step = &score->steps[id];
 
         if (step->unmet == 0 && step->done_s < 0)
             return tutti_fail(TUTTI_ERR_ARGUMENT,
@@ -162,7 +162,7 @@ int tutti_sim_play_check(const struct sim_play *play)
 
 /* ---- init and fini ------------------------------------------------------------------ */
 
-static int check_sharing(const struct sim_play *play)
+static int check_sharing(const struct tutti_sim_play *play)
 {
     const struct tutti_places *places = &play->network.machine->places;
 
@@ -175,7 +175,7 @@ static int check_sharing(const struct sim_play *play)
 }
 
 /* Upper bound of signal numbers, plus one: the most signals that any rank gives or waits for. */
-static uint32_t count_numbers(const struct sim_score *score)
+static uint32_t count_numbers(const struct tutti_sim_score *score)
 {
     uint32_t most = 0;
 
@@ -183,7 +183,7 @@ static uint32_t count_numbers(const struct sim_score *score)
         uint32_t ngiven = 0;
 
         for (uint32_t id = score->first[rank]; id < score->first[rank + 1]; id++) {
-            const struct sim_step *step = &score->steps[id];
+            const struct tutti_sim_step *step = &score->steps[id];
 
             ngiven += step->kind == TUTTI_STEP_SIGNAL;
             if (step->kind == TUTTI_STEP_WAIT && step->signal > most)
@@ -194,11 +194,11 @@ static uint32_t count_numbers(const struct sim_score *score)
     return most + 1;
 }
 
-static int prepare(struct sim_play *play)
+static int prepare(struct tutti_sim_play *play)
 {
     uint32_t nranks = play->score.nranks;
     size_t nseen;
-    const struct sim_queue empty = {SIM_NONE, SIM_NONE};
+    const struct tutti_sim_queue empty = {SIM_NONE, SIM_NONE};
 
     play->cores = calloc(nranks, sizeof(*play->cores));
     play->given = calloc(nranks, sizeof(*play->given));
@@ -226,12 +226,12 @@ static int prepare(struct sim_play *play)
     return check_sharing(play);
 }
 
-int tutti_sim_play_init(struct sim_play *play, const struct tutti_sim_source *source,
+int tutti_sim_play_init(struct tutti_sim_play *play, const struct tutti_sim_source *source,
                         const struct tutti_machine *machine, bool gathers)
 {
     int rc;
 
-    *play = (struct sim_play){.now_s = 0};
+    *play = (struct tutti_sim_play){.now_s = 0};
     /* check before loading many schedules */
     TUTTI_TRY(tutti_sim_network_check(machine, source->nranks));
     TUTTI_TRY(tutti_sim_score_load(source, gathers, &play->score));
@@ -245,7 +245,7 @@ fail:
     return rc;
 }
 
-void tutti_sim_play_fini(struct sim_play *play)
+void tutti_sim_play_fini(struct tutti_sim_play *play)
 {
     tutti_sim_flows_fini(&play->flows);
     tutti_sim_events_fini(&play->events);
@@ -262,5 +262,5 @@ void tutti_sim_play_fini(struct sim_play *play)
     free(play->ngiven);
     free(play->ngiven_afar);
     free(play->waiting);
-    *play = (struct sim_play){.now_s = 0};
+    *play = (struct tutti_sim_play){.now_s = 0};
 }

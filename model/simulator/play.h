@@ -24,49 +24,49 @@
  * pipeline fills. */
 #define SIM_SLICE_BYTES 65536.0
 
-enum sim_event_kind {
-    SIM_EVENT_FLOW,         /* scheduled by tutti_sim_flows_share */
-    SIM_EVENT_OVERHEAD,     /* a message's overhead is over */
-    SIM_EVENT_HEAD,         /* a message's first slice has arrived */
-    SIM_EVENT_ARRIVAL,      /* all of a message has arrived */
-    SIM_EVENT_TAIL,         /* a message's last slice has left */
-    SIM_EVENT_WORKED_HEAD,  /* a step has done the arithmetic of its first slice */
-    SIM_EVENT_WORKED_TAIL,  /* a step has done the arithmetic of its last slice */
-    SIM_EVENT_SEEN,         /* ranks of the same cell see the signal that a step has given ... */
-    SIM_EVENT_SEEN_AFAR,    /* ... and ranks of other cells, if it takes longer there */
+enum tutti_sim_event_kind {
+    SIM_EVENT_FLOW,        /* scheduled by tutti_sim_flows_share */
+    SIM_EVENT_OVERHEAD,    /* a message's overhead is over */
+    SIM_EVENT_HEAD,        /* a message's first slice has arrived */
+    SIM_EVENT_ARRIVAL,     /* all of a message has arrived */
+    SIM_EVENT_TAIL,        /* a message's last slice has left */
+    SIM_EVENT_WORKED_HEAD, /* a step has done the arithmetic of its first slice */
+    SIM_EVENT_WORKED_TAIL, /* a step has done the arithmetic of its last slice */
+    SIM_EVENT_SEEN,        /* ranks of the same cell see the signal that a step has given ... */
+    SIM_EVENT_SEEN_AFAR,   /* ... and ranks of other cells, if it takes longer there */
 };
 
-enum sim_flow_kind { SIM_FLOW_MESSAGE, SIM_FLOW_OVERHEAD, SIM_FLOW_WORK };
+enum tutti_sim_flow_kind { SIM_FLOW_MESSAGE, SIM_FLOW_OVERHEAD, SIM_FLOW_WORK };
 
-struct sim_list {
+struct tutti_sim_list {
     uint32_t *at;
     uint32_t count, capacity;
 };
 
 /* A queue of steps, linked by next_waiting. */
-struct sim_queue {
+struct tutti_sim_queue {
     uint32_t head, tail;
 };
 
-struct sim_core {
-    struct sim_queue queue;
+struct tutti_sim_core {
+    struct tutti_sim_queue queue;
     bool is_busy;
 };
 
-struct sim_play {
-    struct sim_score score;
+struct tutti_sim_play {
+    struct tutti_sim_score score;
     struct tutti_machine machine; /* with the rates for a call of this footprint */
-    struct sim_network network;
-    struct sim_events events;
-    struct sim_flows flows;
-    struct sim_route route; /* scratch: the route of the message or work being started */
+    struct tutti_sim_network network;
+    struct tutti_sim_events events;
+    struct tutti_sim_flows flows;
+    struct tutti_sim_route route; /* scratch: the route of the message or work being started */
     double now_s;
-    struct sim_cause cause; /* cause of the events being handled */
-    struct sim_list done;   /* steps whose consequences have not been handled yet */
-    struct sim_list ready;  /* the sending steps of messages that became ready at this time */
-    struct sim_list sent;   /* messages that left their ports at this time */
-    struct sim_list awake;  /* ranks whose core may have work */
-    struct sim_core *cores; /* per rank */
+    struct tutti_sim_cause cause; /* cause of the events being handled */
+    struct tutti_sim_list done;   /* steps whose consequences have not been handled yet */
+    struct tutti_sim_list ready;  /* the sending steps of messages that became ready at this time */
+    struct tutti_sim_list sent;   /* messages that left their ports at this time */
+    struct tutti_sim_list awake;  /* ranks whose core may have work */
+    struct tutti_sim_core *cores; /* per rank */
     /* Signals. `given` is the number of signals of each rank that others see, `ngiven` the number
      * of ranks that have given each signal number. `waiting` holds the steps that wait for one
      * rank, `waiting_all` those that wait for all. The plain arrays are for ranks that see a signal
@@ -74,70 +74,72 @@ struct sim_play {
     uint16_t *given, *given_afar;
     uint32_t *ngiven, *ngiven_afar; /* [1 + ncells][nnumbers]: all ranks, then by cell */
     uint32_t nnumbers;
-    struct sim_queue *waiting;
-    struct sim_queue waiting_all;
+    struct tutti_sim_queue *waiting;
+    struct tutti_sim_queue waiting_all;
     uint32_t nleft;         /* steps that are not complete */
     uint64_t nmessages;
     double bytes;
 };
 
 /* Appends an id. TUTTI_ERR_SYSTEM: out of memory. */
-int tutti_sim_list_add(struct sim_list *list, uint32_t id);
+int tutti_sim_list_add(struct tutti_sim_list *list, uint32_t id);
 
 /* play.c. The caller releases *play with tutti_sim_play_fini. `gathers`: join messages into
  * gathered writes (gather.c). tutti_sim_play runs until no events are left. */
-int tutti_sim_play_init(struct sim_play *play, const struct tutti_sim_source *source,
+int tutti_sim_play_init(struct tutti_sim_play *play, const struct tutti_sim_source *source,
                         const struct tutti_machine *machine, bool gathers);
-int tutti_sim_play(struct sim_play *play);
+int tutti_sim_play(struct tutti_sim_play *play);
 /* Checks that all steps are complete. TUTTI_ERR_ARGUMENT: some steps wait forever. */
-int tutti_sim_play_check(const struct sim_play *play);
-void tutti_sim_play_fini(struct sim_play *play);
+int tutti_sim_play_check(const struct tutti_sim_play *play);
+void tutti_sim_play_fini(struct tutti_sim_play *play);
 
 /* Records that one of the two halves of a step, or all of a local step, is over. */
-int tutti_sim_half_done(struct sim_play *play, uint32_t step);
+int tutti_sim_half_done(struct tutti_sim_play *play, uint32_t step);
 
 /* play_messages.c. A message may start as soon as its lane, its sender and its receiver have each
  * agreed once. */
-int tutti_sim_message_agree(struct sim_play *play, uint32_t message);
+int tutti_sim_message_agree(struct tutti_sim_play *play, uint32_t message);
 /* Handle an event of a message, the mark or end of its flow, and the end of its overhead's flow. */
-int tutti_sim_message_event(struct sim_play *play, enum sim_event_kind kind, uint32_t message);
-int tutti_sim_message_flowed(struct sim_play *play, uint32_t message, bool is_over);
-int tutti_sim_overhead_flowed(struct sim_play *play, uint32_t message);
+int tutti_sim_message_event(struct tutti_sim_play *play, enum tutti_sim_event_kind kind,
+                            uint32_t message);
+int tutti_sim_message_flowed(struct tutti_sim_play *play, uint32_t message, bool is_over);
+int tutti_sim_overhead_flowed(struct tutti_sim_play *play, uint32_t message);
 /* The step that passes this message on has received all of its input. */
-int tutti_sim_message_complete_input(struct sim_play *play, uint32_t message);
+int tutti_sim_message_complete_input(struct tutti_sim_play *play, uint32_t message);
 /* Gives free ports to waiting messages. */
-int tutti_sim_dispatch(struct sim_play *play);
+int tutti_sim_dispatch(struct tutti_sim_play *play);
 
 /* play_work.c: local and one-sided steps, and the arithmetic of receiving ones. */
-int tutti_sim_local_ready(struct sim_play *play, uint32_t step);
-int tutti_sim_head_arrived(struct sim_play *play, uint32_t step);
-int tutti_sim_all_arrived(struct sim_play *play, uint32_t step);
-int tutti_sim_work_event(struct sim_play *play, enum sim_event_kind kind, uint32_t step);
-int tutti_sim_work_flowed(struct sim_play *play, uint32_t step);
+int tutti_sim_local_ready(struct tutti_sim_play *play, uint32_t step);
+int tutti_sim_head_arrived(struct tutti_sim_play *play, uint32_t step);
+int tutti_sim_all_arrived(struct tutti_sim_play *play, uint32_t step);
+int tutti_sim_work_event(struct tutti_sim_play *play, enum tutti_sim_event_kind kind,
+                         uint32_t step);
+int tutti_sim_work_flowed(struct tutti_sim_play *play, uint32_t step);
 /* Lets idle cores take up waiting work. */
-int tutti_sim_employ(struct sim_play *play);
+int tutti_sim_employ(struct tutti_sim_play *play);
 
 /* Bytes of the first slice. */
-static inline double sim_head(double bytes)
+static inline double tutti_sim_head(double bytes)
 {
     return bytes < SIM_SLICE_BYTES ? bytes : SIM_SLICE_BYTES;
 }
 
 /* True if the step receives a message and sends one. */
-static inline bool sim_is_fused(const struct sim_step *step)
+static inline bool tutti_sim_is_fused(const struct tutti_sim_step *step)
 {
     return step->in != SIM_NONE && step->out != SIM_NONE;
 }
 
 /* True if the message consists of several joined ones. */
-static inline bool sim_is_gathered(const struct sim_message *message)
+static inline bool tutti_sim_is_gathered(const struct tutti_sim_message *message)
 {
     return message->last_sender != message->sender;
 }
 
 /* Schedules an event `after_s` from now. */
-static inline int sim_foresee(struct sim_play *play, double after_s, enum sim_event_kind kind,
-                              uint32_t id)
+static inline int tutti_sim_foresee(struct tutti_sim_play *play, double after_s,
+                                    enum tutti_sim_event_kind kind, uint32_t id)
 {
     return tutti_sim_events_add(&play->events, play->now_s + after_s, kind, id, 0);
 }

@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct sim_message *message_of(struct sim_play *play, uint32_t id)
+static struct tutti_sim_message *message_of(struct tutti_sim_play *play, uint32_t id)
 {
     return &play->score.messages[id];
 }
 
-static int find_route(struct sim_play *play, const struct sim_message *message)
+static int find_route(struct tutti_sim_play *play, const struct tutti_sim_message *message)
 {
-    const struct sim_step *steps = play->score.steps;
+    const struct tutti_sim_step *steps = play->score.steps;
 
     return tutti_sim_route_message(&play->network, steps[message->sender].rank,
                                    steps[message->receiver].rank, &play->route);
@@ -27,46 +27,47 @@ static int find_route(struct sim_play *play, const struct sim_message *message)
 
 /* ---- the way of a message --------------------------------------------------------- */
 
-static int leave(struct sim_play *play, uint32_t id)
+static int leave(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_message *message = message_of(play, id);
+    struct tutti_sim_message *message = message_of(play, id);
 
     message->sent_s = play->now_s;
     TUTTI_TRY(tutti_sim_list_add(&play->sent, id));
-    TUTTI_TRY(sim_foresee(play, message->latency_s, SIM_EVENT_ARRIVAL, id));
+    TUTTI_TRY(tutti_sim_foresee(play, message->latency_s, SIM_EVENT_ARRIVAL, id));
     for (uint32_t at = message->sender; at != SIM_NONE; at = play->score.steps[at].next_out)
         TUTTI_TRY(tutti_sim_half_done(play, at));
-    play->cause = (struct sim_cause){SIM_CAUSE_SENT, id};
+    play->cause = (struct tutti_sim_cause){SIM_CAUSE_SENT, id};
     return message->next == SIM_NONE ? TUTTI_OK : tutti_sim_message_agree(play, message->next);
 }
 
 /* A forwarded message cannot end before its input has: it ends at least one slice later. */
-static int end_flow(struct sim_play *play, uint32_t id)
+static int end_flow(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_message *message = message_of(play, id);
+    struct tutti_sim_message *message = message_of(play, id);
     double end_s = play->now_s;
 
     message->has_flowed = true;
     for (uint32_t at = message->sender; at != SIM_NONE; at = play->score.steps[at].next_out) {
-        const struct sim_step *sender = &play->score.steps[at];
+        const struct tutti_sim_step *sender = &play->score.steps[at];
         double tail_s;
 
-        if (!sim_is_fused(sender))
+        if (!tutti_sim_is_fused(sender))
             continue;
         if (!sender->is_received)
             return TUTTI_OK; /* tutti_sim_message_complete_input calls this again */
-        tail_s = message->bytes > 0 ? message->alone_s * sim_head(sender->bytes) / message->bytes
-                                    : 0;
+        tail_s = message->bytes > 0
+                     ? message->alone_s * tutti_sim_head(sender->bytes) / message->bytes
+                     : 0;
         if (end_s < sender->received_s + tail_s)
             end_s = sender->received_s + tail_s;
     }
     if (end_s <= play->now_s)
         return leave(play, id);
     message->has_tail = true;
-    return sim_foresee(play, end_s - play->now_s, SIM_EVENT_TAIL, id);
+    return tutti_sim_foresee(play, end_s - play->now_s, SIM_EVENT_TAIL, id);
 }
 
-int tutti_sim_message_complete_input(struct sim_play *play, uint32_t id)
+int tutti_sim_message_complete_input(struct tutti_sim_play *play, uint32_t id)
 {
     return message_of(play, id)->has_flowed ? end_flow(play, id) : TUTTI_OK;
 }
@@ -74,19 +75,19 @@ int tutti_sim_message_complete_input(struct sim_play *play, uint32_t id)
 /* True if the message is longer than a slice and the first slice lets the receiver begin something.
  * For a gathered message that is arithmetic only: the part that is forwarded need not be the part
  * that comes first. */
-static bool wants_head(const struct sim_play *play, const struct sim_message *message)
+static bool wants_head(const struct tutti_sim_play *play, const struct tutti_sim_message *message)
 {
-    const struct sim_step *receiver = &play->score.steps[message->receiver];
+    const struct tutti_sim_step *receiver = &play->score.steps[message->receiver];
 
     if (message->bytes <= SIM_SLICE_BYTES)
         return false;
     return receiver->kind == TUTTI_STEP_RECV_REDUCE ||
-           (sim_is_fused(receiver) && !sim_is_gathered(message));
+           (tutti_sim_is_fused(receiver) && !tutti_sim_is_gathered(message));
 }
 
-static int begin_flow(struct sim_play *play, uint32_t id)
+static int begin_flow(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_message *message = message_of(play, id);
+    struct tutti_sim_message *message = message_of(play, id);
 
     message->flow_s = play->now_s;
     if (message->bytes == 0)
@@ -98,24 +99,24 @@ static int begin_flow(struct sim_play *play, uint32_t id)
                                 SIM_FLOW_MESSAGE, id, play->now_s);
 }
 
-static int begin_overhead(struct sim_play *play, uint32_t id)
+static int begin_overhead(struct tutti_sim_play *play, uint32_t id)
 {
-    const struct sim_message *message = message_of(play, id);
-    const struct sim_step *steps = play->score.steps;
+    const struct tutti_sim_message *message = message_of(play, id);
+    const struct tutti_sim_step *steps = play->score.steps;
 
     TUTTI_TRY(tutti_sim_route_overhead(&play->network, steps[message->sender].rank,
                                        steps[message->receiver].rank, &play->route));
     if (play->route.count == 0)
-        return sim_foresee(play, message->overhead_s, SIM_EVENT_OVERHEAD, id);
+        return tutti_sim_foresee(play, message->overhead_s, SIM_EVENT_OVERHEAD, id);
     play->route.bytes_per_s = 1; /* the unit of this flow is seconds of work */
     return tutti_sim_flow_start(&play->flows, &play->route, message->overhead_s, -1,
                                 SIM_FLOW_OVERHEAD, id, play->now_s);
 }
 
 /* Starts a message whose ports are free, or shared. */
-static int start(struct sim_play *play, uint32_t id)
+static int start(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_message *message = message_of(play, id);
+    struct tutti_sim_message *message = message_of(play, id);
 
     message->begin_s = play->now_s;
     play->nmessages++;
@@ -127,9 +128,9 @@ static int start(struct sim_play *play, uint32_t id)
     return message->overhead_s > 0 ? begin_overhead(play, id) : begin_flow(play, id);
 }
 
-int tutti_sim_message_agree(struct sim_play *play, uint32_t id)
+int tutti_sim_message_agree(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_message *message = message_of(play, id);
+    struct tutti_sim_message *message = message_of(play, id);
 
     if (--message->unmet > 0)
         return TUTTI_OK;
@@ -147,14 +148,15 @@ int tutti_sim_message_agree(struct sim_play *play, uint32_t id)
 
 /* Notifies the receiving steps that have not been notified yet: all of them, or those that can
  * start with the first slice. */
-static int head_arrives(struct sim_play *play, uint32_t id, bool is_whole)
+static int head_arrives(struct tutti_sim_play *play, uint32_t id, bool is_whole)
 {
-    const struct sim_message *message = message_of(play, id);
+    const struct tutti_sim_message *message = message_of(play, id);
 
     for (uint32_t at = message->receiver; at != SIM_NONE; at = play->score.steps[at].next_in) {
-        struct sim_step *receiver = &play->score.steps[at];
+        struct tutti_sim_step *receiver = &play->score.steps[at];
 
-        if (receiver->has_head || (!is_whole && sim_is_gathered(message) && sim_is_fused(receiver)))
+        if (receiver->has_head ||
+            (!is_whole && tutti_sim_is_gathered(message) && tutti_sim_is_fused(receiver)))
             continue;
         receiver->has_head = true;
         TUTTI_TRY(tutti_sim_head_arrived(play, at));
@@ -162,9 +164,9 @@ static int head_arrives(struct sim_play *play, uint32_t id, bool is_whole)
     return TUTTI_OK;
 }
 
-static int arrive(struct sim_play *play, uint32_t id)
+static int arrive(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_message *message = message_of(play, id);
+    struct tutti_sim_message *message = message_of(play, id);
 
     message->has_arrived = true;
     message->arrived_s = play->now_s;
@@ -174,7 +176,8 @@ static int arrive(struct sim_play *play, uint32_t id)
     return TUTTI_OK;
 }
 
-int tutti_sim_message_event(struct sim_play *play, enum sim_event_kind kind, uint32_t id)
+int tutti_sim_message_event(struct tutti_sim_play *play, enum tutti_sim_event_kind kind,
+                            uint32_t id)
 {
     switch (kind) {
     case SIM_EVENT_OVERHEAD: return begin_flow(play, id);
@@ -184,33 +187,33 @@ int tutti_sim_message_event(struct sim_play *play, enum sim_event_kind kind, uin
     }
 }
 
-int tutti_sim_message_flowed(struct sim_play *play, uint32_t id, bool is_over)
+int tutti_sim_message_flowed(struct tutti_sim_play *play, uint32_t id, bool is_over)
 {
-    struct sim_message *message = message_of(play, id);
+    struct tutti_sim_message *message = message_of(play, id);
 
     if (is_over)
         return end_flow(play, id);
     message->head_s = play->now_s;
-    return sim_foresee(play, message->latency_s, SIM_EVENT_HEAD, id);
+    return tutti_sim_foresee(play, message->latency_s, SIM_EVENT_HEAD, id);
 }
 
-int tutti_sim_overhead_flowed(struct sim_play *play, uint32_t id)
+int tutti_sim_overhead_flowed(struct tutti_sim_play *play, uint32_t id)
 {
     return begin_flow(play, id);
 }
 
 /* ---- ports -------------------------------------------------------------------------- */
 
-static bool is_free(const struct sim_play *play, uint32_t port)
+static bool is_free(const struct tutti_sim_play *play, uint32_t port)
 {
     return play->network.links[port].holder == SIM_NONE;
 }
 
-static void queue_up(struct sim_play *play, uint32_t id)
+static void queue_up(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_message *message = message_of(play, id);
-    struct sim_link *out = &play->network.links[message->out];
-    struct sim_link *in = &play->network.links[message->in];
+    struct tutti_sim_message *message = message_of(play, id);
+    struct tutti_sim_wire *out = &play->network.links[message->out];
+    struct tutti_sim_wire *in = &play->network.links[message->in];
 
     message->out_next = message->in_next = SIM_NONE;
     message->out_previous = out->tail;
@@ -221,11 +224,11 @@ static void queue_up(struct sim_play *play, uint32_t id)
     in->tail = id;
 }
 
-static void step_out(struct sim_play *play, uint32_t id)
+static void step_out(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_message *m = message_of(play, id);
-    struct sim_link *out = &play->network.links[m->out];
-    struct sim_link *in = &play->network.links[m->in];
+    struct tutti_sim_message *m = message_of(play, id);
+    struct tutti_sim_wire *out = &play->network.links[m->out];
+    struct tutti_sim_wire *in = &play->network.links[m->in];
 
     *(m->out_previous == SIM_NONE ? &out->head : &message_of(play, m->out_previous)->out_next) =
         m->out_next;
@@ -238,14 +241,14 @@ static void step_out(struct sim_play *play, uint32_t id)
 }
 
 /* Starts the first message in this port's queue whose other port is free, too. */
-static int serve(struct sim_play *play, uint32_t port, bool is_out)
+static int serve(struct tutti_sim_play *play, uint32_t port, bool is_out)
 {
     uint32_t next;
 
     if (port == SIM_NONE || !is_free(play, port))
         return TUTTI_OK;
     for (uint32_t id = play->network.links[port].head; id != SIM_NONE; id = next) {
-        const struct sim_message *message = message_of(play, id);
+        const struct tutti_sim_message *message = message_of(play, id);
 
         next = is_out ? message->out_next : message->in_next;
         if (!is_free(play, is_out ? message->in : message->out))
@@ -256,9 +259,9 @@ static int serve(struct sim_play *play, uint32_t port, bool is_out)
     return TUTTI_OK;
 }
 
-static void release(struct sim_play *play, uint32_t id)
+static void release(struct tutti_sim_play *play, uint32_t id)
 {
-    const struct sim_message *message = message_of(play, id);
+    const struct tutti_sim_message *message = message_of(play, id);
 
     if (message->out == SIM_NONE)
         return;
@@ -266,9 +269,9 @@ static void release(struct sim_play *play, uint32_t id)
     play->network.links[message->in].holder = SIM_NONE;
 }
 
-static int admit(struct sim_play *play, uint32_t id)
+static int admit(struct tutti_sim_play *play, uint32_t id)
 {
-    const struct sim_message *message = message_of(play, id);
+    const struct tutti_sim_message *message = message_of(play, id);
 
     if (message->out == SIM_NONE || (is_free(play, message->out) && is_free(play, message->in)))
         return start(play, id);
@@ -276,7 +279,7 @@ static int admit(struct sim_play *play, uint32_t id)
     return TUTTI_OK;
 }
 
-static void drop_first(struct sim_list *list, uint32_t count)
+static void drop_first(struct tutti_sim_list *list, uint32_t count)
 {
     list->count -= count;
     if (list->count > 0)
@@ -290,7 +293,7 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-int tutti_sim_dispatch(struct sim_play *play)
+int tutti_sim_dispatch(struct tutti_sim_play *play)
 {
     uint32_t nsent = play->sent.count, nready = play->ready.count;
 

@@ -8,19 +8,19 @@
 
 #include <string.h>
 
-static struct sim_step *step_of(struct sim_play *play, uint32_t id)
+static struct tutti_sim_step *step_of(struct tutti_sim_play *play, uint32_t id)
 {
     return &play->score.steps[id];
 }
 
-static void queue_add(struct sim_play *play, struct sim_queue *queue, uint32_t id)
+static void queue_add(struct tutti_sim_play *play, struct tutti_sim_queue *queue, uint32_t id)
 {
     step_of(play, id)->next_waiting = SIM_NONE;
     *(queue->tail == SIM_NONE ? &queue->head : &step_of(play, queue->tail)->next_waiting) = id;
     queue->tail = id;
 }
 
-static uint32_t queue_take(struct sim_play *play, struct sim_queue *queue)
+static uint32_t queue_take(struct tutti_sim_play *play, struct tutti_sim_queue *queue)
 {
     uint32_t id = queue->head;
 
@@ -31,7 +31,7 @@ static uint32_t queue_take(struct sim_play *play, struct sim_queue *queue)
     return id;
 }
 
-static int hire(struct sim_play *play, uint32_t id)
+static int hire(struct tutti_sim_play *play, uint32_t id)
 {
     uint32_t rank = step_of(play, id)->rank;
 
@@ -41,7 +41,7 @@ static int hire(struct sim_play *play, uint32_t id)
 
 /* ---- receiving -------------------------------------------------------------------- */
 
-static bool has_arithmetic(const struct sim_play *play, const struct sim_step *step)
+static bool has_arithmetic(const struct tutti_sim_play *play, const struct tutti_sim_step *step)
 {
     const struct tutti_machine *machine = play->network.machine;
 
@@ -51,28 +51,28 @@ static bool has_arithmetic(const struct sim_play *play, const struct sim_step *s
 }
 
 /* The first slice may now be forwarded. */
-static int pass_on(struct sim_play *play, uint32_t id)
+static int pass_on(struct tutti_sim_play *play, uint32_t id)
 {
-    const struct sim_step *step = step_of(play, id);
+    const struct tutti_sim_step *step = step_of(play, id);
 
-    if (!sim_is_fused(step))
+    if (!tutti_sim_is_fused(step))
         return TUTTI_OK;
-    play->cause = (struct sim_cause){SIM_CAUSE_HEAD, step->in};
+    play->cause = (struct tutti_sim_cause){SIM_CAUSE_HEAD, step->in};
     return tutti_sim_message_agree(play, step->out);
 }
 
-static int receive(struct sim_play *play, uint32_t id)
+static int receive(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_step *step = step_of(play, id);
+    struct tutti_sim_step *step = step_of(play, id);
 
     step->is_received = true;
     step->received_s = play->now_s;
-    if (sim_is_fused(step))
+    if (tutti_sim_is_fused(step))
         TUTTI_TRY(tutti_sim_message_complete_input(play, step->out));
     return tutti_sim_half_done(play, id);
 }
 
-int tutti_sim_head_arrived(struct sim_play *play, uint32_t id)
+int tutti_sim_head_arrived(struct tutti_sim_play *play, uint32_t id)
 {
     if (has_arithmetic(play, step_of(play, id)))
         return hire(play, id);
@@ -80,24 +80,24 @@ int tutti_sim_head_arrived(struct sim_play *play, uint32_t id)
     return pass_on(play, id);
 }
 
-int tutti_sim_all_arrived(struct sim_play *play, uint32_t id)
+int tutti_sim_all_arrived(struct tutti_sim_play *play, uint32_t id)
 {
-    const struct sim_step *step = step_of(play, id);
+    const struct tutti_sim_step *step = step_of(play, id);
 
     if (!step->is_worked)
         return TUTTI_OK;
     if (step->alone_s == 0)
         return receive(play, id);
     /* The arithmetic kept up with the bytes, so that only that of the last slice remains. */
-    return sim_foresee(play, step->alone_s * sim_head(step->bytes) / step->bytes,
-                       SIM_EVENT_WORKED_TAIL, id);
+    return tutti_sim_foresee(play, step->alone_s * tutti_sim_head(step->bytes) / step->bytes,
+                             SIM_EVENT_WORKED_TAIL, id);
 }
 
 /* ---- work -------------------------------------------------------------------------- */
 
-static int worked(struct sim_play *play, uint32_t id)
+static int worked(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_step *step = step_of(play, id);
+    struct tutti_sim_step *step = step_of(play, id);
 
     play->cores[step->rank].is_busy = false;
     TUTTI_TRY(tutti_sim_list_add(&play->awake, step->rank));
@@ -107,9 +107,9 @@ static int worked(struct sim_play *play, uint32_t id)
     return play->score.messages[step->in].has_arrived ? receive(play, id) : TUTTI_OK;
 }
 
-static int begin_work(struct sim_play *play, uint32_t id)
+static int begin_work(struct tutti_sim_play *play, uint32_t id)
 {
-    struct sim_step *step = step_of(play, id);
+    struct tutti_sim_step *step = step_of(play, id);
 
     play->cores[step->rank].is_busy = true;
     step->begin_s = play->now_s;
@@ -120,9 +120,9 @@ static int begin_work(struct sim_play *play, uint32_t id)
         return worked(play, id);
     }
     step->alone_s = step->bytes / play->route.bytes_per_s;
-    if (sim_is_fused(step))
-        TUTTI_TRY(sim_foresee(play, sim_head(step->bytes) / play->route.bytes_per_s,
-                              SIM_EVENT_WORKED_HEAD, id));
+    if (tutti_sim_is_fused(step))
+        TUTTI_TRY(tutti_sim_foresee(play, tutti_sim_head(step->bytes) / play->route.bytes_per_s,
+                                    SIM_EVENT_WORKED_HEAD, id));
     if (step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET)
         play->bytes += step->bytes *
                        (step->peer != TUTTI_ALL_RANKS ? 1
@@ -132,10 +132,10 @@ static int begin_work(struct sim_play *play, uint32_t id)
                                 play->now_s);
 }
 
-int tutti_sim_employ(struct sim_play *play)
+int tutti_sim_employ(struct tutti_sim_play *play)
 {
     for (uint32_t i = 0; i < play->awake.count; i++) {
-        struct sim_core *core = &play->cores[play->awake.at[i]];
+        struct tutti_sim_core *core = &play->cores[play->awake.at[i]];
 
         while (!core->is_busy && core->queue.head != SIM_NONE)
             TUTTI_TRY(begin_work(play, queue_take(play, &core->queue)));
@@ -144,7 +144,7 @@ int tutti_sim_employ(struct sim_play *play)
     return TUTTI_OK;
 }
 
-int tutti_sim_work_flowed(struct sim_play *play, uint32_t id)
+int tutti_sim_work_flowed(struct tutti_sim_play *play, uint32_t id)
 {
     return worked(play, id);
 }
@@ -152,13 +152,13 @@ int tutti_sim_work_flowed(struct sim_play *play, uint32_t id)
 /* ---- signals -------------------------------------------------------------------------- */
 
 /* True if ranks see the signals of other cells later than those of their own cell. */
-static bool has_afar(const struct sim_play *play)
+static bool has_afar(const struct tutti_sim_play *play)
 {
     return play->machine.places.cell != NULL && play->machine.bridge_latency_s > 0;
 }
 
 /* The number of ranks whose signal this rank can see. */
-static uint32_t count_seen(const struct sim_play *play, uint32_t rank, uint16_t signal)
+static uint32_t count_seen(const struct tutti_sim_play *play, uint32_t rank, uint16_t signal)
 {
     uint32_t own;
 
@@ -169,7 +169,7 @@ static uint32_t count_seen(const struct sim_play *play, uint32_t rank, uint16_t 
 }
 
 /* True if this step sees the signal of every rank that it waits for. */
-static bool is_seen(const struct sim_play *play, const struct sim_step *step)
+static bool is_seen(const struct tutti_sim_play *play, const struct tutti_sim_step *step)
 {
     uint32_t missing;
 
@@ -183,17 +183,18 @@ static bool is_seen(const struct sim_play *play, const struct sim_step *step)
     return missing == 0 || (missing == 1 && play->given[step->rank] < step->signal);
 }
 
-int tutti_sim_local_ready(struct sim_play *play, uint32_t id)
+int tutti_sim_local_ready(struct tutti_sim_play *play, uint32_t id)
 {
-    const struct sim_step *step = step_of(play, id);
+    const struct tutti_sim_step *step = step_of(play, id);
 
     switch (step->kind) {
     case TUTTI_STEP_SIGNAL: /* a store: the rank that gives it continues at once */
-        TUTTI_TRY(sim_foresee(play, tutti_machine_signal_s(&play->machine), SIM_EVENT_SEEN, id));
+        TUTTI_TRY(
+            tutti_sim_foresee(play, tutti_machine_signal_s(&play->machine), SIM_EVENT_SEEN, id));
         if (has_afar(play))
-            TUTTI_TRY(sim_foresee(play, tutti_machine_signal_s(&play->machine) +
-                                            play->machine.bridge_latency_s,
-                                  SIM_EVENT_SEEN_AFAR, id));
+            TUTTI_TRY(tutti_sim_foresee(
+                play, tutti_machine_signal_s(&play->machine) + play->machine.bridge_latency_s,
+                SIM_EVENT_SEEN_AFAR, id));
         return tutti_sim_half_done(play, id);
     case TUTTI_STEP_WAIT:
         if (is_seen(play, step))
@@ -206,12 +207,13 @@ int tutti_sim_local_ready(struct sim_play *play, uint32_t id)
     }
 }
 
-static int wake(struct sim_play *play, struct sim_queue *queue, struct sim_cause cause)
+static int wake(struct tutti_sim_play *play, struct tutti_sim_queue *queue,
+                struct tutti_sim_cause cause)
 {
-    struct sim_queue waiting = *queue;
+    struct tutti_sim_queue waiting = *queue;
     uint32_t id;
 
-    *queue = (struct sim_queue){SIM_NONE, SIM_NONE};
+    *queue = (struct tutti_sim_queue){SIM_NONE, SIM_NONE};
     while ((id = queue_take(play, &waiting)) != SIM_NONE) {
         if (!is_seen(play, step_of(play, id))) {
             queue_add(play, queue, id);
@@ -223,10 +225,10 @@ static int wake(struct sim_play *play, struct sim_queue *queue, struct sim_cause
     return TUTTI_OK;
 }
 
-static int see(struct sim_play *play, uint32_t id, bool is_afar)
+static int see(struct tutti_sim_play *play, uint32_t id, bool is_afar)
 {
     uint32_t rank = step_of(play, id)->rank;
-    struct sim_cause cause = {SIM_CAUSE_SIGNAL, id};
+    struct tutti_sim_cause cause = {SIM_CAUSE_SIGNAL, id};
     uint16_t number = ++(is_afar ? play->given_afar : play->given)[rank];
     uint32_t *ngiven = is_afar ? play->ngiven_afar : play->ngiven;
 
@@ -239,7 +241,7 @@ static int see(struct sim_play *play, uint32_t id, bool is_afar)
     return wake(play, &play->waiting_all, cause);
 }
 
-int tutti_sim_work_event(struct sim_play *play, enum sim_event_kind kind, uint32_t id)
+int tutti_sim_work_event(struct tutti_sim_play *play, enum tutti_sim_event_kind kind, uint32_t id)
 {
     switch (kind) {
     case SIM_EVENT_WORKED_HEAD: return pass_on(play, id);

@@ -17,18 +17,18 @@
 /* ---- the longest path -------------------------------------------------------- */
 
 struct walk {
-    const struct sim_play *play;
+    const struct tutti_sim_play *play;
     struct tutti_sim_report *report;
     uint32_t hop_capacity, nhops;
     double at_s;
-    struct sim_cause next;
+    struct tutti_sim_cause next;
 };
 
 /* Adds a hop of `step` from begin_s to walk->at_s, for the reason `why`, and moves at_s to begin_s.
  */
 static int add_hop(struct walk *walk, uint32_t step, double begin_s, const char *why, double *share)
 {
-    const struct sim_score *score = &walk->play->score;
+    const struct tutti_sim_score *score = &walk->play->score;
     uint32_t rank = score->steps[step].rank;
     struct tutti_sim_hop *hop;
 
@@ -61,7 +61,7 @@ static int add_work(struct walk *walk, uint32_t step, double begin_s, double alo
  * been sent. */
 static int walk_sending(struct walk *walk, uint32_t id, double part)
 {
-    const struct sim_message *message = &walk->play->score.messages[id];
+    const struct tutti_sim_message *message = &walk->play->score.messages[id];
     struct tutti_sim_report *report = walk->report;
     uint32_t sender = message->sender;
 
@@ -78,15 +78,15 @@ static int walk_received(struct walk *walk, uint32_t id);
 
 static int walk_sent(struct walk *walk, uint32_t id)
 {
-    const struct sim_message *message = &walk->play->score.messages[id];
-    const struct sim_step *steps = walk->play->score.steps;
+    const struct tutti_sim_message *message = &walk->play->score.messages[id];
+    const struct tutti_sim_step *steps = walk->play->score.steps;
     uint32_t last = message->sender; /* the forwarding step that received its input last */
 
     if (!message->has_tail)
         return walk_sending(walk, id, 1);
     for (uint32_t at = message->sender; at != SIM_NONE; at = steps[at].next_out)
-        if (sim_is_fused(&steps[at]) &&
-            (!sim_is_fused(&steps[last]) || steps[at].received_s > steps[last].received_s))
+        if (tutti_sim_is_fused(&steps[at]) &&
+            (!tutti_sim_is_fused(&steps[last]) || steps[at].received_s > steps[last].received_s))
             last = at;
     TUTTI_TRY(add_hop(walk, last, steps[last].received_s, "bandwidth", &walk->report->wire_share));
     return walk_received(walk, last);
@@ -94,21 +94,21 @@ static int walk_sent(struct walk *walk, uint32_t id)
 
 static int walk_received(struct walk *walk, uint32_t id)
 {
-    const struct sim_step *step = &walk->play->score.steps[id];
-    const struct sim_message *message = &walk->play->score.messages[step->in];
+    const struct tutti_sim_step *step = &walk->play->score.steps[id];
+    const struct tutti_sim_message *message = &walk->play->score.messages[step->in];
 
     TUTTI_TRY(add_work(walk, id, message->arrived_s, step->alone_s, "reduce",
                        &walk->report->work_share, "core"));
     TUTTI_TRY(add_hop(walk, id, message->sent_s, "latency", &walk->report->latency_share));
-    walk->next = (struct sim_cause){SIM_CAUSE_SENT, step->in};
+    walk->next = (struct tutti_sim_cause){SIM_CAUSE_SENT, step->in};
     return TUTTI_OK;
 }
 
 static int walk_head(struct walk *walk, uint32_t id)
 {
-    const struct sim_message *message = &walk->play->score.messages[id];
-    const struct sim_step *step = &walk->play->score.steps[message->receiver];
-    bool is_whole = message->bytes <= SIM_SLICE_BYTES || sim_is_gathered(message);
+    const struct tutti_sim_message *message = &walk->play->score.messages[id];
+    const struct tutti_sim_step *step = &walk->play->score.steps[message->receiver];
+    bool is_whole = message->bytes <= SIM_SLICE_BYTES || tutti_sim_is_gathered(message);
     double head_s = is_whole ? message->sent_s : message->head_s;
 
     TUTTI_TRY(add_work(walk, message->receiver, head_s + message->latency_s, step->alone_s,
@@ -121,12 +121,12 @@ static int walk_head(struct walk *walk, uint32_t id)
 
 static int walk_step(struct walk *walk, uint32_t id)
 {
-    const struct sim_step *step = &walk->play->score.steps[id];
+    const struct tutti_sim_step *step = &walk->play->score.steps[id];
     struct tutti_sim_report *report = walk->report;
     bool is_arithmetic = step->kind == TUTTI_STEP_REDUCE || step->kind == TUTTI_STEP_GATHER_REDUCE;
 
     if (step->out != SIM_NONE && walk->play->score.messages[step->out].sent_s >= step->done_s) {
-        walk->next = (struct sim_cause){SIM_CAUSE_SENT, step->out};
+        walk->next = (struct tutti_sim_cause){SIM_CAUSE_SENT, step->out};
         return TUTTI_OK;
     }
     if (step->in != SIM_NONE)
@@ -168,7 +168,8 @@ static int walk_back(struct walk *walk)
     return TUTTI_OK;
 }
 
-static int tell_path(const struct sim_play *play, uint32_t last, struct tutti_sim_report *report)
+static int tell_path(const struct tutti_sim_play *play, uint32_t last,
+                     struct tutti_sim_report *report)
 {
     struct walk walk = {.play = play, .report = report, .at_s = report->seconds,
                         .next = {SIM_CAUSE_STEP, last}};
@@ -196,15 +197,15 @@ static int by_load(const void *a, const void *b)
     return x->number < y->number ? -1 : 1;
 }
 
-static int tell_links(const struct sim_play *play, struct tutti_sim_report *report)
+static int tell_links(const struct tutti_sim_play *play, struct tutti_sim_report *report)
 {
-    const struct sim_network *network = &play->network;
+    const struct tutti_sim_network *network = &play->network;
 
     report->links = calloc((size_t)network->nlinks + 1, sizeof(*report->links));
     if (report->links == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to report %u links", network->nlinks);
     for (uint32_t i = 0; i < network->nlinks; i++) {
-        const struct sim_link *link = &network->links[i];
+        const struct tutti_sim_wire *link = &network->links[i];
         struct tutti_sim_link *told = &report->links[report->nlinks];
 
         if (link->bytes == 0)
@@ -220,9 +221,9 @@ static int tell_links(const struct sim_play *play, struct tutti_sim_report *repo
 
 /* ---- the whole ---------------------------------------------------------------------- */
 
-static int tell(const struct sim_play *play, struct tutti_sim_report *report)
+static int tell(const struct tutti_sim_play *play, struct tutti_sim_report *report)
 {
-    const struct sim_score *score = &play->score;
+    const struct tutti_sim_score *score = &play->score;
     uint32_t last = SIM_NONE;
 
     report->nmessages = play->nmessages;
@@ -231,7 +232,7 @@ static int tell(const struct sim_play *play, struct tutti_sim_report *report)
     if (report->rank_seconds == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to report on %u ranks", score->nranks);
     for (uint32_t id = 0; id < score->nsteps; id++) {
-        const struct sim_step *step = &score->steps[id];
+        const struct tutti_sim_step *step = &score->steps[id];
         double *seconds = &report->rank_seconds[step->rank];
 
         if (step->done_s > *seconds)
@@ -250,7 +251,7 @@ int tutti_simulate(const struct tutti_sim_source *source, const struct tutti_mac
                    struct tutti_sim_report *ret_report)
 {
     struct tutti_sim_report report = {.seconds = 0};
-    struct sim_play play;
+    struct tutti_sim_play play;
     int rc;
 
     TUTTI_TRY(tutti_sim_play_init(&play, source, machine, true));

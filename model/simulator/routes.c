@@ -8,33 +8,33 @@
 
 #include <stdlib.h>
 
-static bool is_crowded(const struct sim_network *network, uint32_t rank)
+static bool is_crowded(const struct tutti_sim_network *network, uint32_t rank)
 {
     return network->cores != SIM_NONE &&
-           network->node_size[sim_node_of(network, rank)] > network->machine->cores;
+           network->node_size[tutti_sim_node_of(network, rank)] > network->machine->cores;
 }
 
 /* ---- messages -------------------------------------------------------------------- */
 
-static int cross(struct sim_route *route, uint32_t link, double weight, double bytes)
+static int cross(struct tutti_sim_route *route, uint32_t link, double weight, double bytes)
 {
     TUTTI_TRY(TUTTI_ARRAY_ROOM(route->at, route->count, route->capacity, "links of a route"));
-    route->at[route->count++] = (struct sim_crossing){link, weight, bytes};
+    route->at[route->count++] = (struct tutti_sim_crossing){link, weight, bytes};
     return TUTTI_OK;
 }
 
 /* Each byte that is moved loads or stores `touched` bytes of memory. */
-static int cross_memory(const struct sim_network *network, uint32_t rank, double touched,
-                        struct sim_route *route)
+static int cross_memory(const struct tutti_sim_network *network, uint32_t rank, double touched,
+                        struct tutti_sim_route *route)
 {
     if (network->memories == SIM_NONE)
         return TUTTI_OK;
-    return cross(route, network->memories + sim_node_of(network, rank), touched, touched);
+    return cross(route, network->memories + tutti_sim_node_of(network, rank), touched, touched);
 }
 
 /* The rank's core processes `bytes_per_s` of this; 0: the core is not involved. */
-static int cross_cores(const struct sim_network *network, uint32_t rank, double bytes_per_s,
-                       struct sim_route *route)
+static int cross_cores(const struct tutti_sim_network *network, uint32_t rank, double bytes_per_s,
+                       struct tutti_sim_route *route)
 {
     double seconds;
 
@@ -45,17 +45,17 @@ static int cross_cores(const struct sim_network *network, uint32_t rank, double 
         TUTTI_TRY(cross(route, network->own_cores + rank, seconds, seconds));
     if (!is_crowded(network, rank))
         return TUTTI_OK;
-    return cross(route, network->cores + sim_node_of(network, rank), seconds, seconds);
+    return cross(route, network->cores + tutti_sim_node_of(network, rank), seconds, seconds);
 }
 
 /* Routes dimension by dimension, the shorter way round; up where both ways are equally long. */
-static int route_torus(const struct sim_network *network, uint32_t from, uint32_t to,
-                       struct sim_route *route)
+static int route_torus(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
+                       struct tutti_sim_route *route)
 {
     const struct tutti_places *places = &network->machine->places;
     uint32_t at = from, stride = 1, hops = 0;
 
-    route->rate = *sim_rate_of(network, 2);
+    route->rate = *tutti_sim_rate_of(network, 2);
     for (uint32_t d = 0; d < places->ndims; d++) {
         uint32_t size = places->dims[d], x = at / stride % size, y = to / stride % size;
         uint32_t up = (y + size - x) % size;
@@ -83,8 +83,8 @@ static double lesser(double a, double b)
 
 /* Adds the bridge between two cells of a node, if data from one rank's memory to the other's
  * crosses it. */
-static int cross_bridge(const struct sim_network *network, uint32_t from, uint32_t to,
-                        struct sim_route *route)
+static int cross_bridge(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
+                        struct tutti_sim_route *route)
 {
     const uint32_t *cell = network->machine->places.cell;
 
@@ -94,13 +94,13 @@ static int cross_bridge(const struct sim_network *network, uint32_t from, uint32
     return cross(route, network->cells + 2 * cell[to] + 1, 1, 1);
 }
 
-static int route_ports(const struct sim_network *network, uint32_t from, uint32_t to,
-                       struct sim_route *route)
+static int route_ports(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
+                       struct tutti_sim_route *route)
 {
     const struct tutti_machine *machine = network->machine;
     uint32_t level = tutti_machine_level(machine, from, to);
 
-    route->rate = *sim_rate_of(network, level);
+    route->rate = *tutti_sim_rate_of(network, level);
     if (level == 0) {
         route->out = network->ports + 2 * from;
         route->in = network->ports + 2 * to + 1;
@@ -122,8 +122,8 @@ static int route_ports(const struct sim_network *network, uint32_t from, uint32_
     return TUTTI_OK;
 }
 
-static int cross_path(const struct sim_network *network, const struct tutti_machine_path *path,
-                      struct sim_route *route)
+static int cross_path(const struct tutti_sim_network *network,
+                      const struct tutti_machine_path *path, struct tutti_sim_route *route)
 {
     const struct tutti_machine_crossing *at = &network->machine->links.crossings[path->first];
 
@@ -133,13 +133,13 @@ static int cross_path(const struct sim_network *network, const struct tutti_mach
 }
 
 /* A path without links runs at the rate of its level and shares that with nobody. */
-static int route_path(const struct sim_network *network, const struct tutti_machine_path *path,
-                      struct sim_route *route)
+static int route_path(const struct tutti_sim_network *network,
+                      const struct tutti_machine_path *path, struct tutti_sim_route *route)
 {
     const struct tutti_machine *machine = network->machine;
     double narrowest = tutti_machine_path_rate(machine, path);
 
-    route->rate = *sim_rate_of(network, tutti_machine_level(machine, path->from, path->to));
+    route->rate = *tutti_sim_rate_of(network, tutti_machine_level(machine, path->from, path->to));
     route->rate.latency_s = tutti_machine_path_latency_s(machine, path);
     if (narrowest > 0)
         route->rate.bytes_per_s = narrowest;
@@ -148,8 +148,8 @@ static int route_path(const struct sim_network *network, const struct tutti_mach
 
 /* Adds the core that loads and stores a message within a node. It is the receiver's core, unless
  * the level says that both ranks' cores move messages. */
-static int cross_node(const struct sim_network *network, uint32_t from, uint32_t to,
-                      struct sim_route *route)
+static int cross_node(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
+                      struct tutti_sim_route *route)
 {
     TUTTI_TRY(cross_memory(network, from, 2, route));
     return route->rate.core_bytes_per_s > 0
@@ -158,14 +158,14 @@ static int cross_node(const struct sim_network *network, uint32_t from, uint32_t
 }
 
 /* The rate of accesses to the memory of other ranks of the node. */
-static double load_speed(const struct sim_network *network)
+static double load_speed(const struct tutti_sim_network *network)
 {
     double speed = network->machine->load_bytes_per_s;
 
-    return speed > 0 ? speed : sim_rate_of(network, 0)->bytes_per_s;
+    return speed > 0 ? speed : tutti_sim_rate_of(network, 0)->bytes_per_s;
 }
 
-static void begin(struct sim_route *route)
+static void begin(struct tutti_sim_route *route)
 {
     route->count = 0;
     route->bytes_per_s = 0;
@@ -174,13 +174,13 @@ static void begin(struct sim_route *route)
     route->in = SIM_NONE;
 }
 
-static bool is_one_node(const struct sim_network *network, uint32_t from, uint32_t to)
+static bool is_one_node(const struct tutti_sim_network *network, uint32_t from, uint32_t to)
 {
-    return sim_node_of(network, from) == sim_node_of(network, to);
+    return tutti_sim_node_of(network, from) == tutti_sim_node_of(network, to);
 }
 
-int tutti_sim_route_message(const struct sim_network *network, uint32_t from, uint32_t to,
-                            struct sim_route *route)
+int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
+                            struct tutti_sim_route *route)
 {
     const struct tutti_machine_path *path = tutti_machine_path(network->machine, from, to);
 
@@ -198,10 +198,10 @@ int tutti_sim_route_message(const struct sim_network *network, uint32_t from, ui
     return cross_cores(network, to, route->rate.core_bytes_per_s, route);
 }
 
-int tutti_sim_route_overhead(const struct sim_network *network, uint32_t from, uint32_t to,
-                             struct sim_route *route)
+int tutti_sim_route_overhead(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
+                             struct tutti_sim_route *route)
 {
-    bool is_both = sim_rate_of(network, tutti_machine_level(network->machine, from, to))
+    bool is_both = tutti_sim_rate_of(network, tutti_machine_level(network->machine, from, to))
                        ->core_bytes_per_s > 0;
 
     begin(route);
@@ -212,7 +212,7 @@ int tutti_sim_route_overhead(const struct sim_network *network, uint32_t from, u
 /* ---- work --------------------------------------------------------------------------- */
 
 /* The path by which a rank accesses the memory of a peer; NULL: through ports. */
-static const struct tutti_machine_path *find_path(const struct sim_network *network,
+static const struct tutti_machine_path *find_path(const struct tutti_sim_network *network,
                                                   uint32_t rank, uint32_t peer, bool is_load)
 {
     return tutti_machine_path(network->machine, is_load ? peer : rank, is_load ? rank : peer);
@@ -220,8 +220,8 @@ static const struct tutti_machine_path *find_path(const struct sim_network *netw
 
 /* The ranks whose memory a step accesses. A set of several includes the step's own rank, which
  * callers leave out. */
-static struct tutti_among peers_of(const struct sim_network *network, const struct sim_step *step,
-                                   int32_t peer)
+static struct tutti_among peers_of(const struct tutti_sim_network *network,
+                                   const struct tutti_sim_step *step, int32_t peer)
 {
     if (peer != TUTTI_ALL_RANKS)
         return (struct tutti_among){NULL, peer >= 0 ? (uint32_t)peer : 0, peer >= 0};
@@ -230,15 +230,15 @@ static struct tutti_among peers_of(const struct sim_network *network, const stru
     return (struct tutti_among){NULL, 0, network->nranks};
 }
 
-static uint32_t count_peers(const struct sim_network *network, const struct sim_step *step,
-                            int32_t peer)
+static uint32_t count_peers(const struct tutti_sim_network *network,
+                            const struct tutti_sim_step *step, int32_t peer)
 {
     return peers_of(network, step, peer).count - (peer == TUTTI_ALL_RANKS);
 }
 
 /* The number of these peers that are reached through ports. */
-static double count_ports(const struct sim_network *network, const struct sim_step *step,
-                          int32_t peer, bool is_load)
+static double count_ports(const struct tutti_sim_network *network,
+                          const struct tutti_sim_step *step, int32_t peer, bool is_load)
 {
     struct tutti_among peers = peers_of(network, step, peer);
     double count = count_peers(network, step, peer);
@@ -251,8 +251,8 @@ static double count_ports(const struct sim_network *network, const struct sim_st
 }
 
 /* Adds the port of the rank that loads and stores. */
-static int cross_own_port(const struct sim_network *network, uint32_t rank, bool is_load,
-                          double bytes, struct sim_route *route)
+static int cross_own_port(const struct tutti_sim_network *network, uint32_t rank, bool is_load,
+                          double bytes, struct tutti_sim_route *route)
 {
     if (bytes == 0)
         return TUTTI_OK;
@@ -261,8 +261,8 @@ static int cross_own_port(const struct sim_network *network, uint32_t rank, bool
 
 /* Adds the links to or from the memory of peers. Where ranks share memory, only the rank that loads
  * and stores is busy, and the peers need no ports. */
-static int cross_peers(const struct sim_network *network, const struct sim_step *step, int32_t peer,
-                       bool is_load, struct sim_route *route)
+static int cross_peers(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
+                       int32_t peer, bool is_load, struct tutti_sim_route *route)
 {
     struct tutti_among peers = peers_of(network, step, peer);
     uint32_t own = step->rank;
@@ -287,14 +287,14 @@ static int cross_peers(const struct sim_network *network, const struct sim_step 
 
 static int by_link(const void *a, const void *b)
 {
-    const struct sim_crossing *x = a, *y = b;
+    const struct tutti_sim_crossing *x = a, *y = b;
 
     return (x->link > y->link) - (x->link < y->link);
 }
 
 /* Accesses to several ranks at a time may cross a link more than once. This makes that one crossing
  * and limits the whole to the narrowest link. */
-static void merge(const struct sim_network *network, struct sim_route *route)
+static void merge(const struct tutti_sim_network *network, struct tutti_sim_route *route)
 {
     uint32_t count = 0;
 
@@ -302,7 +302,7 @@ static void merge(const struct sim_network *network, struct sim_route *route)
         return;
     qsort(route->at, route->count, sizeof(*route->at), by_link);
     for (uint32_t i = 0; i < route->count; i++) {
-        struct sim_crossing *last = count > 0 ? &route->at[count - 1] : NULL;
+        struct tutti_sim_crossing *last = count > 0 ? &route->at[count - 1] : NULL;
 
         if (last != NULL && last->link == route->at[i].link) {
             last->weight += route->at[i].weight;
@@ -320,8 +320,8 @@ static void merge(const struct sim_network *network, struct sim_route *route)
 /* Limits the rate of a rank that loads or stores `accessed` bytes for each byte of a step, `ported`
  * of them through its port. Paths have their own rates; accesses that cross no link at all run at
  * the rate of loads. */
-static void hold_access(const struct sim_network *network, double accessed, double ported,
-                        struct sim_route *route)
+static void hold_access(const struct tutti_sim_network *network, double accessed, double ported,
+                        struct tutti_sim_route *route)
 {
     if (ported > 0)
         route->bytes_per_s = lesser(route->bytes_per_s, load_speed(network) / ported);
@@ -331,8 +331,8 @@ static void hold_access(const struct sim_network *network, double accessed, doub
 
 /* Loads from all ranks involved, two or more, in one pass with the arithmetic. Then stores into one
  * rank or all, if the step has a target. */
-static int route_gather(const struct sim_network *network, const struct sim_step *step,
-                        struct sim_route *route)
+static int route_gather(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
+                        struct tutti_sim_route *route)
 {
     double others = count_peers(network, step, TUTTI_ALL_RANKS);
     double stored = count_peers(network, step, step->peer);
@@ -351,8 +351,8 @@ static int route_gather(const struct sim_network *network, const struct sim_step
 }
 
 /* An access to one peer, or from one rank to all; the latter includes this rank's own memory. */
-static int route_access(const struct sim_network *network, const struct sim_step *step,
-                        struct sim_route *route)
+static int route_access(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
+                        struct tutti_sim_route *route)
 {
     bool is_load = step->kind == TUTTI_STEP_GET;
     double peers = count_peers(network, step, step->peer);
@@ -366,8 +366,8 @@ static int route_access(const struct sim_network *network, const struct sim_step
                         step->peer == TUTTI_ALL_RANKS ? 2 + peers : 2, route);
 }
 
-int tutti_sim_route_work(const struct sim_network *network, const struct sim_step *step,
-                         struct sim_route *route)
+int tutti_sim_route_work(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
+                         struct tutti_sim_route *route)
 {
     begin(route);
     switch (step->kind) {

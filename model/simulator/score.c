@@ -51,7 +51,7 @@ static int lanes_grow(struct lanes *lanes)
 }
 
 /* Yields the next message of the lane for this side, and creates it if the other side has not. */
-static int claim(struct sim_score *score, struct lanes *lanes, uint64_t key, enum side side,
+static int claim(struct tutti_sim_score *score, struct lanes *lanes, uint64_t key, enum side side,
                  uint32_t *ret_message)
 {
     struct lane *lane;
@@ -73,10 +73,13 @@ static int claim(struct sim_score *score, struct lanes *lanes, uint64_t key, enu
     TUTTI_TRY(
         TUTTI_ARRAY_ROOM(score->messages, score->nmessages, score->message_capacity, "messages"));
     id = score->nmessages++;
-    score->messages[id] = (struct sim_message){.sender = SIM_NONE, .receiver = SIM_NONE,
-                                               .next = SIM_NONE, .out = SIM_NONE,
-                                               .in = SIM_NONE, .unmet = 2,
-                                               .begin_s = -1};
+    score->messages[id] = (struct tutti_sim_message){.sender = SIM_NONE,
+                                                     .receiver = SIM_NONE,
+                                                     .next = SIM_NONE,
+                                                     .out = SIM_NONE,
+                                                     .in = SIM_NONE,
+                                                     .unmet = 2,
+                                                     .begin_s = -1};
     score->messages[id].lane = id;
     if (lane->last != SIM_NONE) {
         score->messages[lane->last].next = id;
@@ -95,10 +98,10 @@ static uint64_t lane_key(uint32_t from, uint32_t to, uint8_t channel)
     return ((uint64_t)from << 36 | (uint64_t)to << 8 | channel) + 1;
 }
 
-static int load_messages(struct sim_score *score, struct lanes *lanes,
+static int load_messages(struct tutti_sim_score *score, struct lanes *lanes,
                          const struct tutti_step *step, uint32_t rank, uint32_t id)
 {
-    struct sim_step *own = &score->steps[id];
+    struct tutti_sim_step *own = &score->steps[id];
 
     if (tutti_access_receives(step)) {
         TUTTI_TRY(claim(score, lanes, lane_key((uint32_t)step->from, rank, step->channel),
@@ -121,7 +124,7 @@ static int32_t peer_of(const struct tutti_step *step)
                                                                                   : step->from;
 }
 
-static int load_step(struct sim_score *score, struct lanes *lanes,
+static int load_step(struct tutti_sim_score *score, struct lanes *lanes,
                      const struct tutti_schedule *schedule, uint32_t at,
                      const struct tutti_sim_source *source)
 {
@@ -131,14 +134,24 @@ static int load_step(struct sim_score *score, struct lanes *lanes,
 
     TUTTI_TRY(TUTTI_ARRAY_ROOM(score->steps, score->nsteps, score->step_capacity, "steps"));
     score->nsteps++;
-    score->steps[id] = (struct sim_step){
-        .kind = step->kind, .signal = step->signal, .peer = peer_of(step), .rank = schedule->rank,
+    score->steps[id] = (struct tutti_sim_step){
+        .kind = step->kind,
+        .signal = step->signal,
+        .peer = peer_of(step),
+        .rank = schedule->rank,
         .is_shared = step->src.buffer == TUTTI_BUF_WINDOW || step->dst.buffer == TUTTI_BUF_WINDOW,
         .copies = (step->dst.buffer != TUTTI_BUF_NONE) + (step->also.buffer != TUTTI_BUF_NONE),
-        .in = SIM_NONE, .out = SIM_NONE, .next_in = SIM_NONE, .next_out = SIM_NONE,
-        .first_chunk = span->first, .end_chunk = span->first + span->count,
-        .among = score->namong + step->among_first, .among_count = step->among_count,
-        .unmet = step->dep_count, .next_local = SIM_NONE, .next_waiting = SIM_NONE,
+        .in = SIM_NONE,
+        .out = SIM_NONE,
+        .next_in = SIM_NONE,
+        .next_out = SIM_NONE,
+        .first_chunk = span->first,
+        .end_chunk = span->first + span->count,
+        .among = score->namong + step->among_first,
+        .among_count = step->among_count,
+        .unmet = step->dep_count,
+        .next_local = SIM_NONE,
+        .next_waiting = SIM_NONE,
         .bytes = (double)tutti_bind_step_bytes(schedule, step, source->element_bytes,
                                                source->block_count),
     };
@@ -148,10 +161,10 @@ static int load_step(struct sim_score *score, struct lanes *lanes,
 
 /* Inverts dependencies: each step gets the list of steps that wait for it. Also chains the local
  * steps, which run in program order. */
-static int load_order(struct sim_score *score, const struct tutti_schedule *schedule)
+static int load_order(struct tutti_sim_score *score, const struct tutti_schedule *schedule)
 {
     uint32_t first = score->first[schedule->rank], last_local = SIM_NONE;
-    struct sim_step *steps = score->steps + first;
+    struct tutti_sim_step *steps = score->steps + first;
 
     TUTTI_TRY(TUTTI_ARRAY_RESERVE(score->dependents, score->ndependents + schedule->ndeps,
                                   score->dependent_capacity, "dependents of steps"));
@@ -166,7 +179,7 @@ static int load_order(struct sim_score *score, const struct tutti_schedule *sche
         const struct tutti_step *step = &schedule->steps[at];
 
         for (uint32_t i = 0; i < step->dep_count; i++) {
-            struct sim_step *on = &steps[schedule->deps[step->dep_first + i]];
+            struct tutti_sim_step *on = &steps[schedule->deps[step->dep_first + i]];
 
             score->dependents[on->dependents + on->ndependents++] = first + at;
         }
@@ -181,7 +194,7 @@ static int load_order(struct sim_score *score, const struct tutti_schedule *sche
     return TUTTI_OK;
 }
 
-static int load_schedule(struct sim_score *score, struct lanes *lanes,
+static int load_schedule(struct tutti_sim_score *score, struct lanes *lanes,
                          const struct tutti_schedule *schedule,
                          const struct tutti_sim_source *source)
 {
@@ -198,7 +211,7 @@ static int load_schedule(struct sim_score *score, struct lanes *lanes,
     return load_order(score, schedule);
 }
 
-static int complain(const struct sim_score *score, uint32_t step, const char *what)
+static int complain(const struct tutti_sim_score *score, uint32_t step, const char *what)
 {
     uint32_t rank = score->steps[step].rank;
 
@@ -208,10 +221,10 @@ static int complain(const struct sim_score *score, uint32_t step, const char *wh
 }
 
 /* Each message must have two ends of equal size. */
-static int match(struct sim_score *score)
+static int match(struct tutti_sim_score *score)
 {
     for (uint32_t id = 0; id < score->nmessages; id++) {
-        struct sim_message *message = &score->messages[id];
+        struct tutti_sim_message *message = &score->messages[id];
 
         if (message->receiver == SIM_NONE)
             return complain(score, message->sender, "no rank receives what it sends");
@@ -226,7 +239,7 @@ static int match(struct sim_score *score)
     return TUTTI_OK;
 }
 
-static int load_rank(struct sim_score *score, struct lanes *lanes,
+static int load_rank(struct tutti_sim_score *score, struct lanes *lanes,
                      const struct tutti_sim_source *source, uint32_t rank)
 {
     const struct tutti_schedule *schedule;
@@ -250,9 +263,9 @@ static int load_rank(struct sim_score *score, struct lanes *lanes,
 }
 
 int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
-                         struct sim_score *ret_score)
+                         struct tutti_sim_score *ret_score)
 {
-    struct sim_score score = {.nranks = source->nranks};
+    struct tutti_sim_score score = {.nranks = source->nranks};
     struct lanes lanes = {.size = 0};
     int rc;
 
@@ -275,12 +288,12 @@ fail:
     return rc;
 }
 
-void tutti_sim_score_fini(struct sim_score *score)
+void tutti_sim_score_fini(struct tutti_sim_score *score)
 {
     free(score->first);
     free(score->steps);
     free(score->dependents);
     free(score->among);
     free(score->messages);
-    *score = (struct sim_score){.nranks = 0};
+    *score = (struct tutti_sim_score){.nranks = 0};
 }

@@ -13,7 +13,7 @@
 #define SIM_NONE UINT32_MAX
 
 /* What made a step or a message ready: the last of all preconditions. */
-struct sim_cause {
+struct tutti_sim_cause {
     enum {
         SIM_CAUSE_START,  /* no precondition: the beginning */
         SIM_CAUSE_STEP,   /* step `id` was complete */
@@ -24,7 +24,7 @@ struct sim_cause {
     uint32_t id;
 };
 
-struct sim_step {
+struct tutti_sim_step {
     uint8_t kind;       /* enum tutti_step_kind */
     uint8_t halves;     /* remaining halves (receiving, sending) of a two-sided step */
     bool is_shared;     /* a copy to or from a window, where others load and store */
@@ -43,14 +43,14 @@ struct sim_step {
     uint32_t dependents, ndependents; /* range in score->dependents */
     uint32_t next_local; /* the next local step of its rank, in program order */
     uint32_t next_waiting; /* the next step in the queue that it is in */
-    struct sim_cause cause;
+    struct tutti_sim_cause cause;
     double bytes;
     double ready_s, begin_s, done_s;
     double alone_s;     /* time of its work if it has the machine to itself */
     double received_s;
 };
 
-struct sim_message {
+struct tutti_sim_message {
     uint32_t sender, receiver; /* steps; the first of each if the message is gathered */
     uint32_t last_sender, last_receiver;
     bool is_part;              /* merged into a gathered message and no longer one of its own */
@@ -60,7 +60,7 @@ struct sim_message {
     uint32_t out_next, out_previous, in_next, in_previous; /* links in the queues of its ports */
     uint32_t out, in;          /* ports that it needs exclusively, or SIM_NONE */
     bool has_flowed, has_arrived, has_tail;
-    struct sim_cause cause;
+    struct tutti_sim_cause cause;
     double bytes;
     /* begin_s is less than 0 before it begins. */
     double ready_s, begin_s, flow_s, sent_s, arrived_s;
@@ -69,13 +69,13 @@ struct sim_message {
     double latency_s, overhead_s;
 };
 
-struct sim_score {
+struct tutti_sim_score {
     uint32_t nranks;
     uint32_t *first; /* [nranks + 1]: index of the first step of each rank */
-    struct sim_step *steps;
+    struct tutti_sim_step *steps;
     uint32_t *dependents;
     uint32_t *among;
-    struct sim_message *messages;
+    struct tutti_sim_message *messages;
     uint32_t nsteps, ndependents, namong, nmessages;
     uint32_t step_capacity, dependent_capacity, among_capacity, message_capacity;
     uint32_t nsignals;
@@ -88,9 +88,9 @@ struct sim_score {
  * the schedules do not fit each other. TUTTI_ERR_SYSTEM: out of memory. Errors of the source are
  * returned as they are. */
 int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
-                         struct sim_score *ret_score);
+                         struct tutti_sim_score *ret_score);
 /* gather.c */
-void tutti_sim_score_gather(struct sim_score *score);
-void tutti_sim_score_fini(struct sim_score *score);
+void tutti_sim_score_gather(struct tutti_sim_score *score);
+void tutti_sim_score_fini(struct tutti_sim_score *score);
 
 #endif

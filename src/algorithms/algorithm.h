@@ -26,7 +26,7 @@ struct tutti_option_range {
     uint32_t least, most, usual;
 };
 
-struct moves;
+struct tutti_moves;
 struct tutti_in_cells;
 
 struct tutti_algorithm {
@@ -47,7 +47,7 @@ struct tutti_algorithm {
     int (*emit)(const struct tutti_shape *shape, struct tutti_build *build);
     /* List this rank's moves of an all-gather. The collective, which may also be a reduce-scatter
      * or an all-reduce, is emitted from the list (moves.h). */
-    int (*moves)(const struct tutti_shape *shape, struct moves *ret_moves);
+    int (*moves)(const struct tutti_shape *shape, struct tutti_moves *ret_moves);
     /* What to emit, and what that costs, where cells are of use, and what else (cells.h). */
     const struct tutti_in_cells *in_cells;
     /* Fill in the cost of the longest path through all ranks when each block has `block_bytes`

@@ -26,15 +26,15 @@
 static int emit_dissemination(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t n = shape->nranks;
-    uint32_t rounds = rounds_of(n);
+    uint32_t rounds = tutti_rounds_of(n);
 
     tutti_build_scratch(build, TUTTI_SCRATCH_UNIFORM, 2 * rounds);
     for (uint32_t i = 0; i < rounds; i++) {
         struct tutti_span told = tutti_span(TUTTI_BUF_SCRATCH, 2 * i, 1);
         struct tutti_span heard = tutti_span(TUTTI_BUF_SCRATCH, 2 * i + 1, 1);
 
-        TUTTI_TRY(tutti_build_send(build, rank_after(shape->rank, 1u << i, n), told));
-        TUTTI_TRY(tutti_build_recv(build, rank_before(shape->rank, 1u << i, n), heard));
+        TUTTI_TRY(tutti_build_send(build, tutti_rank_after(shape->rank, 1u << i, n), told));
+        TUTTI_TRY(tutti_build_recv(build, tutti_rank_before(shape->rank, 1u << i, n), heard));
         if (i + 1 < rounds)
             TUTTI_TRY(tutti_build_copy(build, heard,
                                        tutti_span(TUTTI_BUF_SCRATCH, 2 * i + 2, 1)));
@@ -53,7 +53,7 @@ static int emit_direct(const struct tutti_shape *shape, struct tutti_build *buil
 static void cost_dissemination(const struct tutti_shape *shape, double block_bytes,
                                struct tutti_cost *ret_cost)
 {
-    double rounds = rounds_of(shape->nranks);
+    double rounds = tutti_rounds_of(shape->nranks);
 
     (void)block_bytes;
     tutti_cost_flat(shape, rounds, rounds * MESSAGE_BYTES, 0, (rounds - 1) * MESSAGE_BYTES,

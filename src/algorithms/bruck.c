@@ -109,7 +109,7 @@ static int pack_group(const struct tutti_shape *shape, struct tutti_build *build
                       const struct round *round, uint64_t slot, uint32_t *index)
 {
     uint64_t before = round_before(round).weight;
-    uint32_t own = rank_before(shape->rank, (uint32_t)slot, shape->nranks);
+    uint32_t own = tutti_rank_before(shape->rank, (uint32_t)slot, shape->nranks);
     uint32_t kept = before > 1 ? clip(round, slot + 1, before - 1) : 0;
 
     TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, own, 1),
@@ -145,8 +145,8 @@ static int pack(const struct tutti_shape *shape, struct tutti_build *build,
 static int deliver(const struct tutti_shape *shape, struct tutti_build *build, uint64_t slot,
                    struct tutti_span src)
 {
-    struct wrapped dst = wrapped_span(TUTTI_BUF_OUTPUT, shape->rank + (uint32_t)slot, src.count,
-                                      shape->nranks);
+    struct tutti_wrapped dst = tutti_wrapped_span(TUTTI_BUF_OUTPUT, shape->rank + (uint32_t)slot,
+                                                  src.count, shape->nranks);
 
     TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_SCRATCH, src.first, dst.upper.count),
                                dst.upper));
@@ -187,12 +187,12 @@ static int exchange(const struct tutti_shape *shape, struct tutti_build *build,
         uint32_t first = message_first(round, z), count = slots_with(round, n, z);
 
         if (is_sending)
-            TUTTI_TRY(tutti_build_send(build, rank_before(shape->rank, by, n),
+            TUTTI_TRY(tutti_build_send(build, tutti_rank_before(shape->rank, by, n),
                                        tutti_span(TUTTI_BUF_SCRATCH, first, count)));
         else
-            TUTTI_TRY(tutti_build_recv(
-                build, rank_after(shape->rank, by, n),
-                tutti_span(TUTTI_BUF_SCRATCH, arrived_at(round, first), count)));
+            TUTTI_TRY(
+                tutti_build_recv(build, tutti_rank_after(shape->rank, by, n),
+                                 tutti_span(TUTTI_BUF_SCRATCH, arrived_at(round, first), count)));
     }
     return TUTTI_OK;
 }

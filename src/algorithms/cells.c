@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static int count_nodes(const struct tutti_shape *shape, struct nodes *ret_nodes)
+static int count_nodes(const struct tutti_shape *shape, struct tutti_nodes *ret_nodes)
 {
     struct tutti_places places = {
         .nranks = shape->nranks, .node = shape->places->cell, .nnodes = shape->places->ncells};
@@ -18,17 +18,17 @@ static int count_nodes(const struct tutti_shape *shape, struct nodes *ret_nodes)
 }
 
 /* Errors are those of tutti_nodes_init. */
-static int cells_init(const struct tutti_shape *shape, struct cells *ret_cells)
+static int cells_init(const struct tutti_shape *shape, struct tutti_rank_cells *ret_cells)
 {
-    struct cells cells = {.me = shape->rank};
+    struct tutti_rank_cells cells = {.me = shape->rank};
 
     TUTTI_TRY(count_nodes(shape, &cells.nodes));
     cells.count = cells.nodes.ranks.count;
     cells.cell = cells.nodes.node;
     cells.nparts = cells.nodes.nparts;
-    cells.own = parts_of(&cells.nodes, shape->rank);
+    cells.own = tutti_parts_of(&cells.nodes, shape->rank);
     cells.members = cells.nodes.ranks.items + cells.nodes.ranks.first[cells.cell];
-    cells.nmembers = homes_size(&cells.nodes.ranks, cells.cell);
+    cells.nmembers = tutti_homes_size(&cells.nodes.ranks, cells.cell);
     cells.servers = calloc(cells.count, sizeof(*cells.servers));
     if (cells.servers == NULL) {
         tutti_nodes_fini(&cells.nodes);
@@ -38,11 +38,11 @@ static int cells_init(const struct tutti_shape *shape, struct cells *ret_cells)
     return TUTTI_OK;
 }
 
-static void cells_fini(struct cells *cells)
+static void cells_fini(struct tutti_rank_cells *cells)
 {
     tutti_nodes_fini(&cells->nodes);
     free(cells->servers);
-    *cells = (struct cells){.count = 0};
+    *cells = (struct tutti_rank_cells){.count = 0};
 }
 
 /* True if there are several cells and at least one of them has several ranks. */
@@ -57,7 +57,7 @@ static bool has_cells(const struct tutti_shape *shape)
 int tutti_cells_emit(const struct tutti_shape *shape, struct tutti_build *build,
                      const struct tutti_in_cells *in_cells)
 {
-    struct cells cells;
+    struct tutti_rank_cells cells;
     int rc;
 
     if (!has_cells(shape))
@@ -68,30 +68,32 @@ int tutti_cells_emit(const struct tutti_shape *shape, struct tutti_build *build,
     return rc;
 }
 
-uint32_t tutti_cells_stand_in(const struct cells *cells, uint32_t cell, uint32_t rank)
+uint32_t tutti_cells_stand_in(const struct tutti_rank_cells *cells, uint32_t cell, uint32_t rank)
 {
     if (cells->nodes.ranks.home[rank] == cell)
         return rank;
-    return cells_server(cells, cell, home_part(&cells->nodes, rank));
+    return tutti_cells_server(cells, cell, tutti_home_part(&cells->nodes, rank));
 }
 
-int tutti_cells_wait_members(const struct cells *cells, struct tutti_build *build, uint32_t signal)
+int tutti_cells_wait_members(const struct tutti_rank_cells *cells, struct tutti_build *build,
+                             uint32_t signal)
 {
     for (uint32_t i = 0; i < cells->nmembers; i++)
         TUTTI_TRY(tutti_build_wait(build, (int32_t)cells->members[i], signal));
     return TUTTI_OK;
 }
 
-int tutti_cells_wait_servers(const struct cells *cells, struct tutti_build *build, uint32_t part,
-                             uint32_t signal)
+int tutti_cells_wait_servers(const struct tutti_rank_cells *cells, struct tutti_build *build,
+                             uint32_t part, uint32_t signal)
 {
     for (uint32_t cell = 0; cell < cells->count; cell++)
         if (cell != cells->cell)
-            TUTTI_TRY(tutti_build_wait(build, (int32_t)cells_server(cells, cell, part), signal));
+            TUTTI_TRY(
+                tutti_build_wait(build, (int32_t)tutti_cells_server(cells, cell, part), signal));
     return TUTTI_OK;
 }
 
-int tutti_cells_among_members(const struct cells *cells, struct tutti_build *build)
+int tutti_cells_among_members(const struct tutti_rank_cells *cells, struct tutti_build *build)
 {
     return tutti_build_among(build, cells->members, cells->nmembers);
 }
@@ -103,10 +105,11 @@ static int ascending(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-int tutti_cells_among_servers(struct cells *cells, struct tutti_build *build, uint32_t part)
+int tutti_cells_among_servers(struct tutti_rank_cells *cells, struct tutti_build *build,
+                              uint32_t part)
 {
     for (uint32_t cell = 0; cell < cells->count; cell++)
-        cells->servers[cell] = cells_server(cells, cell, part);
+        cells->servers[cell] = tutti_cells_server(cells, cell, part);
     qsort(cells->servers, cells->count, sizeof(*cells->servers), ascending);
     return tutti_build_among(build, cells->servers, cells->count);
 }
@@ -114,8 +117,8 @@ int tutti_cells_among_servers(struct cells *cells, struct tutti_build *build, ui
 void tutti_cells_cost(const struct tutti_shape *shape, double block_bytes,
                       const struct tutti_in_cells *in_cells, struct tutti_cost *ret_cost)
 {
-    struct cell_counts counts = {.ranks = shape->nranks};
-    struct nodes nodes;
+    struct tutti_rank_cell_counts counts = {.ranks = shape->nranks};
+    struct tutti_nodes nodes;
 
     if (!has_cells(shape)) {
         in_cells->flat->cost(shape, block_bytes, ret_cost);
@@ -127,7 +130,7 @@ void tutti_cells_cost(const struct tutti_shape *shape, double block_bytes,
     }
     counts.cells = nodes.ranks.count;
     counts.in_cell = nodes.nparts;
-    counts.share = (double)nodes_most_parts(&nodes) / nodes.nparts;
+    counts.share = (double)tutti_nodes_most_parts(&nodes) / nodes.nparts;
     tutti_nodes_fini(&nodes);
     in_cells->cost(shape, &counts, block_bytes, ret_cost);
 }

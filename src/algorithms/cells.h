@@ -15,12 +15,12 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/nodes.h"
 
-struct cells {
-    struct nodes nodes;  /* its "nodes" are cells */
+struct tutti_rank_cells {
+    struct tutti_nodes nodes; /* its "nodes" are cells */
     uint32_t count;      /* number of cells */
     uint32_t me, cell;   /* this rank, and its cell */
     uint32_t nparts;
-    struct parts own;    /* parts that this rank serves in its cell */
+    struct tutti_node_parts own; /* parts that this rank serves in its cell */
     uint32_t *members;   /* ranks of this cell, ascending; borrowed from `nodes` */
     uint32_t nmembers;
     uint32_t *servers;   /* room for one rank of each cell */
@@ -28,15 +28,16 @@ struct cells {
 
 /* For costs: number of ranks, number of cells, ranks of the largest cell, and the fraction of a
  * vector that the busiest rank serves when the ranks of a cell divide it among them. */
-struct cell_counts {
+struct tutti_rank_cell_counts {
     double ranks, cells, in_cell, share;
 };
 
 /* What an algorithm does if cells are of use, and the algorithm that it falls back to. */
 struct tutti_in_cells {
     const struct tutti_algorithm *flat;
-    int (*emit)(const struct tutti_shape *shape, struct cells *cells, struct tutti_build *build);
-    void (*cost)(const struct tutti_shape *shape, const struct cell_counts *counts,
+    int (*emit)(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
+                struct tutti_build *build);
+    void (*cost)(const struct tutti_shape *shape, const struct tutti_rank_cell_counts *counts,
                  double block_bytes, struct tutti_cost *ret_cost);
 };
 
@@ -47,31 +48,34 @@ int tutti_cells_emit(const struct tutti_shape *shape, struct tutti_build *build,
                      const struct tutti_in_cells *in_cells);
 
 /* True if `rank` is in this rank's cell. */
-static inline bool cells_is_mine(const struct cells *cells, uint32_t rank)
+static inline bool tutti_cells_is_mine(const struct tutti_rank_cells *cells, uint32_t rank)
 {
     return cells->nodes.ranks.home[rank] == cells->cell;
 }
 
 /* The rank that serves `part` in `cell`. */
-static inline uint32_t cells_server(const struct cells *cells, uint32_t cell, uint32_t part)
+static inline uint32_t tutti_cells_server(const struct tutti_rank_cells *cells, uint32_t cell,
+                                          uint32_t part)
 {
-    return rank_serving(&cells->nodes, cell, part);
+    return tutti_rank_serving(&cells->nodes, cell, part);
 }
 
 /* The rank that represents `rank` in `cell`: `rank` itself in its own cell; in any other cell, the
  * rank that serves one of its parts. */
-uint32_t tutti_cells_stand_in(const struct cells *cells, uint32_t cell, uint32_t rank);
+uint32_t tutti_cells_stand_in(const struct tutti_rank_cells *cells, uint32_t cell, uint32_t rank);
 
 /* Emit waits until all other ranks of this cell, or the ranks that serve `part` in all other cells,
  * have given signal number `signal`. */
-int tutti_cells_wait_members(const struct cells *cells, struct tutti_build *build, uint32_t signal);
-int tutti_cells_wait_servers(const struct cells *cells, struct tutti_build *build, uint32_t part,
+int tutti_cells_wait_members(const struct tutti_rank_cells *cells, struct tutti_build *build,
                              uint32_t signal);
+int tutti_cells_wait_servers(const struct tutti_rank_cells *cells, struct tutti_build *build,
+                             uint32_t part, uint32_t signal);
 
 /* Restrict the reductions emitted next to the ranks of this cell, or to the ranks that serve `part`
  * in each cell. tutti_build_among(build, NULL, 0) lifts the restriction. */
-int tutti_cells_among_members(const struct cells *cells, struct tutti_build *build);
-int tutti_cells_among_servers(struct cells *cells, struct tutti_build *build, uint32_t part);
+int tutti_cells_among_members(const struct tutti_rank_cells *cells, struct tutti_build *build);
+int tutti_cells_among_servers(struct tutti_rank_cells *cells, struct tutti_build *build,
+                              uint32_t part);
 
 /* Call in_cells->cost with the counts of the shape's cells, or flat->cost if cells are of no use.
  * Without memory the result is TUTTI_COST_UNKNOWN. */

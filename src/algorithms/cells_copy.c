@@ -20,7 +20,7 @@
 
 /* ---- broadcast ------------------------------------------------------------------------------ */
 
-static struct tutti_span part_span(enum tutti_buffer buffer, struct parts parts)
+static struct tutti_span part_span(enum tutti_buffer buffer, struct tutti_node_parts parts)
 {
     return tutti_span(buffer, parts.first, parts.end - parts.first);
 }
@@ -33,7 +33,7 @@ static int take(struct tutti_build *build, uint32_t from, uint32_t signal, struc
 }
 
 /* For a rank of a cell that the root is not in. */
-static int take_parts(const struct tutti_shape *shape, const struct cells *cells,
+static int take_parts(const struct tutti_shape *shape, const struct tutti_rank_cells *cells,
                       struct tutti_build *build)
 {
     struct tutti_span own = part_span(TUTTI_BUF_WINDOW, cells->own);
@@ -43,7 +43,7 @@ static int take_parts(const struct tutti_shape *shape, const struct cells *cells
     TUTTI_TRY(tutti_build_copy(build, own, part_span(TUTTI_BUF_OUTPUT, cells->own)));
     for (uint32_t i = 0; i < cells->nmembers; i++) {
         uint32_t from = cells->members[i];
-        struct parts theirs = parts_of(&cells->nodes, from);
+        struct tutti_node_parts theirs = tutti_parts_of(&cells->nodes, from);
 
         if (from != shape->rank)
             TUTTI_TRY(take(build, from, 1, part_span(TUTTI_BUF_WINDOW, theirs),
@@ -52,7 +52,7 @@ static int take_parts(const struct tutti_shape *shape, const struct cells *cells
     return TUTTI_OK;
 }
 
-static int emit_parts(const struct tutti_shape *shape, struct cells *cells,
+static int emit_parts(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
                       struct tutti_build *build)
 {
     struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, cells->nparts);
@@ -67,7 +67,7 @@ static int emit_parts(const struct tutti_shape *shape, struct cells *cells,
         TUTTI_TRY(tutti_build_signal(build));
         return tutti_build_copy(build, input, output);
     }
-    if (!cells_is_mine(cells, shape->root))
+    if (!tutti_cells_is_mine(cells, shape->root))
         return take_parts(shape, cells, build);
     TUTTI_TRY(take(build, shape->root, 1, slot, output));
     return tutti_build_signal(build);
@@ -76,21 +76,21 @@ static int emit_parts(const struct tutti_shape *shape, struct cells *cells,
 /* ---- all-gather ----------------------------------------------------------------------------- */
 
 /* Get the blocks of other cells for which this rank stands into its window. */
-static int get_across(const struct tutti_shape *shape, const struct cells *cells,
+static int get_across(const struct tutti_shape *shape, const struct tutti_rank_cells *cells,
                       struct tutti_build *build)
 {
     for (uint32_t i = 1; i < shape->nranks; i++) {
-        uint32_t block = rank_after(shape->rank, i, shape->nranks);
+        uint32_t block = tutti_rank_after(shape->rank, i, shape->nranks);
         struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, block, 1);
 
-        if (!cells_is_mine(cells, block) &&
+        if (!tutti_cells_is_mine(cells, block) &&
             tutti_cells_stand_in(cells, cells->cell, block) == shape->rank)
             TUTTI_TRY(take(build, block, 1, slot, slot));
     }
     return tutti_build_signal(build);
 }
 
-static int emit_blocks(const struct tutti_shape *shape, struct cells *cells,
+static int emit_blocks(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
                        struct tutti_build *build)
 {
     struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
@@ -102,7 +102,7 @@ static int emit_blocks(const struct tutti_shape *shape, struct cells *cells,
     TUTTI_TRY(get_across(shape, cells, build));
     TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
     for (uint32_t i = 1; i < shape->nranks; i++) {
-        uint32_t block = rank_after(shape->rank, i, shape->nranks);
+        uint32_t block = tutti_rank_after(shape->rank, i, shape->nranks);
         uint32_t from = tutti_cells_stand_in(cells, cells->cell, block);
         struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, block, 1);
         struct tutti_span dst = tutti_span(TUTTI_BUF_OUTPUT, block, 1);
@@ -119,7 +119,7 @@ static int emit_blocks(const struct tutti_shape *shape, struct cells *cells,
 
 /* The first rank of each cell waits for the other ranks of its cell, then for the first ranks of
  * all cells. */
-static int emit_meeting(const struct tutti_shape *shape, struct cells *cells,
+static int emit_meeting(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
                         struct tutti_build *build)
 {
     uint32_t leader = cells->members[0];
@@ -139,7 +139,7 @@ static int emit_meeting(const struct tutti_shape *shape, struct cells *cells,
 
 /* In cells other than the root's, a rank gets one part from the root and the other parts from the
  * ranks of its cell. */
-static void cost_parts(const struct tutti_shape *shape, const struct cell_counts *counts,
+static void cost_parts(const struct tutti_shape *shape, const struct tutti_rank_cell_counts *counts,
                        double block_bytes, struct tutti_cost *ret_cost)
 {
     tutti_cost_flat(shape, 2, block_bytes, 0, 2 * block_bytes, ret_cost);
@@ -149,8 +149,9 @@ static void cost_parts(const struct tutti_shape *shape, const struct cell_counts
     ret_cost->bridge.bytes = (counts->cells - 1) * block_bytes;
 }
 
-static void cost_blocks(const struct tutti_shape *shape, const struct cell_counts *counts,
-                        double block_bytes, struct tutti_cost *ret_cost)
+static void cost_blocks(const struct tutti_shape *shape,
+                        const struct tutti_rank_cell_counts *counts, double block_bytes,
+                        struct tutti_cost *ret_cost)
 {
     double elsewhere = counts->ranks - counts->in_cell, own = elsewhere * counts->share;
 
@@ -161,8 +162,9 @@ static void cost_blocks(const struct tutti_shape *shape, const struct cell_count
     ret_cost->bridge.bytes = elsewhere * block_bytes;
 }
 
-static void cost_meeting(const struct tutti_shape *shape, const struct cell_counts *counts,
-                         double block_bytes, struct tutti_cost *ret_cost)
+static void cost_meeting(const struct tutti_shape *shape,
+                         const struct tutti_rank_cell_counts *counts, double block_bytes,
+                         struct tutti_cost *ret_cost)
 {
     (void)counts;
     (void)block_bytes;

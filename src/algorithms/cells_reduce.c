@@ -33,14 +33,14 @@
 
 /* The chunks of some parts. A part has one chunk per cell; the rank that serves the part in that
  * cell sums it. */
-static struct tutti_span parts_span(const struct cells *cells, enum tutti_buffer buffer,
-                                    struct parts parts)
+static struct tutti_span parts_span(const struct tutti_rank_cells *cells, enum tutti_buffer buffer,
+                                    struct tutti_node_parts parts)
 {
     return tutti_span(buffer, parts.first * cells->count,
                       (parts.end - parts.first) * cells->count);
 }
 
-static struct tutti_span piece_span(const struct cells *cells, enum tutti_buffer buffer,
+static struct tutti_span piece_span(const struct tutti_rank_cells *cells, enum tutti_buffer buffer,
                                     uint32_t part, uint32_t cell)
 {
     return tutti_span(buffer, part * cells->count + cell, 1);
@@ -58,8 +58,8 @@ static int lay_out_others(struct tutti_build *build, struct tutti_span own, uint
 }
 
 /* Sum the same chunks of all ranks of the cell; those of the others are in their windows. */
-static int sum_members(const struct cells *cells, struct tutti_build *build, struct tutti_span own,
-                       struct tutti_span slot)
+static int sum_members(const struct tutti_rank_cells *cells, struct tutti_build *build,
+                       struct tutti_span own, struct tutti_span slot)
 {
     if (cells->nmembers == 1)
         return tutti_build_copy(build, own, slot);
@@ -67,7 +67,7 @@ static int sum_members(const struct cells *cells, struct tutti_build *build, str
 }
 
 /* Within the cell: sum the parts that this rank serves into its window. */
-static int sum_in_cell(struct cells *cells, struct tutti_build *build)
+static int sum_in_cell(struct tutti_rank_cells *cells, struct tutti_build *build)
 {
     struct tutti_span own = parts_span(cells, TUTTI_BUF_INPUT, cells->own);
     struct tutti_span slot = parts_span(cells, TUTTI_BUF_WINDOW, cells->own);
@@ -82,7 +82,8 @@ static int sum_in_cell(struct cells *cells, struct tutti_build *build)
 
 /* Across cells: sum this cell's piece of the parts that this rank serves. The result goes to OUTPUT
  * (has_output), to the window where other ranks read it (is_read), or to both. */
-static int sum_across(struct cells *cells, struct tutti_build *build, bool is_read, bool has_output)
+static int sum_across(struct tutti_rank_cells *cells, struct tutti_build *build, bool is_read,
+                      bool has_output)
 {
     for (uint32_t part = cells->own.first; part < cells->own.end; part++) {
         struct tutti_span slot = piece_span(cells, TUTTI_BUF_WINDOW, part, cells->cell);
@@ -100,12 +101,12 @@ static int sum_across(struct cells *cells, struct tutti_build *build, bool is_re
 
 /* Get the pieces that other cells have summed, of the parts that this rank serves, into its
  * window. */
-static int get_across(struct cells *cells, struct tutti_build *build)
+static int get_across(struct tutti_rank_cells *cells, struct tutti_build *build)
 {
     for (uint32_t part = cells->own.first; part < cells->own.end; part++)
         for (uint32_t i = 1; i < cells->count; i++) {
-            uint32_t cell = rank_after(cells->cell, i, cells->count);
-            uint32_t from = cells_server(cells, cell, part);
+            uint32_t cell = tutti_rank_after(cells->cell, i, cells->count);
+            uint32_t from = tutti_cells_server(cells, cell, part);
             struct tutti_span slot = piece_span(cells, TUTTI_BUF_WINDOW, part, cell);
 
             TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 3));
@@ -116,7 +117,7 @@ static int get_across(struct cells *cells, struct tutti_build *build)
 
 /* Fill OUTPUT: get the parts that others of the cell serve, and copy the pieces of this rank's
  * parts that came from other cells. */
-static int get_in_cell(struct cells *cells, struct tutti_build *build)
+static int get_in_cell(struct tutti_rank_cells *cells, struct tutti_build *build)
 {
     for (uint32_t part = cells->own.first; part < cells->own.end; part++)
         for (uint32_t cell = 0; cell < cells->count; cell++)
@@ -125,7 +126,7 @@ static int get_in_cell(struct cells *cells, struct tutti_build *build)
                                            piece_span(cells, TUTTI_BUF_OUTPUT, part, cell)));
     for (uint32_t i = 0; i < cells->nmembers; i++) {
         uint32_t from = cells->members[i];
-        struct parts theirs = parts_of(&cells->nodes, from);
+        struct tutti_node_parts theirs = tutti_parts_of(&cells->nodes, from);
 
         if (from == cells->me)
             continue;
@@ -136,14 +137,15 @@ static int get_in_cell(struct cells *cells, struct tutti_build *build)
     return TUTTI_OK;
 }
 
-static void declare(const struct cells *cells, struct tutti_build *build, uint32_t nsignals)
+static void declare(const struct tutti_rank_cells *cells, struct tutti_build *build,
+                    uint32_t nsignals)
 {
     tutti_build_chunks(build, cells->nparts * cells->count);
     tutti_build_window(build, cells->nparts * cells->count);
     tutti_build_signals(build, nsignals);
 }
 
-static int emit_sums(const struct tutti_shape *shape, struct cells *cells,
+static int emit_sums(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
                      struct tutti_build *build)
 {
     (void)shape;
@@ -155,7 +157,7 @@ static int emit_sums(const struct tutti_shape *shape, struct cells *cells,
 }
 
 /* The root gets each piece from the rank that has summed it. */
-static int emit_sums_at_root(const struct tutti_shape *shape, struct cells *cells,
+static int emit_sums_at_root(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
                              struct tutti_build *build)
 {
     declare(cells, build, 3);
@@ -165,7 +167,7 @@ static int emit_sums_at_root(const struct tutti_shape *shape, struct cells *cell
         return TUTTI_OK;
     for (uint32_t part = 0; part < cells->nparts; part++)
         for (uint32_t cell = 0; cell < cells->count; cell++) {
-            uint32_t from = cells_server(cells, cell, part);
+            uint32_t from = tutti_cells_server(cells, cell, part);
 
             if (from == shape->rank)
                 continue;
@@ -180,7 +182,7 @@ static int emit_sums_at_root(const struct tutti_shape *shape, struct cells *cell
 /* ---- reduce-scatter: in each cell one rank stands for each block ---------------------------- */
 
 /* Sum this rank's block among the ranks that stand for it, one per cell, this rank included. */
-static int sum_own_block(struct cells *cells, struct tutti_build *build)
+static int sum_own_block(struct tutti_rank_cells *cells, struct tutti_build *build)
 {
     struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, cells->me, 1);
 
@@ -197,7 +199,7 @@ static int sum_own_block(struct cells *cells, struct tutti_build *build)
                                      TUTTI_NO_SPAN, TUTTI_NO_SPAN);
 }
 
-static int emit_blocks(const struct tutti_shape *shape, struct cells *cells,
+static int emit_blocks(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
                        struct tutti_build *build)
 {
     tutti_build_window(build, shape->nranks);
@@ -225,7 +227,7 @@ static int emit_blocks(const struct tutti_shape *shape, struct cells *cells,
 
 enum { CELL_SLOT, SUM_SLOT, SMALL_SLOTS };
 
-static int emit_leader(struct cells *cells, struct tutti_build *build)
+static int emit_leader(struct tutti_rank_cells *cells, struct tutti_build *build)
 {
     struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, 1);
     struct tutti_span output = tutti_span(TUTTI_BUF_OUTPUT, 0, 1);
@@ -242,7 +244,7 @@ static int emit_leader(struct cells *cells, struct tutti_build *build)
     return tutti_build_signal(build);
 }
 
-static int emit_small(const struct tutti_shape *shape, struct cells *cells,
+static int emit_small(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
                       struct tutti_build *build)
 {
     uint32_t leader = cells->members[0];
@@ -263,7 +265,7 @@ static int emit_small(const struct tutti_shape *shape, struct cells *cells,
 
 /* The cost of the sums within cells and across them, with which all-reduce and reduce begin, for a
  * vector of one byte. */
-static struct tutti_cost cost_of_sums(const struct cell_counts *counts)
+static struct tutti_cost cost_of_sums(const struct tutti_rank_cell_counts *counts)
 {
     double s = counts->in_cell, c = counts->cells, own = counts->share, across = (c - 1) / c * own;
     struct tutti_cost cost = {.reduced = (s - 1) * own + across, .copied = 1 - own};
@@ -285,7 +287,7 @@ static void scale_cost(const struct tutti_shape *shape, double rounds, double mo
     ret_cost->bridge.bytes = cost->bridge.bytes * bytes;
 }
 
-static void cost_sums(const struct tutti_shape *shape, const struct cell_counts *counts,
+static void cost_sums(const struct tutti_shape *shape, const struct tutti_rank_cell_counts *counts,
                       double block_bytes, struct tutti_cost *ret_cost)
 {
     struct tutti_cost cost = cost_of_sums(counts);
@@ -296,8 +298,9 @@ static void cost_sums(const struct tutti_shape *shape, const struct cell_counts 
     scale_cost(shape, 4, cost.reduced + across + 1 - own, block_bytes, &cost, ret_cost);
 }
 
-static void cost_sums_at_root(const struct tutti_shape *shape, const struct cell_counts *counts,
-                              double block_bytes, struct tutti_cost *ret_cost)
+static void cost_sums_at_root(const struct tutti_shape *shape,
+                              const struct tutti_rank_cell_counts *counts, double block_bytes,
+                              struct tutti_cost *ret_cost)
 {
     struct tutti_cost cost = cost_of_sums(counts);
     double piece = counts->share / counts->cells;
@@ -307,8 +310,9 @@ static void cost_sums_at_root(const struct tutti_shape *shape, const struct cell
 }
 
 /* A rank stands for its own block and for its share of the blocks of other cells. */
-static void cost_blocks(const struct tutti_shape *shape, const struct cell_counts *counts,
-                        double block_bytes, struct tutti_cost *ret_cost)
+static void cost_blocks(const struct tutti_shape *shape,
+                        const struct tutti_rank_cell_counts *counts, double block_bytes,
+                        struct tutti_cost *ret_cost)
 {
     double p = counts->ranks, s = counts->in_cell, c = counts->cells;
     double own = 1 + (p - s) * counts->share;
@@ -322,7 +326,7 @@ static void cost_blocks(const struct tutti_shape *shape, const struct cell_count
 
 /* The cost at a leader, which reads all vectors of its cell and of the other leaders; then the
  * others read the sum. */
-static void cost_small(const struct tutti_shape *shape, const struct cell_counts *counts,
+static void cost_small(const struct tutti_shape *shape, const struct tutti_rank_cell_counts *counts,
                        double block_bytes, struct tutti_cost *ret_cost)
 {
     double s = counts->in_cell, c = counts->cells;

@@ -19,16 +19,19 @@
 
 static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    uint32_t place = from_root(shape, shape->rank);
-    struct pipeline_edge next = {rank_after(shape->rank, 1, shape->nranks), place + 1};
-    struct pipeline_node node = {
-        .parent = {rank_before(shape->rank, 1, shape->nranks), place},
+    uint32_t place = tutti_from_root(shape, shape->rank);
+    struct tutti_pipeline_edge next = {tutti_rank_after(shape->rank, 1, shape->nranks), place + 1};
+    struct tutti_pipeline_node node = {
+        .parent = {tutti_rank_before(shape->rank, 1, shape->nranks), place},
         .children = &next,
         .nchildren = place + 1 < shape->nranks ? 1 : 0,
     };
 
-    return tutti_pipeline_emit(build, &(struct pipeline){.nodes = &node, .ntrees = 1, .period = 1,
-                                   .segments = shape->options.value[TUTTI_SEGMENTS]});
+    return tutti_pipeline_emit(
+        build, &(struct tutti_pipeline){.nodes = &node,
+                                        .ntrees = 1,
+                                        .period = 1,
+                                        .segments = shape->options.value[TUTTI_SEGMENTS]});
 }
 
 /* Hops on which the first segment leaves a node. If nodes are runs of consecutive ranks, it leaves

@@ -25,10 +25,10 @@
 
 /* Add moves for `count` pieces of the circle from `first` on: one up to its end, and one from its
  * beginning on. */
-static int add_pieces(struct moves *moves, const struct team *team, bool is_send, uint32_t member,
-                      uint32_t first, uint32_t count)
+static int add_pieces(struct tutti_moves *moves, const struct tutti_team *team, bool is_send,
+                      uint32_t member, uint32_t first, uint32_t count)
 {
-    int (*add)(struct moves *, uint32_t, uint32_t, uint32_t) =
+    int (*add)(struct tutti_moves *, uint32_t, uint32_t, uint32_t) =
         is_send ? tutti_moves_send : tutti_moves_recv;
     uint32_t upper = count < team->count - first ? count : team->count - first;
     uint32_t begin = tutti_team_piece(moves->nchunks, team->count, first);
@@ -47,30 +47,31 @@ static uint32_t holds_its_own(uint32_t member, uint32_t count)
 }
 
 /* Member v already holds held(v) pieces, its own and those after it. */
-static int add_rounds(struct moves *moves, const struct team *team,
+static int add_rounds(struct tutti_moves *moves, const struct tutti_team *team,
                       uint32_t (*held)(uint32_t member, uint32_t count))
 {
     uint32_t n = team->count;
 
-    for (uint32_t round = rounds_of(n); round-- > 0;) {
+    for (uint32_t round = tutti_rounds_of(n); round-- > 0;) {
         /* s of this round is n halved `round` times, rounding up; h is s halved once more. */
         uint32_t s = (uint32_t)(((uint64_t)n + (1ull << round) - 1) >> round);
         uint32_t h = s - s / 2;
-        uint32_t to = rank_before(team->me, h, n);
-        uint32_t from = rank_after(team->me, h, n);
+        uint32_t to = tutti_rank_before(team->me, h, n);
+        uint32_t from = tutti_rank_after(team->me, h, n);
         uint32_t theirs = held(to, n) > h ? held(to, n) : h;
         uint32_t ours = held(team->me, n) > h ? held(team->me, n) : h;
 
         if (theirs < s)
-            TUTTI_TRY(add_pieces(moves, team, true, to, rank_after(to, theirs, n), s - theirs));
+            TUTTI_TRY(
+                add_pieces(moves, team, true, to, tutti_rank_after(to, theirs, n), s - theirs));
         if (ours < s)
-            TUTTI_TRY(add_pieces(moves, team, false, from, rank_after(team->me, ours, n),
+            TUTTI_TRY(add_pieces(moves, team, false, from, tutti_rank_after(team->me, ours, n),
                                  s - ours));
     }
     return TUTTI_OK;
 }
 
-int tutti_circulant_moves(const struct team *team, struct moves *moves)
+int tutti_circulant_moves(const struct tutti_team *team, struct tutti_moves *moves)
 {
     moves->own_first = tutti_team_piece(moves->nchunks, team->count, team->me);
     moves->own_count = tutti_team_piece(moves->nchunks, team->count, team->me + 1) -
@@ -85,8 +86,8 @@ int tutti_circulant_gather(uint32_t nranks, uint32_t rank, uint32_t first_rank,
 {
     /* All chunks count as own, so that every send reads from `source`: INPUT on a rank that held
      * everything at the start, else OUTPUT, where chunks also arrive. */
-    struct moves moves = {.nchunks = nranks, .own_count = nranks};
-    struct team team = {.count = nranks, .me = rank};
+    struct tutti_moves moves = {.nchunks = nranks, .own_count = nranks};
+    struct tutti_team team = {.count = nranks, .me = rank};
     uint32_t *ranks;
     int rc;
 
@@ -101,9 +102,9 @@ int tutti_circulant_gather(uint32_t nranks, uint32_t rank, uint32_t first_rank,
     return rc;
 }
 
-static int make(const struct tutti_shape *shape, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
-    struct team team = {.count = shape->nranks, .me = shape->rank};
+    struct tutti_team team = {.count = shape->nranks, .me = shape->rank};
     uint32_t *ranks;
     int rc;
 
@@ -126,14 +127,14 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
 {
     double others = (shape->nranks - 1.0) * block_bytes;
 
-    tutti_cost_flat(shape, rounds_of(shape->nranks), others, others,
+    tutti_cost_flat(shape, tutti_rounds_of(shape->nranks), others, others,
                     tutti_circulant_copied(shape->nranks) * block_bytes, ret_cost);
 }
 
 static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    tutti_cost_flat(shape, rounds_of(shape->nranks), (shape->nranks - 1.0) * block_bytes, 0,
+    tutti_cost_flat(shape, tutti_rounds_of(shape->nranks), (shape->nranks - 1.0) * block_bytes, 0,
                     block_bytes, ret_cost);
 }
 

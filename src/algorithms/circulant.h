@@ -9,7 +9,7 @@
 
 /* List the moves of the all-gather among a team: the moves->nchunks chunks are cut into pieces
  * (team.h), and member i owns piece i. Sets moves->own_first and own_count. */
-int tutti_circulant_moves(const struct team *team, struct moves *moves);
+int tutti_circulant_moves(const struct tutti_team *team, struct tutti_moves *moves);
 
 /* Pieces that a member of the reduce-scatter copies, 0 or 1. With an odd count the first round
  * leaves out the piece in the middle, which joins the partial sums in the second. Below 7 it is

@@ -40,7 +40,7 @@ static void find_skips(struct rounds *rounds)
 {
     uint32_t skip = rounds->nranks;
 
-    rounds->nskips = rounds_of(rounds->nranks);
+    rounds->nskips = tutti_rounds_of(rounds->nranks);
     for (uint32_t k = rounds->nskips; k > 0; k--) {
         rounds->skips[k] = skip;
         skip -= skip / 2;
@@ -104,12 +104,12 @@ static bool has_base_around(const struct rounds *rounds, uint32_t base, uint32_t
 static uint32_t find_segment(const struct rounds *rounds, uint32_t place, uint32_t k,
                              uint64_t used)
 {
-    uint32_t n = rounds->nranks, last = rank_before(place, rounds->skips[k + 1], n);
+    uint32_t n = rounds->nranks, last = tutti_rank_before(place, rounds->skips[k + 1], n);
     uint32_t count = rounds->skips[k + 1] - rounds->skips[k];
 
     for (uint32_t base = rounds->nskips + 1; base-- > 0;)
         if (!(used >> base & 1) &&
-            has_base_around(rounds, base, rank_after(last, 1, n), count))
+            has_base_around(rounds, base, tutti_rank_after(last, 1, n), count))
             return base;
     return find_base(rounds, last);
 }
@@ -132,7 +132,8 @@ static void find_receives(const struct rounds *rounds, uint32_t place, int32_t r
 
 static struct rounds find_rounds(const struct tutti_shape *shape)
 {
-    struct rounds rounds = {.nranks = shape->nranks, .place = from_root(shape, shape->rank),
+    struct rounds rounds = {.nranks = shape->nranks,
+                            .place = tutti_from_root(shape, shape->rank),
                             .segments = shape->options.value[TUTTI_SEGMENTS]};
 
     find_skips(&rounds);
@@ -140,7 +141,8 @@ static struct rounds find_rounds(const struct tutti_shape *shape)
     for (uint32_t k = 0; k < rounds.nskips; k++) {
         int32_t recv[MOST_SKIPS];
 
-        find_receives(&rounds, rank_after(rounds.place, rounds.skips[k], rounds.nranks), recv);
+        find_receives(&rounds, tutti_rank_after(rounds.place, rounds.skips[k], rounds.nranks),
+                      recv);
         rounds.send[k] = recv[k];
     }
     return rounds;
@@ -179,9 +181,9 @@ static struct round find_round(const struct tutti_shape *shape, const struct rou
     uint32_t n = rounds->nranks, q = rounds->nskips;
     uint32_t idle = (q - (rounds->segments - 1) % q) % q;
     uint32_t row = (idle + index) / q, k = (idle + index) % q;
-    uint32_t to = rank_after(rounds->place, rounds->skips[k], n);
-    uint32_t from = rank_before(rounds->place, rounds->skips[k], n);
-    struct round round = {.to = to_rank(shape, to), .from = to_rank(shape, from)};
+    uint32_t to = tutti_rank_after(rounds->place, rounds->skips[k], n);
+    uint32_t from = tutti_rank_before(rounds->place, rounds->skips[k], n);
+    struct round round = {.to = tutti_to_rank(shape, to), .from = tutti_to_rank(shape, from)};
 
     /* The root has everything already. */
     if (to != 0)
@@ -229,8 +231,8 @@ static int reduce(const struct tutti_shape *shape, const struct rounds *rounds,
     return TUTTI_OK;
 }
 
-int tutti_circulant_pipeline_moves(const struct team *team, uint32_t first, uint32_t stride,
-                                   uint32_t segments, struct moves *moves)
+int tutti_circulant_pipeline_moves(const struct tutti_team *team, uint32_t first, uint32_t stride,
+                                   uint32_t segments, struct tutti_moves *moves)
 {
     struct tutti_shape shape = {.nranks = team->count, .rank = team->me,
                                 .options = {{[TUTTI_SEGMENTS] = segments}}};
@@ -289,7 +291,7 @@ static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *b
 static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
     uint32_t segments = shape->options.value[TUTTI_SEGMENTS];
-    double rounds = segments - 1 + rounds_of(shape->nranks);
+    double rounds = segments - 1 + tutti_rounds_of(shape->nranks);
     double bytes = rounds * block_bytes / segments;
     double times = shape->collective == TUTTI_ALLREDUCE ? 2 : 1;
     bool reduces = tutti_collective_reduces(shape->collective);

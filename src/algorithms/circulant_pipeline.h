@@ -8,7 +8,7 @@
 
 /* Add the moves of a broadcast from the team's first member to the others. It covers `segments`
  * chunks: first, first + stride, first + 2 stride, ... */
-int tutti_circulant_pipeline_moves(const struct team *team, uint32_t first, uint32_t stride,
-                                   uint32_t segments, struct moves *moves);
+int tutti_circulant_pipeline_moves(const struct tutti_team *team, uint32_t first, uint32_t stride,
+                                   uint32_t segments, struct tutti_moves *moves);
 
 #endif

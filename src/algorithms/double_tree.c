@@ -156,17 +156,17 @@ static uint32_t round_of(const uint8_t *colours, uint32_t place, uint32_t tree, 
     return round + (round % 2 != colours[place]);
 }
 
-static struct pipeline_node find_node(const struct tutti_shape *shape, const uint8_t *colours,
-                                      uint32_t tree, struct pipeline_edge children[2])
+static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, const uint8_t *colours,
+                                            uint32_t tree, struct tutti_pipeline_edge children[2])
 {
-    uint32_t most = shape->nranks - 1, place = from_root(shape, shape->rank);
+    uint32_t most = shape->nranks - 1, place = tutti_from_root(shape, shape->rank);
     uint32_t number = number_of(place, tree, most), below[2] = {0, 0};
-    struct pipeline_node node = {.children = children};
+    struct tutti_pipeline_node node = {.children = children};
 
     if (number == 0) {
         below[0] = top_of(most);
     } else {
-        node.parent.rank = to_rank(shape, place_of(parent_of(number, most), tree, most));
+        node.parent.rank = tutti_to_rank(shape, place_of(parent_of(number, most), tree, most));
         node.parent.at = round_of(colours, place, tree, most);
         if (number % 2 == 0) {
             below[0] = left_child(number);
@@ -176,11 +176,11 @@ static struct pipeline_node find_node(const struct tutti_shape *shape, const uin
     for (uint32_t i = 0; i < 2 && below[i] != 0; i++) {
         uint32_t child = place_of(below[i], tree, most);
 
-        children[node.nchildren++] = (struct pipeline_edge){
-            to_rank(shape, child), round_of(colours, child, tree, most)};
+        children[node.nchildren++] = (struct tutti_pipeline_edge){
+            tutti_to_rank(shape, child), round_of(colours, child, tree, most)};
     }
     if (node.nchildren == 2 && children[0].at > children[1].at) {
-        struct pipeline_edge later = children[0];
+        struct tutti_pipeline_edge later = children[0];
 
         children[0] = children[1];
         children[1] = later;
@@ -192,8 +192,8 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint8_t *marks = malloc(TREES * (size_t)shape->nranks);
     uint8_t *colours[TREES] = {marks, marks + shape->nranks};
-    struct pipeline_edge children[TREES][2];
-    struct pipeline_node nodes[TREES];
+    struct tutti_pipeline_edge children[TREES][2];
+    struct tutti_pipeline_node nodes[TREES];
     int rc;
 
     if (marks == NULL)
@@ -201,8 +201,11 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     colour_edges(colours, shape->nranks - 1);
     for (uint32_t t = 0; t < TREES; t++)
         nodes[t] = find_node(shape, colours[t], t, children[t]);
-    rc = tutti_pipeline_emit(build, &(struct pipeline){.nodes = nodes, .ntrees = TREES, .period = 2,
-                                 .segments = shape->options.value[TUTTI_SEGMENTS]});
+    rc = tutti_pipeline_emit(
+        build, &(struct tutti_pipeline){.nodes = nodes,
+                                        .ntrees = TREES,
+                                        .period = 2,
+                                        .segments = shape->options.value[TUTTI_SEGMENTS]});
     free(marks);
     return rc;
 }
@@ -210,7 +213,7 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 /* No rank has more than two children in both trees together. */
 static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
-    tutti_pipeline_cost(shape, rounds_of(shape->nranks), TREES, TREES, block_bytes, ret_cost);
+    tutti_pipeline_cost(shape, tutti_rounds_of(shape->nranks), TREES, TREES, block_bytes, ret_cost);
 }
 
 #define DOUBLE_TREE_OPTIONS {[TUTTI_SEGMENTS] = {.least = 1, .most = 1024, .usual = 8}}

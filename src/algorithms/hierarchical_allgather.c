@@ -38,12 +38,12 @@ static uint32_t lesser(uint32_t a, uint32_t b)
 }
 
 /* Slots of the last round before it is cut; 0 if there is no round. */
-static uint32_t most_slots(const struct nodes *nodes)
+static uint32_t most_slots(const struct tutti_nodes *nodes)
 {
-    return circulant_most(nodes->nodes.most > 1 ? nodes->nodes.most : nodes->nodes.count);
+    return tutti_circulant_most(nodes->nodes.most > 1 ? nodes->nodes.most : nodes->nodes.count);
 }
 
-static struct pieces pieces_of_last(const struct nodes *nodes, uint32_t segments)
+static struct pieces pieces_of_last(const struct tutti_nodes *nodes, uint32_t segments)
 {
     struct pieces pieces = {1, 1, 1};
 
@@ -61,10 +61,10 @@ enum source { OWN_BLOCK, FROM_GROUPS, FROM_NODES };
 
 /* How any round is cut, into messages of about the same size. Rounds between groups of several
  * nodes are small and are not cut. */
-static struct pieces pieces_of_round(const struct nodes *nodes, struct pieces last,
-                                     enum source source, struct circulant_round round)
+static struct pieces pieces_of_round(const struct tutti_nodes *nodes, struct pieces last,
+                                     enum source source, struct tutti_circulant_round round)
 {
-    uint64_t most = most_slots(nodes), slots = (uint64_t)circulant_slots(round) * last.slots;
+    uint64_t most = most_slots(nodes), slots = (uint64_t)tutti_circulant_slots(round) * last.slots;
 
     if (source == FROM_GROUPS && nodes->nodes.most > 1)
         return (struct pieces){1, 1, 1};
@@ -77,10 +77,10 @@ static uint32_t pieces_count(struct pieces pieces)
 }
 
 struct gather {
-    struct rails rails;
+    struct tutti_rails rails;
     struct pieces last;
     /* The groups of each slot, and the cuts of each block, that the current message has. */
-    struct parts groups, cuts;
+    struct tutti_node_parts groups, cuts;
     bool is_backwards;         /* the moves will be read backwards */
 };
 
@@ -89,18 +89,18 @@ struct gather {
 static void add_own(struct gather *gather, uint32_t rank)
 {
     for (uint32_t cut = gather->cuts.first; cut < gather->cuts.end; cut++)
-        rails_add(&gather->rails, rank * gather->last.cuts + cut);
+        tutti_rails_add(&gather->rails, rank * gather->last.cuts + cut);
 }
 
 /* Add the block of this group that travels with this part and seat, if there is one. A rank with
  * several parts has its block in only one of them, and likewise a node with several seats. */
 static void add_block(struct gather *gather, uint32_t part, uint32_t seat, uint32_t group)
 {
-    const struct nodes *nodes = &gather->rails.nodes;
-    uint32_t node = node_serving(nodes, group, seat);
-    uint32_t rank = rank_serving(nodes, node, part);
+    const struct tutti_nodes *nodes = &gather->rails.nodes;
+    uint32_t node = tutti_node_serving(nodes, group, seat);
+    uint32_t rank = tutti_rank_serving(nodes, node, part);
 
-    if (home_seat(nodes, node) == seat && home_part(nodes, rank) == part)
+    if (tutti_home_seat(nodes, node) == seat && tutti_home_part(nodes, rank) == part)
         add_own(gather, rank);
 }
 
@@ -111,11 +111,11 @@ static void add_groups(struct gather *gather, uint32_t part, uint32_t seat, uint
     uint32_t ngroups = gather->rails.nodes.nodes.count;
 
     for (uint32_t i = 0; i < count; i++)
-        add_block(gather, part, seat, rank_after(first % ngroups, i, ngroups));
+        add_block(gather, part, seat, tutti_rank_after(first % ngroups, i, ngroups));
 }
 
 /* The blocks that a node holds after the rounds between the groups. */
-static void add_seat(struct rails *rails, uint32_t part, uint32_t seat)
+static void add_seat(struct tutti_rails *rails, uint32_t part, uint32_t seat)
 {
     struct gather *gather = (struct gather *)rails;
 
@@ -127,22 +127,25 @@ static void add_seat(struct rails *rails, uint32_t part, uint32_t seat)
 
 /* Add the moves of a round between the groups: one circle for each part and seat that this rank
  * serves. */
-static int exchange_with_groups(struct gather *gather, struct circulant_round round)
+static int exchange_with_groups(struct gather *gather, struct tutti_circulant_round round)
 {
-    struct rails *rails = &gather->rails;
-    const struct nodes *nodes = &rails->nodes;
+    struct tutti_rails *rails = &gather->rails;
+    const struct tutti_nodes *nodes = &rails->nodes;
     uint32_t ngroups = nodes->nodes.count, group = nodes->group;
-    uint32_t to = rank_before(group, round.h, ngroups), from = rank_after(group, round.h, ngroups);
-    struct parts parts = parts_of(nodes, nodes->me), seats = seats_of(nodes, nodes->node);
+    uint32_t to = tutti_rank_before(group, round.h, ngroups),
+             from = tutti_rank_after(group, round.h, ngroups);
+    struct tutti_node_parts parts = tutti_parts_of(nodes, nodes->me),
+                            seats = tutti_seats_of(nodes, nodes->node);
 
     for (uint32_t part = parts.first; part < parts.end; part++)
         for (uint32_t seat = seats.first; seat < seats.end; seat++) {
-            add_groups(gather, part, seat, group + round.first, circulant_slots(round));
+            add_groups(gather, part, seat, group + round.first, tutti_circulant_slots(round));
             TUTTI_TRY(tutti_rails_send(
-                rails, rank_serving(nodes, node_serving(nodes, to, seat), part)));
-            add_groups(gather, part, seat, group + round.h + round.first, circulant_slots(round));
+                rails, tutti_rank_serving(nodes, tutti_node_serving(nodes, to, seat), part)));
+            add_groups(gather, part, seat, group + round.h + round.first,
+                       tutti_circulant_slots(round));
             TUTTI_TRY(tutti_rails_recv(
-                rails, rank_serving(nodes, node_serving(nodes, from, seat), part)));
+                rails, tutti_rank_serving(nodes, tutti_node_serving(nodes, from, seat), part)));
         }
     return TUTTI_OK;
 }
@@ -150,12 +153,13 @@ static int exchange_with_groups(struct gather *gather, struct circulant_round ro
 /* ---- inside the node ------------------------------------------------------------------------- */
 
 /* Add the blocks that a rank of this node has received from `source` in a round. */
-static void add_news(struct gather *gather, uint32_t rank, enum source source,
-                     struct circulant_round round)
+static void add_message(struct gather *gather, uint32_t rank, enum source source,
+                        struct tutti_circulant_round round)
 {
-    const struct nodes *nodes = &gather->rails.nodes;
-    struct parts parts = parts_of(nodes, rank), seats = seats_of(nodes, nodes->node);
-    uint32_t first = round.h + round.first, count = circulant_slots(round);
+    const struct tutti_nodes *nodes = &gather->rails.nodes;
+    struct tutti_node_parts parts = tutti_parts_of(nodes, rank),
+                            seats = tutti_seats_of(nodes, nodes->node);
+    uint32_t first = round.h + round.first, count = tutti_circulant_slots(round);
 
     if (source == OWN_BLOCK) {
         add_own(gather, rank);
@@ -171,18 +175,21 @@ static void add_news(struct gather *gather, uint32_t rank, enum source source,
 }
 
 /* Every rank of the node sends the blocks that it has just received to all others of the node. */
-static int share_news(struct gather *gather, enum source source, struct circulant_round round)
+static int share_messages(struct gather *gather, enum source source,
+                          struct tutti_circulant_round round)
 {
-    const struct nodes *nodes = &gather->rails.nodes;
-    uint32_t size = homes_size(&nodes->ranks, nodes->node), me = nodes->ranks.index[nodes->me];
+    const struct tutti_nodes *nodes = &gather->rails.nodes;
+    uint32_t size = tutti_homes_size(&nodes->ranks, nodes->node),
+             me = nodes->ranks.index[nodes->me];
     const uint32_t *members = &nodes->ranks.items[nodes->ranks.first[nodes->node]];
 
     for (uint32_t i = 1; i < size; i++) {
-        uint32_t to = members[rank_after(me, i, size)], from = members[rank_before(me, i, size)];
+        uint32_t to = members[tutti_rank_after(me, i, size)],
+                 from = members[tutti_rank_before(me, i, size)];
 
-        add_news(gather, nodes->me, source, round);
+        add_message(gather, nodes->me, source, round);
         TUTTI_TRY(tutti_rails_send(&gather->rails, to));
-        add_news(gather, from, source, round);
+        add_message(gather, from, source, round);
         TUTTI_TRY(tutti_rails_recv(&gather->rails, from));
     }
     return TUTTI_OK;
@@ -191,23 +198,23 @@ static int share_news(struct gather *gather, enum source source, struct circulan
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /* One message of a round; then pass on inside the node what it brings. */
-static int add_piece(struct gather *gather, enum source source, struct circulant_round piece)
+static int add_piece(struct gather *gather, enum source source, struct tutti_circulant_round piece)
 {
     if (source == FROM_GROUPS)
         TUTTI_TRY(exchange_with_groups(gather, piece));
     else
         TUTTI_TRY(tutti_rails_exchange(&gather->rails, piece));
-    return share_news(gather, source, piece);
+    return share_messages(gather, source, piece);
 }
 
 /* Send the last slots first, because they arrived first in the round before. If older slots were
  * sent first, they would overtake that round's messages at the network port but not inside the
  * node, and the node's links would be idle. Backwards, where sums wait for one another, it is
  * better to send the last slots last. */
-static int add_round(struct gather *gather, enum source source, struct circulant_round round)
+static int add_round(struct gather *gather, enum source source, struct tutti_circulant_round round)
 {
-    const struct nodes *nodes = &gather->rails.nodes;
-    struct parts all_groups = gather->groups, all_cuts = gather->cuts;
+    const struct tutti_nodes *nodes = &gather->rails.nodes;
+    struct tutti_node_parts all_groups = gather->groups, all_cuts = gather->cuts;
     struct pieces pieces = pieces_of_round(nodes, gather->last, source, round);
     uint32_t count = pieces_count(pieces);
 
@@ -215,9 +222,10 @@ static int add_round(struct gather *gather, enum source source, struct circulant
         uint32_t at = gather->is_backwards ? i : count - 1 - i;
         uint32_t slot = at / pieces.cuts / pieces.groups;
 
-        gather->groups = share_of(all_groups.end, pieces.groups, at / pieces.cuts % pieces.groups);
-        gather->cuts = share_of(all_cuts.end, pieces.cuts, at % pieces.cuts);
-        TUTTI_TRY(add_piece(gather, source, circulant_piece(round, pieces.slots, slot)));
+        gather->groups =
+            tutti_share_of(all_groups.end, pieces.groups, at / pieces.cuts % pieces.groups);
+        gather->cuts = tutti_share_of(all_cuts.end, pieces.cuts, at % pieces.cuts);
+        TUTTI_TRY(add_piece(gather, source, tutti_circulant_piece(round, pieces.slots, slot)));
     }
     gather->groups = all_groups;
     gather->cuts = all_cuts;
@@ -226,18 +234,18 @@ static int add_round(struct gather *gather, enum source source, struct circulant
 
 static int add_all(struct gather *gather)
 {
-    const struct nodes *nodes = &gather->rails.nodes;
-    uint32_t ngroups = nodes->nodes.count, size = homes_size(&nodes->nodes, nodes->group);
+    const struct tutti_nodes *nodes = &gather->rails.nodes;
+    uint32_t ngroups = nodes->nodes.count, size = tutti_homes_size(&nodes->nodes, nodes->group);
 
-    TUTTI_TRY(share_news(gather, OWN_BLOCK, (struct circulant_round){.h = 0}));
-    for (uint32_t i = 0; i < rounds_of(ngroups); i++)
-        TUTTI_TRY(add_round(gather, FROM_GROUPS, circulant_round(ngroups, i)));
-    for (uint32_t i = 0; i < rounds_of(size); i++)
-        TUTTI_TRY(add_round(gather, FROM_NODES, circulant_round(size, i)));
+    TUTTI_TRY(share_messages(gather, OWN_BLOCK, (struct tutti_circulant_round){.h = 0}));
+    for (uint32_t i = 0; i < tutti_rounds_of(ngroups); i++)
+        TUTTI_TRY(add_round(gather, FROM_GROUPS, tutti_circulant_round(ngroups, i)));
+    for (uint32_t i = 0; i < tutti_rounds_of(size); i++)
+        TUTTI_TRY(add_round(gather, FROM_NODES, tutti_circulant_round(size, i)));
     return TUTTI_OK;
 }
 
-static int make(const struct tutti_shape *shape, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
     struct gather gather = {.is_backwards = moves->use == MOVES_SCATTER};
     uint32_t cuts;
@@ -246,8 +254,8 @@ static int make(const struct tutti_shape *shape, struct moves *moves)
     TUTTI_TRY(tutti_rails_init(shape, &gather.rails));
     gather.last = pieces_of_last(&gather.rails.nodes, shape->options.value[TUTTI_SEGMENTS]);
     cuts = gather.last.cuts;
-    gather.groups = (struct parts){0, gather.rails.nodes.nodes.count};
-    gather.cuts = (struct parts){0, cuts};
+    gather.groups = (struct tutti_node_parts){0, gather.rails.nodes.nodes.count};
+    gather.cuts = (struct tutti_node_parts){0, cuts};
     moves->nchunks = shape->nranks * cuts;
     moves->own_first = shape->rank * cuts;
     moves->own_count = cuts;
@@ -261,26 +269,27 @@ static int make(const struct tutti_shape *shape, struct moves *moves)
 }
 
 /* Number of messages of a rank on one rail of `count` members. */
-static double messages_of(const struct nodes *nodes, struct pieces last, enum source source,
+static double messages_of(const struct tutti_nodes *nodes, struct pieces last, enum source source,
                           uint32_t count)
 {
     double messages = 0;
 
-    for (uint32_t i = 0; i < rounds_of(count); i++)
-        messages += pieces_count(pieces_of_round(nodes, last, source, circulant_round(count, i)));
+    for (uint32_t i = 0; i < tutti_rounds_of(count); i++)
+        messages +=
+            pieces_count(pieces_of_round(nodes, last, source, tutti_circulant_round(count, i)));
     return messages;
 }
 
 /* The cost common to both collectives. A rank receives the blocks of its rails from the network,
  * and all other blocks from its node, one message's worth at a time while the next message is in
  * flight. Only the last message is not overlapped: half of the blocks divided by the segments. */
-static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes, double bytes,
-                      struct tutti_cost *ret_cost)
+static void cost_both(const struct tutti_shape *shape, const struct tutti_nodes *nodes,
+                      double bytes, struct tutti_cost *ret_cost)
 {
     struct pieces last = pieces_of_last(nodes, shape->options.value[TUTTI_SEGMENTS]);
     uint32_t ngroups = nodes->nodes.count, size = nodes->nodes.most;
-    double parts = nodes_most_parts(nodes), seats = nodes_most_seats(nodes);
-    double group_rounds = rounds_of(size), top_rounds = rounds_of(ngroups);
+    double parts = tutti_nodes_most_parts(nodes), seats = tutti_nodes_most_seats(nodes);
+    double group_rounds = tutti_rounds_of(size), top_rounds = tutti_rounds_of(ngroups);
     double group_messages = messages_of(nodes, last, FROM_NODES, size);
     double top_messages = messages_of(nodes, last, FROM_GROUPS, ngroups);
     double rail_bytes = bytes * parts / nodes->nparts;
@@ -299,10 +308,10 @@ static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes
             rail_bytes * tutti_homes_exchanged(&nodes->nodes, nodes->nseats);
     }
     if (nodes->nparts > 1) {
-        double rounds = 1 + group_rounds + top_rounds, news = 1 + group_messages + top_messages;
+        double rounds = 1 + group_rounds + top_rounds, messages = 1 + group_messages + top_messages;
 
         ret_cost->level[TUTTI_LEVEL_NODE].rounds = rounds;
-        ret_cost->level[TUTTI_LEVEL_NODE].posted = news * (nodes->nparts - 1.0) - rounds;
+        ret_cost->level[TUTTI_LEVEL_NODE].posted = messages * (nodes->nparts - 1.0) - rounds;
         ret_cost->level[TUTTI_LEVEL_NODE].bytes =
             bytes * tutti_homes_exchanged(&nodes->ranks, nodes->nparts);
     }
@@ -311,7 +320,7 @@ static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes
 static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    struct nodes nodes;
+    struct tutti_nodes nodes;
 
     *ret_cost = TUTTI_COST_UNKNOWN;
     if (tutti_nodes_init(shape, &nodes) != TUTTI_OK)
@@ -329,7 +338,7 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {
-    struct nodes nodes;
+    struct tutti_nodes nodes;
     double chained;
 
     *ret_cost = TUTTI_COST_UNKNOWN;

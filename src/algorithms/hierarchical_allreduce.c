@@ -38,7 +38,7 @@
 #define MOST_SUMS 8
 
 struct levels {
-    struct rails rails;
+    struct tutti_rails rails;
     struct tutti_build *build;
     uint32_t segments, segment; /* number of segments; the current one */
     uint32_t doublings, pieces; /* of the top level; a piece is a chunk of one part and seat */
@@ -50,18 +50,18 @@ struct levels {
 
 static uint32_t node_size(const struct levels *levels)
 {
-    return homes_size(&levels->rails.nodes.ranks, levels->rails.nodes.node);
+    return tutti_homes_size(&levels->rails.nodes.ranks, levels->rails.nodes.node);
 }
 
 static uint32_t group_size(const struct levels *levels)
 {
-    return homes_size(&levels->rails.nodes.nodes, levels->rails.nodes.group);
+    return tutti_homes_size(&levels->rails.nodes.nodes, levels->rails.nodes.group);
 }
 
 /* Chunks are ordered by segment, then part, then seat, then piece. */
 static uint32_t chunk_at(const struct levels *levels, uint32_t part, uint32_t seat)
 {
-    const struct nodes *nodes = &levels->rails.nodes;
+    const struct tutti_nodes *nodes = &levels->rails.nodes;
 
     return ((levels->segment * nodes->nparts + part) * nodes->nseats + seat) * levels->pieces;
 }
@@ -70,7 +70,7 @@ static uint32_t chunk_at(const struct levels *levels, uint32_t part, uint32_t se
 
 static uint32_t member_rank(const struct levels *levels, uint32_t member)
 {
-    const struct nodes *nodes = &levels->rails.nodes;
+    const struct tutti_nodes *nodes = &levels->rails.nodes;
 
     return nodes->ranks.items[nodes->ranks.first[nodes->node] + member];
 }
@@ -78,7 +78,8 @@ static uint32_t member_rank(const struct levels *levels, uint32_t member)
 static struct tutti_span member_span(const struct levels *levels, enum tutti_buffer buffer,
                                      uint32_t member)
 {
-    struct parts parts = share_of(levels->rails.nodes.nparts, node_size(levels), member);
+    struct tutti_node_parts parts =
+        tutti_share_of(levels->rails.nodes.nparts, node_size(levels), member);
     uint32_t first = chunk_at(levels, parts.first, 0);
 
     return tutti_span(buffer, first, chunk_at(levels, parts.end, 0) - first);
@@ -116,7 +117,7 @@ static int scatter_in_node(struct levels *levels)
     struct tutti_span own = member_span(levels, TUTTI_BUF_INPUT, me);
 
     for (uint32_t i = 1; i < size; i++) {
-        uint32_t to = rank_after(me, i, size), from = rank_before(me, i, size);
+        uint32_t to = tutti_rank_after(me, i, size), from = tutti_rank_before(me, i, size);
 
         TUTTI_TRY(tutti_build_send(levels->build, member_rank(levels, to),
                                    member_span(levels, TUTTI_BUF_INPUT, to)));
@@ -133,7 +134,7 @@ static int gather_in_node(struct levels *levels)
     uint32_t size = node_size(levels), me = levels->rails.nodes.ranks.index[levels->rails.nodes.me];
 
     for (uint32_t i = 1; i < size; i++) {
-        uint32_t to = rank_after(me, i, size), from = rank_before(me, i, size);
+        uint32_t to = tutti_rank_after(me, i, size), from = tutti_rank_before(me, i, size);
 
         TUTTI_TRY(tutti_build_send(levels->build, member_rank(levels, to),
                                    member_span(levels, TUTTI_BUF_OUTPUT, me)));
@@ -145,24 +146,24 @@ static int gather_in_node(struct levels *levels)
 
 /* ---- between the nodes of a group ------------------------------------------------------------ */
 
-static void add_seat(struct rails *rails, uint32_t part, uint32_t seat)
+static void add_seat(struct tutti_rails *rails, uint32_t part, uint32_t seat)
 {
     const struct levels *levels = (const struct levels *)rails;
 
     for (uint32_t i = 0; i < levels->pieces; i++)
-        rails_add(rails, chunk_at(levels, part, seat) + i);
+        tutti_rails_add(rails, chunk_at(levels, part, seat) + i);
 }
 
 /* Emit the all-gather, or the reduce-scatter, which is the same backwards. */
 static int move_in_group(struct levels *levels, bool is_gather)
 {
-    struct moves moves = {.nchunks = levels->nchunks};
+    struct tutti_moves moves = {.nchunks = levels->nchunks};
     uint32_t size = group_size(levels);
     int rc = TUTTI_OK;
 
     levels->rails.moves = &moves;
-    for (uint32_t i = 0; rc == TUTTI_OK && i < rounds_of(size); i++)
-        rc = tutti_rails_exchange(&levels->rails, circulant_round(size, i));
+    for (uint32_t i = 0; rc == TUTTI_OK && i < tutti_rounds_of(size); i++)
+        rc = tutti_rails_exchange(&levels->rails, tutti_circulant_round(size, i));
     if (rc == TUTTI_OK) {
         struct tutti_span output = tutti_span(TUTTI_BUF_OUTPUT, 0, levels->nchunks);
         struct tutti_span source = tutti_span(levels->group_source, 0, levels->nchunks);
@@ -188,9 +189,11 @@ static int gather_in_group(struct levels *levels)
 
 static int reduce_at_top(struct levels *levels)
 {
-    const struct nodes *nodes = &levels->rails.nodes;
-    struct team team = {.ranks = levels->team, .count = nodes->nodes.count, .me = nodes->group};
-    struct parts parts = parts_of(nodes, nodes->me), seats = seats_of(nodes, nodes->node);
+    const struct tutti_nodes *nodes = &levels->rails.nodes;
+    struct tutti_team team = {
+        .ranks = levels->team, .count = nodes->nodes.count, .me = nodes->group};
+    struct tutti_node_parts parts = tutti_parts_of(nodes, nodes->me),
+                            seats = tutti_seats_of(nodes, nodes->node);
 
     for (uint32_t part = parts.first; part < parts.end; part++)
         for (uint32_t seat = seats.first; seat < seats.end; seat++) {
@@ -198,7 +201,8 @@ static int reduce_at_top(struct levels *levels)
             uint32_t arrival[2] = {first, levels->nchunks + first};
 
             for (uint32_t group = 0; group < team.count; group++)
-                levels->team[group] = rank_serving(nodes, node_serving(nodes, group, seat), part);
+                levels->team[group] =
+                    tutti_rank_serving(nodes, tutti_node_serving(nodes, group, seat), part);
             TUTTI_TRY(tutti_team_allreduce(
                 levels->build, &team, tutti_span(levels->top_source, first, levels->pieces),
                 tutti_span(TUTTI_BUF_OUTPUT, first, levels->pieces), arrival, levels->doublings));
@@ -212,7 +216,7 @@ static uint32_t doublings_of(const struct tutti_shape *shape, uint32_t ngroups)
 {
     uint32_t given = shape->options.value[TUTTI_DOUBLINGS];
 
-    return given != 0 ? given : (rounds_of(ngroups) + 1) / 2;
+    return given != 0 ? given : (tutti_rounds_of(ngroups) + 1) / 2;
 }
 
 /* Emit all levels. A level's turns are delayed by the number of levels before it. */
@@ -245,7 +249,7 @@ static void declare(struct levels *levels)
 static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
 {
     struct levels levels = {.build = build, .segments = shape->options.value[TUTTI_SEGMENTS]};
-    struct nodes *nodes = &levels.rails.nodes;
+    struct tutti_nodes *nodes = &levels.rails.nodes;
     int rc;
 
     TUTTI_TRY(tutti_rails_init(shape, &levels.rails));
@@ -270,19 +274,19 @@ release:
     return rc;
 }
 
-static void cost_levels(const struct tutti_shape *shape, const struct nodes *nodes, double bytes,
-                        struct tutti_cost *ret_cost)
+static void cost_levels(const struct tutti_shape *shape, const struct tutti_nodes *nodes,
+                        double bytes, struct tutti_cost *ret_cost)
 {
     double segments = shape->options.value[TUTTI_SEGMENTS];
-    double parts = nodes_most_parts(nodes), seats = nodes_most_seats(nodes);
+    double parts = tutti_nodes_most_parts(nodes), seats = tutti_nodes_most_seats(nodes);
     double rail_bytes = bytes * parts / nodes->nparts;
     double peers = nodes->nparts - 1.0;
     double node_bytes = bytes * tutti_homes_exchanged(&nodes->ranks, nodes->nparts);
     double group_bytes = rail_bytes * tutti_homes_exchanged(&nodes->nodes, nodes->nseats);
-    double group_rounds = 2 * segments * rounds_of(nodes->nodes.most);
-    struct team_cost team = tutti_team_cost(nodes->nodes.count,
-                                            doublings_of(shape, nodes->nodes.count),
-                                            rail_bytes * seats / nodes->nseats);
+    double group_rounds = 2 * segments * tutti_rounds_of(nodes->nodes.most);
+    struct tutti_team_cost team =
+        tutti_team_cost(nodes->nodes.count, doublings_of(shape, nodes->nodes.count),
+                        rail_bytes * seats / nodes->nseats);
     enum tutti_level top = tutti_shape_level(shape);
 
     *ret_cost = (struct tutti_cost){.segments = segments, .copied = team.copied,
@@ -307,7 +311,7 @@ static void cost_levels(const struct tutti_shape *shape, const struct nodes *nod
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    struct nodes nodes;
+    struct tutti_nodes nodes;
 
     *ret_cost = TUTTI_COST_UNKNOWN;
     if (tutti_nodes_init(shape, &nodes) != TUTTI_OK)

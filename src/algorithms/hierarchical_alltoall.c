@@ -26,31 +26,32 @@
 #include "algorithms/ranks.h"
 
 struct exchange {
-    struct nodes nodes;
+    struct tutti_nodes nodes;
     struct tutti_build *build;
     uint32_t window;
     const uint32_t *members; /* ranks of this node */
     uint32_t size, index;    /* ranks of this node, and the index of this rank among them */
 };
 
-static uint32_t member_of(const struct nodes *nodes, uint32_t node, uint32_t member)
+static uint32_t member_of(const struct tutti_nodes *nodes, uint32_t node, uint32_t member)
 {
     return nodes->ranks.items[nodes->ranks.first[node] + member];
 }
 
 /* The members of another node whose blocks `carrier` carries: those whose home part it serves. They
  * are consecutive. */
-static struct parts carried_by(const struct nodes *nodes, uint32_t carrier, uint32_t node)
+static struct tutti_node_parts carried_by(const struct tutti_nodes *nodes, uint32_t carrier,
+                                          uint32_t node)
 {
-    struct parts parts = parts_of(nodes, carrier);
-    uint32_t size = homes_size(&nodes->ranks, node);
-    struct parts served = {share_member(nodes->nparts, size, parts.first),
-                           share_member(nodes->nparts, size, parts.end - 1) + 1};
+    struct tutti_node_parts parts = tutti_parts_of(nodes, carrier);
+    uint32_t size = tutti_homes_size(&nodes->ranks, node);
+    struct tutti_node_parts served = {tutti_share_member(nodes->nparts, size, parts.first),
+                                      tutti_share_member(nodes->nparts, size, parts.end - 1) + 1};
 
     /* The home part of the first and the last may be a part that `carrier` does not serve. */
-    served.first += home_part(nodes, member_of(nodes, node, served.first)) < parts.first;
+    served.first += tutti_home_part(nodes, member_of(nodes, node, served.first)) < parts.first;
     if (served.first < served.end)
-        served.end -= home_part(nodes, member_of(nodes, node, served.end - 1)) >= parts.end;
+        served.end -= tutti_home_part(nodes, member_of(nodes, node, served.end - 1)) >= parts.end;
     return served;
 }
 
@@ -59,8 +60,8 @@ static struct parts carried_by(const struct nodes *nodes, uint32_t carrier, uint
 static int exchange_in_node(struct exchange *exchange)
 {
     for (uint32_t i = 1; i < exchange->size; i++) {
-        uint32_t to = exchange->members[rank_after(exchange->index, i, exchange->size)];
-        uint32_t from = exchange->members[rank_before(exchange->index, i, exchange->size)];
+        uint32_t to = exchange->members[tutti_rank_after(exchange->index, i, exchange->size)];
+        uint32_t from = exchange->members[tutti_rank_before(exchange->index, i, exchange->size)];
 
         TUTTI_TRY(tutti_build_send(exchange->build, to, tutti_span(TUTTI_BUF_INPUT, to, 1)));
         TUTTI_TRY(tutti_build_recv(exchange->build, from, tutti_span(TUTTI_BUF_OUTPUT, from, 1)));
@@ -79,17 +80,17 @@ static struct tutti_span collected(const struct exchange *exchange, uint32_t num
  * rank carries for get numbers from `number` on. */
 static int collect_for(struct exchange *exchange, uint32_t node, uint32_t number)
 {
-    const struct nodes *nodes = &exchange->nodes;
-    struct parts ours = carried_by(nodes, nodes->me, node);
+    const struct tutti_nodes *nodes = &exchange->nodes;
+    struct tutti_node_parts ours = carried_by(nodes, nodes->me, node);
 
     for (uint32_t at = ours.first; at < ours.end; at++)
         TUTTI_TRY(tutti_build_copy(exchange->build,
                                    tutti_span(TUTTI_BUF_INPUT, member_of(nodes, node, at), 1),
                                    collected(exchange, number + at - ours.first, exchange->index)));
     for (uint32_t i = 1; i < exchange->size; i++) {
-        uint32_t carrier = exchange->members[rank_after(exchange->index, i, exchange->size)];
-        uint32_t source = rank_before(exchange->index, i, exchange->size);
-        struct parts theirs = carried_by(nodes, carrier, node);
+        uint32_t carrier = exchange->members[tutti_rank_after(exchange->index, i, exchange->size)];
+        uint32_t source = tutti_rank_before(exchange->index, i, exchange->size);
+        struct tutti_node_parts theirs = carried_by(nodes, carrier, node);
 
         for (uint32_t at = theirs.first; at < theirs.end; at++)
             TUTTI_TRY(tutti_build_send(
@@ -106,9 +107,9 @@ static int collect_for(struct exchange *exchange, uint32_t node, uint32_t number
 
 /* Length of the run of consecutive ranks that begins with this member of a node. A run is one
  * message, because its blocks are contiguous in OUTPUT. */
-static uint32_t run_of(const struct nodes *nodes, uint32_t node, uint32_t member)
+static uint32_t run_of(const struct tutti_nodes *nodes, uint32_t node, uint32_t member)
 {
-    uint32_t size = homes_size(&nodes->ranks, node), run = 1;
+    uint32_t size = tutti_homes_size(&nodes->ranks, node), run = 1;
 
     while (member + run < size &&
            member_of(nodes, node, member + run) == member_of(nodes, node, member) + run)
@@ -119,7 +120,7 @@ static uint32_t run_of(const struct nodes *nodes, uint32_t node, uint32_t member
 /* Send what this node has collected for a rank of another node. */
 static int send_collected(struct exchange *exchange, uint32_t to, uint32_t number)
 {
-    const struct nodes *nodes = &exchange->nodes;
+    const struct tutti_nodes *nodes = &exchange->nodes;
 
     if (exchange->size == 1)
         return tutti_build_send(exchange->build, to, tutti_span(TUTTI_BUF_INPUT, to, 1));
@@ -135,10 +136,10 @@ static int send_collected(struct exchange *exchange, uint32_t to, uint32_t numbe
 
 static int recv_collected(struct exchange *exchange, uint32_t node)
 {
-    const struct nodes *nodes = &exchange->nodes;
-    uint32_t carrier = rank_serving(nodes, node, home_part(nodes, nodes->me));
+    const struct tutti_nodes *nodes = &exchange->nodes;
+    uint32_t carrier = tutti_rank_serving(nodes, node, tutti_home_part(nodes, nodes->me));
 
-    for (uint32_t member = 0, run; member < homes_size(&nodes->ranks, node); member += run) {
+    for (uint32_t member = 0, run; member < tutti_homes_size(&nodes->ranks, node); member += run) {
         run = run_of(nodes, node, member);
         TUTTI_TRY(tutti_build_recv(
             exchange->build, carrier,
@@ -149,10 +150,10 @@ static int recv_collected(struct exchange *exchange, uint32_t node)
 
 static int emit_shift(struct exchange *exchange, uint32_t shift, uint32_t *number)
 {
-    const struct nodes *nodes = &exchange->nodes;
+    const struct tutti_nodes *nodes = &exchange->nodes;
     uint32_t nnodes = nodes->ranks.count;
-    uint32_t to = rank_after(nodes->node, shift, nnodes);
-    struct parts ours = carried_by(nodes, nodes->me, to);
+    uint32_t to = tutti_rank_after(nodes->node, shift, nnodes);
+    struct tutti_node_parts ours = carried_by(nodes, nodes->me, to);
     bool is_bounded = exchange->window < nnodes - 1;
 
     if (exchange->size > 1)
@@ -160,7 +161,7 @@ static int emit_shift(struct exchange *exchange, uint32_t shift, uint32_t *numbe
     exchange->build->queue = (uint16_t)(is_bounded ? 1 + (shift - 1) % exchange->window : 0);
     for (uint32_t at = ours.first; at < ours.end; at++)
         TUTTI_TRY(send_collected(exchange, member_of(nodes, to, at), (*number)++));
-    TUTTI_TRY(recv_collected(exchange, rank_before(nodes->node, shift, nnodes)));
+    TUTTI_TRY(recv_collected(exchange, tutti_rank_before(nodes->node, shift, nnodes)));
     exchange->build->queue = 0;
     return TUTTI_OK;
 }
@@ -169,11 +170,11 @@ static int emit_shift(struct exchange *exchange, uint32_t shift, uint32_t *numbe
 
 static uint32_t count_destinations(const struct exchange *exchange)
 {
-    const struct nodes *nodes = &exchange->nodes;
+    const struct tutti_nodes *nodes = &exchange->nodes;
     uint32_t count = 0;
 
     for (uint32_t node = 0; node < nodes->ranks.count; node++) {
-        struct parts ours = carried_by(nodes, nodes->me, node);
+        struct tutti_node_parts ours = carried_by(nodes, nodes->me, node);
 
         count += node != nodes->node ? ours.end - ours.first : 0;
     }
@@ -198,12 +199,12 @@ static int emit_all(struct exchange *exchange)
 static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *build)
 {
     struct exchange exchange = {.build = build, .window = shape->options.value[TUTTI_WINDOW]};
-    const struct nodes *nodes = &exchange.nodes;
+    const struct tutti_nodes *nodes = &exchange.nodes;
     int rc;
 
     TUTTI_TRY(tutti_nodes_init(shape, &exchange.nodes));
     exchange.members = &nodes->ranks.items[nodes->ranks.first[nodes->node]];
-    exchange.size = homes_size(&nodes->ranks, nodes->node);
+    exchange.size = tutti_homes_size(&nodes->ranks, nodes->node);
     exchange.index = nodes->ranks.index[nodes->me];
     rc = emit_all(&exchange);
     tutti_nodes_fini(&exchange.nodes);
@@ -217,7 +218,7 @@ static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
 {
     uint32_t window = shape->options.value[TUTTI_WINDOW], nnodes;
     double ranks = shape->nranks, least, most, messages, rounds, near;
-    struct nodes nodes;
+    struct tutti_nodes nodes;
 
     *ret_cost = TUTTI_COST_UNKNOWN;
     if (tutti_nodes_init(shape, &nodes) != TUTTI_OK)

@@ -22,8 +22,8 @@
 #include <stdlib.h>
 
 struct deal {
-    struct nodes nodes;
-    struct moves moves;
+    struct tutti_nodes nodes;
+    struct tutti_moves moves;
     uint32_t root, root_node, segments;
     uint32_t *team; /* ranks of a rail */
 };
@@ -35,14 +35,14 @@ static uint32_t member_rank(const struct deal *deal, uint32_t member)
     return deal->nodes.ranks.items[deal->nodes.ranks.first[deal->nodes.node] + member];
 }
 
-typedef int add_move(struct moves *moves, uint32_t peer, uint32_t first, uint32_t count);
+typedef int add_move(struct tutti_moves *moves, uint32_t peer, uint32_t first, uint32_t count);
 
 /* Add a move of the chunks of a segment that `owner` serves. Chunks are ordered by segment, then
  * part. */
 static int add_parts(struct deal *deal, add_move *add, uint32_t peer, uint32_t owner,
                      uint32_t segment)
 {
-    struct parts parts = parts_of(&deal->nodes, owner);
+    struct tutti_node_parts parts = tutti_parts_of(&deal->nodes, owner);
 
     return add(&deal->moves, peer, segment * deal->nodes.nparts + parts.first,
                parts.end - parts.first);
@@ -53,7 +53,7 @@ static int add_parts(struct deal *deal, add_move *add, uint32_t peer, uint32_t o
 static int deal_out(struct deal *deal, uint32_t segment)
 {
     uint32_t me = deal->nodes.me, index = deal->nodes.ranks.index[me];
-    uint32_t size = homes_size(&deal->nodes.ranks, deal->nodes.node);
+    uint32_t size = tutti_homes_size(&deal->nodes.ranks, deal->nodes.node);
 
     if (deal->nodes.node != deal->root_node)
         return TUTTI_OK;
@@ -62,13 +62,13 @@ static int deal_out(struct deal *deal, uint32_t segment)
         return add_parts(deal, tutti_moves_recv, deal->root, deal->root, segment);
     }
     for (uint32_t i = 1; i < size; i++) {
-        uint32_t to = member_rank(deal, rank_after(index, i, size));
+        uint32_t to = member_rank(deal, tutti_rank_after(index, i, size));
 
         TUTTI_TRY(add_parts(deal, tutti_moves_send, to, to, segment));
     }
     for (uint32_t i = 1; i < size; i++)
-        TUTTI_TRY(add_parts(deal, tutti_moves_send, member_rank(deal, rank_after(index, i, size)),
-                            me, segment));
+        TUTTI_TRY(add_parts(deal, tutti_moves_send,
+                            member_rank(deal, tutti_rank_after(index, i, size)), me, segment));
     return TUTTI_OK;
 }
 
@@ -77,11 +77,11 @@ static int deal_out(struct deal *deal, uint32_t segment)
 static int gather(struct deal *deal, uint32_t segment)
 {
     uint32_t me = deal->nodes.me, index = deal->nodes.ranks.index[me];
-    uint32_t size = homes_size(&deal->nodes.ranks, deal->nodes.node);
+    uint32_t size = tutti_homes_size(&deal->nodes.ranks, deal->nodes.node);
 
     for (uint32_t i = 1; i < size && me != deal->root; i++) {
-        uint32_t to = member_rank(deal, rank_after(index, i, size));
-        uint32_t from = member_rank(deal, rank_before(index, i, size));
+        uint32_t to = member_rank(deal, tutti_rank_after(index, i, size));
+        uint32_t from = member_rank(deal, tutti_rank_before(index, i, size));
 
         if (to != deal->root)
             TUTTI_TRY(add_parts(deal, tutti_moves_send, to, me, segment));
@@ -96,7 +96,7 @@ static int gather(struct deal *deal, uint32_t segment)
 /* The node through which a part reaches a group. */
 static uint32_t entry_of(const struct deal *deal, uint32_t group)
 {
-    const struct homes *groups = &deal->nodes.nodes;
+    const struct tutti_homes *groups = &deal->nodes.nodes;
 
     return group == groups->home[deal->root_node] ? deal->root_node
                                                   : groups->items[groups->first[group]];
@@ -105,31 +105,34 @@ static uint32_t entry_of(const struct deal *deal, uint32_t group)
 /* Add the moves of a part from the root's group to the other groups. */
 static int pass_to_groups(struct deal *deal, uint32_t part)
 {
-    const struct nodes *nodes = &deal->nodes;
+    const struct tutti_nodes *nodes = &deal->nodes;
     uint32_t count = nodes->nodes.count, first = nodes->nodes.home[deal->root_node];
-    struct team team = {.ranks = deal->team, .count = count,
-                        .me = rank_before(nodes->group, first, count)};
+    struct tutti_team team = {
+        .ranks = deal->team, .count = count, .me = tutti_rank_before(nodes->group, first, count)};
 
     if (entry_of(deal, nodes->group) != nodes->node)
         return TUTTI_OK;
     for (uint32_t i = 0; i < count; i++)
-        deal->team[i] = rank_serving(nodes, entry_of(deal, rank_after(first, i, count)), part);
+        deal->team[i] =
+            tutti_rank_serving(nodes, entry_of(deal, tutti_rank_after(first, i, count)), part);
     return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, deal->segments, &deal->moves);
 }
 
 /* Add the moves of a part from its group's entry to the other nodes of the group. */
 static int pass_in_group(struct deal *deal, uint32_t part)
 {
-    const struct nodes *nodes = &deal->nodes;
-    const struct homes *groups = &nodes->nodes;
-    uint32_t count = homes_size(groups, nodes->group);
+    const struct tutti_nodes *nodes = &deal->nodes;
+    const struct tutti_homes *groups = &nodes->nodes;
+    uint32_t count = tutti_homes_size(groups, nodes->group);
     uint32_t first = groups->index[entry_of(deal, nodes->group)];
-    struct team team = {.ranks = deal->team, .count = count,
-                        .me = rank_before(groups->index[nodes->node], first, count)};
+    struct tutti_team team = {.ranks = deal->team,
+                              .count = count,
+                              .me = tutti_rank_before(groups->index[nodes->node], first, count)};
 
     for (uint32_t i = 0; i < count; i++)
-        deal->team[i] = rank_serving(
-            nodes, groups->items[groups->first[nodes->group] + rank_after(first, i, count)], part);
+        deal->team[i] = tutti_rank_serving(
+            nodes, groups->items[groups->first[nodes->group] + tutti_rank_after(first, i, count)],
+            part);
     return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, deal->segments, &deal->moves);
 }
 
@@ -137,7 +140,7 @@ static int pass_in_group(struct deal *deal, uint32_t part)
 
 static int add_all(struct deal *deal)
 {
-    struct parts parts = parts_of(&deal->nodes, deal->nodes.me);
+    struct tutti_node_parts parts = tutti_parts_of(&deal->nodes, deal->nodes.me);
 
     for (uint32_t segment = 0; segment < deal->segments; segment++)
         TUTTI_TRY(deal_out(deal, segment));
@@ -220,14 +223,14 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
 
 /* The cost common to both collectives. The root is in the busiest node: it scatters, and sends its
  * own parts to all others of the node. */
-static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes, double bytes,
-                      struct tutti_cost *ret_cost)
+static void cost_both(const struct tutti_shape *shape, const struct tutti_nodes *nodes,
+                      double bytes, struct tutti_cost *ret_cost)
 {
     double segments = shape->options.value[TUTTI_SEGMENTS];
-    double parts = nodes_most_parts(nodes), peers = nodes->nparts - 1.0;
+    double parts = tutti_nodes_most_parts(nodes), peers = nodes->nparts - 1.0;
     double part_bytes = bytes / nodes->nparts / segments;
-    double top_rounds = segments - 1 + rounds_of(nodes->nodes.count);
-    double group_rounds = segments - 1 + rounds_of(nodes->nseats);
+    double top_rounds = segments - 1 + tutti_rounds_of(nodes->nodes.count);
+    double group_rounds = segments - 1 + tutti_rounds_of(nodes->nseats);
     enum tutti_level top = tutti_shape_level(shape);
 
     *ret_cost = (struct tutti_cost){.segments = segments};
@@ -251,7 +254,7 @@ static void cost_both(const struct tutti_shape *shape, const struct nodes *nodes
 static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    struct nodes nodes;
+    struct tutti_nodes nodes;
 
     *ret_cost = TUTTI_COST_UNKNOWN;
     if (tutti_nodes_init(shape, &nodes) != TUTTI_OK)
@@ -265,7 +268,7 @@ static void cost_broadcast(const struct tutti_shape *shape, double block_bytes,
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    struct nodes nodes;
+    struct tutti_nodes nodes;
     double chained;
 
     *ret_cost = TUTTI_COST_UNKNOWN;

@@ -27,7 +27,7 @@ static uint32_t doublings_of(const struct tutti_shape *shape)
 {
     uint32_t given = shape->options.value[TUTTI_DOUBLINGS];
 
-    return given != 0 ? given : (rounds_of(shape->nranks) + 1) / 2;
+    return given != 0 ? given : (tutti_rounds_of(shape->nranks) + 1) / 2;
 }
 
 static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)

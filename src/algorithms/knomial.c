@@ -32,23 +32,26 @@ struct node {
 
 static struct node node_of(const struct tutti_shape *shape)
 {
-    struct node node = {.shape = shape, .place = from_root(shape, shape->rank),
-                        .nranks = shape->nranks, .radix = shape->options.value[TUTTI_RADIX]};
+    struct node node = {.shape = shape,
+                        .place = tutti_from_root(shape, shape->rank),
+                        .nranks = shape->nranks,
+                        .radix = shape->options.value[TUTTI_RADIX]};
 
-    node.nchildren = knomial_children(node.place, node.nranks, node.radix);
+    node.nchildren = tutti_knomial_children(node.place, node.nranks, node.radix);
     if (node.place != 0)
-        node.parent = to_rank(shape, knomial_parent(node.place, node.nranks, node.radix));
+        node.parent =
+            tutti_to_rank(shape, tutti_knomial_parent(node.place, node.nranks, node.radix));
     return node;
 }
 
 static uint32_t child_place(const struct node *node, uint32_t index)
 {
-    return knomial_child(node->place, node->nranks, node->radix, index);
+    return tutti_knomial_child(node->place, node->nranks, node->radix, index);
 }
 
 static uint32_t subtree(const struct node *node, uint32_t place)
 {
-    return knomial_size(place, node->nranks, node->radix);
+    return tutti_knomial_size(place, node->nranks, node->radix);
 }
 
 static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
@@ -60,7 +63,7 @@ static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *b
     if (node.place != 0)
         TUTTI_TRY(tutti_build_recv(build, node.parent, output));
     for (uint32_t i = 0; i < node.nchildren; i++)
-        TUTTI_TRY(tutti_build_send(build, to_rank(shape, child_place(&node, i)), source));
+        TUTTI_TRY(tutti_build_send(build, tutti_to_rank(shape, child_place(&node, i)), source));
     return node.place == 0 ? tutti_build_copy(build, source, output) : TUTTI_OK;
 }
 
@@ -76,7 +79,8 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     for (uint32_t i = node.nchildren; i-- > 0;) {
         struct tutti_span next = tutti_span(kept, 0, 1);
 
-        TUTTI_TRY(tutti_build_recv_reduce(build, to_rank(shape, child_place(&node, i)), sum, next));
+        TUTTI_TRY(
+            tutti_build_recv_reduce(build, tutti_to_rank(shape, child_place(&node, i)), sum, next));
         sum = next;
     }
     return node.place == 0 ? TUTTI_OK : tutti_build_send(build, node.parent, sum);
@@ -85,15 +89,16 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
 /* Where this place keeps the blocks of `count` places from `first` on: the root in the order of
  * ranks, other places in SCRATCH from their own block on. What a child of the root sends must be
  * cut at the same place as what the root receives. */
-static struct wrapped kept_blocks(const struct node *node, enum tutti_buffer roots, uint32_t first,
-                                  uint32_t count, bool is_with_root)
+static struct tutti_wrapped kept_blocks(const struct node *node, enum tutti_buffer roots,
+                                        uint32_t first, uint32_t count, bool is_with_root)
 {
-    struct wrapped blocks = wrapped_span(roots, to_rank(node->shape, first), count, node->nranks);
+    struct tutti_wrapped blocks =
+        tutti_wrapped_span(roots, tutti_to_rank(node->shape, first), count, node->nranks);
 
     if (node->place == 0)
         return blocks;
     if (!is_with_root)
-        blocks = (struct wrapped){.upper = {.count = count}};
+        blocks = (struct tutti_wrapped){.upper = {.count = count}};
     blocks.upper.buffer = TUTTI_BUF_SCRATCH;
     blocks.upper.first = first - node->place;
     blocks.lower.buffer = TUTTI_BUF_SCRATCH;
@@ -102,13 +107,14 @@ static struct wrapped kept_blocks(const struct node *node, enum tutti_buffer roo
 }
 
 /* The blocks of this place's whole subtree, as its parent cuts them. */
-static struct wrapped own_blocks(const struct node *node, enum tutti_buffer roots)
+static struct tutti_wrapped own_blocks(const struct node *node, enum tutti_buffer roots)
 {
     return kept_blocks(node, roots, node->place, subtree(node, node->place),
                        node->parent == node->shape->root);
 }
 
-static struct wrapped child_blocks(const struct node *node, enum tutti_buffer roots, uint32_t child)
+static struct tutti_wrapped child_blocks(const struct node *node, enum tutti_buffer roots,
+                                         uint32_t child)
 {
     return kept_blocks(node, roots, child, subtree(node, child), node->place == 0);
 }
@@ -128,12 +134,12 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
     for (uint32_t i = node.nchildren; i-- > 0;) {
         uint32_t child = child_place(&node, i);
 
-        TUTTI_TRY(recv_wrapped(build, to_rank(shape, child),
-                               child_blocks(&node, TUTTI_BUF_OUTPUT, child)));
+        TUTTI_TRY(tutti_recv_wrapped(build, tutti_to_rank(shape, child),
+                                     child_blocks(&node, TUTTI_BUF_OUTPUT, child)));
     }
     if (node.place == 0)
         return TUTTI_OK;
-    return send_wrapped(build, node.parent, own_blocks(&node, TUTTI_BUF_OUTPUT));
+    return tutti_send_wrapped(build, node.parent, own_blocks(&node, TUTTI_BUF_OUTPUT));
 }
 
 static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *build)
@@ -146,13 +152,13 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
 
     if (node.place != 0) {
         tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, subtree(&node, node.place));
-        TUTTI_TRY(recv_wrapped(build, node.parent, own_blocks(&node, TUTTI_BUF_INPUT)));
+        TUTTI_TRY(tutti_recv_wrapped(build, node.parent, own_blocks(&node, TUTTI_BUF_INPUT)));
     }
     for (uint32_t i = 0; i < node.nchildren; i++) {
         uint32_t child = child_place(&node, i);
 
-        TUTTI_TRY(send_wrapped(build, to_rank(shape, child),
-                               child_blocks(&node, TUTTI_BUF_INPUT, child)));
+        TUTTI_TRY(tutti_send_wrapped(build, tutti_to_rank(shape, child),
+                                     child_blocks(&node, TUTTI_BUF_INPUT, child)));
     }
     return tutti_build_copy(build, kept_blocks(&node, TUTTI_BUF_INPUT, node.place, 1, false).upper,
                             own);
@@ -169,8 +175,8 @@ static double add_children(const struct tutti_shape *shape, double bytes, bool h
     uint32_t n = shape->nranks, radix = shape->options.value[TUTTI_RADIX];
     double children = 0;
 
-    for (uint64_t step = knomial_reach(0, n, radix) / radix; step > 0; step /= radix) {
-        uint32_t siblings = knomial_siblings(0, n, radix, step);
+    for (uint64_t step = tutti_knomial_reach(0, n, radix) / radix; step > 0; step /= radix) {
+        uint32_t siblings = tutti_knomial_siblings(0, n, radix, step);
         uint64_t end = (siblings + 1) * step, run = step * radix;
         double blocks = has_subtree ? (double)((end < n ? end : n) - step) : siblings;
 

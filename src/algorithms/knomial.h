@@ -10,7 +10,7 @@
 
 /* Places of a subtree that is not cut off by the last place: the weight k^i of the place's lowest
  * nonzero digit i. For the root: the smallest k^i that is at least nranks. */
-static inline uint64_t knomial_reach(uint32_t place, uint32_t nranks, uint32_t radix)
+static inline uint64_t tutti_knomial_reach(uint32_t place, uint32_t nranks, uint32_t radix)
 {
     uint64_t reach = 1;
 
@@ -20,48 +20,48 @@ static inline uint64_t knomial_reach(uint32_t place, uint32_t nranks, uint32_t r
 }
 
 /* A subtree consists of consecutive places, from its top on. Returns how many. */
-static inline uint32_t knomial_size(uint32_t place, uint32_t nranks, uint32_t radix)
+static inline uint32_t tutti_knomial_size(uint32_t place, uint32_t nranks, uint32_t radix)
 {
-    uint64_t reach = knomial_reach(place, nranks, radix);
+    uint64_t reach = tutti_knomial_reach(place, nranks, radix);
 
     return reach < nranks - place ? (uint32_t)reach : nranks - place;
 }
 
 /* `place` must not be the root. */
-static inline uint32_t knomial_parent(uint32_t place, uint32_t nranks, uint32_t radix)
+static inline uint32_t tutti_knomial_parent(uint32_t place, uint32_t nranks, uint32_t radix)
 {
-    uint64_t reach = knomial_reach(place, nranks, radix);
+    uint64_t reach = tutti_knomial_reach(place, nranks, radix);
 
     return (uint32_t)(place - place / reach % radix * reach);
 }
 
 /* Number of children at the distances step, 2 step, ... from a place; `step` is a power of the
  * radix. */
-static inline uint32_t knomial_siblings(uint32_t place, uint32_t nranks, uint32_t radix,
-                                        uint64_t step)
+static inline uint32_t tutti_knomial_siblings(uint32_t place, uint32_t nranks, uint32_t radix,
+                                              uint64_t step)
 {
     uint64_t count = (nranks - 1 - place) / step;
 
     return count < radix - 1 ? (uint32_t)count : radix - 1;
 }
 
-static inline uint32_t knomial_children(uint32_t place, uint32_t nranks, uint32_t radix)
+static inline uint32_t tutti_knomial_children(uint32_t place, uint32_t nranks, uint32_t radix)
 {
     uint32_t count = 0;
 
-    for (uint64_t step = knomial_reach(place, nranks, radix) / radix; step > 0; step /= radix)
-        count += knomial_siblings(place, nranks, radix, step);
+    for (uint64_t step = tutti_knomial_reach(place, nranks, radix) / radix; step > 0; step /= radix)
+        count += tutti_knomial_siblings(place, nranks, radix, step);
     return count;
 }
 
-/* The child number `index`, which must be less than knomial_children(). */
-static inline uint32_t knomial_child(uint32_t place, uint32_t nranks, uint32_t radix,
-                                     uint32_t index)
+/* The child number `index`, which must be less than tutti_knomial_children(). */
+static inline uint32_t tutti_knomial_child(uint32_t place, uint32_t nranks, uint32_t radix,
+                                           uint32_t index)
 {
-    uint64_t step = knomial_reach(place, nranks, radix) / radix;
+    uint64_t step = tutti_knomial_reach(place, nranks, radix) / radix;
 
-    while (index >= knomial_siblings(place, nranks, radix, step)) {
-        index -= knomial_siblings(place, nranks, radix, step);
+    while (index >= tutti_knomial_siblings(place, nranks, radix, step)) {
+        index -= tutti_knomial_siblings(place, nranks, radix, step);
         step /= radix;
     }
     return (uint32_t)(place + (index + 1) * step);

@@ -18,7 +18,7 @@ static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *b
     if (shape->rank != shape->root)
         return tutti_build_recv(build, shape->root, output);
     for (uint32_t place = 1; place < shape->nranks; place++)
-        TUTTI_TRY(tutti_build_send(build, to_rank(shape, place), input));
+        TUTTI_TRY(tutti_build_send(build, tutti_to_rank(shape, place), input));
     return tutti_build_copy(build, input, output);
 }
 
@@ -30,7 +30,7 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     if (shape->rank != shape->root)
         return tutti_build_send(build, shape->root, sum);
     for (uint32_t place = 1; place < shape->nranks; place++) {
-        TUTTI_TRY(tutti_build_recv_reduce(build, to_rank(shape, place), sum, output));
+        TUTTI_TRY(tutti_build_recv_reduce(build, tutti_to_rank(shape, place), sum, output));
         sum = output;
     }
     return TUTTI_OK;
@@ -43,7 +43,7 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
     if (shape->rank != shape->root)
         return tutti_build_send(build, shape->root, own);
     for (uint32_t place = 1; place < shape->nranks; place++) {
-        uint32_t from = to_rank(shape, place);
+        uint32_t from = tutti_to_rank(shape, place);
 
         TUTTI_TRY(tutti_build_recv(build, from, tutti_span(TUTTI_BUF_OUTPUT, from, 1)));
     }
@@ -57,7 +57,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
     if (shape->rank != shape->root)
         return tutti_build_recv(build, shape->root, own);
     for (uint32_t place = 1; place < shape->nranks; place++) {
-        uint32_t to = to_rank(shape, place);
+        uint32_t to = tutti_to_rank(shape, place);
 
         TUTTI_TRY(tutti_build_send(build, to, tutti_span(TUTTI_BUF_INPUT, to, 1)));
     }

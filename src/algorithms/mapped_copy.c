@@ -33,7 +33,7 @@ static int take(struct tutti_build *build, uint32_t from, uint32_t block, uint32
 static int take_from_all(const struct tutti_shape *shape, struct tutti_build *build, uint32_t block)
 {
     for (uint32_t i = 1; i < shape->nranks; i++) {
-        uint32_t from = rank_after(shape->rank, i, shape->nranks);
+        uint32_t from = tutti_rank_after(shape->rank, i, shape->nranks);
 
         TUTTI_TRY(take(build, from, block, from));
     }
@@ -96,7 +96,7 @@ static int emit_shared_broadcast(const struct tutti_shape *shape, struct tutti_b
     TUTTI_TRY(meet(build, 1));
     if (shape->rank == root) {
         for (uint32_t i = 1; i < shape->nranks; i++)
-            TUTTI_TRY(tutti_build_put(build, rank_after(root, i, shape->nranks),
+            TUTTI_TRY(tutti_build_put(build, tutti_rank_after(root, i, shape->nranks),
                                       tutti_span(TUTTI_BUF_INPUT, root, 1), part));
         TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, shape->nranks),
                                    tutti_span(TUTTI_BUF_OUTPUT, 0, shape->nranks)));

@@ -11,7 +11,7 @@
 
 /* ---- writing ------------------------------------------------------------------------ */
 
-static int append(struct moves *moves, struct move move)
+static int append(struct tutti_moves *moves, struct tutti_move move)
 {
     if (move.count == 0)
         return TUTTI_OK;
@@ -22,19 +22,19 @@ static int append(struct moves *moves, struct move move)
     return TUTTI_OK;
 }
 
-int tutti_moves_send(struct moves *moves, uint32_t to, uint32_t first, uint32_t count)
+int tutti_moves_send(struct tutti_moves *moves, uint32_t to, uint32_t first, uint32_t count)
 {
-    return append(moves, (struct move){.peer = to, .first = first, .count = count,
-                                       .is_send = true});
+    return append(moves,
+                  (struct tutti_move){.peer = to, .first = first, .count = count, .is_send = true});
 }
 
-int tutti_moves_recv(struct moves *moves, uint32_t from, uint32_t first, uint32_t count)
+int tutti_moves_recv(struct tutti_moves *moves, uint32_t from, uint32_t first, uint32_t count)
 {
-    return append(moves, (struct move){.peer = from, .first = first, .count = count});
+    return append(moves, (struct tutti_move){.peer = from, .first = first, .count = count});
 }
 
 /* Append one move for each run of consecutive marked chunks, and unmark them. */
-static int append_marked(struct moves *moves, struct move move)
+static int append_marked(struct tutti_moves *moves, struct tutti_move move)
 {
     uint32_t nwords = moves->nchunks / 64 + 1;
 
@@ -57,8 +57,8 @@ static int append_marked(struct moves *moves, struct move move)
     return append(moves, move);
 }
 
-static int append_set(struct moves *moves, bool is_send, uint32_t peer, const uint32_t *chunks,
-                      uint32_t count)
+static int append_set(struct tutti_moves *moves, bool is_send, uint32_t peer,
+                      const uint32_t *chunks, uint32_t count)
 {
     if (moves->marks == NULL)
         moves->marks = calloc(moves->nchunks / 64 + 1, sizeof(*moves->marks));
@@ -66,31 +66,32 @@ static int append_set(struct moves *moves, bool is_send, uint32_t peer, const ui
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for marks of %u chunks", moves->nchunks);
     for (uint32_t i = 0; i < count; i++)
         moves->marks[chunks[i] / 64] |= UINT64_C(1) << chunks[i] % 64;
-    return append_marked(moves, (struct move){.peer = peer, .is_send = is_send});
+    return append_marked(moves, (struct tutti_move){.peer = peer, .is_send = is_send});
 }
 
-int tutti_moves_send_set(struct moves *moves, uint32_t to, const uint32_t *chunks, uint32_t count)
+int tutti_moves_send_set(struct tutti_moves *moves, uint32_t to, const uint32_t *chunks,
+                         uint32_t count)
 {
     return append_set(moves, true, to, chunks, count);
 }
 
-int tutti_moves_recv_set(struct moves *moves, uint32_t from, const uint32_t *chunks,
+int tutti_moves_recv_set(struct tutti_moves *moves, uint32_t from, const uint32_t *chunks,
                          uint32_t count)
 {
     return append_set(moves, false, from, chunks, count);
 }
 
-void tutti_moves_fini(struct moves *moves)
+void tutti_moves_fini(struct tutti_moves *moves)
 {
     free(moves->list);
     free(moves->slots);
     free(moves->marks);
-    *moves = (struct moves){.list = NULL};
+    *moves = (struct tutti_moves){.list = NULL};
 }
 
 /* ---- playing ------------------------------------------------------------------------ */
 
-static bool is_own(const struct moves *moves, uint32_t first, uint32_t count)
+static bool is_own(const struct tutti_moves *moves, uint32_t first, uint32_t count)
 {
     return first >= moves->own_first &&
            first + count <= moves->own_first + moves->own_count;
@@ -101,11 +102,11 @@ static struct tutti_span part(struct tutti_span whole, uint32_t first, uint32_t 
     return tutti_span((enum tutti_buffer)whole.buffer, whole.first + first, count);
 }
 
-int tutti_moves_gather(const struct moves *moves, struct tutti_build *build, struct tutti_span own,
-                       struct tutti_span whole)
+int tutti_moves_gather(const struct tutti_moves *moves, struct tutti_build *build,
+                       struct tutti_span own, struct tutti_span whole)
 {
     for (uint32_t i = 0; i < moves->count; i++) {
-        const struct move *move = &moves->list[i];
+        const struct tutti_move *move = &moves->list[i];
         struct tutti_span chunks = part(whole, move->first, move->count);
 
         build->channel = move->channel;
@@ -132,7 +133,7 @@ static int copy_apart(struct tutti_build *build, struct tutti_span src, struct t
 enum { UNTOUCHED /* only this rank's input */, PARTIAL, COMPLETE /* in `result` */ };
 
 struct reduction {
-    const struct moves *moves;
+    const struct tutti_moves *moves;
     struct tutti_build *build;
     struct tutti_span input, partial, result;
     uint8_t *state;      /* per chunk */
@@ -142,7 +143,7 @@ struct reduction {
 static struct tutti_span partial_of(const struct reduction *reduction, uint32_t first,
                                     uint32_t count)
 {
-    const struct moves *moves = reduction->moves;
+    const struct tutti_moves *moves = reduction->moves;
 
     tutti_assert(moves->slots == NULL || count == 1);
     return part(reduction->partial, moves->slots != NULL ? moves->slots[first] : first, count);
@@ -150,7 +151,7 @@ static struct tutti_span partial_of(const struct reduction *reduction, uint32_t 
 
 /* Return the current sums of the move's chunks as one span. If only some of the chunks have been
  * added to, copy the input of the others next to them. */
-static int gather_state(struct reduction *reduction, const struct move *move,
+static int gather_state(struct reduction *reduction, const struct tutti_move *move,
                         struct tutti_span *ret_source)
 {
     uint8_t *state = &reduction->state[move->first];
@@ -179,8 +180,8 @@ static int gather_state(struct reduction *reduction, const struct move *move,
  * them. */
 static bool completes(const struct reduction *reduction, uint32_t index)
 {
-    const struct moves *moves = reduction->moves;
-    const struct move *move = &moves->list[index];
+    const struct tutti_moves *moves = reduction->moves;
+    const struct tutti_move *move = &moves->list[index];
 
     if (!is_own(moves, move->first, move->count))
         return false;
@@ -193,7 +194,7 @@ static bool completes(const struct reduction *reduction, uint32_t index)
 /* Emit move `index` of the list backwards. */
 static int play_back(struct reduction *reduction, uint32_t index)
 {
-    const struct move *move = &reduction->moves->list[index];
+    const struct tutti_move *move = &reduction->moves->list[index];
     struct tutti_span source, dst;
 
     reduction->build->channel = move->channel;
@@ -213,7 +214,7 @@ static int play_back(struct reduction *reduction, uint32_t index)
  * only in one message with chunks of other ranks. */
 static int deliver(struct reduction *reduction)
 {
-    const struct moves *moves = reduction->moves;
+    const struct tutti_moves *moves = reduction->moves;
 
     for (uint32_t i = 0; i < moves->own_count; i++) {
         uint32_t chunk = moves->own_first + i;
@@ -228,7 +229,7 @@ static int deliver(struct reduction *reduction)
     return TUTTI_OK;
 }
 
-int tutti_moves_reduce_scatter(const struct moves *moves, struct tutti_build *build,
+int tutti_moves_reduce_scatter(const struct tutti_moves *moves, struct tutti_build *build,
                                struct tutti_span input, struct tutti_span partial,
                                struct tutti_span result)
 {
@@ -262,7 +263,7 @@ release:
 
 /* ---- whole collectives ------------------------------------------------------------- */
 
-static int emit_allgather(const struct moves *moves, struct tutti_build *build)
+static int emit_allgather(const struct tutti_moves *moves, struct tutti_build *build)
 {
     struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, moves->own_count);
     struct tutti_span whole = tutti_span(TUTTI_BUF_OUTPUT, 0, moves->nchunks);
@@ -272,7 +273,7 @@ static int emit_allgather(const struct moves *moves, struct tutti_build *build)
     return tutti_moves_gather(moves, build, own, whole);
 }
 
-static int emit_reduce_scatter(const struct moves *moves, struct tutti_build *build)
+static int emit_reduce_scatter(const struct tutti_moves *moves, struct tutti_build *build)
 {
     uint32_t nslots = moves->nchunks;
 
@@ -290,7 +291,7 @@ static int emit_reduce_scatter(const struct moves *moves, struct tutti_build *bu
 }
 
 /* The sums stay in OUTPUT, and the all-gather sends them from there. */
-static int emit_allreduce_scatter(const struct moves *moves, struct tutti_build *build)
+static int emit_allreduce_scatter(const struct tutti_moves *moves, struct tutti_build *build)
 {
     struct tutti_span whole = tutti_span(TUTTI_BUF_OUTPUT, 0, moves->nchunks);
 
@@ -300,7 +301,7 @@ static int emit_allreduce_scatter(const struct moves *moves, struct tutti_build 
                                       part(whole, moves->own_first, moves->own_count));
 }
 
-static int emit_allreduce_gather(const struct moves *moves, struct tutti_build *build)
+static int emit_allreduce_gather(const struct tutti_moves *moves, struct tutti_build *build)
 {
     struct tutti_span whole = tutti_span(TUTTI_BUF_OUTPUT, 0, moves->nchunks);
 
@@ -308,16 +309,17 @@ static int emit_allreduce_gather(const struct moves *moves, struct tutti_build *
 }
 
 static int make_and_emit(const struct tutti_shape *shape, struct tutti_build *build,
-                         int (*make)(const struct tutti_shape *shape, struct moves *ret_moves),
-                         enum moves_use use)
+                         int (*make)(const struct tutti_shape *shape,
+                                     struct tutti_moves *ret_moves),
+                         enum tutti_moves_use use)
 {
-    static int (*const emit[])(const struct moves *moves, struct tutti_build *build) = {
+    static int (*const emit[])(const struct tutti_moves *moves, struct tutti_build *build) = {
         [MOVES_GATHER] = emit_allgather,
         [MOVES_SCATTER] = emit_reduce_scatter,
         [MOVES_ALLREDUCE_GATHER] = emit_allreduce_gather,
         [MOVES_ALLREDUCE_SCATTER] = emit_allreduce_scatter,
     };
-    struct moves moves = {.use = use};
+    struct tutti_moves moves = {.use = use};
     int rc = make(shape, &moves);
 
     if (rc == TUTTI_OK)
@@ -327,7 +329,7 @@ static int make_and_emit(const struct tutti_shape *shape, struct tutti_build *bu
 }
 
 int tutti_moves_emit(const struct tutti_shape *shape, struct tutti_build *build,
-                     int (*make)(const struct tutti_shape *shape, struct moves *ret_moves))
+                     int (*make)(const struct tutti_shape *shape, struct tutti_moves *ret_moves))
 {
     if (!tutti_collective_reduces(shape->collective))
         return make_and_emit(shape, build, make, MOVES_GATHER);

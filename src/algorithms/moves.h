@@ -15,7 +15,7 @@
 #include "algorithms/algorithm.h"
 
 /* One message of the all-gather: chunks first .. first + count - 1, to or from `peer`. */
-struct move {
+struct tutti_move {
     uint32_t peer;
     uint32_t first, count;
     uint8_t channel;
@@ -23,7 +23,7 @@ struct move {
 };
 
 /* The collective that a list of moves is made for. */
-enum moves_use {
+enum tutti_moves_use {
     MOVES_GATHER,           /* an all-gather's: block b has the chunks from b * own_count on */
     MOVES_SCATTER,          /* the same numbers; a reduce-scatter reads the list backwards */
     MOVES_ALLREDUCE_GATHER, /* the halves of an all-reduce: any rank may own any chunk */
@@ -32,9 +32,9 @@ enum moves_use {
 
 /* The moves of one rank, in an order that is correct if each completes before the next begins. Two
  * ranks list the moves between them on a channel in the same order. */
-struct moves {
-    enum moves_use use;
-    struct move *list;
+struct tutti_moves {
+    enum tutti_moves_use use;
+    struct tutti_move *list;
     uint32_t count, capacity;
     uint32_t nchunks;              /* chunks of all owners together */
     uint32_t own_first, own_count; /* the chunks that this rank owns */
@@ -46,27 +46,28 @@ struct moves {
 };
 
 /* Append a move. With count 0 nothing is appended. TUTTI_ERR_SYSTEM: no memory. */
-int tutti_moves_send(struct moves *moves, uint32_t to, uint32_t first, uint32_t count);
-int tutti_moves_recv(struct moves *moves, uint32_t from, uint32_t first, uint32_t count);
+int tutti_moves_send(struct tutti_moves *moves, uint32_t to, uint32_t first, uint32_t count);
+int tutti_moves_recv(struct tutti_moves *moves, uint32_t from, uint32_t first, uint32_t count);
 /* Append the moves of a set of chunks, given in any order: one move for each run of consecutive
  * chunks, ascending. */
-int tutti_moves_send_set(struct moves *moves, uint32_t to, const uint32_t *chunks, uint32_t count);
-int tutti_moves_recv_set(struct moves *moves, uint32_t from, const uint32_t *chunks,
+int tutti_moves_send_set(struct tutti_moves *moves, uint32_t to, const uint32_t *chunks,
+                         uint32_t count);
+int tutti_moves_recv_set(struct tutti_moves *moves, uint32_t from, const uint32_t *chunks,
                          uint32_t count);
 
 /* Free the lists; a zeroed object is ignored. */
-void tutti_moves_fini(struct moves *moves);
+void tutti_moves_fini(struct tutti_moves *moves);
 
 /* Emit the list as an all-gather. This rank's own chunks are sent from `own`; chunk c of another
  * rank arrives at index c of `whole` and is sent on from there. The caller puts this rank's own
  * chunks into `whole`. */
-int tutti_moves_gather(const struct moves *moves, struct tutti_build *build, struct tutti_span own,
-                       struct tutti_span whole);
+int tutti_moves_gather(const struct tutti_moves *moves, struct tutti_build *build,
+                       struct tutti_span own, struct tutti_span whole);
 
 /* Emit the list backwards, as a reduce-scatter. Chunk c of this rank's contribution is at index c
  * of `input`. Partial sums are kept in `partial`; those of this rank's own chunks end up in
  * `result`. */
-int tutti_moves_reduce_scatter(const struct moves *moves, struct tutti_build *build,
+int tutti_moves_reduce_scatter(const struct tutti_moves *moves, struct tutti_build *build,
                                struct tutti_span input, struct tutti_span partial,
                                struct tutti_span result);
 
@@ -74,6 +75,6 @@ int tutti_moves_reduce_scatter(const struct moves *moves, struct tutti_build *bu
  * lists of moves that `make` returns. Before each call of `make` the list is zeroed, except for its
  * use. The lists are freed here, also those that `make` has begun when it fails. */
 int tutti_moves_emit(const struct tutti_shape *shape, struct tutti_build *build,
-                     int (*make)(const struct tutti_shape *shape, struct moves *ret_moves));
+                     int (*make)(const struct tutti_shape *shape, struct tutti_moves *ret_moves));
 
 #endif

@@ -58,9 +58,9 @@ static uint32_t count_given(const struct tutti_shape *shape)
     return given != 0 && given < most ? given : most;
 }
 
-static int make_given(const struct tutti_shape *shape, struct moves *moves)
+static int make_given(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
-    struct rings rings = {.ndirected = count_given(shape)};
+    struct tutti_rings rings = {.ndirected = count_given(shape)};
     uint32_t *ranks = NULL;
     int rc;
 
@@ -133,15 +133,15 @@ static void zigzag(uint32_t nranks, uint32_t index, uint32_t *cycle)
     for (uint32_t i = 0; i < circle; i++) {
         uint32_t away = (i + 1) / 2;
 
-        cycle[1 + i] = i % 2 == 1 ? rank_after(index, away, circle)
-                                  : rank_before(index, away, circle);
+        cycle[1 + i] = i % 2 == 1 ? tutti_rank_after(index, away, circle)
+                                  : tutti_rank_before(index, away, circle);
     }
 }
 
-static int make_walecki(const struct tutti_shape *shape, struct moves *moves)
+static int make_walecki(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
     uint32_t n = shape->nranks;
-    struct rings rings = {.ndirected = count_walecki(shape)};
+    struct tutti_rings rings = {.ndirected = count_walecki(shape)};
     uint32_t ncycles = (rings.ndirected + 1) / 2;
     uint32_t *cycles = malloc((size_t)ncycles * n * sizeof(*cycles));
     int rc;

@@ -7,18 +7,18 @@
 
 #include <stdlib.h>
 
-static void homes_fini(struct homes *homes)
+static void homes_fini(struct tutti_homes *homes)
 {
     free(homes->home);
     free(homes->index);
     free(homes->items);
     free(homes->first);
-    *homes = (struct homes){.count = 0};
+    *homes = (struct tutti_homes){.count = 0};
 }
 
-static int alloc_homes(uint32_t nhomes, uint32_t nitems, struct homes *ret_homes)
+static int alloc_homes(uint32_t nhomes, uint32_t nitems, struct tutti_homes *ret_homes)
 {
-    struct homes homes = {.count = nhomes};
+    struct tutti_homes homes = {.count = nhomes};
 
     homes.home = malloc(nitems * sizeof(uint32_t));
     homes.index = malloc(nitems * sizeof(uint32_t));
@@ -35,9 +35,9 @@ static int alloc_homes(uint32_t nhomes, uint32_t nitems, struct homes *ret_homes
 
 /* `of[i]` is the home of item i. NULL: each item is a home of its own. */
 static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uint32_t nitems,
-                      struct homes *ret_homes)
+                      struct tutti_homes *ret_homes)
 {
-    struct homes homes;
+    struct tutti_homes homes;
 
     TUTTI_TRY(alloc_homes(of != NULL ? nhomes : nitems, nitems, &homes));
     for (uint32_t i = 0; i < nitems; i++) {
@@ -71,7 +71,7 @@ static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uin
 }
 
 /* Places give groups per rank; here they are needed per node. */
-static int groups_init(const struct tutti_places *places, struct nodes *nodes)
+static int groups_init(const struct tutti_places *places, struct tutti_nodes *nodes)
 {
     uint32_t nnodes = nodes->ranks.count, *of;
     int rc;
@@ -88,10 +88,10 @@ static int groups_init(const struct tutti_places *places, struct nodes *nodes)
     return rc;
 }
 
-int tutti_nodes_init(const struct tutti_shape *shape, struct nodes *ret_nodes)
+int tutti_nodes_init(const struct tutti_shape *shape, struct tutti_nodes *ret_nodes)
 {
     const struct tutti_places *places = shape->places;
-    struct nodes nodes = {.me = shape->rank};
+    struct tutti_nodes nodes = {.me = shape->rank};
     int rc;
 
     TUTTI_TRY(homes_init("node", places != NULL ? places->node : NULL,
@@ -109,18 +109,18 @@ drop_ranks:
     return rc;
 }
 
-void tutti_nodes_fini(struct nodes *nodes)
+void tutti_nodes_fini(struct tutti_nodes *nodes)
 {
     homes_fini(&nodes->ranks);
     homes_fini(&nodes->nodes);
 }
 
-double tutti_homes_exchanged(const struct homes *homes, uint32_t total)
+double tutti_homes_exchanged(const struct tutti_homes *homes, uint32_t total)
 {
     double most = 0;
 
     for (uint32_t home = 0; home < homes->count; home++) {
-        uint32_t size = homes_size(homes, home);
+        uint32_t size = tutti_homes_size(homes, home);
         double least_share = (double)(total / size) / total;
         double most_share = (double)((total + size - 1) / size) / total;
         double given = 1 - least_share, got = most_share * (size - 1);

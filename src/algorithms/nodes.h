@@ -22,7 +22,7 @@
 
 /* Items, numbered from 0, and the home that each belongs to. Used for ranks in nodes, and for nodes
  * in groups. */
-struct homes {
+struct tutti_homes {
     /* Number of homes; items of the largest and of the smallest home. */
     uint32_t count, most, least;
     uint32_t *home;       /* per item: its home */
@@ -32,26 +32,26 @@ struct homes {
     uint32_t *first;
 };
 
-struct nodes {
-    struct homes ranks; /* ranks in nodes */
-    struct homes nodes; /* nodes in groups */
+struct tutti_nodes {
+    struct tutti_homes ranks; /* ranks in nodes */
+    struct tutti_homes nodes; /* nodes in groups */
     uint32_t me, node, group; /* this rank, its node and its group */
     uint32_t nparts, nseats; /* ranks of the largest node, nodes of the largest group */
 };
 
 /* TUTTI_ERR_SYSTEM: no memory. TUTTI_ERR_ARGUMENT: places name a node or group that does not exist,
  * or one that is empty. */
-int tutti_nodes_init(const struct tutti_shape *shape, struct nodes *ret_nodes);
+int tutti_nodes_init(const struct tutti_shape *shape, struct tutti_nodes *ret_nodes);
 /* Free the lists; a zeroed object is ignored. */
-void tutti_nodes_fini(struct nodes *nodes);
+void tutti_nodes_fini(struct tutti_nodes *nodes);
 
 /* The largest number of parts that any rank serves, and of seats that any node serves. */
-static inline uint32_t nodes_most_parts(const struct nodes *nodes)
+static inline uint32_t tutti_nodes_most_parts(const struct tutti_nodes *nodes)
 {
     return (nodes->nparts + nodes->ranks.least - 1) / nodes->ranks.least;
 }
 
-static inline uint32_t nodes_most_seats(const struct nodes *nodes)
+static inline uint32_t tutti_nodes_most_seats(const struct tutti_nodes *nodes)
 {
     return (nodes->nseats + nodes->nodes.least - 1) / nodes->nodes.least;
 }
@@ -59,83 +59,89 @@ static inline uint32_t nodes_most_seats(const struct nodes *nodes)
 /* The fraction of a vector that goes through the busiest port when the members of a home divide
  * their vectors into `total` parts and reduce-scatter or all-gather them: 1 - 1 / n for n equal
  * shares. */
-double tutti_homes_exchanged(const struct homes *homes, uint32_t total);
+double tutti_homes_exchanged(const struct tutti_homes *homes, uint32_t total);
 
 /* ---- sharing: `total` parts among `count` members, in order ------------------------------ */
 
 /* The first part of a member. Its parts end where those of the next member begin. */
-static inline uint32_t share_first(uint32_t total, uint32_t count, uint32_t member)
+static inline uint32_t tutti_share_first(uint32_t total, uint32_t count, uint32_t member)
 {
     return (uint32_t)(((uint64_t)member * total + count - 1) / count);
 }
 
 /* The member that serves a part. */
-static inline uint32_t share_member(uint32_t total, uint32_t count, uint32_t part)
+static inline uint32_t tutti_share_member(uint32_t total, uint32_t count, uint32_t part)
 {
     return (uint32_t)((uint64_t)part * count / total);
 }
 
 /* Parts first .. end - 1. */
-struct parts {
+struct tutti_node_parts {
     uint32_t first, end;
 };
 
-static inline struct parts share_of(uint32_t total, uint32_t count, uint32_t member)
+static inline struct tutti_node_parts tutti_share_of(uint32_t total, uint32_t count,
+                                                     uint32_t member)
 {
-    return (struct parts){share_first(total, count, member), share_first(total, count, member + 1)};
+    return (struct tutti_node_parts){tutti_share_first(total, count, member),
+                                     tutti_share_first(total, count, member + 1)};
 }
 
 /* ---- nodes and groups --------------------------------------------------------------------- */
 
-static inline uint32_t homes_size(const struct homes *homes, uint32_t home)
+static inline uint32_t tutti_homes_size(const struct tutti_homes *homes, uint32_t home)
 {
     return homes->first[home + 1] - homes->first[home];
 }
 
 /* The parts that a rank serves in its node, and the seats that a node serves in its group. */
-static inline struct parts parts_of(const struct nodes *nodes, uint32_t rank)
+static inline struct tutti_node_parts tutti_parts_of(const struct tutti_nodes *nodes, uint32_t rank)
 {
-    return share_of(nodes->nparts, homes_size(&nodes->ranks, nodes->ranks.home[rank]),
-                    nodes->ranks.index[rank]);
+    return tutti_share_of(nodes->nparts, tutti_homes_size(&nodes->ranks, nodes->ranks.home[rank]),
+                          nodes->ranks.index[rank]);
 }
 
-static inline struct parts seats_of(const struct nodes *nodes, uint32_t node)
+static inline struct tutti_node_parts tutti_seats_of(const struct tutti_nodes *nodes, uint32_t node)
 {
-    return share_of(nodes->nseats, homes_size(&nodes->nodes, nodes->nodes.home[node]),
-                    nodes->nodes.index[node]);
+    return tutti_share_of(nodes->nseats, tutti_homes_size(&nodes->nodes, nodes->nodes.home[node]),
+                          nodes->nodes.index[node]);
 }
 
 /* Of the parts `own` of a rank, or the seats of a node, pick the one that its data travels with. It
  * depends on `number`, the home, so that small nodes do not all use the same rails; multiplying by
  * the golden ratio spreads the choices evenly. */
-static inline uint32_t home_among(struct parts own, uint32_t number)
+static inline uint32_t tutti_home_among(struct tutti_node_parts own, uint32_t number)
 {
     uint64_t fraction = (uint32_t)(number * UINT32_C(2654435769));
 
     return own.first + (uint32_t)(fraction * (own.end - own.first) >> 32);
 }
 
-static inline uint32_t home_part(const struct nodes *nodes, uint32_t rank)
+static inline uint32_t tutti_home_part(const struct tutti_nodes *nodes, uint32_t rank)
 {
-    return home_among(parts_of(nodes, rank), nodes->ranks.home[rank]);
+    return tutti_home_among(tutti_parts_of(nodes, rank), nodes->ranks.home[rank]);
 }
 
-static inline uint32_t home_seat(const struct nodes *nodes, uint32_t node)
+static inline uint32_t tutti_home_seat(const struct tutti_nodes *nodes, uint32_t node)
 {
-    return home_among(seats_of(nodes, node), nodes->nodes.home[node]);
+    return tutti_home_among(tutti_seats_of(nodes, node), nodes->nodes.home[node]);
 }
 
 /* The rank that serves a part in a node, and the node that serves a seat in a group. */
-static inline uint32_t rank_serving(const struct nodes *nodes, uint32_t node, uint32_t part)
+static inline uint32_t tutti_rank_serving(const struct tutti_nodes *nodes, uint32_t node,
+                                          uint32_t part)
 {
-    uint32_t member = share_member(nodes->nparts, homes_size(&nodes->ranks, node), part);
+    uint32_t member =
+        tutti_share_member(nodes->nparts, tutti_homes_size(&nodes->ranks, node), part);
 
     return nodes->ranks.items[nodes->ranks.first[node] + member];
 }
 
-static inline uint32_t node_serving(const struct nodes *nodes, uint32_t group, uint32_t seat)
+static inline uint32_t tutti_node_serving(const struct tutti_nodes *nodes, uint32_t group,
+                                          uint32_t seat)
 {
-    uint32_t member = share_member(nodes->nseats, homes_size(&nodes->nodes, group), seat);
+    uint32_t member =
+        tutti_share_member(nodes->nseats, tutti_homes_size(&nodes->nodes, group), seat);
 
     return nodes->nodes.items[nodes->nodes.first[group] + member];
 }

@@ -40,8 +40,8 @@ struct trees {
 
 static struct trees trees_of(const struct tutti_shape *shape)
 {
-    uint32_t rounds = rounds_of(shape->nranks);
-    uint32_t aggregated = whole_rounds_of(shape->options.value[TUTTI_AGGREGATE]);
+    uint32_t rounds = tutti_rounds_of(shape->nranks);
+    uint32_t aggregated = tutti_whole_rounds_of(shape->options.value[TUTTI_AGGREGATE]);
 
     aggregated = aggregated < rounds ? aggregated : rounds;
     return (struct trees){.width = 1u << rounds, .nodes = 1u << (rounds - aggregated),
@@ -50,23 +50,23 @@ static struct trees trees_of(const struct tutti_shape *shape)
 
 /* One message: receive slots first, first + step, ..., and send the same slots to the rank
  * `distance` before this one. */
-static int add_message(const struct tutti_shape *shape, struct moves *moves, uint32_t distance,
-                       uint32_t first, uint32_t step)
+static int add_message(const struct tutti_shape *shape, struct tutti_moves *moves,
+                       uint32_t distance, uint32_t first, uint32_t step)
 {
     uint32_t n = shape->nranks;
-    uint32_t to = rank_before(shape->rank, distance, n);
-    uint32_t from = rank_after(shape->rank, distance, n);
+    uint32_t to = tutti_rank_before(shape->rank, distance, n);
+    uint32_t from = tutti_rank_after(shape->rank, distance, n);
 
     for (uint32_t slot = first; slot < n; slot += step)
-        TUTTI_TRY(tutti_moves_send(moves, to, rank_after(to, slot, n), 1));
+        TUTTI_TRY(tutti_moves_send(moves, to, tutti_rank_after(to, slot, n), 1));
     for (uint32_t slot = first; slot < n; slot += step)
-        TUTTI_TRY(tutti_moves_recv(moves, from, rank_after(shape->rank, slot, n), 1));
+        TUTTI_TRY(tutti_moves_recv(moves, from, tutti_rank_after(shape->rank, slot, n), 1));
     return TUTTI_OK;
 }
 
 /* Assign the places where the reduce-scatter keeps its partial sums. */
 static int assign_slots(const struct tutti_shape *shape, const struct trees *trees,
-                        struct moves *moves)
+                        struct tutti_moves *moves)
 {
     uint32_t n = shape->nranks;
 
@@ -78,12 +78,12 @@ static int assign_slots(const struct tutti_shape *shape, const struct trees *tre
         bool is_leaf = node % 2 == 1; /* a leaf has no partial sum */
         uint32_t level = is_leaf ? 0 : (uint32_t)__builtin_popcount(node);
 
-        moves->slots[rank_after(shape->rank, slot, n)] = level * trees->subtrees + subtree;
+        moves->slots[tutti_rank_after(shape->rank, slot, n)] = level * trees->subtrees + subtree;
     }
     return TUTTI_OK;
 }
 
-static int make(const struct tutti_shape *shape, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
     struct trees trees = trees_of(shape);
 
@@ -104,7 +104,7 @@ static double messages(const struct tutti_shape *shape)
     struct trees trees = trees_of(shape);
     uint32_t nodes = trees.nodes < shape->nranks ? trees.nodes : shape->nranks;
 
-    return whole_rounds_of(trees.subtrees) + nodes - 1.0;
+    return tutti_whole_rounds_of(trees.subtrees) + nodes - 1.0;
 }
 
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,

@@ -20,12 +20,12 @@
  * segments are sent from on the way down. */
 struct flow {
     struct tutti_build *build;
-    const struct pipeline *pipeline;
+    const struct tutti_pipeline *pipeline;
     bool goes_up, goes_down;
     enum tutti_buffer kept, source;
 };
 
-static struct flow flow_of(struct tutti_build *build, const struct pipeline *pipeline)
+static struct flow flow_of(struct tutti_build *build, const struct tutti_pipeline *pipeline)
 {
     const struct tutti_schedule *schedule = build->schedule;
     bool is_allreduce = schedule->collective == TUTTI_ALLREDUCE;
@@ -43,7 +43,7 @@ static struct flow flow_of(struct tutti_build *build, const struct pipeline *pip
 
 /* The chunk of a tree that is due after `rounds` rounds, counted from its first segment; false if
  * none is. */
-static bool find_chunk(const struct pipeline *pipeline, uint32_t tree, int64_t rounds,
+static bool find_chunk(const struct tutti_pipeline *pipeline, uint32_t tree, int64_t rounds,
                        uint32_t *ret_chunk)
 {
     if (rounds < 0 || rounds % pipeline->period != 0 ||
@@ -57,7 +57,7 @@ static bool find_chunk(const struct pipeline *pipeline, uint32_t tree, int64_t r
  * rank's input. */
 static int go_up(const struct flow *flow, uint32_t tree, int64_t round)
 {
-    const struct pipeline_node *node = &flow->pipeline->nodes[tree];
+    const struct tutti_pipeline_node *node = &flow->pipeline->nodes[tree];
     uint32_t chunk;
 
     if (node->parent.at > 0 &&
@@ -79,7 +79,7 @@ static int go_up(const struct flow *flow, uint32_t tree, int64_t round)
 
 static int go_down(const struct flow *flow, uint32_t tree, int64_t round)
 {
-    const struct pipeline_node *node = &flow->pipeline->nodes[tree];
+    const struct tutti_pipeline_node *node = &flow->pipeline->nodes[tree];
     uint32_t chunk;
 
     for (uint32_t i = 0; i < node->nchildren; i++)
@@ -94,13 +94,13 @@ static int go_down(const struct flow *flow, uint32_t tree, int64_t round)
 
 /* The latest round in which an edge of this rank carries its first segment; also tells whether this
  * rank has children. */
-static uint32_t find_last(const struct pipeline *pipeline, bool *ret_has_children)
+static uint32_t find_last(const struct tutti_pipeline *pipeline, bool *ret_has_children)
 {
     uint32_t last = 0;
 
     *ret_has_children = false;
     for (uint32_t t = 0; t < pipeline->ntrees; t++) {
-        const struct pipeline_node *node = &pipeline->nodes[t];
+        const struct tutti_pipeline_node *node = &pipeline->nodes[t];
         uint32_t at =
             node->nchildren > 0 ? node->children[node->nchildren - 1].at : node->parent.at;
 
@@ -110,7 +110,7 @@ static uint32_t find_last(const struct pipeline *pipeline, bool *ret_has_childre
     return last;
 }
 
-int tutti_pipeline_emit(struct tutti_build *build, const struct pipeline *pipeline)
+int tutti_pipeline_emit(struct tutti_build *build, const struct tutti_pipeline *pipeline)
 {
     struct flow flow = flow_of(build, pipeline);
     uint32_t nchunks = pipeline->ntrees * pipeline->segments;

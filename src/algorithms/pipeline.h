@@ -9,21 +9,21 @@
 
 /* The other end of an edge. If no message takes longer than a round, segment j goes down the edge
  * in round j * period + `at`, and up in round j * period - `at`. */
-struct pipeline_edge {
+struct tutti_pipeline_edge {
     uint32_t rank;
     uint32_t at; /* >= 1 */
 };
 
 /* This rank in a tree of all ranks. The top of the tree is the root of the collective, if it has
  * one. */
-struct pipeline_node {
-    struct pipeline_edge parent;          /* at == 0: this is the top */
-    const struct pipeline_edge *children; /* each later than the parent, ascending by round */
+struct tutti_pipeline_node {
+    struct tutti_pipeline_edge parent;          /* at == 0: this is the top */
+    const struct tutti_pipeline_edge *children; /* each later than the parent, ascending by round */
     uint32_t nchildren;
 };
 
-struct pipeline {
-    const struct pipeline_node *nodes; /* this rank's nodes, one per tree */
+struct tutti_pipeline {
+    const struct tutti_pipeline_node *nodes; /* this rank's nodes, one per tree */
     uint32_t ntrees;                   /* each tree moves its own part of the vector */
     uint32_t segments;                 /* segments per tree */
     uint32_t period;                   /* rounds from one segment to the next, on every edge */
@@ -31,7 +31,7 @@ struct pipeline {
 
 /* Emit the collective of the build: data goes up, down, or both. Returns what tutti_build_*
  * returns. */
-int tutti_pipeline_emit(struct tutti_build *build, const struct pipeline *pipeline);
+int tutti_pipeline_emit(struct tutti_build *build, const struct tutti_pipeline *pipeline);
 
 /* The cost if no rank is more than `height` hops from a top, and no rank has more than `fan`
  * children in all trees together. With one port, each hop delays a segment by up to `fan` messages,

@@ -28,7 +28,7 @@
 
 static uint32_t extra_of(uint32_t nranks)
 {
-    return nranks - (1u << whole_rounds_of(nranks));
+    return nranks - (1u << tutti_whole_rounds_of(nranks));
 }
 
 /* First block of a number, if each of the first `nextra` numbers has two blocks. */
@@ -38,14 +38,14 @@ static uint32_t first_block(uint32_t nextra, uint32_t number)
 }
 
 /* Add the rounds of a rank that takes part. The first `ndouble` numbers have two chunks each. */
-static int add_rounds(const struct tutti_shape *shape, uint32_t ndouble, struct moves *moves)
+static int add_rounds(const struct tutti_shape *shape, uint32_t ndouble, struct tutti_moves *moves)
 {
     uint32_t nextra = extra_of(shape->nranks);
-    uint32_t number = folded_number(nextra, shape->rank);
+    uint32_t number = tutti_folded_number(nextra, shape->rank);
 
-    for (uint32_t i = 0; i < whole_rounds_of(shape->nranks); i++) {
+    for (uint32_t i = 0; i < tutti_whole_rounds_of(shape->nranks); i++) {
         uint32_t size = 1u << i;
-        uint32_t partner = folded_rank(nextra, number ^ size);
+        uint32_t partner = tutti_folded_rank(nextra, number ^ size);
         uint32_t ours = number & ~(size - 1);
         uint32_t theirs = ours ^ size;
         uint32_t give = first_block(ndouble, ours), take = first_block(ndouble, theirs);
@@ -57,14 +57,14 @@ static int add_rounds(const struct tutti_shape *shape, uint32_t ndouble, struct 
     return TUTTI_OK;
 }
 
-static int make(const struct tutti_shape *shape, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
     uint32_t rank = shape->rank, nranks = shape->nranks, nextra = extra_of(nranks);
 
     moves->nchunks = nranks;
     moves->own_first = rank;
     moves->own_count = 1;
-    if (is_folded_out(nextra, rank)) {
+    if (tutti_is_folded_out(nextra, rank)) {
         TUTTI_TRY(tutti_moves_send(moves, rank + 1, rank, 1));
         TUTTI_TRY(tutti_moves_recv(moves, rank + 1, 0, rank));
         return tutti_moves_recv(moves, rank + 1, rank + 1, nranks - rank - 1);
@@ -104,19 +104,19 @@ static int fold_in(struct tutti_build *build, uint32_t other, uint32_t nchunks)
 
 static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    uint32_t nchunks = 1u << whole_rounds_of(shape->nranks), nextra = extra_of(shape->nranks);
-    struct moves moves = {.nchunks = nchunks, .own_count = 1};
+    uint32_t nchunks = 1u << tutti_whole_rounds_of(shape->nranks), nextra = extra_of(shape->nranks);
+    struct tutti_moves moves = {.nchunks = nchunks, .own_count = 1};
     bool is_paired = shape->rank < 2 * nextra;
     struct tutti_span sum = tutti_span(TUTTI_BUF_OUTPUT, 0, nchunks), own;
     int rc;
 
     tutti_build_chunks(build, nchunks);
-    if (is_folded_out(nextra, shape->rank))
+    if (tutti_is_folded_out(nextra, shape->rank))
         return fold_out(build, shape->rank + 1, nchunks);
     if (is_paired)
         TUTTI_TRY(fold_in(build, shape->rank - 1, nchunks));
 
-    moves.own_first = folded_number(nextra, shape->rank);
+    moves.own_first = tutti_folded_number(nextra, shape->rank);
     own = tutti_span(TUTTI_BUF_OUTPUT, moves.own_first, 1);
     TUTTI_TRY_OR(release, rc, add_rounds(shape, 0, &moves));
     TUTTI_TRY_OR(release, rc, tutti_moves_reduce_scatter(
@@ -139,14 +139,14 @@ release:
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    uint32_t n = shape->nranks, rounds = whole_rounds_of(n), nextra = extra_of(n);
+    uint32_t n = shape->nranks, rounds = tutti_whole_rounds_of(n), nextra = extra_of(n);
     double chunk = block_bytes / (1u << rounds), is_folded = nextra > 0;
 
     *ret_cost = (struct tutti_cost){
         .reduced = block_bytes - chunk + is_folded * block_bytes / 2,
     };
     for (uint32_t i = 0; i < rounds; i++)
-        tutti_cost_add(shape, 0, folded_run(nextra, 2u << i, n), 2, 2 * chunk * (1u << i),
+        tutti_cost_add(shape, 0, tutti_folded_run(nextra, 2u << i, n), 2, 2 * chunk * (1u << i),
                        ret_cost);
     if (nextra > 0)
         tutti_cost_add(shape, 0, 2, 3, 2 * block_bytes, ret_cost);
@@ -159,10 +159,11 @@ static double add_path(const struct tutti_shape *shape, double block_bytes, stru
     uint32_t n = shape->nranks, nextra = extra_of(n);
     double blocks = 0;
 
-    for (uint32_t i = 0; i < whole_rounds_of(n); i++) {
+    for (uint32_t i = 0; i < tutti_whole_rounds_of(n); i++) {
         double given = first_block(nextra, 1u << i);
 
-        tutti_cost_add(shape, 0, folded_run(nextra, 2u << i, n), 1, given * block_bytes, cost);
+        tutti_cost_add(shape, 0, tutti_folded_run(nextra, 2u << i, n), 1, given * block_bytes,
+                       cost);
         blocks += given;
     }
     if (nextra > 0)

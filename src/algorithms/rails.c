@@ -6,16 +6,16 @@
 
 #include <stdlib.h>
 
-int tutti_rails_init(const struct tutti_shape *shape, struct rails *ret_rails)
+int tutti_rails_init(const struct tutti_shape *shape, struct tutti_rails *ret_rails)
 {
-    struct rails rails = {.list = NULL};
+    struct tutti_rails rails = {.list = NULL};
 
     TUTTI_TRY(tutti_nodes_init(shape, &rails.nodes));
     *ret_rails = rails;
     return TUTTI_OK;
 }
 
-int tutti_rails_reserve(struct rails *rails, uint32_t most)
+int tutti_rails_reserve(struct tutti_rails *rails, uint32_t most)
 {
     rails->list = malloc(most * sizeof(*rails->list));
     if (rails->list == NULL)
@@ -23,14 +23,14 @@ int tutti_rails_reserve(struct rails *rails, uint32_t most)
     return TUTTI_OK;
 }
 
-void tutti_rails_fini(struct rails *rails)
+void tutti_rails_fini(struct tutti_rails *rails)
 {
     free(rails->list);
     tutti_nodes_fini(&rails->nodes);
-    *rails = (struct rails){.list = NULL};
+    *rails = (struct tutti_rails){.list = NULL};
 }
 
-int tutti_rails_send(struct rails *rails, uint32_t to)
+int tutti_rails_send(struct tutti_rails *rails, uint32_t to)
 {
     uint32_t count = rails->count;
 
@@ -38,7 +38,7 @@ int tutti_rails_send(struct rails *rails, uint32_t to)
     return tutti_moves_send_set(rails->moves, to, rails->list, count);
 }
 
-int tutti_rails_recv(struct rails *rails, uint32_t from)
+int tutti_rails_recv(struct tutti_rails *rails, uint32_t from)
 {
     uint32_t count = rails->count;
 
@@ -46,52 +46,56 @@ int tutti_rails_recv(struct rails *rails, uint32_t from)
     return tutti_moves_recv_set(rails->moves, from, rails->list, count);
 }
 
-struct circulant_round circulant_round(uint32_t count, uint32_t index)
+struct tutti_circulant_round tutti_circulant_round(uint32_t count, uint32_t index)
 {
     /* s is the count halved `halvings` times, rounding up; h is s halved once more. */
-    uint32_t halvings = rounds_of(count) - 1 - index;
+    uint32_t halvings = tutti_rounds_of(count) - 1 - index;
     uint32_t s = (uint32_t)(((uint64_t)count + (1ull << halvings) - 1) >> halvings);
 
-    return (struct circulant_round){.h = s - s / 2, .first = 0, .end = s / 2};
+    return (struct tutti_circulant_round){.h = s - s / 2, .first = 0, .end = s / 2};
 }
 
-struct circulant_round circulant_piece(struct circulant_round round, uint32_t npieces,
-                                       uint32_t piece)
+struct tutti_circulant_round tutti_circulant_piece(struct tutti_circulant_round round,
+                                                   uint32_t npieces, uint32_t piece)
 {
-    struct parts slots = share_of(circulant_slots(round), npieces, piece);
+    struct tutti_node_parts slots = tutti_share_of(tutti_circulant_slots(round), npieces, piece);
 
-    return (struct circulant_round){.h = round.h, .first = round.first + slots.first,
-                                    .end = round.first + slots.end};
+    return (struct tutti_circulant_round){
+        .h = round.h, .first = round.first + slots.first, .end = round.first + slots.end};
 }
 
-void tutti_rails_add_members(struct rails *rails, uint32_t part, uint32_t first, uint32_t count)
+void tutti_rails_add_members(struct tutti_rails *rails, uint32_t part, uint32_t first,
+                             uint32_t count)
 {
-    const struct homes *groups = &rails->nodes.nodes;
-    uint32_t group = rails->nodes.group, size = homes_size(groups, group);
+    const struct tutti_homes *groups = &rails->nodes.nodes;
+    uint32_t group = rails->nodes.group, size = tutti_homes_size(groups, group);
 
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t member = rank_after(first % size, i, size);
-        struct parts seats = seats_of(&rails->nodes, groups->items[groups->first[group] + member]);
+        uint32_t member = tutti_rank_after(first % size, i, size);
+        struct tutti_node_parts seats =
+            tutti_seats_of(&rails->nodes, groups->items[groups->first[group] + member]);
 
         for (uint32_t seat = seats.first; seat < seats.end; seat++)
             rails->add_seat(rails, part, seat);
     }
 }
 
-int tutti_rails_exchange(struct rails *rails, struct circulant_round round)
+int tutti_rails_exchange(struct tutti_rails *rails, struct tutti_circulant_round round)
 {
-    const struct nodes *nodes = &rails->nodes;
-    uint32_t size = homes_size(&nodes->nodes, nodes->group), me = nodes->nodes.index[nodes->node];
+    const struct tutti_nodes *nodes = &rails->nodes;
+    uint32_t size = tutti_homes_size(&nodes->nodes, nodes->group),
+             me = nodes->nodes.index[nodes->node];
     const uint32_t *members = &nodes->nodes.items[nodes->nodes.first[nodes->group]];
-    uint32_t before = members[rank_before(me, round.h, size)];
-    uint32_t after = members[rank_after(me, round.h, size)];
-    struct parts parts = parts_of(nodes, nodes->me);
+    uint32_t before = members[tutti_rank_before(me, round.h, size)];
+    uint32_t after = members[tutti_rank_after(me, round.h, size)];
+    struct tutti_node_parts parts = tutti_parts_of(nodes, nodes->me);
 
     for (uint32_t part = parts.first; part < parts.end; part++) {
-        tutti_rails_add_members(rails, part, me + round.first, circulant_slots(round));
-        TUTTI_TRY(tutti_rails_send(rails, rank_serving(nodes, before, part)));
-        tutti_rails_add_members(rails, part, me + round.h + round.first, circulant_slots(round));
-        TUTTI_TRY(tutti_rails_recv(rails, rank_serving(nodes, after, part)));
+        tutti_rails_add_members(rails, part, me + round.first, tutti_circulant_slots(round));
+        TUTTI_TRY(tutti_rails_send(rails, tutti_rank_serving(nodes, before, part)));
+        tutti_rails_add_members(rails, part, me + round.h + round.first,
+                                tutti_circulant_slots(round));
+        TUTTI_TRY(tutti_rails_recv(rails, tutti_rank_serving(nodes, after, part)));
     }
     return TUTTI_OK;
 }

@@ -8,64 +8,65 @@
 #include "algorithms/nodes.h"
 
 /* A list of moves under construction, message by message. */
-struct rails {
-    struct nodes nodes;
-    struct moves *moves;    /* borrowed */
+struct tutti_rails {
+    struct tutti_nodes nodes;
+    struct tutti_moves *moves; /* borrowed */
     uint32_t *list, count;  /* chunks of the current message */
     /* Append to `list` the chunks of this part that are owned by the node that serves this seat of
      * this rank's group. */
-    void (*add_seat)(struct rails *rails, uint32_t part, uint32_t seat);
+    void (*add_seat)(struct tutti_rails *rails, uint32_t part, uint32_t seat);
 };
 
 /* Errors are those of tutti_nodes_init. The caller sets `moves` and `add_seat`. */
-int tutti_rails_init(const struct tutti_shape *shape, struct rails *ret_rails);
+int tutti_rails_init(const struct tutti_shape *shape, struct tutti_rails *ret_rails);
 /* Allocate `list` for messages of at most `most` chunks. Call it once, before the first message.
  * TUTTI_ERR_SYSTEM: no memory. */
-int tutti_rails_reserve(struct rails *rails, uint32_t most);
+int tutti_rails_reserve(struct tutti_rails *rails, uint32_t most);
 /* Free `list` and `nodes`; a zeroed object is ignored. */
-void tutti_rails_fini(struct rails *rails);
+void tutti_rails_fini(struct tutti_rails *rails);
 
-static inline void rails_add(struct rails *rails, uint32_t chunk)
+static inline void tutti_rails_add(struct tutti_rails *rails, uint32_t chunk)
 {
     rails->list[rails->count++] = chunk;
 }
 
 /* Append a move that sends the current message to a peer, or receives it, and begin the next
  * message. An empty message is dropped. */
-int tutti_rails_send(struct rails *rails, uint32_t to);
-int tutti_rails_recv(struct rails *rails, uint32_t from);
+int tutti_rails_send(struct tutti_rails *rails, uint32_t to);
+int tutti_rails_recv(struct tutti_rails *rails, uint32_t from);
 
 /* A round of the circulant all-gather (circulant.c) among `count` members, numbered from 0. Slot i
  * of a member is the i-th member from it on around the circle. Slots first .. end - 1 go to the
  * member h before; slots h + first .. h + end - 1 come from the member h after. There are
- * rounds_of(count) rounds. */
-struct circulant_round {
+ * tutti_rounds_of(count) rounds. */
+struct tutti_circulant_round {
     uint32_t h, first, end;
 };
 
-struct circulant_round circulant_round(uint32_t count, uint32_t index);
+struct tutti_circulant_round tutti_circulant_round(uint32_t count, uint32_t index);
 
-static inline uint32_t circulant_slots(struct circulant_round round)
+static inline uint32_t tutti_circulant_slots(struct tutti_circulant_round round)
 {
     return round.end - round.first;
 }
 
 /* Slots of the last round, which has the most; 0 with one member, which has no round. */
-static inline uint32_t circulant_most(uint32_t count)
+static inline uint32_t tutti_circulant_most(uint32_t count)
 {
     return count / 2;
 }
 
 /* Split a round into `npieces` messages; returns number `piece` of them. */
-struct circulant_round circulant_piece(struct circulant_round round, uint32_t npieces,
-                                       uint32_t piece);
+struct tutti_circulant_round tutti_circulant_piece(struct tutti_circulant_round round,
+                                                   uint32_t npieces, uint32_t piece);
 
 /* Append to the current message the chunks of a part that are owned by `count` nodes of this group,
  * from member `first` on around their circle. */
-void tutti_rails_add_members(struct rails *rails, uint32_t part, uint32_t first, uint32_t count);
+void tutti_rails_add_members(struct tutti_rails *rails, uint32_t part, uint32_t first,
+                             uint32_t count);
 
 /* Append the moves of one round, or of a piece of one, of the all-gather between the nodes of this
  * group. There is one circle for each part that this rank serves. */
-int tutti_rails_exchange(struct rails *rails, struct circulant_round round);
+int tutti_rails_exchange(struct tutti_rails *rails, struct tutti_circulant_round round);
 
 #endif

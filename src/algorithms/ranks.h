@@ -9,18 +9,18 @@
 #include "schedule/build.h"
 
 /* The rank `by` places after `rank`, and the one before it; by <= nranks. */
-static inline uint32_t rank_after(uint32_t rank, uint32_t by, uint32_t nranks)
+static inline uint32_t tutti_rank_after(uint32_t rank, uint32_t by, uint32_t nranks)
 {
     return (uint32_t)(((uint64_t)rank + by) % nranks);
 }
 
-static inline uint32_t rank_before(uint32_t rank, uint32_t by, uint32_t nranks)
+static inline uint32_t tutti_rank_before(uint32_t rank, uint32_t by, uint32_t nranks)
 {
-    return rank_after(rank, nranks - by, nranks);
+    return tutti_rank_after(rank, nranks - by, nranks);
 }
 
 /* Rounds of an algorithm that doubles in each: the smallest q with 2^q >= nranks. */
-static inline uint32_t rounds_of(uint32_t nranks)
+static inline uint32_t tutti_rounds_of(uint32_t nranks)
 {
     uint32_t rounds = 0;
 
@@ -31,24 +31,24 @@ static inline uint32_t rounds_of(uint32_t nranks)
 
 /* Folding: of the first 2 * nextra ranks each even one passes its work to the odd one after it. The
  * remaining ranks are numbered from 0. */
-static inline bool is_folded_out(uint32_t nextra, uint32_t rank)
+static inline bool tutti_is_folded_out(uint32_t nextra, uint32_t rank)
 {
     return rank < 2 * nextra && rank % 2 == 0;
 }
 
-static inline uint32_t folded_number(uint32_t nextra, uint32_t rank)
+static inline uint32_t tutti_folded_number(uint32_t nextra, uint32_t rank)
 {
     return rank < 2 * nextra ? rank / 2 : rank - nextra;
 }
 
-static inline uint32_t folded_rank(uint32_t nextra, uint32_t number)
+static inline uint32_t tutti_folded_rank(uint32_t nextra, uint32_t number)
 {
     return number < nextra ? 2 * number + 1 : number + nextra;
 }
 
 /* Ranks spanned by a run of `run` folded numbers: `run` without folding; 2 * run if the folded
  * pairs fill whole runs (the runs after them are shorter); else nranks. */
-static inline uint32_t folded_run(uint32_t nextra, uint32_t run, uint32_t nranks)
+static inline uint32_t tutti_folded_run(uint32_t nextra, uint32_t run, uint32_t nranks)
 {
     if (nextra == 0)
         return run;
@@ -56,7 +56,7 @@ static inline uint32_t folded_run(uint32_t nextra, uint32_t run, uint32_t nranks
 }
 
 /* The largest q with 2^q <= nranks. */
-static inline uint32_t whole_rounds_of(uint32_t nranks)
+static inline uint32_t tutti_whole_rounds_of(uint32_t nranks)
 {
     return 31 - (uint32_t)__builtin_clz(nranks);
 }
@@ -64,43 +64,45 @@ static inline uint32_t whole_rounds_of(uint32_t nranks)
 /* `count` chunks of a circle of `size` chunks: `upper` up to its end, and `lower` from its
  * beginning on. `lower` is often empty; the builder emits nothing for an empty span. Sender and
  * receiver cut the same circle at the same place, so their messages match. */
-struct wrapped {
+struct tutti_wrapped {
     struct tutti_span upper, lower;
 };
 
-static inline struct wrapped wrapped_span(enum tutti_buffer buffer, uint32_t first, uint32_t count,
-                                          uint32_t size)
+static inline struct tutti_wrapped tutti_wrapped_span(enum tutti_buffer buffer, uint32_t first,
+                                                      uint32_t count, uint32_t size)
 {
     uint32_t start = first % size;
     uint32_t upper = count < size - start ? count : size - start;
 
-    return (struct wrapped){
+    return (struct tutti_wrapped){
         .upper = tutti_span(buffer, start, upper),
         .lower = tutti_span(buffer, 0, count - upper),
     };
 }
 
-static inline int send_wrapped(struct tutti_build *build, uint32_t to, struct wrapped src)
+static inline int tutti_send_wrapped(struct tutti_build *build, uint32_t to,
+                                     struct tutti_wrapped src)
 {
     TUTTI_TRY(tutti_build_send(build, to, src.upper));
     return tutti_build_send(build, to, src.lower);
 }
 
-static inline int recv_wrapped(struct tutti_build *build, uint32_t from, struct wrapped dst)
+static inline int tutti_recv_wrapped(struct tutti_build *build, uint32_t from,
+                                     struct tutti_wrapped dst)
 {
     TUTTI_TRY(tutti_build_recv(build, from, dst.upper));
     return tutti_build_recv(build, from, dst.lower);
 }
 
 /* The place of a rank in the circle that begins at the root, and the rank at a place. */
-static inline uint32_t from_root(const struct tutti_shape *shape, uint32_t rank)
+static inline uint32_t tutti_from_root(const struct tutti_shape *shape, uint32_t rank)
 {
-    return rank_before(rank, shape->root, shape->nranks);
+    return tutti_rank_before(rank, shape->root, shape->nranks);
 }
 
-static inline uint32_t to_rank(const struct tutti_shape *shape, uint32_t place)
+static inline uint32_t tutti_to_rank(const struct tutti_shape *shape, uint32_t place)
 {
-    return rank_after(place, shape->root, shape->nranks);
+    return tutti_rank_after(place, shape->root, shape->nranks);
 }
 
 #endif

@@ -36,12 +36,12 @@ struct ring {
 /* The rank `by` places before this one in the direction of the ring; 0 is this rank. */
 static uint32_t before(const struct ring *ring, uint32_t by, uint32_t nranks)
 {
-    return ring->cycle[ring->is_backward ? rank_after(ring->place, by, nranks)
-                                         : rank_before(ring->place, by, nranks)];
+    return ring->cycle[ring->is_backward ? tutti_rank_after(ring->place, by, nranks)
+                                         : tutti_rank_before(ring->place, by, nranks)];
 }
 
-static void look_around(const struct tutti_shape *shape, enum moves_use use,
-                        const struct rings *rings, struct ring *around)
+static void look_around(const struct tutti_shape *shape, enum tutti_moves_use use,
+                        const struct tutti_rings *rings, struct ring *around)
 {
     bool is_reversed = use == MOVES_SCATTER || use == MOVES_ALLREDUCE_SCATTER;
 
@@ -55,8 +55,8 @@ static void look_around(const struct tutti_shape *shape, enum moves_use use,
     }
 }
 
-int tutti_ring_moves(const struct tutti_shape *shape, const struct rings *rings,
-                     struct moves *moves)
+int tutti_ring_moves(const struct tutti_shape *shape, const struct tutti_rings *rings,
+                     struct tutti_moves *moves)
 {
     uint32_t n = shape->nranks, nrings = rings->ndirected;
     struct ring around[TUTTI_RINGS_MOST];
@@ -96,9 +96,9 @@ void tutti_ring_cost(const struct tutti_shape *shape, uint32_t ndirected, double
 
 /* ---- one ring, in the order of the ranks --------------------------------------------- */
 
-static int make(const struct tutti_shape *shape, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
-    struct rings rings = {.ndirected = 1};
+    struct tutti_rings rings = {.ndirected = 1};
     uint32_t *ranks;
     int rc;
 

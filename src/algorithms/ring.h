@@ -11,14 +11,14 @@
 
 /* `ndirected` directed rings: each cycle in turn, first forwards, then backwards. Every block is
  * cut into `ndirected` chunks; chunk i goes around ring i, on channel i. */
-struct rings {
+struct tutti_rings {
     const uint32_t *cycles; /* nranks ranks per cycle; borrowed */
     uint32_t ndirected;     /* 1 .. TUTTI_RINGS_MOST */
 };
 
 /* List this rank's moves, for the `moves` of an algorithm. */
-int tutti_ring_moves(const struct tutti_shape *shape, const struct rings *rings,
-                     struct moves *moves);
+int tutti_ring_moves(const struct tutti_shape *shape, const struct tutti_rings *rings,
+                     struct tutti_moves *moves);
 
 /* Cost of an all-reduce, all-gather or reduce-scatter on `ndirected` rings. */
 void tutti_ring_cost(const struct tutti_shape *shape, uint32_t ndirected, double block_bytes,

@@ -23,8 +23,8 @@ static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *bu
     TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
                                tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
     for (uint32_t i = 1; i < n; i++) {
-        uint32_t to = rank_after(shape->rank, i, n);
-        uint32_t from = rank_before(shape->rank, i, n);
+        uint32_t to = tutti_rank_after(shape->rank, i, n);
+        uint32_t from = tutti_rank_before(shape->rank, i, n);
 
         build->queue = (uint16_t)(window < n - 1 ? 1 + (i - 1) % window : 0);
         TUTTI_TRY(tutti_build_send(build, to, tutti_span(TUTTI_BUF_INPUT, to, 1)));

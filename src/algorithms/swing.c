@@ -84,7 +84,7 @@ static uint32_t swing(uint32_t x, int64_t by, uint32_t d)
  * 2^(s+1). So the bits of the even places, from the lowest on, are the digits of the number. */
 static uint32_t label_of(uint32_t x, uint32_t d)
 {
-    uint32_t rounds = rounds_of(d), label = x % 2;
+    uint32_t rounds = tutti_rounds_of(d), label = x % 2;
 
     for (uint32_t s = 1; s < rounds; s++) {
         uint32_t even = x % 2 == 0 ? x : swing(x, rho(s), d);
@@ -143,7 +143,7 @@ static uint32_t rank_at(const struct line *line, uint32_t x)
     return line->rank - line->x * line->stride + x * line->stride;
 }
 
-static int flush(struct line *line, uint32_t x, struct moves *moves)
+static int flush(struct line *line, uint32_t x, struct tutti_moves *moves)
 {
     TUTTI_TRY(tutti_moves_send_set(moves, rank_at(line, x), line->give, line->ngive));
     TUTTI_TRY(tutti_moves_recv_set(moves, rank_at(line, x), line->take, line->ntake));
@@ -156,7 +156,7 @@ static int flush(struct line *line, uint32_t x, struct moves *moves)
 /* Partners at distance `by` see each other's distance h as by - h. The block of the place that an
  * odd ring leaves out travels with the block of the last even place. It has a message of its own,
  * because one of the two blocks may already be a sum when the other is not. */
-static int add_round(struct line *line, int64_t by, struct moves *moves)
+static int add_round(struct line *line, int64_t by, struct tutti_moves *moves)
 {
     uint32_t even = even_part(line->d), nheld = line->nheld, partner = swing(line->x, by, even);
     bool gives_last = false, takes_last = false;
@@ -185,7 +185,7 @@ static int add_round(struct line *line, int64_t by, struct moves *moves)
     return flush(line, partner, moves);
 }
 
-static int add_line(struct line *line, struct moves *moves)
+static int add_line(struct line *line, struct tutti_moves *moves)
 {
     uint32_t even = even_part(line->d);
     bool has_extra = line->d % 2 == 1;
@@ -206,7 +206,7 @@ static int add_line(struct line *line, struct moves *moves)
     line->held[0] = 0;
     line->nheld = 1;
     line->is_held[0] = true;
-    for (uint32_t s = rounds_of(even); s-- > 0;)
+    for (uint32_t s = tutti_rounds_of(even); s-- > 0;)
         TUTTI_TRY(add_round(line, rho(s), moves));
 
     if (has_extra && line->x + 1 == even) {
@@ -219,8 +219,8 @@ static int add_line(struct line *line, struct moves *moves)
 
 /* The last dimension comes first: each rank then has all of its line, which is its block in the
  * dimension before. */
-static int add_dimensions(const struct tutti_shape *shape, const struct torus *torus,
-                          bool is_free, struct line *line, struct moves *moves)
+static int add_dimensions(const struct tutti_shape *shape, const struct torus *torus, bool is_free,
+                          struct line *line, struct tutti_moves *moves)
 {
     uint32_t above = 1; /* number of places in the dimensions after this one */
 
@@ -250,7 +250,7 @@ static int add_dimensions(const struct tutti_shape *shape, const struct torus *t
     return TUTTI_OK;
 }
 
-static int make(const struct tutti_shape *shape, struct moves *moves)
+static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
     bool is_free = moves->use == MOVES_ALLREDUCE_GATHER || moves->use == MOVES_ALLREDUCE_SCATTER;
     struct torus torus = torus_of(shape);
@@ -292,7 +292,7 @@ static struct path path_of(const struct tutti_shape *shape)
     double above = 1;
 
     for (uint32_t i = torus.ndims; i-- > 0; above *= torus.d[i]) {
-        uint32_t d = torus.d[i], rounds = d > 1 ? rounds_of(even_part(d)) : 0;
+        uint32_t d = torus.d[i], rounds = d > 1 ? tutti_rounds_of(even_part(d)) : 0;
 
         path.rounds += rounds;
         path.blocks += (d - 1.0) * above;

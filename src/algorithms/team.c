@@ -30,7 +30,7 @@
 
 static uint32_t doublings_of(uint32_t count, uint32_t doublings)
 {
-    uint32_t most = whole_rounds_of(count);
+    uint32_t most = tutti_whole_rounds_of(count);
 
     return doublings < most ? doublings : most;
 }
@@ -51,24 +51,24 @@ struct square {
     uint32_t group, place; /* this rank's group, and its place in it */
 };
 
-static struct square square_of(const struct team *team, uint32_t doublings)
+static struct square square_of(const struct tutti_team *team, uint32_t doublings)
 {
     struct square square = {
         .ngroups = 1u << doublings_of(team->count, doublings),
         .group_size = tutti_team_pieces(team->count, doublings),
         .nextra = extra_of(team->count, doublings),
     };
-    uint32_t number = folded_number(square.nextra, team->me);
+    uint32_t number = tutti_folded_number(square.nextra, team->me);
 
     square.group = number / square.group_size;
     square.place = number % square.group_size;
     return square;
 }
 
-static uint32_t rank_at(const struct team *team, const struct square *square, uint32_t group,
+static uint32_t rank_at(const struct tutti_team *team, const struct square *square, uint32_t group,
                         uint32_t place)
 {
-    return team->ranks[folded_rank(square->nextra, group * square->group_size + place)];
+    return team->ranks[tutti_folded_rank(square->nextra, group * square->group_size + place)];
 }
 
 static struct tutti_span part(struct tutti_span span, uint32_t first, uint32_t count)
@@ -78,7 +78,7 @@ static struct tutti_span part(struct tutti_span span, uint32_t first, uint32_t c
 
 /* Sum a piece over all groups. The result goes to `sum`, which begins `at` chunks into the whole;
  * the group's own sum is in `current`. */
-static int exchange(struct tutti_build *build, const struct team *team,
+static int exchange(struct tutti_build *build, const struct tutti_team *team,
                     const struct square *square, struct tutti_span current, struct tutti_span sum,
                     uint32_t at, const uint32_t arrival[2])
 {
@@ -96,12 +96,12 @@ static int exchange(struct tutti_build *build, const struct team *team,
 }
 
 /* Reduce-scatter in the group, exchange between groups, all-gather in the group. */
-static int reduce_in_square(struct tutti_build *build, const struct team *team,
+static int reduce_in_square(struct tutti_build *build, const struct tutti_team *team,
                             const struct square *square, struct tutti_span own,
                             struct tutti_span sum, const uint32_t arrival[2])
 {
-    struct team group = {.count = square->group_size, .me = square->place};
-    struct moves moves = {.nchunks = sum.count};
+    struct tutti_team group = {.count = square->group_size, .me = square->place};
+    struct tutti_moves moves = {.nchunks = sum.count};
     uint32_t *ranks = malloc(square->group_size * sizeof(*ranks));
     struct tutti_span piece, current;
     int rc;
@@ -127,13 +127,14 @@ release:
     return rc;
 }
 
-int tutti_team_allreduce(struct tutti_build *build, const struct team *team, struct tutti_span own,
-                         struct tutti_span sum, const uint32_t arrival[2], uint32_t doublings)
+int tutti_team_allreduce(struct tutti_build *build, const struct tutti_team *team,
+                         struct tutti_span own, struct tutti_span sum, const uint32_t arrival[2],
+                         uint32_t doublings)
 {
     struct square square = square_of(team, doublings);
     bool is_paired = team->me < 2 * square.nextra;
 
-    if (is_folded_out(square.nextra, team->me)) {
+    if (tutti_is_folded_out(square.nextra, team->me)) {
         TUTTI_TRY(tutti_build_send(build, team->ranks[team->me + 1], own));
         return tutti_build_recv(build, team->ranks[team->me + 1], sum);
     }
@@ -145,15 +146,15 @@ int tutti_team_allreduce(struct tutti_build *build, const struct team *team, str
     return is_paired ? tutti_build_send(build, team->ranks[team->me - 1], sum) : TUTTI_OK;
 }
 
-struct team_cost tutti_team_cost(uint32_t count, uint32_t doublings, double bytes)
+struct tutti_team_cost tutti_team_cost(uint32_t count, uint32_t doublings, double bytes)
 {
     double exchanges = doublings_of(count, doublings);
     uint32_t pieces = tutti_team_pieces(count, doublings);
     double is_folded = extra_of(count, doublings) > 0;
     double scattered = (pieces - 1.0) / pieces;
 
-    return (struct team_cost){
-        .rounds = 2 * rounds_of(pieces) + exchanges + 2 * is_folded,
+    return (struct tutti_team_cost){
+        .rounds = 2 * tutti_rounds_of(pieces) + exchanges + 2 * is_folded,
         .bytes = bytes * (2 * scattered + exchanges / pieces + 2 * is_folded),
         .reduced = bytes * (scattered + exchanges / pieces + is_folded),
         .copied = pieces == 1 ? bytes : tutti_circulant_copied(pieces) * bytes / pieces,
@@ -169,7 +170,7 @@ int tutti_team_list(uint32_t nranks, uint32_t first, uint32_t **ret_ranks)
     if (ranks == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a list of %u ranks", nranks);
     for (uint32_t i = 0; i < nranks; i++)
-        ranks[i] = rank_after(first, i, nranks);
+        ranks[i] = tutti_rank_after(first, i, nranks);
     *ret_ranks = ranks;
     return TUTTI_OK;
 }
@@ -180,14 +181,14 @@ int tutti_team_allreduce_all(const struct tutti_shape *shape, struct tutti_build
     uint32_t pieces = tutti_team_pieces(shape->nranks, doublings);
     uint32_t exchanges = doublings_of(shape->nranks, doublings);
     uint32_t arrival[2] = {0, pieces};
-    struct team team = {.count = shape->nranks, .me = shape->rank};
+    struct tutti_team team = {.count = shape->nranks, .me = shape->rank};
     uint32_t *ranks;
     int rc;
 
     TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));
     team.ranks = ranks;
     tutti_build_chunks(build, pieces);
-    if (!is_folded_out(extra_of(shape->nranks, doublings), shape->rank))
+    if (!tutti_is_folded_out(extra_of(shape->nranks, doublings), shape->rank))
         tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR,
                             (exchanges < 2 ? exchanges : 2) * pieces);
     rc = tutti_team_allreduce(build, &team, tutti_span(TUTTI_BUF_INPUT, 0, pieces),
@@ -201,14 +202,14 @@ void tutti_team_cost_all(const struct tutti_shape *shape, double bytes, uint32_t
 {
     uint32_t n = shape->nranks, pieces = tutti_team_pieces(n, doublings);
     uint32_t nextra = extra_of(n, doublings);
-    struct team_cost all = tutti_team_cost(n, doublings, bytes);
+    struct tutti_team_cost all = tutti_team_cost(n, doublings, bytes);
 
     *ret_cost = (struct tutti_cost){.reduced = all.reduced, .copied = all.copied};
     if (pieces > 1)
-        tutti_cost_add(shape, 0, folded_run(nextra, pieces, n), 2 * rounds_of(pieces),
+        tutti_cost_add(shape, 0, tutti_folded_run(nextra, pieces, n), 2 * tutti_rounds_of(pieces),
                        2 * bytes * (pieces - 1) / pieces, ret_cost);
     for (uint32_t i = 0; i < doublings_of(n, doublings); i++)
-        tutti_cost_add(shape, 0, folded_run(nextra, pieces << (i + 1), n), 1, bytes / pieces,
+        tutti_cost_add(shape, 0, tutti_folded_run(nextra, pieces << (i + 1), n), 1, bytes / pieces,
                        ret_cost);
     if (nextra > 0)
         tutti_cost_add(shape, 0, 2, 2, 2 * bytes, ret_cost);

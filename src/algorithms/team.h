@@ -7,7 +7,7 @@
 
 #include "algorithms/moves.h"
 
-struct team {
+struct tutti_team {
     const uint32_t *ranks; /* ranks of all members; borrowed */
     uint32_t count, me;    /* ranks[me] is the rank that emits */
 };
@@ -33,19 +33,20 @@ static inline uint32_t tutti_team_piece(uint32_t nchunks, uint32_t pieces, uint3
  * SCRATCH: for chunk i of `sum`, data that arrives in those exchanges is kept in chunks arrival[0]
  * + i and arrival[1] + i alternately. Both spans have as many chunks as `sum`, of the same sizes.
  * With doublings 0, SCRATCH is not used. A member alone in its team only copies. */
-int tutti_team_allreduce(struct tutti_build *build, const struct team *team, struct tutti_span own,
-                         struct tutti_span sum, const uint32_t arrival[2], uint32_t doublings);
+int tutti_team_allreduce(struct tutti_build *build, const struct tutti_team *team,
+                         struct tutti_span own, struct tutti_span sum, const uint32_t arrival[2],
+                         uint32_t doublings);
 
 /* Number of pieces that the vector is cut into, for `count` members. */
 uint32_t tutti_team_pieces(uint32_t count, uint32_t doublings);
 
 /* The cost of that for vectors of `bytes` bytes: rounds one after the other, bytes on the longest
  * path, and bytes reduced and copied by the busiest member. */
-struct team_cost {
+struct tutti_team_cost {
     double rounds, bytes, reduced, copied;
 };
 
-struct team_cost tutti_team_cost(uint32_t count, uint32_t doublings, double bytes);
+struct tutti_team_cost tutti_team_cost(uint32_t count, uint32_t doublings, double bytes);
 
 /* The same for the team of all ranks, as a complete algorithm. */
 int tutti_team_allreduce_all(const struct tutti_shape *shape, struct tutti_build *build,

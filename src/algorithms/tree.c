@@ -99,12 +99,12 @@ static uint32_t find_parent(const int32_t *parents, uint32_t rank, uint32_t top)
 
 /* `children` has room for all ranks. What other trees do at the same time is not known, so all
  * edges to a rank's children get the same round. */
-static struct pipeline_node find_node(const struct tutti_shape *shape, const int32_t *parents,
-                                      uint32_t top, struct pipeline_edge *children)
+static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, const int32_t *parents,
+                                            uint32_t top, struct tutti_pipeline_edge *children)
 {
     uint32_t depth = count_hops(parents, shape->rank, top);
-    struct pipeline_node node = {.parent = {find_parent(parents, shape->rank, top), depth},
-                                 .children = children};
+    struct tutti_pipeline_node node = {.parent = {find_parent(parents, shape->rank, top), depth},
+                                       .children = children};
 
     /* Each rank begins with the rank after it. If trees are stars, or alike, their centers would
      * otherwise all serve the same rank at a time. */
@@ -114,7 +114,7 @@ static struct pipeline_node find_node(const struct tutti_shape *shape, const int
                             parents[shape->rank] == (int32_t)other;
 
         if (is_neighbour && other != node.parent.rank)
-            children[node.nchildren++] = (struct pipeline_edge){other, depth + 1};
+            children[node.nchildren++] = (struct tutti_pipeline_edge){other, depth + 1};
     }
     return node;
 }
@@ -122,8 +122,9 @@ static struct pipeline_node find_node(const struct tutti_shape *shape, const int
 static int emit_given(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t ntrees = count_given(shape);
-    struct pipeline_node *nodes = calloc(ntrees, sizeof(*nodes));
-    struct pipeline_edge *children = calloc((size_t)ntrees * shape->nranks, sizeof(*children));
+    struct tutti_pipeline_node *nodes = calloc(ntrees, sizeof(*nodes));
+    struct tutti_pipeline_edge *children =
+        calloc((size_t)ntrees * shape->nranks, sizeof(*children));
     int rc;
 
     if (nodes == NULL || children == NULL) {
@@ -138,8 +139,10 @@ static int emit_given(const struct tutti_shape *shape, struct tutti_build *build
                              children + (size_t)t * shape->nranks);
     }
     rc = tutti_pipeline_emit(
-        build, &(struct pipeline){.nodes = nodes, .ntrees = ntrees, .period = 1,
-                                  .segments = shape->options.value[TUTTI_SEGMENTS]});
+        build, &(struct tutti_pipeline){.nodes = nodes,
+                                        .ntrees = ntrees,
+                                        .period = 1,
+                                        .segments = shape->options.value[TUTTI_SEGMENTS]});
 
 release:
     free(nodes);
@@ -162,16 +165,21 @@ static uint32_t round_of(uint32_t place)
 
 static int emit_own(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    uint32_t place = from_root(shape, shape->rank);
-    struct pipeline_edge children[2];
-    struct pipeline_node node = {.children = children};
+    uint32_t place = tutti_from_root(shape, shape->rank);
+    struct tutti_pipeline_edge children[2];
+    struct tutti_pipeline_node node = {.children = children};
 
     if (place > 0)
-        node.parent = (struct pipeline_edge){to_rank(shape, (place - 1) / 2), round_of(place)};
+        node.parent =
+            (struct tutti_pipeline_edge){tutti_to_rank(shape, (place - 1) / 2), round_of(place)};
     for (uint32_t child = 2 * place + 1; child <= 2 * place + 2 && child < shape->nranks; child++)
-        children[node.nchildren++] = (struct pipeline_edge){to_rank(shape, child), round_of(child)};
-    return tutti_pipeline_emit(build, &(struct pipeline){.nodes = &node, .ntrees = 1, .period = 2,
-                                   .segments = shape->options.value[TUTTI_SEGMENTS]});
+        children[node.nchildren++] =
+            (struct tutti_pipeline_edge){tutti_to_rank(shape, child), round_of(child)};
+    return tutti_pipeline_emit(
+        build, &(struct tutti_pipeline){.nodes = &node,
+                                        .ntrees = 1,
+                                        .period = 2,
+                                        .segments = shape->options.value[TUTTI_SEGMENTS]});
 }
 
 static int emit(const struct tutti_shape *shape, struct tutti_build *build)

@@ -48,7 +48,7 @@ static int sum_own_chunk(const struct tutti_shape *shape, struct tutti_build *bu
 static int get_others(const struct tutti_shape *shape, struct tutti_build *build, uint32_t signal)
 {
     for (uint32_t i = 1; i < shape->nranks; i++) {
-        uint32_t from = rank_after(shape->rank, i, shape->nranks);
+        uint32_t from = tutti_rank_after(shape->rank, i, shape->nranks);
 
         TUTTI_TRY(tutti_build_wait(build, (int32_t)from, signal));
         TUTTI_TRY(tutti_build_get(build, from, tutti_span(TUTTI_BUF_WINDOW, from, 1),
@@ -127,7 +127,7 @@ static int emit_reduce_one_shot(const struct tutti_shape *shape, struct tutti_bu
         return tutti_build_signal(build);
     }
     for (uint32_t i = 1; i < shape->nranks; i++)
-        TUTTI_TRY(tutti_build_wait(build, (int32_t)to_rank(shape, i), 1));
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)tutti_to_rank(shape, i), 1));
     TUTTI_TRY(tutti_build_gather_reduce(build, input, slot, tutti_span(TUTTI_BUF_OUTPUT, 0, 1),
                                         TUTTI_NO_SPAN, TUTTI_NO_SPAN));
     return tutti_build_signal(build);

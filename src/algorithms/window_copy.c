@@ -39,7 +39,7 @@ static int take(struct tutti_build *build, uint32_t from, uint32_t slot, uint32_
 static int take_from_all(const struct tutti_shape *shape, struct tutti_build *build, uint32_t slot)
 {
     for (uint32_t i = 1; i < shape->nranks; i++) {
-        uint32_t from = rank_after(shape->rank, i, shape->nranks);
+        uint32_t from = tutti_rank_after(shape->rank, i, shape->nranks);
 
         TUTTI_TRY(take(build, from, slot, from));
     }

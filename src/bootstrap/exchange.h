@@ -5,7 +5,7 @@
  * In the exchanges over sockets, one rank is the root: it listens, collects the records and sends
  * the table of all records to the other ranks, its members.
  *
- * Everything here belongs to one bootstrap and is used by one thread at a time, except doors.
+ * Everything here belongs to one bootstrap and is used by one thread at a time, except listeners.
  */
 #ifndef TUTTI_BOOTSTRAP_EXCHANGE_H
 #define TUTTI_BOOTSTRAP_EXCHANGE_H
@@ -191,30 +191,32 @@ bool tutti_exchange_purpose_read(const struct tutti_purpose *purpose, uint32_t *
  * are akin if their fingerprints are equal (kin.c). */
 uint64_t tutti_exchange_kin(void);
 
-/* A listener at which roots wait (door.c). Several roots of one process may share it. Doors may be
- * opened, entered, left and closed by any thread. */
-struct tutti_door;
+/* A listener at which roots wait (listener.c). Several roots of one process may share it. Listeners
+ * may be opened, entered, left and closed by any thread. */
+struct tutti_listener;
 
-/* Listen on the first free port from `first_port` to `last_port`, or share the door that this
+/* Listen on the first free port from `first_port` to `last_port`, or share the listener that this
  * process already has at one of these ports. TUTTI_ERR_SYSTEM: no port is free. */
-int tutti_door_open_tcp(const struct tutti_address *address, unsigned first_port,
-                        unsigned last_port, struct tutti_door **ret_door);
+int tutti_listener_open_tcp(const struct tutti_address *address, unsigned first_port,
+                            unsigned last_port, struct tutti_listener **ret_listener);
 
 /* The same with a Unix socket in the abstract namespace. */
-int tutti_door_open_unix(const char *name, struct tutti_door **ret_door);
+int tutti_listener_open_unix(const char *name, struct tutti_listener **ret_listener);
 
-/* Make a door from a listening socket. The door owns listen_fd; it is closed on failure, too. */
-int tutti_door_adopt(int listen_fd, struct tutti_door **ret_door);
-/* Give up one use of the door. The last one closes the listener. */
-void tutti_door_close(struct tutti_door *door);
+/* Make a listener from a listening socket. The listener owns listen_fd; it is closed on failure,
+ * too. */
+int tutti_listener_adopt(int listen_fd, struct tutti_listener **ret_listener);
+/* Give up one use of the listener. The last one closes the listener. */
+void tutti_listener_close(struct tutti_listener *listener);
 
-/* Make a bootstrap whose rank is the root. It takes over this use of the door, also on failure.
+/* Make a bootstrap whose rank is the root. It takes over this use of the listener, also on failure.
  * `on_spent`, unless NULL, is called once with `context`: when all ranks have joined, or when the
  * root is destroyed before that. It is not called if this function fails. TUTTI_ERR_USAGE: this
- * process already forms a communicator of this name at the door. */
-int tutti_exchange_serve(struct tutti_door *door, const struct tutti_place *place, int nranks,
-                         int rank, uint64_t deadline_ns, void (*on_spent)(void *context),
-                         void *context, struct tutti_bootstrap **ret_boot);
+ * process already forms a communicator of this name at the listener. */
+int tutti_exchange_serve(struct tutti_listener *listener, const struct tutti_place *place,
+                         int nranks, int rank, uint64_t deadline_ns,
+                         void (*on_spent)(void *context), void *context,
+                         struct tutti_bootstrap **ret_boot);
 
 /* Make a bootstrap whose rank is a member. The root is at one of `count` addresses. If `unix_name`
  * is not NULL, it is at that Unix socket instead. Addresses and texts are copied. */

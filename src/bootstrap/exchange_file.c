@@ -42,9 +42,9 @@
 #define PACE_FIRST_NS (1 * TUTTI_NS_PER_MS)
 #define PACE_MOST_NS (20 * TUTTI_NS_PER_MS)
 
-static struct file_boot *file_of(struct tutti_bootstrap *boot)
+static struct tutti_file_boot *file_of(struct tutti_bootstrap *boot)
 {
-    return (struct file_boot *)boot;
+    return (struct tutti_file_boot *)boot;
 }
 
 /* ---- names ------------------------------------------------------------------------ */
@@ -95,12 +95,12 @@ static const char *numbered(char name[TUTTI_NOTE_NAME_BYTES], const char *prefix
     return name;
 }
 
-void tutti_file_adopt_key(struct file_boot *boot, const uint8_t key[TUTTI_SECRET_BYTES])
+void tutti_file_adopt_key(struct tutti_file_boot *boot, const uint8_t key[TUTTI_SECRET_BYTES])
 {
     tutti_secret_derive(key, boot->secret_text, boot->session, boot->base.secret);
 }
 
-int tutti_file_reserve_table(struct file_boot *boot, size_t size_bytes)
+int tutti_file_reserve_table(struct tutti_file_boot *boot, size_t size_bytes)
 {
     uint8_t *table;
 
@@ -116,7 +116,7 @@ int tutti_file_reserve_table(struct file_boot *boot, size_t size_bytes)
 
 /* ---- a member ----------------------------------------------------------------------- */
 
-static int put_join(struct file_boot *boot)
+static int put_join(struct tutti_file_boot *boot)
 {
     struct tutti_note_head head = {.nonce = boot->nonce, .nranks = (uint32_t)boot->base.nranks,
                                    .size = sizeof boot->self};
@@ -126,12 +126,12 @@ static int put_join(struct file_boot *boot)
                                &boot->self);
 }
 
-static uint64_t elapsed_ms(const struct file_boot *boot)
+static uint64_t elapsed_ms(const struct tutti_file_boot *boot)
 {
     return (tutti_now_ns() - boot->begun_ns) / TUTTI_NS_PER_MS;
 }
 
-static int fail_unwelcome(const struct file_boot *boot)
+static int fail_unwelcome(const struct tutti_file_boot *boot)
 {
     if (boot->overwritten > 0)
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -144,8 +144,8 @@ static int fail_unwelcome(const struct file_boot *boot)
                       boot->base.nranks, boot->dir.path, (unsigned long long)elapsed_ms(boot));
 }
 
-static bool read_welcome(struct file_boot *boot, uint32_t rank, struct tutti_note_head *ret_head,
-                         struct file_welcome *ret_welcome)
+static bool read_welcome(struct tutti_file_boot *boot, uint32_t rank,
+                         struct tutti_note_head *ret_head, struct tutti_file_welcome *ret_welcome)
 {
     char name[TUTTI_NOTE_NAME_BYTES];
 
@@ -154,16 +154,16 @@ static bool read_welcome(struct file_boot *boot, uint32_t rank, struct tutti_not
            ret_head->size == sizeof *ret_welcome;
 }
 
-static uint64_t welcome_session(const struct file_welcome *welcome)
+static uint64_t welcome_session(const struct tutti_file_welcome *welcome)
 {
     return tutti_get_u32(welcome->session) | (uint64_t)tutti_get_u32(welcome->session + 4) << 32;
 }
 
 /* TUTTI_OK: rank 0 has welcomed this rank. */
-static int seek_welcome(struct file_boot *boot)
+static int seek_welcome(struct tutti_file_boot *boot)
 {
-    struct file_welcome welcome;
-    struct file_process process;
+    struct tutti_file_welcome welcome;
+    struct tutti_file_process process;
     struct tutti_note_head head;
     char name[TUTTI_NOTE_NAME_BYTES];
     int rc;
@@ -188,7 +188,7 @@ static int seek_welcome(struct file_boot *boot)
     return tutti_now_ns() >= boot->base.deadline_ns ? fail_unwelcome(boot) : TUTTI_AGAIN;
 }
 
-static int give_record(struct file_boot *boot, const void *mine, size_t size)
+static int give_record(struct tutti_file_boot *boot, const void *mine, size_t size)
 {
     struct tutti_note_head head = {.nonce = boot->nonce, .nranks = (uint32_t)boot->base.nranks,
                                    .size = (uint32_t)size};
@@ -200,7 +200,7 @@ static int give_record(struct file_boot *boot, const void *mine, size_t size)
     return TUTTI_OK;
 }
 
-static void put_left(struct file_boot *boot, int code, const char *reason)
+static void put_left(struct tutti_file_boot *boot, int code, const char *reason)
 {
     struct tutti_note_head head = {.nonce = boot->nonce, .code = code,
                                    .size = (uint32_t)strnlen(reason, TUTTI_MESSAGE_BYTES / 2)};
@@ -212,7 +212,7 @@ static void put_left(struct file_boot *boot, int code, const char *reason)
 }
 
 /* Fail if rank 0 has given up. TUTTI_AGAIN: it has not. */
-static int look_for_error(struct file_boot *boot)
+static int look_for_error(struct tutti_file_boot *boot)
 {
     char name[TUTTI_NOTE_NAME_BYTES], text[TUTTI_MESSAGE_BYTES];
     struct tutti_note_head head;
@@ -230,9 +230,9 @@ static int look_for_error(struct file_boot *boot)
 }
 
 /* Fail if rank 0 has died. TUTTI_AGAIN: it has not, as far as this rank knows. */
-static int look_for_root(struct file_boot *boot)
+static int look_for_root(struct tutti_file_boot *boot)
 {
-    struct file_process process;
+    struct tutti_file_process process;
     struct tutti_note_head head;
 
     if (!tutti_file_is_liveness_due(boot))
@@ -252,7 +252,7 @@ static int look_for_root(struct file_boot *boot)
 
 /* When this rank's deadline has passed, wait for the error of rank 0 for a short time, because rank
  * 0 knows which ranks are missing. */
-static int conclude(struct file_boot *boot)
+static int conclude(struct tutti_file_boot *boot)
 {
     uint64_t now_ns = tutti_now_ns();
 
@@ -270,7 +270,7 @@ static int conclude(struct file_boot *boot)
                       (unsigned long long)elapsed_ms(boot));
 }
 
-static int member_step(struct file_boot *boot, const void *mine, size_t size, void *all)
+static int member_step(struct tutti_file_boot *boot, const void *mine, size_t size, void *all)
 {
     size_t table_bytes = size * (size_t)boot->base.nranks;
     char name[TUTTI_NOTE_NAME_BYTES];
@@ -308,12 +308,12 @@ static int member_step(struct file_boot *boot, const void *mine, size_t size, vo
 /* ---- both ----------------------------------------------------------------------------- */
 
 /* Limits how often the directory is read, no matter how often the caller calls. */
-static bool is_time_to_look(struct file_boot *boot)
+static bool is_time_to_look(struct tutti_file_boot *boot)
 {
     return tutti_now_ns() >= boot->poll_ns;
 }
 
-static void look_again_later(struct file_boot *boot)
+static void look_again_later(struct tutti_file_boot *boot)
 {
     uint64_t now_ns = tutti_now_ns();
     uint64_t wake_ns = now_ns + boot->pace_ns;
@@ -329,7 +329,7 @@ static void look_again_later(struct file_boot *boot)
 
 static int file_allgather(struct tutti_bootstrap *base, const void *mine, size_t size, void *all)
 {
-    struct file_boot *boot = file_of(base);
+    struct tutti_file_boot *boot = file_of(base);
     int rc;
 
     TUTTI_TRY(tutti_exchange_check_size(size));
@@ -353,7 +353,7 @@ static int file_wait_fd(struct tutti_bootstrap *base)
 
 static bool file_describe_missing(struct tutti_bootstrap *base, char *ret_text, size_t size)
 {
-    const struct file_boot *boot = file_of(base);
+    const struct tutti_file_boot *boot = file_of(base);
 
     if (boot->leader != NULL)
         tutti_file_leader_describe_missing(boot, ret_text, size);
@@ -368,7 +368,7 @@ static bool file_describe_missing(struct tutti_bootstrap *base, char *ret_text, 
 /* ---- leaving ---------------------------------------------------------------------------- */
 
 struct leaving {
-    struct file_boot *boot;
+    struct tutti_file_boot *boot;
     bool is_alone; /* no other rank has a join in the directory */
 };
 
@@ -384,8 +384,8 @@ static void look_around(void *context, const char *name, uint64_t inode)
 
 static void sweep(void *context, const char *name, uint64_t inode)
 {
-    struct file_boot *boot = context;
-    struct file_welcome welcome;
+    struct tutti_file_boot *boot = context;
+    struct tutti_file_welcome welcome;
     struct tutti_note_head head;
     uint32_t rank;
 
@@ -398,7 +398,7 @@ static void sweep(void *context, const char *name, uint64_t inode)
         tutti_directory_remove(&boot->dir, name);
 }
 
-static void leave(struct file_boot *boot)
+static void leave(struct tutti_file_boot *boot)
 {
     struct leaving leaving = {.boot = boot, .is_alone = true};
     char name[TUTTI_NOTE_NAME_BYTES];
@@ -418,7 +418,7 @@ static void leave(struct file_boot *boot)
 
 static void file_destroy(struct tutti_bootstrap *base, const char *reason)
 {
-    struct file_boot *boot = file_of(base);
+    struct tutti_file_boot *boot = file_of(base);
 
     if (boot == NULL)
         return;
@@ -453,7 +453,7 @@ static const struct tutti_bootstrap_ops file_ops = {
 };
 
 /* Open the directory or, for a communicator with a name, the subdirectory of that name. */
-static int open_directory(struct file_boot *boot, const char *name, bool is_private)
+static int open_directory(struct tutti_file_boot *boot, const char *name, bool is_private)
 {
     struct tutti_directory parent;
     uint8_t hash[TUTTI_SECRET_BYTES];
@@ -478,7 +478,7 @@ static int open_directory(struct file_boot *boot, const char *name, bool is_priv
 /* Rank 0 claims the directory, so that it serves one job of this host at a time. The key is the
  * inode, because several paths may lead to the directory. It stays open, so that its inode number
  * is not reused if it is removed. */
-static int claim_directory(struct file_boot *boot)
+static int claim_directory(struct tutti_file_boot *boot)
 {
     int fd = open(boot->parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct stat info;
@@ -496,7 +496,7 @@ static int claim_directory(struct file_boot *boot)
 
 /* Open the directory and write our join into it. Between the two steps, ranks of the previous
  * communicator may remove the directory. It is made again then. */
-static int enter(struct file_boot *boot, const char *name, bool is_private)
+static int enter(struct tutti_file_boot *boot, const char *name, bool is_private)
 {
     int rc = TUTTI_ERR_SYSTEM;
 
@@ -515,7 +515,7 @@ static int enter(struct file_boot *boot, const char *name, bool is_private)
     return rc;
 }
 
-static int begin(struct file_boot *boot, const struct tutti_meeting *meeting)
+static int begin(struct tutti_file_boot *boot, const struct tutti_meeting *meeting)
 {
     const char *name = meeting->name != NULL ? meeting->name : "";
     const char *secret = meeting->secret != NULL ? meeting->secret : "";
@@ -536,7 +536,7 @@ static int begin(struct file_boot *boot, const struct tutti_meeting *meeting)
 int tutti_exchange_file(const struct tutti_meeting *meeting, int nranks, int rank,
                         uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
 {
-    struct file_boot *boot = calloc(1, sizeof *boot);
+    struct tutti_file_boot *boot = calloc(1, sizeof *boot);
     int rc;
 
     if (boot == NULL)

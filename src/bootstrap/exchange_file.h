@@ -11,21 +11,21 @@
 
 /* The body of a join: the process, so that ranks of the same host can check whether it lives, and
  * the fingerprint that shows which ranks seem to be of one job. */
-struct file_process {
+struct tutti_file_process {
     uint8_t kernel[16]; /* hash of the kernel's boot id and the pid namespace; zero: not known */
     uint8_t pid[4];
     uint8_t kin[8];     /* tutti_exchange_kin */
 };
 
 /* The body of a welcome: the session's number, and the key for the communicator's secret. */
-struct file_welcome {
+struct tutti_file_welcome {
     uint8_t session[8];
     uint8_t key[TUTTI_SECRET_BYTES];
 };
 
 struct file_leader;
 
-struct file_boot {
+struct tutti_file_boot {
     struct tutti_bootstrap base;
     struct tutti_watch watch; /* only its alarm is used */
     struct tutti_directory dir;
@@ -42,7 +42,7 @@ struct file_boot {
     uint64_t session;
     int overwritten; /* how often another process has replaced our join */
 
-    struct file_process self;
+    struct tutti_file_process self;
     bool is_vague; /* neither a secret nor a launcher identifies the job */
     uint32_t root_pid;       /* of rank 0, once its join was read; 0: unknown, or on another host */
     uint64_t liveness_ns;    /* when to check next whether others live */
@@ -71,20 +71,21 @@ bool tutti_file_number(const char *name, const char *prefix, uint32_t *ret_numbe
 
 /* Set the communicator's secret, which is derived from the session's number and key and from the
  * secret text that all ranks share. */
-void tutti_file_adopt_key(struct file_boot *boot, const uint8_t key[TUTTI_SECRET_BYTES]);
+void tutti_file_adopt_key(struct tutti_file_boot *boot, const uint8_t key[TUTTI_SECRET_BYTES]);
 
 /* Make room for a table of size_bytes. On failure (TUTTI_ERR_SYSTEM) the old one stays valid. */
-int tutti_file_reserve_table(struct file_boot *boot, size_t size_bytes);
+int tutti_file_reserve_table(struct tutti_file_boot *boot, size_t size_bytes);
 
 /* True if it is time to check that the other ranks live, which is done less often than looking at
  * the directory. Sets the time of the next check. */
-bool tutti_file_is_liveness_due(struct file_boot *boot);
+bool tutti_file_is_liveness_due(struct tutti_file_boot *boot);
 
 /* Fill in the body of this process's join. */
-void tutti_file_name_self(struct file_process *ret_self);
+void tutti_file_name_self(struct tutti_file_process *ret_self);
 
 /* The pid of a join's process, if it runs under our kernel and in our pid namespace; else 0. */
-uint32_t tutti_file_pid(const struct file_boot *boot, const struct file_process *process);
+uint32_t tutti_file_pid(const struct tutti_file_boot *boot,
+                        const struct tutti_file_process *process);
 
 /* False if the process `pid` of this host has ended, even if it is still a zombie. True if that
  * cannot be determined. */
@@ -92,10 +93,11 @@ bool tutti_file_is_alive(uint32_t pid);
 
 /* ---- rank 0 ---- */
 
-int tutti_file_leader_create(struct file_boot *boot);
-int tutti_file_leader_step(struct file_boot *boot, const void *mine, size_t size, void *all);
-void tutti_file_leader_describe_missing(const struct file_boot *boot, char *ret_text, size_t size);
-void tutti_file_leader_give_up(struct file_boot *boot, const char *reason);
-void tutti_file_leader_destroy(struct file_boot *boot);
+int tutti_file_leader_create(struct tutti_file_boot *boot);
+int tutti_file_leader_step(struct tutti_file_boot *boot, const void *mine, size_t size, void *all);
+void tutti_file_leader_describe_missing(const struct tutti_file_boot *boot, char *ret_text,
+                                        size_t size);
+void tutti_file_leader_give_up(struct tutti_file_boot *boot, const char *reason);
+void tutti_file_leader_destroy(struct tutti_file_boot *boot);
 
 #endif

@@ -32,11 +32,11 @@ struct file_leader {
     uint64_t linger_ns; /* after a failure: until when other ranks are told the reason */
 };
 
-static void fail(struct file_boot *boot, int code, const char *format, ...)
+static void fail(struct tutti_file_boot *boot, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Fail the bootstrap and tell all members the reason. Only the first call has an effect. */
-static void fail(struct file_boot *boot, int code, const char *format, ...)
+static void fail(struct tutti_file_boot *boot, int code, const char *format, ...)
 {
     struct file_leader *leader = boot->leader;
     struct tutti_note_head head = {.code = code};
@@ -57,7 +57,7 @@ static void fail(struct file_boot *boot, int code, const char *format, ...)
 }
 
 /* Write the ranks that the current round waits for: "rank 2 of 3 has". */
-static void name_missing(const struct file_boot *boot, char *ret_text, size_t size)
+static void name_missing(const struct tutti_file_boot *boot, char *ret_text, size_t size)
 {
     int nranks = boot->base.nranks;
     bool *is_here = calloc((size_t)nranks, sizeof *is_here);
@@ -71,7 +71,7 @@ static void name_missing(const struct file_boot *boot, char *ret_text, size_t si
     free(is_here);
 }
 
-static void fail_missing(struct file_boot *boot)
+static void fail_missing(struct tutti_file_boot *boot)
 {
     char missing[256];
 
@@ -83,7 +83,8 @@ static void fail_missing(struct file_boot *boot)
          boot->round == 0 ? "were started" : "still run", boot->dir.path);
 }
 
-void tutti_file_leader_describe_missing(const struct file_boot *boot, char *ret_text, size_t size)
+void tutti_file_leader_describe_missing(const struct tutti_file_boot *boot, char *ret_text,
+                                        size_t size)
 {
     char missing[256];
 
@@ -92,7 +93,7 @@ void tutti_file_leader_describe_missing(const struct file_boot *boot, char *ret_
              boot->round == 0 ? "joined" : "gone on", boot->dir.path);
 }
 
-static void fail_duplicate(struct file_boot *boot, uint32_t rank)
+static void fail_duplicate(struct tutti_file_boot *boot, uint32_t rank)
 {
     fail(boot, TUTTI_ERR_USAGE,
          "two ranks of %d claim number %u; give each a number of its own, and each job a directory "
@@ -102,10 +103,10 @@ static void fail_duplicate(struct file_boot *boot, uint32_t rank)
 
 /* ---- the notes in the directory -------------------------------------------------------- */
 
-static void put_welcome(struct file_boot *boot, uint32_t rank, uint64_t nonce)
+static void put_welcome(struct tutti_file_boot *boot, uint32_t rank, uint64_t nonce)
 {
-    struct tutti_note_head head = {.nonce = nonce, .size = sizeof(struct file_welcome)};
-    struct file_welcome welcome;
+    struct tutti_note_head head = {.nonce = nonce, .size = sizeof(struct tutti_file_welcome)};
+    struct tutti_file_welcome welcome;
     char name[TUTTI_NOTE_NAME_BYTES];
     int rc;
 
@@ -122,11 +123,11 @@ static void put_welcome(struct file_boot *boot, uint32_t rank, uint64_t nonce)
 /* A join whose rank is not below our nranks may be stale, or of a rank with a larger nranks. It is
  * welcomed, too, so that the rank reports its nranks in its record. The welcome in the directory
  * shows whether that has been done. */
-static void see_surplus_join(struct file_boot *boot, const char *join, uint32_t rank)
+static void see_surplus_join(struct tutti_file_boot *boot, const char *join, uint32_t rank)
 {
     struct tutti_note_head asks, given;
-    struct file_welcome welcome = {.session = {0}};
-    struct file_process process;
+    struct tutti_file_welcome welcome = {.session = {0}};
+    struct tutti_file_process process;
     char name[TUTTI_NOTE_NAME_BYTES];
 
     snprintf(name, sizeof name, "welcome.%u", rank);
@@ -139,10 +140,10 @@ static void see_surplus_join(struct file_boot *boot, const char *join, uint32_t 
     put_welcome(boot, rank, asks.nonce);
 }
 
-static void see_join(struct file_boot *boot, const char *name, uint32_t rank, uint64_t inode)
+static void see_join(struct tutti_file_boot *boot, const char *name, uint32_t rank, uint64_t inode)
 {
     struct known *known = &boot->leader->known[rank];
-    struct file_process process = {.kernel = {0}};
+    struct tutti_file_process process = {.kernel = {0}};
     struct tutti_note_head head;
     uint32_t pid;
 
@@ -174,7 +175,7 @@ static void see_join(struct file_boot *boot, const char *name, uint32_t rank, ui
     put_welcome(boot, rank, head.nonce);
 }
 
-static void see_record(struct file_boot *boot, const char *name, uint32_t rank)
+static void see_record(struct tutti_file_boot *boot, const char *name, uint32_t rank)
 {
     struct file_leader *leader = boot->leader;
     uint32_t nranks = (uint32_t)boot->base.nranks;
@@ -202,7 +203,7 @@ static void see_record(struct file_boot *boot, const char *name, uint32_t rank)
     }
 }
 
-static void see_left(struct file_boot *boot, const char *name, uint32_t rank)
+static void see_left(struct tutti_file_boot *boot, const char *name, uint32_t rank)
 {
     char text[TUTTI_MESSAGE_BYTES / 2 + 1];
     struct tutti_note_head head;
@@ -219,7 +220,7 @@ static void see_left(struct file_boot *boot, const char *name, uint32_t rank)
 
 static void see(void *context, const char *name, uint64_t inode)
 {
-    struct file_boot *boot = context;
+    struct tutti_file_boot *boot = context;
     const char *what = tutti_file_of_session(boot->session, name, false);
     char due[16];
     uint32_t rank;
@@ -239,7 +240,7 @@ static void see(void *context, const char *name, uint64_t inode)
 
 /* Fail if a rank of this host has ended. Ranks that have given a record are checked, too, since
  * they must wait for the answer while records of others are missing. */
-static void look_for_dead(struct file_boot *boot)
+static void look_for_dead(struct tutti_file_boot *boot)
 {
     if (!tutti_file_is_liveness_due(boot))
         return;
@@ -260,7 +261,7 @@ static void look_for_dead(struct file_boot *boot)
  * drafts of notes, are then left over from earlier runs. */
 static void remove_leftovers(void *context, const char *name, uint64_t inode)
 {
-    struct file_boot *boot = context;
+    struct tutti_file_boot *boot = context;
     uint32_t rank;
 
     (void)inode;
@@ -273,7 +274,7 @@ static void remove_leftovers(void *context, const char *name, uint64_t inode)
 
 /* ---- a round ----------------------------------------------------------------------------- */
 
-static int answer(struct file_boot *boot, void *all)
+static int answer(struct tutti_file_boot *boot, void *all)
 {
     struct file_leader *leader = boot->leader;
     size_t table_bytes = leader->size * (size_t)boot->base.nranks;
@@ -302,7 +303,7 @@ static int answer(struct file_boot *boot, void *all)
 
 /* Ranks that do not look akin to rank 0 may be of another job. True while rank 0 waits for other
  * processes that claim the same numbers. */
-static bool is_in_doubt(const struct file_boot *boot)
+static bool is_in_doubt(const struct tutti_file_boot *boot)
 {
     const struct file_leader *leader = boot->leader;
     bool are_akin = true;
@@ -314,7 +315,7 @@ static bool is_in_doubt(const struct file_boot *boot)
     return !are_akin && tutti_now_ns() < leader->complete_ns + TUTTI_EXCHANGE_DOUBT_NS;
 }
 
-int tutti_file_leader_step(struct file_boot *boot, const void *mine, size_t size, void *all)
+int tutti_file_leader_step(struct tutti_file_boot *boot, const void *mine, size_t size, void *all)
 {
     struct file_leader *leader = boot->leader;
     int rc;
@@ -349,13 +350,13 @@ int tutti_file_leader_step(struct file_boot *boot, const void *mine, size_t size
     return tutti_fail(leader->failure, "%s", leader->reason);
 }
 
-void tutti_file_leader_give_up(struct file_boot *boot, const char *reason)
+void tutti_file_leader_give_up(struct tutti_file_boot *boot, const char *reason)
 {
     fail(boot, TUTTI_ERR_REMOTE, "rank 0 of %d gave up: %.*s", boot->base.nranks,
          TUTTI_MESSAGE_BYTES / 2, reason);
 }
 
-int tutti_file_leader_create(struct file_boot *boot)
+int tutti_file_leader_create(struct tutti_file_boot *boot)
 {
     struct file_leader *leader = calloc(1, sizeof *leader);
 
@@ -373,7 +374,7 @@ int tutti_file_leader_create(struct file_boot *boot)
     return TUTTI_OK;
 }
 
-void tutti_file_leader_destroy(struct file_boot *boot)
+void tutti_file_leader_destroy(struct tutti_file_boot *boot)
 {
     if (boot->leader == NULL)
         return;

@@ -35,7 +35,7 @@ static void name_kernel(uint8_t ret_kernel[16])
     close(fd);
 }
 
-void tutti_file_name_self(struct file_process *ret_self)
+void tutti_file_name_self(struct tutti_file_process *ret_self)
 {
     uint64_t kin = tutti_exchange_kin();
 
@@ -45,7 +45,7 @@ void tutti_file_name_self(struct file_process *ret_self)
     tutti_put_u32(ret_self->kin + 4, (uint32_t)(kin >> 32));
 }
 
-bool tutti_file_is_liveness_due(struct file_boot *boot)
+bool tutti_file_is_liveness_due(struct tutti_file_boot *boot)
 {
     uint64_t now_ns = tutti_now_ns();
 
@@ -55,7 +55,8 @@ bool tutti_file_is_liveness_due(struct file_boot *boot)
     return true;
 }
 
-uint32_t tutti_file_pid(const struct file_boot *boot, const struct file_process *process)
+uint32_t tutti_file_pid(const struct tutti_file_boot *boot,
+                        const struct tutti_file_process *process)
 {
     static const uint8_t unknown[16];
 

@@ -156,13 +156,13 @@ static int serve_tcp(const struct tutti_meeting *meeting, const struct tcp_store
 {
     struct tutti_address address = listening_address(resolved, store->host);
     struct tutti_claim *claim;
-    struct tutti_door *door;
+    struct tutti_listener *listener;
     int rc;
 
     TUTTI_TRY(claim_port(meeting, place->is_vague, &address, store, &claim));
-    rc = tutti_door_open_tcp(&address, store->first_port, store->last_port, &door);
+    rc = tutti_listener_open_tcp(&address, store->first_port, store->last_port, &listener);
     if (rc == TUTTI_OK)
-        rc = tutti_exchange_serve(door, place, nranks, 0, deadline_ns, NULL, NULL, ret_boot);
+        rc = tutti_exchange_serve(listener, place, nranks, 0, deadline_ns, NULL, NULL, ret_boot);
     if (rc == TUTTI_OK)
         (*ret_boot)->claim = claim;
     else
@@ -210,7 +210,7 @@ static int meet_unix(const struct tutti_meeting *meeting, int nranks, int rank,
     const char *name = meeting->store + strlen("unix:");
     char socket_name[UNIX_NAME_MAX + 8];
     struct tutti_place place;
-    struct tutti_door *door;
+    struct tutti_listener *listener;
     int rc;
 
     if (*name == '\0' || strlen(name) > UNIX_NAME_MAX || name[strspn(name, allowed)] != '\0')
@@ -219,9 +219,9 @@ static int meet_unix(const struct tutti_meeting *meeting, int nranks, int rank,
     TUTTI_TRY(make_place(meeting, name, &place));
     place.is_same_user = is_empty(meeting->secret);
     if (rank == 0) {
-        rc = tutti_door_open_unix(socket_name, &door);
+        rc = tutti_listener_open_unix(socket_name, &listener);
         if (rc == TUTTI_OK)
-            rc = tutti_exchange_serve(door, &place, nranks, rank, deadline_ns, NULL, NULL,
+            rc = tutti_exchange_serve(listener, &place, nranks, rank, deadline_ns, NULL, NULL,
                                       ret_boot);
     } else {
         rc = tutti_exchange_join(NULL, 0, socket_name, &place, nranks, rank, deadline_ns, ret_boot);

@@ -34,12 +34,13 @@
  * long, it is gone. */
 #define GONE_AFTER_NS (2 * TUTTI_NS_PER_S)
 
-uint64_t tutti_member_elapsed_ms(const struct member *member)
+uint64_t tutti_member_elapsed_ms(const struct tutti_tcp_member *member)
 {
     return (tutti_now_ns() - member->begun_ns) / TUTTI_NS_PER_MS;
 }
 
-static void drop(struct member *member, struct attempt *attempt, uint64_t retry_ns)
+static void drop(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt,
+                 uint64_t retry_ns)
 {
     tutti_watch_close(&member->watch, &attempt->fd);
     attempt->is_connected = false;
@@ -47,14 +48,15 @@ static void drop(struct member *member, struct attempt *attempt, uint64_t retry_
     attempt->retry_ns = retry_ns;
 }
 
-static void drop_others(struct member *member, const struct attempt *kept)
+static void drop_others(struct tutti_tcp_member *member, const struct tutti_tcp_attempt *kept)
 {
     for (size_t i = 0; i < member->attempt_count; i++)
         if (&member->attempts[i] != kept)
             drop(member, &member->attempts[i], 0);
 }
 
-static const char *name_attempt(const struct member *member, const struct attempt *attempt,
+static const char *name_attempt(const struct tutti_tcp_member *member,
+                                const struct tutti_tcp_attempt *attempt,
                                 char text[TUTTI_ADDRESS_TEXT_BYTES])
 {
     return member->unix_name[0] != '\0' ? member->where
@@ -62,7 +64,7 @@ static const char *name_attempt(const struct member *member, const struct attemp
 }
 
 /* An attempt has failed; the reason is the thread's last message. */
-static void refused(struct member *member, struct attempt *attempt)
+static void refused(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
 {
     char text[TUTTI_ADDRESS_TEXT_BYTES];
     bool was_chosen = member->chosen == attempt;
@@ -80,7 +82,7 @@ static void refused(struct member *member, struct attempt *attempt)
     drop(member, attempt, tutti_now_ns() + attempt->pause_ns);
 }
 
-static int connect_unix(struct member *member, struct attempt *attempt)
+static int connect_unix(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
 {
     int rc = tutti_socket_connect_unix(member->unix_name, &attempt->fd);
 
@@ -92,7 +94,7 @@ static int connect_unix(struct member *member, struct attempt *attempt)
     return tutti_note(TUTTI_ERR_REMOTE, "another user's process listens there");
 }
 
-static bool is_under_way(const struct member *member)
+static bool is_under_way(const struct tutti_tcp_member *member)
 {
     for (size_t i = 0; i < member->attempt_count; i++)
         if (member->attempts[i].fd >= 0)
@@ -100,7 +102,7 @@ static bool is_under_way(const struct member *member)
     return false;
 }
 
-static int call_root(struct member *member, struct attempt *attempt)
+static int call_root(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
 {
     int rc;
 
@@ -117,7 +119,7 @@ static int call_root(struct member *member, struct attempt *attempt)
 }
 
 /* TUTTI_OK: connected, and the handshake has begun. */
-static int attempt_connect(struct member *member, struct attempt *attempt)
+static int attempt_connect(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
 {
     bool is_unix = member->unix_name[0] != '\0';
     bool is_new = attempt->fd < 0;
@@ -153,7 +155,7 @@ static int attempt_connect(struct member *member, struct attempt *attempt)
 }
 
 /* TUTTI_OK: this is the root, and this rank has joined. TUTTI_AGAIN: not yet, or refused. */
-static int attempt_step(struct member *member, struct attempt *attempt)
+static int attempt_step(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
 {
     int rc;
 
@@ -177,7 +179,7 @@ static int attempt_step(struct member *member, struct attempt *attempt)
 
 /* The time from which the next address is tried as well or, once chosen, this attempt is given
  * up. */
-static uint64_t patience_end_ns(const struct attempt *attempt)
+static uint64_t patience_end_ns(const struct tutti_tcp_attempt *attempt)
 {
     if (attempt->greeted_ns != 0)
         return attempt->greeted_ns + ANSWER_PATIENCE_NS;
@@ -185,7 +187,7 @@ static uint64_t patience_end_ns(const struct attempt *attempt)
            (attempt->is_connected ? GREETING_PATIENCE_NS : CONNECT_PATIENCE_NS);
 }
 
-static int fail_unreachable(const struct member *member)
+static int fail_unreachable(const struct tutti_tcp_member *member)
 {
     return tutti_fail(TUTTI_ERR_TIMEOUT,
                       "rank %d of %d has not found the root at %s within %llu ms; check that the "
@@ -197,7 +199,7 @@ static int fail_unreachable(const struct member *member)
 
 /* True if every address of a unique id's root has refused for GONE_AFTER_NS. An address that cannot
  * be reached does not count as open, but at least one must have been refused by its host. */
-static bool is_root_gone(struct member *member)
+static bool is_root_gone(struct tutti_tcp_member *member)
 {
     bool is_refused = false, is_open = false;
     uint64_t now_ns = tutti_now_ns();
@@ -216,7 +218,7 @@ static bool is_root_gone(struct member *member)
     return member->refused_ns != 0 && now_ns >= member->refused_ns + GONE_AFTER_NS;
 }
 
-static int fail_gone(const struct member *member)
+static int fail_gone(const struct tutti_tcp_member *member)
 {
     return tutti_fail(TUTTI_ERR_REMOTE,
                       "rank %d of %d: the process that made this unique id no longer listens at %s: "
@@ -225,13 +227,13 @@ static int fail_gone(const struct member *member)
                       member->base.rank, member->base.nranks, member->where);
 }
 
-int tutti_member_find_root(struct member *member)
+int tutti_member_find_root(struct tutti_tcp_member *member)
 {
     uint64_t wake_ns = member->base.deadline_ns;
     bool may_begin = true;
 
     for (size_t i = 0; i < member->attempt_count; i++) {
-        struct attempt *attempt = &member->attempts[i];
+        struct tutti_tcp_attempt *attempt = &member->attempts[i];
         uint64_t now_ns = tutti_now_ns();
         int rc = TUTTI_AGAIN;
 
@@ -263,9 +265,9 @@ int tutti_member_find_root(struct member *member)
     return TUTTI_AGAIN;
 }
 
-void tutti_member_call_again(struct member *member)
+void tutti_member_call_again(struct tutti_tcp_member *member)
 {
-    struct attempt *attempt = member->chosen;
+    struct tutti_tcp_attempt *attempt = member->chosen;
 
     tutti_watch_close(&member->watch, &member->fd);
     attempt->pause_ns = member->later_pause_ns;

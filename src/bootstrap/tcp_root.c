@@ -26,14 +26,14 @@
 /* How often a root that is out of descriptors checks whether one has become free. */
 #define FULL_PAUSE_NS (10 * TUTTI_NS_PER_MS)
 
-static struct root *root_of(struct tutti_bootstrap *boot)
+static struct tutti_root *root_of(struct tutti_bootstrap *boot)
 {
-    return (struct root *)boot;
+    return (struct tutti_root *)boot;
 }
 
 /* ---- failing ----------------------------------------------------------------------- */
 
-void tutti_root_fail(struct root *root, int code, const char *format, ...)
+void tutti_root_fail(struct tutti_root *root, int code, const char *format, ...)
 {
     va_list args;
 
@@ -44,17 +44,17 @@ void tutti_root_fail(struct root *root, int code, const char *format, ...)
     va_end(args);
     root->failure = code;
     root->linger_ns = tutti_now_ns() + TUTTI_EXCHANGE_LINGER_NS;
-    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+    for (struct tutti_root_seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         tutti_root_flush(root, seat);
 }
 
-static bool is_joining(const struct root *root)
+static bool is_joining(const struct tutti_root *root)
 {
     return root->round == 0 && !root->is_sending;
 }
 
 /* Write the ranks that the current round waits for: "rank 2 of 3 has". */
-static void name_missing(const struct root *root, char *ret_text, size_t size)
+static void name_missing(const struct tutti_root *root, char *ret_text, size_t size)
 {
     bool *is_here = calloc((size_t)root->base.nranks, sizeof *is_here);
 
@@ -62,7 +62,7 @@ static void name_missing(const struct root *root, char *ret_text, size_t size)
     if (is_here == NULL)
         return;
     for (int rank = 0; rank < root->base.nranks; rank++) {
-        const struct seat *seat = root->seat_of_rank[rank];
+        const struct tutti_root_seat *seat = root->seat_of_rank[rank];
 
         is_here[rank] =
             rank == root->base.rank ||
@@ -74,7 +74,7 @@ static void name_missing(const struct root *root, char *ret_text, size_t size)
 
 /* The most common mistake with unique ids is that each rank makes its own. Each then becomes a root
  * that no other rank joins. */
-static const char *hint_at_id(const struct root *root)
+static const char *hint_at_id(const struct tutti_root *root)
 {
     if (!root->is_of_id || !tutti_root_is_alone(root))
         return "";
@@ -82,7 +82,7 @@ static const char *hint_at_id(const struct root *root)
            "calls tuttiGetUniqueId";
 }
 
-void tutti_root_fail_missing(struct root *root)
+void tutti_root_fail_missing(struct tutti_root *root)
 {
     char missing[256];
 
@@ -97,7 +97,7 @@ void tutti_root_fail_missing(struct root *root)
 
 static bool root_describe_missing(struct tutti_bootstrap *boot, char *ret_text, size_t size)
 {
-    const struct root *root = root_of(boot);
+    const struct tutti_root *root = root_of(boot);
     char missing[256];
 
     name_missing(root, missing, sizeof missing);
@@ -106,14 +106,14 @@ static bool root_describe_missing(struct tutti_bootstrap *boot, char *ret_text, 
     return true;
 }
 
-bool tutti_root_is_alone(const struct root *root)
+bool tutti_root_is_alone(const struct tutti_root *root)
 {
     return root->joined == 0;
 }
 
 /* ---- a round --------------------------------------------------------------------------- */
 
-static bool reserve_table(struct root *root, size_t size_bytes)
+static bool reserve_table(struct tutti_root *root, size_t size_bytes)
 {
     uint8_t *table;
 
@@ -130,7 +130,7 @@ static bool reserve_table(struct root *root, size_t size_bytes)
 }
 
 /* All records have arrived: make the table and begin to send it. */
-static void answer(struct root *root, const void *mine, size_t size)
+static void answer(struct tutti_root *root, const void *mine, size_t size)
 {
     size_t table_bytes = size * (size_t)root->base.nranks;
     struct tutti_frame frame = {.kind = TUTTI_FRAME_TABLE,
@@ -139,7 +139,7 @@ static void answer(struct root *root, const void *mine, size_t size)
                                 .session = root->session};
 
     tutti_assert(root->members.count == root->joined);
-    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+    for (struct tutti_root_seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         if (seat->record_size != size) {
             tutti_root_fail(
                 root, TUTTI_ERR_USAGE,
@@ -156,36 +156,37 @@ static void answer(struct root *root, const void *mine, size_t size)
     root->records = 0;
     root->unsent = root->members.count;
     root->is_sending = true;
-    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer) {
+    for (struct tutti_root_seat *seat = root->members.oldest; seat != NULL; seat = seat->newer) {
         if (size > 0)
             memcpy(root->table + (size_t)seat->rank * size, seat->inbox.body, size);
         seat->has_record = false;
     }
     tutti_frame_digest(&frame, root->table);
-    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+    for (struct tutti_root_seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         tutti_outbox_load(&seat->outbox, &frame, root->table);
-    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+    for (struct tutti_root_seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         tutti_root_flush(root, seat);
 }
 
-static uint64_t doubt_end_ns(const struct root *root)
+static uint64_t doubt_end_ns(const struct tutti_root *root)
 {
     if (!root->is_vague || root->round > 0)
         return 0;
-    for (const struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+    for (const struct tutti_root_seat *seat = root->members.oldest; seat != NULL;
+         seat = seat->newer)
         if (seat->kin != root->kin)
             return root->complete_ns + TUTTI_EXCHANGE_DOUBT_NS;
     return 0;
 }
 
-bool tutti_root_is_in_doubt(const struct root *root)
+bool tutti_root_is_in_doubt(const struct tutti_root *root)
 {
     return root->complete_ns == 0 || tutti_now_ns() < doubt_end_ns(root);
 }
 
-static void fail_gone(struct root *root)
+static void fail_gone(struct tutti_root *root)
 {
-    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+    for (struct tutti_root_seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         if (seat->fd < 0)
             tutti_root_fail(root, TUTTI_ERR_REMOTE,
                             "rank %d of %d left before round %u of the bootstrap", seat->rank,
@@ -193,20 +194,20 @@ static void fail_gone(struct root *root)
 }
 
 /* After a failure: true if all ranks have been told, or the time for that is over. */
-static bool is_concluded(const struct root *root)
+static bool is_concluded(const struct tutti_root *root)
 {
     if (tutti_now_ns() >= root->linger_ns)
         return true;
     /* Ranks that have yet to join must be told, too, or they would wait until their deadline. */
     if (root->members.count < root->base.nranks - 1)
         return false;
-    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
+    for (struct tutti_root_seat *seat = root->members.oldest; seat != NULL; seat = seat->newer)
         if (seat->fd >= 0 && (!seat->is_told || seat->outbox.size > 0))
             return false;
     return true;
 }
 
-static void set_alarm(struct root *root)
+static void set_alarm(struct tutti_root *root)
 {
     uint64_t wake_ns = root->failure != TUTTI_OK ? root->linger_ns : root->base.deadline_ns;
 
@@ -222,7 +223,7 @@ static void set_alarm(struct root *root)
 
 static int root_allgather(struct tutti_bootstrap *boot, const void *mine, size_t size, void *all)
 {
-    struct root *root = root_of(boot);
+    struct tutti_root *root = root_of(boot);
 
     TUTTI_TRY(tutti_exchange_check_size(size));
     tutti_root_handle_events(root);
@@ -255,7 +256,7 @@ static int root_wait_fd(struct tutti_bootstrap *boot)
 
 static void root_destroy(struct tutti_bootstrap *boot, const char *reason)
 {
-    struct root *root = root_of(boot);
+    struct tutti_root *root = root_of(boot);
 
     if (root == NULL)
         return;
@@ -263,11 +264,11 @@ static void root_destroy(struct tutti_bootstrap *boot, const char *reason)
         tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d gave up: %.*s", root->base.rank,
                         root->base.nranks, TUTTI_MESSAGE_BYTES / 2, reason);
     if (root->is_listening && !root->is_full)
-        tutti_watch_remove(&root->watch, tutti_door_fd(root->door));
+        tutti_watch_remove(&root->watch, tutti_listener_fd(root->listener));
     tutti_root_free_seats(root);
     if (root->spare_fd >= 0)
         close(root->spare_fd);
-    tutti_door_close(root->door);
+    tutti_listener_close(root->listener);
     tutti_claim_release(root->base.claim);
     tutti_watch_fini(&root->watch);
     if (root->on_spent != NULL)
@@ -286,22 +287,23 @@ static const struct tutti_bootstrap_ops root_ops = {
     .destroy = root_destroy,
 };
 
-int tutti_exchange_serve(struct tutti_door *door, const struct tutti_place *place, int nranks,
-                         int rank, uint64_t deadline_ns, void (*on_spent)(void *context),
-                         void *context, struct tutti_bootstrap **ret_boot)
+int tutti_exchange_serve(struct tutti_listener *listener, const struct tutti_place *place,
+                         int nranks, int rank, uint64_t deadline_ns,
+                         void (*on_spent)(void *context), void *context,
+                         struct tutti_bootstrap **ret_boot)
 {
-    struct root *root = calloc(1, sizeof *root);
+    struct tutti_root *root = calloc(1, sizeof *root);
     int rc;
 
     if (root == NULL) {
-        tutti_door_close(door);
+        tutti_listener_close(listener);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
     }
-    *root = (struct root){
+    *root = (struct tutti_root){
         .base = {.ops = &root_ops, .nranks = nranks, .rank = rank, .deadline_ns = deadline_ns},
         .watch = {.epoll_fd = -1, .timer_fd = -1},
         .spare_fd = -1,
-        .door = door,
+        .listener = listener,
         .is_of_id = place->is_of_id,
         .is_same_user = place->is_same_user,
         .is_vague = place->is_vague,
@@ -324,8 +326,9 @@ int tutti_exchange_serve(struct tutti_door *door, const struct tutti_place *plac
     }
     TUTTI_TRY_OR(destroy, rc, tutti_watch_init(&root->watch));
     root->spare_fd = eventfd(0, EFD_CLOEXEC);
-    TUTTI_TRY_OR(destroy, rc, tutti_door_enter(door, root));
-    TUTTI_TRY_OR(destroy, rc, tutti_watch_add(&root->watch, tutti_door_fd(door), EPOLLIN, root));
+    TUTTI_TRY_OR(destroy, rc, tutti_listener_enter(listener, root));
+    TUTTI_TRY_OR(destroy, rc,
+                 tutti_watch_add(&root->watch, tutti_listener_fd(listener), EPOLLIN, root));
     root->is_listening = true;
     root->on_spent = on_spent;
     root->context = context;

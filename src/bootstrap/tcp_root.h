@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Internals of the root of an exchange over sockets, shared by its rounds (tcp_root.c), its
- * connections (tcp_seat.c) and its door (door.c). */
+ * connections (tcp_seat.c) and its listener (listener.c). */
 #ifndef TUTTI_BOOTSTRAP_TCP_ROOT_H
 #define TUTTI_BOOTSTRAP_TCP_ROOT_H
 
@@ -8,11 +8,11 @@
 
 /* One connection to the root. It begins as a caller, which has yet to prove that it holds the
  * secret, and then becomes a member. */
-struct seat {
+struct tutti_root_seat {
     int fd; /* -1: a member that has left */
     bool is_member;
     int rank; /* -1: a caller, or a member rejected for its rank or nranks */
-    struct seat *older, *newer; /* in its list: callers, members or gone callers */
+    struct tutti_root_seat *older, *newer; /* in its list: callers, members or gone callers */
     struct tutti_handshake shake;
     struct tutti_inbox inbox;
     struct tutti_outbox outbox;
@@ -24,15 +24,15 @@ struct seat {
     bool is_told;      /* the error frame is loaded or sent */
 };
 
-struct list {
-    struct seat *oldest, *newest;
+struct tutti_root_list {
+    struct tutti_root_seat *oldest, *newest;
     int count;
 };
 
-struct root {
+struct tutti_root {
     struct tutti_bootstrap base;
     struct tutti_watch watch;
-    struct tutti_door *door;
+    struct tutti_listener *listener;
     bool is_listening;
     bool is_full;        /* out of descriptors, so the listener is not watched */
     int spare_fd;        /* closed to make room for a caller when out of descriptors; -1: none */
@@ -46,17 +46,18 @@ struct root {
     void (*on_spent)(void *context); /* see tutti_exchange_serve; NULL once called */
     void *context;
 
-    /* Guarded by the lock of door.c. */
-    struct root *next_at_door;
-    bool is_at_door;
-    struct seat *handed_over; /* callers from other roots of this door, linked by `newer` */
+    /* Guarded by the lock of listener.c. */
+    struct tutti_root *next_at_listener;
+    bool is_at_listener;
+    struct tutti_root_seat
+        *handed_over; /* callers from other roots of this listener, linked by `newer` */
 
     uint64_t session;
     uint64_t begun_ns;
-    struct list callers;
-    struct list members;
-    struct list gone_callers; /* closed; freed once no handler uses them any more */
-    struct seat **seat_of_rank; /* [nranks]; NULL: not joined */
+    struct tutti_root_list callers;
+    struct tutti_root_list members;
+    struct tutti_root_list gone_callers;   /* closed; freed once no handler uses them any more */
+    struct tutti_root_seat **seat_of_rank; /* [nranks]; NULL: not joined */
     int joined; /* members that have a rank */
     bool has_logged_stranger;
 
@@ -77,47 +78,50 @@ struct root {
 
 /* Fail the bootstrap: no round completes from now on, and all members are told the reason. Only the
  * first call has an effect. */
-void tutti_root_fail(struct root *root, int code, const char *format, ...)
+void tutti_root_fail(struct tutti_root *root, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Fail because the deadline has passed, with a message that names the missing ranks. */
-void tutti_root_fail_missing(struct root *root);
+void tutti_root_fail_missing(struct tutti_root *root);
 
 /* True while ranks are missing. At a vague place with ranks that are not akin, also true for
  * TUTTI_EXCHANGE_DOUBT_NS after the last one has joined. */
-bool tutti_root_is_in_doubt(const struct root *root);
+bool tutti_root_is_in_doubt(const struct tutti_root *root);
 
 /* True if no other rank has joined so far. */
-bool tutti_root_is_alone(const struct root *root);
+bool tutti_root_is_alone(const struct tutti_root *root);
 
-/* ---- door.c ---- */
+/* ---- listener.c ---- */
 
-int tutti_door_fd(const struct tutti_door *door);
-bool tutti_door_is_unix(const struct tutti_door *door);
+int tutti_listener_fd(const struct tutti_listener *listener);
+bool tutti_listener_is_unix(const struct tutti_listener *listener);
 
-/* Register the root at the door for callers of its communicator. TUTTI_ERR_USAGE: the door already
- * has a root for a communicator of the same name. */
-int tutti_door_enter(struct tutti_door *door, struct root *root);
+/* Register the root at the listener for callers of its communicator. TUTTI_ERR_USAGE: the listener
+ * already has a root for a communicator of the same name. */
+int tutti_listener_enter(struct tutti_listener *listener, struct tutti_root *root);
 /* Unregister the root, if it is registered. Returns the callers that were handed over to it but not
  * taken, a list linked by `newer`; the caller frees them. */
-struct seat *tutti_door_leave(struct tutti_door *door, struct root *root);
+struct tutti_root_seat *tutti_listener_leave(struct tutti_listener *listener,
+                                             struct tutti_root *root);
 
 /* Hand a caller over to the root of another communicator, and wake that root. `seat` must be in no
- * list, and its descriptor unwatched. False: no root at this door forms that communicator. */
-bool tutti_door_hand_over(struct tutti_door *door, const uint8_t *forming, struct seat *seat);
+ * list, and its descriptor unwatched. False: no root at this listener forms that communicator. */
+bool tutti_listener_hand_over(struct tutti_listener *listener, const uint8_t *forming,
+                              struct tutti_root_seat *seat);
 
 /* Take the next caller that was handed over to this root; NULL: none. */
-struct seat *tutti_door_take(struct tutti_door *door, struct root *root);
+struct tutti_root_seat *tutti_listener_take(struct tutti_listener *listener,
+                                            struct tutti_root *root);
 
 /* ---- tcp_seat.c ---- */
 
 /* Accept callers, receive from members, send what is due. Never sleeps. */
-void tutti_root_handle_events(struct root *root);
+void tutti_root_handle_events(struct tutti_root *root);
 
 /* Continue to send what is loaded and, after a failure, the reason. */
-void tutti_root_flush(struct root *root, struct seat *seat);
+void tutti_root_flush(struct tutti_root *root, struct tutti_root_seat *seat);
 
-/* Leave the door, close all connections and free their seats. */
-void tutti_root_free_seats(struct root *root);
+/* Leave the listener, close all connections and free their seats. */
+void tutti_root_free_seats(struct tutti_root *root);
 
 #endif

@@ -26,7 +26,7 @@
 
 /* ---- lists of seats --------------------------------------------------------------- */
 
-static void append(struct list *list, struct seat *seat)
+static void append(struct tutti_root_list *list, struct tutti_root_seat *seat)
 {
     seat->newer = NULL;
     seat->older = list->newest;
@@ -38,7 +38,7 @@ static void append(struct list *list, struct seat *seat)
     list->count++;
 }
 
-static void unlink_from(struct list *list, struct seat *seat)
+static void unlink_from(struct tutti_root_list *list, struct tutti_root_seat *seat)
 {
     if (seat->older != NULL)
         seat->older->newer = seat->newer;
@@ -52,7 +52,7 @@ static void unlink_from(struct list *list, struct seat *seat)
 }
 
 /* Close and free a seat that is in no list. */
-static void release_seat(struct root *root, struct seat *seat)
+static void release_seat(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     if (seat->is_member && seat->fd >= 0)
         tutti_exchange_hang_up(seat->fd);
@@ -62,7 +62,7 @@ static void release_seat(struct root *root, struct seat *seat)
     free(seat);
 }
 
-static void free_seat(struct root *root, struct seat *seat)
+static void free_seat(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     unlink_from(seat->is_member ? &root->members : &root->callers, seat);
     release_seat(root, seat);
@@ -70,7 +70,7 @@ static void free_seat(struct root *root, struct seat *seat)
 
 /* ---- members ------------------------------------------------------------------------ */
 
-static void load_error(struct root *root, struct seat *seat)
+static void load_error(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     /* To other ranks, a failure of the root's own machine is a rank that gave up. */
     bool is_shared = root->failure == TUTTI_ERR_USAGE || root->failure == TUTTI_ERR_TIMEOUT;
@@ -84,7 +84,7 @@ static void load_error(struct root *root, struct seat *seat)
     seat->is_told = true;
 }
 
-static void left(struct root *root, struct seat *seat)
+static void left(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     bool is_owed = seat->has_record || seat->outbox.size > 0 || !root->is_sending;
 
@@ -111,7 +111,7 @@ static void left(struct root *root, struct seat *seat)
 }
 
 /* Continue to send. If the root has failed, the error follows the table. */
-void tutti_root_flush(struct root *root, struct seat *seat)
+void tutti_root_flush(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     while (seat->fd >= 0) {
         bool had_table = seat->outbox.size > 0 && !seat->is_told;
@@ -133,7 +133,7 @@ void tutti_root_flush(struct root *root, struct seat *seat)
     }
 }
 
-static void take_record(struct root *root, struct seat *seat)
+static void take_record(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     const struct tutti_frame *frame = &seat->inbox.frame;
 
@@ -153,7 +153,7 @@ static void take_record(struct root *root, struct seat *seat)
     root->records++;
 }
 
-static void gave_up(struct root *root, struct seat *seat)
+static void gave_up(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     char text[TUTTI_MESSAGE_BYTES / 2];
 
@@ -166,7 +166,7 @@ static void gave_up(struct root *root, struct seat *seat)
                         root->base.nranks, text);
 }
 
-static void hear_member(struct root *root, struct seat *seat)
+static void hear_member(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     while (seat->fd >= 0) {
         int rc = tutti_inbox_step(&seat->inbox, seat->fd);
@@ -190,7 +190,7 @@ static void hear_member(struct root *root, struct seat *seat)
 
 /* ---- callers -------------------------------------------------------------------------- */
 
-static void drop_stranger(struct root *root, struct seat *seat)
+static void drop_stranger(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     enum tutti_log_level level = root->has_logged_stranger ? TUTTI_LOG_TRACE : TUTTI_LOG_WARN;
 
@@ -202,8 +202,8 @@ static void drop_stranger(struct root *root, struct seat *seat)
 
 /* Send a message to a caller that has proved itself, and close its connection. The message fits
  * into the empty buffer of the socket, so it is sent at once. */
-static void dismiss(struct root *root, struct seat *seat, enum tutti_frame_kind kind, int code,
-                    const char *text)
+static void dismiss(struct tutti_root *root, struct tutti_root_seat *seat,
+                    enum tutti_frame_kind kind, int code, const char *text)
 {
     struct tutti_frame frame = {.kind = kind, .size = (uint32_t)strlen(text), .code = code};
 
@@ -217,7 +217,7 @@ static void dismiss(struct root *root, struct seat *seat, enum tutti_frame_kind 
 
 /* All ranks have joined, so this caller is one too many. At a store it may be early for the next
  * communicator: a member that has left this one may already form it. An id has only one. */
-static void dismiss_surplus(struct root *root, struct seat *seat)
+static void dismiss_surplus(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     if (root->is_of_id)
         dismiss(root, seat, TUTTI_FRAME_ERROR, TUTTI_ERR_USAGE,
@@ -230,13 +230,13 @@ static void dismiss_surplus(struct root *root, struct seat *seat)
 
 /* The caller belongs to another communicator that is formed at this place: hand it over to that
  * root, or ask it to connect again later. */
-static void pass_on(struct root *root, struct seat *seat, const uint8_t *forming)
+static void pass_on(struct tutti_root *root, struct tutti_root_seat *seat, const uint8_t *forming)
 {
     char text[160];
 
     tutti_watch_remove(&root->watch, seat->fd);
     unlink_from(&root->callers, seat);
-    if (tutti_door_hand_over(root->door, forming, seat))
+    if (tutti_listener_hand_over(root->listener, forming, seat))
         return;
     append(&root->callers, seat);
     snprintf(text, sizeof text, "the communicator that is formed there %s%s%s",
@@ -246,7 +246,8 @@ static void pass_on(struct root *root, struct seat *seat, const uint8_t *forming
 }
 
 /* Make a caller of this communicator a member. */
-static void give_seat(struct root *root, struct seat *seat, uint32_t nranks, uint32_t rank)
+static void give_seat(struct tutti_root *root, struct tutti_root_seat *seat, uint32_t nranks,
+                      uint32_t rank)
 {
     seat->inbox.body = malloc(TUTTI_BOOTSTRAP_RECORD_MAX);
     seat->inbox.capacity = TUTTI_BOOTSTRAP_RECORD_MAX;
@@ -288,7 +289,7 @@ static void give_seat(struct root *root, struct seat *seat, uint32_t nranks, uin
 }
 
 /* The caller has proved itself: decide by its rank and communicator what becomes of it. */
-static void take_in(struct root *root, struct seat *seat)
+static void take_in(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     uint8_t forming[TUTTI_FORMING_BYTES];
     uint32_t nranks, rank;
@@ -306,12 +307,12 @@ static void take_in(struct root *root, struct seat *seat)
         give_seat(root, seat, nranks, rank);
 }
 
-/* Admit the callers of this communicator that other roots at the door have accepted. */
-static void take_handed_over(struct root *root)
+/* Admit the callers of this communicator that other roots at the listener have accepted. */
+static void take_handed_over(struct tutti_root *root)
 {
-    struct seat *seat;
+    struct tutti_root_seat *seat;
 
-    while ((seat = tutti_door_take(root->door, root)) != NULL) {
+    while ((seat = tutti_listener_take(root->listener, root)) != NULL) {
         append(&root->callers, seat);
         if (tutti_watch_add(&root->watch, seat->fd, EPOLLIN, seat) != TUTTI_OK) {
             tutti_root_fail(root, TUTTI_ERR_SYSTEM, "no memory for a connection");
@@ -322,7 +323,7 @@ static void take_handed_over(struct root *root)
     }
 }
 
-static void hear_caller(struct root *root, struct seat *seat)
+static void hear_caller(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     int rc = tutti_handshake_step(&seat->shake);
 
@@ -336,7 +337,7 @@ static void hear_caller(struct root *root, struct seat *seat)
     take_in(root, seat);
 }
 
-static void expire_callers(struct root *root)
+static void expire_callers(struct tutti_root *root)
 {
     uint64_t now_ns = tutti_now_ns();
 
@@ -349,10 +350,10 @@ static void expire_callers(struct root *root)
 }
 
 /* Make a seat for a new connection; NULL: it was dropped, or the root has failed. */
-static struct seat *seat_caller(struct root *root, int fd)
+static struct tutti_root_seat *seat_caller(struct tutti_root *root, int fd)
 {
-    bool is_unix = tutti_door_is_unix(root->door);
-    struct seat *seat = calloc(1, sizeof *seat);
+    bool is_unix = tutti_listener_is_unix(root->listener);
+    struct tutti_root_seat *seat = calloc(1, sizeof *seat);
 
     if (seat == NULL || tutti_watch_add(&root->watch, fd, EPOLLIN, seat) != TUTTI_OK) {
         tutti_root_fail(root, TUTTI_ERR_SYSTEM, "no memory for a connection");
@@ -377,21 +378,21 @@ static struct seat *seat_caller(struct root *root, int fd)
 
 /* No descriptor is left for another caller, so the root fails. To tell the ranks that have yet to
  * join, it uses its spare descriptor and those of ranks that have been told (free_descriptors). */
-static void run_out(struct root *root, int rc)
+static void run_out(struct tutti_root *root, int rc)
 {
     tutti_root_fail(root, rc, "rank %d of %d, whom the others join, has no descriptor left for "
                     "them: %s", root->base.rank, root->base.nranks, tutti_last_message());
     root->linger_ns = tutti_now_ns() + TUTTI_EXCHANGE_LONG_LINGER_NS;
 }
 
-static bool free_descriptors(struct root *root)
+static bool free_descriptors(struct tutti_root *root)
 {
     bool is_any_free = root->spare_fd >= 0;
 
     if (root->spare_fd >= 0)
         close(root->spare_fd);
     root->spare_fd = -1;
-    for (struct seat *seat = root->members.oldest; seat != NULL; seat = seat->newer) {
+    for (struct tutti_root_seat *seat = root->members.oldest; seat != NULL; seat = seat->newer) {
         if (seat->fd < 0 || !seat->is_told || seat->outbox.size > 0)
             continue;
         tutti_exchange_hang_up(seat->fd);
@@ -403,24 +404,24 @@ static bool free_descriptors(struct root *root)
 
 /* A listener with waiting callers would wake the root all the time, so stop watching it for a
  * while. */
-static void stop_watching(struct root *root)
+static void stop_watching(struct tutti_root *root)
 {
-    tutti_watch_remove(&root->watch, tutti_door_fd(root->door));
+    tutti_watch_remove(&root->watch, tutti_listener_fd(root->listener));
     root->is_full = true;
 }
 
-static void watch_again(struct root *root)
+static void watch_again(struct tutti_root *root)
 {
     if (!root->is_full ||
-        tutti_watch_add(&root->watch, tutti_door_fd(root->door), EPOLLIN, root) != TUTTI_OK)
+        tutti_watch_add(&root->watch, tutti_listener_fd(root->listener), EPOLLIN, root) != TUTTI_OK)
         return;
     root->is_full = false;
 }
 
 /* Free a descriptor for a caller. True: there is one now. */
-static bool make_room(struct root *root, int rc)
+static bool make_room(struct tutti_root *root, int rc)
 {
-    const struct seat *oldest = root->callers.oldest;
+    const struct tutti_root_seat *oldest = root->callers.oldest;
     bool has_failed = root->failure != TUTTI_OK;
 
     if (oldest != NULL &&
@@ -437,14 +438,14 @@ static bool make_room(struct root *root, int rc)
     return false;
 }
 
-static void accept_callers(struct root *root)
+static void accept_callers(struct tutti_root *root)
 {
     int fd, rc = TUTTI_OK;
 
     for (int i = 0; i < ACCEPTS_PER_EVENT; i++) {
-        struct seat *seat;
+        struct tutti_root_seat *seat;
 
-        rc = tutti_socket_accept(tutti_door_fd(root->door), &fd);
+        rc = tutti_socket_accept(tutti_listener_fd(root->listener), &fd);
         if (rc == TUTTI_ERR_SYSTEM) {
             if (make_room(root, rc))
                 continue;
@@ -462,28 +463,29 @@ static void accept_callers(struct root *root)
     }
     if (rc < 0) {
         tutti_root_fail(root, rc, "%s", tutti_last_message());
-        tutti_watch_remove(&root->watch, tutti_door_fd(root->door)); /* or it wakes us forever */
+        tutti_watch_remove(&root->watch,
+                           tutti_listener_fd(root->listener)); /* or it wakes us forever */
         root->is_listening = false;
     }
 }
 
-static void free_gone(struct root *root)
+static void free_gone(struct tutti_root *root)
 {
     while (root->gone_callers.oldest != NULL) {
-        struct seat *seat = root->gone_callers.oldest;
+        struct tutti_root_seat *seat = root->gone_callers.oldest;
 
         unlink_from(&root->gone_callers, seat);
         release_seat(root, seat);
     }
 }
 
-void tutti_root_handle_events(struct root *root)
+void tutti_root_handle_events(struct tutti_root *root)
 {
     take_handed_over(root);
     watch_again(root);
     for (int i = 0; i < EVENTS_PER_CALL; i++) {
         void *owner = tutti_watch_next(&root->watch);
-        struct seat *seat = owner;
+        struct tutti_root_seat *seat = owner;
 
         if (owner == NULL)
             break;
@@ -500,12 +502,12 @@ void tutti_root_handle_events(struct root *root)
     free_gone(root);
 }
 
-void tutti_root_free_seats(struct root *root)
+void tutti_root_free_seats(struct tutti_root *root)
 {
-    struct seat *handed_over = tutti_door_leave(root->door, root);
+    struct tutti_root_seat *handed_over = tutti_listener_leave(root->listener, root);
 
     while (handed_over != NULL) {
-        struct seat *seat = handed_over;
+        struct tutti_root_seat *seat = handed_over;
 
         handed_over = seat->newer;
         release_seat(root, seat);

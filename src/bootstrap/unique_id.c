@@ -276,11 +276,11 @@ static int decode(const uint8_t id[TUTTI_UNIQUE_ID_SIZE],
 static int serve(int listen_fd, struct listener *claimed, const struct tutti_place *place,
                  int nranks, int rank, uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
 {
-    struct tutti_door *door;
-    int rc = tutti_door_adopt(listen_fd, &door);
+    struct tutti_listener *listener;
+    int rc = tutti_listener_adopt(listen_fd, &listener);
 
     if (rc == TUTTI_OK)
-        rc = tutti_exchange_serve(door, place, nranks, rank, deadline_ns, retire, claimed,
+        rc = tutti_exchange_serve(listener, place, nranks, rank, deadline_ns, retire, claimed,
                                   ret_boot);
     if (rc != TUTTI_OK)
         retire(claimed);

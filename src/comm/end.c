@@ -179,7 +179,7 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
     if (rc == TUTTI_OK && !comm->is_blocking && tutti_comm_state(comm) == TUTTI_COMM_FORMING)
         rc = go_on_forming(comm, function);
     if (rc == TUTTI_OK && tutti_comm_state(comm) == TUTTI_COMM_READY) {
-        rc = tutti_fabric_news(comm->fabric);
+        rc = tutti_fabric_find_abort(comm->fabric);
         /* Errors in replayed CUDA graphs are known only to their kernels. */
         if (rc == TUTTI_OK && comm->gpu != NULL)
             rc = tutti_gpu_check(comm->gpu->gpu);

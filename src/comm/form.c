@@ -41,7 +41,7 @@ static int exchange_records(struct tutti_comm *comm)
         return comm->declines;
     /* Ranks that meet at a store agree on the secret in the first round: only now is it known. */
     memcpy(comm->secret, comm->boot->secret, sizeof comm->secret);
-    tutti_fabric_trust(comm->fabric, comm->secret);
+    tutti_fabric_set_secret(comm->fabric, comm->secret);
     return TUTTI_OK;
 }
 
@@ -90,7 +90,7 @@ static void end_sharing(struct tutti_comm *comm)
 {
     if (comm->share.total_bytes > 0 && comm->fabric != NULL) {
         tutti_fabric_abort(comm->fabric, TUTTI_ERR_USAGE, "was destroyed before it was formed");
-        tutti_fabric_expel(comm->fabric);
+        tutti_fabric_drain(comm->fabric);
     }
     tutti_share_fini(&comm->share);
 }

@@ -116,8 +116,8 @@ static int go_on(struct tutti_comm *comm)
 /* Kernels that wait for another rank's kernels do not notice that the rank has died or given up. */
 static int look_after_others(struct tutti_comm *comm)
 {
-    TUTTI_TRY(tutti_fabric_news(comm->fabric));
-    return tutti_fabric_obituary(comm->fabric);
+    TUTTI_TRY(tutti_fabric_find_abort(comm->fabric));
+    return tutti_fabric_find_death(comm->fabric);
 }
 
 int tutti_comm_gpu_form(struct tutti_comm *comm)
@@ -130,9 +130,9 @@ int tutti_comm_gpu_form(struct tutti_comm *comm)
         if (side->messages == NULL)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPUs of %d ranks",
                               comm->nranks);
-        tutti_gpu_trust(side->gpu, comm->secret,
-                        tutti_fabric_is_one_domain(comm->fabric)
-                            ? tutti_fabric_domain(comm->fabric) : NULL);
+        tutti_gpu_prepare(
+            side->gpu, comm->secret,
+            tutti_fabric_is_one_domain(comm->fabric) ? tutti_fabric_domain(comm->fabric) : NULL);
     }
     for (;;) {
         TUTTI_TRY(go_on(comm));

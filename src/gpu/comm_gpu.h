@@ -19,7 +19,7 @@ struct tutti_comm_gpu {
     struct tutti_gpu *gpu;
     bool has_domain;
     uint8_t calls_on_host;        /* 1 if the last call with a buffer was on host memory; atomic */
-    struct tutti_history history; /* calls that ran as kernels; used by the thread inside */
+    struct tutti_call_history history;   /* calls that ran as kernels; used by the thread inside */
     struct tutti_gpu_programs *programs; /* of named algorithms; NULL until needed */
     uint64_t *sequences;          /* [2][nranks]: receives and sends that ran as kernels */
 

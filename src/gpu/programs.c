@@ -101,8 +101,8 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
             return rc;
         variant->has_program = rc == TUTTI_OK;
         if (rc == TUTTI_OK)
-            tutti_gpu_tell(comm->gpu->gpu, call, "runs step by step in kernels: %u steps",
-                           plan->schedule->nsteps);
+            tutti_gpu_log_call(comm->gpu->gpu, call, "runs step by step in kernels: %u steps",
+                               plan->schedule->nsteps);
     }
     variant->is_made = true;
     return TUTTI_OK;

@@ -26,11 +26,11 @@ static int look(struct tutti_comm *comm)
     int rc = tutti_gpu_check(comm->gpu->gpu);
 
     if (rc == TUTTI_AGAIN) {
-        int news = tutti_comm_error(comm);
+        int record = tutti_comm_error(comm);
 
-        news = news != TUTTI_OK ? news : tutti_fabric_news(comm->fabric);
-        news = news != TUTTI_OK ? news : tutti_fabric_obituary(comm->fabric);
-        rc = news != TUTTI_OK ? news : rc;
+        record = record != TUTTI_OK ? record : tutti_fabric_find_abort(comm->fabric);
+        record = record != TUTTI_OK ? record : tutti_fabric_find_death(comm->fabric);
+        rc = record != TUTTI_OK ? record : rc;
     }
     if (rc != TUTTI_OK && rc != TUTTI_AGAIN) {
         tutti_comm_fail(comm, rc, tutti_last_message());

@@ -170,7 +170,7 @@ static inline int begin_turn(struct tutti_comm *comm)
 {
     if (tutti_comm_failure(comm) != 0)
         return tutti_comm_error(comm);
-    return tutti_fabric_news(comm->fabric);
+    return tutti_fabric_find_abort(comm->fabric);
 }
 
 /* Begins a call and runs it as far as it can go without waiting. Only the thread that has the turn

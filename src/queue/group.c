@@ -22,10 +22,10 @@ static bool has_group_key;
 static int group_key_code; /* result of making the key: 0, or an errno */
 static pthread_once_t group_once = PTHREAD_ONCE_INIT;
 /* The thread's group while it is open, else NULL. Every call reads it, so it must be fast. */
-static _Thread_local struct group *open_group __attribute__((tls_model("initial-exec")));
+static _Thread_local struct tutti_group *open_group __attribute__((tls_model("initial-exec")));
 
 /* The groups of all threads, to report open ones when the process ends. */
-static struct group *groups;
+static struct tutti_group *groups;
 static pthread_mutex_t groups_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void abandon(void *group);
@@ -48,7 +48,7 @@ static void make_key(void)
     has_group_key = group_key_code == 0;
 }
 
-static void enlist(struct group *group)
+static void enlist(struct tutti_group *group)
 {
     lock_groups();
     group->next = groups;
@@ -56,9 +56,9 @@ static void enlist(struct group *group)
     unlock_groups();
 }
 
-static void strike_off(struct group *group)
+static void strike_off(struct tutti_group *group)
 {
-    struct group **at = &groups;
+    struct tutti_group **at = &groups;
 
     lock_groups();
     while (*at != group)
@@ -67,9 +67,9 @@ static void strike_off(struct group *group)
     unlock_groups();
 }
 
-static int this_group(struct group **ret_group)
+static int this_group(struct tutti_group **ret_group)
 {
-    struct group *group;
+    struct tutti_group *group;
 
     pthread_once(&group_once, make_key);
     if (group_key_code != 0)
@@ -95,7 +95,7 @@ bool tutti_group_is_open(void)
 
 int tutti_group_note(int rc)
 {
-    struct group *group = open_group;
+    struct tutti_group *group = open_group;
 
     if (rc != TUTTI_OK && group != NULL && group->error == 0) {
         group->error = rc;
@@ -106,10 +106,10 @@ int tutti_group_note(int rc)
 
 /* ---- collecting --------------------------------------------------------------------------- */
 
-static struct part *grow_parts(struct group *group)
+static struct tutti_group_part *grow_parts(struct tutti_group *group)
 {
     bool is_first = group->parts == &group->first;
-    struct part *parts;
+    struct tutti_group_part *parts;
 
     if (group->part_count == 0)
         return group->parts = &group->first;
@@ -122,9 +122,10 @@ static struct part *grow_parts(struct group *group)
 }
 
 /* The part of `comm`, which the thread is inside. */
-static int part_of(struct group *group, struct tutti_comm *comm, struct part **ret_part)
+static int part_of(struct tutti_group *group, struct tutti_comm *comm,
+                   struct tutti_group_part **ret_part)
 {
-    struct part *parts;
+    struct tutti_group_part *parts;
 
     for (size_t i = 0; i < group->part_count; i++)
         if (group->parts[i].comm == comm) {
@@ -135,14 +136,14 @@ static int part_of(struct group *group, struct tutti_comm *comm, struct part **r
     if (parts == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu communicators",
                           group->part_count + 1);
-    parts[group->part_count] = (struct part){.comm = comm};
+    parts[group->part_count] = (struct tutti_group_part){.comm = comm};
     tutti_store_relaxed(&group->is_waiting, 1);
     comm->groups++; /* not atomic: the thread is inside */
     *ret_part = &parts[group->part_count++];
     return TUTTI_OK;
 }
 
-static int need_batch(struct group *group, struct part *part)
+static int need_batch(struct tutti_group *group, struct tutti_group_part *part)
 {
     if (part->batch != NULL)
         return TUTTI_OK;
@@ -153,9 +154,10 @@ static int need_batch(struct group *group, struct part *part)
     return TUTTI_OK;
 }
 
-static int add_stream(struct group *group, struct part *part, tuttiStream_t stream)
+static int add_stream(struct tutti_group *group, struct tutti_group_part *part,
+                      tuttiStream_t stream)
 {
-    struct use use = {.stream = stream};
+    struct tutti_group_use use = {.stream = stream};
 
     if (stream == NULL) {
         part->is_ours = true;
@@ -176,7 +178,7 @@ static int add_stream(struct group *group, struct part *part, tuttiStream_t stre
     return TUTTI_OK;
 }
 
-static void drop_part(struct part *part)
+static void drop_part(struct tutti_group_part *part)
 {
     tutti_batch_release(part->batch);
     for (size_t i = 0; i < part->use_count; i++) {
@@ -198,8 +200,8 @@ static void drop_part(struct part *part)
  * the only allocation. The stream's thread runs it, or the thread that waits for the stream. */
 static int queue_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream)
 {
-    struct use use = {.stream = stream};
-    struct part single = {.uses = &use, .use_count = 1};
+    struct tutti_group_use use = {.stream = stream};
+    struct tutti_group_part single = {.uses = &use, .use_count = 1};
     int rc;
 
     TUTTI_TRY(tutti_batch_create(comm, &single.batch));
@@ -212,8 +214,8 @@ out:
 }
 
 /* Counts one more call on `comm` in the open group, and returns the communicator's part. */
-static int count_call(struct group *group, struct tutti_comm *comm, const struct tutti_call *call,
-                      struct part **ret_part)
+static int count_call(struct tutti_group *group, struct tutti_comm *comm,
+                      const struct tutti_call *call, struct tutti_group_part **ret_part)
 {
     TUTTI_TRY(part_of(group, comm, ret_part));
     (*ret_part)->call_count++;
@@ -225,8 +227,8 @@ static int count_call(struct group *group, struct tutti_comm *comm, const struct
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_found *found, tuttiStream_t stream)
 {
-    struct group *group = open_group;
-    struct part *part;
+    struct tutti_group *group = open_group;
+    struct tutti_group_part *part;
 
     if (group != NULL) {
         TUTTI_TRY(count_call(group, comm, call, &part));
@@ -242,8 +244,8 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
 int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,
                          tuttiStream_t stream)
 {
-    struct group *group = open_group;
-    struct part *part;
+    struct tutti_group *group = open_group;
+    struct tutti_group_part *part;
 
     if (group == NULL)
         return tutti_gpu_call(comm, call, stream);
@@ -251,9 +253,9 @@ int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,
     return tutti_gpu_part_add(&group->gpu_parts, comm, call, stream);
 }
 
-static int keep_job(struct group *group, struct tutti_job *job)
+static int keep_job(struct tutti_group *group, struct tutti_job *job)
 {
-    struct part *part;
+    struct tutti_group_part *part;
 
     TUTTI_TRY(
         TUTTI_ARRAY_ROOM(group->jobs, group->job_count, group->job_capacity, "jobs of a group"));
@@ -268,7 +270,7 @@ static int keep_job(struct group *group, struct tutti_job *job)
 
 int tutti_group_job(struct tutti_job *job)
 {
-    struct group *group = open_group;
+    struct tutti_group *group = open_group;
     int rc;
 
     if (group != NULL) {
@@ -289,8 +291,8 @@ struct message {
     bool sends;
 };
 
-static struct message host_message(const struct group *group, const struct part *part,
-                                   size_t index)
+static struct message host_message(const struct tutti_group *group,
+                                   const struct tutti_group_part *part, size_t index)
 {
     const struct tutti_message *message;
 
@@ -301,8 +303,8 @@ static struct message host_message(const struct group *group, const struct part 
     return (struct message){&message->header.signature, message->peer, message->sends};
 }
 
-static struct message device_message(const struct group *group, const struct part *part,
-                                     size_t index)
+static struct message device_message(const struct tutti_group *group,
+                                     const struct tutti_group_part *part, size_t index)
 {
     const struct tutti_call *call = tutti_gpu_part_call(group->gpu_parts, part->comm, index);
 
@@ -312,13 +314,14 @@ static struct message device_message(const struct group *group, const struct par
                             call->kind == TUTTI_CALL_SEND};
 }
 
-typedef struct message (*message_fn)(const struct group *group, const struct part *part,
-                                     size_t index);
+typedef struct message (*message_fn)(const struct tutti_group *group,
+                                     const struct tutti_group_part *part, size_t index);
 
 /* The next message from the rank to itself in one direction, from index *at on; moves *at behind
  * it. */
-static const struct tutti_signature *next_own(const struct group *group, const struct part *part,
-                                              message_fn get, bool sends, size_t *at)
+static const struct tutti_signature *next_own(const struct tutti_group *group,
+                                              const struct tutti_group_part *part, message_fn get,
+                                              bool sends, size_t *at)
 {
     struct message message;
 
@@ -330,7 +333,8 @@ static const struct tutti_signature *next_own(const struct group *group, const s
 }
 
 /* A rank that sends to itself must receive these messages in the same group and order. */
-static int check_own_messages(const struct group *group, const struct part *part, message_fn get)
+static int check_own_messages(const struct tutti_group *group, const struct tutti_group_part *part,
+                              message_fn get)
 {
     char sent_text[TUTTI_SIGNATURE_TEXT_BYTES], received_text[TUTTI_SIGNATURE_TEXT_BYTES];
     const struct tutti_signature *sent, *received;
@@ -356,10 +360,10 @@ static int check_own_messages(const struct group *group, const struct part *part
 }
 
 /* Call it before anything is started. */
-static int check_parts(const struct group *group)
+static int check_parts(const struct tutti_group *group)
 {
     for (size_t i = 0; i < group->part_count; i++) {
-        const struct part *part = &group->parts[i];
+        const struct tutti_group_part *part = &group->parts[i];
 
         if (!part->sends_to_itself)
             continue;
@@ -374,7 +378,7 @@ static int check_parts(const struct group *group)
 enum { PART_TEXT_BYTES = 320 };
 
 /* Writes "2 calls on rank 0 of 4, among them allreduce(count 10, float32, sum)". */
-static const char *describe(const struct group *group, const struct part *part,
+static const char *describe(const struct tutti_group *group, const struct tutti_group_part *part,
                             char text[PART_TEXT_BYTES])
 {
     char first[TUTTI_SIGNATURE_TEXT_BYTES] = "";
@@ -397,7 +401,7 @@ static const char *describe(const struct group *group, const struct part *part,
 
 int tutti_group_check_unused(const struct tutti_comm *comm, const char *function)
 {
-    const struct group *group = open_group;
+    const struct tutti_group *group = open_group;
     char text[PART_TEXT_BYTES];
 
     /* acquire: pairs with the release in drop_part; those groups are done with the communicator */
@@ -415,7 +419,7 @@ int tutti_group_check_unused(const struct tutti_comm *comm, const char *function
 
 /* Reports collected calls that can never run any more. A child of fork is silent: it has a copy of
  * the group, which belongs to its parent. */
-static void report_unrun(const struct group *group, const char *when)
+static void report_unrun(const struct tutti_group *group, const char *when)
 {
     char text[PART_TEXT_BYTES];
 
@@ -436,7 +440,7 @@ static void report_unrun(const struct group *group, const char *when)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static void forget(struct group *group, int rc)
+static void forget(struct tutti_group *group, int rc)
 {
     /* Jobs are left only if the group was not run. Close them before the parts are dropped, because
      * jobs refer to the communicators of the parts. */
@@ -460,7 +464,7 @@ static void forget(struct group *group, int rc)
 /* Called by pthreads when a thread ends. */
 static void abandon(void *argument)
 {
-    struct group *group = argument;
+    struct tutti_group *group = argument;
 
     open_group = NULL;
     if (group->depth > 0) {
@@ -477,7 +481,7 @@ static void report_other_threads(void)
     size_t count = 0;
 
     lock_groups();
-    for (const struct group *at = groups; at != NULL; at = at->next)
+    for (const struct tutti_group *at = groups; at != NULL; at = at->next)
         if (at != open_group && at->fork_generation == tutti_fork_generation() &&
             tutti_load_relaxed(&at->is_waiting) != 0)
             count++;
@@ -512,7 +516,7 @@ tuttiResult_t tuttiGroupStart(void)
 }
 
 /* Gives this thread exclusive use of all communicators of the group. */
-static int enter_all(struct group *group)
+static int enter_all(struct tutti_group *group)
 {
     for (size_t i = 0; i < group->part_count; i++) {
         TUTTI_TRY(tutti_comm_enter(group->parts[i].comm, "tuttiGroupEnd"));
@@ -521,7 +525,7 @@ static int enter_all(struct group *group)
     return TUTTI_OK;
 }
 
-static int run(struct group *group)
+static int run(struct tutti_group *group)
 {
     TUTTI_TRY(enter_all(group));
     TUTTI_TRY(check_parts(group));
@@ -530,7 +534,7 @@ static int run(struct group *group)
 
 tuttiResult_t tuttiGroupEnd(void)
 {
-    struct group *group = open_group;
+    struct tutti_group *group = open_group;
     int rc;
 
     if (group == NULL)

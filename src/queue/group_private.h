@@ -12,31 +12,31 @@
 #include "queue/stream.h"
 
 /* A stream of a part, and the part's item for that stream's queue. */
-struct use {
+struct tutti_group_use {
     tuttiStream_t stream;           /* held: it cannot be destroyed */
     struct tutti_stream_item *item; /* NULL once it is in the stream's queue, which owns it then */
 };
 
 /* One communicator's part of the group. The communicator cannot be destroyed while it exists. */
-struct part {
+struct tutti_group_part {
     struct tutti_comm *comm;
     size_t call_count;         /* calls on host memory and on device memory, and splits */
     bool is_inside;            /* the thread is inside the communicator, to run the group */
     bool sends_to_itself;      /* the rank sends messages to itself, or receives such messages */
     struct tutti_batch *batch; /* calls on host memory; NULL: none */
-    struct use *uses;          /* one per stream of its calls */
+    struct tutti_group_use *uses; /* one per stream of its calls */
     size_t use_count;
     uint32_t use_capacity;
     bool is_ours;              /* some call has stream NULL, so the calling thread runs the batch */
     bool is_done;              /* the calling thread need not run it any more */
 };
 
-struct group {
+struct tutti_group {
     int depth;
     int error; /* of the first call that failed */
     char error_text[TUTTI_MESSAGE_BYTES];
     uint32_t fork_generation;  /* of the process that opened it */
-    struct part *parts;
+    struct tutti_group_part *parts;
     size_t part_count;
     struct tutti_job **jobs;   /* NULL entries are done */
     size_t job_count;
@@ -44,19 +44,19 @@ struct group {
     struct tutti_gpu_part *gpu_parts; /* calls on device memory */
     /* The part of the first communicator, and its batch until a call names a stream. Most groups
      * have no other part, so they allocate nothing. */
-    struct part first;
+    struct tutti_group_part first;
     struct tutti_batch batch;
 
-    struct group *next;  /* in the list of all threads' groups */
+    struct tutti_group *next; /* in the list of all threads' groups */
     uint32_t is_waiting; /* it has calls and has not ended; atomic: read when the process ends */
 };
 
 /* Runs the group. The thread must be inside all of its communicators. Returns the first error. */
-int tutti_group_run(struct group *group);
+int tutti_group_run(struct tutti_group *group);
 
 /* Takes the ticket and queues the batch on its streams. The first stream runs it, or the caller if
  * some call has stream NULL. It cannot fail: if only some of the streams got the batch, they would
  * wait for the others forever. */
-void tutti_group_issue(struct part *part);
+void tutti_group_issue(struct tutti_group_part *part);
 
 #endif

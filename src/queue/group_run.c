@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <string.h>
 
-void tutti_group_issue(struct part *part)
+void tutti_group_issue(struct tutti_group_part *part)
 {
     struct tutti_batch *batch = part->batch;
     bool moves = !part->is_ours;
@@ -15,7 +15,7 @@ void tutti_group_issue(struct part *part)
     batch->streams_missing = (uint32_t)part->use_count;
     batch->references += (uint32_t)part->use_count;
     for (size_t i = 0; i < part->use_count; i++) {
-        struct use *use = &part->uses[i];
+        struct tutti_group_use *use = &part->uses[i];
 
         tutti_stream_push(use->stream, use->item, batch, moves);
         use->item = NULL;
@@ -33,12 +33,13 @@ static void note(int rc, int *first, char text[TUTTI_MESSAGE_BYTES])
 }
 
 /* Progresses each batch and job that is not done once. Returns how many are left. */
-static size_t pass(struct group *group, bool *moved, int *first, char text[TUTTI_MESSAGE_BYTES])
+static size_t pass(struct tutti_group *group, bool *moved, int *first,
+                   char text[TUTTI_MESSAGE_BYTES])
 {
     size_t left = 0;
 
     for (size_t i = 0; i < group->part_count; i++) {
-        struct part *part = &group->parts[i];
+        struct tutti_group_part *part = &group->parts[i];
         int rc;
 
         if (part->is_done)
@@ -70,7 +71,7 @@ static size_t pass(struct group *group, bool *moved, int *first, char text[TUTTI
 
 /* Call it after a pass that moved nothing. If one batch alone is left, waits by its own rules;
  * otherwise gives the core to other threads. */
-static void idle(const struct group *group, size_t left, uint32_t *passes)
+static void idle(const struct tutti_group *group, size_t left, uint32_t *passes)
 {
     struct tutti_batch *last = NULL;
 
@@ -86,7 +87,7 @@ static void idle(const struct group *group, size_t left, uint32_t *passes)
 }
 
 /* Progresses everything in turn until all of it is done. */
-static void run_parts(struct group *group, int *first, char text[TUTTI_MESSAGE_BYTES])
+static void run_parts(struct tutti_group *group, int *first, char text[TUTTI_MESSAGE_BYTES])
 {
     uint32_t passes = 0;
     size_t left;
@@ -110,7 +111,7 @@ static void run_parts(struct group *group, int *first, char text[TUTTI_MESSAGE_B
 
 /* The batch of a group whose calls are all on one communicator and on host memory, with stream
  * NULL; NULL for other groups. Most groups have no more than this batch to progress. */
-static struct tutti_batch *only_batch(struct group *group)
+static struct tutti_batch *only_batch(struct tutti_group *group)
 {
     bool is_only = group->part_count == 1 && group->job_count == 0 && group->gpu_parts == NULL &&
                    group->first.batch == &group->batch;
@@ -118,7 +119,7 @@ static struct tutti_batch *only_batch(struct group *group)
     return is_only ? &group->batch : NULL;
 }
 
-int tutti_group_run(struct group *group)
+int tutti_group_run(struct tutti_group *group)
 {
     struct tutti_batch *only = only_batch(group);
     char text[TUTTI_MESSAGE_BYTES];

@@ -36,7 +36,7 @@ struct tuttiMailbox {
 
     pthread_mutex_t lock;         /* protects all fields below */
     pthread_cond_t work;          /* wakes the thread of the mailbox */
-    pthread_cond_t news;          /* wakes threads that wait while another one drives */
+    pthread_cond_t changed;       /* wakes threads that wait while another one drives */
     struct tuttiRequest *first_posted, *last_posted;
     struct tuttiRequest *to_cancel; /* NULL: none */
     bool is_driven;               /* some thread drives */
@@ -109,7 +109,7 @@ static void note_done(void *context, struct tutti_mail_request *mail)
     /* release: pairs with the acquire of a thread that waits */
     tutti_store_release(&mail->is_done, 1);
     if (tutti_load_relaxed(&box->waiters) > 0)
-        pthread_cond_broadcast(&box->news);
+        pthread_cond_broadcast(&box->changed);
     pthread_mutex_unlock(&box->lock);
 }
 
@@ -167,7 +167,7 @@ static int take_orders(struct tuttiMailbox *box, bool *ret_moved)
     (void)tutti_mail_cancel(&box->mail, &to_cancel->mail);
     pthread_mutex_lock(&box->lock);
     box->to_cancel = NULL;
-    pthread_cond_broadcast(&box->news);
+    pthread_cond_broadcast(&box->changed);
     pthread_mutex_unlock(&box->lock);
     return rc;
 }
@@ -284,7 +284,7 @@ static void drive(struct tuttiMailbox *box, const struct tuttiRequest *request,
 static void hand_over(struct tuttiMailbox *box)
 {
     if (tutti_load_relaxed(&box->waiters) > 0)
-        pthread_cond_broadcast(&box->news);
+        pthread_cond_broadcast(&box->changed);
     else if (box->open > 0)
         pthread_cond_signal(&box->work);
 }
@@ -298,7 +298,7 @@ static void *run(void *argument)
         if (box->open > 0 && !box->is_driven && tutti_load_relaxed(&box->waiters) == 0)
             drive(box, NULL, TUTTI_NEVER);
         else if (!box->is_driven && tutti_load_relaxed(&box->waiters) > 0) {
-            pthread_cond_broadcast(&box->news);
+            pthread_cond_broadcast(&box->changed);
             pthread_cond_wait(&box->work, &box->lock);
         } else {
             pthread_cond_wait(&box->work, &box->lock);
@@ -388,9 +388,9 @@ int tutti_mailbox_wait(struct tuttiMailbox *box, struct tuttiRequest *request,
         /* If the thread of the mailbox drives, it sees the waiter and stops. */
         tutti_fabric_wake(box->comm->fabric);
         if (deadline_ns == TUTTI_NEVER)
-            pthread_cond_wait(&box->news, &box->lock);
+            pthread_cond_wait(&box->changed, &box->lock);
         else
-            is_late = pthread_cond_timedwait(&box->news, &box->lock, &until) == ETIMEDOUT;
+            is_late = pthread_cond_timedwait(&box->changed, &box->lock, &until) == ETIMEDOUT;
     }
     count_waiter(box, -1);
     if (!box->is_driven)
@@ -404,7 +404,7 @@ void tutti_mailbox_cancel(struct tuttiMailbox *box, struct tuttiRequest *request
     pthread_mutex_lock(&box->lock);
     count_waiter(box, 1);
     while (box->to_cancel != NULL)
-        pthread_cond_wait(&box->news, &box->lock);
+        pthread_cond_wait(&box->changed, &box->lock);
     request->is_cancelled = true;
     box->to_cancel = request;
     give_orders(box);
@@ -414,7 +414,7 @@ void tutti_mailbox_cancel(struct tuttiMailbox *box, struct tuttiRequest *request
             continue;
         }
         tutti_fabric_wake(box->comm->fabric);
-        pthread_cond_wait(&box->news, &box->lock);
+        pthread_cond_wait(&box->changed, &box->lock);
     }
     count_waiter(box, -1);
     if (!box->is_driven)
@@ -424,13 +424,13 @@ void tutti_mailbox_cancel(struct tuttiMailbox *box, struct tuttiRequest *request
 
 /* ---- life ------------------------------------------------------------------------------- */
 
-static void init_news(pthread_cond_t *news)
+static void init_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
 
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(news, &attributes);
+    pthread_cond_init(condition, &attributes);
     pthread_condattr_destroy(&attributes);
 }
 
@@ -450,7 +450,7 @@ int tutti_mailbox_create(tuttiComm_t child, struct tutti_comm *comm, struct tutt
                                                note_done, box));
     pthread_mutex_init(&box->lock, NULL);
     pthread_cond_init(&box->work, NULL);
-    init_news(&box->news);
+    init_condition(&box->changed);
     pthread_mutex_lock(&living_lock);
     box->next = living;
     living = box;
@@ -494,7 +494,7 @@ static void end_requests(struct tuttiMailbox *box)
     while (box->open > 0) {
         if (box->is_driven) {
             tutti_fabric_wake(box->comm->fabric);
-            pthread_cond_wait(&box->news, &box->lock);
+            pthread_cond_wait(&box->changed, &box->lock);
             continue;
         }
         box->is_driven = true;
@@ -503,7 +503,7 @@ static void end_requests(struct tuttiMailbox *box)
         tutti_mail_fail(&box->mail, TUTTI_ERR_USAGE);
         pthread_mutex_lock(&box->lock);
         box->is_driven = false;
-        pthread_cond_broadcast(&box->news);
+        pthread_cond_broadcast(&box->changed);
     }
     pthread_mutex_unlock(&box->lock);
 }
@@ -535,7 +535,7 @@ void tutti_mailbox_destroy(struct tuttiMailbox *box)
     tutti_log_enter(NULL);
     (void)tuttiCommDestroy(box->child);
     pthread_cond_destroy(&box->work);
-    pthread_cond_destroy(&box->news);
+    pthread_cond_destroy(&box->changed);
     pthread_mutex_destroy(&box->lock);
     free(box);
 }

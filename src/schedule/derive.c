@@ -16,7 +16,7 @@
 
 #include "base/array.h"
 #include "base/result.h"
-#include "schedule/history.h"
+#include "schedule/chunk_history.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@
 
 struct derive {
     const struct tutti_schedule *schedule;
-    struct tutti_history history;
+    struct tutti_chunk_history history;
     uint32_t *seen;      /* per step: the last step that has it as a candidate, or NONE */
     uint32_t *lane_step; /* per lane: 1 + the step that `lane_last` belongs to, or 0 */
     uint32_t *lane_last; /* per lane: its last candidate */
@@ -74,11 +74,11 @@ static void find(struct derive *derive, uint32_t step, uint32_t on)
 
 static void find_in_memory(struct derive *derive, uint32_t step, const struct tutti_touch *access)
 {
-    const struct tutti_history *history = &derive->history;
-    uint32_t end, at = tutti_history_cut(&derive->history, access->span, &end);
+    const struct tutti_chunk_history *history = &derive->history;
+    uint32_t end, at = tutti_chunk_history_cut(&derive->history, access->span, &end);
 
-    for (; at < end; at = tutti_history_next(history, at)) {
-        const struct tutti_run *run = &history->runs[at];
+    for (; at < end; at = tutti_chunk_history_next(history, at)) {
+        const struct tutti_chunk_run *run = &history->runs[at];
 
         if (!access->is_write || run->readers == NONE)
             find(derive, step, run->writer);
@@ -91,8 +91,8 @@ static void find_in_memory(struct derive *derive, uint32_t step, const struct tu
 static int note_in_memory(struct derive *derive, uint32_t step, const struct tutti_touch *access)
 {
     if (!access->is_write)
-        return tutti_history_read(&derive->history, step, access->span);
-    tutti_history_write(&derive->history, step, access->span);
+        return tutti_chunk_history_read(&derive->history, step, access->span);
+    tutti_chunk_history_write(&derive->history, step, access->span);
     return TUTTI_OK;
 }
 
@@ -155,7 +155,7 @@ static int derive_step(struct derive *derive, uint32_t at)
 
 static void release(struct derive *derive)
 {
-    tutti_history_fini(&derive->history);
+    tutti_chunk_history_fini(&derive->history);
     free(derive->seen);
     free(derive->lane_step);
     free(derive->lane_last);
@@ -188,7 +188,7 @@ static int prepare(struct derive *derive, struct tutti_schedule *schedule)
     size_t nlanes = 3 + 2 * (size_t)schedule->nranks * schedule->nchannels;
 
     *derive = (struct derive){.schedule = schedule, .last_wait = NONE, .last_signal = NONE};
-    TUTTI_TRY(tutti_history_init(&derive->history, schedule));
+    TUTTI_TRY(tutti_chunk_history_init(&derive->history, schedule));
     derive->seen = malloc((nsteps + 1) * sizeof(uint32_t));
     derive->found = malloc((nsteps + 1) * sizeof(uint32_t));
     derive->lane_step = calloc(nlanes, sizeof(uint32_t));

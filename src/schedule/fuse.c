@@ -41,7 +41,7 @@
 
 #include "base/result.h"
 #include "schedule/derive.h"
-#include "schedule/history.h"
+#include "schedule/chunk_history.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@
 
 struct fuse {
     struct tutti_schedule *schedule;
-    struct tutti_history history;
+    struct tutti_chunk_history history;
     bool is_bold;
     /* Per receiving step: the only step that reads what it stored, before any of it is overwritten.
      * NONE: no step reads it. NOT_ONE: several do, or not all of it is read. */
@@ -67,7 +67,7 @@ struct fuse {
 
 static void release(struct fuse *fuse)
 {
-    tutti_history_fini(&fuse->history);
+    tutti_chunk_history_fini(&fuse->history);
     free(fuse->reader);
     free(fuse->overwriter);
     free(fuse->send_before);
@@ -78,7 +78,7 @@ static void release(struct fuse *fuse)
 }
 
 /* Record that `step` reads what this run's writer stored. */
-static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_run *run)
+static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_chunk_run *run)
 {
     uint32_t *reader;
 
@@ -92,9 +92,9 @@ static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_run
 }
 
 /* Record that `step` overwrites what this run's writer stored and its readers have read. */
-static void note_overwriter(struct fuse *fuse, uint32_t step, const struct tutti_run *run)
+static void note_overwriter(struct fuse *fuse, uint32_t step, const struct tutti_chunk_run *run)
 {
-    const struct tutti_history *history = &fuse->history;
+    const struct tutti_chunk_history *history = &fuse->history;
 
     if (run->readers == NONE && run->writer != NONE)
         fuse->reader[run->writer] = NOT_ONE;
@@ -108,7 +108,7 @@ static void note_overwriter(struct fuse *fuse, uint32_t step, const struct tutti
 
 static int index_memory(struct fuse *fuse)
 {
-    struct tutti_history *history = &fuse->history;
+    struct tutti_chunk_history *history = &fuse->history;
     struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
 
     for (uint32_t step = 0; step < fuse->schedule->nsteps; step++) {
@@ -119,16 +119,16 @@ static int index_memory(struct fuse *fuse)
 
             if (accesses[a].rank != TUTTI_NO_RANK)
                 continue;
-            at = tutti_history_cut(history, accesses[a].span, &end);
-            for (; at < end; at = tutti_history_next(history, at))
+            at = tutti_chunk_history_cut(history, accesses[a].span, &end);
+            for (; at < end; at = tutti_chunk_history_next(history, at))
                 if (accesses[a].is_write)
                     note_overwriter(fuse, step, &history->runs[at]);
                 else
                     note_reader(fuse, step, &history->runs[at]);
             if (accesses[a].is_write)
-                tutti_history_write(history, step, accesses[a].span);
+                tutti_chunk_history_write(history, step, accesses[a].span);
             else
-                TUTTI_TRY(tutti_history_read(history, step, accesses[a].span));
+                TUTTI_TRY(tutti_chunk_history_read(history, step, accesses[a].span));
         }
     }
     return TUTTI_OK;
@@ -166,7 +166,7 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_b
     size_t nsteps = schedule->nsteps;
 
     *fuse = (struct fuse){.schedule = schedule, .is_bold = is_bold};
-    TUTTI_TRY(tutti_history_init(&fuse->history, schedule));
+    TUTTI_TRY(tutti_chunk_history_init(&fuse->history, schedule));
     fuse->reader = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->overwriter = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->send_before = malloc((nsteps + 1) * sizeof(uint32_t));

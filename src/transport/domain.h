@@ -5,9 +5,9 @@
  * Unix socket, so it needs no common file system and no IPC namespace. Its pages exist once they
  * are touched. A process maps it once, however many of the ranks are its threads. For n members:
  *
- *     header | members[n] | doors[n] | activities[n] | posts[n][TUTTI_POSTS]
+ *     header | members[n] | waiters[n] | activities[n] | posts[n][TUTTI_POSTS]
  *            | slots[n][TUTTI_POSTS] | windows[n][2] | fifos[channel][n][n]
- *            | shelves[n] | come[n][n] | boards[n] | counts[n]
+ *            | lend_slots[n] | come[n][n] | boards[n] | counts[n]
  *
  * One-sided schedules synchronize by posts. A round is one run of a one-sided schedule, over one
  * piece. Member m owns a ring of posts, and successive rounds use them one after the other. Only
@@ -53,7 +53,7 @@ struct tutti_post {
 _Static_assert(sizeof(struct tutti_post) == TUTTI_POST_BYTES, "whole lines, the window at the end");
 
 /* Where a member sleeps. */
-struct tutti_door {
+struct tutti_waiter {
     alignas(TUTTI_CACHE_LINE) uint32_t rings; /* futex word: every ring increments it */
     uint32_t is_sleeping;                     /* how it sleeps (below): the owner sets it before
                                                  its last check; the owner or the ringer clears
@@ -62,7 +62,7 @@ struct tutti_door {
                                                  number, 0 when unknown; only crowded ranks set
                                                  it */
 };
-enum { TUTTI_AWAKE, TUTTI_SLEEPS_ON_DOOR, TUTTI_SLEEPS_ON_SOCKETS };
+enum { TUTTI_AWAKE, TUTTI_SLEEPS_ON_FUTEX, TUTTI_SLEEPS_ON_SOCKETS };
 
 /* The last operations that a member began, with any schedule. Others read them when they have
  * waited for long, or find that calls differ. The first word is the operation's number, from 1 on;
@@ -90,16 +90,16 @@ struct tutti_domain {
     uint32_t nmembers, me;           /* this rank's index among the members */
     const uint32_t *ranks;           /* [nmembers]: index -> rank of the communicator, ascending */
     struct tutti_post *posts;        /* [nmembers][TUTTI_POSTS] */
-    struct tutti_door *doors;        /* [nmembers] */
+    struct tutti_waiter *waiters;    /* [nmembers] */
     struct tutti_activities *activities; /* [nmembers] */
     uint8_t *slots;                  /* [nmembers][TUTTI_POSTS][TUTTI_SLOT_BYTES] */
     uint8_t *windows;                /* [nmembers][2][half_bytes] */
     size_t half_bytes;               /* a multiple of the cache line */
-    struct tutti_shelf_place *shelves; /* [nmembers][TUTTI_SHELF_PLACES] (lend.h) */
-    uint32_t *come;                  /* [nmembers][come_stride]: how much of each shelf each
-                                        member has mapped */
-    size_t come_stride;
-    uint8_t *boards;                 /* [nmembers][TUTTI_BOARD_BYTES] */
+    struct tutti_lend_slot *lend_slots; /* [nmembers][TUTTI_LEND_SLOTS] (lend.h) */
+    uint32_t *come;                     /* [nmembers][mapped_stride]: how much of each shelf each
+                                           member has mapped */
+    size_t mapped_stride;
+    uint8_t *boards;                 /* [nmembers][TUTTI_AREA_BYTES] */
     uint64_t *counts;                /* [nmembers][TUTTI_COUNTS_SIDES][TUTTI_ACTIVITIES]
                                         [1 + nmembers] */
     const enum tutti_access *access; /* [nmembers]: this rank's access to that member's own
@@ -125,10 +125,10 @@ static inline struct tutti_post *tutti_domain_post(const struct tutti_domain *do
 }
 
 /* Memory of a member that all may read, and that only its users interpret. It is zero at first. */
-#define TUTTI_BOARD_BYTES 8192
-static inline uint8_t *tutti_domain_board(const struct tutti_domain *domain, uint32_t index)
+#define TUTTI_AREA_BYTES 8192
+static inline uint8_t *tutti_domain_area(const struct tutti_domain *domain, uint32_t index)
 {
-    return domain->boards + (size_t)index * TUTTI_BOARD_BYTES;
+    return domain->boards + (size_t)index * TUTTI_AREA_BYTES;
 }
 
 static inline uint8_t *tutti_domain_slot(const struct tutti_domain *domain, uint32_t index,
@@ -269,6 +269,6 @@ int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, ui
  * own memory. */
 bool tutti_domain_enter(struct tutti_domain *domain);
 bool tutti_domain_exit(struct tutti_domain *domain);
-void tutti_domain_expel(struct tutti_domain *domain);
+void tutti_domain_drain(struct tutti_domain *domain);
 
 #endif

@@ -92,7 +92,7 @@ int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric 
                                     .event_fd = -1, .phase = TUTTI_FORM_OPEN};
     memcpy(fabric->secret, args->secret, sizeof fabric->secret);
     pthread_mutex_init(&fabric->lock, NULL);
-    fabric->door = &fabric->local_door;
+    fabric->waiter = &fabric->local_door;
     tutti_wait_init(fabric);
 
     if (!alloc_tables(fabric)) {
@@ -108,7 +108,7 @@ destroy:
     return rc;
 }
 
-void tutti_fabric_trust(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES])
+void tutti_fabric_set_secret(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES])
 {
     memcpy(fabric->secret, secret, sizeof fabric->secret);
 }

@@ -29,7 +29,7 @@ enum { TUTTI_CELL_LEVELS = 3 };
 struct tutti_fabric_args {
     int nranks, rank;
     /* The communicator's secret. It may be zero here if the ranks agree on it only when they meet.
-     * Then tutti_fabric_trust sets it before the join. */
+     * Then tutti_fabric_set_secret sets it before the join. */
     uint8_t secret[TUTTI_SECRET_BYTES];
     uint64_t deadline_ns;               /* of forming */
     /* The rank's cell of its host, for each of these ways; -1: not known. */
@@ -49,7 +49,7 @@ void tutti_fabric_decline(int nranks, int rank, int rc, const char *reason,
                           uint8_t ret_record[TUTTI_FABRIC_RECORD_BYTES]);
 
 /* Set the secret, once it is known; before the join. */
-void tutti_fabric_trust(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES]);
+void tutti_fabric_set_secret(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES]);
 
 /* Join the other ranks. `records` (nranks of them) is copied. TUTTI_AGAIN: call again. A transport
  * that does not work on a host is no error: the verdict says so, and the ranks use another one.
@@ -137,7 +137,7 @@ bool tutti_fabric_describe_transport(const struct tutti_fabric *fabric, uint32_t
 struct tutti_idle {
     uint32_t passes;
     uint32_t phase;
-    uint32_t door_seen;
+    uint32_t rings_seen;
     uint64_t since_ns;
 };
 void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle);
@@ -151,11 +151,12 @@ void tutti_fabric_wake(struct tutti_fabric *fabric);
  * state of this rank, in words that only the executor interprets. It continues in later calls of
  * connect and idle, and may fail silently. Returns false if it is not possible now, or not here.
  * For slow paths. */
-#define TUTTI_TOLD_WORDS 2
-bool tutti_fabric_tell(struct tutti_fabric *fabric, const uint64_t words[TUTTI_TOLD_WORDS]);
+#define TUTTI_STATE_WORDS 2
+bool tutti_fabric_send_state(struct tutti_fabric *fabric, const uint64_t words[TUTTI_STATE_WORDS]);
 
 /* Gets the last words of the rank before this one; returns false if there are none. */
-bool tutti_fabric_told(const struct tutti_fabric *fabric, uint64_t ret_words[TUTTI_TOLD_WORDS]);
+bool tutti_fabric_recv_state(const struct tutti_fabric *fabric,
+                             uint64_t ret_words[TUTTI_STATE_WORDS]);
 
 /* ---- failure ------------------------------------------------------------------------- */
 
@@ -170,10 +171,10 @@ int tutti_fabric_check(struct tutti_fabric *fabric);
 
 /* The cheap half of it, for the start of operations: checks whether a rank of this host has given
  * up. Any thread. */
-int tutti_fabric_news(const struct tutti_fabric *fabric);
+int tutti_fabric_find_abort(const struct tutti_fabric *fabric);
 
 /* The other half of it, for this host only: checks whether a rank of it has died. Any thread. */
-int tutti_fabric_obituary(const struct tutti_fabric *fabric);
+int tutti_fabric_find_death(const struct tutti_fabric *fabric);
 
 /* Give up: the transports tell the result code and reason to the peers that they can reach, and
  * connections are shut down. Any thread, any time; only the first call counts. Connections stay
@@ -198,7 +199,7 @@ bool tutti_fabric_exit(struct tutti_fabric *fabric);
 
 /* After tutti_fabric_abort, before the caller gets its buffers back: wait for the ranks of this
  * process that are inside. They need no help to leave. */
-void tutti_fabric_expel(struct tutti_fabric *fabric);
+void tutti_fabric_drain(struct tutti_fabric *fabric);
 
 /* ---- report and end ------------------------------------------------------------------ */
 

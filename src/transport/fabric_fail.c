@@ -66,7 +66,7 @@ bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank)
     return false;
 }
 
-bool tutti_fabric_tell(struct tutti_fabric *fabric, const uint64_t words[TUTTI_TOLD_WORDS])
+bool tutti_fabric_send_state(struct tutti_fabric *fabric, const uint64_t words[TUTTI_STATE_WORDS])
 {
     for (uint32_t i = 0; i < fabric->nparts; i++)
         if (fabric->parts[i].is_used && fabric->parts[i].ops->tell != NULL)
@@ -74,7 +74,8 @@ bool tutti_fabric_tell(struct tutti_fabric *fabric, const uint64_t words[TUTTI_T
     return false;
 }
 
-bool tutti_fabric_told(const struct tutti_fabric *fabric, uint64_t ret_words[TUTTI_TOLD_WORDS])
+bool tutti_fabric_recv_state(const struct tutti_fabric *fabric,
+                             uint64_t ret_words[TUTTI_STATE_WORDS])
 {
     for (uint32_t i = 0; i < fabric->nparts; i++)
         if (fabric->parts[i].is_used && fabric->parts[i].ops->told != NULL)
@@ -111,7 +112,7 @@ static int fail_told(int code, int rank, const char *reason)
                       "rank %d aborted: %.*s", rank, TUTTI_ABORT_REASON_BYTES - 1, reason);
 }
 
-int tutti_fabric_news(const struct tutti_fabric *fabric)
+int tutti_fabric_find_abort(const struct tutti_fabric *fabric)
 {
     const struct tutti_abort_note *note;
 
@@ -143,7 +144,7 @@ static int read_heard(struct tutti_fabric *fabric)
 
 static int read_note(struct tutti_fabric *fabric)
 {
-    int rc = tutti_fabric_news(fabric);
+    int rc = tutti_fabric_find_abort(fabric);
 
     return rc == TUTTI_OK ? TUTTI_OK : tutti_fabric_remember(fabric, rc);
 }
@@ -167,7 +168,7 @@ static int look_for_the_dead(struct tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
-int tutti_fabric_obituary(const struct tutti_fabric *fabric)
+int tutti_fabric_find_death(const struct tutti_fabric *fabric)
 {
     struct tutti_loss loss;
 

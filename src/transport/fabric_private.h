@@ -123,8 +123,8 @@ struct tutti_fabric {
     uint32_t nprogress;
 
     /* Waiting. */
-    struct tutti_door local_door; /* where a rank without domain sleeps */
-    struct tutti_door *door;      /* set under `lock` */
+    struct tutti_waiter local_door; /* where a rank without domain sleeps */
+    struct tutti_waiter *waiter;    /* set under `lock` */
     uint64_t spin_ns;
     bool is_crowded;      /* ranks of this host outnumber its cores */
     bool naps;            /* true if sleeps on descriptors are short (tutti_wait_nap) */

@@ -7,7 +7,7 @@ void tutti_fabric_share(struct tutti_fabric *fabric, const struct tutti_sharing 
     pthread_mutex_lock(&fabric->lock);
     fabric->sharing = *sharing;
     if (sharing->domain != NULL)
-        fabric->door = &sharing->domain->doors[sharing->domain->me];
+        fabric->waiter = &sharing->domain->waiters[sharing->domain->me];
     pthread_mutex_unlock(&fabric->lock);
 }
 
@@ -53,8 +53,8 @@ bool tutti_fabric_exit(struct tutti_fabric *fabric)
     return !fabric->sharing.shares_memory || tutti_domain_exit(fabric->sharing.domain);
 }
 
-void tutti_fabric_expel(struct tutti_fabric *fabric)
+void tutti_fabric_drain(struct tutti_fabric *fabric)
 {
     if (fabric->sharing.shares_memory)
-        tutti_domain_expel(fabric->sharing.domain);
+        tutti_domain_drain(fabric->sharing.domain);
 }

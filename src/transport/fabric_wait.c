@@ -2,7 +2,7 @@
  * Waiting: spin, yield, announce, sleep.
  *
  *     sleeper                               ringer
- *     remember door's rings                 publish data
+ *     remember waiter's rings                 publish data
  *     is_sleeping = how, sleepers += 1      fence
  *     fence                                 is_sleeping set? clear it, ring
  *     check once more (the caller)
@@ -184,18 +184,18 @@ static bool is_busy(const struct tutti_fabric *fabric)
 
 static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
-    struct tutti_door *door = fabric->door;
+    struct tutti_waiter *waiter = fabric->waiter;
 
     /* acquire: pairs with the release in tutti_domain_ring */
-    idle->door_seen = tutti_load_acquire(&door->rings);
+    idle->rings_seen = tutti_load_acquire(&waiter->rings);
     idle->phase = PHASE_ANNOUNCED;
-    fabric->sleeps_how = TUTTI_SLEEPS_ON_DOOR;
+    fabric->sleeps_how = TUTTI_SLEEPS_ON_FUTEX;
     if (tutti_wait_watches(fabric) && is_busy(fabric))
         fabric->sleeps_how = TUTTI_SLEEPS_ON_SOCKETS;
     /* acquire and release: the exchange pairs with the one in tutti_domain_ring, so that one of
      * the two changes the count of sleepers, which pairs with itself */
-    if (tutti_load_relaxed(&door->is_sleeping) != fabric->sleeps_how &&
-        tutti_exchange(&door->is_sleeping, fabric->sleeps_how) == TUTTI_AWAKE &&
+    if (tutti_load_relaxed(&waiter->is_sleeping) != fabric->sleeps_how &&
+        tutti_exchange(&waiter->is_sleeping, fabric->sleeps_how) == TUTTI_AWAKE &&
         fabric->sharing.domain != NULL) {
         (void)tutti_fetch_add(fabric->sharing.domain->sleepers, 1);
         tutti_fence_after_flag(fabric->sharing.domain->has_joint_fences);
@@ -207,13 +207,13 @@ static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
 
 static void retract(struct tutti_fabric *fabric)
 {
-    struct tutti_door *door = fabric->door;
+    struct tutti_waiter *waiter = fabric->waiter;
 
-    if (tutti_load_relaxed(&door->is_sleeping) == TUTTI_AWAKE)
+    if (tutti_load_relaxed(&waiter->is_sleeping) == TUTTI_AWAKE)
         return;
     /* acquire and release: pairs with the exchange in tutti_domain_ring, so that one of
      * the two changes the count of sleepers */
-    if (tutti_exchange(&door->is_sleeping, (uint32_t)TUTTI_AWAKE) != TUTTI_AWAKE &&
+    if (tutti_exchange(&waiter->is_sleeping, (uint32_t)TUTTI_AWAKE) != TUTTI_AWAKE &&
         fabric->sharing.domain != NULL)
         (void)tutti_fetch_add(fabric->sharing.domain->sleepers, -1u);
 }
@@ -234,11 +234,11 @@ static bool sleep_on_descriptors(struct tutti_fabric *fabric)
     return true;
 }
 
-static void sleep_on_door(struct tutti_fabric *fabric, uint32_t seen)
+static void sleep_on_futex(struct tutti_fabric *fabric, uint32_t seen)
 {
     struct timespec timeout = {.tv_nsec = tutti_wait_ms(SLEEP_MS) * 1000000L};
 
-    syscall(SYS_futex, &fabric->door->rings, FUTEX_WAIT, seen, &timeout, NULL, 0);
+    syscall(SYS_futex, &fabric->waiter->rings, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
 /* ---- the pass that made no progress -------------------------------------------------- */
@@ -258,7 +258,7 @@ static void count_offer(struct tutti_fabric *fabric)
         look_for_a_better_core(fabric);
 }
 
-/* There can be too many ranks on a core only if yields are taken. A door may contain the core of
+/* There can be too many ranks on a core only if yields are taken. A waiter may contain the core of
  * another thread of its rank. */
 static void offer_core(struct tutti_fabric *fabric, uint64_t now)
 {
@@ -304,18 +304,18 @@ static void spin_crowded(struct tutti_fabric *fabric, struct tutti_idle *idle)
 
 static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
-    struct tutti_door *door = fabric->door;
-    bool has_news = false;
+    struct tutti_waiter *waiter = fabric->waiter;
+    bool has_event = false;
 
     /* acquire: pairs with the release in tutti_domain_ring; what the peer did is visible */
-    if (tutti_load_acquire(&door->rings) == idle->door_seen) {
+    if (tutti_load_acquire(&waiter->rings) == idle->rings_seen) {
         if (fabric->sleeps_how == TUTTI_SLEEPS_ON_SOCKETS)
-            has_news = sleep_on_descriptors(fabric);
+            has_event = sleep_on_descriptors(fabric);
         else
-            sleep_on_door(fabric, idle->door_seen);
+            sleep_on_futex(fabric, idle->rings_seen);
     }
     /* acquire: as above, it pairs with tutti_domain_ring */
-    if (!has_news && tutti_load_acquire(&door->rings) == idle->door_seen) {
+    if (!has_event && tutti_load_acquire(&waiter->rings) == idle->rings_seen) {
         announce(fabric, idle);
         return;
     }
@@ -358,8 +358,8 @@ void tutti_fabric_wake(struct tutti_fabric *fabric)
 
     pthread_mutex_lock(&fabric->lock);
     /* release: pairs with the acquire in sleep_unless_rung */
-    (void)tutti_fetch_add(&fabric->door->rings, 1);
-    syscall(SYS_futex, &fabric->door->rings, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    (void)tutti_fetch_add(&fabric->waiter->rings, 1);
+    syscall(SYS_futex, &fabric->waiter->rings, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
     if (fabric->event_fd >= 0 && write(fabric->event_fd, &one, sizeof one) < 0)
         (void)errno; /* full: then it is readable anyway */
     pthread_mutex_unlock(&fabric->lock);

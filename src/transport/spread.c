@@ -7,39 +7,39 @@
 #include <string.h>
 #include <unistd.h>
 
-static uint32_t count_on(const struct tutti_door *doors, uint32_t ndoors, uint32_t core)
+static uint32_t count_on(const struct tutti_waiter *waiters, uint32_t nwaiters, uint32_t core)
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < ndoors; i++)
-        count += tutti_load_relaxed(&doors[i].core) == core + 1;
+    for (uint32_t i = 0; i < nwaiters; i++)
+        count += tutti_load_relaxed(&waiters[i].core) == core + 1;
     return count;
 }
 
 /* True if enough members before this one are on its core. */
-static bool is_extra(const struct tutti_door *doors, uint32_t me, uint32_t share)
+static bool is_extra(const struct tutti_waiter *waiters, uint32_t me, uint32_t share)
 {
-    uint32_t mine = tutti_load_relaxed(&doors[me].core);
+    uint32_t mine = tutti_load_relaxed(&waiters[me].core);
 
-    return mine != 0 && count_on(doors, me, mine - 1) >= share;
+    return mine != 0 && count_on(waiters, me, mine - 1) >= share;
 }
 
-uint32_t tutti_spread_choose(const struct tutti_door *doors, uint32_t ndoors, uint32_t me,
+uint32_t tutti_spread_choose(const struct tutti_waiter *waiters, uint32_t nwaiters, uint32_t me,
                              uint32_t share, const cpu_set_t *allowed)
 {
     uint32_t best = TUTTI_SPREAD_STAY, fewest;
 
-    if (!is_extra(doors, me, share))
+    if (!is_extra(waiters, me, share))
         return TUTTI_SPREAD_STAY;
     /* The other core must have two fewer than this one. Otherwise the ranks would only trade
      * places. */
-    fewest = count_on(doors, ndoors, tutti_load_relaxed(&doors[me].core) - 1) - 1;
+    fewest = count_on(waiters, nwaiters, tutti_load_relaxed(&waiters[me].core) - 1) - 1;
     for (uint32_t core = 0; core < CPU_SETSIZE; core++) {
         uint32_t count;
 
         if (!CPU_ISSET(core, allowed))
             continue;
-        count = count_on(doors, ndoors, core);
+        count = count_on(waiters, nwaiters, core);
         if (count < fewest) {
             fewest = count;
             best = core;
@@ -83,22 +83,22 @@ static bool move_to(uint32_t core, const cpu_set_t *allowed)
 
 bool tutti_spread(struct tutti_domain *domain, uint32_t share)
 {
-    struct tutti_door *door = &domain->doors[domain->me];
+    struct tutti_waiter *waiter = &domain->waiters[domain->me];
     int here = sched_getcpu();
     cpu_set_t allowed;
     uint32_t core;
 
     if (here < 0)
         return false;
-    if (tutti_load_relaxed(&door->core) != (uint32_t)here + 1)
-        tutti_store_relaxed(&door->core, (uint32_t)here + 1);
-    if (!is_extra(domain->doors, domain->me, share))
+    if (tutti_load_relaxed(&waiter->core) != (uint32_t)here + 1)
+        tutti_store_relaxed(&waiter->core, (uint32_t)here + 1);
+    if (!is_extra(domain->waiters, domain->me, share))
         return true;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return false;
-    core = tutti_spread_choose(domain->doors, domain->nmembers, domain->me, share, &allowed);
+    core = tutti_spread_choose(domain->waiters, domain->nmembers, domain->me, share, &allowed);
     if (core == TUTTI_SPREAD_STAY || !are_alone(domain->nmembers) || !move_to(core, &allowed))
         return false;
-    tutti_store_relaxed(&door->core, core + 1);
+    tutti_store_relaxed(&waiter->core, core + 1);
     return true;
 }

@@ -6,7 +6,7 @@
  * microsecond always have, so it takes 150 ms and more. Until then every operation costs up to as
  * many switches on that core as there are ranks, while other cores are idle.
  *
- * So each rank writes the core on which it waits to its door. If there are too many ranks on its
+ * So each rank writes the core on which it waits to its waiter. If there are too many ranks on its
  * core, a rank moves to the core with the fewest. It does not move if other threads than these
  * ranks want to run as well. Beside a program that does not yield its core, a rank would wait a
  * whole time slice for each turn. */
@@ -23,8 +23,8 @@
 
 /* Returns the core to which member `me` should move, or TUTTI_SPREAD_STAY. Up to `share` members
  * may be on a core. If there are more, those with the highest indices leave. Uses only the contents
- * of the doors. */
-uint32_t tutti_spread_choose(const struct tutti_door *doors, uint32_t ndoors, uint32_t me,
+ * of the waiters. */
+uint32_t tutti_spread_choose(const struct tutti_waiter *waiters, uint32_t nwaiters, uint32_t me,
                              uint32_t share, const cpu_set_t *allowed);
 
 /* Check where this thread, which waits for its peers, and the peers are, and move it if there are

@@ -179,7 +179,7 @@ struct tutti_transport_ops {
      * send a reason, which is then reported instead of the loss. Optional. */
     bool (*find_lost)(struct tutti_fabric *fabric, struct tutti_loss *ret_loss);
 
-    /* tutti_fabric_tell and tutti_fabric_told. Optional, both or none. */
+    /* tutti_fabric_send_state and tutti_fabric_recv_state. Optional, both or none. */
     bool (*tell)(struct tutti_fabric *fabric, const uint64_t *words);
     bool (*told)(const struct tutti_fabric *fabric, uint64_t *ret_words);
 

@@ -180,20 +180,20 @@ static int sample(struct race *race, uint32_t index, uint32_t repeats)
     return TUTTI_OK;
 }
 
-/* Runs each candidate that is no twin of an earlier one. Drops it if no program can be made for it,
- * because a window may have no room for its slots. All ranks find the same. */
+/* Runs each candidate that has no equal among an earlier one. Drops it if no program can be made
+ * for it, because a window may have no room for its slots. All ranks find the same. */
 static int warm_up(struct race *race)
 {
     struct tutti_trial *trial = race->trial;
-    uint32_t twins[TUTTI_TRIAL_CHOICES];
+    uint32_t firsts[TUTTI_TRIAL_CHOICES];
 
-    TUTTI_TRY(tutti_trial_find_twins(race->comm, trial->choices, trial->nchoices, twins));
+    TUTTI_TRY(tutti_trial_find_equal(race->comm, trial->choices, trial->nchoices, firsts));
     for (uint32_t i = 0; i < trial->nchoices; i++) {
         const struct tutti_program *ignored;
         int rc = TUTTI_ERR_USAGE;
 
         race->comm->trial = &trial->choices[i];
-        if (twins[i] == i)
+        if (firsts[i] == i)
             rc = tutti_cache_program(race->comm, &race->call, &ignored);
         race->comm->trial = NULL;
         if (rc == TUTTI_ERR_USAGE) {

@@ -5,7 +5,7 @@
 
 #include "queue/batch.h"
 
-enum { TUTTI_TRIAL_CHOICES = 40, TUTTI_TRIAL_ROUNDS = 15, TUTTI_TWINS_MOST = 64 };
+enum { TUTTI_TRIAL_CHOICES = 40, TUTTI_TRIAL_ROUNDS = 15, TUTTI_TRIAL_MOST = 64 };
 
 struct tutti_trial {
     enum tutti_collective collective;
@@ -33,10 +33,10 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
 int tutti_trial_run(struct tutti_comm *comm, struct tutti_trial *trial, void *input, void *output,
                     uint64_t deadline_ns);
 
-/* For each of `count` choices, at most TUTTI_TWINS_MOST, finds the first one that has the same
- * schedules on all ranks: ret_twins[i] <= i. All ranks call it with the same choices. Their options
+/* For each of `count` choices, at most TUTTI_TRIAL_MOST, finds the first one that has the same
+ * schedules on all ranks: ret_equal[i] <= i. All ranks call it with the same choices. Their options
  * must be resolved. */
-int tutti_trial_find_twins(struct tutti_comm *comm, const struct tutti_choice *choices,
-                           uint32_t count, uint32_t *ret_twins);
+int tutti_trial_find_equal(struct tutti_comm *comm, const struct tutti_choice *choices,
+                           uint32_t count, uint32_t *ret_equal);
 
 #endif

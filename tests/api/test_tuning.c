@@ -340,7 +340,7 @@ static tuttiResult_t compare_schedules(struct crew_seat *seat)
                                     &choices[i].options) != TUTTI_OK)
             return tuttiInternalError;
     }
-    if (tutti_trial_find_twins(comm, choices, 4, twins) != TUTTI_OK)
+    if (tutti_trial_find_equal(comm, choices, 4, twins) != TUTTI_OK)
         return tuttiInternalError;
     return twins[0] == 0 && twins[1] == ring && twins[2] == 2 && twins[3] == 0
                ? tuttiSuccess : tuttiInvalidArgument;

@@ -92,17 +92,17 @@ static void form_over(struct relay *relay, int ret_rc[2], char text[TUTTI_MESSAG
     struct tutti_place place = {.where = "the relay", .name = "", .secret = "known to ranks"};
     struct tutti_address root, relayed;
     struct tutti_bootstrap *boots[2];
-    struct tutti_door *door;
+    struct tutti_listener *listener;
     uint16_t port_be;
     int fd;
 
     assert_int_equal(address_parse("127.0.0.1:0", &root), TUTTI_OK);
     relayed = root;
     assert_int_equal(tutti_socket_listen(&root, &fd, &root.port_be), TUTTI_OK);
-    assert_int_equal(tutti_door_adopt(fd, &door), TUTTI_OK);
+    assert_int_equal(tutti_listener_adopt(fd, &listener), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&relayed, &relay->listen_fd, &port_be), TUTTI_OK);
     relayed.port_be = port_be;
-    assert_int_equal(tutti_exchange_serve(door, &place, 2, 0, plenty(), NULL, NULL, &boots[0]),
+    assert_int_equal(tutti_exchange_serve(listener, &place, 2, 0, plenty(), NULL, NULL, &boots[0]),
                      TUTTI_OK);
     assert_int_equal(tutti_exchange_join(&relayed, 1, NULL, &place, 2, 1, plenty(), &boots[1]),
                      TUTTI_OK);

@@ -54,7 +54,7 @@ static bool open_all(struct tutti_fabric *fabrics[NRANKS])
 
         if (tutti_fabric_open(&args, &fabrics[i]) != TUTTI_OK)
             return false;
-        tutti_fabric_trust(fabrics[i], secret);
+        tutti_fabric_set_secret(fabrics[i], secret);
     }
     return meet(fabrics);
 }

@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
     if (tutti_fabric_open(&args, &fabric) != TUTTI_OK)
         return 0;
-    tutti_fabric_trust(fabric, secret);
+    tutti_fabric_set_secret(fabric, secret);
     make_records(&input, tutti_fabric_record(fabric), records);
     if (join(fabric, records) == TUTTI_OK) {
         make_verdicts(&input, tutti_fabric_verdict(fabric), verdicts);

@@ -17,14 +17,14 @@ static const struct setting all = {.name = "all"};
 
 static void tell(struct tutti_fabric *fabric, uint64_t number)
 {
-    assert_true(tutti_fabric_tell(fabric, (const uint64_t[]){number, ~number}));
+    assert_true(tutti_fabric_send_state(fabric, (const uint64_t[]){number, ~number}));
 }
 
 /* Within a host as between hosts: the socket is one of its own. */
 static void each_rank_is_told_by_the_one_before(void **state)
 {
     struct tutti_fabric *fabrics[NRANKS];
-    uint64_t words[TUTTI_TOLD_WORDS];
+    uint64_t words[TUTTI_STATE_WORDS];
 
     (void)state;
     apply_setting(&all);
@@ -32,14 +32,14 @@ static void each_rank_is_told_by_the_one_before(void **state)
     for (uint64_t round = 1; round <= 3; round++) {
         for (int rank = 0; rank < NRANKS - 1; rank++)
             tell(fabrics[rank], 10 * round + (uint64_t)rank);
-        assert_false(tutti_fabric_tell(fabrics[NRANKS - 1], words));
+        assert_false(tutti_fabric_send_state(fabrics[NRANKS - 1], words));
         for (int rank = 0; rank < NRANKS - 1; rank++)
             while (tutti_tcp_of(fabrics[rank])->tell.is_active)
                 for (int i = 0; i < NRANKS; i++)
                     tutti_tcp_progress(fabrics[i]);
-        assert_false(tutti_fabric_told(fabrics[0], words));
+        assert_false(tutti_fabric_recv_state(fabrics[0], words));
         for (int rank = 1; rank < NRANKS; rank++) {
-            assert_true(tutti_fabric_told(fabrics[rank], words));
+            assert_true(tutti_fabric_recv_state(fabrics[rank], words));
             assert_int_equal(words[0], 10 * round + (uint64_t)rank - 1);
             assert_int_equal(words[1], ~words[0]);
         }
@@ -54,7 +54,7 @@ static void each_rank_is_told_by_the_one_before(void **state)
 static void who_is_on_the_way_cannot_tell_more(void **state)
 {
     struct tutti_fabric *fabrics[2];
-    uint64_t words[TUTTI_TOLD_WORDS] = {2, 2};
+    uint64_t words[TUTTI_STATE_WORDS] = {2, 2};
 
     (void)state;
     apply_setting(&all);
@@ -62,8 +62,8 @@ static void who_is_on_the_way_cannot_tell_more(void **state)
     tell(fabrics[0], 1);
     for (int i = 0; i < 100; i++)
         tutti_tcp_progress(fabrics[0]); /* the other does not look */
-    assert_false(tutti_fabric_tell(fabrics[0], words));
-    assert_false(tutti_fabric_told(fabrics[1], words));
+    assert_false(tutti_fabric_send_state(fabrics[0], words));
+    assert_false(tutti_fabric_recv_state(fabrics[1], words));
     destroy_all(2, fabrics);
 }
 
@@ -87,13 +87,13 @@ static void ranks_without_sockets_do_not_tell(void **state)
 {
     static const struct setting shm_only = {.name = "shm", .transports = "self,shm"};
     struct tutti_fabric *fabrics[2];
-    uint64_t words[TUTTI_TOLD_WORDS] = {1, 1};
+    uint64_t words[TUTTI_STATE_WORDS] = {1, 1};
 
     (void)state;
     apply_setting(&shm_only);
     form_in_one_thread(2, fabrics);
-    assert_false(tutti_fabric_tell(fabrics[0], words));
-    assert_false(tutti_fabric_told(fabrics[1], words));
+    assert_false(tutti_fabric_send_state(fabrics[0], words));
+    assert_false(tutti_fabric_recv_state(fabrics[1], words));
     destroy_all(2, fabrics);
 }
 

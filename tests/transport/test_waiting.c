@@ -24,7 +24,7 @@ static void idle_until_announced(struct tutti_fabric *fabric, struct tutti_idle 
     *idle = (struct tutti_idle){.passes = 0};
     do
         tutti_fabric_idle(fabric, idle);
-    while (fabric->door->is_sleeping == 0);
+    while (fabric->waiter->is_sleeping == 0);
 }
 
 static void whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake(void **state)
@@ -45,7 +45,7 @@ static void whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake(void 
         connect_all(2, fabrics, 0, conns);
         idle_until_announced(fabrics[1], &idle);
         assert_int_equal(*tutti_fabric_domain(fabrics[0])->sleepers, 1);
-        rings = fabrics[1]->door->rings;
+        rings = fabrics[1]->waiter->rings;
         if (how == SEND)
             assert_int_equal(conns[1]->ops->send(conns[1], &byte, 1, &taken), TUTTI_OK);
         else if (how == PUBLISH)
@@ -54,12 +54,12 @@ static void whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake(void 
             tutti_fabric_abort(fabrics[0], TUTTI_ERR_SYSTEM, "a test");
         else
             tutti_fabric_wake(fabrics[1]);
-        assert_int_not_equal(fabrics[1]->door->rings, rings);
+        assert_int_not_equal(fabrics[1]->waiter->rings, rings);
         /* After a ring it does not sleep but begins again. */
         tutti_fabric_idle(fabrics[1], &idle);
         assert_int_equal(idle.phase, 0);
         assert_int_equal(*tutti_fabric_domain(fabrics[0])->sleepers, 0);
-        assert_int_equal(fabrics[1]->door->is_sleeping, 0);
+        assert_int_equal(fabrics[1]->waiter->is_sleeping, 0);
         destroy_all(2, fabrics);
     }
 }
@@ -87,7 +87,7 @@ static void whoever_sleeps_on_sockets_is_woken_by_his_host_and_by_the_network(vo
         form_on_hosts(4, 2, fabrics);
         connect_all(4, fabrics, 0, conns);
         idle_until_announced(fabrics[1], &idle);
-        assert_int_equal(fabrics[1]->door->is_sleeping, TUTTI_SLEEPS_ON_SOCKETS);
+        assert_int_equal(fabrics[1]->waiter->is_sleeping, TUTTI_SLEEPS_ON_SOCKETS);
         while (has_event(fabrics[1]))
             ; /* of setting up */
         if (how == PUBLISH)
@@ -162,10 +162,10 @@ static void space_given_back_rouses_a_writer_that_waits_for_it(void **state)
             assert_int_equal(conns[1]->ops->send(conns[1], bytes, sizeof bytes, &taken), TUTTI_OK);
         while (taken > 0);
         idle_until_announced(fabrics[0], &idle);
-        rings = fabrics[0]->door->rings;
+        rings = fabrics[0]->waiter->rings;
         assert_int_equal(conns[2]->ops->recv(conns[2], bytes, sizeof bytes, &got), TUTTI_OK);
         assert_true(got > 0);
-        assert_int_not_equal(fabrics[0]->door->rings, rings);
+        assert_int_not_equal(fabrics[0]->waiter->rings, rings);
         destroy_all(2, fabrics);
     }
 }
@@ -192,7 +192,7 @@ static void crowded_ranks_look_a_number_of_times_and_then_sleep(void **state)
 
         assert_true(fabrics[rank]->is_crowded);
         assert_int_equal(fabrics[rank]->core_share, CPU_COUNT(&two) == 2 ? 2 : 0);
-        while (fabrics[rank]->door->is_sleeping == 0) {
+        while (fabrics[rank]->waiter->is_sleeping == 0) {
             tutti_fabric_idle(fabrics[rank], &idle);
             assert_true(++looks <= MOST_LOOKS);
         }
@@ -205,12 +205,12 @@ static void crowded_ranks_look_a_number_of_times_and_then_sleep(void **state)
             for (int rank = 0; rank < RANKS; rank++) {
                 struct tutti_idle idle = {.passes = 0};
 
-                while (fabrics[rank]->door->is_sleeping == 0 && idle.passes < MOST_LOOKS)
+                while (fabrics[rank]->waiter->is_sleeping == 0 && idle.passes < MOST_LOOKS)
                     tutti_fabric_idle(fabrics[rank], &idle);
                 tutti_fabric_idle(fabrics[rank], &(struct tutti_idle){.passes = 0});
             }
         for (int rank = 0; rank < RANKS; rank++)
-            assert_int_not_equal(fabrics[rank]->door->core, 0);
+            assert_int_not_equal(fabrics[rank]->waiter->core, 0);
         assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
         assert_true(CPU_EQUAL(&after, &two));
     }

@@ -31,7 +31,7 @@ static void look_for_sharers(struct tutti_gpu *gpu, bool *ret_share_device)
     gpu->is_all_apart = true;
     for (int a = 0; a < gpu->args.nranks; a++)
         for (int b = 0; b < a; b++) {
-            const struct tutti_gpu_news *one = &gpu->news[a], *other = &gpu->news[b];
+            const struct tutti_gpu_record *one = &gpu->records[a], *other = &gpu->records[b];
 
             if (!tutti_identity_same_process(&one->identity, &other->identity))
                 continue;
@@ -51,7 +51,7 @@ static const char *find_hindrance(struct tutti_gpu *gpu)
     if (!gpu->all_reach_all)
         return "not all GPUs reach each other's memory";
     for (int rank = 0; rank < gpu->args.nranks; rank++)
-        if (gpu->news[rank].is_copy_bad)
+        if (gpu->records[rank].is_copy_bad)
             return "copies of the driver from one GPU to another arrive changed";
     return NULL;
 }
@@ -62,10 +62,10 @@ void tutti_gpu_copy_agree(struct tutti_gpu *gpu)
     const char *hindrance;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        if (gpu->news[rank].copy_bytes == 0)
+        if (gpu->records[rank].copy_bytes == 0)
             return;
-        if (gpu->news[rank].copy_bytes > least_bytes)
-            least_bytes = gpu->news[rank].copy_bytes;
+        if (gpu->records[rank].copy_bytes > least_bytes)
+            least_bytes = gpu->records[rank].copy_bytes;
     }
     hindrance = find_hindrance(gpu);
     if (hindrance == NULL)
@@ -323,8 +323,8 @@ int tutti_gpu_copy_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *item,
     launch.first.kind = TUTTI_GPU_COPIES;
     launch.first.npieces = tutti_call_has_pairs(item->call) ? 0 : (uint32_t)npieces;
     launch.first.piece_count = copying.piece_count;
-    tutti_gpu_tell(gpu, item->call, "is left to copy engines; pieces: %llu",
-                   (unsigned long long)npieces);
+    tutti_gpu_log_call(gpu, item->call, "is left to copy engines; pieces: %llu",
+                       (unsigned long long)npieces);
     TUTTI_TRY(move(&copying, &launch, npieces));
     return tutti_gpu_slabs_launched(gpu, stream);
 }

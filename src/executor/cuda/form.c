@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Forms the domain of a communicator's GPUs: finds out which ranks have one, which of them reach
- * which others, and through which memory. All decide by the same news, so all decide alike. */
+ * which others, and through which memory. All decide by the same records, so all decide alike. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -35,17 +35,17 @@ enum phase_number {
 
 /* ---- saying and hearing ------------------------------------------------------------------ */
 
-static struct tutti_gpu_news read_news(const uint8_t *messages, int rank)
+static struct tutti_gpu_record read_record(const uint8_t *messages, int rank)
 {
-    struct tutti_gpu_news news;
+    struct tutti_gpu_record record;
 
-    memcpy(&news, messages + (size_t)rank * TUTTI_GPU_MESSAGE_BYTES, sizeof news);
-    news.reason[sizeof news.reason - 1] = '\0';
-    return news;
+    memcpy(&record, messages + (size_t)rank * TUTTI_GPU_MESSAGE_BYTES, sizeof record);
+    record.reason[sizeof record.reason - 1] = '\0';
+    return record;
 }
 
-void tutti_gpu_trust(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
-                     struct tutti_domain *domain)
+void tutti_gpu_prepare(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
+                       struct tutti_domain *domain)
 {
     gpu->host_domain = domain;
     memcpy(gpu->secret, secret, sizeof gpu->secret);
@@ -58,27 +58,27 @@ const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu)
 
 void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages)
 {
-    tutti_assert(gpu->awaits_news);
-    gpu->awaits_news = false;
+    tutti_assert(gpu->awaits_records);
+    gpu->awaits_records = false;
     for (int rank = 0; rank < gpu->args.nranks; rank++)
-        gpu->news[rank] = read_news(messages, rank);
+        gpu->records[rank] = read_record(messages, rank);
 }
 
-/* Asks for an all-gather of all ranks' news. */
+/* Asks for an all-gather of all ranks' records. */
 static int exchange(struct tutti_gpu *gpu)
 {
-    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
 
     memset(gpu->message, 0, sizeof gpu->message);
     memcpy(gpu->message, mine, sizeof *mine);
-    gpu->awaits_news = true;
+    gpu->awaits_records = true;
     return TUTTI_GPU_EXCHANGE;
 }
 
 /* Marks this rank as failed. If one rank fails, all go without a domain. */
 static void give_up(struct tutti_gpu *gpu)
 {
-    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
 
     mine->is_failed = 1;
     tutti_message_copy(mine->reason, sizeof mine->reason, tutti_last_message());
@@ -87,12 +87,13 @@ static void give_up(struct tutti_gpu *gpu)
 static bool has_failed(const struct tutti_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        if (!gpu->news[rank].is_failed)
+        if (!gpu->records[rank].is_failed)
             continue;
         if (gpu->args.rank == 0)
             tutti_log(TUTTI_LOG_WARN,
                       "the ranks' GPUs do not reach each other, so device memory goes through "
-                      "the host: rank %d: %s", rank, gpu->news[rank].reason);
+                      "the host: rank %d: %s",
+                      rank, gpu->records[rank].reason);
         return true;
     }
     return false;
@@ -122,11 +123,11 @@ static bool has_both_hosts(const struct tutti_gpu *gpu)
 
 static int meet(struct tutti_gpu *gpu)
 {
-    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
     int blocks = 1;
 
-    *mine = (struct tutti_gpu_news){.magic = MAGIC, .has_kernels = gpu->kernels != NULL,
-                                    .device = gpu->args.device};
+    *mine = (struct tutti_gpu_record){
+        .magic = MAGIC, .has_kernels = gpu->kernels != NULL, .device = gpu->args.device};
     tutti_identity_describe(&mine->identity);
     gpu->cuda->device_uuid(mine->uuid, gpu->args.device);
     mine->memory_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_MEMORY);
@@ -143,10 +144,10 @@ static bool is_meeting(const struct tutti_gpu *gpu)
     if (gpu->args.nranks > TUTTI_GPU_RANKS)
         return false;
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        const struct tutti_gpu_news *news = &gpu->news[rank];
+        const struct tutti_gpu_record *record = &gpu->records[rank];
 
-        if (news->magic != MAGIC || !news->has_kernels ||
-            !tutti_identity_same_host(&news->identity, &gpu->news[0].identity))
+        if (record->magic != MAGIC || !record->has_kernels ||
+            !tutti_identity_same_host(&record->identity, &gpu->records[0].identity))
             return false;
     }
     return true;
@@ -156,14 +157,14 @@ static bool is_meeting(const struct tutti_gpu *gpu)
 static void count_sharers(const struct tutti_gpu *gpu, int rank, uint32_t *ret_all,
                           uint32_t *ret_here)
 {
-    const struct tutti_gpu_news *news = &gpu->news[rank];
+    const struct tutti_gpu_record *record = &gpu->records[rank];
 
     *ret_all = *ret_here = 0;
     for (int other = 0; other < gpu->args.nranks; other++) {
-        if (memcmp(gpu->news[other].uuid, news->uuid, sizeof news->uuid) != 0)
+        if (memcmp(gpu->records[other].uuid, record->uuid, sizeof record->uuid) != 0)
             continue;
         ++*ret_all;
-        *ret_here += tutti_identity_same_process(&gpu->news[other].identity, &news->identity);
+        *ret_here += tutti_identity_same_process(&gpu->records[other].identity, &record->identity);
     }
 }
 
@@ -179,17 +180,18 @@ static int divide(struct tutti_gpu *gpu)
         return TUTTI_OK;
     }
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        const struct tutti_gpu_news *news = &gpu->news[rank];
+        const struct tutti_gpu_record *record = &gpu->records[rank];
         uint32_t nsharers, nthere, blocks;
 
         count_sharers(gpu, rank, &nsharers, &nthere);
-        if (nthere > news->places)
-            return tutti_fail(TUTTI_ERR_USAGE, "%u ranks of one process share GPU %d, on which the "
-                              "kernels of %u run at a time; use more GPUs or fewer ranks", nthere,
-                              news->device, news->places);
+        if (nthere > record->places)
+            return tutti_fail(TUTTI_ERR_USAGE,
+                              "%u ranks of one process share GPU %d, on which the "
+                              "kernels of %u run at a time; use more GPUs or fewer ranks",
+                              nthere, record->device, record->places);
         nhere = rank == gpu->args.rank ? nthere : nhere;
         is_one_device = is_one_device && nsharers == (uint32_t)gpu->args.nranks;
-        blocks = news->offered > nsharers ? news->offered / nsharers : 1;
+        blocks = record->offered > nsharers ? record->offered / nsharers : 1;
         least = blocks < least ? blocks : least;
     }
     gpu->shares_device = nhere > 1;
@@ -200,18 +202,18 @@ static int divide(struct tutti_gpu *gpu)
 
 static int reserve(struct tutti_gpu *gpu)
 {
-    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
     uint64_t memory_bytes = UINT64_MAX;
     bool is_shared = false, has_others = false;
     int fd = -1;
 
     tutti_assert(gpu->own.kind == TUTTI_GPU_MEMORY_NONE && gpu->blocks > 0);
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        if (gpu->news[rank].memory_bytes < memory_bytes)
-            memory_bytes = gpu->news[rank].memory_bytes;
+        if (gpu->records[rank].memory_bytes < memory_bytes)
+            memory_bytes = gpu->records[rank].memory_bytes;
         is_shared = is_shared || !tutti_gpu_is_here(gpu, rank);
         has_others = has_others || (tutti_gpu_is_here(gpu, rank) &&
-                                    gpu->news[rank].device != gpu->args.device);
+                                    gpu->records[rank].device != gpu->args.device);
     }
     mine->context = (uint64_t)(uintptr_t)gpu->context;
     mine->is_primary = has_others && tutti_gpu_has_primary(gpu);
@@ -231,7 +233,7 @@ static int reserve(struct tutti_gpu *gpu)
 
 static int reserve_host(struct tutti_gpu *gpu)
 {
-    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
 
     tutti_assert(gpu->own.kind != TUTTI_GPU_MEMORY_NONE);
     if (tutti_gpu_is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPU_MEMORY_NONE)
@@ -255,8 +257,8 @@ static int share(struct tutti_gpu *gpu)
 
     if (rc == TUTTI_AGAIN)
         return rc;
-    gpu->news[gpu->args.rank].reached = list_reached(gpu);
-    gpu->news[gpu->args.rank].linked = tutti_gpu_lines_linked(gpu);
+    gpu->records[gpu->args.rank].reached = list_reached(gpu);
+    gpu->records[gpu->args.rank].linked = tutti_gpu_lines_linked(gpu);
     return rc;
 }
 
@@ -270,15 +272,15 @@ static int share_host(struct tutti_gpu *gpu)
 
 static int store(struct tutti_gpu *gpu)
 {
-    if (gpu->news[gpu->args.rank].is_failed)
-        return TUTTI_OK; /* by the phase before, which the news will tell */
+    if (gpu->records[gpu->args.rank].is_failed)
+        return TUTTI_OK; /* by the phase before, which the record will tell */
     TUTTI_TRY(tutti_gpu_write_tables(gpu));
     return tutti_gpu_test_store(gpu);
 }
 
 static int look(struct tutti_gpu *gpu)
 {
-    struct tutti_gpu_news *mine = &gpu->news[gpu->args.rank];
+    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
     bool is_copy_bad = false;
     int rc;
 
@@ -294,7 +296,7 @@ static int look(struct tutti_gpu *gpu)
 
 static int test_lines(struct tutti_gpu *gpu)
 {
-    return tutti_gpu_lines_test(gpu, &gpu->news[gpu->args.rank].torn);
+    return tutti_gpu_lines_test(gpu, &gpu->records[gpu->args.rank].torn);
 }
 
 static int sum_up(struct tutti_gpu *gpu)
@@ -304,7 +306,7 @@ static int sum_up(struct tutti_gpu *gpu)
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (!tutti_gpu_is_here(gpu, rank))
             gpu->is_one_process = false;
-        if (memcmp(gpu->news[rank].uuid, gpu->news[0].uuid, TUTTI_CU_UUID_BYTES) != 0)
+        if (memcmp(gpu->records[rank].uuid, gpu->records[0].uuid, TUTTI_CU_UUID_BYTES) != 0)
             gpu->is_one_device = false;
         if (!tutti_gpu_is_reached_by_all(gpu, rank))
             gpu->all_reach_all = false;
@@ -328,10 +330,10 @@ static bool exclude_slow(struct tutti_gpu *gpu)
     bool are_some = false;
 
     for (int from = 0; from < gpu->args.nranks; from++) {
-        are_some = are_some || gpu->news[from].slow != 0;
-        gpu->excluded[from] |= gpu->news[from].slow;
+        are_some = are_some || gpu->records[from].slow != 0;
+        gpu->excluded[from] |= gpu->records[from].slow;
     }
-    gpu->news[gpu->args.rank].slow = 0;
+    gpu->records[gpu->args.rank].slow = 0;
     return are_some;
 }
 
@@ -345,16 +347,17 @@ static int judge(struct tutti_gpu *gpu)
         for (int owner = 0; owner < gpu->args.nranks; owner++) {
             uint64_t bit = UINT64_C(1) << owner;
 
-            if ((gpu->news[from].bad & bit) == 0)
+            if ((gpu->records[from].bad & bit) == 0)
                 continue;
             is_bad = true;
             gpu->excluded[from] |= bit;
-            is_host_bad = is_host_bad || gpu->news[owner].host_token.kind != TUTTI_GPU_MEMORY_NONE;
+            is_host_bad =
+                is_host_bad || gpu->records[owner].host_token.kind != TUTTI_GPU_MEMORY_NONE;
             if (gpu->args.rank == 0)
                 tutti_log(TUTTI_LOG_WARN, "stores of rank %d to the memory of rank %d's GPU, or "
                           "loads from it, give wrong data: that path is not used", owner, from);
         }
-    gpu->news[gpu->args.rank].bad = 0;
+    gpu->records[gpu->args.rank].bad = 0;
     if (is_bad)
         gpu->next_phase = is_host_bad ? PHASE_GIVE_BACK : PHASE_ROUTE;
     else if (!tutti_gpu_lines_are_possible(gpu))
@@ -382,8 +385,8 @@ struct phase {
      * phase to follow by setting gpu->next_phase. */
     int (*step)(struct tutti_gpu *gpu);
     enum phase_number next;
-    bool is_exchange;    /* an all-gather of the ranks' news ends the phase */
-    bool tells_failure;  /* news tells of an error of this rank; otherwise it is returned */
+    bool is_exchange;    /* an all-gather of the ranks' record ends the phase */
+    bool tells_failure;  /* record tells of an error of this rank; otherwise it is returned */
     bool minds_failures; /* if some rank told of a failure, PHASE_GIVE_BACK is done instead */
 };
 
@@ -435,7 +438,7 @@ int tutti_gpu_form(struct tutti_gpu *gpu)
 {
     int rc;
 
-    tutti_assert(!gpu->awaits_news && gpu->phase <= PHASE_DONE);
+    tutti_assert(!gpu->awaits_records && gpu->phase <= PHASE_DONE);
     TUTTI_TRY(tutti_gpu_enter(gpu));
     rc = form_inside(gpu);
     tutti_gpu_leave(gpu);

@@ -113,12 +113,12 @@ static int reserve_lists(struct tutti_gpu *gpu)
 {
     size_t nranks = (size_t)gpu->args.nranks;
 
-    gpu->news = calloc(nranks, sizeof *gpu->news);
+    gpu->records = calloc(nranks, sizeof *gpu->records);
     gpu->excluded = calloc(nranks, sizeof *gpu->excluded);
     gpu->passes = calloc(nranks, sizeof *gpu->passes);
     gpu->passed_fds = malloc(nranks * sizeof *gpu->passed_fds);
     gpu->neighbours = calloc(nranks, sizeof *gpu->neighbours);
-    if (gpu->news == NULL || gpu->excluded == NULL || gpu->passes == NULL ||
+    if (gpu->records == NULL || gpu->excluded == NULL || gpu->passes == NULL ||
         gpu->passed_fds == NULL || gpu->neighbours == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPUs of %zu ranks", nranks);
     for (size_t rank = 0; rank < nranks; rank++)
@@ -206,7 +206,7 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck)
         tutti_gpu_leave(gpu);
     if (gpu->holds_primary && !is_stuck)
         gpu->cuda->primary_release(gpu->args.device);
-    free(gpu->news);
+    free(gpu->records);
     free(gpu->excluded);
     free(gpu->passes);
     free(gpu->passed_fds);

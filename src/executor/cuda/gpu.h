@@ -61,8 +61,8 @@ void tutti_gpu_place_of(const struct tutti_gpu *gpu, struct tutti_gpu_args *ret_
 
 /* Call it before tutti_gpu_form. Sets the communicator's secret, and the host's load/store domain
  * if it includes all ranks, else NULL. The domain is borrowed. */
-void tutti_gpu_trust(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
-                     struct tutti_domain *domain);
+void tutti_gpu_prepare(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
+                       struct tutti_domain *domain);
 
 /* Forms the domain, as the head of this file describes. TUTTI_OK: forming is over, with or without
  * a domain. TUTTI_ERR_USAGE, on all ranks: a GPU has fewer places than one process has ranks on
@@ -102,8 +102,8 @@ const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *
 
 /* On rank 0, logs how a call runs: at INFO for the first call of its collective and size class, at
  * TRACE later. */
-void tutti_gpu_tell(struct tutti_gpu *gpu, const struct tutti_call *call, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void tutti_gpu_log_call(struct tutti_gpu *gpu, const struct tutti_call *call, const char *format,
+                        ...) __attribute__((format(printf, 3, 4)));
 
 /* The grid by which programs are cut. Valid as long as the GPU, once a domain is formed. */
 struct tutti_gpu_grid;

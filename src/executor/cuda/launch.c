@@ -137,8 +137,8 @@ static int fill_all(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, s
         }
         TUTTI_TRY(tutti_gpu_work_fill(gpu, &items[i], is_captured, work));
         if (work->kind != TUTTI_GPU_STEPS && tutti_log_is_on(TUTTI_LOG_INFO))
-            tutti_gpu_tell(gpu, items[i].call, "runs by a kernel: %s",
-                           tutti_gpu_way(gpu, items[i].call));
+            tutti_gpu_log_call(gpu, items[i].call, "runs by a kernel: %s",
+                               tutti_gpu_way(gpu, items[i].call));
     }
     *ret_nworks = nworks;
     return TUTTI_OK;

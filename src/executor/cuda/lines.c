@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds the pairs of ranks that may exchange lines of 128 bytes: the link must be one that should
- * keep lines whole, and a test must confirm it. All ranks decide by the same news, because the
+ * keep lines whole, and a test must confirm it. All ranks decide by the same records, because the
  * choice of kernels depends on it. */
 #include "executor/cuda/private.h"
 
@@ -22,7 +22,7 @@ enum { ROUNDS_OF_ALL = 256, MOST_ROUNDS = 64, LEAST_ROUNDS = 8 };
 
 static bool is_same_device(const struct tutti_gpu *gpu, int rank, int other)
 {
-    return memcmp(gpu->news[rank].uuid, gpu->news[other].uuid, TUTTI_CU_UUID_BYTES) == 0;
+    return memcmp(gpu->records[rank].uuid, gpu->records[other].uuid, TUTTI_CU_UUID_BYTES) == 0;
 }
 
 /* Looks for the device of `rank` by its UUID: this process may number devices differently from that
@@ -37,7 +37,7 @@ static bool find_device(const struct tutti_gpu *gpu, int rank, tutti_cu_device *
 
         if (gpu->cuda->device(ret_device, i) == TUTTI_CU_SUCCESS &&
             gpu->cuda->device_uuid(uuid, *ret_device) == TUTTI_CU_SUCCESS &&
-            memcmp(uuid, gpu->news[rank].uuid, sizeof uuid) == 0)
+            memcmp(uuid, gpu->records[rank].uuid, sizeof uuid) == 0)
             return true;
     }
     return false;
@@ -76,8 +76,8 @@ uint64_t tutti_gpu_lines_linked(const struct tutti_gpu *gpu)
 
 static bool is_possible(const struct tutti_gpu *gpu, int rank, int other)
 {
-    return rank != other && (gpu->news[rank].linked >> other & 1) != 0 &&
-           (gpu->news[other].linked >> rank & 1) != 0 && tutti_gpu_reaches(gpu, rank, other) &&
+    return rank != other && (gpu->records[rank].linked >> other & 1) != 0 &&
+           (gpu->records[other].linked >> rank & 1) != 0 && tutti_gpu_reaches(gpu, rank, other) &&
            tutti_gpu_reaches(gpu, other, rank);
 }
 
@@ -107,8 +107,8 @@ static bool take_turns(const struct tutti_gpu *gpu)
     for (int rank = 0; rank < gpu->args.nranks; rank++)
         for (int other = 0; other < rank; other++)
             if (is_same_device(gpu, rank, other) &&
-                !tutti_identity_same_process(&gpu->news[rank].identity,
-                                             &gpu->news[other].identity))
+                !tutti_identity_same_process(&gpu->records[rank].identity,
+                                             &gpu->records[other].identity))
                 return true;
     return false;
 }
@@ -201,15 +201,17 @@ int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn)
 
 static bool are_torn(const struct tutti_gpu *gpu, int rank, int other)
 {
-    return (gpu->news[rank].torn >> other & 1) != 0 || (gpu->news[other].torn >> rank & 1) != 0;
+    return (gpu->records[rank].torn >> other & 1) != 0 ||
+           (gpu->records[other].torn >> rank & 1) != 0;
 }
 
 static void report_pair(const struct tutti_gpu *gpu, int rank, int other)
 {
     if (gpu->args.rank == 0 && rank < other && are_torn(gpu, rank, other))
-        tutti_log(TUTTI_LOG_WARN, "lines of 128 bytes between rank %d, GPU %d, and rank %d, GPU "
-                  "%d, are torn on their way: not used", rank, gpu->news[rank].device, other,
-                  gpu->news[other].device);
+        tutti_log(TUTTI_LOG_WARN,
+                  "lines of 128 bytes between rank %d, GPU %d, and rank %d, GPU "
+                  "%d, are torn on their way: not used",
+                  rank, gpu->records[rank].device, other, gpu->records[other].device);
 }
 
 void tutti_gpu_lines_agree(struct tutti_gpu *gpu)

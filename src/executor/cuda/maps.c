@@ -2,17 +2,17 @@
  * Decides which of a rank's buffers its peers' kernels can use in place.
  *
  * If all ranks are threads of one process, in contexts that are open to each other, plain device
- * memory can be used as it is. For other memory, each rank has a board in shared memory:
- * - The owner shows its allocations on its board, each under a number.
+ * memory can be used as it is. For other memory, each rank has a catalog in shared memory:
+ * - The owner shows its allocations on its catalog, each under a number.
  * - Peers map new allocations at their next calls. On their own boards they acknowledge the last
  *   number they have looked at, and mark the allocations that they could not open.
  * - A number that all peers have acknowledged and none has marked can be used by all. So the owner
  *   alone decides what it offers in its posts; no negotiation is needed.
  * All other memory is copied through the rank's window.
  *
- * An allocation keeps its place on the board, and its map in kernels, for as long as it lives,
+ * An allocation keeps its place on the catalog, and its map in kernels, for as long as it lives,
  * because enqueued kernels and replayed graphs refer to maps. An allocation that finds all places
- * taken is not shown until a place is free. A freed allocation is removed from the board at once,
+ * taken is not shown until a place is free. A freed allocation is removed from the catalog at once,
  * and its place is used again only after all other free places. */
 #include "executor/cuda/private.h"
 
@@ -40,15 +40,15 @@ struct place {
     int32_t fd; /* number in the owner's process; -1: none */
 };
 
-struct board {
+struct catalog {
     struct place places[GPU_PLACES];
     uint32_t changes;                /* grows when allocations are shown or removed */
     uint32_t last;                   /* the last number shown */
-    /* Per peer: in the high half the last of the peer's numbers that the owner of this board has
+    /* Per peer: in the high half the last of the peer's numbers that the owner of this catalog has
      * acknowledged; in the low half a bit for each place whose memory it cannot use. */
     uint64_t come[TUTTI_GPU_RANKS];
 };
-_Static_assert(sizeof(struct board) <= TUTTI_BOARD_BYTES, "it fits");
+_Static_assert(sizeof(struct catalog) <= TUTTI_AREA_BYTES, "it fits");
 
 /* A rank's private record of its own places and those of each peer. */
 struct tutti_gpu_maps {
@@ -56,17 +56,17 @@ struct tutti_gpu_maps {
     uint32_t last, granted;          /* last number shown; last that all have acknowledged */
     uint32_t refused;                /* bit per place: some peer cannot use it */
     int turn;                        /* where to begin to look for a free place */
-    struct tutti_gpu_part mine[GPU_PLACES]; /* serial 0: free */
+    struct tutti_gpu_allocation mine[GPU_PLACES]; /* serial 0: free */
     uint32_t numbers[GPU_PLACES];
-    uint32_t learnt[TUTTI_GPU_RANKS]; /* `changes` of each rank's board when last read */
+    uint32_t learnt[TUTTI_GPU_RANKS]; /* `changes` of each rank's catalog when last read */
     uint32_t failed[TUTTI_GPU_RANKS]; /* bit per place: it could not be opened here */
     struct tutti_gpu_memory (*opened)[GPU_PLACES]; /* [nranks] */
     uint64_t (*seen)[GPU_PLACES];    /* [nranks]: number of each place when last read */
 };
 
-static struct board *board_of(const struct tutti_gpu *gpu, int rank)
+static struct catalog *catalog_of(const struct tutti_gpu *gpu, int rank)
 {
-    return (struct board *)(void *)tutti_domain_board(gpu->host_domain, (uint32_t)rank);
+    return (struct catalog *)(void *)tutti_domain_area(gpu->host_domain, (uint32_t)rank);
 }
 
 int tutti_gpu_maps_create(struct tutti_gpu *gpu)
@@ -100,9 +100,10 @@ void tutti_gpu_maps_destroy(struct tutti_gpu *gpu)
     gpu->maps = NULL;
 }
 
-/* ---- my board -------------------------------------------------------------------------------- */
+/* ---- my catalog --------------------------------------------------------------------------------
+ */
 
-static bool is_listed(const struct tutti_gpu_part *parts, size_t count, uint64_t serial)
+static bool is_listed(const struct tutti_gpu_allocation *parts, size_t count, uint64_t serial)
 {
     for (size_t i = 0; i < count; i++)
         if (parts[i].serial == serial)
@@ -127,13 +128,13 @@ static int find_free(struct tutti_gpu_maps *maps)
     return maps->turn;
 }
 
-static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
+static void show(struct tutti_gpu *gpu, const struct tutti_gpu_allocation *part)
 {
     struct tutti_gpu_maps *maps = gpu->maps;
-    struct board *board = board_of(gpu, gpu->args.rank);
+    struct catalog *catalog = catalog_of(gpu, gpu->args.rank);
     uint32_t number = ++maps->last;
     int at = find_free(maps);
-    struct place *place = &board->places[at];
+    struct place *place = &catalog->places[at];
     uint64_t token[TOKEN_WORDS];
 
     maps->turn = (at + 1) % GPU_PLACES;
@@ -148,23 +149,23 @@ static void show(struct tutti_gpu *gpu, const struct tutti_gpu_part *part)
         tutti_store_release(&place->token[i], token[i]);
     tutti_store_release(&place->fd, part->fd);
     tutti_store_release(&place->number, number);
-    tutti_store_release(&board->last, number);
+    tutti_store_release(&catalog->last, number);
 }
 
 static void take_down(struct tutti_gpu *gpu, int at)
 {
     gpu->maps->mine[at].serial = 0;
     /* release: pairs with the acquire in read_place */
-    tutti_store_release(&board_of(gpu, gpu->args.rank)->places[at].number, 0);
+    tutti_store_release(&catalog_of(gpu, gpu->args.rank)->places[at].number, 0);
 }
 
-/* Removes freed allocations from the board, then shows new ones, oldest first, while there is
+/* Removes freed allocations from the catalog, then shows new ones, oldest first, while there is
  * room. */
 static void tidy(struct tutti_gpu *gpu)
 {
-    struct tutti_gpu_part parts[GPU_PLACES];
+    struct tutti_gpu_allocation parts[GPU_PLACES];
     struct tutti_gpu_maps *maps = gpu->maps;
-    struct board *board = board_of(gpu, gpu->args.rank);
+    struct catalog *catalog = catalog_of(gpu, gpu->args.rank);
     uint64_t generation = tutti_gpu_alloc_generation();
     size_t count;
 
@@ -179,7 +180,7 @@ static void tidy(struct tutti_gpu *gpu)
             show(gpu, &parts[i]);
     maps->generation = generation;
     /* release: pairs with the acquire in learn */
-    tutti_store_release(&board->changes, board->changes + 1);
+    tutti_store_release(&catalog->changes, catalog->changes + 1);
 }
 
 /* True if some peer cannot use the memory at that place. Valid once its number is granted. */
@@ -194,7 +195,7 @@ static void tell(const struct tutti_gpu *gpu, uint32_t granted_before)
     const struct tutti_gpu_maps *maps = gpu->maps;
 
     for (int i = 0; i < GPU_PLACES; i++) {
-        const struct tutti_gpu_part *part = &maps->mine[i];
+        const struct tutti_gpu_allocation *part = &maps->mine[i];
 
         if (part->serial != 0 && maps->numbers[i] > granted_before &&
             maps->numbers[i] <= maps->granted)
@@ -216,7 +217,7 @@ static void ask_peers(struct tutti_gpu *gpu)
         if (rank == gpu->args.rank)
             continue;
         /* acquire: pairs with the release in learn */
-        come = tutti_load_acquire(&board_of(gpu, rank)->come[gpu->args.rank]);
+        come = tutti_load_acquire(&catalog_of(gpu, rank)->come[gpu->args.rank]);
         refused |= (uint32_t)come;
         least = come >> 32 < least ? (uint32_t)(come >> 32) : least;
     }
@@ -248,7 +249,7 @@ static int admit_place(const struct tutti_gpu *gpu, int rank, const struct place
 
     if (memory.kind == TUTTI_GPU_MEMORY_PLAIN && !tutti_gpu_is_open(gpu, gpu->args.rank, rank))
         return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
-    if (gpu->news[rank].device != gpu->args.device)
+    if (gpu->records[rank].device != gpu->args.device)
         TUTTI_TRY(tutti_gpu_memory_admit(gpu->cuda, &memory, gpu->args.device));
     *ret_address = place->begin;
     return TUTTI_OK;
@@ -264,7 +265,7 @@ static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place
     if (tutti_gpu_is_here(gpu, rank))
         return admit_place(gpu, rank, place, &token, ret_address);
     if (place->fd >= 0) {
-        fd = tutti_fetch_descriptor(gpu->news[rank].identity.pid, place->fd);
+        fd = tutti_fetch_descriptor(gpu->records[rank].identity.pid, place->fd);
         if (fd < 0)
             return tutti_note(TUTTI_ERR_DEVICE, "pidfd_getfd: %s", strerror(errno));
     }
@@ -294,7 +295,7 @@ static int learn_place(struct tutti_gpu *gpu, int rank, int at)
     tutti_cu_address address = 0;
     struct place place;
 
-    if (!read_place(&board_of(gpu, rank)->places[at], &place))
+    if (!read_place(&catalog_of(gpu, rank)->places[at], &place))
         place.number = 0;
     if (place.number == maps->seen[rank][at])
         return TUTTI_OK;
@@ -315,7 +316,7 @@ static int learn_place(struct tutti_gpu *gpu, int rank, int at)
 static int learn(struct tutti_gpu *gpu, int rank)
 {
     struct tutti_gpu_maps *maps = gpu->maps;
-    const struct board *theirs = board_of(gpu, rank);
+    const struct catalog *theirs = catalog_of(gpu, rank);
     /* Both acquire: they pair with the releases in tidy and show. Places are read after them. */
     uint32_t changes = tutti_load_acquire(&theirs->changes);
     uint32_t last = tutti_load_acquire(&theirs->last);
@@ -326,7 +327,7 @@ static int learn(struct tutti_gpu *gpu, int rank)
         TUTTI_TRY(learn_place(gpu, rank, i));
     maps->learnt[rank] = changes;
     /* release: pairs with the acquire in ask_peers */
-    tutti_store_release(&board_of(gpu, gpu->args.rank)->come[rank],
+    tutti_store_release(&catalog_of(gpu, gpu->args.rank)->come[rank],
                         (uint64_t)last << 32 | maps->failed[rank]);
     return TUTTI_OK;
 }
@@ -366,7 +367,7 @@ static void find_place(const struct tutti_gpu *gpu, uint64_t address, size_t siz
     const struct tutti_gpu_maps *maps = gpu->maps;
 
     for (uint32_t i = 0; maps != NULL && i < GPU_PLACES; i++) {
-        const struct tutti_gpu_part *part = &maps->mine[i];
+        const struct tutti_gpu_allocation *part = &maps->mine[i];
         uint64_t offset = address - part->begin;
 
         if (part->serial == 0 || maps->numbers[i] > maps->granted || is_refused(maps, (int)i) ||

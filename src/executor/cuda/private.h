@@ -33,7 +33,7 @@
 
 /* What a rank tells all others while they form. Fields are filled in phase by phase; all of them
  * are valid in the last exchange. */
-struct tutti_gpu_news {
+struct tutti_gpu_record {
     uint64_t magic;
     uint8_t has_kernels, is_failed;
     uint8_t is_copy_bad;    /* copies by the driver from other ranks arrive corrupted */
@@ -57,7 +57,7 @@ struct tutti_gpu_news {
     uint64_t torn;          /* bit r: a line from rank r arrived torn */
     char reason[64];        /* why, if is_failed */
 };
-_Static_assert(sizeof(struct tutti_gpu_news) <= TUTTI_GPU_MESSAGE_BYTES, "it is one message");
+_Static_assert(sizeof(struct tutti_gpu_record) <= TUTTI_GPU_MESSAGE_BYTES, "it is one message");
 
 /* The areas of a rank, its mailboxes and windows, as this rank sees them. */
 struct tutti_gpu_neighbour {
@@ -88,9 +88,9 @@ struct tutti_gpu {
 
     /* Forming. */
     uint32_t phase, next_phase; /* enum phase_number of form.c */
-    bool awaits_news;           /* an all-gather of messages is under way */
+    bool awaits_records;        /* an all-gather of messages is under way */
     uint8_t message[TUTTI_GPU_MESSAGE_BYTES];
-    struct tutti_gpu_news *news;        /* [nranks]: the last that each rank has told */
+    struct tutti_gpu_record *records;   /* [nranks]: the last that each rank has told */
     uint64_t *excluded;                 /* [nranks]: bit r: do not use the path to rank r */
     struct tutti_pass **passes;         /* [nranks]: transfers of descriptors under way */
     int *passed_fds;                    /* [nranks]: descriptors received; -1: none */
@@ -132,7 +132,7 @@ struct tutti_gpu {
     struct tutti_gpu_scratch *scratch;  /* newest block of device memory for running programs */
     struct tutti_gpu_scratch *store;    /* newest block of device memory that holds programs */
     size_t stored_bytes;                /* used in the newest block of `store` */
-    struct tutti_gpu_maps *maps;        /* NULL: no board, because no domain of the host */
+    struct tutti_gpu_maps *maps;        /* NULL: no catalog, because no domain of the host */
 };
 
 /* ---- layout.c -------------------------------------------------------------------------- */
@@ -238,7 +238,8 @@ static inline bool tutti_gpu_is_message(const struct tutti_gpu_item *item)
 
 /* ---- copy.c ---------------------------------------------------------------------------- */
 
-/* Decides from all ranks' news which calls are left to copy engines, and sets gpu->copy_bytes. */
+/* Decides from all ranks' records which calls are left to copy engines, and sets gpu->copy_bytes.
+ */
 void tutti_gpu_copy_agree(struct tutti_gpu *gpu);
 /* True if this call is left to copy engines. The same on all ranks. */
 bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item);
@@ -302,8 +303,8 @@ struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank);
 /* True if `rank` is in this process. */
 static inline bool tutti_gpu_is_here(const struct tutti_gpu *gpu, int rank)
 {
-    return tutti_identity_same_process(&gpu->news[rank].identity,
-                                       &gpu->news[gpu->args.rank].identity);
+    return tutti_identity_same_process(&gpu->records[rank].identity,
+                                       &gpu->records[gpu->args.rank].identity);
 }
 
 #endif

@@ -87,7 +87,8 @@ static double gb_per_s(const struct meter *meter, float ms)
 static bool has_link(const struct tutti_gpu *gpu, int rank)
 {
     return gpu->neighbours[rank].own_at != 0 &&
-           memcmp(gpu->news[rank].uuid, gpu->news[gpu->args.rank].uuid, TUTTI_CU_UUID_BYTES) != 0;
+           memcmp(gpu->records[rank].uuid, gpu->records[gpu->args.rank].uuid,
+                  TUTTI_CU_UUID_BYTES) != 0;
 }
 
 static int compare_all(const struct tutti_gpu *gpu, const struct meter *meter, uint64_t *ret_slow)

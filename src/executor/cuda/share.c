@@ -17,7 +17,7 @@ enum step { STEP_BEGIN, STEP_PASSING, STEP_OPEN };
 
 static const struct tutti_gpu_token *token_of(const struct tutti_gpu *gpu, int owner, bool is_host)
 {
-    return is_host ? &gpu->news[owner].host_token : &gpu->news[owner].own_token;
+    return is_host ? &gpu->records[owner].host_token : &gpu->records[owner].own_token;
 }
 
 /* ---- descriptors ----------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ static bool takes_descriptor(const struct tutti_gpu_token *token)
 
 static bool is_with(const struct tutti_gpu *gpu, int rank, int owner)
 {
-    return tutti_identity_same_process(&gpu->news[rank].identity, &gpu->news[owner].identity);
+    return tutti_identity_same_process(&gpu->records[rank].identity, &gpu->records[owner].identity);
 }
 
 /* Counts the members of the transfer of `owner`'s descriptor: the owner, which is member 0, and
@@ -110,11 +110,11 @@ bool tutti_gpu_has_primary(const struct tutti_gpu *gpu)
 
 bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner)
 {
-    const struct tutti_gpu_news *theirs = &gpu->news[owner];
+    const struct tutti_gpu_record *theirs = &gpu->records[owner];
 
     /* Access between devices is enabled for primary contexts alone. */
-    return theirs->context == gpu->news[from].context ||
-           (theirs->is_primary && theirs->device != gpu->news[from].device);
+    return theirs->context == gpu->records[from].context ||
+           (theirs->is_primary && theirs->device != gpu->records[from].device);
 }
 
 /* ---- opening ---------------------------------------------------------------------------- */
@@ -122,36 +122,38 @@ bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner)
 /* Gives this rank's device access to the area of a rank of this process. */
 static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_address *ret_address)
 {
-    const struct tutti_gpu_news *news = &gpu->news[owner];
-    struct tutti_gpu_memory memory = {.address = news->own_address,
-                                      .size_bytes = news->own_token.size_bytes,
-                                      .kind = news->own_token.kind, .fd = -1};
+    const struct tutti_gpu_record *record = &gpu->records[owner];
+    struct tutti_gpu_memory memory = {.address = record->own_address,
+                                      .size_bytes = record->own_token.size_bytes,
+                                      .kind = record->own_token.kind,
+                                      .fd = -1};
 
     if (!is_host && memory.kind == TUTTI_GPU_MEMORY_PLAIN &&
         !tutti_gpu_is_open(gpu, gpu->args.rank, owner))
         return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
-    if (!is_host && news->device != gpu->args.device) {
+    if (!is_host && record->device != gpu->args.device) {
         struct tutti_cu_context *theirs;
         int can = 0, code;
 
-        if (gpu->cuda->can_access_peer(&can, gpu->args.device, news->device) != TUTTI_CU_SUCCESS ||
+        if (gpu->cuda->can_access_peer(&can, gpu->args.device, record->device) !=
+                TUTTI_CU_SUCCESS ||
             !can)
             return tutti_note(TUTTI_ERR_DEVICE, "GPU %d cannot reach GPU %d", gpu->args.device,
-                              news->device);
+                              record->device);
         /* Access is enabled once for each pair of devices in a process, and never disabled, because
          * the application may rely on it too. */
-        code = gpu->cuda->primary_retain(&theirs, news->device);
+        code = gpu->cuda->primary_retain(&theirs, record->device);
         if (code == TUTTI_CU_SUCCESS) {
             code = gpu->cuda->enable_peer(theirs, 0);
-            gpu->cuda->primary_release(news->device);
+            gpu->cuda->primary_release(record->device);
         }
         if (code != TUTTI_CU_SUCCESS && code != TUTTI_CU_PEER_ACCESS_ALREADY_ENABLED)
             return tutti_note(TUTTI_ERR_DEVICE, "access from GPU %d to GPU %d: %s",
-                              gpu->args.device, news->device, tutti_cuda_error(gpu->cuda, code));
+                              gpu->args.device, record->device, tutti_cuda_error(gpu->cuda, code));
         TUTTI_TRY(tutti_gpu_memory_admit(gpu->cuda, &memory, gpu->args.device));
     }
-    TUTTI_TRY(tutti_gpu_loan_join(is_host ? news->host_address : news->own_address));
-    *ret_address = is_host ? news->host_address : news->own_address;
+    TUTTI_TRY(tutti_gpu_loan_join(is_host ? record->host_address : record->own_address));
+    *ret_address = is_host ? record->host_address : record->own_address;
     return TUTTI_OK;
 }
 

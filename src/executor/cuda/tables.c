@@ -10,7 +10,7 @@ bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner)
     uint64_t bit = UINT64_C(1) << owner, back = UINT64_C(1) << from;
 
     tutti_assert(from >= 0 && from < gpu->args.nranks && owner >= 0 && owner < gpu->args.nranks);
-    return (gpu->news[from].reached & bit) != 0 && (gpu->excluded[from] & bit) == 0 &&
+    return (gpu->records[from].reached & bit) != 0 && (gpu->excluded[from] & bit) == 0 &&
            (gpu->excluded[owner] & back) == 0;
 }
 

@@ -111,7 +111,7 @@ static int look_at_one(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_
 
 int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad)
 {
-    bool looks_at_copies = gpu->news[gpu->args.rank].copy_bytes > 0, is_copy_bad = false;
+    bool looks_at_copies = gpu->records[gpu->args.rank].copy_bytes > 0, is_copy_bad = false;
     size_t bytes = test_bytes(gpu);
     uint32_t *found = malloc(bytes), *pattern = malloc(bytes);
     uint64_t bad = 0;

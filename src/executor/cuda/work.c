@@ -65,7 +65,8 @@ const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *
     return names[choose(gpu, call)];
 }
 
-void tutti_gpu_tell(struct tutti_gpu *gpu, const struct tutti_call *call, const char *format, ...)
+void tutti_gpu_log_call(struct tutti_gpu *gpu, const struct tutti_call *call, const char *format,
+                        ...)
 {
     enum tutti_log_level level = TUTTI_LOG_TRACE;
     char how[120];

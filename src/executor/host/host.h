@@ -29,7 +29,7 @@
 #include "base/result.h"
 #include "device/cpu/cpu.h"
 #include "executor/call.h"
-#include "executor/history.h"
+#include "executor/call_history.h"
 #include "executor/plan.h"
 #include "schedule/bind.h"
 #include "transport/fabric.h"
@@ -143,7 +143,7 @@ struct tutti_engine {
     /* rounds */
     uint64_t round;                    /* number of the last round begun */
     uint64_t all_entered; /* last round whose first signals this rank has seen from all ranks */
-    struct tutti_history history;      /* of the collectives begun */
+    struct tutti_call_history history; /* of the collectives begun */
     uint32_t looks;                    /* checks of the peers since this run began */
     uint64_t told;                     /* number of the last call that the next rank was told of */
     /* memory shared by successive runs */

@@ -18,7 +18,7 @@ static bool find_parting(const struct tutti_engine *engine, uint32_t rank,
 
     _Static_assert((int)TUTTI_HISTORY_CALLS == (int)TUTTI_ACTIVITIES, "both remember as many");
     for (uint64_t number = first; number <= last; number++) {
-        const struct tutti_header *mine = tutti_history_find(&engine->history, number);
+        const struct tutti_header *mine = tutti_call_history_find(&engine->history, number);
         struct tutti_header theirs;
 
         if (!tutti_domain_activity(engine->domain, rank, number, words))
@@ -55,8 +55,8 @@ static int report(const struct tutti_engine *engine, const struct tutti_header *
         tutti_signature_alike(&mine->signature, &theirs->signature))
         return report_counts(engine, mine, rank);
     if (theirs->signature.magic == TUTTI_SIGNATURE_MAGIC &&
-        tutti_history_parts(&engine->history, mine, theirs))
-        return tutti_history_mismatch(&engine->history, mine, rank, theirs);
+        tutti_call_history_parts(&engine->history, mine, theirs))
+        return tutti_call_history_mismatch(&engine->history, mine, rank, theirs);
     return tutti_signature_mismatch(mine, rank, theirs);
 }
 
@@ -70,7 +70,7 @@ int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_hea
         return report(engine, &here, rank, &there);
     /* The header may be left over from an earlier call, in which this rank received nothing from
      * that peer. */
-    same_number = tutti_history_find(&engine->history, theirs->sequence);
+    same_number = tutti_call_history_find(&engine->history, theirs->sequence);
     if (same_number != NULL && !tutti_header_equal(same_number, theirs))
         here = *same_number;
     return report(engine, &here, rank, &there);
@@ -83,7 +83,7 @@ int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_pos
 
     memcpy(&here.signature, mine->signature, sizeof here.signature);
     memcpy(&there.signature, theirs->signature, sizeof there.signature);
-    here.sequence = there.sequence = tutti_history_number(&engine->history, &here);
+    here.sequence = there.sequence = tutti_call_history_number(&engine->history, &here);
     return tutti_run_mismatch(engine, &here, rank, &there);
 }
 
@@ -139,14 +139,14 @@ int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const ui
 static int check_neighbour(struct tutti_engine *engine)
 {
     const struct tutti_header *mine = engine->run.header;
-    uint64_t words[TUTTI_TOLD_WORDS] = {mine->sequence, engine->history.chain};
+    uint64_t words[TUTTI_STATE_WORDS] = {mine->sequence, engine->history.chain};
 
     if (++engine->looks >= LOOKS_BEFORE_TELLING && engine->told != mine->sequence &&
-        tutti_fabric_tell(engine->fabric, words))
+        tutti_fabric_send_state(engine->fabric, words))
         engine->told = mine->sequence;
-    if (!tutti_fabric_told(engine->fabric, words))
+    if (!tutti_fabric_recv_state(engine->fabric, words))
         return TUTTI_OK;
-    return tutti_history_compare(&engine->history, engine->rank - 1, words[0], words[1]);
+    return tutti_call_history_compare(&engine->history, engine->rank - 1, words[0], words[1]);
 }
 
 int tutti_run_check_peers(struct tutti_engine *engine)

@@ -320,7 +320,7 @@ static inline void enlist(struct tutti_engine *engine, const struct tutti_progra
     tutti_assert(!run->is_active);
     run->program = program;
     run->call = call;
-    run->header = tutti_history_add(&engine->history, &call->signature);
+    run->header = tutti_call_history_add(&engine->history, &call->signature);
     engine->looks = 0;
     if (engine->domain != NULL)
         announce(engine->domain, run->header);
@@ -455,7 +455,7 @@ int tutti_run_progress(struct tutti_engine *engine)
 void tutti_run_cancel(struct tutti_engine *engine)
 {
     engine->run.is_active = false;
-    tutti_fabric_expel(engine->fabric);
+    tutti_fabric_drain(engine->fabric);
 }
 
 int tutti_run_explain(struct tutti_engine *engine, int rc)

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tutti_check_found(struct check *check, uint32_t rank, uint32_t step, const char *format, ...)
+int tutti_check_found(struct tutti_check *check, uint32_t rank, uint32_t step, const char *format,
+                      ...)
 {
     struct tutti_check_report *report = check->report;
     va_list args;
@@ -45,7 +46,7 @@ int tutti_check_push(uint32_t **array, uint32_t *count, uint32_t *capacity, uint
     return TUTTI_OK;
 }
 
-static int number_steps(struct check *check)
+static int number_steps(struct tutti_check *check)
 {
     uint32_t step = 0;
 
@@ -64,7 +65,7 @@ static int number_steps(struct check *check)
     return TUTTI_OK;
 }
 
-static void release(struct check *check)
+static void release(struct tutti_check *check)
 {
     free(check->first_step);
     free(check->step_rank);
@@ -87,7 +88,7 @@ static void release(struct check *check)
 }
 
 /* True if an in-place call overlays the buffers of any rank. */
-static bool has_in_place(const struct check *check)
+static bool has_in_place(const struct tutti_check *check)
 {
     const struct tutti_schedule *schedule = check->schedules[0];
     bool has = false;
@@ -99,7 +100,7 @@ static bool has_in_place(const struct check *check)
     return has;
 }
 
-static int play(struct check *check)
+static int play(struct tutti_check *check)
 {
     TUTTI_TRY(number_steps(check));
     TUTTI_TRY(tutti_check_shape(check));
@@ -107,7 +108,7 @@ static int play(struct check *check)
     return tutti_check_credits(check);
 }
 
-static int prove(struct check *check)
+static int prove(struct tutti_check *check)
 {
     TUTTI_TRY(play(check));
     TUTTI_TRY(tutti_check_clocks(check));
@@ -124,8 +125,8 @@ int tutti_schedule_prove(const struct tutti_schedule *const *schedules, uint32_t
                          const struct tutti_check_options *options,
                          struct tutti_check_report *ret_report)
 {
-    struct check check = {.schedules = schedules, .nranks = nranks, .options = *options,
-                          .report = ret_report};
+    struct tutti_check check = {
+        .schedules = schedules, .nranks = nranks, .options = *options, .report = ret_report};
     int rc;
 
     *ret_report = (struct tutti_check_report){.step = UINT32_MAX};
@@ -145,8 +146,10 @@ int tutti_schedule_check(const struct tutti_schedule *const *schedules, uint32_t
 int tutti_schedule_credits(const struct tutti_schedule *const *schedules, uint32_t nranks,
                            uint32_t *ret_least, struct tutti_check_report *ret_report)
 {
-    struct check check = {.schedules = schedules, .nranks = nranks,
-                          .options = {.credits = UINT32_MAX}, .report = ret_report};
+    struct tutti_check check = {.schedules = schedules,
+                                .nranks = nranks,
+                                .options = {.credits = UINT32_MAX},
+                                .report = ret_report};
     int rc;
 
     *ret_report = (struct tutti_check_report){.step = UINT32_MAX};

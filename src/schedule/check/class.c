@@ -3,7 +3,7 @@
  */
 #include "schedule/check/model.h"
 
-uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t buffer,
+uint32_t tutti_check_class(const struct tutti_check *check, uint32_t rank, uint32_t buffer,
                            uint32_t chunk)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
@@ -32,9 +32,9 @@ uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t bu
     return blocks == 1 && p > 1 ? rank * k + chunk : chunk;
 }
 
-struct tutti_span tutti_check_sized_span(const struct check *check, uint32_t step)
+struct tutti_span tutti_check_sized_span(const struct tutti_check *check, uint32_t step)
 {
-    const struct tutti_step *own = check_step(check, step);
+    const struct tutti_step *own = tutti_check_step(check, step);
     uint32_t rank = check->step_rank[step];
 
     if (own->kind == TUTTI_STEP_SEND || own->kind == TUTTI_STEP_RECV_REDUCE_SEND)
@@ -46,7 +46,7 @@ struct tutti_span tutti_check_sized_span(const struct check *check, uint32_t ste
                : own->src;
 }
 
-uint32_t tutti_check_classes_differ(const struct check *check, uint32_t rank_a,
+uint32_t tutti_check_classes_differ(const struct tutti_check *check, uint32_t rank_a,
                                     const struct tutti_span *a, uint32_t rank_b,
                                     const struct tutti_span *b, uint32_t count, bool is_lenient)
 {

@@ -16,18 +16,18 @@
 
 #define NONE TUTTI_CHECK_NONE
 
-static uint32_t *row_at(const struct check *check, uint32_t row)
+static uint32_t *row_at(const struct tutti_check *check, uint32_t row)
 {
     return check->clock_rows + (size_t)row * check->nranks;
 }
 
 /* The rank whose local step, or run, a node begins or ends, and how many local steps of this rank
  * are complete there. NONE for two-sided steps. */
-static uint32_t local_rank(const struct check *check, uint32_t node, uint32_t *ret_complete)
+static uint32_t local_rank(const struct tutti_check *check, uint32_t node, uint32_t *ret_complete)
 {
     uint32_t run = 0, rank;
 
-    for (; node >= check_run_nodes(check); node -= check_run_nodes(check))
+    for (; node >= tutti_check_run_nodes(check); node -= tutti_check_run_nodes(check))
         run++;
     if (node >= 4 * check->nsteps) {
         node -= 4 * check->nsteps;
@@ -42,7 +42,7 @@ static uint32_t local_rank(const struct check *check, uint32_t node, uint32_t *r
     return rank;
 }
 
-uint32_t tutti_check_clock(const struct check *check, uint32_t node, uint32_t rank)
+uint32_t tutti_check_clock(const struct tutti_check *check, uint32_t node, uint32_t rank)
 {
     uint32_t complete = 0;
 
@@ -51,7 +51,7 @@ uint32_t tutti_check_clock(const struct check *check, uint32_t node, uint32_t ra
     return row_at(check, check->clock_row[node])[rank];
 }
 
-static int add_row(struct check *check)
+static int add_row(struct tutti_check *check)
 {
     TUTTI_TRY(tutti_array_reserve(&check->clock_rows, check->nranks * sizeof *check->clock_rows,
                                   (size_t)check->nclock_rows + 1, &check->clock_rows_capacity,
@@ -68,7 +68,7 @@ static void join(uint32_t *restrict row, const uint32_t *restrict other, uint32_
 
 /* True if all predecessors of `node` have this row, and the row includes what they know of their
  * own ranks. */
-static bool is_row_shared(const struct check *check, uint32_t node, uint32_t row)
+static bool is_row_shared(const struct tutti_check *check, uint32_t node, uint32_t row)
 {
     uint32_t complete, own_complete, own = local_rank(check, node, &own_complete);
 
@@ -83,7 +83,7 @@ static bool is_row_shared(const struct check *check, uint32_t node, uint32_t row
 }
 
 /* Update a row with how far the rank of `node` has come there. */
-static void raise_own(struct check *check, uint32_t row, uint32_t node)
+static void raise_own(struct tutti_check *check, uint32_t row, uint32_t node)
 {
     uint32_t complete, rank = local_rank(check, node, &complete), *own = row_at(check, row);
 
@@ -91,7 +91,7 @@ static void raise_own(struct check *check, uint32_t row, uint32_t node)
         own[rank] = complete;
 }
 
-static int copy_row(struct check *check, uint32_t row, uint32_t *ret_row)
+static int copy_row(struct tutti_check *check, uint32_t row, uint32_t *ret_row)
 {
     TUTTI_TRY(add_row(check));
     *ret_row = check->nclock_rows - 1;
@@ -99,7 +99,7 @@ static int copy_row(struct check *check, uint32_t row, uint32_t *ret_row)
     return TUTTI_OK;
 }
 
-static bool knows(const struct check *check, uint32_t row, uint32_t other)
+static bool knows(const struct tutti_check *check, uint32_t row, uint32_t other)
 {
     const uint32_t *more = row_at(check, row), *less = row_at(check, other);
     uint32_t nlacking = 0;
@@ -110,7 +110,7 @@ static bool knows(const struct check *check, uint32_t row, uint32_t other)
 }
 
 /* The row of a node that has signal `number` of all ranks in a run. */
-static int find_common(struct check *check, uint32_t run, uint32_t number, uint32_t *ret_row)
+static int find_common(struct tutti_check *check, uint32_t run, uint32_t number, uint32_t *ret_row)
 {
     uint32_t *common = &check->clock_common[run * check->schedules[0]->nsignals + number - 1];
 
@@ -133,20 +133,21 @@ static int find_common(struct check *check, uint32_t run, uint32_t number, uint3
 
 /* True if `node` waits for signal *ret_number of all ranks in *ret_run, including its own rank's.
  * *ret_before is then its only other predecessor. */
-static bool waits_for_all(const struct check *check, uint32_t node, uint32_t *ret_run,
+static bool waits_for_all(const struct tutti_check *check, uint32_t node, uint32_t *ret_run,
                           uint32_t *ret_number, uint32_t *ret_before)
 {
-    uint32_t run = node / check_run_nodes(check), at = node % check_run_nodes(check), rank;
+    uint32_t run = node / tutti_check_run_nodes(check), at = node % tutti_check_run_nodes(check),
+             rank;
     const struct tutti_step *step;
 
     if (at >= 4 * check->nsteps) {
         rank = (at - 4 * check->nsteps) / 2;
         *ret_run = run - 1;
         *ret_number = 1;
-        *ret_before = run > 0 ? check_run_end(check, run - 1, rank) : NONE;
+        *ret_before = run > 0 ? tutti_check_run_end(check, run - 1, rank) : NONE;
         return (at & 1) == 0 && run > 0;
     }
-    step = check_step(check, at / 4);
+    step = tutti_check_step(check, at / 4);
     rank = check->step_rank[at / 4];
     *ret_run = run;
     *ret_number = step->signal;
@@ -155,7 +156,7 @@ static bool waits_for_all(const struct check *check, uint32_t node, uint32_t *re
            tutti_check_signal(check, run, rank, step->signal) < node;
 }
 
-static int set_clock(struct check *check, uint32_t node)
+static int set_clock(struct tutti_check *check, uint32_t node)
 {
     uint32_t run, number, before, first;
 
@@ -185,13 +186,13 @@ static int set_clock(struct check *check, uint32_t node)
     return TUTTI_OK;
 }
 
-int tutti_check_clocks(struct check *check)
+int tutti_check_clocks(struct tutti_check *check)
 {
     size_t nsignals = check->schedules[0]->nsignals;
 
     if (!check->is_shared)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_check_alloc(&check->clock_row, check_nodes(check), sizeof(uint32_t), 0));
+    TUTTI_TRY(tutti_check_alloc(&check->clock_row, tutti_check_nodes(check), sizeof(uint32_t), 0));
     TUTTI_TRY(tutti_check_alloc(&check->clock_common, check->nruns * nsignals, sizeof(uint32_t),
                                 0));
     TUTTI_TRY(add_row(check));

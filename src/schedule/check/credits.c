@@ -16,9 +16,9 @@
 
 /* ---- who waits for whom ---------------------------------------------------------- */
 
-static bool is_stuck(const struct check_play *play, uint32_t half)
+static bool is_stuck(const struct tutti_check_play *play, uint32_t half)
 {
-    const struct check *check = play->check;
+    const struct tutti_check *check = play->check;
     uint32_t before = check->lane_before[half];
 
     return !play->done[half] && play->waits_left[half / 2] == 0 &&
@@ -26,17 +26,17 @@ static bool is_stuck(const struct check_play *play, uint32_t half)
 }
 
 /* The half of step `at` that is not done yet. */
-static uint32_t undone_half(const struct check_play *play, uint32_t at)
+static uint32_t undone_half(const struct tutti_check_play *play, uint32_t at)
 {
-    bool is_fused = tutti_step_is_fused(check_step(play->check, at));
+    bool is_fused = tutti_step_is_fused(tutti_check_step(play->check, at));
 
     return play->done[2 * at] && is_fused ? 2 * at + 1 : 2 * at;
 }
 
 /* The local step that `rank` has reached; NONE if it is between two runs. */
-static uint32_t local_half(const struct check_play *play, uint32_t rank)
+static uint32_t local_half(const struct tutti_check_play *play, uint32_t rank)
 {
-    const struct check *check = play->check;
+    const struct tutti_check *check = play->check;
 
     if (play->steps_left[rank] == NONE)
         return NONE;
@@ -46,10 +46,10 @@ static uint32_t local_half(const struct check_play *play, uint32_t rank)
     return NONE;
 }
 
-static uint32_t find_signaller(const struct check_play *play, uint32_t at)
+static uint32_t find_signaller(const struct tutti_check_play *play, uint32_t at)
 {
-    const struct check *check = play->check;
-    const struct tutti_step *step = check_step(check, at);
+    const struct tutti_check *check = play->check;
+    const struct tutti_step *step = tutti_check_step(check, at);
     uint32_t own = check->step_rank[at];
     uint32_t number = play->run[own] * check->schedules[own]->nsignals + step->signal;
 
@@ -62,11 +62,11 @@ static uint32_t find_signaller(const struct check_play *play, uint32_t at)
 }
 
 /* The half that an unfinished half waits for. */
-static uint32_t find_blocker(const struct check_play *play, uint32_t half)
+static uint32_t find_blocker(const struct tutti_check_play *play, uint32_t half)
 {
-    const struct check *check = play->check;
+    const struct tutti_check *check = play->check;
     uint32_t at = half / 2, rank = check->step_rank[at], mate = check->mate[half];
-    const struct tutti_step *step = check_step(check, at);
+    const struct tutti_step *step = tutti_check_step(check, at);
     const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
     bool is_send = (half & 1) || step->kind == TUTTI_STEP_SEND;
 
@@ -108,10 +108,10 @@ static void __attribute__((format(printf, 2, 3))) tell(struct text *text, const 
     text->left -= (size_t)length;
 }
 
-static void tell_step(const struct check *check, struct text *text, uint32_t half)
+static void tell_step(const struct tutti_check *check, struct text *text, uint32_t half)
 {
     uint32_t at = half / 2, rank = check->step_rank[at];
-    const struct tutti_step *step = check_step(check, at);
+    const struct tutti_step *step = tutti_check_step(check, at);
     int32_t from = step->kind == TUTTI_STEP_WAIT || tutti_access_receives(step) ? step->from
                                                                               : TUTTI_NO_RANK;
 
@@ -127,9 +127,9 @@ static void tell_step(const struct check *check, struct text *text, uint32_t hal
 }
 
 /* Follow each half to the one it waits for, until one comes up again. */
-static int tell_circle(struct check_play *play, uint32_t half, struct text *text)
+static int tell_circle(struct tutti_check_play *play, uint32_t half, struct text *text)
 {
-    struct check *check = play->check;
+    struct tutti_check *check = play->check;
     uint32_t *place, told = 0, next;
 
     TUTTI_TRY(tutti_check_alloc(&place, 2 * (size_t)check->nsteps, sizeof(*place), 0));
@@ -155,9 +155,9 @@ static int tell_circle(struct check_play *play, uint32_t half, struct text *text
     return TUTTI_OK;
 }
 
-static int report_deadlock(struct check_play *play)
+static int report_deadlock(struct tutti_check_play *play)
 {
-    struct check *check = play->check;
+    struct tutti_check *check = play->check;
     char circle[sizeof(check->report->what)] = "", credits[32] = "unlimited credits";
     struct text text = {circle, sizeof(circle)};
     uint32_t half = NONE, rank;
@@ -168,7 +168,7 @@ static int report_deadlock(struct check_play *play)
         for (uint32_t at = 0; at < check->nsteps && half == NONE; at++) {
             rank = check->step_rank[at];
             if (play->run[rank] < check->nruns && play->steps_left[rank] != NONE &&
-                (check_step(check, at)->kind == TUTTI_STEP_WAIT) == (is_wait == 1) &&
+                (tutti_check_step(check, at)->kind == TUTTI_STEP_WAIT) == (is_wait == 1) &&
                 is_stuck(play, undone_half(play, at)))
                 half = undone_half(play, at);
         }
@@ -187,9 +187,9 @@ static int report_deadlock(struct check_play *play)
 /* ---- how many -------------------------------------------------------------------- */
 
 /* Play with this many credits. If the play stops although it must not, report a deadlock. */
-static int try(struct check *check, uint32_t credits, bool may_stop, bool *ret_is_over)
+static int try(struct tutti_check *check, uint32_t credits, bool may_stop, bool *ret_is_over)
 {
-    struct check_play play = {.check = check, .credits = credits};
+    struct tutti_check_play play = {.check = check, .credits = credits};
     int rc = tutti_check_play_all(&play);
 
     if (rc == TUTTI_OK) {
@@ -202,7 +202,7 @@ static int try(struct check *check, uint32_t credits, bool may_stop, bool *ret_i
 }
 
 /* Messages of the longest lane; more credits than these change nothing. */
-static uint32_t longest_lane(const struct check *check)
+static uint32_t longest_lane(const struct tutti_check *check)
 {
     uint32_t longest = 0;
 
@@ -216,13 +216,13 @@ static uint32_t longest_lane(const struct check *check)
     return longest;
 }
 
-int tutti_check_credits(struct check *check)
+int tutti_check_credits(struct tutti_check *check)
 {
     uint32_t stops = 0, ends = check->options.credits, longest;
     bool is_over;
 
     check->nruns = check->is_shared ? TUTTI_CHECK_SHARED_RUNS : 1;
-    TUTTI_TRY(tutti_check_alloc(&check->log, check_nodes(check), sizeof(uint32_t), 0));
+    TUTTI_TRY(tutti_check_alloc(&check->log, tutti_check_nodes(check), sizeof(uint32_t), 0));
     TUTTI_TRY(try(check, 0, ends > 0, &is_over));
     if (is_over)
         return TUTTI_OK;

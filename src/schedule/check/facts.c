@@ -26,13 +26,13 @@ static uint64_t reached_by(const struct tutti_schedule *schedule, const struct t
     return chunks;
 }
 
-static void count_rank(struct check *check, uint32_t rank)
+static void count_rank(struct tutti_check *check, uint32_t rank)
 {
     struct tutti_check_report *report = check->report;
     uint64_t sent = 0, received = 0, reached = 0;
 
     for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++) {
-        const struct tutti_step *step = check_step(check, at);
+        const struct tutti_step *step = tutti_check_step(check, at);
         uint32_t count = 0;
 
         if (tutti_step_is_two_sided(step))
@@ -51,7 +51,7 @@ static void count_rank(struct check *check, uint32_t rank)
         report->scratch = check->schedules[rank]->scratch_chunks;
 }
 
-static uint32_t rank_of(const struct check *check, uint32_t node)
+static uint32_t rank_of(const struct tutti_check *check, uint32_t node)
 {
     uint32_t halves_end = 4 * check->nsteps;
 
@@ -60,7 +60,7 @@ static uint32_t rank_of(const struct check *check, uint32_t node)
 
 /* True if the path from `before` to `node` follows another message: if it goes from rank to rank,
  * or continues in a lane of messages. */
-static bool is_next_message(const struct check *check, uint32_t before, uint32_t node)
+static bool is_next_message(const struct tutti_check *check, uint32_t before, uint32_t node)
 {
     bool is_same_rank = rank_of(check, before) == rank_of(check, node);
     bool goes_on = node < 4 * check->nsteps && before < 4 * check->nsteps &&
@@ -70,16 +70,16 @@ static bool is_next_message(const struct check *check, uint32_t before, uint32_t
     return !is_same_rank || goes_on;
 }
 
-static int count_rounds(struct check *check)
+static int count_rounds(struct tutti_check *check)
 {
     uint32_t *rounds; /* per node of the first run */
     int rc = TUTTI_OK;
 
-    TUTTI_TRY(tutti_check_alloc(&rounds, check_run_nodes(check), sizeof(uint32_t), 0));
+    TUTTI_TRY(tutti_check_alloc(&rounds, tutti_check_run_nodes(check), sizeof(uint32_t), 0));
     for (uint32_t i = 0; i < check->nlog; i++) {
         uint32_t node = check->log[i];
 
-        if (node >= check_run_nodes(check))
+        if (node >= tutti_check_run_nodes(check))
             continue;
         TUTTI_TRY_OR(release, rc, tutti_check_preds(check, node));
         for (uint32_t p = 0; p < check->npreds; p++) {
@@ -97,7 +97,7 @@ release:
     return rc;
 }
 
-int tutti_check_facts(struct check *check)
+int tutti_check_facts(struct tutti_check *check)
 {
     for (uint32_t rank = 0; rank < check->nranks; rank++)
         count_rank(check, rank);

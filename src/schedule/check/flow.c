@@ -14,23 +14,24 @@
 
 /* ---- memory ------------------------------------------------------------------- */
 
-struct piece tutti_check_piece(const struct check_flow *flow, uint32_t owner,
-                               struct tutti_span span, uint32_t i)
+struct tutti_check_piece tutti_check_piece(const struct tutti_check_flow *flow, uint32_t owner,
+                                           struct tutti_span span, uint32_t i)
 {
     uint32_t cell = tutti_check_cell(&flow->memory, 0, owner, span.buffer, span.first + i);
     uint32_t stretch = tutti_check_stretch(&flow->memory, cell);
     uint32_t left = tutti_check_stretch_end(&flow->memory, cell) - cell;
-    struct content content = flow->contents[stretch];
+    struct tutti_check_content content = flow->contents[stretch];
 
-    return (struct piece){.value = content.value, .chunk = content.chunk + (cell - stretch),
-                          .count = left < span.count - i ? left : span.count - i};
+    return (struct tutti_check_piece){.value = content.value,
+                                      .chunk = content.chunk + (cell - stretch),
+                                      .count = left < span.count - i ? left : span.count - i};
 }
 
 /* Read the contents from chunk i of a span on, for step `at`. */
-static int load(struct check_flow *flow, uint32_t at, uint32_t owner, struct tutti_span span,
-                uint32_t i, struct piece *ret_piece)
+static int load(struct tutti_check_flow *flow, uint32_t at, uint32_t owner, struct tutti_span span,
+                uint32_t i, struct tutti_check_piece *ret_piece)
 {
-    struct check *check = flow->check;
+    struct tutti_check *check = flow->check;
 
     *ret_piece = tutti_check_piece(flow, owner, span, i);
     if (ret_piece->value != UNDEFINED)
@@ -42,19 +43,19 @@ static int load(struct check_flow *flow, uint32_t at, uint32_t owner, struct tut
                              owner);
 }
 
-static void split(struct check_flow *flow, uint32_t cell)
+static void split(struct tutti_check_flow *flow, uint32_t cell)
 {
     uint32_t stretch = tutti_check_stretch(&flow->memory, cell);
 
     if (tutti_check_split(&flow->memory, cell))
-        flow->contents[cell] = (struct content){
+        flow->contents[cell] = (struct tutti_check_content){
             .value = flow->contents[stretch].value,
             .chunk = flow->contents[stretch].chunk + (cell - stretch),
         };
 }
 
-static void set(struct check_flow *flow, uint32_t owner, struct tutti_span span, uint32_t i,
-                const struct piece *piece)
+static void set(struct tutti_check_flow *flow, uint32_t owner, struct tutti_span span, uint32_t i,
+                const struct tutti_check_piece *piece)
 {
     uint32_t cell = tutti_check_cell(&flow->memory, 0, owner, span.buffer, span.first + i);
 
@@ -62,13 +63,14 @@ static void set(struct check_flow *flow, uint32_t owner, struct tutti_span span,
     if (cell + piece->count < flow->memory.count)
         split(flow, cell + piece->count);
     tutti_check_join(&flow->memory, cell, piece->count);
-    flow->contents[cell] = (struct content){.value = piece->value, .chunk = piece->chunk};
+    flow->contents[cell] =
+        (struct tutti_check_content){.value = piece->value, .chunk = piece->chunk};
 }
 
-static int store(struct check_flow *flow, uint32_t at, uint32_t owner, struct tutti_span span,
-                 uint32_t i, const struct piece *piece)
+static int store(struct tutti_check_flow *flow, uint32_t at, uint32_t owner, struct tutti_span span,
+                 uint32_t i, const struct tutti_check_piece *piece)
 {
-    struct check *check = flow->check;
+    struct tutti_check *check = flow->check;
     struct tutti_span source = {.buffer = TUTTI_BUF_INPUT, .first = piece->chunk};
     uint32_t from, wrong;
 
@@ -91,10 +93,10 @@ static int store(struct check_flow *flow, uint32_t at, uint32_t owner, struct tu
 }
 
 /* a = a op b, for as many chunks as both have. */
-static int combine(struct check_flow *flow, uint32_t at, struct piece *a, const struct piece *b,
-                   bool is_ordered)
+static int combine(struct tutti_check_flow *flow, uint32_t at, struct tutti_check_piece *a,
+                   const struct tutti_check_piece *b, bool is_ordered)
 {
-    struct check *check = flow->check;
+    struct tutti_check *check = flow->check;
     uint32_t rank = check->step_rank[at], common;
 
     a->count = a->count < b->count ? a->count : b->count;
@@ -115,7 +117,8 @@ static int combine(struct check_flow *flow, uint32_t at, struct piece *a, const 
 /* ---- steps -------------------------------------------------------------------- */
 
 /* Append a piece to the message that step `at` sends. */
-static int put_in_message(struct check_flow *flow, uint32_t at, const struct piece *piece)
+static int put_in_message(struct tutti_check_flow *flow, uint32_t at,
+                          const struct tutti_check_piece *piece)
 {
     TUTTI_TRY(TUTTI_ARRAY_ROOM(flow->pieces, flow->npieces, flow->pieces_capacity, "pieces"));
     if (flow->message_count[at]++ == 0)
@@ -124,11 +127,11 @@ static int put_in_message(struct check_flow *flow, uint32_t at, const struct pie
     return TUTTI_OK;
 }
 
-static int run_send(struct check_flow *flow, uint32_t at)
+static int run_send(struct tutti_check_flow *flow, uint32_t at)
 {
     uint32_t rank = flow->check->step_rank[at];
-    const struct tutti_step *step = check_step(flow->check, at);
-    struct piece piece;
+    const struct tutti_step *step = tutti_check_step(flow->check, at);
+    struct tutti_check_piece piece;
 
     for (uint32_t i = 0; i < step->src.count; i += piece.count) {
         TUTTI_TRY(load(flow, at, rank, step->src, i, &piece));
@@ -139,12 +142,13 @@ static int run_send(struct check_flow *flow, uint32_t at)
 
 /* Receive a message at chunk i of a receiving step, as much of it as combines with one value
  * there. */
-static int receive_piece(struct check_flow *flow, uint32_t at, uint32_t i,
-                         const struct piece *message, struct piece *ret_piece)
+static int receive_piece(struct tutti_check_flow *flow, uint32_t at, uint32_t i,
+                         const struct tutti_check_piece *message,
+                         struct tutti_check_piece *ret_piece)
 {
     uint32_t rank = flow->check->step_rank[at];
-    const struct tutti_step *step = check_step(flow->check, at);
-    struct piece piece = *message;
+    const struct tutti_step *step = tutti_check_step(flow->check, at);
+    struct tutti_check_piece piece = *message;
 
     if (step->kind != TUTTI_STEP_RECV && step->kind != TUTTI_STEP_RECV_COPY_SEND) {
         TUTTI_TRY(load(flow, at, rank, step->src, i, &piece));
@@ -158,12 +162,12 @@ static int receive_piece(struct check_flow *flow, uint32_t at, uint32_t i,
     return TUTTI_OK;
 }
 
-static int run_receive(struct check_flow *flow, uint32_t half)
+static int run_receive(struct tutti_check_flow *flow, uint32_t half)
 {
     uint32_t from = flow->check->mate[half] / 2, i = 0;
 
     for (uint32_t m = 0; m < flow->message_count[from]; m++) {
-        struct piece message = flow->pieces[flow->message_first[from] + m], piece;
+        struct tutti_check_piece message = flow->pieces[flow->message_first[from] + m], piece;
 
         while (message.count > 0) {
             TUTTI_TRY(receive_piece(flow, half / 2, i, &message, &piece));
@@ -175,19 +179,19 @@ static int run_receive(struct check_flow *flow, uint32_t half)
     return TUTTI_OK;
 }
 
-static int run_gather_reduce(struct check_flow *flow, uint32_t at)
+static int run_gather_reduce(struct tutti_check_flow *flow, uint32_t at)
 {
-    struct check *check = flow->check;
-    const struct tutti_step *step = check_step(check, at);
+    struct tutti_check *check = flow->check;
+    const struct tutti_step *step = tutti_check_step(check, at);
     uint32_t rank = check->step_rank[at];
     struct tutti_among among = tutti_step_among(check->schedules[rank], step);
     struct tutti_among to = tutti_step_peers(check->schedules[rank], step, step->to);
-    struct piece sum, next;
+    struct tutti_check_piece sum, next;
 
     for (uint32_t i = 0; i < step->src.count; i += sum.count) {
         for (uint32_t m = 0; m < among.count; m++) {
             uint32_t other = tutti_among_rank(among, m);
-            struct piece *into = m == 0 ? &sum : &next;
+            struct tutti_check_piece *into = m == 0 ? &sum : &next;
 
             TUTTI_TRY(load(flow, at, other, other == rank ? step->src : step->remote, i, into));
             /* Two operands may come in either order; more are added up from the left and rounded
@@ -206,10 +210,10 @@ static int run_gather_reduce(struct check_flow *flow, uint32_t at)
     return TUTTI_OK;
 }
 
-static int run_copy(struct check_flow *flow, uint32_t at, uint32_t from, struct tutti_span src,
-                    uint32_t to, struct tutti_span dst)
+static int run_copy(struct tutti_check_flow *flow, uint32_t at, uint32_t from,
+                    struct tutti_span src, uint32_t to, struct tutti_span dst)
 {
-    struct piece piece;
+    struct tutti_check_piece piece;
 
     for (uint32_t i = 0; i < dst.count; i += piece.count) {
         TUTTI_TRY(load(flow, at, from, src, i, &piece));
@@ -218,9 +222,9 @@ static int run_copy(struct check_flow *flow, uint32_t at, uint32_t from, struct 
     return TUTTI_OK;
 }
 
-static int run_put(struct check_flow *flow, uint32_t at)
+static int run_put(struct tutti_check_flow *flow, uint32_t at)
 {
-    const struct tutti_step *step = check_step(flow->check, at);
+    const struct tutti_step *step = tutti_check_step(flow->check, at);
     uint32_t rank = flow->check->step_rank[at];
     struct tutti_among to = tutti_step_peers(flow->check->schedules[rank], step, step->to);
 
@@ -230,11 +234,11 @@ static int run_put(struct check_flow *flow, uint32_t at)
     return run_copy(flow, at, rank, step->src, rank, step->dst);
 }
 
-static int run_reduce(struct check_flow *flow, uint32_t at)
+static int run_reduce(struct tutti_check_flow *flow, uint32_t at)
 {
-    const struct tutti_step *step = check_step(flow->check, at);
+    const struct tutti_step *step = tutti_check_step(flow->check, at);
     uint32_t rank = flow->check->step_rank[at];
-    struct piece sum, other;
+    struct tutti_check_piece sum, other;
 
     for (uint32_t i = 0; i < step->dst.count; i += sum.count) {
         TUTTI_TRY(load(flow, at, rank, step->dst, i, &sum));
@@ -245,10 +249,10 @@ static int run_reduce(struct check_flow *flow, uint32_t at)
     return TUTTI_OK;
 }
 
-static int run_half(struct check_flow *flow, uint32_t half)
+static int run_half(struct tutti_check_flow *flow, uint32_t half)
 {
     uint32_t at = half / 2, rank = flow->check->step_rank[at];
-    const struct tutti_step *step = check_step(flow->check, at);
+    const struct tutti_step *step = tutti_check_step(flow->check, at);
 
     if ((half & 1) == 0 && tutti_access_receives(step))
         return run_receive(flow, half);
@@ -272,9 +276,9 @@ static int run_half(struct check_flow *flow, uint32_t half)
 
 /* ---- the run -------------------------------------------------------------------- */
 
-static int prepare(struct check_flow *flow)
+static int prepare(struct tutti_check_flow *flow)
 {
-    struct check *check = flow->check;
+    struct tutti_check *check = flow->check;
     bool is_barrier = !tutti_collective_has_data(check->schedules[0]->collective);
 
     TUTTI_TRY(tutti_check_exprs_create(check->nranks, check->options.is_hashed, &flow->exprs));
@@ -286,8 +290,8 @@ static int prepare(struct check_flow *flow)
     for (uint32_t rank = 0; rank < check->nranks; rank++) {
         struct tutti_span input = {.buffer = TUTTI_BUF_INPUT};
         struct tutti_span scratch = {.buffer = TUTTI_BUF_SCRATCH};
-        struct piece piece = {.value = tutti_check_leaf(rank)};
-        struct piece token = {.value = TUTTI_CHECK_TOKEN, .count = 1};
+        struct tutti_check_piece piece = {.value = tutti_check_leaf(rank)};
+        struct tutti_check_piece token = {.value = TUTTI_CHECK_TOKEN, .count = 1};
 
         piece.count = tutti_buffer_chunks(check->schedules[rank], rank, TUTTI_BUF_INPUT);
         if (piece.count > 0)
@@ -298,9 +302,9 @@ static int prepare(struct check_flow *flow)
     return TUTTI_OK;
 }
 
-static int run_flow(struct check_flow *flow)
+static int run_flow(struct tutti_check_flow *flow)
 {
-    struct check *check = flow->check;
+    struct tutti_check *check = flow->check;
 
     TUTTI_TRY(prepare(flow));
     for (uint32_t i = 0; i < check->nlog; i++) {
@@ -313,9 +317,9 @@ static int run_flow(struct check_flow *flow)
     return flow->is_overlaid ? TUTTI_OK : tutti_check_orders(flow);
 }
 
-int tutti_check_flow(struct check *check, bool is_overlaid)
+int tutti_check_flow(struct tutti_check *check, bool is_overlaid)
 {
-    struct check_flow flow = {.check = check, .is_overlaid = is_overlaid};
+    struct tutti_check_flow flow = {.check = check, .is_overlaid = is_overlaid};
     int rc = run_flow(&flow);
 
     tutti_check_memory_fini(&flow.memory);

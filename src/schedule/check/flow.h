@@ -10,39 +10,39 @@
 
 /* The contents of a stretch of memory: one expression, over the ranks' input chunks from `chunk`
  * on. */
-struct content {
+struct tutti_check_content {
     uint32_t value, chunk;
 };
 
-struct piece {
+struct tutti_check_piece {
     uint32_t value, chunk, count;
 };
 
-struct check_flow {
-    struct check *check;
-    struct check_memory memory;
+struct tutti_check_flow {
+    struct tutti_check *check;
+    struct tutti_check_memory memory;
     struct check_exprs *exprs;
     bool is_overlaid;
-    struct content *contents; /* per stretch */
+    struct tutti_check_content *contents; /* per stretch */
     /* Messages as they were sent: per sending step, the range of `pieces` that it consists of. */
     uint32_t *message_first, *message_count;
-    struct piece *pieces;
+    struct tutti_check_piece *pieces;
     uint32_t npieces, pieces_capacity;
 };
 
-static inline const char *tutti_check_form(const struct check_flow *flow)
+static inline const char *tutti_check_form(const struct tutti_check_flow *flow)
 {
     return flow->is_overlaid ? "in place" : "out of place";
 }
 
 /* The contents from chunk i of a span on, as far as it has one value. */
-struct piece tutti_check_piece(const struct check_flow *flow, uint32_t owner,
-                               struct tutti_span span, uint32_t i);
+struct tutti_check_piece tutti_check_piece(const struct tutti_check_flow *flow, uint32_t owner,
+                                           struct tutti_span span, uint32_t i);
 
 /* Check that every output holds what the collective promises, and that all ranks have the same
  * expression. */
-int tutti_check_promise(struct check_flow *flow);
+int tutti_check_promise(struct tutti_check_flow *flow);
 /* Set `orders` and `order_hash` of the report. */
-int tutti_check_orders(struct check_flow *flow);
+int tutti_check_orders(struct tutti_check_flow *flow);
 
 #endif

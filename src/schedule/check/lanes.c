@@ -46,7 +46,7 @@ static struct lane *find_lane(struct lanes *lanes, uint32_t from, uint32_t to, u
     }
 }
 
-static void append(struct check *check, uint32_t *first, uint32_t *last, uint32_t half)
+static void append(struct tutti_check *check, uint32_t *first, uint32_t *last, uint32_t half)
 {
     check->lane_before[half] = *last;
     if (*last == NONE)
@@ -56,7 +56,7 @@ static void append(struct check *check, uint32_t *first, uint32_t *last, uint32_
     *last = half;
 }
 
-static int sort_local(struct check *check)
+static int sort_local(struct tutti_check *check)
 {
     uint32_t nsignals = 0;
 
@@ -70,7 +70,7 @@ static int sort_local(struct check *check)
 
         check->signal_first[rank] = nsignals;
         for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++) {
-            const struct tutti_step *step = check_step(check, at);
+            const struct tutti_step *step = tutti_check_step(check, at);
 
             if (tutti_step_is_two_sided(step))
                 continue;
@@ -85,10 +85,10 @@ static int sort_local(struct check *check)
     return TUTTI_OK;
 }
 
-static void sort_two_sided(struct check *check, struct lanes *lanes)
+static void sort_two_sided(struct tutti_check *check, struct lanes *lanes)
 {
     for (uint32_t at = 0; at < check->nsteps; at++) {
-        const struct tutti_step *step = check_step(check, at);
+        const struct tutti_step *step = tutti_check_step(check, at);
         uint32_t rank = check->step_rank[at];
         struct lane *lane;
 
@@ -104,7 +104,7 @@ static void sort_two_sided(struct check *check, struct lanes *lanes)
     }
 }
 
-static int pair(struct check *check, uint32_t send, uint32_t recv)
+static int pair(struct tutti_check *check, uint32_t send, uint32_t recv)
 {
     struct tutti_span out = tutti_check_sized_span(check, send / 2);
     struct tutti_span in = tutti_check_sized_span(check, recv / 2);
@@ -128,7 +128,7 @@ static int pair(struct check *check, uint32_t send, uint32_t recv)
     return TUTTI_OK;
 }
 
-static int pair_lane(struct check *check, const struct lane *lane)
+static int pair_lane(struct tutti_check *check, const struct lane *lane)
 {
     uint32_t send = lane->first_send, recv = lane->first_recv;
 
@@ -148,7 +148,7 @@ static int pair_lane(struct check *check, const struct lane *lane)
     return TUTTI_OK;
 }
 
-static int pair_lanes(struct check *check, const struct lanes *lanes)
+static int pair_lanes(struct tutti_check *check, const struct lanes *lanes)
 {
     TUTTI_TRY(tutti_check_alloc(&check->lane_sends, lanes->count, sizeof(uint32_t), 0));
     check->nlanes = lanes->count;
@@ -159,13 +159,13 @@ static int pair_lanes(struct check *check, const struct lanes *lanes)
     return TUTTI_OK;
 }
 
-static int lanes_init(struct lanes *lanes, const struct check *check)
+static int lanes_init(struct lanes *lanes, const struct tutti_check *check)
 {
     size_t most = 0;
 
     for (uint32_t at = 0; at < check->nsteps; at++)
-        if (tutti_step_is_two_sided(check_step(check, at)))
-            most += tutti_step_is_fused(check_step(check, at)) ? 2 : 1;
+        if (tutti_step_is_two_sided(tutti_check_step(check, at)))
+            most += tutti_step_is_fused(tutti_check_step(check, at)) ? 2 : 1;
     lanes->table_size = 64;
     while (lanes->table_size < 2 * most)
         lanes->table_size *= 2;
@@ -173,7 +173,7 @@ static int lanes_init(struct lanes *lanes, const struct check *check)
     return tutti_check_alloc(&lanes->lanes, most, sizeof(*lanes->lanes), 0);
 }
 
-int tutti_check_lanes(struct check *check)
+int tutti_check_lanes(struct tutti_check *check)
 {
     size_t nhalves = 2 * (size_t)check->nsteps;
     struct lanes lanes = {0};

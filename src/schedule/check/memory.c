@@ -13,10 +13,10 @@ static uint32_t user_cells(const struct tutti_cells *cells)
     return cells->count - cells->chunks[TUTTI_BUF_SCRATCH] - cells->chunks[TUTTI_BUF_WINDOW];
 }
 
-int tutti_check_memory_init(struct check_memory *memory, const struct check *check,
+int tutti_check_memory_init(struct tutti_check_memory *memory, const struct tutti_check *check,
                             bool is_overlaid)
 {
-    *memory = (struct check_memory){.check = check};
+    *memory = (struct tutti_check_memory){.check = check};
     TUTTI_TRY(tutti_check_alloc(&memory->cells, check->nranks, sizeof(*memory->cells), 0));
     TUTTI_TRY(tutti_check_alloc(&memory->first, check->nranks, sizeof(uint32_t), 0));
     for (uint32_t rank = 0; rank < check->nranks; rank++) {
@@ -34,14 +34,14 @@ int tutti_check_memory_init(struct check_memory *memory, const struct check *che
     return TUTTI_OK;
 }
 
-void tutti_check_memory_fini(struct check_memory *memory)
+void tutti_check_memory_fini(struct tutti_check_memory *memory)
 {
     free(memory->cells);
     free(memory->first);
     free(memory->starts);
 }
 
-uint32_t tutti_check_stretch(const struct check_memory *memory, uint32_t cell)
+uint32_t tutti_check_stretch(const struct tutti_check_memory *memory, uint32_t cell)
 {
     uint32_t word = cell / 64;
     uint64_t bits = memory->starts[word] & (UINT64_MAX >> (63 - cell % 64));
@@ -51,7 +51,7 @@ uint32_t tutti_check_stretch(const struct check_memory *memory, uint32_t cell)
     return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
 }
 
-uint32_t tutti_check_stretch_end(const struct check_memory *memory, uint32_t cell)
+uint32_t tutti_check_stretch_end(const struct tutti_check_memory *memory, uint32_t cell)
 {
     uint32_t word = (cell + 1) / 64;
     uint64_t bits = memory->starts[word] & (UINT64_MAX << (cell + 1) % 64);
@@ -61,7 +61,7 @@ uint32_t tutti_check_stretch_end(const struct check_memory *memory, uint32_t cel
     return word * 64 + (uint32_t)__builtin_ctzll(bits);
 }
 
-bool tutti_check_split(struct check_memory *memory, uint32_t cell)
+bool tutti_check_split(struct tutti_check_memory *memory, uint32_t cell)
 {
     uint64_t bit = 1ull << cell % 64, *word = &memory->starts[cell / 64];
     bool is_new = (*word & bit) == 0;
@@ -70,7 +70,7 @@ bool tutti_check_split(struct check_memory *memory, uint32_t cell)
     return is_new;
 }
 
-void tutti_check_join(struct check_memory *memory, uint32_t first, uint32_t count)
+void tutti_check_join(struct tutti_check_memory *memory, uint32_t first, uint32_t count)
 {
     uint32_t end = first + count;
 
@@ -82,7 +82,7 @@ void tutti_check_join(struct check_memory *memory, uint32_t first, uint32_t coun
     }
 }
 
-uint32_t tutti_check_cell(const struct check_memory *memory, uint32_t run, uint32_t rank,
+uint32_t tutti_check_cell(const struct tutti_check_memory *memory, uint32_t run, uint32_t rank,
                           uint32_t buffer, uint32_t chunk)
 {
     const struct tutti_cells *cells = &memory->cells[rank];
@@ -97,10 +97,10 @@ uint32_t tutti_check_cell(const struct check_memory *memory, uint32_t run, uint3
            (run & 1) * cells->chunks[TUTTI_BUF_WINDOW] + chunk;
 }
 
-uint32_t tutti_check_accesses(const struct check *check, uint32_t half,
+uint32_t tutti_check_accesses(const struct tutti_check *check, uint32_t half,
                               struct tutti_touch accesses[TUTTI_STEP_ACCESSES])
 {
-    const struct tutti_step *step = check_step(check, half / 2);
+    const struct tutti_step *step = tutti_check_step(check, half / 2);
 
     if ((half & 1) == 0)
         return tutti_step_accesses(step, accesses);

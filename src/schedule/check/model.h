@@ -18,7 +18,7 @@
 #define TUTTI_CHECK_NONE UINT32_MAX
 #define TUTTI_CHECK_SHARED_RUNS 3
 
-struct check {
+struct tutti_check {
     const struct tutti_schedule *const *schedules;
     struct tutti_check_options options;
     uint32_t nranks, nruns;
@@ -61,44 +61,48 @@ struct check {
 
 /* ---- numbering -------------------------------------------------------------- */
 
-static inline const struct tutti_step *check_step(const struct check *check, uint32_t step)
+static inline const struct tutti_step *tutti_check_step(const struct tutti_check *check,
+                                                        uint32_t step)
 {
     uint32_t rank = check->step_rank[step];
 
     return &check->schedules[rank]->steps[step - check->first_step[rank]];
 }
 
-static inline uint32_t check_run_nodes(const struct check *check)
+static inline uint32_t tutti_check_run_nodes(const struct tutti_check *check)
 {
     return 4 * check->nsteps + 2 * check->nranks;
 }
-static inline uint32_t check_nodes(const struct check *check)
+static inline uint32_t tutti_check_nodes(const struct tutti_check *check)
 {
-    return check->nruns * check_run_nodes(check);
+    return check->nruns * tutti_check_run_nodes(check);
 }
-static inline uint32_t check_begin(const struct check *check, uint32_t run, uint32_t half)
+static inline uint32_t tutti_check_begin(const struct tutti_check *check, uint32_t run,
+                                         uint32_t half)
 {
-    return run * check_run_nodes(check) + 2 * half;
+    return run * tutti_check_run_nodes(check) + 2 * half;
 }
-static inline uint32_t check_end(const struct check *check, uint32_t run, uint32_t half)
+static inline uint32_t tutti_check_end(const struct tutti_check *check, uint32_t run, uint32_t half)
 {
-    return check_begin(check, run, half) + 1;
+    return tutti_check_begin(check, run, half) + 1;
 }
-static inline uint32_t check_run_begin(const struct check *check, uint32_t run, uint32_t rank)
+static inline uint32_t tutti_check_run_begin(const struct tutti_check *check, uint32_t run,
+                                             uint32_t rank)
 {
-    return run * check_run_nodes(check) + 4 * check->nsteps + 2 * rank;
+    return run * tutti_check_run_nodes(check) + 4 * check->nsteps + 2 * rank;
 }
-static inline uint32_t check_run_end(const struct check *check, uint32_t run, uint32_t rank)
+static inline uint32_t tutti_check_run_end(const struct tutti_check *check, uint32_t run,
+                                           uint32_t rank)
 {
-    return check_run_begin(check, run, rank) + 1;
+    return tutti_check_run_begin(check, run, rank) + 1;
 }
 
 /* ---- check.c ---------------------------------------------------------------- */
 
 /* Fill the report; `step` counts through all ranks, or is NONE. Always returns
  * TUTTI_ERR_ARGUMENT. */
-int tutti_check_found(struct check *check, uint32_t rank, uint32_t step, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+int tutti_check_found(struct tutti_check *check, uint32_t rank, uint32_t step, const char *format,
+                      ...) __attribute__((format(printf, 4, 5)));
 /* Allocate an array that is never empty, every byte `fill`. Unlike calloc it reports a failure:
  * TUTTI_ERR_SYSTEM. */
 int tutti_check_alloc(void *ret_array, size_t count, size_t size, int fill);
@@ -108,53 +112,53 @@ int tutti_check_push(uint32_t **array, uint32_t *count, uint32_t *capacity, uint
 /* ---- one file each, in the order in which they run --------------------------- */
 
 /* shape.c: check each schedule alone, and that the heads of all agree. */
-int tutti_check_shape(struct check *check);
+int tutti_check_shape(struct tutti_check *check);
 
 /* class.c: size class of a chunk. Chunks of one class have equal sizes for all counts. NONE: the
  * chunk is sized for the largest chunk, or takes the size of the other end. */
-uint32_t tutti_check_class(const struct check *check, uint32_t rank, uint32_t buffer,
+uint32_t tutti_check_class(const struct tutti_check *check, uint32_t rank, uint32_t buffer,
                            uint32_t chunk);
 /* The first of `count` chunks in which two spans differ in class, or `count`. If `is_lenient`, a
  * chunk without a class matches any. */
-uint32_t tutti_check_classes_differ(const struct check *check, uint32_t rank_a,
+uint32_t tutti_check_classes_differ(const struct tutti_check *check, uint32_t rank_a,
                                     const struct tutti_span *a, uint32_t rank_b,
                                     const struct tutti_span *b, uint32_t count, bool is_lenient);
 /* The span that determines the sizes of the messages of a two-sided step. */
-struct tutti_span tutti_check_sized_span(const struct check *check, uint32_t step);
+struct tutti_span tutti_check_sized_span(const struct tutti_check *check, uint32_t step);
 
 /* lanes.c: sort steps into lanes, and pair the messages that join them. */
-int tutti_check_lanes(struct check *check);
+int tutti_check_lanes(struct tutti_check *check);
 
 /* credits.c: play to the end with as few credits as possible, at most those of the options. Finds
  * deadlocks; fills the log and the report's credits. */
-int tutti_check_credits(struct check *check);
+int tutti_check_credits(struct tutti_check *check);
 
 /* order.c: happens-before. */
 /* Fill check->preds with the direct predecessors of `node`. */
-int tutti_check_preds(struct check *check, uint32_t node);
+int tutti_check_preds(struct tutti_check *check, uint32_t node);
 /* The node that gives signal `number` (1 = first) of a rank in a run. */
-uint32_t tutti_check_signal(const struct check *check, uint32_t run, uint32_t rank,
+uint32_t tutti_check_signal(const struct tutti_check *check, uint32_t run, uint32_t rank,
                             uint32_t number);
 /* Find out whether the end of one half (in its run) happens before the begin of the other. */
-int tutti_check_is_ordered(struct check *check, uint32_t run_a, uint32_t half_a, uint32_t run_b,
-                           uint32_t half_b, bool *ret_is_ordered);
+int tutti_check_is_ordered(struct tutti_check *check, uint32_t run_a, uint32_t half_a,
+                           uint32_t run_b, uint32_t half_b, bool *ret_is_ordered);
 /* Check that each rank's end happens after every other rank's begin. */
-int tutti_check_barrier(struct check *check);
+int tutti_check_barrier(struct tutti_check *check);
 
 /* clocks.c */
 /* Compute the vector clocks of all nodes, if memory is shared. */
-int tutti_check_clocks(struct check *check);
+int tutti_check_clocks(struct tutti_check *check);
 /* Number of local steps of `rank`, through all runs, that are known to be complete at `node`. */
-uint32_t tutti_check_clock(const struct check *check, uint32_t node, uint32_t rank);
+uint32_t tutti_check_clock(const struct tutti_check *check, uint32_t node, uint32_t rank);
 
 /* races.c: check that all conflicting accesses are ordered */
-int tutti_check_races(struct check *check, bool is_overlaid);
+int tutti_check_races(struct tutti_check *check, bool is_overlaid);
 
 /* flow.c: check what the outputs hold; fills the report's orders when out of place. */
-int tutti_check_flow(struct check *check, bool is_overlaid);
+int tutti_check_flow(struct tutti_check *check, bool is_overlaid);
 
 /* facts.c: fill the rest of the report. */
-int tutti_check_facts(struct check *check);
+int tutti_check_facts(struct tutti_check *check);
 
 /* ---- memory.c ------------------------------------------------------------------ */
 
@@ -164,28 +168,28 @@ int tutti_check_facts(struct check *check);
  * Neighboring cells with the same history form a stretch. The state of a stretch is stored in
  * arrays of the owner of this struct, at the index of the stretch's first cell. At the start each
  * rank's cells are one stretch. */
-struct check_memory {
-    const struct check *check;
+struct tutti_check_memory {
+    const struct tutti_check *check;
     struct tutti_cells *cells; /* per rank */
     uint32_t *first;           /* per rank */
     uint32_t count;
     uint64_t *starts;          /* a bit per cell: set if a stretch begins here */
 };
-int tutti_check_memory_init(struct check_memory *memory, const struct check *check,
+int tutti_check_memory_init(struct tutti_check_memory *memory, const struct tutti_check *check,
                             bool is_overlaid);
-void tutti_check_memory_fini(struct check_memory *memory);
-uint32_t tutti_check_cell(const struct check_memory *memory, uint32_t run, uint32_t rank,
+void tutti_check_memory_fini(struct tutti_check_memory *memory);
+uint32_t tutti_check_cell(const struct tutti_check_memory *memory, uint32_t run, uint32_t rank,
                           uint32_t buffer, uint32_t chunk);
 /* First cell of the stretch that contains `cell`, and the cell after its last. */
-uint32_t tutti_check_stretch(const struct check_memory *memory, uint32_t cell);
-uint32_t tutti_check_stretch_end(const struct check_memory *memory, uint32_t cell);
+uint32_t tutti_check_stretch(const struct tutti_check_memory *memory, uint32_t cell);
+uint32_t tutti_check_stretch_end(const struct tutti_check_memory *memory, uint32_t cell);
 /* Begin a stretch at `cell`; false if one already began there. */
-bool tutti_check_split(struct check_memory *memory, uint32_t cell);
+bool tutti_check_split(struct tutti_check_memory *memory, uint32_t cell);
 /* Join `count` cells into one stretch; the first must begin a stretch and the last must end one. */
-void tutti_check_join(struct check_memory *memory, uint32_t first, uint32_t count);
+void tutti_check_join(struct tutti_check_memory *memory, uint32_t first, uint32_t count);
 
 /* List what one half touches, reads before writes; returns how many accesses there are. */
-uint32_t tutti_check_accesses(const struct check *check, uint32_t half,
+uint32_t tutti_check_accesses(const struct tutti_check *check, uint32_t half,
                               struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
 
 #endif

@@ -22,93 +22,95 @@
 
 #define NONE TUTTI_CHECK_NONE
 
-static int add(struct check *check, uint32_t node)
+static int add(struct tutti_check *check, uint32_t node)
 {
     return tutti_check_push(&check->preds, &check->npreds, &check->preds_capacity, node);
 }
 
-uint32_t tutti_check_signal(const struct check *check, uint32_t run, uint32_t rank, uint32_t number)
+uint32_t tutti_check_signal(const struct tutti_check *check, uint32_t run, uint32_t rank,
+                            uint32_t number)
 {
     uint32_t first = check->signal_first[rank], last = check->local_last[rank];
 
     if (number <= check->signal_first[rank + 1] - first)
-        return check_end(check, run, 2 * check->signal_steps[first + number - 1]);
-    return last == NONE ? check_run_begin(check, run, rank) : check_end(check, run, 2 * last);
+        return tutti_check_end(check, run, 2 * check->signal_steps[first + number - 1]);
+    return last == NONE ? tutti_check_run_begin(check, run, rank)
+                        : tutti_check_end(check, run, 2 * last);
 }
 
-static int add_signal(struct check *check, uint32_t run, uint32_t rank, uint32_t number)
+static int add_signal(struct tutti_check *check, uint32_t run, uint32_t rank, uint32_t number)
 {
     return add(check, tutti_check_signal(check, run, rank, number));
 }
 
-static int add_before_run(struct check *check, uint32_t run, uint32_t rank)
+static int add_before_run(struct tutti_check *check, uint32_t run, uint32_t rank)
 {
     if (run == 0)
         return TUTTI_OK;
     for (uint32_t other = 0; other < check->nranks; other++)
         if (other == rank)
-            TUTTI_TRY(add(check, check_run_end(check, run - 1, rank)));
+            TUTTI_TRY(add(check, tutti_check_run_end(check, run - 1, rank)));
         else
             TUTTI_TRY(add_signal(check, run - 1, other, 1));
     return TUTTI_OK;
 }
 
-static int add_before_run_end(struct check *check, uint32_t run, uint32_t rank)
+static int add_before_run_end(struct tutti_check *check, uint32_t run, uint32_t rank)
 {
-    TUTTI_TRY(add(check, check_run_begin(check, run, rank)));
+    TUTTI_TRY(add(check, tutti_check_run_begin(check, run, rank)));
     for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++) {
-        uint32_t last = 2 * at + tutti_step_is_fused(check_step(check, at));
+        uint32_t last = 2 * at + tutti_step_is_fused(tutti_check_step(check, at));
 
         for (uint32_t half = 2 * at; half <= last; half++)
             if (check->lane_after[half] == NONE) /* the lane orders the others before its last */
-                TUTTI_TRY(add(check, check_end(check, run, half)));
+                TUTTI_TRY(add(check, tutti_check_end(check, run, half)));
     }
     return TUTTI_OK;
 }
 
 /* True if `half` receives from a separate send. */
-static bool has_sender(const struct check *check, uint32_t half)
+static bool has_sender(const struct tutti_check *check, uint32_t half)
 {
-    return (half & 1) == 0 && tutti_access_receives(check_step(check, half / 2));
+    return (half & 1) == 0 && tutti_access_receives(tutti_check_step(check, half / 2));
 }
 
-static int add_before_begin(struct check *check, uint32_t run, uint32_t half)
+static int add_before_begin(struct tutti_check *check, uint32_t run, uint32_t half)
 {
-    const struct tutti_step *step = check_step(check, half / 2);
+    const struct tutti_step *step = tutti_check_step(check, half / 2);
     uint32_t rank = check->step_rank[half / 2];
     const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
 
     /* The lane already gives what comes before in it, the begin of the run included. */
     if (check->lane_before[half] != NONE)
-        TUTTI_TRY(add(check, check_end(check, run, check->lane_before[half])));
+        TUTTI_TRY(add(check, tutti_check_end(check, run, check->lane_before[half])));
     else
-        TUTTI_TRY(add(check, check_run_begin(check, run, rank)));
+        TUTTI_TRY(add(check, tutti_check_run_begin(check, run, rank)));
     if (has_sender(check, half))
-        TUTTI_TRY(add(check, check_begin(check, run, check->mate[half])));
+        TUTTI_TRY(add(check, tutti_check_begin(check, run, check->mate[half])));
     if (half & 1)
-        TUTTI_TRY(add(check, check_begin(check, run, half - 1)));
+        TUTTI_TRY(add(check, tutti_check_begin(check, run, half - 1)));
     for (uint32_t d = 0; d < step->dep_count; d++) {
         uint32_t on = check->first_step[rank] + deps[d];
 
         if (check->local_index[half / 2] != NONE && check->local_index[on] != NONE)
             continue;
-        TUTTI_TRY(add(check, check_end(check, run, 2 * on)));
-        if (tutti_step_is_fused(check_step(check, on)))
-            TUTTI_TRY(add(check, check_end(check, run, 2 * on + 1)));
+        TUTTI_TRY(add(check, tutti_check_end(check, run, 2 * on)));
+        if (tutti_step_is_fused(tutti_check_step(check, on)))
+            TUTTI_TRY(add(check, tutti_check_end(check, run, 2 * on + 1)));
     }
     return TUTTI_OK;
 }
 
-static int add_before_end(struct check *check, uint32_t run, uint32_t half)
+static int add_before_end(struct tutti_check *check, uint32_t run, uint32_t half)
 {
-    const struct tutti_step *step = check_step(check, half / 2);
+    const struct tutti_step *step = tutti_check_step(check, half / 2);
     uint32_t rank = check->step_rank[half / 2];
 
-    TUTTI_TRY(add(check, check_begin(check, run, half)));
+    TUTTI_TRY(add(check, tutti_check_begin(check, run, half)));
     if (has_sender(check, half))
-        TUTTI_TRY(add(check, check_end(check, run, check->mate[half])));
+        TUTTI_TRY(add(check, tutti_check_end(check, run, check->mate[half])));
     if (half & 1)
-        TUTTI_TRY(add(check, check_end(check, run, half - 1)));
+        TUTTI_TRY(add(check, tutti_check_end(check, run, half - 1)));
     if (step->kind != TUTTI_STEP_WAIT)
         return TUTTI_OK;
     if (step->from != TUTTI_ALL_RANKS)
@@ -119,9 +121,9 @@ static int add_before_end(struct check *check, uint32_t run, uint32_t half)
     return TUTTI_OK;
 }
 
-int tutti_check_preds(struct check *check, uint32_t node)
+int tutti_check_preds(struct tutti_check *check, uint32_t node)
 {
-    uint32_t run = node / check_run_nodes(check), at = node % check_run_nodes(check);
+    uint32_t run = node / tutti_check_run_nodes(check), at = node % tutti_check_run_nodes(check);
     uint32_t halves_end = 4 * check->nsteps, rank;
 
     check->npreds = 0;
@@ -133,15 +135,15 @@ int tutti_check_preds(struct check *check, uint32_t node)
 }
 
 /* Start a search: no node is seen yet, and the stack is empty. */
-static int start_search(struct check *check)
+static int start_search(struct tutti_check *check)
 {
     if (check->seen == NULL)
-        TUTTI_TRY(tutti_check_alloc(&check->seen, check_nodes(check), sizeof(uint32_t), 0));
+        TUTTI_TRY(tutti_check_alloc(&check->seen, tutti_check_nodes(check), sizeof(uint32_t), 0));
     check->stamp++;
     return TUTTI_OK;
 }
 
-static int visit(struct check *check, uint32_t *depth, uint32_t item)
+static int visit(struct tutti_check *check, uint32_t *depth, uint32_t item)
 {
     if (check->seen[item] == check->stamp)
         return TUTTI_OK;
@@ -151,7 +153,8 @@ static int visit(struct check *check, uint32_t *depth, uint32_t item)
 
 /* Search within one rank's run, along its lanes and dependencies only. This is quick, and nearly
  * always enough. */
-static int is_ordered_locally(struct check *check, uint32_t half_a, uint32_t half_b, bool *ret_is)
+static int is_ordered_locally(struct tutti_check *check, uint32_t half_a, uint32_t half_b,
+                              bool *ret_is)
 {
     uint32_t rank = check->step_rank[half_b / 2], depth = 0;
     uint32_t first = check->first_step[rank];
@@ -161,7 +164,7 @@ static int is_ordered_locally(struct check *check, uint32_t half_a, uint32_t hal
     TUTTI_TRY(visit(check, &depth, half_b));
     while (depth > 0) {
         uint32_t half = check->stack[--depth], before = check->lane_before[half];
-        const struct tutti_step *step = check_step(check, half / 2);
+        const struct tutti_step *step = tutti_check_step(check, half / 2);
         const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
 
         for (uint32_t d = 0; d < step->dep_count; d++) {
@@ -173,7 +176,7 @@ static int is_ordered_locally(struct check *check, uint32_t half_a, uint32_t hal
             }
             if (on > half_a / 2) {
                 TUTTI_TRY(visit(check, &depth, 2 * on));
-                if (tutti_step_is_fused(check_step(check, on)))
+                if (tutti_step_is_fused(tutti_check_step(check, on)))
                     TUTTI_TRY(visit(check, &depth, 2 * on + 1));
             }
         }
@@ -190,7 +193,7 @@ static int is_ordered_locally(struct check *check, uint32_t half_a, uint32_t hal
     return TUTTI_OK;
 }
 
-static int is_ordered_anyhow(struct check *check, uint32_t from, uint32_t to, bool *ret_is)
+static int is_ordered_anyhow(struct tutti_check *check, uint32_t from, uint32_t to, bool *ret_is)
 {
     uint32_t depth = 0;
 
@@ -207,12 +210,12 @@ static int is_ordered_anyhow(struct check *check, uint32_t from, uint32_t to, bo
     return TUTTI_OK;
 }
 
-int tutti_check_is_ordered(struct check *check, uint32_t run_a, uint32_t half_a, uint32_t run_b,
-                           uint32_t half_b, bool *ret_is_ordered)
+int tutti_check_is_ordered(struct tutti_check *check, uint32_t run_a, uint32_t half_a,
+                           uint32_t run_b, uint32_t half_b, bool *ret_is_ordered)
 {
     uint32_t rank_a = check->step_rank[half_a / 2], rank_b = check->step_rank[half_b / 2];
     uint32_t index_a = check->local_index[half_a / 2], index_b = check->local_index[half_b / 2];
-    uint32_t begin_b = check_begin(check, run_b, half_b);
+    uint32_t begin_b = tutti_check_begin(check, run_b, half_b);
 
     *ret_is_ordered = true;
     if (rank_a == rank_b && run_a < run_b)
@@ -229,23 +232,24 @@ int tutti_check_is_ordered(struct check *check, uint32_t run_a, uint32_t half_a,
                           run_a * check->local_count[rank_a] + index_a;
         return TUTTI_OK;
     }
-    return is_ordered_anyhow(check, check_end(check, run_a, half_a), begin_b, ret_is_ordered);
+    return is_ordered_anyhow(check, tutti_check_end(check, run_a, half_a), begin_b, ret_is_ordered);
 }
 
-int tutti_check_barrier(struct check *check)
+int tutti_check_barrier(struct tutti_check *check)
 {
     uint32_t nranks = check->nranks, nwords = (nranks + 63) / 64;
     uint64_t *started; /* per node of the first run: the ranks whose begin happens before it */
     int rc = TUTTI_OK;
 
-    TUTTI_TRY(tutti_check_alloc(&started, (size_t)check_run_nodes(check) * nwords,
+    TUTTI_TRY(tutti_check_alloc(&started, (size_t)tutti_check_run_nodes(check) * nwords,
                                 sizeof(*started), 0));
     for (uint32_t rank = 0; rank < nranks; rank++)
-        started[(size_t)check_run_begin(check, 0, rank) * nwords + rank / 64] |= 1ull << rank % 64;
+        started[(size_t)tutti_check_run_begin(check, 0, rank) * nwords + rank / 64] |= 1ull
+                                                                                       << rank % 64;
     for (uint32_t i = 0; i < check->nlog; i++) {
         uint32_t node = check->log[i];
 
-        if (node >= check_run_nodes(check))
+        if (node >= tutti_check_run_nodes(check))
             continue;
         TUTTI_TRY_OR(release, rc, tutti_check_preds(check, node));
         for (uint32_t p = 0; p < check->npreds; p++)
@@ -254,8 +258,9 @@ int tutti_check_barrier(struct check *check)
     }
     for (uint32_t rank = 0; rank < nranks; rank++)
         for (uint32_t other = 0; other < nranks; other++)
-            if (!(started[(size_t)check_run_end(check, 0, rank) * nwords + other / 64] >>
-                      other % 64 & 1)) {
+            if (!(started[(size_t)tutti_check_run_end(check, 0, rank) * nwords + other / 64] >>
+                      other % 64 &
+                  1)) {
                 rc = tutti_check_found(check, rank, NONE,
                                        "may leave the barrier before rank %u entered it", other);
                 goto release;

@@ -20,43 +20,43 @@
 #define NONE TUTTI_CHECK_NONE
 #define SLICES TUTTI_CHECK_SLICES
 
-static void log_node(struct check_play *play, uint32_t node)
+static void log_node(struct tutti_check_play *play, uint32_t node)
 {
     play->check->log[play->check->nlog++] = node;
 }
 
-static int push_agenda(struct check_play *play, uint32_t half)
+static int push_agenda(struct tutti_check_play *play, uint32_t half)
 {
     return tutti_check_push(&play->agenda, &play->nagenda, &play->agenda_capacity, half);
 }
 
-static int push_waiting(struct check_play *play, uint32_t what)
+static int push_waiting(struct tutti_check_play *play, uint32_t what)
 {
     return tutti_check_push(&play->waiting, &play->nwaiting, &play->waiting_capacity, what);
 }
 
 /* Everything that waits for signals is tried again. */
-static int wake(struct check_play *play)
+static int wake(struct tutti_check_play *play)
 {
     while (play->nwaiting > 0)
         TUTTI_TRY(push_agenda(play, play->waiting[--play->nwaiting]));
     return TUTTI_OK;
 }
 
-static int begin_run(struct check_play *play, uint32_t rank)
+static int begin_run(struct tutti_check_play *play, uint32_t rank)
 {
-    struct check *check = play->check;
+    struct tutti_check *check = play->check;
     uint32_t first = check->first_step[rank], end = check->first_step[rank + 1];
 
     tutti_assert(play->run[rank] < check->nruns && first <= end);
-    log_node(play, check_run_begin(check, play->run[rank], rank));
+    log_node(play, tutti_check_run_begin(check, play->run[rank], rank));
     play->steps_left[rank] = end - first;
     memset(play->started + 2 * first, 0, 2 * (end - first));
     memset(play->done + 2 * first, 0, 2 * (end - first));
     memset(play->moved + 2 * first, 0, 2 * (end - first));
     memset(play->arrived + 2 * first, 0, 2 * (end - first));
     for (uint32_t at = first; at < end; at++) {
-        const struct tutti_step *step = check_step(check, at);
+        const struct tutti_step *step = tutti_check_step(check, at);
 
         play->waits_left[at] = step->dep_count;
         TUTTI_TRY(push_agenda(play, 2 * at));
@@ -66,14 +66,14 @@ static int begin_run(struct check_play *play, uint32_t rank)
     return TUTTI_OK;
 }
 
-bool tutti_check_play_is_given(const struct check_play *play, uint32_t rank, uint32_t number)
+bool tutti_check_play_is_given(const struct tutti_check_play *play, uint32_t rank, uint32_t number)
 {
     return play->given[number] + (play->signals[rank] < number) == play->check->nranks;
 }
 
 /* True if every other rank has given its first signal of the run before, so that this run may
  * start. */
-static bool may_begin_run(const struct check_play *play, uint32_t rank)
+static bool may_begin_run(const struct tutti_check_play *play, uint32_t rank)
 {
     uint32_t run = play->run[rank];
 
@@ -81,7 +81,7 @@ static bool may_begin_run(const struct check_play *play, uint32_t rank)
         play, rank, (run - 1) * play->check->schedules[rank]->nsignals + 1);
 }
 
-static int try_run(struct check_play *play, uint32_t rank)
+static int try_run(struct tutti_check_play *play, uint32_t rank)
 {
     if (may_begin_run(play, rank))
         return begin_run(play, rank);
@@ -89,12 +89,12 @@ static int try_run(struct check_play *play, uint32_t rank)
 }
 
 /* The number of the last signal of the last run. */
-static uint32_t check_most_signals(const struct check *check)
+static uint32_t check_most_signals(const struct tutti_check *check)
 {
     return check->nruns * check->schedules[0]->nsignals;
 }
 
-static int raise_signals(struct check_play *play, uint32_t rank, uint32_t number)
+static int raise_signals(struct tutti_check_play *play, uint32_t rank, uint32_t number)
 {
     tutti_assert(number <= check_most_signals(play->check));
     while (play->signals[rank] < number)
@@ -103,20 +103,20 @@ static int raise_signals(struct check_play *play, uint32_t rank, uint32_t number
 }
 
 /* When its local steps are over, a rank counts as having given all signals of the run. */
-static int end_local(struct check_play *play, uint32_t rank)
+static int end_local(struct tutti_check_play *play, uint32_t rank)
 {
     return raise_signals(play, rank,
                          (play->run[rank] + 1) * play->check->schedules[rank]->nsignals);
 }
 
-static int end_runs(struct check_play *play, uint32_t rank)
+static int end_runs(struct tutti_check_play *play, uint32_t rank)
 {
-    struct check *check = play->check;
+    struct tutti_check *check = play->check;
 
     while (play->run[rank] < check->nruns && play->steps_left[rank] == 0) {
         if (check->local_count[rank] == 0)
             TUTTI_TRY(end_local(play, rank));
-        log_node(play, check_run_end(check, play->run[rank], rank));
+        log_node(play, tutti_check_run_end(check, play->run[rank], rank));
         play->run[rank]++;
         TUTTI_TRY(wake(play));
         if (play->run[rank] == check->nruns)
@@ -127,9 +127,9 @@ static int end_runs(struct check_play *play, uint32_t rank)
     return TUTTI_OK;
 }
 
-static int complete_step(struct check_play *play, uint32_t at)
+static int complete_step(struct tutti_check_play *play, uint32_t at)
 {
-    struct check *check = play->check;
+    struct tutti_check *check = play->check;
     uint32_t rank = check->step_rank[at];
 
     for (uint32_t d = play->dependents_first[at]; d < play->dependents_first[at + 1]; d++) {
@@ -138,7 +138,7 @@ static int complete_step(struct check_play *play, uint32_t at)
         tutti_assert(play->waits_left[other] > 0 && check->step_rank[other] == rank);
         if (--play->waits_left[other] == 0) {
             TUTTI_TRY(push_agenda(play, 2 * other));
-            if (tutti_step_is_fused(check_step(check, other)))
+            if (tutti_step_is_fused(tutti_check_step(check, other)))
                 TUTTI_TRY(push_agenda(play, 2 * other + 1));
         }
     }
@@ -149,9 +149,9 @@ static int complete_step(struct check_play *play, uint32_t at)
     return end_runs(play, rank);
 }
 
-static int complete_half(struct check_play *play, uint32_t half)
+static int complete_half(struct tutti_check_play *play, uint32_t half)
 {
-    struct check *check = play->check;
+    struct tutti_check *check = play->check;
 
     tutti_assert(play->started[half] && !play->done[half]);
     play->done[half] = 1;
@@ -159,15 +159,15 @@ static int complete_half(struct check_play *play, uint32_t half)
         TUTTI_TRY(push_agenda(play, check->lane_after[half]));
     if (play->credit_mate[half] != NONE)
         TUTTI_TRY(push_agenda(play, play->credit_mate[half]));
-    if (tutti_step_is_fused(check_step(check, half / 2)) && !play->done[half ^ 1])
+    if (tutti_step_is_fused(tutti_check_step(check, half / 2)) && !play->done[half ^ 1])
         return TUTTI_OK;
     return complete_step(play, half / 2);
 }
 
-static bool is_wait_over(const struct check_play *play, uint32_t at)
+static bool is_wait_over(const struct tutti_check_play *play, uint32_t at)
 {
-    const struct check *check = play->check;
-    const struct tutti_step *step = check_step(check, at);
+    const struct tutti_check *check = play->check;
+    const struct tutti_step *step = tutti_check_step(check, at);
     uint32_t rank = check->step_rank[at];
     uint32_t number = play->run[rank] * check->schedules[rank]->nsignals + step->signal;
 
@@ -176,36 +176,37 @@ static bool is_wait_over(const struct check_play *play, uint32_t at)
     return tutti_check_play_is_given(play, rank, number);
 }
 
-static int run_local(struct check_play *play, uint32_t half)
+static int run_local(struct tutti_check_play *play, uint32_t half)
 {
-    struct check *check = play->check;
-    const struct tutti_step *step = check_step(check, half / 2);
+    struct tutti_check *check = play->check;
+    const struct tutti_step *step = tutti_check_step(check, half / 2);
     uint32_t rank = check->step_rank[half / 2];
 
     if (step->kind == TUTTI_STEP_WAIT && !is_wait_over(play, half / 2))
         return push_waiting(play, half);
-    log_node(play, check_begin(check, play->run[rank], half));
-    log_node(play, check_end(check, play->run[rank], half));
+    log_node(play, tutti_check_begin(check, play->run[rank], half));
+    log_node(play, tutti_check_end(check, play->run[rank], half));
     play->started[half] = 1;
     if (step->kind == TUTTI_STEP_SIGNAL)
         TUTTI_TRY(raise_signals(play, rank, play->signals[rank] + 1));
     return complete_half(play, half);
 }
 
-uint32_t tutti_check_play_at_hand(const struct check_play *play, uint32_t send)
+uint32_t tutti_check_play_at_hand(const struct tutti_check_play *play, uint32_t send)
 {
-    return tutti_step_is_fused(check_step(play->check, send / 2)) ? play->moved[send ^ 1] : SLICES;
+    return tutti_step_is_fused(tutti_check_step(play->check, send / 2)) ? play->moved[send ^ 1]
+                                                                        : SLICES;
 }
 
-bool tutti_check_play_has_room(const struct check_play *play, uint32_t recv)
+bool tutti_check_play_has_room(const struct tutti_check_play *play, uint32_t recv)
 {
-    return check_step(play->check, recv / 2)->kind != TUTTI_STEP_RECV_REDUCE_SEND ||
+    return tutti_check_step(play->check, recv / 2)->kind != TUTTI_STEP_RECV_REDUCE_SEND ||
            play->moved[recv] == play->moved[recv + 1];
 }
 
-static bool may_give(const struct check_play *play, uint32_t send, uint32_t recv)
+static bool may_give(const struct tutti_check_play *play, uint32_t send, uint32_t recv)
 {
-    const struct check *check = play->check;
+    const struct tutti_check *check = play->check;
     uint32_t sender = check->step_rank[send / 2], receiver = check->step_rank[recv / 2];
 
     /* The sender and the receiver may be in different runs, or one may not have begun this run. */
@@ -221,15 +222,15 @@ static bool may_give(const struct check_play *play, uint32_t send, uint32_t recv
 }
 
 /* Move one slice into the lane. */
-static int give(struct check_play *play, uint32_t send, uint32_t recv)
+static int give(struct tutti_check_play *play, uint32_t send, uint32_t recv)
 {
-    struct check *check = play->check;
-    const struct tutti_step *step = check_step(check, send / 2);
+    struct tutti_check *check = play->check;
+    const struct tutti_step *step = tutti_check_step(check, send / 2);
     uint32_t run = play->run[check->step_rank[send / 2]];
 
     tutti_assert(play->moved[send] < SLICES && play->arrived[recv] < SLICES);
     if (play->moved[send] == 0)
-        log_node(play, check_begin(check, run, send));
+        log_node(play, tutti_check_begin(check, run, send));
     play->moved[send]++;
     play->arrived[recv]++;
     TUTTI_TRY(push_agenda(play, send));
@@ -237,7 +238,7 @@ static int give(struct check_play *play, uint32_t send, uint32_t recv)
         TUTTI_TRY(push_agenda(play, send ^ 1));
     if (play->moved[send] < SLICES)
         return TUTTI_OK;
-    log_node(play, check_end(check, run, send));
+    log_node(play, tutti_check_end(check, run, send));
     /* A step without a store ends its receiving half only when its last slice has been sent on. */
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
         TUTTI_TRY(complete_half(play, send ^ 1));
@@ -245,29 +246,29 @@ static int give(struct check_play *play, uint32_t send, uint32_t recv)
 }
 
 /* Move one slice out of the lane. */
-static int take(struct check_play *play, uint32_t recv)
+static int take(struct tutti_check_play *play, uint32_t recv)
 {
-    struct check *check = play->check;
-    const struct tutti_step *step = check_step(check, recv / 2);
+    struct tutti_check *check = play->check;
+    const struct tutti_step *step = tutti_check_step(check, recv / 2);
     uint32_t run = play->run[check->step_rank[recv / 2]];
 
     tutti_assert(play->moved[recv] < play->arrived[recv] && play->arrived[recv] <= SLICES);
     if (play->moved[recv] == 0)
-        log_node(play, check_begin(check, run, recv));
+        log_node(play, tutti_check_begin(check, run, recv));
     play->moved[recv]++;
     TUTTI_TRY(push_agenda(play, recv));
     if (tutti_step_is_fused(step))
         TUTTI_TRY(push_agenda(play, recv + 1));
     if (play->moved[recv] < SLICES)
         return TUTTI_OK;
-    log_node(play, check_end(check, run, recv));
+    log_node(play, tutti_check_end(check, run, recv));
     return step->kind == TUTTI_STEP_RECV_REDUCE_SEND ? TUTTI_OK : complete_half(play, recv);
 }
 
-static int move_slices(struct check_play *play, uint32_t half)
+static int move_slices(struct tutti_check_play *play, uint32_t half)
 {
-    struct check *check = play->check;
-    bool is_send = (half & 1) || check_step(check, half / 2)->kind == TUTTI_STEP_SEND;
+    struct tutti_check *check = play->check;
+    bool is_send = (half & 1) || tutti_check_step(check, half / 2)->kind == TUTTI_STEP_SEND;
     uint32_t send = is_send ? half : check->mate[half], recv = is_send ? check->mate[half] : half;
 
     tutti_assert(check->mate[half] != NONE && check->mate[check->mate[half]] == half);
@@ -279,9 +280,9 @@ static int move_slices(struct check_play *play, uint32_t half)
     return TUTTI_OK;
 }
 
-static int look_at(struct check_play *play, uint32_t half)
+static int look_at(struct tutti_check_play *play, uint32_t half)
 {
-    struct check *check = play->check;
+    struct tutti_check *check = play->check;
 
     if (half >= NONE - check->nranks) {
         TUTTI_TRY(try_run(play, NONE - 1 - half));
@@ -294,17 +295,17 @@ static int look_at(struct check_play *play, uint32_t half)
 
         if (play->waits_left[half / 2] > 0 || (before != NONE && !play->done[before]))
             return TUTTI_OK;
-        if (!tutti_step_is_two_sided(check_step(check, half / 2)))
+        if (!tutti_step_is_two_sided(tutti_check_step(check, half / 2)))
             return run_local(play, half);
         play->started[half] = 1;
     }
-    return tutti_step_is_two_sided(check_step(check, half / 2)) ? move_slices(play, half)
-                                                                : TUTTI_OK;
+    return tutti_step_is_two_sided(tutti_check_step(check, half / 2)) ? move_slices(play, half)
+                                                                      : TUTTI_OK;
 }
 
-static int index_dependents(struct check_play *play)
+static int index_dependents(struct tutti_check_play *play)
 {
-    struct check *check = play->check;
+    struct tutti_check *check = play->check;
     uint32_t total = 0, *first;
 
     for (uint32_t rank = 0; rank < check->nranks; rank++)
@@ -318,7 +319,7 @@ static int index_dependents(struct check_play *play)
     first = play->dependents_first;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t at = 0; at < check->nsteps; at++) {
-            const struct tutti_step *step = check_step(check, at);
+            const struct tutti_step *step = tutti_check_step(check, at);
             uint32_t rank = check->step_rank[at];
             const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
 
@@ -338,9 +339,9 @@ static int index_dependents(struct check_play *play)
 }
 
 /* The receive of a lane's message i gives its credit to the send of message i + credits. */
-static void index_credits(struct check_play *play)
+static void index_credits(struct tutti_check_play *play)
 {
-    const struct check *check = play->check;
+    const struct tutti_check *check = play->check;
 
     for (uint32_t i = 0; i < check->nlanes && play->credits > 0; i++) {
         uint32_t before = check->lane_sends[i], after = before;
@@ -355,9 +356,9 @@ static void index_credits(struct check_play *play)
     }
 }
 
-static int prepare(struct check_play *play)
+static int prepare(struct tutti_check_play *play)
 {
-    struct check *check = play->check;
+    struct tutti_check *check = play->check;
     size_t nhalves = 2 * (size_t)check->nsteps;
     size_t nnumbers = (size_t)check_most_signals(check) + 1;
 
@@ -376,9 +377,9 @@ static int prepare(struct check_play *play)
     return index_dependents(play);
 }
 
-int tutti_check_play_all(struct check_play *play)
+int tutti_check_play_all(struct tutti_check_play *play)
 {
-    struct check *check = play->check;
+    struct tutti_check *check = play->check;
 
     TUTTI_TRY(prepare(play));
     for (uint32_t rank = 0; rank < check->nranks; rank++)
@@ -390,7 +391,7 @@ int tutti_check_play_all(struct check_play *play)
     return TUTTI_OK;
 }
 
-bool tutti_check_play_is_over(const struct check_play *play)
+bool tutti_check_play_is_over(const struct tutti_check_play *play)
 {
     for (uint32_t rank = 0; rank < play->check->nranks; rank++)
         if (play->run[rank] < play->check->nruns)
@@ -398,7 +399,7 @@ bool tutti_check_play_is_over(const struct check_play *play)
     return true;
 }
 
-void tutti_check_play_fini(struct check_play *play)
+void tutti_check_play_fini(struct tutti_check_play *play)
 {
     free(play->started);
     free(play->done);

@@ -9,8 +9,8 @@
 
 #define TUTTI_CHECK_SLICES 3
 
-struct check_play {
-    struct check *check;
+struct tutti_check_play {
+    struct tutti_check *check;
     uint32_t credits;
     /* Per half. `moved`: slices that it has sent or taken. `arrived`: of a receive, slices sent to
      * it. */
@@ -33,17 +33,17 @@ struct check_play {
 };
 
 /* Play to the end, or until nothing moves. */
-int tutti_check_play_all(struct check_play *play);
-void tutti_check_play_fini(struct check_play *play);
+int tutti_check_play_all(struct tutti_check_play *play);
+void tutti_check_play_fini(struct tutti_check_play *play);
 
 /* True if all ranks have finished all runs. */
-bool tutti_check_play_is_over(const struct check_play *play);
+bool tutti_check_play_is_over(const struct tutti_check_play *play);
 /* Number of slices that a sending half could have sent by now. */
-uint32_t tutti_check_play_at_hand(const struct check_play *play, uint32_t send);
+uint32_t tutti_check_play_at_hand(const struct tutti_check_play *play, uint32_t send);
 /* True if a receiving half could take another slice. Without a store it can only after it has sent
  * the last one on. */
-bool tutti_check_play_has_room(const struct check_play *play, uint32_t recv);
+bool tutti_check_play_has_room(const struct tutti_check_play *play, uint32_t recv);
 /* True if every rank except `rank` has given the signal of that number, through all runs. */
-bool tutti_check_play_is_given(const struct check_play *play, uint32_t rank, uint32_t number);
+bool tutti_check_play_is_given(const struct tutti_check_play *play, uint32_t rank, uint32_t number);
 
 #endif

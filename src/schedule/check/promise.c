@@ -12,8 +12,8 @@
 
 /* Find the rank and the input chunk that output chunk c of `rank` must hold. Rank NONE: the sum
  * over all ranks. */
-static void find_promise(const struct check *check, uint32_t rank, uint32_t c, uint32_t *ret_rank,
-                         uint32_t *ret_chunk)
+static void find_promise(const struct tutti_check *check, uint32_t rank, uint32_t c,
+                         uint32_t *ret_rank, uint32_t *ret_chunk)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
     uint32_t k = schedule->chunks_per_block;
@@ -24,7 +24,7 @@ static void find_promise(const struct check *check, uint32_t rank, uint32_t c, u
         *ret_rank = schedule->root;
 }
 
-static struct tutti_span output_of(const struct check_flow *flow, uint32_t rank)
+static struct tutti_span output_of(const struct tutti_check_flow *flow, uint32_t rank)
 {
     const struct tutti_schedule *schedule = flow->check->schedules[rank];
 
@@ -33,9 +33,10 @@ static struct tutti_span output_of(const struct check_flow *flow, uint32_t rank)
 }
 
 /* Check that a piece is the sum over all ranks. */
-static int check_sum(struct check_flow *flow, uint32_t rank, uint32_t c, const struct piece *piece)
+static int check_sum(struct tutti_check_flow *flow, uint32_t rank, uint32_t c,
+                     const struct tutti_check_piece *piece)
 {
-    struct check *check = flow->check;
+    struct tutti_check *check = flow->check;
     uint32_t missing;
 
     if (tutti_check_is_whole(flow->exprs, piece->value))
@@ -50,10 +51,10 @@ static int check_sum(struct check_flow *flow, uint32_t rank, uint32_t c, const s
                              tutti_check_contributors(flow->exprs, piece->value), check->nranks);
 }
 
-static int check_piece(struct check_flow *flow, uint32_t rank, uint32_t c,
-                       const struct piece *piece)
+static int check_piece(struct tutti_check_flow *flow, uint32_t rank, uint32_t c,
+                       const struct tutti_check_piece *piece)
 {
-    struct check *check = flow->check;
+    struct tutti_check *check = flow->check;
     uint32_t from = NONE, chunk;
 
     if (piece->value == TUTTI_CHECK_UNDEFINED)
@@ -74,10 +75,10 @@ static int check_piece(struct check_flow *flow, uint32_t rank, uint32_t c,
 }
 
 /* Check that a rank's outputs are the same expressions as those of rank 0. */
-static int check_agreement(struct check_flow *flow, uint32_t rank)
+static int check_agreement(struct tutti_check_flow *flow, uint32_t rank)
 {
     struct tutti_span output = output_of(flow, rank);
-    struct piece own, first;
+    struct tutti_check_piece own, first;
     uint32_t count;
 
     for (uint32_t c = 0; c < output.count; c += count) {
@@ -92,13 +93,13 @@ static int check_agreement(struct check_flow *flow, uint32_t rank)
     return TUTTI_OK;
 }
 
-int tutti_check_promise(struct check_flow *flow)
+int tutti_check_promise(struct tutti_check_flow *flow)
 {
-    struct check *check = flow->check;
+    struct tutti_check *check = flow->check;
 
     for (uint32_t rank = 0; rank < check->nranks; rank++) {
         struct tutti_span output = output_of(flow, rank);
-        struct piece piece;
+        struct tutti_check_piece piece;
 
         for (uint32_t c = 0; c < output.count; c += piece.count) {
             piece = tutti_check_piece(flow, rank, output, c);
@@ -125,10 +126,10 @@ struct orders {
     uint64_t nchunks;
 };
 
-static void add_orders(const struct check_flow *flow, uint32_t rank, struct orders *orders)
+static void add_orders(const struct tutti_check_flow *flow, uint32_t rank, struct orders *orders)
 {
     struct tutti_span output = output_of(flow, rank);
-    struct piece piece;
+    struct tutti_check_piece piece;
 
     for (uint32_t c = 0; c < output.count; c += piece.count) {
         uint64_t order;
@@ -169,9 +170,9 @@ static uint64_t hash_orders(const struct orders *orders)
     return hash;
 }
 
-int tutti_check_orders(struct check_flow *flow)
+int tutti_check_orders(struct tutti_check_flow *flow)
 {
-    struct check *check = flow->check;
+    struct tutti_check *check = flow->check;
     const struct tutti_schedule *schedule = check->schedules[0];
     bool is_scattered = tutti_input_is_per_rank(schedule->collective);
     uint32_t teller = tutti_collective_has_root(schedule->collective) ? schedule->root : 0;

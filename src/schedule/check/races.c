@@ -25,8 +25,8 @@ struct history {
 };
 
 struct races {
-    struct check *check;
-    struct check_memory memory;
+    struct tutti_check *check;
+    struct tutti_check_memory memory;
     bool is_overlaid;
     struct history *histories; /* per stretch */
     struct reader *pool;
@@ -51,7 +51,7 @@ static const char *form(const struct races *races)
 static int report_race(struct races *races, uint32_t run, uint32_t half, const struct touch *touch,
                        uint32_t chunk)
 {
-    struct check *check = races->check;
+    struct tutti_check *check = races->check;
     uint32_t at = touch->half / 2, other = half / 2;
 
     if (check->step_rank[at] == check->step_rank[other] ? other > at
@@ -118,7 +118,7 @@ static int touch_stretch(struct races *races, struct touch *touch, uint32_t stre
 /* Check that the owner's caller has made the call and has not returned yet. */
 static int check_presence(struct races *races, const struct touch *touch)
 {
-    struct check *check = races->check;
+    struct tutti_check *check = races->check;
     uint32_t rank = check->step_rank[touch->half / 2], owner = touch->owner;
     uint32_t first = check->signal_first[owner];
     uint32_t before = touch->run * check->local_count[owner], end;
@@ -130,11 +130,12 @@ static int check_presence(struct races *races, const struct touch *touch)
                                  "there",
                                  tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
     before += check->local_index[check->signal_steps[first]];
-    if (tutti_check_clock(check, check_begin(check, touch->run, touch->half), owner) <= before)
+    if (tutti_check_clock(check, tutti_check_begin(check, touch->run, touch->half), owner) <=
+        before)
         return tutti_check_found(check, rank, touch->half / 2,
                                  "may touch the %s of rank %u before that rank's first signal",
                                  tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
-    end = check_run_end(check, touch->run, owner);
+    end = tutti_check_run_end(check, touch->run, owner);
     if (tutti_check_clock(check, end, rank) <= own)
         return tutti_check_found(check, rank, touch->half / 2,
                                  "may touch the %s of rank %u after that rank's end of the run",
@@ -144,7 +145,7 @@ static int check_presence(struct races *races, const struct touch *touch)
 
 static int touch_span(struct races *races, struct touch *touch)
 {
-    struct check_memory *memory = &races->memory;
+    struct tutti_check_memory *memory = &races->memory;
     uint32_t rank = races->check->step_rank[touch->half / 2], count = touch->span.count;
     uint32_t first = tutti_check_cell(memory, touch->run, touch->owner, touch->span.buffer,
                                       touch->span.first);
@@ -166,7 +167,7 @@ static int touch_span(struct races *races, struct touch *touch)
 static int check_overlap(struct races *races, uint32_t half, uint32_t owner,
                          const struct tutti_touch *read, const struct tutti_touch *write)
 {
-    struct check *check = races->check;
+    struct tutti_check *check = races->check;
     uint32_t count = write->span.count;
     uint32_t from = tutti_check_cell(&races->memory, 0, owner, read->span.buffer, read->span.first);
     uint32_t to = tutti_check_cell(&races->memory, 0, owner, write->span.buffer,
@@ -198,7 +199,7 @@ static int check_overlaps(struct races *races, uint32_t half, uint32_t owner,
 /* True for a copy of chunks onto themselves, which the executor skips (step.h). */
 static bool is_idle(const struct races *races, uint32_t half)
 {
-    const struct tutti_step *step = check_step(races->check, half / 2);
+    const struct tutti_step *step = tutti_check_step(races->check, half / 2);
     uint32_t rank = races->check->step_rank[half / 2];
 
     return step->kind == TUTTI_STEP_COPY &&
@@ -208,7 +209,7 @@ static bool is_idle(const struct races *races, uint32_t half)
 
 static int touch_half(struct races *races, uint32_t run, uint32_t half)
 {
-    struct check *check = races->check;
+    struct tutti_check *check = races->check;
     struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
     uint32_t naccesses = tutti_check_accesses(check, half, accesses);
     uint32_t rank = check->step_rank[half / 2];
@@ -220,7 +221,7 @@ static int touch_half(struct races *races, uint32_t run, uint32_t half)
                               .is_write = accesses[a].is_write};
         bool is_own = accesses[a].rank == TUTTI_NO_RANK;
         struct tutti_among owners =
-            tutti_step_peers(check->schedules[rank], check_step(check, half / 2),
+            tutti_step_peers(check->schedules[rank], tutti_check_step(check, half / 2),
                              is_own ? (int32_t)rank : accesses[a].rank);
 
         for (uint32_t m = 0; m < owners.count; m++) {
@@ -237,14 +238,14 @@ static int touch_half(struct races *races, uint32_t run, uint32_t half)
 
 static int run_races(struct races *races)
 {
-    struct check *check = races->check;
+    struct tutti_check *check = races->check;
 
     TUTTI_TRY(tutti_check_memory_init(&races->memory, check, races->is_overlaid));
     TUTTI_TRY(tutti_check_alloc(&races->histories, races->memory.count,
                                 sizeof(*races->histories), 0));
     for (uint32_t i = 0; i < check->nlog; i++) {
-        uint32_t run = check->log[i] / check_run_nodes(check);
-        uint32_t at = check->log[i] % check_run_nodes(check);
+        uint32_t run = check->log[i] / tutti_check_run_nodes(check);
+        uint32_t at = check->log[i] % tutti_check_run_nodes(check);
 
         if (at < 4 * check->nsteps && (at & 1))
             TUTTI_TRY(touch_half(races, run, at / 2));
@@ -252,7 +253,7 @@ static int run_races(struct races *races)
     return TUTTI_OK;
 }
 
-int tutti_check_races(struct check *check, bool is_overlaid)
+int tutti_check_races(struct tutti_check *check, bool is_overlaid)
 {
     struct races races = {.check = check, .is_overlaid = is_overlaid};
     int rc = run_races(&races);

@@ -10,7 +10,7 @@
 #define MOST_CHUNKS (UINT32_C(1) << 30) /* limit for numbers of cells and blocks */
 
 /* Later parts multiply and add these numbers, so they must not overflow. */
-static int check_sums(struct check *check)
+static int check_sums(struct tutti_check *check)
 {
     const struct tutti_schedule *first = check->schedules[0];
     uint64_t per_buffer = (uint64_t)first->chunks_per_block * check->nranks, chunks = 0;
@@ -31,7 +31,7 @@ static int check_sums(struct check *check)
     return TUTTI_OK;
 }
 
-static int check_heads(struct check *check)
+static int check_heads(struct tutti_check *check)
 {
     const struct tutti_schedule *first = check->schedules[0];
 
@@ -69,8 +69,9 @@ static int check_heads(struct check *check)
 
 /* All spans of a step must have the same sizes, chunk for chunk, if they have sizes of their
  * own. */
-static int check_sizes(struct check *check, uint32_t rank, uint32_t at, const uint32_t ranks[],
-                       const struct tutti_touch accesses[], uint32_t naccesses)
+static int check_sizes(struct tutti_check *check, uint32_t rank, uint32_t at,
+                       const uint32_t ranks[], const struct tutti_touch accesses[],
+                       uint32_t naccesses)
 {
     uint32_t sized = 0;
 
@@ -94,11 +95,11 @@ static int check_sizes(struct check *check, uint32_t rank, uint32_t at, const ui
 }
 
 /* Check that this step may touch that memory at all. */
-static int check_right(struct check *check, uint32_t rank, uint32_t at,
+static int check_right(struct tutti_check *check, uint32_t rank, uint32_t at,
                        const struct tutti_touch *access)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
-    const struct tutti_step *step = check_step(check, at);
+    const struct tutti_step *step = tutti_check_step(check, at);
     uint32_t buffer = access->span.buffer, needed = 0;
 
     if (access->is_write && buffer == TUTTI_BUF_INPUT)
@@ -120,7 +121,7 @@ static int check_right(struct check *check, uint32_t rank, uint32_t at,
     return TUTTI_OK;
 }
 
-static int check_span(struct check *check, uint32_t rank, uint32_t at, uint32_t owner,
+static int check_span(struct tutti_check *check, uint32_t rank, uint32_t at, uint32_t owner,
                       const struct tutti_span *span)
 {
     uint32_t chunks = tutti_buffer_chunks(check->schedules[owner], owner,
@@ -135,16 +136,16 @@ static int check_span(struct check *check, uint32_t rank, uint32_t at, uint32_t 
     return TUTTI_OK;
 }
 
-static int check_spans(struct check *check, uint32_t rank, uint32_t at)
+static int check_spans(struct tutti_check *check, uint32_t rank, uint32_t at)
 {
     struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
     uint32_t ranks[TUTTI_STEP_ACCESSES];
-    uint32_t naccesses = tutti_step_accesses(check_step(check, at), accesses);
+    uint32_t naccesses = tutti_step_accesses(tutti_check_step(check, at), accesses);
 
     for (uint32_t a = 0; a < naccesses; a++) {
         bool is_own = accesses[a].rank == TUTTI_NO_RANK;
         struct tutti_among owners =
-            tutti_step_peers(check->schedules[rank], check_step(check, at),
+            tutti_step_peers(check->schedules[rank], tutti_check_step(check, at),
                              is_own ? (int32_t)rank : accesses[a].rank);
 
         for (uint32_t m = 0; m < owners.count; m++)
@@ -186,9 +187,9 @@ static bool has_its_spans(const struct tutti_step *step)
     }
 }
 
-static int check_peers(struct check *check, uint32_t rank, uint32_t at)
+static int check_peers(struct tutti_check *check, uint32_t rank, uint32_t at)
 {
-    const struct tutti_step *step = check_step(check, at);
+    const struct tutti_step *step = tutti_check_step(check, at);
     bool has_from = tutti_access_receives(step) || step->kind == TUTTI_STEP_GET;
     bool has_to = tutti_access_sends(step) ||
                   (step->kind == TUTTI_STEP_PUT && step->to != TUTTI_ALL_RANKS) ||
@@ -209,10 +210,10 @@ static int check_peers(struct check *check, uint32_t rank, uint32_t at)
 }
 
 /* Check the ranks that a step addresses instead of all. */
-static int check_among(struct check *check, uint32_t rank, uint32_t at)
+static int check_among(struct tutti_check *check, uint32_t rank, uint32_t at)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
-    const struct tutti_step *step = check_step(check, at);
+    const struct tutti_step *step = tutti_check_step(check, at);
     bool may = step->kind == TUTTI_STEP_GATHER_REDUCE ||
                (step->kind == TUTTI_STEP_PUT && step->to == TUTTI_ALL_RANKS);
     bool has_own = false;
@@ -237,10 +238,10 @@ static int check_among(struct check *check, uint32_t rank, uint32_t at)
                    : tutti_check_found(check, rank, at, "goes by ranks without its own");
 }
 
-static int check_one(struct check *check, uint32_t rank, uint32_t at)
+static int check_one(struct tutti_check *check, uint32_t rank, uint32_t at)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
-    const struct tutti_step *step = check_step(check, at);
+    const struct tutti_step *step = tutti_check_step(check, at);
     enum tutti_collective collective = (enum tutti_collective)schedule->collective;
     uint32_t index = at - check->first_step[rank];
     bool reduces = step->kind == TUTTI_STEP_RECV_REDUCE || step->kind == TUTTI_STEP_REDUCE ||
@@ -275,7 +276,7 @@ static int check_one(struct check *check, uint32_t rank, uint32_t at)
     return TUTTI_OK;
 }
 
-int tutti_check_shape(struct check *check)
+int tutti_check_shape(struct tutti_check *check)
 {
     TUTTI_TRY(check_heads(check));
     for (uint32_t rank = 0; rank < check->nranks; rank++) {
@@ -284,7 +285,7 @@ int tutti_check_shape(struct check *check)
         uint32_t nsignals = 0;
 
         for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++) {
-            const struct tutti_step *step = check_step(check, at);
+            const struct tutti_step *step = tutti_check_step(check, at);
 
             TUTTI_TRY(check_one(check, rank, at));
             is_one_sided = is_one_sided && !tutti_step_is_two_sided(step);

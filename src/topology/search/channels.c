@@ -19,10 +19,10 @@
 enum { SHARE_PARTS = 4 };
 
 struct packing {
-    struct search *search;
+    struct tutti_search_state *search;
     uint32_t most;
     double *left;                           /* free capacity of each link */
-    struct column column[TUTTI_SEARCH_CHANNELS]; /* borrowed from the search, or own */
+    struct tutti_search_column column[TUTTI_SEARCH_CHANNELS]; /* borrowed from the search, or own */
     bool is_own[TUTTI_SEARCH_CHANNELS];
     uint32_t count;
     double width;
@@ -36,19 +36,19 @@ static void clear(struct packing *packing)
     packing->count = 0;
 }
 
-static void put(struct packing *packing, const struct column *column, bool is_own)
+static void put(struct packing *packing, const struct tutti_search_column *column, bool is_own)
 {
-    for (uint32_t i = 0; i < packing->search->market.nlinks; i++)
+    for (uint32_t i = 0; i < packing->search->pricing.nlinks; i++)
         packing->left[i] -= packing->width * column->use[i];
     packing->is_own[packing->count] = is_own;
     packing->column[packing->count++] = *column;
 }
 
-static bool fits(const struct packing *packing, const struct column *column)
+static bool fits(const struct packing *packing, const struct tutti_search_column *column)
 {
-    for (uint32_t i = 0; i < packing->search->market.nlinks; i++)
+    for (uint32_t i = 0; i < packing->search->pricing.nlinks; i++)
         if (packing->width * column->use[i] >
-            packing->left[i] + 1e-6 * packing->search->market.capacity[i])
+            packing->left[i] + 1e-6 * packing->search->pricing.capacity[i])
             return false;
     return true;
 }
@@ -57,24 +57,24 @@ static bool fits(const struct packing *packing, const struct column *column)
  * price. */
 static int fill_up(struct packing *packing)
 {
-    struct search *search = packing->search;
-    const struct market *market = &search->market;
+    struct tutti_search_state *search = packing->search;
+    const struct tutti_pricing *pricing = &search->pricing;
     int rc = TUTTI_OK;
 
     while (packing->count < packing->most && rc == TUTTI_OK) {
-        struct column column;
+        struct tutti_search_column column;
         double cost, least;
         bool is_good;
 
-        for (uint32_t i = 0; i < market->nlinks; i++)
+        for (uint32_t i = 0; i < pricing->nlinks; i++)
             search->price[i] = packing->left[i] < packing->width * (1 - 1e-6)
                                    ? INFINITY
                                    : 1 / packing->left[i];
-        tutti_market_costs(market, search->price, search->cost);
-        TUTTI_TRY(tutti_column_create(market, &column));
+        tutti_pricing_costs(pricing, search->price, search->cost);
+        TUTTI_TRY(tutti_column_create(pricing, &column));
         rc = search->pattern == TUTTI_PATTERN_RING
-                 ? tutti_cheapest_ring(market, search->cost, false, &column, &cost, &least)
-                 : tutti_cheapest_tree(market, search->cost, search->pattern, &column, &cost);
+                 ? tutti_cheapest_ring(pricing, search->cost, false, &column, &cost, &least)
+                 : tutti_cheapest_tree(pricing, search->cost, search->pattern, &column, &cost);
         is_good = rc == TUTTI_OK && isfinite(cost) && fits(packing, &column);
         if (!is_good) {
             tutti_column_destroy(&column);
@@ -87,12 +87,11 @@ static int fill_up(struct packing *packing)
 
 static int pack(struct packing *packing, double width)
 {
-    const struct search *search = packing->search;
+    const struct tutti_search_state *search = packing->search;
 
     clear(packing);
     packing->width = width;
-    memcpy(packing->left, search->market.capacity,
-           search->market.nlinks * sizeof *packing->left);
+    memcpy(packing->left, search->pricing.capacity, search->pricing.nlinks * sizeof *packing->left);
     for (uint32_t i = 0; i < search->ncolumns; i++)
         for (double share = search->share[i];
              share >= width * (1 - 1e-5) && packing->count < packing->most &&
@@ -105,16 +104,16 @@ static int pack(struct packing *packing, double width)
 /* Sets the greatest width at which all packed channels fit. */
 static void widen(struct packing *packing)
 {
-    const struct market *market = &packing->search->market;
+    const struct tutti_pricing *pricing = &packing->search->pricing;
 
     packing->width = INFINITY;
-    for (uint32_t i = 0; i < market->nlinks; i++) {
+    for (uint32_t i = 0; i < pricing->nlinks; i++) {
         double use = 0;
 
         for (uint32_t c = 0; c < packing->count; c++)
             use += packing->column[c].use[i];
         if (use > 0)
-            packing->width = fmin(packing->width, market->capacity[i] / use);
+            packing->width = fmin(packing->width, pricing->capacity[i] / use);
     }
 }
 
@@ -127,7 +126,7 @@ static double carried(const struct packing *packing)
  * shares. */
 static int try_width(struct packing *packing, double width, double *best, double *best_width)
 {
-    const struct search *search = packing->search;
+    const struct tutti_search_state *search = packing->search;
     double sum = 0, hope;
 
     for (uint32_t i = 0; i < search->ncolumns; i++)
@@ -149,7 +148,7 @@ static int try_width(struct packing *packing, double width, double *best, double
 
 static int choose_width(struct packing *packing, double *ret_width)
 {
-    const struct search *search = packing->search;
+    const struct tutti_search_state *search = packing->search;
     double sum = 0, best = 0;
 
     *ret_width = INFINITY;
@@ -169,95 +168,97 @@ static int choose_width(struct packing *packing, double *ret_width)
 /* ---- the plan -------------------------------------------------------------------------------- */
 
 static void describe_channel(const struct packing *packing, const double *load,
-                             const struct column *column, struct tutti_channel *channel)
+                             const struct tutti_search_column *column,
+                             struct tutti_channel *channel)
 {
-    const struct market *market = &packing->search->market;
+    const struct tutti_pricing *pricing = &packing->search->pricing;
     enum tutti_pattern pattern = packing->search->pattern;
-    uint32_t first = column->gpu[0], last = column->gpu[market->ngpus - 1], fullest = TUTTI_NO_NODE;
+    uint32_t first = column->gpu[0], last = column->gpu[pricing->ngpus - 1],
+             fullest = TUTTI_NO_NODE;
     double most = 0;
 
     channel->intra = channel->inter = TUTTI_PATH_LOC;
-    for (uint32_t i = 0; i < market->ngpus; i++) {
+    for (uint32_t i = 0; i < pricing->ngpus; i++) {
         bool is_ring = pattern == TUTTI_PATTERN_RING;
         uint32_t from = column->gpu[i];
-        uint32_t to = is_ring ? column->gpu[(i + 1) % market->ngpus] : i;
-        bool is_edge = is_ring ? i + 1 < market->ngpus || column->net_in == TUTTI_NO_NODE
+        uint32_t to = is_ring ? column->gpu[(i + 1) % pricing->ngpus] : i;
+        bool is_edge = is_ring ? i + 1 < pricing->ngpus || column->net_in == TUTTI_NO_NODE
                                : from != TUTTI_NO_NODE;
 
         if (!is_ring && from == TUTTI_NO_NODE)
             first = last = i;
-        if (is_edge && from != to && market->path[from * market->nplaces + to].class >
-                                         channel->intra)
-            channel->intra = market->path[from * market->nplaces + to].class;
+        if (is_edge && from != to &&
+            pricing->path[from * pricing->nplaces + to].class > channel->intra)
+            channel->intra = pricing->path[from * pricing->nplaces + to].class;
     }
     if (column->net_in != TUTTI_NO_NODE) {
-        enum tutti_path_class in = market->path[column->net_in * market->nplaces + first].class;
-        enum tutti_path_class out = market->path[last * market->nplaces + column->net_out].class;
+        enum tutti_path_class in = pricing->path[column->net_in * pricing->nplaces + first].class;
+        enum tutti_path_class out = pricing->path[last * pricing->nplaces + column->net_out].class;
 
         channel->inter = in > out ? in : out;
     }
-    for (uint32_t i = 0; i < market->nlinks; i++) {
-        double fill = load[i] / market->capacity[i];
+    for (uint32_t i = 0; i < pricing->nlinks; i++) {
+        double fill = load[i] / pricing->capacity[i];
 
         if (column->use[i] > 0 && fill > most * (1 + 1e-9)) {
             most = fill;
-            fullest = market->link[i];
+            fullest = pricing->link[i];
         }
     }
     channel->bound_link = fullest;
 }
 
 /* The number, within the graph, of the net at a place. */
-static uint32_t net_number(const struct tutti_paths *paths, const struct market *market,
+static uint32_t net_number(const struct tutti_paths *paths, const struct tutti_pricing *pricing,
                            uint32_t place)
 {
     return place == TUTTI_NO_NODE ? TUTTI_NO_NODE
-                                  : paths->graph->nodes[market->node[place]].number;
+                                  : paths->graph->nodes[pricing->node[place]].number;
 }
 
 static int copy_channels(const struct packing *packing, const struct tutti_paths *paths,
                          uint32_t copies, struct tutti_channels *plan)
 {
-    const struct market *market = &packing->search->market;
-    double *load = calloc(market->nlinks + 1, sizeof *load);
+    const struct tutti_pricing *pricing = &packing->search->pricing;
+    double *load = calloc(pricing->nlinks + 1, sizeof *load);
 
     if (load == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
     for (uint32_t c = 0; c < packing->count; c++)
-        for (uint32_t i = 0; i < market->nlinks; i++)
+        for (uint32_t i = 0; i < pricing->nlinks; i++)
             load[i] += packing->column[c].use[i];
     for (uint32_t copy = 0; copy < copies; copy++)
         for (uint32_t c = 0; c < packing->count; c++) {
             struct tutti_channel *channel = &plan->channel[plan->nchannels];
-            const struct column *column = &packing->column[c];
+            const struct tutti_search_column *column = &packing->column[c];
 
-            channel->gpu = malloc(market->ngpus * sizeof *channel->gpu);
+            channel->gpu = malloc(pricing->ngpus * sizeof *channel->gpu);
             if (channel->gpu == NULL) {
                 free(load);
                 return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
             }
             plan->nchannels++;
-            memcpy(channel->gpu, column->gpu, market->ngpus * sizeof *channel->gpu);
-            channel->net_in = net_number(paths, market, column->net_in);
-            channel->net_out = net_number(paths, market, column->net_out);
+            memcpy(channel->gpu, column->gpu, pricing->ngpus * sizeof *channel->gpu);
+            channel->net_in = net_number(paths, pricing, column->net_in);
+            channel->net_out = net_number(paths, pricing, column->net_out);
             describe_channel(packing, load, column, channel);
         }
     free(load);
     return TUTTI_OK;
 }
 
-static int copy_bounds(const struct search *search, struct tutti_channels *plan)
+static int copy_bounds(const struct tutti_search_state *search, struct tutti_channels *plan)
 {
-    const struct market *market = &search->market;
+    const struct tutti_pricing *pricing = &search->pricing;
     double sum = 0;
 
-    plan->bound_link = calloc(market->nlinks + 1, sizeof *plan->bound_link);
-    plan->bound_share = calloc(market->nlinks + 1, sizeof *plan->bound_share);
+    plan->bound_link = calloc(pricing->nlinks + 1, sizeof *plan->bound_link);
+    plan->bound_share = calloc(pricing->nlinks + 1, sizeof *plan->bound_share);
     if (plan->bound_link == NULL || plan->bound_share == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
-    for (uint32_t i = 0; i < market->nlinks; i++)
+    for (uint32_t i = 0; i < pricing->nlinks; i++)
         sum += search->bound_price[i];
-    for (uint32_t i = 0; i < market->nlinks; i++) {
+    for (uint32_t i = 0; i < pricing->nlinks; i++) {
         double share = sum > 0 ? search->bound_price[i] / sum : 0;
         uint32_t at = plan->nbounds;
 
@@ -268,7 +269,7 @@ static int copy_bounds(const struct search *search, struct tutti_channels *plan)
             plan->bound_link[at] = plan->bound_link[at - 1];
         }
         plan->bound_share[at] = share;
-        plan->bound_link[at] = market->link[i];
+        plan->bound_link[at] = pricing->link[i];
         plan->nbounds++;
     }
     return TUTTI_OK;
@@ -277,8 +278,8 @@ static int copy_bounds(const struct search *search, struct tutti_channels *plan)
 static int make_plan(struct packing *packing, const struct tutti_paths *paths,
                      const struct tutti_search_options *options, struct tutti_channels **ret_plan)
 {
-    const struct search *search = packing->search;
-    const struct market *market = &search->market;
+    const struct tutti_search_state *search = packing->search;
+    const struct tutti_pricing *pricing = &search->pricing;
     struct tutti_channels *plan = calloc(1, sizeof *plan);
     uint32_t copies = 1;
     int rc = TUTTI_OK;
@@ -286,13 +287,13 @@ static int make_plan(struct packing *packing, const struct tutti_paths *paths,
     if (plan == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
     plan->pattern = search->pattern;
-    plan->gpus = calloc(market->ngpus, sizeof *plan->gpus);
+    plan->gpus = calloc(pricing->ngpus, sizeof *plan->gpus);
     if (plan->gpus == NULL)
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
     TUTTI_TRY_OR(drop_plan, rc, rc);
-    plan->ngpus = market->ngpus;
-    for (uint32_t i = 0; i < market->ngpus; i++)
-        plan->gpus[i] = paths->graph->nodes[market->node[i]].number;
+    plan->ngpus = pricing->ngpus;
+    for (uint32_t i = 0; i < pricing->ngpus; i++)
+        plan->gpus[i] = paths->graph->nodes[pricing->node[i]].number;
     if (options->channel_bytes_per_s > 0 && isfinite(packing->width))
         copies = (uint32_t)fmin(ceil(packing->width / options->channel_bytes_per_s * (1 - 1e-9)),
                                 (double)(packing->most / packing->count));
@@ -309,15 +310,15 @@ drop_plan:
     return rc;
 }
 
-int tutti_channels_make(struct search *search, const struct tutti_paths *paths,
+int tutti_channels_make(struct tutti_search_state *search, const struct tutti_paths *paths,
                         const struct tutti_search_options *options,
                         struct tutti_channels **ret_plan)
 {
-    struct packing packing = {.search = search, .most = search->market.nchannels};
+    struct packing packing = {.search = search, .most = search->pricing.nchannels};
     double width;
     int rc;
 
-    packing.left = calloc(search->market.nlinks + 1, sizeof *packing.left);
+    packing.left = calloc(search->pricing.nlinks + 1, sizeof *packing.left);
     if (packing.left == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
     TUTTI_TRY_OR(drop_packing, rc, choose_width(&packing, &width));

@@ -3,17 +3,17 @@
 #ifndef TUTTI_TOPOLOGY_SEARCH_CHANNELS_H
 #define TUTTI_TOPOLOGY_SEARCH_CHANNELS_H
 
-#include "topology/search/market.h"
+#include "topology/search/pricing.h"
 
 /* The state of a search: the problem, the columns found so far, and the share of each. */
-struct search {
+struct tutti_search_state {
     enum tutti_pattern pattern;
-    struct market market;
-    struct column *columns;
+    struct tutti_pricing pricing;
+    struct tutti_search_column *columns;
     uint32_t ncolumns, capacity;
     double *share;       /* B/s of each column in the best solution */
     double bound;        /* upper bound in B/s on the sum of all shares */
-    double *bound_price; /* price of each link of the market that proves the bound */
+    double *bound_price; /* price of each link of the pricing that proves the bound */
     double unit;         /* B/s that count as 1 in the linear program */
     /* Scratch: current and smoothed prices of links; costs of paths; one row. */
     double *price, *calm_price, *cost, *row;
@@ -21,7 +21,7 @@ struct search {
 
 /* Makes the plan of a finished search; the caller destroys it with tutti_channels_destroy().
  * TUTTI_ERR_SYSTEM: no memory. */
-int tutti_channels_make(struct search *search, const struct tutti_paths *paths,
+int tutti_channels_make(struct tutti_search_state *search, const struct tutti_paths *paths,
                         const struct tutti_search_options *options,
                         struct tutti_channels **ret_plan);
 

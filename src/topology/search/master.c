@@ -17,11 +17,11 @@ static double right_side(uint32_t row)
     return 1 + 1e-7 * (double)((row * 2654435761u >> 8) % 1021) / 1021;
 }
 
-int tutti_master_init(struct master *master, uint32_t nrows)
+int tutti_master_init(struct tutti_search_master *master, uint32_t nrows)
 {
     size_t n = nrows;
 
-    *master = (struct master){.nrows = nrows};
+    *master = (struct tutti_search_master){.nrows = nrows};
     master->inverse = calloc(n * n + 1, sizeof *master->inverse);
     master->share = calloc(n + 1, sizeof *master->share);
     master->basic = calloc(n + 1, sizeof *master->basic);
@@ -40,18 +40,18 @@ int tutti_master_init(struct master *master, uint32_t nrows)
     return TUTTI_OK;
 }
 
-void tutti_master_fini(struct master *master)
+void tutti_master_fini(struct tutti_search_master *master)
 {
     free(master->inverse);
     free(master->share);
     free(master->basic);
     free(master->price);
     free(master->spare);
-    *master = (struct master){0};
+    *master = (struct tutti_search_master){0};
 }
 
 /* The dual prices: each basic column is worth 1 and slack is worth 0. */
-static void set_prices(struct master *master)
+static void set_prices(struct tutti_search_master *master)
 {
     memset(master->price, 0, master->nrows * sizeof *master->price);
     for (uint32_t basic = 0; basic < master->nrows; basic++) {
@@ -65,7 +65,7 @@ static void set_prices(struct master *master)
 }
 
 /* `weight` is the rate at which each basic variable falls as the new variable grows. */
-static bool pivot(struct master *master, uint32_t column, const double *weight)
+static bool pivot(struct tutti_search_master *master, uint32_t column, const double *weight)
 {
     uint32_t n = master->nrows, leaves = MASTER_SLACK;
     double least = INFINITY, *leaving;
@@ -98,7 +98,7 @@ static bool pivot(struct master *master, uint32_t column, const double *weight)
 }
 
 /* A row with a negative price should not be full, so its slack enters the basis again. */
-static void settle(struct master *master)
+static void settle(struct tutti_search_master *master)
 {
     for (int round = 0; round < SETTLE_MOST; round++) {
         uint32_t worst = 0;
@@ -115,7 +115,7 @@ static void settle(struct master *master)
     }
 }
 
-bool tutti_master_enter(struct master *master, uint32_t column, const double *use)
+bool tutti_master_enter(struct tutti_search_master *master, uint32_t column, const double *use)
 {
     for (uint32_t i = 0; i < master->nrows; i++) {
         const double *row = master->inverse + (size_t)i * master->nrows;
@@ -130,7 +130,7 @@ bool tutti_master_enter(struct master *master, uint32_t column, const double *us
     return true;
 }
 
-double tutti_master_value(const struct master *master)
+double tutti_master_value(const struct tutti_search_master *master)
 {
     double value = 0;
 

@@ -17,7 +17,7 @@
 
 #define MASTER_SLACK UINT32_MAX
 
-struct master {
+struct tutti_search_master {
     uint32_t nrows;
     double *inverse; /* inverse of the basis matrix, row by row */
     double *share;   /* of each basic variable */
@@ -26,14 +26,14 @@ struct master {
     double *spare;   /* scratch: one value per row */
 };
 
-int tutti_master_init(struct master *master, uint32_t nrows);
-void tutti_master_fini(struct master *master);
+int tutti_master_init(struct tutti_search_master *master, uint32_t nrows);
+void tutti_master_fini(struct tutti_search_master *master);
 
 /* Adds a column to the basis; its cost at the current prices must be less than 1. use[row] is what
  * it takes of each row. False, without changes: no row limits it. */
-bool tutti_master_enter(struct master *master, uint32_t column, const double *use);
+bool tutti_master_enter(struct tutti_search_master *master, uint32_t column, const double *use);
 /* The sum of the rows' limits at their prices. It equals the sum of all shares when no column can
  * improve the solution. */
-double tutti_master_value(const struct master *master);
+double tutti_master_value(const struct tutti_search_master *master);
 
 #endif

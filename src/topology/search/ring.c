@@ -3,7 +3,7 @@
  * a net. Both are a path with a cost for its first gpu and a cost for its last one.
  */
 #include "topology/search/assignment.h"
-#include "topology/search/market.h"
+#include "topology/search/pricing.h"
 
 #include "base/result.h"
 
@@ -21,7 +21,7 @@
 enum { ATTEMPTS = 8, MANY_GPUS = 24 };
 
 struct tour {
-    const struct market *market;
+    const struct tutti_pricing *pricing;
     const double *cost;    /* per pair of places */
     uint32_t n;            /* gpus */
     double *begin, *end;   /* per gpu: cost of entering there, and of leaving from there */
@@ -33,7 +33,7 @@ struct tour {
 
 static double cost_of(const struct tour *tour, uint32_t from, uint32_t to)
 {
-    return tour->cost[from * tour->market->nplaces + to];
+    return tour->cost[from * tour->pricing->nplaces + to];
 }
 
 static double cost_of_order(const struct tour *tour, const uint32_t *order)
@@ -58,12 +58,12 @@ static void set_ends_of_cycle(struct tour *tour)
 /* Enters and leaves by `net`, or with may_cross by the cheapest net for each gpu. */
 static void set_ends_of_net(struct tour *tour, uint32_t net, bool may_cross)
 {
-    const struct market *market = tour->market;
+    const struct tutti_pricing *pricing = tour->pricing;
 
     for (uint32_t gpu = 0; gpu < tour->n; gpu++) {
         uint32_t in = net, out = net;
 
-        for (uint32_t other = market->ngpus; may_cross && other < market->nplaces; other++) {
+        for (uint32_t other = pricing->ngpus; may_cross && other < pricing->nplaces; other++) {
             in = cost_of(tour, other, gpu) < cost_of(tour, in, gpu) ? other : in;
             out = cost_of(tour, gpu, other) < cost_of(tour, gpu, out) ? other : out;
         }
@@ -311,29 +311,29 @@ static int look(struct tour *tour, bool is_cycle, bool with_effort, uint32_t nwa
 
 static int look_by_all_ways(struct tour *tour, bool with_effort, double *ret_least)
 {
-    const struct market *market = tour->market;
-    bool may_cross = market->may_cross;
-    uint32_t nways = may_cross ? 1 : market->nnets;
+    const struct tutti_pricing *pricing = tour->pricing;
+    bool may_cross = pricing->may_cross;
+    uint32_t nways = may_cross ? 1 : pricing->nnets;
     double least;
 
-    if (market->nnets == 0) {
+    if (pricing->nnets == 0) {
         set_ends_of_cycle(tour);
         return look(tour, true, with_effort, 1, ret_least);
     }
     *ret_least = INFINITY;
     for (uint32_t way = 0; way < nways; way++) {
-        set_ends_of_net(tour, market->ngpus + way, may_cross);
+        set_ends_of_net(tour, pricing->ngpus + way, may_cross);
         TUTTI_TRY(look(tour, false, with_effort, nways, &least));
         *ret_least = least < *ret_least ? least : *ret_least;
     }
     return TUTTI_OK;
 }
 
-int tutti_cheapest_ring(const struct market *market, const double *cost, bool with_effort,
-                        struct column *column, double *ret_cost, double *ret_least)
+int tutti_cheapest_ring(const struct tutti_pricing *pricing, const double *cost, bool with_effort,
+                        struct tutti_search_column *column, double *ret_cost, double *ret_least)
 {
-    uint32_t n = market->ngpus;
-    struct tour tour = {.market = market, .cost = cost, .n = n, .best_cost = INFINITY};
+    uint32_t n = pricing->ngpus;
+    struct tour tour = {.pricing = pricing, .cost = cost, .n = n, .best_cost = INFINITY};
     double *ends = calloc(2 * (size_t)n, sizeof *ends);
     uint32_t *numbers = calloc(4 * (size_t)n, sizeof *numbers);
     int rc;
@@ -354,7 +354,7 @@ int tutti_cheapest_ring(const struct market *market, const double *cost, bool wi
         memcpy(column->gpu, tour.best_order, n * sizeof *column->gpu);
         column->net_in = tour.best_in;
         column->net_out = tour.best_out;
-        tutti_column_measure(market, TUTTI_PATTERN_RING, column);
+        tutti_column_measure(pricing, TUTTI_PATTERN_RING, column);
     }
 
 drop_tour:

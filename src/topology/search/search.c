@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/result.h"
 #include "topology/search/channels.h"
-#include "topology/search/market.h"
+#include "topology/search/pricing.h"
 #include "topology/search/master.h"
 
 #include <math.h>
@@ -30,38 +30,40 @@ const char *tutti_pattern_name(enum tutti_pattern pattern)
     return names[pattern];
 }
 
-static int find_cheapest(struct search *search, bool with_effort, struct column *column,
-                         double *ret_cost, double *ret_least)
+static int find_cheapest(struct tutti_search_state *search, bool with_effort,
+                         struct tutti_search_column *column, double *ret_cost, double *ret_least)
 {
     int rc;
 
-    tutti_market_costs(&search->market, search->price, search->cost);
+    tutti_pricing_costs(&search->pricing, search->price, search->cost);
     if (search->pattern == TUTTI_PATTERN_RING)
-        return tutti_cheapest_ring(&search->market, search->cost, with_effort, column, ret_cost,
+        return tutti_cheapest_ring(&search->pricing, search->cost, with_effort, column, ret_cost,
                                    ret_least);
-    rc = tutti_cheapest_tree(&search->market, search->cost, search->pattern, column, ret_cost);
+    rc = tutti_cheapest_tree(&search->pricing, search->cost, search->pattern, column, ret_cost);
     *ret_least = *ret_cost;
     return rc;
 }
 
 /* The cost of a column at the current prices. */
-static double price_column(const struct search *search, const struct column *column)
+static double price_column(const struct tutti_search_state *search,
+                           const struct tutti_search_column *column)
 {
     double cost = 0;
 
-    for (uint32_t i = 0; i < search->market.nlinks; i++)
+    for (uint32_t i = 0; i < search->pricing.nlinks; i++)
         cost += column->use[i] * search->price[i];
     return cost;
 }
 
 /* Prices oscillate from one round to the next. Columns that are cheap at smoothed prices remain
  * useful for longer (Wentges, 1997). The current prices decide whether a column is worth adding. */
-static int find_lasting(struct search *search, struct column *column, double *ret_cost)
+static int find_lasting(struct tutti_search_state *search, struct tutti_search_column *column,
+                        double *ret_cost)
 {
     double *present = search->price, least;
     int rc;
 
-    for (uint32_t i = 0; i < search->market.nlinks; i++)
+    for (uint32_t i = 0; i < search->pricing.nlinks; i++)
         search->calm_price[i] = CALM * search->calm_price[i] + (1 - CALM) * present[i];
     search->price = search->calm_price;
     rc = find_cheapest(search, false, column, ret_cost, &least);
@@ -72,58 +74,60 @@ static int find_lasting(struct search *search, struct column *column, double *re
 }
 
 /* A row of the program is a link. `unit` times a column's use fills a part of it; 1 is full. */
-static void set_link_prices(struct search *search, const struct master *master)
+static void set_link_prices(struct tutti_search_state *search,
+                            const struct tutti_search_master *master)
 {
-    for (uint32_t i = 0; i < search->market.nlinks; i++) {
+    for (uint32_t i = 0; i < search->pricing.nlinks; i++) {
         double price = master->price[i] > 0 ? master->price[i] : 0;
 
-        search->price[i] = price * search->unit / search->market.capacity[i];
+        search->price[i] = price * search->unit / search->pricing.capacity[i];
     }
 }
 
-static int add_column(struct search *search, struct master *master, struct column *column,
-                      bool *ret_is_in)
+static int add_column(struct tutti_search_state *search, struct tutti_search_master *master,
+                      struct tutti_search_column *column, bool *ret_is_in)
 {
     double *row = search->row;
 
-    for (uint32_t i = 0; i < search->market.nlinks; i++)
-        row[i] = column->use[i] * search->unit / search->market.capacity[i];
+    for (uint32_t i = 0; i < search->pricing.nlinks; i++)
+        row[i] = column->use[i] * search->unit / search->pricing.capacity[i];
     TUTTI_TRY(TUTTI_ARRAY_ROOM(search->columns, search->ncolumns, search->capacity, "columns"));
     *ret_is_in = tutti_master_enter(master, search->ncolumns, row);
     if (*ret_is_in) {
         search->columns[search->ncolumns++] = *column;
-        *column = (struct column){0};
+        *column = (struct tutti_search_column){0};
     }
     return TUTTI_OK;
 }
 
 /* If no column costs less than `least`, all columns together carry no more than the value of the
  * links divided by `least`. */
-static void keep_bound(struct search *search, const struct master *master, double least)
+static void keep_bound(struct tutti_search_state *search, const struct tutti_search_master *master,
+                       double least)
 {
     double bound = least > 0 ? tutti_master_value(master) / least * search->unit : INFINITY;
 
     if (bound < search->bound) {
         search->bound = bound;
-        for (uint32_t i = 0; i < search->market.nlinks; i++)
+        for (uint32_t i = 0; i < search->pricing.nlinks; i++)
             search->bound_price[i] = master->price[i] > 0 ? master->price[i] : 0;
     }
 }
 
-static uint32_t most_columns(const struct search *search)
+static uint32_t most_columns(const struct tutti_search_state *search)
 {
-    double nlinks = search->market.nlinks, few = WORK_MOST / (nlinks * nlinks + 1);
-    uint32_t most = COLUMNS_LEAST + COLUMNS_PER_GPU * search->market.ngpus;
+    double nlinks = search->pricing.nlinks, few = WORK_MOST / (nlinks * nlinks + 1);
+    uint32_t most = COLUMNS_LEAST + COLUMNS_PER_GPU * search->pricing.ngpus;
 
     if (few < COLUMNS_FEW)
         return COLUMNS_FEW;
     return few < most ? (uint32_t)few : most;
 }
 
-static int generate(struct search *search, struct master *master)
+static int generate(struct tutti_search_state *search, struct tutti_search_master *master)
 {
     uint32_t most = most_columns(search), nproofs = 0;
-    struct column column;
+    struct tutti_search_column column;
     int rc = TUTTI_OK;
 
     while (search->ncolumns < most && nproofs < PROOFS && rc == TUTTI_OK) {
@@ -131,7 +135,7 @@ static int generate(struct search *search, struct master *master)
         bool is_in = false;
 
         set_link_prices(search, master);
-        TUTTI_TRY(tutti_column_create(&search->market, &column));
+        TUTTI_TRY(tutti_column_create(&search->pricing, &column));
         least = 0;
         rc = find_lasting(search, &column, &cost);
         if (rc == TUTTI_OK && cost >= 1 - WORTH)
@@ -152,19 +156,19 @@ static int generate(struct search *search, struct master *master)
     return rc;
 }
 
-static void take_shares(struct search *search, const struct master *master)
+static void take_shares(struct tutti_search_state *search, const struct tutti_search_master *master)
 {
     for (uint32_t i = 0; i < master->nrows; i++)
         if (master->basic[i] != MASTER_SLACK)
             search->share[master->basic[i]] = master->share[i] * search->unit;
 }
 
-static int solve(struct search *search)
+static int solve(struct tutti_search_state *search)
 {
-    struct master master;
+    struct tutti_search_master master;
     int rc;
 
-    TUTTI_TRY(tutti_master_init(&master, search->market.nlinks));
+    TUTTI_TRY(tutti_master_init(&master, search->pricing.nlinks));
     TUTTI_TRY_OR(drop_master, rc, generate(search, &master));
     search->share = calloc(search->ncolumns + 1, sizeof *search->share);
     if (search->share == NULL) {
@@ -179,7 +183,7 @@ drop_master:
 }
 
 /* For a single gpu, or gpus of one device: no link is used, and nothing limits the rate. */
-static int take_free_column(struct search *search)
+static int take_free_column(struct tutti_search_state *search)
 {
     double cost, least;
     int rc;
@@ -188,20 +192,20 @@ static int take_free_column(struct search *search)
     search->share = calloc(1, sizeof *search->share);
     if (search->columns == NULL || search->share == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a ring");
-    TUTTI_TRY(tutti_column_create(&search->market, &search->columns[0]));
+    TUTTI_TRY(tutti_column_create(&search->pricing, &search->columns[0]));
     search->ncolumns = 1;
     search->share[0] = search->bound = INFINITY;
     rc = find_cheapest(search, false, &search->columns[0], &cost, &least);
     return rc;
 }
 
-static int open_search(struct search *search, const struct tutti_paths *paths,
+static int open_search(struct tutti_search_state *search, const struct tutti_paths *paths,
                        const struct tutti_search_options *options)
 {
     size_t nlinks = paths->graph->nlinks + 1, nplaces;
 
-    TUTTI_TRY(tutti_market_open(&search->market, paths, options));
-    nplaces = search->market.nplaces;
+    TUTTI_TRY(tutti_pricing_open(&search->pricing, paths, options));
+    nplaces = search->pricing.nplaces;
     search->cost = calloc(nplaces * nplaces, sizeof *search->cost);
     search->price = calloc(nlinks, sizeof *search->price);
     search->bound_price = calloc(nlinks, sizeof *search->bound_price);
@@ -212,12 +216,12 @@ static int open_search(struct search *search, const struct tutti_paths *paths,
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a search of %zu places", nplaces);
     search->bound = INFINITY;
     search->unit = INFINITY;
-    for (uint32_t i = 0; i < search->market.nlinks; i++)
-        search->unit = fmin(search->unit, search->market.capacity[i]);
+    for (uint32_t i = 0; i < search->pricing.nlinks; i++)
+        search->unit = fmin(search->unit, search->pricing.capacity[i]);
     return TUTTI_OK;
 }
 
-static void close_search(struct search *search)
+static void close_search(struct tutti_search_state *search)
 {
     for (uint32_t i = 0; i < search->ncolumns; i++)
         tutti_column_destroy(&search->columns[i]);
@@ -228,18 +232,18 @@ static void close_search(struct search *search)
     free(search->bound_price);
     free(search->calm_price);
     free(search->row);
-    tutti_market_close(&search->market);
+    tutti_pricing_close(&search->pricing);
 }
 
 int tutti_search(const struct tutti_paths *paths, enum tutti_pattern pattern,
                  const struct tutti_search_options *options, struct tutti_channels **ret_plan)
 {
-    struct search search = {.pattern = pattern};
+    struct tutti_search_state search = {.pattern = pattern};
     int rc;
 
     TUTTI_TRY_OR(drop_search, rc, open_search(&search, paths, options));
     TUTTI_TRY_OR(drop_search, rc,
-                 search.market.nlinks == 0 ? take_free_column(&search) : solve(&search));
+                 search.pricing.nlinks == 0 ? take_free_column(&search) : solve(&search));
     rc = tutti_channels_make(&search, paths, options, ret_plan);
 
 drop_search:

@@ -3,7 +3,7 @@
  * directions: Prim (1957). If it is used only from the root down, it does not: Chu and Liu (1965),
  * Edmonds (1967).
  */
-#include "topology/search/market.h"
+#include "topology/search/pricing.h"
 
 #include "base/result.h"
 
@@ -13,7 +13,7 @@
 
 /* The graph has one place more than gpus: the net, or whatever is above the root. Its edges have
  * the cost of entering the host at a gpu, and the tree uses one of them. */
-struct grove {
+struct tree_builder {
     uint32_t n;       /* gpus; place n is above the root */
     double *cost;     /* [(n + 1) * (n + 1)]: cost of an edge from a parent to a child */
     uint32_t *net;    /* per gpu: the cheapest net to enter by */
@@ -21,34 +21,34 @@ struct grove {
     bool is_balanced; /* among equal costs, avoid gpus with many edges */
 };
 
-static void set_costs(struct grove *grove, const struct market *market, const double *cost,
-                      bool is_both_ways)
+static void set_costs(struct tree_builder *builder, const struct tutti_pricing *pricing,
+                      const double *cost, bool is_both_ways)
 {
-    uint32_t n = grove->n, places = market->nplaces;
+    uint32_t n = builder->n, places = pricing->nplaces;
 
     for (uint32_t from = 0; from < n; from++)
         for (uint32_t to = 0; to < n; to++)
-            grove->cost[from * (n + 1) + to] =
-                from == to ? INFINITY
-                           : cost[from * places + to] +
-                                 (is_both_ways ? cost[to * places + from] : 0);
+            builder->cost[from * (n + 1) + to] =
+                from == to
+                    ? INFINITY
+                    : cost[from * places + to] + (is_both_ways ? cost[to * places + from] : 0);
     for (uint32_t gpu = 0; gpu < n; gpu++) {
-        double *enter = &grove->cost[n * (n + 1) + gpu];
+        double *enter = &builder->cost[n * (n + 1) + gpu];
 
-        *enter = market->nnets == 0 ? 0 : INFINITY;
-        grove->net[gpu] = TUTTI_NO_NODE;
-        for (uint32_t net = market->ngpus; net < places; net++) {
+        *enter = pricing->nnets == 0 ? 0 : INFINITY;
+        builder->net[gpu] = TUTTI_NO_NODE;
+        for (uint32_t net = pricing->ngpus; net < places; net++) {
             double both = (is_both_ways ? 2 : 1) *
                           (cost[net * places + gpu] + cost[gpu * places + net]);
 
             if (both < *enter) {
                 *enter = both;
-                grove->net[gpu] = net;
+                builder->net[gpu] = net;
             }
         }
-        grove->cost[gpu * (n + 1) + n] = INFINITY;
+        builder->cost[gpu * (n + 1) + n] = INFINITY;
     }
-    grove->cost[n * (n + 1) + n] = INFINITY;
+    builder->cost[n * (n + 1) + n] = INFINITY;
 }
 
 /* Costs that differ by less than this part count as equal. */
@@ -60,60 +60,60 @@ static void set_costs(struct grove *grove, const struct market *market, const do
  * each other if each gpu is the center of one. With more gpus than channels, the stars of a few
  * channels cannot balance each other. Then each tree is balanced by itself: the parent with the
  * fewest edges is taken. */
-static void grow_from(struct grove *grove, uint32_t root)
+static void grow_from(struct tree_builder *builder, uint32_t root)
 {
     bool is_in[TUTTI_SEARCH_GPUS] = {false};
     uint32_t degree[TUTTI_SEARCH_GPUS] = {0};
     double least[TUTTI_SEARCH_GPUS];
     uint32_t at = root;
 
-    for (uint32_t gpu = 0; gpu < grove->n; gpu++)
+    for (uint32_t gpu = 0; gpu < builder->n; gpu++)
         least[gpu] = INFINITY;
-    grove->parent[root] = TUTTI_NO_NODE;
-    for (uint32_t count = 1; count < grove->n; count++) {
+    builder->parent[root] = TUTTI_NO_NODE;
+    for (uint32_t count = 1; count < builder->n; count++) {
         uint32_t nearest = TUTTI_NO_NODE;
 
         is_in[at] = true;
-        for (uint32_t gpu = 0; gpu < grove->n; gpu++) {
-            double edge = grove->cost[at * (grove->n + 1) + gpu];
+        for (uint32_t gpu = 0; gpu < builder->n; gpu++) {
+            double edge = builder->cost[at * (builder->n + 1) + gpu];
 
             if (!is_in[gpu] && (edge < least[gpu] * (1 - ALIKE) ||
-                                (grove->is_balanced && edge <= least[gpu] * (1 + ALIKE) &&
-                                 degree[at] < degree[grove->parent[gpu]]))) {
+                                (builder->is_balanced && edge <= least[gpu] * (1 + ALIKE) &&
+                                 degree[at] < degree[builder->parent[gpu]]))) {
                 least[gpu] = edge;
-                grove->parent[gpu] = at;
+                builder->parent[gpu] = at;
             }
             if (!is_in[gpu] && (nearest == TUTTI_NO_NODE || least[gpu] < least[nearest]))
                 nearest = gpu;
         }
         at = nearest;
         degree[at]++;
-        degree[grove->parent[at]]++;
+        degree[builder->parent[at]]++;
     }
 }
 
 /* The depth of the tree if it hangs from `root`, leaving out the neighbor `before`. */
-static uint32_t depth_from(const struct grove *grove, uint32_t root, uint32_t before)
+static uint32_t depth_from(const struct tree_builder *builder, uint32_t root, uint32_t before)
 {
     uint32_t deepest = 0;
 
-    for (uint32_t gpu = 0; gpu < grove->n; gpu++)
-        if (gpu != before && (grove->parent[gpu] == root || grove->parent[root] == gpu)) {
-            uint32_t depth = 1 + depth_from(grove, gpu, root);
+    for (uint32_t gpu = 0; gpu < builder->n; gpu++)
+        if (gpu != before && (builder->parent[gpu] == root || builder->parent[root] == gpu)) {
+            uint32_t depth = 1 + depth_from(builder, gpu, root);
 
             deepest = depth > deepest ? depth : deepest;
         }
     return deepest;
 }
 
-static void hang_from(struct grove *grove, uint32_t root)
+static void hang_from(struct tree_builder *builder, uint32_t root)
 {
     uint32_t below = TUTTI_NO_NODE, at = root;
 
     while (at != TUTTI_NO_NODE) {
-        uint32_t above = grove->parent[at];
+        uint32_t above = builder->parent[at];
 
-        grove->parent[at] = below;
+        builder->parent[at] = below;
         below = at;
         at = above;
     }
@@ -121,32 +121,32 @@ static void hang_from(struct grove *grove, uint32_t root)
 
 /* The choice of the root does not change the load of links, so the one that gives the flattest tree
  * is taken. */
-static void hang_from_middle(struct grove *grove)
+static void hang_from_middle(struct tree_builder *builder)
 {
     uint32_t middle = 0, least = UINT32_MAX;
 
-    for (uint32_t gpu = 0; gpu < grove->n; gpu++) {
-        uint32_t depth = depth_from(grove, gpu, TUTTI_NO_NODE);
+    for (uint32_t gpu = 0; gpu < builder->n; gpu++) {
+        uint32_t depth = depth_from(builder, gpu, TUTTI_NO_NODE);
 
         if (depth < least) {
             least = depth;
             middle = gpu;
         }
     }
-    hang_from(grove, middle);
+    hang_from(builder, middle);
 }
 
-static void grow_both_ways(struct grove *grove, bool has_nets)
+static void grow_both_ways(struct tree_builder *builder, bool has_nets)
 {
-    const double *enter = grove->cost + (size_t)grove->n * (grove->n + 1);
+    const double *enter = builder->cost + (size_t)builder->n * (builder->n + 1);
     uint32_t root = 0;
 
-    for (uint32_t gpu = 1; gpu < grove->n; gpu++)
+    for (uint32_t gpu = 1; gpu < builder->n; gpu++)
         if (enter[gpu] < enter[root])
             root = gpu;
-    grow_from(grove, root);
+    grow_from(builder, root);
     if (!has_nets)
-        hang_from_middle(grove);
+        hang_from_middle(builder);
 }
 
 /* ---- from the root down ---------------------------------------------------------------------- */
@@ -275,82 +275,84 @@ drop_branching:
 
 /* Edges from above the root get a cost so large that only one is used. Missing edges get a cost
  * larger than that of all others together. */
-static int grow_down(struct grove *grove)
+static int grow_down(struct tree_builder *builder)
 {
-    uint32_t n = grove->n + 1;
-    struct branching branching = {.n = n, .root = grove->n, .cost = grove->cost,
-                                  .parent = grove->parent};
+    uint32_t n = builder->n + 1;
+    struct branching branching = {
+        .n = n, .root = builder->n, .cost = builder->cost, .parent = builder->parent};
     double sum = 1e-300;
 
     for (uint32_t i = 0; i < n * n; i++)
-        sum += isinf(grove->cost[i]) ? 0 : grove->cost[i];
-    for (uint32_t gpu = 0; gpu < grove->n; gpu++)
-        grove->cost[grove->n * n + gpu] += sum;
+        sum += isinf(builder->cost[i]) ? 0 : builder->cost[i];
+    for (uint32_t gpu = 0; gpu < builder->n; gpu++)
+        builder->cost[builder->n * n + gpu] += sum;
     for (uint32_t i = 0; i < n * n; i++)
-        if (isinf(grove->cost[i]))
-            grove->cost[i] = 4 * n * sum;
+        if (isinf(builder->cost[i]))
+            builder->cost[i] = 4 * n * sum;
     TUTTI_TRY(branch(&branching));
-    for (uint32_t gpu = 0; gpu < grove->n; gpu++)
-        if (grove->parent[gpu] == grove->n)
-            grove->parent[gpu] = TUTTI_NO_NODE;
+    for (uint32_t gpu = 0; gpu < builder->n; gpu++)
+        if (builder->parent[gpu] == builder->n)
+            builder->parent[gpu] = TUTTI_NO_NODE;
     return TUTTI_OK;
 }
 
 /* ---- either ---------------------------------------------------------------------------------- */
 
 /* Infinite if an edge does not exist, or if no net leads in. */
-static double cost_of_tree(const struct market *market, const double *cost, bool is_both_ways,
-                           const struct column *column)
+static double cost_of_tree(const struct tutti_pricing *pricing, const double *cost,
+                           bool is_both_ways, const struct tutti_search_column *column)
 {
-    uint32_t n = market->nplaces, nroots = 0;
+    uint32_t n = pricing->nplaces, nroots = 0;
     double sum = 0;
 
-    for (uint32_t gpu = 0; gpu < market->ngpus; gpu++) {
+    for (uint32_t gpu = 0; gpu < pricing->ngpus; gpu++) {
         uint32_t parent = column->gpu[gpu];
 
         nroots += parent == TUTTI_NO_NODE;
         if (parent != TUTTI_NO_NODE)
             sum += cost[parent * n + gpu] + (is_both_ways ? cost[gpu * n + parent] : 0);
-        else if (market->nnets > 0 && column->net_in == TUTTI_NO_NODE)
+        else if (pricing->nnets > 0 && column->net_in == TUTTI_NO_NODE)
             sum = INFINITY;
-        else if (market->nnets > 0)
+        else if (pricing->nnets > 0)
             sum += (is_both_ways ? 2 : 1) *
                    (cost[column->net_in * n + gpu] + cost[gpu * n + column->net_out]);
     }
     return nroots == 1 ? sum : INFINITY;
 }
 
-int tutti_cheapest_tree(const struct market *market, const double *cost,
-                        enum tutti_pattern pattern, struct column *column, double *ret_cost)
+int tutti_cheapest_tree(const struct tutti_pricing *pricing, const double *cost,
+                        enum tutti_pattern pattern, struct tutti_search_column *column,
+                        double *ret_cost)
 {
-    size_t n = market->ngpus;
-    struct grove grove = {.n = market->ngpus, .is_balanced = market->ngpus > market->nchannels};
+    size_t n = pricing->ngpus;
+    struct tree_builder builder = {.n = pricing->ngpus,
+                                   .is_balanced = pricing->ngpus > pricing->nchannels};
     uint32_t *numbers = calloc(2 * n + 1, sizeof *numbers), root = 0; /* place n has no parent */
     bool is_both_ways = pattern == TUTTI_PATTERN_TREE;
     int rc = TUTTI_OK;
 
-    grove.cost = calloc((n + 1) * (n + 1), sizeof *grove.cost);
-    if (numbers == NULL || grove.cost == NULL) {
+    builder.cost = calloc((n + 1) * (n + 1), sizeof *builder.cost);
+    if (numbers == NULL || builder.cost == NULL) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tree of %zu gpus", n);
-        goto drop_grove;
+        goto drop_trees;
     }
-    grove.net = numbers;
-    grove.parent = numbers + n;
-    set_costs(&grove, market, cost, is_both_ways);
+    builder.net = numbers;
+    builder.parent = numbers + n;
+    set_costs(&builder, pricing, cost, is_both_ways);
     if (is_both_ways)
-        grow_both_ways(&grove, market->nnets > 0);
+        grow_both_ways(&builder, pricing->nnets > 0);
     else
-        TUTTI_TRY_OR(drop_grove, rc, grow_down(&grove));
-    memcpy(column->gpu, grove.parent, n * sizeof *column->gpu);
+        TUTTI_TRY_OR(drop_trees, rc, grow_down(&builder));
+    memcpy(column->gpu, builder.parent, n * sizeof *column->gpu);
     while (column->gpu[root] != TUTTI_NO_NODE)
         root++;
-    column->net_in = column->net_out = grove.net[root];
-    *ret_cost = cost_of_tree(market, cost, is_both_ways, column);
+    column->net_in = column->net_out = builder.net[root];
+    *ret_cost = cost_of_tree(pricing, cost, is_both_ways, column);
     if (isfinite(*ret_cost))
-        tutti_column_measure(market, pattern, column);
+        tutti_column_measure(pricing, pattern, column);
 
-drop_grove:
+drop_trees:
     free(numbers);
-    free(grove.cost);
+    free(builder.cost);
     return rc;
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 struct allocation {
-    struct tutti_gpu_part part;
+    struct tutti_gpu_allocation part;
     struct tutti_gpu_memory memory; /* NONE: somebody else's */
     struct tutti_cu_context *context;
     int listings;                   /* of somebody else's */
@@ -142,7 +142,7 @@ int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
 
 /* Returns how to share memory that the caller has allocated, all of it. */
 static int describe(const struct tutti_cuda *cuda, const void *address, size_t size_bytes,
-                    struct tutti_gpu_part *part)
+                    struct tutti_gpu_allocation *part)
 {
     struct tutti_gpu_memory memory = {.kind = TUTTI_GPU_MEMORY_PLAIN, .fd = -1};
     int is_plain = 0, code, rc;
@@ -235,7 +235,7 @@ uint64_t tutti_gpu_alloc_generation(void)
 }
 
 size_t tutti_gpu_alloc_list(tutti_cu_device device, bool for_processes,
-                            struct tutti_gpu_part *ret_parts, size_t most)
+                            struct tutti_gpu_allocation *ret_parts, size_t most)
 {
     size_t count = 0;
 

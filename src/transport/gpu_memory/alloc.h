@@ -25,7 +25,7 @@ void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address);
 uint64_t tutti_gpu_alloc_generation(void);
 
 /* One of the list. */
-struct tutti_gpu_part {
+struct tutti_gpu_allocation {
     uint64_t serial; /* no two entries have the same */
     tutti_cu_device device;
     tutti_cu_address begin;
@@ -38,6 +38,6 @@ struct tutti_gpu_part {
 /* Get the entries of `device`, the oldest first, at most `most`. With `for_processes`, only those
  * that can be shared with processes. Returns their number. */
 size_t tutti_gpu_alloc_list(tutti_cu_device device, bool for_processes,
-                            struct tutti_gpu_part *ret_parts, size_t most);
+                            struct tutti_gpu_allocation *ret_parts, size_t most);
 
 #endif

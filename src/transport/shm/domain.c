@@ -18,25 +18,25 @@
  * nothing. */
 void tutti_domain_ring(struct tutti_domain *domain, uint32_t index)
 {
-    const struct tutti_segment *segment = (const struct tutti_segment *)domain;
-    struct tutti_door *door = &domain->doors[index];
+    const struct tutti_shm_segment *segment = (const struct tutti_shm_segment *)domain;
+    struct tutti_waiter *waiter = &domain->waiters[index];
     /* acquire and release: pairs with the exchanges in announce() and retract() of fabric_wait.c */
-    uint32_t how = tutti_exchange(&door->is_sleeping, (uint32_t)TUTTI_AWAKE);
+    uint32_t how = tutti_exchange(&waiter->is_sleeping, (uint32_t)TUTTI_AWAKE);
 
     if (how != TUTTI_AWAKE)
         (void)tutti_fetch_add(domain->sleepers, -1u);
     /* release: pairs with the acquire of the sleeper in fabric_wait.c */
-    (void)tutti_fetch_add(&door->rings, 1);
+    (void)tutti_fetch_add(&waiter->rings, 1);
     if (how == TUTTI_SLEEPS_ON_SOCKETS)
         tutti_bell_ring(&segment->bell, index);
     else
-        syscall(SYS_futex, &door->rings, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        syscall(SYS_futex, &waiter->rings, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void tutti_domain_ring_all(struct tutti_domain *domain)
 {
     for (uint32_t index = 0; index < domain->nmembers; index++)
-        if (index != domain->me && tutti_load_relaxed(&domain->doors[index].is_sleeping) != 0)
+        if (index != domain->me && tutti_load_relaxed(&domain->waiters[index].is_sleeping) != 0)
             tutti_domain_ring(domain, index);
 }
 
@@ -65,7 +65,7 @@ int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t inde
 
 /* A member whose memory cannot be read any more has most likely ended. If a member of the host has
  * published a reason for giving up, that reason is reported instead. */
-static int fail_read(const struct tutti_segment *segment, uint32_t index, const char *reason)
+static int fail_read(const struct tutti_shm_segment *segment, uint32_t index, const char *reason)
 {
     const struct tutti_abort_note *note = segment->domain.note;
 
@@ -80,7 +80,7 @@ static int fail_read(const struct tutti_segment *segment, uint32_t index, const 
 int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, uint64_t address,
                       size_t size)
 {
-    const struct tutti_segment *segment = (const struct tutti_segment *)domain;
+    const struct tutti_shm_segment *segment = (const struct tutti_shm_segment *)domain;
     uint8_t *to = dst;
 
     if (domain->access[index] == TUTTI_ACCESS_STORE) {
@@ -101,8 +101,8 @@ int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, ui
     return TUTTI_OK;
 }
 
-enum tutti_access tutti_segment_probe(const struct tutti_identity *mine,
-                                      const struct tutti_identity *theirs, bool may_read)
+enum tutti_access tutti_shm_segment_probe(const struct tutti_identity *mine,
+                                          const struct tutti_identity *theirs, bool may_read)
 {
     uint8_t seen[TUTTI_IDENTITY_BYTES];
     struct iovec local = {.iov_base = seen, .iov_len = sizeof seen};

@@ -15,9 +15,9 @@
 
 #define PATIENCE_NS TUTTI_NS_PER_S
 
-static struct tutti_segment *segment_of(struct tutti_domain *domain)
+static struct tutti_shm_segment *segment_of(struct tutti_domain *domain)
 {
-    return (struct tutti_segment *)domain;
+    return (struct tutti_shm_segment *)domain;
 }
 
 static bool has_anybody_failed(const struct tutti_domain *domain)
@@ -28,7 +28,7 @@ static bool has_anybody_failed(const struct tutti_domain *domain)
 
 bool tutti_domain_enter(struct tutti_domain *domain)
 {
-    struct tutti_segment *segment = segment_of(domain);
+    struct tutti_shm_segment *segment = segment_of(domain);
     struct tutti_member *me;
 
     if (segment->times_inside++ > 0)
@@ -36,11 +36,11 @@ bool tutti_domain_enter(struct tutti_domain *domain)
     me = &segment->members[domain->me];
     tutti_store_relaxed(&me->is_inside, 1);
     /* Pairs with the fence in tutti_shm_abort: either this rank sees its note, or
-     * tutti_domain_expel sees this rank. */
+     * tutti_domain_drain sees this rank. */
     tutti_fence_before_look(domain->has_joint_fences);
     if (!has_anybody_failed(domain))
         return true;
-    /* release: pairs with the acquire in tutti_domain_expel */
+    /* release: pairs with the acquire in tutti_domain_drain */
     tutti_store_release(&me->is_inside, 0);
     segment->times_inside = 0;
     return false;
@@ -48,10 +48,10 @@ bool tutti_domain_enter(struct tutti_domain *domain)
 
 bool tutti_domain_exit(struct tutti_domain *domain)
 {
-    struct tutti_segment *segment = segment_of(domain);
+    struct tutti_shm_segment *segment = segment_of(domain);
 
     tutti_assert(segment->times_inside > 0);
-    /* release: pairs with the acquire in tutti_domain_expel; this rank has finished with the memory
+    /* release: pairs with the acquire in tutti_domain_drain; this rank has finished with the memory
      * of others */
     if (--segment->times_inside == 0)
         tutti_store_release(&segment->members[domain->me].is_inside, 0);
@@ -59,17 +59,17 @@ bool tutti_domain_exit(struct tutti_domain *domain)
 }
 
 /* True if it may be inside memory of this rank, and do harm. */
-static bool is_awaited(const struct tutti_segment *segment, uint32_t index, uint64_t until)
+static bool is_awaited(const struct tutti_shm_segment *segment, uint32_t index, uint64_t until)
 {
     if (segment->access[index] == TUTTI_ACCESS_STORE)
         return true;
     return segment->lends && segment->access[index] == TUTTI_ACCESS_READ &&
-           tutti_now_ns() < until && tutti_segment_is_alive(segment, index);
+           tutti_now_ns() < until && tutti_shm_segment_is_alive(segment, index);
 }
 
-void tutti_domain_expel(struct tutti_domain *domain)
+void tutti_domain_drain(struct tutti_domain *domain)
 {
-    struct tutti_segment *segment = segment_of(domain);
+    struct tutti_shm_segment *segment = segment_of(domain);
     uint64_t until = tutti_now_ns() + PATIENCE_NS;
 
     for (uint32_t index = 0; index < domain->nmembers; index++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lends memory: this rank's own shelf, and the memory on the shelves of others. */
+ * Lends memory: this rank's own shelf, and the memory on the lend_slots of others. */
 #include "transport/shm/lend.h"
 
 #include "base/log.h"
@@ -23,22 +23,22 @@ struct borrowed {
 
 struct peer {
     uint32_t last;             /* number up to which this rank has read its shelf */
-    struct borrowed *borrowed; /* [TUTTI_SHELF_PLACES], at first need */
+    struct borrowed *borrowed; /* [TUTTI_LEND_SLOTS], at first need */
 };
 
 struct tutti_lend {
     struct tutti_domain *domain;
-    struct tutti_memory_part mine[TUTTI_SHELF_PLACES]; /* at the position of their numbers */
-    uint32_t numbers[TUTTI_SHELF_PLACES];              /* 0: free */
+    struct tutti_memory_part mine[TUTTI_LEND_SLOTS]; /* at the position of their numbers */
+    uint32_t numbers[TUTTI_LEND_SLOTS];              /* 0: free */
     uint32_t last, granted; /* the last number given; the number up to which all peers have
                                mapped */
     uint64_t generation;    /* state of the process's memory that this rank's shelf shows */
     struct peer peers[];    /* [nmembers] */
 };
 
-static struct tutti_segment *segment_of(const struct tutti_lend *lend)
+static struct tutti_shm_segment *segment_of(const struct tutti_lend *lend)
 {
-    return (struct tutti_segment *)lend->domain;
+    return (struct tutti_shm_segment *)lend->domain;
 }
 
 int tutti_lend_create(struct tutti_domain *domain, struct tutti_lend **ret_lend)
@@ -68,7 +68,7 @@ void tutti_lend_destroy(struct tutti_lend *lend)
     for (uint32_t index = 0; index < lend->domain->nmembers; index++) {
         struct borrowed *borrowed = lend->peers[index].borrowed;
 
-        for (uint32_t place = 0; borrowed != NULL && place < TUTTI_SHELF_PLACES; place++)
+        for (uint32_t place = 0; borrowed != NULL && place < TUTTI_LEND_SLOTS; place++)
             give_back(&borrowed[place]);
         free(borrowed);
     }
@@ -84,7 +84,7 @@ size_t tutti_lend_bytes(const struct tutti_lend *lend)
     bytes = sizeof *lend + lend->domain->nmembers * sizeof lend->peers[0];
     for (uint32_t index = 0; index < lend->domain->nmembers; index++)
         if (lend->peers[index].borrowed != NULL)
-            bytes += TUTTI_SHELF_PLACES * sizeof(struct borrowed);
+            bytes += TUTTI_LEND_SLOTS * sizeof(struct borrowed);
     return bytes;
 }
 
@@ -92,9 +92,8 @@ size_t tutti_lend_bytes(const struct tutti_lend *lend)
 
 static void show(struct tutti_lend *lend, const struct tutti_memory_part *part)
 {
-    uint32_t number = ++lend->last, place = number % TUTTI_SHELF_PLACES;
-    struct tutti_shelf_place *shown =
-        tutti_domain_shelf(lend->domain, lend->domain->me) + place;
+    uint32_t number = ++lend->last, place = number % TUTTI_LEND_SLOTS;
+    struct tutti_lend_slot *shown = tutti_domain_lend_slots(lend->domain, lend->domain->me) + place;
 
     tutti_assert(part->fd >= 0 && part->size_bytes > 0);
     lend->mine[place] = *part;
@@ -113,7 +112,7 @@ static void take_down(struct tutti_lend *lend, uint32_t place)
     tutti_assert(lend->numbers[place] != 0);
     lend->numbers[place] = 0;
     /* release: pairs with the acquire in read_place */
-    tutti_store_release(&tutti_domain_shelf(lend->domain, lend->domain->me)[place].number, 0);
+    tutti_store_release(&tutti_domain_lend_slots(lend->domain, lend->domain->me)[place].number, 0);
 }
 
 static bool has(const struct tutti_memory_part *parts, size_t count, uint64_t inode)
@@ -126,7 +125,7 @@ static bool has(const struct tutti_memory_part *parts, size_t count, uint64_t in
 
 static bool is_shown(const struct tutti_lend *lend, uint64_t inode)
 {
-    for (uint32_t place = 0; place < TUTTI_SHELF_PLACES; place++)
+    for (uint32_t place = 0; place < TUTTI_LEND_SLOTS; place++)
         if (lend->numbers[place] != 0 && lend->mine[place].inode == inode)
             return true;
     return false;
@@ -137,11 +136,11 @@ static bool is_shown(const struct tutti_lend *lend, uint64_t inode)
  * once. */
 static void tidy(struct tutti_lend *lend)
 {
-    struct tutti_memory_part parts[TUTTI_SHELF_PLACES / 2];
+    struct tutti_memory_part parts[TUTTI_LEND_SLOTS / 2];
     uint64_t generation = tutti_memory_generation();
     size_t count = tutti_memory_list(parts, sizeof parts / sizeof *parts);
 
-    for (uint32_t place = 0; place < TUTTI_SHELF_PLACES; place++)
+    for (uint32_t place = 0; place < TUTTI_LEND_SLOTS; place++)
         if (lend->numbers[place] != 0 && !has(parts, count, lend->mine[place].inode))
             take_down(lend, place);
     while (count-- > 0)
@@ -163,7 +162,7 @@ static uint32_t ask_peers(const struct tutti_lend *lend)
         if (index == domain->me || domain->access[index] == TUTTI_ACCESS_STORE)
             continue;
         /* acquire: pairs with the release in tutti_lend_learn */
-        come = tutti_load_acquire(tutti_domain_come(domain, index, domain->me));
+        come = tutti_load_acquire(tutti_domain_mapped(domain, index, domain->me));
         if (come < least)
             least = come;
     }
@@ -178,7 +177,7 @@ uint32_t tutti_lend_number(struct tutti_lend *lend, const void *buffer, size_t s
         tidy(lend);
     if (lend->last == 0)
         return 0;
-    for (uint32_t place = 0; place < TUTTI_SHELF_PLACES; place++) {
+    for (uint32_t place = 0; place < TUTTI_LEND_SLOTS; place++) {
         const struct tutti_memory_part *part = &lend->mine[place];
 
         if (lend->numbers[place] != 0 && begin >= part->begin &&
@@ -202,7 +201,7 @@ uint32_t tutti_lend_offer(struct tutti_lend *lend, const void *buffer, size_t si
 bool tutti_lend_has_come(const struct tutti_lend *lend, uint32_t index, uint32_t number)
 {
     /* acquire: pairs with the release in tutti_lend_learn */
-    return tutti_load_acquire(tutti_domain_come(lend->domain, index, lend->domain->me)) >= number;
+    return tutti_load_acquire(tutti_domain_mapped(lend->domain, index, lend->domain->me)) >= number;
 }
 
 uint32_t tutti_lend_last(const struct tutti_lend *lend)
@@ -210,9 +209,9 @@ uint32_t tutti_lend_last(const struct tutti_lend *lend)
     return lend->last;
 }
 
-/* ---- the shelves of others ----------------------------------------------------------- */
+/* ---- the lend_slots of others ----------------------------------------------------------- */
 
-static bool read_place(const struct tutti_shelf_place *shown, struct tutti_shelf_place *ret_place)
+static bool read_place(const struct tutti_lend_slot *shown, struct tutti_lend_slot *ret_place)
 {
     /* acquire, all: pairs with show */
     ret_place->number = tutti_load_acquire(&shown->number);
@@ -239,10 +238,10 @@ int tutti_fetch_descriptor(int pid, int fd)
 /* Returns false if this process cannot map it. Memory that the owner has freed meanwhile counts as
  * mapped, since it is not offered any more. In that case its descriptor is closed, or denotes
  * another file. */
-static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_shelf_place *place,
+static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_lend_slot *place,
                    struct borrowed *borrowed)
 {
-    struct tutti_segment *segment = segment_of(lend);
+    struct tutti_shm_segment *segment = segment_of(lend);
     int fd = tutti_fetch_descriptor(segment->pids[index], place->fd);
     struct stat status;
     uint8_t *here;
@@ -276,18 +275,18 @@ static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_s
 void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
 {
     struct peer *peer = &lend->peers[index];
-    const struct tutti_shelf_place *shelf = tutti_domain_shelf(lend->domain, index);
+    const struct tutti_lend_slot *shelf = tutti_domain_lend_slots(lend->domain, index);
 
     tutti_assert(index < lend->domain->nmembers && index != lend->domain->me);
     if (peer->last == last || lend->domain->access[index] == TUTTI_ACCESS_STORE)
         return;
     peer->last = last;
     if (peer->borrowed == NULL)
-        peer->borrowed = calloc(TUTTI_SHELF_PLACES, sizeof *peer->borrowed);
+        peer->borrowed = calloc(TUTTI_LEND_SLOTS, sizeof *peer->borrowed);
     if (peer->borrowed == NULL || lend->domain->access[index] != TUTTI_ACCESS_READ)
         return;
-    for (uint32_t i = 0; i < TUTTI_SHELF_PLACES; i++) {
-        struct tutti_shelf_place place;
+    for (uint32_t i = 0; i < TUTTI_LEND_SLOTS; i++) {
+        struct tutti_lend_slot place;
 
         if (!read_place(&shelf[i], &place))
             give_back(&peer->borrowed[i]);
@@ -296,7 +295,7 @@ void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
             return; /* the owner will never learn that this rank has mapped it */
     }
     /* release: pairs with the acquire in ask_peers */
-    tutti_store_release(tutti_domain_come(lend->domain, lend->domain->me, index), last);
+    tutti_store_release(tutti_domain_mapped(lend->domain, lend->domain->me, index), last);
 }
 
 uint8_t *tutti_lend_at(const struct tutti_lend *lend, uint32_t index, uint32_t number,
@@ -307,7 +306,7 @@ uint8_t *tutti_lend_at(const struct tutti_lend *lend, uint32_t index, uint32_t n
 
     if (number == 0 || number == TUTTI_NOT_THERE || borrowed == NULL)
         return NULL;
-    borrowed += number % TUTTI_SHELF_PLACES;
+    borrowed += number % TUTTI_LEND_SLOTS;
     offset = address - borrowed->begin;
     if (borrowed->number != number || offset > borrowed->size_bytes ||
         size_bytes > borrowed->size_bytes - offset)

@@ -22,10 +22,10 @@
 #include "transport/domain.h"
 
 /* The number of allocations on a shelf. These are the newest of a process. */
-#define TUTTI_SHELF_PLACES 64
+#define TUTTI_LEND_SLOTS 64
 
-/* Number n is at position n modulo TUTTI_SHELF_PLACES. Only its owner writes it. */
-struct tutti_shelf_place {
+/* Number n is at position n modulo TUTTI_LEND_SLOTS. Only its owner writes it. */
+struct tutti_lend_slot {
     uint64_t number; /* 0 while the rest is being written, and for freed memory */
     uint64_t inode, begin, size_bytes;
     int32_t fd; /* of the owner's process */
@@ -34,17 +34,17 @@ struct tutti_shelf_place {
 /* A buffer that does not exist restricts no rank. */
 #define TUTTI_NOT_THERE UINT32_MAX
 
-static inline struct tutti_shelf_place *tutti_domain_shelf(const struct tutti_domain *domain,
-                                                           uint32_t index)
+static inline struct tutti_lend_slot *tutti_domain_lend_slots(const struct tutti_domain *domain,
+                                                              uint32_t index)
 {
-    return domain->shelves + (size_t)index * TUTTI_SHELF_PLACES;
+    return domain->lend_slots + (size_t)index * TUTTI_LEND_SLOTS;
 }
 
 /* The number up to which `reader` has mapped the shelf of `owner`. Only the reader writes it. */
-static inline uint32_t *tutti_domain_come(const struct tutti_domain *domain, uint32_t reader,
-                                          uint32_t owner)
+static inline uint32_t *tutti_domain_mapped(const struct tutti_domain *domain, uint32_t reader,
+                                            uint32_t owner)
 {
-    return domain->come + reader * domain->come_stride + owner;
+    return domain->come + reader * domain->mapped_stride + owner;
 }
 
 struct tutti_lend;

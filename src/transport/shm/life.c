@@ -88,13 +88,13 @@ static int begin_passing(struct tutti_fabric *fabric, struct tutti_shm *shm)
     derive_secret(fabric, shm, args.secret);
     args.fd = -1;
     /* A failure here must not leave the others waiting, so they are refused. */
-    if (args.me == 0 && tutti_segment_create(args.nmembers, &args.fd) != TUTTI_OK)
+    if (args.me == 0 && tutti_shm_segment_create(args.nmembers, &args.fd) != TUTTI_OK)
         args.fd = -1;
     return tutti_pass_create(&args, &shm->pass);
 }
 
 static void learn_access(struct tutti_fabric *fabric, struct tutti_shm *shm,
-                         struct tutti_segment *segment)
+                         struct tutti_shm_segment *segment)
 {
     struct tutti_shm_verdict *verdict = tutti_own_verdict_slice(fabric, &tutti_shm_ops);
 
@@ -107,7 +107,7 @@ static void learn_access(struct tutti_fabric *fabric, struct tutti_shm *shm,
         segment->pids[i] = theirs->identity.pid;
         errno = 0;
         segment->access[i] =
-            tutti_segment_probe(&fabric->mine.identity, &theirs->identity, may_read);
+            tutti_shm_segment_probe(&fabric->mine.identity, &theirs->identity, may_read);
         if (segment->access[i] != TUTTI_ACCESS_NONE)
             continue;
         verdict->can_read = 0;
@@ -121,11 +121,11 @@ static void learn_access(struct tutti_fabric *fabric, struct tutti_shm *shm,
 static int pass_and_map(struct tutti_fabric *fabric, struct tutti_shm *shm)
 {
     struct tutti_shm_verdict *verdict = tutti_own_verdict_slice(fabric, &tutti_shm_ops);
-    struct tutti_segment *segment;
+    struct tutti_shm_segment *segment;
     int fd;
 
     TUTTI_TRY(tutti_pass_step(shm->pass, &fd));
-    TUTTI_TRY(tutti_segment_map(fd, shm->my_index, shm->nmembers, shm->members, &segment));
+    TUTTI_TRY(tutti_shm_segment_map(fd, shm->my_index, shm->nmembers, shm->members, &segment));
     learn_access(fabric, shm, segment);
     verdict->has_segment = 1;
     pthread_mutex_lock(&fabric->lock);
@@ -236,7 +236,7 @@ static void sum_up(const struct tutti_fabric *fabric, struct tutti_sharing *ret_
 }
 
 /* A process that can read this rank's memory can also map memory that it lends. */
-static int open_shelves(struct tutti_shm *shm, struct tutti_sharing *sharing)
+static int open_lend_slots(struct tutti_shm *shm, struct tutti_sharing *sharing)
 {
     bool has_reader = false;
 
@@ -257,12 +257,12 @@ static int open_shelves(struct tutti_shm *shm, struct tutti_sharing *sharing)
 
 static void give_up_segment(struct tutti_fabric *fabric, struct tutti_shm *shm)
 {
-    struct tutti_segment *surplus = shm->segment;
+    struct tutti_shm_segment *surplus = shm->segment;
 
     pthread_mutex_lock(&fabric->lock);
     shm->segment = NULL;
     pthread_mutex_unlock(&fabric->lock);
-    tutti_segment_destroy(surplus);
+    tutti_shm_segment_destroy(surplus);
 }
 
 static int shm_settle(struct tutti_fabric *fabric)
@@ -276,7 +276,7 @@ static int shm_settle(struct tutti_fabric *fabric)
         shm->has_domain =
             shm->segment != NULL && tutti_shm_verdict(fabric, fabric->rank)->has_segment;
         if (shm->has_domain)
-            TUTTI_TRY(open_shelves(shm, &sharing));
+            TUTTI_TRY(open_lend_slots(shm, &sharing));
         else
             give_up_segment(fabric, shm);
     }
@@ -348,7 +348,7 @@ static void shm_destroy(struct tutti_fabric *fabric)
     tutti_part_keep(fabric, &tutti_shm_ops, NULL);
     tutti_pass_destroy(shm->pass);
     tutti_lend_destroy(shm->lend);
-    tutti_segment_destroy(shm->segment);
+    tutti_shm_segment_destroy(shm->segment);
     free(shm->members);
     free(shm);
 }

@@ -24,35 +24,35 @@
 /* ---- layout -------------------------------------------------------------------------- */
 
 struct layout {
-    size_t members, doors, activities, posts, slots, windows, fifos, fifo_stride;
-    size_t shelves, come, come_stride, boards, counts, total;
+    size_t members, waiters, activities, posts, slots, windows, fifos, fifo_stride;
+    size_t lend_slots, come, mapped_stride, boards, counts, total;
 };
 
 static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
 {
     struct layout at;
 
-    at.members = tutti_round_up(sizeof(struct tutti_segment_header), TUTTI_CACHE_LINE);
-    at.doors = at.members + n * sizeof(struct tutti_member);
-    at.activities = at.doors + n * sizeof(struct tutti_door);
+    at.members = tutti_round_up(sizeof(struct tutti_shm_segment_header), TUTTI_CACHE_LINE);
+    at.waiters = at.members + n * sizeof(struct tutti_member);
+    at.activities = at.waiters + n * sizeof(struct tutti_waiter);
     at.posts = at.activities + n * sizeof(struct tutti_activities);
     at.slots = tutti_round_up(at.posts + n * TUTTI_POSTS * sizeof(struct tutti_post), PAGE);
     at.windows = at.slots + n * TUTTI_POSTS * TUTTI_SLOT_BYTES;
     at.fifos = at.windows + n * 2 * half_bytes;
     at.fifo_stride = tutti_round_up(sizeof(struct tutti_fifo) + fifo_bytes, PAGE);
-    at.shelves = at.fifos + TUTTI_CHANNEL_COUNT * n * n * at.fifo_stride;
-    at.come = tutti_round_up(at.shelves + n * TUTTI_SHELF_PLACES * sizeof(struct tutti_shelf_place),
+    at.lend_slots = at.fifos + TUTTI_CHANNEL_COUNT * n * n * at.fifo_stride;
+    at.come = tutti_round_up(at.lend_slots + n * TUTTI_LEND_SLOTS * sizeof(struct tutti_lend_slot),
                              TUTTI_CACHE_LINE);
-    at.come_stride = tutti_round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
-    at.boards = tutti_round_up(at.come + n * at.come_stride, PAGE);
-    at.counts = at.boards + n * TUTTI_BOARD_BYTES;
+    at.mapped_stride = tutti_round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
+    at.boards = tutti_round_up(at.come + n * at.mapped_stride, PAGE);
+    at.counts = at.boards + n * TUTTI_AREA_BYTES;
     at.total = at.counts + n * TUTTI_COUNTS_SIDES * TUTTI_ACTIVITIES * (1 + n) * sizeof(uint64_t);
     return at;
 }
 
-int tutti_segment_create(uint32_t nmembers, int *ret_fd)
+int tutti_shm_segment_create(uint32_t nmembers, int *ret_fd)
 {
-    struct tutti_segment_header header = {
+    struct tutti_shm_segment_header header = {
         .magic = MAGIC,
         .half_bytes = tutti_round_up((size_t)tutti_param_int(TUTTI_PARAM_WINDOW_BYTES) / 2, PAGE),
         .fifo_bytes = tutti_power_of_two_from((size_t)tutti_param_int(TUTTI_PARAM_FIFO_BYTES)),
@@ -84,17 +84,17 @@ struct tutti_kept_fd {
 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct tutti_segment *list;
+static struct tutti_shm_segment *list;
 
-static struct tutti_segment *find_relative(const struct tutti_segment *segment)
+static struct tutti_shm_segment *find_relative(const struct tutti_shm_segment *segment)
 {
-    for (struct tutti_segment *at = list; at != NULL; at = at->next)
+    for (struct tutti_shm_segment *at = list; at != NULL; at = at->next)
         if (at != segment && at->device == segment->device && at->inode == segment->inode)
             return at;
     return NULL;
 }
 
-static int set_lock(const struct tutti_segment *segment, short type)
+static int set_lock(const struct tutti_shm_segment *segment, short type)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET,
                          .l_start = (off_t)segment->domain.me, .l_len = 1};
@@ -104,10 +104,10 @@ static int set_lock(const struct tutti_segment *segment, short type)
 
 /* Removes it from the list. Mapping and descriptors go to another segment of the same file, or are
  * released if there is none. */
-static void leave_list(struct tutti_segment *segment)
+static void leave_list(struct tutti_shm_segment *segment)
 {
-    struct tutti_segment **link = &list;
-    struct tutti_segment *heir;
+    struct tutti_shm_segment **link = &list;
+    struct tutti_shm_segment *heir;
     struct tutti_kept_fd **end = &segment->kept;
 
     pthread_mutex_lock(&list_lock);
@@ -142,10 +142,10 @@ static void leave_list(struct tutti_segment *segment)
 
 /* ---- mapping ------------------------------------------------------------------------- */
 
-static int check_header(int fd, uint32_t nmembers, struct tutti_segment_header *ret_header,
+static int check_header(int fd, uint32_t nmembers, struct tutti_shm_segment_header *ret_header,
                         struct stat *ret_status)
 {
-    struct tutti_segment_header *header = ret_header;
+    struct tutti_shm_segment_header *header = ret_header;
 
     *ret_status = (struct stat){.st_ino = 0};
     if (fstat(fd, ret_status) != 0 || pread(fd, header, sizeof *header, 0) != sizeof *header)
@@ -162,33 +162,33 @@ static int check_header(int fd, uint32_t nmembers, struct tutti_segment_header *
     return TUTTI_OK;
 }
 
-static void point_into(struct tutti_segment *segment, uint8_t *base,
-                       const struct tutti_segment_header *header)
+static void point_into(struct tutti_shm_segment *segment, uint8_t *base,
+                       const struct tutti_shm_segment_header *header)
 {
     struct tutti_domain *domain = &segment->domain;
     struct layout at = lay_out(header->nmembers, header->half_bytes, header->fifo_bytes);
 
     tutti_assert(domain->me < header->nmembers && at.total == header->total_bytes);
-    segment->header = (struct tutti_segment_header *)(void *)base;
+    segment->header = (struct tutti_shm_segment_header *)(void *)base;
     segment->members = (struct tutti_member *)(void *)(base + at.members);
     segment->fifos = base + at.fifos;
     segment->fifo_stride = at.fifo_stride;
-    domain->doors = (struct tutti_door *)(void *)(base + at.doors);
+    domain->waiters = (struct tutti_waiter *)(void *)(base + at.waiters);
     domain->activities = (struct tutti_activities *)(void *)(base + at.activities);
     domain->posts = (struct tutti_post *)(void *)(base + at.posts);
     domain->slots = base + at.slots;
     domain->windows = base + at.windows;
     domain->half_bytes = header->half_bytes;
-    domain->shelves = (struct tutti_shelf_place *)(void *)(base + at.shelves);
+    domain->lend_slots = (struct tutti_lend_slot *)(void *)(base + at.lend_slots);
     domain->come = (uint32_t *)(void *)(base + at.come);
-    domain->come_stride = at.come_stride / sizeof(uint32_t);
+    domain->mapped_stride = at.mapped_stride / sizeof(uint32_t);
     domain->boards = base + at.boards;
     domain->counts = (uint64_t *)(void *)(base + at.counts);
     domain->sleepers = &segment->header->sleepers;
     domain->note = &segment->header->note;
 }
 
-static void free_segment(struct tutti_segment *segment)
+static void free_segment(struct tutti_shm_segment *segment)
 {
     free(segment->ranks);
     free(segment->pids);
@@ -197,10 +197,10 @@ static void free_segment(struct tutti_segment *segment)
     free(segment);
 }
 
-static struct tutti_segment *alloc_segment(int fd, uint32_t me, uint32_t nmembers,
-                                           const uint32_t *ranks)
+static struct tutti_shm_segment *alloc_segment(int fd, uint32_t me, uint32_t nmembers,
+                                               const uint32_t *ranks)
 {
-    struct tutti_segment *segment = calloc(1, sizeof *segment);
+    struct tutti_shm_segment *segment = calloc(1, sizeof *segment);
 
     if (segment == NULL)
         return NULL;
@@ -223,9 +223,10 @@ static struct tutti_segment *alloc_segment(int fd, uint32_t me, uint32_t nmember
 
 /* There is one mapping per process. Its ranks share page tables, and tools that watch threads see
  * that they access the same memory. */
-static int map_or_share(struct tutti_segment *segment, const struct tutti_segment_header *header)
+static int map_or_share(struct tutti_shm_segment *segment,
+                        const struct tutti_shm_segment_header *header)
 {
-    struct tutti_segment *relative = find_relative(segment);
+    struct tutti_shm_segment *relative = find_relative(segment);
     void *base;
 
     if (relative != NULL && relative->header != NULL) {
@@ -241,11 +242,11 @@ static int map_or_share(struct tutti_segment *segment, const struct tutti_segmen
     return TUTTI_OK;
 }
 
-int tutti_segment_map(int fd, uint32_t me, uint32_t nmembers, const uint32_t *ranks,
-                      struct tutti_segment **ret_segment)
+int tutti_shm_segment_map(int fd, uint32_t me, uint32_t nmembers, const uint32_t *ranks,
+                          struct tutti_shm_segment **ret_segment)
 {
-    struct tutti_segment_header header;
-    struct tutti_segment *segment = alloc_segment(fd, me, nmembers, ranks);
+    struct tutti_shm_segment_header header;
+    struct tutti_shm_segment *segment = alloc_segment(fd, me, nmembers, ranks);
     struct stat status;
     int rc;
 
@@ -268,14 +269,14 @@ int tutti_segment_map(int fd, uint32_t me, uint32_t nmembers, const uint32_t *ra
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "lock byte %u of the shared segment: %s", me,
                         strerror(errno));
     if (rc != TUTTI_OK) {
-        tutti_segment_destroy(segment);
+        tutti_shm_segment_destroy(segment);
         return rc;
     }
     *ret_segment = segment;
     return TUTTI_OK;
 }
 
-void tutti_segment_destroy(struct tutti_segment *segment)
+void tutti_shm_segment_destroy(struct tutti_shm_segment *segment)
 {
     if (segment == NULL)
         return;
@@ -284,7 +285,7 @@ void tutti_segment_destroy(struct tutti_segment *segment)
     free_segment(segment);
 }
 
-bool tutti_segment_is_alive(const struct tutti_segment *segment, uint32_t index)
+bool tutti_shm_segment_is_alive(const struct tutti_shm_segment *segment, uint32_t index)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)index,
                          .l_len = 1};
@@ -315,17 +316,17 @@ static size_t resident_bytes(uint8_t *begin, size_t size)
     return bytes;
 }
 
-size_t tutti_segment_touched(const struct tutti_segment *segment)
+size_t tutti_shm_segment_touched(const struct tutti_shm_segment *segment)
 {
     const struct tutti_domain *domain = &segment->domain;
-    size_t bytes = sizeof(struct tutti_door) + sizeof(struct tutti_member) +
+    size_t bytes = sizeof(struct tutti_waiter) + sizeof(struct tutti_member) +
                    TUTTI_POSTS * sizeof(struct tutti_post);
 
     bytes += resident_bytes(tutti_domain_slot(domain, domain->me, 0),
                             TUTTI_POSTS * TUTTI_SLOT_BYTES);
     bytes += resident_bytes(tutti_domain_window(domain, domain->me, 0), 2 * domain->half_bytes);
     for (int channel = 0; channel < TUTTI_CHANNEL_COUNT; channel++)
-        bytes += resident_bytes((uint8_t *)tutti_segment_fifo(segment, channel, domain->me, 0),
+        bytes += resident_bytes((uint8_t *)tutti_shm_segment_fifo(segment, channel, domain->me, 0),
                                 domain->nmembers * segment->fifo_stride);
     return bytes;
 }

@@ -91,7 +91,7 @@ static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric
                       int channel, struct tutti_conn **conn)
 {
     const struct tutti_shm *host = tutti_shm_of(fabric);
-    struct tutti_segment *segment = host->segment;
+    struct tutti_shm_segment *segment = host->segment;
     size_t fifo_bytes = segment->header->fifo_bytes;
     uint32_t me = host->my_index, other = tutti_shm_index(host, peer);
     struct shm_conn *shm = tutti_conn_create(fabric, &stream_ops, peer, channel, sizeof *shm);
@@ -106,8 +106,10 @@ static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric
     if (ops == &tutti_cma_ops)
         set_thresholds(shm);
     shm->piece = (fifo_bytes / 4 < PIECE_BYTES ? fifo_bytes / 4 : PIECE_BYTES) - TUTTI_CACHE_LINE;
-    tutti_fifo_writer_init(&shm->out, tutti_segment_fifo(segment, channel, me, other), fifo_bytes);
-    tutti_fifo_reader_init(&shm->in, tutti_segment_fifo(segment, channel, other, me), fifo_bytes);
+    tutti_fifo_writer_init(&shm->out, tutti_shm_segment_fifo(segment, channel, me, other),
+                           fifo_bytes);
+    tutti_fifo_reader_init(&shm->in, tutti_shm_segment_fifo(segment, channel, other, me),
+                           fifo_bytes);
     *conn = &shm->base;
     return TUTTI_OK;
 }
@@ -126,7 +128,7 @@ int tutti_cma_connect(struct tutti_fabric *fabric, int peer, int channel, struct
 static inline void rouse(struct shm_conn *shm)
 {
     tutti_fence_before_look(shm->domain->has_joint_fences);
-    if (tutti_load_relaxed(&shm->domain->doors[shm->peer_index].is_sleeping) != 0)
+    if (tutti_load_relaxed(&shm->domain->waiters[shm->peer_index].is_sleeping) != 0)
         tutti_domain_ring(shm->domain, shm->peer_index);
 }
 
@@ -163,34 +165,34 @@ static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size,
 /* Returns the number by which the peer can load it, or 0 if it cannot, perhaps because it does not
  * know of it yet. */
 static uint32_t lent_number(const struct shm_conn *shm, const void *data, size_t size,
-                            bool *ret_is_news)
+                            bool *ret_is_new)
 {
     struct tutti_lend *lend = shm->lend;
     uint32_t number = tutti_lend_number(lend, data, size);
 
-    *ret_is_news = number > shm->told;
+    *ret_is_new = number > shm->told;
     return tutti_lend_has_come(lend, shm->peer_index, number) ? number : 0;
 }
 
 /* True if it is better exposed than copied twice. */
 static bool is_exposed(const struct shm_conn *shm, const void *data, size_t size)
 {
-    bool is_news;
+    bool is_new;
 
     if (size >= (shm->base.is_mutual ? shm->mutual_threshold : shm->threshold))
         return true;
-    return size >= shm->lent_threshold && (lent_number(shm, data, size, &is_news) != 0 || is_news);
+    return size >= shm->lent_threshold && (lent_number(shm, data, size, &is_new) != 0 || is_new);
 }
 
 static bool expose(struct shm_conn *shm, const uint8_t *data, size_t size)
 {
     struct loan loan = {.size = size, .address = (uint64_t)(uintptr_t)data};
-    bool is_news;
+    bool is_new;
 
     if (tutti_fifo_room(&shm->out, sizeof loan) < sizeof loan)
         return false;
     if (!shm->is_one_process) {
-        loan.number = lent_number(shm, data, size, &is_news);
+        loan.number = lent_number(shm, data, size, &is_new);
         loan.last = shm->told = tutti_lend_last(shm->lend);
     }
     tutti_fifo_put(&shm->out, &loan, sizeof loan);
@@ -241,9 +243,9 @@ static bool is_refused(const struct shm_conn *shm)
 
 /* Ends a send. If nothing was taken of a non-empty offer, it checks whether the peer is still
  * there. */
-static int conclude(struct shm_conn *shm, bool has_news, bool is_stuck)
+static int conclude(struct shm_conn *shm, bool has_progress, bool is_stuck)
 {
-    if (has_news)
+    if (has_progress)
         rouse(shm);
     else if (is_stuck && is_refused(shm))
         return fail_gone(shm);
@@ -255,20 +257,20 @@ static int shm_send(struct tutti_conn *conn, const void *data, size_t size, size
     struct shm_conn *shm = (struct shm_conn *)conn;
     const uint8_t *from = data;
     size_t taken = 0, put = 0;
-    bool has_news = false;
+    bool has_progress = false;
 
     if (shm->exposed > 0)
         taken = collect(shm);
     if (shm->exposed == 0 && taken < size) {
         if (is_exposed(shm, from + taken, size - taken)) {
-            has_news = expose(shm, from + taken, size - taken);
+            has_progress = expose(shm, from + taken, size - taken);
         } else {
             put = put_all(shm, NULL, 0, from + taken, size - taken);
-            has_news = put > 0;
+            has_progress = put > 0;
         }
     }
     *ret_taken = taken + put;
-    return conclude(shm, has_news, *ret_taken == 0 && size > 0);
+    return conclude(shm, has_progress, *ret_taken == 0 && size > 0);
 }
 
 static int shm_send_two(struct tutti_conn *conn, const void *head, size_t head_size,

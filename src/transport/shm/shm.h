@@ -27,7 +27,7 @@ struct tutti_shm_verdict {
 
 struct tutti_shm {
     struct tutti_pass *pass;       /* while joining */
-    struct tutti_segment *segment; /* set and cleared under fabric->lock */
+    struct tutti_shm_segment *segment; /* set and cleared under fabric->lock */
     bool has_domain;               /* after settle: the segment is used */
     uint32_t *members;             /* ranks of this host that may share memory, ascending */
     uint32_t nmembers, my_index;

@@ -10,7 +10,7 @@
 /* Returns true if the member has ended; *ret_loss describes it. */
 static bool has_ended(const struct tutti_shm *shm, uint32_t index, struct tutti_loss *ret_loss)
 {
-    const struct tutti_segment *segment = shm->segment;
+    const struct tutti_shm_segment *segment = shm->segment;
     int pid = (int)segment->pids[index];
     bool is_alive;
     uint32_t presence;
@@ -19,7 +19,7 @@ static bool has_ended(const struct tutti_shm *shm, uint32_t index, struct tutti_
         return false;
     /* Test the lock first, then the flag, which is set before the lock is released. */
     is_alive =
-        segment->access[index] == TUTTI_ACCESS_STORE || tutti_segment_is_alive(segment, index);
+        segment->access[index] == TUTTI_ACCESS_STORE || tutti_shm_segment_is_alive(segment, index);
     /* acquire: pairs with the release in tutti_shm_leave */
     presence = tutti_load_acquire(&segment->members[index].presence);
     if (presence == TUTTI_MEMBER_LEFT || (presence != TUTTI_MEMBER_DROPPED && is_alive))
@@ -66,13 +66,13 @@ static void post_note(struct tutti_abort_note *note, const struct tutti_cause *c
     note->code = cause->code;
     note->rank = cause->rank;
     tutti_message_copy(note->reason, sizeof note->reason, cause->reason);
-    /* release: pairs with the acquire in tutti_fabric_news, publishes the note */
+    /* release: pairs with the acquire in tutti_fabric_find_abort, publishes the note */
     tutti_store_release(&note->state, (uint32_t)TUTTI_NOTE_WRITTEN);
 }
 
 void tutti_shm_abort(struct tutti_fabric *fabric, struct tutti_cause *cause)
 {
-    struct tutti_segment *segment = tutti_shm_of(fabric)->segment;
+    struct tutti_shm_segment *segment = tutti_shm_of(fabric)->segment;
     const struct tutti_abort_note *note;
 
     if (segment == NULL)

@@ -124,7 +124,7 @@ struct tutti_tcp_tell {
     int fd;
     size_t candidate;
     uint64_t until_ns; /* of this attempt */
-    uint64_t words[TUTTI_TOLD_WORDS];
+    uint64_t words[TUTTI_STATE_WORDS];
     struct tutti_handshake shake;
 };
 
@@ -151,14 +151,14 @@ struct tutti_tcp {
     struct tutti_tcp_held *held; /* under fabric->lock */
     size_t nheld, held_capacity;
     bool was_told;           /* `told` has the latest words of the rank before this one */
-    uint64_t told[TUTTI_TOLD_WORDS];
+    uint64_t told[TUTTI_STATE_WORDS];
 };
 
 /* The purpose of a connection in the handshake. With channel TUTTI_TCP_TELLS it only delivers the
  * words, and is then over. */
 struct tutti_tcp_purpose {
     int32_t rank, channel, socket, unused;
-    uint64_t words[TUTTI_TOLD_WORDS];
+    uint64_t words[TUTTI_STATE_WORDS];
 };
 _Static_assert(sizeof(struct tutti_tcp_purpose) <= TUTTI_PURPOSE_BYTES, "the handshake carries it");
 enum { TUTTI_TCP_TELLS = TUTTI_CHANNEL_COUNT };

@@ -21,16 +21,16 @@ static void every_part_has_one_member_and_every_member_a_part(void **state)
             uint32_t part = 0;
 
             for (uint32_t member = 0; member < count; member++) {
-                struct parts own = share_of(total, count, member);
+                struct tutti_node_parts own = tutti_share_of(total, count, member);
 
                 assert_int_equal(own.first, part);
                 assert_true(own.end - own.first >= total / count);
                 assert_true(own.end - own.first <= (total + count - 1) / count);
                 for (; part < own.end; part++)
-                    assert_int_equal(share_member(total, count, part), member);
+                    assert_int_equal(tutti_share_member(total, count, part), member);
                 for (uint32_t number = 0; number < 5; number++) {
-                    assert_true(home_among(own, number) >= own.first);
-                    assert_true(home_among(own, number) < own.end);
+                    assert_true(tutti_home_among(own, number) >= own.first);
+                    assert_true(tutti_home_among(own, number) < own.end);
                 }
             }
             assert_int_equal(part, total);
@@ -44,12 +44,12 @@ static void homes_are_spread(void **state)
 
     (void)state;
     for (uint32_t node = 1; node < 2 * 32; node += 2)
-        found[home_among((struct parts){0, 4}, node)]++;
+        found[tutti_home_among((struct tutti_node_parts){0, 4}, node)]++;
     for (int part = 0; part < 4; part++)
         assert_in_range(found[part], 6, 10);
 }
 
-static void check_homes(const struct homes *homes, uint32_t nitems)
+static void check_homes(const struct tutti_homes *homes, uint32_t nitems)
 {
     uint32_t most = 0, least = UINT32_MAX;
 
@@ -57,7 +57,7 @@ static void check_homes(const struct homes *homes, uint32_t nitems)
     for (uint32_t item = 0; item < nitems; item++)
         assert_int_equal(homes->items[homes->first[homes->home[item]] + homes->index[item]], item);
     for (uint32_t home = 0; home < homes->count; home++) {
-        uint32_t size = homes_size(homes, home);
+        uint32_t size = tutti_homes_size(homes, home);
 
         most = size > most ? size : most;
         least = size < least ? size : least;
@@ -74,7 +74,7 @@ static void nodes_are_found_wherever_their_ranks_are(void **state)
     struct tutti_places places = {.nranks = 7, .node = node, .nnodes = 4, .group = group,
                                   .ngroups = 2};
     struct tutti_shape shape = {.nranks = 7, .rank = 4, .places = &places};
-    struct nodes nodes;
+    struct tutti_nodes nodes;
 
     (void)state;
     assert_int_equal(tutti_nodes_init(&shape, &nodes), TUTTI_OK);
@@ -84,13 +84,13 @@ static void nodes_are_found_wherever_their_ranks_are(void **state)
     assert_int_equal(nodes.group, 1);
     assert_int_equal(nodes.nparts, 3);
     assert_int_equal(nodes.nseats, 2);
-    assert_int_equal(nodes_most_parts(&nodes), 3);
-    assert_int_equal(nodes_most_seats(&nodes), 1);
-    assert_int_equal(rank_serving(&nodes, 0, 1), 2);
-    assert_int_equal(rank_serving(&nodes, 1, 0), 1);
-    assert_int_equal(rank_serving(&nodes, 3, 2), 6);
-    assert_int_equal(node_serving(&nodes, 0, 1), 2);
-    assert_int_equal(node_serving(&nodes, 1, 1), 3);
+    assert_int_equal(tutti_nodes_most_parts(&nodes), 3);
+    assert_int_equal(tutti_nodes_most_seats(&nodes), 1);
+    assert_int_equal(tutti_rank_serving(&nodes, 0, 1), 2);
+    assert_int_equal(tutti_rank_serving(&nodes, 1, 0), 1);
+    assert_int_equal(tutti_rank_serving(&nodes, 3, 2), 6);
+    assert_int_equal(tutti_node_serving(&nodes, 0, 1), 2);
+    assert_int_equal(tutti_node_serving(&nodes, 1, 1), 3);
     tutti_nodes_fini(&nodes);
     tutti_nodes_fini(&nodes);
 }
@@ -103,7 +103,7 @@ static void what_is_not_known_is_taken_apart(void **state)
                                      .ngroups = 1};
     struct tutti_shape known = {.nranks = 4, .rank = 2, .places = &one_group};
     struct tutti_shape unknown = {.nranks = 4, .rank = 2};
-    struct nodes nodes;
+    struct tutti_nodes nodes;
 
     (void)state;
     assert_int_equal(tutti_nodes_init(&known, &nodes), TUTTI_OK);
@@ -135,7 +135,7 @@ static void places_that_cannot_be_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tutti_shape shape = {.nranks = 2, .places = &cases[i].places};
-        struct nodes nodes = {.me = 7};
+        struct tutti_nodes nodes = {.me = 7};
 
         assert_int_equal(tutti_nodes_init(&shape, &nodes), TUTTI_ERR_ARGUMENT);
         assert_non_null(strstr(tutti_last_message(), cases[i].message));

@@ -29,7 +29,7 @@ static int emit_by_two_teams(const struct tutti_shape *shape, struct tutti_build
     uint32_t partner = shape->rank ^ 1, first = odd * half;
     uint32_t arrival[2] = {first, 2 * half + first};
     uint32_t pair = shape->rank / 2;
-    struct team team = {.count = npairs, .me = odd ? pair : npairs - 1 - pair};
+    struct tutti_team team = {.count = npairs, .me = odd ? pair : npairs - 1 - pair};
     uint32_t *ranks = malloc(npairs * sizeof(*ranks));
     struct tutti_span sum = tutti_span(TUTTI_BUF_OUTPUT, first, half), own = sum;
     int rc;

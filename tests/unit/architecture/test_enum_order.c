@@ -2,8 +2,6 @@
  * Tests that no code relies on an order of collectives, kinds of calls and kinds of steps. No code
  * compares one with < or >, or adds to one, so a new one may get any place in its list. The test
  * reads the sources of the tree. */
-#include <ctype.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -17,6 +15,7 @@
 
 #include "executor/call.h"
 #include "schedule/step.h"
+#include "sources.h"
 
 static const char *const constants[] = {
 #define CONSTANT(collective, ...) #collective,
@@ -31,11 +30,6 @@ static const char *const constants[] = {
 _Static_assert(sizeof(constants) / sizeof(constants[0]) ==
                    TUTTI_COLLECTIVE_COUNT + 4 + TUTTI_STEP_KIND_COUNT,
                "every constant is listed");
-
-static bool is_part_of_name(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
 
 static bool is_constant(const char *word, size_t length)
 {
@@ -70,48 +64,20 @@ static char operator_after(const char *text, size_t at)
     return strchr("<>", text[at]) != NULL && text[at + 1] == text[at] ? 0 : text[at];
 }
 
-/* Blanks out comments and strings. */
-static void strip(char *text)
-{
-    enum { CODE, LINE, BLOCK, STRING } state = CODE;
-
-    for (size_t i = 0; text[i] != '\0'; i++) {
-        bool opens = text[i] == '/' && (text[i + 1] == '/' || text[i + 1] == '*');
-        char now = text[i];
-
-        if (state == CODE && opens)
-            state = text[i + 1] == '/' ? LINE : BLOCK;
-        else if (state == CODE && now == '\'' && text[i + 1] != '\0' && text[i + 2] == '\'')
-            i += 2;
-        else if (state == CODE && now == '"')
-            state = STRING;
-        else if (state == STRING && now == '\\' && text[i + 1] != '\0')
-            text[i++] = ' ';
-        else if ((state == STRING && now == '"') || (state == LINE && now == '\n'))
-            state = CODE;
-        else if (state == BLOCK && now == '*' && text[i + 1] == '/') {
-            text[i++] = ' ';
-            state = CODE;
-        }
-        if (state != CODE && text[i] != '\n')
-            text[i] = ' ';
-    }
-}
-
 /* Returns the number of uses of constants as numbers in an order. Prints each if `path` is not
  * NULL. */
 static size_t count_orders(const char *path, char *text, size_t *uses)
 {
     size_t found = 0, line = 1;
 
-    strip(text);
+    sources_strip(text);
     for (size_t i = 0; text[i] != '\0'; i++) {
         size_t length = 0;
 
         line += text[i] == '\n';
-        if (!is_part_of_name(text[i]))
+        if (!sources_is_part_of_name(text[i]))
             continue;
-        while (is_part_of_name(text[i + length]))
+        while (sources_is_part_of_name(text[i + length]))
             length++;
         if (is_constant(text + i, length)) {
             ++*uses;
@@ -131,40 +97,18 @@ static size_t count_orders(const char *path, char *text, size_t *uses)
 
 static size_t total_orders, total_uses;
 
-static int visit(const char *path, const struct stat *info, int kind, struct FTW *at)
+static void count(const char *path, char *text)
 {
-    static const char *const endings[] = {".c", ".h", ".cu", ".cuh", ".cc"};
-    const char *dot = strrchr(path, '.');
-    bool is_source = false;
-    char *text;
-    FILE *file;
-
-    (void)at;
-    for (size_t i = 0; dot != NULL && i < sizeof(endings) / sizeof(endings[0]); i++)
-        is_source = is_source || strcmp(dot, endings[i]) == 0;
-    if (kind != FTW_F || !is_source)
-        return 0;
-    file = fopen(path, "r");
-    text = calloc(1, (size_t)info->st_size + 1);
-    assert_true(file != NULL && text != NULL);
-    assert_int_equal(fread(text, 1, (size_t)info->st_size, file), info->st_size);
-    fclose(file);
     total_orders += count_orders(path, text, &total_uses);
-    free(text);
-    return 0;
 }
 
 static void no_source_orders_collectives_calls_or_steps(void **state)
 {
-    static const char *const tops[] = {"src", "perf", "examples", "tools", "bench", "tests"};
+    static const char *const tops[] = {"src",   "model", "perf",  "examples",
+                                       "tools", "bench", "tests", NULL};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++) {
-        char path[1024];
-
-        snprintf(path, sizeof(path), "%s/%s", TUTTI_SOURCE_DIR, tops[i]);
-        assert_int_equal(nftw(path, visit, 16, FTW_PHYS), 0);
-    }
+    sources_visit(TUTTI_SOURCE_DIR, tops, count);
     /* A reader that finds nothing would find no error either. */
     assert_true(total_uses > 500);
     assert_int_equal(total_orders, 0);

@@ -151,7 +151,7 @@ static void a_member_waits_while_the_root_forms_another_communicator(void **stat
     }
 }
 
-/* A member has its last table, and calls for the next communicator at the old root's door. */
+/* A member has its last table, and calls for the next communicator at the old root's listener. */
 static void a_member_that_is_early_for_the_next_communicator_waits(void **state)
 {
     (void)state;
@@ -317,7 +317,7 @@ static void a_rank_that_waits_says_for_whom(void **state)
     }
 }
 
-static void strangers_at_the_door_disturb_nobody(void **state)
+static void strangers_who_call_disturb_nobody(void **state)
 {
     static const char *const texts[] = {"", "G", "GET / HTTP/1.1\r\n\r\n", "TUTi"};
     enum { STRANGERS = 100 };
@@ -477,7 +477,7 @@ int main(void)
         cmocka_unit_test(ranks_meet_over_ipv6_loopback),
         cmocka_unit_test(ranks_meet_by_name),
         cmocka_unit_test(a_rank_that_waits_says_for_whom),
-        cmocka_unit_test(strangers_at_the_door_disturb_nobody),
+        cmocka_unit_test(strangers_who_call_disturb_nobody),
         cmocka_unit_test(a_range_of_ports_passes_by_what_others_occupy),
         cmocka_unit_test(a_directory_is_made_when_absent_and_goes_when_all_have_gone),
         cmocka_unit_test(what_a_dead_run_left_in_the_directory_is_no_hindrance),

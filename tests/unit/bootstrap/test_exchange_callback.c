@@ -23,7 +23,7 @@ struct hall {
     int swap; /* nonzero: places 0 and 1 are given in the wrong order */
 };
 
-struct seat {
+struct tutti_root_seat {
     struct hall *hall;
     int place;
     int rank, nranks; /* as the rank believes */
@@ -36,7 +36,7 @@ struct seat {
 
 static int gather(void *context, const void *input, void *output, size_t bytes)
 {
-    struct seat *seat = context;
+    struct tutti_root_seat *seat = context;
     struct hall *hall = seat->hall;
     int place = hall->swap && seat->place < 2 ? 1 - seat->place : seat->place;
 
@@ -49,7 +49,7 @@ static int gather(void *context, const void *input, void *output, size_t bytes)
 
 static void *be_rank(void *argument)
 {
-    struct seat *seat = argument;
+    struct tutti_root_seat *seat = argument;
     struct tutti_bootstrap *boot = NULL;
     uint32_t mine = (uint32_t)seat->rank * 3 + 1;
 
@@ -64,7 +64,7 @@ static void *be_rank(void *argument)
     return NULL;
 }
 
-static void run(struct hall *hall, struct seat *seats)
+static void run(struct hall *hall, struct tutti_root_seat *seats)
 {
     pthread_t threads[RANKS_MAX];
 
@@ -76,15 +76,15 @@ static void run(struct hall *hall, struct seat *seats)
     pthread_barrier_destroy(&hall->barrier);
 }
 
-static void fill(struct hall *hall, struct seat *seats, int nranks)
+static void fill(struct hall *hall, struct tutti_root_seat *seats, int nranks)
 {
     *hall = (struct hall){.nranks = nranks};
     for (int i = 0; i < nranks; i++)
-        seats[i] = (struct seat){.hall = hall, .place = i, .rank = i, .nranks = nranks};
+        seats[i] = (struct tutti_root_seat){.hall = hall, .place = i, .rank = i, .nranks = nranks};
 }
 
 static struct hall hall;
-static struct seat seats[RANKS_MAX];
+static struct tutti_root_seat seats[RANKS_MAX];
 
 static void ranks_exchange_records_and_share_a_secret(void **state)
 {

@@ -2,7 +2,7 @@
  * Tests the chain of calls. A difference remains visible forever, and the first call that differed
  * is named. */
 #include "executor/call.h"
-#include "executor/history.h"
+#include "executor/call_history.h"
 
 #include "base/result.h"
 
@@ -23,32 +23,32 @@ static struct tutti_signature broadcast(uint16_t root)
                                     .count = 300};
 }
 
-static const struct tutti_header *call(struct tutti_history *history, uint16_t root)
+static const struct tutti_header *call(struct tutti_call_history *history, uint16_t root)
 {
     struct tutti_signature signature = broadcast(root);
 
-    return tutti_history_add(history, &signature);
+    return tutti_call_history_add(history, &signature);
 }
 
 /* Calls 1 to `last` with root 0 but for number `odd`, which has root 1 with the other. */
-static void run(struct tutti_history *mine, struct tutti_history *theirs, uint64_t odd,
+static void run(struct tutti_call_history *mine, struct tutti_call_history *theirs, uint64_t odd,
                 uint64_t last)
 {
-    *mine = *theirs = (struct tutti_history){.sequence = 0};
+    *mine = *theirs = (struct tutti_call_history){.sequence = 0};
     for (uint64_t number = 1; number <= last; number++) {
         call(mine, 0);
         call(theirs, number == odd);
     }
 }
 
-static const struct tutti_header *last_of(const struct tutti_history *history)
+static const struct tutti_header *last_of(const struct tutti_call_history *history)
 {
-    return tutti_history_find(history, history->sequence);
+    return tutti_call_history_find(history, history->sequence);
 }
 
 static void equal_calls_make_equal_chains(void **state)
 {
-    struct tutti_history mine, theirs;
+    struct tutti_call_history mine, theirs;
 
     (void)state;
     run(&mine, &theirs, 0, 100);
@@ -81,7 +81,7 @@ static void each_part_of_a_signature_counts(void **state)
 
 static void a_difference_is_never_forgotten(void **state)
 {
-    struct tutti_history mine, theirs;
+    struct tutti_call_history mine, theirs;
 
     (void)state;
     for (uint64_t last = 2; last < 2000; last++) {
@@ -92,7 +92,7 @@ static void a_difference_is_never_forgotten(void **state)
 
 static void calls_in_another_order_differ(void **state)
 {
-    struct tutti_history mine = {.sequence = 0}, theirs = mine;
+    struct tutti_call_history mine = {.sequence = 0}, theirs = mine;
 
     (void)state;
     call(&mine, 0);
@@ -104,13 +104,13 @@ static void calls_in_another_order_differ(void **state)
 
 static void the_first_call_that_differed_is_named(void **state)
 {
-    struct tutti_history mine, theirs;
+    struct tutti_call_history mine, theirs;
     char name[96];
 
     (void)state;
     for (uint64_t back = 1; back <= TUTTI_CHAIN_CALLS; back++) {
         run(&mine, &theirs, 20 - back, 20);
-        assert_int_equal(tutti_history_mismatch(&mine, last_of(&mine), 7, last_of(&theirs)),
+        assert_int_equal(tutti_call_history_mismatch(&mine, last_of(&mine), 7, last_of(&theirs)),
                          TUTTI_ERR_USAGE);
         snprintf(name, sizeof name, "on rank 7: number %d, broadcast(count 300, int32, root 0)",
                  20 - (int)back);
@@ -122,11 +122,11 @@ static void the_first_call_that_differed_is_named(void **state)
 
 static void what_lies_too_far_back_is_known_to_be_early(void **state)
 {
-    struct tutti_history mine, theirs;
+    struct tutti_call_history mine, theirs;
 
     (void)state;
     run(&mine, &theirs, 15, 20);
-    assert_int_equal(tutti_history_mismatch(&mine, last_of(&mine), 7, last_of(&theirs)),
+    assert_int_equal(tutti_call_history_mismatch(&mine, last_of(&mine), 7, last_of(&theirs)),
                      TUTTI_ERR_USAGE);
     assert_non_null(strstr(tutti_last_message(), "before number 20"));
     assert_non_null(strstr(tutti_last_message(), "rank 7"));
@@ -134,12 +134,12 @@ static void what_lies_too_far_back_is_known_to_be_early(void **state)
 
 static void the_last_calls_are_remembered(void **state)
 {
-    struct tutti_history mine, theirs;
+    struct tutti_call_history mine, theirs;
 
     (void)state;
     run(&mine, &theirs, 0, 20);
     for (uint64_t number = 0; number < 25; number++) {
-        const struct tutti_header *found = tutti_history_find(&mine, number);
+        const struct tutti_header *found = tutti_call_history_find(&mine, number);
 
         assert_true((found != NULL) == (number > 20 - TUTTI_HISTORY_CALLS && number <= 20));
         assert_true(found == NULL || found->sequence == number);
@@ -148,15 +148,16 @@ static void the_last_calls_are_remembered(void **state)
 
 static void a_call_that_both_remember_is_named_on_both_sides(void **state)
 {
-    struct tutti_history mine, theirs;
+    struct tutti_call_history mine, theirs;
 
     (void)state;
     run(&mine, &theirs, 18, 20);
-    assert_true(tutti_history_parts(&mine, tutti_history_find(&mine, 18),
-                                    tutti_history_find(&theirs, 18)));
-    assert_false(tutti_history_parts(&mine, last_of(&mine), tutti_history_find(&theirs, 18)));
-    assert_int_equal(tutti_history_mismatch(&mine, tutti_history_find(&mine, 18), 2,
-                                            tutti_history_find(&theirs, 18)),
+    assert_true(tutti_call_history_parts(&mine, tutti_call_history_find(&mine, 18),
+                                         tutti_call_history_find(&theirs, 18)));
+    assert_false(
+        tutti_call_history_parts(&mine, last_of(&mine), tutti_call_history_find(&theirs, 18)));
+    assert_int_equal(tutti_call_history_mismatch(&mine, tutti_call_history_find(&mine, 18), 2,
+                                                 tutti_call_history_find(&theirs, 18)),
                      TUTTI_ERR_USAGE);
     assert_non_null(strstr(tutti_last_message(), "root 0) here, broadcast(count 300, int32, root "
                                                  "1) there"));
@@ -165,11 +166,11 @@ static void a_call_that_both_remember_is_named_on_both_sides(void **state)
 /* `theirs` has made `theirs_last` calls, mine `mine_last`; call `odd` differs (0: none). */
 static int compare(uint64_t odd, uint64_t mine_last, uint64_t theirs_last)
 {
-    struct tutti_history mine, theirs, unused;
+    struct tutti_call_history mine, theirs, unused;
 
     run(&mine, &unused, odd, mine_last);
     run(&unused, &theirs, odd, theirs_last);
-    return tutti_history_compare(&mine, 7, theirs_last, tutti_chain_after(last_of(&theirs)));
+    return tutti_call_history_compare(&mine, 7, theirs_last, tutti_chain_after(last_of(&theirs)));
 }
 
 static void who_is_told_of_a_chain_finds_the_call(void **state)

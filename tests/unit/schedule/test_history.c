@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tests the history of memory: runs that are split and merged again, and a set of numbers that
  * gives the neighbors of each. */
-#include "schedule/history.h"
+#include "schedule/chunk_history.h"
 
 #include "base/result.h"
 #include "schedule/bits.h"
@@ -65,21 +65,21 @@ static struct tutti_span output(uint32_t first, uint32_t count)
     return tutti_span(TUTTI_BUF_OUTPUT, first, count);
 }
 
-static uint32_t count_runs(struct tutti_history *history, struct tutti_span span)
+static uint32_t count_runs(struct tutti_chunk_history *history, struct tutti_span span)
 {
     uint32_t end, count = 0;
 
-    for (uint32_t at = tutti_history_cut(history, span, &end); at < end;
-         at = tutti_history_next(history, at))
+    for (uint32_t at = tutti_chunk_history_cut(history, span, &end); at < end;
+         at = tutti_chunk_history_next(history, at))
         count++;
     return count;
 }
 
-static const struct tutti_run *run_at(struct tutti_history *history, uint32_t chunk)
+static const struct tutti_chunk_run *run_at(struct tutti_chunk_history *history, uint32_t chunk)
 {
-    uint32_t end, at = tutti_history_cut(history, output(chunk, 1), &end);
+    uint32_t end, at = tutti_chunk_history_cut(history, output(chunk, 1), &end);
 
-    assert_int_equal(tutti_history_next(history, at), end);
+    assert_int_equal(tutti_chunk_history_next(history, at), end);
     return &history->runs[at];
 }
 
@@ -88,34 +88,34 @@ static const struct tutti_schedule allreduce = {
 
 static void a_write_makes_one_run_of_what_was_told_apart(void **state)
 {
-    struct tutti_history history;
+    struct tutti_chunk_history history;
 
     (void)state;
-    assert_int_equal(tutti_history_init(&history, &allreduce), TUTTI_OK);
+    assert_int_equal(tutti_chunk_history_init(&history, &allreduce), TUTTI_OK);
     assert_int_equal(count_runs(&history, output(0, CHUNKS)), 1);
     for (uint32_t chunk = 0; chunk < CHUNKS; chunk += 1000)
-        tutti_history_write(&history, chunk, output(chunk, 1));
+        tutti_chunk_history_write(&history, chunk, output(chunk, 1));
     assert_int_equal(count_runs(&history, output(0, CHUNKS)), 2 * CHUNKS / 1000);
-    tutti_history_write(&history, 7, output(500, CHUNKS - 1000));
+    tutti_chunk_history_write(&history, 7, output(500, CHUNKS - 1000));
     assert_int_equal(count_runs(&history, output(0, CHUNKS)), 4);
     assert_int_equal(run_at(&history, 0)->writer, 0);
     assert_int_equal(run_at(&history, 499)->writer, TUTTI_NO_STEP);
     assert_int_equal(run_at(&history, 500)->writer, 7);
     assert_int_equal(run_at(&history, CHUNKS - 501)->writer, 7);
     assert_int_equal(run_at(&history, CHUNKS - 500)->writer, TUTTI_NO_STEP);
-    tutti_history_fini(&history);
+    tutti_chunk_history_fini(&history);
 }
 
 static void what_is_told_apart_keeps_its_writer_and_readers(void **state)
 {
-    struct tutti_history history;
-    const struct tutti_run *both, *one;
+    struct tutti_chunk_history history;
+    const struct tutti_chunk_run *both, *one;
 
     (void)state;
-    assert_int_equal(tutti_history_init(&history, &allreduce), TUTTI_OK);
-    tutti_history_write(&history, 1, output(10, 20));
-    assert_int_equal(tutti_history_read(&history, 2, output(10, 20)), TUTTI_OK);
-    assert_int_equal(tutti_history_read(&history, 3, output(15, 5)), TUTTI_OK);
+    assert_int_equal(tutti_chunk_history_init(&history, &allreduce), TUTTI_OK);
+    tutti_chunk_history_write(&history, 1, output(10, 20));
+    assert_int_equal(tutti_chunk_history_read(&history, 2, output(10, 20)), TUTTI_OK);
+    assert_int_equal(tutti_chunk_history_read(&history, 3, output(15, 5)), TUTTI_OK);
     one = run_at(&history, 10);
     assert_int_equal(one->writer, 1);
     assert_int_equal(history.readers[one->readers].step, 2);
@@ -124,10 +124,10 @@ static void what_is_told_apart_keeps_its_writer_and_readers(void **state)
     assert_int_equal(both->writer, 1);
     assert_int_equal(history.readers[both->readers].step, 3);
     assert_int_equal(history.readers[both->readers].before, one->readers);
-    tutti_history_write(&history, 4, output(19, 1));
+    tutti_chunk_history_write(&history, 4, output(19, 1));
     assert_int_equal(run_at(&history, 19)->readers, TUTTI_NO_STEP);
     assert_int_equal(history.readers[run_at(&history, 18)->readers].step, 3);
-    tutti_history_fini(&history);
+    tutti_chunk_history_fini(&history);
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 
 /* Cores are written as letters; a dot is a member that has not waited yet. */
 struct scene {
-    struct tutti_door doors[MOST];
+    struct tutti_door waiters[MOST];
     uint32_t count;
 };
 
@@ -23,7 +23,7 @@ static struct scene scene_of(const char *cores)
     struct scene scene = {.count = (uint32_t)strlen(cores)};
 
     for (uint32_t i = 0; i < scene.count; i++)
-        scene.doors[i].core = cores[i] == '.' ? 0 : 1 + (uint32_t)(cores[i] - 'a');
+        scene.waiters[i].core = cores[i] == '.' ? 0 : 1 + (uint32_t)(cores[i] - 'a');
     return scene;
 }
 
@@ -42,7 +42,7 @@ static uint32_t choice(const char *cores, uint32_t me, uint32_t share, const cha
     struct scene scene = scene_of(cores);
     cpu_set_t set = set_of(allowed);
 
-    return tutti_spread_choose(scene.doors, scene.count, me, share, &set);
+    return tutti_spread_choose(scene.waiters, scene.count, me, share, &set);
 }
 
 static void who_is_one_too_many_goes_to_the_emptiest_core(void **state)
@@ -77,7 +77,7 @@ static void nobody_goes_where_it_may_not_or_where_it_is_no_better(void **state)
     assert_int_equal(choice("aaab", 2, 2, "ac"), 2);
 }
 
-/* All look at the same doors at once, act, and look again. */
+/* All look at the same waiters at once, act, and look again. */
 static void ranks_from_one_core_are_soon_spread(void **state)
 {
     (void)state;
@@ -93,11 +93,11 @@ static void ranks_from_one_core_are_soon_spread(void **state)
             do {
                 moved = 0;
                 for (uint32_t me = 0; me < count; me++) {
-                    uint32_t to = tutti_spread_choose(scene.doors, count, me, share, &allowed);
+                    uint32_t to = tutti_spread_choose(scene.waiters, count, me, share, &allowed);
 
                     moved += to != STAY;
                     if (to != STAY)
-                        scene.doors[me].core = to + 1;
+                        scene.waiters[me].core = to + 1;
                 }
                 assert_true(++looks <= ncores + 1);
             } while (moved > 0);
@@ -105,7 +105,7 @@ static void ranks_from_one_core_are_soon_spread(void **state)
                 uint32_t here = 0;
 
                 for (uint32_t i = 0; i < count; i++)
-                    here += scene.doors[i].core == core + 1;
+                    here += scene.waiters[i].core == core + 1;
                 assert_true(here <= share);
             }
         }
@@ -114,8 +114,8 @@ static void ranks_from_one_core_are_soon_spread(void **state)
 /* The thread is kept on a core, so that the kernel does not move it while we look. */
 static void a_thread_without_a_better_core_stays(void **state)
 {
-    struct tutti_door doors[2] = {{.core = 0}};
-    struct tutti_domain domain = {.nmembers = 2, .me = 1, .doors = doors};
+    struct tutti_door waiters[2] = {{.core = 0}};
+    struct tutti_domain domain = {.nmembers = 2, .me = 1, .waiters = waiters};
     cpu_set_t before, after, one;
 
     (void)state;
@@ -124,10 +124,10 @@ static void a_thread_without_a_better_core_stays(void **state)
     CPU_SET((size_t)sched_getcpu(), &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
     assert_true(tutti_spread(&domain, 1));
-    assert_int_equal(doors[1].core, 1 + (uint32_t)sched_getcpu());
-    doors[0].core = doors[1].core;
+    assert_int_equal(waiters[1].core, 1 + (uint32_t)sched_getcpu());
+    waiters[0].core = waiters[1].core;
     assert_false(tutti_spread(&domain, 1));
-    assert_int_equal(doors[1].core, doors[0].core);
+    assert_int_equal(waiters[1].core, waiters[0].core);
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&after, &one));
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
@@ -138,22 +138,22 @@ static void a_thread_without_a_better_core_stays(void **state)
 static void a_thread_moves_and_keeps_the_cores_that_it_may_use(void **state)
 {
     enum { MEMBERS = 100000 };
-    struct tutti_door *doors = aligned_alloc(TUTTI_CACHE_LINE, MEMBERS * sizeof *doors);
-    struct tutti_domain domain = {.nmembers = MEMBERS, .me = 1, .doors = doors};
+    struct tutti_door *waiters = aligned_alloc(TUTTI_CACHE_LINE, MEMBERS * sizeof *waiters);
+    struct tutti_domain domain = {.nmembers = MEMBERS, .me = 1, .waiters = waiters};
     cpu_set_t before, after;
 
     (void)state;
-    assert_non_null(doors);
-    memset(doors, 0, MEMBERS * sizeof *doors);
+    assert_non_null(waiters);
+    memset(waiters, 0, MEMBERS * sizeof *waiters);
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
     /* The kernel may move the thread between two checks. Then the test tries once more. */
-    while (CPU_COUNT(&before) > 1 && (doors[1].core == 0 || doors[1].core == doors[0].core)) {
-        doors[0].core = 1 + (uint32_t)sched_getcpu();
+    while (CPU_COUNT(&before) > 1 && (waiters[1].core == 0 || waiters[1].core == waiters[0].core)) {
+        waiters[0].core = 1 + (uint32_t)sched_getcpu();
         assert_true(tutti_spread(&domain, 1));
     }
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_true(CPU_EQUAL(&after, &before));
-    free(doors);
+    free(waiters);
 }
 
 int main(void)

@@ -31,7 +31,7 @@ struct request {
 };
 
 struct pair {
-    struct tutti_segment *segment;
+    struct tutti_shm_segment *segment;
     struct tutti_lend *lend;
     int to, from; /* the other process */
     pid_t pid;
@@ -55,11 +55,11 @@ static int serve(struct tutti_lend *lend, const struct request *request)
 
 static void be_the_other(int fd, int in, int out, pid_t owner, enum tutti_access access)
 {
-    struct tutti_segment *segment;
+    struct tutti_shm_segment *segment;
     struct tutti_lend *lend;
     struct request request;
 
-    if (tutti_segment_map(fd, 1, 2, ranks, &segment) != TUTTI_OK)
+    if (tutti_shm_segment_map(fd, 1, 2, ranks, &segment) != TUTTI_OK)
         _exit(1);
     segment->pids[0] = owner;
     segment->access[0] = access;
@@ -73,7 +73,7 @@ static void be_the_other(int fd, int in, int out, pid_t owner, enum tutti_access
             _exit(3);
     }
     tutti_lend_destroy(lend);
-    tutti_segment_destroy(segment);
+    tutti_shm_segment_destroy(segment);
     _exit(0);
 }
 
@@ -85,7 +85,7 @@ static struct pair begin(enum tutti_access access)
 
     /* Where a process may not look into its parent, it is allowed to by this. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-    assert_int_equal(tutti_segment_create(2, &fd), TUTTI_OK);
+    assert_int_equal(tutti_shm_segment_create(2, &fd), TUTTI_OK);
     assert_int_equal(pipe(there), 0);
     assert_int_equal(pipe(back), 0);
     pair.pid = fork();
@@ -99,7 +99,7 @@ static struct pair begin(enum tutti_access access)
     close(back[1]);
     pair.to = there[1];
     pair.from = back[0];
-    assert_int_equal(tutti_segment_map(fd, 0, 2, ranks, &pair.segment), TUTTI_OK);
+    assert_int_equal(tutti_shm_segment_map(fd, 0, 2, ranks, &pair.segment), TUTTI_OK);
     pair.segment->pids[1] = pair.pid;
     pair.segment->access[0] = TUTTI_ACCESS_STORE;
     pair.segment->access[1] = access;
@@ -130,7 +130,7 @@ static void end(struct pair *pair)
     assert_int_equal(waitpid(pair->pid, &status, 0), pair->pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     tutti_lend_destroy(pair->lend);
-    tutti_segment_destroy(pair->segment);
+    tutti_shm_segment_destroy(pair->segment);
 }
 
 static uint8_t *allocate(void)
@@ -194,7 +194,7 @@ static void what_is_freed_is_neither_offered_nor_taken_for_what_follows(void **s
     struct pair pair = begin(TUTTI_ACCESS_READ);
 
     (void)state;
-    for (int i = 1; i <= 3 * TUTTI_SHELF_PLACES; i++) {
+    for (int i = 1; i <= 3 * TUTTI_LEND_SLOTS; i++) {
         uint8_t *memory = allocate();
         uint32_t number;
 

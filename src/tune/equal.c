@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Twins: choices with the same schedules. On few ranks many algorithms have the same ones: on two
+ * Choices with the same schedules. On few ranks many algorithms have the same ones: on two
  * ranks every ring is an exchange. Each rank hashes its own schedule, and the sums of the hashes
  * over all ranks are compared. */
 #include "tune/tune.h"
@@ -16,8 +16,8 @@ static uint64_t mix_span(uint64_t hash, const struct tutti_span *span)
 
 static uint64_t hash_of(const struct tutti_schedule *schedule)
 {
-    uint64_t hash = mix(schedule->rank + 1, (uint64_t)schedule->chunks_per_block << 32 |
-                                                schedule->nsteps);
+    uint64_t hash =
+        mix(schedule->rank + 1, (uint64_t)schedule->chunks_per_block << 32 | schedule->nsteps);
 
     for (uint32_t i = 0; i < schedule->nsteps; i++) {
         const struct tutti_step *step = &schedule->steps[i];
@@ -37,8 +37,10 @@ static uint64_t hash_of(const struct tutti_schedule *schedule)
 static int hash_choice(const struct tutti_comm *comm, const struct tutti_choice *choice,
                        uint64_t *ret_hash)
 {
-    struct tutti_shape shape = {.nranks = (uint32_t)comm->nranks, .rank = (uint32_t)comm->rank,
-                                .options = choice->options, .places = &comm->places,
+    struct tutti_shape shape = {.nranks = (uint32_t)comm->nranks,
+                                .rank = (uint32_t)comm->rank,
+                                .options = choice->options,
+                                .places = &comm->places,
                                 .channels = 1}; /* as in cache.c */
     struct tutti_schedule *schedule;
 
@@ -48,10 +50,10 @@ static int hash_choice(const struct tutti_comm *comm, const struct tutti_choice 
     return TUTTI_OK;
 }
 
-int tutti_trial_find_twins(struct tutti_comm *comm, const struct tutti_choice *choices,
-                           uint32_t count, uint32_t *ret_twins)
+int tutti_trial_find_equal(struct tutti_comm *comm, const struct tutti_choice *choices,
+                           uint32_t count, uint32_t *ret_equal)
 {
-    uint64_t hashes[TUTTI_TWINS_MOST] = {0};
+    uint64_t hashes[TUTTI_TRIAL_MOST] = {0};
     struct tutti_call call;
 
     for (uint32_t i = 0; i < count; i++)
@@ -60,7 +62,7 @@ int tutti_trial_find_twins(struct tutti_comm *comm, const struct tutti_choice *c
     tutti_call_of_elements(&call, TUTTI_UINT64, TUTTI_SUM);
     TUTTI_TRY(tutti_batch_run_now(comm, &call, NULL));
     for (uint32_t i = 0; i < count; i++)
-        for (ret_twins[i] = 0; hashes[ret_twins[i]] != hashes[i];)
-            ret_twins[i]++;
+        for (ret_equal[i] = 0; hashes[ret_equal[i]] != hashes[i];)
+            ret_equal[i]++;
     return TUTTI_OK;
 }

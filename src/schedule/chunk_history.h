@@ -12,51 +12,55 @@
  * write. All steps together touch little more runs than there are steps, however many chunks they
  * move and how often.
  */
-#ifndef TUTTI_SCHEDULE_HISTORY_H
-#define TUTTI_SCHEDULE_HISTORY_H
+#ifndef TUTTI_SCHEDULE_CHUNK_HISTORY_H
+#define TUTTI_SCHEDULE_CHUNK_HISTORY_H
 
 #include "schedule/access.h"
 #include "schedule/bits.h"
 
 #define TUTTI_NO_STEP UINT32_MAX
 
-struct tutti_run {
-    uint32_t writer;  /* the step that wrote it last, or TUTTI_NO_STEP */
+struct tutti_chunk_run {
+    uint32_t writer; /* the step that wrote it last, or TUTTI_NO_STEP */
     /* The last reader since then, an index of history->readers, or TUTTI_NO_STEP. */
     uint32_t readers;
 };
 
-struct tutti_reader {
+struct tutti_chunk_reader {
     uint32_t step, before; /* `before`: index of the reader before it, or TUTTI_NO_STEP */
 };
 
-struct tutti_history {
-    struct tutti_cells cells;     /* overlaid as in place */
-    struct tutti_bits starts;     /* cells where a run begins, and the end of memory */
-    struct tutti_run *runs;       /* per cell; valid where a run begins */
-    struct tutti_reader *readers; /* linked lists; runs may share their tails */
+struct tutti_chunk_history {
+    struct tutti_cells cells;           /* overlaid as in place */
+    struct tutti_bits starts;           /* cells where a run begins, and the end of memory */
+    struct tutti_chunk_run *runs;       /* per cell; valid where a run begins */
+    struct tutti_chunk_reader *readers; /* linked lists; runs may share their tails */
     uint32_t nreaders, capacity;
 };
 
 /* TUTTI_ERR_SYSTEM: no memory; nothing is left to free. */
-int tutti_history_init(struct tutti_history *history, const struct tutti_schedule *schedule);
+int tutti_chunk_history_init(struct tutti_chunk_history *history,
+                             const struct tutti_schedule *schedule);
 /* Free the memory; a zeroed object is ignored. */
-void tutti_history_fini(struct tutti_history *history);
+void tutti_chunk_history_fini(struct tutti_chunk_history *history);
 
 /* Split runs so that a span of this rank's memory is a whole number of runs. The first is
- * history->runs[at] with `at` the cell returned; tutti_history_next gives the following ones, as
- * long as `at` is less than *ret_end. */
-uint32_t tutti_history_cut(struct tutti_history *history, struct tutti_span span,
-                           uint32_t *ret_end);
+ * history->runs[at] with `at` the cell returned; tutti_chunk_history_next gives the following ones,
+ * as long as `at` is less than *ret_end. */
+uint32_t tutti_chunk_history_cut(struct tutti_chunk_history *history, struct tutti_span span,
+                                 uint32_t *ret_end);
 
-static inline uint32_t tutti_history_next(const struct tutti_history *history, uint32_t at)
+static inline uint32_t tutti_chunk_history_next(const struct tutti_chunk_history *history,
+                                                uint32_t at)
 {
     return tutti_bits_from(&history->starts, at + 1);
 }
 
 /* Record that a step reads or writes a span; it must come after all steps recorded before.
  * TUTTI_ERR_SYSTEM: no memory. */
-int tutti_history_read(struct tutti_history *history, uint32_t step, struct tutti_span span);
-void tutti_history_write(struct tutti_history *history, uint32_t step, struct tutti_span span);
+int tutti_chunk_history_read(struct tutti_chunk_history *history, uint32_t step,
+                             struct tutti_span span);
+void tutti_chunk_history_write(struct tutti_chunk_history *history, uint32_t step,
+                               struct tutti_span span);
 
 #endif

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stores the last calls, and finds the first of them that differed from a peer's. */
-#include "executor/history.h"
+#include "executor/call_history.h"
 
 #include "base/result.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 
-const struct tutti_header *tutti_history_add(struct tutti_history *history,
-                                             const struct tutti_signature *signature)
+const struct tutti_header *tutti_call_history_add(struct tutti_call_history *history,
+                                                  const struct tutti_signature *signature)
 {
     struct tutti_header *next = &history->calls[++history->sequence % TUTTI_HISTORY_CALLS];
 
-    *next = (struct tutti_header){.sequence = history->sequence, .signature = *signature,
-                                  .chain = history->chain};
+    *next = (struct tutti_header){
+        .sequence = history->sequence, .signature = *signature, .chain = history->chain};
     history->chain = tutti_chain_after(next);
     return next;
 }
 
-const struct tutti_header *tutti_history_find(const struct tutti_history *history,
-                                              uint64_t sequence)
+const struct tutti_header *tutti_call_history_find(const struct tutti_call_history *history,
+                                                   uint64_t sequence)
 {
     const struct tutti_header *call = &history->calls[sequence % TUTTI_HISTORY_CALLS];
 
     return sequence > 0 && call->sequence == sequence ? call : NULL;
 }
 
-uint64_t tutti_history_number(const struct tutti_history *history,
-                              const struct tutti_header *header)
+uint64_t tutti_call_history_number(const struct tutti_call_history *history,
+                                   const struct tutti_header *header)
 {
     for (uint64_t number = history->sequence; number > 0; number--) {
-        const struct tutti_header *call = tutti_history_find(history, number);
+        const struct tutti_header *call = tutti_call_history_find(history, number);
 
         if (call == NULL)
             return 0;
@@ -44,7 +44,7 @@ uint64_t tutti_history_number(const struct tutti_history *history,
 /* Sets the message that names the first call that differed. `differs` has the bits in which the
  * two chains before call `sequence` differ. In its low half only the bytes of the last `known`
  * calls are meaningful. */
-static int name_first(const struct tutti_history *history, uint64_t sequence, uint64_t differs,
+static int name_first(const struct tutti_call_history *history, uint64_t sequence, uint64_t differs,
                       uint64_t known, int rank)
 {
     char text[TUTTI_SIGNATURE_TEXT_BYTES];
@@ -54,7 +54,7 @@ static int name_first(const struct tutti_history *history, uint64_t sequence, ui
     while (back > 0 && (differs >> 8 * (back - 1) & 255) == 0)
         back--;
     if (back > 0 && sequence > back)
-        call = tutti_history_find(history, sequence - back);
+        call = tutti_call_history_find(history, sequence - back);
     if (call == NULL)
         return tutti_fail(TUTTI_ERR_USAGE,
                           "an earlier call, before number %" PRIu64 ", was not the same here and "
@@ -69,8 +69,9 @@ static int name_first(const struct tutti_history *history, uint64_t sequence, ui
                       back < known || call->sequence == 1 ? "" : ", or one before it");
 }
 
-int tutti_history_mismatch(const struct tutti_history *history, const struct tutti_header *mine,
-                           int rank, const struct tutti_header *theirs)
+int tutti_call_history_mismatch(const struct tutti_call_history *history,
+                                const struct tutti_header *mine, int rank,
+                                const struct tutti_header *theirs)
 {
     char here[TUTTI_SIGNATURE_TEXT_BYTES], there[TUTTI_SIGNATURE_TEXT_BYTES];
 
@@ -84,11 +85,11 @@ int tutti_history_mismatch(const struct tutti_history *history, const struct tut
                       tutti_signature_format(&theirs->signature, there));
 }
 
-int tutti_history_compare(const struct tutti_history *history, int rank, uint64_t sequence,
-                          uint64_t chain)
+int tutti_call_history_compare(const struct tutti_call_history *history, int rank,
+                               uint64_t sequence, uint64_t chain)
 {
     uint64_t ahead = sequence > history->sequence ? sequence - history->sequence : 0;
-    const struct tutti_header *mine = tutti_history_find(history, sequence - ahead);
+    const struct tutti_header *mine = tutti_call_history_find(history, sequence - ahead);
     uint64_t differs;
 
     if (mine == NULL || ahead >= TUTTI_CHAIN_CALLS)
@@ -97,8 +98,8 @@ int tutti_history_compare(const struct tutti_history *history, int rank, uint64_
     /* If the peer is ahead, ignore the calls that this rank has not made yet. The hash cannot be
      * compared then. */
     if (ahead > 0)
-        differs = (tutti_chain_after(mine) ^ (uint32_t)chain >> 8 * ahead) &
-                  UINT32_MAX >> 8 * ahead;
+        differs =
+            (tutti_chain_after(mine) ^ (uint32_t)chain >> 8 * ahead) & UINT32_MAX >> 8 * ahead;
     if (differs == 0)
         return TUTTI_OK;
     return name_first(history, mine->sequence + 1, differs, TUTTI_CHAIN_CALLS - ahead, rank);

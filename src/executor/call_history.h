@@ -16,14 +16,14 @@
  *
  * Sends and receives are not part of the history: each pair of ranks numbers its own messages.
  */
-#ifndef TUTTI_EXECUTOR_HISTORY_H
-#define TUTTI_EXECUTOR_HISTORY_H
+#ifndef TUTTI_EXECUTOR_CALL_HISTORY_H
+#define TUTTI_EXECUTOR_CALL_HISTORY_H
 
 #include "executor/signature.h"
 
 enum { TUTTI_HISTORY_CALLS = 8, TUTTI_CHAIN_CALLS = 4 };
 
-struct tutti_history {
+struct tutti_call_history {
     uint64_t sequence; /* number of the last call; the first is 1; 0: none yet */
     uint64_t chain;    /* after the last call: computed before the next call needs it */
     struct tutti_header calls[TUTTI_HISTORY_CALLS]; /* call n is at n % TUTTI_HISTORY_CALLS */
@@ -46,40 +46,41 @@ static inline uint64_t tutti_chain_after(const struct tutti_header *header)
 
 /* Adds the next call. Returns its header, which stays valid until TUTTI_HISTORY_CALLS more calls
  * have been added. */
-const struct tutti_header *tutti_history_add(struct tutti_history *history,
-                                             const struct tutti_signature *signature);
+const struct tutti_header *tutti_call_history_add(struct tutti_call_history *history,
+                                                  const struct tutti_signature *signature);
 
 /* Call number `sequence`; NULL if it is no longer stored or has not been added. */
-const struct tutti_header *tutti_history_find(const struct tutti_history *history,
-                                              uint64_t sequence);
+const struct tutti_header *tutti_call_history_find(const struct tutti_call_history *history,
+                                                   uint64_t sequence);
 
 /* The number of the latest call with the signature and chain of `header`; 0 if none is stored.
  * `header->sequence` is not read. */
-uint64_t tutti_history_number(const struct tutti_history *history,
-                              const struct tutti_header *header);
+uint64_t tutti_call_history_number(const struct tutti_call_history *history,
+                                   const struct tutti_header *header);
 
 /* True if the ranks diverged before the current call. `mine` and `theirs` are headers that differ.
  * The ranks diverged earlier if both have the same number, and either their chains differ or that
  * number is before the current call's. */
-static inline bool tutti_history_parts(const struct tutti_history *history,
-                                       const struct tutti_header *mine,
-                                       const struct tutti_header *theirs)
+static inline bool tutti_call_history_parts(const struct tutti_call_history *history,
+                                            const struct tutti_header *mine,
+                                            const struct tutti_header *theirs)
 {
     return mine->sequence == theirs->sequence &&
            (mine->chain != theirs->chain || mine->sequence < history->sequence);
 }
 
-/* For headers for which tutti_history_parts is true: sets an error message that names the first
- * call that differed, as precisely as the chains tell. Returns TUTTI_ERR_USAGE. */
-int tutti_history_mismatch(const struct tutti_history *history, const struct tutti_header *mine,
-                           int rank, const struct tutti_header *theirs);
+/* For headers for which tutti_call_history_parts is true: sets an error message that names the
+ * first call that differed, as precisely as the chains tell. Returns TUTTI_ERR_USAGE. */
+int tutti_call_history_mismatch(const struct tutti_call_history *history,
+                                const struct tutti_header *mine, int rank,
+                                const struct tutti_header *theirs);
 
 /* Compares this history with that of `rank`, whose last call is number `sequence` and whose chain
  * after it is `chain`. Compares up to the earlier of the two ranks' last calls. TUTTI_ERR_USAGE:
  * the calls differ, and the message names the first such call as precisely as the chains tell.
  * TUTTI_OK: they are equal, or the ranks are too far apart to tell: `rank` is ahead by
  * TUTTI_CHAIN_CALLS calls or more, or behind by TUTTI_HISTORY_CALLS or more. */
-int tutti_history_compare(const struct tutti_history *history, int rank, uint64_t sequence,
-                          uint64_t chain);
+int tutti_call_history_compare(const struct tutti_call_history *history, int rank,
+                               uint64_t sequence, uint64_t chain);
 
 #endif

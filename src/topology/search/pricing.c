@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Takes the places and links of a search from the paths of a graph. */
+#include "topology/search/pricing.h"
+
+#include "base/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int refuse_pair(const struct tutti_paths *paths, uint32_t from, uint32_t to)
+{
+    char a[128], b[128];
+
+    tutti_graph_node_name(paths->graph, from, a, sizeof a);
+    tutti_graph_node_name(paths->graph, to, b, sizeof b);
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "no way leads from %s to %s; is a link or a CPU missing "
+                      "in the description?",
+                      a, b);
+}
+
+static bool is_here(const struct tutti_search_options *options, uint32_t host)
+{
+    return options->host == TUTTI_ALL_HOSTS || options->host == host;
+}
+
+static int count_places(struct tutti_pricing *pricing, const struct tutti_graph *graph,
+                        const struct tutti_search_options *options)
+{
+    for (uint32_t i = 0; i < graph->nnodes; i++) {
+        const struct tutti_graph_node *node = &graph->nodes[i];
+
+        if (!is_here(options, node->host))
+            continue;
+        pricing->ngpus += node->kind == TUTTI_NODE_GPU && options->gpus == NULL;
+        pricing->nnets += node->kind == TUTTI_NODE_NET && options->has_peers;
+    }
+    if (options->gpus != NULL)
+        pricing->ngpus = options->ngpus;
+    pricing->nplaces = pricing->ngpus + pricing->nnets;
+    if (pricing->ngpus > TUTTI_SEARCH_GPUS)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%u gpus to search rings for; at most %d",
+                          pricing->ngpus, TUTTI_SEARCH_GPUS);
+    if (pricing->ngpus == 0)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "host %u has no gpus to search rings for",
+                          options->host);
+    if (options->has_peers && pricing->nnets == 0)
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "host %u has no network port, and other hosts take "
+                          "part; describe one",
+                          options->host);
+    return TUTTI_OK;
+}
+
+static int choose_places(struct tutti_pricing *pricing, const struct tutti_graph *graph,
+                         const struct tutti_search_options *options)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < options->ngpus && options->gpus != NULL; i++) {
+        uint32_t node = tutti_graph_gpu(graph, options->gpus[i]);
+
+        if (options->gpus[i] >= graph->count[TUTTI_NODE_GPU] ||
+            !is_here(options, graph->nodes[node].host))
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "gpu %u is none of host %u", options->gpus[i],
+                              options->host);
+        pricing->node[count++] = node;
+    }
+    for (uint32_t i = 0; i < graph->nnodes; i++) {
+        const struct tutti_graph_node *node = &graph->nodes[i];
+
+        if (is_here(options, node->host) &&
+            ((node->kind == TUTTI_NODE_GPU && options->gpus == NULL) ||
+             (node->kind == TUTTI_NODE_NET && options->has_peers)))
+            pricing->node[count++] = i; /* graph nodes are sorted: gpus before nets */
+    }
+    return TUTTI_OK;
+}
+
+/* True if two places can be next to each other in a ring or tree. Two nets never are. */
+static bool is_wanted(const struct tutti_pricing *pricing, uint32_t from, uint32_t to)
+{
+    return from != to && (from < pricing->ngpus || to < pricing->ngpus);
+}
+
+static int take_paths(struct tutti_pricing *pricing, const struct tutti_paths *paths)
+{
+    uint32_t nplaces = pricing->nplaces, nhops = 0, *number;
+
+    for (uint32_t from = 0; from < nplaces; from++)
+        for (uint32_t to = 0; to < nplaces; to++)
+            nhops += is_wanted(pricing, from, to)
+                         ? tutti_paths_between(paths, pricing->node[from], pricing->node[to])->nhops
+                         : 0;
+    number = malloc((paths->graph->nlinks + 1) * sizeof *number);
+    pricing->hop = calloc(nhops + 1, sizeof *pricing->hop);
+    if (number == NULL || pricing->hop == NULL) {
+        free(number);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a search of %u places", nplaces);
+    }
+    for (uint32_t i = 0; i < paths->graph->nlinks; i++)
+        number[i] = TUTTI_NO_NODE;
+    nhops = 0;
+    for (uint32_t i = 0; i < nplaces * nplaces; i++) {
+        uint32_t from = i / nplaces, to = i % nplaces;
+        const struct tutti_path *path;
+
+        pricing->path[i].class = TUTTI_PATH_DIS;
+        if (!is_wanted(pricing, from, to))
+            continue;
+        path = tutti_paths_between(paths, pricing->node[from], pricing->node[to]);
+        pricing->path[i] =
+            (struct tutti_pricing_path){.first = nhops, .nhops = path->nhops, .class = path->class};
+        for (uint32_t h = 0; h < path->nhops; h++) {
+            const struct tutti_hop *hop = &paths->hop[path->first + h];
+
+            if (number[hop->link] == TUTTI_NO_NODE) {
+                number[hop->link] = pricing->nlinks;
+                pricing->link[pricing->nlinks] = hop->link;
+                pricing->capacity[pricing->nlinks++] = paths->graph->links[hop->link].bytes_per_s;
+            }
+            pricing->hop[nhops++] =
+                (struct tutti_pricing_hop){.link = number[hop->link], .demand = hop->demand};
+        }
+    }
+    free(number);
+    return TUTTI_OK;
+}
+
+/* Every gpu must reach every other gpu, and every net the first gpu. */
+static int check_reach(const struct tutti_pricing *pricing, const struct tutti_paths *paths)
+{
+    for (uint32_t from = 0; from < pricing->ngpus; from++)
+        for (uint32_t to = 0; to < pricing->ngpus; to++)
+            if (from != to && pricing->path[from * pricing->nplaces + to].class >= TUTTI_PATH_NET)
+                return refuse_pair(paths, pricing->node[from], pricing->node[to]);
+    for (uint32_t net = pricing->ngpus; net < pricing->nplaces; net++)
+        if (pricing->path[net * pricing->nplaces].class >= TUTTI_PATH_NET)
+            return refuse_pair(paths, pricing->node[net], pricing->node[0]);
+    return TUTTI_OK;
+}
+
+int tutti_pricing_open(struct tutti_pricing *pricing, const struct tutti_paths *paths,
+                       const struct tutti_search_options *options)
+{
+    *pricing = (struct tutti_pricing){.may_cross = options->may_cross};
+    pricing->nchannels = options->nchannels == 0 ? TUTTI_SEARCH_USUAL : options->nchannels;
+    if (pricing->nchannels > TUTTI_SEARCH_CHANNELS)
+        pricing->nchannels = TUTTI_SEARCH_CHANNELS;
+    TUTTI_TRY(count_places(pricing, paths->graph, options));
+    pricing->node = calloc(pricing->nplaces, sizeof *pricing->node);
+    pricing->path = calloc((size_t)pricing->nplaces * pricing->nplaces, sizeof *pricing->path);
+    pricing->link = calloc(paths->graph->nlinks + 1, sizeof *pricing->link);
+    pricing->capacity = calloc(paths->graph->nlinks + 1, sizeof *pricing->capacity);
+    if (pricing->node == NULL || pricing->path == NULL || pricing->link == NULL ||
+        pricing->capacity == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a search of %u places",
+                          pricing->nplaces);
+    TUTTI_TRY(choose_places(pricing, paths->graph, options));
+    TUTTI_TRY(take_paths(pricing, paths));
+    return check_reach(pricing, paths);
+}
+
+void tutti_pricing_close(struct tutti_pricing *pricing)
+{
+    free(pricing->node);
+    free(pricing->path);
+    free(pricing->hop);
+    free(pricing->link);
+    free(pricing->capacity);
+}
+
+void tutti_pricing_costs(const struct tutti_pricing *pricing, const double *price, double *ret_cost)
+{
+    for (size_t i = 0; i < (size_t)pricing->nplaces * pricing->nplaces; i++) {
+        const struct tutti_pricing_path *path = &pricing->path[i];
+
+        ret_cost[i] = path->class == TUTTI_PATH_DIS ? INFINITY : 0;
+        for (uint32_t h = 0; h < path->nhops; h++) {
+            const struct tutti_pricing_hop *hop = &pricing->hop[path->first + h];
+
+            ret_cost[i] += hop->demand * price[hop->link];
+        }
+    }
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+int tutti_column_create(const struct tutti_pricing *pricing, struct tutti_search_column *column)
+{
+    *column = (struct tutti_search_column){.net_in = TUTTI_NO_NODE, .net_out = TUTTI_NO_NODE};
+    column->gpu = calloc(pricing->ngpus, sizeof *column->gpu);
+    column->use = calloc(pricing->nlinks + 1, sizeof *column->use);
+    if (column->gpu != NULL && column->use != NULL)
+        return TUTTI_OK;
+    tutti_column_destroy(column);
+    return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a ring of %u gpus", pricing->ngpus);
+}
+
+void tutti_column_destroy(struct tutti_search_column *column)
+{
+    free(column->gpu);
+    free(column->use);
+    *column = (struct tutti_search_column){0};
+}
+
+static void use_path(const struct tutti_pricing *pricing, struct tutti_search_column *column,
+                     uint32_t from, uint32_t to, double times)
+{
+    const struct tutti_pricing_path *path = &pricing->path[from * pricing->nplaces + to];
+
+    for (uint32_t h = 0; h < path->nhops; h++) {
+        const struct tutti_pricing_hop *hop = &pricing->hop[path->first + h];
+
+        column->use[hop->link] += times * hop->demand;
+    }
+}
+
+static void measure_ring(const struct tutti_pricing *pricing, struct tutti_search_column *column)
+{
+    uint32_t last = column->gpu[pricing->ngpus - 1];
+
+    for (uint32_t i = 0; i + 1 < pricing->ngpus; i++)
+        use_path(pricing, column, column->gpu[i], column->gpu[i + 1], 1);
+    if (column->net_in == TUTTI_NO_NODE) {
+        if (pricing->ngpus > 1)
+            use_path(pricing, column, last, column->gpu[0], 1);
+        return;
+    }
+    use_path(pricing, column, column->net_in, column->gpu[0], 1);
+    use_path(pricing, column, last, column->net_out, 1);
+}
+
+/* Between hosts, two trees alternate, in which each host is a leaf once and has two children once.
+ * So on average twice the bytes enter and leave a host (Sanders, Speck, Traeff, 2009). */
+static void measure_tree(const struct tutti_pricing *pricing, bool is_both_ways,
+                         struct tutti_search_column *column)
+{
+    for (uint32_t gpu = 0; gpu < pricing->ngpus; gpu++) {
+        uint32_t parent = column->gpu[gpu];
+
+        if (parent == TUTTI_NO_NODE) {
+            if (column->net_in == TUTTI_NO_NODE)
+                continue;
+            use_path(pricing, column, column->net_in, gpu, is_both_ways ? 2 : 1);
+            use_path(pricing, column, gpu, column->net_out, is_both_ways ? 2 : 1);
+            continue;
+        }
+        use_path(pricing, column, parent, gpu, 1);
+        if (is_both_ways)
+            use_path(pricing, column, gpu, parent, 1);
+    }
+}
+
+void tutti_column_measure(const struct tutti_pricing *pricing, enum tutti_pattern pattern,
+                          struct tutti_search_column *column)
+{
+    memset(column->use, 0, pricing->nlinks * sizeof *column->use);
+    if (pattern == TUTTI_PATTERN_RING)
+        measure_ring(pricing, column);
+    else
+        measure_tree(pricing, pattern == TUTTI_PATTERN_TREE, column);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The problem of a search in abstract form: places, links with capacities, and the links on the
+ * path from each place to each other one. During a search each link has a price.
+ */
+#ifndef TUTTI_TOPOLOGY_SEARCH_PRICING_H
+#define TUTTI_TOPOLOGY_SEARCH_PRICING_H
+
+#include "topology/search/search.h"
+
+struct tutti_pricing_hop {
+    uint32_t link; /* index in the pricing */
+    double demand;
+};
+
+struct tutti_pricing_path {
+    uint32_t first, nhops;
+    enum tutti_path_class class;
+};
+
+/* Places 0 .. ngpus-1 are gpus, the others are nets. */
+struct tutti_pricing {
+    uint32_t ngpus, nnets, nplaces;
+    uint32_t *node;                  /* per place: node of the graph */
+    struct tutti_pricing_path *path; /* path[a * nplaces + b]; class DIS: no path */
+    struct tutti_pricing_hop *hop;
+    uint32_t nlinks;
+    uint32_t *link;   /* per link: link of the graph */
+    double *capacity; /* bytes per second */
+    bool may_cross;
+    uint32_t nchannels; /* upper bound for the final plan */
+};
+
+/* Fills in *pricing; the caller ends it with tutti_pricing_close(), on error too.
+ * TUTTI_ERR_ARGUMENT: no gpu, no net, too many gpus, or no path between two places;
+ * TUTTI_ERR_SYSTEM: no memory. */
+int tutti_pricing_open(struct tutti_pricing *pricing, const struct tutti_paths *paths,
+                       const struct tutti_search_options *options);
+void tutti_pricing_close(struct tutti_pricing *pricing);
+
+/* One ring or tree, which is a column of the linear program: its order, and its use of each
+ * link. */
+struct tutti_search_column {
+    uint32_t *gpu;            /* as in struct tutti_channel */
+    uint32_t net_in, net_out; /* places, or TUTTI_NO_NODE */
+    double *use; /* per link of the pricing: bytes on the link per byte of the channel */
+};
+
+int tutti_column_create(const struct tutti_pricing *pricing, struct tutti_search_column *column);
+void tutti_column_destroy(struct tutti_search_column *column);
+/* Computes `use` from the order and the nets. */
+void tutti_column_measure(const struct tutti_pricing *pricing, enum tutti_pattern pattern,
+                          struct tutti_search_column *column);
+
+/* Computes the cost of each path for given prices of links: cost[a * nplaces + b]; infinite if
+ * there is no path. */
+void tutti_pricing_costs(const struct tutti_pricing *pricing, const double *price,
+                         double *ret_cost);
+
+/* Find the cheapest ring or tree. The cost is infinite if there is none. A tree is always the exact
+ * optimum. For a ring, *ret_least is a lower bound on the cost of any ring: as tight as possible if
+ * with_effort is set, and possibly 0 otherwise. TUTTI_ERR_SYSTEM: no memory. */
+int tutti_cheapest_ring(const struct tutti_pricing *pricing, const double *cost, bool with_effort,
+                        struct tutti_search_column *column, double *ret_cost, double *ret_least);
+int tutti_cheapest_tree(const struct tutti_pricing *pricing, const double *cost,
+                        enum tutti_pattern pattern, struct tutti_search_column *column,
+                        double *ret_cost);
+
+#endif

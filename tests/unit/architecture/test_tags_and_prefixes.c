@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tests how names are given. A tag with the library's prefix is defined once, so that a debugger
+ * and a reader see one struct of a name. Headers export only names with the library's prefix. The
+ * test reads the sources of the tree. */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sources.h"
+
+enum { MOST_TAGS = 4096, MOST_NAME = 128 };
+
+/* Headers that are templates. An object includes one to get functions of its own, all static, and
+ * no other header includes it. */
+static const char *const templates[] = {"src/device/cpu/kernels.h", "src/device/cpu/narrow.h"};
+
+struct tag {
+    char name[MOST_NAME], path[256];
+};
+
+static struct tag tags[MOST_TAGS];
+static size_t ntags, nfaults, nexported;
+
+static bool begins_with(const char *word, size_t length, const char *prefix)
+{
+    return length >= strlen(prefix) && memcmp(word, prefix, strlen(prefix)) == 0;
+}
+
+static bool has_prefix(const char *word, size_t length)
+{
+    return begins_with(word, length, "tutti") || begins_with(word, length, "TUTTI_");
+}
+
+static bool is(const char *word, size_t length, const char *const *list)
+{
+    while (*list != NULL && (strlen(*list) != length || memcmp(*list, word, length) != 0))
+        list++;
+    return *list != NULL;
+}
+
+static size_t length_of(const char *word)
+{
+    size_t length = 0;
+
+    while (sources_is_part_of_name(word[length]))
+        length++;
+    return length;
+}
+
+static const char *skip_blanks(const char *at)
+{
+    while (*at != '\0' && isspace((unsigned char)*at))
+        at++;
+    return at;
+}
+
+static void report(const char *path, const char *word, size_t length, const char *fault)
+{
+    if (path != NULL)
+        print_error("%s: %.*s %s\n", path, (int)length, word, fault);
+    nfaults++;
+}
+
+static void note_tag(const char *path, const char *word, size_t length)
+{
+    struct tag *tag = &tags[ntags];
+
+    assert_true(length < MOST_NAME && ntags < MOST_TAGS);
+    for (size_t i = 0; i < ntags; i++)
+        if (strlen(tags[i].name) == length && memcmp(tags[i].name, word, length) == 0)
+            report(path, word, length, "is defined in another file, too");
+    snprintf(tag->name, sizeof(tag->name), "%.*s", (int)length, word);
+    snprintf(tag->path, sizeof(tag->path), "%s", path != NULL ? path : "");
+    ntags++;
+}
+
+/* One word of a stripped text at file scope or deeper. */
+static void check_word(const char *path, const char *word, size_t length, bool is_header,
+                       bool is_file_scope)
+{
+    static const char *const kinds[] = {"struct", "union", "enum", NULL};
+    static const char *const no_functions[] = {
+        "__attribute__", "_Static_assert", "alignas", "_Alignas", "void", "int", "bool", "char",
+        "size_t", NULL};
+    const char *next = skip_blanks(word + length);
+
+    if (is(word, length, kinds)) {
+        size_t name = length_of(next);
+
+        if (name == 0 || *skip_blanks(next + name) != '{')
+            return;
+        if (has_prefix(next, name))
+            note_tag(path, next, name);
+        else if (is_header)
+            report(path, next, name, "is a tag of a header without the prefix tutti_");
+        nexported += is_header;
+        return;
+    }
+    if (!is_header || !is_file_scope || *next != '(' || is(word, length, no_functions))
+        return;
+    nexported++;
+    if (!has_prefix(word, length))
+        report(path, word, length, "is a function of a header without the prefix tutti_");
+}
+
+static void check_text(const char *path, char *text, bool is_header)
+{
+    size_t braces = 0, parentheses = 0;
+
+    sources_strip(text);
+    sources_strip_directives(text);
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        size_t length = length_of(text + i);
+
+        if (length > 0) {
+            check_word(path, text + i, length, is_header, braces == 0 && parentheses == 0);
+            i += length - 1;
+            continue;
+        }
+        braces += text[i] == '{';
+        braces -= text[i] == '}' && braces > 0;
+        parentheses += text[i] == '(';
+        parentheses -= text[i] == ')' && parentheses > 0;
+    }
+}
+
+static bool is_template(const char *path)
+{
+    for (size_t i = 0; i < sizeof(templates) / sizeof(templates[0]); i++)
+        if (strcmp(templates[i], path) == 0)
+            return true;
+    return false;
+}
+
+static void check_file(const char *path, char *text)
+{
+    const char *dot = strrchr(path, '.');
+
+    check_text(path, text, strcmp(dot, ".h") == 0 && !is_template(path));
+}
+
+static void tags_are_defined_once_and_headers_export_prefixed_names(void **state)
+{
+    static const char *const tops[] = {"src", "model", "include", NULL};
+
+    (void)state;
+    ntags = nfaults = nexported = 0;
+    sources_visit(TUTTI_SOURCE_DIR, tops, check_file);
+    /* A reader that finds nothing would find no fault either. */
+    assert_true(ntags > 300 && nexported > 1000);
+    assert_int_equal(nfaults, 0);
+}
+
+static void each_fault_is_found(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t faults;
+    } cases[] = {
+        {"struct tutti_a { int b; }; enum tutti_a { C };", 1},
+        {"struct tutti_a; struct tutti_a { int b; };", 0},
+        {"struct a { int b; };", 1},
+        {"int tutti_f(int (*g)(void)), f(void);", 1},
+        {"static inline int f(void) { return g(); }", 1},
+        {"static inline int tutti_f(void) { return g(); }", 0},
+        {"void tutti_f(void) __attribute__((cold));", 0},
+        {"#define X(a) f(a)\nint tutti_f(void);", 0},
+        {"#define X(a) \\\n f(a)\nint f(void);", 1},
+        {"/* int f(void); */ \"f(\" // f()\n", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[128];
+
+        ntags = nfaults = 0;
+        snprintf(text, sizeof(text), "%s", cases[i].text);
+        check_text(NULL, text, true);
+        assert_int_equal(nfaults, cases[i].faults);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tags_are_defined_once_and_headers_export_prefixed_names),
+        cmocka_unit_test(each_fault_is_found),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
