@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-gather: the blocks of all ranks, on every rank. */
+ * Describes tuttiAllGather to the perf driver. Every rank receives the blocks of all ranks. */
 #include "perf.h"
 
 static void plan(size_t elements, struct perf_case *c)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The only place of the measuring programs that reads the environment. */
+ * Looks up environment variables for the measuring programs. All lookups by name go through this
+ * file, so that an empty variable counts as unset everywhere. */
 #include "environment.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gather: the blocks of all ranks, on the root. */
+ * Describes tuttiGather to the perf driver. The root receives the blocks of all ranks. */
 #include "perf.h"
 
 static void plan(size_t elements, struct perf_case *c)

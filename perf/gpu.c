@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The part of CUDA's driver API that measuring needs. */
+ * Calls the functions of CUDA's driver API that the measuring programs need. The driver is loaded
+ * at run time, so that the programs also start on hosts without a GPU. */
 #include "gpu.h"
 
 #include "environment.h"
@@ -17,7 +18,7 @@
 
 typedef unsigned long long device_address;
 
-/* Values of CUresult, CUstream_flags and CUstreamCaptureMode. */
+/* These are values of CUresult, CUstream_flags and CUstreamCaptureMode. */
 enum { SUCCESS = 0, OUT_OF_MEMORY = 2 };
 enum { STREAM_NON_BLOCKING = 1 };
 enum { CAPTURE_THREAD_LOCAL = 1 };
@@ -76,7 +77,8 @@ static const struct {
 static int device_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Skips exit handlers, because other threads may be inside the library. */
+/* Prints a message and ends the program. _exit skips the exit handlers, because other threads may
+ * still be running inside the library. */
 static _Noreturn void __attribute__((format(printf, 1, 2))) end(const char *format, ...)
 {
     char line[512];
@@ -196,8 +198,8 @@ void perf_gpu_free(const struct perf_gpu *gpu, void *memory)
     must(gpu, "cuMemFree", driver.memory_free(address_of(memory)));
 }
 
-/* Uses the rank's stream, because a plain copy to the GPU may return before the GPU has all bytes,
- * and non-blocking streams do not wait for it. */
+/* The copy runs on the rank's stream. A copy without a stream may return before the GPU has all
+ * bytes, and non-blocking streams do not wait for such a copy. */
 void perf_gpu_copy(const struct perf_gpu *gpu, void *to, const void *from, size_t size_bytes)
 {
     must(gpu, "cuMemcpyAsync",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes the JSON file. */
+ * Writes the results as JSON, so that other programs can read them. */
 #include "json.h"
 
 #include "facts.h"
@@ -8,7 +8,8 @@
 
 static const char *const place_names[PERF_PLACES] = {"out_of_place", "in_place"};
 
-/* Writes a quoted string. Bytes beyond ASCII pass unchanged: the file is in the user's encoding. */
+/* Writes a quoted string. Bytes beyond ASCII are written unchanged, so the file has the encoding of
+ * the user's command line and environment. */
 static void write_bytes(FILE *json, const char *text, size_t length)
 {
     fputc('"', json);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Starts the ranks. Processes are forked before the library is first called. The first process
- * makes the communicator's id, because the maker of an id must hold a rank, and passes it through a
- * pipe. */
+ * Starts the ranks. The launcher forks all processes before any of them calls the library. The
+ * first process makes the communicator's id, because the process that makes an id must hold a rank.
+ * It passes the id to the other processes through a pipe. */
 #include "launch.h"
 
 #include "timing.h"
@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long the other ranks may run on after one has failed, so that they can report why they
- * fail. */
+/* The other processes may run this long after one has failed, so that they can report their own
+ * errors. */
 #define GRACE_SECONDS 10
 
 /* The ranks of one process. */
@@ -34,7 +34,8 @@ struct member {
     int code;
 };
 
-/* A stream's thread stays on the CPUs that the calling thread had when it made the stream. */
+/* The thread of a stream keeps the set of CPUs that the calling thread had when it made the stream.
+ * So this function binds the calling thread twice: first for the stream, then for itself. */
 static void make_stream(struct perf_rank *rank)
 {
     const struct perf_cpus *cpus = &rank->options->cpus;
@@ -47,8 +48,8 @@ static void make_stream(struct perf_rank *rank)
         perf_die(rank, "--overlap: cannot run on these CPUs: %s", strerror(error));
 }
 
-/* A GPU has its stream already. A barrier has no buffers, so only a stream tells the library that
- * the call is on a GPU. */
+/* perf_gpu_init has already made the stream of a GPU. A barrier on a GPU always gets this stream. A
+ * barrier has no buffers, so only the stream tells the library that the call is on a GPU. */
 static void choose_stream(struct perf_rank *rank)
 {
     bool is_wanted = rank->options->use_stream;
@@ -94,7 +95,7 @@ static void *run_member(void *argument)
     return NULL;
 }
 
-/* Runs the ranks of one process, a thread each. */
+/* Runs the ranks of one process, each in its own thread, and returns the largest exit code. */
 static int run_team(const struct team *team)
 {
     int nthreads = team->options->threads, code = 0;
@@ -121,9 +122,11 @@ static int run_team(const struct team *team)
     return code;
 }
 
-/* The environment's communicator has one rank per process. It only distributes the id of the real
- * communicator if processes have several threads, or if ranks are on GPUs, because the GPU is
- * chosen by the rank's number. */
+/* Runs the ranks of a process that a launcher has started. The environment describes a communicator
+ * with one rank per process. With one thread per process and no GPU, the program measures that
+ * communicator. Otherwise that communicator only distributes the id of a second one, which the
+ * program measures. Ranks on GPUs need the second one, because the rank's number selects the
+ * GPU. */
 static int run_environment(const struct perf_options *options)
 {
     struct perf_rank rank = {.options = options};
@@ -150,8 +153,8 @@ static int run_environment(const struct perf_options *options)
     return code;
 }
 
-/* Runs in a child. The first process makes the id and writes one copy for each of the others. A
- * copy is shorter than PIPE_BUF, so each reader gets a whole one. */
+/* Runs in each forked process. The first process makes the id and writes one copy of it for each of
+ * the other processes. A copy is shorter than PIPE_BUF, so each reader gets a whole copy. */
 static int run_process(const struct perf_options *options, int process, const int *pipe_ends)
 {
     struct team team = {.options = options, .first = process * options->threads,
@@ -211,8 +214,8 @@ static int reap(const struct perf_options *options, pid_t *pids, int count, pid_
     return 0;
 }
 
-/* Waits for all processes. If one fails, the others get a grace period to notice before they are
- * killed. */
+/* Waits for all processes. After a failure, the function kills the remaining processes if none of
+ * them ends for GRACE_SECONDS. */
 static int supervise(const struct perf_options *options, pid_t *pids, int count,
                      const sigset_t *child_signal)
 {
@@ -259,8 +262,8 @@ static int run_processes(const struct perf_options *options)
             break;
         if (pids[started] == 0) {
             free(pids);
-            /* No process may outlive the launcher, which may have ended before prctl took
-             * effect. */
+            /* No process may outlive the launcher. The launcher may have ended before prctl took
+             * effect, so the process checks its parent afterwards. */
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent)
                 _exit(EXIT_FAILURE);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The main program of every collective. */
+ * The main function that all perf programs share. Each program adds one file that defines
+ * `perf_collective`, the collective that it measures. */
 #include "launch.h"
 
 int main(int argc, char **argv)

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * Measures the time of one case on one rank, and checks the results of the timed calls.
+ *
  * Time is taken over blocks of iterations. A rank's time is the median of its blocks, which a
  * single disturbance cannot move. Messages up to SMALL_BYTES get the full `-n` iterations in each
- * block: a short block would mostly measure how ranks leave the barrier. For larger messages the
- * blocks share the `-n` iterations.
+ * block, because a short block would mostly measure how ranks leave the barrier. For larger
+ * messages the blocks share the `-n` iterations.
  *
- * Timed calls are checked as well. That is simple where a call on its own result gives the same
- * result. In-place sums and exchanges do not, so there each call gets its own region: as many as
- * fit into POOL_BYTES are filled before the clock starts and checked after it stops. A block is
- * then the sum of several such batches.
+ * Some operations give the same result when they run again on that result. Their timed calls can
+ * share a region, and one check at the end is enough. In-place sums and exchanges are different, so
+ * each of their calls gets its own region. A batch has at most as many regions as fit into
+ * POOL_BYTES. They are filled before the clock starts, and checked after the clock stops. The time
+ * of a block is then the sum of the times of its batches.
  *
- * With --graph an iteration is one replay of a graph of many operations. Where each operation needs
+ * With --graph, one iteration is one replay of a graph of many operations. If each operation needs
  * its own region, a batch is one replay. */
 #include "measure.h"
 
@@ -19,7 +22,7 @@
 #define SMALL_BYTES (64u << 10)
 #define POOL_BYTES (1u << 20)
 
-/* State of one perf_measure. */
+/* The state of one call of perf_measure. */
 struct run {
     struct perf_rank *rank;
     struct perf_field *field;
@@ -48,7 +51,7 @@ static int block_count(const struct perf_options *options, size_t bytes)
     return bytes <= SMALL_BYTES || options->iterations > BLOCKS ? BLOCKS : options->iterations;
 }
 
-/* The number of operations in one iteration. */
+/* Returns the number of operations in one iteration. */
 static size_t per_iteration(const struct perf_options *options)
 {
     return (size_t)options->aggregate * (options->graph > 0 ? (size_t)options->graph : 1);
@@ -68,7 +71,7 @@ void perf_measure_plan(const struct perf_options *options, struct perf_field *fi
                                          : field->nregions * (batch == 0 ? 1 : batch);
 }
 
-/* Makes `-m` calls, in a group if there are several. */
+/* Makes the number of calls that `-m` gives. If there are several, they form a group. */
 static void call(struct run *run, size_t iteration)
 {
     const struct perf_rank *rank = run->rank;
@@ -94,7 +97,7 @@ static void call_times(struct run *run, int times)
         call(run, (size_t)i);
 }
 
-/* Starts one iteration. */
+/* Starts one iteration. It may not be complete when this returns. */
 static void launch(struct run *run, size_t iteration)
 {
     if (run->graph != NULL)
@@ -103,7 +106,8 @@ static void launch(struct run *run, size_t iteration)
         call(run, iteration);
 }
 
-/* The operations run once before they are captured, so that everything made at first use exists. */
+/* Captures the graph of `--graph`. The operations run once before the capture, so that everything
+ * that they create at their first use exists. */
 static void capture(struct run *run)
 {
     const struct perf_gpu *gpu = &run->rank->gpu;
@@ -121,7 +125,8 @@ static void barrier(const struct perf_rank *rank)
     perf_must(rank, "tuttiBarrier", tuttiBarrier(rank->comm, NULL));
 }
 
-/* Runs `iterations` iterations from a common start. Returns the time that counts. */
+/* Runs `iterations` iterations. All ranks start together, after a barrier. Returns the elapsed time
+ * or the CPU time in microseconds, without the barriers of PERF_SYNC_OUTER. */
 static double time_batch(struct run *run, size_t iterations)
 {
     const struct perf_options *options = run->rank->options;
@@ -160,7 +165,8 @@ static void fill(struct run *run)
     perf_field_fill(run->field, run->rank->phase++);
 }
 
-/* Checks the regions that `iterations` iterations have used. */
+/* Checks the regions that the last `iterations` iterations have used. Does nothing if the user has
+ * turned checks off. */
 static void verify(struct run *run, size_t iterations)
 {
     size_t used = iterations * per_iteration(run->rank->options);
@@ -189,8 +195,8 @@ static double time_block(struct run *run, size_t iterations)
     return elapsed;
 }
 
-/* Captures the graph of `--graph`, runs `-c` single iterations on fresh data, then `-w` to warm
- * up. */
+/* Captures the graph of `--graph`, if there is one. Then runs the `-c` iterations that are checked,
+ * each on fresh data, and after these the `-w` iterations that warm up. */
 static void check_and_warm(struct run *run)
 {
     const struct perf_options *options = run->rank->options;

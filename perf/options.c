@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parses the command line. */
+ * Parses the command line of the measuring programs. Most options are those of nccl-tests. */
 #include "options.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 
 static const char *const op_names[PERF_OP_COUNT] = {"sum", "prod", "max", "min", "avg", "mulsum"};
 
-/* nccl-tests' names, and common names of the same types in other programs. */
+/* `name` is the name of a type in nccl-tests. `aliases` are names of the same type in other
+ * programs, separated by blanks. */
 static const struct {
     const char *name, *aliases;
     size_t bytes;
@@ -98,7 +99,7 @@ static const char help[] =
 enum { OPTION_RANKS = 256, OPTION_TUNE, OPTION_OVERLAP, OPTION_WAITING, OPTION_DEVICE,
        OPTION_GRAPH, OPTION_OUT_OF_PLACE, OPTION_VERSION };
 
-/* Bytes of an option's name with its dashes and the terminating zero. */
+/* Bytes of the longest option name, with its dashes and the terminating zero. */
 enum { LONGEST_NAME = 24 };
 
 static const struct option long_options[] = {
@@ -123,7 +124,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* nccl-tests' options that do not apply here, and why. */
+/* Options of nccl-tests that do not apply here. `why` is the reason, for the message. */
 static const struct {
     int letter;
     const char *why;
@@ -254,10 +255,11 @@ static bool parse_device(const char *text, struct perf_options *o)
     return text[3] == '\0' || (text[3] == ':' && parse_int(text + 4, 0, 4095, &o->gpu));
 }
 
-/* Options that others depend on, as the user gave them. */
+/* Records options whose effect depends on other options. They take effect after all options have
+ * been parsed. */
 struct given {
-    bool min, max, step; /* sizes */
-    int ngpus, replays;  /* -g, -G */
+    bool min, max, step; /* true if -b, -e, and -i or -f were given */
+    int ngpus, replays;  /* the values of -g and -G */
 };
 
 static bool parse_one(int letter, const char *text, struct perf_options *o, struct given *given)
@@ -324,7 +326,9 @@ static bool parse_one(int letter, const char *text, struct perf_options *o, stru
     }
 }
 
-/* Neither -b nor -e: a sweep of default sizes. -b alone: that size. -e alone: sizes up to it. */
+/* Settles the range of sizes. Without -b and -e, the default sizes are measured. With -b alone,
+ * only the size of -b is measured. With -e alone, sizes from 8 bytes to the size of -e are
+ * measured. */
 static int settle_sizes(const char *program, struct perf_options *o, const struct given *given)
 {
     if (!given->min && !given->max) {
@@ -352,7 +356,8 @@ static int settle_sizes(const char *program, struct perf_options *o, const struc
     return 0;
 }
 
-/* -g multiplies -t. -G N is --graph with `-n` operations, replayed N times. */
+/* Applies -g, which multiplies the ranks of -t, and -G. -G N captures the iterations of -n in one
+ * graph, as --graph does, and replays the graph N times. */
 static int settle_counts(const char *program, struct perf_options *o, const struct given *given)
 {
     if (given->ngpus * (long)o->threads > 4096) {
@@ -374,7 +379,7 @@ static int settle_counts(const char *program, struct perf_options *o, const stru
     return 0;
 }
 
-/* Rejects options of the host together with --device gpu, and graphs without it. */
+/* Rejects options that apply only to the host if --device gpu is given, and graphs if it is not. */
 static int settle_device(const char *program, struct perf_options *o)
 {
     const char *other = o->show_overlap        ? "--overlap"
@@ -395,7 +400,7 @@ static int settle_device(const char *program, struct perf_options *o)
     return 0;
 }
 
-/* The option as the user gives it; options without a letter have only a long name. */
+/* Returns the short name of an option, for messages, or its long name if it has no short one. */
 static const char *option_name(int letter, char ret_name[LONGEST_NAME])
 {
     snprintf(ret_name, LONGEST_NAME, "-%c", letter);

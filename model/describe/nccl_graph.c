@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rings and trees in the form of NCCL: three arrays that grow, and how they are written. */
+ * Collects the graphs, channels and stops of a search in three growing arrays, and writes them in
+ * NCCL's XML format. Each new channel or stop belongs to the graph or channel that was added
+ * last. */
 #include "describe/nccl_graph.h"
 
 #include "base/array.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes NCCL's XML of a search's result, the format of the file that NCCL_GRAPH_FILE names.
+ * Collects rings and trees, and writes them as XML in the format that NCCL reads from the file
+ * named by NCCL_GRAPH_FILE. NCCL calls all channels of one pattern, such as ring or tree, a graph.
  *
  *   <graphs version="1">
  *     <graph id="0" pattern="4" crossnic="0" nchannels="1" speedintra="20" ...>
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Limits that no search exceeds. */
+/* No search needs more graphs, channels or stops than this. */
 #define TUTTI_NCCL_GRAPHS 64
 #define TUTTI_NCCL_GRAPH_CHANNELS 1024
 #define TUTTI_NCCL_GRAPH_STOPS 131072
@@ -29,25 +30,25 @@ enum tutti_nccl_pattern {
 };
 
 struct tutti_nccl_graph {
-    int64_t id;                    /* 0 ring, 1 tree, 2 and 3 the network's reduction, 4 NVLS */
+    int64_t id;                    /* 0: ring, 1: tree, 2 and 3: sums in the network, 4: NVLS */
     int64_t pattern;               /* usually a value of enum tutti_nccl_pattern */
     int64_t crossnic;              /* 1: a channel may leave by another NIC than it enters by */
-    double speedintra, speedinter; /* GB/s of a channel, within a host and between them */
+    double speedintra, speedinter; /* GB/s of a channel, within a host and between hosts */
     double latencyinter;           /* us */
-    char typeintra[8], typeinter[8]; /* type of the worst path: "NVL", "PIX", ...; "": not given */
+    char typeintra[8], typeinter[8]; /* the worst path: "NVL", "PIX", ...; "": not given */
     int64_t samechannels;          /* 1: all channels are alike */
-    uint32_t first_channel, nchannels;
+    uint32_t first_channel, nchannels; /* a range of tutti_nccl_graphs.channels */
 };
 
 struct tutti_nccl_channel {
-    uint32_t first_stop, nstops;
+    uint32_t first_stop, nstops; /* a range of tutti_nccl_graphs.stops */
 };
 
-/* One stop of a channel. The stops are in this order: a net to enter by, gpus, a net to leave
- * by. */
+/* One stop of a channel. The stops of a channel are, in this order: the net by which it enters the
+ * host, the gpus, and the net by which it leaves. */
 struct tutti_nccl_stop {
-    bool is_net;
-    int64_t dev;
+    bool is_net; /* false: a gpu */
+    int64_t dev; /* NCCL's index of the net or gpu */
     int64_t rank; /* TUTTI_NCCL_NO_RANK: not given */
 };
 
@@ -59,17 +60,20 @@ struct tutti_nccl_graphs {
     uint32_t graph_capacity, channel_capacity, stop_capacity;
 };
 
-/* Without any graph, to be added to. */
+/* Creates an empty list of graphs. The caller destroys it. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_nccl_graphs_create(struct tutti_nccl_graphs **ret_graphs);
 void tutti_nccl_graphs_destroy(struct tutti_nccl_graphs *graphs);
 
-/* Add a graph (without channels, whatever it says), a channel to the last graph, a stop to the last
- * channel. TUTTI_ERR_ARGUMENT, noted not logged: too many. */
+/* These functions add a graph, a channel to the last graph, and a stop to the last channel. A new
+ * graph has no channels: its first_channel and nchannels are ignored. TUTTI_ERR_ARGUMENT: one of
+ * the limits above is exceeded; the message is recorded but not logged. TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_nccl_graphs_add(struct tutti_nccl_graphs *graphs, const struct tutti_nccl_graph *graph);
 int tutti_nccl_graphs_add_channel(struct tutti_nccl_graphs *graphs);
 int tutti_nccl_graphs_add_stop(struct tutti_nccl_graphs *graphs, struct tutti_nccl_stop stop);
 
-/* Write them as XML. *ret_text ends in zero; the caller frees it. TUTTI_ERR_SYSTEM: no memory. */
+/* Writes all graphs as XML. *ret_text ends with a zero byte, and the caller frees the text.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_nccl_graphs_write(const struct tutti_nccl_graphs *graphs, char **ret_text);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the two halves of emitting share: the steps that move and add (sum.c), ops and cells
- * (emit.c). */
+ * Declarations that the two files which emit schedules share. emit.c turns ops into steps and keeps
+ * track of cells. sum.c emits the steps that move and add chunks. */
 #ifndef TUTTI_IMPORT_EMIT_H
 #define TUTTI_IMPORT_EMIT_H
 
@@ -8,14 +8,13 @@
 #include "import/places.h"
 #include "schedule/build.h"
 
-/* A part of a sum, or the destination of one: `count` chunks of one rank, which need not be
- * contiguous. */
+/* A part of a sum, or the destination of a sum. It is some chunks of one rank, which need not be
+ * contiguous. Functions take the number of chunks as `count`. */
 struct tutti_import_part {
     uint32_t rank;
-    struct tutti_import_place *places;
-    /* Lowest rank whose input is in it. */
-    uint32_t lowest;
-    uint32_t event; /* the event in whose place a step that sends it belongs */
+    struct tutti_import_place *places; /* per chunk */
+    uint32_t lowest; /* lowest rank whose input is in the part */
+    uint32_t event;  /* the position for a step that sends the part is at this event */
 };
 
 struct tutti_import_emitter {
@@ -24,11 +23,12 @@ struct tutti_import_emitter {
     struct tutti_import_places places;
     struct tutti_build *builds;        /* per rank */
     struct tutti_import_order *orders; /* per rank */
-    /* Per cell: 1 + the event that reads it last; 0: it is never read. */
+    /* Per cell: 1 + the event that reads the cell last, or 0 if no event reads it. */
     uint32_t *last_read;
     struct tutti_import_place *
-        *buffered; /* per event of a SEND: its message, if it is not direct */
-    /* Of the current event. */
+        *buffered; /* per event of a SEND: the places of its message in SCRATCH, unless the
+                      message is passed on directly */
+    /* The following fields belong to the current event. */
     uint32_t event;
     struct tutti_import_part *parts;
     uint32_t nparts;
@@ -41,18 +41,19 @@ static inline struct tutti_span tutti_import_span(struct tutti_import_place plac
     return tutti_span((enum tutti_buffer)place.buffer, place.chunk, count);
 }
 
-/* A new part of the current event. Its places come from one pool, which is large enough for the
- * refs of any event. */
+/* Returns a new part of the current event, with `count` places. The places come from one pool,
+ * which is large enough for the refs of any event. The emitter owns the part. Never fails. */
 struct tutti_import_part *tutti_import_new_part(struct tutti_import_emitter *emitter, uint32_t rank,
                                                 uint32_t count);
 
-/* Emit `dst` = the sum of `a` and `b`, or `dst` = `a` if b is NULL: `count` chunks each. If there
- * are two, at most one of them may belong to another rank than dst. */
+/* Emits `dst` = the sum of `a` and `b`, or `dst` = `a` if b is NULL. Each of them has `count`
+ * chunks. If `b` is given, at most one of `a` and `b` may belong to another rank than `dst`. */
 int tutti_import_add(struct tutti_import_emitter *emitter, uint32_t count,
                      const struct tutti_import_part *a, const struct tutti_import_part *b,
                      const struct tutti_import_part *dst);
 
-/* Emit `dst` = the sum of all parts, which are sorted here; chunk i has the size of classes[i]. */
+/* Emits `dst` = the sum of all parts. Sorts the array of parts by `lowest`. Chunk i has the size of
+ * class classes[i] (places.h). */
 int tutti_import_sum(struct tutti_import_emitter *emitter, uint32_t count,
                      struct tutti_import_part *parts, uint32_t nparts,
                      const struct tutti_import_part *dst, const uint32_t *classes);

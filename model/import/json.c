@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads execution plans of MSCCL++: gpus, their channels and threadblocks.
+ * Reads execution plans of MSCCL++, which are JSON files, into programs to import. This file reads
+ * the gpus of a plan, their channels and their threadblocks. json_ops.c reads the ops.
  *
- * A plan puts data into other gpus' memory and signals; here a put becomes a message to its
- * destination. The two are equivalent. If the plan has no races (play.c), its signals, barriers and
+ * In a plan, gpus put data into the memory of other gpus and then send signals. Here each put
+ * becomes a message to its destination, so that the steps run over any transport. The message has
+ * the same effect as the put. If the plan has no races (play.c), its signals, barriers and
  * threadblocks order every access to a chunk before or after the put. The receive takes the put's
- * place in that order. So the steps run over any transport.
+ * place in this order.
  *
- * The slice size of a pipeline only affects speed. A plan is read as if messages were no longer
- * than one slice, and the executor makes slices of its own.
+ * A plan may contain pipelines, which cut messages into slices. The slice size only affects speed.
+ * So a plan is read as if each message were at most one slice, and the executor chooses its own
+ * slices.
  */
 #include "import/json.h"
 
@@ -162,7 +165,7 @@ static int read_head(struct tutti_json_plan *plan, const json_t *root,
     return TUTTI_OK;
 }
 
-/* Find the entry of each gpu by its id. */
+/* Finds the entry of each gpu. The entries are in any order, and each gives the gpu's id. */
 static int find_gpus(struct tutti_json_plan *plan, const json_t *root)
 {
     json_t *gpus;
@@ -187,7 +190,8 @@ static int find_gpus(struct tutti_json_plan *plan, const json_t *root)
     return TUTTI_OK;
 }
 
-/* Find out how finely chunks must be cut so that groups of threadblocks can divide them. */
+/* Computes into how many parts each chunk must be cut. Groups of threadblocks divide chunks among
+ * themselves, so each threadblock of a group must get a whole number of parts. */
 static int find_refined(struct tutti_json_plan *plan)
 {
     uint32_t refined = 1;
@@ -212,7 +216,8 @@ static int find_refined(struct tutti_json_plan *plan)
     return TUTTI_OK;
 }
 
-/* Read the number of chunks per block from the buffers of all gpus, which must agree. */
+/* Reads the sizes of the buffers of all gpus. The input and output sizes must all give the same
+ * number of chunks per block. The sizes of scratch buffers may differ. */
 static int read_chunks(struct tutti_json_plan *plan)
 {
     struct tutti_import_program *program = &plan->program;
@@ -268,7 +273,8 @@ static int add_channel(struct tutti_json_plan *plan, enum tutti_json_channel_typ
     return TUTTI_OK;
 }
 
-/* The n-th channel from a to b is connected to the n-th of its type from b to a. */
+/* The n-th channel of a type from gpu a to gpu b is connected to the n-th channel of this type from
+ * b to a. */
 static int read_channels(struct tutti_json_plan *plan)
 {
     uint32_t *ordinals =
@@ -378,8 +384,8 @@ int tutti_import_json(const char *name, const char *text, size_t size_bytes,
     struct tutti_json_plan plan = {.program = {.file = name}};
     struct tutti_ensemble limits = {.nranks = 0};
     json_error_t error;
-    /* Read numbers as reals, because the usual largest size is one more than jansson's integers can
-     * hold. */
+    /* Numbers are read as reals. Plans often give 2^64 - 1 as the largest size, and jansson's
+     * integers end at 2^63 - 1. */
     json_t *root =
         json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
     int rc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads MSCCL's XML: algo > gpu > tb > step, with all data in attributes.
+ * Reads the XML of MSCCL, which describes one algorithm. An algo contains gpus, a gpu contains
+ * thread blocks (tb), and a tb contains steps. All data are in attributes:
  *
  *   <algo name="ring" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allreduce"
  *         inplace="1">
@@ -8,9 +9,9 @@
  *         <step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"
  *               depid="-1" deps="-1" hasdep="0"/>
  *
- * A step that receives and sends becomes two ops. A step that waits for another block has an AFTER
- * op before it. It may name a block that comes later in the file, so these references are resolved
- * at the end.
+ * A step that receives and sends becomes two ops. If a step waits for another block, an AFTER op
+ * comes before the ops of the step. The step may name a block that comes later in the file, so
+ * these references are resolved at the end.
  */
 #include "import/import.h"
 
@@ -24,17 +25,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTHING UINT32_MAX /* object of a nop that waits for no block */
+#define NOTHING UINT32_MAX /* object of an AFTER op that waits for no block, as a nop may */
 enum { BLOCKS_MAX = 1024, STEPS_MAX = 65536, BUFFER_CHUNKS_MAX = 1 << 20 };
-#define NO_BYTES_MAX (UINT64_C(128) << 20) /* largest call if the file does not tell */
+#define NO_BYTES_MAX (UINT64_C(128) << 20) /* largest call if the file has no maxBytes */
 
 struct reader {
     XML_Parser parser;
     struct tutti_import_program program;
     struct tutti_ensemble limits; /* least_bytes, most_bytes */
     int depth;                    /* number of open elements */
-    bool *seen;                   /* per rank: true if the file has had it */
-    /* Of the current gpu and tb. */
+    bool *seen;                   /* per rank: true if its gpu has been read */
+    /* These belong to the current gpu and tb. A peer is -1 if there is none. */
     uint32_t rank, first_block, step;
     int64_t send_peer, recv_peer;
     uint32_t send_queue, recv_queue;
@@ -44,7 +45,8 @@ struct reader {
 static void record(const struct reader *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 
-/* It is a macro for the same reason as tutti_fail. */
+/* Records a message with the position in the file, and returns TUTTI_ERR_ARGUMENT. This is a macro
+ * so that the compiler sees a constant code, as with tutti_fail. */
 #define refuse(reader, ...) \
     tutti_recorded((record(reader, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 
@@ -71,8 +73,8 @@ static const char *find(const char **attributes, const char *name)
     return NULL;
 }
 
-/* Read a number of at least -1. If the attribute is missing: `fallback`, or an error if `fallback`
- * is less than -1. */
+/* Reads a number from -1 to `most`. If the attribute is missing, the value is `fallback`. A
+ * `fallback` below -1 means that the attribute must be given. */
 static int number(const struct reader *reader, const char **attributes, const char *name,
                   int64_t fallback, int64_t most, int64_t *ret_value)
 {
@@ -126,7 +128,7 @@ static int read_collective(struct reader *reader, const char **attributes)
                   tutti_collective_list(TUTTI_LIST_WITH_DATA, list));
 }
 
-/* Read the calls that the algorithm is made for, with defaults where the file does not tell. */
+/* Reads which calls the algorithm is made for. Attributes that are missing have defaults. */
 static int read_limits(struct reader *reader, const char **attributes)
 {
     static const char *const names[] = {"outofplace", "minBytes", "maxBytes"};
@@ -255,7 +257,7 @@ static int begin_block(struct reader *reader, const char **attributes)
 
 /* ---- step -------------------------------------------------------------------------------- */
 
-/* Bits: what a type of step does. */
+/* These bits say what a type of step does. */
 enum { RECEIVES = 1, SENDS = 2, READS = 4, WRITES = 8, ADDS = 16 };
 
 static const struct {
@@ -342,7 +344,7 @@ static int begin_step(struct reader *reader, const char **attributes)
         return refuse(reader, "type %s in a tb with send=\"-1\"", text);
     if ((types[i].does & RECEIVES) && reader->recv_peer < 0)
         return refuse(reader, "type %s in a tb with recv=\"-1\"", text);
-    /* The reference is resolved when all blocks are known. */
+    /* The op names its block by id. resolve replaces the id when all blocks are known. */
     if ((block >= 0 && after >= 0) || types[i].does == 0)
         TUTTI_TRY(tutti_import_add_op(program, TUTTI_IMPORT_AFTER, types[i].name, step,
                                       block >= 0 && after >= 0 ? (uint32_t)block : NOTHING,
@@ -404,7 +406,8 @@ static void on_end(void *context, const char *name)
     reader->depth--;
 }
 
-/* Entities may expand a few bytes to gigabytes; these files have none. */
+/* Refuses document types, because the entities that they define may expand to gigabytes. Files of
+ * MSCCL have none. */
 static void on_doctype(void *context, const char *name, const char *system, const char *public,
                        int has_subset)
 {
@@ -415,7 +418,9 @@ static void on_doctype(void *context, const char *name, const char *system, cons
     XML_StopParser(reader->parser, XML_FALSE);
 }
 
-/* Resolve an AFTER: from (tb, step) to (block, number of ops that are over when the step is). */
+/* Resolves the AFTER op number `at`, which is in block number `block`. Before, the op names the id
+ * and the step of another tb. Afterwards it names that block's index, and how many of its ops are
+ * complete when the step is complete. */
 static int resolve(struct tutti_import_program *program, uint32_t block, uint32_t at)
 {
     struct tutti_import_op *op = &program->ops[at];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Traffic that leaves a part of a machine along paths crosses the first link of each path. So all
- * first links together carry at least that traffic, and the same holds for all last links and for
- * all narrowest ones. The least of these three sums is the bound. Each link counts once, at the
- * highest rate that any of the part's paths reaches on it.
+ * Data that leaves a part of a machine crosses the first link of some path. So all first links
+ * together limit the rate of this data. The same holds for all last links, and for the narrowest
+ * links of all paths. The least of these three sums is the bound. Each link counts once, at the
+ * highest rate that any of the part's paths reaches on this link.
  *
  *   rank 0 ==a== switch ==b== rank 1      out of rank 0: first links a; last links b, c
  *                       ==c== rank 2      into rank 1: first links a, c'; last links b
  *
- * This is a cut, but not always the minimum one. A link in the middle that all paths share, and
- * that is not the narrowest link of each, is not considered. */
+ * Each of these sets of links is a cut, but not always the minimum cut. A shared link in the middle
+ * of paths is not considered unless it is the narrowest link of these paths. */
 #include "simulator/bound_links.h"
 
 #include "base/result.h"
@@ -18,16 +18,18 @@
 
 enum { OUT, IN, WAYS };
 
-/* Which link of a path represents it. */
+/* Selects the link of each path that counts in a sum. */
 enum choice { FIRST, LAST, NARROWEST, CHOICES };
 
 struct survey {
     const struct tutti_machine *machine;
     const uint32_t *of;
     uint32_t nparts;
-    uint32_t *order, *begin; /* paths that cross a border, by part: order[begin[part]] .. */
-    uint32_t *seen_in;       /* per link: one plus the last part that counted it ... */
-    double *counted;         /* ... and the rate that it counted */
+    /* `order` lists the paths that cross a border, sorted by part. The paths of a part are
+     * order[begin[part]] to order[begin[part + 1] - 1]. */
+    uint32_t *order, *begin;
+    uint32_t *seen_in;       /* per link: one plus the last part that counted it; 0: none */
+    double *counted;         /* per link: the rate that the part in `seen_in` counted */
 };
 
 static uint32_t part_of(const struct survey *survey, uint32_t rank)
@@ -55,8 +57,8 @@ choose(const struct tutti_machine *machine, const struct tutti_machine_path *pat
     return best;
 }
 
-/* Sums one part's paths in one direction. A path without links (both ranks on one device) sets no
- * bound. */
+/* Sums the rates of the chosen links of one part's paths. Returns INFINITY if a path has no links,
+ * because data between two ranks on one device crosses no link. */
 static double sum_links(const struct survey *survey, uint32_t part, enum choice choice)
 {
     const struct tutti_machine *machine = survey->machine;
@@ -104,7 +106,8 @@ static void deal(struct survey *survey, int way)
             survey->begin[part_at(survey, &links->paths[i], way)]++;
     for (uint32_t part = 1; part <= survey->nparts; part++)
         survey->begin[part] += survey->begin[part - 1];
-    /* begin[] now holds ends; filling from behind turns them into beginnings. */
+    /* begin[part] is now the end of the part's paths. Filling from the end moves it to the
+     * start. */
     for (uint32_t i = links->npaths; i-- > 0;)
         if (crosses(survey, &links->paths[i]))
             survey->order[--survey->begin[part_at(survey, &links->paths[i], way)]] = i;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A binary heap of events. */
+ * Keeps future events in a binary heap, so that adding an event and taking the earliest one are
+ * fast. */
 #include "simulator/events.h"
 
 #include "base/array.h"

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The queue of future events, earliest first. Events at the same time come in the order in which
- * they were added. */
+ * A queue of future events, which yields the earliest event first. Events at the same time come in
+ * the order in which they were added, so simulations are reproducible. */
 #ifndef TUTTI_SIMULATOR_EVENTS_H
 #define TUTTI_SIMULATOR_EVENTS_H
 
 #include <stdint.h>
 
 struct tutti_sim_event {
-    double at_s;
-    uint64_t number;  /* sequence number of adding */
-    uint32_t kind, id; /* see play.h */
-    uint32_t version; /* of a flow; an event with an older version is stale and ignored */
+    double at_s;      /* simulated time */
+    uint64_t number;  /* number of events that were added before this one */
+    uint32_t kind, id; /* enum tutti_sim_event_kind in play.h; index of the flow, message or step */
+    uint32_t version; /* version of the flow; the player ignores an event with an older version */
 };
 
-/* A binary heap. Zero-initialized it is empty. */
+/* The events are in a binary heap. A queue that is zero-initialized is empty. */
 struct tutti_sim_events {
     struct tutti_sim_event *heap;
     uint32_t count, capacity;
-    uint64_t number;
+    uint64_t number; /* number of events that have been added */
 };
 
-/* Adds an event at time at_s. `version` is that of a flow, else 0. TUTTI_ERR_SYSTEM: out of
- * memory. */
+/* Adds an event at the simulated time at_s, in seconds. `version` is the version of the flow, or 0
+ * if the event belongs to no flow. Returns TUTTI_ERR_SYSTEM if memory runs out. */
 int tutti_sim_events_add(struct tutti_sim_events *events, double at_s, uint32_t kind, uint32_t id,
                          uint32_t version);
-/* Takes the earliest event. The queue must not be empty. */
+/* Removes the earliest event and returns it. The queue must not be empty. */
 struct tutti_sim_event tutti_sim_events_take(struct tutti_sim_events *events);
 void tutti_sim_events_fini(struct tutti_sim_events *events);
 

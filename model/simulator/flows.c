@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Max-min fair rates by progressive filling, recomputed only where something has changed. */
+ * Computes max-min fair rates by progressive filling. The rates of all open flows grow together
+ * until a link is full, and the flows of this link keep their rates. Rates are recomputed only for
+ * the flows that a change can affect. */
 #include "simulator/flows.h"
 
 #include "base/array.h"
@@ -7,11 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Sums of rates are never exact: a link counts as overbooked only beyond this fraction over its
- * capacity. */
+/* Sums of rates have rounding errors. So a link counts as overbooked only if its demand exceeds its
+ * capacity by more than this fraction. */
 static const double tolerance = 1e-9;
-/* Rates that differ by less count as equal. Each flow gets at least `least_part` of its rate alone,
- * so that rounding cannot leave it without any. */
+/* Rates count as equal if their relative difference is at most `same`. Each flow gets at least the
+ * fraction `least_part` of the rate that it would have alone. So rounding cannot make a rate 0. */
 static const double same = 1e-12, least_part = 1e-12;
 
 static void unlink_use(struct tutti_sim_wire *link, struct tutti_sim_use *use)
@@ -143,7 +145,7 @@ int tutti_sim_flow_reach(struct tutti_sim_flows *flows, uint32_t flow, double no
     return foresee(flows, flow);
 }
 
-/* ---- what a change reaches --------------------------------------------------------- */
+/* ---- the flows that a change affects ----------------------------------------------- */
 
 static bool is_overbooked(const struct tutti_sim_wire *link)
 {
@@ -160,7 +162,8 @@ static int reach_flow(struct tutti_sim_flows *flows, uint32_t id)
     return TUTTI_OK;
 }
 
-/* Adds the flows of a link to the region if the link is, or was, overbooked. */
+/* Adds the flows of a link to the region if the link is, or was, overbooked. The region is the set
+ * of flows whose rates are computed anew. */
 static int reach_link(struct tutti_sim_flows *flows, uint32_t id)
 {
     struct tutti_sim_wire *link = &flows->network->links[id];
@@ -206,7 +209,8 @@ static int reach(struct tutti_sim_flows *flows)
 
 /* ---- filling ------------------------------------------------------------------------- */
 
-/* Gives a flow this fraction of the rate it would have alone, and takes it out of the sharing. */
+/* Gives a flow the fraction `part` of the rate that it would have alone. The flow is no longer
+ * open: its rate is subtracted from the spare capacity of its links. */
 static int fix(struct tutti_sim_flows *flows, uint32_t id, double part, double now_s)
 {
     struct tutti_sim_flow *flow = &flows->flows[id];
@@ -247,8 +251,8 @@ static void open(struct tutti_sim_flows *flows)
         flows->flows[flows->region[i]].is_fixed = false;
 }
 
-/* The fraction of their rate alone to which all open flows may grow before the first link is full;
- * 1: no link limits them. */
+/* Returns the fraction to which all open flows can grow before the first link is full. It is a
+ * fraction of the rate that each flow would have alone. 1 means that no link limits the flows. */
 static double growth(const struct tutti_sim_flows *flows)
 {
     double part = 1;

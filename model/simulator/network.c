@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Turns a machine's description into links. */
+ * Turns a machine's description into the links over which the simulator shares bandwidth. */
 #include "simulator/network.h"
 
 #include "base/result.h"
@@ -55,7 +55,7 @@ static int deal_nics(struct tutti_sim_network *network)
         uint32_t size = network->node_size[node], nics = network->machine->nics;
 
         if (nics == 0 || nics > size)
-            nics = size; /* a rank drives at most one */
+            nics = size; /* each rank drives at most one NIC */
         first[node + 1] = first[node] + nics;
         for (uint32_t i = 0; i < nics; i++)
             network->nic_index[first[node] + i] = i;
@@ -104,7 +104,7 @@ static bool has_full_nodes(const struct tutti_sim_network *network)
     return false;
 }
 
-/* True if some level has ranks that move messages with their own cores. */
+/* Returns true if ranks move the messages of some level with their own cores. */
 static bool has_own_cores(const struct tutti_sim_network *network)
 {
     for (uint32_t level = 0; level < TUTTI_MACHINE_LEVELS; level++)
@@ -142,7 +142,8 @@ int tutti_sim_network_init(struct tutti_sim_network *network, const struct tutti
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links", network->nlinks);
         goto fail;
     }
-    /* A port's capacity is time, because it may serve levels of different bandwidths. */
+    /* A port may serve levels of different bandwidths. So its capacity is one second of use per
+     * second, not a number of bytes. */
     set(network, network->ports, 2 * nranks, 1, machine->level[0].bytes_per_s);
     set(network, network->cells, 2 * places->ncells, machine->bridge_bytes_per_s,
         machine->bridge_bytes_per_s);

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The machine as links, and the routes of messages and work over these links.
+ * Describes the machine as links, and gives the routes of messages and work over these links. The
+ * simulator shares the capacity of each link among the flows that cross it. The kinds of links:
  *
  *   rank out, in       between the ranks of a node
- *   cell out, in       between the cells of a node, where the machine gives the bridges' bandwidth
- *   nic out, in        between nodes; one per rank unless the machine says otherwise
- *   trunk out, in      between groups
- *   torus +x, -x, ...  between neighbors, instead of all these
+ *   cell out, in       between the cells of a node, if the machine gives the bridges' bandwidth
+ *   nic out, in        between nodes; one per rank unless the machine gives another number
+ *   trunk out, in      between groups of nodes
+ *   torus +x, -x, ...  between neighbors in a torus, instead of NICs and trunks
  *   memory, cores      of a node
  *   core               of a rank that moves its messages itself
- *   link               of a machine that gives the paths of pairs: these go along its links
- *                      instead of through ports, trunks and torus
+ *   link               of a machine that gives the paths between pairs of ranks; these paths
+ *                      replace ports, trunks and torus
  *
  *   rank 3 -- nic 1 out -- trunk 0 out -- trunk 2 in -- nic 0 in -- rank 40
  *
- * The unit of memory is bytes loaded and stored per second. The unit of cores is seconds of work
- * per second. A node's cores are a link only where the node has fewer cores than ranks. One rank's
- * core uses the same unit.
+ * The capacity of memory is in bytes loaded and stored per second. The capacity of cores, and of a
+ * rank's core, is in seconds of work per second. The cores of nodes are links only if some node has
+ * fewer cores than ranks.
  */
 #ifndef TUTTI_SIMULATOR_NETWORK_H
 #define TUTTI_SIMULATOR_NETWORK_H
 
 #include "simulator/score.h"
 
-/* One link of a route. Each byte moved takes `weight` of the link's capacity and adds `bytes` to
- * its byte count. */
+/* One link of a route. Each byte that a flow moves takes `weight` of the link's capacity and adds
+ * `bytes` to the link's byte count. */
 struct tutti_sim_crossing {
     uint32_t link;
     double weight, bytes;
@@ -35,22 +36,23 @@ struct tutti_sim_route {
     double bytes_per_s; /* rate of a flow that is alone; 0: no limit */
     /* For messages only: */
     struct tutti_rate rate;
-    uint32_t out, in;   /* ports, or SIM_NONE */
+    uint32_t out, in;   /* the ports of sender and receiver, as links; or SIM_NONE */
 };
 
 struct tutti_sim_wire {
-    double capacity;       /* per second */
-    double nominal;        /* the same in bytes, for reports */
-    double demand;         /* what the flows that cross it would take if each were alone */
-    struct tutti_sim_use *uses; /* flows.h */
+    double capacity;       /* per second, in the unit of the link's kind */
+    double nominal;        /* for reports: the capacity, in bytes per second except for cores */
+    double demand;         /* capacity that its flows would take if each flow were alone */
+    struct tutti_sim_use *uses; /* list of the flows that cross the link: flows.h */
     uint32_t nuses;
-    /* State of sharing (flows.c): */
-    uint32_t number, nopen; /* the last change that reached it; its flows without a rate yet */
-    double spare, wanted;   /* capacity left for those flows, and what they would take alone */
+    /* Working state of the distribution of rates (flows.c): */
+    uint32_t number, nopen; /* number of the last change that reached the link; flows without a
+                               rate yet */
+    double spare, wanted;   /* capacity left for those flows; capacity they would take alone */
     bool is_tight, was_tight, is_dirty;
     double bytes, busy_s, busy_since_s;
-    /* For ports with an overhead: the message that holds the port, and the queue of waiting
-     * messages in the order in which they became ready. */
+    /* For ports with an overhead: the message that holds the port, and the first and last of the
+     * waiting messages. They wait in the order in which they became ready. SIM_NONE: no message. */
     uint32_t holder, head, tail;
 };
 
@@ -59,7 +61,8 @@ struct tutti_sim_network {
     uint32_t nranks;
     struct tutti_sim_wire *links;
     uint32_t nlinks;
-    /* Index of the first link of each kind; SIM_NONE: there are none. */
+    /* Index of the first link of each kind; SIM_NONE: there are no links of this kind. `given` are
+     * the links of a machine that gives the paths of pairs. */
     uint32_t ports, cells, nics, trunks, torus, memories, cores, own_cores, given;
     uint32_t nnics;
     uint32_t *nic;        /* per rank: the index of its NIC, counted through all nodes */
@@ -88,30 +91,35 @@ static inline uint32_t tutti_sim_node_count(const struct tutti_sim_network *netw
     return places->node ? places->nnodes : network->nranks;
 }
 
-/* TUTTI_ERR_ARGUMENT: the machine has another number of ranks, or a level lacks a bandwidth.
- * tutti_sim_network_init makes the same check. The network keeps a pointer to the machine, which
- * must outlive it. */
+/* Checks that a network can be made of this machine. TUTTI_ERR_ARGUMENT: the machine has another
+ * number of ranks, or a level lacks a bandwidth. */
 int tutti_sim_network_check(const struct tutti_machine *machine, uint32_t nranks);
+/* Makes the links of the machine, after the check above. The network keeps a pointer to the
+ * machine, which must outlive the network. The caller releases the network with
+ * tutti_sim_network_fini. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_sim_network_init(struct tutti_sim_network *network, const struct tutti_machine *machine,
                            uint32_t nranks);
 void tutti_sim_network_fini(struct tutti_sim_network *network);
 
-/* routes.c. The route functions overwrite *route; the caller frees route->at. TUTTI_ERR_SYSTEM: out
- * of memory. This one gives the route of a message. */
+/* The three route functions are in routes.c. They overwrite *route and reuse the array route->at,
+ * which the caller frees in the end. TUTTI_ERR_SYSTEM: out of memory. This function gives the route
+ * of a message between two ranks. */
 int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
                             struct tutti_sim_route *route);
-/* The route of a step's own work: a local or one-sided step, or the reduction of received data. */
+/* Gives the route of a step's own work. The work is a local or one-sided step, or the reduction of
+ * received data. */
 int tutti_sim_route_work(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
                          struct tutti_sim_route *route);
-/* The cores that execute a message's overhead. The route is empty if the overhead holds ports only.
- */
+/* Gives the cores that execute a message's overhead as a route. The route is empty if the overhead
+ * holds only ports. */
 int tutti_sim_route_overhead(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
                              struct tutti_sim_route *route);
 
-/* True if some pair of nodes is at this level: 1 within a group, 2 beyond. */
+/* True if some pair of nodes is at this level. Level 1 is within a group of nodes, level 2 is
+ * between groups. */
 bool tutti_sim_has_level(const struct tutti_sim_network *network, uint32_t level);
 
-/* The name of a link for reports, for instance "nic 1 of node 3 out". */
+/* Writes the name of a link for reports, for instance "nic 1 of node 3 out". */
 void tutti_sim_link_name(const struct tutti_sim_network *network, uint32_t link, char *ret_name,
                          size_t size_bytes);
 

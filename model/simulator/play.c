@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The event loop, and what follows from the completion of a step. */
+ * Runs the event loop, and starts the steps that can run when other steps complete. */
 #include "simulator/play.h"
 
 #include "base/array.h"
@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-/* Times that differ by less are the same: they may be sums of the same terms in another order. */
+/* Times that differ by at most this count as equal. They may be sums of the same terms in different
+ * orders, which are rounded differently. */
 static const double instant_s = 1e-13;
 
 int tutti_sim_list_add(struct tutti_sim_list *list, uint32_t id)
@@ -98,7 +99,7 @@ static int handle(struct tutti_sim_play *play, const struct tutti_sim_event *eve
     }
 }
 
-/* Handles everything that follows at this time. */
+/* Handles all consequences of the events at the current time, until nothing more follows. */
 static int settle(struct tutti_sim_play *play)
 {
     do {
@@ -118,7 +119,8 @@ static int begin(struct tutti_sim_play *play)
     for (uint32_t id = 0; id < play->score.nsteps; id++)
         if (play->score.steps[id].unmet == 0)
             play->score.steps[id].ready_s = -1;
-    /* Mark all before starting any: a step that starts may make others ready at once. */
+    /* Steps are marked above before any of them starts. A step that starts may make others ready at
+     * once, and these must not be started a second time. */
     for (uint32_t id = 0; id < play->score.nsteps; id++)
         if (play->score.steps[id].ready_s < 0)
             TUTTI_TRY(step_ready(play, id));
@@ -174,7 +176,8 @@ static int check_sharing(const struct tutti_sim_play *play)
                       "one-sided schedules need all ranks on one node");
 }
 
-/* Upper bound of signal numbers, plus one: the most signals that any rank gives or waits for. */
+/* Returns one more than the largest signal number. That is the largest number of signals that a
+ * rank gives, or the largest number that a step waits for. */
 static uint32_t count_numbers(const struct tutti_sim_score *score)
 {
     uint32_t most = 0;
@@ -232,7 +235,8 @@ int tutti_sim_play_init(struct tutti_sim_play *play, const struct tutti_sim_sour
     int rc;
 
     *play = (struct tutti_sim_play){.now_s = 0};
-    /* check before loading many schedules */
+    /* tutti_sim_network_init makes this check too. It is made here as well, because loading many
+     * schedules for a wrong machine would waste time. */
     TUTTI_TRY(tutti_sim_network_check(machine, source->nranks));
     TUTTI_TRY(tutti_sim_score_load(source, gathers, &play->score));
     tutti_machine_at(machine, play->score.footprint_bytes, &play->machine);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of a message: from becoming ready, through ports and over links, to the receiver.
+ * Plays the messages. A message becomes ready, gets its ports, runs its overhead, flows over its
+ * links and arrives at the receiver.
  *
- * A port with an overhead serves one message at a time. Of the messages whose other port is free as
- * well it takes the one that has been ready for longest. Ports without overhead, and the links of a
- * torus, are shared by all messages.
+ * A port with an overhead serves one message at a time. A port that becomes free considers only
+ * messages whose other port is free as well. Among these, it takes the message that has been ready
+ * for the longest time. All messages share the ports without overhead and the links of a torus.
  */
 #include "simulator/play.h"
 
@@ -25,8 +26,10 @@ static int find_route(struct tutti_sim_play *play, const struct tutti_sim_messag
                                    steps[message->receiver].rank, &play->route);
 }
 
-/* ---- the way of a message --------------------------------------------------------- */
+/* ---- from ready to arrived ------------------------------------------------------- */
 
+/* Records that all bytes of a message have left the sender. Its sending steps are done, and the
+ * next message of its lane may start. */
 static int leave(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_message *message = message_of(play, id);
@@ -40,7 +43,8 @@ static int leave(struct tutti_sim_play *play, uint32_t id)
     return message->next == SIM_NONE ? TUTTI_OK : tutti_sim_message_agree(play, message->next);
 }
 
-/* A forwarded message cannot end before its input has: it ends at least one slice later. */
+/* Ends the flow of a message. A forwarded message cannot end before its input has arrived and one
+ * more slice has been sent. So its last slice may leave later than the flow ends. */
 static int end_flow(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_message *message = message_of(play, id);
@@ -54,7 +58,7 @@ static int end_flow(struct tutti_sim_play *play, uint32_t id)
         if (!tutti_sim_is_fused(sender))
             continue;
         if (!sender->is_received)
-            return TUTTI_OK; /* tutti_sim_message_complete_input calls this again */
+            return TUTTI_OK; /* tutti_sim_message_complete_input calls this function again. */
         tail_s = message->bytes > 0
                      ? message->alone_s * tutti_sim_head(sender->bytes) / message->bytes
                      : 0;
@@ -72,9 +76,9 @@ int tutti_sim_message_complete_input(struct tutti_sim_play *play, uint32_t id)
     return message_of(play, id)->has_flowed ? end_flow(play, id) : TUTTI_OK;
 }
 
-/* True if the message is longer than a slice and the first slice lets the receiver begin something.
- * For a gathered message that is arithmetic only: the part that is forwarded need not be the part
- * that comes first. */
+/* True if the message is longer than a slice and the receiver can begin work with the first slice.
+ * The first slice of a gathered message can only begin arithmetic. It cannot begin forwarding,
+ * because the forwarded part need not be the part that arrives first. */
 static bool wants_head(const struct tutti_sim_play *play, const struct tutti_sim_message *message)
 {
     const struct tutti_sim_step *receiver = &play->score.steps[message->receiver];
@@ -108,12 +112,13 @@ static int begin_overhead(struct tutti_sim_play *play, uint32_t id)
                                        steps[message->receiver].rank, &play->route));
     if (play->route.count == 0)
         return tutti_sim_foresee(play, message->overhead_s, SIM_EVENT_OVERHEAD, id);
-    play->route.bytes_per_s = 1; /* the unit of this flow is seconds of work */
+    play->route.bytes_per_s = 1; /* This flow is in seconds of work, not in bytes. */
     return tutti_sim_flow_start(&play->flows, &play->route, message->overhead_s, -1,
                                 SIM_FLOW_OVERHEAD, id, play->now_s);
 }
 
-/* Starts a message whose ports are free, or shared. */
+/* Starts a message whose ports are free or shared, and occupies the ports that it needs
+ * exclusively. */
 static int start(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_message *message = message_of(play, id);
@@ -146,8 +151,9 @@ int tutti_sim_message_agree(struct tutti_sim_play *play, uint32_t id)
     return tutti_sim_list_add(&play->ready, message->sender);
 }
 
-/* Notifies the receiving steps that have not been notified yet: all of them, or those that can
- * start with the first slice. */
+/* Notifies the receiving steps that have not been notified yet. If `is_whole`, the whole message
+ * has arrived, and all these steps can start. Otherwise the first slice has arrived, and only some
+ * of them can start. */
 static int head_arrives(struct tutti_sim_play *play, uint32_t id, bool is_whole)
 {
     const struct tutti_sim_message *message = message_of(play, id);
@@ -240,7 +246,7 @@ static void step_out(struct tutti_sim_play *play, uint32_t id)
         m->in_previous;
 }
 
-/* Starts the first message in this port's queue whose other port is free, too. */
+/* If the port is free, starts the first message in its queue whose other port is free as well. */
 static int serve(struct tutti_sim_play *play, uint32_t port, bool is_out)
 {
     uint32_t next;
@@ -297,7 +303,8 @@ int tutti_sim_dispatch(struct tutti_sim_play *play)
 {
     uint32_t nsent = play->sent.count, nready = play->ready.count;
 
-    /* Of the messages that became ready at one time, each rank sends in program order. */
+    /* Several messages may have become ready at the same time. Each rank sends these in program
+     * order. */
     if (nready > 1)
         qsort(play->ready.at, nready, sizeof(*play->ready.at), by_number);
     for (uint32_t i = 0; i < nsent; i++)
@@ -309,7 +316,8 @@ int tutti_sim_dispatch(struct tutti_sim_play *play)
     for (uint32_t i = 0; i < nready; i++)
         TUTTI_TRY(admit(play, play->score.steps[play->ready.at[i]].out));
 
-    /* An empty message has left at once and is in `sent` again: keep those for the next call. */
+    /* An empty message that has just started has also left already, so it was appended to `sent`.
+     * Keep such new entries for the next call. */
     drop_first(&play->sent, nsent);
     drop_first(&play->ready, nready);
     return TUTTI_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The work of a rank itself: local and one-sided steps, and the arithmetic of receiving steps. A
- * rank's core does one thing at a time, in the order in which they become ready. Work takes no time
- * where the machine gives neither a rate for it nor a memory to share. */
+ * Plays the work of a rank's own core: local and one-sided steps, and the arithmetic of receiving
+ * steps. A core works on one step at a time, in the order in which the steps become ready. Work
+ * takes no time if the machine gives neither a rate for it nor a memory bandwidth. */
 #include "simulator/play.h"
 
 #include "base/result.h"
@@ -50,7 +50,7 @@ static bool has_arithmetic(const struct tutti_sim_play *play, const struct tutti
            (machine->reduce_bytes_per_s > 0 || machine->memory_bytes_per_s > 0);
 }
 
-/* The first slice may now be forwarded. */
+/* Lets a fused step forward its first slice. */
 static int pass_on(struct tutti_sim_play *play, uint32_t id)
 {
     const struct tutti_sim_step *step = step_of(play, id);
@@ -88,7 +88,7 @@ int tutti_sim_all_arrived(struct tutti_sim_play *play, uint32_t id)
         return TUTTI_OK;
     if (step->alone_s == 0)
         return receive(play, id);
-    /* The arithmetic kept up with the bytes, so that only that of the last slice remains. */
+    /* The arithmetic ran while the bytes arrived. Only the arithmetic of the last slice remains. */
     return tutti_sim_foresee(play, step->alone_s * tutti_sim_head(step->bytes) / step->bytes,
                              SIM_EVENT_WORKED_TAIL, id);
 }
@@ -151,13 +151,13 @@ int tutti_sim_work_flowed(struct tutti_sim_play *play, uint32_t id)
 
 /* ---- signals -------------------------------------------------------------------------- */
 
-/* True if ranks see the signals of other cells later than those of their own cell. */
+/* Returns true if ranks see the signals of other cells later than those of their own cell. */
 static bool has_afar(const struct tutti_sim_play *play)
 {
     return play->machine.places.cell != NULL && play->machine.bridge_latency_s > 0;
 }
 
-/* The number of ranks whose signal this rank can see. */
+/* Returns the number of ranks whose signal number `signal` this rank can see. */
 static uint32_t count_seen(const struct tutti_sim_play *play, uint32_t rank, uint16_t signal)
 {
     uint32_t own;
@@ -168,7 +168,8 @@ static uint32_t count_seen(const struct tutti_sim_play *play, uint32_t rank, uin
     return play->ngiven[own] + play->ngiven_afar[signal] - play->ngiven_afar[own];
 }
 
-/* True if this step sees the signal of every rank that it waits for. */
+/* Returns true if this step sees the signal of every rank that it waits for. A step that waits for
+ * all ranks does not wait for its own rank. */
 static bool is_seen(const struct tutti_sim_play *play, const struct tutti_sim_step *step)
 {
     uint32_t missing;
@@ -188,7 +189,7 @@ int tutti_sim_local_ready(struct tutti_sim_play *play, uint32_t id)
     const struct tutti_sim_step *step = step_of(play, id);
 
     switch (step->kind) {
-    case TUTTI_STEP_SIGNAL: /* a store: the rank that gives it continues at once */
+    case TUTTI_STEP_SIGNAL: /* A signal is a store, so the rank that gives it continues at once. */
         TUTTI_TRY(
             tutti_sim_foresee(play, tutti_machine_signal_s(&play->machine), SIM_EVENT_SEEN, id));
         if (has_afar(play))
@@ -237,7 +238,7 @@ static int see(struct tutti_sim_play *play, uint32_t id, bool is_afar)
         ngiven[(1 + play->machine.places.cell[rank]) * play->nnumbers + number]++;
     TUTTI_TRY(wake(play, &play->waiting[rank], cause));
     if (play->ngiven[number] + 1 < play->score.nranks)
-        return TUTTI_OK; /* not all have given it yet: keep those that wait for all in the queue */
+        return TUTTI_OK; /* Some rank has not given it yet, so `waiting_all` stays as it is. */
     return wake(play, &play->waiting_all, cause);
 }
 

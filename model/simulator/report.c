@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reports a finished play: how long it took, along which path, over which links.
+ * Reports the results of a finished play: its duration, its critical path and the load of its
+ * links.
  *
- * The critical path is walked from the last event back: from a step to its last precondition, from
- * a message to what made it ready. So its pieces follow each other without a gap, from the end to
- * the beginning. */
+ * The critical path explains the duration. The code walks the path backwards from the last event.
+ * It goes from each step to the precondition that was met last, and from each message to the event
+ * that made it ready. So the pieces of the path leave no gap between the end and the beginning. */
 #include "simulator/simulator.h"
 
 #include "base/array.h"
@@ -24,8 +25,8 @@ struct walk {
     struct tutti_sim_cause next;
 };
 
-/* Adds a hop of `step` from begin_s to walk->at_s, for the reason `why`, and moves at_s to begin_s.
- */
+/* Adds a hop of `step` from begin_s to walk->at_s, for the reason `why`. Adds its time to *share,
+ * and moves at_s back to begin_s. Adds nothing if begin_s is not before at_s. */
 static int add_hop(struct walk *walk, uint32_t step, double begin_s, const char *why, double *share)
 {
     const struct tutti_sim_score *score = &walk->play->score;
@@ -46,8 +47,8 @@ static int add_hop(struct walk *walk, uint32_t step, double begin_s, const char 
     return TUTTI_OK;
 }
 
-/* Adds the time from begin_s to walk->at_s. Its last `alone_s` is work, the rest is waiting because
- * of sharing. */
+/* Adds the time from begin_s to walk->at_s as up to two hops. The last `alone_s` seconds are work,
+ * with reason `why`. The rest is a wait for a shared resource, with reason `why_wait`. */
 static int add_work(struct walk *walk, uint32_t step, double begin_s, double alone_s,
                     const char *why, double *share, const char *why_wait)
 {
@@ -57,8 +58,8 @@ static int add_work(struct walk *walk, uint32_t step, double begin_s, double alo
     return add_hop(walk, step, begin_s, why_wait, &walk->report->wait_share);
 }
 
-/* Walks a message back to when it became ready. At walk->at_s a fraction `part` of its bytes had
- * been sent. */
+/* Walks a message back to the time at which it became ready. The walk begins at the time at which
+ * the fraction `part` of the message's bytes had been sent. */
 static int walk_sending(struct walk *walk, uint32_t id, double part)
 {
     const struct tutti_sim_message *message = &walk->play->score.messages[id];
@@ -257,8 +258,9 @@ int tutti_simulate(const struct tutti_sim_source *source, const struct tutti_mac
     TUTTI_TRY(tutti_sim_play_init(&play, source, machine, true));
     TUTTI_TRY_OR(fail, rc, tutti_sim_play(&play));
     if (play.nleft > 0) {
-        /* Gathering can cause a deadlock only where the order of steps is odd, so play again
-         * without it. Schedules that really deadlock do so again. */
+        /* Joining messages into gathered writes can cause a deadlock if the order of steps is
+         * unusual. So play again without gathered writes. A schedule that really deadlocks does so
+         * again. */
         tutti_sim_play_fini(&play);
         TUTTI_TRY(tutti_sim_play_init(&play, source, machine, false));
         TUTTI_TRY_OR(fail, rc, tutti_sim_play(&play));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Builds the score from schedules. Lanes are found by a hash of (sender, receiver, channel). The
- * first side of a message to be loaded creates it, and the other side finds it by its turn in the
- * lane. */
+ * Builds the score from the schedules of all ranks. A hash table finds the lane of a (sender,
+ * receiver, channel). The i-th send of a lane and its i-th receive are the same message. The side
+ * that is loaded first creates the message, and the other side claims it. */
 #include "simulator/score.h"
 
 #include "base/array.h"
@@ -18,7 +18,8 @@ enum side { SENDING, RECEIVING, SIDES };
 struct lane {
     uint64_t key;                /* 0: a free entry of the table */
     uint32_t last;               /* the last message of the lane */
-    uint32_t unclaimed[SIDES];   /* the first message without this side, or SIM_NONE */
+    uint32_t unclaimed[SIDES];   /* the first message whose step on this side is not loaded yet,
+                                    or SIM_NONE */
 };
 
 struct lanes {
@@ -50,7 +51,8 @@ static int lanes_grow(struct lanes *lanes)
     return TUTTI_OK;
 }
 
-/* Yields the next message of the lane for this side, and creates it if the other side has not. */
+/* Returns the next message of the lane for this side. Creates the message if the other side has not
+ * done so. */
 static int claim(struct tutti_sim_score *score, struct lanes *lanes, uint64_t key, enum side side,
                  uint32_t *ret_message)
 {
@@ -159,8 +161,8 @@ static int load_step(struct tutti_sim_score *score, struct lanes *lanes,
     return load_messages(score, lanes, step, schedule->rank, id);
 }
 
-/* Inverts dependencies: each step gets the list of steps that wait for it. Also chains the local
- * steps, which run in program order. */
+/* Inverts the dependencies of a schedule, so that each step lists the steps that wait for it. Also
+ * chains the steps that are not two-sided, because a rank runs these in program order. */
 static int load_order(struct tutti_sim_score *score, const struct tutti_schedule *schedule)
 {
     uint32_t first = score->first[schedule->rank], last_local = SIM_NONE;
@@ -220,7 +222,7 @@ static int complain(const struct tutti_sim_score *score, uint32_t step, const ch
                       tutti_step_name((enum tutti_step_kind)score->steps[step].kind), what);
 }
 
-/* Each message must have two ends of equal size. */
+/* Checks that each message has a sending and a receiving step of equal size. */
 static int match(struct tutti_sim_score *score)
 {
     for (uint32_t id = 0; id < score->nmessages; id++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The score: the schedules of all ranks, reduced to what playing them needs. The steps of a rank
- * are contiguous, and each knows the steps that depend on it. A message knows its two steps and its
- * place in its lane (one sender, one receiver, one channel).
+ * The score holds the schedules of all ranks in the form that the simulator plays. The steps of a
+ * rank are contiguous. Each step lists the steps that depend on it. Each message holds its sending
+ * step, its receiving step and its position in its lane. A lane is one sender, one receiver and one
+ * channel.
  *
- * Messages of a lane that form one gathered write (gather.c) are one message here.
+ * The score joins the messages of a lane that form one gathered write (gather.c) into one message.
  */
 #ifndef TUTTI_SIMULATOR_SCORE_H
 #define TUTTI_SIMULATOR_SCORE_H
@@ -12,10 +13,10 @@
 
 #define SIM_NONE UINT32_MAX
 
-/* What made a step or a message ready: the last of all preconditions. */
+/* The event that made a step or a message ready, which is the precondition that was met last. */
 struct tutti_sim_cause {
     enum {
-        SIM_CAUSE_START,  /* no precondition: the beginning */
+        SIM_CAUSE_START,  /* the beginning of the play: there was no precondition */
         SIM_CAUSE_STEP,   /* step `id` was complete */
         SIM_CAUSE_SENT,   /* message `id` had left its lane */
         SIM_CAUSE_HEAD,   /* the first slice of message `id` had arrived */
@@ -27,45 +28,46 @@ struct tutti_sim_cause {
 struct tutti_sim_step {
     uint8_t kind;       /* enum tutti_step_kind */
     uint8_t halves;     /* remaining halves (receiving, sending) of a two-sided step */
-    bool is_shared;     /* a copy to or from a window, where others load and store */
+    bool is_shared;     /* a copy to or from a window, which other ranks load and store */
     bool has_head;      /* the first slice has arrived */
     bool is_received;   /* the receiving half is over */
     bool is_worked;     /* its arithmetic is over */
-    uint16_t signal;
-    uint16_t copies;    /* GATHER_REDUCE: number of this rank's spans that the result goes to */
+    uint16_t signal;    /* WAIT: the number of the signal */
+    uint16_t copies;    /* GATHER_REDUCE: number of spans of this rank that receive the result */
     int32_t peer;       /* for one-sided steps: a rank, TUTTI_ALL_RANKS or TUTTI_NO_RANK */
-    uint32_t among, among_count; /* ranks it involves, in score->among; count 0: all ranks */
+    uint32_t among, among_count; /* range in score->among: its ranks; count 0: all ranks */
     uint32_t rank;
-    uint32_t in, out;   /* messages, or SIM_NONE */
+    uint32_t in, out;   /* the messages that it receives and sends, or SIM_NONE */
     uint32_t next_in, next_out; /* the next step of the same gathered message */
     uint32_t unmet;     /* number of preconditions still to be met */
-    uint32_t first_chunk, end_chunk; /* the range of its buffer that it sends or receives into */
+    uint32_t first_chunk, end_chunk; /* chunks of the buffer that it sends or receives into; the
+                                        end is exclusive */
     uint32_t dependents, ndependents; /* range in score->dependents */
     uint32_t next_local; /* the next local step of its rank, in program order */
     uint32_t next_waiting; /* the next step in the queue that it is in */
     struct tutti_sim_cause cause;
     double bytes;
     double ready_s, begin_s, done_s;
-    double alone_s;     /* time of its work if it has the machine to itself */
-    double received_s;
+    double alone_s;     /* time of its work if no other work shares the machine */
+    double received_s;  /* when its receiving half was over */
 };
 
 struct tutti_sim_message {
     uint32_t sender, receiver; /* steps; the first of each if the message is gathered */
     uint32_t last_sender, last_receiver;
-    bool is_part;              /* merged into a gathered message and no longer one of its own */
+    bool is_part;              /* part of a gathered message, so not played on its own */
     uint32_t lane;             /* identified by the first message of the lane */
     uint32_t next;             /* the next message of its lane */
-    uint32_t unmet;            /* parties (lane, senders, receivers) still to agree */
-    uint32_t out_next, out_previous, in_next, in_previous; /* links in the queues of its ports */
+    uint32_t unmet;            /* preconditions (lane, senders, receivers) still to be met */
+    uint32_t out_next, out_previous, in_next, in_previous; /* neighbors in its ports' queues */
     uint32_t out, in;          /* ports that it needs exclusively, or SIM_NONE */
     bool has_flowed, has_arrived, has_tail;
     struct tutti_sim_cause cause;
     double bytes;
-    /* begin_s is less than 0 before it begins. */
+    /* play.h shows these times. begin_s is less than 0 before the message begins. */
     double ready_s, begin_s, flow_s, sent_s, arrived_s;
     double head_s;             /* when the first slice had left */
-    double alone_s;            /* time of the bytes if nobody else sends any */
+    double alone_s;            /* time of the bytes if no other message shares the links */
     double latency_s, overhead_s;
 };
 
@@ -79,17 +81,18 @@ struct tutti_sim_score {
     uint32_t nsteps, ndependents, namong, nmessages;
     uint32_t step_capacity, dependent_capacity, among_capacity, message_capacity;
     uint32_t nsignals;
-    double footprint_bytes; /* footprint of the call at one rank: topology/machine/machine.h */
+    double footprint_bytes; /* size of the call at one rank: topology/machine/machine.h */
     bool is_sharing; /* true if there are one-sided steps */
 };
 
-/* Requests all schedules, one at a time, matches their messages and, if `gathers`, joins some into
- * gathered writes. The caller releases *ret_score with tutti_sim_score_fini. TUTTI_ERR_ARGUMENT:
- * the schedules do not fit each other. TUTTI_ERR_SYSTEM: out of memory. Errors of the source are
- * returned as they are. */
+/* Builds the score of a call. Requests the schedules of all ranks from the source, one at a time,
+ * and matches sends with receives. If `gathers`, joins some messages into gathered writes. The
+ * caller releases *ret_score with tutti_sim_score_fini. TUTTI_ERR_ARGUMENT: a message lacks one of
+ * its steps, its two steps differ in size, or a schedule is one of another rank. TUTTI_ERR_SYSTEM:
+ * out of memory. Errors of the source are returned unchanged. */
 int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
                          struct tutti_sim_score *ret_score);
-/* gather.c */
+/* Joins messages into gathered writes (gather.c). tutti_sim_score_load calls this function. */
 void tutti_sim_score_gather(struct tutti_sim_score *score);
 void tutti_sim_score_fini(struct tutti_sim_score *score);
 

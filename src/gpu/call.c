@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on device memory: finds out where their buffers are, and enqueues them, alone or in
- * groups. */
+ * Finds out whether the buffers of a call are in device memory. Enqueues calls on device memory,
+ * alone or in groups. */
 #include "gpu/comm_gpu.h"
 
 #include "base/array.h"
@@ -26,8 +26,9 @@ bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffe
            (type == TUTTI_CU_MEMORY_DEVICE || is_managed);
 }
 
-/* Decides for a call without any buffer, by its stream, or else by the last call with a buffer. A
- * rank that has no data in an all-to-all, for example, must run it where the other ranks do. */
+/* Decides whether a call without any buffer runs on the GPU. Its stream decides, or else the last
+ * call with a buffer. A rank may have no data in an all-to-all, for example, and must still run the
+ * call where the other ranks run it. */
 static bool is_blind_call_on_gpu(const struct tutti_comm *comm, tuttiStream_t stream)
 {
     if (comm->gpu == NULL)
@@ -113,8 +114,9 @@ static uint64_t timeout_ns(const struct tutti_comm *comm)
     return (uint64_t)tutti_comm_timeout_ms(comm) * TUTTI_NS_PER_MS;
 }
 
-/* A call with stream NULL first waits for the thread's default stream. Then it runs on the rank's
- * own stream, which no other stream waits for. */
+/* Finds the stream on which a call runs. If `stream` is NULL, the call runs on the rank's own
+ * stream, which no other stream waits for. That stream first waits for the thread's default
+ * stream. */
 static int find_stream(const struct tutti_comm *comm, tuttiStream_t stream,
                        struct tutti_cu_stream **ret_stream)
 {
@@ -137,7 +139,8 @@ static int launch(struct tutti_comm *comm, const struct tutti_gpu_item *items, s
     return rc;
 }
 
-/* Collectives are numbered together, messages by peer and direction. */
+/* Gives a call its number. Collectives share one sequence of numbers. Messages have a sequence for
+ * each peer and direction. */
 static struct tutti_header number(struct tutti_comm *comm, const struct tutti_call *call)
 {
     struct tutti_comm_gpu *side = comm->gpu;
@@ -166,8 +169,9 @@ static int find_program(struct tutti_comm *comm, struct tutti_gpu_item *item)
     return TUTTI_OK;
 }
 
-/* Call it with the GPU's context current. A stream that cannot be used is refused before the call
- * gets a number, which would make this rank differ from its peers. */
+/* Enqueues one call. The GPU's context must be current. A stream that cannot be used is refused
+ * before the call gets a number. Otherwise this rank would have used a number that its peers have
+ * not used. */
 static int enqueue(struct tutti_comm *comm, const struct tutti_call *call,
                    struct tutti_cu_stream *stream)
 {
@@ -267,8 +271,8 @@ static int stage_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream
     return rc;
 }
 
-/* A group's calls run on the stream of the first call. That stream first waits for the other
- * streams, and afterwards these wait for it. */
+/* Enqueues all calls of a group on the stream of the first call. That stream first waits for the
+ * other streams, and the other streams then wait for that stream. */
 static int enqueue_all(struct tutti_gpu_part *part, struct tutti_cu_stream *const *streams)
 {
     struct tutti_gpu *gpu = part->comm->gpu->gpu;
@@ -315,7 +319,7 @@ out:
     return rc;
 }
 
-/* A failed part must not keep the peers of the other parts waiting, so these are still launched. */
+/* After a failure the other parts are still launched, because their peers would otherwise wait. */
 int tutti_gpu_parts_launch(struct tutti_gpu_part *parts)
 {
     char message[TUTTI_MESSAGE_BYTES];

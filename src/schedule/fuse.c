@@ -1,41 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Joins a receive with the send that passes the same chunks on.
+ * Joins a receive with the send that passes the same chunks on, so that the two are one step. Data
+ * then flows through a rank without waiting for the whole message.
  *
- * Why this cannot deadlock. If nothing is buffered, a message is one event of both its ranks. The
- * event comes after the message before it in its lane, and after the steps that its send and its
- * receive depend on. A schedule is free of deadlock if and only if no event comes, by some path,
- * after itself. Let m be the message received and m' the message that passes it on: m' comes after
- * m.
+ * A lane is a peer, a direction and a channel (build.h). The messages of a lane run in order.
  *
- * With the store, m moves ahead into memory. m' may start earlier but still ends only after m.
- * However, a step that waits for the joined step waits for both m and m'. So a pair is joined only
- * if every step that waits for the receive would also wait for the send:
+ * This is why joining cannot cause a deadlock. If nothing is buffered, a message is one event of
+ * both its ranks. The event comes after the message before it in its lane, and after the steps that
+ * its send and its receive depend on. A schedule is free of deadlock if and only if no event comes,
+ * by some path, after itself. Let m be the message received, and let m' be the message that passes
+ * the data on. Then m' comes after m.
+ *
+ * If the joined step also stores the data in memory, m can end before m' does. m' may start earlier
+ * than before but still ends only after m. However, a step that waits for the joined step waits for
+ * both m and m'. So a pair is joined only if every step that waits for the receive would also wait
+ * for the send:
  *
  *  - Until the chunks are overwritten only the send reads them, and the step that overwrites them
  *    waits for the send.
  *  - No step overwrites the source that the receive combines with, except the receive itself.
- *  - No SIGNAL or WAIT is between the two, because these wait for, or hold up, everything.
+ *  - No SIGNAL or WAIT is between the two, because a SIGNAL waits for all steps before it, and a
+ *    WAIT holds up all steps after it.
  *
- * So no path is new, whatever other ranks do. The joined step takes the place of the receive or of
- * the send in the program, whichever keeps the order of both lanes.
+ * So joining adds no path between events, whatever other ranks do. The joined step takes the place
+ * of the receive or of the send in the program, whichever keeps the order of both lanes.
  *
- * Without the store (recv_reduce_send) m ends only when m' does: the two are one event. That event
- * comes after itself if a second path leads from m to m'. Such a path may go through other ranks
- * whose own steps look correct, as here:
+ * If the joined step does not store the data (recv_reduce_send), m ends only when m' ends. Then the
+ * two are one event. This event comes after itself if a second path leads from m to m'. Such a path
+ * may go through other ranks whose own steps look correct, as here:
  *
  *   rank 0      send x to 1 (this is m), x = y, send x to 2
  *   rank 1      receive from 0, add, pass on to 2 (m')
  *   rank 2      receive from 0, receive from 1 and add that
  *
- * So no rank can decide this alone. Stores are dropped ("boldly") only for a caller that knows
- * more, or that proves the result for all ranks. It is correct if all data goes up one tree
- * (build.h). Then every lane carries one message of each segment, in the order of the segments, and
- * a later segment never holds up an earlier one. Within a segment all paths go up, and the joined
- * steps are part of one path. For a caller that proves the result, the cases that are most likely
- * to fail are excluded. Everything before the send in its lane must come from the same peer and
- * must not be stored either, else a ring would wait for itself. The next receive of m's lane must
- * come after the send. For a bold caller, pairs are also joined if the source is overwritten after
- * the send.
+ * So no rank can decide alone whether it may drop a store. Stores are dropped only if the caller
+ * sets is_bold. Such a caller must know that all data goes up one tree (build.h), or must prove the
+ * result for all ranks.
+ *
+ * Dropping stores is correct if all data goes up one tree. Then every lane carries one message of
+ * each segment, in the order of the segments, and no segment waits for a later one. Within a
+ * segment all paths go up the tree, and the joined steps are part of one path.
+ *
+ * For a caller that proves the result, the cases that are most likely to fail are excluded. The
+ * step before the send in its lane must be absent, or receive from the same peer and drop its store
+ * too. Otherwise a ring would wait for itself. The next receive of m's lane must come after the
+ * send.
+ *
+ * If is_bold is set, a pair is also joined if a step after the send overwrites the source that the
+ * receive combines with.
  */
 #include "schedule/build.h"
 
@@ -53,15 +64,15 @@ struct fuse {
     struct tutti_schedule *schedule;
     struct tutti_chunk_history history;
     bool is_bold;
-    /* Per receiving step: the only step that reads what it stored, before any of it is overwritten.
-     * NONE: no step reads it. NOT_ONE: several do, or not all of it is read. */
+    /* Per receiving step: the only step that reads the stored data before any of it is overwritten.
+     * NONE: no step reads the data. NOT_ONE: several steps do, or some of it is never read. */
     uint32_t *reader;
-    /* Per step: the first other step that overwrites what it has read, or NONE. */
+    /* Per step: the first other step that overwrites data which this step has read, or NONE. */
     uint32_t *overwriter;
     uint32_t *send_before; /* per sending step: the step before it in its lane, or NONE */
     uint32_t *recv_after;  /* per receiving step: the step after it in its lane, or NONE */
     uint32_t *signals;     /* per step: number of SIGNALs and WAITs before it */
-    uint32_t *place;       /* per step: where it was moved to; NONE: not moved */
+    uint32_t *place;       /* per joined step: index of the step that replaces it; else NONE */
     uint32_t *lane_last;   /* per lane: 1 + its last step so far, or 0 */
 };
 
@@ -77,7 +88,8 @@ static void release(struct fuse *fuse)
     free(fuse->lane_last);
 }
 
-/* Record that `step` reads what this run's writer stored. */
+/* Records that `step` reads the data that the writer of `run` has stored. `run` is a range of
+ * chunks with one history. */
 static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_chunk_run *run)
 {
     uint32_t *reader;
@@ -91,7 +103,8 @@ static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_chu
         *reader = NOT_ONE;
 }
 
-/* Record that `step` overwrites what this run's writer stored and its readers have read. */
+/* Records that `step` overwrites the data that the writer of `run` has stored and that the readers
+ * of `run` have read. */
 static void note_overwriter(struct fuse *fuse, uint32_t step, const struct tutti_chunk_run *run)
 {
     const struct tutti_chunk_history *history = &fuse->history;
@@ -187,8 +200,8 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_b
     return TUTTI_OK;
 }
 
-/* The only step that reads what `recv` stored, if it is a send of exactly these chunks; else
- * NONE. */
+/* Returns the only step that reads the data stored by `recv`, if this step sends exactly these
+ * chunks. Returns NONE otherwise. */
 static uint32_t find_send(const struct fuse *fuse, uint32_t recv)
 {
     const struct tutti_step *steps = fuse->schedule->steps;
@@ -210,7 +223,8 @@ static uint32_t place_of(const struct fuse *fuse, uint32_t step)
     return fuse->place[step] == NONE ? step : fuse->place[step];
 }
 
-/* Where the joined step goes: the place of one of the two. NONE if they cannot be joined. */
+/* Returns the index at which the joined step goes, which is `recv` or `send`. Returns NONE if the
+ * two cannot be joined. */
 static uint32_t find_place(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
     uint32_t before = fuse->send_before[send], after = fuse->recv_after[recv];
@@ -265,7 +279,8 @@ static void join(struct fuse *fuse, uint32_t recv, uint32_t send, uint32_t place
     steps[place] = joined;
 }
 
-/* Remove the steps that were joined into others, and scratch memory that is no longer used. */
+/* Removes the steps that were joined into others. Removes the scratch memory if no step uses it any
+ * more. */
 static void compact(struct fuse *fuse)
 {
     struct tutti_schedule *schedule = fuse->schedule;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading one step. Everything is checked here, where line and column are known, so that the
- * builder finds no error.
+ * Reads one step of the text form. The reader checks everything here, because here it knows the
+ * line and the column for the message. So the builder finds no further error in a step.
  */
 #include "schedule/text_private.h"
 
@@ -86,7 +86,8 @@ static int read_after(struct tutti_text_reader *reader)
     return TUTTI_OK;
 }
 
-/* Read ranks in ascending order, this rank among them. */
+/* Reads a list of ranks into reader->among. The ranks must ascend, and the rank of the step must be
+ * one of them. */
 static int read_among(struct tutti_text_reader *reader)
 {
     uint32_t nranks = reader->ensemble->nranks, own = reader->build.schedule->rank, rank;
@@ -147,14 +148,15 @@ static int read_field(struct tutti_text_reader *reader, struct tutti_step *step,
     default: break;
     }
     TUTTI_TRY(tutti_text_read_span(reader, tutti_text_span(step, field)));
-    /* Remote spans are checked at the end of the line, because the peer that owns the memory may be
-     * named after them. */
+    /* Remote spans are checked at the end of the line. The line may name the peer that owns their
+     * memory after the span. */
     if (field == TUTTI_TEXT_REMOTE || field == TUTTI_TEXT_REMOTE_DST)
         return TUTTI_OK;
     return check_span(reader, step, field, tutti_text_span(step, field));
 }
 
-/* Check that all spans of a step have the same length, and that the required ones are present. */
+/* Checks a complete step. `seen` has a bit for each field on the line. All required fields must be
+ * present, they must fit each other, and all spans must have the same length. */
 static int check_step(struct tutti_text_reader *reader, const struct tutti_step *step,
                       uint32_t seen)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of a fabric: open, connect, report, destroy. */
+ * Opens a fabric, connects it to peers, reports its use of resources, and destroys it. */
 #include "transport/fabric_private.h"
 
 #include "base/log.h"
@@ -9,13 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RECORD_MAGIC UINT64_C(0x3152464954545554) /* "TUTTIFR1"; its bytes tell the byte order */
+/* The bytes "TUTTIFR1". A rank with the other byte order reads another number. */
+#define RECORD_MAGIC UINT64_C(0x3152464954545554)
 #define RECORD_VERSION 8
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-/* Releases the descriptors for sleeping if no open transport needs them. A rank that lacks
- * descriptors needs them elsewhere. */
+/* Releases the descriptors that are used for sleeping, if no open transport needs them. A transport
+ * may have failed to open because descriptors are scarce, and then other parts need these. */
 static void release_descriptors(struct tutti_fabric *fabric)
 {
     for (uint32_t i = 0; i < fabric->nparts; i++)
@@ -24,7 +25,8 @@ static void release_descriptors(struct tutti_fabric *fabric)
     tutti_wait_release(fabric);
 }
 
-/* A rank can also work without a transport. If it cannot, settle reports that. */
+/* Opens one transport. A failure is only logged, because the rank may work with other transports.
+ * If a pair of ranks has no transport left, tutti_fabric_settle reports an error. */
 static void open_part(struct tutti_fabric *fabric, uint32_t index)
 {
     struct tutti_part *part = &fabric->parts[index];
@@ -161,7 +163,8 @@ void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_conn_ops
     return conn;
 }
 
-/* This is not inlined, so that finding an existing connection stays short. */
+/* Makes the connection, or continues to make it. This function is not inlined, so that the code
+ * that finds an existing connection stays short. */
 static int __attribute__((noinline, cold))
 go_on_connecting(struct tutti_fabric *fabric, int peer, int channel)
 {
@@ -216,8 +219,8 @@ void tutti_fabric_usage(const struct tutti_fabric *fabric, struct tutti_fabric_u
     *ret_usage = usage;
 }
 
-/* Peers in the same process cannot see this rank die. A member that is destroyed without leaving
- * announces it, because others might wait for it. */
+/* Announces that this rank is gone, if it has not left in good order. Other ranks might wait for
+ * this rank, and peers in the same process cannot detect its death. */
 static void drop_out(struct tutti_fabric *fabric)
 {
     for (uint32_t i = 0; i < fabric->nparts && !fabric->has_left; i++)

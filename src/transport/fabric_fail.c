@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gives up, leaves, and detects that others have done so. */
+ * Ends this rank's part in the fabric, and detects that another rank has ended its part. A rank may
+ * abort because of an error, or leave in order. The checks here turn the abort or the death of a
+ * peer into an error of this rank's calls. */
 #include "transport/fabric_private.h"
 
 #include "base/array.h"
@@ -8,16 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ranks that are checked per call. Each may cost a system call. */
+/* The number of ranks that one call checks. Each check may cost a system call. */
 #define CHECKS_PER_CALL 32
 
-/* A rank that gives up tells its peers the reason before it resets its connections. Notes and
- * resets use different connections, so a note may arrive a little later. */
+/* A rank that gives up sends its peers a note with the reason before it resets its connections.
+ * Notes and resets use different connections, so the note may arrive after the reset. A rank
+ * waits this long for the note before it blames the peer for the reset. */
 #define NOTE_PATIENCE_NS (20 * TUTTI_NS_PER_MS)
 
-/* ---- what others are told ------------------------------------------------------------ */
+/* ---- messages to other ranks --------------------------------------------------------- */
 
-/* This rank passes on the reason that the first rank to give up has sent, or else its own. */
+/* Finds the reason that this rank reports to its peers. If another rank gave up first and sent its
+ * reason, this rank passes that reason on. Otherwise it reports its own. Needs fabric->lock. */
 static void find_cause(const struct tutti_fabric *fabric, struct tutti_cause *ret_cause)
 {
     if (fabric->has_heard) {
@@ -36,7 +40,8 @@ void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reaso
     if (tutti_load_relaxed(&fabric->is_aborted) == 0) {
         fabric->abort_code = code;
         tutti_message_copy(fabric->abort_reason, sizeof fabric->abort_reason, reason);
-        /* release: pairs with the acquires of its readers, publishes code and reason */
+        /* release: pairs with the acquire in read_own_abort and in other readers, publishes code
+         * and reason */
         tutti_store_release(&fabric->is_aborted, 1);
         find_cause(fabric, &cause);
         for (uint32_t i = 0; i < fabric->nparts; i++)
@@ -83,7 +88,7 @@ bool tutti_fabric_recv_state(const struct tutti_fabric *fabric,
     return false;
 }
 
-/* ---- what this rank learns ----------------------------------------------------------- */
+/* ---- failures that this rank detects ------------------------------------------------- */
 
 int tutti_fabric_remember(struct tutti_fabric *fabric, int rc)
 {
@@ -103,8 +108,9 @@ static int read_own_abort(struct tutti_fabric *fabric)
                                                     fabric->abort_reason));
 }
 
-/* Calls that do not match are the mistake of all ranks, and a deadline applies to all. Every other
- * error belongs to that rank. */
+/* Fails with the error that another rank's abort means for this rank. Mismatched calls are an error
+ * of all ranks, and a deadline applies to all ranks, so these two codes stay. Any other code
+ * becomes TUTTI_ERR_REMOTE. */
 static int fail_told(int code, int rank, const char *reason)
 {
     return tutti_fail(code == TUTTI_ERR_USAGE || code == TUTTI_ERR_TIMEOUT ? code
@@ -183,7 +189,8 @@ int tutti_fabric_find_death(const struct tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
-/* The knowledge of this host about its ranks, and the notes of other ranks. */
+/* Fails if this rank or another rank has aborted, or if a rank has died. Does not check the
+ * connections. Once a call has failed, each later call returns the same error. */
 static int check_host(struct tutti_fabric *fabric)
 {
     if (fabric->failure != TUTTI_OK) {
@@ -205,7 +212,7 @@ int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what
         fabric->suspicion.peer = peer;
         tutti_message_copy(fabric->suspicion.what, sizeof fabric->suspicion.what, what);
     }
-    tutti_parts_progress(fabric); /* accepts a note that has arrived */
+    tutti_parts_progress(fabric); /* This call receives a note that has arrived. */
     if (now_ns - fabric->suspected_ns < NOTE_PATIENCE_NS) {
         TUTTI_TRY(check_host(fabric));
         return TUTTI_AGAIN;
@@ -213,7 +220,7 @@ int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what
     return tutti_fabric_blame(fabric, fabric->suspicion.peer, fabric->suspicion.what);
 }
 
-/* Finds a lost connection among all of them, also those for which no call waits now. */
+/* Finds a lost connection, even if no call waits for it now. */
 static bool find_lost(struct tutti_fabric *fabric, struct tutti_loss *ret_loss)
 {
     if (fabric->suspected_ns != 0) {
@@ -234,7 +241,8 @@ static int look_for_lost_connections(struct tutti_fabric *fabric)
 
     if (!find_lost(fabric, &loss))
         return TUTTI_OK;
-    /* Another thread may have aborted this rank just now. Then the error is this rank's own. */
+    /* Another thread may have aborted this rank just now. In that case tutti_fabric_suspect reports
+     * the abort of this rank and not the loss. */
     rc = tutti_fabric_suspect(fabric, loss.peer, loss.what);
     return rc == TUTTI_AGAIN ? TUTTI_OK : rc;
 }
@@ -250,8 +258,8 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
     int rc;
 
     for (uint32_t i = 0; i < fabric->nparts; i++)
-        fabric->parts[i].dead_from = peer; /* the likeliest first */
-    rc = check_host(fabric); /* the peer itself is known to be the cause */
+        fabric->parts[i].dead_from = peer; /* This peer has most likely died: check it first. */
+    rc = check_host(fabric); /* An abort or a death is a better explanation than the loss. */
     if (rc != TUTTI_OK)
         return rc;
     return tutti_fabric_remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", peer, what));

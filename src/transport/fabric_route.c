@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the transport that serves a pair of ranks. Both ends, and all others, must make the same
- * choice, so it uses only records and verdicts. */
+ * Chooses the transport that serves a pair of ranks. All ranks must make the same choice for each
+ * pair. So the choice uses only records and verdicts, which are the same on all ranks. */
 #include "transport/fabric_private.h"
 
 #include <stdio.h>
@@ -17,7 +17,8 @@ const struct tutti_transport_ops *tutti_route_find(const struct tutti_fabric *fa
 
 /* ---- a pair without a route ---------------------------------------------------------- */
 
-/* Appends "<name>: not on one host". Returns the new length, less than `size`. */
+/* Appends the reason why transport `index` cannot serve the pair, for instance "<name>: not on one
+ * host". Returns the new length of `text`, which is less than `size`. */
 static size_t explain(const struct tutti_fabric *fabric, uint32_t index, int a, int b, char *text,
                       size_t length, size_t size)
 {
@@ -38,8 +39,9 @@ static size_t explain(const struct tutti_fabric *fabric, uint32_t index, int a, 
     return length < size ? length : size - 1;
 }
 
-/* Returns the code for a pair without a transport. If the host of a rank lacks descriptors or
- * memory for one, that rank is at fault. Otherwise it is a mistake in the settings. */
+/* Returns the error code for a pair without a transport. If the host of a rank lacks descriptors or
+ * memory for a transport, that rank is at fault. Otherwise the settings are wrong, and the code is
+ * TUTTI_ERR_USAGE. */
 static int fault_of(const struct tutti_fabric *fabric, int a, int b)
 {
     if (fabric->records[a].lacks == 0 && fabric->records[b].lacks == 0)
@@ -62,7 +64,7 @@ static int fail_pair(const struct tutti_fabric *fabric, int a, int b)
 
 /* ---- settling ------------------------------------------------------------------------ */
 
-/* Marks the part that serves the peer. */
+/* Records the transport that serves the peer, and marks its part as used. */
 static void take_route(struct tutti_fabric *fabric, int peer)
 {
     fabric->routes[peer] = tutti_route_find(fabric, fabric->rank, peer);
@@ -72,8 +74,8 @@ static void take_route(struct tutti_fabric *fabric, int peer)
 
 int tutti_route_all(struct tutti_fabric *fabric)
 {
-    /* This includes pairs of other ranks, because those ranks will not reach the first
-     * operation. */
+    /* The loop checks the pairs of other ranks as well. If one of these pairs has no transport, its
+     * ranks fail, and this rank would wait for them in its first operation. */
     for (int a = 0; a < fabric->nranks; a++)
         for (int b = a + 1; b < fabric->nranks; b++)
             if (tutti_route_find(fabric, a, b) == NULL)

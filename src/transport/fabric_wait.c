@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Waiting: spin, yield, announce, sleep.
+ * Waits for peers without losing a wake-up. A waiting rank first spins, then yields its core, then
+ * announces that it will sleep, and then sleeps. Any peer that publishes data rings the ranks that
+ * have announced a sleep:
  *
- *     sleeper                               ringer
- *     remember waiter's rings                 publish data
+ *     rank that sleeps                      peer that rings
+ *     remember the waiter's rings           publish data
  *     is_sleeping = how, sleepers += 1      fence
- *     fence                                 is_sleeping set? clear it, ring
+ *     fence                                 if is_sleeping is set: clear it, ring
  *     check once more (the caller)
- *     rings unchanged: sleep
+ *     if the rings are unchanged: sleep
  *
- * Either the ringer sees the flag or the sleeper sees the data. All sleeps end after some
- * milliseconds, so that deadlines and deaths are noticed. */
+ * The fences ensure that the peer sees the flag, or the sleeper sees the data. Every sleep ends
+ * after some milliseconds, so that the rank notices deadlines and ended processes. */
 #include "transport/fabric_private.h"
 
 #include "base/clock.h"
@@ -29,26 +31,29 @@
 enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 
 #define SLEEP_MS 10
-/* For sleeps on descriptors if something may happen that no descriptor reports. */
+/* The limit of a sleep on descriptors, if an event may occur that no descriptor reports. */
 #define NAP_MS 1
-/* How often a spinning rank checks for callers, and reads the clock: passes, powers of two. */
+/* A spinning rank makes progress on all transports every PASSES_PER_LOOK passes. It reads the clock
+ * every PASSES_PER_CLOCK passes. Both numbers are powers of two. */
 #define PASSES_PER_LOOK 64
 #define PASSES_PER_CLOCK 16
-/* The first checks have no pause, because it can take as long as a small message. */
+/* The first passes do not pause the core, because a pause can take as long as a small message. */
 #define EAGER_PASSES 64
-/* It is not known whether other programs need this core. After so long a spin the core is yielded
- * at every reading of the clock, which costs little if no other thread takes it. */
+/* The rank does not know whether other programs need its core. After this time it yields the core
+ * at every reading of the clock. A yield costs little if no other thread takes the core. */
 #define POLITE_AFTER_NS 1000
-/* Another thread has had the core, and not only the kernel. */
+/* If a yield takes at least this long, another thread has had the core. The kernel alone takes less
+ * time. */
 #define TAKEN_NS 1000
 #define YIELDS 20
-/* If cores are scarce, the peer most likely waits for this core. The core is yielded at every check
- * after as many as an answer takes that is on its way from another core. It is yielded often,
- * because being roused costs more than ten switches. */
+/* If ranks outnumber cores, the peer most likely waits for this core. The first CROWDED_LOOKS
+ * passes cover an answer that is already on its way from another core. Then the rank yields at
+ * every pass. It yields many times before it sleeps, because waking a sleeper costs more than ten
+ * thread switches. */
 #define CROWDED_LOOKS 4
 #define CROWDED_YIELDS 40
-/* How often the core is yielded before the rank checks whether there is a better one. The number
- * grows as long as there is none. */
+/* The number of yields after which the rank looks for a core with fewer ranks. The number doubles
+ * each time there is no such core. */
 #define OFFERS_PER_LOOK 64
 #define MOST_OFFERS_PER_LOOK 65536
 
@@ -64,7 +69,7 @@ static bool is_crowded(const struct tutti_fabric *fabric)
         if (memcmp(identity->network, fabric->mine.identity.network, TUTTI_IDENTITY_BYTES) != 0)
             continue;
         nranks++;
-        /* Ranks that are bound to different sets of cores are assumed to have disjoint sets. */
+        /* Each distinct set of cores counts once. Different sets are assumed to be disjoint. */
         for (int other = 0; other < rank && !is_counted; other++)
             is_counted = fabric->records[other].identity.cores_hash == identity->cores_hash &&
                          memcmp(fabric->records[other].identity.network, identity->network,
@@ -75,7 +80,8 @@ static bool is_crowded(const struct tutti_fabric *fabric)
     return nranks > ncores;
 }
 
-/* Ranks per core, rounded up, among the members of the domain that may run on the same cores. */
+/* The number of ranks per core, rounded up, among the domain's members that may run on the same
+ * cores as this rank. The result is 0 if this rank has only one core. */
 static uint32_t core_share(const struct tutti_fabric *fabric)
 {
     const struct tutti_domain *domain = fabric->sharing.domain;
@@ -106,7 +112,8 @@ void tutti_wait_init(struct tutti_fabric *fabric)
         return;
     if (!fabric->is_crowded) {
         fabric->sharing.domain->patience = TUTTI_PATIENT_LOOKS;
-        /* Sleeping is rare here. */
+        /* Joint fences make each announcement of a sleep expensive. Ranks that do not share cores
+         * rarely sleep, so the cheaper fence at every publication pays off. */
         fabric->sharing.domain->has_joint_fences = all_members_joined(fabric);
     }
     if (tutti_param_int(TUTTI_PARAM_SPREAD) != 0)
@@ -162,8 +169,9 @@ void tutti_wait_nap(struct tutti_fabric *fabric)
 
 int tutti_wait_watch(struct tutti_fabric *fabric, int fd)
 {
-    /* Edge-triggered: bytes that no call has requested yet do not keep this rank awake. A rank must
-     * drain (or fill) the socket for which it waits before it sleeps. */
+    /* The events are edge-triggered. So bytes that no call has requested yet do not keep this rank
+     * awake. In return, a rank must drain (or fill) the socket for which it waits before it
+     * sleeps. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET};
 
     if (epoll_ctl(fabric->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
@@ -192,8 +200,8 @@ static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
     fabric->sleeps_how = TUTTI_SLEEPS_ON_FUTEX;
     if (tutti_wait_watches(fabric) && is_busy(fabric))
         fabric->sleeps_how = TUTTI_SLEEPS_ON_SOCKETS;
-    /* acquire and release: the exchange pairs with the one in tutti_domain_ring, so that one of
-     * the two changes the count of sleepers, which pairs with itself */
+    /* acquire and release: the exchange pairs with the one in tutti_domain_ring, so the count of
+     * sleepers changes once per change of the flag; the count only pairs with itself */
     if (tutti_load_relaxed(&waiter->is_sleeping) != fabric->sleeps_how &&
         tutti_exchange(&waiter->is_sleeping, fabric->sleeps_how) == TUTTI_AWAKE &&
         fabric->sharing.domain != NULL) {
@@ -211,15 +219,15 @@ static void retract(struct tutti_fabric *fabric)
 
     if (tutti_load_relaxed(&waiter->is_sleeping) == TUTTI_AWAKE)
         return;
-    /* acquire and release: pairs with the exchange in tutti_domain_ring, so that one of
-     * the two changes the count of sleepers */
+    /* acquire and release: pairs with the exchange in tutti_domain_ring, so that only one of the
+     * two decrements the count of sleepers */
     if (tutti_exchange(&waiter->is_sleeping, (uint32_t)TUTTI_AWAKE) != TUTTI_AWAKE &&
         fabric->sharing.domain != NULL)
         (void)tutti_fetch_add(fabric->sharing.domain->sleepers, -1u);
 }
 
-/* Returns true if a descriptor has ended the sleep. It may be any descriptor, because the caller
- * checks all of them. */
+/* Returns true if a descriptor has ended the sleep. The function does not tell which descriptor it
+ * was, because tutti_parts_progress and the caller check all of them. */
 static bool sleep_on_descriptors(struct tutti_fabric *fabric)
 {
     struct epoll_event events[16];
@@ -258,8 +266,9 @@ static void count_offer(struct tutti_fabric *fabric)
         look_for_a_better_core(fabric);
 }
 
-/* There can be too many ranks on a core only if yields are taken. A waiter may contain the core of
- * another thread of its rank. */
+/* Yields the core, and counts the yield only if another thread took the core. Otherwise this rank
+ * has the core to itself. The waiters alone do not prove crowding, because a waiter may name
+ * the core of another thread of its rank. */
 static void offer_core(struct tutti_fabric *fabric, uint64_t now)
 {
     sched_yield();
@@ -287,7 +296,8 @@ static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
     idle->passes = 1;
 }
 
-/* Spins and yields at the same time. */
+/* Replaces spin and PHASE_YIELD if ranks outnumber cores: yields after a few passes, without a
+ * clock. */
 static void spin_crowded(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     if (idle->passes < CROWDED_LOOKS) {
@@ -307,19 +317,20 @@ static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *id
     struct tutti_waiter *waiter = fabric->waiter;
     bool has_event = false;
 
-    /* acquire: pairs with the release in tutti_domain_ring; what the peer did is visible */
+    /* acquire: pairs with the release in tutti_domain_ring; the data that the peer published before
+     * is visible */
     if (tutti_load_acquire(&waiter->rings) == idle->rings_seen) {
         if (fabric->sleeps_how == TUTTI_SLEEPS_ON_SOCKETS)
             has_event = sleep_on_descriptors(fabric);
         else
             sleep_on_futex(fabric, idle->rings_seen);
     }
-    /* acquire: as above, it pairs with tutti_domain_ring */
+    /* acquire: pairs with the release in tutti_domain_ring, like the load above */
     if (!has_event && tutti_load_acquire(&waiter->rings) == idle->rings_seen) {
         announce(fabric, idle);
         return;
     }
-    /* A peer has done something, so more is likely to follow soon. */
+    /* A peer has published data, so more data are likely to follow soon. The rank spins again. */
     retract(fabric);
     *idle = (struct tutti_idle){.passes = 1};
 }
@@ -327,8 +338,7 @@ static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *id
 void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     if (idle->passes == 0)
-        retract(fabric); /* an announcement of the last wait, which found its data before it
-                            slept */
+        retract(fabric); /* The last wait may have announced a sleep and then found its data. */
     idle->passes++;
     if (idle->passes % PASSES_PER_LOOK == 0 || idle->phase != PHASE_SPIN)
         tutti_parts_progress(fabric);
@@ -361,6 +371,6 @@ void tutti_fabric_wake(struct tutti_fabric *fabric)
     (void)tutti_fetch_add(&fabric->waiter->rings, 1);
     syscall(SYS_futex, &fabric->waiter->rings, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
     if (fabric->event_fd >= 0 && write(fabric->event_fd, &one, sizeof one) < 0)
-        (void)errno; /* full: then it is readable anyway */
+        (void)errno; /* A full counter is already readable, so the sleep ends anyway. */
     pthread_mutex_unlock(&fabric->lock);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The identity of this process and of its host, in a form that ranks compare with each other's. */
+ * Describes the identity of this process and of its host. Ranks exchange these identities and
+ * compare them, to find out which ranks share a host or a process. */
 #ifndef TUTTI_TRANSPORT_IDENTITY_H
 #define TUTTI_TRANSPORT_IDENTITY_H
 
@@ -9,31 +10,36 @@
 #define TUTTI_IDENTITY_BYTES 16
 
 struct tutti_identity {
-    uint8_t host[TUTTI_IDENTITY_BYTES];    /* of host and user; if they are equal, try shared
-                                              memory */
-    uint8_t network[TUTTI_IDENTITY_BYTES]; /* if they are equal, both have the same loopback */
-    uint64_t pid_namespace;                /* inode; 0 when unknown */
-    uint64_t cookie;                       /* drawn once per process */
-    uint64_t probe_address;                /* address of `probe`'s bytes in this process */
-    uint8_t probe[TUTTI_IDENTITY_BYTES];
+    uint8_t host[TUTTI_IDENTITY_BYTES];    /* hash of host and user; two ranks with equal hashes
+                                              try shared memory */
+    uint8_t network[TUTTI_IDENTITY_BYTES]; /* hash of the network namespace; two ranks with equal
+                                              hashes have the same loopback interface */
+    uint64_t pid_namespace;                /* inode number; 0 if it is not known */
+    uint64_t cookie;                       /* random number, drawn once per process */
+    uint64_t probe_address;                /* where this process keeps the bytes of `probe` */
+    uint8_t probe[TUTTI_IDENTITY_BYTES];   /* random bytes, drawn once per process */
     int32_t pid;
     uint32_t ncores;      /* number of CPUs on which this process may run */
     uint64_t cores_hash;  /* hash of the set of these CPUs */
-    uint32_t has_joined;  /* others can fence for its threads (base/fence.h) */
+    uint32_t has_joined;  /* 1 if others can run fences on its threads (base/fence.h) */
     uint32_t unused;
 };
 
-/* The host's name as users know it: up to the first dot, only letters, digits, '-', '_'; "unknown"
- * when the kernel does not say. Never long enough to need more than TUTTI_HOST_NAME_BYTES. */
+/* Writes the host's name up to its first dot. Only letters, digits, '-' and '_' are kept, and '?'
+ * replaces every other character. The name is "unknown" if the kernel gives none. A name that is
+ * too long is cut. The rest of the array is zeroed. Thread-safe. */
 #define TUTTI_HOST_NAME_BYTES 64
 void tutti_identity_host_name(char ret_name[TUTTI_HOST_NAME_BYTES]);
 
-/* Make a host's name that another rank has sent safe for display, in place. */
+/* Makes a host's name that another rank has sent safe for display, in place. The name ends within
+ * the array afterwards. */
 void tutti_identity_clean_name(char name[TUTTI_HOST_NAME_BYTES]);
 
-/* Thread-safe. Never fails: values that /proc does not have are replaced by other known values. */
+/* Describes this process and its host. Never fails: if /proc lacks a value, another known value
+ * replaces it. Thread-safe. */
 void tutti_identity_describe(struct tutti_identity *ret_identity);
 
+/* These return true if both ranks are of one host and user, or of one process. */
 bool tutti_identity_same_host(const struct tutti_identity *one,
                               const struct tutti_identity *other);
 bool tutti_identity_same_process(const struct tutti_identity *one,

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The policy: what users and measurements say about choices. Rank 0's policy is distributed while a
- * communicator forms, so that choices do not depend on the environments of the other ranks.
+ * A policy holds the rules by which users and measurements influence the choice of algorithms.
+ * Rank 0's policy is distributed while a communicator forms. So choices do not depend on the
+ * environments of the other ranks.
  *
- * A policy travels as bytes, which all ranks parse the same way: strings one after the other, each
- * with its NUL, in the order of enum tutti_policy_text. It is immutable, counts its references, and
- * is shared by a communicator and those that are split from it.
+ * A policy travels as bytes, which all ranks parse the same way. The bytes are strings one after
+ * the other, each with its NUL, in the order of enum tutti_policy_text. A policy is immutable and
+ * counts its references. A communicator shares its policy with the communicators that are split
+ * from it.
  */
 #ifndef TUTTI_TUNER_POLICY_H
 #define TUTTI_TUNER_POLICY_H
 
 #include "tuner/rules.h"
 
-/* Lists of rules in a policy: list i is read from text i of enum tutti_policy_text. */
+/* Number of lists of rules in a policy. List i is read from text i of enum tutti_policy_text. */
 enum { TUTTI_POLICY_RULES = 3 };
 
-/* Largest size of a policy in bytes. Its texts come from files, which may be the wrong ones. */
+/* Largest size of a policy in bytes. There is a limit because a variable may name a wrong, huge
+ * file. */
 #define TUTTI_POLICY_MOST_BYTES ((size_t)1 << 20)
 
 enum tutti_policy_text {
-    TUTTI_POLICY_VARIABLE, /* TUTTI_ALGORITHM */
-    TUTTI_POLICY_RULE,     /* TUTTI_TUNE */
-    TUTTI_POLICY_TABLE,    /* TUTTI_TUNE_TABLE */
+    TUTTI_POLICY_VARIABLE, /* value of TUTTI_ALGORITHM */
+    TUTTI_POLICY_RULE,     /* the rules that TUTTI_TUNE gives or names */
+    TUTTI_POLICY_TABLE,    /* the table that TUTTI_TUNE_TABLE gives or names */
     TUTTI_POLICY_RULE_NAME,  /* file name of the rules, for messages; "": not from a file */
-    TUTTI_POLICY_TABLE_NAME, /* the same of the table */
-    TUTTI_POLICY_MACHINE,  /* TUTTI_MACHINE, in the form that tutti_machine_write writes */
-    TUTTI_POLICY_HOST,     /* tutti_host_describe of rank 0 */
+    TUTTI_POLICY_TABLE_NAME, /* file name of the table, for messages; "": not from a file */
+    TUTTI_POLICY_MACHINE,  /* the machine of TUTTI_MACHINE, as tutti_machine_write writes it */
+    TUTTI_POLICY_HOST,     /* rank 0's host, as tutti_host_describe writes it */
     TUTTI_POLICY_TEXTS
 };
 
@@ -36,30 +39,35 @@ struct tutti_policy {
     char bytes[];
 };
 
-/* The authority of list `index` of the rules. */
+/* Returns the authority (tuner.h) of list `index` of the rules. */
 enum tutti_authority tutti_policy_authority(int index);
 
-/* Reads the policy from the environment of this process, for a communicator of `nranks`.
- * *ret_policy is NULL if none of its variables is set. TUTTI_ERR_USAGE: a text is malformed, or a
- * file cannot be read; the message names the variable, and what to do. */
+/* Reads the policy from the environment of this process, for a communicator of `nranks`. The caller
+ * gets the only reference. *ret_policy is NULL if none of the variables above is set.
+ * TUTTI_ERR_USAGE: a text is malformed, or a file cannot be read; the message names the variable.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_policy_read(uint32_t nranks, struct tutti_policy **ret_policy);
 
-/* Makes a policy from texts, which are copied; NULL entries are empty. The caller gets the one
- * reference. TUTTI_ERR_USAGE: a text is malformed, or they are too large. */
+/* Makes a policy from texts, which are copied. NULL stands for an empty text. The caller gets the
+ * only reference. TUTTI_ERR_USAGE: a text is malformed, or the texts together are too large.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_policy_create(const char *const text[TUTTI_POLICY_TEXTS],
                         struct tutti_policy **ret_policy);
 
-/* Makes a policy from the bytes of another rank's policy, which are copied. TUTTI_ERR_USAGE: they
- * are malformed. */
+/* Makes a policy from the bytes of another rank's policy, which are copied. The caller gets the
+ * only reference. TUTTI_ERR_USAGE: the bytes are malformed. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_policy_unpack(const char *bytes, size_t size, struct tutti_policy **ret_policy);
 
-/* Adds a reference, and returns `policy`. NULL is ignored. Thread-safe, as is release. */
+/* tutti_policy_share adds a reference and returns `policy`. tutti_policy_release drops a reference,
+ * and the last one frees the policy. Both are thread-safe and ignore NULL. */
 struct tutti_policy *tutti_policy_share(struct tutti_policy *policy);
 void tutti_policy_release(struct tutti_policy *policy);
 
-/* Returns the text of the file that `given` names. If `given` is empty, or has a blank, tab, ';' or
- * line end in it, it is the text itself, and is copied. The caller frees the text. Messages name
- * `variable`. TUTTI_ERR_USAGE: the file cannot be read, is too large, or is no text. */
+/* Loads the text that the value `given` of an environment variable stands for. If `given` is empty
+ * or contains a blank, tab, ';' or newline, `given` itself is the text. Otherwise `given` names a
+ * file with the text. The caller frees *ret_text. `variable` is the variable's name, for messages.
+ * TUTTI_ERR_USAGE: the file cannot be read, is too large, or is no text. TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_policy_load(const char *variable, const char *given, char **ret_text);
 
 #endif

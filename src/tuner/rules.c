@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parsing rules, and finding the one that fits a call. */
+ * Parses tuning rules in both of their forms, and finds the rule that fits a call. */
 #include "tuner/rules.h"
 
 #include "base/array.h"
@@ -17,7 +17,7 @@ struct reader {
     struct tutti_word word; /* the last word read; its length is 0 at the end of the line */
 };
 
-/* Fails with a message about the last word read. */
+/* Records a message about the last word read, and returns TUTTI_ERR_USAGE. */
 #define complain(reader, ...)                                                                      \
     tutti_words_refuse(TUTTI_ERR_USAGE, &(reader)->words, (reader)->word, __VA_ARGS__)
 
@@ -93,7 +93,7 @@ static int parse_option(const struct reader *reader, struct tutti_rule *rule)
     return TUTTI_OK;
 }
 
-/* Parses a size, or "inf", and moves *at past it. */
+/* Parses a size, or "inf" as SIZE_MAX, and moves *at past it. Returns false if there is neither. */
 static bool parse_number(const char **at, const char *end, size_t *ret_number)
 {
     uint64_t number;
@@ -171,7 +171,7 @@ static struct tutti_rule any_call(uint32_t line)
 
 enum { FINGERPRINT_BYTES = 256 };
 
-/* Parses the rest of "on MACHINE". `machine` is "" for any machine. */
+/* Parses the rest of "on MACHINE". Sets `machine` to "" if the rules are for any machine. */
 static int parse_machine(struct reader *reader, char machine[FINGERPRINT_BYTES])
 {
     read_word(reader);
@@ -236,7 +236,7 @@ fail:
 
 /* ---- the short form ------------------------------------------------------------------------ */
 
-/* Parses options such as "[doublings=3,segments=2]". */
+/* Parses options such as "[doublings=3,segments=2]". The unread text begins with '['. */
 static int parse_bracket(struct reader *reader, struct tutti_rule *rule)
 {
     do {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The critical path of one case: the ranks that it runs through, and what each of its pieces is
- * spent on. Rows are ranks in the order in which the path reaches them.
+ * Draws the critical path of one simulated case, to show why the case takes as long as it does.
+ * Each row is a rank on the path, in the order in which the path reaches the ranks. Each bar is one
+ * hop of the path. The colour of a bar shows how that time was spent.
  */
 #include "sim/views.h"
 
@@ -41,7 +42,7 @@ struct path {
     size_t nhops;
     uint32_t *ranks;                   /* rank of each row */
     size_t nrows;
-    double row;                        /* height */
+    double row;                        /* height of a row in pixels */
     struct axis time;
 };
 
@@ -136,7 +137,8 @@ static void draw_hops(struct path *path)
     }
 }
 
-/* The legend shows what the time was spent on, with the share of each. */
+/* Draws one entry for each kind of hop, with its share of the time. Kinds below 0.05 % are left
+ * out. */
 static void draw_legend(struct path *path, double seconds)
 {
     double sums[KINDS] = {0}, x = 24;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Views of a sweep: tables, JSON, pictures. */
+ * Shows the results of a sweep to the user: as a table, as JSON, or as a picture. */
 #ifndef TUTTI_SIM_VIEWS_H
 #define TUTTI_SIM_VIEWS_H
 
@@ -7,15 +7,18 @@
 
 #include <stdio.h>
 
+/* These write all cases to `out`: as a table for people, or as JSON for programs. */
 void view_table(const struct sweep *sweep, FILE *out);
 void view_json(const struct sweep *sweep, FILE *out);
 
-/* Draws time against size if there are several sizes, time against ranks if there are several
- * numbers of ranks, and otherwise the critical path of the fastest case. Returns REQUEST_GO or the
- * exit status. */
+/* Draws time against size if the sweep has several sizes. If it has several numbers of ranks, draws
+ * time against the number of ranks. Otherwise draws the critical path of the fastest case. The file
+ * is the one that the option -o names. Returns REQUEST_GO or, after an error message, the exit
+ * status. It is a mistake if sizes and numbers of ranks both vary, or if no case was played. */
 int view_picture(const struct request *request, const struct sweep *sweep);
 
-/* Draws the critical path of one case over time. Returns 0, or errno. */
+/* Draws the critical path of one case over time into the file. Returns 0, or an error number of
+ * errno.h. */
 int view_path(const struct sweep *sweep, const struct sim_case *one, const char *file_name);
 
 #endif

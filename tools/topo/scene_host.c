@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The devices of a host as boxes, and their links as lines. */
+ * Draws one host. Its devices are boxes, and their links are lines. scene_stroke gives the look of
+ * a link. */
 #include "common/memory.h"
 #include "common/units.h"
 #include "draw/colours.h"
@@ -132,7 +133,8 @@ double scene_draw_key(const struct scene *scene, double x, double y)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* Draws a link's rate in GB/s, for instance "24". */
+/* Writes a link's rate in GB/s next to the line, for instance "24". `with_form` adds the form of
+ * the link, such as its generation and width. */
 static void draw_rate(const struct scene *scene, double x, double y, uint32_t link, bool with_form,
                       enum svg_anchor anchor)
 {
@@ -147,8 +149,8 @@ static void draw_rate(const struct scene *scene, double x, double y, uint32_t li
              scene->subject->graph->links[link].bytes_per_s / 1e9, *form != '\0' ? "  " : "", form);
 }
 
-/* Draws a vertical link from the top of the lower box to the bottom of the upper one, `aside`
- * pixels from the lower box's middle. */
+/* Draws a vertical link from the top of the lower box to the bottom of the upper box. The line is
+ * `aside` pixels to the right of the lower box's middle. */
 static void draw_plumb(const struct scene *scene, const struct box *upper, const struct box *lower,
                        double aside, uint32_t link, bool with_form)
 {
@@ -188,7 +190,7 @@ static void draw_pci(const struct scene *scene, const struct layout *layout, uin
         draw_plumb(scene, to, from, is_moved ? -from->width / 8 : 0, index,
                    from->width >= 1.7 * LAYOUT_PORT);
     } else if (layout->parent[link->to] != link->from && link->from < link->to) {
-        /* A link outside the tree, from switch to switch. */
+        /* This link is not part of the tree: it connects two switches. */
         const struct box *left = from->x < to->x ? from : to, *right = left == from ? to : from;
         double y = left->y + left->height / 2;
 
@@ -198,7 +200,7 @@ static void draw_pci(const struct scene *scene, const struct layout *layout, uin
     }
 }
 
-/* Draws a gpu's link to a bar below, or to the cpu above. */
+/* Draws a gpu's link to the bar of an NVSwitch below, or to the cpu above. */
 static void draw_nvlink(const struct scene *scene, const struct layout *layout, uint32_t index)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -233,7 +235,8 @@ static void draw_two_cpus(const struct scene *scene, const struct layout *layout
     svg_text(scene->svg, x, y - 9, font, "%.3g", link->bytes_per_s / 1e9);
 }
 
-/* More than two cpus, all linked to each other, are drawn as connected to a common bar. */
+/* Draws the links between more than two cpus as one common line above them. Single lines for all
+ * pairs would cross the boxes. */
 static void draw_bus(const struct scene *scene, const struct layout *layout)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -334,7 +337,7 @@ static void draw_gpu(const struct scene *scene, uint32_t node, const struct box 
     draw_lines(scene, box, name, *model != '\0' ? model : kind, *model != '\0' ? kind : "");
 }
 
-/* Draws a nic with a cell for each port; a full port has a frame. */
+/* Draws a nic with a cell for each port. A frame marks a port that is fully loaded. */
 static void draw_nic(const struct scene *scene, uint32_t node, const struct box *box)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -381,7 +384,8 @@ static void draw_caches(const struct scene *scene, uint32_t node, const struct b
 
         svg_box(scene->svg, x + 1.5, box->y + box->height - 22, width - 3, 16, 3, COLOUR_PAPER,
                 (struct svg_stroke){COLOUR_RULE, 1, NULL});
-        cpus[strcspn(cpus, ",")] = '\0'; /* drop the second threads of the cores */
+        cpus[strcspn(cpus, ",")] = '\0'; /* The first range suffices; the second hardware threads
+                                            of the cores follow after a comma. */
         if (svg_text_width(cpus, 9) < width - 6)
             svg_text(scene->svg, x + width / 2, box->y + box->height - 10.5,
                      (struct svg_font){.size = 9, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Clocks and medians. */
+ * Reads the clock, takes medians of measured times, and shows progress while a measurement runs. */
 #include "topo/timing.h"
 
 #include "common/units.h"

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All collectives by lines with flags, for small calls. Each rank pushes the data that its peers
- * need into their mailboxes, and combines or copies what arrives in its own. The flags tell which
- * data have arrived. So there are no fences or signals, and no barrier at the end: the next epoch
- * has memory of its own (core.cuh).
+ * Runs all collectives with lines that carry flags. Small calls use this method. Each rank pushes
+ * the data that its peers need into their mailboxes. Then it combines or copies the data that
+ * arrive in its own mailboxes. The flags show which data have arrived, so there are no fences or
+ * signals. There is no barrier at the end, because the next epoch uses other memory (core.cuh).
  *
- * Every rank that needs the result of a reduction computes it, from the inputs of all ranks in rank
- * order. It reads its own input from its own memory. So all ranks get the same bits.
+ * Every rank that needs the result of a reduction computes the result itself. It combines the
+ * inputs of all ranks in rank order, and it reads its own input from its own memory. All ranks use
+ * the same order, so they get the same bits.
  *
- * The data from one rank to another are cut into units, which lie in the mailbox in order. Each
- * block has a share of the units, the same one for pushing and for combining, with a barrier of the
- * block in between. So if the output is the input, each unit has been pushed before it is
- * overwritten. Ranks need not have grids of the same size.
+ * The data from one rank to another are divided into units, which lie in the mailbox in order. Each
+ * block pushes and combines the same share of the units, with a barrier of the block in between. So
+ * if the output is the input, each unit has been pushed before it is overwritten. Ranks may have
+ * grids of different sizes.
  */
 #ifndef TUTTI_DEVICE_CUDA_LL_CUH
 #define TUTTI_DEVICE_CUDA_LL_CUH
@@ -21,11 +22,12 @@
 enum { GPU_LL_BATCH = 4 }; /* sources that a thread waits for at the same time */
 
 /* ---- two kinds of lines -------------------------------------------------------------------
- * Each has `lanes`, the number of threads that share a unit, and `unit_bytes`, a unit's data. */
+ * Each kind has `lanes`, the number of threads that share a unit. It also has `unit_bytes`, the
+ * number of data bytes in a unit. */
 
-/* LL: 16 bytes, with a flag after each 4 bytes of data. A unit is 16 bytes of data in two such
- * lines. These lie GPU_WARP lines apart, so that each access of a warp is contiguous. The second
- * line is used only if there are data for it. */
+/* An LL line has 16 bytes, with a flag after each 4 bytes of data. A unit is 16 bytes of data in
+ * two such lines. The two lines lie GPU_WARP lines apart, so that each access of a warp is
+ * contiguous. The second line is used only if there are data for it. */
 struct gpu_ll_lines {
     enum { lanes = 1, unit_bytes = 16 };
 
@@ -67,13 +69,14 @@ struct gpu_ll_lines {
         return low.y == run->flag && low.w == run->flag && high.y == run->flag &&
                high.w == run->flag;
     }
-    /* Votes among the threads that must stay together: here each is alone. */
+    /* These two functions vote among the threads that must stay together. For LL lines each thread
+     * is independent, so its own value is the result. */
     GPU_INLINE bool all(bool is_true) { return is_true; }
     GPU_INLINE bool any(bool is_true) { return is_true; }
 };
 
-/* LL128: 128 bytes, of which the last 8 are the epoch. A unit is one line. Each of 8 threads has 16
- * bytes of it, and the threads of a warp stay together. */
+/* An LL128 line has 128 bytes, of which the last 8 are the epoch. A unit is one line. Each of 8
+ * threads accesses 16 bytes of the line. All threads of a warp must stay together. */
 struct gpu_ll128_lines {
     enum { lanes = 8, unit_bytes = 120 };
 
@@ -115,7 +118,7 @@ struct gpu_ll128_lines {
 
 /* ---- units --------------------------------------------------------------------------------- */
 
-/* This block's units of each transfer: [first, first + count). */
+/* The units of each transfer that this block pushes and combines: [first, first + count). */
 struct gpu_ll_share {
     uint32_t first, count;
 };
@@ -129,7 +132,8 @@ template <typename lines> GPU_INLINE gpu_ll_share gpu_ll_share_of(uint64_t most_
     return gpu_ll_share{first, units - first < each ? units - first : each};
 }
 
-/* A thread's part of a unit: `bytes` bytes of the transfer's data, from byte `at` on. */
+/* The part of a unit that one thread handles: `bytes` bytes of the transfer's data, from byte `at`
+ * on. */
 struct gpu_ll_piece {
     uint32_t unit, at, bytes;
     bool is_there; /* true if the unit exists, even if this thread has no bytes of it */
@@ -146,8 +150,8 @@ GPU_INLINE gpu_ll_piece gpu_ll_piece_of(uint32_t unit, bool is_mine, uint64_t si
                         is_mine && unit * lines::unit_bytes < size};
 }
 
-/* Units are dealt to slots, each of which is `lanes` threads. The first slot of this thread, and
- * the number of slots in a block. */
+/* A slot is a group of `lanes` threads that handles one unit at a time. The functions return the
+ * slot of this thread, and the number of slots in a block. */
 template <typename lines> GPU_INLINE uint32_t gpu_ll_slot(void)
 {
     return gpu_thread() / lines::lanes;
@@ -160,7 +164,8 @@ template <typename lines> GPU_INLINE uint32_t gpu_ll_slots(void)
 
 /* ---- pushing --------------------------------------------------------------------------------- */
 
-/* The piece's bytes of this rank's input, multiplied if need be; 0 beyond them. */
+/* Returns the bytes of a piece from this rank's input, followed by zeros. Multiplies them by the
+ * scalar if the work demands this. */
 GPU_INLINE gpu_word gpu_ll_input(const struct gpu_run *run, gpu_part part, gpu_ll_piece piece,
                                  uint64_t scalar)
 {
@@ -196,8 +201,8 @@ GPU_INLINE void gpu_ll_push(const struct gpu_run *run, gpu_ll_share share, uint6
 
 /* ---- combining ------------------------------------------------------------------------------- */
 
-/* Waits for the words of a piece from ranks [first, first + count), GPU_LL_BATCH of them at most;
- * the word of this rank is `own`. False if the launch must end. */
+/* Waits for the words of a piece from the ranks [first, first + count), but from at most
+ * GPU_LL_BATCH of them. Takes `own` as the word of this rank. False: the launch must end. */
 template <typename lines>
 GPU_INLINE bool gpu_ll_receive(const struct gpu_run *run, uint32_t first, uint32_t count,
                                gpu_ll_piece piece, gpu_word own, gpu_word ret_words[GPU_LL_BATCH])
@@ -268,8 +273,8 @@ template <typename lines> struct gpu_ll_reduction {
     }
 };
 
-/* True if the part of this rank's input that belongs in its own output already lies there, and is
- * not to be multiplied. */
+/* True if this rank need not copy its own part. The part must already lie in its place in the
+ * output, and it must not need a multiplication. */
 GPU_INLINE bool gpu_ll_is_in_place(const struct gpu_run *run)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -280,7 +285,8 @@ GPU_INLINE bool gpu_ll_is_in_place(const struct gpu_run *run)
            !work->is_premultiplied;
 }
 
-/* Copies each rank's part, also this rank's own, to its place in the output. */
+/* Copies each rank's part, including this rank's own, to its place in the output. False: the launch
+ * must end. */
 template <typename lines>
 GPU_INLINE bool gpu_ll_copy(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
 {
@@ -313,7 +319,7 @@ GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, ui
 {
     const struct tutti_gpu_work *work = run->work;
 
-    /* A single rank's bits are copied without interpretation. */
+    /* A single rank has nothing to combine, so its bits are copied without a reduction. */
     if (!tutti_collective_reduces(work->collective) || run->nranks == 1)
         return gpu_ll_copy<lines>(run, share, scalar);
     GPU_WITH_KIND(work->type, gpu_ll_reduction<lines>::template run_by, run, share, scalar)
@@ -321,7 +327,8 @@ GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, ui
 
 /* ---- a work ---------------------------------------------------------------------------------- */
 
-/* Bytes of the largest part that this rank gives to a rank, or takes from one. */
+/* Returns the number of bytes in the largest part that this rank gives to another rank, or takes
+ * from another rank. */
 GPU_INLINE uint64_t gpu_ll_most(const struct gpu_run *run, bool gives)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -342,13 +349,14 @@ GPU_INLINE uint64_t gpu_ll_most(const struct gpu_run *run, bool gives)
     return most * gpu_type_bytes(work->type);
 }
 
-/* All threads; block 0 reads the greetings of all ranks whose data this rank needs. False if the
- * launch must end; threads may get different results. */
+/* Reads the greetings of all ranks whose data this rank needs. All threads must call it, but only
+ * block 0 reads greetings. False: the launch must end. Threads may get different results. */
 GPU_INLINE bool gpu_ll_hear(struct gpu_run *run)
 {
     const struct tutti_gpu_work *work = run->work;
     const uint32_t root = (uint32_t)work->root;
-    /* The block's first threads have units to move, so the last ones read the greetings. */
+    /* The first threads of the block may have units to combine, so the last threads read the
+     * greetings. */
     const uint32_t index = gpu_threads() - 1 - gpu_thread();
     uint32_t first = 0, count = run->nranks;
 
@@ -363,8 +371,8 @@ GPU_INLINE bool gpu_ll_hear(struct gpu_run *run)
     return gpu_block() != 0 || gpu_hear(run, first, count, index, gpu_threads());
 }
 
-/* All threads of the grid: runs the current work. False if the calling thread has found that the
- * launch must end; threads may get different results. */
+/* Runs the current work. All threads of the grid must call it. False: the calling thread has found
+ * that the launch must end. Threads may get different results. */
 template <typename lines> GPU_INLINE bool gpu_ll(struct gpu_run *run)
 {
     const uint64_t gives_bytes = gpu_ll_most(run, true), takes_bytes = gpu_ll_most(run, false);

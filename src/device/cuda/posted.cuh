@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For works between the ranks' buffers (direct.cuh): which rank has which buffers, how ranks post
- * them to each other, and how a work is cut into pieces. */
+ * Prepares works between the ranks' buffers (direct.cuh). In such a work a rank reads and writes
+ * the buffers of other ranks. This file tells which rank has which buffers. It posts the addresses
+ * of the buffers to the other ranks, and it divides a work into pieces. */
 #ifndef TUTTI_DEVICE_CUDA_POSTED_CUH
 #define TUTTI_DEVICE_CUDA_POSTED_CUH
 
@@ -10,10 +11,10 @@
 
 enum { GPU_SIGNAL_POSTED = 1, GPU_SIGNAL_STAGED = 2, GPU_SIGNAL_DONE = 3 };
 
-/* What the threads of a block share. */
+/* The data that the threads of a block share. */
 struct gpu_direct_table {
-    /* By rank: addresses of the parts of its buffers that concern this rank (0: unmapped), and the
-     * elements of its largest block. */
+    /* Per rank: the addresses of the parts of its buffers that this rank uses (0: unmapped), and
+     * the number of elements in its largest block. */
     uint64_t inputs[TUTTI_GPU_RANKS], outputs[TUTTI_GPU_RANKS], most[TUTTI_GPU_RANKS];
     uint32_t is_input_unmapped[TUTTI_GPU_RANKS], is_output_unmapped[TUTTI_GPU_RANKS];
     /* The current reduction or copy. */
@@ -27,7 +28,7 @@ struct gpu_direct {
     struct gpu_run *run;
     const struct tutti_gpu_work *work;
     gpu_direct_table *table;
-    uint64_t unmapped_inputs, unmapped_outputs; /* bit r: that of rank r is unmapped */
+    uint64_t unmapped_inputs, unmapped_outputs; /* bit r: the buffer of rank r is unmapped */
     bool is_staged;       /* true if the work runs in pieces through windows */
     uint32_t size;        /* bytes of an element */
     uint64_t most;        /* elements of the largest block of all ranks */
@@ -35,7 +36,7 @@ struct gpu_direct {
     uint64_t at;          /* elements of each block before the current piece */
 };
 
-/* ---- who has what ------------------------------------------------------------------------- */
+/* ---- the buffers of each rank -------------------------------------------------------------- */
 
 GPU_INLINE bool gpu_has_input(const struct tutti_gpu_work *work, uint32_t rank)
 {
@@ -47,7 +48,7 @@ GPU_INLINE bool gpu_has_output(const struct tutti_gpu_work *work, uint32_t rank)
     return tutti_has_output(work->collective, rank, (uint32_t)work->root);
 }
 
-/* The number of blocks of an input. */
+/* Returns the number of blocks in an input. */
 GPU_INLINE uint32_t gpu_input_blocks(const struct gpu_direct *d)
 {
     return tutti_input_blocks(d->work->collective, d->run->nranks);
@@ -65,7 +66,7 @@ GPU_INLINE uint64_t gpu_largest_block(const struct tutti_gpu_blocks *blocks, uin
     return most;
 }
 
-/* Elements of the largest block of this rank's own buffers. */
+/* Returns the number of elements in the largest block of this rank's own buffers. */
 GPU_INLINE uint64_t gpu_direct_most(const struct gpu_run *run)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -84,6 +85,8 @@ GPU_INLINE bool gpu_is_swap(const struct tutti_gpu_work *work)
            work->input == work->output;
 }
 
+/* Returns the map that this rank posts for its input, or 0 if it has no input.
+ * TUTTI_GPU_NOT_MAPPED: other ranks must not access the input directly (direct.cuh). */
 GPU_INLINE uint32_t gpu_posted_input_map(const struct gpu_run *run)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -116,9 +119,9 @@ GPU_INLINE void gpu_direct_post(const struct gpu_run *run, uint32_t peer)
                    work->output_offset + output, gpu_posted_output_map(run), GPU_SIGNAL_POSTED);
 }
 
-/* The address here of byte `offset` in a peer's map; 0 if there is no such map. The load must not
- * be cached: the host may have written the map since this kernel began, though always before it let
- * the peer post it. */
+/* Returns the address on this GPU of byte `offset` in a peer's map, or 0 if there is no such map.
+ * The load must not be cached, because the host may have written the entry of the map since this
+ * kernel began. The host always writes the entry before it lets the peer post the map. */
 GPU_INLINE uint64_t gpu_mapped(const struct gpu_run *run, uint32_t peer, uint32_t map,
                                uint64_t offset)
 {
@@ -143,7 +146,8 @@ GPU_INLINE bool gpu_direct_read_post(const struct gpu_run *run, gpu_direct_table
     return true;
 }
 
-/* Notes this rank's own buffers. It can use them itself even if peers cannot. */
+/* Enters this rank's own buffers into the table. The addresses are valid for this rank even if its
+ * peers cannot use the buffers. */
 GPU_INLINE void gpu_direct_note_own(const struct gpu_run *run, gpu_direct_table *table)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -156,8 +160,9 @@ GPU_INLINE void gpu_direct_note_own(const struct gpu_run *run, gpu_direct_table 
     table->most[rank] = gpu_direct_most(run);
 }
 
-/* All threads of all blocks: posts this rank's buffers, and reads the posts of all others into
- * `table`. False, to all threads of a block, if the launch must end. */
+/* Posts this rank's buffers, and reads the posts of all other ranks into `table`. All threads of
+ * all blocks must call it. All threads of a block get the same result; false: the launch must
+ * end. */
 GPU_INLINE bool gpu_direct_enter(struct gpu_run *run, gpu_direct_table *table)
 {
     bool is_fine;
@@ -166,7 +171,7 @@ GPU_INLINE bool gpu_direct_enter(struct gpu_run *run, gpu_direct_table *table)
          peer += gpu_threads())
         if (peer != run->rank)
             gpu_direct_post(run, peer);
-    /* An address is used only once its rank is known to run the same call. */
+    /* Check that every rank runs the same call before using its addresses. */
     is_fine = gpu_hear(run, 0, run->nranks, gpu_thread(), gpu_threads());
     if (gpu_barrier_or(!is_fine))
         return false;
@@ -182,19 +187,21 @@ GPU_INLINE bool gpu_direct_enter(struct gpu_run *run, gpu_direct_table *table)
 
 /* ---- pieces -------------------------------------------------------------------------------- */
 
-/* True if all ranks work on slices of the same block: all-reduce, reduce, broadcast. */
+/* True if each rank works on its own slice of the same block, as in all-reduce, reduce and
+ * broadcast. */
 GPU_INLINE bool gpu_is_sliced(const struct tutti_gpu_work *work)
 {
     return !tutti_input_is_per_rank(work->collective) &&
            !tutti_output_is_per_rank(work->collective);
 }
 
-/* True if unmapped buffers force the work through windows. */
+/* True if the work must run through windows because of unmapped buffers. */
 GPU_INLINE bool gpu_direct_stages(const struct gpu_direct *d)
 {
     const bool reduces = tutti_collective_reduces(d->work->collective);
 
-    /* A block that is only copied is either stored by its sender or fetched by its receiver. */
+    /* If blocks are only copied, either the sender stores or the receiver fetches. So one unmapped
+     * side alone needs no window. */
     if (!reduces && !gpu_is_sliced(d->work))
         return d->unmapped_inputs != 0 && d->unmapped_outputs != 0;
     if (reduces && gpu_is_sliced(d->work))
@@ -202,7 +209,8 @@ GPU_INLINE bool gpu_direct_stages(const struct gpu_direct *d)
     return d->unmapped_inputs != 0;
 }
 
-/* Decides from all posts how the work runs; all ranks come to the same decision. */
+/* Decides from the posts of all ranks whether the work is staged, and sets the size of its pieces.
+ * All ranks come to the same decision, because they see the same posts. */
 GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
 {
     const gpu_direct_table *table = d->table;
@@ -220,7 +228,7 @@ GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
                          (gpu_input_blocks(d) + 1) * line;
 }
 
-/* How many elements of a block of `count` elements are in the current piece. */
+/* Returns the number of elements that a block of `count` elements has in the current piece. */
 GPU_INLINE uint64_t gpu_in_piece(const struct gpu_direct *d, uint64_t count)
 {
     const uint64_t left = count > d->at ? count - d->at : 0;
@@ -228,8 +236,8 @@ GPU_INLINE uint64_t gpu_in_piece(const struct gpu_direct *d, uint64_t count)
     return left < d->piece_count ? left : d->piece_count;
 }
 
-/* The slice of `count` elements that a rank is responsible for. Slices begin at multiples of a
- * line, so they are aligned to lines if the buffers are. */
+/* Returns the slice of `count` elements for which a rank is responsible. Slices begin at multiples
+ * of a line. So the slices are aligned to lines if the buffers are. */
 GPU_INLINE gpu_part gpu_slice(const struct gpu_direct *d, uint64_t count, uint32_t rank)
 {
     const uint64_t line = TUTTI_GPU_LINE / d->size, nranks = d->run->nranks;
@@ -239,13 +247,14 @@ GPU_INLINE gpu_part gpu_slice(const struct gpu_direct *d, uint64_t count, uint32
     return gpu_part{first, count - first < each ? count - first : each};
 }
 
+/* True if bit `rank` is set in the set `ranks`. */
 GPU_INLINE bool gpu_is_in(uint64_t ranks, uint32_t rank)
 {
     return (ranks >> rank & 1) != 0;
 }
 
-/* Addresses here of a staged block in a rank's window, and of its combined results, which lie
- * after all blocks. */
+/* Return the addresses on this GPU of a staged block in a rank's window, and of the combined
+ * results in that window. The results lie after all blocks. */
 GPU_INLINE uint8_t *gpu_direct_window(const struct gpu_direct *d, uint32_t rank, uint32_t block)
 {
     return d->run->peers[rank].window +
@@ -258,7 +267,8 @@ GPU_INLINE uint8_t *gpu_direct_results(const struct gpu_direct *d, uint32_t rank
     return gpu_direct_window(d, rank, gpu_input_blocks(d));
 }
 
-/* The current piece of what `rank` has for rank `to`. One of the two is this rank. */
+/* Returns the address of the current piece of the data that `rank` gives to rank `to`. One of the
+ * two must be this rank. */
 GPU_INLINE const uint8_t *gpu_direct_input(const struct gpu_direct *d, uint32_t rank, uint32_t to)
 {
     if (d->is_staged && gpu_is_in(d->unmapped_inputs, rank))
@@ -269,13 +279,15 @@ GPU_INLINE const uint8_t *gpu_direct_input(const struct gpu_direct *d, uint32_t 
     return (const uint8_t *)(d->table->inputs[rank] + d->at * d->size);
 }
 
-/* The current piece of the part of `rank`'s output that this rank stores to. */
+/* Returns the address of the current piece in the part of `rank`'s output to which this rank
+ * stores. */
 GPU_INLINE uint8_t *gpu_direct_output(const struct gpu_direct *d, uint32_t rank)
 {
     return (uint8_t *)(d->table->outputs[rank] + d->at * d->size);
 }
 
-/* The current piece of the part of this rank's output that comes from rank `from`. */
+/* Returns the address of the current piece in the part of this rank's output that comes from rank
+ * `from`. */
 GPU_INLINE uint8_t *gpu_direct_own_output(const struct gpu_direct *d, uint32_t from)
 {
     return (uint8_t *)((uint64_t)d->work->output +

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reduction of any number of sources into any number of destinations by any number of threads. The
- * threads need not be whole blocks, because none waits for others. The numerics are those of
- * device/cpu/cpu.h.
+ * Reduces any number of sources into any number of destinations. Any number of threads, called a
+ * crew, share the work. A crew need not consist of whole blocks, because no thread waits for
+ * others. The rules of device/cpu/cpu.h on rounding and scaling apply.
  *
- * A destination may be the same buffer as a source, because one thread reads and writes an element.
+ * A destination may be the same buffer as a source. This is safe because the same thread reads an
+ * element of all sources and then writes this element of all destinations.
  */
 #ifndef TUTTI_DEVICE_CUDA_REDUCE_CUH
 #define TUTTI_DEVICE_CUDA_REDUCE_CUH
@@ -15,7 +16,7 @@
 #include "device/cuda/local.h"
 #include "device/cuda/words.cuh"
 
-/* A job without scaling and pre-multiplication. */
+/* Returns a job without scaling and without pre-multiplication. The arrays are borrowed. */
 GPU_INLINE tutti_gpu_reduction gpu_plain_job(uint32_t type, uint32_t op, uint64_t count,
                                              const void *const *srcs, uint32_t nsrcs,
                                              void *const *dsts, uint32_t ndsts)
@@ -24,7 +25,7 @@ GPU_INLINE tutti_gpu_reduction gpu_plain_job(uint32_t type, uint32_t op, uint64_
                                TUTTI_GPU_NO_SOURCE, 0, 0};
 }
 
-/* The parts of a job that loops need, kept in registers. */
+/* The parts of a job that the loops below need. A copy of them stays in registers. */
 template <typename reducer> struct gpu_reducing {
     const void *const *srcs;
     void *const *dsts;
@@ -40,7 +41,8 @@ template <typename reducer> struct gpu_reducing {
 
 /* ---- one at a time --------------------------------------------------------------------------- */
 
-/* Loads a word at any alignment, or a single element, of a source. */
+/* Loads a word at any alignment, or a single element, of a source. `at` is a byte offset. A source
+ * that is to be pre-multiplied is multiplied here. */
 template <typename reducer, bool is_element>
 GPU_INLINE gpu_word gpu_reduce_load(const gpu_reducing<reducer> *r, uint32_t source, uint64_t at)
 {
@@ -83,7 +85,8 @@ GPU_INLINE void gpu_reduce_finish(const gpu_reducing<reducer> *r, uint64_t at,
         gpu_store_word((uint8_t *)r->dsts[k] + at, word);
 }
 
-/* Reduces `at_once` words, `stride` bytes apart, of one source or two. */
+/* Reduces `at_once` words, which are `stride` bytes apart, of one or two sources. All loads come
+ * before the arithmetic, so that they are in flight at the same time. */
 template <typename reducer, uint32_t nsrcs, uint32_t at_once>
 GPU_INLINE void gpu_reduce_few(const gpu_reducing<reducer> *r, const uint8_t *one,
                                const uint8_t *other, uint64_t at, uint64_t stride)
@@ -106,7 +109,7 @@ GPU_INLINE void gpu_reduce_few(const gpu_reducing<reducer> *r, const uint8_t *on
     }
 }
 
-/* Reduces one word of any number of sources, loading from `at_once` sources at a time. */
+/* Reduces one word of any number of sources. Loads from `at_once` sources at a time. */
 template <typename reducer, uint32_t at_once>
 GPU_INLINE void gpu_reduce_many(const gpu_reducing<reducer> *r, uint64_t at)
 {
@@ -154,9 +157,10 @@ template <typename reducer> GPU_INLINE void gpu_reduce_words(const gpu_reducing<
         gpu_reduce_many<reducer, sources_at_once>(r, at);
 }
 
-/* ---- what callers use ------------------------------------------------------------------------ */
+/* ---- the whole job --------------------------------------------------------------------------- */
 
-/* True if all buffers are aligned at their first word, and no source is pre-multiplied. */
+/* Returns true if the fast loops can run the job: all buffers are aligned to words at offset `at`,
+ * and no source is pre-multiplied. */
 template <typename reducer> GPU_INLINE bool gpu_reduces_words(const gpu_reducing<reducer> *r)
 {
     uintptr_t addresses = 0;
@@ -181,7 +185,7 @@ template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reducti
         span, (uint64_t)span.head * kind::element_bytes, crew,
     };
 
-    /* Single elements come first, so that the loops below have fewer values to keep. */
+    /* The single elements at both ends come first, so that the loops below need fewer registers. */
     GPU_NO_UNROLL
     for (uint32_t i = gpu_first_edge(crew); i < span.edges; i += crew.count)
         gpu_reduce_one<reducer, true>(&r, gpu_edge(&span, i) * kind::element_bytes);
@@ -193,14 +197,16 @@ template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reducti
             gpu_reduce_one<reducer, false>(&r, r.at + w * GPU_WORD_BYTES);
 }
 
-/* True if the job copies the bits of one source. */
+/* Returns true if the job only copies one source, so that each result has the bits of the
+ * source. */
 GPU_INLINE bool gpu_is_copy(const tutti_gpu_reduction *job)
 {
     return job->nsrcs == 1 && job->premultiplied != 0 &&
            (job->type >= TUTTI_FLOAT16 ? job->scale.multiply == 1.0 : job->scale.divide == 1);
 }
 
-/* Copies one source to several destinations: a sum of one source does not change its bytes. */
+/* Copies one source to several destinations. The copy is a sum of one source of bytes, which does
+ * not change the bytes. */
 GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
 {
     tutti_gpu_reduction copy = *job;
@@ -212,7 +218,8 @@ GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
     gpu_reduce_by<gpu_int8_kind>(&copy, crew);
 }
 
-/* All threads of the crew. `job` and its arrays of pointers lie where all of them can read them. */
+/* Runs `job`. All threads of the crew must call this. `job` and its arrays of pointers must be in
+ * memory that all these threads can read. */
 GPU_FUNCTION void gpu_reduce(const tutti_gpu_reduction *job, gpu_crew crew)
 {
     if (crew.index >= crew.count || job->count == 0)

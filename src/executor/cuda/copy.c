@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs large collectives that only copy as copies of the driver, if the user asks for it. GPUs have
- * engines for such copies, so multiprocessors stay free for other kernels.
+ * Runs large collectives that only copy data by copies of the CUDA driver, if the user sets
+ * TUTTI_GPU_COPY_ENGINE_BYTES. GPUs have engines for such copies, so their multiprocessors stay
+ * free for other kernels.
  *
- * When a call is made, each rank knows only its own buffers, so bytes go through windows, in
- * pieces. Pieces alternate between the two windows. Between copies the ranks meet: a meeting is a
- * barrier in kernels of one block (device/cuda/copies.cuh). These watch the deadline and the abort
- * word as all others do, also in graphs that are replayed:
+ * When a call is made, each rank knows only its own buffers. So each rank stages its data, piece by
+ * piece, in its windows, and the other ranks fetch the pieces from there. Pieces alternate between
+ * the two windows. Between copies the ranks meet. A meeting is a barrier in kernels of one block
+ * (device/cuda/copies.cuh). These kernels watch the deadline and the abort word, as all kernels of
+ * this library do, also in graphs that are replayed. A call of n pieces puts this on its stream:
  *
  *     meeting 0 | stage 0 | meeting 1 | stage 1, fetch 0 | meeting 2 | ... | fetch n - 1 | meeting
  *
- * Whether a call runs this way depends only on values that all ranks know, so all decide alike. */
+ * All ranks must decide alike whether a call runs this way. So the decision depends only on values
+ * that all ranks know. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
 
 #include <string.h>
 
-/* MOST_OPERATIONS: most operations that a call may put on its stream. With too many the driver
- * makes the caller wait for room in the stream. A thread that drives several ranks could then wait
- * for a rank whose call it has not made yet. MEETING_THREADS: threads of a meeting's kernel. */
+/* MOST_OPERATIONS is the largest number of operations that a call may put on its stream. With too
+ * many operations, the driver makes the caller wait for room in the stream. A thread that drives
+ * several ranks could then wait for a rank whose call it has not made yet, which is a deadlock.
+ * MEETING_THREADS is the number of threads of a meeting's kernel. */
 enum { MOST_OPERATIONS = 512, MEETING_THREADS = 32 };
 
 /* ---- when ----------------------------------------------------------------------------------- */
 
-/* Such a call can hold up other streams of its process on the same GPU, so find ranks that share
- * one. */
+/* Finds out whether two ranks of one process use the same GPU. A call that runs by driver copies
+ * can block other streams of its process on the same GPU, and so the other rank. */
 static void look_for_sharers(struct tutti_gpu *gpu, bool *ret_share_device)
 {
     *ret_share_device = false;
@@ -75,7 +79,8 @@ void tutti_gpu_copy_agree(struct tutti_gpu *gpu)
                   hindrance);
 }
 
-/* The number of blocks that a rank puts into its window: one for all ranks, or one for each. */
+/* Returns the number of blocks that a rank puts into its window. If all ranks get the same data, it
+ * is 1. Otherwise it is the number of ranks. */
 static uint64_t count_slots(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
     return tutti_input_blocks(call->collective, (uint32_t)gpu->args.nranks);
@@ -87,7 +92,7 @@ static uint64_t piece_bytes(const struct tutti_gpu *gpu, const struct tutti_call
            TUTTI_GPU_LINE;
 }
 
-/* The number of pieces in which `bytes` bytes of a block are copied. */
+/* Returns the number of pieces in which a block of `bytes` bytes is copied. */
 static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *call,
                           uint64_t bytes)
 {
@@ -96,8 +101,9 @@ static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *
     return bytes / piece + (bytes % piece != 0);
 }
 
-/* In an all-to-all-v no rank knows what the others exchange. Such a call may need any number of
- * pieces, so it is taken only if no thread can drive several ranks. */
+/* In an all-to-all-v, no rank knows the counts of the other ranks. Such a call may need any number
+ * of pieces, so MOST_OPERATIONS cannot be guaranteed. So it is taken only if each rank is in a
+ * process of its own, where no thread can drive several ranks. */
 bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item)
 {
     const struct tutti_call *call = item->call;
@@ -120,9 +126,9 @@ struct copying {
     struct tutti_gpu *gpu;
     const struct tutti_call *call;
     struct tutti_cu_stream *stream;
-    uint64_t piece_count; /* elements */
+    uint64_t piece_count; /* elements of each block in a piece */
     uint64_t at;          /* elements of each block before the current piece */
-    uint64_t half_bytes;  /* offset in the windows of the current piece */
+    uint64_t half_bytes;  /* byte offset of the current piece's window from the first window */
 };
 
 /* A range of elements in a buffer. */
@@ -147,8 +153,8 @@ static struct part block(const struct copying *copying, const size_t *counts, co
     return part;
 }
 
-/* given: the part of this rank's input that goes to rank `to`. taken: the part of its output that
- * comes from rank `from`. */
+/* given() returns the part of this rank's input that goes to rank `to`. taken() returns the part of
+ * this rank's output that comes from rank `from`. */
 static struct part given(const struct copying *copying, int to)
 {
     const struct tutti_call *call = copying->call;
@@ -173,7 +179,7 @@ static struct part taken(const struct copying *copying, int from)
     return (struct part){0, call->count};
 }
 
-/* The part of a block that is in the current piece. */
+/* Returns the part of a block that is in the current piece. */
 static struct part in_piece(const struct copying *copying, struct part part)
 {
     uint64_t left = part.count > copying->at ? part.count - copying->at : 0;
@@ -201,7 +207,7 @@ static const uint8_t *element(const struct copying *copying, const void *buffer,
     return (const uint8_t *)buffer + index * tutti_type_size(copying->call->type);
 }
 
-/* Where rank `owner` puts the current piece of its data for rank `to`. */
+/* Returns the address at which rank `owner` puts the current piece of its data for rank `to`. */
 static const uint8_t *window(const struct copying *copying, int owner, int to)
 {
     const struct tutti_gpu *gpu = copying->gpu;
@@ -219,7 +225,7 @@ static void turn_to(struct copying *copying, uint64_t piece)
     copying->half_bytes = piece % 2 * copying->gpu->grid.layout.window_bytes;
 }
 
-/* Copies a piece of this rank's input into its window. */
+/* Copies a piece of this rank's input into its own window. */
 static int stage(struct copying *copying, uint64_t piece)
 {
     int nranks = copying->gpu->args.nranks, me = copying->gpu->args.rank;
@@ -240,7 +246,8 @@ static int stage(struct copying *copying, uint64_t piece)
     return TUTTI_OK;
 }
 
-/* Copies a piece of all ranks' data for this rank into its output. */
+/* Copies a piece of the data of all ranks for this rank into this rank's output. This rank's own
+ * data does not pass through a window. */
 static int fetch(struct copying *copying, uint64_t piece)
 {
     int nranks = copying->gpu->args.nranks, me = copying->gpu->args.rank;
@@ -271,7 +278,8 @@ static int meet(const struct copying *copying, struct tutti_gpu_launch *launch, 
                                      MEETING_THREADS, launch, copying->stream);
 }
 
-/* The number of pieces that this rank takes part in. */
+/* Computes the number of pieces that this rank sends or receives. In an all-to-all-v this number
+ * differs between ranks. */
 static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
 {
     const struct tutti_call *call = copying->call;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forms the domain of a communicator's GPUs: finds out which ranks have one, which of them reach
- * which others, and through which memory. All decide by the same records, so all decide alike. */
+ * Forms the domain of a communicator's GPUs. Finds out which ranks have a GPU, which GPUs reach
+ * each other, and through which memory. All ranks decide by the same records, so their decisions
+ * agree. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -12,11 +13,11 @@
 
 #define MAGIC UINT64_C(0x3155504749545554) /* "TUTIGPU1" */
 
-/* Blocks needed to saturate a GPU's links. More would only take places from other communicators.
- * They have as many threads as NCCL 2 has in its 32 channels. */
+/* The number of blocks that saturates a GPU's links. More blocks would only take places from other
+ * communicators. These blocks have as many threads as NCCL 2 has in its 32 channels. */
 enum { BLOCKS_OF_LINK = 64 };
 
-/* The table `phases` below says what each one does and which one follows. */
+/* The table `phases` below says what each phase does and which phase follows. */
 enum phase_number {
     PHASE_MEET,
     PHASE_DIVIDE,
@@ -75,7 +76,7 @@ static int exchange(struct tutti_gpu *gpu)
     return TUTTI_GPU_EXCHANGE;
 }
 
-/* Marks this rank as failed. If one rank fails, all go without a domain. */
+/* Marks this rank as failed. If one rank fails, no rank gets a domain. */
 static void give_up(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
@@ -99,7 +100,7 @@ static bool has_failed(const struct tutti_gpu *gpu)
     return false;
 }
 
-/* ---- who reaches whom --------------------------------------------------------------------- */
+/* ---- which ranks reach each other --------------------------------------------------------- */
 
 static uint64_t list_reached(const struct tutti_gpu *gpu)
 {
@@ -138,7 +139,8 @@ static int meet(struct tutti_gpu *gpu)
     return tutti_gpu_places_claim(gpu, mine->uuid, mine->places, &mine->offered);
 }
 
-/* True if there may be a domain: all ranks are on one host and have kernels. */
+/* Returns true if there may be a domain: all ranks are on one host and have kernels, and there are
+ * not too many of them. */
 static bool is_meeting(const struct tutti_gpu *gpu)
 {
     if (gpu->args.nranks > TUTTI_GPU_RANKS)
@@ -168,8 +170,8 @@ static void count_sharers(const struct tutti_gpu *gpu, int rank, uint32_t *ret_a
     }
 }
 
-/* Sets the most blocks of a launch. The blocks of all ranks on a device must be able to run at
- * once; otherwise they could wait for each other forever. Fails on all ranks, or on none. */
+/* Decides how many blocks a launch may have. The blocks of all ranks on a device must be able to
+ * run at once. Otherwise they could wait for each other forever. Fails on all ranks, or on none. */
 static int divide(struct tutti_gpu *gpu)
 {
     uint32_t least = TUTTI_GPU_BLOCKS, nhere = 1;
@@ -273,7 +275,7 @@ static int share_host(struct tutti_gpu *gpu)
 static int store(struct tutti_gpu *gpu)
 {
     if (gpu->records[gpu->args.rank].is_failed)
-        return TUTTI_OK; /* by the phase before, which the record will tell */
+        return TUTTI_OK; /* The phase before has failed, and this phase's exchange says so. */
     TUTTI_TRY(tutti_gpu_write_tables(gpu));
     return tutti_gpu_test_store(gpu);
 }
@@ -287,7 +289,8 @@ static int look(struct tutti_gpu *gpu)
     tutti_assert(gpu->domain != NULL);
     rc = tutti_gpu_test_look(gpu, &mine->bad, &is_copy_bad);
     mine->is_copy_bad = is_copy_bad;
-    /* Measure only once: paths through the host are the last resort, however slow they are. */
+    /* Measure only once. Paths through the host are the last resort, so their speed does not
+     * matter. */
     if (rc == TUTTI_OK && !gpu->has_measured)
         rc = tutti_gpu_test_rates(gpu, &mine->slow);
     gpu->has_measured = true;
@@ -324,7 +327,7 @@ static int sum_up(struct tutti_gpu *gpu)
     return tutti_gpu_maps_create(gpu);
 }
 
-/* Excludes the paths that were measured to be slow. True if there are any. */
+/* Excludes the paths that were measured to be slow. Returns true if there are any. */
 static bool exclude_slow(struct tutti_gpu *gpu)
 {
     bool are_some = false;
@@ -337,8 +340,8 @@ static bool exclude_slow(struct tutti_gpu *gpu)
     return are_some;
 }
 
-/* Replaces paths that are wrong or slow by paths through the host, and tests again. Gives up if a
- * path through the host is wrong. */
+/* Replaces paths that are wrong or slow by paths through the host, and has all paths tested again.
+ * Gives up if a path through the host is wrong. */
 static int judge(struct tutti_gpu *gpu)
 {
     bool is_bad = exclude_slow(gpu), is_host_bad = false;
@@ -365,8 +368,8 @@ static int judge(struct tutti_gpu *gpu)
     return TUTTI_OK;
 }
 
-/* Frees what the domain would have used. Freeing memory may wait for all work on the device, so the
- * all-gather keeps every rank from making calls before all have freed theirs. */
+/* Frees what the domain would have used. Freeing memory may wait for all work on the device. So no
+ * rank may make calls before all ranks have freed their memory, and the all-gather ensures that. */
 static int give_back(struct tutti_gpu *gpu)
 {
     tutti_assert(!gpu->has_domain);
@@ -385,9 +388,9 @@ struct phase {
      * phase to follow by setting gpu->next_phase. */
     int (*step)(struct tutti_gpu *gpu);
     enum phase_number next;
-    bool is_exchange;    /* an all-gather of the ranks' record ends the phase */
-    bool tells_failure;  /* record tells of an error of this rank; otherwise it is returned */
-    bool minds_failures; /* if some rank told of a failure, PHASE_GIVE_BACK is done instead */
+    bool is_exchange;    /* an all-gather of the ranks' records ends the phase */
+    bool tells_failure;  /* an error goes into this rank's record; otherwise it is returned */
+    bool minds_failures; /* PHASE_GIVE_BACK replaces the phase if a record tells of a failure */
 };
 
 static const struct phase phases[PHASE_DONE] = {
@@ -398,7 +401,8 @@ static const struct phase phases[PHASE_DONE] = {
     [PHASE_ROUTE] = {"allocating areas in host memory", reserve_host, PHASE_SHARE_HOST, true, true,
                      true},
     [PHASE_SHARE_HOST] = {"opening those of others", share_host, PHASE_STORE, false, true, true},
-    /* A failure of the phase before has not been told yet, so none is acted upon. */
+    /* PHASE_SHARE_HOST ends without an exchange. Other ranks do not know of its failures yet, so
+     * this phase does not act on them. */
     [PHASE_STORE] = {"storing patterns by all paths", store, PHASE_LOOK, true, true, false},
     [PHASE_LOOK] = {"looking for the patterns, and measuring", look, PHASE_JUDGE, true, true, true},
     [PHASE_JUDGE] = {"judging the paths", judge, PHASE_LINES, false, false, true},
@@ -407,7 +411,7 @@ static const struct phase phases[PHASE_DONE] = {
     [PHASE_GIVE_BACK] = {"giving back all memory", give_back, PHASE_DONE, true, false, false},
 };
 
-/* Does one phase. TUTTI_OK: the next one may begin. */
+/* Does one phase. Returns TUTTI_OK if the next phase may begin at once. */
 static int do_phase(struct tutti_gpu *gpu)
 {
     const struct phase *phase;

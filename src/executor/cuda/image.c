@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes the images of programs. */
+ * Writes the image of a program for a GPU. image.h describes the two passes. */
 #include "executor/cuda/image.h"
 
 #include "base/result.h"
@@ -11,7 +11,7 @@
 int tutti_gpu_writer_begin(struct tutti_gpu_writer *writer)
 {
     if (writer->size_bytes > 0) {
-        /* The offsets of tables have 32 bits. */
+        /* The image stores the offsets of its tables in 32 bits. */
         if (writer->size_bytes > UINT32_MAX)
             return tutti_fail(TUTTI_ERR_USAGE, "a program of %zu bytes is too long for kernels",
                               writer->size_bytes);

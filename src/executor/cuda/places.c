@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Divides the places of a device, the blocks that can run on it at once, among the communicators
- * of this process. Kernels that wait for each other must all have places, whatever other kernels
- * wait on the device. So a communicator gets at most half of the places that are left, which
- * leaves some for the next one, and its launches never use more. Places that it turns out not to
- * need become free. */
+ * Divides the places of a device among the communicators of this process. A place is room for one
+ * block, and a device has as many places as blocks that can run on it at once.
+ *
+ * The kernels of one call wait for each other, so all their blocks must run at once. Waiting
+ * kernels of other communicators must not take the places that they need. So each communicator
+ * claims a number of places, and its launches never use more. A claim takes at most half of the
+ * places that are left, so that some remain for the next communicator. Claimed places that a
+ * communicator does not need become free when it settles. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -12,22 +15,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A communicator gets at least a 32nd part of the device, even if others have all places. That is a
- * few blocks, and all communicators rarely run at once. */
+/* A communicator gets at least 1/32 of the device's places, even if others have claimed all places.
+ * The claims then exceed the device. This is acceptable, because 1/32 is only a few blocks, and all
+ * communicators rarely run at once. */
 enum { LEAST_PART = 32 };
 
 struct tutti_gpu_claim {
-    uint8_t secret[TUTTI_SECRET_BYTES], uuid[TUTTI_CU_UUID_BYTES]; /* communicator, device */
-    uint32_t places, total;
-    uint32_t nranks, nsettled; /* ranks that hold it; ranks that have settled */
+    /* `secret` identifies the communicator, and `uuid` identifies the device. */
+    uint8_t secret[TUTTI_SECRET_BYTES], uuid[TUTTI_CU_UUID_BYTES];
+    uint32_t places, total;    /* places claimed, and all places of the device */
+    uint32_t nranks, nsettled; /* ranks that hold the claim, and ranks that have settled */
     struct tutti_gpu_claim *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tutti_gpu_claim *claims;
 
-/* Returns this communicator's claim on the device, or NULL. *ret_taken: places of all claims
- * there. */
+/* Returns this communicator's claim on the device, or NULL. *ret_taken is the number of places in
+ * all claims on the device. */
 static struct tutti_gpu_claim *find(const struct tutti_gpu *gpu, const uint8_t *uuid,
                                     uint32_t *ret_taken)
 {
@@ -84,7 +89,7 @@ void tutti_gpu_places_settle(struct tutti_gpu *gpu, uint32_t places)
     uint32_t taken, total = claim->total;
 
     pthread_mutex_lock(&lock);
-    /* Only the last rank reduces the claim: until then others still rely on the number offered. */
+    /* Only the last rank reduces the claim, because until then other ranks rely on all of it. */
     if (++claim->nsettled == claim->nranks)
         claim->places = places;
     find(gpu, claim->uuid, &taken);

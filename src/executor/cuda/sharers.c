@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records on which stream each rank last called, for ranks of a process that share a GPU. If two of
- * them make the same call on one stream, it never ends. The first kernel waits for the second, but
- * the stream does not begin the second before the first has ended. */
+ * Records the stream of each rank's last call, for ranks of one process that share a GPU. If two of
+ * them make the same call on one stream, the call never ends. The first rank's kernel waits for the
+ * second rank's, but the stream does not begin the second before the first has ended. So such a
+ * call is refused. */
 #include "executor/cuda/private.h"
 
 #include <pthread.h>
@@ -32,9 +33,9 @@ void tutti_gpu_sharers_leave(struct tutti_gpu *gpu)
     pthread_mutex_unlock(&lock);
 }
 
-/* True if another rank of the same communicator has made this call, or a later one, on the same
- * stream. The legacy default stream is a different one in each context, and the per-thread default
- * stream in each thread. */
+/* Returns true if another rank of the same communicator has made this call, or a later one, on the
+ * same stream. Each context has its own legacy default stream, so contexts are compared too. Each
+ * thread has its own per-thread default stream, so that stream never counts. */
 static bool is_in_the_way(const struct tutti_gpu *gpu, const struct tutti_gpu *other,
                           const struct tutti_cu_stream *stream, uint64_t number)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tests every path between two ranks before it is used: a rank must find what the other stores,
- * and must load what the other has. Kernels do this, because kernels will load and store later. If
- * copy engines are asked for, copies of the driver are tested too. */
+ * Tests every path between two ranks before calls use it. Each rank must find the pattern that the
+ * other has stored, and must load the pattern that the other holds. Kernels do the test, because
+ * kernels load and store in calls. If the user has asked for copy engines, copies by the driver are
+ * tested too. */
 #include "executor/cuda/private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The pattern is stored where LL lines will be. Calls expect zeros there, so it is cleared. */
+/* Returns the size of the pattern, which is stored where LL lines will be. Calls expect zeros
+ * there, so the test clears the pattern afterwards. */
 static size_t test_bytes(const struct tutti_gpu *gpu)
 {
     size_t lines = (size_t)(2 * gpu->grid.layout.ll_bytes);
@@ -16,8 +18,8 @@ static size_t test_bytes(const struct tutti_gpu *gpu)
     return lines < window ? lines : window;
 }
 
-/* All words of the pattern differ from each other, and from those of other ranks at the same
- * place. */
+/* Fills in the pattern of a rank. Its words all differ from each other. Each word also differs from
+ * the words of other ranks at the same place. */
 static void fill(uint32_t *words, size_t bytes, int rank)
 {
     for (size_t i = 0; i < bytes / sizeof *words; i++)
@@ -68,7 +70,8 @@ static int compare(struct tutti_gpu *gpu, tutti_cu_address at, int rank, uint32_
     return TUTTI_OK;
 }
 
-/* This rank's second window, which other ranks do not read during the test. */
+/* Returns the address of this rank's second window. Other ranks do not read it during the test, so
+ * it can receive the copies. */
 static tutti_cu_address second_window(const struct tutti_gpu *gpu)
 {
     return window_of(gpu, gpu->args.rank) + gpu->grid.layout.window_bytes;
@@ -103,7 +106,7 @@ static int look_at_one(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_
     TUTTI_TRY(tutti_gpu_settle_desk(gpu));
     TUTTI_TRY(compare(gpu, second, rank, found, pattern, &loads));
     *ret_is_right = stores && loads;
-    /* Clear the pattern: calls expect LL lines to be zero at first. */
+    /* Calls expect LL lines to be zero at first. */
     code = gpu->cuda->set8_async(mail, 0, bytes, gpu->desk);
     return code == TUTTI_CU_SUCCESS ? tutti_gpu_settle_desk(gpu)
                                     : tutti_gpu_fail(gpu, code, "its mailbox");

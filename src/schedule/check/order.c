@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Happens-before: its edges, and searches along them for two-sided steps, which clocks (clocks.c)
- * do not cover.
+ * Defines the edges of happens-before, and answers whether one half of a step ends before another
+ * begins. The checker uses the answers to find races. Vector clocks (clocks.c) give the answers for
+ * local steps. For two-sided steps, this file searches along the edges. It also checks that no rank
+ * can leave a barrier before all ranks have entered the barrier.
+ *
+ * model.h defines halves and nodes. A node comes directly after these nodes:
  *
  *   begin of a half   after the begin of its run, the end of the half before it in its lane, and
  *                     the ends of all halves of the steps that it depends on;
@@ -9,10 +13,12 @@
  *   end of a half     after its begin; a receiving one after the end of the sending one;
  *                     the sending half of a fused step after the end of its receiving half;
  *                     that of a WAIT after the end of each signal that it waits for
- *   begin of a run    after the rank's last run, and the first signals of the others in it
+ *   begin of a run    after the end of the rank's previous run, and after the first signal of each
+ *                     other rank in that previous run
  *   end of a run      after the ends of all its halves
  *
- * A signal that a rank does not give counts as given at the end of its last local step.
+ * If a rank gives fewer signals than are awaited, the missing ones count as given at the end of its
+ * last local step.
  */
 #include "schedule/check/model.h"
 
@@ -62,13 +68,13 @@ static int add_before_run_end(struct tutti_check *check, uint32_t run, uint32_t 
         uint32_t last = 2 * at + tutti_step_is_fused(tutti_check_step(check, at));
 
         for (uint32_t half = 2 * at; half <= last; half++)
-            if (check->lane_after[half] == NONE) /* the lane orders the others before its last */
+            if (check->lane_after[half] == NONE) /* earlier halves end before the last one */
                 TUTTI_TRY(add(check, tutti_check_end(check, run, half)));
     }
     return TUTTI_OK;
 }
 
-/* True if `half` receives from a separate send. */
+/* Returns true if `half` receives a message, so that its mate is the sending half. */
 static bool has_sender(const struct tutti_check *check, uint32_t half)
 {
     return (half & 1) == 0 && tutti_access_receives(tutti_check_step(check, half / 2));
@@ -80,7 +86,8 @@ static int add_before_begin(struct tutti_check *check, uint32_t run, uint32_t ha
     uint32_t rank = check->step_rank[half / 2];
     const uint32_t *deps = tutti_step_deps(check->schedules[rank], step);
 
-    /* The lane already gives what comes before in it, the begin of the run included. */
+    /* One edge is enough, because the half before in the lane comes after all earlier halves of the
+     * lane, and after the begin of the run. */
     if (check->lane_before[half] != NONE)
         TUTTI_TRY(add(check, tutti_check_end(check, run, check->lane_before[half])));
     else
@@ -134,7 +141,7 @@ int tutti_check_preds(struct tutti_check *check, uint32_t node)
                                    : add_before_run(check, run, rank);
 }
 
-/* Start a search: no node is seen yet, and the stack is empty. */
+/* Starts a search. Marks all nodes as not yet seen, by a new stamp. */
 static int start_search(struct tutti_check *check)
 {
     if (check->seen == NULL)
@@ -151,8 +158,9 @@ static int visit(struct tutti_check *check, uint32_t *depth, uint32_t item)
     return tutti_check_push(&check->stack, depth, &check->stack_capacity, item);
 }
 
-/* Search within one rank's run, along its lanes and dependencies only. This is quick, and nearly
- * always enough. */
+/* Searches backward within one run of one rank, along its lanes and dependencies only. This is fast
+ * and nearly always finds the order. If *ret_is is false, other ranks may still order the
+ * halves. */
 static int is_ordered_locally(struct tutti_check *check, uint32_t half_a, uint32_t half_b,
                               bool *ret_is)
 {
@@ -180,7 +188,7 @@ static int is_ordered_locally(struct tutti_check *check, uint32_t half_a, uint32
                     TUTTI_TRY(visit(check, &depth, 2 * on + 1));
             }
         }
-        /* When a sending half is over, its receiving half is over as well. */
+        /* When the sending half of a fused step has ended, its receiving half has ended too. */
         if (before != NONE && (before == half_a || ((before & 1) && before - 1 == half_a))) {
             *ret_is = true;
             return TUTTI_OK;
@@ -238,7 +246,8 @@ int tutti_check_is_ordered(struct tutti_check *check, uint32_t run_a, uint32_t h
 int tutti_check_barrier(struct tutti_check *check)
 {
     uint32_t nranks = check->nranks, nwords = (nranks + 63) / 64;
-    uint64_t *started; /* per node of the first run: the ranks whose begin happens before it */
+    /* Per node of the first run: the set of ranks whose begin happens before the node. */
+    uint64_t *started;
     int rc = TUTTI_OK;
 
     TUTTI_TRY(tutti_check_alloc(&started, (size_t)tutti_check_run_nodes(check) * nwords,

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks each schedule alone: numbers in range, spans inside buffers, matching sizes, and memory
- * that the step may touch. Also checks that the heads of all ranks agree. The later parts of the
- * checker rely on what is refused here.
+ * Checks each schedule on its own. Numbers must be in range, spans must lie inside buffers, sizes
+ * must match, and each step may touch only permitted memory. Also checks that the heads of all
+ * ranks agree. The later parts of the checker do not repeat these checks.
  */
 #include "schedule/check/model.h"
 
 #include "base/result.h"
 
-#define MOST_CHUNKS (UINT32_C(1) << 30) /* limit for numbers of cells and blocks */
+#define MOST_CHUNKS (UINT32_C(1) << 30) /* limit for chunks and nodes of all ranks and runs */
 
-/* Later parts multiply and add these numbers, so they must not overflow. */
+/* Checks that the numbers of chunks, steps and signals are small. The later parts of the checker
+ * multiply and add them in 32 bits, which must not overflow. */
 static int check_sums(struct tutti_check *check)
 {
     const struct tutti_schedule *first = check->schedules[0];
@@ -67,8 +68,8 @@ static int check_heads(struct tutti_check *check)
     return check_sums(check);
 }
 
-/* All spans of a step must have the same sizes, chunk for chunk, if they have sizes of their
- * own. */
+/* Checks that all spans of a step have the same sizes, chunk for chunk. A span without a size
+ * class (tutti_check_class) fits any sizes. */
 static int check_sizes(struct tutti_check *check, uint32_t rank, uint32_t at,
                        const uint32_t ranks[], const struct tutti_touch accesses[],
                        uint32_t naccesses)
@@ -94,7 +95,7 @@ static int check_sizes(struct tutti_check *check, uint32_t rank, uint32_t at,
     return TUTTI_OK;
 }
 
-/* Check that this step may touch that memory at all. */
+/* Checks that the step may make this access, according to the schedule's needs. */
 static int check_right(struct tutti_check *check, uint32_t rank, uint32_t at,
                        const struct tutti_touch *access)
 {
@@ -209,7 +210,8 @@ static int check_peers(struct tutti_check *check, uint32_t rank, uint32_t at)
     return TUTTI_OK;
 }
 
-/* Check the ranks that a step addresses instead of all. */
+/* Checks the list of ranks that a step addresses instead of all ranks. The list must ascend and
+ * must contain the step's own rank. */
 static int check_among(struct tutti_check *check, uint32_t rank, uint32_t at)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Adds the PCI tree of hwloc's XML to an inventory. */
+ * Adds the PCI tree of hwloc's XML to an inventory. Only GPUs, NICs and the switches above them are
+ * added, because no other PCI devices matter for communication. */
 #include "base/result.h"
 #include "topology/formats/hwloc_build.h"
 #include "topology/inventory/pci_ids.h"
@@ -32,8 +33,9 @@ static struct link link_of(const struct tutti_hwloc_object *object)
     return link;
 }
 
-/* Both ends of a link report a rate. An idle port may report 2.5 GT/s while the device's driver
- * reports the full speed. So the speed of a port at 2.5 GT/s is ignored; only its lanes count. */
+/* Combines the rates that both ends of a link report. An idle port may report 2.5 GT/s while the
+ * device's driver reports the full speed. So the speed of a port at 2.5 GT/s is ignored, and only
+ * its number of lanes counts. */
 static struct link link_between(const struct tutti_hwloc_object *device,
                                 const struct tutti_hwloc_object *port)
 {
@@ -89,14 +91,14 @@ static bool is_io(const struct tutti_hwloc_object *object)
     return object->kind >= TUTTI_HWLOC_BRIDGE;
 }
 
-/* True for an operating system's device that is on no PCI bus. */
+/* Returns true if the object is an operating system's device that is on no PCI bus. */
 static bool stands_alone(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     return hwloc->objects[object].kind == TUTTI_HWLOC_OSDEV &&
            !is_io(&hwloc->objects[hwloc->objects[object].parent]);
 }
 
-/* True if there is only one cpu that the host bridge above a device is close to. */
+/* Returns true if the host bridge above a device is close to exactly one cpu. */
 static bool is_home_sure(struct tutti_hwloc_build *build, uint32_t object)
 {
     const struct tutti_hwloc_object *objects = build->hwloc->objects;
@@ -108,7 +110,8 @@ static bool is_home_sure(struct tutti_hwloc_build *build, uint32_t object)
     return is_sure;
 }
 
-/* Adds one wanted object. Objects come in the order of the text, so parents are added first. */
+/* Adds one wanted object. The caller adds objects in the order of the text, so every parent comes
+ * before its children. */
 static int add_object(struct tutti_hwloc_build *build, struct way *ways, uint32_t object)
 {
     const struct tutti_hwloc *hwloc = build->hwloc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads NCCL's XML of a machine. */
+ * Reads the XML in which NCCL describes a machine, and makes an inventory of the machine's devices.
+ * RCCL's XML is read too. */
 #include "topology/formats/nccl_xml.h"
 
 #include "base/log.h"
@@ -8,20 +9,21 @@
 
 #include <string.h>
 
-/* Limit for the masks of all caches of one cpu together. */
+/* The room for the text of all cache masks of one cpu, with its terminating zero. */
 #define CACHES_BYTES 16384
 
 struct reader {
     const char *name;
     enum tutti_source source;
     struct tutti_inventory *inventory;
-    uint32_t device[TUTTI_XML_DEPTH]; /* of the open elements, outermost first */
+    uint32_t device[TUTTI_XML_DEPTH]; /* devices of the open elements, outermost first */
     uint32_t skipped;                 /* number of open elements that are being skipped */
 };
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* True if an empty value counts as missing. An empty text is a value, and an empty speed is 0. */
+/* Returns true if the value is empty and therefore counts as missing. An empty text is a value,
+ * however, and an empty speed is 0. */
 static bool says_nothing(enum tutti_property property, const char *value)
 {
     enum tutti_property_form form = tutti_property_info(property)->form;
@@ -96,8 +98,9 @@ static enum tutti_device_kind kind_of(const char *name)
     return strcmp(name, "apu") == 0 ? TUTTI_DEVICE_GPU : tutti_device_kind_named(name);
 }
 
-/* Other programs add elements of their own, but a known one in a wrong place, such as a lost gpu,
- * deserves a warning. */
+/* Skips an element and everything within it. Other programs add elements of their own, so an
+ * unknown element is only logged for debugging. A known element in a wrong place causes a warning,
+ * because its device is missing from the inventory. */
 static int skip(struct reader *reader, struct tutti_xml *xml,
                 const struct tutti_xml_element *element, uint32_t parent)
 {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cheapest tree at given costs. If a tree is used both ways, an edge costs the same in both
- * directions: Prim (1957). If it is used only from the root down, it does not: Chu and Liu (1965),
- * Edmonds (1967).
+ * Finds the tree of gpus with the least total cost, for given costs of the paths between places.
+ *
+ * Data may flow through a tree both ways, up and down. Then an edge costs the same in both
+ * directions, and Prim's algorithm (1957) finds the tree. If data flows only from the root down,
+ * the cost of an edge depends on its direction. Then the algorithm of Chu and Liu (1965) and
+ * Edmonds (1967) finds the tree.
  */
 #include "topology/search/pricing.h"
 
@@ -11,14 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The graph has one place more than gpus: the net, or whatever is above the root. Its edges have
- * the cost of entering the host at a gpu, and the tree uses one of them. */
+/* The graph has one place for each gpu, and place n. Place n stands for everything outside the
+ * host, and is the parent of the root. Its edge to a gpu has the cost of entering the host at this
+ * gpu. A tree uses exactly one edge of place n. */
 struct tree_builder {
-    uint32_t n;       /* gpus; place n is above the root */
+    uint32_t n;       /* number of gpus */
     double *cost;     /* [(n + 1) * (n + 1)]: cost of an edge from a parent to a child */
     uint32_t *net;    /* per gpu: the cheapest net to enter by */
-    uint32_t *parent; /* per gpu */
-    bool is_balanced; /* among equal costs, avoid gpus with many edges */
+    uint32_t *parent; /* per gpu: its parent in the tree; TUTTI_NO_NODE: it is the root */
+    bool is_balanced; /* among edges of equal cost, avoid gpus that have many edges */
 };
 
 static void set_costs(struct tree_builder *builder, const struct tutti_pricing *pricing,
@@ -51,15 +55,16 @@ static void set_costs(struct tree_builder *builder, const struct tutti_pricing *
     builder->cost[n * (n + 1) + n] = INFINITY;
 }
 
-/* Costs that differ by less than this part count as equal. */
+/* Costs count as equal if their relative difference is less than this. */
 #define ALIKE 1e-9
 
 /* ---- both ways ------------------------------------------------------------------------------- */
 
-/* Among edges of equal cost the first is taken. This gives stars, which are flat, and which balance
- * each other if each gpu is the center of one. With more gpus than channels, the stars of a few
- * channels cannot balance each other. Then each tree is balanced by itself: the parent with the
- * fewest edges is taken. */
+/* Prim's algorithm. Among edges of equal cost it takes the first one. If all costs are equal, the
+ * trees are stars. Stars have the least depth, and they share the load evenly if each gpu is the
+ * center of one star. With fewer channels than gpus, some gpus are never the center. Then
+ * is_balanced is set, and each tree shares its load evenly by itself: among parents of equal cost,
+ * the one with the fewest edges is taken. */
 static void grow_from(struct tree_builder *builder, uint32_t root)
 {
     bool is_in[TUTTI_SEARCH_GPUS] = {false};
@@ -92,7 +97,8 @@ static void grow_from(struct tree_builder *builder, uint32_t root)
     }
 }
 
-/* The depth of the tree if it hangs from `root`, leaving out the neighbor `before`. */
+/* Returns the depth of the tree with the root `root`, without the branch at the neighbor
+ * `before`. */
 static uint32_t depth_from(const struct tree_builder *builder, uint32_t root, uint32_t before)
 {
     uint32_t deepest = 0;
@@ -119,8 +125,8 @@ static void hang_from(struct tree_builder *builder, uint32_t root)
     }
 }
 
-/* The choice of the root does not change the load of links, so the one that gives the flattest tree
- * is taken. */
+/* Without nets, the choice of the root does not change the load of the links. So this takes the
+ * root that gives the least depth. */
 static void hang_from_middle(struct tree_builder *builder)
 {
     uint32_t middle = 0, least = UINT32_MAX;
@@ -151,15 +157,15 @@ static void grow_both_ways(struct tree_builder *builder, bool has_nets)
 
 /* ---- from the root down ---------------------------------------------------------------------- */
 
-/* One level of Chu, Liu and Edmonds' algorithm: the problem, and one of its cycles. */
+/* One level of the recursion of Chu, Liu and Edmonds: a problem, and one cycle in it. */
 struct branching {
     uint32_t n, root;
     const double *cost; /* finite, except for edges from a place to itself */
     uint32_t *parent;   /* per place except the root */
     uint32_t *group;    /* per place: its place in the contracted problem, where the cycle is the
                          * last place */
-    bool *is_inner;     /* part of the cycle */
-    uint32_t ngroups;
+    bool *is_inner;     /* per place: true if it is part of the cycle */
+    uint32_t ngroups;   /* number of places in the contracted problem */
 };
 
 static void choose_parents(struct branching *branching)
@@ -177,7 +183,8 @@ static void choose_parents(struct branching *branching)
     }
 }
 
-/* Marks the places of some cycle; false: there is none. Uses `group` for notes. */
+/* Finds a cycle and marks its places in `is_inner`. Returns false if there is none. Uses `group` as
+ * scratch space, to record from which start each place was first reached. */
 static bool find_cycle(struct branching *branching)
 {
     for (uint32_t start = 0; start < branching->n; start++) {
@@ -207,8 +214,9 @@ static void number_groups(struct branching *branching)
     branching->ngroups++;
 }
 
-/* Computes the costs between groups, and the edge behind each of them. An edge that enters the
- * cycle at a place replaces the cycle's edge to that place, so that cost is subtracted. */
+/* Computes the costs between groups, and the original edge that gives each cost. An edge that
+ * enters the cycle at a place replaces the cycle's own edge to this place. So the cost of the
+ * cycle's edge is subtracted. */
 static void contract(const struct branching *branching, double *ret_cost, uint32_t *ret_edge)
 {
     uint32_t n = branching->n;
@@ -231,7 +239,7 @@ static void contract(const struct branching *branching, double *ret_cost, uint32
         }
 }
 
-/* Each place takes its cheapest parent. If that gives a cycle, the cycle is contracted to one
+/* Each place takes its cheapest parent. If these edges form a cycle, the cycle is contracted to one
  * place, and the smaller problem is solved recursively. */
 static int branch(struct branching *branching)
 {
@@ -273,8 +281,8 @@ drop_branching:
     return rc;
 }
 
-/* Edges from above the root get a cost so large that only one is used. Missing edges get a cost
- * larger than that of all others together. */
+/* Edges from place n get a cost so large that the tree uses only one of them. Missing edges get a
+ * cost that is larger than that of all other edges together. */
 static int grow_down(struct tree_builder *builder)
 {
     uint32_t n = builder->n + 1;
@@ -298,7 +306,8 @@ static int grow_down(struct tree_builder *builder)
 
 /* ---- either ---------------------------------------------------------------------------------- */
 
-/* Infinite if an edge does not exist, or if no net leads in. */
+/* Returns the total cost of the tree. The cost is infinite if a path of the tree does not exist, if
+ * no net leads to the root, or if there is not exactly one root. */
 static double cost_of_tree(const struct tutti_pricing *pricing, const double *cost,
                            bool is_both_ways, const struct tutti_search_column *column)
 {

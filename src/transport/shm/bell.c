@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Wakes a member that sleeps on sockets. */
+ * Implements bells: datagrams on Unix sockets that wake a member which sleeps on sockets. A futex
+ * wake-up would not reach such a member. */
 #include "transport/shm/bell.h"
 
 #include "base/result.h"
@@ -13,7 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The leading zero byte makes a name abstract. */
+/* Builds the socket address of member `index`, and returns its size. The leading zero byte makes
+ * the name abstract, so no file is created. */
 static socklen_t name_of(const struct tutti_bell *bell, uint32_t index,
                          struct sockaddr_un *ret_native)
 {
@@ -59,8 +61,8 @@ void tutti_bell_ring(const struct tutti_bell *bell, uint32_t index)
     if (bell->fd < 0)
         return;
     size = name_of(bell, index, &native);
-    /* If the socket is full, the member has been rung. If there is no socket, the member is gone,
-     * which is noticed elsewhere. */
+    /* The result does not matter. If the queue is full, an earlier ring still wakes the member. If
+     * there is no socket, the member is gone, and tutti_fabric_check detects that. */
     (void)sendto(bell->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&native,
                  size);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rarer half of the FIFO: making it, viewing records in place, closing it. */
+ * The functions of the FIFO that are too large or too rare to be inlined: they set up both ends,
+ * view records in place, and close the ends. */
 #include "transport/shm/fifo.h"
 
 #include "transport/carry.h"
 
-/* A new FIFO has head 0. A FIFO that a test has advanced begins at its head. */
+/* A new FIFO has head 0. A test may have advanced the head, so both ends begin at that position. */
 void tutti_fifo_writer_init(struct tutti_fifo_writer *writer, struct tutti_fifo *fifo,
                             size_t bytes)
 {
@@ -22,7 +23,8 @@ void tutti_fifo_reader_init(struct tutti_fifo_reader *reader, struct tutti_fifo 
     tutti_assert(bytes >= 2 * TUTTI_CACHE_LINE && (bytes & (bytes - 1)) == 0);
     reader->fifo = fifo;
     reader->bytes = bytes;
-    reader->head = reader->released = tutti_load_relaxed(&fifo->head); /* our own */
+    /* Relaxed order is enough, because only the reader writes the head. */
+    reader->head = reader->released = tutti_load_relaxed(&fifo->head);
     reader->size = reader->taken = 0;
 }
 
@@ -45,8 +47,8 @@ size_t tutti_fifo_view(struct tutti_fifo_reader *reader, size_t least, size_t mo
 
     if (usable > sizeof reader->bounce)
         usable = sizeof reader->bounce / least * least;
-    /* This is so far that the next view is contiguous again, if only the end of the ring is in the
-     * way. */
+    /* The bytes are aligned, so only the end of the ring splits this element. Show this element
+     * alone, and the next view can be in place again. */
     if (at % tutti_peek_alignment(least) == 0)
         usable = least;
     tutti_fifo_look(reader, reader->bounce, usable);
@@ -56,7 +58,7 @@ size_t tutti_fifo_view(struct tutti_fifo_reader *reader, size_t least, size_t mo
 
 void tutti_fifo_close_writer(struct tutti_fifo_writer *writer)
 {
-    /* release: pairs with the acquire in tutti_fifo_is_ended, after the last stamp */
+    /* release: pairs with the acquire in tutti_fifo_is_ended; all stamps are stored before */
     tutti_store_release(&writer->fifo->is_writer_closed, 1);
 }
 
@@ -68,7 +70,8 @@ void tutti_fifo_close_reader(struct tutti_fifo_reader *reader)
 
 bool tutti_fifo_is_ended(struct tutti_fifo_reader *reader)
 {
-    /* acquire: a writer that has closed published everything before, so check once more */
+    /* acquire: pairs with the release in tutti_fifo_close_writer; everything that was published
+     * before is visible now, so the check below sees every record */
     if (tutti_load_acquire(&reader->fifo->is_writer_closed) == 0)
         return false;
     return tutti_fifo_ready(reader) == 0;

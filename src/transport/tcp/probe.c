@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tests the life of a rank that should call this one. It may compute for hours, or be gone: a
- * process that was never connected to leaves no trace when it ends. So this rank tests whether it
- * still listens, as every rank does until it is destroyed. Connecting is enough, because its
- * system answers for it. Only if all of its addresses that answer at all refuse, a few times in a
- * row, has it ended. Silence or an unreachable network means nothing, because the other direction
- * may work. */
+ * Tests whether a peer that has not connected to this rank yet still runs. The peer may compute for
+ * hours before it connects, or it may have ended. This rank has no connection that would show the
+ * end of the peer's process. So this rank tests whether the peer still listens, as every rank does
+ * until its communicator is destroyed. A completed connect proves this, even if the peer is busy,
+ * because the peer's operating system accepts the connect.
+ *
+ * One round of the probe tries all addresses of the peer. The peer counts as ended if
+ * REFUSED_ROUNDS consecutive rounds bring at least one refusal each and no success. Silence and an
+ * unreachable network prove nothing, because the peer may still be able to connect to this rank. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -14,8 +17,10 @@
 #include <unistd.h>
 
 #define FIRST_PAUSE_NS (100 * TUTTI_NS_PER_MS)
-/* Each probe stays in the peer's queue of callers until the peer next checks it. */
+/* Pauses grow, because each probe stays in the peer's accept queue until the peer next reads that
+ * queue. Once a pause has reached this value, it does not grow any further. */
 #define MOST_PAUSE_NS (20 * TUTTI_NS_PER_S)
+/* The time that one connect may take. */
 #define PATIENCE_NS TUTTI_NS_PER_S
 #define REFUSED_ROUNDS 3
 
@@ -34,7 +39,7 @@ static void rest(struct tutti_tcp_probe *probe, uint64_t now)
     probe->until_ns = now + probe->pause_ns;
 }
 
-/* It listens, so probe again, at growing intervals. */
+/* The peer listens, so this rank probes it again after a longer pause. */
 static void note_alive(struct tutti_tcp_probe *probe, uint64_t now)
 {
     probe->refused_rounds = 0;
@@ -75,7 +80,7 @@ int tutti_tcp_probe_step(struct tutti_tcp_conn *conn)
     if (probe->fd < 0 && now < probe->until_ns)
         return TUTTI_OK;
     count = tutti_tcp_candidates(fabric, fabric->rank, conn->base.peer, candidates);
-    if (count == 0) { /* it can call this rank, but this rank has no address of it */
+    if (count == 0) { /* only the peer can connect: this rank has no address of the peer */
         rest(probe, now);
         return TUTTI_OK;
     }
