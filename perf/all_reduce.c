@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce: the sum over ranks of each element, on every rank. */
+ * Describes tuttiAllReduce to the perf driver. Every rank receives each element reduced over all
+ * ranks. */
 #include "perf.h"
 
 static void plan(size_t elements, struct perf_case *c)

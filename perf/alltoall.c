@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-to-all: block i of rank j goes to block j of rank i. */
+ * Describes tuttiAlltoAll to the perf driver. Block i of rank j's input becomes block j of rank i's
+ * output. */
 #include "perf.h"
 
 static void plan(size_t elements, struct perf_case *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-to-all with a count per pair: ranks i and j exchange 0, 1 or 2 parts, by (i + j) mod 3. The
- * counts are symmetric, so that the exchange can be done in place. */
+ * Describes tuttiAlltoAllV to the perf driver. Rank i sends (i + j) mod 3 parts to rank j. The
+ * counts are symmetric, so that the exchange also works in place. */
 #include "perf.h"
 
 static size_t pair_count(const struct perf_case *c, int i, int j)
@@ -8,7 +8,8 @@ static size_t pair_count(const struct perf_case *c, int i, int j)
     return c->count * (size_t)((i + j) % 3);
 }
 
-/* Rank i's blocks are packed by peer. */
+/* Returns where rank i's block for rank j begins. The blocks lie one after the other, in order of
+ * peers. */
 static size_t pair_displacement(const struct perf_case *c, int i, int j)
 {
     size_t displacement = 0;
@@ -18,7 +19,8 @@ static size_t pair_displacement(const struct perf_case *c, int i, int j)
     return displacement;
 }
 
-/* `count` is one part; the size column shows what the busiest rank sends. */
+/* Sets `count` to one part. A rank sends at most two parts to each peer, so the budget is divided
+ * by 2. The size column shows the bytes that the busiest rank sends. */
 static void plan(size_t elements, struct perf_case *c)
 {
     size_t most = 0;

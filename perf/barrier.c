@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Barrier: no rank passes before all have arrived. It moves no bytes, so it has no bandwidth. */
+ * Describes tuttiBarrier to the perf driver. A barrier moves no bytes, so it has no bandwidth. */
 #include "perf.h"
 
 static void plan(size_t elements, struct perf_case *c)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Broadcast: the root's buffer, on every rank. */
+ * Describes tuttiBroadcast to the perf driver. Every rank receives the root's buffer. */
 #include "perf.h"
 
 static void plan(size_t elements, struct perf_case *c)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Regions with guard bytes. */
+ * Lays out the regions and their guard bytes in an arena, and checks the guard bytes. */
 #include "buffers.h"
 
 #include <stdlib.h>
@@ -8,10 +8,11 @@
 #define PAGE_BYTES 4096
 #define LINE_BYTES 64
 #define GUARD 0xa7
-/* Room for the shift of a misaligned region: the largest element, rounded up to keep alignment. */
+/* Room for the shift of a misaligned region. The shift is one element, which is smaller. A whole
+ * line keeps the regions aligned. */
 #define SHIFT_BYTES LINE_BYTES
 
-/* Large regions start on a page. Small ones stay close together, as they would in a program. */
+/* Large regions start on a page. Small regions stay close together, as they would in a program. */
 static size_t guard_for(size_t region_bytes)
 {
     return region_bytes < PAGE_BYTES ? LINE_BYTES : PAGE_BYTES;
@@ -37,7 +38,7 @@ int perf_arena_init(struct perf_arena *arena, size_t capacity_bytes, enum perf_m
     bool is_on_gpu = memory == PERF_MEMORY_GPU || memory == PERF_MEMORY_GPU_LIBRARY;
     bool is_library_memory = memory == PERF_MEMORY_LIBRARY || memory == PERF_MEMORY_GPU_LIBRARY;
 
-    /* With the GPU's context current, the library allocates there. */
+    /* If a GPU's context is current, tuttiMemAlloc allocates on that GPU. */
     if (is_library_memory && tuttiMemAlloc(&target, size) != tuttiSuccess)
         return -1;
     if (memory == PERF_MEMORY_GPU)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parses CPU lists and binds threads to them. */
+ * Parses CPU lists and binds threads to the CPUs. */
 #include "cpus.h"
 
 #include <errno.h>
@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/types.h>
 
-/* Parses the list up to `stop` in the given order: "0,2-3". Returns the number of CPUs, or -1. */
+/* Parses a list such as "0,2-3", which ends at `stop`. Stores the CPUs in the order of the text.
+ * Returns the number of CPUs, or -1 if the text is not a valid list. */
 static int parse_list(const char *text, const char *stop, int ret_list[PERF_CPUS_MOST])
 {
     int count = 0;
@@ -37,7 +38,7 @@ static int parse_list(const char *text, const char *stop, int ret_list[PERF_CPUS
     return count;
 }
 
-/* Parses what follows "any": nothing, or ":N". */
+/* Parses the rest of the text after "any": it is empty or ":N". */
 static bool parse_any(const char *text, struct perf_cpus *ret_cpus)
 {
     char *end = NULL;
@@ -105,7 +106,8 @@ void perf_cpus_describe(const struct perf_cpus *cpus, int nranks,
                  computing, nranks);
         return;
     }
-    /* snprintf returns what would have been written, so a full line ends all loops. */
+    /* snprintf returns the length of the whole text, even if it cuts the text off. So `at` reaches
+     * `end` when the line is full, and all loops end. */
     for (int i = 0; i < computing && at < end; i++)
         at += snprintf(at, (size_t)(end - at), i == 0 ? "rank %d computes on CPU %d"
                                                       : ", rank %d on CPU %d", i, cpus->compute[i]);

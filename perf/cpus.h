@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which CPUs compute and which run streams while overlap is measured. */
+ * Chooses the CPUs that compute and the CPUs that run streams while overlap is measured. */
 #ifndef PERF_CPUS_H
 #define PERF_CPUS_H
 
@@ -10,27 +10,30 @@
 enum { PERF_CPUS_MOST = 256, PERF_CPUS_TEXT_BYTES = 128 };
 
 struct perf_cpus {
-    int count;                   /* ranks 0 .. count - 1 compute, the others only make calls */
+    int count;                   /* ranks 0 .. count - 1 compute; the other ranks only make calls */
     bool is_given;               /* true if CPUs were given; false: the kernel places all threads */
     int compute[PERF_CPUS_MOST]; /* the CPU of each computing rank */
     cpu_set_t streams;           /* the CPUs of all streams, and of the ranks that do not compute */
 };
 
-/* Parses "any", "any:N", or CPU lists "COMPUTE/STREAMS" such as "0-3/4,5". False if the text is
- * neither. */
+/* Parses the text. "any" lets all ranks compute, and "any:N" the first N ranks; neither binds a
+ * thread. CPU lists "COMPUTE/STREAMS", such as "0-3/4,5", bind the threads to these CPUs. Returns
+ * false if the text has none of these forms. */
 bool perf_cpus_parse(const char *text, struct perf_cpus *ret_cpus);
 
-/* perf_cpus_bind_for_stream moves the calling thread to the CPUs of streams. Call it before making
- * a stream, whose thread inherits the CPUs. perf_cpus_settle then moves the thread to where rank
- * `rank` itself runs. Both return 0 or errno. */
+/* perf_cpus_bind_for_stream binds the calling thread to the CPUs of streams. Call this function
+ * before the stream is created, because the stream's thread inherits the CPUs. After that,
+ * perf_cpus_settle binds the calling thread to the CPU on which rank `rank` computes. A rank that
+ * does not compute stays on the CPUs of streams. Both functions return 0 or an error number of
+ * errno.h, and do nothing if no CPUs were given. */
 int perf_cpus_bind_for_stream(const struct perf_cpus *cpus);
 int perf_cpus_settle(const struct perf_cpus *cpus, int rank);
 
-/* True if the rank computes. */
+/* Returns true if the rank computes. */
 bool perf_cpus_computes(const struct perf_cpus *cpus, int rank);
 
-/* Describes the placement, for instance "rank 0 computes on CPU 0, rank 1 on CPU 1, streams run on
- * CPU 2 3". A text that is too long is cut off. */
+/* Describes the placement in one line, for instance "rank 0 computes on CPU 0, rank 1 on CPU 1,
+ * streams run on CPU 2 3". Cuts off a text that is too long. */
 void perf_cpus_describe(const struct perf_cpus *cpus, int nranks,
                         char ret_text[PERF_CPUS_TEXT_BYTES]);
 

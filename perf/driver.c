@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The work of one rank: every type, reduction, root and size in turn, out of place and in place. */
+ * Does the work of one rank. Measures every type, reduction, root and size in turn, first out of
+ * place and then in place. */
 #include "measure.h"
 #include "report.h"
 
@@ -45,8 +46,9 @@ static void register_arena(const struct perf_rank *rank, const struct perf_arena
                                 ret_registration));
 }
 
-/* Allocates arenas for the largest case. Reductions differ only in whether in-place calls need a
- * region each, and a sum does. */
+/* Allocates arenas for the largest case, over all types, sizes and places. It is enough to try one
+ * reduction: reductions differ only in whether each in-place call needs its own region. Here c->op
+ * is PERF_NO_OP, for which in-place reductions need these regions. */
 static void allocate(struct perf_rank *rank, struct perf_case *c)
 {
     const struct perf_options *o = rank->options;
@@ -105,7 +107,8 @@ static void timed_out(int number)
     _exit(EXIT_FAILURE);
 }
 
-/* -T: the first rank of each process sets the alarm for all of its ranks. */
+/* Sets the alarm of the option -T; 0 seconds turns it off. A process has only one alarm, so its
+ * first rank sets it for all of them. */
 static void set_alarm(const struct perf_rank *rank, int seconds)
 {
     if (rank->options->timeout_seconds > 0 && rank->thread == 0) {
@@ -216,7 +219,7 @@ static void refuse_unfit(const struct perf_rank *rank)
         perf_die(rank, "--tune: %s has no algorithms to choose from", perf_collective.name);
 }
 
-/* --tune: later measurements use the result. */
+/* Tunes the collective for the option --tune. The measurements that follow use the new table. */
 static void tune(const struct perf_rank *rank)
 {
     tuttiTuneConfig_t config = TUTTI_TUNE_CONFIG_INITIALIZER;

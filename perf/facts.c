@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about the run. */
+ * Finds facts about the run: its date, the host's processor, and the environment variables. */
 #include "facts.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ void perf_facts_date(char ret_text[PERF_FACT_BYTES])
         strftime(ret_text, PERF_FACT_BYTES, "%Y-%m-%dT%H:%M:%SZ", &utc);
 }
 
-/* Finds "model name : AMD EPYC ..." on x86-64; other architectures have no such line. */
+/* Reads the line "model name : AMD EPYC ..." of /proc/cpuinfo. Only x86-64 has such a line. */
 static void read_model(FILE *file, char ret_text[PERF_FACT_BYTES])
 {
     char line[512];

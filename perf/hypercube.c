@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hypercube: an all-gather made of sends and receives. In round i a rank exchanges all the blocks
- * it has with the rank whose number differs in bit i. */
+ * Describes an all-gather made of sends and receives to the perf driver. In round i, two ranks
+ * whose numbers differ only in bit i exchange all the blocks that they have so far. */
 #include "perf.h"
 
 static const char *refuse(int nranks)
@@ -46,7 +46,8 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
     void *own = perf_at(c, recv, (size_t)c->rank * c->count);
     tuttiResult_t result = tuttiSuccess;
 
-    /* A message to oneself copies in stream order. */
+    /* The rank copies its own block by a message to itself, so that the copy runs in stream
+     * order. */
     if (send != own)
         result = exchange(c, send, own, c->count, c->rank, comm, stream);
     for (int bit = 1; bit < c->nranks && result == tuttiSuccess; bit <<= 1) {

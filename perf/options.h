@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command line, with nccl-tests' letters and names where they apply here. */
+ * Parses the command line of the perf programs. Options that nccl-tests also has use its letters
+ * and names. */
 #ifndef PERF_OPTIONS_H
 #define PERF_OPTIONS_H
 
 #include "cpus.h"
 #include "perf.h"
 
+/* The option -z: when a rank waits for its calls, and whether the barrier is timed. */
 enum perf_sync {
     PERF_SYNC_END = 0,        /* wait at the end of the loop */
-    PERF_SYNC_BARRIER = 1,    /* wait and barrier after each operation; the barrier counts */
+    PERF_SYNC_BARRIER = 1,    /* wait and barrier after each operation; the barrier is timed */
     PERF_SYNC_EACH = 2,       /* wait after each operation */
-    PERF_SYNC_OUTER = 3       /* wait and barrier after each iteration; the barrier does not
-                               * count */
+    PERF_SYNC_OUTER = 3       /* wait and barrier after each iteration; the barrier is not
+                               * timed */
 };
 
-/* The buffers, numbered as in -R. */
+/* The memory of the buffers, numbered as the values of the option -R. */
 enum perf_registration {
     PERF_UNREGISTERED = 0, /* malloc, or cuMemAlloc */
     PERF_REGISTERED = 1,   /* tuttiMemAlloc, or cuMemAlloc with tuttiCommRegister */
@@ -26,12 +28,12 @@ enum perf_combine { PERF_RANK0, PERF_MEAN, PERF_LOWEST, PERF_HIGHEST };
 struct perf_options {
     int argc;
     char **argv;   /* the command line as given; borrowed */
-    int processes; /* forked here; 0: this process is one rank or process of a launcher's */
+    int processes; /* number of processes to fork; 0: none, a launcher may have started this one */
     int threads;   /* ranks per process */
 
     size_t min_bytes, max_bytes;
-    size_t step_bytes; /* added to get the next size if factor is 0 */
-    size_t factor;     /* multiplied to get the next size; 0: use step_bytes */
+    size_t step_bytes; /* the next size is this much larger, if factor is 0 */
+    size_t factor;     /* the next size is this many times as large; 0: use step_bytes */
 
     int iterations, warmups, aggregate, cycles, checks;
     unsigned ops;   /* bit per enum perf_op */
@@ -40,29 +42,31 @@ struct perf_options {
 
     enum perf_sync sync;
     enum perf_combine combine;
-    int timeout_seconds; /* per case; 0: none */
+    int timeout_seconds; /* per row of the table; 0: no limit */
     int skip_samples;
     bool use_stream, misalign;
     enum perf_registration registration;
     bool is_out_of_place_only;
     bool use_gpu;
-    int gpu;   /* CUDA index for all ranks; -1: rank r is on GPU r modulo their number */
+    int gpu;   /* CUDA index for all ranks; -1: rank r is on GPU r modulo the number of GPUs */
     int graph; /* operations per graph; 0: no graph */
     bool show_samples, show_cpu_time, show_times, show_memory, show_overlap;
     bool show_algorithms;
     int waiting_ms; /* how long to measure the CPU use of waiting ranks; 0: not at all */
-    struct perf_cpus cpus; /* for show_overlap */
-    const char *json_path; /* NULL: none */
+    struct perf_cpus cpus; /* used only if show_overlap is set */
+    const char *json_path; /* file for the results; NULL: none */
     const char *tune_path; /* file for the tuning table, made before measuring; NULL: none */
 };
 
-/* Parses the command line. Returns 0 and fills *ret_options. Returns -1 after printing the help or
- * the version. Returns 2, the exit code, after a line on stderr that says what is wrong. */
+/* Parses the command line. Returns 0 and fills *ret_options. Returns -1 after it has printed the
+ * help or the version. Returns 2, the exit code, after it has printed the error on stderr. The
+ * options borrow texts from argv. */
 int perf_options_parse(int argc, char **argv, struct perf_options *ret_options);
 
-/* The size after `bytes`, or 0 after the last one. */
+/* Returns the size after `bytes`, or 0 after the last size. */
 size_t perf_options_next_size(const struct perf_options *options, size_t bytes);
 
+/* The names are those of the command line. perf_op_name accepts PERF_NO_OP. */
 const char *perf_op_name(enum perf_op op);
 const char *perf_type_name(tuttiDataType_t type);
 size_t perf_type_bytes(tuttiDataType_t type);

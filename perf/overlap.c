@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each round takes three measurements, one after the other so that all see the same machine state:
- * the computation alone, the call alone, and the call while the caller computes. The computation is
- * a chain of integer operations in registers, so it needs cycles and nothing else. It is made as
- * long as the call, because with equal times the least is hidden by accident. */
+ * Measures the overlap of a call with computation, in rounds.
+ *
+ * Each round takes three measurements: the computation alone, the call alone, and the call while
+ * the caller computes. They follow each other directly, so that all see the same machine state. The
+ * computation is a chain of integer operations in registers, so it needs only cycles of its core.
+ * It is made as long as the call. If one were much shorter than the other, a little overlap would
+ * already hide it. */
 #include "overlap.h"
 
 #include "cpus.h"
@@ -14,14 +17,14 @@
 
 enum sample { COMPUTE, CALL, BOTH, BESIDE, ENQUEUE, SAMPLES };
 
-/* Steps of computation whose time is measured to calibrate, and the number of measurements. */
+/* Calibration measures the time of TRIAL_STEPS steps of computation, TRIALS times. */
 enum { TRIAL_STEPS = 1 << 20, TRIALS = 9 };
 
 struct run {
     struct perf_rank *rank;
     struct perf_field *field;
     int event_fd;   /* signalled when the stream has finished its calls */
-    uint64_t steps; /* of computation; 0: this rank only calls */
+    uint64_t steps; /* length of the computation; 0: this rank only makes the call */
 };
 
 static void compute(uint64_t steps)
@@ -65,8 +68,8 @@ static double time_compute(const struct run *run)
     return perf_now_us(false) - begun;
 }
 
-/* Waits on the event so that the stream's thread carries the call alone. A caller that synchronizes
- * at once may run the call itself, on the core that is to compute. */
+/* Waits for the event, so that only the stream's thread runs the call. If the caller synchronized
+ * at once, it could run the call itself, on the core that is meant to compute. */
 static double time_call(const struct run *run)
 {
     struct pollfd idle = {.fd = run->event_fd, .events = POLLIN};
@@ -74,11 +77,11 @@ static double time_call(const struct run *run)
     double begun, time;
 
     while (poll(&idle, 1, 0) == 1 && read(idle.fd, &count, sizeof(count)) > 0)
-        ; /* drain events of earlier calls */
+        ; /* drains the events of earlier calls */
     begun = start(run);
     enqueue(run);
     while (poll(&idle, 1, -1) != 1)
-        ; /* interrupted by a signal */
+        ; /* a signal interrupted the wait */
     time = perf_now_us(false) - begun;
     synchronize(run);
     return time;
@@ -102,8 +105,9 @@ static void time_round(const struct run *run, double times[SAMPLES])
     times[ENQUEUE] = run->steps > 0 ? enqueued - begun : 0;
 }
 
-/* `all` holds, per rank, `rounds` records of `width` times. Returns the median over the rounds of
- * the slowest rank's time number `at`. */
+/* `all` holds `rounds` records of `width` times for each rank. Takes time `at` of the slowest rank
+ * in each round, and returns the median of these over the rounds. `scratch` has room for `rounds`
+ * times. */
 static double combine(const double *all, size_t nranks, size_t rounds, size_t width, size_t at,
                       double *scratch)
 {
@@ -118,8 +122,8 @@ static double combine(const double *all, size_t nranks, size_t rounds, size_t wi
     return perf_stats_of(scratch, rounds).median;
 }
 
-/* Sets run->steps so that computing takes as long as the call, measured while all computing ranks
- * compute at the same time. */
+/* Sets run->steps so that the computation takes as long as the call. All ranks that compute are
+ * measured at the same time, because they slow each other down. */
 static void calibrate(struct run *run, double *all)
 {
     bool computes = perf_cpus_computes(&run->rank->options->cpus, run->rank->rank);

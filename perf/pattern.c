@@ -11,14 +11,14 @@
 struct perf_pattern {
     size_t element_bytes;
     int nranks;
-    /* One row per rank and the reduction last. A row is two periods long, so that one period can be
-     * copied from any start. */
+    /* There is one row per rank, and the last row is the reduction. A row is two periods long, so
+     * that one period can be copied from any start. */
     char *rows;
 };
 
 enum family { SIGNED, UNSIGNED, FLOATING };
 
-/* `exact`: every whole number up to it is representable. */
+/* All whole numbers from 0 to `exact` are representable in the type. */
 static const struct {
     enum family family;
     int64_t exact;
@@ -38,7 +38,7 @@ static const struct {
     [tuttiFloat8e5m2] = {FLOATING, 1 << 3, 5, 2},
 };
 
-/* Hashes a small number to 64 bits (the finaliser of splitmix64). */
+/* Hashes a small number to 64 bits. The function is the finalizer of splitmix64. */
 static uint64_t scatter(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
@@ -47,7 +47,7 @@ static uint64_t scatter(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* The value after wrapping around in an integer type. */
+/* Returns the value after it has wrapped around in an integer type. */
 static int64_t wrap(tuttiDataType_t type, uint64_t value)
 {
     switch (type) {
@@ -59,8 +59,8 @@ static int64_t wrap(tuttiDataType_t type, uint64_t value)
     }
 }
 
-/* A value such that no partial sum over ranks leaves -limit .. limit. If there are more ranks than
- * `limit`, only some contribute, and which ones changes from element to element. */
+/* Returns a value such that no partial sum over ranks leaves -limit .. limit. If there are more
+ * ranks than `limit`, only some ranks contribute. These ranks change from element to element. */
 static int64_t bounded(enum family family, int64_t limit, int nranks, int rank, int index)
 {
     uint64_t bits = scatter((uint64_t)rank * PERF_PERIOD + (uint64_t)index);
@@ -76,8 +76,8 @@ static int64_t bounded(enum family family, int64_t limit, int nranks, int rank, 
     return (int64_t)(bits % (uint64_t)(2 * most + 1)) - most;
 }
 
-/* The same whole number on all ranks, plus 1 and minus 1 on pairs of ranks, so that the average is
- * whole. */
+/* Returns the same whole number for all ranks, plus 1 for one rank of a pair and minus 1 for the
+ * other rank. So the average is a whole number. */
 static int64_t whole_average(int64_t limit, int nranks, int rank, int index)
 {
     uint64_t bits = scatter((uint64_t)index);
@@ -89,8 +89,8 @@ static int64_t whole_average(int64_t limit, int nranks, int rank, int index)
     return common + ((rank & 1) == (int)(bits >> 63) ? 1 : -1);
 }
 
-/* One rank contributes 3, at most four contribute 2, the others 1, with signs. The product is at
- * most 48, which every type can represent. */
+/* Returns 3 for one rank, 2 for at most four ranks, and 1 for the others, each with a sign. The
+ * product is at most 48 = 3 * 2^4, which every type can represent. */
 static int64_t factor(int nranks, int rank, int index)
 {
     int turn = (rank + (int)(scatter((uint64_t)index) % (uint64_t)nranks)) % nranks;
@@ -110,7 +110,7 @@ static int64_t input(tuttiDataType_t type, enum perf_op op, int nranks, int rank
     switch (op) {
     case PERF_SUM:
         return family == FLOATING ? bounded(family, exact, nranks, rank, index) : wrap(type, bits);
-    case PERF_MULSUM: /* the multiplication doubles it */
+    case PERF_MULSUM: /* the multiplication may double the value */
         return family == FLOATING ? bounded(family, exact / 2, nranks, rank, index)
                                   : wrap(type, bits);
     case PERF_PROD: /* odd, because a product of even numbers soon becomes 0 */
@@ -147,8 +147,8 @@ static int64_t reduced(tuttiDataType_t type, enum perf_op op, int nranks, int in
     }
     if (op == PERF_MAX || op == PERF_MIN)
         return best;
-    if (op == PERF_AVG) /* bounded, so the sum did not wrap; C rounds toward zero like the
-                         * library */
+    if (op == PERF_AVG) /* the inputs are bounded, so the sum has not wrapped around; C rounds
+                         * toward zero, as the library does */
         return (int64_t)total / nranks;
     return wrap(type, total);
 }
@@ -158,7 +158,7 @@ int perf_pattern_scalar(int rank)
     return 1 + rank % 2;
 }
 
-/* The bits of a whole number that needs no rounding: sign, exponent, mantissa. */
+/* Returns the bits of a whole number that needs no rounding: sign, exponent and mantissa. */
 static uint64_t encode_floating(int exponent_bits, int mantissa_bits, int64_t value)
 {
     int exponent, bias = (1 << (exponent_bits - 1)) - 1;

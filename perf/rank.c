@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a rank fails, and how ranks exchange what they measured. */
+ * Ends a rank that has failed, and exchanges measured values between the ranks. */
 #include "rank.h"
 
 #include <stdarg.h>
@@ -41,7 +41,7 @@ void perf_die(const struct perf_rank *rank, const char *format, ...)
     leave();
 }
 
-/* A failure inside a kernel is reported by the communicator, not by the stream. */
+/* The communicator reports a failure inside a kernel; the stream does not. */
 void perf_synchronize(const struct perf_rank *rank)
 {
     tuttiResult_t state = tuttiSuccess;
@@ -57,7 +57,8 @@ void perf_synchronize(const struct perf_rank *rank)
     perf_must(rank, "a call on a stream", state);
 }
 
-/* FNV-1a seeded with the rank, so that a record in another rank's place is detected too. */
+/* Computes FNV-1a. The rank is the seed, so that a record in another rank's place is detected
+ * too. */
 static uint64_t checksum(int rank, const char *bytes, size_t size)
 {
     uint64_t sum = UINT64_C(0xcbf29ce484222325) + (uint64_t)rank;

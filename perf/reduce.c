@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reduce: the sum over ranks of each element, on the root; elsewhere nothing changes. */
+ * Describes tuttiReduce to the perf driver. The root receives each element reduced over all ranks.
+ * The outputs of the other ranks must stay unchanged. */
 #include "perf.h"
 
 static void plan(size_t elements, struct perf_case *c)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reduce-scatter: block i of the sum over ranks, on rank i. */
+ * Describes tuttiReduceScatter to the perf driver. The inputs are reduced over all ranks, and rank
+ * i receives block i of the result. */
 #include "perf.h"
 
 static void plan(size_t elements, struct perf_case *c)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reduce-scatter with a count per rank, uneven and out of order. */
+ * Describes tuttiReduceScatterV to the perf driver. The blocks have different sizes. They lie in
+ * the input in reverse order of the ranks. */
 #include "perf.h"
 
 static void plan(size_t elements, struct perf_case *c)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prints nccl-tests' table, so that readers of one can read the other. */
+ * Prints the table of results in the format of nccl-tests, so that people and scripts can read
+ * both. */
 #include "report.h"
 
 #include "environment.h"
@@ -12,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* True if progress is shown at once: on this program's terminal, or on that of a launcher that
- * forwards the output. */
+/* Returns true if a person sees the progress at once. Then stderr is a terminal, or a launcher
+ * forwards the output to a terminal and says so in TUTTI_PROGRESS. */
 static bool has_terminal(void)
 {
     const char *told = perf_environment("TUTTI_PROGRESS");
@@ -21,7 +22,7 @@ static bool has_terminal(void)
     return (told != NULL && strcmp(told, "1") == 0) || isatty(STDERR_FILENO);
 }
 
-/* Erase to the end of the line and return to its beginning: the form that tutti-run recognizes. */
+/* Erases to the end of the line and returns to its beginning. tutti-run recognizes these bytes. */
 #define LINE_AGAIN "\033[K\r"
 
 static void clear_progress(void)
@@ -45,7 +46,7 @@ static void print_version(const char *label, int code)
     printf(" %d.%d.%d (%s)", code / 10000, code / 100 % 100, code % 100, label);
 }
 
-/* Width of the longest usual name. */
+/* The width of the longest usual name, in characters. */
 #define ALGORITHM_WIDTH 24
 
 static void print_columns(const struct perf_options *o)
@@ -152,7 +153,8 @@ static double combine(enum perf_combine how, const struct perf_result *all, size
     }
 }
 
-/* Extremes are taken over all ranks; the rest is combined as the user wants. */
+/* Combines min, max and p99 as extremes over all ranks, and the variation as the mean. The other
+ * values are combined as the user asks. */
 static struct perf_stats combine_stats(enum perf_combine how, const struct perf_result *all,
                                        size_t nranks, size_t stride, size_t offset)
 {
@@ -203,13 +205,15 @@ static void print_cell(const struct perf_options *o, const struct perf_cell *cel
         printf(" %6s", "N/A");
 }
 
-/* The algorithm and transport of a row's calls, which are the same on all ranks. Messages have no
- * algorithm and use the same transports as collectives. */
+/* Finds the algorithm and the transport of a row's calls, which are the same on all ranks. Sends
+ * and receives have no algorithm. They use the same transports as collectives, so an all-to-all
+ * gives their transport. */
 static void explain(const struct perf_rank *rank, const struct perf_case *c,
                     tuttiExplanation_t *ret_explanation)
 {
     const char *name = perf_collective.explains ? perf_collective.explains : perf_collective.tunes;
-    /* The count column of a v-form is the sum of all counts. */
+    /* tuttiCommExplain wants the mean of a v-form's counts. The count columns of all_gather_v and
+     * reduce_scatter_v show the sum of the counts. */
     size_t count = perf_collective.explains ? c->count / (size_t)c->nranks : c->count;
 
     *ret_explanation = (tuttiExplanation_t){.size = sizeof(*ret_explanation)};
@@ -245,7 +249,7 @@ static void print_row(const struct perf_options *o, const struct perf_case *c,
     fflush(stdout);
 }
 
-/* Prints a line of its own under the row. */
+/* Prints the overlap on a separate line below the row. */
 static void print_overlap(const struct perf_rank *rank, const struct perf_overlap *overlap)
 {
     char where[PERF_CPUS_TEXT_BYTES];
@@ -321,7 +325,8 @@ static void print_waiting(struct perf_rank *rank)
                waiting.blocked, waiting.on_stream);
 }
 
-/* TUTTI_TESTS_MIN_BW in GB/s, like nccl-tests' NCCL_TESTS_MIN_BW; negative: not set. */
+/* Returns the value of TUTTI_TESTS_MIN_BW in GB/s, or -1 if it is not set. The variable works like
+ * NCCL_TESTS_MIN_BW of nccl-tests. */
 static double wanted_bandwidth(void)
 {
     const char *text = perf_environment("TUTTI_TESTS_MIN_BW");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scatter: block i of the root's buffer, on rank i. */
+ * Describes tuttiScatter to the perf driver. Rank i receives block i of the root's buffer. */
 #include "perf.h"
 
 static void plan(size_t elements, struct perf_case *c)

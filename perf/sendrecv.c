@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Send and receive: every rank sends to the next one and receives from the one before. */
+ * Describes tuttiSend and tuttiRecv to the perf driver. Every rank sends to the next rank and
+ * receives from the previous rank, in one group. */
 #include "perf.h"
 
 static int before(const struct perf_case *c)

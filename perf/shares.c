@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bus factors and uneven shares that the collectives have in common. */
+ * Computes the bus factors and the uneven shares that several collectives use. */
 #include "perf.h"
 
 double perf_factor_one(int nranks)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Clocks and statistics. */
+ * Reads clocks and computes statistics. */
 #include "timing.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ struct perf_stats perf_stats_of(double *times, size_t count)
     stats.median = count % 2 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
     stats.min = times[0];
     stats.max = times[count - 1];
-    /* The smallest time that 99 of 100 times do not exceed. */
+    /* The 99th percentile is the smallest time that 99 of 100 times do not exceed. */
     stats.p99 = times[(count * 99 + 99) / 100 - 1];
     stats.variation = stats.mean > 0 ? sqrt(squares / (double)count) / stats.mean : 0;
     return stats;

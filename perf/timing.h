@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Clocks and the statistics of a list of times. */
+ * Reads clocks, and computes the statistics of a list of times. */
 #ifndef PERF_TIMING_H
 #define PERF_TIMING_H
 
@@ -12,10 +12,12 @@ struct perf_stats {
     double variation; /* standard deviation / mean */
 };
 
-/* Microseconds of elapsed time, or of CPU time of the whole process. */
+/* Returns a time in microseconds: the CPU time of the whole process if is_cpu_time is true,
+ * otherwise the elapsed time since an arbitrary moment. */
 double perf_now_us(bool is_cpu_time);
 
-/* Computes the statistics and sorts `times`. All are zero if count is 0. */
+/* Computes the statistics of `count` times in microseconds, and sorts `times`. If count is 0, all
+ * statistics are 0. */
 struct perf_stats perf_stats_of(double *times, size_t count);
 
 #endif

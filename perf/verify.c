@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Filling and checking. Elements that no segment of the collective covers must stay as they were
- * filled. */
+ * Fills the buffers of a case and checks them. Elements that no segment of the collective covers
+ * must keep the values with which they were filled. */
 #include "verify.h"
 
 #include <stdlib.h>
@@ -67,8 +67,8 @@ void *perf_field_recv(const struct perf_field *field, size_t index)
     return perf_at(field->call, perf_arena_target(field->output, index), offset);
 }
 
-/* The wrong elements among first .. end - 1 of a region that the call should have left
- * unchanged. */
+/* Counts the wrong elements among first .. end - 1 of a region, which the call must leave
+ * unchanged. They hold the input where it lies in this region, and poison elsewhere. */
 static size_t untouched_wrong(const struct perf_field *field, const char *region, size_t first,
                               size_t end)
 {

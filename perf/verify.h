@@ -7,9 +7,9 @@
 #include "pattern.h"
 #include "perf.h"
 
-/* The memory of one case, out of place or in place. Out of place it has one input region, which
- * must not change, and `nregions` output regions. In place it has `nregions` regions that hold
- * both. */
+/* The memory of one case. Out of place, there is one input region, which must not change, and there
+ * are `nregions` output regions. In place, each of `nregions` regions in the output arena holds the
+ * input and the output. All pointers are borrowed. */
 struct perf_field {
     const struct perf_collective *what;
     const struct perf_case *call;
@@ -17,29 +17,31 @@ struct perf_field {
     struct perf_arena *input, *output;
     size_t nregions;
     bool is_in_place, is_misaligned;
-    uint64_t phase; /* offset into the pattern's period at which the buffers begin */
+    uint64_t phase; /* element of the pattern at which the inputs begin; set by perf_field_fill */
 };
 
-/* Bytes that the two arenas must hold for the field. */
+/* Return the bytes that the field needs in each of its two arenas. */
 size_t perf_field_input_need(const struct perf_field *field);
 size_t perf_field_output_need(const struct perf_field *field);
 
-/* Cuts and fills all regions; outputs are poisoned. Takes `phase` modulo the pattern's period. */
+/* Cuts the arenas into regions, fills the inputs from the pattern, and fills the outputs with
+ * PERF_POISON. Takes `phase` modulo the pattern's period. */
 void perf_field_fill(struct perf_field *field, uint64_t phase);
 
-/* Arguments of the call on region `index`. */
+/* Return the send buffer and the receive buffer of the call on region `index`. */
 const void *perf_field_send(const struct perf_field *field, size_t index);
 void *perf_field_recv(const struct perf_field *field, size_t index);
 
-/* Copies a GPU's memory to the host for checking. Call it after the last call and before the two
- * functions below. */
+/* Copies a GPU's memory to the host for checking. The caller does this after all calls on the field
+ * are complete, and before it uses the two functions below. */
 void perf_field_fetch(const struct perf_field *field);
 
-/* The number of elements that differ from the result of one call on the filling, in regions `first`
- * .. `first + count - 1` and in the input. Returns SIZE_MAX / 2 if there is no memory to check. */
+/* Counts the wrong elements in regions first .. first + count - 1 and in the input region. An
+ * element is wrong if it differs from the result of one call on the filled buffers. Returns
+ * SIZE_MAX / 2 if memory for the check runs out. */
 size_t perf_field_wrong(const struct perf_field *field, size_t first, size_t count);
 
-/* The number of bytes outside the regions that were overwritten. */
+/* Returns the number of guard bytes that have changed. */
 size_t perf_field_overruns(const struct perf_field *field);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CPU time of ranks that have nothing to do, and of ranks that wait for another rank. */
+ * Measures the CPU time of ranks that have nothing to do, and of ranks that wait for another
+ * rank. */
 #include "waiting.h"
 
 #include "timing.h"
@@ -21,8 +22,9 @@ static void rest(const struct perf_rank *rank)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
 }
 
-/* The largest share of a core from now until rank 0, which arrives late, has met the others in a
- * barrier on `stream`. With `all_rest` all ranks sleep as long and do not meet. */
+/* Returns the CPU use of the rank that uses most, in percent of a core. Rank 0 arrives late at a
+ * barrier on `stream`, and the time lasts until the barrier is complete. With `all_rest`, there is
+ * no barrier, and all ranks sleep for the same time instead. */
 static double watch(struct perf_rank *rank, tuttiStream_t stream, bool all_rest, double *all)
 {
     double elapsed, used, share, largest = 0;
@@ -51,7 +53,7 @@ void perf_waiting_measure(struct perf_rank *rank, struct perf_waiting *ret_waiti
     if (all == NULL)
         perf_die(rank, "no memory for the times of %d ranks", rank->nranks);
     perf_must(rank, "tuttiHostStreamCreate", tuttiHostStreamCreate(&stream));
-    barrier(rank, stream); /* a warm-up, so that everything made at first use exists */
+    barrier(rank, stream); /* warms up: the first use of a stream creates connections and threads */
     ret_waiting->idle = watch(rank, stream, true, all);
     ret_waiting->blocked = watch(rank, NULL, false, all);
     ret_waiting->on_stream = watch(rank, stream, false, all);

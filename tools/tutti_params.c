@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prints docs/environment.md from the table of parameters. `make docs` keeps the page up to
- * date. */
+ * Prints docs/environment.md from the table of parameters. `make docs` runs this program, so that
+ * the page matches the table. */
 #include "base/param.h"
 
 #include <stdio.h>

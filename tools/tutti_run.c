@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tutti-run: starts the ranks of a communicator on this host.
  *
- * Ranks meet at a Unix socket with a random name (a "unix:" store) rather than at a port. A port
- * that is free when it is chosen may be taken by the time rank 0 listens, and a sandbox may have no
- * loopback at all. The socket is not a file, so nothing is left behind.
+ * The ranks find each other by a Unix socket with a random name (a "unix:" store), not by a port. A
+ * port that is free when tutti-run chooses it may be in use before rank 0 listens on it. A sandbox
+ * may also have no loopback interface. The socket is not a file, so no file remains.
  *
- * All ranks share one process group, led by a keeper: a child that only waits for the end of a pipe
- * that tutti-run holds. When tutti-run ends in any way, also by SIGKILL, the pipe ends. The keeper
- * then kills the group, including whatever the ranks have started in it.
+ * All ranks are in one process group. Its leader is the keeper, a child process that only waits
+ * until a pipe from tutti-run is closed. When tutti-run ends in any way, even by SIGKILL, the
+ * kernel closes the pipe. The keeper then kills the group, including all processes that the ranks
+ * have started in it.
  */
 #include "tutti_run_output.h"
 
@@ -30,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GRACE_MS 5000 /* from SIGTERM to SIGKILL */
+#define GRACE_MS 5000 /* time from SIGTERM to SIGKILL */
 #define RANKS_MAX 4096
 #define EXIT_USAGE 2
 #define EXIT_TIMEOUT 124
@@ -58,19 +59,19 @@ struct run {
     double timeout_s; /* 0: no timeout */
     char **command;
 
-    sigset_t kept_mask;
+    sigset_t kept_mask; /* the signals that were blocked at the start; ranks get them back */
     int signal_fd;
     int keeper_fd; /* write end of the keeper's pipe; closing it kills the group */
     pid_t keeper;
-    char root[64];
-    char secret[65];
+    char root[64];   /* address of the socket, for TUTTI_ROOT */
+    char secret[65]; /* for TUTTI_SECRET */
 
     pid_t *pids; /* 0: the rank has ended */
-    struct output *outputs;
-    int running;
-    int status; /* of the first rank that failed; 0: none has failed */
-    int64_t kill_ms;    /* when SIGKILL is due; -1: not due */
-    int64_t timeout_ms; /* when the timeout is due; -1: never */
+    struct output *outputs; /* stdout and stderr of rank r are outputs 2 r and 2 r + 1 */
+    int running; /* number of ranks that have not ended */
+    int status; /* exit status of tutti-run, set by the first failure; 0: there is none */
+    int64_t kill_ms;    /* time at which to send SIGKILL, as of now_ms; -1: never */
+    int64_t timeout_ms; /* time of the timeout, as of now_ms; -1: never */
 };
 
 static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -115,11 +116,11 @@ static bool parse_options(struct run *run, int argc, char **argv)
     long number;
 
     opterr = 0;
-    /* "+" stops at the program's name, so that its own options are left to it. */
+    /* "+" stops the parser at the program's name, so that the program gets its own options. */
     while ((option = getopt_long(argc, argv, "+:n:e:t:h", options, NULL)) != -1)
         switch (option) {
         case 'n':
-            /* mpirun's -np parses as -n with the value "p". */
+            /* getopt_long reads mpirun's option -np as -n with the value "p". */
             if (strcmp(argv[optind - 1], "-np") == 0 && argv[optind] != NULL)
                 optarg = argv[optind++];
             number = strtol(optarg, &end, 10);
@@ -189,11 +190,11 @@ static void be_keeper(int pipe_fd)
 {
     char byte;
 
-    /* Signals to the group are meant for the ranks. The signals blocked before the fork stay
-     * blocked; the terminal's signals must not stop the keeper. */
+    /* Signals to the group are for the ranks, not for the keeper. The signals that were blocked
+     * before the fork stay blocked. The keeper ignores two more, which a terminal may send. */
     signal(SIGTSTP, SIG_IGN);
     signal(SIGQUIT, SIG_IGN);
-    /* Hold no descriptor that another process may wait to see closed. */
+    /* Close the standard descriptors, because another process may wait until they are closed. */
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
@@ -221,7 +222,7 @@ static bool start_keeper(struct run *run)
         close(ends[1]);
         be_keeper(ends[0]);
     }
-    setpgid(run->keeper, run->keeper); /* both processes do it, since either may run first */
+    setpgid(run->keeper, run->keeper); /* both processes call it, since either may run first */
     close(ends[0]);
     run->keeper_fd = ends[1];
     return true;
@@ -240,7 +241,8 @@ static void set_number(const char *name, int number)
 static void be_rank(const struct run *run, int rank, pid_t parent, const int *out, const int *err)
 {
     setpgid(0, run->keeper);
-    /* The keeper would kill this process too; this is faster when the parent is killed. */
+    /* If the parent is killed, the kernel kills this process at once. The keeper would do so too,
+     * but later. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_NO_EXEC);
@@ -250,7 +252,8 @@ static void be_rank(const struct run *run, int rank, pid_t parent, const int *ou
     set_number("TUTTI_LOCAL_NRANKS", run->nranks);
     setenv("TUTTI_ROOT", run->root, 1);
     setenv("TUTTI_SECRET", run->secret, 1);
-    /* Only rank 0 gets the input, and not from a terminal, which a background group cannot read. */
+    /* Only rank 0 gets the input of tutti-run. If the input is a terminal, no rank gets it, because
+     * a background process group cannot read a terminal. */
     if (rank > 0 || isatty(STDIN_FILENO)) {
         int null = open("/dev/null", O_RDONLY);
 
@@ -285,7 +288,7 @@ static bool start_rank(struct run *run, int rank)
     }
     if (run->pids[rank] == 0)
         be_rank(run, rank, parent, out, err);
-    setpgid(run->pids[rank], run->keeper); /* both processes do it, since either may run first */
+    setpgid(run->pids[rank], run->keeper); /* both call it, since either may run first */
     run->running++;
     if (run->is_tagged) {
         close(out[1]);
@@ -296,7 +299,8 @@ static bool start_rank(struct run *run, int rank)
     return true;
 }
 
-/* Sends a signal to the ranks and to what they have started; the keeper ignores it. */
+/* Sends a signal to the ranks and to the processes that they have started. The keeper ignores it.
+ * SIGKILL goes only to the ranks, because it would kill the keeper too. */
 static void signal_all(const struct run *run, int number)
 {
     if (number != SIGKILL) {
@@ -308,6 +312,8 @@ static void signal_all(const struct run *run, int number)
             kill(run->pids[rank], SIGKILL);
 }
 
+/* Sends SIGTERM to all ranks, and sets the exit status. Does nothing if the ranks are already
+ * ending. */
 static void end_all(struct run *run, int status)
 {
     if (run->status != 0)
@@ -415,7 +421,7 @@ static void supervise(struct run *run)
     free(fds);
 }
 
-/* Leaves no processes and no unprinted output behind. */
+/* Kills the processes that are left in the group, and prints the rest of the output. */
 static void clean_up(struct run *run)
 {
     kill(-run->keeper, SIGKILL);
@@ -456,7 +462,7 @@ int main(int argc, char **argv)
 
     if (!parse_options(&run, argc, argv))
         return EXIT_USAGE;
-    /* The ranks must go on if the reader of the output goes away. */
+    /* If the reader of the output ends, the ranks must still run to their end. */
     signal(SIGPIPE, SIG_IGN);
     if (!prepare(&run))
         return 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forwards the output of tutti-run's ranks, line by line. */
+ * Forwards the output of tutti-run's ranks to its own output, line by line. */
 #include "tutti_run_output.h"
 
 #include <errno.h>
@@ -13,16 +13,17 @@
 /* A longer line is forwarded in pieces, so that one rank cannot use up all memory. */
 #define LINE_MAX_BYTES ((size_t)1 << 20)
 
-/* How a program ends a line of progress: erase the rest of the line, return to its beginning. */
+/* A program ends a line of progress with these bytes. They erase the rest of the line and return to
+ * its beginning. */
 static const char again[] = "\033[K\r";
 #define AGAIN_BYTES (sizeof again - 1)
 
-/* Return to the beginning of the terminal's line and erase it. */
+/* These bytes return to the beginning of the terminal's line and erase it. */
 static const char erase[] = "\r\033[K";
 #define ERASE_BYTES (sizeof erase - 1)
 
-/* True if the terminal's line shows progress. Standard output and standard error are the same
- * terminal here. */
+/* True if the terminal's current line shows progress. If stdout and stderr are both terminals, they
+ * are assumed to be the same terminal. */
 static bool shows_progress;
 
 void write_fully(int fd, const char *text, size_t size)
@@ -35,7 +36,7 @@ void write_fully(int fd, const char *text, size_t size)
 
             poll(&ready, 1, -1);
         } else if (moved < 0 && errno != EINTR) {
-            return; /* the reader has gone; the ranks continue */
+            return; /* the reader has ended; the ranks continue */
         } else if (moved > 0) {
             text += moved;
             size -= (size_t)moved;
@@ -58,8 +59,8 @@ void output_erase_progress(void)
     shows_progress = false;
 }
 
-/* Writes tag and line at once, so that lines of different ranks do not mix. On a terminal a line
- * replaces the progress that is shown; progress itself stays on its line without a newline. */
+/* Writes the tag and the line in one write, so that lines of different ranks do not mix. On a
+ * terminal, the line replaces the progress that is shown. Progress itself gets no newline. */
 static void emit(const struct output *output, const char *line, size_t length, bool is_progress)
 {
     char *text = malloc(length + 32);
@@ -84,7 +85,8 @@ static void emit(const struct output *output, const char *line, size_t length, b
     free(text);
 }
 
-/* Progress is for terminals. Elsewhere it is part of the line that contains it. */
+/* Finds the end of a progress text, or returns NULL. Progress exists only on terminals. Elsewhere,
+ * its bytes are an ordinary part of the line. */
 static char *find_progress(const struct output *output, char *begin, char *end)
 {
     return output->is_terminal ? memmem(begin, (size_t)(end - begin), again, AGAIN_BYTES) : NULL;
@@ -145,7 +147,8 @@ void output_finish(struct output *output)
 
 void output_pump(struct output *output)
 {
-    /* Bounded, so that a rank with endless output does not starve the others. */
+    /* The number of reads is limited, so that a rank with endless output does not block the
+     * others. */
     for (int turn = 0; turn < 64 && output->from_fd >= 0 && make_room(output); turn++) {
         ssize_t moved = read(output->from_fd, output->line + output->length,
                              output->capacity - output->length);

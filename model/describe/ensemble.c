@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lines that are written either once for all ranks or for each rank. */
+/* The lines that are written once if all ranks share them, and otherwise for each rank. */
 enum line { LINE_CHUNKS, LINE_SCRATCH, LINE_WINDOW, LINE_NEEDS, LINE_SIGNALS, LINE_COUNT };
 
 static bool is_same(const struct tutti_schedule *a, const struct tutti_schedule *b, enum line line)
@@ -104,7 +104,8 @@ static void write_field(FILE *file, const struct tutti_schedule *schedule, struc
         fprintf(file, " %u", schedule->deps[step.dep_first + d]);
 }
 
-/* Find out whether the dependencies and the number of channels are those that deriving gives. */
+/* Find out whether tutti_schedule_derive gives the same dependencies and the same number of
+ * channels. The reader derives them, so the text need not list them then. */
 static int is_derived(const struct tutti_schedule *schedule, bool *ret_deps, bool *ret_channels)
 {
     struct tutti_schedule own = *schedule;

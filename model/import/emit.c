@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a trace to schedules. The program's ops become steps, in the order of the trace, on the
- * places where the cells are kept. The builder derives from these which steps must wait for which.
+ * Turns a trace (program.h) into schedules. The program's ops become steps, in the order of the
+ * trace. The steps use the places where the cells are kept (places.h). From these places the
+ * builder derives which steps depend on which.
  *
- * Both ends of a message are emitted at the same moment. So all ranks' steps together have an order
- * in which each message can be passed on directly: no timing can deadlock, even without any
- * credits. A message of a queue is passed on when it is received, if the data sent is still there
- * then (event.is_direct). Otherwise it is passed on when it is sent, into SCRATCH, which takes the
- * role of the program's buffer.
+ * Both ends of a message are emitted at the same moment. So there is one order of all ranks' steps
+ * in which each message is received as soon as it is sent. Therefore the steps cannot deadlock,
+ * whatever the timing, even if no message is buffered.
+ *
+ * A message of a queue is emitted when the program receives it, if the sent data are still in the
+ * sender's cells then (event.is_direct). Otherwise it is emitted when the program sends it. It then
+ * goes into SCRATCH of the receiver, in place of the buffer that the program's queue has.
  */
 #include "import/emit.h"
 
@@ -19,7 +22,7 @@
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-/* Find the places of the cells that a ref reads. */
+/* Find the places and the size classes (places.h) of the cells that a ref reads. */
 static int load(struct tutti_import_emitter *emitter, uint32_t op,
                 const struct tutti_import_ref *ref, struct tutti_import_part *part,
                 uint32_t *classes)
@@ -50,7 +53,7 @@ static bool lies_since(const struct tutti_import_emitter *emitter,
     return true;
 }
 
-/* True if the op reads `cell` as any other chunk of a part than the i-th. */
+/* True if one of the op's sources has `cell` as a chunk other than its i-th. */
 static bool reads_elsewhere(const struct tutti_import_emitter *emitter,
                             const struct tutti_import_op *op, uint32_t cell, uint32_t i)
 {
@@ -65,8 +68,10 @@ static bool reads_elsewhere(const struct tutti_import_emitter *emitter,
     return false;
 }
 
-/* Chunk `output` of OUTPUT is about to be written. An in-place call overlays it with a chunk of
- * INPUT; if that chunk is still to be read, move it to SCRATCH. */
+/* Save a chunk of INPUT in SCRATCH if the current event is about to overwrite it. The event writes
+ * `cell`, chunk i of a destination, at chunk `output` of OUTPUT. An in-place call overlays that
+ * chunk with a chunk of INPUT, which must be saved if it is read after the write. `is_first` is
+ * true for the op's first destination. */
 static int save_input(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                       uint32_t rank, uint32_t output, uint32_t cell, uint32_t i, bool is_first)
 {
@@ -94,7 +99,7 @@ static int save_input(struct tutti_import_emitter *emitter, const struct tutti_i
     return TUTTI_OK;
 }
 
-/* Choose the places that a ref's chunks go to. */
+/* Choose the places for the chunks that a ref writes. */
 static int choose(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                   const struct tutti_import_ref *ref, struct tutti_import_part *part,
                   const uint32_t *classes, bool is_first)
@@ -126,7 +131,8 @@ static void store(struct tutti_import_emitter *emitter, const struct tutti_impor
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Destinations are placed before sources are read, because saving an input moves sources. */
+/* Emit a MOVE or a RECV. The sources are loaded first because choosing the destinations needs their
+ * size classes. */
 static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                      uint32_t at, const struct tutti_import_event *event, uint32_t *classes)
 {
@@ -179,8 +185,9 @@ static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_im
     return TUTTI_OK;
 }
 
-/* Emit a message that cannot wait, into SCRATCH of the receiver. One additional place holds the
- * lowest rank. */
+/* Emit a message whose data may be overwritten before the program receives it. The message goes
+ * into SCRATCH of the receiver, and emit_move finds its places in `buffered`. One additional place
+ * holds the part's lowest rank. A direct message is emitted by emit_move. */
 static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                      uint32_t at, uint32_t *classes)
 {
@@ -206,7 +213,8 @@ static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_im
     return tutti_import_add(emitter, count, part, NULL, dst);
 }
 
-/* Steps of ranks other than the sender already are where they belong. */
+/* Record that the new steps of the op's ranks stay at the event that emitted them. Only a send may
+ * wish for an earlier position, and send_run in sum.c has already recorded that. */
 static int note_steps(struct tutti_import_emitter *emitter, const struct tutti_import_op *op)
 {
     for (uint32_t i = 0; i < (uint32_t)op->nsrcs + op->ndsts; i++) {
@@ -230,7 +238,7 @@ static int emit_event(struct tutti_import_emitter *emitter, uint32_t *classes)
         TUTTI_TRY(emit_send(emitter, op, event->op, classes));
     else
         TUTTI_TRY(emit_move(emitter, op, event->op, event, classes));
-    /* The receiver of a message that goes into a buffer is not among the op's own ranks. */
+    /* A SEND that is not direct also emits a step of the receiver, which is not among its ranks. */
     if (op->kind == TUTTI_IMPORT_SEND)
         TUTTI_TRY(
             note_steps(emitter, &emitter->program->ops[emitter->trace->events[event->mate].op]));
@@ -249,7 +257,8 @@ static void note_read(struct tutti_import_emitter *emitter, const struct tutti_i
     }
 }
 
-/* Find out which event reads each cell last, and how large the largest event is. */
+/* Fill in last_read. Return the largest number of parts, and of chunks in a part, that an event
+ * needs. */
 static void survey(struct tutti_import_emitter *emitter, uint32_t *ret_parts, uint32_t *ret_count)
 {
     *ret_parts = *ret_count = 0;
@@ -283,7 +292,8 @@ static int begin(struct tutti_import_emitter *emitter)
     return TUTTI_OK;
 }
 
-/* Copy output that was never written: in an in-place call it is there from the start. */
+/* Copy to OUTPUT the chunks that no op has written. Such a chunk is part of the input of a program
+ * for in-place calls. In a call with separate buffers it still has to get to OUTPUT. */
 static int fill_outputs(struct tutti_import_emitter *emitter, uint32_t rank)
 {
     const struct tutti_import_program *program = emitter->program;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the two halves of reading a JSON plan share: the plan and its gpus (json.c), ops
- * (json_ops.c). */
+ * Declares the types and functions that the two files which read JSON plans share. json.c reads the
+ * plan and its gpus, and json_ops.c reads the ops. A "gpu" of a plan is a rank, and a "threadblock"
+ * is a block of the program (program.h). */
 #ifndef TUTTI_IMPORT_JSON_H
 #define TUTTI_IMPORT_JSON_H
 
@@ -10,7 +11,8 @@
 
 enum tutti_json_channel_type { TUTTI_JSON_MEMORY, TUTTI_JSON_PORT, TUTTI_JSON_CHANNEL_TYPES };
 
-/* One end of a channel: the signals that are sent here, and those that are received. */
+/* One end of a channel: the object of the signals that are sent here, and that of the signals that
+ * are received here. */
 struct tutti_json_channel {
     uint32_t out, in; /* indices of objects of the program */
 };
@@ -32,35 +34,41 @@ struct tutti_json_plan {
     const char *word;
 };
 
-/* Record a failure with its position as far as it is known: "plan.json: gpu 1, threadblock 2, op 3
- * (put): ...". */
+/* Records a failure with its position as far as the position is known: "plan.json: gpu 1,
+ * threadblock 2, op 3 (put): ...". */
 void tutti_json_record(const struct tutti_json_plan *plan, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
-/* The same, and returns TUTTI_ERR_ARGUMENT; it is a macro for the same reason as tutti_fail. */
+/* Records a failure in the same way and returns TUTTI_ERR_ARGUMENT. This is a macro for the same
+ * reason as tutti_fail. */
 #define tutti_json_refuse(plan, ...) \
     tutti_recorded((tutti_json_record(plan, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 
-/* Read a member that is a whole number from 0 to `most`. If it is missing: `fallback`, or an error
- * if `fallback` is negative. */
+/* The functions below return TUTTI_ERR_ARGUMENT if a value is missing, of another type or out of
+ * range. They record the failure. JSON values that they return belong to the plan.
+ *
+ * These two read a member that is a whole number from 0 to `most`. If the member is missing, they
+ * return `fallback`, or an error if `fallback` is negative. */
 int tutti_json_number(const struct tutti_json_plan *plan, const json_t *json, const char *name,
                       double fallback, double most, double *ret_value);
 int tutti_json_count(const struct tutti_json_plan *plan, const json_t *json, const char *name,
                      double fallback, uint32_t most, uint32_t *ret_value);
-/* Read an array; if it is missing, *ret_array is NULL, which counts as empty. */
+/* Reads a member that is an array. If the member is missing, *ret_array is NULL, which jansson
+ * treats as an empty array. */
 int tutti_json_array(const struct tutti_json_plan *plan, const json_t *json, const char *name,
                      json_t **ret_array);
-/* Read item i of an array of whole numbers. */
+/* Reads item i of an array of whole numbers from 0 to `most`. */
 int tutti_json_item(const struct tutti_json_plan *plan, const json_t *array, size_t i,
                     uint32_t most, uint32_t *ret_value);
-/* Read a member that is "memory" or "port"; memory if it is missing. */
+/* Reads a member that is "memory" or "port". A missing member stands for memory. */
 int tutti_json_channel_type(const struct tutti_json_plan *plan, const json_t *json,
                             const char *member, enum tutti_json_channel_type *ret_type);
 
-/* A group of threadblocks divides each op's chunks among them. Raise *refined to a multiple of what
- * this op needs for that. */
+/* Raises *refined so far that this op's chunks can be divided. A group of threadblocks may divide
+ * the chunks of an op among its members, so each chunk may have to be cut into *refined chunks. If
+ * *refined exceeds 2^20 on return, the caller must refuse the plan. */
 int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *refined);
 
-/* Append to the program what one op of the current block does. */
+/* Appends to the program the ops that do the same as one op of the current block of the plan. */
 int tutti_json_read_op(struct tutti_json_plan *plan, const json_t *op);
 
 #endif

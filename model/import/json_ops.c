@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the ops of a JSON plan. A table lists, for each name, what it moves and how it
- * synchronizes.
+ * Reads the ops of a JSON plan. A table lists, for the name of each op, which data the op moves and
+ * how the op synchronizes.
  */
 #include "import/json.h"
 
@@ -10,24 +10,24 @@
 
 enum { REFS_MAX = 1024, GROUP_MAX = 1024 };
 
-/* How the sources and destinations of an op are related. */
+/* The relation between the sources and the destinations of an op, or the way it synchronizes. */
 enum shape {
-    NOTHING, /* moves nothing and synchronizes with nothing */
-    PAIRS,   /* each source to its own destination */
-    SUM,     /* the sum of all sources goes to all destinations */
-    SIGNALS, /* gives or takes signals on channels */
-    SEMAPHORES,
-    GATE,
-    PIPELINE,
-    IMPOSSIBLE,
+    NOTHING,    /* the op moves nothing and synchronizes with nothing */
+    PAIRS,      /* each source goes to its own destination */
+    SUM,        /* the sum of all sources goes to all destinations */
+    SIGNALS,    /* the op gives or takes signals on channels */
+    SEMAPHORES, /* the op releases or acquires semaphores of its gpu */
+    GATE,       /* the op is a barrier of threadblocks of one gpu */
+    PIPELINE,   /* the op is a list of other ops */
+    IMPOSSIBLE, /* the op uses a switch's memory or arithmetic, which no schedule can express */
 };
 
 enum {
     SOURCE_PACKETS = 1, /* the sources are packets; in a SUM, all but the first */
     TARGET_PACKETS = 2, /* the destinations are packets; in a SUM, all but the first */
-    POSTS = 8,
-    WAITS = 16,
-    RELAXED = 32,
+    POSTS = 8,          /* the op gives signals or releases semaphores */
+    WAITS = 16,         /* the op takes signals or acquires semaphores */
+    RELAXED = 32,       /* the op's signals order no memory accesses */
 };
 
 static const struct op {
@@ -81,7 +81,8 @@ static const struct op *find_op(const json_t *json)
 
 /* ---- references to chunks ---------------------------------------------------------------- */
 
-/* A block has a list per type of channel. Find the one whose indices ops of that type use. */
+/* Find the threadblock's list for channels of a type. A threadblock has one list for each type.
+ * Its ops name channels and remote buffers by their indices in these lists. */
 static int find_list(const struct tutti_json_plan *plan, const char *lists_name,
                      const char *type_name, const char *list_name,
                      enum tutti_json_channel_type type, json_t **ret_list)
@@ -112,8 +113,8 @@ static int find_buffer(const struct tutti_json_plan *plan, const json_t *json,
     return TUTTI_OK;
 }
 
-/* The member buffer_id is an index of the block's list, whose entries are indices of the gpu's
- * list. */
+/* Find the remote buffer that a reference names. Its member buffer_id is an index in the
+ * threadblock's list. The entries of that list are indices in the gpu's list. */
 static int find_remote(const struct tutti_json_plan *plan, const json_t *op, const json_t *json,
                        struct tutti_import_ref *ref)
 {
@@ -192,7 +193,7 @@ static uint32_t greatest_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-enum { REFINED_LIMIT = 1 << 20 }; /* the caller refuses more: times a group it fits 32 bits */
+enum { REFINED_LIMIT = 1 << 20 }; /* json.c refuses more; times a group's size it fits 32 bits */
 _Static_assert((uint64_t)REFINED_LIMIT * GROUP_MAX <= UINT32_MAX, "no product wraps");
 
 int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *refined)

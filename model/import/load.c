@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loading schedules of any form. */
+ * Loads schedules from a text of any known form: detects the form and calls its reader. */
 #include "import/load.h"
 
 #include "base/result.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sorting a rank's steps. */
+ * Sorts the steps of a rank, so that sends return to their original positions (order.h). */
 #include "import/order.h"
 
 #include "base/array.h"
@@ -36,8 +36,8 @@ static int compare(const void *a, const void *b)
     return (one->index > other->index) - (one->index < other->index);
 }
 
-/* Find the peers to which sends would change their order; those sends stay where they were
- * emitted. */
+/* Find the peers to which sorting would change the order of the sends. All sends to these peers
+ * stay where they were emitted. */
 static void find_swaps(const struct tutti_import_order *order,
                        const struct tutti_schedule *schedule, uint32_t *last, bool *swaps)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where cells are kept. */
+ * Keeps track of the places of a program's cells, and chooses places for written data. */
 #include "import/places.h"
 
 #include "base/result.h"
@@ -78,7 +78,7 @@ uint32_t tutti_import_scratch_count(const struct tutti_import_places *places, ui
     return count;
 }
 
-/* The chunk of OUTPUT that a cell is part of, or NOWHERE. */
+/* Return the chunk of OUTPUT that a cell is part of, or NOWHERE. */
 static uint32_t output_of(const struct tutti_import_program *program, uint32_t rank, uint32_t cell)
 {
     uint32_t inputs = tutti_import_inputs(program), outputs = tutti_import_outputs(program);

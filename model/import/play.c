@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plays a program. The blocks take turns, and each does its next op if that need not wait. Sends do
- * not wait: a message is on its way until it is received. */
+ * Plays a program, to find an order of its ops, and to find deadlocks and races. The blocks take
+ * turns. In its turn a block does its next op if the op need not wait. Sends do not wait, because a
+ * queue holds any number of messages. */
 #include "import/play.h"
 
 #include "base/array.h"
@@ -11,18 +12,19 @@
 
 #define NONE TUTTI_IMPORT_NONE
 
-/* A message, signal or release that an object has been given. */
+/* A message, a signal, or a release of a semaphore. It is in the list of its object. */
 struct post {
-    uint32_t event; /* the event of a SEND */
-    uint32_t *clock;
+    uint32_t event;  /* the event of a SEND, or NONE */
+    uint32_t *clock; /* the poster's clock after its op; NULL if the op is relaxed */
     uint32_t next;
 };
 
+/* The state of an object. */
 struct state {
     uint32_t nposts, ntaken;
     uint32_t first, last;   /* posts not yet taken; of a semaphore, all posts */
     uint32_t total;         /* posts in the whole program */
-    /* The block that posts, and the one that takes; NONE: none yet, MANY: several. */
+    /* The blocks that post and take in the whole program. NONE: no block; MANY: several blocks. */
     uint32_t poster, taker;
     uint32_t last_poster, last_post_time, last_taker, last_take_time;
     uint32_t members, arrived, round; /* for barriers */
@@ -38,7 +40,7 @@ struct play {
     struct post *posts;
     uint32_t nposts, post_capacity;
     uint32_t *done;       /* per block: number of ops done */
-    uint32_t *entered;    /* per block: 1 + the round of the barrier that it is in */
+    uint32_t *entered;    /* per block: 1 + the round of the barrier that it is in, or 0 */
     uint32_t **op_clocks; /* per op that others wait for: the clock of its block after it */
     bool *is_awaited;     /* per op: true if others wait for it */
 };
@@ -55,7 +57,7 @@ static void count_block(uint32_t *who, uint32_t block)
     *who = *who == NONE || *who == block ? block : MANY;
 }
 
-/* Find out which ops are waited for, and which blocks use which objects. */
+/* Find the ops that other blocks wait for, and the blocks that use each object. */
 static int survey(struct play *play)
 {
     const struct tutti_import_program *program = play->program;
@@ -89,8 +91,8 @@ static int survey(struct play *play)
     return TUTTI_OK;
 }
 
-/* The posts to an object must be ordered, and so must the takes; otherwise it would be random which
- * post meets which take. */
+/* Check that the last post to an object, or the last take from it, is ordered before this one. The
+ * k-th take gets the k-th post, so without such an order the pairs would depend on timing. */
 static int check_turns(struct play *play, uint32_t block, uint32_t op, uint32_t time,
                        uint32_t *last, uint32_t *last_time)
 {
@@ -128,7 +130,7 @@ static int post(struct play *play, uint32_t block, uint32_t op, uint32_t event)
     return TUTTI_OK;
 }
 
-/* Take the first post that is left: the k-th take matches the k-th post. */
+/* Take the first post that is left, because the k-th take gets the k-th post. */
 static int take(struct play *play, uint32_t block, uint32_t op, uint32_t *ret_event)
 {
     struct state *state = &play->states[play->program->ops[op].object];
@@ -147,9 +149,13 @@ static int take(struct play *play, uint32_t block, uint32_t op, uint32_t *ret_ev
     return TUTTI_OK;
 }
 
-/* Join the clocks of the releases that are known to be over after a semaphore has been acquired. If
- * one block releases it, these are as many as were needed. If one block acquires it, they are all,
- * if all were needed. Otherwise no particular release is known to be over. */
+/* Acquire a semaphore: join the clocks of the releases that must be over by then.
+ *
+ * The k-th acquisition needs k - `initial` releases. If only one block releases the semaphore, the
+ * first of its releases are over, as many as are needed. If several blocks do, no particular
+ * release must be over, unless all releases of the program are needed. If several blocks acquire
+ * the semaphore, any of them may be the first. Then one release is needed, or none if `initial` is
+ * not 0. */
 static void acquire(struct play *play, uint32_t block, uint32_t object)
 {
     struct state *state = &play->states[object];
@@ -166,8 +172,9 @@ static void acquire(struct play *play, uint32_t block, uint32_t object)
         tutti_import_clock_join(&play->races, clock, play->posts[i].clock);
 }
 
-/* All blocks arrive. Then all continue, and each has the knowledge of all. Returns true if this
- * block may continue. */
+/* Let a block arrive at a barrier, or leave it. When the last block arrives, the clocks of all
+ * members become equal, and then all members may continue. Returns true if this block may
+ * continue. */
 static bool pass_barrier(struct play *play, uint32_t block, const struct tutti_import_op *op)
 {
     const struct tutti_import_program *program = play->program;
@@ -248,7 +255,7 @@ static bool is_ready(struct play *play, uint32_t block, const struct tutti_impor
     }
 }
 
-/* Returns true if the data that the send read is still there, unchanged. */
+/* Return true if the data that event `sent` sent are still unchanged in the sender's cells. */
 static bool is_kept(const struct play *play, uint32_t sent)
 {
     const struct tutti_import_op *send = &play->program->ops[play->trace.events[sent].op];
@@ -338,8 +345,8 @@ static int report_wait(const struct play *play, uint32_t at)
     }
 }
 
-/* Report the first block that is stuck, preferably one that does not wait for another block of its
- * gpu. */
+/* Report the first block that is stuck, if any. A block that does not wait for another block of its
+ * gpu is preferred, because it is more likely to be the cause. */
 static int report_standstill(const struct play *play)
 {
     const struct tutti_import_program *program = play->program;

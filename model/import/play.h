@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shared parts of the two halves of playing a program: clocks and cells (races.c), and blocks and
- * objects (play.c).
+ * Declares the types and functions that the two files which play a program share. races.c keeps the
+ * clocks and cells, and it finds races. play.c runs the blocks and keeps the objects.
  *
- * A clock holds, for each block, how many of its ops are known to be over. Every block has one.
- * What blocks leave for each other (messages, signals, flags) carries a copy of the sender's clock.
+ * A vector clock holds a number for each block: how many ops of that block are known to be over.
+ * Every block has a clock. A message, a signal or a packet carries a copy of its sender's clock.
+ * The block that receives it joins this copy into its own clock. A block's own time is the number
+ * of its own ops that are over.
  */
 #ifndef TUTTI_IMPORT_PLAY_H
 #define TUTTI_IMPORT_PLAY_H
@@ -12,27 +14,31 @@
 
 #define TUTTI_IMPORT_NONE UINT32_MAX
 
+/* The last accesses to a cell. All members are NONE at first. */
 struct tutti_import_cell {
-    /* The block that wrote it last, NONE at first, and that block's own time after the op. */
+    /* The block that wrote the cell last, and that block's own time after the op. */
     uint32_t writer, writer_time;
-    uint32_t readers;             /* blocks that have read it since: a list in the pool */
-    uint32_t event;               /* the event that wrote it */
-    uint32_t packets_op;          /* the op that wrote packets into it, or NONE */
+    uint32_t readers;             /* list in the pool: blocks that have read the cell since */
+    uint32_t event;               /* the event that wrote the cell */
+    uint32_t packets_op;          /* the op that wrote packets into the cell, or NONE */
 };
 
+/* A block that has read a cell, its own time after the op, and the next entry of the list. */
 struct tutti_import_reader {
     uint32_t block, time, next;
 };
 
 struct tutti_import_races {
     const struct tutti_import_program *program;
-    uint32_t *clocks; /* [nblocks][nblocks] */
+    uint32_t *clocks; /* [nblocks][nblocks]: the clock of each block */
     struct tutti_import_cell *cells;
     struct tutti_import_reader *pool;
     uint32_t npool, pool_capacity;
     size_t clock_bytes; /* bytes of all clocks in use */
 };
 
+/* `program` is borrowed. The init function returns TUTTI_ERR_ARGUMENT if the clocks take too much
+ * memory, and TUTTI_ERR_SYSTEM if there is no memory. */
 int tutti_import_races_init(struct tutti_import_races *races,
                             const struct tutti_import_program *program);
 void tutti_import_races_fini(struct tutti_import_races *races);
@@ -42,16 +48,19 @@ static inline uint32_t *tutti_import_clock(const struct tutti_import_races *race
     return races->clocks + (size_t)block * races->program->nblocks;
 }
 
-/* Copy the clock of `block`, for others to join; free it with tutti_import_clock_drop.
- * TUTTI_ERR_ARGUMENT: clocks take too much memory. TUTTI_ERR_SYSTEM: no memory. */
+/* Copies the clock of `block`, so that other blocks can join it later. The caller releases the copy
+ * with tutti_import_clock_drop. Returns TUTTI_ERR_ARGUMENT if all clocks together take too much
+ * memory, and TUTTI_ERR_SYSTEM if there is no memory. */
 int tutti_import_clock_copy(struct tutti_import_races *races, uint32_t block, uint32_t **ret_clock);
 void tutti_import_clock_drop(struct tutti_import_races *races, uint32_t *clock);
-/* Raise `clock` to include all that `other` knows. */
+/* Raises each number of `clock` to that of `other` if the latter is larger. */
 void tutti_import_clock_join(const struct tutti_import_races *races, uint32_t *clock,
                              const uint32_t *other);
 
-/* Record that an op of `block` touches its refs, as event `event`. TUTTI_ERR_ARGUMENT: the accesses
- * to the same cells before it are not all ordered before it. */
+/* Records that an op of `block` accesses its cells, as event `event`. The block's clock must count
+ * the op already. Returns TUTTI_ERR_ARGUMENT if a conflicting earlier access to one of the cells is
+ * not ordered before the op, or if refs of the op overlap. Two accesses conflict if at least one of
+ * them writes. Returns TUTTI_ERR_SYSTEM if there is no memory. */
 int tutti_import_touch(struct tutti_import_races *races, uint32_t block, uint32_t op,
                        uint32_t event);
 

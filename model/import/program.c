@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Building programs of thread blocks, and the numbers of their cells. */
+ * Builds programs of thread blocks, numbers their cells, and turns them into schedules. */
 #include "import/program.h"
 
 #include "base/array.h"
@@ -205,7 +205,8 @@ int tutti_import_finish(struct tutti_import_program *program)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Emit boldly fused schedules; if these deadlock, safely fused ones. */
+/* Emit boldly fused schedules. If they could deadlock without buffered messages, emit safely fused
+ * schedules instead. */
 static int emit(const struct tutti_import_program *program, const struct tutti_import_trace *trace,
                 struct tutti_ensemble *ret_ensemble)
 {
@@ -224,7 +225,8 @@ static int emit(const struct tutti_import_program *program, const struct tutti_i
     return tutti_import_emit(program, trace, false, ret_ensemble);
 }
 
-/* Emit with `root` as the root, and find out whether the result is correct. */
+/* Emit schedules with `root` as the root, and find out whether they are correct. On success the
+ * caller releases *ret_ensemble, even if they are not. */
 static int try_root(struct tutti_import_program *program, const struct tutti_import_trace *trace,
                     uint32_t root, struct tutti_ensemble *ret_ensemble, bool *ret_is_right)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program of thread blocks: the common form of the foreign formats, on their way to schedules.
+ * Declares programs of thread blocks. The foreign formats are read into this common form, and
+ * schedules are made from this form.
  *
  *     xml.c  \                                play.c                       emit.c
  *              program: blocks of ops  ---->  an order that the   ---->   steps, rank by rank
@@ -22,14 +23,14 @@
 #define TUTTI_IMPORT_RANKS_MAX       4096u
 #define TUTTI_IMPORT_CELLS_MAX       (1u << 24) /* cells of all ranks */
 #define TUTTI_IMPORT_OPS_MAX         (1u << 22)
-#define TUTTI_IMPORT_TOUCHES_MAX     (UINT64_C(1) << 25)
-#define TUTTI_IMPORT_CLOCK_BYTES_MAX ((size_t)1 << 30)
+#define TUTTI_IMPORT_TOUCHES_MAX     (UINT64_C(1) << 25) /* cells in all refs together */
+#define TUTTI_IMPORT_CLOCK_BYTES_MAX ((size_t)1 << 30)   /* all vector clocks (play.h) */
 
 enum tutti_import_buffer {
     TUTTI_IMPORT_INPUT,
     TUTTI_IMPORT_OUTPUT,
     TUTTI_IMPORT_SCRATCH,
-    TUTTI_IMPORT_TEMP, /* what a block holds between two ops; each cell is written once */
+    TUTTI_IMPORT_TEMP, /* data that a block holds between two ops; each cell is written once */
     TUTTI_IMPORT_BUFFER_COUNT
 };
 
@@ -44,7 +45,7 @@ struct tutti_import_ref {
 enum tutti_import_kind {
     /* Each of dsts = the sum of srcs; any of them may belong to another rank. */
     TUTTI_IMPORT_MOVE,
-    TUTTI_IMPORT_SEND,    /* srcs[0] goes into the queue; buffered */
+    TUTTI_IMPORT_SEND,    /* srcs[0] goes into the queue, which holds any number of messages */
     /* dsts[0] = the next message of the queue, plus srcs[0] if there is one */
     TUTTI_IMPORT_RECV,
     TUTTI_IMPORT_POST,    /* give a signal, or release a semaphore */
@@ -57,10 +58,10 @@ struct tutti_import_op {
     uint8_t kind;
     bool is_relaxed; /* of a POST or WAIT: it orders no memory accesses */
     uint16_t nsrcs, ndsts;
-    uint32_t first_ref; /* srcs, then dsts */
-    uint32_t object, count;
-    uint32_t step;    /* number in the file */
-    const char *word; /* name in the file; must outlive the program */
+    uint32_t first_ref;     /* srcs, then dsts */
+    uint32_t object, count; /* their meanings depend on the kind */
+    uint32_t step;          /* number in the file */
+    const char *word;       /* name in the file; must outlive the program */
 };
 
 struct tutti_import_block {
@@ -68,16 +69,17 @@ struct tutti_import_block {
     uint32_t first_op, nops;
 };
 
+/* The kinds of objects. */
 enum tutti_import_meeting {
     TUTTI_IMPORT_QUEUE,
     TUTTI_IMPORT_SIGNAL,
     TUTTI_IMPORT_SEMAPHORE,
-    TUTTI_IMPORT_GATE
+    TUTTI_IMPORT_GATE /* a barrier */
 };
 
 struct tutti_import_object {
     uint8_t kind;     /* enum tutti_import_meeting */
-    uint32_t key[4];  /* its identity: ranks, channels, ids */
+    uint32_t key[4];  /* identifies the object among those of its kind: ranks, channels, ids */
     uint32_t initial; /* initial value of a semaphore */
 };
 
@@ -85,8 +87,8 @@ struct tutti_import_program {
     const char *file; /* for messages */
     char name[TUTTI_ENSEMBLE_NAME_BYTES];
     enum tutti_collective collective;
-    bool is_in_place;
-    uint32_t nranks, root;
+    bool is_in_place;          /* true if the program was written for in-place calls */
+    uint32_t nranks, root;     /* root: UINT32_MAX if the file does not name it */
     uint32_t chunks;           /* chunks per block of INPUT and OUTPUT */
     uint32_t *scratch, *temps; /* per rank: number of chunks */
     uint32_t *first_cell;      /* per rank, and one past the last; set by tutti_import_finish */
@@ -97,35 +99,38 @@ struct tutti_import_program {
     struct tutti_import_object *objects;
     uint32_t nblocks, nops, nrefs, nobjects;
     uint32_t block_capacity, op_capacity, ref_capacity, object_capacity;
-    uint64_t touches;
+    uint64_t touches; /* cells in all refs so far */
 };
 
-/* Allocate the lists per rank; collective, nranks and chunks must be set. TUTTI_ERR_SYSTEM: no
- * memory. */
+/* Allocates the lists per rank. The other members must be zero, except that collective, nranks and
+ * chunks are set. Returns TUTTI_ERR_SYSTEM if there is no memory. */
 int tutti_import_init(struct tutti_import_program *program);
 void tutti_import_fini(struct tutti_import_program *program);
 
-/* Building: add a block, then its ops, and after each op its refs (sources before destinations).
- * Bounds are checked. TUTTI_ERR_ARGUMENT, with a message that names gpu, threadblock and step.
- * TUTTI_ERR_SYSTEM: no memory. */
+/* These functions build a program. The caller adds a block, then its ops, and after each op its
+ * refs, sources before destinations. Each function returns TUTTI_ERR_ARGUMENT if a limit or the
+ * size of a buffer is exceeded, or if the refs of an op differ in their number of cells. It returns
+ * TUTTI_ERR_SYSTEM if there is no memory. */
 int tutti_import_add_block(struct tutti_import_program *program, uint32_t rank, uint32_t id);
 int tutti_import_add_op(struct tutti_import_program *program, enum tutti_import_kind kind,
                         const char *word, uint32_t step, uint32_t object, uint32_t count);
 int tutti_import_add_src(struct tutti_import_program *program, struct tutti_import_ref ref);
 int tutti_import_add_dst(struct tutti_import_program *program, struct tutti_import_ref ref);
-/* Find the object of a kind and key; create it if it is new. */
+/* Finds the object of a kind and key, or creates it if there is none. */
 int tutti_import_object(struct tutti_import_program *program, enum tutti_import_meeting kind,
                         const uint32_t key[4], uint32_t *ret_object);
 
-/* Record a failure with its position: "file: gpu 1, threadblock 2, step 3 (rrc): " and the
- * message. */
+/* Records a failure with the position of op `op`: "file: gpu 1, threadblock 2, step 3 (rrc): " and
+ * the message. */
 void tutti_import_record(const struct tutti_import_program *program, uint32_t op,
                          const char *format, ...) __attribute__((format(printf, 3, 4), cold));
-/* The same, and returns TUTTI_ERR_ARGUMENT; it is a macro for the same reason as tutti_fail. */
+/* Records a failure in the same way and returns TUTTI_ERR_ARGUMENT. This is a macro for the same
+ * reason as tutti_fail. */
 #define tutti_import_refuse(program, op, ...) \
     tutti_recorded((tutti_import_record(program, op, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 
-/* Number the cells; nothing may be added after it. TUTTI_ERR_ARGUMENT: there are too many. */
+/* Numbers the cells. After this nothing may be added to the program. Returns TUTTI_ERR_ARGUMENT if
+ * there are too many cells. */
 int tutti_import_finish(struct tutti_import_program *program);
 
 /* ---- cells ----------------------------------------------------------------------------------- */
@@ -139,12 +144,14 @@ static inline uint32_t tutti_import_outputs(const struct tutti_import_program *p
     return tutti_output_blocks(program->collective, program->nranks) * program->chunks;
 }
 
-/* Number of chunks of a rank's buffer. */
+/* Returns the number of chunks of a rank's buffer. */
 uint32_t tutti_import_chunks(const struct tutti_import_program *program, uint32_t rank,
                              enum tutti_import_buffer buffer);
-/* Number of the cell of chunk `index` of a rank's buffer, among the cells of all ranks. */
+/* Returns the number of the cell of chunk `index` of a rank's buffer. Cells are numbered across all
+ * ranks. */
 uint32_t tutti_import_cell(const struct tutti_import_program *program, uint32_t rank,
                            enum tutti_import_buffer buffer, uint32_t index);
+/* Returns the number of cell i of a ref. */
 static inline uint32_t tutti_import_ref_cell(const struct tutti_import_program *program,
                                              const struct tutti_import_ref *ref, uint32_t i)
 {
@@ -154,37 +161,43 @@ static inline uint32_t tutti_import_ref_cell(const struct tutti_import_program *
 
 /* ---- order: play.c --------------------------------------------------------------------------- */
 
-/* The ops that move data, in an order that the program allows. */
+/* One run of an op that moves data: a MOVE, a SEND or a RECV. */
 struct tutti_import_event {
     uint32_t op;
-    uint32_t mate;  /* of a SEND or a RECV: the event of the other */
-    /* Of a RECV: true if what the SEND read is still there, so that the message needs no buffer. */
+    uint32_t mate;  /* of a SEND: the event of its RECV; of a RECV: the event of its SEND */
+    /* Of a RECV: true if the sent data are still in the sender's cells at this event. Then the
+     * message needs no buffer. */
     bool is_direct;
 };
 
+/* All events, in an order that the program allows. */
 struct tutti_import_trace {
     struct tutti_import_event *events;
     uint32_t nevents;
 };
 
-/* Play the program; the caller calls tutti_import_trace_fini. TUTTI_ERR_ARGUMENT: blocks wait for
- * each other forever, messages or packets never come, or two blocks touch a cell, at least one of
- * them writes it, and nothing orders the two. */
+/* Plays the program. On success the caller releases *ret_trace with tutti_import_trace_fini.
+ * Returns TUTTI_ERR_ARGUMENT if blocks wait forever, if a message is never received, or if there is
+ * a race. A race is two accesses to a cell that nothing orders, of which at least one writes.
+ * Returns TUTTI_ERR_SYSTEM if there is no memory. */
 int tutti_import_play(const struct tutti_import_program *program,
                       struct tutti_import_trace *ret_trace);
 void tutti_import_trace_fini(struct tutti_import_trace *trace);
 
 /* ---- steps: emit.c --------------------------------------------------------------------------- */
 
-/* Emit the schedules of all ranks, fused boldly (build.h) or safely. The caller calls
- * tutti_ensemble_fini. */
+/* Emits the schedules of all ranks, with steps fused boldly if `is_bold` (tutti_schedule_fuse). On
+ * success the caller releases *ret_ensemble with tutti_ensemble_fini. Returns TUTTI_ERR_ARGUMENT if
+ * the program reads a cell that nothing has written, or needs too much scratch memory. Returns
+ * TUTTI_ERR_SYSTEM if there is no memory. */
 int tutti_import_emit(const struct tutti_import_program *program,
                       const struct tutti_import_trace *trace, bool is_bold,
                       struct tutti_ensemble *ret_ensemble);
 
-/* Finish, play and emit. If a collective has a root that the file does not name (program->root ==
- * UINT32_MAX), the root is the first rank with which the result is proved correct. The caller calls
- * tutti_ensemble_fini. */
+/* Numbers the cells, plays the program and emits the schedules. If the collective has a root and
+ * program->root is UINT32_MAX, the function sets program->root. It takes the first rank with which
+ * the result is proved correct. On success the caller releases *ret_ensemble with
+ * tutti_ensemble_fini. The errors are those of these three steps. */
 int tutti_import_run(struct tutti_import_program *program, struct tutti_ensemble *ret_ensemble);
 
 #endif

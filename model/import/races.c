@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding accesses that nothing orders, while a program is played (vector clocks, Mattern 1989).
- * One play finds them all: what orders the ops does not depend on which of them runs first. */
+ * Finds races while a program is played: accesses to the same cell that nothing orders. It uses
+ * vector clocks (Mattern 1989). One play is enough, because the relations that order the ops do not
+ * depend on the order in which they run. */
 #include "import/play.h"
 
 #include "base/array.h"
@@ -153,7 +154,7 @@ static int write_cells(struct tutti_import_races *races, uint32_t block, uint32_
     return TUTTI_OK;
 }
 
-/* Check that a destination is exactly a source, or does not overlap it. */
+/* Check that a ref and a destination do not overlap. If `may_be_same`, they may also be equal. */
 static int check_overlap(const struct tutti_import_program *program, uint32_t op,
                          const struct tutti_import_ref *src, const struct tutti_import_ref *dst,
                          bool may_be_same)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps that move chunks from their places to their destinations, and sums of several parts.
+ * Emits the steps that move chunks from their places to their destinations, and that sum up several
+ * parts.
  *
- * A sum is added up in the order of the lowest ranks in its parts, so that all ranks that add up
- * the same parts get the same bits.
+ * The parts of a sum are added in the order of the lowest ranks whose input is in them. So all
+ * ranks that add the same parts get the same bits.
  */
 #include "import/emit.h"
 
@@ -12,6 +13,7 @@
 
 /* ---- steps on places ------------------------------------------------------------------------- */
 
+/* Emit a send, and record that it should move to the position of from->event (order.h). */
 static int send_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t count,
                     const struct tutti_import_part *from, uint32_t to)
 {
@@ -34,8 +36,9 @@ static bool follows(const struct tutti_import_place *places, uint32_t i)
     return places[i].buffer == places[i - 1].buffer && places[i].chunk == places[i - 1].chunk + 1;
 }
 
-/* Emit `dst` = the sum of `a` and `b`, or `dst` = `a` if b is NULL: `count` chunks, contiguous in
- * each. If there are two, at most one of them belongs to another rank. */
+/* Emit `dst` = the sum of `a` and `b`, or `dst` = `a` if b is NULL. This concerns `count` chunks
+ * from chunk `at` on, which are contiguous in each part. If b is not NULL, at most one of `a` and
+ * `b` belongs to another rank than `dst`. */
 static int add_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t count,
                    const struct tutti_import_part *a, const struct tutti_import_part *b,
                    const struct tutti_import_part *dst)
@@ -57,7 +60,7 @@ static int add_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t c
         TUTTI_TRY(send_run(emitter, at, count, b, dst->rank));
         return tutti_build_recv_reduce(build, b->rank, tutti_import_span(a->places[at], count), to);
     }
-    /* If both are in the same memory, the other one is added to the one at the destination. */
+    /* Both parts are in this rank's memory. If `b` is already at the destination, add `a` to it. */
     if (b != NULL &&
         (is_same(b->places[at], dst->places[at]) ||
          tutti_import_is_overlay(&emitter->places, dst->rank, b->places[at], dst->places[at]))) {
@@ -120,8 +123,8 @@ static bool is_at_home(const struct tutti_import_emitter *emitter,
     return false;
 }
 
-/* Make a temporary part for a sum that may not go to its destination yet, because a part is still
- * there. */
+/* Make a temporary part in SCRATCH. A sum needs this while its destination still holds a part that
+ * has not been added. */
 static int make_aside(struct tutti_import_emitter *emitter, const struct tutti_import_part *dst,
                       const uint32_t *classes, uint32_t count, struct tutti_import_part **ret_part)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lower bounds: what no schedule can beat on this machine.
+ * Computes lower bounds: no schedule takes less time on this machine.
  *
  * Latency. With one port per rank the number of informed ranks at most doubles per overhead; with k
  * ports it grows at most (k+1)-fold. The last rank is informed `latency` after that. Between nodes
@@ -26,9 +26,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* A set of ranks, such as a node. */
 struct part {
-    double ranks, bytes_per_s; /* each way over its border */
-    double ports;
+    double ranks, bytes_per_s; /* its number of ranks; the rate over its border in one direction */
+    double ports;              /* its number of network ports; infinite if overhead holds no port */
     bool has_root;
 };
 
@@ -95,8 +96,9 @@ static void cut(struct bounds *bounds, const struct part *parts, uint32_t nparts
         hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
 }
 
-/* For ranks that share memory: together, all but the one with the most traffic have to move at
- * least this many bytes, in or out. */
+/* Applies the bound for ranks that share memory. A byte between two ranks passes through a port of
+ * only one of them, in or out. So all ports together move at least the bytes of all ranks but the
+ * one with the most traffic. */
 static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t nparts)
 {
     double together = 0, bytes = 0, most = 0;
@@ -135,7 +137,8 @@ static void cut_torus(struct bounds *bounds)
     }
 }
 
-/* Everything that must be read once and everything that must be written once, on a single node. */
+/* On a single node, all inputs must be read once and all outputs must be written once. The
+ * bandwidth of the memory limits both together. */
 static void load_and_store(struct bounds *bounds)
 {
     double speed = bounds->network->machine->memory_bytes_per_s, blocks = 0;
@@ -157,8 +160,8 @@ static void hold_latency(struct bounds *bounds, double seconds)
     bounds->least.latency_s = larger(bounds->least.latency_s, seconds);
 }
 
-/* The time until all parts are informed, when each informed part can tell `ports` others per
- * overhead. */
+/* Applies the bound that all parts must be informed. Each informed part can tell `ports` other
+ * parts per overhead. */
 static void spread(struct bounds *bounds, uint32_t nparts, double ports, double overhead_s,
                    double latency_s)
 {
@@ -184,7 +187,8 @@ static void spread_torus(struct bounds *bounds)
 
 /* ---- parts of the machine -------------------------------------------------------------- */
 
-/* Fills the parts that `of` gives, with the network ports of their ranks. */
+/* Fills in the parts from the ranks and their network ports. `of` holds the part of each rank. If
+ * `of` is NULL, each rank is a part. */
 static void measure(const struct bounds *bounds, const uint32_t *of, double bytes_per_s,
                     struct part *parts, uint32_t nparts)
 {
@@ -207,13 +211,14 @@ static void measure(const struct bounds *bounds, const uint32_t *of, double byte
     }
 }
 
-/* True if every pair has a path, both ways, so that nothing goes through ports. */
+/* True if every pair has a path in both directions, so that nothing goes through ports. */
 static bool have_paths(const uint64_t npaths[2], double pairs)
 {
     return pairs > 0 && (double)npaths[0] == pairs && (double)npaths[1] == pairs;
 }
 
-/* Adds what the links of paths carry, in place of the ports that the paths bypass. */
+/* Adds the rates of the links of paths to the parts. If paths bypass all ports of a part, the rates
+ * of these ports do not count. */
 static int add_links(const struct bounds *bounds, const uint32_t *of, struct part *parts,
                      uint32_t nparts)
 {
@@ -359,7 +364,7 @@ int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective c
     int rc = TUTTI_OK;
 
     tutti_machine_at(machine, tutti_machine_footprint(collective, nranks, block_bytes), &at);
-    /* Within a node use whichever is faster, messages or loads. */
+    /* Within a node schedules may use messages or loads, so assume the faster of the two. */
     at.level[0].bytes_per_s = larger(at.level[0].bytes_per_s, at.load_bytes_per_s);
     shorten(&at);
     TUTTI_TRY(tutti_sim_network_init(&network, &at, nranks));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Flows: bytes in transit over shared links.
+ * Shares the links among flows. A flow is a number of bytes in transit over some links.
  *
  * Rates are max-min fair. All flows grow alike, in proportion to the rate each would have alone,
  * until a link is full. The flows that cross it stop growing and the others continue. A flow on
@@ -27,7 +27,7 @@ struct tutti_sim_use {
 struct tutti_sim_flow {
     struct tutti_sim_use *uses;
     uint32_t nuses, capacity;
-    uint32_t kind, owner;  /* what it belongs to: play.h */
+    uint32_t kind, owner;  /* enum tutti_sim_flow_kind, and the message or step of the flow */
     uint32_t version;
     uint32_t next_free;
     double left;           /* bytes still to go */
@@ -44,7 +44,7 @@ struct tutti_sim_flows {
     struct tutti_sim_flow *flows;
     uint32_t nflows, flow_capacity, free;
     /* What has changed since rates were last computed: links, and new flows. */
-    uint32_t *dirty_links, *fresh;
+    uint32_t *dirty_links, *fresh; /* numbers of links; numbers of flows */
     uint32_t ndirty, dirty_capacity, nfresh, fresh_capacity;
     /* Scratch: the flows and overbooked links that one change affects. */
     uint32_t *region, *tight;
@@ -52,7 +52,7 @@ struct tutti_sim_flows {
     uint32_t number; /* number of the current change */
 };
 
-/* Starts a flow of `bytes` > 0 along a route. It gets a rate with the next tutti_sim_flows_share.
+/* Starts a flow of `bytes` > 0 along a route. The next tutti_sim_flows_share gives it a rate.
  * `mark` and `owner` are as in struct tutti_sim_flow. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_sim_flow_start(struct tutti_sim_flows *flows, const struct tutti_sim_route *route,
                          double bytes, double mark, uint32_t kind, uint32_t owner, double now_s);
@@ -62,8 +62,8 @@ int tutti_sim_flow_start(struct tutti_sim_flows *flows, const struct tutti_sim_r
 int tutti_sim_flow_reach(struct tutti_sim_flows *flows, uint32_t flow, double now_s,
                          bool *ret_is_over);
 
-/* Recomputes the rates after changes and schedules the flows' ends and marks: events of kind 0 with
- * the flow as id. */
+/* Recomputes the rates after changes, and schedules events for the ends and marks of the flows.
+ * These events have kind 0 and the flow as id. Returns TUTTI_ERR_SYSTEM if there is no memory. */
 int tutti_sim_flows_share(struct tutti_sim_flows *flows, double now_s);
 
 void tutti_sim_flows_fini(struct tutti_sim_flows *flows);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the messages that are one gathered write: messages of a lane whose steps are neighbors at
- * both ends. They occur where a run of blocks wraps around the end of a buffer, or where a round
- * sends scattered blocks.
+ * Joins the messages that an executor sends as one gathered write. These are messages of one lane
+ * whose steps are neighbors at both ends. They occur where a run of blocks wraps around the end of
+ * a buffer, or where a round sends scattered blocks.
  *
- * Fusing hides some of them. It joins a receive of one round with a send of the next and puts both
- * in one place, so that a neighbor of one half becomes a neighbor of the other. Pipelines look
- * much the same, but their messages are meant to be separate. These patterns tell them apart:
+ * Fused steps hide some of these messages. Fusing joins a receive of one round with a send of the
+ * next round, so that a neighbor of one half becomes a neighbor of the other half. Pipelines have
+ * similar patterns, but their messages must stay separate. The two steps at each end of the lane
+ * tell the cases apart:
  *
- *   sends  [send] [fused]   receives  [recv] [fused]    a round's blocks, some passed on
- *   sends  [send] [fused]   receives  [fused] [recv]    a ring of 3: in turns
- *   sends  [send] [send]    receives  [fused] [fused]   a round's blocks if they are passed on as
- *                                                       one, or to two ranks, or lie scattered in
- *                                                       memory; else a pipeline
+ *   sends  [send] [fused]   receives  [recv] [fused]    joined: the blocks of a round, of which
+ *                                                       some are passed on
+ *   sends  [send] [fused]   receives  [fused] [recv]    separate: two rounds of a ring of 3
+ *   sends  [send] [send]    receives  [fused] [fused]   joined: the blocks of a round, if they are
+ *                                                       passed on as one message, or in two lanes,
+ *                                                       or lie scattered in memory
+ *                                                       separate: a pipeline, in all other cases
  *
  * The last case depends on other messages, so the search repeats until there is nothing to join.
  */
@@ -32,9 +35,9 @@ static bool depends(const struct tutti_sim_score *score, uint32_t on, uint32_t s
     return false;
 }
 
-/* Fusing moves a receive to the send that forwards its data, behind other steps of that send's
- * lane; or it moves the send to the receive, before other steps of that receive's lane. True if
- * `step` has been overtaken in this way. */
+/* Fusing may move a receive to the send that forwards its data. The receive then comes after other
+ * steps of the send's lane. Or fusing may move the send to the receive, before other steps of the
+ * receive's lane. True if a move of this kind may have put `step` between `before` and `after`. */
 static bool is_overtaken(const struct tutti_sim_score *score, const struct tutti_sim_step *step,
                          const struct tutti_sim_step *before, const struct tutti_sim_step *after)
 {
@@ -43,7 +46,7 @@ static bool is_overtaken(const struct tutti_sim_score *score, const struct tutti
             (before->halves > 1 && is_same_lane(score, step->in, before->in)));
 }
 
-/* True if one step directly follows the other and does not depend on it. */
+/* True if step `next` directly follows step `last` and does not depend on it. */
 static bool follows(const struct tutti_sim_score *score, uint32_t last, uint32_t next)
 {
     const struct tutti_sim_step *steps = score->steps;
@@ -54,10 +57,13 @@ static bool follows(const struct tutti_sim_score *score, uint32_t last, uint32_t
     return !depends(score, last, next);
 }
 
-/* How one end of a lane sees two consecutive messages. */
+/* The steps of two consecutive messages of a lane at one of its ends. IN_TURN: both steps are
+ * fused, and their other halves have two messages of one lane. APART: the steps are not neighbors,
+ * or the second step depends on the first. */
 enum end_view { BOTH_PLAIN, FIRST_FUSED, SECOND_FUSED, BOTH_FUSED, IN_TURN, APART };
 
-/* For the other halves of two fused steps: true if they are one message, or of two lanes. */
+/* Takes the messages of the other halves of two fused steps. True if these are one message, or
+ * belong to two lanes. */
 static bool is_one_round(const struct tutti_sim_score *score, uint32_t a, uint32_t b)
 {
     return a == b || !is_same_lane(score, a, b);
@@ -76,8 +82,8 @@ static enum end_view view(const struct tutti_sim_score *score, uint32_t last, ui
     return a->halves > 1 ? FIRST_FUSED : b->halves > 1 ? SECOND_FUSED : BOTH_PLAIN;
 }
 
-/* Scattered blocks become one message only here: a schedule that wants adjacent blocks in one
- * message already sends them as one. */
+/* True if the blocks of two steps are not adjacent. A schedule that needs adjacent blocks in one
+ * message sends them in one step, so two steps with adjacent blocks are meant to be separate. */
 static bool is_scattered(const struct tutti_sim_score *score, uint32_t last, uint32_t next)
 {
     const struct tutti_sim_step *a = &score->steps[last], *b = &score->steps[next];
@@ -101,8 +107,9 @@ static bool are_one(const struct tutti_sim_score *score, const struct tutti_sim_
            !(sender == SECOND_FUSED && receiver == FIRST_FUSED);
 }
 
-/* Joins a message with the next one of its lane. Everything that the second message waits for was
- * emitted before the first one's steps, so none of it waits for the first message. */
+/* Joins a message with the next one of its lane. This cannot deadlock. Everything that the second
+ * message waits for was emitted before the steps of the first message, so none of it waits for the
+ * first message. */
 static void join(struct tutti_sim_score *score, uint32_t id)
 {
     struct tutti_sim_message *message = &score->messages[id];
@@ -118,7 +125,7 @@ static void join(struct tutti_sim_score *score, uint32_t id)
     message->last_sender = next->last_sender;
     message->last_receiver = next->last_receiver;
     message->bytes += next->bytes;
-    message->unmet += next->unmet - 1; /* the second inherits the first one's turn in the lane */
+    message->unmet += next->unmet - 1; /* the second no longer waits for its turn in the lane */
     message->next = next->next;
     next->is_part = true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plays a score on a network, event by event. All events at one time are handled together: first
- * all their consequences, then ports and cores take up new work, then the links are shared anew.
+ * Plays a score (score.h) on a network, event by event. All events of the same time are handled
+ * together. First come all their consequences. Then ports and cores begin new work. Then new rates
+ * on the links are computed (flows.h).
  *
  * A message                                        A step that receives and passes on
  *
@@ -12,7 +13,8 @@
  * A step's arithmetic starts with the first slice too. The arithmetic and the local steps of a rank
  * take turns on the rank's core.
  *
- * Assumption: there is always room for what a fused step has received and not sent yet.
+ * The simulator assumes that there is always room for the data that a fused step has received and
+ * not sent yet.
  */
 #ifndef TUTTI_SIMULATOR_PLAY_H
 #define TUTTI_SIMULATOR_PLAY_H
@@ -96,20 +98,22 @@ void tutti_sim_play_fini(struct tutti_sim_play *play);
 /* Records that one of the two halves of a step, or all of a local step, is over. */
 int tutti_sim_half_done(struct tutti_sim_play *play, uint32_t step);
 
-/* play_messages.c. A message may start as soon as its lane, its sender and its receiver have each
- * agreed once. */
+/* play_messages.c. Records that the lane, the sender or the receiver of a message is ready. The
+ * message may start after one call for each of the three. */
 int tutti_sim_message_agree(struct tutti_sim_play *play, uint32_t message);
 /* Handle an event of a message, the mark or end of its flow, and the end of its overhead's flow. */
 int tutti_sim_message_event(struct tutti_sim_play *play, enum tutti_sim_event_kind kind,
                             uint32_t message);
 int tutti_sim_message_flowed(struct tutti_sim_play *play, uint32_t message, bool is_over);
 int tutti_sim_overhead_flowed(struct tutti_sim_play *play, uint32_t message);
-/* The step that passes this message on has received all of its input. */
+/* Records that the step which sends this message has received all of its input. */
 int tutti_sim_message_complete_input(struct tutti_sim_play *play, uint32_t message);
 /* Gives free ports to waiting messages. */
 int tutti_sim_dispatch(struct tutti_sim_play *play);
 
-/* play_work.c: local and one-sided steps, and the arithmetic of receiving ones. */
+/* play_work.c: local and one-sided steps, and the arithmetic of receiving steps. These functions
+ * record that a local step may run, that the first slice of a step's input has arrived, and that
+ * all of its input has arrived. The last two handle a step's event and the end of its work. */
 int tutti_sim_local_ready(struct tutti_sim_play *play, uint32_t step);
 int tutti_sim_head_arrived(struct tutti_sim_play *play, uint32_t step);
 int tutti_sim_all_arrived(struct tutti_sim_play *play, uint32_t step);

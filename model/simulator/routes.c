@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The links that messages, one-sided accesses and work cross. */
+ * Finds the links that messages, one-sided accesses and work cross, and the rate of each route. */
 #include "simulator/network.h"
 
 #include "base/array.h"
@@ -23,7 +23,8 @@ static int cross(struct tutti_sim_route *route, uint32_t link, double weight, do
     return TUTTI_OK;
 }
 
-/* Each byte that is moved loads or stores `touched` bytes of memory. */
+/* Adds the node's memory. For each byte that is moved, `touched` bytes of memory are loaded or
+ * stored. */
 static int cross_memory(const struct tutti_sim_network *network, uint32_t rank, double touched,
                         struct tutti_sim_route *route)
 {
@@ -32,7 +33,8 @@ static int cross_memory(const struct tutti_sim_network *network, uint32_t rank, 
     return cross(route, network->memories + tutti_sim_node_of(network, rank), touched, touched);
 }
 
-/* The rank's core processes `bytes_per_s` of this; 0: the core is not involved. */
+/* Adds the rank's core, which processes `bytes_per_s` at full speed. If `bytes_per_s` is 0, the
+ * core is not involved. */
 static int cross_cores(const struct tutti_sim_network *network, uint32_t rank, double bytes_per_s,
                        struct tutti_sim_route *route)
 {
@@ -48,7 +50,8 @@ static int cross_cores(const struct tutti_sim_network *network, uint32_t rank, d
     return cross(route, network->cores + tutti_sim_node_of(network, rank), seconds, seconds);
 }
 
-/* Routes dimension by dimension, the shorter way round; up where both ways are equally long. */
+/* Adds the links of a torus, dimension by dimension. In each dimension the route goes the shorter
+ * way around. It goes up if both ways are equally long. */
 static int route_torus(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
                        struct tutti_sim_route *route)
 {
@@ -75,7 +78,7 @@ static int route_torus(const struct tutti_sim_network *network, uint32_t from, u
     return TUTTI_OK;
 }
 
-/* The lesser of two limits, where 0 means no limit. */
+/* Returns the lesser of two limits, where 0 means no limit. */
 static double lesser(double a, double b)
 {
     return a == 0 || (b != 0 && b < a) ? b : a;
@@ -132,7 +135,7 @@ static int cross_path(const struct tutti_sim_network *network,
     return TUTTI_OK;
 }
 
-/* A path without links runs at the rate of its level and shares that with nobody. */
+/* A path without links has the rate of its level, and no other route affects that rate. */
 static int route_path(const struct tutti_sim_network *network,
                       const struct tutti_machine_path *path, struct tutti_sim_route *route)
 {
@@ -157,7 +160,7 @@ static int cross_node(const struct tutti_sim_network *network, uint32_t from, ui
                : cross_cores(network, to, route->rate.bytes_per_s, route);
 }
 
-/* The rate of accesses to the memory of other ranks of the node. */
+/* Returns the rate of accesses to the memory of other ranks of the node. */
 static double load_speed(const struct tutti_sim_network *network)
 {
     double speed = network->machine->load_bytes_per_s;
@@ -211,15 +214,15 @@ int tutti_sim_route_overhead(const struct tutti_sim_network *network, uint32_t f
 
 /* ---- work --------------------------------------------------------------------------- */
 
-/* The path by which a rank accesses the memory of a peer; NULL: through ports. */
+/* Returns the path by which a rank accesses the memory of a peer, or NULL if it uses ports. */
 static const struct tutti_machine_path *find_path(const struct tutti_sim_network *network,
                                                   uint32_t rank, uint32_t peer, bool is_load)
 {
     return tutti_machine_path(network->machine, is_load ? peer : rank, is_load ? rank : peer);
 }
 
-/* The ranks whose memory a step accesses. A set of several includes the step's own rank, which
- * callers leave out. */
+/* Returns the ranks whose memory a step accesses. If `peer` is all ranks, this includes the step's
+ * own rank, which the caller must leave out. */
 static struct tutti_among peers_of(const struct tutti_sim_network *network,
                                    const struct tutti_sim_step *step, int32_t peer)
 {
@@ -236,7 +239,7 @@ static uint32_t count_peers(const struct tutti_sim_network *network,
     return peers_of(network, step, peer).count - (peer == TUTTI_ALL_RANKS);
 }
 
-/* The number of these peers that are reached through ports. */
+/* Returns the number of peers that the step reaches through ports. */
 static double count_ports(const struct tutti_sim_network *network,
                           const struct tutti_sim_step *step, int32_t peer, bool is_load)
 {
@@ -292,8 +295,8 @@ static int by_link(const void *a, const void *b)
     return (x->link > y->link) - (x->link < y->link);
 }
 
-/* Accesses to several ranks at a time may cross a link more than once. This makes that one crossing
- * and limits the whole to the narrowest link. */
+/* Accesses to several ranks at a time may cross a link more than once. Replaces these crossings by
+ * one, and limits the rate of the route to that of its narrowest link. */
 static void merge(const struct tutti_sim_network *network, struct tutti_sim_route *route)
 {
     uint32_t count = 0;
@@ -317,9 +320,9 @@ static void merge(const struct tutti_sim_network *network, struct tutti_sim_rout
                                                             route->at[i].weight);
 }
 
-/* Limits the rate of a rank that loads or stores `accessed` bytes for each byte of a step, `ported`
- * of them through its port. Paths have their own rates; accesses that cross no link at all run at
- * the rate of loads. */
+/* Limits the rate of a step. For each byte of the step its rank loads or stores `accessed` bytes,
+ * of which `ported` pass through the rank's port. Paths have their own rates. Accesses that cross
+ * no link at all run at the rate of loads. */
 static void hold_access(const struct tutti_sim_network *network, double accessed, double ported,
                         struct tutti_sim_route *route)
 {
@@ -329,8 +332,8 @@ static void hold_access(const struct tutti_sim_network *network, double accessed
         route->bytes_per_s = lesser(route->bytes_per_s, load_speed(network) / accessed);
 }
 
-/* Loads from all ranks involved, two or more, in one pass with the arithmetic. Then stores into one
- * rank or all, if the step has a target. */
+/* Routes a GATHER_REDUCE. It loads from two or more ranks, in one pass with the arithmetic. Then it
+ * stores into one rank or all ranks, if the step has a target. */
 static int route_gather(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
                         struct tutti_sim_route *route)
 {
@@ -350,7 +353,7 @@ static int route_gather(const struct tutti_sim_network *network, const struct tu
                         others + 1 + step->copies + stored, route);
 }
 
-/* An access to one peer, or from one rank to all; the latter includes this rank's own memory. */
+/* Routes a PUT or a GET. A PUT to all ranks also stores into this rank's own memory. */
 static int route_access(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
                         struct tutti_sim_route *route)
 {

@@ -42,7 +42,7 @@ struct tutti_sim_source {
     void (*drop)(void *context, const struct tutti_schedule *schedule);
     void *context;
     size_t block_count, element_bytes; /* arguments of a uniform call */
-    double footprint_bytes; /* of the call that this is a piece of; 0: this is the whole call */
+    double footprint_bytes; /* of the whole call, if this is a piece of a call; 0: it is no piece */
 };
 
 struct tutti_sim_link {

@@ -7,9 +7,9 @@
  *   rank 0 heard of   0 | 4 (i = 0) | 3 2 (i = 1) | 1 0 4 3 (i = 2)       p = 5
  *
  * There are ceil(log2 p) rounds. A message of round i must be sent after the messages of all rounds
- * before have arrived. A barrier has no data that would enforce this, so order must: each arrival
- * is copied, local steps run one after another, and the next message sends the result of the last
- * copy.
+ * before have arrived. A barrier has no data, so no dependency would enforce this order by itself.
+ * Therefore each arrival is copied, local steps run one after another, and the next message sends
+ * the result of the last copy.
  *
  *   SCRATCH    0 -> send, recv -> 1 - copy -> 2 -> send, recv -> 3 - copy -> 4 -> send ...
  *

@@ -11,11 +11,12 @@
  *   i = 0               >    >>        >    >>        >       one 2 r^i before, which keeps it
  *   i = 1                         >    >    >    >>   >>      in the same slot
  *
- * Slots of one message are packed side by side in the PACK part of SCRATCH and arrive in its
- * ARRIVED part. From there each hop copies a block once: to OUTPUT if it has reached its
+ * The slots of one message are packed side by side in the PACK part of SCRATCH and arrive in its
+ * ARRIVED part. From there each hop copies a block once: to OUTPUT if the block has reached its
  * destination, to PACK if the next round moves it, else to its own place in the KEPT part. Slots
- * that end together come from neighbors, in order. So one copy takes all blocks whose digits agree
- * in the round's position. Only blocks that have not moved yet are copied from INPUT one by one:
+ * with consecutive numbers hold blocks of consecutive ranks and arrive side by side. So one copy
+ * takes a run of slots whose digits agree, from the position of the previous round up. Only blocks
+ * that have not moved yet are copied from INPUT one by one:
  *
  *   p = 16, r = 2, i = 2, slots   4      5      6    7      and 12 .. 15 likewise
  *   are packed from             INPUT  KEPT  ARRIVED ----
@@ -93,8 +94,8 @@ static uint32_t clip(const struct round *round, uint64_t slot, uint64_t count)
     return (uint32_t)(count < left ? count : left);
 }
 
-/* What the round before delivered of the slots from `slot` on. `slot` has digit z in that round's
- * position, and zeros below. */
+/* The blocks that the previous round delivered in slots `slot`, slot + 1, ... In the position of
+ * that round, `slot` has digit z; its lower digits are 0. */
 static struct tutti_span arrived_span(const struct round *round, uint64_t slot, uint32_t z)
 {
     struct round before = round_before(round);
@@ -155,8 +156,8 @@ static int deliver(const struct tutti_shape *shape, struct tutti_build *build, u
         dst.lower);
 }
 
-/* Free ARRIVED for the next messages: deliver or keep what the round before brought and this round
- * does not move on. */
+/* Free ARRIVED for the next messages. Of the blocks that the previous round brought, deliver or
+ * keep those that this round does not move on. */
 static int unpack(const struct tutti_shape *shape, struct tutti_build *build,
                   const struct round *round)
 {
@@ -228,7 +229,7 @@ static uint32_t slots_unpacked(const struct round *round)
     return count;
 }
 
-/* The messages of a round go to different ranks, but through one port, one after the other. */
+/* The messages of a round go to different ranks, but leave one after the other through one port. */
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {

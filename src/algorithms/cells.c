@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cells counted as the nodes of nodes.h, and the choice between a cell algorithm and its fallback.
+ * Counts cells as the nodes of nodes.h, and chooses between an algorithm that uses cells and its
+ * fallback.
  */
 #include "algorithms/cells.h"
 

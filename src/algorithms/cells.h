@@ -2,9 +2,10 @@
  * Shared parts of the algorithms that use the cells of a node. The ranks of a cell (a socket, for
  * example) reach each other faster than the other ranks with which they share memory.
  *
- * A cell is to its node what a node is to its group, so nodes.h counts cells as its nodes. The
- * ranks of a cell divide `nparts` parts among them; there are as many parts as the largest cell has
- * ranks. The ranks that serve the same part in different cells exchange that part.
+ * A cell is to its node what a node is to its group, so the code of nodes.h is used with cells in
+ * place of nodes. The ranks of a cell divide `nparts` parts among them; there are as many parts as
+ * the largest cell has ranks. The ranks that serve the same part in different cells exchange that
+ * part.
  *
  * Cells are of no use if they are unknown, if there is only one, or if each has only one rank. Each
  * of these algorithms then falls back to one that ignores cells.
@@ -15,6 +16,7 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/nodes.h"
 
+/* The cells of a shape, as one rank sees them. */
 struct tutti_rank_cells {
     struct tutti_nodes nodes; /* its "nodes" are cells */
     uint32_t count;      /* number of cells */
@@ -26,13 +28,15 @@ struct tutti_rank_cells {
     uint32_t *servers;   /* room for one rank of each cell */
 };
 
-/* For costs: number of ranks, number of cells, ranks of the largest cell, and the fraction of a
- * vector that the busiest rank serves when the ranks of a cell divide it among them. */
+/* The counts that a cost function needs. `ranks` and `cells`: how many ranks and cells there are.
+ * `in_cell`: ranks of the largest cell. `share`: the fraction of a vector that the busiest rank
+ * serves when the ranks of a cell divide the vector among them. */
 struct tutti_rank_cell_counts {
     double ranks, cells, in_cell, share;
 };
 
-/* What an algorithm does if cells are of use, and the algorithm that it falls back to. */
+/* The functions of an algorithm for shapes where cells are of use, and the algorithm that serves
+ * all other shapes. */
 struct tutti_in_cells {
     const struct tutti_algorithm *flat;
     int (*emit)(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
@@ -42,8 +46,8 @@ struct tutti_in_cells {
 };
 
 /* Call in_cells->emit with the cells of the shape, or flat->emit if cells are of no use (see
- * above). Returns what these return; also TUTTI_ERR_SYSTEM and TUTTI_ERR_ARGUMENT as
- * tutti_nodes_init. */
+ * above). Returns the result of that function, or the errors of tutti_nodes_init, or
+ * TUTTI_ERR_SYSTEM if memory runs out. */
 int tutti_cells_emit(const struct tutti_shape *shape, struct tutti_build *build,
                      const struct tutti_in_cells *in_cells);
 
@@ -64,8 +68,8 @@ static inline uint32_t tutti_cells_server(const struct tutti_rank_cells *cells, 
  * rank that serves one of its parts. */
 uint32_t tutti_cells_stand_in(const struct tutti_rank_cells *cells, uint32_t cell, uint32_t rank);
 
-/* Emit waits until all other ranks of this cell, or the ranks that serve `part` in all other cells,
- * have given signal number `signal`. */
+/* Emit waits for signal number `signal`: of all other ranks of this cell, or of the ranks that
+ * serve `part` in all other cells. Errors are those of build.h. */
 int tutti_cells_wait_members(const struct tutti_rank_cells *cells, struct tutti_build *build,
                              uint32_t signal);
 int tutti_cells_wait_servers(const struct tutti_rank_cells *cells, struct tutti_build *build,

@@ -10,8 +10,9 @@
  * A broadcast goes in parts. In each cell but the root's, each rank gets one part from the root
  * into its window; then the ranks get all other parts from each other.
  *
- * A window is written again two runs later, after the first signals of all ranks in the run
- * between. By then its readers are done. A rank that only reads gives its signal after it has read.
+ * A rank writes its window again two runs later, after every rank has given its first signal of the
+ * run between. By then the readers of the window are done. A rank that only reads gives its signal
+ * after it has read.
  */
 #include "algorithms/cells.h"
 
@@ -32,7 +33,7 @@ static int take(struct tutti_build *build, uint32_t from, uint32_t signal, struc
     return tutti_build_get(build, from, slot, dst);
 }
 
-/* For a rank of a cell that the root is not in. */
+/* Emit the steps of a rank whose cell does not contain the root. */
 static int take_parts(const struct tutti_shape *shape, const struct tutti_rank_cells *cells,
                       struct tutti_build *build)
 {
@@ -135,7 +136,7 @@ static int emit_meeting(const struct tutti_shape *shape, struct tutti_rank_cells
     return tutti_build_signal(build);
 }
 
-/* ---- costs: memory is what all ranks load and store ----------------------------------------- */
+/* ---- costs; `memory`: bytes that all ranks load and store ----------------------------------- */
 
 /* In cells other than the root's, a rank gets one part from the root and the other parts from the
  * ranks of its cell. */

@@ -10,13 +10,13 @@
  *           rank 3   sum b of 2 3   | sum b1 of 1 3 |  get b0 of 1 |  get a of 2
  *                       in the cell     across          across         in the cell
  *
- * Of a vector of n bytes, 2 (c - 1) / c n enter each of c cells; with two_shot 2 s (p - s) / p n
- * enter one of s ranks. There are signals between the columns. Where cells differ in size, ranks of
- * a small one serve several parts.
+ * With c cells, 2 (c - 1) / c n bytes of a vector of n bytes enter each cell. If cells were ignored
+ * (two_shot), 2 s (p - s) / p n bytes would enter a cell of s ranks. There are signals between the
+ * columns. Where cells differ in size, ranks of a small cell serve several parts.
  *
- * For small vectors the cost is in the rounds and in cache lines that come from far away. There a
- * leader sums the vectors of its cell and then the sums of all leaders, and the other ranks get its
- * sum.
+ * For small vectors, rounds and cache lines that come from far away take most of the time. There a
+ * leader sums the vectors of its cell and then the sums of all leaders, and the other ranks of the
+ * cell get this sum.
  *
  * Window chunk i first holds INPUT chunk i for others to read, then the sum of the cell, then the
  * sum of all. It is overwritten only after its readers have given their next signal. A window is
@@ -276,7 +276,8 @@ static struct tutti_cost cost_of_sums(const struct tutti_rank_cell_counts *count
     return cost;
 }
 
-/* `moved`: bytes per byte of the vector that the busiest rank loads from others. */
+/* Scale the cost for a vector of one byte, `cost`, to `bytes` bytes. `moved`: bytes per byte of the
+ * vector that the busiest rank loads from others. */
 static void scale_cost(const struct tutti_shape *shape, double rounds, double moved, double bytes,
                        const struct tutti_cost *cost, struct tutti_cost *ret_cost)
 {
@@ -324,8 +325,8 @@ static void cost_blocks(const struct tutti_shape *shape,
     scale_cost(shape, 2, cost.reduced, block_bytes, &cost, ret_cost);
 }
 
-/* The cost at a leader, which reads all vectors of its cell and of the other leaders; then the
- * others read the sum. */
+/* The cost at a leader. It reads all vectors of its cell and the sums of the other leaders; then
+ * the other ranks of the cell read its sum. */
 static void cost_small(const struct tutti_shape *shape, const struct tutti_rank_cell_counts *counts,
                        double block_bytes, struct tutti_cost *ret_cost)
 {

@@ -63,8 +63,8 @@ static void cost(const struct tutti_shape *shape, double block_bytes, struct tut
     ret_cost->is_alone = tutti_shape_is_block(shape);
 }
 
-/* Enough to keep a chain of a few ranks busy where nothing is fused. Where steps are fused, slices
- * pipeline in addition. */
+/* Eight segments keep a chain of a few ranks busy where no steps are fused. Where steps are fused,
+ * their slices form a pipeline as well. */
 #define CHAIN_OPTIONS {[TUTTI_SEGMENTS] = {.least = 1, .most = 1024, .usual = 8}}
 
 const struct tutti_algorithm tutti_chain_broadcast = {

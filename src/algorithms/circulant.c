@@ -46,7 +46,8 @@ static uint32_t holds_its_own(uint32_t member, uint32_t count)
     return 1;
 }
 
-/* Member v already holds held(v) pieces, its own and those after it. */
+/* Add the rounds of an all-gather in which member v already holds held(v) pieces: its own and those
+ * after it. */
 static int add_rounds(struct tutti_moves *moves, const struct tutti_team *team,
                       uint32_t (*held)(uint32_t member, uint32_t count))
 {

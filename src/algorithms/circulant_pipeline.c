@@ -25,8 +25,8 @@
 #define MOST_SKIPS 32
 #define MOST_SEGMENTS 4096
 
-/* What one rank sends and receives in the rounds. recv[k] and send[k] are the segments of the
- * rounds with skip k, counted from the first segment of the current row. */
+/* The segments that one rank sends and receives. recv[k] and send[k] are the segments of the rounds
+ * with skip k, counted from the first segment of the current row. */
 struct rounds {
     uint32_t nranks, place, nskips; /* q */
     uint32_t segments;              /* N */
@@ -63,9 +63,10 @@ static uint32_t find_base(const struct rounds *rounds, uint32_t place)
     return base;
 }
 
-/* True if one of the places low .. high - 1 has this base. 1 <= low, high <= skips[k], base < q.
- * The places from skips[k-1] + 1 on have the bases of places 1, 2, ..., and the places from 1 up to
- * a skip have all smaller bases, so only the two ends of a run need a closer look. */
+/* True if one of the places low .. high - 1 has this base. Requires 1 <= low, high <= skips[k] and
+ * base < q. Places skips[k-1] + 1, ... have the same bases as places 1, 2, ... Among the places
+ * from 1 to below skips[k], all bases less than k occur. So only the two ends of a run need a
+ * closer look. */
 static bool has_base(const struct rounds *rounds, uint32_t base, uint32_t low, uint32_t high,
                      uint32_t k)
 {
@@ -98,9 +99,9 @@ static bool has_base_around(const struct rounds *rounds, uint32_t base, uint32_t
            has_base(rounds, base, 1, count - above, q);
 }
 
-/* The largest base that is not in `used` (a set of bits), among the places between skips[k+1] and
- * skips[k] before this one. The place at distance skips[k+1] is considered only if the others offer
- * none. */
+/* The largest base that is not in `used` (a set of bits) and that one of the places between
+ * skips[k+1] and skips[k] before this one has. The place at distance skips[k+1] is considered only
+ * if none of the other places has such a base. */
 static uint32_t find_segment(const struct rounds *rounds, uint32_t place, uint32_t k,
                              uint64_t used)
 {
@@ -206,9 +207,9 @@ static int broadcast(const struct tutti_shape *shape, const struct rounds *round
     return TUTTI_OK;
 }
 
-/* The rounds of broadcast backwards: what was sent is received and added up in `kept`, and what was
- * received is sent. Segments count from the last, so those that the broadcast of an all-reduce
- * begins with are done first. */
+/* The rounds of a broadcast backwards. Segments that the broadcast sends are received here and
+ * added up in `kept`, and segments that it receives are sent. Segments count from the last, so the
+ * first segments that the broadcast of an all-reduce needs are complete first. */
 static int reduce(const struct tutti_shape *shape, const struct rounds *rounds,
                   enum tutti_buffer kept, struct tutti_build *build)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far apart the ranks of a shape are.
+ * Computes how far apart the ranks of a shape are. Costs depend on this distance (cost.h).
  *
  *   nodes of 8 and 4      0 1 2 3 4 5 6 7 | 8 9 10 11      node_align 4 divides all ranks at which
  *   runs of 4 from 0      ------- -------   ---------      a node begins: runs are within nodes if

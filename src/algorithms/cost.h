@@ -6,9 +6,8 @@
  *
  *     rounds * (latency + overhead) + posted * overhead + bytes / bandwidth
  *
- * and the total is the sum over the levels (but see `segments`), plus the time to reduce and to
- * copy. The tests compare these counts with the simulator, so an algorithm cannot promise what its
- * schedule does not do.
+ * The total is the sum over the levels (but see `segments`), plus the time to reduce and to copy.
+ * The tests compare these counts with the simulator, so a count that is too low is found.
  */
 #ifndef TUTTI_ALGORITHMS_COST_H
 #define TUTTI_ALGORITHMS_COST_H
@@ -31,8 +30,8 @@ struct tutti_cost {
         double posted; /* messages sent right behind others, without waiting for an answer */
         double bytes;  /* through the busiest port, the larger direction */
     } level[TUTTI_LEVEL_COUNT];
-    /* Above 1: the levels work at the same time, each on another of this many segments. The counts
-     * above are those of all segments together. */
+    /* If above 1, the levels work at the same time, each on another of this many segments. The
+     * counts above cover all segments together. */
     double segments;
     /* True if no two ranks of a node send out of it, or receive from outside, at the same time.
      * Where ranks share a network port, the rank that uses it then has it to itself. */
@@ -42,26 +41,26 @@ struct tutti_cost {
     /* Bytes of a node's memory that all its ranks together load and store in one-sided steps. This
      * bounds the speed where cores or memory are shared. */
     double memory;
-    /* One-sided steps, on machines where each rank's memory is behind a port of its own: bytes
-     * through the busiest port. It is 0 if that is the port of the rank that loads and stores.
-     * Where ranks share memory, only the rank that loads and stores is busy. */
+    /* Bytes that one-sided steps move through the busiest port, on machines where each rank's
+     * memory is behind a port of its own. It is 0 if the busiest port is that of a rank that loads
+     * and stores. Where ranks share memory, only the rank that loads and stores is busy. */
     double served;
-    /* Where nodes have cells: `rounds` in which messages or signals cross between cells, and
-     * `bytes` that the ranks of the busiest cell together exchange with the rest of the node, the
-     * larger direction. Both are 0 if the algorithm ignores cells: a rank then exchanges as much
-     * with one rank of its node as with any other. */
+    /* For nodes with cells. `rounds`: the rounds in which messages or signals cross between cells.
+     * `bytes`: the bytes that the ranks of the busiest cell together exchange with the rest of the
+     * node, in the larger direction. Both are 0 if the algorithm ignores cells: a rank then
+     * exchanges as much with one rank of its node as with any other. */
     struct {
         double rounds, bytes;
     } bridge;
 };
 
-/* For an algorithm whose cost could not be counted because memory ran out; it is never the
+/* The cost if memory ran out while the cost was counted. An algorithm with this cost is never the
  * cheapest. */
 #define TUTTI_COST_UNKNOWN ((struct tutti_cost){.reduced = HUGE_VAL})
 
-/* The time of all levels from the time of each. Without segments it is their sum. With segments it
- * is the longest, plus one segment's time on the other levels, for filling and draining the
- * pipeline. */
+/* The time of all levels together, from the time of each. Without segments it is the sum. With
+ * segments it is the longest time, plus the time of one segment on the other levels, for filling
+ * and draining the pipeline. */
 static inline double tutti_cost_sum(const struct tutti_cost *cost,
                                     const double seconds[TUTTI_LEVEL_COUNT])
 {
@@ -86,8 +85,8 @@ bool tutti_shape_is_block(const struct tutti_shape *shape);
 enum tutti_level tutti_shape_run_level(const struct tutti_shape *shape, uint32_t first,
                                        uint32_t run);
 
-/* Add rounds in which the ranks of such runs exchange data among themselves, with `bytes` bytes in
- * all rounds together. */
+/* Add `rounds` rounds in which the ranks of each such run exchange data among themselves, and
+ * `bytes` bytes in all these rounds together. The runs are those of tutti_shape_run_level. */
 void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t run, double rounds,
                     double bytes, struct tutti_cost *cost);
 
@@ -95,7 +94,7 @@ void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t ru
 void tutti_shape_others(const struct tutti_shape *shape, uint32_t rank,
                         uint32_t ret_count[TUTTI_LEVEL_COUNT]);
 
-/* The common case: everything counts at the level of the most distant ranks. */
+/* The common case: all rounds and bytes count at the level of the most distant ranks. */
 static inline void tutti_cost_flat(const struct tutti_shape *shape, double rounds, double bytes,
                                    double reduced, double copied, struct tutti_cost *ret_cost)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Double binary tree: broadcast, reduce and all-reduce in segments along two trees, half of the
- * vector on each. A rank with children in one tree is a leaf of the other. So no rank sends or
- * receives more than in a chain, the vector once, but over only ceil(log2 p) hops.
+ * vector on each. A rank with children in one tree is a leaf of the other. In a broadcast each rank
+ * therefore receives the vector once and sends it at most once, as in a chain. But the data makes
+ * only ceil(log2 p) hops.
  *
  * Places count from the root, place 0, which is above both trees. The first tree numbers places 1
  * .. m = p - 1 in order from left to right; odd numbers are leaves. The second tree is its mirror
@@ -32,8 +33,8 @@
 
 #define TREES 2
 
-/* Numbers of the first tree. The height of a number is that of its lowest set bit; 0 is above
- * all. */
+/* Functions on the numbers of the first tree. The height of a number in the tree is the index of
+ * its lowest set bit; 0 is above all other numbers. */
 
 static uint32_t parent_of(uint32_t number, uint32_t most)
 {
@@ -109,9 +110,9 @@ static struct edge other_child(struct edge edge, uint32_t most)
 
 #define UNKNOWN 2
 
-/* Colors must alternate along this walk: from an edge to the other one at its lower end, from
- * there to the other one at its upper end, and so on. The walk is a circle of even length, or it
- * ends on both sides at a parent with one child. */
+/* Color the edges of one walk alternately. The walk goes from an edge to the other edge at its
+ * lower end, from there to the other edge at its upper end, and so on. It is a circle of even
+ * length, or it ends on both sides at a parent with one child. */
 static void colour_way(uint8_t *colours[TREES], struct edge edge, uint32_t most)
 {
     struct edge back = other_child(edge, most);
@@ -130,7 +131,8 @@ static void colour_way(uint8_t *colours[TREES], struct edge edge, uint32_t most)
     }
 }
 
-/* Each array has room for places 1 .. most. */
+/* Color the edges of both trees. The array of a tree is indexed by the place below the edge, from 1
+ * to `most`. */
 static void colour_edges(uint8_t *colours[TREES], uint32_t most)
 {
     for (uint32_t t = 0; t < TREES; t++)
@@ -143,8 +145,8 @@ static void colour_edges(uint8_t *colours[TREES], uint32_t most)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* The first round of the edge above a place: the first one of the edge's color that follows the
- * first round of the parent's edge. For the root it is 0. */
+/* The first round of the edge above a place: the first round of the edge's color after the first
+ * round of the edge above the parent. For the root it is 0. */
 static uint32_t round_of(const uint8_t *colours, uint32_t place, uint32_t tree, uint32_t most)
 {
     uint32_t parent, round;

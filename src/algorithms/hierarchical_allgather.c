@@ -9,16 +9,18 @@
  *   in the nodes                    rank 0 passes on 0 and 4, rank 1 passes on 1 and 3, ...
  *
  * Rank 3 serves all parts of its node but has one block, which travels on one of its rails. On a
- * rail each block crosses the network once per node. With n nodes of g ranks, each port carries the
- * blocks of one rail, (n - 1) b. With groups a rail has two levels: first between the groups, among
- * the nodes that serve the same seat, then inside each group.
+ * rail each block crosses the network once per node. With n nodes of the same size, each port
+ * carries n - 1 blocks, those of one rail. With groups a rail has two levels: first between the
+ * groups, among the nodes that serve the same seat, then inside each group.
  *
- * The rails are circulant (circulant.c). A rank sends what it receives in a round of its rail to
- * all others of its node at once, while the next round is in flight, because these are other ports.
- * The last round brings half of all blocks. It comes in `segments` messages, earlier rounds in
- * messages of the same number of blocks. Each is passed on while the next one is in flight, so that
- * little is left to do when the last one arrives. Blocks are cut only where a round has fewer
- * blocks than that, so the number of steps hardly grows.
+ * The rails are circulant (circulant.c). A rank sends the blocks that it receives in a round of its
+ * rail to all others of its node at once, while the next round is in flight. The two do not
+ * compete, because they use different ports.
+ *
+ * The last round brings half of all blocks. It comes in `segments` messages, and earlier rounds
+ * come in messages of the same number of blocks. Each message is passed on while the next one is in
+ * flight, so that little is left to do when the last one arrives. Blocks are cut only where a round
+ * has fewer blocks than messages, so the number of steps hardly grows.
  *
  * Sources: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails; Träff, 2024 (circulant.c).
@@ -26,8 +28,9 @@
 #include "algorithms/rails.h"
 #include "algorithms/ranks.h"
 
-/* How the last round is cut into messages: into runs of its slots. If there are too few slots, each
- * slot is cut into runs of groups; if there are too few groups, each block is cut as well. */
+/* The numbers of pieces into which the last round is cut: runs of its slots. If there are too few
+ * slots, each slot is cut into runs of groups; if there are too few groups, each block is cut as
+ * well. */
 struct pieces {
     uint32_t slots, groups, cuts;
 };
@@ -92,7 +95,7 @@ static void add_own(struct gather *gather, uint32_t rank)
         tutti_rails_add(&gather->rails, rank * gather->last.cuts + cut);
 }
 
-/* Add the block of this group that travels with this part and seat, if there is one. A rank with
+/* Add the block of group `group` that travels with this part and seat, if there is one. A rank with
  * several parts has its block in only one of them, and likewise a node with several seats. */
 static void add_block(struct gather *gather, uint32_t part, uint32_t seat, uint32_t group)
 {
@@ -197,7 +200,7 @@ static int share_messages(struct gather *gather, enum source source,
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* One message of a round; then pass on inside the node what it brings. */
+/* Add one message of a round, and then the moves that pass its blocks on inside the node. */
 static int add_piece(struct gather *gather, enum source source, struct tutti_circulant_round piece)
 {
     if (source == FROM_GROUPS)
@@ -208,9 +211,9 @@ static int add_piece(struct gather *gather, enum source source, struct tutti_cir
 }
 
 /* Send the last slots first, because they arrived first in the round before. If older slots were
- * sent first, they would overtake that round's messages at the network port but not inside the
- * node, and the node's links would be idle. Backwards, where sums wait for one another, it is
- * better to send the last slots last. */
+ * sent first, they would overtake the messages of that round at the network port, but not inside
+ * the node. The links of the node would then be idle. A reduce-scatter reads the list backwards,
+ * and its sums wait for one another; there it is better to send the last slots last. */
 static int add_round(struct gather *gather, enum source source, struct tutti_circulant_round round)
 {
     const struct tutti_nodes *nodes = &gather->rails.nodes;
@@ -280,9 +283,9 @@ static double messages_of(const struct tutti_nodes *nodes, struct pieces last, e
     return messages;
 }
 
-/* The cost common to both collectives. A rank receives the blocks of its rails from the network,
- * and all other blocks from its node, one message's worth at a time while the next message is in
- * flight. Only the last message is not overlapped: half of the blocks divided by the segments. */
+/* The cost common to both collectives. A rank receives the blocks of its rails from the network and
+ * all other blocks from its node. The node passes one message on while the next one is in flight.
+ * Only the last message is not overlapped: half of the blocks divided by the segments. */
 static void cost_both(const struct tutti_shape *shape, const struct tutti_nodes *nodes,
                       double bytes, struct tutti_cost *ret_cost)
 {
@@ -327,7 +330,7 @@ static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
         return;
     cost_both(shape, &nodes, shape->nranks * block_bytes, ret_cost);
     /* With more than four messages per round, messages of several rounds alternate at the port
-     * while the node waits for them in order, so the gain at the end is lost earlier. */
+     * while the node waits for them in order. So more messages gain nothing. */
     ret_cost->segments = fmin(ret_cost->segments, 2 * 4);
     ret_cost->copied = block_bytes;
     tutti_nodes_fini(&nodes);

@@ -13,10 +13,10 @@
  * seat in all groups follows, then an all-gather inside the group. The top level is the all-reduce
  * of team.h, with its option doublings; the level inside the group is circulant (circulant.c).
  *
- * Inside a node all pairs exchange at once, in one round. Data from the first peer is added to this
- * rank's own. Data from the other peers is kept in SCRATCH, block after block, and is added in the
- * order of peers. From the MOST_SUMS-th peer on, arriving data is added to an earlier block, so
- * there are MOST_SUMS sums.
+ * Inside a node all pairs exchange at once, in one round. A rank keeps up to MOST_SUMS sums and
+ * adds the data of its peers to them in turn. The first sum is in OUTPUT and begins with this
+ * rank's own data; the others are in SCRATCH and begin with the data of a peer. In the end the sums
+ * are added up in order.
  *
  * With `segments` the levels work at the same time, each on its own ports and on another segment:
  *

@@ -13,10 +13,10 @@
  * ranks, each rank sends n - 1 messages of g blocks instead of (n - 1) g messages. In exchange each
  * block crosses its sender's node once more. Blocks for the sender's own node go straight.
  *
- * Collected blocks are kept in SCRATCH, by destination and then by source. So that no rank is the
- * target of all others at once, shift i serves the node i after this one while it receives from the
- * node i before. A message goes out as soon as it is complete, while the next ones are collected.
- * Between nodes `window` shifts are in flight at a time, as in spread_out.c.
+ * Collected blocks are kept in SCRATCH, by destination and then by source. In shift i a node sends
+ * to the node i after it and receives from the node i before it, so that no rank is the target of
+ * all others at once. A message goes out as soon as it is complete, while the next ones are
+ * collected. Between nodes `window` shifts are in flight at a time, as in spread_out.c.
  *
  * Source: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails.
@@ -69,15 +69,15 @@ static int exchange_in_node(struct exchange *exchange)
     return TUTTI_OK;
 }
 
-/* Where this rank collects the block that a member of its node has for destination `number`. */
+/* The place of the block that a member of this node has for destination `number`. */
 static struct tutti_span collected(const struct exchange *exchange, uint32_t number,
                                    uint32_t member)
 {
     return tutti_span(TUTTI_BUF_SCRATCH, number * exchange->size + member, 1);
 }
 
-/* The ranks of this node pass their blocks for `node` to the carriers. The destinations that this
- * rank carries for get numbers from `number` on. */
+/* The ranks of this node pass their blocks for `node` to the carriers. This rank numbers the
+ * destinations that it carries for, from `number` on. */
 static int collect_for(struct exchange *exchange, uint32_t node, uint32_t number)
 {
     const struct tutti_nodes *nodes = &exchange->nodes;
@@ -117,7 +117,7 @@ static uint32_t run_of(const struct tutti_nodes *nodes, uint32_t node, uint32_t 
     return run;
 }
 
-/* Send what this node has collected for a rank of another node. */
+/* Send the blocks that this rank has collected for a rank of another node. */
 static int send_collected(struct exchange *exchange, uint32_t to, uint32_t number)
 {
     const struct tutti_nodes *nodes = &exchange->nodes;

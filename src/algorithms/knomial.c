@@ -86,9 +86,10 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     return node.place == 0 ? TUTTI_OK : tutti_build_send(build, node.parent, sum);
 }
 
-/* Where this place keeps the blocks of `count` places from `first` on: the root in the order of
- * ranks, other places in SCRATCH from their own block on. What a child of the root sends must be
- * cut at the same place as what the root receives. */
+/* The place of the blocks of `count` places from `first` on. The root keeps them in its buffer
+ * `roots`, in the order of ranks. Other places keep them in SCRATCH, from their own block on. With
+ * `is_with_root` the blocks travel between the root and its child. Both must then cut them at the
+ * same place, where the ranks wrap. */
 static struct tutti_wrapped kept_blocks(const struct node *node, enum tutti_buffer roots,
                                         uint32_t first, uint32_t count, bool is_with_root)
 {

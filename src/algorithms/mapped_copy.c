@@ -123,7 +123,7 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
     return tutti_build_signal(build);
 }
 
-/* `memory` counts what all ranks load and store. An all-to-all moves as many blocks as an
+/* `memory` counts the bytes that all ranks load and store. An all-to-all moves as many blocks as an
  * all-gather, though different ones. */
 static void cost_exchange(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)

@@ -67,7 +67,7 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     return end(build);
 }
 
-/* ---- costs: what a rank reads and writes of others; memory: what all load and store ------ */
+/* ---- costs: bytes that a rank reads and writes of others; `memory`: bytes of all ranks ----- */
 
 /* Loads and stores use opposite directions of this rank's port. Where each rank's memory is behind
  * a port of its own, the loads and stores of the other ranks pass through it as well. */

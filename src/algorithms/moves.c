@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lists of moves: building them, and emitting them forwards and backwards.
+ * Builds lists of moves, and emits them forwards and backwards.
  */
 #include "algorithms/moves.h"
 

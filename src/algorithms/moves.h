@@ -24,9 +24,9 @@ struct tutti_move {
 
 /* The collective that a list of moves is made for. */
 enum tutti_moves_use {
-    MOVES_GATHER,           /* an all-gather's: block b has the chunks from b * own_count on */
-    MOVES_SCATTER,          /* the same numbers; a reduce-scatter reads the list backwards */
-    MOVES_ALLREDUCE_GATHER, /* the halves of an all-reduce: any rank may own any chunk */
+    MOVES_GATHER,           /* an all-gather; the chunks of block b begin at b * own_count */
+    MOVES_SCATTER,          /* a reduce-scatter, which reads the list backwards; chunks as above */
+    MOVES_ALLREDUCE_GATHER, /* the two halves of an all-reduce; any rank may own any chunk */
     MOVES_ALLREDUCE_SCATTER,
 };
 
@@ -45,7 +45,7 @@ struct tutti_moves {
     uint64_t *marks; /* working memory of the _set functions: a bit per chunk; owned */
 };
 
-/* Append a move. With count 0 nothing is appended. TUTTI_ERR_SYSTEM: no memory. */
+/* Append a move. With count 0 nothing is appended. TUTTI_ERR_SYSTEM: no memory (here and below). */
 int tutti_moves_send(struct tutti_moves *moves, uint32_t to, uint32_t first, uint32_t count);
 int tutti_moves_recv(struct tutti_moves *moves, uint32_t from, uint32_t first, uint32_t count);
 /* Append the moves of a set of chunks, given in any order: one move for each run of consecutive
@@ -60,20 +60,21 @@ void tutti_moves_fini(struct tutti_moves *moves);
 
 /* Emit the list as an all-gather. This rank's own chunks are sent from `own`; chunk c of another
  * rank arrives at index c of `whole` and is sent on from there. The caller puts this rank's own
- * chunks into `whole`. */
+ * chunks into `whole`. Errors are those of build.h. */
 int tutti_moves_gather(const struct tutti_moves *moves, struct tutti_build *build,
                        struct tutti_span own, struct tutti_span whole);
 
 /* Emit the list backwards, as a reduce-scatter. Chunk c of this rank's contribution is at index c
  * of `input`. Partial sums are kept in `partial`; those of this rank's own chunks end up in
- * `result`. */
+ * `result`. Errors are those of build.h. */
 int tutti_moves_reduce_scatter(const struct tutti_moves *moves, struct tutti_build *build,
                                struct tutti_span input, struct tutti_span partial,
                                struct tutti_span result);
 
-/* Emit the collective of the shape, an all-gather, a reduce-scatter or an all-reduce, from the
- * lists of moves that `make` returns. Before each call of `make` the list is zeroed, except for its
- * use. The lists are freed here, also those that `make` has begun when it fails. */
+/* Emit the collective of the shape from the lists of moves that `make` returns. The collective is
+ * an all-gather, a reduce-scatter or an all-reduce. Before each call of `make` the list is zeroed,
+ * except for its use. This function frees the lists, also a list that `make` had begun when it
+ * failed. */
 int tutti_moves_emit(const struct tutti_shape *shape, struct tutti_build *build,
                      int (*make)(const struct tutti_shape *shape, struct tutti_moves *ret_moves));
 

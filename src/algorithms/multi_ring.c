@@ -81,7 +81,7 @@ static void cost_given(const struct tutti_shape *shape, double block_bytes,
     tutti_ring_cost(shape, count_given(shape), block_bytes, ret_cost);
 }
 
-/* The usual value is the number of directed rings. */
+/* The usual value is 0, which stands for all directed rings. */
 #define GIVEN_CHANNELS {[TUTTI_CHANNELS] = {.least = 1, .most = TUTTI_RINGS_MOST}}
 
 const struct tutti_algorithm tutti_multi_ring_allreduce = {

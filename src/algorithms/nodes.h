@@ -39,8 +39,9 @@ struct tutti_nodes {
     uint32_t nparts, nseats; /* ranks of the largest node, nodes of the largest group */
 };
 
-/* TUTTI_ERR_SYSTEM: no memory. TUTTI_ERR_ARGUMENT: places name a node or group that does not exist,
- * or one that is empty. */
+/* Sort the ranks of the shape into nodes, and the nodes into groups. The caller frees *ret_nodes
+ * with tutti_nodes_fini. TUTTI_ERR_SYSTEM: no memory. TUTTI_ERR_ARGUMENT: the places name a node or
+ * group that does not exist, or one that is empty. */
 int tutti_nodes_init(const struct tutti_shape *shape, struct tutti_nodes *ret_nodes);
 /* Free the lists; a zeroed object is ignored. */
 void tutti_nodes_fini(struct tutti_nodes *nodes);
@@ -56,9 +57,9 @@ static inline uint32_t tutti_nodes_most_seats(const struct tutti_nodes *nodes)
     return (nodes->nseats + nodes->nodes.least - 1) / nodes->nodes.least;
 }
 
-/* The fraction of a vector that goes through the busiest port when the members of a home divide
- * their vectors into `total` parts and reduce-scatter or all-gather them: 1 - 1 / n for n equal
- * shares. */
+/* The fraction of a vector that goes through the busiest port when the members of each home divide
+ * their vectors into `total` parts and reduce-scatter or all-gather them. It is 1 - 1 / n if n
+ * members have equal shares. */
 double tutti_homes_exchanged(const struct tutti_homes *homes, uint32_t total);
 
 /* ---- sharing: `total` parts among `count` members, in order ------------------------------ */
@@ -107,9 +108,9 @@ static inline struct tutti_node_parts tutti_seats_of(const struct tutti_nodes *n
                           nodes->nodes.index[node]);
 }
 
-/* Of the parts `own` of a rank, or the seats of a node, pick the one that its data travels with. It
- * depends on `number`, the home, so that small nodes do not all use the same rails; multiplying by
- * the golden ratio spreads the choices evenly. */
+/* Pick one of the parts of a rank, or one of the seats of a node, for its data to travel with. The
+ * choice depends on `number`, the number of the home, so that small nodes do not all use the same
+ * rails. Multiplying by the golden ratio spreads the choices evenly. */
 static inline uint32_t tutti_home_among(struct tutti_node_parts own, uint32_t number)
 {
     uint64_t fraction = (uint32_t)(number * UINT32_C(2654435769));

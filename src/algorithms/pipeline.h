@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Broadcast, reduce and all-reduce in segments that follow one another along trees.
+ * Broadcast, reduce and all-reduce along trees. The vector is cut into segments that follow one
+ * another, so that all edges of a tree are busy at the same time.
  */
 #ifndef TUTTI_ALGORITHMS_PIPELINE_H
 #define TUTTI_ALGORITHMS_PIPELINE_H
@@ -7,8 +8,9 @@
 #include "algorithms/cost.h"
 #include "schedule/build.h"
 
-/* The other end of an edge. If no message takes longer than a round, segment j goes down the edge
- * in round j * period + `at`, and up in round j * period - `at`. */
+/* The other end of an edge. The top has segment j in round j * period; rounds before the first
+ * segment are negative. If no message takes longer than a round, segment j goes down the edge in
+ * round j * period + `at`, and up in round j * period - `at`. */
 struct tutti_pipeline_edge {
     uint32_t rank;
     uint32_t at; /* >= 1 */
@@ -18,7 +20,8 @@ struct tutti_pipeline_edge {
  * one. */
 struct tutti_pipeline_node {
     struct tutti_pipeline_edge parent;          /* at == 0: this is the top */
-    const struct tutti_pipeline_edge *children; /* each later than the parent, ascending by round */
+    /* `at` of each is larger than that of the parent, and ascends */
+    const struct tutti_pipeline_edge *children;
     uint32_t nchildren;
 };
 
@@ -29,13 +32,13 @@ struct tutti_pipeline {
     uint32_t period;                   /* rounds from one segment to the next, on every edge */
 };
 
-/* Emit the collective of the build: data goes up, down, or both. Returns what tutti_build_*
- * returns. */
+/* Emit the collective of the build, and declare its chunks and scratch memory. Data goes up, down,
+ * or both. Errors are those of build.h. */
 int tutti_pipeline_emit(struct tutti_build *build, const struct tutti_pipeline *pipeline);
 
-/* The cost if no rank is more than `height` hops from a top, and no rank has more than `fan`
- * children in all trees together. With one port, each hop delays a segment by up to `fan` messages,
- * and each segment follows the one before by as many. The number of segments is
+/* Fill in the cost if no rank is more than `height` hops from a top, and no rank has more than
+ * `fan` children in all trees together. With one port, each hop delays a segment by up to `fan`
+ * messages, and each segment follows the one before by as many. The number of segments is
  * shape->options.value[TUTTI_SEGMENTS]. */
 void tutti_pipeline_cost(const struct tutti_shape *shape, uint32_t height, uint32_t fan,
                          uint32_t ntrees, double block_bytes, struct tutti_cost *ret_cost);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rounds between the nodes of a group. */
+ * Lists the rounds between the nodes of a group as moves. */
 #include "algorithms/rails.h"
 
 #include "algorithms/ranks.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rounds between nodes, as moves (moves.h): shared parts of the hierarchical algorithms.
+ * Shared parts of the hierarchical algorithms: the rounds in which the nodes of a group exchange
+ * data along the rails (nodes.h). They are listed as moves (moves.h).
  */
 #ifndef TUTTI_ALGORITHMS_RAILS_H
 #define TUTTI_ALGORITHMS_RAILS_H
@@ -12,12 +13,12 @@ struct tutti_rails {
     struct tutti_nodes nodes;
     struct tutti_moves *moves; /* borrowed */
     uint32_t *list, count;  /* chunks of the current message */
-    /* Append to `list` the chunks of this part that are owned by the node that serves this seat of
-     * this rank's group. */
+    /* Append to `list` the chunks of `part` that come from one node of this group, the one that
+     * serves `seat`. */
     void (*add_seat)(struct tutti_rails *rails, uint32_t part, uint32_t seat);
 };
 
-/* Errors are those of tutti_nodes_init. The caller sets `moves` and `add_seat`. */
+/* Begin; the caller then sets `moves` and `add_seat`. Errors are those of tutti_nodes_init. */
 int tutti_rails_init(const struct tutti_shape *shape, struct tutti_rails *ret_rails);
 /* Allocate `list` for messages of at most `most` chunks. Call it once, before the first message.
  * TUTTI_ERR_SYSTEM: no memory. */
@@ -31,7 +32,7 @@ static inline void tutti_rails_add(struct tutti_rails *rails, uint32_t chunk)
 }
 
 /* Append a move that sends the current message to a peer, or receives it, and begin the next
- * message. An empty message is dropped. */
+ * message. An empty message is dropped. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_rails_send(struct tutti_rails *rails, uint32_t to);
 int tutti_rails_recv(struct tutti_rails *rails, uint32_t from);
 
@@ -56,17 +57,17 @@ static inline uint32_t tutti_circulant_most(uint32_t count)
     return count / 2;
 }
 
-/* Split a round into `npieces` messages; returns number `piece` of them. */
+/* Split the slots of a round into `npieces` messages, and return message number `piece`. */
 struct tutti_circulant_round tutti_circulant_piece(struct tutti_circulant_round round,
                                                    uint32_t npieces, uint32_t piece);
 
-/* Append to the current message the chunks of a part that are owned by `count` nodes of this group,
- * from member `first` on around their circle. */
+/* Append to the current message the chunks of `part` that come from `count` nodes of this group:
+ * from member `first` on around the circle of the group. */
 void tutti_rails_add_members(struct tutti_rails *rails, uint32_t part, uint32_t first,
                              uint32_t count);
 
 /* Append the moves of one round, or of a piece of one, of the all-gather between the nodes of this
- * group. There is one circle for each part that this rank serves. */
+ * group. There is one circle for each part that this rank serves. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_rails_exchange(struct tutti_rails *rails, struct tutti_circulant_round round);
 
 #endif

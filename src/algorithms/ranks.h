@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arithmetic modulo the number of ranks: ranks form a circle. Also spans of chunks that run past
- * the end of a buffer and continue at its beginning.
+ * Arithmetic modulo the number of ranks, for algorithms in which the ranks form a circle. Also
+ * spans of chunks that run past the end of a buffer and continue at its beginning.
  */
 #ifndef TUTTI_ALGORITHMS_RANKS_H
 #define TUTTI_ALGORITHMS_RANKS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives on one or more cyclic orders of all ranks at the same time.
+ * Collectives on several rings at the same time. A ring is a cyclic order of all ranks; data passes
+ * from each rank to the next one in this order.
  */
 #ifndef TUTTI_ALGORITHMS_RING_H
 #define TUTTI_ALGORITHMS_RING_H
@@ -16,7 +17,8 @@ struct tutti_rings {
     uint32_t ndirected;     /* 1 .. TUTTI_RINGS_MOST */
 };
 
-/* List this rank's moves, for the `moves` of an algorithm. */
+/* List this rank's moves of the all-gather; moves->use says for which collective. An algorithm
+ * calls this from its `moves` function. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_ring_moves(const struct tutti_shape *shape, const struct tutti_rings *rings,
                      struct tutti_moves *moves);
 

@@ -6,9 +6,10 @@
  *   shift 3     0 -> 3 -> 1 -> 4 -> 2 -> 0     no rank is the target of all others at once.
  *   shift 4     0 -> 4 -> 3 -> 2 -> 1 -> 0
  *
- * It has p - 1 messages and the least volume. A rank sends to `window` ranks at a time and receives
- * from as many: the send of shift i waits for the send of shift i - window, and likewise the
- * receive. A window of 1 is the pairwise exchange; with a window of p - 1 or more nothing waits.
+ * Each rank sends p - 1 messages, and the volume is the least. A rank sends to `window` ranks at a
+ * time and receives from as many: each send waits for the send that is `window` shifts earlier, and
+ * each receive likewise. A window of 1 is the pairwise exchange; with a window of p - 1 or more no
+ * step waits.
  *
  * Source: the order is that of Thakur, Rabenseifner and Gropp, "Optimization of collective
  * communication operations in MPICH", 2005; the window bounds the messages in flight.

@@ -35,8 +35,8 @@
 
 #define DIMS_MOST 4
 
-/* Rank = x[0] + d[0] * (x[1] + ...). If places have no torus, or one of another size, it is a ring
- * of all ranks. */
+/* The torus: rank = x[0] + d[0] * (x[1] + ...). If the places have no torus, or one of another
+ * size, it is a ring of all ranks. */
 struct torus {
     uint32_t ndims, d[DIMS_MOST], x[DIMS_MOST];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of all algorithms, and how an algorithm becomes a schedule.
+ * Lists all algorithms, and turns an algorithm into a schedule.
  */
 #include "algorithms/algorithm.h"
 

@@ -133,7 +133,7 @@ static int emit_reduce_one_shot(const struct tutti_shape *shape, struct tutti_bu
     return tutti_build_signal(build);
 }
 
-/* ---- costs: what a rank reads of others' windows; memory: what all load and store ------- */
+/* ---- costs: bytes that a rank reads of others' windows; `memory`: bytes of all ranks ------- */
 
 static void cost_one_shot(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
@@ -162,8 +162,9 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
     ret_cost->memory = p * (2 * (p - 1) + p + 1) * block_bytes;
 }
 
-/* Of a vector of n bytes all ranks copy (p - 1) / p to their windows, and read p parts to store
- * their sum; then the root gets the sums of the others. A copied byte is loaded and stored. */
+/* Each rank copies (n - 1) / n of its vector to its window. All ranks together read the n vectors
+ * once and store one sum. Then the root gets the sums of the other ranks. A copied byte is loaded
+ * and stored. */
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {

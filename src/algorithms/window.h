@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shared parts of the algorithms that use windows.
+ * Shared parts of the algorithms in which ranks read the windows of other ranks (step.h).
  */
 #ifndef TUTTI_ALGORITHMS_WINDOW_H
 #define TUTTI_ALGORITHMS_WINDOW_H
@@ -10,7 +10,7 @@
  * numbers. */
 int tutti_window_lay_out_others(const struct tutti_shape *shape, struct tutti_build *build);
 
-/* The fallbacks of the algorithms that use cells (cells.h). */
+/* The algorithms that those in cells.h fall back to. */
 extern const struct tutti_algorithm tutti_one_shot_allreduce, tutti_two_shot_allreduce;
 extern const struct tutti_algorithm tutti_direct_reduce, tutti_direct_reduce_scatter;
 extern const struct tutti_algorithm tutti_direct_broadcast, tutti_direct_allgather;

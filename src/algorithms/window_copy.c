@@ -108,7 +108,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
                             tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
 }
 
-/* `memory` counts what all ranks load and store. */
+/* `memory` counts the bytes that all ranks load and store. */
 static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shared by the public functions: every communication call fills in one struct of arguments, on
- * which call.c runs the same checks. */
+ * Declarations that the public functions share. Every communication call fills in one struct of
+ * arguments, so that call.c can check all calls in the same way. */
 #ifndef TUTTI_API_API_H
 #define TUTTI_API_API_H
 
 #include "comm/comm.h"
 
-/* The arguments of any communication call. Those that a call does not have are zero; `kind` is then
- * TUTTI_CALL_COLLECTIVE. */
+/* The arguments of any communication call. Arguments that a call does not have are zero. A `kind`
+ * of zero is TUTTI_CALL_COLLECTIVE. A v-form is a collective with a count for each rank. */
 struct tutti_args {
     const char *function;
     uint8_t kind, collective;  /* enum tutti_call_kind, enum tutti_collective */
@@ -16,22 +16,22 @@ struct tutti_args {
     tuttiDataType_t type;
     int op;                    /* of reductions: a tuttiRedOp_t */
     int root;                  /* the root or the peer, if the call has one */
-    size_t count;              /* elements of a block; in v-forms set by the check */
+    size_t count;              /* elements of a block; tutti_api_call sets it for v-forms */
     const void *send;
     void *recv;
     const size_t *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
 
-/* Check the call and run it or, inside a group, keep it until the group ends. Changes args->count
- * of v-forms. */
+/* Checks the call and runs it. Inside a group, the call is kept and runs when the group ends.
+ * Returns the public result, and notes a failure in the open group. */
 tuttiResult_t tutti_api_call(struct tutti_args *args);
 
-/* blocks.c: check that no two blocks of a v-form's output overlap. The caller must have checked
+/* blocks.c: checks that no two blocks of a v-form's output overlap. The caller must have checked
  * that the ends of all blocks do not overflow. TUTTI_ERR_ARGUMENT: two blocks overlap; the message
- * names both. TUTTI_ERR_SYSTEM: no memory for the check. */
+ * names both. TUTTI_ERR_SYSTEM: there is no memory for the check. */
 int tutti_api_check_blocks(const struct tutti_args *args, int nranks, int rank);
 
-/* redop.c: set the fields of `call` that depend on the operation `op`. TUTTI_ERR_ARGUMENT: `op` is
+/* redop.c: sets the fields of `call` that depend on the operation `op`. TUTTI_ERR_ARGUMENT: `op` is
  * not an operation of this communicator, or was made for another data type. */
 int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int op,
                         tuttiDataType_t type, struct tutti_call *call);

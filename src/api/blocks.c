@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checks that blocks of a v-form's output do not overlap, since an element cannot hold what two
- * ranks send. */
+ * Checks that the blocks of a v-form's output do not overlap. Otherwise two ranks would write the
+ * same element. */
 #include "api/api.h"
 
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static int refuse(const struct tutti_args *args, int here, const struct block *a
                       second->rank, second->count);
 }
 
-/* For displacements that do not ascend: sort the blocks by displacement. Each must then end before
- * the next one begins. */
+/* Handles displacements that do not ascend. After sorting by displacement, each block must end
+ * before the next one begins. */
 static int check_sorted(const struct tutti_args *args, int nranks, int here)
 {
     struct block *blocks = malloc((size_t)nranks * sizeof *blocks);

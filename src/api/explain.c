@@ -14,7 +14,7 @@ static const char *const function = "tuttiCommExplain";
 
 enum { MOST_PARTS = 128 };
 
-/* Parse the call's name: that of a collective, with a "v" appended if it has counts per rank. */
+/* Parses the name of a collective. A "v" after the name selects the form with a count per rank. */
 static int parse_name(const char *name, enum tutti_collective *ret_collective, bool *ret_is_vector)
 {
     size_t length = name == NULL ? 0 : strlen(name);
@@ -57,8 +57,8 @@ static bool is_library_memory(const void *buffer)
 
 /* ---- on host memory -------------------------------------------------------------------------- */
 
-/* A copy of the view for the calling thread, without the memo of prices: only the executing thread
- * may use that. */
+/* Returns a copy of the view without its memo of prices, because only the thread that executes
+ * calls may use the memo. */
 static struct tutti_tuner_view view_of(const struct tutti_comm *comm)
 {
     struct tutti_tuner_view view = comm->view;

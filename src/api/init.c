@@ -58,8 +58,9 @@ static int close_forming(struct tutti_job *job, int rc)
     return rc;
 }
 
-/* Make a communicator from a bootstrap, and form it or begin to. Takes over `boot`, also on
- * failure. */
+/* Makes a communicator from a bootstrap, and forms it. Takes over `boot`, also on failure. A
+ * non-blocking communicator only begins to form. Outside of groups the result is TUTTI_AGAIN if it
+ * still forms. */
 static int begin(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
                  tuttiComm_t *ret_handle)
 {

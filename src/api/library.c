@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Version of the library, and texts of errors. */
+ * The public functions that return the version of the library and the texts of errors. */
 #include "base/build_info.h"
 #include "comm/comm.h"
 
@@ -37,7 +37,7 @@ const char *tuttiGetLastError(tuttiComm_t handle)
     struct tutti_comm *comm;
 
     /* If the communicator has failed, tutti_comm_error makes its failure the last message of this
-     * thread. Otherwise return what failed last on this thread. */
+     * thread. Otherwise the result is the message of the last failure on this thread. */
     if (handle != NULL && tutti_handle_visit(handle, "tuttiGetLastError", &comm) == TUTTI_OK) {
         tutti_comm_error(comm);
         tutti_handle_unvisit(handle);

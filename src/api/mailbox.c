@@ -264,7 +264,7 @@ static int await(struct tuttiRequest *request, int timeout_ms)
     rc = tutti_mailbox_wait(mailbox, request, deadline_ns);
     if (rc == TUTTI_AGAIN && timeout_ms < 0) {
         (void)time_out(request);
-        /* Without a limit, because the failure ends all requests of the mailbox. */
+        /* This wait needs no limit, because the failure ends all requests of the mailbox. */
         rc = tutti_mailbox_wait(mailbox, request, TUTTI_NEVER);
     }
     tutti_mailbox_leave(mailbox);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Allocation and registration of memory for communication. */
+ * The public functions that allocate and register memory for communication. */
 #include "gpu/comm_gpu.h"
 
 #include "transport/gpu_memory/alloc.h"
 #include "transport/shm/memory.h"
 
-/* The CUDA driver if this thread has a current context; else NULL. */
+/* Returns the CUDA driver if this thread has a current context, and otherwise NULL. */
 static const struct tutti_cuda *current_cuda(void)
 {
     const struct tutti_cuda *cuda = tutti_cuda_get(false);

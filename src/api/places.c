@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The name of a communicator, and the hosts of its ranks. */
+ * The public functions that return the name of a communicator and the hosts of its ranks. */
 #include "comm/comm.h"
 #include "transport/identity.h"
 
@@ -23,7 +23,7 @@ tuttiResult_t tuttiCommGetName(tuttiComm_t handle, const char **name)
     return tutti_public(rc);
 }
 
-/* TUTTI_OK once the communicator is formed, and so knows the hosts of its ranks. */
+/* Returns TUTTI_OK if the hosts of the ranks are known, as they are once forming is over. */
 static int check_places(struct tutti_comm *comm, const char *function)
 {
     if (tutti_comm_state(comm) == TUTTI_COMM_FORMING)

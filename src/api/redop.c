@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reduction operations: the built-in ones and pre-multiplied sums. */
+ * Makes and destroys pre-multiplied sums, and looks up the reduction operation of a call. */
 #include "api/api.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Addresses: conversion to and from text and the kernel's form, and the list of this host's. */
+ * Converts addresses to and from text and the kernel's form, and lists the addresses of this
+ * host. */
 #include "base/address_native.h"
 #include "base/interface.h"
 #include "base/limits.h"
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order of the choices of TUTTI_SOCKET_FAMILY. */
+/* The values follow the order of the choices of TUTTI_SOCKET_FAMILY in param_table.h. */
 enum { FAMILY_ANY, FAMILY_IPV4, FAMILY_IPV6 };
 
 socklen_t tutti_address_to_native(const struct tutti_address *address,
@@ -139,7 +140,7 @@ static int wanted_native_family(void)
 int tutti_address_resolve(const char *text, struct tutti_address *addresses, size_t capacity,
                           size_t *ret_count)
 {
-    /* One socket type, or every address is listed three times. */
+    /* Without a socket type, getaddrinfo lists every address once for each type. */
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     char host[256];
@@ -217,6 +218,8 @@ bool tutti_address_is_link_local(const struct tutti_address *address)
     return address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
 }
 
+/* The classes of addresses, in the order in which they are listed. LOOPBACK_FILTERED holds loopback
+ * addresses of interfaces that TUTTI_SOCKET_IFNAME excludes. */
 enum class { GLOBAL, LINK_LOCAL, LOOPBACK, LOOPBACK_FILTERED, CLASS_COUNT };
 
 /* Convert and classify the address of `at`. False: it must not be used. */
@@ -319,8 +322,9 @@ int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, s
                           tutti_limits_describe(errno, text));
 
     for (enum class turn = GLOBAL; turn < CLASS_COUNT; turn++) {
-        /* A filter that matches nothing is a user error. A fallback to loopback would hide it
-         * until another host cannot connect. */
+        /* A filter of names that matches nothing is a user error. A fallback to loopback would hide
+         * the error until another host cannot connect. Without such a filter, excluded loopback
+         * addresses are listed only if there is no other address. */
         if (turn == LOOPBACK_FILTERED && (names_wanted ? passed == 0 : passed > 0))
             break;
         passed += list_class(interfaces, turn, !names_wanted, addresses, mbits, capacity, &count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Growing an array: by half each time, so that appending costs constant time on average. */
+ * Grows arrays by half each time, so that appending costs constant time on average. */
 #include "base/array.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The part of tutti_array_reserve that allocates. */
+/* Allocates memory for tutti_array_reserve, which is its only caller. */
 int tutti_array_grow(void *array, size_t element_bytes, size_t needed, uint32_t *capacity,
                      const char *what);
 
@@ -24,7 +24,7 @@ static inline int tutti_array_reserve(void *array, size_t element_bytes, size_t 
     return tutti_array_grow(array, element_bytes, needed, capacity, what);
 }
 
-/* The same, for a pointer and a capacity given by name. */
+/* Calls tutti_array_reserve for a pointer variable and a capacity variable, given by name. */
 #define TUTTI_ARRAY_RESERVE(array, needed, capacity, what)                                         \
     tutti_array_reserve(&(array), sizeof *(array), (needed), &(capacity), (what))
 

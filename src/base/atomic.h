@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The only atomic operations that the library uses. A comment at each use names the access that it
- * pairs with; a test looks for these comments.
+ * Defines the atomic loads, stores and fences of the library in one place, so that a test can find
+ * their uses. A comment at each ordered use names the access that it pairs with, and the test looks
+ * for these comments.
  */
 #ifndef TUTTI_BASE_ATOMIC_H
 #define TUTTI_BASE_ATOMIC_H

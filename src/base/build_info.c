@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about the build of this library. CMake writes them to build_facts.h when it configures. */
+ * Holds facts about the build of this library. CMake writes them to build_facts.h when it
+ * configures. */
 #include "base/build_info.h"
 
 #include <build_facts.h>

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about the build of this library. */
+ * Gives facts about the build of this library, for reports and for the log. */
 #ifndef TUTTI_BASE_BUILD_INFO_H
 #define TUTTI_BASE_BUILD_INFO_H
 
-/* Static strings; "" where a fact is not known or does not apply. */
+/* All members are static strings. A member is "" if its fact is not known or does not apply. */
 struct tutti_build_info {
     const char *version;    /* "0.1.0" */
-    const char *revision;   /* what `git describe` said when the build was configured */
+    const char *revision;   /* the output of `git describe` when the build was configured */
     const char *compiler;   /* "GNU 12.2.0" */
     const char *type;       /* "Release", "Debug", ... */
-    const char *flags;      /* of the compiler */
+    const char *flags;      /* the flags of the compiler */
     const char *sanitizers; /* "address,undefined" */
-    const char *system;     /* "Linux x86_64": what it was built for */
+    const char *system;     /* the target of the build: "Linux x86_64" */
 };
 
 extern const struct tutti_build_info tutti_build_info;
 
-/* "0.1.0", or "0.1.0 (1f2e3d4)" with the revision. */
+/* Returns a static string: "0.1.0", or "0.1.0 (1f2e3d4)" if the revision is known. */
 const char *tutti_build_version(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds TUTTI_* variables in the environment, and the parameter closest to a misspelt one. */
+ * Finds TUTTI_* variables in the environment, and the parameter closest to a misspelled one. */
 #include "base/environment.h"
 
 #include "base/atomic.h"
@@ -61,7 +61,7 @@ bool tutti_environment_next(size_t *at, struct tutti_variable *ret_variable)
 
 const char *tutti_variable_shown(const struct tutti_variable *variable)
 {
-    /* Compare only a part of the name, because a misspelt one may hold a secret, too. */
+    /* Compare only a part of the name, because a misspelled variable may hold a secret, too. */
     return strstr(variable->name, "SECRET") != NULL ? "(set, not shown)" : variable->value;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The TUTTI_* variables in this process's environment: those of param_table.h, those of our
- * programs, and misspelt ones, which would otherwise be ignored in silence.
+ * Lists the TUTTI_* variables in this process's environment: those of param_table.h, those of our
+ * programs, and misspelled ones. The library reports misspelled variables, because a user would
+ * not notice otherwise that they have no effect.
  */
 #ifndef TUTTI_BASE_ENVIRONMENT_H
 #define TUTTI_BASE_ENVIRONMENT_H
@@ -22,15 +23,16 @@ struct tutti_variable {
  * there are no more. As with getenv, no other thread may change the environment meanwhile. */
 bool tutti_environment_next(size_t *at, struct tutti_variable *ret_variable);
 
-/* The value as it may be printed: a placeholder if the name contains SECRET. Valid as long as the
- * value itself. */
+/* Returns the value as it may be printed: a placeholder if the name contains SECRET. The text is
+ * valid as long as the value itself. */
 const char *tutti_variable_shown(const struct tutti_variable *variable);
 
-/* The name of the parameter whose spelling is closest to `name`; NULL: none is close enough. */
+/* Returns the name of the parameter whose spelling is closest to `name`; NULL: none is close
+ * enough. The name is a static string. */
 const char *tutti_environment_nearest(const char *name);
 
-/* All TUTTI_* variables as "NAME=value NAME=value", truncated to `size` bytes with "..." at the
- * end; "none" if there are none. Secrets are not shown. */
+/* Write all TUTTI_* variables as "NAME=value NAME=value", or "none" if there are none. A text that
+ * does not fit into `size` bytes ends with "...". Values of secrets are not shown. */
 void tutti_environment_format(char *ret_text, size_t size);
 
 /* Log one line at `level` for each unknown variable, with the closest known name if there is one.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * expat under one set of names: version 2.9 renamed the functions that return a position, and made
- * each use of the old names a warning. */
+ * Includes expat and gives its functions the same names in all versions. Version 2.9 renamed the
+ * functions that return a position, and made each use of the old names a warning. */
 #ifndef TUTTI_BASE_EXPAT_H
 #define TUTTI_BASE_EXPAT_H
 

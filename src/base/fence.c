@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asymmetric fences, by membarrier(2). */
+ * Implements asymmetric fences by membarrier(2). */
 #include "base/fence.h"
 
 #include <linux/membarrier.h>
@@ -12,8 +12,9 @@ bool tutti_fence_join(void)
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
-/* A filter (seccomp) may forbid the call after this process has joined. The order is lost then, but
- * not correctness: every sleep ends after some milliseconds, and the missed data is seen then. */
+/* A filter (seccomp) may forbid the system call after this process has joined. This side may then
+ * miss data and go to sleep. The result is still correct, because every sleep ends after some
+ * milliseconds and the data is seen then. */
 void tutti_fence_after_flag(bool is_mine)
 {
     /* Pairs with the fence of the other side: tutti_fence_before_look. */
@@ -22,8 +23,8 @@ void tutti_fence_after_flag(bool is_mine)
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-/* A filter may have forbidden the call since this process joined. A store leaves its core within a
- * microsecond even without a fence, so a pause has the same effect. */
+/* A filter (seccomp) may forbid the system call after this process has joined. A store leaves its
+ * core within a microsecond even without a fence, so a pause has the same effect. */
 void tutti_fence_threads(void)
 {
     /* Pairs with the fences that membarrier(2) runs on the other threads. */

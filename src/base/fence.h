@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Asymmetric fences. Two threads that each store something and then load what the other stores
- * both need a full fence between the store and the load. Without it, neither may see the other's
- * store. Where one side acts at every operation and the other rarely, the rare side can pay for
- * both: with membarrier(2) it runs a full fence on every thread of every process that has joined.
+ * both need a full fence between the store and the load. Without the fences, it may happen that
+ * neither sees the other's store. If one side acts at every operation and the other rarely, only
+ * the rare side needs to pay. With membarrier(2) it runs a full fence on every thread of every
+ * process that has joined.
  *
  *     often                                 rarely
  *       store data                            store flag
@@ -20,8 +21,9 @@
  * False: the kernel lacks membarrier(2), or a filter forbids it. Thread-safe. */
 bool tutti_fence_join(void);
 
-/* The frequent side, between its store and its load. `is_theirs` is true if all processes concerned
- * have joined and the rare side fences for this one. Only the compiler must keep the order then. */
+/* The frequent side calls this between its store and its load. `is_theirs` is true if all processes
+ * concerned have joined, so that the rare side runs the fence on this thread. Then this call only
+ * keeps the compiler from reordering the two accesses. */
 static inline void tutti_fence_before_look(bool is_theirs)
 {
     if (is_theirs)
@@ -31,14 +33,14 @@ static inline void tutti_fence_before_look(bool is_theirs)
         tutti_fence_full();
 }
 
-/* The rare side, between its store and its load. `is_mine` must have the value that the frequent
- * side passes as `is_theirs`. If it is true, the call takes some microseconds. */
+/* The rare side calls this between its store and its load. `is_mine` must have the value that the
+ * frequent side passes as `is_theirs`. If `is_mine` is true, the call takes some microseconds. */
 void tutti_fence_after_flag(bool is_mine);
 
 /* Run a full fence on every thread of this process, which must have joined. Consider another thread
  * that stores something and then loads. When this call returns, either its store is visible here,
- * or its load sees what this thread stored before the call. Takes some microseconds, or 1 ms if a
- * filter forbids membarrier(2) since the process joined. */
+ * or its load sees what this thread stored before the call. The call takes some microseconds, or
+ * 1 ms if a filter has forbidden membarrier(2) since the process joined. */
 void tutti_fence_threads(void);
 
 #endif

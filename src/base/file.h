@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads files as a whole, or their first lines. */
+ * Reads whole files, or single lines of small files such as those of /proc and /sys. */
 #ifndef TUTTI_BASE_FILE_H
 #define TUTTI_BASE_FILE_H
 
@@ -14,29 +14,29 @@
 int tutti_file_read(const char *name, size_t limit_bytes, const char *cure, char **ret_text,
                     size_t *ret_length);
 
-/* Where reading a file ended. */
+/* The outcome of reading a file. */
 enum tutti_file_end {
     TUTTI_FILE_DONE,
-    TUTTI_FILE_NOT_OPENED, /* errno tells why, also for the next one */
-    TUTTI_FILE_NOT_READ,
+    TUTTI_FILE_NOT_OPENED, /* errno tells why */
+    TUTTI_FILE_NOT_READ,   /* errno tells why */
     TUTTI_FILE_TOO_LONG,
     TUTTI_FILE_NO_MEMORY,
 };
 
-/* Read a file of any bytes, without messages: for callers that have messages of their own. A zero
- * byte follows the last one; the caller frees *ret_bytes. Outputs are set only if the result is
- * TUTTI_FILE_DONE. */
+/* Read a file of any bytes. This function records and logs no message, so that the caller can write
+ * its own. A zero byte follows the last byte, and the caller frees *ret_bytes. *ret_bytes is set
+ * only if the result is TUTTI_FILE_DONE, and *ret_length is valid only then. */
 enum tutti_file_end tutti_file_load(const char *path, size_t limit_bytes, char **ret_bytes,
                                     size_t *ret_length);
 
-/* Read the first line of a small file, such as those of /proc and /sys, without its newline. A
- * line that does not fit is cut. False, and "" in ret_line, if the file cannot be read or its
- * first line is empty. */
+/* Read the first line of a file into `ret_line`, without its newline. A line that does not fit into
+ * `size_bytes` is cut. False, with "" in ret_line: the file cannot be read, or its first line is
+ * empty. */
 bool tutti_file_line(const char *path, char *ret_line, size_t size_bytes);
 
-/* Find the first line that begins with `name` and a colon or a blank, as in /proc/cpuinfo, and read
- * the rest of it, without blanks and colons before it and without its newline. Text that does not
- * fit is cut. False, and "" in ret_text, if there is none. */
+/* Find the first line that begins with `name` and a colon, blank or tab, as in /proc/cpuinfo. Read
+ * the text after these separators into `ret_text`, without the newline. Text that does not fit into
+ * `size_bytes` is cut. False, with "" in ret_text: no line has such a text. */
 bool tutti_file_field(const char *path, const char *name, char *ret_text, size_t size_bytes);
 
 #endif

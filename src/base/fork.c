@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of this library's sockets in the process, and the fork handlers that use it. */
+ * Keeps the table of this library's sockets in the process, and installs the fork handlers that
+ * close their copies in a child. */
 #include "base/fork.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gates: the slow path in, for the first entry and for every thread that is not the owner. */
+ * Implements the slow path into a gate, for the first entry and for every thread that is not the
+ * owner. */
 #include "base/gate.h"
 
 #include "base/fence.h"
@@ -22,7 +23,7 @@ const char **tutti_gate_take(struct tutti_gate *gate, const char *why)
         tutti_store_relaxed(&gate->owner, 0);
         tutti_fence_threads();
     }
-    /* acquire: pairs with the owner's release when it left */
+    /* acquire: pairs with the owner's release in tutti_gate_leave or tutti_gate_enter */
     if (tutti_load_acquire(&gate->owner_inside) != NULL) {
         tutti_gate_leave(&gate->other_inside);
         return NULL;

@@ -2,10 +2,10 @@
  * A gate lets one thread in at a time. It refuses a second thread instead of making it wait.
  *
  * The first thread that enters becomes the gate's owner. The owner enters by a plain store and a
- * plain load, without a locked instruction, because such an instruction would wait until the
- * stores of the previous operation have left the core. Another thread that enters ends the
- * ownership for good, and orders the owner's two accesses by a fence that runs on every core
- * (base/fence.h). From then on every thread enters by compare-exchange.
+ * plain load, without a locked instruction. A locked instruction would wait until the stores of the
+ * previous operation have left the core. Another thread that enters ends the ownership for good. It
+ * orders the owner's two accesses by a fence that runs on every core (base/fence.h). From then on
+ * every thread enters by compare-exchange.
  *
  *     owner                                 another thread
  *       owner_inside = why                    other_inside = why, by compare-exchange
@@ -41,12 +41,12 @@ void tutti_gate_init(struct tutti_gate *gate, bool may_own);
 /* The slow path of tutti_gate_enter: the first entry, and every entry that is not the owner's. */
 const char **tutti_gate_take(struct tutti_gate *gate, const char *why);
 
-/* The `why` of the thread that is inside; NULL: it has left in the meantime. */
+/* Returns the `why` of the thread that is inside; NULL: no thread is inside any more. */
 const char *tutti_gate_occupant(const struct tutti_gate *gate);
 
-/* Enter the gate; never waits. Returns the pass for tutti_gate_leave, or NULL if a thread is
- * inside, be it the caller itself. `why` says what the thread does inside, and must live as long
- * as the gate. */
+/* Enter the gate without waiting. Returns the pass for tutti_gate_leave, or NULL if a thread is
+ * already inside, even the calling thread itself. `why` names the work that the thread does inside,
+ * and must live as long as the gate. */
 static inline const char **tutti_gate_enter(struct tutti_gate *gate, const char *why)
 {
     uintptr_t me = (uintptr_t)&tutti_thread_mark;

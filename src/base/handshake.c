@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The keyed handshake, and the secrets that it is keyed with. */
+ * Implements the keyed handshake, and derives the secrets that it is keyed with. */
 #include "base/handshake.h"
 
 #include "base/clock.h"

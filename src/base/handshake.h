@@ -75,13 +75,13 @@ static inline bool tutti_handshake_is_greeted(const struct tutti_handshake *shak
     return shake->phase > 0;
 }
 
-/* ret_secret = BLAKE2b keyed with `secret` of `number` and `label`, so that one secret serves many
- * purposes. */
+/* Derive another secret from `secret`, so that one secret serves many purposes. The result is the
+ * BLAKE2b hash, keyed with `secret`, of `number` and `label`. */
 void tutti_secret_derive(const uint8_t secret[TUTTI_SECRET_BYTES], const char *label,
                          uint64_t number, uint8_t ret_secret[TUTTI_SECRET_BYTES]);
 
-/* Compute the MAC that proves that the sender of these bytes holds the secret. tutti_secret_signed:
- * true if `mac` is that MAC; it compares in constant time. */
+/* tutti_secret_sign computes the MAC that proves that the sender of these bytes holds the secret.
+ * tutti_secret_signed returns true if `mac` is that MAC. It compares in constant time. */
 void tutti_secret_sign(const uint8_t secret[TUTTI_SECRET_BYTES], const void *bytes, size_t size,
                        uint8_t ret_mac[TUTTI_MAC_BYTES]);
 bool tutti_secret_signed(const uint8_t secret[TUTTI_SECRET_BYTES], const void *bytes, size_t size,

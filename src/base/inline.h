@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For small functions that CPUs and GPUs compile from the same source. Such a source is valid C11,
- * C++17 and CUDA C++. */
+ * Defines TUTTI_INLINE, which marks small functions that are shared by code for CPUs and code for
+ * GPUs. Their source is valid C11, C++17 and CUDA C++. */
 #ifndef TUTTI_BASE_INLINE_H
 #define TUTTI_BASE_INLINE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Network interfaces: their addresses, and their rates from /sys/class/net. */
+ * Lists the addresses of network interfaces, and reads their rates from /sys/class/net. */
 #include "base/interface.h"
 
 #include "base/address_native.h"
@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* No link is this fast; a higher number was misread. */
+/* No link is faster than this. A higher number in /sys is wrong and means that the rate is not
+ * known. */
 #define MOST_MBITS 10000000L
 
 static bool has(const char *root, const char *name, const char *what)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Network interfaces of this host: addresses and rates, as the kernel reports them. */
+ * Lists the network interfaces of this host with their addresses and rates, as the kernel reports
+ * them. */
 #ifndef TUTTI_BASE_INTERFACE_H
 #define TUTTI_BASE_INTERFACE_H
 
@@ -9,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The rate of interface `name` in Mbit/s; 0: not known. `root` is the directory that contains
- * /sys: "" for this host, another one in tests. Returns 0 for interfaces without a device
+/* Returns the rate of interface `name` in Mbit/s; 0: not known. `root` is the directory that
+ * contains /sys: "" for this host, another one in tests. Returns 0 for interfaces without a device
  * (loopback, veth, bridges), since some of them report a made-up rate. */
 uint32_t tutti_interface_mbits(const char *root, const char *name);
 
@@ -27,7 +28,7 @@ struct tutti_interface {
  * them. */
 int tutti_interface_list(struct tutti_interface *interfaces, size_t capacity, size_t *ret_count);
 
-/* "25 Gbit/s", "rate unknown". Returns `text`. */
+/* Write a rate as text, such as "25 Gbit/s", or "rate unknown" if `mbits` is 0. Returns `text`. */
 #define TUTTI_INTERFACE_RATE_BYTES 32
 const char *tutti_interface_format_rate(uint32_t mbits, char text[TUTTI_INTERFACE_RATE_BYTES]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The process's limit of open files, and the errors that come from reaching it. */
+ * Raises the process's limit of open files, and describes the errors that come from reaching it. */
 #include "base/limits.h"
 
 #include "base/log.h"

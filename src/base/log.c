@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One log for the process: whole lines to stderr or to a file. */
+ * Writes the log of the process, in whole lines, to stderr or to a file. */
 #include "base/log.h"
 
 #include "base/atomic.h"
@@ -51,7 +51,8 @@ static uint64_t sink_of(pid_t pid, int fd)
     return (uint64_t)(uint32_t)pid << 32 | (uint32_t)fd;
 }
 
-/* The pattern with %h, %p and %% replaced. False: the result is too long. */
+/* Write the pattern to `path`, with %h replaced by the host's name, %p by the process id, and %% by
+ * one %. False: the result is too long. */
 static bool expand(const char *pattern, char *path, size_t size)
 {
     struct utsname names;

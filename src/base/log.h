@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One log for the process: whole lines to stderr or to the file TUTTI_DEBUG_FILE, at the level
- * TUTTI_DEBUG. A line's level depends on how often it may appear. docs/logging.md explains the
- * lines.
+ * Writes one log for the process, in whole lines, to stderr or to the file TUTTI_DEBUG_FILE. The
+ * parameter TUTTI_DEBUG selects the level. A line's level depends on how often the line may appear.
+ * docs/logging.md explains the lines.
  */
 #ifndef TUTTI_BASE_LOG_H
 #define TUTTI_BASE_LOG_H
@@ -29,8 +29,8 @@ void tutti_log(enum tutti_log_level level, const char *format, ...)
  * arguments. */
 bool tutti_log_is_on(enum tutti_log_level level);
 
-/* Write only ERROR lines from here on, unless TUTTI_DEBUG is set. For programs that print each
- * failure themselves. Call it before the first thread is started. */
+/* Write only ERROR lines from here on, unless TUTTI_DEBUG is set. Programs that print each failure
+ * themselves use it. Call it before the first thread is started. */
 void tutti_log_be_quiet(void);
 
 /* The rank and the communicator that a thread works for. */
@@ -44,7 +44,7 @@ extern _Thread_local const struct tutti_log_scope *tutti_log_current
 
 /* Make `scope` the calling thread's scope; NULL: none. The caller keeps ownership, and must enter
  * another scope before it frees this one. Every call on a communicator enters its scope, so this
- * is only one store. */
+ * function is inline and only one store. */
 static inline void tutti_log_enter(const struct tutti_log_scope *scope)
 {
     tutti_log_current = scope;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory files without a name. */
+ * Creates memory files without a name, with a sealed size. */
 #include "base/memfd.h"
 
 #include "base/result.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Environment variables: parsed at first use, then kept for the life of the process. */
+ * Reads the library's environment variables. Each is parsed at its first use, and its value is kept
+ * for the life of the process. */
 #include "base/param.h"
 
 #include "base/atomic.h"
@@ -54,7 +55,7 @@ static bool parse_int(const char *text, int64_t low, int64_t high, int64_t *ret_
     return true;
 }
 
-/* Case does not matter, because users of other libraries write WARN. */
+/* The comparison ignores case, because users of other libraries write WARN. */
 static bool parse_choice(const char *text, const char *choices, int64_t *ret_index)
 {
     size_t length = strlen(text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of environment variables: id, name, default, range or choices, help.
- * docs/environment.md is printed from it. Included with the macros defined; no guard.
+ * The table of environment variables. Each entry has an id, a name, a default, a range or choices,
+ * and a help text. docs/environment.md is generated from this table. An including file defines the
+ * macros TUTTI_PARAM_* first. The file has no include guard, because it is included several times.
  */
 TUTTI_PARAM_CHOICE(DEBUG, "TUTTI_DEBUG", "warn", "none|version|error|warn|info|debug|trace",
     "The log level. `warn` logs failures of calls and long waits, `info` also a few lines per "

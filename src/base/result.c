@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The last message of each thread, and messages in general: recorded, shortened, cleaned. */
+ * Keeps the last message of each thread, and records, shortens and cleans messages. */
 #include "base/result.h"
 
 #include "base/log.h"
@@ -35,14 +35,15 @@ static void make_key(void)
     has_message_key = pthread_key_create(&message_key, drop) == 0;
 }
 
-/* When the library is unloaded, `drop` is no longer there for the key to call. */
+/* Deletes the key when the library is unloaded. Otherwise a thread that ends later would call
+ * `drop`, which is no longer in memory. */
 static void __attribute__((destructor)) forget_key(void)
 {
     if (has_message_key)
         pthread_key_delete(message_key);
 }
 
-/* This thread's message; NULL: there is no memory for it. */
+/* Returns this thread's message; NULL: there is no memory for it. */
 static char *this_message(void)
 {
     if (last_message != NULL)
@@ -56,15 +57,17 @@ static char *this_message(void)
 
 static void record(const char *format, va_list args)
 {
-    char message[2 * TUTTI_MESSAGE_BYTES]; /* so that a message too long is cut after a word */
+    /* The buffer holds more than a message, so that tutti_message_copy sees that a message is too
+     * long and cuts it after a word. */
+    char message[2 * TUTTI_MESSAGE_BYTES];
 
     vsnprintf(message, sizeof message, format, args);
     tutti_set_last_message(message);
 }
 
-/* Length of the longest prefix of at most `most` bytes that ends before a semicolon, or else before
- * a blank; `most` if there is neither. A semicolon in the first half does not count, since cutting
- * there would waste too much room. */
+/* Returns the length of the longest prefix of at most `most` bytes that ends before a semicolon, or
+ * else before a blank; `most` if there is neither. A semicolon in the first half does not count,
+ * since a cut there would waste too much room. */
 static size_t shorten(const char *message, size_t most)
 {
     size_t clause = 0, word = 0;

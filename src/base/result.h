@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Results of internal calls, and the message that goes with a failed one.
+ * Defines the results of internal calls, and records the message that goes with a failed call.
  *
- * Zero is success, TUTTI_AGAIN means "not yet, call again with the same arguments",
- * a negative value is an error. The magnitudes are those of tuttiResult_t, so
- * the API layer only negates them.
+ * Zero is success, TUTTI_AGAIN means "not yet, call again with the same arguments", and a negative
+ * value is an error. The magnitudes are those of tuttiResult_t, so the API layer only negates them.
  */
 #ifndef TUTTI_BASE_RESULT_H
 #define TUTTI_BASE_RESULT_H
@@ -38,18 +37,20 @@ enum {
  * tutti_message_copy. */
 #define TUTTI_MESSAGE_BYTES 1024
 
+/* Returns `code`. The two macros below use this function as their value. */
 static inline int tutti_recorded(int code)
 {
     return code;
 }
 
-/* Record the message for this thread, log it at level "warn", and return `code`.
- * Only the function that finds the failure calls it; its callers pass the code on.
- * It is a macro so that the compiler sees a constant code and knows that outputs stay unset. */
+/* Record the message for this thread, log it at level "warn", and return `code`. Only the function
+ * that finds the failure uses tutti_fail; its callers pass the code on. tutti_fail is a macro so
+ * that the compiler sees a constant code and knows that outputs stay unset. */
 #define tutti_fail(code, ...) tutti_recorded((tutti_record_failure(__VA_ARGS__), (code)))
 void tutti_record_failure(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* The same without logging, for failures that the caller may recover from by a fallback. */
+/* Does the same as tutti_fail, but logs nothing. Use it for failures that the caller may recover
+ * from by a fallback. */
 #define tutti_note(code, ...) tutti_recorded((tutti_record_message(__VA_ARGS__), (code)))
 void tutti_record_message(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
@@ -58,20 +59,20 @@ void tutti_record_message(const char *format, ...) __attribute__((format(printf,
  * word, and "..." is appended. */
 void tutti_message_copy(char *to, size_t size_bytes, const char *message);
 
-/* Replace control characters by '?'. For text from other processes, which may end up on a
- * terminal. */
+/* Replace control characters in `text` by '?'. Text from other processes needs this, since it may
+ * end up on a terminal. */
 void tutti_message_clean(char *text, size_t length);
 
-/* The last message recorded on this thread; "" if there is none. Never NULL. Valid until the next
- * message of this thread, or its end. */
+/* Returns the last message recorded on this thread; "" if there is none. The text is valid until
+ * the next message of this thread, or until the thread ends. */
 const char *tutti_last_message(void);
 
 /* Make `message` the last one of this thread without logging it again. It hands a failure that
  * another thread found to the caller that waits for it. */
 void tutti_set_last_message(const char *message);
 
-/* The only two control-flow macros of the library. Both treat every nonzero
- * result, TUTTI_AGAIN included, as a reason to leave. */
+/* These two are the only control-flow macros of the library. Both leave on every nonzero result,
+ * TUTTI_AGAIN included: TUTTI_TRY returns it, and TUTTI_TRY_OR jumps to `label`. */
 #define TUTTI_TRY(expr)                  \
     do {                                 \
         int tutti_try_rc_ = (expr);      \
@@ -86,8 +87,8 @@ void tutti_set_last_message(const char *message);
             goto label;                  \
     } while (0)
 
-/* Abort the process if `claim` is false, in all build types. Only for bugs of this library, never
- * for a user's arguments or bytes from another rank. */
+/* Abort the process if `claim` is false, in all build types. Use it only to find bugs of this
+ * library, never to check a user's arguments or bytes from another rank. */
 #define tutti_assert(claim) \
     ((claim) ? (void)0 : tutti_assert_failed(#claim, __FILE__, __LINE__))
 _Noreturn void tutti_assert_failed(const char *claim, const char *file, int line);

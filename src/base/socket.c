@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TCP sockets that never block and never raise SIGPIPE. */
+ * Makes and uses TCP sockets that never block and never raise SIGPIPE. */
 #include "base/socket.h"
 
 #include "base/address_native.h"
@@ -17,7 +17,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* All ranks may connect at once. The kernel reduces this to net.core.somaxconn. */
+/* The backlog is long because all ranks may connect at once. The kernel reduces it to
+ * net.core.somaxconn. */
 #define BACKLOG 4096
 
 int tutti_socket_open(int family, int type)
@@ -46,7 +47,8 @@ static int fail_listen(const char *what, const struct tutti_address *address, in
     return tutti_fail(TUTTI_ERR_SYSTEM, "%s %s: %s", what, text, strerror(error));
 }
 
-/* `is_dual`: an IPv6 socket that accepts IPv4 connections as well. Returns 0 or an errno value. */
+/* If `is_dual` is true, the socket is an IPv6 socket that accepts IPv4 connections as well. Returns
+ * 0 or an errno value. */
 static int listen_on(const struct tutti_address *address, bool is_dual, int *ret_fd,
                      uint16_t *ret_port_be)
 {
@@ -59,8 +61,8 @@ static int listen_on(const struct tutti_address *address, bool is_dual, int *ret
     fd = tutti_socket_open(native.ss_family, SOCK_STREAM);
     if (fd < 0)
         return errno;
-    /* Lets a new run listen while connections of the last one linger in TIME_WAIT;
-     * on Linux it does not let two processes listen on one port. */
+    /* SO_REUSEADDR lets a new run listen while connections of the last run linger in TIME_WAIT. On
+     * Linux it does not let two processes listen on one port. */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (native.ss_family == AF_INET6 &&
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof v6_only) != 0 && is_dual)
@@ -102,8 +104,9 @@ int tutti_socket_listen(const struct tutti_address *address, int *ret_fd, uint16
     return error == 0 ? TUTTI_OK : fail_listen("listen on", address, error);
 }
 
-/* One attempt, with the port that the kernel chooses for the first address. If that port is in use
- * at another address, the attempt fails, or with `skips_used` only that address is left out. */
+/* Makes one attempt, with the port that the kernel chooses for the first address. If that port is
+ * in use at another address, the attempt fails. With `skips_used`, only that address is left
+ * out. */
 static size_t listen_on_one_port(const struct tutti_address *addresses, size_t count,
                                  bool skips_used, int *ret_fds, uint16_t *ret_port_be)
 {
@@ -201,8 +204,8 @@ static int note_refused(const struct tutti_address *address, int *fd, int error)
     return TUTTI_ERR_REMOTE;
 }
 
-/* No socket could be made: either this host lacks the address family, or it is out of descriptors
- * or memory. */
+/* Records that no socket could be made: either this host lacks the address family, or it is out of
+ * descriptors or memory. */
 static int note_no_socket(const struct tutti_address *address, int *fd, int error)
 {
     char where[TUTTI_ADDRESS_TEXT_BYTES], why[TUTTI_LIMITS_TEXT_BYTES];

@@ -16,7 +16,7 @@
  * pointers and nothing in host byte order, and its unused bytes are zero. `scope` of a link-local
  * IPv6 address is the interface index on the host that uses the address. */
 struct tutti_address {
-    uint8_t family;    /* 0 none, 4, 6 */
+    uint8_t family;    /* 4 or 6; 0: no address */
     uint8_t is_loopback;
     uint16_t port_be;  /* network byte order */
     uint32_t scope;    /* IPv6 link-local only; set by the side that connects */
@@ -28,14 +28,15 @@ struct tutti_address {
 /* True if the address is link-local: reachable only by hosts on the same link. */
 bool tutti_address_is_link_local(const struct tutti_address *address);
 
-/* "10.0.0.1:4711", "[fe80::1]:4711"; "*:4711" for family 0. Returns `text`. */
+/* Write the address as text, such as "10.0.0.1:4711" or "[fe80::1]:4711"; "*:4711" for family 0.
+ * Returns `text`. */
 const char *tutti_address_format(const struct tutti_address *address,
                                  char text[TUTTI_ADDRESS_TEXT_BYTES]);
 
-/* Parse "host:port", "1.2.3.4:5" or "[::1]:5". A host name is resolved to every address of it, at
- * most `capacity` of them; TUTTI_SOCKET_FAMILY limits these, but not a literal address. *ret_count
- * is at least 1. This is the only call here that may block, on a name server. TUTTI_ERR_ARGUMENT:
- * the text is malformed or the name cannot be resolved. */
+/* Parse "host:port", "1.2.3.4:5" or "[::1]:5". A host name is resolved to at most `capacity` of its
+ * addresses. TUTTI_SOCKET_FAMILY selects among the addresses of a name, but does not affect a
+ * literal address. *ret_count is at least 1. This is the only call here that may block, on a name
+ * server. TUTTI_ERR_ARGUMENT: the text is malformed or the name cannot be resolved. */
 int tutti_address_resolve(const char *text, struct tutti_address *addresses, size_t capacity,
                           size_t *ret_count);
 
@@ -48,7 +49,8 @@ int tutti_address_resolve(const char *text, struct tutti_address *addresses, siz
  * TUTTI_ERR_USAGE: no address is left; the message names the filter and the interfaces that exist.
  * TUTTI_ERR_SYSTEM: the kernel cannot list the interfaces, or no memory. */
 int tutti_address_list(struct tutti_address *addresses, size_t capacity, size_t *ret_count);
-/* The same; mbits[i] is the rate of the interface of addresses[i] in Mbit/s; 0: not known. */
+/* Does the same as tutti_address_list, and sets mbits[i] to the rate of the interface of
+ * addresses[i] in Mbit/s; 0: not known. */
 int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, size_t capacity,
                              size_t *ret_count);
 
@@ -56,14 +58,14 @@ int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, s
  * errno on failure. */
 int tutti_socket_open(int family, int type);
 
-/* Listen on `address` (family 0: both families on all interfaces; port 0: any free port).
- * *ret_port_be is the port in network byte order. TUTTI_ERR_SYSTEM: this host cannot listen there;
- * if the port is in use, the message names the port and the cure. */
+/* Listen on `address`. Family 0 means both families on all interfaces, and port 0 means any free
+ * port. *ret_port_be is the port in network byte order. TUTTI_ERR_SYSTEM: this host cannot listen
+ * there; if the port is in use, the message names the port and the cure. */
 int tutti_socket_listen(const struct tutti_address *address, int *ret_fd, uint16_t *ret_port_be);
 
 /* Listen on each of these addresses, all on one port that the kernel chooses. ret_fds[i] is -1 if
- * this host cannot listen on addresses[i]. Returns on how many addresses it listens; 0: none, and
- * the last reason is recorded. */
+ * this host cannot listen on addresses[i]. Returns the number of addresses that it listens on. If
+ * that number is 0, the last reason is recorded. */
 size_t tutti_socket_listen_each(const struct tutti_address *addresses, size_t count, int *ret_fds,
                                 uint16_t *ret_port_be);
 
@@ -79,18 +81,18 @@ int tutti_socket_accept(int listen_fd, int *ret_fd);
  * would fail. */
 int tutti_socket_connect(const struct tutti_address *address, int *fd);
 
-/* Choose a congestion control that does not pace what is sent. For a connection within this host,
- * which shares no link. It is a hint: failure is ignored. */
+/* Choose a congestion control that sends at once and does not spread packets over time. Use it for
+ * a connection within this host, which shares no link. A failure is ignored. */
 void tutti_socket_unpace(int fd);
 
-/* The most bytes that one TCP segment of this open connection carries; 0: not known. */
+/* Returns the most bytes that one TCP segment of this open connection carries; 0: not known. */
 size_t tutti_socket_segment_bytes(int fd);
 
-/* The address of the peer; its family is 0 if the socket is no longer connected. */
+/* Get the address of the peer. Its family is 0 if the socket is no longer connected. */
 void tutti_socket_peer(int fd, struct tutti_address *ret_address);
 
-/* From now on the peer may take any time to read: a full receive buffer there does not end the
- * connection. A peer whose kernel stops answering still does. */
+/* From now on the peer may take any time to read, so a full receive buffer there does not end the
+ * connection. The connection still ends if the peer's kernel stops answering. */
 void tutti_socket_allow_pauses(int fd);
 
 /* Set TCP_NODELAY, and end the connection after TUTTI_NETWORK_TIMEOUT_MS without any answer. If
@@ -103,17 +105,18 @@ int tutti_socket_tune(int fd, size_t buffer_bytes);
 int tutti_socket_send(int fd, const void *data, size_t size, size_t *ret_done);
 int tutti_socket_recv(int fd, void *data, size_t size, size_t *ret_done);
 
-/* The same for bytes in several buffers, with one system call. */
+/* These two do the same for bytes in several buffers, with one system call. */
 struct iovec;
 int tutti_socket_send_parts(int fd, struct iovec *parts, size_t count, size_t *ret_done);
 int tutti_socket_recv_parts(int fd, struct iovec *parts, size_t count, size_t *ret_done);
 
-/* Make a Unix stream socket in the abstract namespace that listens on, or connects to, `name`.
- * Connecting returns TUTTI_AGAIN while no process listens on the name; then *ret_fd is not set.
- * TUTTI_ERR_ARGUMENT: the name is empty or too long. TUTTI_ERR_SYSTEM: any other failure. */
+/* Make a Unix stream socket in the abstract namespace. tutti_socket_listen_unix listens on `name`,
+ * and tutti_socket_connect_unix connects to it. Connecting returns TUTTI_AGAIN while no process
+ * listens on the name; then *ret_fd is not set. TUTTI_ERR_ARGUMENT: the name is empty or too long.
+ * TUTTI_ERR_SYSTEM: any other failure. */
 int tutti_socket_listen_unix(const char *name, int *ret_fd);
-/* The same as tutti_socket_listen_unix for a caller with a fallback. Returns 0 or an errno value,
- * and records nothing. */
+/* Does the same as tutti_socket_listen_unix, for a caller with a fallback. Returns 0 or an errno
+ * value, and records nothing. */
 int tutti_socket_try_listen_unix(const char *name, int *ret_fd);
 int tutti_socket_connect_unix(const char *name, int *ret_fd);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Unix sockets in the abstract namespace, and descriptors passed over them. A name
+ * Makes Unix sockets in the abstract namespace, and passes descriptors over them. An abstract name
  * vanishes with its last descriptor, so nothing is left on any file system. */
 #include "base/result.h"
 #include "base/socket.h"
@@ -19,8 +19,8 @@ static int fail_name(const char *name)
                       strlen(name), (int)NAME_MOST_BYTES);
 }
 
-/* A leading zero byte makes the name abstract; the length in *ret_size is part of the name. False:
- * the name is empty or too long. */
+/* A leading zero byte makes the name abstract. Such a name has no terminating zero, so *ret_size
+ * must be exact. False: the name is empty or too long. */
 static bool name_to_native(const char *name, struct sockaddr_un *ret_native, socklen_t *ret_size)
 {
     struct sockaddr_un native = {.sun_family = AF_UNIX};
@@ -101,7 +101,7 @@ bool tutti_socket_is_own_user(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Room for more than one descriptor, so that surplus ones are seen and closed. */
+/* There is room for more than one descriptor, so that surplus ones are seen and closed. */
 #define PASSED_MAX 8
 
 union control {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Randomness and pauses of the system, or of what takes its place. */
+ * Provides randomness and pauses, from the system or from its replacement. */
 #include "base/system.h"
 
 #include "base/clock.h"
@@ -15,8 +15,8 @@ static pthread_once_t sodium_once = PTHREAD_ONCE_INIT;
 
 static void start(void)
 {
-    /* Fails only if the system has no source of randomness; going on would mean
-     * guessable secrets. */
+    /* sodium_init fails only if the system has no source of randomness. Secrets could then be
+     * guessed, so the process must not go on. */
     tutti_assert(sodium_init() >= 0);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Time, pauses and randomness. The system provides them, unless a simulation replaces it. One
- * thread can then drive many ranks through hours of deadlines in no time, and repeat a run from its
- * seed. */
+ * Lets a simulation replace the system's time, pauses and randomness. One thread can then drive
+ * many ranks through hours of deadlines in a moment, and repeat a run from its seed. */
 #ifndef TUTTI_BASE_SYSTEM_H
 #define TUTTI_BASE_SYSTEM_H
 
@@ -12,8 +11,9 @@ struct tutti_system {
     /* Returns the nanoseconds of a clock that never goes back. Required. */
     uint64_t (*now_ns)(void *context);
 
-    /* Let about that much time pass. The caller has nothing to do meanwhile. It may also wait for
-     * an event, which ends the wait early if the system is not replaced. Required. */
+    /* Let about `pause_ns` nanoseconds pass on the replaced clock. The caller has nothing to do
+     * meanwhile. The library also calls this where it would otherwise wait for an event with a
+     * time limit. Required. */
     void (*pause_ns)(void *context, uint64_t pause_ns);
 
     /* Fill `bytes` with random bytes. Required. */
@@ -46,11 +46,11 @@ void tutti_sodium_init(void);
 /* Fill `bytes` with cryptographically secure random bytes. Thread-safe. */
 void tutti_random_bytes(void *bytes, size_t size);
 
-/* Sleep for about that long. */
+/* Sleep for about `pause_ns` nanoseconds. */
 void tutti_pause_ns(uint64_t pause_ns);
 
-/* Returns how long a wait for an event may last by the system's clock: `timeout_ms`. If the system
- * is replaced, it lets that time pass and returns 0. */
+/* Call it before a wait for an event, such as poll(2), and pass the result to the wait. Returns
+ * `timeout_ms`. If the system is replaced, this function lets that time pass and returns 0. */
 int tutti_wait_ms(int timeout_ms);
 
 #endif

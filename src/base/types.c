@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names of types, for messages. */
+ * Gives the names of element types, for messages. */
 #include "base/types.h"
 
 const char *tutti_type_name(enum tutti_type type)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Element types and reductions as the inside sees them: tutti.h's numbers, without its names. */
+ * Defines element types and reductions for internal code. They have the numbers of the types in
+ * tutti.h under other names, so that internal code does not include tutti.h. */
 #ifndef TUTTI_BASE_TYPES_H
 #define TUTTI_BASE_TYPES_H
 
@@ -22,10 +23,11 @@ enum tutti_type {
     TUTTI_TYPE_COUNT
 };
 
-/* Two-operand reductions; average and pre-multiplied sums are sums with a
- * scaling before or after. */
+/* Reductions of two operands. An average or a pre-multiplied sum is a sum with a scaling before or
+ * after it. */
 enum tutti_op { TUTTI_SUM = 0, TUTTI_PROD = 1, TUTTI_MAX = 2, TUTTI_MIN = 3, TUTTI_OP_COUNT };
 
+/* Returns the size of one element in bytes. */
 static inline size_t tutti_type_size(enum tutti_type type)
 {
     static const unsigned char sizes[TUTTI_TYPE_COUNT] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
@@ -33,10 +35,10 @@ static inline size_t tutti_type_size(enum tutti_type type)
     return sizes[type];
 }
 
-/* For messages; "no type" of any other number. */
+/* Returns the name of a type, for messages; "no type" for any other number. */
 const char *tutti_type_name(enum tutti_type type);
 
-/* Floating types that are combined in float32 and rounded once. */
+/* True for floating types that are combined in float32 and rounded once. */
 static inline bool tutti_type_is_narrow_float(enum tutti_type type)
 {
     return type == TUTTI_FLOAT16 || type == TUTTI_BFLOAT16 || type == TUTTI_FLOAT8E4M3 ||

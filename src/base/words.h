@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words of a text, each with its line and column. Blanks separate words. A line ends with a
- * newline, in most texts also with a semicolon, and a comment reaches from # to the next newline.
+ * Splits a text into words, each with its line and column, for parsers of small languages. Blanks
+ * separate words. A line ends with a newline, and in most texts also with a semicolon. A comment
+ * reaches from # to the next newline.
  */
 #ifndef TUTTI_BASE_WORDS_H
 #define TUTTI_BASE_WORDS_H
@@ -11,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Points into the text, which must outlive it. */
+/* A word points into the text, which must outlive the word. */
 struct tutti_word {
     const char *at;
     size_t length;
@@ -19,7 +20,7 @@ struct tutti_word {
 };
 
 struct tutti_words {
-    const char *name; /* of the file */
+    const char *name; /* the name of the file, for messages */
     const char *at;   /* the part not yet read */
     const char *line_start;
     const char *stops; /* characters that end a word as a blank does, and are not skipped */
@@ -27,8 +28,8 @@ struct tutti_words {
     bool keeps_semicolons; /* a semicolon is part of a word */
 };
 
-/* The words of `text`, from its beginning: without stops, and with semicolons that end lines.
- * `name` is what messages begin with. */
+/* Begin at the start of `text`, without stops, and with semicolons that end lines. Messages begin
+ * with `name`. Both texts must outlive the result. */
 struct tutti_words tutti_words_of(const char *name, const char *text);
 
 /* Takes the next word of this line. False at the end of the line; *ret_word then has length 0 and
@@ -39,13 +40,14 @@ bool tutti_words_next_line(struct tutti_words *words);
 
 bool tutti_word_is(struct tutti_word word, const char *text);
 
-/* A word for "%.*s" in messages, at most 40 characters of it. */
+/* The two arguments for "%.*s" that print at most 40 characters of a word. */
 #define TUTTI_WORD(word) (int)((word).length < 40 ? (word).length : 40), (word).at
 
 /* Records and logs the message "name:line:column: ...". */
 void tutti_words_record(const struct tutti_words *words, struct tutti_word word, const char *format,
                         ...) __attribute__((format(printf, 3, 4), cold));
-/* The same, and returns `code`; these are macros for the same reason as tutti_fail. */
+/* These do the same and return `code` or TUTTI_ERR_ARGUMENT. They are macros for the same reason as
+ * tutti_fail. */
 #define tutti_words_refuse(code, words, word, ...)                                                 \
     tutti_recorded((tutti_words_record(words, word, __VA_ARGS__), (code)))
 #define tutti_words_fail(words, word, ...)                                                         \
@@ -54,8 +56,8 @@ void tutti_words_record(const struct tutti_words *words, struct tutti_word word,
 int tutti_words_expected(const struct tutti_words *words, struct tutti_word word,
                          const char *what);
 
-/* The value of a word. TUTTI_ERR_ARGUMENT, with a message that says what was expected, if it is no
- * number or out of range. */
+/* Read a word that is a decimal number from `least` to `most`. TUTTI_ERR_ARGUMENT: the word is no
+ * number or out of range; the message names the range. */
 int tutti_word_number(const struct tutti_words *words, struct tutti_word word, uint32_t least,
                       uint32_t most, uint32_t *ret_number);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How ranks find each other: an all-gather of one small record per rank, which works before any
- * transport exists.
+ * Bootstrap: how the ranks of a communicator find each other. A bootstrap is an all-gather of one
+ * small record per rank, and it works before any transport exists.
  *
  * A bootstrap is made for one rank of one communicator. It runs a few rounds of all-gather, and is
  * destroyed when the transports are connected. Nothing here blocks, except the callback of an
@@ -33,13 +33,14 @@ struct tutti_bootstrap_ops {
      * TUTTI_ERR_REMOTE: a rank gave up; its reason is passed on. */
     int (*allgather)(struct tutti_bootstrap *boot, const void *mine, size_t size, void *all);
 
-    /* The descriptor to poll for POLLIN between calls while TUTTI_AGAIN; -1: call again soon. */
+    /* Get the descriptor that the caller polls for POLLIN after TUTTI_AGAIN, before it calls
+     * allgather again. If the result is -1, the caller calls again soon instead. */
     int (*wait_fd)(struct tutti_bootstrap *boot);
 
-    /* Between calls while TUTTI_AGAIN: write a clause that names the missing ranks, such as "rank 2
-     * of 3 has not joined at 10.0.0.1:4711". True: no other rank knows more. False: this rank has
-     * reached the root, and the root knows more. The pointer is NULL in bootstraps that cannot
-     * know. */
+    /* Write a clause that names the missing ranks, such as "rank 2 of 3 has not joined at
+     * 10.0.0.1:4711". May be called only after allgather has returned TUTTI_AGAIN. True: no other
+     * rank knows more. False: this rank has reached the root, and the root knows more. The pointer
+     * is NULL in bootstraps that cannot know which ranks are missing. */
     bool (*describe_missing)(struct tutti_bootstrap *boot, char *ret_text, size_t size);
 
     /* Leave and free the bootstrap; `boot` may be NULL. `reason` is NULL after success. Otherwise
@@ -51,9 +52,10 @@ struct tutti_bootstrap_ops {
 struct tutti_bootstrap {
     const struct tutti_bootstrap_ops *ops;
     int nranks, rank;
-    uint64_t deadline_ns;
-    /* The communicator's secret; transports derive theirs from it. A store gives each communicator
-     * a new one, which is valid once the first round is complete. Otherwise it is valid at once. */
+    uint64_t deadline_ns; /* a time of tutti_now_ns(), or TUTTI_NEVER */
+    /* The communicator's secret, from which the transports derive their secrets. A store gives each
+     * communicator a new secret, which is valid once the first round is complete. The secret of any
+     * other bootstrap is valid at once. */
     uint8_t secret[TUTTI_SECRET_BYTES];
     /* Rank 0's claim on the meeting place (claim.h), or NULL. The communicator takes it over by
      * setting this to NULL, and releases it at its own end. Otherwise the bootstrap releases it. */
@@ -62,8 +64,12 @@ struct tutti_bootstrap {
 
 /* ---- the kinds -------------------------------------------------------------- */
 
-/* Make a unique id: magic, version, addresses, secret, checksum (unique_id.c). Opens the listener
- * for the root and keeps it in this process until one of its ranks starts with this id.
+/* Each of the functions below that makes a bootstrap sets *ret_boot only if it returns TUTTI_OK.
+ * The caller then owns the bootstrap, and frees it with ops->destroy. `deadline_ns` is a time of
+ * tutti_now_ns(). */
+
+/* Make a unique id, which contains the addresses of its root and a secret (unique_id.c). Opens the
+ * listener for the root, and keeps it until the first rank of this process starts with this id.
  * TUTTI_ERR_SYSTEM or TUTTI_ERR_USAGE: this host has no usable address, or cannot listen.
  * Thread-safe. */
 #define TUTTI_UNIQUE_ID_SIZE 128
@@ -76,14 +82,15 @@ int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE]);
 int tutti_bootstrap_from_id(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int nranks, int rank,
                             uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 
-/* Where the ranks of a job meet, and what distinguishes them from ranks of other jobs. All fields
- * but `store` may be NULL, which means the same as "". All ranks must give the same texts. */
+/* The place where the ranks of a job meet, and the texts that distinguish them from ranks of other
+ * jobs. All fields but `store` may be NULL, which means the same as "". All ranks must give the
+ * same texts. */
 struct tutti_meeting {
     /* "tcp:HOST:PORT" (rank 0 listens there), "tcp:HOST:FIRST-LAST" (rank 0 listens on the first
      * free port of at most 32), "unix:NAME" (a socket in the abstract namespace of one host) or
      * "file:DIRECTORY". */
     const char *store;
-    const char *secret; /* shared secret that ranks prove to hold */
+    const char *secret; /* shared secret; each rank proves that it knows the secret */
     const char *job;    /* the launcher's identity of the job, which differs from other jobs' */
     const char *name;   /* of the communicator; several with different names may form at once */
 };
@@ -98,7 +105,7 @@ int tutti_bootstrap_meet(const struct tutti_meeting *meeting, int nranks, int ra
 
 /* Make the calling thread the only one that may form communicators of this name at this store, for
  * this rank and nranks, until the thread ends (owner.c). TUTTI_ERR_USAGE: another living thread of
- * this process already is. Thread-safe. */
+ * this process already has this right. Thread-safe. */
 int tutti_meeting_own(const struct tutti_meeting *meeting, int nranks, int rank);
 
 /* Make a bootstrap over the embedder's own all-gather, which may block and returns 0 on success.
@@ -114,8 +121,8 @@ int tutti_bootstrap_alone(struct tutti_bootstrap **ret_boot);
 /* ---- the environment ---------------------------------------------------------- */
 
 /* The contents of a launcher's variables (launcher.c). `store`, `secret` and `job` are those of a
- * tutti_meeting. `store` may be "" if nranks is 1; the others are "" if there is none. The caller
- * erases `secret` after use. */
+ * tutti_meeting. `store` may be "" if nranks is 1. `secret` and `job` are "" if there is none. The
+ * caller erases `secret` after use. */
 struct tutti_launch {
     const char *launcher; /* "tutti-run", "torchrun", "Open MPI", "MPICH", "Slurm", "none" */
     int nranks, rank;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Claims on meeting places, and the table of those that this process holds. */
+ * Claims on meeting places (claim.h). All communicators of a process at one place share one claim,
+ * so this file keeps a table of the claims that this process holds. */
 #include "bootstrap/claim.h"
 
 #include "base/handshake.h"
@@ -28,8 +29,9 @@ struct tutti_claim {
 static struct tutti_claim *claims; /* of this process; guarded by `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The process that holds a claim; 0: none that counts. A socket of another user does not count, nor
- * does one that a forked child has inherited from a process that has ended. */
+/* Find the process that holds a claim. The result is 0 if no process holds it, or if its socket
+ * belongs to another user. It is also 0 if the process that made the socket has ended, and only a
+ * child made by fork still has the socket open. */
 static pid_t find_holder(const char *name)
 {
     struct ucred holder = {.pid = 0};
@@ -45,8 +47,8 @@ static pid_t find_holder(const char *name)
     return holder.pid;
 }
 
-/* Needs the lock. Leaves *ret_claim NULL if the place cannot be claimed, but has no living
- * holder. */
+/* The caller holds the lock. Returns TUTTI_OK and leaves *ret_claim NULL if the place cannot be
+ * claimed, although it has no living holder. */
 static int make_claim(const char *name, const char *where, struct tutti_claim **ret_claim)
 {
     struct tutti_claim *claim = calloc(1, sizeof *claim);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A directory as a message board. */
+ * The notes in a directory (directory.h): their format, and the checks that a directory is safe. */
 #include "bootstrap/directory.h"
 
 #include "base/handshake.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shared by the exchanges: purpose of a connection, names of missing ranks, checks of arguments. */
+ * Functions that the exchanges share. They encode the purpose of a connection, write the text that
+ * names missing ranks, and check arguments. */
 #include "bootstrap/exchange.h"
 
 #include <stdio.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shared by the exchanges, which are the implementations of a bootstrap: frames on a stream, a
- * descriptor to sleep on, and the text that names missing ranks.
+ * Internals that the exchanges share. An exchange is an implementation of a bootstrap. The
+ * exchanges share frames on a stream, a descriptor to sleep on, and the text that names missing
+ * ranks.
  *
- * In the exchanges over sockets, one rank is the root: it listens, collects the records and sends
- * the table of all records to the other ranks, its members.
+ * In the exchanges over sockets, one rank is the root. The root listens, collects the records and
+ * sends the table of all records to the other ranks, which are its members.
  *
- * Everything here belongs to one bootstrap and is used by one thread at a time, except listeners.
+ * Except for listeners, every object here belongs to one bootstrap and is used by one thread at a
+ * time.
  */
 #ifndef TUTTI_BOOTSTRAP_EXCHANGE_H
 #define TUTTI_BOOTSTRAP_EXCHANGE_H
@@ -14,15 +16,16 @@
 #include "base/socket.h"
 #include "bootstrap/bootstrap.h"
 
-/* How long a root that has failed continues to tell members the reason, and how long a member whose
- * deadline has passed waits for the root to name the missing ranks. */
+/* For this long, a root that has failed continues to tell members the reason. For the same time, a
+ * member whose deadline has passed waits for the root to name the missing ranks. */
 #define TUTTI_EXCHANGE_LINGER_NS (UINT64_C(1000) * 1000 * 1000)
-/* The same for a root that has run out of descriptors, and can tell only few ranks at a time. */
+/* For this long, a root that has run out of descriptors continues to tell members the reason. Such
+ * a root can tell only few ranks at a time. */
 #define TUTTI_EXCHANGE_LONG_LINGER_NS (UINT64_C(5) * 1000 * 1000 * 1000)
 
-/* At a place where neither a secret nor a launcher identifies the job, ranks that do not look akin
- * (kin.c) may be those of another job. The root then waits this long, after all ranks have joined,
- * for further processes that claim the same numbers. */
+/* A place is vague if neither a secret nor a launcher identifies the job. Ranks at such a place
+ * that do not look akin (kin.c) may belong to another job. After all ranks have joined, the root
+ * then waits this long for further processes that claim the same ranks. */
 #define TUTTI_EXCHANGE_DOUBT_NS (UINT64_C(1000) * 1000 * 1000)
 
 /* ---- frames --------------------------------------------------------------------- */
@@ -72,7 +75,7 @@ struct tutti_inbox {
     bool is_head_checked;
 };
 
-/* A frame being sent. The body is not copied: it must stay valid until the frame is sent. */
+/* A frame being sent. The body is not copied, so it must stay valid until the frame is sent. */
 struct tutti_outbox {
     struct tutti_frame_seal seal;
     uint8_t head[TUTTI_FRAME_BYTES];
@@ -85,26 +88,28 @@ struct tutti_outbox {
 void tutti_exchange_seal(struct tutti_handshake *shake, struct tutti_inbox *inbox,
                          struct tutti_outbox *outbox);
 
-/* Receive what has arrived. TUTTI_OK: inbox->frame and its body are complete and authentic, and the
- * next call begins the next frame. TUTTI_AGAIN: not yet. TUTTI_ERR_REMOTE: the stream has ended or
- * was altered, or a body is larger than `capacity`; recorded, but not logged. */
+/* Receive the bytes that have arrived. TUTTI_OK: inbox->frame and its body are complete and
+ * authentic, and the next call begins the next frame. TUTTI_AGAIN: the frame is not complete yet.
+ * TUTTI_ERR_REMOTE: the stream has ended or was altered, or a body is larger than `capacity`. The
+ * error is recorded as the thread's last message, but not logged. */
 int tutti_inbox_step(struct tutti_inbox *inbox, int fd);
 
-/* Set frame->digest to the digest of the body, which has frame->size bytes. It is separate from
- * loading so that a frame for many recipients is hashed once. */
+/* Set frame->digest to the digest of the body, which has frame->size bytes. This function is
+ * separate from tutti_outbox_load so that a frame for many recipients is hashed once. */
 void tutti_frame_digest(struct tutti_frame *frame, const void *body);
 
 /* Put a frame, whose digest must be set, into the outbox, which must be empty. */
 void tutti_outbox_load(struct tutti_outbox *outbox, const struct tutti_frame *frame,
                        const void *body);
 
-/* Send what can be sent now. TUTTI_OK: the whole frame has been sent, or none was loaded.
- * TUTTI_AGAIN: not yet. TUTTI_ERR_REMOTE: the connection is lost; recorded, but not logged. */
+/* Send as much as the socket takes now. TUTTI_OK: the whole frame has been sent, or none was
+ * loaded. TUTTI_AGAIN: a part of the frame is left. TUTTI_ERR_REMOTE: the connection is lost. The
+ * error is recorded as the thread's last message, but not logged. */
 int tutti_outbox_step(struct tutti_outbox *outbox, int fd);
 
 
 /* Get the text of an error frame, truncated to `size` bytes and without control characters. Returns
- * its code: TUTTI_ERR_USAGE, TUTTI_ERR_TIMEOUT, or TUTTI_ERR_REMOTE for any other value. */
+ * the frame's code if it is TUTTI_ERR_USAGE or TUTTI_ERR_TIMEOUT, otherwise TUTTI_ERR_REMOTE. */
 int tutti_inbox_error(const struct tutti_inbox *inbox, char *ret_text, size_t size);
 
 /* Shut down a connection before it is closed, so that everything that was sent still arrives. A
@@ -134,11 +139,14 @@ struct tutti_watch {
     int timer_fd;
 };
 
+/* Open the two descriptors of a watch. TUTTI_ERR_SYSTEM: no descriptor is left. */
 int tutti_watch_init(struct tutti_watch *watch);
+/* Close the two descriptors. The watched descriptors stay open. */
 void tutti_watch_fini(struct tutti_watch *watch);
 
 /* Begin to watch `fd` for `events` (EPOLLIN, EPOLLOUT), change the events, or stop watching.
- * tutti_watch_next returns `owner` when `fd` is ready. TUTTI_ERR_SYSTEM: it cannot be watched. */
+ * tutti_watch_next returns `owner`, which must not be NULL, when `fd` is ready. TUTTI_ERR_SYSTEM:
+ * `fd` cannot be watched. */
 int tutti_watch_add(struct tutti_watch *watch, int fd, uint32_t events, void *owner);
 void tutti_watch_change(struct tutti_watch *watch, int fd, uint32_t events, void *owner);
 void tutti_watch_remove(struct tutti_watch *watch, int fd);
@@ -146,8 +154,8 @@ void tutti_watch_remove(struct tutti_watch *watch, int fd);
 /* Stop watching *fd, close it and set it to -1. Does nothing if *fd is negative. */
 void tutti_watch_close(struct tutti_watch *watch, int *fd);
 
-/* Wake at this time of tutti_now_ns() at the latest; TUTTI_NEVER for no limit. Replaces the alarm
- * set before. */
+/* Set the alarm: epoll_fd becomes readable at this time of tutti_now_ns() at the latest.
+ * TUTTI_NEVER means no limit. The new alarm replaces the one set before. */
 void tutti_watch_alarm(struct tutti_watch *watch, uint64_t at_ns);
 
 /* Get the owner of one ready descriptor, or NULL if none is ready. Never sleeps. Returns only one
@@ -168,20 +176,22 @@ struct tutti_place {
     const char *name;  /* of the communicator, for messages; "" if it has none */
     uint8_t forming[TUTTI_FORMING_BYTES]; /* hash of the name */
     uint8_t secret[TUTTI_SECRET_BYTES];
-    /* True if the place is that of a unique id: it serves one communicator, whose secret is
-     * `secret` itself. A store serves any number, each with a secret derived from this one. */
+    /* True if the place is that of a unique id. Such a place serves one communicator, whose secret
+     * is `secret` itself. A store serves any number of communicators, and the secret of each is
+     * derived from `secret`. */
     bool is_of_id;
     /* True if neither a secret nor a launcher identifies the job, so that ranks of another job may
      * join by mistake. If ranks do not look akin (kin.c), the root waits TUTTI_EXCHANGE_DOUBT_NS
-     * for another process that claims the same numbers. */
+     * for another process that claims the same rank. */
     bool is_vague;
     /* True if no secret protects a Unix socket: both sides check with the kernel that the other
      * process is of the same user. */
     bool is_same_user;
 };
 
-/* Encode and decode the purpose that a member sends in its handshake. The root decodes it only
- * after the MAC has been verified. Decoding returns false if it is the purpose of another use. */
+/* Encode and decode the purpose that a member sends in its handshake. The root decodes the purpose
+ * only after the MAC has been verified. Decoding returns false if the connection is not meant for a
+ * bootstrap. */
 void tutti_exchange_purpose(const struct tutti_place *place, int nranks, int rank,
                             struct tutti_purpose *ret_purpose);
 bool tutti_exchange_purpose_read(const struct tutti_purpose *purpose, uint32_t *ret_nranks,
@@ -203,23 +213,24 @@ int tutti_listener_open_tcp(const struct tutti_address *address, unsigned first_
 /* The same with a Unix socket in the abstract namespace. */
 int tutti_listener_open_unix(const char *name, struct tutti_listener **ret_listener);
 
-/* Make a listener from a listening socket. The listener owns listen_fd; it is closed on failure,
- * too. */
+/* Make a listener from a listening socket. The listener takes over listen_fd, which is closed on
+ * failure, too. TUTTI_ERR_SYSTEM: there is no memory. */
 int tutti_listener_adopt(int listen_fd, struct tutti_listener **ret_listener);
 /* Give up one use of the listener. The last one closes the listener. */
 void tutti_listener_close(struct tutti_listener *listener);
 
-/* Make a bootstrap whose rank is the root. It takes over this use of the listener, also on failure.
- * `on_spent`, unless NULL, is called once with `context`: when all ranks have joined, or when the
- * root is destroyed before that. It is not called if this function fails. TUTTI_ERR_USAGE: this
- * process already forms a communicator of this name at the listener. */
+/* Make a bootstrap whose rank is the root. The function takes over the caller's use of the
+ * listener, also on failure. `on_spent`, unless NULL, is called once with `context`: when all ranks
+ * have joined, or when the root is destroyed before that. `on_spent` is not called if this function
+ * fails. TUTTI_ERR_USAGE: this process already forms a communicator of this name at the
+ * listener. */
 int tutti_exchange_serve(struct tutti_listener *listener, const struct tutti_place *place,
                          int nranks, int rank, uint64_t deadline_ns,
                          void (*on_spent)(void *context), void *context,
                          struct tutti_bootstrap **ret_boot);
 
-/* Make a bootstrap whose rank is a member. The root is at one of `count` addresses. If `unix_name`
- * is not NULL, it is at that Unix socket instead. Addresses and texts are copied. */
+/* Make a bootstrap whose rank is a member. The root is at one of `count` addresses, or, if
+ * `unix_name` is not NULL, at that Unix socket. Addresses and texts are copied. */
 int tutti_exchange_join(const struct tutti_address *candidates, size_t count, const char *unix_name,
                         const struct tutti_place *place, int nranks, int rank, uint64_t deadline_ns,
                         struct tutti_bootstrap **ret_boot);
@@ -230,15 +241,16 @@ int tutti_exchange_join(const struct tutti_address *candidates, size_t count, co
 int tutti_exchange_file(const struct tutti_meeting *meeting, int nranks, int rank,
                         uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 
-/* ---- words ----------------------------------------------------------------------- */
+/* ---- messages and checks --------------------------------------------------------- */
 
-/* Write the ranks whose `is_here` is false: "rank 3 of 8 has", "ranks 3, 5-7 of 8 have". A long
- * list ends with "...". `size` must be at least 128. */
+/* Write the ranks whose `is_here` is false, for example "rank 3 of 8 has" or "ranks 3, 5-7 of 8
+ * have". A long list ends with "...". `size` must be at least 128. */
 void tutti_exchange_name_missing(const bool *is_here, int nranks, char *ret_text, size_t size);
 
-/* TUTTI_ERR_ARGUMENT: nranks or rank is out of range. */
+/* Check the arguments. TUTTI_ERR_ARGUMENT: nranks or rank is out of range. */
 int tutti_exchange_check(int nranks, int rank);
-/* TUTTI_ERR_INTERNAL: a record of `size` bytes is larger than TUTTI_BOOTSTRAP_RECORD_MAX. */
+/* Check the size of a record. TUTTI_ERR_INTERNAL: `size` is larger than
+ * TUTTI_BOOTSTRAP_RECORD_MAX. */
 int tutti_exchange_check_size(size_t size);
 
 #endif

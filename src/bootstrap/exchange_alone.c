@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The bootstrap of a communicator of one rank, which needs no peers. */
+ * The bootstrap of a communicator of one rank. Its all-gather copies the rank's own record. */
 #include "bootstrap/exchange.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exchange over an embedder's own all-gather. It is the only exchange that may block, since the
- * all-gather is not our code. */
+ * The exchange over an embedder's own all-gather. Only this exchange may block, because it calls
+ * code of the embedder. */
 #include "base/system.h"
 #include "bootstrap/exchange.h"
 
@@ -31,7 +31,7 @@ static int call(struct callback *callback, const void *mine, size_t size, void *
     return TUTTI_OK;
 }
 
-/* All ranks check the same table, so all get the same result. */
+/* All ranks check the same table, so either all of them fail or none does. */
 static int check_introductions(const struct tutti_bootstrap *boot,
                                const struct introduction *everybody)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The exchange over a directory that all ranks can access.
  *
+ * Ranks write notes (directory.h) for each other. These are their names and contents:
+ *
  *   join.R             rank R is here; contains a new random nonce of R, and its process
  *   welcome.R          rank 0 answers: R's nonce, the session's number and key
  *   sS.K.R             record of rank R in round K of session S
@@ -12,17 +14,19 @@
  * number S at random, and a member accepts a welcome only if it repeats the member's own nonce.
  * Rank 0 may welcome a stale join, but no process answers that welcome. The living member's join
  * replaces the stale one and is welcomed in turn. A member that finds its join overwritten writes
- * it again. So if two processes claim one rank, rank 0 sees the join of a rank that has already
- * answered change, and tells all ranks. Once all ranks have answered, no rank can still be in an
- * older session, and rank 0 removes what is left of those.
+ * the join again. If two processes claim one rank, its join therefore changes after that rank has
+ * already written a record. Rank 0 sees this change and tells all ranks. Once all ranks have
+ * written a record, no rank can still be in an older session, so rank 0 removes the notes of older
+ * sessions.
  *
- * A join stays until its rank leaves, and the last rank to leave removes the session's notes.
- * Ranks prove nothing here. They are trusted because they can write to the directory, which must
- * not be writable by everybody, and only their user can read the notes. The death of a rank of the
- * same host is noticed within about 100 ms, that of other ranks at the deadline.
+ * A join stays until its rank leaves, and the last rank to leave removes the session's notes. Ranks
+ * do not prove their identity here. They are trusted because they can write to the directory, which
+ * must not be writable by everybody. Only their user can read the notes. The death of a rank of the
+ * same host is noticed within about 100 ms, and the death of any other rank at the deadline.
  *
  * A communicator with a name is formed in a subdirectory of its own, so that several may be formed
- * at once. Rank 0 claims the directory (claim.h), so that it serves one job of a host at a time.
+ * at once. Rank 0 claims the directory (claim.h), so that the directory serves one job of a host at
+ * a time.
  */
 #include "bootstrap/exchange_file.h"
 
@@ -159,7 +163,8 @@ static uint64_t welcome_session(const struct tutti_file_welcome *welcome)
     return tutti_get_u32(welcome->session) | (uint64_t)tutti_get_u32(welcome->session + 4) << 32;
 }
 
-/* TUTTI_OK: rank 0 has welcomed this rank. */
+/* Look for the welcome, and write this rank's join again if it is missing or overwritten. TUTTI_OK:
+ * rank 0 has welcomed this rank. */
 static int seek_welcome(struct tutti_file_boot *boot)
 {
     struct tutti_file_welcome welcome;
@@ -211,7 +216,7 @@ static void put_left(struct tutti_file_boot *boot, int code, const char *reason)
     boot->is_over = true;
 }
 
-/* Fail if rank 0 has given up. TUTTI_AGAIN: it has not. */
+/* Fail if rank 0 has given up. TUTTI_AGAIN: rank 0 has not given up. */
 static int look_for_error(struct tutti_file_boot *boot)
 {
     char name[TUTTI_NOTE_NAME_BYTES], text[TUTTI_MESSAGE_BYTES];
@@ -229,7 +234,7 @@ static int look_for_error(struct tutti_file_boot *boot)
                       "%s", text);
 }
 
-/* Fail if rank 0 has died. TUTTI_AGAIN: it has not, as far as this rank knows. */
+/* Fail if rank 0 has died. TUTTI_AGAIN: rank 0 lives, as far as this rank knows. */
 static int look_for_root(struct tutti_file_boot *boot)
 {
     struct tutti_file_process process;
@@ -475,9 +480,9 @@ static int open_directory(struct tutti_file_boot *boot, const char *name, bool i
     return tutti_directory_open(path, is_private, &boot->dir);
 }
 
-/* Rank 0 claims the directory, so that it serves one job of this host at a time. The key is the
- * inode, because several paths may lead to the directory. It stays open, so that its inode number
- * is not reused if it is removed. */
+/* Rank 0 claims the directory, so that the directory serves one job of this host at a time. The key
+ * is the inode number, because several paths may lead to the directory. The claim keeps the
+ * directory open, so that the inode number is not reused if the directory is removed. */
 static int claim_directory(struct tutti_file_boot *boot)
 {
     int fd = open(boot->parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -495,7 +500,7 @@ static int claim_directory(struct tutti_file_boot *boot)
 }
 
 /* Open the directory and write our join into it. Between the two steps, ranks of the previous
- * communicator may remove the directory. It is made again then. */
+ * communicator may remove the directory. In that case the loop makes the directory again. */
 static int enter(struct tutti_file_boot *boot, const char *name, bool is_private)
 {
     int rc = TUTTI_ERR_SYSTEM;

@@ -9,8 +9,8 @@
 
 #define TUTTI_NOTE_NAME_BYTES 80
 
-/* The body of a join: the process, so that ranks of the same host can check whether it lives, and
- * the fingerprint that shows which ranks seem to be of one job. */
+/* The body of a join. It identifies the process, so that ranks of the same host can check whether
+ * the process lives. It also contains the fingerprint by which ranks seem to be of one job. */
 struct tutti_file_process {
     uint8_t kernel[16]; /* hash of the kernel's boot id and the pid namespace; zero: not known */
     uint8_t pid[4];
@@ -62,8 +62,9 @@ struct tutti_file_boot {
 const char *tutti_file_session_name(uint64_t session, char name[TUTTI_NOTE_NAME_BYTES],
                                     const char *what, ...) __attribute__((format(printf, 3, 4)));
 
-/* If `name` is that of a note of this session, returns the part after the session's number,
- * otherwise NULL. With `is_other`, the note must be of any other session instead. */
+/* Check whether `name` belongs to a note of this session, or, with `is_other`, to a note of any
+ * other session. Returns the part of `name` after the session's number, or NULL if `name` does not
+ * belong to such a note. */
 const char *tutti_file_of_session(uint64_t session, const char *name, bool is_other);
 
 /* Parse the number in "join.3" if `prefix` is "join.". False: `name` does not have this form. */
@@ -73,31 +74,38 @@ bool tutti_file_number(const char *name, const char *prefix, uint32_t *ret_numbe
  * secret text that all ranks share. */
 void tutti_file_adopt_key(struct tutti_file_boot *boot, const uint8_t key[TUTTI_SECRET_BYTES]);
 
-/* Make room for a table of size_bytes. On failure (TUTTI_ERR_SYSTEM) the old one stays valid. */
+/* Make room for a table of size_bytes. TUTTI_ERR_SYSTEM: there is no memory, and the old table
+ * stays valid. */
 int tutti_file_reserve_table(struct tutti_file_boot *boot, size_t size_bytes);
 
-/* True if it is time to check that the other ranks live, which is done less often than looking at
- * the directory. Sets the time of the next check. */
+/* True if it is time to check that the other ranks live. In that case the function also sets the
+ * time of the next check. These checks are less frequent than looks at the directory. */
 bool tutti_file_is_liveness_due(struct tutti_file_boot *boot);
 
 /* Fill in the body of this process's join. */
 void tutti_file_name_self(struct tutti_file_process *ret_self);
 
-/* The pid of a join's process, if it runs under our kernel and in our pid namespace; else 0. */
+/* Return the pid of a join's process, or 0 if the process does not run under our kernel and in our
+ * pid namespace. */
 uint32_t tutti_file_pid(const struct tutti_file_boot *boot,
                         const struct tutti_file_process *process);
 
-/* False if the process `pid` of this host has ended, even if it is still a zombie. True if that
- * cannot be determined. */
+/* Return false if the process `pid` of this host has ended, even if it is still a zombie. Return
+ * true if it lives, or if its state cannot be determined. */
 bool tutti_file_is_alive(uint32_t pid);
 
 /* ---- rank 0 ---- */
 
+/* Set boot->leader, and choose the session's number and key. TUTTI_ERR_SYSTEM: there is no
+ * memory. */
 int tutti_file_leader_create(struct tutti_file_boot *boot);
+/* The `allgather` and `describe_missing` of rank 0; see tutti_bootstrap_ops. */
 int tutti_file_leader_step(struct tutti_file_boot *boot, const void *mine, size_t size, void *all);
 void tutti_file_leader_describe_missing(const struct tutti_file_boot *boot, char *ret_text,
                                         size_t size);
+/* Write the note that tells all members the reason, unless one has already been written. */
 void tutti_file_leader_give_up(struct tutti_file_boot *boot, const char *reason);
+/* Free boot->leader, which may be NULL. */
 void tutti_file_leader_destroy(struct tutti_file_boot *boot);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rank 0 of the exchange over a directory: welcomes ranks, collects their records, answers with the
- * table. */
+ * Rank 0 of the exchange over a directory. Rank 0 welcomes ranks, collects their records and
+ * answers with the table of all records. The head of exchange_file.c describes the protocol. */
 #include "bootstrap/exchange_file.h"
 
 #include "base/clock.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What rank 0 knows about one rank. */
+/* The facts that rank 0 has read about one rank. */
 struct known {
     uint64_t join_inode; /* of the join last read; usually differs if the join was rewritten */
     uint64_t nonce;      /* of the join that was welcomed; 0: not yet */
@@ -120,9 +120,9 @@ static void put_welcome(struct tutti_file_boot *boot, uint32_t rank, uint64_t no
         fail(boot, rc, "%s", tutti_last_message());
 }
 
-/* A join whose rank is not below our nranks may be stale, or of a rank with a larger nranks. It is
- * welcomed, too, so that the rank reports its nranks in its record. The welcome in the directory
- * shows whether that has been done. */
+/* A join whose rank is not below our nranks may be stale, or may come from a process that was given
+ * a larger nranks. Rank 0 welcomes the join, too, so that the process reports its nranks in its
+ * record. The welcome in the directory shows whether rank 0 has already done so. */
 static void see_surplus_join(struct tutti_file_boot *boot, const char *join, uint32_t rank)
 {
     struct tutti_note_head asks, given;
@@ -162,7 +162,7 @@ static void see_join(struct tutti_file_boot *boot, const char *name, uint32_t ra
         return;
     pid = tutti_file_pid(boot, &process);
     if (pid != 0 && !tutti_file_is_alive(pid)) {
-        /* Left by an earlier run, so no process will write it again. */
+        /* An earlier run has left this join, so no process will write it again. */
         if (!known->has_answered)
             tutti_directory_remove(&boot->dir, name);
         return;
@@ -249,7 +249,7 @@ static void look_for_dead(struct tutti_file_boot *boot)
 
         if (known->pid == 0 || tutti_file_is_alive(known->pid))
             continue;
-        /* It may have written its reason since the last look at the directory. */
+        /* The rank may have written its reason since the last look at the directory. */
         (void)tutti_directory_visit(&boot->dir, see, boot);
         fail(boot, TUTTI_ERR_REMOTE,
              "rank %d of %d (process %u) ended while the communicator was formed", rank,
@@ -257,8 +257,8 @@ static void look_for_dead(struct tutti_file_boot *boot)
     }
 }
 
-/* Called when all ranks are in this session and wait for the answer. Notes of other sessions, and
- * drafts of notes, are then left over from earlier runs. */
+/* All ranks are now in this session and wait for the answer. So notes of other sessions, and drafts
+ * of notes, are left over from earlier runs. */
 static void remove_leftovers(void *context, const char *name, uint64_t inode)
 {
     struct tutti_file_boot *boot = context;
@@ -301,8 +301,8 @@ static int answer(struct tutti_file_boot *boot, void *all)
     return TUTTI_OK;
 }
 
-/* Ranks that do not look akin to rank 0 may be of another job. True while rank 0 waits for other
- * processes that claim the same numbers. */
+/* Ranks that do not look akin to rank 0 may belong to another job. True while rank 0 waits for
+ * other processes that claim the same ranks. */
 static bool is_in_doubt(const struct tutti_file_boot *boot)
 {
     const struct file_leader *leader = boot->leader;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The exchange over a directory: whether a rank of this host still lives. */
+ * Processes of the exchange over a directory. Ranks identify their process in the directory, and
+ * check whether another rank of this host still lives. */
 #include "bootstrap/exchange_file.h"
 
 #include "base/clock.h"
@@ -16,7 +17,8 @@
 
 #define LIVENESS_PACE_NS (100 * TUTTI_NS_PER_MS)
 
-/* Zero bytes if /proc does not give the facts; no rank then looks up our pid (tutti_file_pid). */
+/* Hash the kernel's boot id and the pid namespace. If /proc does not give them, the result is zero
+ * bytes, and no rank checks our pid (tutti_file_pid). */
 static void name_kernel(uint8_t ret_kernel[16])
 {
     uint8_t hash[TUTTI_SECRET_BYTES];

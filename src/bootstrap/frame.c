@@ -20,7 +20,8 @@ void tutti_exchange_seal(struct tutti_handshake *shake, struct tutti_inbox *inbo
     tutti_handshake_forget(shake);
 }
 
-/* The MAC covers the frame's number, so that no frame can be dropped, repeated or reordered. */
+/* The MAC covers the frame's number, so that the receiver notices a frame that was dropped,
+ * repeated or reordered. */
 static void make_mac(const struct tutti_frame_seal *seal,
                      const uint8_t head[TUTTI_FRAME_HEAD_BYTES], uint8_t ret_mac[TUTTI_MAC_BYTES])
 {
@@ -175,7 +176,7 @@ void tutti_exchange_hang_up(int fd)
     size_t moved;
 
     shutdown(fd, SHUT_WR);
-    /* Bounded, so that a peer that keeps sending cannot hold us here. */
+    /* The loop is bounded, so that a peer that keeps sending cannot hold this thread. */
     for (int turn = 0; turn < 64; turn++)
         if (tutti_socket_recv(fd, scrap, sizeof scrap, &moved) != TUTTI_OK || moved == 0)
             return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A fingerprint that tells whether two ranks look as if one command had started them.
+ * A fingerprint that is equal for two ranks if one command seems to have started both. Such ranks
+ * are akin.
  *
  * If ranks meet at a place with neither a secret nor a launcher's identity of the job, nothing else
  * distinguishes two jobs. The fingerprint covers the parent process, the working directory and the
@@ -16,8 +17,8 @@
 
 extern char **environ;
 
-/* True if the variable differs between ranks: launchers and scripts set it for each rank, or the
- * shell for each command. */
+/* True if the variable may differ between ranks of one job. Launchers and scripts set such
+ * variables for each rank, and the shell sets some for each command. */
 static bool is_of_one_rank(const char *variable)
 {
     static const char *const parts[] = {"RANK", "PROCID", "LOCALID", "NODEID", "TASK", "GPU",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads from the environment which launcher started this rank, the rank and the number of ranks,
- * and where they can meet. docs/launchers.md explains it to users.
+ * Detection of the launcher. The environment tells which launcher started this rank, the rank's
+ * number, the number of ranks, and where the ranks can meet. docs/launchers.md is the manual for
+ * users.
  *
  * TUTTI_ROOT and TUTTI_SECRET, if set, override what a launcher implies.
  */
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many ports after the first one rank 0 may fall back to if the job has an identity. */
+/* If the job has an identity, rank 0 may use one of this many ports after the first one. */
 #define SPARE_PORTS 15
 
 /* ---- reading variables ------------------------------------------------------------ */
@@ -54,7 +55,7 @@ static int read_ranks(struct tutti_launch *launch, const char *rank_name, const 
     return TUTTI_OK;
 }
 
-/* Copy a text. TUTTI_ERR_USAGE: it is too long. */
+/* Copy a text. TUTTI_ERR_USAGE: the text is too long. */
 static int keep(char *to, size_t size, const char *name, const char *text)
 {
     if (strlen(text) >= size)
@@ -66,7 +67,7 @@ static int keep(char *to, size_t size, const char *name, const char *text)
 
 /* ---- where ranks meet --------------------------------------------------------------- */
 
-/* TUTTI_ROOT: host:port, or a URL. */
+/* The value of TUTTI_ROOT is host:port or the URL of a store. */
 static int use_root(struct tutti_launch *launch, const char *root)
 {
     bool is_url = strncmp(root, "tcp:", 4) == 0 || strncmp(root, "file:", 5) == 0 ||
@@ -114,9 +115,9 @@ static int from_tutti(struct tutti_launch *launch)
     return TUTTI_OK;
 }
 
-/* torchrun's own store listens on MASTER_PORT, so no other job of the host has that port, and rank
- * 0 takes the next free one. Without torchrun the variables were set by hand: they give one port,
- * and no identity of the job. */
+/* torchrun's own store listens on MASTER_PORT, so no other job of the host has that port. Rank 0
+ * takes the next free port after it. If TORCHELASTIC_RUN_ID is not set, the variables were set by
+ * hand. They then give a single port, and no identity of the job. */
 static int from_torchrun(struct tutti_launch *launch)
 {
     const char *host = tutti_variable_given("MASTER_ADDR");
@@ -150,8 +151,8 @@ static int from_torchrun(struct tutti_launch *launch)
     return TUTTI_OK;
 }
 
-/* Open MPI 4 hashes its job number from few bits, so two jobs may have the same one. The identity
- * therefore includes the launcher's pid, if the launcher is found among the ancestors. */
+/* Open MPI 4 makes its job number from a hash of few bits, so two jobs may have the same number.
+ * The identity therefore includes the launcher's process, if it is found among the ancestors. */
 static int from_openmpi(struct tutti_launch *launch)
 {
     const char *job = tutti_variable_given("PMIX_NAMESPACE"); /* Open MPI 5 */
@@ -175,8 +176,8 @@ static int from_openmpi(struct tutti_launch *launch)
     return meet_on_host(launch, local == launch->nranks, identity);
 }
 
-/* Hydra does not name the job, but it is an ancestor of all its local ranks, so its process
- * identifies the job. */
+/* Hydra, the launcher of MPICH, does not name the job. But it is an ancestor of all its local
+ * ranks, so its process identifies the job. */
 static int from_mpich(struct tutti_launch *launch)
 {
     char identity[256] = "";
@@ -228,8 +229,9 @@ static int from_slurm(struct tutti_launch *launch)
     return TUTTI_OK;
 }
 
-/* In order of precedence: a launcher that runs inside a Slurm job started this rank, rather than
- * Slurm. A batch script also has SLURM_PROCID, but is not a step: it is a single rank. */
+/* The launchers in order of precedence. If another launcher runs inside a Slurm job, that launcher
+ * started this rank, rather than Slurm. A batch script also has SLURM_PROCID, but no SLURM_STEP_ID,
+ * so it is a single rank. */
 static const struct {
     const char *name;
     const char *marks[2]; /* variables: one of them must be set */
@@ -248,7 +250,7 @@ int tutti_launch_detect(struct tutti_launch *ret_launch)
     struct tutti_launch launch = {.launcher = "none", .nranks = 1, .rank = 0};
     const char *root = tutti_param_text(TUTTI_PARAM_ROOT);
     const char *secret_name = tutti_param_info(TUTTI_PARAM_SECRET)->name;
-    /* Not by tutti_param_text, which would keep a copy of the secret in memory. */
+    /* The secret is not read by tutti_param_text, because that would keep a copy in memory. */
     const char *secret = tutti_param_given(TUTTI_PARAM_SECRET);
 
     if (secret != NULL)

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Helpers of the launcher detection (launcher.c): ports and identities of jobs (launcher_job.c). */
+ * Internals of the launcher detection (launcher.c). The functions here compute ports and identities
+ * of jobs (launcher_job.c), for launchers that give no address at which ranks can meet. */
 #ifndef TUTTI_BOOTSTRAP_LAUNCHER_H
 #define TUTTI_BOOTSTRAP_LAUNCHER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first host of a Slurm node list, such as "node01" of "node[01-03,07],gpu5". False: the text
- * is not a node list, or the host does not fit into `size` bytes. */
+/* Get the first host of a Slurm node list, such as "node01" of "node[01-03,07],gpu5". False: the
+ * text is not a node list, or the host does not fit into `size` bytes. */
 bool tutti_slurm_first_host(const char *nodelist, char *ret_host, size_t size);
 
-/* A port from 20000 to 59999, computed from the job and its step alone. */
+/* Return a port from 20000 to 59999, computed from the numbers of the job and its step alone. */
 unsigned tutti_job_port(unsigned long job, unsigned long step);
 
-/* "PID.START" of the nearest ancestor process that does not have `variable` in its environment.
- * This process is the launcher, even if it starts ranks through scripts. The text is the same for
- * all ranks that one launcher has started, and no other process of this boot will have it.
- * False: /proc does not give the facts. */
+/* Write "PID.START" of the nearest ancestor process that does not have `variable` in its
+ * environment. START is its start time in ticks since boot. This ancestor is the launcher, even if
+ * it starts ranks through scripts. The text is the same for all ranks that one launcher has
+ * started, and no other process has the same text until the host is rebooted.
+ * False: /proc does not give the facts, or no ancestor is found. */
 bool tutti_job_ancestor(const char *variable, char *ret_identity, size_t size);
 
-/* "parent PID.START" of the parent process; START is 0 if /proc does not give it. */
+/* Write "parent PID.START" of the parent process. START is 0 if /proc does not give it. */
 void tutti_job_parent(char *ret_text, size_t size);
 
-/* The "unix:" URL of a socket on this host for the job with this identity. */
+/* Write the "unix:" URL of a socket on this host for the job with this identity. */
 void tutti_job_socket(const char *identity, char *ret_url, size_t size);
 
 #endif

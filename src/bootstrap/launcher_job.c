@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the ranks of a job can meet if the launcher identifies the job, but gives no address. */
+ * Ports and identities of jobs. Some launchers identify the job, but give no address. The functions
+ * here compute, on each rank alone, the place where all ranks of that job meet. */
 #include "bootstrap/launcher.h"
 
 #include "base/handshake.h"
@@ -11,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How many ancestors to search for the launcher, and how many bytes of an environment to read. */
+/* The most ancestors that are searched for the launcher, and the most bytes that are read of an
+ * environment. */
 #define ANCESTORS_MAX 16
 #define ENVIRONMENT_MAX ((size_t)1 << 20)
 
@@ -74,7 +76,7 @@ static char *read_proc(unsigned pid, const char *name, size_t *ret_size)
     return text;
 }
 
-/* 1 or 0; -1: the environment cannot be read. */
+/* Returns 1 or 0, or -1 if the environment of the process cannot be read. */
 static int has_variable(unsigned pid, const char *variable)
 {
     size_t size, length = strlen(variable);
@@ -90,7 +92,7 @@ static int has_variable(unsigned pid, const char *variable)
     return found;
 }
 
-/* Parent and start time (in ticks since boot) of a process; see proc(5). */
+/* Get the parent and the start time (in ticks since boot) of a process; see proc(5). */
 static bool read_stat(unsigned pid, unsigned *ret_parent, unsigned long long *ret_start)
 {
     size_t size;

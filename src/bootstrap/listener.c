@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Listeners: the listeners at which roots wait for members.
+ * Listeners at which roots wait for members.
  *
  * A process may form several communicators at one place at once, by threads or in a group. It then
- * has several roots at one address, which share one listener. Each of them accepts connections
- * there. A caller that belongs to another root's communicator is handed over to that root. */
+ * has several roots at one address, which share one listener. Each root accepts connections at the
+ * listener. A caller that belongs to another root's communicator is handed over to that root. */
 #include "bootstrap/tcp_root.h"
 
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ static bool is_same_host(const struct tutti_address *a, const struct tutti_addre
     return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
-/* Needs the lock. */
+/* The caller holds the lock. */
 static struct tutti_listener *find_tcp(const struct tutti_address *address, unsigned first_port,
                                        unsigned last_port)
 {
@@ -49,6 +49,7 @@ static struct tutti_listener *find_tcp(const struct tutti_address *address, unsi
     return NULL;
 }
 
+/* The caller holds the lock. */
 static struct tutti_listener *find_unix(const char *name)
 {
     for (struct tutti_listener *listener = listeners; listener != NULL; listener = listener->next)
@@ -58,7 +59,8 @@ static struct tutti_listener *find_unix(const char *name)
     return NULL;
 }
 
-/* Needs the lock. Owns the listener, and closes it on failure. */
+/* Add a listener to the list; the caller holds the lock. The function takes over made->fd, and
+ * closes it on failure. */
 static int add(const struct tutti_listener *made, struct tutti_listener **ret_listener)
 {
     struct tutti_listener *listener = malloc(sizeof *listener);
@@ -165,7 +167,7 @@ bool tutti_listener_is_unix(const struct tutti_listener *listener)
 
 /* ---- roots at a listener ---------------------------------------------------------------- */
 
-/* Needs the lock. */
+/* The caller holds the lock. */
 static struct tutti_root *find_root(const struct tutti_listener *listener, const uint8_t *forming)
 {
     struct tutti_root *root = listener->roots;

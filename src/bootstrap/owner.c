@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Records which thread forms the communicators of a name at a store.
+ * The owner of a name is the thread that forms the communicators of that name at a store.
  *
  * Ranks find each other by store and name. Communicators of one name are distinguished only by
- * their order, so all ranks must form them in the same order. Two threads cannot guarantee that:
- * their order may differ between ranks. Each would then form its communicator with the other's
- * counterpart, without any error. So a name belongs to the first thread that uses it, until that
- * thread has ended. */
+ * their order, so all ranks must form them in the same order. Two threads cannot guarantee the same
+ * order on all ranks. A thread could then form its communicator with the wrong thread of another
+ * rank, without any error. So a name belongs to the first thread that uses it, until that thread
+ * has ended. */
 #include "base/result.h"
 #include "bootstrap/bootstrap.h"
 
@@ -25,7 +25,8 @@ struct owner {
     struct owner *next;
 };
 
-static struct owner *owners; /* never freed: one for each name a process uses; guarded by `lock` */
+/* The process keeps one owner for each name that it uses, and never frees it. Guarded by `lock`. */
+static struct owner *owners;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static pid_t this_thread(void)
@@ -40,7 +41,7 @@ static bool has_ended(const struct owner *owner)
            (syscall(SYS_tgkill, owner->process, owner->thread, 0) != 0 && errno == ESRCH);
 }
 
-/* Needs the lock. NULL: no memory. */
+/* The caller holds the lock. NULL: there is no memory. */
 static struct owner *find_or_add(const uint8_t key[TUTTI_SECRET_BYTES])
 {
     struct owner *owner = owners;

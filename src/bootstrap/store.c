@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stores by URL: "tcp:HOST:PORT", where rank 0 listens, "unix:NAME", where it listens for ranks of
- * its host, and "file:DIRECTORY".
+ * Stores: this file makes a bootstrap from the URL of the place where ranks meet. Rank 0 listens at
+ * "tcp:HOST:PORT", or for ranks of its own host at "unix:NAME". "file:DIRECTORY" is a directory
+ * that all ranks can access (exchange_file.c).
  *
- * "tcp:HOST:FIRST-LAST" is a range of ports: rank 0 takes the first free one, and the others search
- * the range for it. It is meant for launchers that give a host, but no reserved port.
+ * "tcp:HOST:FIRST-LAST" is a range of ports. Rank 0 takes the first free port, and the other ranks
+ * search the range for it. Such a range is meant for launchers that give a host, but no reserved
+ * port.
  */
 #include "base/log.h"
 #include "bootstrap/claim.h"
@@ -104,9 +106,9 @@ static bool is_empty(const char *text)
     return text == NULL || *text == '\0';
 }
 
-/* Derive from the meeting what root and members must agree on. `detail` is the part of the store
- * that is the same on all ranks. It is hashed into the secret, so that jobs at other ports are
- * strangers even if they use the same secret. */
+/* Make the place, on which root and members must agree, from the meeting. `detail` is the part of
+ * the store that is the same on all ranks. It is hashed into the secret. So ranks of jobs at
+ * different ports cannot join each other even if they use the same secret. */
 static int make_place(const struct tutti_meeting *meeting, const char *detail,
                       struct tutti_place *ret_place)
 {

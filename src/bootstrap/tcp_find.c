@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a member of an exchange over sockets finds the root.
+ * The search of a member for the root, in an exchange over sockets.
  *
- * The root may start later than this rank, and some of its addresses may not work from this host:
- * they may refuse, be silent, drop packets, or belong to another program. So all addresses are
+ * The root may start later than this rank, and some of its addresses may not work from this host.
+ * They may refuse, be silent, drop packets, or belong to another program. So all addresses are
  * tried, each repeatedly until the deadline. If earlier ones take long, later ones are tried at the
- * same time. The first address that sends the greeting of our handshake is chosen, and the others
- * are dropped before this rank sends its proof. So the root never sees one rank twice, and no byte
- * is sent to strangers. A chosen address that then stays silent is given up after a while.
+ * same time. The first address that sends the greeting of our handshake is chosen. The others are
+ * dropped before this rank sends its proof. So the root never sees one rank twice, and no byte is
+ * sent to strangers. A chosen address that then stays silent is given up after a while.
  *
- * The root may be busy with another communicator that is formed at the same place, for example the
- * previous one, of which it still serves other ranks. It then says so, and this rank connects again
- * later.
+ * The root may be busy with another communicator that is formed at the same place. For example, it
+ * may still serve other ranks of the previous communicator. The root then says so, and this rank
+ * connects again later.
  */
 #include "bootstrap/tcp_member.h"
 
@@ -23,15 +23,15 @@
 #include <unistd.h>
 
 #define CONNECT_PATIENCE_NS (150 * TUTTI_NS_PER_MS) /* before the next address is tried as well */
-/* Which refusal by a chosen root is logged. Earlier ones are normal: a root that is about to end
- * closes our connection, too, and the next root takes its place. */
+/* The number of the refusal by a chosen root that is logged. Earlier refusals are normal, because a
+ * root that is about to end closes our connection, too, and the next root takes its place. */
 #define TOLD_REFUSAL 3
 #define GREETING_PATIENCE_NS (300 * TUTTI_NS_PER_MS)
 #define ANSWER_PATIENCE_NS (5 * TUTTI_NS_PER_S) /* after it has greeted us */
 #define RETRY_FIRST_NS (5 * TUTTI_NS_PER_MS)
 #define RETRY_MOST_NS (200 * TUTTI_NS_PER_MS)
 /* The root of a unique id listens before the id exists. If all its addresses have refused for this
- * long, it is gone. */
+ * long, the root is gone. */
 #define GONE_AFTER_NS (2 * TUTTI_NS_PER_S)
 
 uint64_t tutti_member_elapsed_ms(const struct tutti_tcp_member *member)
@@ -111,8 +111,8 @@ static int call_root(struct tutti_tcp_member *member, struct tutti_tcp_attempt *
                                           : tutti_socket_connect(&attempt->address, &attempt->fd);
         if (rc != TUTTI_ERR_SYSTEM || member->spare_fd < 0)
             return rc;
-        /* No descriptor is left, so use the spare one: only a rank that has joined can tell the
-         * root why it fails. */
+        /* No descriptor is left, so use the spare one. This rank must join even if it fails soon
+         * after, because only a rank that has joined can tell the root the reason. */
         close(member->spare_fd);
         member->spare_fd = -1;
     }
@@ -154,7 +154,8 @@ static int attempt_connect(struct tutti_tcp_member *member, struct tutti_tcp_att
     return TUTTI_OK;
 }
 
-/* TUTTI_OK: this is the root, and this rank has joined. TUTTI_AGAIN: not yet, or refused. */
+/* TUTTI_OK: the attempt has reached the root, and this rank has joined. TUTTI_AGAIN: the attempt is
+ * under way, or was refused. */
 static int attempt_step(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
 {
     int rc;
@@ -177,8 +178,8 @@ static int attempt_step(struct tutti_tcp_member *member, struct tutti_tcp_attemp
     return rc;
 }
 
-/* The time from which the next address is tried as well or, once chosen, this attempt is given
- * up. */
+/* The time at which the next address is tried as well. If this attempt has been chosen, it is given
+ * up at that time. */
 static uint64_t patience_end_ns(const struct tutti_tcp_attempt *attempt)
 {
     if (attempt->greeted_ns != 0)
@@ -197,8 +198,8 @@ static int fail_unreachable(const struct tutti_tcp_member *member)
                       member->last_refusal[0] ? ". Last answer: " : "", member->last_refusal);
 }
 
-/* True if every address of a unique id's root has refused for GONE_AFTER_NS. An address that cannot
- * be reached does not count as open, but at least one must have been refused by its host. */
+/* True if every address of a unique id's root has refused for GONE_AFTER_NS. Addresses that cannot
+ * be reached from this host are ignored, but at least one host must have refused. */
 static bool is_root_gone(struct tutti_tcp_member *member)
 {
     bool is_refused = false, is_open = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A member of an exchange over sockets: joins the root, sends its records and receives the
- * tables. */
+ * A member of an exchange over sockets. It joins the root, sends its records and receives the
+ * tables of all records. */
 #include "bootstrap/tcp_member.h"
 
 #include "base/clock.h"

@@ -16,7 +16,7 @@ struct tutti_tcp_attempt {
     uint64_t begun_ns;
     uint64_t greeted_ns;   /* when its greeting arrived; 0: not yet */
     uint64_t retry_ns;     /* when to try again */
-    uint64_t pause_ns;     /* the last pause before a retry; it doubles */
+    uint64_t pause_ns;     /* the last pause before a retry; each pause is twice the one before */
     struct tutti_handshake shake;
 };
 
@@ -36,7 +36,7 @@ struct tutti_tcp_member {
     struct tutti_tcp_attempt *chosen; /* the first that has greeted; NULL: none yet */
     int refusals;            /* how often a chosen attempt has failed */
     uint64_t later_pause_ns; /* the last pause after a root asked this member to connect later */
-    uint64_t refused_ns;     /* since when all addresses refuse; 0: they do not */
+    uint64_t refused_ns;     /* time since which all addresses refuse; 0: not all of them do */
     char last_refusal[256];
 
     /* After the member has joined. */

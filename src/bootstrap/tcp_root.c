@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The root of an exchange over sockets: admits members, collects their records, answers with the
- * table.
+ * The root of an exchange over sockets. The root admits members, collects their records and answers
+ * with the table of all records.
  *
- * The root is one of the ranks and makes progress only in its own allgather() calls. It may
- * therefore return from a round only when the table has been sent to all members. So a round first
- * collects records, and then sends the table.
+ * The root is one of the ranks and makes progress only in its own allgather() calls. A round of the
+ * root therefore returns TUTTI_OK only when the table has been sent to all members.
  *
  * After a failure the root tells the reason to all members, and for a short time also to those that
  * still join, so that every rank fails with the same message.
@@ -23,7 +22,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* How often a root that is out of descriptors checks whether one has become free. */
+/* A root that is out of descriptors checks at this interval whether one has become free. */
 #define FULL_PAUSE_NS (10 * TUTTI_NS_PER_MS)
 
 static struct tutti_root *root_of(struct tutti_bootstrap *boot)
@@ -72,8 +71,8 @@ static void name_missing(const struct tutti_root *root, char *ret_text, size_t s
     free(is_here);
 }
 
-/* The most common mistake with unique ids is that each rank makes its own. Each then becomes a root
- * that no other rank joins. */
+/* The most common mistake with unique ids is that each rank makes its own id. Each rank then
+ * becomes a root that no other rank joins. */
 static const char *hint_at_id(const struct tutti_root *root)
 {
     if (!root->is_of_id || !tutti_root_is_alone(root))

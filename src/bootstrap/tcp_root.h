@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Internals of the root of an exchange over sockets, shared by its rounds (tcp_root.c), its
- * connections (tcp_seat.c) and its listener (listener.c). */
+ * Internals of the root of an exchange over sockets, which three files share: its rounds
+ * (tcp_root.c), its connections (tcp_seat.c) and its listener (listener.c). A seat is the root's
+ * state for one connection. */
 #ifndef TUTTI_BOOTSTRAP_TCP_ROOT_H
 #define TUTTI_BOOTSTRAP_TCP_ROOT_H
 
@@ -16,7 +17,7 @@ struct tutti_root_seat {
     struct tutti_handshake shake;
     struct tutti_inbox inbox;
     struct tutti_outbox outbox;
-    bool has_spoken;   /* it has sent a frame */
+    bool has_spoken;   /* the peer has sent a frame */
     uint32_t rounds;   /* records received so far */
     bool has_record;   /* the record of the current round is in inbox.body */
     uint32_t record_size;
@@ -84,8 +85,8 @@ void tutti_root_fail(struct tutti_root *root, int code, const char *format, ...)
 /* Fail because the deadline has passed, with a message that names the missing ranks. */
 void tutti_root_fail_missing(struct tutti_root *root);
 
-/* True while ranks are missing. At a vague place with ranks that are not akin, also true for
- * TUTTI_EXCHANGE_DOUBT_NS after the last one has joined. */
+/* True while ranks are missing. At a vague place with ranks that are not akin, the result stays
+ * true for TUTTI_EXCHANGE_DOUBT_NS after the last rank has joined. */
 bool tutti_root_is_in_doubt(const struct tutti_root *root);
 
 /* True if no other rank has joined so far. */
@@ -115,7 +116,7 @@ struct tutti_root_seat *tutti_listener_take(struct tutti_listener *listener,
 
 /* ---- tcp_seat.c ---- */
 
-/* Accept callers, receive from members, send what is due. Never sleeps. */
+/* Accept callers, receive records and send what is due. Never sleeps. */
 void tutti_root_handle_events(struct tutti_root *root);
 
 /* Continue to send what is loaded and, after a failure, the reason. */

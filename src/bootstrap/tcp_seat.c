@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The connections to the root of an exchange over sockets: callers, which have yet to prove that
- * they hold the secret, and members, which send records and receive tables. */
+ * The connections to the root of an exchange over sockets. A connection begins as a caller, which
+ * has yet to prove that it holds the secret. It then becomes a member, which sends records and
+ * receives tables. */
 #include "bootstrap/tcp_root.h"
 
 #include "base/clock.h"
@@ -16,8 +17,8 @@
 /* The most events handled in one call, so that strangers cannot keep the root busy forever. */
 #define EVENTS_PER_CALL 4096
 #define ACCEPTS_PER_EVENT 256
-/* Limits for callers that have not proved themselves: how long they may take, and how many there
- * may be in addition to nranks. */
+/* Limits for callers that have not proved themselves. A caller may take HANDSHAKE_NS, and there may
+ * be STRANGERS_MAX of them in addition to nranks. */
 #define HANDSHAKE_NS  (10 * TUTTI_NS_PER_S)
 #define STRANGERS_MAX 64
 /* When the root is out of descriptors, a caller may take this long to prove itself before it has to
@@ -72,7 +73,7 @@ static void free_seat(struct tutti_root *root, struct tutti_root_seat *seat)
 
 static void load_error(struct tutti_root *root, struct tutti_root_seat *seat)
 {
-    /* To other ranks, a failure of the root's own machine is a rank that gave up. */
+    /* A failure of the root's own machine is reported to other ranks as TUTTI_ERR_REMOTE. */
     bool is_shared = root->failure == TUTTI_ERR_USAGE || root->failure == TUTTI_ERR_TIMEOUT;
     struct tutti_frame frame = {.kind = TUTTI_FRAME_ERROR,
                                 .round = root->round,
@@ -93,8 +94,8 @@ static void left(struct tutti_root *root, struct tutti_root_seat *seat)
     if (seat->rank < 0)
         return;
     if (!seat->has_spoken && seat->inbox.done == 0 && root->failure == TUTTI_OK) {
-        /* It may not know that it had joined: it may have given up before our answer arrived, and
-         * will connect again. */
+        /* This rank may not know that it had joined. It may have given up before our answer
+         * arrived, and will connect again. */
         root->seat_of_rank[seat->rank] = NULL;
         root->joined--;
         root->complete_ns = 0;
@@ -138,7 +139,7 @@ static void take_record(struct tutti_root *root, struct tutti_root_seat *seat)
     const struct tutti_frame *frame = &seat->inbox.frame;
 
     if (seat->rank < 0)
-        return; /* it has been rejected, and is being told the reason */
+        return; /* the caller has been rejected, and is being told the reason */
     if (seat->has_record || frame->round != seat->rounds) {
         tutti_root_fail(root, TUTTI_ERR_REMOTE,
                         "rank %d gave a record of round %u where round %u is due", seat->rank,
@@ -211,12 +212,13 @@ static void dismiss(struct tutti_root *root, struct tutti_root_seat *seat,
     tutti_outbox_load(&seat->outbox, &frame, text);
     (void)tutti_outbox_step(&seat->outbox, seat->fd);
     unlink_from(&root->callers, seat);
-    seat->is_member = true; /* so that release_seat closes it without losing what was sent */
+    seat->is_member = true; /* so that release_seat hangs up and no sent bytes are lost */
     release_seat(root, seat);
 }
 
-/* All ranks have joined, so this caller is one too many. At a store it may be early for the next
- * communicator: a member that has left this one may already form it. An id has only one. */
+/* All ranks have joined, so this caller is one too many. At a store the caller may be early for the
+ * next communicator, which a member that has left this one may already form. A unique id serves
+ * only one communicator. */
 static void dismiss_surplus(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     if (root->is_of_id)
@@ -288,7 +290,8 @@ static void give_seat(struct tutti_root *root, struct tutti_root_seat *seat, uin
         tutti_root_flush(root, seat);
 }
 
-/* The caller has proved itself: decide by its rank and communicator what becomes of it. */
+/* The caller has proved itself. Admit it, hand it over or dismiss it, by its communicator and
+ * rank. */
 static void take_in(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     uint8_t forming[TUTTI_FORMING_BYTES];
@@ -349,7 +352,7 @@ static void expire_callers(struct tutti_root *root)
     }
 }
 
-/* Make a seat for a new connection; NULL: it was dropped, or the root has failed. */
+/* Make a seat for a new connection. NULL: the connection was dropped, or the root has failed. */
 static struct tutti_root_seat *seat_caller(struct tutti_root *root, int fd)
 {
     bool is_unix = tutti_listener_is_unix(root->listener);
@@ -377,7 +380,8 @@ static struct tutti_root_seat *seat_caller(struct tutti_root *root, int fd)
 }
 
 /* No descriptor is left for another caller, so the root fails. To tell the ranks that have yet to
- * join, it uses its spare descriptor and those of ranks that have been told (free_descriptors). */
+ * join, the root reuses its spare descriptor, and those of ranks that have been told
+ * (free_descriptors). */
 static void run_out(struct tutti_root *root, int rc)
 {
     tutti_root_fail(root, rc, "rank %d of %d, whom the others join, has no descriptor left for "
@@ -418,7 +422,7 @@ static void watch_again(struct tutti_root *root)
     root->is_full = false;
 }
 
-/* Free a descriptor for a caller. True: there is one now. */
+/* Free a descriptor for a caller. True: a descriptor is free now. */
 static bool make_room(struct tutti_root *root, int rc)
 {
     const struct tutti_root_seat *oldest = root->callers.oldest;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Unique ids: where the root of a communicator listens, and the secret of its ranks.
+ * Unique ids. An id tells where the root of a communicator listens, and contains the secret of its
+ * ranks. This is its layout, with offsets in bytes:
  *
  *   0   magic "TUid"        8   4 candidates of 17 bytes: family (0, 4, 6), address
  *   4   version            76   secret, 32 bytes
  *   5   candidates        108   zero, 12 bytes
  *   6   port              120   checksum of all before, 8 bytes
  *
- * The checksum guards against damaged bytes. It is no proof of the secret; the handshake is.
+ * The checksum guards against damaged bytes. It does not prove knowledge of the secret. The
+ * handshake does that.
  *
- * The listener is open before the id is returned, so that no rank can connect too early. It waits
- * in a table of the process until the first rank of this process starts with the id; that rank
- * becomes the root. The table keeps used ids, so that a second use in this process gets a clear
- * error. In other processes the connection is refused.
+ * The listener is open before the id is returned, so that no rank can connect too early. A table of
+ * the process keeps the listener until the first rank of this process starts with the id, and that
+ * rank becomes the root. The table also keeps used ids, so that a second use in this process gets a
+ * clear error. In other processes, the connection of a second use is refused.
  */
 #include "base/param.h"
 #include "base/system.h"
@@ -37,16 +39,16 @@ enum {
     AT_CHECKSUM = 120,
 };
 
-/* How many used ids a process remembers. */
+/* The most used ids that a process remembers. */
 #define USED_MAX 1024
 
 enum stage {
-    IS_OPEN,   /* no rank of this process has started with it */
-    IS_SERVED, /* its root waits for ranks */
-    IS_USED,   /* all its ranks have joined, or its root has given up */
+    IS_OPEN,   /* no rank of this process has started with the id */
+    IS_SERVED, /* the root waits for ranks */
+    IS_USED,   /* all ranks have joined, or the root has given up */
 };
 
-/* An id made in this process. */
+/* An id that this process has made, and its listening socket. */
 struct listener {
     uint8_t id[TUTTI_UNIQUE_ID_SIZE]; /* once used, its secret is erased */
     enum stage stage;
@@ -185,7 +187,7 @@ static bool is_id(const struct listener *listener, const uint8_t id[TUTTI_UNIQUE
 }
 
 /* Become the root if this process made the id and none of its ranks has started with it. *ret_fd is
- * then the listener; otherwise it is -1. TUTTI_ERR_USAGE: the id has been used. */
+ * then the listening socket; otherwise it is -1. TUTTI_ERR_USAGE: the id has been used. */
 static int claim(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int *ret_fd, struct listener **ret_claimed)
 {
     enum stage stage = IS_SERVED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One descriptor to poll in place of many: an epoll set that contains a timer. A caller may sleep
- * without a timeout of its own and still wakes for retries and deadlines. */
+ * A watch is one descriptor to poll in place of many. It is an epoll set that also contains a
+ * timer. So a caller may sleep without a timeout of its own, and still wakes for retries and
+ * deadlines. */
 #include "base/clock.h"
 #include "bootstrap/exchange.h"
 
@@ -66,7 +67,8 @@ void tutti_watch_close(struct tutti_watch *watch, int *fd)
 {
     if (*fd < 0)
         return;
-    /* A close alone would not remove the entry while a forked child holds a copy. */
+    /* While a forked child holds a copy of the descriptor, close alone would not remove it from the
+     * epoll set. */
     tutti_watch_remove(watch, *fd);
     close(*fd);
     *fd = -1;
@@ -93,7 +95,7 @@ void *tutti_watch_next(struct tutti_watch *watch)
     while (epoll_wait(watch->epoll_fd, &event, 1, 0) == 1) {
         if (event.data.ptr != NULL)
             return event.data.ptr;
-        /* The timer only had to wake the caller. */
+        /* The timer has no owner, because it only has to wake the caller. */
         if (read(watch->timer_fd, &expirations, sizeof expirations) < 0)
             return NULL;
     }

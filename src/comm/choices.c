@@ -46,8 +46,8 @@ const char *tutti_choices_transports(const struct tutti_comm *comm)
     return shares && comm->places.nnodes < (uint32_t)comm->nranks ? "shm+tcp" : "tcp";
 }
 
-/* A machine taken over from a parent has rates only, because a parent has other ranks. Otherwise
- * the machine is as described, or else assumed. */
+/* A child keeps the machine that it copied from its parent. The copy has only rates, because a
+ * parent has other ranks. Other communicators use the described machine, or else assume one. */
 static int learn_machine(struct tutti_comm *comm)
 {
     const char *text = comm->policy ? comm->policy->text[TUTTI_POLICY_MACHINE] : "";
@@ -64,9 +64,9 @@ static int learn_machine(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
-/* Nodes and cells are as described, or else the hosts and their cells. Described groups are groups
- * of described nodes. Without these each rank counts as a node, so groups are kept only if each
- * rank has a host of its own. */
+/* Nodes and cells come from the description of the machine, if it has nodes. Otherwise nodes are
+ * hosts, and cells are those of the hosts. A description without nodes counts each rank as a node
+ * of its groups, so these groups are kept only if each rank has a host of its own. */
 static int learn_places(struct tutti_comm *comm, uint32_t nhosts)
 {
     struct tutti_places *places = &comm->places;
@@ -104,7 +104,7 @@ static int look_around(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
-int tutti_choices_look(struct tutti_comm *comm)
+static int look(struct tutti_comm *comm)
 {
     struct tutti_domain *domain = tutti_fabric_domain(comm->fabric);
     const char *shared;
@@ -128,6 +128,18 @@ int tutti_choices_look(struct tutti_comm *comm)
     if (shared != NULL && comm->policy == NULL)
         TUTTI_TRY(tutti_policy_unpack(shared, size, &comm->policy));
     return look_around(comm);
+}
+
+int tutti_choices_look(struct tutti_comm *comm)
+{
+    int rc = look(comm);
+
+    if (rc == TUTTI_OK)
+        return TUTTI_OK;
+    /* Queries answer from this array, and it may hold zeros only. */
+    free(comm->hosts);
+    comm->hosts = NULL;
+    return rc;
 }
 
 int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy)

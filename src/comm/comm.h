@@ -2,12 +2,12 @@
  * The communicator's internal state, for the upper layers of the library. The layers below
  * (executor, transport, algorithms, ...) do not use it.
  *
- * A tuttiComm_t is a small handle that is never given back to the allocator, so that a stale
- * handle is recognized and refused. The state itself lives in struct tutti_comm.
+ * A tuttiComm_t is a small handle whose memory is never freed, so that the use of a stale handle is
+ * recognized and refused. The state itself is in struct tutti_comm.
  *
- * Operations are collected in batches (batch.h). A batch holds what one call, or one group, asks of
- * one communicator. Batches run strictly in the order of their tickets. The thread that owns the
- * batch whose turn it is also owns the communicator's fabric and engine.
+ * Operations are collected in batches (queue/batch.h). A batch holds the operations of one call, or
+ * of one group, on one communicator. Batches run strictly in the order of their tickets. The thread
+ * that runs the batch whose turn it is owns the communicator's fabric and engine meanwhile.
  */
 #ifndef TUTTI_COMM_COMM_H
 #define TUTTI_COMM_COMM_H
@@ -36,8 +36,8 @@ enum tutti_comm_state {
     TUTTI_COMM_FAILED,
 };
 
-/* Second-round record of a rank: its fabric's verdict, the header of the files that rank 0 shares
- * (share.h), and whether the rank has a GPU. */
+/* The record that each rank sends in the second exchange of forming. It holds its fabric's verdict,
+ * the header of the files that rank 0 shares (share.h), and whether the rank has a GPU. */
 #define TUTTI_GPU_VERDICT_BYTES 8
 #define TUTTI_COMM_VERDICT_BYTES \
     (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES + TUTTI_GPU_VERDICT_BYTES)
@@ -68,19 +68,19 @@ struct tutti_comm {
     char name[TUTTI_NAME_BYTES];
     struct tutti_log_scope scope; /* prefix of log lines about this communicator */
     int init_timeout_ms;
-    int timeout_ms;           /* of operations; 0: none. Atomic: a thread may change it */
+    int timeout_ms;           /* of operations; 0: none; atomic, since any thread may set it */
     bool is_blocking;
 
     int state;                /* enum tutti_comm_state; release/acquire */
 
     /* Forming: form.c. */
     size_t phase;
-    uint64_t begun_ns, noticed_ns; /* the second: when the log last named the missing ranks */
+    uint64_t begun_ns, noticed_ns; /* start of forming; last log line about missing ranks */
     uint64_t deadline_ns;
     struct tutti_bootstrap *boot;
     struct tutti_claim *claim; /* rank 0's claim of the meeting place, or NULL */
     uint8_t *gathered;         /* records of all ranks, of the exchange under way */
-    int declines;              /* TUTTI_OK, or why this rank cannot take part; all ranks learn it */
+    int declines;              /* error that keeps this rank out, told to all ranks; or TUTTI_OK */
     char why_declines[TUTTI_MESSAGE_BYTES];
     struct tutti_share share;  /* files that rank 0 has read */
 
@@ -107,15 +107,16 @@ struct tutti_comm {
     struct tutti_known known[1 << TUTTI_KNOWN_BITS]; /* used by the thread inside */
     struct tutti_schedules *schedules; /* from files */
 
-    /* Ticket of the next batch. Taken by the thread inside; with a GPU also by driver threads, so
-     * then it is atomic, and issue_lock keeps tickets and message numbers in step. */
+    /* Ticket of the next batch. The thread inside takes tickets. With a GPU, threads of the CUDA
+     * driver take them too. In that case the field is atomic, and issue_lock keeps tickets and
+     * message numbers in step. */
     uint64_t next_ticket;
     pthread_mutex_t issue_lock;
     uint64_t turn; /* ticket whose turn it is; released by its owner, acquired by the next owner */
 
     struct tutti_redop *redops;
     int redop_count;
-    uint64_t splits;
+    uint64_t splits; /* number of splits so far, from which the secrets of children are derived */
 
     /* The first failure. */
     pthread_mutex_t error_lock;
@@ -125,29 +126,30 @@ struct tutti_comm {
 
 /* ---- handles (handle.c) ---------------------------------------------------------- */
 
-/* Makes the handle of `comm` and sets comm->handle and comm->serial. NULL: out of memory.
- * Thread-safe, as are the other functions of this section. */
+/* Makes the handle of `comm`, and sets comm->handle and comm->serial. NULL: out of memory. All
+ * functions of this section are thread-safe. */
 tuttiComm_t tutti_handle_create(struct tutti_comm *comm);
 /* Refuses the handle from now on, then waits until no visitor is left. */
 void tutti_handle_close(tuttiComm_t handle);
 /* Frees the handle for another communicator. Call it after tutti_handle_close. */
 void tutti_handle_release(tuttiComm_t handle);
-/* A number that grows in each child of fork. An object that carries another number was made by the
- * parent process. */
+/* Returns a number that grows in each child of fork. An object that carries another number was made
+ * by the parent process. */
 uint32_t tutti_fork_generation(void);
 
 /* The following functions name `function`, the public function that calls them, in their messages.
- * `function` is a constant string. They attach the thread's log lines to the
- * communicator. TUTTI_ERR_ARGUMENT: the handle is NULL, no handle, or destroyed. TUTTI_ERR_USAGE:
- * it was inherited by fork. */
+ * `function` is a constant string. They attach the thread's log lines to the communicator.
+ * TUTTI_ERR_ARGUMENT: the handle is NULL or destroyed, or the address is not a handle.
+ * TUTTI_ERR_USAGE: the handle was inherited by fork. */
 
 /* Begins a short call, which any thread may make at any time, also while another thread is inside.
  * The communicator is not freed until tutti_handle_unvisit. */
 int tutti_handle_visit(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm);
 void tutti_handle_unvisit(tuttiComm_t handle);
 
-/* Gives the calling thread exclusive use of the communicator until tutti_comm_leave. Does not wait.
- * TUTTI_ERR_USAGE: another thread is inside a call on it, which the message names. */
+/* Gives the calling thread exclusive use of the communicator until tutti_comm_leave. The thread is
+ * then "inside" the communicator. Does not wait. TUTTI_ERR_USAGE: another thread is inside, and the
+ * message names its call. */
 int tutti_handle_enter(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm);
 /* The same, and the communicator must be ready. TUTTI_ERR_USAGE: it still forms, or is finalized.
  * A failed communicator returns its recorded error. */
@@ -155,6 +157,7 @@ int tutti_handle_enter_ready(tuttiComm_t handle, const char *function,
                              struct tutti_comm **ret_comm);
 /* As tutti_handle_enter, for a communicator that cannot be destroyed meanwhile. */
 int tutti_comm_enter(struct tutti_comm *comm, const char *function);
+/* Ends the exclusive use that one of the three functions above began. */
 void tutti_comm_leave(struct tutti_comm *comm);
 /* For visitors: enters without setting a message, comm->pass, or the log scope. Returns the pass
  * for tutti_gate_leave, or NULL if another thread is inside. */
@@ -170,17 +173,17 @@ struct tutti_settings {
     char name[TUTTI_NAME_BYTES];
 };
 
-/* Settings of a new communicator. The timeouts in the environment override those in `config`.
- * Fields that neither sets, and all of them if `config` is NULL, come from `parent`, or are the
- * defaults if that is NULL. Also raises the process's limits, before any socket is opened.
- * TUTTI_ERR_ARGUMENT: a field of `config` is out of range, or it was not initialized. */
+/* Determines the settings of a new communicator. If the environment sets a timeout, the one in
+ * `config` is ignored. Fields that `config` does not set come from `parent`, or are the defaults
+ * if `parent` is NULL. `config` may be NULL. Also raises the process's limits, before any socket
+ * is opened. TUTTI_ERR_ARGUMENT: `config` was not initialized, or has a field out of range. */
 int tutti_settings_read(const tuttiConfig_t *config, const struct tutti_comm *parent,
                         struct tutti_settings *ret_settings);
 
 /* Makes a communicator that is still to be formed over `boot`. Takes ownership of `boot`, also on
- * failure. TUTTI_ERR_ARGUMENT: a wrong argument in `settings`; TUTTI_ERR_SYSTEM: out of memory. A
- * rank that cannot take part for another reason, such as a wrong variable, is no error here: it
- * fails when it forms, and all other ranks fail with its reason. */
+ * failure. TUTTI_ERR_ARGUMENT: `settings` has a wrong argument. TUTTI_ERR_SYSTEM: out of memory.
+ * If this rank cannot take part for another reason, such as a wrong variable, the result is still
+ * TUTTI_OK. The rank then fails when it forms, and all other ranks fail with its reason. */
 int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings *settings,
                       struct tutti_comm **ret_comm);
 /* Continues forming. TUTTI_AGAIN: not finished, call again. TUTTI_OK: ready. Any other result is an
@@ -191,19 +194,20 @@ void tutti_comm_form_idle(struct tutti_comm *comm);
 /* Frees the communicator in any state; NULL is ignored. Leaves the last message as it is. */
 void tutti_comm_free(struct tutti_comm *comm);
 
-/* Records a failure, aborts the fabric and the GPU, which tells the peers, and wakes the threads
- * that sleep in it. Does nothing if a failure is recorded already. Returns `rc`. Any thread. */
+/* Records a failure, and aborts the fabric and the GPU, which tells the peers. Wakes the threads
+ * that sleep in the fabric. Does nothing if a failure is recorded already. Returns `rc`. Any
+ * thread. */
 int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message);
 
-/* Sets the state, unless a failure is recorded, as by an abort of another thread. Then the state
- * stays TUTTI_COMM_FAILED, and the result is that failure. */
+/* Sets the state, unless a failure is recorded, for example by tuttiCommAbort in another thread.
+ * In that case the state stays TUTTI_COMM_FAILED, and the result is the failure. */
 int tutti_comm_set_state(struct tutti_comm *comm, int state);
 
 /* A value of enum tutti_comm_state. Any thread. */
 static inline int tutti_comm_state(const struct tutti_comm *comm)
 {
-    /* acquire: pairs with the release in tutti_comm_set_state and tutti_comm_fail; what that state
-     * promises is in place */
+    /* acquire: pairs with the release in tutti_comm_set_state and tutti_comm_fail; all that the
+     * state promises is in place */
     return tutti_load_acquire(&comm->state);
 }
 
@@ -228,79 +232,85 @@ int tutti_comm_set_timeout(struct tutti_comm *comm, const char *function, int ti
 
 /* ---- splitting (split.c) ----------------------------------------------------------------- */
 
-/* Does what tuttiCommSplit does, for the public function `caller`, which messages name. */
+/* Does what tuttiCommSplit does, for the public function `caller`, which messages name. Inside a
+ * group, *ret_child is set when the group ends. The caller destroys *ret_child. */
 int tutti_comm_split(tuttiComm_t handle, int color, int key, enum tutti_caller caller,
                      const tuttiConfig_t *config, tuttiComm_t *ret_child);
 
 /* ---- log lines (report.c): rank 0 logs the facts that are the same on all ranks -------------- */
 
-/* Call it before forming. */
+/* Logs the version once per process, and variables that are unknown. Call it before forming. */
 void tutti_comm_report_begin(const struct tutti_comm *comm);
 /* Call it in each pass of forming that has to wait. Every TUTTI_INIT_NOTICE_MS it logs which ranks
  * are missing. `phase` names the phase. */
 void tutti_comm_report_missing(struct tutti_comm *comm, const char *phase);
-/* Call it when the communicator is ready, and before the bootstrap is destroyed. */
+/* Logs the hosts of the ranks, the transports and the settings. Call it when the communicator is
+ * ready, and before the bootstrap is destroyed. */
 void tutti_comm_report_formed(const struct tutti_comm *comm);
-/* Call it before the user's destroy frees the communicator. */
+/* Logs how many operations ran, and the failure if there was one. Call it before the user's destroy
+ * frees the communicator. */
 void tutti_comm_report_end(const struct tutti_comm *comm);
-/* Logs which algorithm will run the calls of this kind. `runs_by` names it with its options, and
- * `by` names the authority that chose it. `is_new`: true for the first call of its collective in
- * its power of two of sizes. Other calls are logged at TRACE only. */
+/* Logs which algorithm will run the calls of this kind. `runs_by` names the algorithm with its
+ * options, and `by` names the authority that chose it. `is_new` is true for the first call of its
+ * collective in its size class (tutti_is_new_size). Other calls are logged only at TRACE. */
 void tutti_comm_report_choice(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
                               const char *runs_by, const char *by, bool is_new);
 
-/* Number of hosts. Call it after tutti_choices_look. */
+/* Returns the number of hosts of the ranks. Call it after tutti_choices_look. */
 int tutti_comm_host_count(const struct tutti_comm *comm);
 
 /* ---- choices (choices.c, tune/tune.c) ----------------------------------------------------- */
 
-/* Call it before the exchanges. Takes over the policy of `parent`. If `parent` is NULL, rank 0
- * reads the policy from its environment and offers it to the others. A wrong policy is no error
- * here: all ranks, rank 0 too, fail with it in the exchange of verdicts. */
+/* Call it before the exchanges. The policy and the rates of the machine come from `parent`. If
+ * `parent` is NULL, rank 0 reads the policy from its environment and offers it to the others. A
+ * wrong policy is not an error here, because all ranks fail with it in the exchange of verdicts. */
 int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent);
-/* Fills in comm->view and what it points to. Call it when the fabric is settled and the shared
- * policy has arrived. */
+/* Fills in comm->view and the objects that it points to. Call it when the fabric is settled and the
+ * shared policy has arrived. */
 int tutti_choices_look(struct tutti_comm *comm);
-/* Replaces the policy by `policy`, which is taken, and drops all plans and programs. No operation
- * may be running. */
+/* Replaces the policy by `policy`, and drops all plans and programs. Takes ownership of `policy`.
+ * No operation may be running. */
 int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy);
+/* Frees all that the functions above have made. */
 void tutti_choices_fini(struct tutti_comm *comm);
-/* Heap held, for the memory report; a policy counts for each communicator that shares it. */
+/* Returns the bytes of heap that the choices hold, for the memory report. A policy counts for each
+ * communicator that shares it. */
 size_t tutti_choices_bytes(const struct tutti_comm *comm);
-/* How the ranks communicate, in one word: "threads", "cma", "shm", "shm+tcp", "tcp". Constant
- * text. */
+/* Returns one word for the transports between the ranks: "threads", "cma", "shm", "shm+tcp" or
+ * "tcp". The text is constant. */
 const char *tutti_choices_transports(const struct tutti_comm *comm);
 
 /* ---- programs (cache.c) ---------------------------------------------------------------- */
 
+/* Makes an empty cache, which the caller destroys. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_cache_create(struct tutti_cache **ret_cache);
-/* NULL is ignored. */
+/* Destroys the cache with its plans and programs. NULL is ignored. */
 void tutti_cache_destroy(struct tutti_cache *cache);
-/* Heap held, for the memory report. */
+/* Returns the bytes of heap that the cache holds, for the memory report. */
 size_t tutti_cache_bytes(const struct tutti_cache *cache);
-/* Drops all plans and programs; no run may be active. */
+/* Drops all plans and programs. No run may be active. */
 void tutti_cache_forget(struct tutti_cache *cache);
 
-/* The tuner's query for `call`. */
+/* Returns the tuner's query for `call`. */
 struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
                                            const struct tutti_call *call);
-/* The plan of `choice`, whose options must be resolved. It is made at first need, and lives in
- * `cache` until tutti_cache_forget. `cache` need not be comm->cache. */
+/* Finds the plan of `choice`, whose options must be resolved. The plan is made at first need, and
+ * lives in `cache` until tutti_cache_forget. `cache` need not be comm->cache. */
 int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
                      const struct tutti_choice *choice, int root,
                      const struct tutti_plan **ret_plan);
-/* The choice that replaces `choice` in a run in which all ranks lend each other the call's buffers.
- * Returns false if `choice` stays in that case too. Sets query->is_lent in any case. */
+/* Finds the choice that replaces `choice` in a run in which all ranks lend each other the call's
+ * buffers. Returns false if `choice` remains in that case too. Always sets query->is_lent. */
 bool tutti_cache_lent(const struct tutti_comm *comm, const struct tutti_call *call,
                       struct tutti_tuner_query *query, const struct tutti_choice *choice,
                       struct tutti_choice *ret_lent);
 
-/* The program for `call`, made at first need. It lives until the next call of this function or of
- * tutti_cache_forget, which may drop it. */
+/* Finds the program for `call`, which is made at first need. The cache owns the program. The next
+ * call of this function may drop it, and tutti_cache_forget drops it. */
 int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
                         const struct tutti_program **ret_program);
-/* The same, with `found` kept by the caller for repeats of the same call: it skips the look-up
- * while no program has been dropped. Zero `found` before its first use. */
+/* The same for a call that repeats. The caller keeps `found` for repeats of the same call, and
+ * zeroes it before its first use. The look-up is skipped while no program has been dropped. */
 int tutti_cache_again(struct tutti_comm *comm, const struct tutti_call *call,
                       struct tutti_found *found);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Settings of a communicator: the configuration, then the environment over it. */
+ * Determines the settings of a new communicator from its configuration, the environment, and its
+ * parent. */
 #include "base/limits.h"
 #include "base/param.h"
 #include "comm/comm.h"
@@ -14,7 +15,7 @@ static int check_range(const char *field, int value, int low)
                       "TUTTI_CONFIG_UNDEF_INT for the default", field, value, low);
 }
 
-/* Callers may be compiled against a version with fewer or more fields. */
+/* The caller may be compiled against a version whose struct has fewer or more fields. */
 static int read_config(const tuttiConfig_t *given, tuttiConfig_t *ret_config)
 {
     tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;

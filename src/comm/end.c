@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Wait until every issued operation is complete, also those on streams. */
+/* Waits until every issued operation is complete, also those on streams. */
 static void drain(struct tutti_comm *comm)
 {
     for (uint32_t passes = 0;

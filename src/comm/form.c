@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forming a communicator: a list of named phases, each of which can be resumed. */
+ * Forms a communicator in a list of named phases. A phase that must wait returns TUTTI_AGAIN, and
+ * the next pass resumes it, so that one thread can form several communicators. */
 #include "base/clock.h"
 #include "base/param.h"
 #include "bootstrap/claim.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A failure is no error yet: all ranks learn of it in the exchange of verdicts. */
+/* A failure is not yet an error here, because all ranks learn of it in the exchange of verdicts. */
 static int read_schedules(struct tutti_comm *comm)
 {
     if (comm->rank == 0) {
@@ -39,7 +40,8 @@ static int exchange_records(struct tutti_comm *comm)
                                          comm->gathered));
     if (comm->declines != TUTTI_OK)
         return comm->declines;
-    /* Ranks that meet at a store agree on the secret in the first round: only now is it known. */
+    /* Ranks that meet at a store agree on the secret in the first round, so only now is the secret
+     * known. */
     memcpy(comm->secret, comm->boot->secret, sizeof comm->secret);
     tutti_fabric_set_secret(comm->fabric, comm->secret);
     return TUTTI_OK;
@@ -135,7 +137,7 @@ static const struct {
 
 enum { PHASES = sizeof phases / sizeof *phases };
 
-/* The cells of its host that this rank runs in, for its record. */
+/* Finds the cells of its host in which this rank runs. They become part of the rank's record. */
 static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL_LEVELS])
 {
     struct tutti_home home;
@@ -197,7 +199,7 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
     comm->declines = open_own(comm, settings);
     if (comm->declines != TUTTI_OK)
         tutti_message_copy(comm->why_declines, sizeof comm->why_declines, tutti_last_message());
-    /* A wrong argument is the caller's mistake, and told at once like those of all other calls. */
+    /* A wrong argument is the caller's mistake, so it is reported at once, as in other calls. */
     if (comm->declines == TUTTI_ERR_ARGUMENT) {
         tutti_comm_fail(comm, TUTTI_ERR_ARGUMENT, comm->why_declines);
         tutti_comm_free(comm);
@@ -240,7 +242,7 @@ int tutti_comm_form(struct tutti_comm *comm)
             return TUTTI_AGAIN;
         }
         if (rc != TUTTI_OK && comm->declines != TUTTI_OK) {
-            rc = comm->declines; /* also where the others have not come to be told */
+            rc = comm->declines; /* even if the exchange failed because other ranks are missing */
             tutti_set_last_message(comm->why_declines);
         }
         if (rc != TUTTI_OK)
@@ -258,8 +260,8 @@ int tutti_comm_form(struct tutti_comm *comm)
     return tutti_comm_set_state(comm, TUTTI_COMM_READY);
 }
 
-/* The pause between two passes. It is short, but grows with the number of ranks: hundreds of ranks
- * on a few cores would otherwise poll all the time, and take the cores from ranks with work. */
+/* The pause between two passes. It is short, but grows with the number of ranks. Otherwise hundreds
+ * of ranks on a few cores would poll all the time, and take the cores from ranks with work. */
 enum { IDLE_US = 200, IDLE_US_PER_RANK = 10, IDLE_MS_MOST = 5 };
 
 void tutti_comm_form_idle(struct tutti_comm *comm)

@@ -42,7 +42,7 @@ void tutti_comm_report_missing(struct tutti_comm *comm, const char *phase)
     if (notice_ns == 0 || now_ns - comm->noticed_ns < notice_ns)
         return;
     comm->noticed_ns = now_ns;
-    tutti_log_enter(&comm->scope); /* a step of a split leaves the parent's scope */
+    tutti_log_enter(&comm->scope); /* a step of a split leaves the thread in the parent's scope */
     if (comm->boot->ops->describe_missing != NULL)
         is_best_known = comm->boot->ops->describe_missing(comm->boot, whom, sizeof whom);
     if (*whom == '\0')

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules from files: reads TUTTI_SCHEDULE and the files that it names, shares them, and finds
- * the one for a call. */
+ * Reads TUTTI_SCHEDULE and the schedule files that it names, shares them with the other ranks, and
+ * finds the schedule for a call. */
 #include "comm/schedules.h"
 
 #include "base/file.h"
@@ -32,7 +32,8 @@ struct entry {
 
 /* ---- the variable -------------------------------------------------------------------------- */
 
-/* Reads a size such as "64K" at *at, and moves *at behind it. No digits: `fallback`. */
+/* Reads a size such as "64K" at *at, and moves *at behind it. If *at has no digit, the size is
+ * `fallback`. Returns false if the size is malformed. */
 static bool read_size(const char **at, uint64_t fallback, uint64_t *ret_size)
 {
     *ret_size = fallback;
@@ -160,8 +161,8 @@ static int load(const struct entry *entry, const char *text, size_t size_bytes, 
 
 /* ---- sharing --------------------------------------------------------------------------------- */
 
-/* Bytes of the shared item. For each entry: its text, a zero byte, the size of its file in decimal,
- * a zero byte, the file, a zero byte. */
+/* Bytes of the shared item. Each entry has three parts, and a zero byte ends each part: the text of
+ * the entry, the size of its file in decimal, and the file. */
 struct parcel {
     char *bytes;
     size_t size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules from files (TUTTI_SCHEDULE). Rank 0 reads them and shares them; every rank proves them
- * correct before use. A call that a schedule was made for runs by it instead of the tuner's choice.
- */
+ * Schedules from files (TUTTI_SCHEDULE). Rank 0 reads and shares the files, and every rank proves
+ * the schedules correct before use. A schedule replaces the tuner's choice for the calls that it
+ * was made for. */
 #ifndef TUTTI_COMM_SCHEDULES_H
 #define TUTTI_COMM_SCHEDULES_H
 
@@ -17,14 +17,16 @@ struct tutti_schedules; /* the schedules of one rank; NULL: none */
  * destroys *ret_schedules. */
 int tutti_schedules_read(struct tutti_share *share, uint32_t nranks,
                          struct tutti_schedules **ret_schedules);
-/* On the other ranks: takes this rank's schedules out of `share`, once its bytes have arrived.
- * Errors as of tutti_schedules_read; TUTTI_ERR_REMOTE: the bytes are malformed. */
+/* On the other ranks: takes this rank's schedules out of `share`, once its bytes have arrived. The
+ * errors are those of tutti_schedules_read, and TUTTI_ERR_REMOTE: the bytes are malformed. The
+ * caller destroys *ret_schedules. */
 int tutti_schedules_take(const struct tutti_share *share, uint32_t nranks, uint32_t rank,
                          struct tutti_schedules **ret_schedules);
 void tutti_schedules_destroy(struct tutti_schedules *schedules);
 
-/* The plan of the first schedule that was made for the call and can run on this communicator; NULL
- * if there is none, and for v-forms. The same on all ranks. Lives as long as `schedules`. */
+/* Returns the plan of the first schedule that was made for the call and can run on this
+ * communicator. Returns NULL if there is none, or if the call is a v-form. All ranks find the same
+ * schedule. The plan lives as long as `schedules`. */
 const struct tutti_plan *tutti_schedules_find(const struct tutti_schedules *schedules,
                                               const struct tutti_tuner_view *view,
                                               const struct tutti_tuner_query *query);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sharing the files that rank 0 has read. */
+ * Shares the bytes of files that rank 0 has read with all ranks, down a binomial tree. */
 #include "comm/share.h"
 
 #include "base/result.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The offset of an item in share->bytes. */
+/* Returns the offset of an item in share->bytes. */
 static size_t item_at(const struct tutti_share *share, int item)
 {
     size_t at = 0;
@@ -75,7 +75,8 @@ void tutti_share_head(const struct tutti_share *share, uint8_t ret_head[TUTTI_SH
     memcpy(ret_head, &head, sizeof head);
 }
 
-/* Children of `rank` in the binomial tree: rank + 1, + 2, + 4, ... below its lowest set bit. */
+/* Returns child number `index` of `rank` in the binomial tree, or -1. The children are rank + 1,
+ * rank + 2, rank + 4, and so on, with steps below the lowest set bit of `rank`. */
 static int child_of(int nranks, int rank, int index)
 {
     int64_t step = (int64_t)1 << index;
@@ -94,7 +95,7 @@ static int count_children(int nranks, int rank)
     return count;
 }
 
-/* The code of rank 0's failure, or TUTTI_ERR_REMOTE if it is no code that this version knows. */
+/* Returns the code of rank 0's failure, or TUTTI_ERR_REMOTE if this version does not know it. */
 static int as_failure(int32_t code)
 {
     switch (code) {
@@ -199,8 +200,8 @@ int tutti_share_progress(struct tutti_share *share, struct tutti_fabric *fabric,
 
     if (share->total_bytes == 0)
         return TUTTI_OK;
-    /* The connection may copy a large item straight from a peer's memory, which that peer must not
-     * free meanwhile. */
+    /* The connection may copy a large item straight from a peer's memory. Between enter and exit
+     * the peer does not free that memory. */
     if (tutti_fabric_enter(fabric)) {
         rc = move_on(share, fabric, nranks, rank);
         if (!tutti_fabric_exit(fabric) && rc == TUTTI_OK)

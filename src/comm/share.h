@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sharing the files that rank 0 has read. Files are read once, and every rank works with the same
- * bytes, which travel down a binomial tree over the fabric's connections:
+ * Shares the files that rank 0 has read. Only rank 0 reads files, so every rank works with the same
+ * bytes. The bytes travel down a binomial tree over the fabric's connections:
  *
  *            0
  *          / | \
@@ -8,11 +8,12 @@
  *            |  | \
  *            3  5  6
  *
- * Each rank sends a header with its verdict, when the communicator forms. The header of rank 0 says
- * how many bytes will follow, so nothing more is exchanged if there is nothing to share.
+ * When the communicator forms, each rank sends a header together with its verdict. The header of
+ * rank 0 says how many bytes will follow, so nothing more is exchanged if there is nothing to
+ * share.
  *
- * Before that exchange rank 0 offers items. If it could not read them, its header has the error
- * instead: then all ranks fail with that code and message.
+ * Rank 0 offers its items before that exchange. If rank 0 could not read an item, its header has
+ * the error instead, and all ranks fail with that code and message.
  */
 #ifndef TUTTI_COMM_SHARE_H
 #define TUTTI_COMM_SHARE_H
@@ -26,7 +27,7 @@ enum tutti_share_item { TUTTI_SHARE_SCHEDULES, TUTTI_SHARE_TUNING, TUTTI_SHARE_I
 
 #define TUTTI_SHARE_HEAD_BYTES    432 /* size of the header */
 #define TUTTI_SHARE_MESSAGE_BYTES 416
-#define TUTTI_SHARE_ITEM_MAX      ((size_t)64 << 20)
+#define TUTTI_SHARE_ITEM_MAX      ((size_t)64 << 20) /* bytes of one item */
 
 struct tutti_share {
     int failure; /* on rank 0: TUTTI_OK, or the error that all ranks shall fail with */
@@ -38,17 +39,18 @@ struct tutti_share {
     size_t *passed;     /* per child of this rank: bytes passed on to it */
 };
 
-/* On rank 0, before the exchange: offers an item, at most once each. `bytes` are copied; an empty
- * item is ignored. TUTTI_ERR_USAGE: more than TUTTI_SHARE_ITEM_MAX. */
+/* On rank 0, before the exchange: offers an item. Each item may be offered once. `bytes` are
+ * copied. An empty item is ignored. TUTTI_ERR_USAGE: the item has more than TUTTI_SHARE_ITEM_MAX
+ * bytes. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_share_offer(struct tutti_share *share, enum tutti_share_item item, const void *bytes,
                       size_t size_bytes);
-/* On rank 0, instead: lets all ranks fail with this error. The first call counts. */
+/* On rank 0, before the exchange: makes all ranks fail with this error. Later calls are ignored. */
 void tutti_share_fail(struct tutti_share *share, int rc, const char *message);
 
 /* The header that this rank exchanges before the bytes. */
 void tutti_share_head(const struct tutti_share *share, uint8_t ret_head[TUTTI_SHARE_HEAD_BYTES]);
-/* Takes the header of rank 0, on every rank. Returns the failure in it, if it has one.
- * TUTTI_ERR_REMOTE: it is malformed. */
+/* Takes the header of rank 0, on every rank. Returns the failure in the header, if it has one.
+ * TUTTI_ERR_REMOTE: the header is malformed. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_share_expect(struct tutti_share *share, const uint8_t head[TUTTI_SHARE_HEAD_BYTES],
                        int nranks, int rank);
 
@@ -57,8 +59,8 @@ int tutti_share_expect(struct tutti_share *share, const uint8_t head[TUTTI_SHARE
 int tutti_share_progress(struct tutti_share *share, struct tutti_fabric *fabric, int nranks,
                          int rank);
 
-/* An item that has arrived, followed by a zero byte; NULL if rank 0 did not offer it. Lives as long
- * as `share`. */
+/* Returns an item that has arrived, followed by a zero byte, or NULL if rank 0 did not offer it.
+ * The bytes live as long as `share`. */
 const char *tutti_share_bytes(const struct tutti_share *share, enum tutti_share_item item,
                               size_t *ret_size_bytes);
 

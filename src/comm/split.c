@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Splitting. The ranks of a child meet over the parent, by a bootstrap of their own. Its all-gather
- * runs over the whole parent, and each rank keeps the records of its own group. */
+ * Splits a communicator. The ranks of a child meet over the parent, by a bootstrap of their own.
+ * Its all-gather runs over the whole parent, and each rank keeps the records of its own group. */
 #include "base/clock.h"
 #include "base/result.h"
 #include "queue/group.h"
@@ -16,7 +16,7 @@ struct choice {
 struct over_parent {
     struct tutti_bootstrap boot;
     struct tutti_comm *parent;
-    enum tutti_caller caller;   /* the public function that splits it */
+    enum tutti_caller caller;   /* the public function that splits the parent */
     struct choice *choices;     /* [parent's nranks] */
     int *members;               /* [child's nranks]: their ranks in the parent */
     struct tutti_batch *batch;  /* all-gather of the round under way; NULL: none */
@@ -141,7 +141,7 @@ struct split {
     struct choice mine;
     bool is_chosen;            /* the choices of all ranks are known */
     size_t rounds_sat_out;     /* rounds done by a rank without a color */
-    uint8_t *nothing;          /* [nranks + 1] records: an empty one to send, those received */
+    uint8_t *nothing;          /* [nranks + 1] records: an empty one to send, then those received */
 };
 
 static int sit_out(struct split *split)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls: copies with their arrays, the sizes of their buffers, the hash of their counts for the
- * signature, and calls that the library makes itself. */
+ * Copies calls together with their arrays, measures their buffers, hashes their counts for the
+ * signature, and fills in the calls that the library makes itself. */
 #include "executor/call.h"
 
 #include "base/result.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A call: what the user asked for, checked and complete, before an algorithm
- * has been chosen for it.
+ * A call is one operation that the user asked for. Its arguments are checked and complete, but no
+ * algorithm has been chosen for it yet.
  */
 #ifndef TUTTI_EXECUTOR_CALL_H
 #define TUTTI_EXECUTOR_CALL_H
@@ -21,18 +21,18 @@ static inline bool tutti_kind_is_message(uint8_t kind)
     return kind == TUTTI_CALL_SEND || kind == TUTTI_CALL_RECV;
 }
 
-/* Reductions as signatures encode them: the values of enum tutti_op, and these. */
+/* Signatures encode a reduction as a value of enum tutti_op or as one of these values. */
 enum { TUTTI_OP_AVERAGE = 4, TUTTI_OP_PREMULTIPLIED = 5, TUTTI_OP_NONE = 255 };
 
 struct tutti_call {
     uint8_t kind; /* enum tutti_call_kind */
-    enum tutti_collective collective; /* of messages: the first one, without a meaning */
+    enum tutti_collective collective; /* 0 for messages, where it has no meaning */
     enum tutti_type type;
     enum tutti_op op;         /* the operator that combines two elements */
     bool is_average;          /* divide by nranks at the end */
-    /* A pre-multiplied sum multiplies this rank's input by a scalar, one element of `type`. It is
-     * stored in `scalar`, or, if `scalar_address` is not NULL, read from there when the operation
-     * runs. */
+    /* A pre-multiplied sum multiplies this rank's input by a scalar, one element of `type`. If
+     * `scalar_address` is NULL, the scalar is in `scalar`. Otherwise the operation reads the scalar
+     * from `scalar_address` when it runs. */
     bool is_premultiplied;
     const void *scalar_address;
     uint8_t scalar[8];
@@ -40,8 +40,8 @@ struct tutti_call {
     void *output;
     size_t count;             /* elements of one block */
     int root;                 /* or the peer of a send or receive; 0 if there is none */
-    /* For v-forms, else NULL: arrays in elements, one entry per rank, owned by the owner of the
-     * call. Displacements NULL: the blocks are packed. */
+    /* The arrays of a v-form, in elements, with one entry per rank; NULL for other calls. The owner
+     * of the call owns them. If displacements are NULL, the blocks are packed. */
     const size_t *input_counts, *input_displs;
     const size_t *output_counts, *output_displs;
     size_t *own_arrays;       /* memory of these arrays, if this is a copy; else NULL */
@@ -50,7 +50,7 @@ struct tutti_call {
 
 enum { TUTTI_CALL_ARRAYS = 4 };
 
-/* Array number `index` of a call; NULL if the call does not have it. */
+/* Returns array number `index` of a call, or NULL if the call does not have it. */
 static inline const size_t *tutti_call_array(const struct tutti_call *call, int index)
 {
     const size_t *const arrays[TUTTI_CALL_ARRAYS] = {call->input_counts, call->input_displs,
@@ -59,7 +59,8 @@ static inline const size_t *tutti_call_array(const struct tutti_call *call, int 
     return arrays[index];
 }
 
-/* Copies a call and its arrays. tutti_call_fini frees the copies of the arrays. */
+/* Copies a call and its arrays. tutti_call_fini frees the copies of the arrays. TUTTI_ERR_SYSTEM:
+ * no memory. */
 int tutti_call_copy(const struct tutti_call *call, int nranks, struct tutti_call *ret_copy);
 
 /* Frees the arrays of a copy. Other calls, and zeroed ones, have none to free. */
@@ -84,20 +85,20 @@ static inline bool tutti_call_has_pairs(const struct tutti_call *call)
     return tutti_call_is_vector(call) && tutti_collective_is_pairwise(call->collective);
 }
 
-/* Sizes of the call's buffers on rank `rank`, in bytes: from the start of the buffer to the end of
- * the last block that is read or written. 0: the rank needs no such buffer. */
+/* Measures the call's buffers on rank `rank`, in bytes. A size reaches from the start of the buffer
+ * to the end of the last block that is read or written. 0: the rank needs no such buffer. */
 void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
                         size_t *ret_input_bytes, size_t *ret_output_bytes);
 
-/* The counts that all ranks must pass alike: [nranks], for an all-gather-v or a reduce-scatter-v.
- * An all-to-all-v has no such counts. */
+/* Returns the counts [nranks] of an all-gather-v or a reduce-scatter-v, which must be the same on
+ * all ranks. Do not call it for an all-to-all-v, which has no such counts. */
 static inline const size_t *tutti_call_shared_counts(const struct tutti_call *call)
 {
     return call->output_counts != NULL ? call->output_counts : call->input_counts;
 }
 
-/* A hash of `counts` [nranks] for the signature. Arrays that differ in one entry never have the
- * same hash. */
+/* Returns a hash of `counts` [nranks] for the signature. Arrays that differ in only one entry never
+ * have the same hash. */
 uint64_t tutti_counts_hash(const size_t *counts, int nranks);
 
 /* Fills in a collective of bytes that the library itself calls, with root 0 if it has a root.
@@ -107,12 +108,12 @@ void tutti_call_of_bytes(enum tutti_collective collective, enum tutti_caller cal
                          const void *input, void *output, size_t count,
                          struct tutti_call *ret_call);
 
-/* Makes such a call one of elements of `type`, combined by `op` if the collective reduces. Its
- * count is then in elements. */
+/* Changes a call that tutti_call_of_bytes filled in to elements of `type`. If the collective
+ * reduces, it combines them by `op`. The count of the call is then in elements. */
 void tutti_call_of_elements(struct tutti_call *call, enum tutti_type type, enum tutti_op op);
 
-/* True if `bytes` is the first size of its class, which is then marked in *seen. A class holds the
- * sizes from one power of two to the next; 0 counts as 1. */
+/* True if `bytes` is the first size of its class. Marks the class in *seen. A class holds the sizes
+ * from one power of two up to the next, and a size of 0 counts as 1. */
 static inline bool tutti_is_new_size(uint64_t *seen, size_t bytes)
 {
     uint64_t class = bytes == 0 ? 1 : UINT64_C(1) << (63 - __builtin_clzll(bytes));
@@ -122,14 +123,14 @@ static inline bool tutti_is_new_size(uint64_t *seen, size_t bytes)
     return is_new;
 }
 
-/* True if the output overwrites input that other ranks have yet to read: an all-to-all in place. */
+/* True for an all-to-all in place, whose output overwrites input that other ranks still read. */
 static inline bool tutti_call_is_swap(const struct tutti_call *call)
 {
     return tutti_collective_in_place(call->collective) == TUTTI_AFTER_COPY &&
            call->input == call->output;
 }
 
-/* The address of the scalar of a pre-multiplied sum: inside the call, or the user's. */
+/* Returns the address of the scalar of a pre-multiplied sum, which is in the call or the user's. */
 static inline const void *tutti_call_scalar(const struct tutti_call *call)
 {
     return call->scalar_address ? call->scalar_address : call->scalar;

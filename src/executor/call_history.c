@@ -95,8 +95,8 @@ int tutti_call_history_compare(const struct tutti_call_history *history, int ran
     if (mine == NULL || ahead >= TUTTI_CHAIN_CALLS)
         return TUTTI_OK;
     differs = tutti_chain_after(mine) ^ chain;
-    /* If the peer is ahead, ignore the calls that this rank has not made yet. The hash cannot be
-     * compared then. */
+    /* If the peer is ahead, ignore the calls that this rank has not made yet. The peer's hash
+     * includes these calls, so only the low halves can be compared. */
     if (ahead > 0)
         differs =
             (tutti_chain_after(mine) ^ (uint32_t)chain >> 8 * ahead) & UINT32_MAX >> 8 * ahead;

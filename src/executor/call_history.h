@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The history of a communicator: its last collectives, and a digest of all of them, the chain.
+ * The history of a communicator. It holds the last collectives, and a digest of all collectives,
+ * which is called the chain.
  *
  * A rank that receives nothing in a call completes it without seeing what its peers called. For
  * example, two ranks that each believe they are the root of a broadcast only send. Therefore each
@@ -10,11 +11,12 @@
  *      | all, by a hash | n - 4  | n - 3  | n - 2  | n - 1  |
  *
  * The high half is a hash of all signatures so far, so a difference stays visible. The low half has
- * one byte for each of the last four calls, which tells the first of them that differed. That byte
- * is the XOR of the signature's bytes. So if a single byte of the signature differs, such as the
- * root's, it always shows.
+ * one byte for each of the last four calls, which shows the first call that differed. Each byte is
+ * the XOR of the bytes of a signature. So if two signatures differ in only one byte, such as the
+ * byte of the root, the bytes in the chain differ too.
  *
- * Sends and receives are not part of the history: each pair of ranks numbers its own messages.
+ * Sends and receives are not part of the history, because each pair of ranks numbers its own
+ * messages.
  */
 #ifndef TUTTI_EXECUTOR_CALL_HISTORY_H
 #define TUTTI_EXECUTOR_CALL_HISTORY_H
@@ -24,12 +26,12 @@
 enum { TUTTI_HISTORY_CALLS = 8, TUTTI_CHAIN_CALLS = 4 };
 
 struct tutti_call_history {
-    uint64_t sequence; /* number of the last call; the first is 1; 0: none yet */
-    uint64_t chain;    /* after the last call: computed before the next call needs it */
+    uint64_t sequence; /* number of the last call; the first call has number 1; 0: none yet */
+    uint64_t chain;    /* the chain after the last call, which the next call carries */
     struct tutti_header calls[TUTTI_HISTORY_CALLS]; /* call n is at n % TUTTI_HISTORY_CALLS */
 };
 
-/* The chain after the call that `header` describes. */
+/* Returns the chain after the call that `header` describes. */
 static inline uint64_t tutti_chain_after(const struct tutti_header *header)
 {
     uint64_t words[2], hash, bytes;
@@ -49,12 +51,12 @@ static inline uint64_t tutti_chain_after(const struct tutti_header *header)
 const struct tutti_header *tutti_call_history_add(struct tutti_call_history *history,
                                                   const struct tutti_signature *signature);
 
-/* Call number `sequence`; NULL if it is no longer stored or has not been added. */
+/* Returns call number `sequence`, or NULL if it is no longer stored or has not been added. */
 const struct tutti_header *tutti_call_history_find(const struct tutti_call_history *history,
                                                    uint64_t sequence);
 
-/* The number of the latest call with the signature and chain of `header`; 0 if none is stored.
- * `header->sequence` is not read. */
+/* Returns the number of the latest call with the signature and chain of `header`, or 0 if no such
+ * call is stored. `header->sequence` is not read. */
 uint64_t tutti_call_history_number(const struct tutti_call_history *history,
                                    const struct tutti_header *header);
 
@@ -69,17 +71,18 @@ static inline bool tutti_call_history_parts(const struct tutti_call_history *his
            (mine->chain != theirs->chain || mine->sequence < history->sequence);
 }
 
-/* For headers for which tutti_call_history_parts is true: sets an error message that names the
- * first call that differed, as precisely as the chains tell. Returns TUTTI_ERR_USAGE. */
+/* Call it for headers for which tutti_call_history_parts is true. Sets an error message that names
+ * the first call that differed, as precisely as the chains tell. Returns TUTTI_ERR_USAGE. */
 int tutti_call_history_mismatch(const struct tutti_call_history *history,
                                 const struct tutti_header *mine, int rank,
                                 const struct tutti_header *theirs);
 
-/* Compares this history with that of `rank`, whose last call is number `sequence` and whose chain
- * after it is `chain`. Compares up to the earlier of the two ranks' last calls. TUTTI_ERR_USAGE:
- * the calls differ, and the message names the first such call as precisely as the chains tell.
- * TUTTI_OK: they are equal, or the ranks are too far apart to tell: `rank` is ahead by
- * TUTTI_CHAIN_CALLS calls or more, or behind by TUTTI_HISTORY_CALLS or more. */
+/* Compares this history with the history of `rank`, up to the earlier of the two ranks' last calls.
+ * The last call of `rank` has number `sequence`, and the chain after that call is `chain`.
+ * TUTTI_ERR_USAGE: the calls differ, and the message names the first difference as precisely as the
+ * chains tell. TUTTI_OK: the calls are equal, or the ranks are too far apart to compare. They are
+ * too far apart if `rank` is ahead by TUTTI_CHAIN_CALLS calls or more, or behind by
+ * TUTTI_HISTORY_CALLS calls or more. */
 int tutti_call_history_compare(const struct tutti_call_history *history, int rank,
                                uint64_t sequence, uint64_t chain);
 

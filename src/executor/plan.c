@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plans: sorts the two-sided steps of a schedule into lanes. */
+ * Makes plans. It sorts the two-sided steps of a schedule into lanes. */
 #include "executor/plan.h"
 
 #include "base/result.h"
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* The lane of (peer, channel, direction), created at the first request. */
+/* Returns the lane of a peer, channel and direction. Creates it at the first request. */
 static struct tutti_lane *lane_of(struct tutti_plan *plan, int32_t peer, uint8_t channel,
                                   bool is_receive)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plan is a schedule made ready for the host executor: its two-sided steps
- * sorted into lanes. One plan serves all runs of its schedule.
+ * A plan is a schedule whose two-sided steps are sorted into lanes, so that the executors can run
+ * it. One plan serves all runs of its schedule.
  */
 #ifndef TUTTI_EXECUTOR_PLAN_H
 #define TUTTI_EXECUTOR_PLAN_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Signatures as text, and the messages for calls that do not match. */
+ * Writes signatures as text, and sets the error messages for calls that do not match. */
 #include "executor/signature.h"
 
 #include "base/result.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The signature of an operation: what all ranks must agree on. It travels with the first message of
- * each operation, and in every post of a domain. So ranks that call different operations get an
- * error that names both calls, instead of waiting forever.
+ * The signature of an operation has the arguments that must be the same on all ranks. It travels
+ * with the first message of each operation, and in every post of a domain. So ranks that call
+ * different operations get an error that names both calls, instead of waiting forever.
  */
 #ifndef TUTTI_EXECUTOR_SIGNATURE_H
 #define TUTTI_EXECUTOR_SIGNATURE_H
@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 #define TUTTI_SIGNATURE_MAGIC 0x5475u
-/* The number of a send and of a receive, next to those in the table of collectives. */
+/* The call number of sends and receives. No row in the table of collectives uses it. */
 #define TUTTI_CALL_MESSAGE 18
 
-/* The public function on whose behalf the library itself makes a call. Error messages name that
- * function, because the user does not know the calls that it makes inside. */
+/* The public function for which the library itself makes a call. Error messages name this function,
+ * because the user does not know the calls that the function makes. */
 enum tutti_caller {
     TUTTI_FOR_USER, /* the call is the user's own */
     TUTTI_FOR_FORMING,
@@ -26,7 +26,7 @@ enum tutti_caller {
     TUTTI_CALLER_COUNT
 };
 
-/* The name of a caller for messages; NULL for TUTTI_FOR_USER, and for unknown values. */
+/* Returns the name of a caller for messages. NULL: it is TUTTI_FOR_USER or an unknown value. */
 const char *tutti_caller_name(uint8_t caller);
 
 struct tutti_signature {
@@ -36,9 +36,9 @@ struct tutti_signature {
     uint8_t op;     /* enum tutti_op, TUTTI_OP_AVERAGE, TUTTI_OP_PREMULTIPLIED; 255: none */
     uint8_t caller; /* enum tutti_caller */
     uint16_t root;  /* 65535: none */
-    /* Elements of a block. For an all-gather-v or a reduce-scatter-v: a hash of the counts, which
-     * all ranks must pass alike. For an all-to-all-v: 0 in the call's own signature; in the header
-     * sent to a peer, the number of elements sent to that peer. */
+    /* Elements of a block. For an all-gather-v or a reduce-scatter-v, this is a hash of the counts,
+     * which must be the same on all ranks. For an all-to-all-v, it is 0 in the call's own
+     * signature, and the number of elements sent to a peer in the header to that peer. */
     uint64_t count;
 };
 _Static_assert(sizeof(struct tutti_signature) == 16, "two words, without padding");
@@ -47,7 +47,7 @@ _Static_assert(sizeof(struct tutti_signature) == 16, "two words, without padding
 struct tutti_header {
     uint64_t sequence; /* number among the communicator's collectives, or the pair's messages */
     struct tutti_signature signature;
-    uint64_t chain;    /* chain of the collectives before this one (history.h); 0 for messages */
+    uint64_t chain;    /* chain of the collectives before (call_history.h); 0 for messages */
 };
 
 static inline bool tutti_signature_equal(const struct tutti_signature *a,
@@ -63,7 +63,8 @@ static inline bool tutti_header_equal(const struct tutti_header *a, const struct
            tutti_signature_equal(&a->signature, &b->signature);
 }
 
-/* True if the two are equal except for the count: for v-forms, the same call with other counts. */
+/* True if the two signatures are equal, or differ only in the count. For v-forms this means the
+ * same call with other counts. */
 static inline bool tutti_signature_alike(const struct tutti_signature *a,
                                          const struct tutti_signature *b)
 {
@@ -73,7 +74,7 @@ static inline bool tutti_signature_alike(const struct tutti_signature *a,
     return tutti_signature_equal(&same, b);
 }
 
-/* True for an all-gather-v and a reduce-scatter-v, whose count is a hash. */
+/* True for an all-gather-v or a reduce-scatter-v, whose count is a hash. */
 bool tutti_signature_has_hash(const struct tutti_signature *signature);
 /* True for an all-to-all-v, whose counts differ from pair to pair. */
 bool tutti_signature_has_pairs(const struct tutti_signature *signature);
@@ -84,8 +85,8 @@ bool tutti_signature_has_pairs(const struct tutti_signature *signature);
 const char *tutti_signature_format(const struct tutti_signature *signature,
                                    char text[TUTTI_SIGNATURE_TEXT_BYTES]);
 
-/* The same for a call of this rank, whose counts are known: "allgatherv(total 22, float32)",
- * "alltoallv(sends 10, receives 12, float32)". */
+/* The same for a call of this rank. Its counts are known, so the text has them too, for example
+ * "allgatherv(total 22, float32)" or "alltoallv(sends 10, receives 12, float32)". */
 struct tutti_call;
 const char *tutti_call_format(const struct tutti_call *call, int nranks,
                               char text[TUTTI_SIGNATURE_TEXT_BYTES]);
@@ -95,9 +96,9 @@ const char *tutti_call_format(const struct tutti_call *call, int nranks,
 int tutti_signature_mismatch(const struct tutti_header *mine, int rank,
                              const struct tutti_header *theirs);
 
-/* The same, if both ranks make the same call but the hashes of their counts differ. `entry` is the
- * first entry of the counts that differs, `here` and `there` its two values. `entry` -1: not
- * known. */
+/* The same for two ranks that make the same call but pass counts whose hashes differ. `entry` is
+ * the index of a count that differs, or -1 if no index is known. `here` and `there` are the values
+ * of that count on this rank and on `rank`. */
 int tutti_counts_mismatch(const struct tutti_header *mine, int rank, int entry, uint64_t here,
                           uint64_t there);
 

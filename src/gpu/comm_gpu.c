@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening a rank's GPU, meeting the GPUs of the other ranks, and the end. */
+ * The life of a communicator's GPU. This file opens the GPU of a rank, lets it meet the GPUs of the
+ * other ranks, and frees it at the end. */
 #include "gpu/comm_gpu.h"
 
 #include "base/log.h"
@@ -59,8 +60,8 @@ int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted, const struct tutti_
     struct tutti_gpu_args args = {.nranks = comm->nranks, .rank = comm->rank,
                                   .deadline_ns = comm->deadline_ns};
 
-    /* A process that has not loaded CUDA has no device memory. In other processes ranks on the CPU
-     * need the driver too, to recognize device memory and refuse it. */
+    /* A process that has not loaded CUDA has no device memory. In other processes, ranks on the CPU
+     * need the driver, too. They use it to recognize device memory and refuse it. */
     comm->cuda = tutti_cuda_get(wanted >= 0);
     if (wanted == TUTTI_CONFIG_UNDEF_INT && parent != NULL) {
         if (parent->gpu == NULL)
@@ -113,7 +114,8 @@ static int go_on(struct tutti_comm *comm)
     return rc;
 }
 
-/* Kernels that wait for another rank's kernels do not notice that the rank has died or given up. */
+/* Check the other ranks, because kernels that wait for another rank's kernels do not notice that
+ * the rank has died or given up. */
 static int look_after_others(struct tutti_comm *comm)
 {
     TUTTI_TRY(tutti_fabric_find_abort(comm->fabric));

@@ -2,10 +2,10 @@
  * A communicator's rank on a GPU, and its calls on device memory.
  *
  * If all ranks form a domain of GPUs (executor/cuda/gpu.h), a call on device memory is a kernel,
- * which is enqueued on the caller's stream. Otherwise the call goes through the host (stage.c): the
- * rank copies its input out, the host's executor runs the call like any other, and the rank copies
- * the result in. All of that happens in the order of the caller's stream, too. So one communicator
- * may have ranks on GPUs and ranks on CPUs.
+ * which is enqueued on the caller's stream. Otherwise the call goes through the host (stage.c). The
+ * rank copies its input to the host, the host's executor runs the call like any other, and the rank
+ * copies the result back. All these steps keep the order of the caller's stream, too. So one
+ * communicator may have ranks on GPUs and ranks on CPUs.
  *
  * Calls that run as kernels are numbered apart from calls on host memory, and each of the two kinds
  * keeps its own order. */
@@ -19,7 +19,7 @@ struct tutti_comm_gpu {
     struct tutti_gpu *gpu;
     bool has_domain;
     uint8_t calls_on_host;        /* 1 if the last call with a buffer was on host memory; atomic */
-    struct tutti_call_history history;   /* calls that ran as kernels; used by the thread inside */
+    struct tutti_call_history history;   /* calls that ran as kernels; for the thread in `comm` */
     struct tutti_gpu_programs *programs; /* of named algorithms; NULL until needed */
     uint64_t *sequences;          /* [2][nranks]: receives and sends that ran as kernels */
 
@@ -44,18 +44,20 @@ struct tutti_comm_gpu {
 /* ---- life (comm_gpu.c) -------------------------------------------------------------------- */
 
 /* Opens the GPU of a new communicator's rank, and sets comm->cuda and comm->gpu. `wanted` is the
- * ordinal of the device, or -1 for none. With TUTTI_CONFIG_UNDEF_INT the device is that of `parent`
- * (none if `parent` has none), or without a parent that of the thread's current CUDA context, if
- * any. TUTTI_ERR_ARGUMENT: there is no such device. TUTTI_ERR_DEVICE: it cannot be used, or there
- * is no CUDA driver. */
+ * ordinal of the device, or -1 for none. With TUTTI_CONFIG_UNDEF_INT the rank uses the device of
+ * `parent`, or none if `parent` has none. Without a parent, it then uses the device of the thread's
+ * current CUDA context, if there is one. TUTTI_ERR_ARGUMENT: there is no such device.
+ * TUTTI_ERR_DEVICE: the device cannot be used, or there is no CUDA driver. TUTTI_ERR_SYSTEM: there
+ * is no memory. After an error the caller frees comm->gpu with tutti_comm_gpu_free. */
 int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted, const struct tutti_comm *parent);
 
-/* Lets the GPUs of all ranks meet; call it only if all ranks have one. TUTTI_AGAIN: call again.
- * Uses all-gathers of the communicator itself, whose engine must run. */
+/* Lets the GPUs of all ranks meet. All ranks must have a GPU, and all must call this function.
+ * TUTTI_AGAIN: call again. The function uses all-gathers of the communicator itself, whose engine
+ * must run. */
 int tutti_comm_gpu_form(struct tutti_comm *comm);
 
-/* Waits for the enqueued work; ends it first if the communicator has failed. Also ends the watching
- * thread. Does nothing on a rank without a GPU. */
+/* Waits for the enqueued work, or ends that work if the communicator has failed. Also ends the
+ * watching thread. Does nothing on a rank without a GPU. */
 void tutti_comm_gpu_drain(struct tutti_comm *comm);
 /* Drains and frees comm->gpu, if there is one. */
 void tutti_comm_gpu_free(struct tutti_comm *comm);
@@ -65,52 +67,61 @@ void tutti_comm_gpu_free(struct tutti_comm *comm);
 /* True if `buffer` is in device or managed memory. comm->cuda must not be NULL. */
 bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer);
 
-/* Finds out if a call is on device memory. The sizes are in bytes; a buffer of size 0 decides only
- * if the other one is empty too. Without any buffer (both NULL), the stream decides, or else the
- * last call did. comm->cuda must not be NULL if a buffer is given. TUTTI_ERR_ARGUMENT: only one
- * buffer is in device memory, or both are but the rank is on the CPU, or the stream is a host
- * stream. Messages name `function`. */
+/* Finds out whether a call is on device memory. The sizes are in bytes. A buffer of size 0 is
+ * considered only if the other buffer is empty, too. If both buffers are NULL, the stream decides.
+ * Without a stream, such a call goes where the last call went. comm->cuda must not be NULL if a
+ * buffer is given. TUTTI_ERR_ARGUMENT: only one buffer is in device memory. The same error is
+ * returned for device memory if the rank is on the CPU, or the stream is a host stream. Messages
+ * name `function`. */
 int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const void *send,
                     size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
                     bool *ret_is_on_gpu);
 
-/* TUTTI_ERR_ARGUMENT: `call` is a pre-multiplied sum whose scalar the device cannot read. */
+/* Checks the scalar of a call. TUTTI_ERR_ARGUMENT: `call` is a pre-multiplied sum whose scalar the
+ * device cannot read. */
 int tutti_gpu_check_scalar(const struct tutti_comm *comm, const char *function,
                            const struct tutti_call *call);
 
-/* Runs a call on device memory: enqueues it on the CUDA stream, or if `stream` is NULL, returns
- * when it is complete. The thread must be inside `comm`. */
+/* Runs a call on device memory. The call is enqueued on the CUDA stream. If `stream` is NULL, the
+ * function returns when the call is complete. The thread must be inside `comm`. */
 int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream);
 
-/* The calls of a group, by communicator: a list that starts as NULL. */
+/* The collected calls of a group on one communicator. The parts of a group are a list, which starts
+ * as NULL. */
 struct tutti_gpu_part;
-/* Adds a copy of `call`, and of a v-form's arrays. */
+/* Adds a copy of `call` to the part of `comm`. The arrays of a v-form are copied, too. */
 int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,
                        const struct tutti_call *call, tuttiStream_t stream);
-/* Call `index` of those collected on `comm`; NULL: there are fewer. */
+/* Returns the collected call number `index` on `comm`, or NULL if there are fewer calls. */
 const struct tutti_call *tutti_gpu_part_call(const struct tutti_gpu_part *parts,
                                              const struct tutti_comm *comm, size_t index);
-/* Launches all of them, those of one communicator together. Goes on after a failure, and returns
- * the first error. */
+/* Launches all collected calls. Those of one communicator are launched together. Goes on after a
+ * failure, and returns the first error. */
 int tutti_gpu_parts_launch(struct tutti_gpu_part *parts);
-/* Waits for communicators that have a call with stream NULL. Returns the first error. */
+/* Waits for the work of communicators that have a call with stream NULL. Returns the first
+ * error. */
 int tutti_gpu_parts_wait(struct tutti_gpu_part *parts);
+/* Frees all parts and their copies of calls. */
 void tutti_gpu_parts_free(struct tutti_gpu_part *parts);
 
 /* ---- programs (programs.c) ----------------------------------------------------------------- */
 
-/* Finds the program of a call for which the user has named an algorithm. *ret_stored is NULL if
- * none was named, or kernels cannot run it: then kernels choose the way. It is valid until the next
- * call of this function. */
+/* Finds the program of a call for which the user has named an algorithm. *ret_stored is NULL if no
+ * algorithm was named, or if kernels cannot run it. The kernels' built-in algorithms then run the
+ * call. *ret_stored is valid until the next call of this function. */
 int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
                             const struct tutti_gpu_stored **ret_stored);
+/* Frees the table of programs, if there is one. Their images in device memory belong to the GPU. */
 void tutti_gpu_programs_fini(struct tutti_comm *comm);
 
 /* ---- watching (watch.c) -------------------------------------------------------------------- */
 
-/* Call it after enqueueing work. A thread then checks until the work is complete that it does not
- * wait forever, and starts at the first call. TUTTI_ERR_SYSTEM: no thread. */
+/* Lets a thread watch the enqueued work until it is complete. If a peer dies or gives up, the
+ * thread fails the communicator, so that the work does not wait forever. Must be called after work
+ * was enqueued. The first call starts the thread. TUTTI_ERR_SYSTEM: the thread cannot be
+ * started. */
 int tutti_gpu_watch(struct tutti_comm *comm);
+/* Ends the watching thread, if there is one. */
 void tutti_gpu_watch_end(struct tutti_comm *comm);
 /* Waits until all enqueued work is complete, or the communicator has failed. Returns the
  * communicator's error, if any. */
@@ -118,13 +129,13 @@ int tutti_gpu_wait(struct tutti_comm *comm);
 
 /* ---- through the host (stage.c) ------------------------------------------------------------- */
 
-/* Enqueues calls as one batch: those of a group, or one. `is_captured`: the stream is being
- * captured into a graph. Call it with the GPU's context current. Any error but TUTTI_ERR_ARGUMENT
- * has been recorded with tutti_comm_fail. */
+/* Enqueues `calls`, which are one call or those of a group, as one batch. `is_captured` is true if
+ * the stream is being captured into a graph. The GPU's context must be current. Any error but
+ * TUTTI_ERR_ARGUMENT has been recorded with tutti_comm_fail. */
 int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *const *calls,
                           size_t count, struct tutti_cu_stream *stream, bool is_captured);
-/* Call it when the communicator has failed. Runs the calls that the driver has not reached yet, and
- * may never reach, so that they take their turn and fail. Any thread. */
+/* Runs the calls that the driver has not reached yet, and may never reach, so that they take their
+ * turn and fail. Must be called when the communicator has failed. Thread-safe. */
 void tutti_gpu_stage_give_up(struct tutti_comm *comm);
 /* Destroys the host stream and frees the page-locked memory. */
 void tutti_gpu_stage_fini(struct tutti_comm *comm);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls on device memory for which the user has named an algorithm, in a variable, a rule or a
- * schedule file. Kernels run its schedule step by step. Other calls run by the kernels' built-in
- * algorithms. */
+ * Programs of calls on device memory for which the user has named an algorithm, in a variable, a
+ * rule or a schedule file. Kernels run the algorithm's schedule step by step. The kernels' built-in
+ * algorithms run all other calls. */
 #include "gpu/comm_gpu.h"
 
 #include "base/log.h"
@@ -31,7 +31,7 @@ struct tutti_gpu_programs {
     struct entry entries[ENTRIES];
 };
 
-/* The entry of the key, or the free one for it. */
+/* Returns the entry of the key, or the free entry where the key belongs. */
 static struct entry *place_of(struct tutti_gpu_programs *programs, const struct tutti_call_key *key)
 {
     size_t at = tutti_call_key_hash(key, BITS);
@@ -44,7 +44,8 @@ static struct entry *place_of(struct tutti_gpu_programs *programs, const struct 
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* The plan of the algorithm that the user has named for the call; NULL: none. */
+/* Finds the plan of the algorithm that the user has named for the call. *ret_plan is NULL if no
+ * algorithm was named. */
 static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
                      const struct tutti_plan **ret_plan)
 {
@@ -79,8 +80,8 @@ static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
     return rc;
 }
 
-/* If kernels cannot run a program on this rank, they cannot on any other. So all ranks fall back to
- * the built-in algorithms together. */
+/* If kernels cannot run a program on this rank, they cannot run it on any other. So all ranks fall
+ * back to the built-in algorithms together. */
 static int make(struct tutti_comm *comm, const struct tutti_call *call, struct variant *variant)
 {
     const uint32_t of_peers = TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE;
@@ -108,7 +109,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
     return TUTTI_OK;
 }
 
-/* The entry of the call, made at its first use; NULL if the table is full. */
+/* Returns the entry of the call, which is made at its first use, or NULL if the table is full. */
 static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *call)
 {
     struct tutti_gpu_programs *programs = comm->gpu->programs;

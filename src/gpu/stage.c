@@ -6,8 +6,8 @@
  *     the stage's thread                    run the calls ---'
  *
  * The host function hands the calls, as one batch, to the communicator's own host stream, and
- * returns. So no thread of the driver has to wait, and none of the caller's. The word is set even
- * if the calls fail: the caller's stream goes on, and the communicator reports the error. */
+ * returns. So no thread of the driver or of the caller has to wait. The word is set even if the
+ * calls fail. The caller's stream then goes on, and the communicator reports the error. */
 #include "gpu/stage.h"
 
 #include "base/round.h"
@@ -23,12 +23,14 @@ static size_t padded(size_t bytes)
     return tutti_round_up(bytes, TUTTI_CACHE_LINE);
 }
 
-/* Staged bytes of a call: its buffers, and a cache line for a scalar that is read when it runs. */
+/* Returns the staged bytes of a call: its buffers, and a cache line for a scalar that is read only
+ * when the call runs. */
 static size_t staged_bytes(size_t input_bytes, size_t output_bytes)
 {
     return padded(input_bytes) + padded(output_bytes) + TUTTI_CACHE_LINE;
 }
 
+/* True if the call's scalar is read only when the call runs. */
 static bool is_late(const struct tutti_call *call)
 {
     return call->is_premultiplied && call->scalar_address != NULL;
@@ -226,8 +228,8 @@ static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *ca
             note(comm, stage, stream);
         return rc;
     }
-    /* A replayed graph repeats its calls without any notice before the host function runs. So once
-     * a graph may exist, every call takes its ticket in the host function, in stream order. */
+    /* This library learns of the calls of a replayed graph only when their host function runs. So
+     * once a graph may exist, every call takes its ticket in the host function, in stream order. */
     comm->gpu->has_captured = comm->gpu->has_captured || is_captured;
     stage->is_issued_late = comm->gpu->has_captured;
     if (!stage->is_issued_late)
@@ -247,7 +249,7 @@ int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *cons
 
     if (rc == TUTTI_OK || rc == TUTTI_ERR_ARGUMENT)
         return rc;
-    /* A batch that has a ticket must take its turn, to fail, or later ones wait forever. */
+    /* A batch that has a ticket must take its turn and fail, or later batches wait forever. */
     tutti_comm_fail(comm, rc, tutti_last_message());
     tutti_gpu_stage_give_up(comm);
     return rc;

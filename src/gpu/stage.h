@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Page-locked host memory for calls on device memory that go through the host. */
+ * Stages: page-locked host memory, and the state that belongs to it, for calls on device memory
+ * that go through the host (stage.c). stage_memory.c keeps a pool of stages. */
 #ifndef TUTTI_GPU_STAGE_H
 #define TUTTI_GPU_STAGE_H
 
@@ -16,13 +17,16 @@ struct tutti_stage {
     struct tutti_cu_event *event; /* follows the copies of the results on the stream */
     bool is_recorded, is_captured; /* the event is recorded; the calls are part of a graph */
     bool is_issued_late;         /* the host function takes the ticket, not the call */
-    /* Not captured: the batch to run. The thread that swaps it for NULL, atomically, pushes it. */
+    /* Not captured: the batch to run. The thread that atomically swaps the batch for NULL pushes it
+     * to the host stream. */
     struct tutti_batch *batch;
-    struct tutti_batch *pattern; /* captured: copied and run at each replay */
+    struct tutti_batch *pattern; /* captured: a batch of which each replay runs a copy */
 };
 
-/* Takes a stage that is not in use and has room for `size_bytes` of buffers, or makes one. A stage
- * with `is_captured` is kept until the communicator is freed. */
+/* Takes a stage that is not in use and has room for `size_bytes` of buffers, or makes one. The
+ * communicator owns the stage. With `is_captured` the stage stays in use until the communicator is
+ * freed. Any other stage is in use until its event has passed. The GPU's context must be current.
+ * TUTTI_ERR_SYSTEM: there is no memory. Other errors are those of tutti_gpu_fail. Thread-safe. */
 int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_captured,
                      struct tutti_stage **ret_stage);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pool of page-locked memory. A stage is reused when the copies of its results have ended. */
+ * The pool of stages (stage.h). Page-locking memory takes milliseconds, so a stage is reused when
+ * the copies of its results have ended. */
 #include "gpu/stage.h"
 
 #include <stdlib.h>
 
-/* KEPT_BYTES: unused memory is freed beyond this total. Page-locking takes milliseconds.
- * HEAD_BYTES: room for the word. */
+/* Unused stages are freed while all stages together have more than KEPT_BYTES. HEAD_BYTES is the
+ * room for the word. */
 enum { KEPT_BYTES = 64 << 20, HEAD_BYTES = 64 };
 
 static void destroy(const struct tutti_cuda *cuda, struct tutti_stage *stage)

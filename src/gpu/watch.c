@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Liveness of enqueued work. Kernels watch their deadline and the abort word, but only the host
- * learns that a peer has died or given up. A thread checks while work is under way, and sleeps
- * otherwise. */
+ * The watch over enqueued work. Kernels watch their deadline and the abort word, but only the host
+ * learns that a peer has died or given up. A thread checks for this while work is under way, and
+ * sleeps otherwise. */
 #include "gpu/comm_gpu.h"
 
 #include "base/clock.h"
@@ -15,12 +15,12 @@
  * EAGER_LOOKS times without a pause, then pauses for PAUSE_NS between two checks. */
 enum { LOOK_NS = 5000000, EAGER_LOOKS = 2000, PAUSE_NS = 50000 };
 
-/* How long to wait for the kernels of a failed communicator. They end at once when they run, but
- * other work of the caller may be in front of them on the stream. */
+/* The longest wait for the kernels of a failed communicator. The kernels end at once when they run,
+ * but other work of the caller may be in front of them on the stream. */
 #define GRACE_NS (10 * TUTTI_NS_PER_S)
 
-/* TUTTI_OK: all enqueued work is complete. TUTTI_AGAIN: not yet. Otherwise the error that ends it,
- * which is recorded. */
+/* TUTTI_OK: all enqueued work is complete. TUTTI_AGAIN: some work is not complete yet. Any other
+ * result is the error that ends the work, which has been recorded with tutti_comm_fail. */
 static int look(struct tutti_comm *comm)
 {
     int rc = tutti_gpu_check(comm->gpu->gpu);
@@ -97,8 +97,8 @@ void tutti_gpu_watch_end(struct tutti_comm *comm)
     side->has_watcher = side->is_ending = false;
 }
 
-/* Kernels that have begun will end: they get what they wait for, or see the abort word, or reach
- * their deadline. If the GPU is lost, tutti_gpu_check_ended returns an error. */
+/* Kernels that have begun will end. They get the data that they wait for, see the abort word, or
+ * reach their deadline. If the GPU is lost, tutti_gpu_check_ended returns an error. */
 static void wait_for_kernels(struct tutti_comm *comm)
 {
     uint64_t until_ns = tutti_now_ns() + GRACE_NS;
@@ -114,8 +114,8 @@ static void wait_for_kernels(struct tutti_comm *comm)
     }
 }
 
-/* The warning names no rank: only kernels know which one they wait for, and they report it when
- * their deadline has passed. */
+/* The warning names no rank, because only kernels know the rank that they wait for. They report
+ * this rank when their deadline has passed. */
 static void warn_of_wait(const struct tutti_comm *comm, struct tutti_long_wait *wait)
 {
     double seconds;

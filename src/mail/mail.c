@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A mailbox as a whole: its life, progress on all peers, and failure of all requests. */
+ * The parts of a mailbox that concern all its peers: its life, progress on all peers, and failure
+ * of all requests. */
 #include "mail/mail.h"
 
 #include "base/atomic.h"
@@ -98,8 +99,8 @@ int tutti_mail_progress(struct tutti_mail *mail, bool *ret_moved)
     return mail->any > 0 ? check_any(mail) : TUTTI_OK;
 }
 
-/* A rank of this host may be seen to have left before its last messages have been received. They
- * are here after one more pass, so it is let go only at the second look. */
+/* A rank of this host may be seen to have left before its last messages have been received. One
+ * more pass receives these messages, so the rank is let go only at the second look. */
 int tutti_mail_look_for_leavers(struct tutti_mail *mail)
 {
     for (int rank = 0; rank < mail->nranks; rank++) {
@@ -192,7 +193,7 @@ int tutti_mail_leave(struct tutti_mail *mail)
             tutti_mail_queue(mail, rank, &peer->own);
         }
         if (tutti_mail_push(mail, rank, &moved) != TUTTI_OK)
-            peer->has_left = true; /* it cannot be told */
+            peer->has_left = true; /* the peer cannot be told */
         else if (peer->own.frame.kind != TUTTI_MAIL_BYE || peer->out_first != NULL)
             left = TUTTI_AGAIN;
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The mailbox engine: messages that are matched by sender and tag, in any order.
  *
- * It owns the point-to-point connections of one fabric, on which it exchanges frames. A message of
- * at most TUTTI_MAIL_EAGER_BYTES is sent at once after its frame, if the sender has a credit: the
- * receiver then buffers it until it is matched. Any other message waits until it is matched:
+ * A mailbox owns the point-to-point connections of one fabric, on which it exchanges frames. If the
+ * sender has a credit, a message of at most TUTTI_MAIL_EAGER_BYTES is sent at once, after its
+ * frame. The receiver then buffers the message until it is matched. Any other message stays at the
+ * sender until it is matched:
  *
  *     sender                                     receiver
  *       EAGER tag, count, bytes ..........>      matched, or kept until it is
@@ -12,8 +13,8 @@
  *       <....... ACCEPT id, the receiver's id
  *       DATA the receiver's id, bytes ....>      straight into the caller's memory
  *
- * So the unmatched bytes that a receiver buffers are bounded, no message delays others with other
- * tags, and a large message is copied no more often than by a plain send and receive.
+ * So the unmatched bytes that a receiver buffers are bounded, and no message delays messages with
+ * other tags. A large message is copied no more often than by a plain send and receive.
  *
  * A rank that leaves sends BYE to all ranks that it is connected to. A receive from any rank then
  * continues without it. A connection that ends without BYE is an error.
@@ -26,7 +27,7 @@
 #include "base/types.h"
 #include "transport/fabric.h"
 
-/* As the peer or the tag of a receive: any sender, any tag. */
+/* The peer of a receive from any sender, and the tag of a receive with any tag. */
 enum { TUTTI_MAIL_ANY = -1 };
 
 /* The largest message that is sent without an offer, and the most such messages that a sender may
@@ -60,11 +61,11 @@ struct tutti_mail_out {
     struct tutti_mail_frame frame;
     const uint8_t *bytes; /* sent after the frame */
     size_t size;          /* of `bytes` */
-    struct tutti_mail_request *completes; /* done once the transport has all bytes; NULL: none */
+    struct tutti_mail_request *completes; /* done when the transport has all bytes; NULL: none */
 };
 
 /* A send or a receive. The caller fills in the fields from `sends` to `data` and zeroes the rest.
- * It must not move or free the request and its data until the request is done. */
+ * The caller must not move or free the request and its data until the request is done. */
 struct tutti_mail_request {
     bool sends;
     int peer;             /* or TUTTI_MAIL_ANY, which is replaced by the sender at the match */
@@ -109,8 +110,9 @@ struct tutti_mail_peer {
                                          taken nothing; its frame must not change any more */
     bool seems_gone;                  /* seen to have left; its last messages may not be here yet */
     struct tutti_mail_out own;        /* a frame of no request: CREDIT or BYE */
-    uint32_t credits, owed;           /* eager messages: that this rank may still send to the peer;
-                                         of the peer that were delivered and not yet credited */
+    /* credits: eager messages that this rank may still send to the peer. owed: eager messages of
+     * the peer that were delivered here, and whose credits have not been returned yet. */
+    uint32_t credits, owed;
     struct tutti_mail_list offered;   /* sends that wait for ACCEPT */
     struct tutti_mail_list accepted;  /* receives that wait for DATA */
 
@@ -136,46 +138,49 @@ struct tutti_mail {
     void *context;
 };
 
-/* Initialize a mailbox over `fabric`, which must outlive it. `done` is called with `context` for
- * each request when it is done: its result is set, and the engine does not use it any more.
- * TUTTI_ERR_SYSTEM: no memory. */
+/* Initialize a mailbox over `fabric`, which must outlive the mailbox. `done` is called with
+ * `context` for each request when it is done. The result of the request is then set, and the engine
+ * does not use the request any more. TUTTI_ERR_SYSTEM: there is no memory. */
 int tutti_mail_init(struct tutti_mail *mail, struct tutti_fabric *fabric, int nranks, int rank,
                     void (*done)(void *context, struct tutti_mail_request *request),
                     void *context);
 /* Free the mailbox's memory. No request may be pending. */
 void tutti_mail_fini(struct tutti_mail *mail);
 
-/* Begin a request, whose arguments the caller has checked. It may be done, and even freed, when
- * this returns. After an error the request is still pending, and the caller must call
- * tutti_mail_fail. TUTTI_ERR_USAGE: it matches a message of another type or count.
- * TUTTI_ERR_REMOTE: its peer has left. TUTTI_ERR_SYSTEM: no memory. */
+/* Begin a request, whose arguments the caller has checked. The request may already be done, and
+ * even freed, when this function returns. After an error the request is still pending, and the
+ * caller must call tutti_mail_fail. TUTTI_ERR_USAGE: the request matches a message of another type
+ * or count.
+ * TUTTI_ERR_REMOTE: the request's peer has left. TUTTI_ERR_SYSTEM: there is no memory. */
 int tutti_mail_post(struct tutti_mail *mail, struct tutti_mail_request *request);
 
-/* Cancel a receive that has no message yet: it is done with the result TUTTI_ERR_USAGE. False: the
- * request is not an unmatched receive, and is left alone. */
+/* Cancel a receive that has no message yet. The receive is then done with the result
+ * TUTTI_ERR_USAGE. False: the request is not an unmatched receive, and is left alone. */
 bool tutti_mail_cancel(struct tutti_mail *mail, struct tutti_mail_request *request);
 
 /* Make progress on all pending requests. *ret_moved is set to true if any byte moved, and left
- * alone if not. An error is one of the communicator: the caller must call tutti_mail_fail. */
+ * alone if not. An error concerns the whole communicator, so the caller must call
+ * tutti_mail_fail. */
 int tutti_mail_progress(struct tutti_mail *mail, bool *ret_moved);
 
-/* Find ranks that have left and could not send BYE. To be called now and then, between passes of
- * tutti_mail_progress that moved nothing. TUTTI_ERR_REMOTE: a request waits for such a rank. */
+/* Find ranks that have left and could not send BYE. The caller calls this function now and then,
+ * between passes of tutti_mail_progress that moved nothing. TUTTI_ERR_REMOTE: a request waits for
+ * such a rank. */
 int tutti_mail_look_for_leavers(struct tutti_mail *mail);
 
 /* End all pending requests with the result `rc`. */
 void tutti_mail_fail(struct tutti_mail *mail, int rc);
 
-/* A rank that some pending request waits for; TUTTI_MAIL_ANY if requests wait for any rank, or if
- * none is pending. */
+/* Return a rank that some pending request waits for. The result is TUTTI_MAIL_ANY if all pending
+ * requests wait for any rank, or if none is pending. */
 int tutti_mail_waits_for(const struct tutti_mail *mail);
 
-/* The oldest unmatched receive that can take a message of `rank`, which may be TUTTI_MAIL_ANY;
- * NULL: there is none. */
+/* Return the oldest unmatched receive that can take a message of `rank`, or NULL if there is none.
+ * If `rank` is TUTTI_MAIL_ANY, return the oldest of all unmatched receives. */
 const struct tutti_mail_request *tutti_mail_oldest_receive(const struct tutti_mail *mail, int rank);
 
-/* Send BYE to all connected peers; no request may be pending. TUTTI_OK: it has been sent to all
- * peers that can be reached. TUTTI_AGAIN: not yet, call again. */
+/* Send BYE to all connected peers. No request may be pending. TUTTI_OK: BYE has been sent to all
+ * peers that can be reached. TUTTI_AGAIN: call again, because some peers have not got BYE yet. */
 int tutti_mail_leave(struct tutti_mail *mail);
 
 /* ---- internal: for the files of mail/ --------------------------------------------------- */
@@ -195,23 +200,28 @@ static inline size_t tutti_mail_bytes(const struct tutti_mail_request *request)
 void tutti_mail_append(struct tutti_mail_list *list, struct tutti_mail_request *request);
 /* Remove `request`, which must be in the list. */
 void tutti_mail_remove(struct tutti_mail_list *list, struct tutti_mail_request *request);
-/* The request is done with the result `rc`: call the mailbox's `done`. The request must be in no
+/* End a request with the result `rc`, and call the mailbox's `done`. The request must be in no
  * list. */
 void tutti_mail_finish(struct tutti_mail *mail, struct tutti_mail_request *request, int rc);
 
-/* wire.c: queue a frame for a peer; send what the transport takes now; connect if necessary, then
- * receive and send what can be moved now. */
+/* The next three functions are in wire.c. */
+
+/* Queue a frame for a peer. `out` and its bytes must stay valid until the frame is sent. */
 void tutti_mail_queue(struct tutti_mail *mail, int peer, struct tutti_mail_out *out);
+/* Send as much of the queue as the transport takes now. */
 int tutti_mail_push(struct tutti_mail *mail, int peer, bool *ret_moved);
+/* Connect to the peer if necessary, then receive and send all that can be moved now. */
 int tutti_mail_move(struct tutti_mail *mail, int peer, bool *ret_moved);
 
-/* match.c: handle a complete frame from rank `from`. Sets in_bytes and in_size of the peer for the
- * bytes that follow the frame, if any. */
+/* The next three functions are in match.c. */
+
+/* Handle a complete frame from rank `from`. Sets in_bytes and in_size of the peer for the bytes
+ * that follow the frame, if there are any. */
 int tutti_mail_take_frame(struct tutti_mail *mail, int from);
 /* Handle the end of a frame, when all bytes that follow it have been received. */
 int tutti_mail_take_bytes(struct tutti_mail *mail, int from);
-/* The rank has left, so nothing more will come from it. TUTTI_ERR_REMOTE: a request waits for
- * it. */
+/* Record that the rank has left, so that nothing more will come from it. TUTTI_ERR_REMOTE: a
+ * request waits for the rank. */
 int tutti_mail_let_go(struct tutti_mail *mail, int rank);
 
 #endif

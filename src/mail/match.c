@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matching: receives in the order in which they were posted, messages in the order in which they
- * arrived. Two messages from one rank that match the same receive are taken in the order in which
- * they were sent. */
+ * Matching of messages and receives. Receives are matched in the order in which they were posted,
+ * and messages in the order in which they arrived. So two messages from one rank that match the
+ * same receive are taken in the order in which they were sent. */
 #include "base/result.h"
 #include "mail/mail.h"
 
@@ -45,7 +45,8 @@ static void accept(struct tutti_mail *mail, struct tutti_mail_request *receive, 
     tutti_mail_queue(mail, from, &receive->out);
 }
 
-/* Remove the oldest receive that matches such a message from the list; NULL: there is none. */
+/* Remove the oldest receive that matches such a message from the list, and return it. Returns NULL
+ * if there is none. */
 static struct tutti_mail_request *take_posted(struct tutti_mail *mail, int from, uint32_t tag)
 {
     struct tutti_mail_request *at = mail->posted.first;
@@ -333,8 +334,8 @@ static int take_data(struct tutti_mail *mail, int from)
     return TUTTI_OK;
 }
 
-/* Complete messages of the rank may still be received. Messages that it has only offered, or sent
- * in part, are dropped. */
+/* Complete messages of the rank may still be received. Messages that the rank has only offered, or
+ * sent in part, are dropped. */
 int tutti_mail_let_go(struct tutti_mail *mail, int rank)
 {
     struct tutti_mail_peer *peer = &mail->peers[rank];
@@ -348,7 +349,7 @@ int tutti_mail_let_go(struct tutti_mail *mail, int rank)
         next = at->next;
         if (at->from != rank || at->is_complete)
             continue;
-        tutti_assert(at->taker == NULL); /* it would be one of the uses */
+        tutti_assert(at->taker == NULL); /* the taker would count in peer->uses */
         unlink_arrival(mail, at);
         free(at);
     }

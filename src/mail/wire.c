@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sends the frames in the queue of each peer, and receives frames and the bytes that follow. */
+ * Frames on the connections of a mailbox. This file sends the frames in the queue of each peer, and
+ * receives frames and the bytes that follow them. */
 #include "base/result.h"
 #include "mail/mail.h"
 
@@ -8,7 +9,7 @@
 enum { FRAME_BYTES = sizeof(struct tutti_mail_frame) };
 _Static_assert(FRAME_BYTES == 32, "no padding travels");
 
-/* About how many bytes one pass moves to or from one peer, before it is the turn of the other peers
+/* One pass moves about this many bytes to or from one peer. Then it is the turn of the other peers,
  * and the driving thread reads the clock. */
 enum { PASS_BYTES = 1 << 20 };
 
@@ -26,8 +27,8 @@ void tutti_mail_queue(struct tutti_mail *mail, int rank, struct tutti_mail_out *
     peer->out_last = out;
 }
 
-/* Every frame returns the credits that are owed. If many are owed and no frame is queued, send one
- * for them. */
+/* Every frame returns the credits that are owed. If many credits are owed and no frame is queued,
+ * queue a frame for them. */
 static void return_credits(struct tutti_mail *mail, int rank)
 {
     struct tutti_mail_peer *peer = &mail->peers[rank];
@@ -53,8 +54,8 @@ static int offer(struct tutti_mail_peer *peer, struct tutti_mail_out *out, size_
     return ops->send(peer->conn, frame + moved, FRAME_BYTES - moved, ret_taken);
 }
 
-/* Credits are loaded once for each frame, before its first byte is offered to the transport: a
- * frame that was offered must not change. */
+/* Credits are loaded once for each frame, before its first byte is offered to the transport,
+ * because a frame that was offered must not change. */
 static void load_credits(struct tutti_mail_peer *peer, struct tutti_mail_out *out)
 {
     if (peer->is_offered)
@@ -130,7 +131,7 @@ static int pull_bytes(struct tutti_mail_peer *peer, bool *ret_moved)
     return TUTTI_OK;
 }
 
-/* TUTTI_AGAIN: nothing more can be received for now or, if the peer has left, at all. */
+/* TUTTI_AGAIN: nothing more can be received now. If the peer has left, nothing more will come. */
 static int pull(struct tutti_mail *mail, int rank, bool *ret_moved)
 {
     struct tutti_mail_peer *peer = &mail->peers[rank];

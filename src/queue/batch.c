@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Batches: collecting calls, and running them in turn. */
+ * Collects calls in batches, and runs the batches of a communicator in the order of their tickets.
+ */
 #include "queue/batch.h"
 
 #include "base/log.h"
@@ -158,7 +159,7 @@ void tutti_batch_release(struct tutti_batch *batch)
 
 /* ---- progress ----------------------------------------------------------------------------- */
 
-/* The turn is this ticket's once the batches with earlier tickets are done. */
+/* A ticket has the turn once the batches with earlier tickets are done. */
 static inline bool has_turn(const struct tutti_comm *comm, uint64_t ticket)
 {
     /* acquire: pairs with the release in pass_turn */
@@ -309,9 +310,9 @@ int tutti_batch_wait(struct tutti_batch *batch)
     }
 }
 
-/* The fast first turn. Most calls complete without waiting, or after some nanoseconds. So one call
- * by itself runs as far as it can without a batch, by the same steps as a batch. TUTTI_AGAIN: it
- * has to wait for its turn, or for other ranks. */
+/* Runs one call by itself as far as it can go without a batch, by the same steps as a batch. This
+ * is fast, because most calls complete without waiting, or after some nanoseconds. TUTTI_AGAIN: the
+ * call must wait for its turn, or for other ranks. */
 static int run_first_turn(struct tutti_comm *comm, const struct tutti_call *call,
                           struct tutti_found *found, uint64_t ticket)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Watching a batch that waits, for deadlines and lost peers, and the message of its failure. */
+ * Watches a batch that waits, so that it fails at its deadline or when a peer is lost, and composes
+ * the message of the failure. */
 #include "queue/batch.h"
 
 #include "base/clock.h"
@@ -15,7 +16,7 @@ enum { DESCRIPTION_BYTES = 256, AWAITED_BYTES = 48 };
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* The call that the batch is at, and its number, in words. */
+/* Writes the call that the batch is running, or will run next, and the number of the call. */
 static const char *describe_call(const struct tutti_batch *batch, char text[DESCRIPTION_BYTES])
 {
     char call[TUTTI_SIGNATURE_TEXT_BYTES] = "operation";
@@ -44,7 +45,7 @@ static const char *describe_call(const struct tutti_batch *batch, char text[DESC
     return text;
 }
 
-/* The same with communicator and rank, for errors. */
+/* The same with the communicator and the rank, for errors. */
 static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTION_BYTES])
 {
     const struct tutti_comm *comm = batch->comm;
@@ -55,7 +56,7 @@ static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTI
     return text;
 }
 
-/* The rank that the batch waits for, -1 if none in particular. */
+/* Returns a rank that the batch waits for, or -1 if it waits for no rank in particular. */
 static int waits_for(const struct tutti_batch *batch)
 {
     int rank = tutti_run_waits_for(&batch->comm->engine);
@@ -130,8 +131,8 @@ int tutti_batch_watch(struct tutti_batch *batch)
     if (++batch->passes % WATCH_PASSES != 0 && batch->idle.phase == 0)
         return TUTTI_OK;
     now_ns = tutti_now_ns();
-    /* Read the clock only while waiting: reading it would cost a short operation a fifth of its
-     * time. */
+    /* The deadline is set here and not at the start, because reading the clock would cost a short
+     * operation a fifth of its time. */
     if (batch->deadline_ns == 0) {
         batch->deadline_ns = tutti_deadline_ns(tutti_comm_timeout_ms(batch->comm));
         batch->watched_ns = now_ns;
@@ -153,8 +154,8 @@ int tutti_batch_watch(struct tutti_batch *batch)
 /* ---- the first error ------------------------------------------------------------------------ */
 
 /* Ranks that wait for each other in a chain reach their deadlines at about the same time. The first
- * one to time out names only the rank that it waited for itself. So a rank that fails because of
- * it, and has waited long too, adds the rank that it waited for. */
+ * rank to time out names only the rank that it waited for itself. So another rank that fails as a
+ * result adds the rank that it waited for, if it has waited long too. */
 static bool has_waited_long(const struct tutti_batch *batch)
 {
     uint64_t half_ns = (uint64_t)tutti_comm_timeout_ms(batch->comm) * (TUTTI_NS_PER_MS / 2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cache of plans and programs, which are made at first need and kept. Programs are in a
- * direct-mapped table, where a collision drops the older one; plans are in a list. */
+ * The cache of plans and programs. They are made at first need and kept, because the same calls
+ * repeat. Programs are in a direct-mapped table, where a collision drops the older program. Plans
+ * are in a list. */
 #include "comm/comm.h"
 
 #include "tuner/builtin.h"
@@ -20,7 +21,7 @@ struct plan_entry {
 
 struct entry {
     struct tutti_call_key key;
-    const struct tutti_choice *trial; /* the choice that is measured; NULL: the tuner's own */
+    const struct tutti_choice *trial; /* a choice that is being measured; NULL: the tuner's own */
     struct tutti_program *program; /* NULL: free */
     struct tutti_call *vector;     /* a copy of a v-form, whose arrays are part of the key */
 };
@@ -152,7 +153,8 @@ static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
     size_t total = 0;
 
     /* Choices must be the same on all ranks, but in an all-to-all-v each rank knows only its own
-     * counts. So its size does not matter. A v-form that is only explained has a mean count. */
+     * counts. So choices do not depend on its size. A v-form of tuttiCommExplain has no counts, and
+     * call->count is their mean. */
     if (tutti_call_has_pairs(call))
         return 0;
     if (counts == NULL)
@@ -192,8 +194,8 @@ static void report_choice(const struct tutti_comm *comm, const struct tutti_tune
     tutti_comm_report_choice(comm, query, text, by, is_new_size(comm->cache, query));
 }
 
-/* Below this size the extra round that asks whether buffers are lent costs more than it saves. On a
- * crowded host each round also costs context switches. */
+/* Returns the size below which the extra round that asks for lent buffers costs more than it saves.
+ * On a crowded host each round also costs context switches. */
 static size_t least_lent_bytes(const struct tutti_tuner_view *view)
 {
     bool is_crowded = view->machine != NULL && view->machine->cores > 0 &&
@@ -202,8 +204,8 @@ static size_t least_lent_bytes(const struct tutti_tuner_view *view)
     return is_crowded ? (size_t)128 << 10 : (size_t)64 << 10;
 }
 
-/* True if a two-sided run of the call and one on mapped buffers use the same memory: nothing is
- * scaled, and no sums are kept in a wider type. */
+/* True if a two-sided run of the call stages the same buffers as a run on mapped buffers. This is
+ * so if nothing is scaled, and no sums are kept in a wider type. */
 static bool are_alike(const struct tutti_call *call, const struct tutti_tuner_query *query)
 {
     return !query->is_scaled && !call->is_average &&
@@ -228,8 +230,8 @@ bool tutti_cache_lent(const struct tutti_comm *comm, const struct tutti_call *ca
     return true;
 }
 
-/* Adds to `program` the one that replaces it if all ranks lend each other the call's buffers. Both
- * stage the same data. */
+/* Adds to `program` the program that replaces it if all ranks lend each other the call's buffers.
+ * Both programs stage the same data. */
 static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_tuner_query *query, const struct tutti_choice *choice,
                      struct tutti_program *program)
@@ -291,7 +293,8 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
     return rc;
 }
 
-/* Choices that are measured in turn do not drop each other's programs. */
+/* Mixes comm->trial into the key, so that choices that are measured in turn have separate slots and
+ * do not drop each other's programs. */
 static struct entry *slot_of(const struct tutti_comm *comm, const struct tutti_call_key *key)
 {
     struct tutti_call_key apart = *key;

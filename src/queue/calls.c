@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keys of calls. */
+ * Makes the keys by which calls are looked up in caches. */
 #include "queue/calls.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -7,7 +7,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* Equal hashes do not prove equal arrays: compare these too. */
+/* Equal hashes do not prove equal arrays, so users of the key must compare the arrays too. */
 static uint64_t hash_arrays(const struct tutti_call *call, int nranks)
 {
     uint64_t hash = 0;

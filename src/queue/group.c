@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The key of each thread's group, which is made at the thread's first tuttiGroupStart and freed
- * with the thread. The group is on the heap, because static thread-local storage (initial-exec) is
- * scarce: a library that is loaded late gets little of it. */
+/* The key of each thread's group. A group is made at the thread's first tuttiGroupStart and freed
+ * when the thread ends. It is on the heap, because static thread-local storage (initial-exec) is
+ * scarce. A library that is loaded late gets little of it. */
 static pthread_key_t group_key;
 static bool has_group_key;
 static int group_key_code; /* result of making the key: 0, or an errno */
@@ -121,7 +121,7 @@ static struct tutti_group_part *grow_parts(struct tutti_group *group)
     return group->parts = parts;
 }
 
-/* The part of `comm`, which the thread is inside. */
+/* Finds or makes the part of `comm`. The thread must be inside `comm`. */
 static int part_of(struct tutti_group *group, struct tutti_comm *comm,
                    struct tutti_group_part **ret_part)
 {
@@ -282,7 +282,7 @@ int tutti_group_job(struct tutti_job *job)
     return job->close(job, rc);
 }
 
-/* ---- what a group must hold ------------------------------------------------------------------ */
+/* ---- checking messages of a rank to itself --------------------------------------------------- */
 
 /* A message of a part, for host and device memory alike. */
 struct message {
@@ -317,8 +317,8 @@ static struct message device_message(const struct tutti_group *group,
 typedef struct message (*message_fn)(const struct tutti_group *group,
                                      const struct tutti_group_part *part, size_t index);
 
-/* The next message from the rank to itself in one direction, from index *at on; moves *at behind
- * it. */
+/* Returns the next message from the rank to itself in one direction, from index *at on. Moves *at
+ * behind the message. */
 static const struct tutti_signature *next_own(const struct tutti_group *group,
                                               const struct tutti_group_part *part, message_fn get,
                                               bool sends, size_t *at)
@@ -475,7 +475,7 @@ static void abandon(void *argument)
     free(group);
 }
 
-/* The other threads still run and may be adding calls, so it is only safe to count their groups. */
+/* The other threads still run and may be adding calls, so it is safe only to count their groups. */
 static void report_other_threads(void)
 {
     size_t count = 0;
@@ -493,8 +493,8 @@ static void report_other_threads(void)
                                                                       : "each of several threads");
 }
 
-/* Runs when the process ends or unloads the library. After it no thread may call abandon, whose
- * code may be gone. */
+/* Runs when the process ends or unloads the library. After that the code of abandon may be gone, so
+ * the key is deleted, and threads that end no longer call abandon. */
 __attribute__((destructor)) static void unload(void)
 {
     if (open_group != NULL)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups: the calls that the calling thread has made since tuttiGroupStart. */
+ * Groups. A group holds the calls that a thread makes between tuttiGroupStart and tuttiGroupEnd,
+ * which then run together. Each thread has its own group, and these functions refer to it. */
 #ifndef TUTTI_QUEUE_GROUP_H
 #define TUTTI_QUEUE_GROUP_H
 
@@ -8,14 +9,14 @@
 /* True between tuttiGroupStart and the outermost tuttiGroupEnd of this thread. */
 bool tutti_group_is_open(void);
 
-/* TUTTI_ERR_USAGE if an open group of any thread holds calls on `comm`. The calling thread must be
- * inside `comm`. `function` is named in the message. */
+/* Returns TUTTI_ERR_USAGE if an open group of any thread holds calls on `comm`. The calling thread
+ * must be inside `comm`. The message names `function`. */
 int tutti_group_check_unused(const struct tutti_comm *comm, const char *function);
 
-/* Runs `call` on `comm`. In an open group it is kept for tuttiGroupEnd. Otherwise it is complete on
- * return if `stream` is NULL, and queued on the host stream if not. `call` must have been checked,
- * and is copied as needed. The calling thread must be inside `comm`. `found` is for
- * tutti_cache_again. */
+/* Runs `call` on `comm`. In an open group, the call is kept for tuttiGroupEnd. Otherwise the call
+ * is complete on return if `stream` is NULL, and queued if `stream` is a host stream. `call` must
+ * have been checked, and is copied as needed. The calling thread must be inside `comm`. `found` is
+ * passed to tutti_cache_again. */
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_found *found, tuttiStream_t stream);
 
@@ -23,13 +24,13 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
 int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,
                          tuttiStream_t stream);
 
-/* Call it with the result of each call that may be inside a group. If it is an error and a group is
- * open, tuttiGroupEnd runs nothing and returns the first such error. Returns rc. */
+/* Call it with the result `rc` of each call that may be inside a group. If a group is open and `rc`
+ * is an error, tuttiGroupEnd runs nothing and returns the first such error. Returns `rc`. */
 int tutti_group_note(int rc);
 
 /* A longer task that is no operation, such as forming or splitting a communicator. */
 struct tutti_job {
-    /* A communicator that the job needs and the thread is inside of; NULL: none. */
+    /* A communicator that the job needs; NULL: none. The thread must be inside it. */
     struct tutti_comm *parent;
     /* Continues the job. TUTTI_AGAIN: call again. Any other result is final. */
     int (*progress)(struct tutti_job *job);
@@ -40,8 +41,8 @@ struct tutti_job {
     int (*close)(struct tutti_job *job, int rc);
 };
 
-/* Runs the job at once, or keeps it until the open group ends. Takes ownership of it, also on
- * failure. */
+/* Runs the job at once, or keeps it until the open group ends. Takes ownership of `job`, also on
+ * failure. Returns the result of job->close, or TUTTI_OK if the job is kept. */
 int tutti_group_job(struct tutti_job *job);
 
 #endif

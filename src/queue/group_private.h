@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Declarations that the files of groups share.
  *
- *   group.c      a thread's group: collects calls, opens and closes, reports groups never ended
+ *   group.c      opens and closes groups, collects calls, reports groups that never ended
  *   group_run.c  runs the collected calls and jobs
  */
 #ifndef TUTTI_QUEUE_GROUP_PRIVATE_H
@@ -17,7 +17,8 @@ struct tutti_group_use {
     struct tutti_stream_item *item; /* NULL once it is in the stream's queue, which owns it then */
 };
 
-/* One communicator's part of the group. The communicator cannot be destroyed while it exists. */
+/* One communicator's part of the group. The communicator cannot be destroyed while a part of it
+ * exists. */
 struct tutti_group_part {
     struct tutti_comm *comm;
     size_t call_count;         /* calls on host memory and on device memory, and splits */
@@ -51,12 +52,13 @@ struct tutti_group {
     uint32_t is_waiting; /* it has calls and has not ended; atomic: read when the process ends */
 };
 
-/* Runs the group. The thread must be inside all of its communicators. Returns the first error. */
+/* Runs the group. The thread must be inside all communicators of the group. Returns the first
+ * error. */
 int tutti_group_run(struct tutti_group *group);
 
-/* Takes the ticket and queues the batch on its streams. The first stream runs it, or the caller if
- * some call has stream NULL. It cannot fail: if only some of the streams got the batch, they would
- * wait for the others forever. */
+/* Takes the ticket of the batch, and queues the batch on its streams. If some call has stream NULL,
+ * the caller runs the batch, and otherwise the first stream does. This function cannot fail. If
+ * only some of the streams got the batch, they would wait for the others forever. */
 void tutti_group_issue(struct tutti_group_part *part);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Running a group: all of its batches and jobs progress together. */
+ * Runs a group. All of its batches and jobs progress together, because they may wait for each
+ * other. */
 #include "base/system.h"
 #include "queue/group_private.h"
 
@@ -32,7 +33,7 @@ static void note(int rc, int *first, char text[TUTTI_MESSAGE_BYTES])
     strncpy(text, tutti_last_message(), TUTTI_MESSAGE_BYTES - 1);
 }
 
-/* Progresses each batch and job that is not done once. Returns how many are left. */
+/* Makes one pass over the batches and jobs that are not done. Returns how many are left. */
 static size_t pass(struct tutti_group *group, bool *moved, int *first,
                    char text[TUTTI_MESSAGE_BYTES])
 {
@@ -40,6 +41,7 @@ static size_t pass(struct tutti_group *group, bool *moved, int *first,
 
     for (size_t i = 0; i < group->part_count; i++) {
         struct tutti_group_part *part = &group->parts[i];
+        bool has_moved = false;
         int rc;
 
         if (part->is_done)
@@ -47,7 +49,9 @@ static size_t pass(struct tutti_group *group, bool *moved, int *first,
         /* acquire: pairs with the release in serve() of stream.c; the streams have reached the
          * batch */
         rc = tutti_load_acquire(&part->batch->streams_missing) > 0
-                 ? TUTTI_AGAIN : tutti_batch_progress(part->batch, moved);
+                 ? TUTTI_AGAIN : tutti_batch_progress(part->batch, &has_moved);
+        /* Each batch has its own flag: one that is stuck checks its deadline while others move. */
+        *moved |= has_moved;
         part->is_done = rc != TUTTI_AGAIN;
         left += !part->is_done;
         if (part->is_done)
@@ -69,8 +73,8 @@ static size_t pass(struct tutti_group *group, bool *moved, int *first,
     return left;
 }
 
-/* Call it after a pass that moved nothing. If one batch alone is left, waits by its own rules;
- * otherwise gives the core to other threads. */
+/* Call it after a pass that moved nothing. If only one batch is left, waits by the rules of that
+ * batch. Otherwise gives the core to other threads. */
 static void idle(const struct tutti_group *group, size_t left, uint32_t *passes)
 {
     struct tutti_batch *last = NULL;
@@ -86,7 +90,7 @@ static void idle(const struct tutti_group *group, size_t left, uint32_t *passes)
         sched_yield();
 }
 
-/* Progresses everything in turn until all of it is done. */
+/* Makes passes over all batches and jobs until all are done. */
 static void run_parts(struct tutti_group *group, int *first, char text[TUTTI_MESSAGE_BYTES])
 {
     uint32_t passes = 0;
@@ -109,8 +113,8 @@ static void run_parts(struct tutti_group *group, int *first, char text[TUTTI_MES
     }
 }
 
-/* The batch of a group whose calls are all on one communicator and on host memory, with stream
- * NULL; NULL for other groups. Most groups have no more than this batch to progress. */
+/* Returns the batch of a group whose calls are all on one communicator and on host memory, with
+ * stream NULL. Returns NULL for other groups. Most groups have only this batch. */
 static struct tutti_batch *only_batch(struct tutti_group *group)
 {
     bool is_only = group->part_count == 1 && group->job_count == 0 && group->gpu_parts == NULL &&

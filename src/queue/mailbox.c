@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mailboxes: making and destroying them, and the threads that drive them. */
+ * Makes and destroys mailboxes, and decides which thread drives the engine of a mailbox. */
 #include "queue/mailbox.h"
 
 #include "base/clock.h"
@@ -13,13 +13,13 @@
 
 /* Idle passes between two readings of the clock, and the time between two checks of the peers. */
 enum { WATCH_PASSES = 256, WATCH_NS = 5000000 };
-/* How long a mailbox that is destroyed waits for peers that do not read its last frames. */
+/* The time that a mailbox waits, when it is destroyed, for peers to read its last frames. */
 enum { LEAVE_MS = 1000 };
 
 struct tuttiMailbox {
     struct tuttiMailbox *next;    /* in the list of live mailboxes */
     uint32_t fork_generation;
-    uint32_t visitors;            /* threads in a call on it; under living_lock */
+    uint32_t visitors;            /* threads in a call on the mailbox; under living_lock */
     tuttiComm_t child;
     struct tutti_comm *comm;      /* the state of `child` */
 
@@ -50,7 +50,7 @@ static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER; /* a mailbox has no visitors any more */
 static struct tuttiMailbox *living;
 
-/* ---- who may use it -------------------------------------------------------------------- */
+/* ---- entering and leaving -------------------------------------------------------------- */
 
 int tutti_mailbox_try_enter(struct tuttiMailbox *box)
 {
@@ -132,7 +132,7 @@ static int begin_all(struct tuttiMailbox *box, struct tuttiRequest *at)
 
     while (at != NULL) {
         struct tuttiRequest *next = at->next_posted;
-        int one = tutti_mail_post(&box->mail, &at->mail); /* it may be done and freed now */
+        int one = tutti_mail_post(&box->mail, &at->mail); /* the request may be freed now */
 
         rc = rc == TUTTI_OK ? one : rc;
         at = next;
@@ -172,8 +172,9 @@ static int take_orders(struct tuttiMailbox *box, bool *ret_moved)
     return rc;
 }
 
-/* Writes the call that waits for `rank`: "tuttiMailboxRecv(count 4, int32, tag 7)", or "a message"
- * if no receive waits. Then the wait is that of a send, or of a receive that has its message. */
+/* Writes the call that waits for `rank`, such as "tuttiMailboxRecv(count 4, int32, tag 7)". Writes
+ * "a message" if no receive waits for a message. In that case a send waits, or a receive that has
+ * its message. */
 static void name_call(const struct tuttiMailbox *box, int rank, char *ret_text, size_t size)
 {
     const struct tutti_mail_request *receive = tutti_mail_oldest_receive(&box->mail, rank);
@@ -212,13 +213,13 @@ static bool is_done(const struct tuttiRequest *request)
     return tutti_load_acquire(&request->mail.is_done) != 0;
 }
 
-/* acquire and release: both pair with themselves; the lock orders all else. */
+/* acquire and release: both pair with themselves; the lock orders all other fields. */
 static void count_waiter(struct tuttiMailbox *box, int change)
 {
     (void)tutti_fetch_add(&box->waiters, (uint32_t)change);
 }
 
-/* Called after each idle pass; from time to time checks for events that end all waits. */
+/* Called after each idle pass. From time to time it checks for events that end all waits. */
 static int watch(struct tuttiMailbox *box)
 {
     uint64_t now_ns;
@@ -254,9 +255,10 @@ static void pass(struct tuttiMailbox *box, bool *ret_moved)
     }
 }
 
-/* Drives until `request` is done or the deadline passes. With `request` NULL, until nothing is
- * pending, or a thread waits, which drives then. A `deadline_ns` of 0 means one pass. The lock is
- * held and no thread drives, both on entry and on return; the lock is released in between. */
+/* Drives until `request` is done or the deadline passes. If `request` is NULL, drives until nothing
+ * is pending, or until a thread waits, because that thread drives then. A `deadline_ns` of 0 means
+ * one pass. On entry and on return the lock is held and no thread drives. The lock is released in
+ * between. */
 static void drive(struct tuttiMailbox *box, const struct tuttiRequest *request,
                   uint64_t deadline_ns)
 {
@@ -329,8 +331,8 @@ static void append_posted(struct tuttiMailbox *box, struct tuttiRequest *request
     give_orders(box);
 }
 
-/* Makes one pass, unless another thread drives. Most small messages are sent, or received, after
- * one pass, and then no thread needs to be woken. The lock is held. */
+/* Makes one pass, unless another thread drives. Most small messages are sent or received after one
+ * pass, so that no thread needs to be woken. The lock is held. */
 static void go_on(struct tuttiMailbox *box)
 {
     if (box->is_driven) {
@@ -465,7 +467,7 @@ destroy_child:
     return rc;
 }
 
-/* Refuses new visitors. Those that are inside are not affected. */
+/* Refuses new visitors. Visitors that are inside are not affected. */
 static void leave_living(struct tuttiMailbox *box)
 {
     pthread_mutex_lock(&living_lock);

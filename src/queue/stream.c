@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host streams. A stream's thread sleeps on a condition while the queue is empty, and by the rules
- * of the batch's communicator while a batch runs. Waking it takes longer than a small operation. So
- * a thread that synchronizes with a stream whose thread has not yet begun serves the queue itself,
- * unless CPUs were set aside for streams. Only one thread at a time serves a stream, until the
- * queue is empty. */
+ * Host streams. A stream's thread sleeps on a condition while the queue is empty. While a batch
+ * runs, the thread waits by the rules of the batch's communicator. Waking the thread takes longer
+ * than a small operation. So a thread that synchronizes with a stream serves the queue itself, if
+ * the stream's thread has not begun yet and no CPUs were set aside for streams. Only one thread at
+ * a time serves a stream, and it serves until the queue is empty. */
 #include "queue/stream.h"
 
 #include "base/param.h"
@@ -17,14 +17,14 @@
 
 struct tuttiStream {
     struct tuttiStream *next; /* in the list of live streams */
-    uint32_t groups;          /* open groups that refer to it; under living_lock */
-    uint32_t fork_generation; /* of the process that has its thread */
+    uint32_t groups;          /* open groups that refer to the stream; under living_lock */
+    uint32_t fork_generation; /* of the process that made the stream */
     pthread_t thread;
     int event_fd;
-    /* CPUs were set aside for streams. Then only `thread` serves: others may lack a core. */
+    /* CPUs were set aside for streams. Only `thread` serves then, since others may lack a core. */
     bool has_own_cpus;
     pthread_mutex_t lock; /* protects all fields below */
-    pthread_cond_t work;  /* wakes `thread`: there is work that no thread serves, or it must end */
+    pthread_cond_t work;  /* wakes `thread`: no thread serves the queue, or `thread` must end */
     pthread_cond_t idle;  /* wakes threads that synchronize: the queue has become empty */
     struct tutti_stream_item *first, *last; /* items that are not finished */
     bool is_served;       /* by `thread`, or by a thread that synchronizes */
@@ -135,7 +135,8 @@ static void tell_event(const struct tuttiStream *stream)
 {
     uint64_t one = 1;
 
-    /* A full counter, which nobody reads, is readable too, so the failure does not matter. */
+    /* The write fails if the counter is full. The descriptor is then readable anyway, so a failure
+     * does not matter. */
     if (write(stream->event_fd, &one, sizeof one) < 0)
         return;
 }

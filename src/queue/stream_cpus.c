@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Starting threads of host streams, on the CPUs that the user sets aside for them. */
+ * Starts the threads of host streams and mailboxes, on the CPUs that the user sets aside for them.
+ */
 #include "queue/stream_cpus.h"
 
 #include "base/param.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a step touches, and the layout of a rank's buffers in memory.
+ * Lists the spans that a step touches, and numbers the chunks of a rank as cells of one memory.
  */
 #include "schedule/access.h"
 

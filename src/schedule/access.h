@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a step touches, and in which lanes it runs. This is the one place that knows the kinds of
- * steps; the derivation of dependencies, fusing and the checker share it. Pure functions.
+ * Tells which spans a step reads and writes, and whether it sends, receives or is one-sided. The
+ * derivation of dependencies, fusing and the checker use these functions, so the properties of each
+ * kind of step are written down only once. All are pure functions.
  */
 #ifndef TUTTI_SCHEDULE_ACCESS_H
 #define TUTTI_SCHEDULE_ACCESS_H
@@ -17,7 +18,8 @@ struct tutti_touch {
 
 #define TUTTI_STEP_ACCESSES 5
 
-/* Fill `accesses`, reads before writes, and return their number. Empty spans are left out. */
+/* List the accesses of a step, reads before writes, and return their number. Empty spans are left
+ * out. */
 uint32_t tutti_step_accesses(const struct tutti_step *step,
                              struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
 
@@ -83,8 +85,8 @@ static inline struct tutti_among tutti_step_among(const struct tutti_schedule *s
 }
 
 /* The ranks that `peer` stands for, where `peer` is a step's `from` or `to` or the rank of an
- * access: none for TUTTI_NO_RANK; for TUTTI_ALL_RANKS the ranks above, which include this rank
- * although it is not addressed. */
+ * access. TUTTI_NO_RANK stands for none. TUTTI_ALL_RANKS stands for the ranks of tutti_step_among,
+ * which include this rank although the step does not address it. */
 static inline struct tutti_among tutti_step_peers(const struct tutti_schedule *schedule,
                                                   const struct tutti_step *step, int32_t peer)
 {
@@ -93,7 +95,7 @@ static inline struct tutti_among tutti_step_peers(const struct tutti_schedule *s
     return (struct tutti_among){NULL, peer >= 0 ? (uint32_t)peer : 0, peer >= 0};
 }
 
-/* Number of other ranks that `peer` stands for. */
+/* Number of ranks other than this one that `peer` stands for. */
 static inline uint32_t tutti_step_count_peers(const struct tutti_schedule *schedule,
                                               const struct tutti_step *step, int32_t peer)
 {
@@ -111,9 +113,9 @@ uint32_t tutti_buffer_chunks(const struct tutti_schedule *schedule, uint32_t ran
 
 const char *tutti_buffer_name(enum tutti_buffer buffer);
 
-/* Memory of a rank as one numbered space of cells, one per chunk: INPUT, OUTPUT, SCRATCH, WINDOW.
- * If it is overlaid, INPUT and OUTPUT share cells as in an in-place call, provided that the
- * collective has one. */
+/* The memory of a rank as one numbered space of cells, one per chunk: INPUT, OUTPUT, SCRATCH,
+ * WINDOW. If it is overlaid, INPUT and OUTPUT share cells as in an in-place call, provided that
+ * this rank has one. These cells are not those of algorithms/cells.h. */
 struct tutti_cells {
     int64_t base[TUTTI_BUF_COUNT];
     uint32_t chunks[TUTTI_BUF_COUNT];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bind: from chunks to bytes. */
+ * Computes the byte offsets and lengths of all chunks that a schedule names. */
 #include "schedule/bind.h"
 
 #include "base/array.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bind: from chunks to bytes, for one count, element size and list of counts.
+ * Binds a schedule to the sizes of a call: finds the byte offsets of its chunks for one count,
+ * element size and list of counts.
  *
- * A bound schedule holds no pointers. Offsets are relative to the start of each buffer, so that it
- * can be cached and used by every call of the same size.
+ * A bound schedule holds no pointers to data. Offsets are relative to the start of each buffer, so
+ * that a bound schedule can be cached and used by every call of the same size.
  */
 #ifndef TUTTI_SCHEDULE_BIND_H
 #define TUTTI_SCHEDULE_BIND_H
@@ -14,13 +15,14 @@ struct tutti_extent {
     size_t element_bytes;
     /* Elements of each block, when `input_counts` and `output_counts` are NULL. */
     size_t block_count;
-    /* Vector collectives: one entry per block; displs NULL: the blocks are packed. If a buffer has
-     * one block, its entry is this rank's entry of the other buffer's counts. */
+    /* For vector collectives, one entry per block. If the displs of a buffer are NULL, its blocks
+     * are packed. If a buffer has one block, its only entry is the count of this rank in the other
+     * buffer. */
     const size_t *input_counts, *input_displs;
     const size_t *output_counts, *output_displs;
-    /* Uniform calls that run in pieces: blocks begin `input_stride` and `output_stride` elements
-     * apart in the user's buffers, and a piece covers block_count elements of each. 0: the blocks
-     * are packed. */
+    /* For uniform calls that run in pieces. Blocks begin `input_stride` and `output_stride`
+     * elements apart in the user's buffers, and a piece covers block_count elements of each block.
+     * 0: the blocks are packed. */
     size_t input_stride, output_stride;
 };
 
@@ -59,24 +61,24 @@ struct tutti_bound {
 int tutti_bind(const struct tutti_schedule *schedule, const struct tutti_extent *extent,
                struct tutti_bound *ret_bound);
 
-/* Bytes that a step moves in a uniform call: the same as tutti_bind finds, without building a list
- * of segments. */
+/* Bytes that a step moves in a uniform call. The result is the one that tutti_bind finds, but no
+ * list of segments is built. */
 size_t tutti_bind_step_bytes(const struct tutti_schedule *schedule, const struct tutti_step *step,
                              size_t element_bytes, size_t block_count);
 
-/* Free what bind allocated; a zeroed object is ignored. */
+/* Free the memory that tutti_bind allocated; a zeroed object is ignored. */
 void tutti_bound_fini(struct tutti_bound *bound);
 
-/* Limits on what a communicator holds, in bytes of the larger buffer. Calls that are first copied
- * to memory of the communicator run in pieces of at most TUTTI_STAGE_BYTES. Calls that only use
- * SCRATCH, and all-to-alls, run in pieces of at most TUTTI_SCRATCH_BYTES. They are defined here
- * because predictions use them too. */
+/* Limits on the memory that a communicator holds, in bytes of the larger buffer of a call. Calls
+ * whose data is first copied to memory of the communicator run in pieces of at most
+ * TUTTI_STAGE_BYTES. Calls that only use SCRATCH, and all-to-alls, run in pieces of at most
+ * TUTTI_SCRATCH_BYTES. The limits are defined here because predictions use them too. */
 #define TUTTI_STAGE_BYTES ((size_t)16 << 20)
 #define TUTTI_SCRATCH_BYTES ((size_t)64 << 20)
 
 /* Elements per block that one run may cover if one half of a rank's window has `half_bytes` bytes:
- * as many as fit, at most block_count. 0 (with block_count > 0): the half is too small for the
- * slots. */
+ * as many as fit, but at most block_count. If block_count > 0, a result of 0 means that the half is
+ * too small for the slots. */
 size_t tutti_bind_piece(const struct tutti_schedule *schedule, size_t element_bytes,
                         size_t block_count, size_t half_bytes);
 

@@ -5,8 +5,9 @@
  *   level 1   1   0   1   1         set if the word below is not empty
  *   level 0   .x. ... x.. .xx       numbers, here three to a word
  *
- * To get from a number to the next one in the set takes a step up and down for each level whose
- * word has nothing near. That is at most six, whatever the distance. Not thread-safe.
+ * To find the next number of the set, a search goes up one level whenever the current word has no
+ * further number, and then down again. It goes up at most five levels, whatever the distance. Not
+ * thread-safe.
  */
 #ifndef TUTTI_SCHEDULE_BITS_H
 #define TUTTI_SCHEDULE_BITS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes a schedule step by step. Here the steps of an algorithm are checked only for shape
- * (buffers, bounds, peers); check.h proves whether the schedule is correct.
+ * Writes a schedule step by step. It checks only the form of each step (buffers, bounds, peers);
+ * check.h proves whether the schedule is correct.
  */
 #include "schedule/build.h"
 
@@ -320,8 +320,8 @@ int tutti_build_wait(struct tutti_build *build, int32_t from, uint32_t signal)
                                             .from = from, .to = TUTTI_NO_RANK});
 }
 
-/* A schedule that shares memory needs at least one signal number even if it gives none: the numbers
- * of all ranks advance alike. */
+/* A schedule that shares memory needs at least one signal number even if it gives no signal,
+ * because the signal numbers of all ranks advance alike. */
 static int count_signals(struct tutti_schedule *schedule)
 {
     uint32_t given = 0;

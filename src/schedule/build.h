@@ -34,28 +34,29 @@ struct tutti_build {
  * tutti_build_finish_fused or tutti_build_fini. */
 int tutti_build_init(struct tutti_build *build, enum tutti_collective collective,
                      const struct tutti_shape *shape);
-/* Frees an unfinished build; a zeroed or finished one is ignored. */
+/* Free an unfinished build; a zeroed or finished one is ignored. */
 void tutti_build_fini(struct tutti_build *build);
 
-/* Declarations. Chunks, scratch and window must be declared before the first step. A block has one
- * chunk if tutti_build_chunks is not called. */
+/* Declarations. Chunks, scratch and window must be declared before the first step. If
+ * tutti_build_chunks is not called, a block has one chunk. */
 void tutti_build_chunks(struct tutti_build *build, uint32_t chunks_per_block);
 void tutti_build_scratch(struct tutti_build *build, enum tutti_scratch_like like, uint32_t chunks);
 /* Reduce the declared scratch size. An algorithm that learns its scratch size only while emitting
  * declares an upper bound first and trims it here at the end. */
 void tutti_build_trim_scratch(struct tutti_build *build, uint32_t chunks);
 void tutti_build_window(struct tutti_build *build, uint32_t chunks);
-/* Signal numbers that one run uses: the largest number of SIGNALs that any rank gives. */
+/* Declare the signal numbers that one run uses: the largest number of SIGNALs that any rank
+ * gives. */
 void tutti_build_signals(struct tutti_build *build, uint32_t nsignals);
 /* TUTTI_NEEDS_* (step.h). */
 void tutti_build_needs(struct tutti_build *build, uint32_t needs);
-/* Declare that all data goes up one tree. This must hold on every rank: all sends go to one peer,
- * the parent, on one channel. The k-th send depends only on the k-th receives of their lanes, and
- * these only on other k-th receives. Nothing depends on a send. */
+/* Declare that all data goes up one tree. On every rank all sends must go to one peer, the parent,
+ * on one channel. The k-th send must depend only on the k-th receives of their lanes, and these
+ * only on other k-th receives. No step may depend on a send. */
 void tutti_build_one_tree(struct tutti_build *build);
 
-/* Restrict the PUTs to all and the GATHER_REDUCEs that are emitted next to these ranks: ascending,
- * this rank among them. The list is copied. count 0: all ranks again. */
+/* Restrict the steps emitted next to these ranks: PUTs to all ranks, and GATHER_REDUCEs. The list
+ * is ascending and contains this rank; it is copied. count 0: all ranks again. */
 int tutti_build_among(struct tutti_build *build, const uint32_t *ranks, uint32_t count);
 
 static inline struct tutti_span tutti_span(enum tutti_buffer buffer, uint32_t first, uint32_t count)
@@ -86,8 +87,8 @@ int tutti_build_gather_reduce_to(struct tutti_build *build, struct tutti_span ow
                                  struct tutti_span remote, uint32_t to,
                                  struct tutti_span remote_dst);
 int tutti_build_signal(struct tutti_build *build);
-/* `from` is a rank or TUTTI_ALL_RANKS. Emits nothing if `from` is this rank or there is only
- * one. */
+/* `from` is a rank or TUTTI_ALL_RANKS. Emits nothing if `from` is this rank or there is only one
+ * rank. */
 int tutti_build_wait(struct tutti_build *build, int32_t from, uint32_t signal);
 
 /* Emit any step as it is, even a fused one; `step` has no dependencies. */
@@ -101,14 +102,12 @@ int tutti_build_finish(struct tutti_build *build, struct tutti_schedule **ret_sc
  * if tutti_build_one_tree was called. */
 int tutti_build_finish_fused(struct tutti_build *build, struct tutti_schedule **ret_schedule);
 
-/* Join each receive with the send that passes the same chunks on into one step, so that slices flow
- * through. Changes `schedule` in place and derives its dependencies anew. The schedule stays
- * correct whatever the other ranks do.
- *
- * `is_bold`: more pairs are joined, a SCRATCH store that nothing reads again is dropped, and so is
- * scratch memory that is no longer used. Set it only if all data goes up one tree
- * (tutti_build_one_tree) or if the result is proved for all ranks (check.h): other schedules may
- * deadlock, see fuse.c. */
+/* Join each receive with the send that passes the same chunks on into one step, so that data flows
+ * through slice by slice. Changes `schedule` in place and derives its dependencies anew. The
+ * schedule stays correct whatever the other ranks do. If `is_bold`, more pairs are joined. A store
+ * to SCRATCH is then dropped if no step reads the data again, and so is scratch memory that is no
+ * longer used. Set `is_bold` only if all data goes up one tree (tutti_build_one_tree) or if the
+ * result is proved for all ranks (check.h). Other schedules may deadlock; see fuse.c. */
 int tutti_schedule_fuse(struct tutti_schedule *schedule, bool is_bold);
 
 #endif

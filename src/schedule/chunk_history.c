@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs of memory with the same history.
+ * Splits and joins runs of memory with the same history, and records reads and writes in them.
  */
 #include "schedule/chunk_history.h"
 

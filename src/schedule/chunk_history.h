@@ -7,10 +7,10 @@
  *   step 1 reads         [---]        three runs: the middle one has another history
  *   step 2 writes  [---------]        two runs: the write makes one run of what it covers
  *
- * Memory is kept in runs of chunks that have the same history, and a write makes one run of all
+ * Memory is kept in runs of chunks that have the same history. A write makes one run of all chunks
  * that it covers. So a step touches as many runs as other steps have split off since the last
- * write. All steps together touch little more runs than there are steps, however many chunks they
- * move and how often.
+ * write. All steps together touch only a few more runs than there are steps, however many chunks
+ * they move.
  */
 #ifndef TUTTI_SCHEDULE_CHUNK_HISTORY_H
 #define TUTTI_SCHEDULE_CHUNK_HISTORY_H
@@ -38,15 +38,16 @@ struct tutti_chunk_history {
     uint32_t nreaders, capacity;
 };
 
-/* TUTTI_ERR_SYSTEM: no memory; nothing is left to free. */
+/* Begin the history of the schedule's rank: no step has touched its memory. TUTTI_ERR_SYSTEM: no
+ * memory; there is nothing left to free. */
 int tutti_chunk_history_init(struct tutti_chunk_history *history,
                              const struct tutti_schedule *schedule);
 /* Free the memory; a zeroed object is ignored. */
 void tutti_chunk_history_fini(struct tutti_chunk_history *history);
 
-/* Split runs so that a span of this rank's memory is a whole number of runs. The first is
- * history->runs[at] with `at` the cell returned; tutti_chunk_history_next gives the following ones,
- * as long as `at` is less than *ret_end. */
+/* Split runs so that a span of this rank's memory is a whole number of runs. Returns the cell `at`
+ * of the first run, which is history->runs[at]. tutti_chunk_history_next gives the cell of each
+ * following run, as long as that cell is less than *ret_end. */
 uint32_t tutti_chunk_history_cut(struct tutti_chunk_history *history, struct tutti_span span,
                                  uint32_t *ret_end);
 
@@ -56,7 +57,7 @@ static inline uint32_t tutti_chunk_history_next(const struct tutti_chunk_history
     return tutti_bits_from(&history->starts, at + 1);
 }
 
-/* Record that a step reads or writes a span; it must come after all steps recorded before.
+/* Record that a step reads or writes a span. The step must come after all steps recorded before.
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_chunk_history_read(struct tutti_chunk_history *history, uint32_t step,
                              struct tutti_span span);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of collectives. What other code needs to know about a collective stands in its row, so
- * a new collective is a row, its algorithms and its kernels.
+ * The table of collectives. Everything that other code needs to know about a collective stands in
+ * its row, so a new collective is a row, its algorithms and its kernels.
  *
  * This file is valid C11, C++17 and CUDA C++: hosts and kernels read the same rows. The functions
  * below fold a column into one constant, so reading it takes a shift and a mask, and no memory.
@@ -20,7 +20,7 @@
  *   name         as users write it and messages show it; "v" is appended for the v-form
  *   call, v      the collective's number in signatures, and that of its v-form, which has counts
  *                per rank. TUTTI_NO_CALL: there is no v-form. The numbers travel between ranks, so
- *                they never change, and none is used twice. 18 is a message (signature.h).
+ *                they never change, and none is used twice. 18 is taken by signature.h.
  *   input,       the blocks of the buffers, and which ranks have the buffers
  *   output
  *   work         what is done with the inputs
@@ -230,8 +230,8 @@ TUTTI_INLINE bool tutti_collective_is_source(uint32_t collective, uint32_t from,
 
 #if !defined(__cplusplus)
 
-/* How in-place calls overlay the buffers: INPUT chunk c is OUTPUT chunk c + *ret_shift. Returns
- * false, and leaves *ret_shift alone, if this rank has no in-place call. */
+/* Find how in-place calls overlay the buffers: INPUT chunk c is OUTPUT chunk c + *ret_shift.
+ * Returns false, and leaves *ret_shift alone, if this rank has no in-place call. */
 bool tutti_in_place_shift(enum tutti_collective collective, uint32_t rank, uint32_t root,
                           uint32_t chunks_per_block, int64_t *ret_shift);
 
@@ -242,23 +242,24 @@ const char *tutti_collective_name(enum tutti_collective collective);
  * is none. */
 enum tutti_collective tutti_collective_find(const char *name, size_t length);
 
-/* Which names a list has. */
+/* Bits that select the names of a list. */
 enum {
-    TUTTI_LIST_VECTORS = 1 << 0, /* those of v-forms, too */
+    TUTTI_LIST_VECTORS = 1 << 0, /* also the names of v-forms */
     TUTTI_LIST_WITH_DATA = 1 << 1,  /* only collectives that move data */
 };
 #define TUTTI_COLLECTIVE_LIST_BYTES 256
 
-/* Writes names in the order of the table, for messages: "allreduce, reduce, ..., barrier". Returns
- * `text`. */
+/* Write names to `text` in the order of the table, for messages: "allreduce, reduce, ..., barrier".
+ * Returns `text`. */
 const char *tutti_collective_list(uint32_t which, char text[TUTTI_COLLECTIVE_LIST_BYTES]);
 
 /* The number of a collective, or of its v-form, in signatures; TUTTI_NO_CALL if it has no
  * v-form. */
 uint8_t tutti_collective_call(enum tutti_collective collective, bool is_vector);
 
-/* The collective that has this number in signatures, and whether it is that of the v-form.
- * TUTTI_COLLECTIVE_COUNT if there is none, for example because a peer has sent garbage. */
+/* The collective that has this number in signatures; *ret_is_vector tells whether the number is
+ * that of its v-form. TUTTI_COLLECTIVE_COUNT if there is none, for example because a peer has sent
+ * garbage. */
 enum tutti_collective tutti_collective_of_call(uint8_t call, bool *ret_is_vector);
 
 #endif

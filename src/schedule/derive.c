@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Derives dependencies from the history of each run of memory (history.h): which step wrote it
- * last, and which steps have read it since.
+ * Derives dependencies from the history of each run of memory (chunk_history.h): which step wrote
+ * it last, and which steps have read it since.
  *
- * A reader waits for the last writer. A writer waits for the readers since then, or, if there are
- * none, for the last writer; the readers have waited for that one. Of the steps of one lane only
- * the last is listed, because a lane completes in order. Fused steps are in two lanes and complete
- * out of order, so each is listed.
+ * A reader waits for the last writer. A writer waits for the readers since then; these have waited
+ * for the last writer. If there are no such readers, the writer waits for the last writer itself.
+ * Of the steps of one lane only the last is listed, because a lane completes in order. Fused steps
+ * are in two lanes and complete out of order, so each is listed.
  *
  * Signals and waits order memory that this rank does not see: a SIGNAL waits for the two-sided
  * steps before it, and two-sided steps wait for the last WAIT.

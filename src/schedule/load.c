@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loading schedules. */
+ * Finds the form of a schedule file, reads the file and proves its schedules. */
 #include "schedule/load.h"
 
 #include "base/result.h"
@@ -44,7 +44,8 @@ static int prove(const char *name, const struct tutti_ensemble *ensemble)
         report.rank, step, report.what);
 }
 
-/* True if any rank sums sums, or sums without a gather_reduce of all ranks. */
+/* True if any rank adds up sums, or forms a sum in another way than with one gather_reduce of all
+ * ranks. */
 static bool has_stages(const struct tutti_ensemble *ensemble)
 {
     for (uint32_t rank = 0; rank < ensemble->nranks; rank++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the nodes and groups of places lie among the rank numbers.
+ * Computes how the nodes and groups of places lie among the rank numbers.
  */
 #include "schedule/shape.h"
 
@@ -16,8 +16,9 @@ static uint32_t common_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-/* The greatest common divisor of all ranks whose home differs from that of the rank before, and the
- * number of these ranks. 0 if there are none. */
+/* The greatest common divisor of all ranks whose home differs from that of the rank before; 0 if
+ * there are none. *ret_borders is the number of these ranks. of[i] is the home of rank i; NULL: not
+ * known. */
 static uint32_t align(const uint32_t *of, uint32_t nranks, uint32_t *ret_borders)
 {
     uint32_t divisor = 0;

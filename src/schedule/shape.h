@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The machine as algorithms see it: how many ranks there are, which of them share a node, and
  * orders and trees that were found elsewhere. Nothing here has a unit; topology/machine/machine.h
- * knows what things cost.
+ * has latencies and bandwidths.
  */
 #ifndef TUTTI_SCHEDULE_SHAPE_H
 #define TUTTI_SCHEDULE_SHAPE_H
@@ -75,8 +75,8 @@ struct tutti_shape {
     uint32_t nranks, rank, root;
     struct tutti_options options;
     const struct tutti_places *places; /* borrowed; NULL: nothing is known */
-    /* Channels of the executor; an algorithm that asks for more has its channels share these. 0: no
-     * limit. */
+    /* Number of channels that the executor has. If an algorithm asks for more, its channels share
+     * these. 0: no limit. */
     uint32_t channels;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The names of steps and options, and the end of a schedule.
+ * Names steps and options, and frees schedules.
  */
 #include "schedule/step.h"
 #include "schedule/shape.h"

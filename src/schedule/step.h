@@ -81,7 +81,7 @@ enum tutti_step_kind {
     TUTTI_STEP_RECV_REDUCE_COPY_SEND, /* dst = src op (from), and the same to `to` */
 
     /* Local. */
-    /* dst = src; touches nothing where an in-place call makes the two the same */
+    /* dst = src; does nothing where an in-place call makes the two the same */
     TUTTI_STEP_COPY,
     TUTTI_STEP_REDUCE, /* dst = dst op src */
 
@@ -97,7 +97,8 @@ enum tutti_step_kind {
      * `remote_dst` of every other rank as well. With `to` a rank, it is stored to the `remote_dst`
      * of that rank alone, and there is neither `dst` nor `also`. */
     TUTTI_STEP_GATHER_REDUCE,
-    /* This rank's signal number grows by one; makes all its earlier steps visible to all ranks. */
+    /* This rank's signal number grows by one. The step makes all earlier steps of this rank visible
+     * to all ranks. */
     TUTTI_STEP_SIGNAL,
     /* Wait until rank `from` (or every rank) has given its signal number `signal`; 1 is the
      * first. */
@@ -126,11 +127,12 @@ struct tutti_step {
     uint32_t among_first, among_count;
 };
 
-/* What a schedule requires of the ranks' memory. */
+/* Bits of the accesses to other ranks' memory that a schedule requires. */
 enum {
-    TUTTI_NEEDS_WINDOW = 1u << 0,     /* all ranks map all windows; signals */
-    TUTTI_NEEDS_PEER_READ = 1u << 1,  /* peers' INPUT and OUTPUT are readable by GET; signals */
-    /* Peers' INPUT and OUTPUT are accessible by plain loads and stores; signals. */
+    TUTTI_NEEDS_WINDOW = 1u << 0,     /* all ranks map all windows and exchange signals */
+    /* GET can read INPUT and OUTPUT of peers; ranks exchange signals. */
+    TUTTI_NEEDS_PEER_READ = 1u << 1,
+    /* Plain loads and stores can access INPUT and OUTPUT of peers; ranks exchange signals. */
     TUTTI_NEEDS_PEER_STORE = 1u << 2,
 };
 
@@ -150,8 +152,8 @@ struct tutti_schedule {
     uint32_t nsignals;
     bool is_one_sided;         /* only local and one-sided steps: runs strictly in order */
     bool is_lean;              /* no rank's schedule uses SCRATCH; same on all ranks */
-    /* The result of one GATHER_REDUCE is summed by another, so it must be rounded or scaled only at
-     * the end. The same on all ranks. */
+    /* The result of one GATHER_REDUCE is an operand of another, so a result must be rounded or
+     * scaled only at the end. The same on all ranks. */
     bool sums_in_stages;
     bool is_one_tree;          /* all data goes up one tree: tutti_build_one_tree */
     uint32_t nsteps, ndeps, namong;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ensembles, and the words of their text form.
+ * Creates and frees ensembles, and names the words and fields of their text form.
  */
 #include "schedule/text.h"
 

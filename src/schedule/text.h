@@ -26,7 +26,8 @@ struct tutti_ensemble {
     char name[TUTTI_ENSEMBLE_NAME_BYTES]; /* name of the algorithm */
     uint32_t nranks;
     struct tutti_schedule **schedules; /* [nranks], owned */
-    /* The calls that it is made for, in bytes of a rank's larger buffer. Both 0: any. */
+    /* The sizes of calls that the ensemble is made for, in bytes of a rank's larger buffer. Both 0:
+     * any size. */
     uint64_t least_bytes, most_bytes;
 };
 
@@ -37,9 +38,10 @@ struct tutti_ensemble {
 #define TUTTI_TEXT_CHUNKS_MAX  (1u << 20)          /* chunks of a buffer */
 #define TUTTI_TEXT_TOUCHES_MAX (UINT64_C(1) << 25) /* chunks that all steps touch */
 
-/* Read an ensemble; the caller calls tutti_ensemble_fini. `name` is the file's, for messages.
- * TUTTI_ERR_ARGUMENT: the text is malformed, with "name:line:column: what is wrong". The result is
- * well-formed (kinds, fields, buffers, bounds, peers) but not proved correct; check.h does that. */
+/* Read an ensemble; the caller calls tutti_ensemble_fini. `name` is the name of the file, for
+ * messages; `text` ends in a zero byte. The result is well-formed (kinds, fields, buffers, bounds,
+ * peers) but not proved correct; check.h does that. TUTTI_ERR_ARGUMENT: the text is malformed; the
+ * message begins with "name:line:column". TUTTI_ERR_SYSTEM: no memory. */
 int tutti_ensemble_read(const char *name, const char *text, struct tutti_ensemble *ret_ensemble);
 
 /* Make room for the schedules of nranks ranks, all NULL. TUTTI_ERR_SYSTEM: no memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words of the text form (text.h), and the fields that each kind of step has. Its reader and its
- * writer share them.
+ * The words of the text form (text.h), and the fields that each kind of step has. The reader and
+ * the writer of the form share them.
  */
 #ifndef TUTTI_SCHEDULE_TEXT_FIELDS_H
 #define TUTTI_SCHEDULE_TEXT_FIELDS_H
@@ -20,7 +20,7 @@ enum tutti_text_field {
     TUTTI_TEXT_CHANNEL,
     TUTTI_TEXT_QUEUE,
     TUTTI_TEXT_AMONG, /* the ranks that the step addresses instead of all */
-    TUTTI_TEXT_AFTER, /* last: the steps waited for, if they are listed */
+    TUTTI_TEXT_AFTER, /* last: the steps that this step waits for, if the file lists them */
     TUTTI_TEXT_FIELD_COUNT
 };
 

@@ -10,7 +10,7 @@
 #include "schedule/text.h"
 #include "schedule/text_fields.h"
 
-/* The head of a rank: lines before the first rank apply to all ranks, lines in a rank to that
+/* The head of a rank. Lines before the first rank apply to all ranks; lines in a rank apply to that
  * rank. */
 struct tutti_text_head {
     uint32_t chunks, scratch_chunks, window_chunks, needs, nsignals;
@@ -48,9 +48,9 @@ static inline uint32_t tutti_text_most_channels(uint32_t nranks)
 #define tutti_text_refuse(reader, ...)                                                             \
     tutti_words_fail(&(reader)->words, (reader)->word, __VA_ARGS__)
 
-/* text_words.c
- *
- * Read the next word of the line. */
+/* text_words.c. Functions that return an int return TUTTI_ERR_ARGUMENT if they refuse the text. */
+
+/* Read the next word of the line. */
 void tutti_text_next(struct tutti_text_reader *reader);
 /* True if the current word is `text`. */
 bool tutti_text_is(const struct tutti_text_reader *reader, const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading schedules from text: what all ranks share, then rank by rank. */
+ * Reads schedules from text: first the lines that apply to all ranks, then rank by rank. */
 #include "schedule/text.h"
 
 #include "base/result.h"
@@ -51,7 +51,7 @@ static int read_dependencies(struct tutti_text_reader *reader, struct tutti_text
     return TUTTI_OK;
 }
 
-/* Read a line of the head; *ret_is_one tells whether it was one. */
+/* Read a line if it belongs to a head; *ret_is_one tells whether it does. */
 static int read_head(struct tutti_text_reader *reader, struct tutti_text_head *head,
                      bool *ret_is_one)
 {
@@ -100,7 +100,8 @@ static int begin_rank(struct tutti_text_reader *reader)
     return tutti_build_init(&reader->build, reader->collective, &shape);
 }
 
-/* A head ends with the first step; only then is it known what the rank has. */
+/* The head of a rank ends with its first step. Only then are the declarations of the rank
+ * complete. */
 static void declare(struct tutti_text_reader *reader)
 {
     struct tutti_build *build = &reader->build;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words, numbers and spans of the text form.
+ * Reads words, numbers and spans of the text form.
  */
 #include "schedule/text_private.h"
 

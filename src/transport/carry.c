@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Puts elements together from parts of a stream. */
+ * Takes bytes out of the buffer in which elements are put together from parts of a stream. */
 #include "transport/carry.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For transports whose streams come in parts. An element that spans two parts is put together here
- * before it is shown. */
+ * A small buffer for transports whose streams come in parts. An element that spans two parts is put
+ * together in it before the transport shows the element to its reader. */
 #ifndef TUTTI_TRANSPORT_CARRY_H
 #define TUTTI_TRANSPORT_CARRY_H
 
@@ -13,16 +13,17 @@
 struct tutti_carry {
     alignas(8) uint8_t bytes[TUTTI_CARRY_BYTES]; /* the next bytes of the stream, before all
                                                     others */
-    size_t have;
+    size_t have; /* bytes in use */
 };
 
-/* Take bytes out, at most `size`; returns how many. */
+/* Move the first `size` bytes to `data`, at most as many as there are. Returns how many. */
 size_t tutti_carry_take(struct tutti_carry *carry, void *data, size_t size);
 
-/* Drop the first `size` bytes, at most as many as there are; returns how many. */
+/* Drop the first `size` bytes, at most as many as there are. Returns how many. */
 size_t tutti_carry_drop(struct tutti_carry *carry, size_t size);
 
-/* The alignment for elements of `least` bytes: the largest power of two in it, up to 8. */
+/* Returns the alignment for elements of `least` bytes: the largest power of two that divides
+ * `least`, up to 8. */
 static inline size_t tutti_peek_alignment(size_t least)
 {
     size_t lowest = least & (~least + 1);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A load/store domain: the ranks of one host and the segment that they share.
+ * Declares a load/store domain: the ranks of one host, called its members, and the segment of
+ * memory that they share.
  *
  * The segment is one memfd. The first of these ranks makes it and passes it to the others over a
- * Unix socket, so it needs no common file system and no IPC namespace. Its pages exist once they
- * are touched. A process maps it once, however many of the ranks are its threads. For n members:
+ * Unix socket, so it needs no common file system and no IPC namespace. The kernel allocates its
+ * pages when they are first touched. A process maps it once, however many of the ranks are its
+ * threads. This is its layout for n members:
  *
  *     header | members[n] | waiters[n] | activities[n] | posts[n][TUTTI_POSTS]
  *            | slots[n][TUTTI_POSTS] | windows[n][2] | fifos[channel][n][n]
- *            | lend_slots[n] | come[n][n] | boards[n] | counts[n]
+ *            | lend_slots[n] | mapped[n][n] | areas[n] | counts[n]
+ *
+ * `lend_slots` and `mapped` belong to the protocol of lend.h. `areas` has the memory that
+ * tutti_domain_area returns, and `counts` the counts that tutti_domain_counts returns.
  *
  * One-sided schedules synchronize by posts. A round is one run of a one-sided schedule, over one
  * piece. Member m owns a ring of posts, and successive rounds use them one after the other. Only
@@ -34,33 +39,35 @@ enum {
 };
 
 struct tutti_post {
-    /* The round, and the signals given in it: tutti_domain_signal. The owner releases it after
-     * everything else of the post and of the window. Readers acquire it. */
+    /* The round and the number of signals given in it, as tutti_domain_signal combines them. The
+     * owner stores it with release order, after everything else of the post and of the window.
+     * Readers load it with acquire order. */
     alignas(TUTTI_CACHE_LINE) uint64_t counter;
     uint64_t signature[2]; /* the owner's call in this round; other ranks compare it */
-    uint64_t chain;        /* the chain of the owner's earlier calls */
+    uint64_t chain;        /* a hash of the owner's earlier calls (call_history.h) */
     union {
         struct {
             uint64_t input; /* addresses of the owner's buffers in the owner's memory */
             uint64_t output;
-            /* numbers by which peers may map them (lend.h), 0: none */
+            /* Numbers by which peers may use the two buffers in memory that they map (lend.h); 0:
+             * none. last_lent is the last number on the owner's list. */
             uint32_t input_lent, output_lent, last_lent;
         };
-        /* of a round that needs no more */
+        /* the window of a round that needs no larger one */
         uint8_t window[TUTTI_POST_BYTES - TUTTI_POST_HEAD_BYTES];
     };
 };
 _Static_assert(sizeof(struct tutti_post) == TUTTI_POST_BYTES, "whole lines, the window at the end");
 
-/* Where a member sleeps. */
+/* The state in which a member waits and sleeps. */
 struct tutti_waiter {
     alignas(TUTTI_CACHE_LINE) uint32_t rings; /* futex word: every ring increments it */
-    uint32_t is_sleeping;                     /* how it sleeps (below): the owner sets it before
-                                                 its last check; the owner or the ringer clears
-                                                 it */
-    uint32_t core;                            /* where the owner last waited: 1 + the core's
-                                                 number, 0 when unknown; only crowded ranks set
-                                                 it */
+    uint32_t is_sleeping;                     /* the kind of sleep (below): the owner sets it
+                                                 before its last check; the owner or the ringer
+                                                 clears it */
+    uint32_t core;                            /* 1 + the number of the core on which the owner
+                                                 last waited; 0: not known. Ranks set it only if
+                                                 ranks outnumber cores. */
 };
 enum { TUTTI_AWAKE, TUTTI_SLEEPS_ON_FUTEX, TUTTI_SLEEPS_ON_SOCKETS };
 
@@ -75,7 +82,7 @@ struct tutti_activities {
 
 #define TUTTI_ABORT_REASON_BYTES TUTTI_MESSAGE_BYTES
 
-/* The first member that gives up writes it, once. */
+/* The reason why a member has given up. The first member that gives up writes it, once. */
 struct tutti_abort_note {
     alignas(TUTTI_CACHE_LINE) uint32_t state; /* enum below */
     int32_t code, rank;
@@ -83,6 +90,8 @@ struct tutti_abort_note {
 };
 enum { TUTTI_NOTE_EMPTY, TUTTI_NOTE_BEING_WRITTEN, TUTTI_NOTE_WRITTEN };
 
+/* This rank's access to a member's own memory: none, reads by system calls (another process), or
+ * plain loads and stores (the same process). */
 enum tutti_access { TUTTI_ACCESS_NONE, TUTTI_ACCESS_READ, TUTTI_ACCESS_STORE };
 
 /* The members that the executor's inner loop uses are public. Only domain.c uses the others. */
@@ -96,10 +105,10 @@ struct tutti_domain {
     uint8_t *windows;                /* [nmembers][2][half_bytes] */
     size_t half_bytes;               /* a multiple of the cache line */
     struct tutti_lend_slot *lend_slots; /* [nmembers][TUTTI_LEND_SLOTS] (lend.h) */
-    uint32_t *come;                     /* [nmembers][mapped_stride]: how much of each shelf each
+    uint32_t *mapped;                     /* [nmembers][mapped_stride]: how much of each list each
                                            member has mapped */
     size_t mapped_stride;
-    uint8_t *boards;                 /* [nmembers][TUTTI_AREA_BYTES] */
+    uint8_t *areas;                  /* [nmembers][TUTTI_AREA_BYTES] */
     uint64_t *counts;                /* [nmembers][TUTTI_COUNTS_SIDES][TUTTI_ACTIVITIES]
                                         [1 + nmembers] */
     const enum tutti_access *access; /* [nmembers]: this rank's access to that member's own
@@ -108,29 +117,33 @@ struct tutti_domain {
                                         set, so that a signal reads one word */
     uint32_t patience;               /* how often to check again at once for a late signal; 0 if
                                         ranks share cores */
-    bool has_joint_fences;           /* a member that raises a flag, as before a sleep, fences
-                                        for all */
+    bool has_joint_fences;           /* a member that sets a flag, as before a sleep, runs the
+                                        fences of all others, too (base/fence.h) */
     struct tutti_abort_note *note;   /* in the header */
 };
 
-/* Rouse every other member that sleeps (the rare half of tutti_domain_give), or one member,
- * whether it sleeps or not. Any thread. */
+/* tutti_domain_ring_all wakes every other member that sleeps; tutti_domain_give calls it where it
+ * is needed. tutti_domain_ring wakes one member, whether it sleeps or not. Both may be called on
+ * any thread. */
 void tutti_domain_ring_all(struct tutti_domain *domain);
 void tutti_domain_ring(struct tutti_domain *domain, uint32_t index);
 
+/* Returns the post of member `index` for a round. */
 static inline struct tutti_post *tutti_domain_post(const struct tutti_domain *domain,
                                                    uint32_t index, uint64_t round)
 {
     return &domain->posts[TUTTI_POSTS * index + round % TUTTI_POSTS];
 }
 
-/* Memory of a member that all may read, and that only its users interpret. It is zero at first. */
+/* Returns memory of a member that all members may read. It is zero at first, and this file does not
+ * interpret it. */
 #define TUTTI_AREA_BYTES 8192
 static inline uint8_t *tutti_domain_area(const struct tutti_domain *domain, uint32_t index)
 {
-    return domain->boards + (size_t)index * TUTTI_AREA_BYTES;
+    return domain->areas + (size_t)index * TUTTI_AREA_BYTES;
 }
 
+/* These two return the small and the large window of member `index` for a round. */
 static inline uint8_t *tutti_domain_slot(const struct tutti_domain *domain, uint32_t index,
                                          uint64_t round)
 {
@@ -143,14 +156,15 @@ static inline uint8_t *tutti_domain_window(const struct tutti_domain *domain, ui
     return domain->windows + (2 * index + (round & 1)) * domain->half_bytes;
 }
 
-/* The value of a counter after that many signals of a round. */
+/* Returns the value of a counter after `nsignals` signals of a round. */
 #define TUTTI_SIGNAL_BITS 24
 static inline uint64_t tutti_domain_signal(uint64_t round, uint32_t nsignals)
 {
     return round << TUTTI_SIGNAL_BITS | nsignals;
 }
 
-/* The number of checks for an answer that is on its way. They take some hundred nanoseconds. */
+/* How often a member checks for an answer that is on its way before it does something else. The
+ * checks take some hundred nanoseconds. */
 #define TUTTI_PATIENT_LOOKS 100
 
 /* Begin this rank's post of a round: publish its call. */
@@ -169,8 +183,8 @@ static inline struct tutti_post *tutti_domain_open(const struct tutti_domain *do
     return post;
 }
 
-/* Give this rank's signals of a round, up to that number, in its post. A rank that sees the signal
- * also sees everything that this rank wrote before. */
+/* Give this rank's signals of a round, up to number `nsignals`, in its post. A rank that sees the
+ * signal also sees everything that this rank wrote before. */
 static inline void tutti_domain_give(struct tutti_domain *domain, struct tutti_post *post,
                                      uint64_t round, uint32_t nsignals)
 {
@@ -183,21 +197,22 @@ static inline void tutti_domain_give(struct tutti_domain *domain, struct tutti_p
         tutti_domain_ring_all(domain);
 }
 
-/* True if the owner of that round's post has given signal `signal` of it, or has begun a later
- * round there. */
+/* True if the owner of the post has given signal `signal` of that round, or has begun a later round
+ * in the same post. */
 static inline bool tutti_domain_gave(const struct tutti_post *post, uint64_t round, uint32_t signal)
 {
     /* acquire: pairs with the release in tutti_domain_give */
     return tutti_load_acquire(&post->counter) >= tutti_domain_signal(round, signal);
 }
 
+/* Does the same as tutti_domain_gave for the post of member `index`. */
 static inline bool tutti_domain_has(const struct tutti_domain *domain, uint32_t index,
                                     uint64_t round, uint32_t signal)
 {
     return tutti_domain_gave(tutti_domain_post(domain, index, round), round, signal);
 }
 
-/* Say what I begin. */
+/* Publish the operation that this rank begins. words[0] is its number. */
 static inline void tutti_domain_announce(struct tutti_domain *domain,
                                          const uint64_t words[TUTTI_ACTIVITY_WORDS])
 {
@@ -211,8 +226,8 @@ static inline void tutti_domain_announce(struct tutti_domain *domain,
     tutti_store_release(&mine[0], words[0]);
 }
 
-/* Gets the operation of that number of member `index`. Returns false if the member has not begun
- * it, or has begun so many since that it is overwritten. */
+/* Gets operation `number` of member `index`. Returns false if the member has not begun the
+ * operation, or has since begun so many others that it is overwritten. */
 static inline bool tutti_domain_activity(const struct tutti_domain *domain, uint32_t index,
                                          uint64_t number, uint64_t ret_words[TUTTI_ACTIVITY_WORDS])
 {
@@ -224,9 +239,10 @@ static inline bool tutti_domain_activity(const struct tutti_domain *domain, uint
     return ret_words[0] == number && tutti_load_acquire(&theirs[0]) == number;
 }
 
-/* The counts that a member passed to its last v-forms, in a domain of all ranks: a number, and as
- * many counts as there are members. Others read them to name the count that differs. Calls of the
- * host and calls on GPUs are numbered separately. */
+/* The counts that a member passed to its last collectives with one count per rank, in a domain of
+ * all ranks. An entry has the number of the call, and as many counts as there are members. Other
+ * members read them to name the count that differs. Calls of the host and calls on GPUs are
+ * numbered separately. */
 enum tutti_counts_side { TUTTI_COUNTS_OF_HOST, TUTTI_COUNTS_OF_GPU, TUTTI_COUNTS_SIDES };
 
 static inline uint64_t *tutti_domain_counts(const struct tutti_domain *domain, uint32_t index,
@@ -254,19 +270,20 @@ static inline void tutti_domain_show_counts(struct tutti_domain *domain,
 }
 
 /* Finds the first count of call `number` in which member `index` and this rank differ. Returns the
- * rank of that count, and both values. -1 means that there is none, or that one of the two has not
- * begun that call or has made so many since that it is overwritten. */
+ * rank of that count, and both values. Returns -1 if there is none, if one of the two has not begun
+ * that call, or if it has since made so many others that the counts are overwritten. */
 int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t index,
                                 enum tutti_counts_side side, uint64_t number, uint64_t *ret_mine,
                                 uint64_t *ret_theirs);
 
-/* Copy from memory of member `index` (an address that it posted), as its access permits: by plain
- * loads in one process, otherwise by one system call. TUTTI_ERR_REMOTE names the rank. */
+/* Copy `size` bytes from an address that member `index` has posted. The copy is by plain loads
+ * within a process, and by system calls between processes. TUTTI_ERR_REMOTE: the memory cannot be
+ * read; the message names the rank. */
 int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, uint64_t address,
                       size_t size);
 
-/* These do the work of tutti_fabric_enter, exit and expel (fabric.h) if a member reads another's
- * own memory. */
+/* These do the work of tutti_fabric_enter, tutti_fabric_exit and tutti_fabric_drain (fabric.h) if a
+ * member reads another's own memory. */
 bool tutti_domain_enter(struct tutti_domain *domain);
 bool tutti_domain_exit(struct tutti_domain *domain);
 void tutti_domain_drain(struct tutti_domain *domain);

@@ -94,7 +94,7 @@ int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric 
                                     .event_fd = -1, .phase = TUTTI_FORM_OPEN};
     memcpy(fabric->secret, args->secret, sizeof fabric->secret);
     pthread_mutex_init(&fabric->lock, NULL);
-    fabric->waiter = &fabric->local_door;
+    fabric->waiter = &fabric->local_waiter;
     tutti_wait_init(fabric);
 
     if (!alloc_tables(fabric)) {

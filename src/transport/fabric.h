@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A fabric is one rank's view of its communicator's ranks: who they are, how
- * each is reached, the connections made so far, and the domain of its host.
+ * A fabric is one rank's view of its communicator's ranks. It knows where the ranks are and which
+ * transport reaches each, and it holds the connections made so far and the domain of its host.
  *
  *     tutti_fabric_open(args, &fabric)            listen; describe this rank
  *       all-gather of fabric's record
- *     tutti_fabric_join(fabric, records)          resumable: try what the records do not tell
+ *     tutti_fabric_join(fabric, records)          resumable: try which transports work here
  *       all-gather of fabric's verdict
  *     tutti_fabric_settle(fabric, verdicts)       use what all members of a host support
  *
- * Nothing blocks. One thread at a time, except tutti_fabric_abort and tutti_fabric_wake.
+ * No call blocks, except that tutti_fabric_idle may sleep, tutti_fabric_drain waits for other
+ * ranks, and tutti_fabric_abort may take some tenths of a second. One thread at a time may use a
+ * fabric, except by functions whose comment says "Any thread".
  */
 #ifndef TUTTI_TRANSPORT_FABRIC_H
 #define TUTTI_TRANSPORT_FABRIC_H
@@ -20,7 +22,8 @@
 #define TUTTI_FABRIC_RECORD_BYTES 704
 #define TUTTI_FABRIC_VERDICT_BYTES 96
 
-/* Channels: connections on different channels never wait for each other. */
+/* A pair of ranks has a connection on each channel. Connections on different channels never wait
+ * for each other. */
 enum { TUTTI_CHANNEL_COLLECTIVE = 0, TUTTI_CHANNEL_POINT_TO_POINT = 1, TUTTI_CHANNEL_COUNT = 2 };
 
 /* A host may be divided into cells in TUTTI_CELL_LEVELS ways, from the coarsest on. */
@@ -31,15 +34,18 @@ struct tutti_fabric_args {
     /* The communicator's secret. It may be zero here if the ranks agree on it only when they meet.
      * Then tutti_fabric_set_secret sets it before the join. */
     uint8_t secret[TUTTI_SECRET_BYTES];
-    uint64_t deadline_ns;               /* of forming */
-    /* The rank's cell of its host, for each of these ways; -1: not known. */
+    uint64_t deadline_ns; /* the deadline for forming, on the clock of tutti_now_ns */
+    /* The rank's cell of its host, for each way of dividing the host; -1: not known. */
     int32_t cells[TUTTI_CELL_LEVELS];
 };
 
+/* Open the transports that this rank may use, and make its record. The caller destroys *ret_fabric.
+ * A transport that cannot be opened is logged and not used. TUTTI_ERR_SYSTEM: no memory.
+ * TUTTI_ERR_USAGE: a variable has a wrong value. */
 int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric **ret_fabric);
 
-/* The data that this rank sends to the others: TUTTI_FABRIC_RECORD_BYTES / _VERDICT_BYTES. The
- * verdict is valid after join. */
+/* These return the data that this rank sends to the others. They have TUTTI_FABRIC_RECORD_BYTES and
+ * TUTTI_FABRIC_VERDICT_BYTES bytes and belong to the fabric. The verdict is valid after join. */
 const void *tutti_fabric_record(const struct tutti_fabric *fabric);
 const void *tutti_fabric_verdict(const struct tutti_fabric *fabric);
 
@@ -48,11 +54,12 @@ const void *tutti_fabric_verdict(const struct tutti_fabric *fabric);
 void tutti_fabric_decline(int nranks, int rank, int rc, const char *reason,
                           uint8_t ret_record[TUTTI_FABRIC_RECORD_BYTES]);
 
-/* Set the secret, once it is known; before the join. */
+/* Set the secret, once it is known. Call it before the join. */
 void tutti_fabric_set_secret(struct tutti_fabric *fabric, const uint8_t secret[TUTTI_SECRET_BYTES]);
 
-/* Join the other ranks. `records` (nranks of them) is copied. TUTTI_AGAIN: call again. A transport
- * that does not work on a host is no error: the verdict says so, and the ranks use another one.
+/* Join the other ranks. The function copies `records`, which has nranks of them. TUTTI_AGAIN: call
+ * again. A transport that does not work on a host is no error: the verdict says so, and the ranks
+ * use another transport.
  * Records are checked before use: TUTTI_ERR_USAGE names the rank whose record is not of this
  * version, of a library with these transports, or of this communicator. */
 int tutti_fabric_join(struct tutti_fabric *fabric, const void *records);
@@ -61,21 +68,21 @@ int tutti_fabric_join(struct tutti_fabric *fabric, const void *records);
  * The message names the pair, the transports that were tried, and the reason for each. */
 int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts);
 
-/* Returns the ready connection to `peer`, which is made at the first call. TUTTI_AGAIN while
- * connecting. Also makes progress on every other connection that is being made (accepts
- * callers). */
+/* Get the ready connection to `peer`. The first call begins to make it, and the fabric owns it.
+ * TUTTI_AGAIN: not ready yet. The call also makes progress on every other connection that is being
+ * made, and accepts peers that connect. */
 int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
                          struct tutti_conn **ret_conn);
 
 /* ---- what ranks of a host share ------------------------------------------------------- */
 
-/* The parts that a transport that shares memory provides. All but the pointers are the same on all
- * ranks. */
+/* The data that a transport that shares memory provides. All members but the pointers are the same
+ * on all ranks. */
 struct tutti_sharing {
     struct tutti_domain *domain;  /* NULL: this host has none */
     struct tutti_lend *lend;
-    bool is_one_domain, all_store, all_read, shares_hosts; /* as the functions below */
-    bool shares_memory;           /* a member that reads another's own memory */
+    bool is_one_domain, all_store, all_read, shares_hosts; /* the results of the functions below */
+    bool shares_memory; /* this rank can access the own memory of another member */
 };
 
 /* Returns the load/store domain of this rank's host; NULL if there is none (one rank on the host,
@@ -86,25 +93,29 @@ struct tutti_domain *tutti_fabric_domain(struct tutti_fabric *fabric);
  * is another process that can read this rank's memory. */
 struct tutti_lend *tutti_fabric_lend(struct tutti_fabric *fabric);
 
-/* True if all ranks of the communicator share this rank's domain. True if, in addition, every pair
- * of them (a) is of one process, (b) can read each other's memory or is of one process. The answers
- * are the same on all ranks. */
+/* tutti_fabric_is_one_domain is true if all ranks of the communicator share this rank's domain.
+ * tutti_fabric_all_store is true if all are also in one process. tutti_fabric_all_read is true if
+ * every pair can also read each other's memory or is in one process. The answers are the same on
+ * all ranks. */
 bool tutti_fabric_is_one_domain(const struct tutti_fabric *fabric);
 bool tutti_fabric_all_store(const struct tutti_fabric *fabric);
 bool tutti_fabric_all_read(const struct tutti_fabric *fabric);
 
-/* After settle, the same on all ranks: the host of each rank (nranks of them), numbered in the
- * order of their first ranks, with the number of hosts as the result; whether the ranks of each
- * host share memory; and the number of cores that the ranks of rank 0's host may use. */
+/* The results of these functions are valid after settle and are the same on all ranks.
+ * tutti_fabric_hosts sets ret_host[nranks] to the host of each rank, numbered in the order of their
+ * first ranks, and returns the number of hosts. tutti_fabric_shares_hosts is true if the ranks of
+ * each host share memory. tutti_fabric_cores returns the number of cores that the ranks of rank 0's
+ * host may use. */
 uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_host);
 bool tutti_fabric_shares_hosts(const struct tutti_fabric *fabric);
 uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric);
 /* Returns the rate of the slowest interface through which ranks of different hosts connect to each
- * other, in Mbit/s; 0: not known of all, or all are on one host. */
+ * other, in Mbit/s. Returns 0 if a rate is not known, or if all ranks are on one host. */
 uint32_t tutti_fabric_mbits(const struct tutti_fabric *fabric);
-/* Gets the cell of each rank, numbered in the same way through all hosts, which `host` gives. A
- * host is divided in the coarsest way that divides its ranks, if it is known of all of them;
- * otherwise it is one cell. *ret_ncells is 0 if no host is divided. TUTTI_ERR_SYSTEM: no memory. */
+/* Gets the cell of each rank. `host` has the hosts of all ranks, and cells are numbered through all
+ * hosts in the order of their first ranks. A host is divided in the coarsest way that divides its
+ * ranks, if the cells of all its ranks are known; otherwise it is one cell. *ret_ncells is 0 if no
+ * host is divided. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_fabric_cells(const struct tutti_fabric *fabric, const uint32_t *host, uint32_t *ret_cell,
                        uint32_t *ret_ncells);
 
@@ -113,8 +124,8 @@ const char *tutti_fabric_route(const struct tutti_fabric *fabric, int peer);
 
 /* ---- in words (fabric_report.c) ------------------------------------------------------ */
 
-/* After join: returns the name of a rank's host, and the rank's process. Valid as long as the
- * fabric. */
+/* After join: these return the name of a rank's host, and the rank's process id. The name is valid
+ * as long as the fabric. */
 const char *tutti_fabric_host_name(const struct tutti_fabric *fabric, int rank);
 int tutti_fabric_pid(const struct tutti_fabric *fabric, int rank);
 
@@ -123,17 +134,18 @@ int tutti_fabric_pid(const struct tutti_fabric *fabric, int rank);
 void tutti_fabric_describe_pairs(const struct tutti_fabric *fabric, char *ret_text, size_t size);
 
 /* After settle: describe transport number `index` on this host, as "shared memory: windows of ...".
- * The text is "" if it has nothing to report. Returns false if there are not so many. */
+ * The text is "" if it has nothing to report. Returns false if there is no transport `index`. */
 bool tutti_fabric_describe_transport(const struct tutti_fabric *fabric, uint32_t index,
                                      char *ret_text, size_t size);
 
 /* ---- waiting ------------------------------------------------------------------------- */
 
-/* Call this after a pass that made no progress, with a state that is zeroed when the wait begins
- * and after every pass that made some. First it spins, then it yields the core, then it announces
- * that it will sleep and returns. The caller then checks once more, so no wake-up is lost. Then it
- * sleeps until a peer rings, a socket is ready, tutti_fabric_wake is called, or some milliseconds
- * have passed. With more ranks than cores on the host it hardly spins. */
+/* The caller calls this after each pass that made no progress. It zeroes `idle` when the wait
+ * begins and after each pass that made progress. The first calls spin, and later calls yield the
+ * core. Then one call announces that this thread will sleep, and returns. The caller's next pass
+ * then checks once more, so that no wake-up is lost. The next call sleeps until a peer rings, a
+ * socket is ready, tutti_fabric_wake is called, or some milliseconds have passed. With more ranks
+ * than cores on the host, the calls hardly spin. */
 struct tutti_idle {
     uint32_t passes;
     uint32_t phase;
@@ -147,33 +159,33 @@ void tutti_fabric_wake(struct tutti_fabric *fabric);
 
 /* ---- telling ------------------------------------------------------------------------- */
 
-/* For ranks of several hosts, or without shared memory, that wait for long: tell the next rank the
- * state of this rank, in words that only the executor interprets. It continues in later calls of
- * connect and idle, and may fail silently. Returns false if it is not possible now, or not here.
- * For slow paths. */
+/* Tell the next rank the state of this rank, in words that only the executor interprets. Ranks of
+ * several hosts, or without shared memory, use it when they have waited for long. Sending continues
+ * in later calls of tutti_fabric_connect and tutti_fabric_idle, and may fail silently. Returns
+ * false if it is not possible now, or not for this fabric. Only slow paths should call it. */
 #define TUTTI_STATE_WORDS 2
 bool tutti_fabric_send_state(struct tutti_fabric *fabric, const uint64_t words[TUTTI_STATE_WORDS]);
 
-/* Gets the last words of the rank before this one; returns false if there are none. */
+/* Gets the last words that the rank before this one has sent. Returns false if there are none. */
 bool tutti_fabric_recv_state(const struct tutti_fabric *fabric,
                              uint64_t ret_words[TUTTI_STATE_WORDS]);
 
 /* ---- failure ------------------------------------------------------------------------- */
 
 /* Check whether this rank or a peer has aborted, and whether a peer of this host has died. Returns
- * TUTTI_OK, or the error: the code of this rank's own abort; TUTTI_ERR_USAGE if a peer gave up with
- * that code (a mistake of the program, which all ranks share); otherwise TUTTI_ERR_REMOTE naming
- * the rank and its reason or death. The first error is kept and always returned. Costs up to 32
- * system calls, so it is for slow paths, every few milliseconds; on a host with more ranks it takes
- * several calls to check all. The calls on a connection detect the loss of a rank of another host,
- * as "closed its connection". */
+ * TUTTI_OK or an error, and keeps the first error for all later calls. The error is the code of
+ * this rank's own abort, if there was one. It is TUTTI_ERR_USAGE if a peer gave up with that code,
+ * since all ranks share a mistake of the program. Otherwise it is TUTTI_ERR_REMOTE, and the message
+ * names the rank and its reason or death. A call costs up to 32 system calls, so it is for slow
+ * paths, every few milliseconds. On a host with more ranks it takes several calls to check all. The
+ * loss of a rank of another host is found by the calls on its connection instead. */
 int tutti_fabric_check(struct tutti_fabric *fabric);
 
-/* The cheap half of it, for the start of operations: checks whether a rank of this host has given
- * up. Any thread. */
+/* Checks only whether a rank of this host has given up. It is cheap enough for the start of every
+ * operation. Any thread. */
 int tutti_fabric_find_abort(const struct tutti_fabric *fabric);
 
-/* The other half of it, for this host only: checks whether a rank of it has died. Any thread. */
+/* Checks only whether a rank of this host has died. Any thread. */
 int tutti_fabric_find_death(const struct tutti_fabric *fabric);
 
 /* Give up: the transports tell the result code and reason to the peers that they can reach, and
@@ -182,8 +194,8 @@ int tutti_fabric_find_death(const struct tutti_fabric *fabric);
 void tutti_fabric_abort(struct tutti_fabric *fabric, int code, const char *reason);
 
 /* Announce that this rank is leaving in good order, so that peers do not take its silence for
- * death. Idempotent. A fabric that is destroyed without it is reported to the peers of its host as
- * dropped. */
+ * death. More than one call has no further effect. If a fabric is destroyed without this call, the
+ * peers of its host report that the rank has dropped the communicator. */
 void tutti_fabric_leave(struct tutti_fabric *fabric);
 
 /* True if `rank` has left, as far as this rank can see. Data that it sent before can be
@@ -191,20 +203,22 @@ void tutti_fabric_leave(struct tutti_fabric *fabric);
 bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank);
 
 /* Call these around every access to memory that peers of this host lend, other than windows and
- * FIFOs. They may be nested. False: a rank has given up, so the memory must not be accessed, or
- * data that was read may be wrong; tutti_fabric_check returns the error. After a false of enter
- * there is no exit. */
+ * FIFOs. They may be nested. False: a rank has given up, and tutti_fabric_check returns the error.
+ * After a false of tutti_fabric_enter, do not access the memory and do not call tutti_fabric_exit.
+ * After a false of tutti_fabric_exit, data that was read may be wrong. */
 bool tutti_fabric_enter(struct tutti_fabric *fabric);
 bool tutti_fabric_exit(struct tutti_fabric *fabric);
 
-/* After tutti_fabric_abort, before the caller gets its buffers back: wait for the ranks of this
- * process that are inside. They need no help to leave. */
+/* Call this after tutti_fabric_abort and before the caller gets its buffers back. It waits until
+ * the ranks of this process have called tutti_fabric_exit. It also waits, at most one second, for
+ * ranks of other processes that may store to memory that this rank has lent. */
 void tutti_fabric_drain(struct tutti_fabric *fabric);
 
 /* ---- report and end ------------------------------------------------------------------ */
 
-/* private: heap. shared: pages of the host's segment that hold this rank's windows, posts and
- * outgoing FIFOs, as touched so far by any rank. reserved: address space of the whole segment. */
+/* private_bytes counts heap memory. shared_bytes counts the pages of the host's segment that hold
+ * this rank's windows, posts and outgoing FIFOs, and that any rank has touched so far.
+ * reserved_bytes counts the address space of the whole segment. */
 struct tutti_fabric_usage {
     size_t private_bytes, shared_bytes, reserved_bytes;
     int connections, sockets;

@@ -16,7 +16,8 @@ static int check_own_abort(const struct tutti_fabric *fabric)
 
 /* ---- joining ------------------------------------------------------------------------- */
 
-/* All ranks may have the same wrong variable. Every other error belongs to that rank. */
+/* A usage error stays one, because all ranks may have the same wrong variable. Every other error
+ * belongs to that rank only, so for this rank it is an error of a remote rank. */
 static int fail_declined(union tutti_record *record)
 {
     char *why = record->why_declines;

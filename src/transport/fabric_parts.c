@@ -18,8 +18,8 @@ static uint32_t take(uint32_t *at, uint32_t bytes)
     return begin;
 }
 
-/* Writes "one,other:296+60". The sizes of its slices follow the name of a transport that has
- * any. */
+/* Appends a transport to a text such as "one,other:296+60". If the transport has slices, their
+ * sizes in a record and in a verdict follow its name. */
 static size_t write_layout(char *text, size_t length, const struct tutti_transport_ops *ops)
 {
     int more = snprintf(text + length, TUTTI_LAYOUT_BYTES - length, "%s%s", length > 0 ? "," : "",

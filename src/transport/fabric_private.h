@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts of a fabric that the files of this room share, and those that transports are given.
+ * Declares the internals of a fabric, which the files of this directory share, and the functions
+ * that transports may call.
  *
  *   fabric.c         open, connect, report, destroy
  *   fabric_parts.c   the transports of a fabric, and their slices of records and verdicts
@@ -34,14 +35,14 @@ union tutti_record {
         uint64_t magic;
         uint32_t version;
         int32_t nranks, rank;
-        int32_t declines; /* TUTTI_OK, or the error for which it does not take part;
+        int32_t declines; /* TUTTI_OK, or the error for which the rank does not take part;
                              why_declines has the text */
         uint32_t uses;    /* bit i: transport i of the table is allowed and open */
-        uint32_t lacks;   /* bit i: it is allowed, but the host lacks descriptors or memory for
-                             it */
-        uint64_t nonce;   /* drawn per fabric */
+        uint32_t lacks;   /* bit i: transport i is allowed, but the host lacks descriptors or
+                             memory for it */
+        uint64_t nonce;   /* a random number of this fabric */
         struct tutti_identity identity;
-        int32_t cells[TUTTI_CELL_LEVELS]; /* of its host; -1: not known */
+        int32_t cells[TUTTI_CELL_LEVELS]; /* the rank's cells of its host; -1: not known */
         uint32_t mbits; /* rate of the interface to which other hosts connect; 0: not known */
         char host_name[TUTTI_HOST_NAME_BYTES]; /* for people; the identity distinguishes hosts */
         /* The table of transports, with the sizes of their slices. It is the same on all ranks. */
@@ -123,18 +124,19 @@ struct tutti_fabric {
     uint32_t nprogress;
 
     /* Waiting. */
-    struct tutti_waiter local_door; /* where a rank without domain sleeps */
+    struct tutti_waiter local_waiter; /* the waiter of a rank without a domain */
     struct tutti_waiter *waiter;    /* set under `lock` */
     uint64_t spin_ns;
     bool is_crowded;      /* ranks of this host outnumber its cores */
     bool naps;            /* true if sleeps on descriptors are short (tutti_wait_nap) */
     uint32_t core_share;  /* the number of ranks that may wait on one core; 0: any number */
-    uint32_t offers_left; /* how often to yield the core before checking which ranks are where */
-    uint32_t offers_per_look;
-    uint32_t sleeps_how;    /* as announced */
+    uint32_t offers_left; /* yields of the core before the next check of where ranks wait */
+    uint32_t offers_per_look; /* the value with which offers_left begins to count down */
+    uint32_t sleeps_how;      /* the kind of sleep that this rank has announced */
     int epoll_fd, event_fd; /* -1: no route needs descriptors; set under `lock` */
 
-    /* Failing. `lock` guards the fields that abort and wake read, from other threads. */
+    /* Failing. `lock` guards the fields that tutti_fabric_abort and tutti_fabric_wake read on other
+     * threads. */
     pthread_mutex_t lock;
     uint32_t is_aborted; /* release: after abort_code and abort_reason */
     int abort_code;
@@ -142,7 +144,7 @@ struct tutti_fabric {
     bool has_heard; /* `heard` is the reason that a peer has sent for giving up; under `lock` */
     struct tutti_cause heard;
     /* A connection was lost. The peer may have given up, and its reason may still be on the way. */
-    uint64_t suspected_ns; /* since when; 0: none was lost */
+    uint64_t suspected_ns; /* the time of the loss; 0: no connection was lost */
     struct tutti_loss suspicion;
     int failure; /* the error that check or blame has found; TUTTI_OK before */
     char failure_text[TUTTI_MESSAGE_BYTES];
@@ -156,8 +158,8 @@ static inline size_t tutti_conn_index(int peer, int channel)
 
 /* ---- fabric.c ------------------------------------------------------------------------ */
 
-/* Returns a zeroed connection of `size` bytes with its base filled in, or NULL, having failed, if
- * there is no memory. It is freed with free(). */
+/* Returns a zeroed connection of `size` bytes with its base filled in. The caller frees it with
+ * free(). Returns NULL if there is no memory; the failure is then recorded and logged. */
 void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_conn_ops *ops, int peer,
                         int channel, size_t size);
 
@@ -178,22 +180,23 @@ void *tutti_record_slice(const struct tutti_fabric *fabric, const struct tutti_t
                          int rank);
 void *tutti_own_record_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
-/* The same for verdicts; after settle has begun. */
+/* These do the same for verdicts. The verdict of another rank is valid after settle has begun. */
 void *tutti_verdict_slice(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                           int rank);
 void *tutti_own_verdict_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
-/* True if that rank uses the transport, as its record says. After join has begun. */
+/* True if the record of `rank` says that it uses the transport. Valid after join has begun. */
 bool tutti_rank_uses(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                      int rank);
-/* True if this rank uses it. */
+/* True if this rank uses the transport. */
 bool tutti_uses(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
 /* Get the transports that TUTTI_TRANSPORTS permits, as bits. */
 int tutti_parts_allowed(const struct tutti_fabric *fabric, uint32_t *ret_uses);
 
-/* True if two ranks are on one host, so that they may share memory; true if the loopback interface
- * of one is the other's, too. */
+/* tutti_same_host is true if two ranks are on one host, so that they may share memory.
+ * tutti_same_network is true if they are in one network namespace, so that they can connect by the
+ * loopback interface. */
 bool tutti_same_host(const struct tutti_fabric *fabric, int a, int b);
 bool tutti_same_network(const struct tutti_fabric *fabric, int a, int b);
 
@@ -202,7 +205,8 @@ void tutti_parts_progress(struct tutti_fabric *fabric);
 
 /* ---- fabric_route.c ------------------------------------------------------------------ */
 
-/* Returns the transport that serves a pair; NULL: none. Symmetric. After settle has begun. */
+/* Returns the transport that serves a pair; NULL: none. The order of the two ranks does not matter.
+ * Valid after settle has begun. */
 const struct tutti_transport_ops *tutti_route_find(const struct tutti_fabric *fabric, int a, int b);
 
 /* Fill fabric->routes and is_used of the parts; TUTTI_ERR_USAGE names a pair of ranks that has no
@@ -211,18 +215,20 @@ int tutti_route_all(struct tutti_fabric *fabric);
 
 /* ---- fabric_share.c ------------------------------------------------------------------ */
 
-/* Set the parts that ranks share by a transport. Its settle calls this. One transport of the table
- * does so. */
+/* Set the data of a transport that shares memory. Its settle calls this. Only one transport of the
+ * table does so. */
 void tutti_fabric_share(struct tutti_fabric *fabric, const struct tutti_sharing *sharing);
 
 /* ---- fabric_wait.c ------------------------------------------------------------------- */
 
 void tutti_wait_init(struct tutti_fabric *fabric);
 
-/* Take the descriptors for sleeping on descriptors. A transport's open calls this, before the ranks
- * meet, so that a rank that lacks them can still tell the others. */
+/* Open the epoll and event descriptors that a sleep on descriptors needs. A transport's open calls
+ * this before the ranks meet, so that a rank that has no descriptors left can still tell the
+ * others. */
 int tutti_wait_reserve(struct tutti_fabric *fabric);
-/* Use them if a route needs them; otherwise release them. */
+/* tutti_wait_open puts these descriptors to use if a route needs them, and otherwise releases them.
+ * tutti_wait_release closes them. */
 int tutti_wait_open(struct tutti_fabric *fabric);
 void tutti_wait_release(struct tutti_fabric *fabric);
 /* True if descriptors are watched. */
@@ -248,9 +254,9 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what);
  * finds it. Returns `rc`. */
 int tutti_fabric_remember(struct tutti_fabric *fabric, int rc);
 
-/* The connection to `peer` was lost. TUTTI_AGAIN: wait a moment for its reason, by calls of this or
- * of tutti_fabric_check. After that it acts as tutti_fabric_blame, for the peer that was lost
- * first. */
+/* Call this when the connection to `peer` was lost. The peer may have given up, and its reason may
+ * still be on the way. TUTTI_AGAIN: call this or tutti_fabric_check again for a moment. After that
+ * time, this function returns the result of tutti_fabric_blame for the peer that was lost first. */
 int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what);
 
 /* Record the reason that a peer has sent for giving up. */

@@ -35,7 +35,8 @@ static size_t add(char *text, size_t length, size_t size, const char *format, ..
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* The cost grows with the square of the number of ranks that are considered. */
+/* Pairs are considered only if one rank is among this many first ranks. The cost is the product of
+ * this number and the number of all ranks. */
 enum { MOST_RANKS = 64 };
 
 enum { WITHIN_PROCESS, WITHIN_HOST, BETWEEN_HOSTS, CLASSES };
@@ -51,8 +52,8 @@ static int class_of(const struct tutti_fabric *fabric, int a, int b)
     return tutti_identity_same_host(one, other) ? WITHIN_HOST : BETWEEN_HOSTS;
 }
 
-/* Returns the place of the transport in the table. A pair without one gets the place behind the
- * last. */
+/* Returns the index in the table of the transport that serves a pair. A pair without a transport
+ * gets the index after the last. */
 static uint32_t way_of(const struct tutti_fabric *fabric, int a, int b)
 {
     const struct tutti_transport_ops *ops = tutti_route_find(fabric, a, b);

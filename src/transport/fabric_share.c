@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keeps the parts that the ranks of a host share: the domain that a transport has provided. */
+ * Keeps the domain that a transport has provided for the ranks of a host, and answers questions
+ * about it. */
 #include "transport/fabric_private.h"
 
 void tutti_fabric_share(struct tutti_fabric *fabric, const struct tutti_sharing *sharing)

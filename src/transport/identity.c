@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The identity of this process, and of its host. */
+ * Determines the identity of this process and of its host, so that ranks can tell which of them are
+ * on one host or in one process. */
 #include "transport/identity.h"
 
 #include "base/fence.h"
@@ -40,7 +41,7 @@ static uint64_t inode_of(const char *path)
     return stat(path, &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
-/* The kernel's boot id, or the host's name if /proc is missing. */
+/* Writes the kernel's boot id, or the host's name if /proc is missing. */
 static void describe_boot(char *text, size_t size)
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -112,8 +113,9 @@ void tutti_identity_describe(struct tutti_identity *ret_identity)
     snprintf(text, sizeof text, "%s network %llu", boot,
              (unsigned long long)inode_of("/proc/self/ns/net"));
     hash_text(text, identity.network);
-    /* The segment is passed over a Unix socket, which is limited to the network namespace and
-     * serves no other users. */
+    /* A host's identity includes the network namespace and the user. The reason is that ranks pass
+     * the segment over an abstract Unix socket, which exists only within a network namespace, and
+     * refuse other users there. */
     snprintf(whole, sizeof whole, "%.480s user %u", *host_id != '\0' ? host_id : text,
              (unsigned)geteuid());
     hash_text(whole, identity.host);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of transports. The first one in it that reaches a peer serves it. */
+ * Lists the transports. A peer is served by the first one in the list that reaches it. */
 #ifndef TUTTI_TRANSPORT_REGISTRY_H
 #define TUTTI_TRANSPORT_REGISTRY_H
 
 #include "transport/transport.h"
 
-/* One line for each: the name of its struct tutti_transport_ops. */
+/* The list has one line for each transport, with the name of its struct tutti_transport_ops. */
 #define TUTTI_TRANSPORT_LIST(row)                                                                  \
     row(tutti_self_ops)                                                                            \
     row(tutti_cma_ops)                                                                             \

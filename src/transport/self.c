@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transport "self": a rank's stream to itself. The sender's offer is remembered, and the receiver
- * copies from it. So there is one copy, and nothing is allocated. */
+ * The transport "self" is a rank's stream to itself. A send only remembers the sender's buffer (the
+ * offer), and the receiver copies from it. So there is one copy, and no buffer is allocated. */
 #include "transport/carry.h"
 #include "transport/fabric_private.h"
 
@@ -68,7 +68,7 @@ static int self_recv(struct tutti_conn *conn, void *data, size_t size, size_t *r
     return TUTTI_OK;
 }
 
-/* Only a part of an element has been offered so far, so it is taken part by part. */
+/* Puts an element together in the carry, because only a part of it has been offered so far. */
 static size_t gather(struct self_conn *self, size_t least, const void **ret_data)
 {
     struct tutti_carry *carry = &self->carry;

@@ -16,7 +16,7 @@ static uint32_t count_on(const struct tutti_waiter *waiters, uint32_t nwaiters, 
     return count;
 }
 
-/* True if enough members before this one are on its core. */
+/* True if at least `share` members with lower indices are on this member's core. */
 static bool is_extra(const struct tutti_waiter *waiters, uint32_t me, uint32_t share)
 {
     uint32_t mine = tutti_load_relaxed(&waiters[me].core);
@@ -64,7 +64,8 @@ static bool are_alone(uint32_t nranks)
     return sscanf(text, "%*s %*s %*s %u/", &running) == 1 && running <= nranks;
 }
 
-/* The kernel moves a thread that is not allowed on its core, and then lets it stay there. */
+/* Moves this thread by restricting it to `core` for a moment. After the restriction is removed, the
+ * kernel lets the thread stay there. */
 static bool move_to(uint32_t core, const cpu_set_t *allowed)
 {
     cpu_set_t there;

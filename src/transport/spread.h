@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Spreads ranks evenly over their cores, whatever their numbers are.
  *
- * Ranks that start or are roused together are often on one core. The kernel evens that out, but it
- * hesitates to move threads that have run a moment ago. Ranks that hand a core to each other every
- * microsecond always have, so it takes 150 ms and more. Until then every operation costs up to as
- * many switches on that core as there are ranks, while other cores are idle.
+ * Ranks that start or wake together are often on one core. The kernel spreads them in the end, but
+ * it avoids moving threads that have run a moment ago. Ranks that yield a core to each other every
+ * microsecond always have run a moment ago, so the kernel takes 150 ms and more. Until then every
+ * operation costs up to as many switches on that core as there are ranks, while other cores are
+ * idle.
  *
  * So each rank writes the core on which it waits to its waiter. If there are too many ranks on its
  * core, a rank moves to the core with the fewest. It does not move if other threads than these
- * ranks want to run as well. Beside a program that does not yield its core, a rank would wait a
- * whole time slice for each turn. */
+ * ranks want to run as well. The reason is that next to a program that does not yield its core, a
+ * rank would wait a whole time slice for each turn. */
 #ifndef TUTTI_TRANSPORT_SPREAD_H
 #define TUTTI_TRANSPORT_SPREAD_H
 
@@ -27,10 +28,10 @@
 uint32_t tutti_spread_choose(const struct tutti_waiter *waiters, uint32_t nwaiters, uint32_t me,
                              uint32_t share, const cpu_set_t *allowed);
 
-/* Check where this thread, which waits for its peers, and the peers are, and move it if there are
- * too many on its core. The set of cores on which it may run is the same afterwards. Returns false
- * if the thread should move and cannot: there is no better core, others want to run, or the system
- * does not permit it. */
+/* A thread that waits for its peers calls this. If more than `share` members wait on its core, the
+ * call may move the thread to another core. The set of cores on which the thread may run is the
+ * same afterwards. Returns false if the thread should move and cannot. Then there is no better
+ * core, other threads want to run, or the system does not permit it. */
 bool tutti_spread(struct tutti_domain *domain, uint32_t share);
 
 #endif

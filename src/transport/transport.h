@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A transport moves bytes between two ranks.
+ * Declares the interface of transports. A transport moves bytes between two ranks.
  *
- * A connection joins this rank and one peer on one channel: one byte stream in
- * each direction, in order, lossless. Message borders are the executor's
- * business: both ends know the sizes from their schedules. Nothing blocks, and
- * once each kind of use has occurred nothing allocates; a call does what can be done now.
+ * A connection joins this rank and one peer on one channel. It is one byte stream in each
+ * direction, in order and lossless. A transport does not know where messages begin and end: both
+ * ends know the sizes from their schedules. A call does only what can be done now, and never
+ * blocks. Once each kind of use has occurred, calls allocate no memory.
  *
  * One thread at a time makes all calls on the connections of one fabric.
  *
- * The life of a transport in one fabric. Every rank calls the members in this order:
+ * In one fabric, every rank calls the members of struct tutti_transport_ops in this order:
  *
  *     describe, open     publish this transport's slice of the record
  *       (all-gather of records)
  *     check              check the slices of the others
- *     join               try what the records do not tell; publish its slice of the verdict
+ *     join               try whether the transport works; publish its slice of the verdict
  *       (all-gather of verdicts)
  *     settle             learn from the verdicts what all ranks support
  *     reach              tell the pairs of ranks that it serves
@@ -41,23 +41,24 @@ struct tutti_loss;
 struct tutti_conn_ops {
     /* Offer `size` bytes at `data`. *ret_taken (0 .. size) of them now belong to the transport, and
      * the caller may reuse `data` that far. Bytes that were not taken are offered again at the next
-     * call, from the same address, possibly followed by more. The offer may grow; only a rank that
-     * gives up offers less, of which nothing need be taken. So a single-copy transport may expose
-     * the offered memory itself, and take it when the peer has read it. The result is TUTTI_OK also
-     * if nothing was taken. It is TUTTI_ERR_REMOTE if the peer is gone; bytes that the peer had
-     * sent before are still received. Required. */
+     * call, from the same address, possibly followed by more. So a transport may expose the offered
+     * memory itself to the peer, and take the bytes when the peer has read them. An offer becomes
+     * smaller only if the rank gives up, and then nothing of it need be taken. The result is
+     * TUTTI_OK also if nothing was taken. It is TUTTI_ERR_REMOTE if the peer is gone; bytes that
+     * the peer had sent before are still received. Required. */
     int (*send)(struct tutti_conn *conn, const void *data, size_t size, size_t *ret_taken);
 
-    /* The same for two places at once: first `head`, then `data`. It is for transports in which a
-     * second call is expensive. `data` is copied only within the call. Optional. */
+    /* Does the same as `send` for two places at once: first `head`, then `data`. It is for
+     * transports in which a second call is expensive. The transport reads both places only within
+     * the call, and must not expose them to the peer. Optional. */
     int (*send_two)(struct tutti_conn *conn, const void *head, size_t head_size, const void *data,
                     size_t size, size_t *ret_taken);
 
     /* Move up to `size` arrived bytes to `data`. *ret_got may be 0. Required. */
     int (*recv)(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got);
 
-    /* The same for two places: first `head`, then `data`. If `data` is NULL, the `size` bytes after
-     * the head will be peeked at, and are not counted in *ret_got. Optional. */
+    /* Does the same as `recv` for two places: first `head`, then `data`. If `data` is NULL, the
+     * `size` bytes after the head will be peeked at, and are not counted in *ret_got. Optional. */
     int (*recv_two)(struct tutti_conn *conn, void *head, size_t head_size, void *data, size_t size,
                     size_t *ret_got);
 
@@ -68,14 +69,14 @@ struct tutti_conn_ops {
      * shown as copies. Required. */
     int (*peek)(struct tutti_conn *conn, size_t least, size_t most, const void **ret_data,
                 size_t *ret_size);
-    /* Finish with the first `size` of them. Required. */
+    /* Finish with the first `size` of the bytes that `peek` has shown. Required. */
     void (*consume)(struct tutti_conn *conn, size_t size);
 
     /* Returns the number of descriptors on which this connection waits while it has nothing to do.
      * Optional: connections that wake sleepers themselves do not have it. */
     int (*count_sockets)(const struct tutti_conn *conn);
 
-    /* Release. Not collective. Accepts NULL. Required. */
+    /* Release the connection. It is not collective, and accepts NULL. Required. */
     void (*close)(struct tutti_conn *conn);
 };
 
@@ -84,36 +85,37 @@ struct tutti_conn {
     const struct tutti_conn_ops *ops;
     struct tutti_fabric *fabric;
     int peer, channel;
-    /* A hint of the executor: while it sends on this connection it receives as much, here or
-     * elsewhere. */
+    /* A hint that the executor sets: while it sends on this connection, it receives as much data,
+     * here or on other connections. */
     bool is_mutual;
-    /* Another hint: how to copy received data from its place, because the executor knows which data
-     * is in the cache. NULL means memcpy. */
+    /* The function by which to copy received data from its place. The executor sets it, because it
+     * knows which data is in the cache. NULL means memcpy. */
     void (*copy)(void *dst, const void *src, size_t size_bytes);
-    size_t private_bytes; /* heap held, for the memory report */
+    size_t private_bytes; /* heap memory that the connection holds, for the memory report */
 };
 
 /* ---- a transport --------------------------------------------------------------------- */
 
 struct tutti_transport_ops {
-    const char *name; /* in TUTTI_TRANSPORTS, messages and reports */
+    const char *name; /* the name in TUTTI_TRANSPORTS, messages and reports */
 
-    /* The sizes of its slices of a rank's record and verdict. They are zeroed before it fills them
-     * (tutti_record_slice, tutti_verdict_slice). Ranks whose transports or sizes differ refuse each
-     * other by name, so a slice needs no version of its own. */
+    /* The sizes of the transport's slices of a rank's record and verdict. The slices are zeroed
+     * before the transport fills them (tutti_own_record_slice, tutti_own_verdict_slice). Ranks
+     * whose transports or sizes differ refuse each other, so a slice needs no version of its
+     * own. */
     uint32_t record_bytes, verdict_bytes;
 
     /* True if TUTTI_TRANSPORTS cannot exclude it. */
     bool is_always_on;
-    /* True if its connections, or its peers' calls, end sleeps through descriptors that it
-     * registers with tutti_wait_watch. */
+    /* True if descriptors of its connections or listeners must end sleeps. It registers them with
+     * tutti_wait_watch. */
     bool waits_on_descriptors;
 
     /* ---- forming ---- */
 
-    /* Fill in the parts that do not depend on resources, such as settings that all ranks must
-     * share. It is called also if TUTTI_TRANSPORTS excludes the transport. An error makes the
-     * fabric fail. Optional. */
+    /* Fill in the parts of the record's slice that do not depend on resources, such as settings
+     * that all ranks must share. It is called also if TUTTI_TRANSPORTS excludes the transport. An
+     * error makes the fabric fail. Optional. */
     int (*describe)(struct tutti_fabric *fabric);
 
     /* Take resources, and publish how peers reach this rank. It is called if TUTTI_TRANSPORTS
@@ -127,26 +129,29 @@ struct tutti_transport_ops {
      * the rank and ends forming. It may clean up the slice in place. Optional. */
     int (*check)(struct tutti_fabric *fabric, int rank);
 
-    /* Try with the peers what the records do not tell, and put the outcome into this rank's slice
-     * of the verdict. TUTTI_AGAIN: call again; all transports join at the same time. A transport
-     * that does not work here is not an error but an outcome. It is called if `open` has succeeded.
-     * Optional. */
+    /* Try with the peers whether the transport works, as far as the records do not tell, and put
+     * the outcome into this rank's slice of the verdict. TUTTI_AGAIN: call again; all transports
+     * join at the same time. It is an outcome, not an error, if the transport does not work here.
+     * It is called if `open` has succeeded. Optional. */
     int (*join)(struct tutti_fabric *fabric);
 
-    /* All verdicts are known. It is called for each transport, before any `reach`. Optional. */
+    /* Evaluate the verdicts of all ranks, which are known now. It is called for each transport,
+     * before any `reach`. Optional. */
     int (*settle)(struct tutti_fabric *fabric);
 
-    /* True if these two ranks can use it. Symmetric. It uses only records and verdicts, never local
-     * knowledge, so all ranks plan in the same way. It is called for pairs that both use the
-     * transport. Required. */
+    /* True if these two ranks can use the transport. The order of the two does not matter. It uses
+     * only records and verdicts, never local knowledge, so all ranks get the same answer. It is
+     * called for pairs of ranks that both use the transport. Required. */
     bool (*reach)(const struct tutti_fabric *fabric, int a, int b);
 
-    /* Describe, for people, the reason why a pair cannot use it, such as "not on one host". The
-     * text is empty if the only reason is that TUTTI_TRANSPORTS excludes it. Optional. */
+    /* Describe, for people, the reason why a pair cannot use the transport, such as "not on one
+     * host". The text is empty if the only reason is that TUTTI_TRANSPORTS excludes it.
+     * Optional. */
     void (*explain)(const struct tutti_fabric *fabric, int a, int b, char *ret_text, size_t size);
 
-    /* Routes are chosen. `is_used`: it serves a peer of this rank; otherwise it may release its
-     * resources. It is called for each transport that is open. Optional. */
+    /* Begin to work, now that routes are chosen. `is_used` is true if the transport serves a peer
+     * of this rank. If not, it may release its resources. It is called for each transport that is
+     * open. Optional. */
     int (*start)(struct tutti_fabric *fabric, bool is_used);
 
     /* ---- living ---- */
@@ -157,16 +162,17 @@ struct tutti_transport_ops {
      * Required. */
     int (*connect)(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn);
 
-    /* Make progress on everything that does not belong to a connection: callers, handshakes. It is
-     * called now and then while this rank waits, if the transport is used. Never blocks.
-     * Optional. */
+    /* Make progress with everything that does not belong to a connection, such as handshakes with
+     * peers that connect. It is called now and then while this rank waits, if the transport is
+     * used. It never blocks. Optional. */
     void (*progress)(struct tutti_fabric *fabric);
 
     /* True if one of its descriptors may end a sleep now. Then sleeps watch descriptors.
      * Optional. */
     bool (*is_busy)(const struct tutti_fabric *fabric);
 
-    /* A descriptor has ended a sleep. Drain those that exist only for that. Optional. */
+    /* Called after a descriptor has ended a sleep. Drain the descriptors that exist only to end
+     * sleeps. Optional. */
     void (*woken)(struct tutti_fabric *fabric);
 
     /* Find a rank that has certainly ended. It checks up to `most` ranks, in a circle from rank
@@ -179,36 +185,37 @@ struct tutti_transport_ops {
      * send a reason, which is then reported instead of the loss. Optional. */
     bool (*find_lost)(struct tutti_fabric *fabric, struct tutti_loss *ret_loss);
 
-    /* tutti_fabric_send_state and tutti_fabric_recv_state. Optional, both or none. */
+    /* Do the work of tutti_fabric_send_state and tutti_fabric_recv_state (fabric.h). Optional, but
+     * a transport has both or neither. */
     bool (*tell)(struct tutti_fabric *fabric, const uint64_t *words);
     bool (*told)(const struct tutti_fabric *fabric, uint64_t *ret_words);
 
     /* ---- ending ---- */
 
-    /* This rank gives up because of *cause. Tell the peers, and make their waits end. A transport
-     * through which an earlier cause is known replaces *cause by that one, and the transports after
-     * it in the table pass it on. Any thread, under fabric->lock, at any time after `open`.
-     * Optional. */
+    /* Tell the peers that this rank gives up because of *cause, and make their waits end. If the
+     * transport knows that another rank gave up before, it replaces *cause by that rank's cause,
+     * and the transports after it in the table send the new one. Any thread may call it, under
+     * fabric->lock, at any time after `open`. Optional. */
     void (*abort)(struct tutti_fabric *fabric, struct tutti_cause *cause);
 
-    /* This rank ends: either in good order, or while others may still need it. It is called before
-     * the connections are closed. Optional. */
+    /* Tell the peers that this rank ends, either in good order, or while others may still need it.
+     * It is called before the connections are closed. Optional. */
     void (*leave)(struct tutti_fabric *fabric, bool is_orderly);
 
     /* True if that rank has left in good order, as far as this rank can see. Optional. */
     bool (*has_left)(const struct tutti_fabric *fabric, int rank);
 
-    /* Release everything. All connections are closed. It is called once if `open` has succeeded, at
-     * any stage of forming. Optional. */
+    /* Release everything. All connections are closed already. It is called once if `open` has
+     * succeeded, at any stage of forming. Optional. */
     void (*destroy)(struct tutti_fabric *fabric);
 
     /* ---- report ---- */
 
-    /* Add the resources that it holds, apart from connections. Optional. */
+    /* Add the resources that the transport holds, apart from connections, to *usage. Optional. */
     void (*usage)(const struct tutti_fabric *fabric, struct tutti_fabric_usage *usage);
 
-    /* After settle: describe it on this host for an operator, in one line, as "shared memory:
-     * windows of ...". Optional. */
+    /* After settle: describe the transport on this host for an operator, in one line, as "shared
+     * memory: windows of ...". Optional. */
     void (*report)(const struct tutti_fabric *fabric, char *ret_text, size_t size);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Choices with the same schedules. On few ranks many algorithms have the same ones: on two
- * ranks every ring is an exchange. Each rank hashes its own schedule, and the sums of the hashes
- * over all ranks are compared. */
+ * Choices that have the same schedules, so that only one of them must be measured. On few ranks
+ * many algorithms have equal schedules. For example, every ring on two ranks is an exchange. Each
+ * rank hashes its own schedule, and the sums of the hashes over all ranks are compared. */
 #include "tune/tune.h"
 
 static uint64_t mix(uint64_t hash, uint64_t value)

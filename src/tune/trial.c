@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One trial: measures all candidates for one call, alternating between them.
+ * One trial. A trial measures all candidates for one call, and alternates between them.
  *
  *   round 0   each candidate runs once, to make its schedule and connections and to touch memory
  *             first; then it is timed, to learn how many calls make a sample. If candidates have
@@ -19,25 +19,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Variants of an algorithm that are measured in addition to its usual options: the cheapest. */
+/* The number of variants of an algorithm that are measured in addition to its usual options. They
+ * are the cheapest ones. */
 enum { VARIANTS = 3 };
 
 /* Choices whose price is more than this many times the lowest one are not measured. */
 #define HOPELESS 6.0
-/* A candidate is dropped if its median is more than this many times the best one: after each of the
- * first two rounds, of the next three, and of the others. */
+/* A candidate is dropped if its median is more than this many times the best one. The first factor
+ * applies after each of the first two rounds, the second one after each of the next three, and the
+ * third one after all others. */
 #define FAR_BEHIND 4.0
 #define WELL_BEHIND 1.8
 #define BEHIND 1.3
 /* The time that is left is divided among the live candidates, and each share among this many
- * samples, within limits. Then a sample has so many calls that the barriers around it do not
- * matter, and that disturbances average out. Fewer candidates have longer samples. */
+ * samples. The length of a sample has limits. A sample then has so many calls that the barriers
+ * around it do not matter, and that disturbances average out. Fewer candidates have longer
+ * samples. */
 #define SAMPLES_HOPED_FOR 8
 #define SAMPLE_LEAST_S 50e-6
 #define SAMPLE_MOST_S 20e-3
-/* The tuner's own choice stays unless the winner is faster by more than INERTIA. If the winner was
- * faster in less than three of four rounds, or there were less than three rounds, the limit is
- * INERTIA_UNSURE: rounds that differ more than candidates do prove little. */
+/* The tuner's own choice stays unless the winner is faster by more than the factor INERTIA. The
+ * factor is INERTIA_UNSURE if there were fewer than three rounds, or if the winner was faster in
+ * fewer than three of four rounds. Rounds that differ more than the candidates do prove little. */
 #define INERTIA 1.03
 #define INERTIA_UNSURE 1.15
 
@@ -128,7 +131,7 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
 struct verdict {
     uint64_t live;
     uint32_t is_over, winner;
-    uint32_t repeats[TUTTI_TRIAL_CHOICES]; /* calls per sample */
+    uint32_t repeats[TUTTI_TRIAL_CHOICES]; /* number of calls in a sample of each candidate */
 };
 
 /* The state of a trial under way. */
@@ -139,7 +142,8 @@ struct race {
     struct verdict verdict;
     uint32_t rounds;        /* rounds measured */
     uint64_t deadline_ns;
-    /* Seconds per call in this round, by this rank's clock; after gather_samples the longest. */
+    /* Seconds per call in this round, by this rank's clock. After gather_samples they are the
+     * longest times of all ranks. */
     double latest[TUTTI_TRIAL_CHOICES];
     double samples[TUTTI_TRIAL_CHOICES][TUTTI_TRIAL_ROUNDS];
 };
@@ -166,8 +170,8 @@ static int run_choice(struct race *race, uint32_t index, uint32_t repeats)
     return rc;
 }
 
-/* Times `repeats` calls, from the moment that all ranks are there until all are done, by this
- * rank's clock. */
+/* Measures the time of `repeats` calls by this rank's clock. The time begins when all ranks are
+ * ready, and ends when all ranks are done. */
 static int sample(struct race *race, uint32_t index, uint32_t repeats)
 {
     uint64_t since_ns;
@@ -180,8 +184,9 @@ static int sample(struct race *race, uint32_t index, uint32_t repeats)
     return TUTTI_OK;
 }
 
-/* Runs each candidate that has no equal among an earlier one. Drops it if no program can be made
- * for it, because a window may have no room for its slots. All ranks find the same. */
+/* Runs each candidate that has no equal among the earlier ones. Drops a candidate if no program can
+ * be made for it, because a window may have no room for its slots. All ranks drop the same
+ * candidates. */
 static int warm_up(struct race *race)
 {
     struct tutti_trial *trial = race->trial;
@@ -222,8 +227,8 @@ static int run_round(struct race *race)
     return TUTTI_OK;
 }
 
-/* Takes the longest time of all ranks: a rank that was woken late started its clock late, and
- * measured too little. */
+/* Takes the longest time of all ranks, because a rank that was woken late started its clock late
+ * and measured too short a time. */
 static int gather_samples(struct race *race)
 {
     struct tutti_call call;
@@ -257,7 +262,7 @@ static bool is_live(const struct tutti_trial *trial, uint32_t index)
     return (trial->live >> index & 1) != 0;
 }
 
-/* The wanted length of a sample in seconds. */
+/* Returns the wanted length of a sample in seconds. */
 static double sample_time(const struct race *race)
 {
     uint64_t now_ns = tutti_now_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tuttiCommTune. Rank 0 tells all ranks what to measure, all ranks measure, and rank 0 makes a
- * table of the results. Then all ranks get a policy that contains this table. */
+ * tuttiCommTune. Rank 0 tells all ranks the calls to measure, all ranks measure them, and rank 0
+ * makes a table of the results. Then all ranks get a policy that contains this table. */
 #include "tune/tune.h"
 #include "queue/group.h"
 
@@ -18,11 +18,11 @@ static const char *const function = "tuttiCommTune";
 
 enum { SIZES = 24, STEP = 4 };
 
-/* A byte that makes ordinary numbers of every type. Not 0: some processors store zeros past their
- * caches twice as fast. */
+/* A byte that makes ordinary numbers of every type. It is not 0, because some processors store
+ * zeros past their caches twice as fast. */
 enum { FILL = 0x3c };
 
-/* Rank 0's order to all ranks. If rank 0 has failed, `result` and `message` tell why. */
+/* Rank 0's order to all ranks. If rank 0 has failed, `result` and `message` give the reason. */
 struct order {
     int32_t result;
     uint32_t collectives; /* bits 1 << collective */
@@ -91,8 +91,8 @@ static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
     return TUTTI_OK;
 }
 
-/* Reads the file. Also writes it back unchanged, to find out now if it can be written, and not
- * after minutes of measuring. */
+/* Reads the file, if it exists. Also writes it back unchanged, or creates it empty. So an error of
+ * writing is found now, and not after minutes of measuring. */
 static int open_file(const char *file, struct desk *desk)
 {
     struct tutti_rules rules;
@@ -138,13 +138,15 @@ static bool same_choice(const struct tutti_trial *a, const struct tutti_trial *b
            memcmp(&one->options, &other->options, sizeof one->options) == 0;
 }
 
-/* The size where one choice ends and the next begins: the geometric mean of two measured sizes. */
+/* Returns the largest size of the choice `below`, which is the geometric mean of two measured
+ * sizes. */
 static size_t border(const struct tutti_trial *below, const struct tutti_trial *above)
 {
     return (size_t)sqrt((double)below->bytes * (double)above->bytes);
 }
 
-/* Writes one line per run of sizes that the same choice won, with the times as a comment. */
+/* Writes one line for each run of consecutive sizes with the same winner. A comment gives the
+ * times. */
 static void write_lines(FILE *file, const struct tutti_trial *trials, size_t count)
 {
     for (size_t first = 0, next; first < count; first = next) {
@@ -181,8 +183,8 @@ struct bench {
     size_t left;              /* trials still to run */
 };
 
-/* The size to measure after `bytes`; 0: none. The last one is max_bytes itself, because the table
- * has no rules for sizes beyond the last one measured. */
+/* Returns the size to measure after `bytes`, or 0 if there is none. The last size is max_bytes
+ * itself, because the table has no rules for sizes beyond the last one measured. */
 static uint64_t size_after(const struct order *order, uint64_t bytes)
 {
     if (bytes >= order->max_bytes)
@@ -250,8 +252,8 @@ static int measure_all(struct bench *bench)
         return tutti_fail(TUTTI_ERR_SYSTEM, "rank %d: no memory for two buffers of %zu bytes to "
                           "measure with; lower config.maxBytes", bench->comm->rank, most);
 
-    /* Memory that was never written is one shared page of zeros, which is faster than real memory.
-     */
+    /* Memory that was never written is one shared page of zeros, which is faster than other
+     * memory. */
     memset(bench->input, FILL, most);
     memset(bench->output, FILL, most);
 
@@ -268,7 +270,7 @@ static int measure_all(struct bench *bench)
 
 /* ---- the outcome --------------------------------------------------------------------------- */
 
-/* On rank 0: makes the policy with the new table, and writes the file. */
+/* Makes the policy with the new table, and writes the file. Only rank 0 calls this function. */
 static int conclude(struct tutti_comm *comm, const struct order *order, struct desk *desk,
                     struct tutti_policy **ret_policy)
 {
@@ -316,8 +318,8 @@ static int broadcast(struct tutti_comm *comm, void *bytes, size_t size)
     return tutti_batch_run_now(comm, &call, NULL);
 }
 
-/* Tells all ranks the result of rank 0. They all return a failure of rank 0, and the communicator
- * stays usable. */
+/* Tells all ranks the result of rank 0. If rank 0 has failed, all ranks return its error, and the
+ * communicator stays usable. */
 static int share_result(struct tutti_comm *comm, struct order *order, int rc)
 {
     order->result = rc;
@@ -350,7 +352,7 @@ static int share_policy(struct tutti_comm *comm, struct tutti_policy *mine)
     return rc;
 }
 
-/* An error that this function returns is this rank's alone, so the caller must fail the
+/* An error that this function returns is known only to this rank, so the caller must fail the
  * communicator. A failure of rank 0 that all ranks know is in order->result instead. */
 static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
 {
@@ -370,11 +372,11 @@ static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
     TUTTI_TRY(rc);
     if (comm->rank == 0)
         rc = conclude(comm, order, desk, &policy);
-    TUTTI_TRY(share_result(comm, order, rc));
-    if (order->result == TUTTI_OK)
-        TUTTI_TRY(share_policy(comm, policy));
+    rc = share_result(comm, order, rc);
+    if (rc == TUTTI_OK && order->result == TUTTI_OK)
+        rc = share_policy(comm, policy);
     tutti_policy_release(policy);
-    return TUTTI_OK;
+    return rc;
 }
 
 static int tune_comm(struct tutti_comm *comm, const char *file, const tuttiTuneConfig_t *config)

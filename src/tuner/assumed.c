@@ -2,14 +2,17 @@
  * The rates that are assumed for machines that were not described. */
 #include "tuner/assumed.h"
 
-/* Within one host, message rates were measured between two processes: bench/results/latest.txt
- * (sendrecv, shm and tcp). The rates of reductions and copies are fitted to measured all-reduces
- * over sockets: the two algorithms cross over at 64 KiB, and take as long as measured beyond the
- * caches. Between hosts nothing was measured. There a message costs as much time as over local
- * sockets, and the bandwidth is that of the interfaces. If the kernel does not tell that, it is
- * that of 10 Gbit/s Ethernet. Between the cells of a host nothing was measured either: the link
- * between two CPU sockets carries some tens of GB/s each way, and adds some tens of nanoseconds to
- * a load. */
+/* Within one host, message rates were measured between two processes (bench/results/latest.txt,
+ * rows sendrecv with shm and tcp). The rates of reductions and copies are fitted to measured
+ * all-reduces over sockets. With these rates, the predicted times of the two algorithms cross at 64
+ * KiB, and equal the measured times beyond the caches.
+ *
+ * Between hosts nothing was measured. There a message is assumed to cost as much time as over local
+ * sockets, and the bandwidth is that of the interfaces. If the kernel does not report it, the
+ * bandwidth of 10 Gbit/s Ethernet is assumed.
+ *
+ * Between the cells of a host nothing was measured either. A link between two CPU sockets usually
+ * carries some tens of GB/s each way, and adds some tens of nanoseconds to a load. */
 static const struct tutti_rate by_memory = {.overhead_s = 0.3e-6, .bytes_per_s = 10e9};
 static const struct tutti_rate by_loopback = {.overhead_s = 5.6e-6, .bytes_per_s = 5e9};
 static const struct tutti_rate by_network = {.overhead_s = 5.6e-6, .latency_s = 10e-6,

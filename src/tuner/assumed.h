@@ -5,9 +5,10 @@
 
 #include "topology/machine/machine.h"
 
-/* Fills in rates only; places stay zero. `shares_memory`: true if the ranks of a node communicate
- * through shared memory, false if by sockets. `cores`: CPU cores of a node. `mbits`: speed of the
- * interfaces between nodes in Mbit/s; 0: not known. */
+/* Fills in the rates of such a machine. Its places stay zero. `shares_memory` is true if the ranks
+ * of a node communicate through shared memory, and false if they use sockets. `cores` is the number
+ * of CPU cores of a node. `mbits` is the speed of the interfaces between nodes in Mbit/s, or 0 if
+ * it is not known. */
 void tutti_machine_assume(bool shares_memory, uint32_t cores, uint32_t mbits,
                           struct tutti_machine *ret_machine);
 

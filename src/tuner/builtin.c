@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The built-in table. The first row that fits wins.
+ * The built-in table of choices. The first row that fits a call is used.
  *
  * Prices are made of counts, which do not include the effects of memory, caches and scheduling. So
- * rows for ranks that share memory, or have to share cores, take precedence over prices. They were
- * measured on a two-core host with 2 to 16 ranks (bench/choices), except those for ranks of one
- * process, which were derived from the others. The limits are coarse, about a factor of 2. General
- * rows come after prices; they follow from rounds and bytes alone. */
+ * rows for ranks that share memory, or have to share cores, take precedence over prices. These rows
+ * were measured on a two-core host with 2 to 16 ranks (bench/choices). Only those for ranks of one
+ * process were derived from the others. The size limits are exact only to about a factor of 2.
+ * General rows are used if there is no price. They follow from rounds and bytes alone. */
 #include "tuner/builtin.h"
 
 #define ANY SIZE_MAX
 #define AS_USUAL TUTTI_SEGMENTS, 0 /* every option has its usual value */
 
-/* The communicators that a row is for. All of its bits must apply. */
+/* Properties of a communicator and a call. A row fits only if all of its bits apply. */
 enum {
     ALL = 0,           /* a general row */
     IN_MEMORY = 1,     /* all ranks share memory */
@@ -22,8 +22,8 @@ enum {
      * sender can continue. */
     CROWDED = 4,
     PAIR = 8,          /* two ranks, which share memory */
-    /* A two-sided run keeps sums in a type that is wider than that of the call. It cannot give way
-     * to a run on lent buffers, but a run through windows can. */
+    /* A two-sided run of the call keeps sums in a type that is wider than that of the call. Such a
+     * run cannot be replaced by a run on lent buffers, but a run through windows can. */
     NARROW = 16,
 };
 
@@ -37,7 +37,7 @@ struct rule {
     uint32_t value; /* of that option; 0: all options are as usual */
 };
 
-/* Ordered by preference: rows that need more of the machine come first. */
+/* The rows of a collective are ordered by preference. Rows with stricter conditions come first. */
 static const struct rule rules[] = {
     {TUTTI_BARRIER, ANY, 2, IN_MEMORY, "direct", AS_USUAL},
     {TUTTI_BARRIER, ANY, 1, ALL, "dissemination", AS_USUAL},
@@ -165,7 +165,7 @@ bool tutti_builtin_is_crowded(const struct tutti_tuner_view *view)
     return is_one_host && cores > 0 && view->nranks > cores;
 }
 
-/* The bits above that apply to this view. */
+/* Returns the bits above that apply to this view and this call. */
 static int whom(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query)
 {
     int ours = tutti_builtin_is_crowded(view) ? CROWDED : ALL;

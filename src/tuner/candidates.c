@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Option values worth trying. Doublings are tried one by one, all other options in powers of two.
- * For a pipeline some power of two is within a factor of sqrt(2) of the best number of segments,
- * sqrt((h - 1) n beta / alpha). It costs at most 6 % more in the terms that depend on it. */
+ * The search for the cheapest choice, and the option values that are worth trying.
+ *
+ * All values of doublings are tried, and powers of two for all other options. The best number of
+ * segments of a pipeline is sqrt((h - 1) n beta / alpha), for h hops, n bytes, alpha seconds per
+ * message and beta seconds per byte. Some power of two is within a factor of sqrt(2) of this
+ * number. It costs at most 6 % more in the terms that depend on the number of segments. */
 #include "tuner/candidates.h"
 
 #include "tuner/price.h"
 
 #include <math.h>
 
-/* True if the difference is more than the rounding of sums. Equal costs are a tie, which the first
- * candidate wins: the usual options, or the earlier algorithm. */
+/* True if the difference is more than the rounding of sums. If costs are equal, the first candidate
+ * stays, which has the usual options or is the earlier algorithm. */
 static bool is_cheaper(double seconds, double than)
 {
     return seconds < than * (1 - 1e-9);
 }
 
-/* The largest useful value. A tree node has fewer children, a round fewer peers, and a message
- * fewer blocks than there are ranks. */
+/* Returns the largest useful value of an option. A tree node has fewer children, a round fewer
+ * peers, and a message fewer blocks than there are ranks. */
 static uint32_t most_of(const struct tutti_variants *variants, enum tutti_option option)
 {
     uint32_t most = variants->algorithm->options[option].most, bound = UINT32_MAX;
@@ -29,9 +32,9 @@ static uint32_t most_of(const struct tutti_variants *variants, enum tutti_option
     return most < bound ? most : bound;
 }
 
-/* The value after `value`; 0 stands for "before the first", and is returned after the last. The
- * largest value comes last even if it is no power of two, because it is special: all peers at a
- * time, or all other ranks as children. */
+/* Returns the value after `value`. If `value` is 0, returns the first one, and after the last one
+ * returns 0. The largest value comes last even if it is not a power of two, because it is special.
+ * It means all peers at a time, or all other ranks as children. */
 static uint32_t value_after(const struct tutti_variants *variants, enum tutti_option option,
                             uint32_t value)
 {
@@ -105,7 +108,7 @@ void tutti_cheapest_variant(const struct tutti_tuner_view *view,
     }
 }
 
-/* Of two algorithms with equal cost, the one that does not depend on places is better. */
+/* If two algorithms have equal cost, the one that does not depend on places is better. */
 static bool is_better(const struct tutti_algorithm *algorithm, double seconds,
                       const struct tutti_choice *than, double than_seconds)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Choosing an algorithm: asks one authority after the other. */
+ * The choice of an algorithm. This file asks one authority after the other (tuner.h). */
 #include "tuner/tuner.h"
 
 #include "base/result.h"
@@ -74,8 +74,8 @@ static struct bill bill_of(const struct tutti_tuner_view *view,
 
 /* Rows of the built-in table were measured on hosts without cells. An algorithm that uses cells
  * replaces the row's choice `than` if it saves more seconds between cells than it costs elsewhere.
- * A lower price elsewhere does not count: there the measured row is more reliable than a price. On
- * a crowded host rows are more reliable altogether. */
+ * A lower price elsewhere does not count, because there the measured row is more reliable than a
+ * price. On a crowded host the row always stays. */
 static bool find_cells(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                        const struct tutti_choice *than, struct tutti_choice *ret_choice)
 {
@@ -107,7 +107,7 @@ static bool find_cells(const struct tutti_tuner_view *view, const struct tutti_t
     return found.algorithm != NULL;
 }
 
-/* Asks the policy. TUTTI_BY_NOBODY: it has no rule for the call. */
+/* Asks the policy. TUTTI_BY_NOBODY: the policy has no rule for the call. */
 static enum tutti_authority ask_policy(const struct tutti_tuner_view *view,
                                        const struct tutti_tuner_query *query,
                                        struct tutti_choice *ret_choice)

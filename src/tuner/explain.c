@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Explaining a choice: asks the same authorities again, and prices the other algorithms. */
+ * Explanations of a choice (explain.h). This file asks the same authorities again, and computes the
+ * prices of the other algorithms. */
 #include "tuner/explain.h"
 
 #include "base/result.h"
@@ -30,7 +31,8 @@ void tutti_choice_format(const struct tutti_choice *choice, char *text, size_t s
         snprintf(text + at, size - (size_t)at, "]");
 }
 
-/* Writes why the algorithm cannot serve, or how its price compares with the lowest. */
+/* Writes the reason why the algorithm is not used, or how its price compares with the lowest
+ * one. */
 static void say_why_not(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                         double lowest, struct tutti_candidate *candidate)
 {

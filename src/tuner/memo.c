@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memo of the cheapest choices: a direct-mapped table. */
+ * The memo of the cheapest choices (memo.h). It is a direct-mapped table, so a new query replaces
+ * the older one in its slot. */
 #include "tuner/memo.h"
 
 #include "tuner/candidates.h"
@@ -17,7 +18,7 @@ static bool same_query(const struct tutti_tuner_query *a, const struct tutti_tun
 {
     return a->collective == b->collective && a->is_vector == b->is_vector && a->root == b->root &&
            a->block_bytes == b->block_bytes && a->is_scaled == b->is_scaled &&
-           a->widening == b->widening;
+           a->widening == b->widening && a->is_lent == b->is_lent;
 }
 
 static size_t slot_of(const struct tutti_tuner_query *query)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making a policy from the environment, from texts, and from bytes. */
+ * Policies (policy.h). This file makes a policy from the environment, from texts, or from the bytes
+ * that rank 0 has sent. */
 #include "tuner/policy.h"
 
 #include "base/atomic.h"
@@ -74,7 +75,8 @@ static int find_texts(struct tutti_policy *policy)
     return TUTTI_OK;
 }
 
-/* The name for messages: that of the file, or of the variable if the text is in the variable. */
+/* Returns the name for messages, which is that of the file. If the text is in the variable itself,
+ * it is the name of the variable. */
 static const char *name_or(const char *name, const char *variable)
 {
     return *name != '\0' ? name : variable;
@@ -137,8 +139,8 @@ int tutti_policy_create(const char *const text[TUTTI_POLICY_TEXTS],
     return rc;
 }
 
-/* Writes the whole description of the machine, so that the other ranks need no files. "" if there
- * is none. */
+/* Writes the whole description of the machine, so that the other ranks need no files. The text is
+ * "" if no machine was described. */
 static int describe_machine(uint32_t nranks, char **ret_text)
 {
     const char *given = tutti_param_text(TUTTI_PARAM_MACHINE);

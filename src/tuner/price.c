@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Prices. The counts of an algorithm leave out sharing, which is added here. Ranks of a node share
- * its cores and its network ports, ranks of a group share the group's trunk, and traffic between
- * the cells of a node shares their bridges. Nodes, groups and cells are assumed to be of equal
- * size. A rank whose core moves its messages is assumed to receive as much as it sends. Rings along
- * paths of the machine have the joint rate of its links; all else is priced by the levels. */
+ * Prices (price.h). The counts of an algorithm do not include the effects of sharing, which this
+ * file adds. Ranks of a node share its cores and its network ports, ranks of a group share the
+ * group's trunk, and traffic between the cells of a node shares their bridges. Nodes, groups and
+ * cells are assumed to be of equal size. A rank whose core moves its messages is assumed to receive
+ * as much as it sends. Rings along paths of the machine have the joint rate of its links. All other
+ * traffic has the rates of the machine's levels. */
 #include "tuner/price.h"
 
 #include <math.h>
 
-/* How many of `all` share each of `parts`; at least 1. */
+/* Returns how many of `all` share each of `parts`. The result is at least 1. */
 static double share(double all, double parts)
 {
     return parts > 0 && all > parts ? all / parts : 1;
 }
 
-/* The average number of ranks of a node, group or cell, of which there are `count`. */
+/* Returns the average number of ranks of a node, group or cell, of which there are `count`. */
 static double crowd(const struct tutti_tuner_view *view, uint32_t count)
 {
     return count > 0 ? share(view->nranks, count) : 1;
 }
 
-/* Seconds for an amount; a rate of 0 is unbounded. */
+/* Returns the seconds for an amount at a rate. A rate of 0 means that the rate is unbounded. */
 static double over(double amount, double per_second)
 {
     return amount > 0 && per_second > 0 ? amount / per_second : 0;
 }
 
-/* Seconds that the bytes within a node take longer because cells share bridges. `wire`: the seconds
- * that a rank alone takes for all of these bytes. */
+/* Returns the seconds that the bytes within a node take longer because cells share bridges. `wire`
+ * is the seconds that a rank alone takes for all of these bytes. */
 static double bridge_of(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                         const struct tutti_cost *cost, double wire)
 {
@@ -43,7 +44,7 @@ static double bridge_of(const struct tutti_tuner_view *view, const struct tutti_
     return fmax(over(own, machine->bridge_bytes_per_s) - wire, 0);
 }
 
-/* The number of rounds that cross from cell to cell. */
+/* Returns the number of rounds that cross from cell to cell. */
 static double bridge_rounds(const struct tutti_tuner_view *view, const struct tutti_cost *cost)
 {
     if (view->places == NULL || view->places->cell == NULL)
@@ -51,7 +52,8 @@ static double bridge_rounds(const struct tutti_tuner_view *view, const struct tu
     return cost->bridge.rounds > 0 ? cost->bridge.rounds : cost->level[TUTTI_LEVEL_NODE].rounds;
 }
 
-/* Seconds that the bytes of a level take. One-sided algorithms have bytes at one level only. */
+/* Returns the seconds that the bytes of a level take. One-sided algorithms have bytes at one level
+ * only. */
 static double wire_of(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                       const struct tutti_cost *cost, int level)
 {
@@ -72,8 +74,8 @@ static double wire_of(const struct tutti_tuner_view *view, const struct tutti_ma
     return wire;
 }
 
-/* Seconds of one piece. The memory of a node works at the same time as transfers, reductions and
- * copies, so the slower of both counts. */
+/* Returns the seconds of one piece. The memory of a node works at the same time as transfers,
+ * reductions and copies, so the slower of both counts. */
 static double seconds(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                       const struct tutti_cost *cost)
 {
@@ -99,7 +101,7 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_ma
     return tutti_cost_sum(cost, of_level) + work + fmax(memory - busy, 0);
 }
 
-/* Bytes that messages carry, per byte of the call. */
+/* Returns the bytes that messages carry, per byte of the call. */
 static double widening(const struct tutti_tuner_query *query,
                        const struct tutti_algorithm *algorithm)
 {
@@ -127,8 +129,8 @@ double tutti_price_pieces(const struct tutti_tuner_view *view,
     return fmax(1, ceil(bytes / (double)most));
 }
 
-/* The machine's rates for the footprint of this call. One-sided calls have the rates of loads,
- * stores and signals within the node. */
+/* Gets the machine's rates for the footprint of this call (topology/machine/machine.h). One-sided
+ * calls have the rates of loads, stores and signals within the node. */
 static void look_at(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                     bool is_two_sided, struct tutti_machine *ret_machine)
 {
@@ -148,7 +150,8 @@ static void look_at(const struct tutti_tuner_view *view, const struct tutti_tune
         node->bytes_per_s = ret_machine->load_bytes_per_s;
 }
 
-/* Rings along paths occupy no ports. They run side by side, at the joint rate of their links. */
+/* Changes the counts of rings along paths of the machine. Such rings occupy no ports. They run side
+ * by side, at the joint rate of their links. */
 static void ride(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                  const struct tutti_choice *choice, struct tutti_cost *cost)
 {

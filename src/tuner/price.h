@@ -6,13 +6,13 @@
 
 #include "tuner/tuner.h"
 
-/* The predicted seconds of the call. NAN: view->machine is NULL. INFINITY: the cost could not be
- * counted, for lack of memory. Pure. */
+/* Returns the predicted seconds of the call. NAN: view->machine is NULL. INFINITY: the cost could
+ * not be counted, for lack of memory. The function has no side effects, and is thread-safe. */
 double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                    const struct tutti_choice *choice);
 
-/* The number of pieces, all of about the same size, that the call runs in (executor/program.c); at
- * least 1. Pure. */
+/* Returns the number of pieces in which the call runs (executor/program.c), which is at least 1.
+ * The pieces are of about the same size. The function has no side effects, and is thread-safe. */
 double tutti_price_pieces(const struct tutti_tuner_view *view,
                           const struct tutti_tuner_query *query,
                           const struct tutti_algorithm *algorithm);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rules: lines of text that say which algorithm serves which calls. docs/tuning.md has the format:
+ * Rules are lines of text that name the algorithms of calls. docs/tuning.md describes the format
+ * for users:
  *
  *   # collective [bytes] [ranks ...] [nodes ...] algorithm [option=value ...]
  *   allreduce 0-64K ranks 2-16 recursive_doubling
  *   allreduce 64K-inf hybrid segments=8
- *   on MACHINE                   the lines below are for this machine only; "on any": for all
+ *   on MACHINE                   the lines below are for this machine only ("on any": for all)
  *
- * '#' begins a comment, ';' ends a line. The first rule that fits a call wins.
+ * '#' begins a comment, and ';' ends a line. The first rule that fits a call is used.
  */
 #ifndef TUTTI_TUNER_RULES_H
 #define TUTTI_TUNER_RULES_H
@@ -29,19 +30,21 @@ struct tutti_rules {
     uint32_t capacity;
 };
 
-/* Parses lines of rules. `name` is that of the file or variable, for messages. TUTTI_ERR_USAGE:
- * malformed, with the message "name:line:column: what is wrong, and what would be right".
- * TUTTI_ERR_SYSTEM: out of memory. The caller ends *ret_rules with tutti_rules_fini. */
+/* Parses lines of rules. `name` is the name of the file or variable, for messages. The caller frees
+ * *ret_rules with tutti_rules_fini. TUTTI_ERR_USAGE: the text is malformed. The message begins with
+ * "name:line:column:", and says what is wrong and what would be right. TUTTI_ERR_SYSTEM: there is
+ * no memory. */
 int tutti_rules_parse(const char *name, const char *text, struct tutti_rules *ret_rules);
 
-/* The same for the short form, whose rules are for all sizes:
- * "allreduce:hybrid[doublings=3],broadcast:knomial". */
+/* Parses the short form, such as "allreduce:hybrid[doublings=3],broadcast:knomial". Its rules are
+ * for all sizes. Ownership and errors are those of tutti_rules_parse. */
 int tutti_rules_parse_short(const char *name, const char *text, struct tutti_rules *ret_rules);
 
 /* Frees the rules. A zeroed object is ignored. */
 void tutti_rules_fini(struct tutti_rules *rules);
 
-/* The first rule that fits the call and names an algorithm that can serve it; NULL: none. */
+/* Returns the first rule that fits the call and names an algorithm that can serve it. Returns NULL
+ * if there is none. */
 const struct tutti_rule *tutti_rules_find(const struct tutti_rules *rules,
                                           const struct tutti_tuner_view *view,
                                           const struct tutti_tuner_query *query);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tables of measured choices: the names of machines, and replacing the section of one. */
+ * Tables of measured choices (table.h). This file makes the names of machines, and replaces the
+ * section of one machine in a table. */
 #include "tuner/table.h"
 
 #include "base/file.h"
@@ -22,7 +23,7 @@ void tutti_host_describe(char ret_host[TUTTI_HOST_BYTES])
     char raw[160], model[64], *out = ret_host;
     struct utsname names;
 
-    /* The name of the processor as the kernel gives it, if it gives one. */
+    /* `model` is the processor's name as the kernel gives it, or "" if the kernel gives none. */
     tutti_file_field("/proc/cpuinfo", "model name", model, sizeof model);
     snprintf(raw, sizeof raw, "%.24s %s", uname(&names) == 0 ? names.machine : "host", model);
     /* Each run of characters other than letters, digits, '.' and '-' becomes one '_'. There is none
@@ -70,7 +71,7 @@ static size_t first_word(const char **line)
     return strcspn(*line, " \t\r\n;#");
 }
 
-/* The length of the line that begins at `at`, with its end mark. */
+/* Returns the length of the line that begins at `at`, including its end mark. */
 static size_t line_size(const char *at)
 {
     size_t size = strcspn(at, "\n;#");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tables of measured choices: a table is a file of rules (rules.h), in which each "on MACHINE"
- * section holds the results of tuttiCommTune on that machine. */
+ * Tables of measured choices. A table is a file of rules (rules.h), in which each "on MACHINE"
+ * section contains the results of tuttiCommTune on that machine. */
 #ifndef TUTTI_TUNER_TABLE_H
 #define TUTTI_TUNER_TABLE_H
 
@@ -23,8 +23,8 @@ void tutti_fingerprint(const char *host, const struct tutti_tuner_view *view,
 int tutti_table_replace(const char *table, const char *fingerprint, uint32_t collectives,
                         const char *lines, char **ret_table);
 
-/* Writes a file atomically, by renaming a new file over the old one. TUTTI_ERR_USAGE: it cannot be
- * written; the message names it. */
+/* Writes a file atomically, by renaming a new file over the old one. TUTTI_ERR_USAGE: the file
+ * cannot be written, and the message names it. */
 int tutti_table_write(const char *path, const char *text);
 
 #endif

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tuner: which algorithm a call runs by, and with which options.
+ * The tuner chooses the algorithm of a call, and the algorithm's options.
  *
- * It uses only inputs that are the same on all ranks, so that all ranks choose the same. It asks
- * these authorities in order. The first that names an algorithm that can serve the call decides:
+ * The tuner uses only inputs that are the same on all ranks, so that all ranks choose the same. It
+ * asks the authorities below in order. The first authority that names an algorithm that can serve
+ * the call decides. Authorities 1 to 3 are those of rank 0 (policy.h), which distributes them while
+ * the communicator forms.
  *
- *   1. TUTTI_ALGORITHM                      1 to 3 are rank 0's (policy.h), distributed
- *   2. TUTTI_TUNE, the user's rules         while the communicator forms
+ *   1. the variable TUTTI_ALGORITHM
+ *   2. TUTTI_TUNE, the user's rules
  *   3. TUTTI_TUNE_TABLE, measured choices
- *   4. builtin.c, its measured rows: if all ranks share memory, or share the cores of one host.
- *      Where hosts have cells, an algorithm that uses them is taken instead if it saves more on the
- *      traffic between cells than it costs otherwise, by price
- *   5. the lowest price, by size class      price.h, memo.h
- *   6. builtin.c, its general rows: if no machine is known
+ *   4. the measured rows of builtin.c, if all ranks share memory, or share the cores of one host.
+ *      On hosts with cells, an algorithm that uses cells may replace the choice of a row. It does
+ * so
+ *      if, by price, it saves more on the traffic between cells than it costs otherwise
+ *   5. the lowest price, by size class (price.h, memo.h)
+ *   6. the general rows of builtin.c, if no machine is known
  */
 #ifndef TUTTI_TUNER_H
 #define TUTTI_TUNER_H
@@ -43,14 +46,15 @@ enum tutti_authority {
 struct tutti_tuner_view {
     uint32_t nranks;
     bool is_one_domain; /* all ranks share windows */
-    bool all_read;      /* and can read each other's memory */
-    bool all_store;     /* and can store to it, as threads of one process */
+    bool all_read;      /* all ranks can also read each other's memory */
+    bool all_store;     /* all ranks can also store to that memory, as threads of one process */
     size_t half_bytes;  /* size of a window half */
-    /* Two-sided calls run in pieces of at most this much of the larger buffer (bind.h): those that
-     * are staged, and those that only use SCRATCH. 0: in one piece. */
+    /* The most bytes of the larger buffer in one piece of a two-sided call (bind.h). stage_bytes is
+     * for calls that are staged, and scratch_bytes for calls that only use SCRATCH. 0: no limit. */
     size_t stage_bytes, scratch_bytes;
-    /* Borrowed. Each may be NULL, if nothing is known about it. Without a machine nothing has a
-     * price. The places in the machine are ignored, only `places` counts. */
+    /* The view does not own these objects. Each may be NULL if nothing is known about it. Without a
+     * machine no algorithm has a price. The places in the machine are ignored, and `places` is used
+     * instead. */
     const struct tutti_places *places;
     const struct tutti_machine *machine;
     const struct tutti_policy *policy;
@@ -63,30 +67,31 @@ struct tutti_tuner_query {
     enum tutti_collective collective;
     bool is_vector;      /* a v-form */
     uint32_t root;
-    size_t block_bytes;  /* of one block; in v-forms the mean, and 0 in an all-to-all-v */
-    bool is_scaled;      /* a pre-multiplied sum: its input is staged */
-    bool is_lent;        /* ranks lend each other the buffers, and load and store there */
+    size_t block_bytes;  /* size of a block; in v-forms the mean, and 0 in an all-to-all-v */
+    bool is_scaled;      /* a pre-multiplied sum, whose input is staged */
+    bool is_lent;        /* ranks lend each other their buffers for loads and stores */
     uint32_t widening;   /* bytes that a two-sided run sends per byte of the call; 0 means 1 */
 };
 
-/* Chooses the algorithm of a call, with options resolved. If `ret_authority` is not NULL, also
- * returns who decided. TUTTI_ERR_INTERNAL: no algorithm serves the call. */
+/* Chooses the algorithm of a call, with options resolved. *ret_authority is the authority that
+ * decided, unless `ret_authority` is NULL. TUTTI_ERR_INTERNAL: no algorithm serves the call. May
+ * write to view->memo, so only one thread at a time may call it for a view. */
 int tutti_tuner_choose(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                        struct tutti_choice *ret_choice, enum tutti_authority *ret_authority);
 
-/* True if `algorithm` can serve the call on this communicator. Does not check that it is of the
- * call's collective. */
+/* True if `algorithm` can serve the call on this communicator. The function does not check that the
+ * algorithm is of the call's collective. */
 bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
                            const struct tutti_tuner_query *query,
                            const struct tutti_algorithm *algorithm);
 
-/* True if `algorithm` may be chosen without being named: it is of the call's collective, can serve
- * the call, and does not depend on cells where hosts have none. */
+/* True if `algorithm` may be chosen although the user has not named it. Such an algorithm is of the
+ * call's collective, can serve the call, and does not depend on cells where hosts have none. */
 bool tutti_tuner_is_candidate(const struct tutti_tuner_view *view,
                               const struct tutti_tuner_query *query,
                               const struct tutti_algorithm *algorithm);
 
-/* Bytes of the larger of a rank's two buffers, as in the ranges of rules. */
+/* Returns the bytes of the larger of a rank's two buffers, as in the ranges of rules. */
 size_t tutti_tuner_bytes(const struct tutti_tuner_view *view,
                          const struct tutti_tuner_query *query);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads the CUDA driver. */
+ * Loading of the CUDA driver, at most once per process. */
 #include "wrap/cuda.h"
 
 #include "base/log.h"
@@ -119,8 +119,8 @@ static int load(const char *file, bool is_wanted)
 }
 
 /* True if other code in this process has loaded the driver and initialized it. Initialization is
- * left to that code, because it takes long, and children made by fork afterwards cannot use the
- * driver. */
+ * left to that code, because it takes long, and because children made by fork after it cannot use
+ * the driver. */
 static bool is_in_use(const char *file)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_NOLOAD);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NVIDIA's driver API (libcuda), loaded at run time so that one build runs with and without it. The
- * functions, structs and constants that we use are declared here with the layout and values of
- * cuda.h. The CUDA runtime is not used; streams and memory that callers make with it are objects of
- * the driver.
+ * NVIDIA's driver API (libcuda). The library is loaded at run time, so that one build runs with and
+ * without it. The functions, structs and constants that we use are declared here with the layout
+ * and values of NVIDIA's cuda.h. The CUDA runtime is not used. Streams and memory that callers make
+ * with the runtime are objects of the driver, too.
  */
 #ifndef TUTTI_WRAP_CUDA_H
 #define TUTTI_WRAP_CUDA_H
@@ -41,7 +41,8 @@ enum {
     TUTTI_CU_UNKNOWN = 999,
 };
 
-/* Opaque: CUcontext, CUstream, CUevent, CUmodule, CUfunction, CUgraph, CUgraphExec. */
+/* These structs are opaque. They stand for CUcontext, CUstream, CUevent, CUmodule, CUfunction,
+ * CUgraph and CUgraphExec. */
 struct tutti_cu_context;
 struct tutti_cu_stream;
 struct tutti_cu_event;
@@ -226,7 +227,7 @@ struct tutti_cuda {
     int (*memory_access)(tutti_cu_address address, size_t size_bytes,
                          const struct tutti_cu_access *accesses, size_t count);
 
-    /* optional, too: the library calls none of these, but its tests do */
+    /* optional, too: only the tests of this library call these functions */
     int (*driver_version)(int *ret_version);
     int (*error_name)(int code, const char **ret_name);
     int (*context_synchronize)(void);
@@ -238,12 +239,13 @@ struct tutti_cuda {
     int (*function_attribute)(int *ret_value, int attribute, struct tutti_cu_function *function);
 };
 
-/* Get the driver of this process. It is TUTTI_CUDA_LIBRARY if that is set, is loaded at the first
- * call that needs it, and is never unloaded. NULL: there is no driver that works. With `must_load`
- * false also NULL while no other code in this process has begun to use the driver. Thread-safe. */
+/* Get the driver of this process. The variable TUTTI_CUDA_LIBRARY, if set, names the library. The
+ * driver is loaded at the first call that needs it, and is never unloaded. If `must_load` is false,
+ * the driver is loaded only if other code in this process has begun to use it. NULL: no driver
+ * works, or it has not been loaded. Thread-safe. */
 const struct tutti_cuda *tutti_cuda_get(bool must_load);
 
-/* The driver's text for an error code; never NULL. */
+/* Return the driver's text for an error code. The result is never NULL. */
 const char *tutti_cuda_error(const struct tutti_cuda *cuda, int code);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads libibverbs, and queries devices and ports. */
+ * Loading of libibverbs, and queries of devices and ports. The queries hide differences between
+ * versions of the library. */
 #include "wrap/ibv.h"
 
 #include "base/log.h"
@@ -62,7 +63,8 @@ int tutti_ibv_query_device(const struct tutti_ibv *ibv, struct ibv_context *cont
     if (error != 0)
         return tutti_note(TUTTI_ERR_SYSTEM, "ibv_query_device: %s", strerror(error));
     *ret_device = (struct tutti_ibv_device){
-        /* If each port of a card is a device of its own, only this guid is the same for all. */
+        /* If each port of a card is a device of its own, only the system image guid is the same for
+         * all of them. */
         .guid = be64toh(attributes.sys_image_guid != 0 ? attributes.sys_image_guid
                                                        : attributes.node_guid),
         .nports = attributes.phys_port_cnt,
@@ -73,15 +75,15 @@ int tutti_ibv_query_device(const struct tutti_ibv *ibv, struct ibv_context *cont
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
-/* New versions of struct ibv_port_attr have more fields at the end. This has room for what any
- * version of the library writes. */
+/* New versions of struct ibv_port_attr have more fields at the end. This union has room for all
+ * bytes that any version of the library writes. */
 union port_attributes {
     struct ibv_port_attr port;
     unsigned char bytes[256];
 };
 
-/* Offset of the field for speeds that do not fit into one byte, such as XDR (200 Gbit/s per lane).
- * In older headers the struct ends here. */
+/* This is the offset of the field for speeds that do not fit into one byte, such as XDR (200 Gbit/s
+ * per lane). In older headers the struct ends at this offset. */
 #define EXTENDED_SPEED_AT 52
 static_assert(offsetof(struct ibv_port_attr, port_cap_flags2) == 48, "the last of them, two bytes");
 
@@ -161,7 +163,7 @@ int tutti_ibv_query_port(const struct tutti_ibv *ibv, struct ibv_context *contex
     int error;
 
     memset(&attributes, 0, sizeof attributes);
-    /* The exported function does not report speeds above NDR; the one in the context does. */
+    /* The exported function does not report speeds above NDR, but the one in the context does. */
     error = verbs != NULL ? verbs->query_port(context, (uint8_t)port, &attributes.port,
                                               sizeof attributes)
                           : ibv->query_port(context, (uint8_t)port, &attributes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The few functions of libibverbs that finding RDMA devices requires. The library is loaded at run
- * time. */
+ * The few functions of libibverbs that the search for RDMA devices needs. The library is loaded at
+ * run time, so that one build runs with and without it. */
 #ifndef TUTTI_WRAP_IBV_H
 #define TUTTI_WRAP_IBV_H
 
@@ -37,17 +37,18 @@ struct tutti_ibv_port {
     bool is_active;
     const char *state; /* for messages; a static string */
     enum tutti_ibv_layer layer;
-    uint32_t rate_mbits_per_s; /* 0: its speed or width is unknown to us */
+    uint32_t rate_mbits_per_s; /* 0: the port's speed or width is unknown to us */
 };
 
-/* Load libibverbs, or TUTTI_IBVERBS_LIBRARY if that is set. TUTTI_ERR_SYSTEM: it cannot be loaded;
- * recorded, and logged in one line. The caller closes it. */
+/* Load libibverbs, or the library that TUTTI_IBVERBS_LIBRARY names. The caller closes *ret_ibv.
+ * TUTTI_ERR_SYSTEM: the library cannot be loaded. The error is recorded as the thread's last
+ * message, and logged in one line. */
 int tutti_ibv_open(struct tutti_ibv *ret_ibv);
 /* Unload the library. Does nothing for a zeroed struct. */
 void tutti_ibv_close(struct tutti_ibv *ibv);
 
 /* Query an open device, or one of its ports, which are numbered from 1. TUTTI_ERR_SYSTEM: the
- * device does not answer; recorded, but not logged. */
+ * device does not answer. The error is recorded as the thread's last message, but not logged. */
 int tutti_ibv_query_device(const struct tutti_ibv *ibv, struct ibv_context *context,
                            struct tutti_ibv_device *ret_device);
 int tutti_ibv_query_port(const struct tutti_ibv *ibv, struct ibv_context *context, uint32_t port,

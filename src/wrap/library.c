@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads a shared library, and looks up its functions. */
+ * Loading of a shared library, and look-up of its functions (library.h). */
 #include "wrap/library.h"
 
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads NVML. */
+ * Loading of NVML, and its error texts. */
 #include "wrap/nvml.h"
 
 #include "base/log.h"
@@ -11,7 +11,7 @@
 
 #define DEFAULT_LIBRARY "libnvidia-ml.so.1"
 
-/* The driver was compiled with these layouts. */
+/* The driver expects the layouts of nvml.h, so ours must be the same. */
 static_assert(sizeof(struct tutti_nvml_pci) == 68, "as nvmlPciInfo_t");
 static_assert(sizeof(struct tutti_nvml_field) == 40, "as nvmlFieldValue_t");
 static_assert(sizeof(struct tutti_nvml_fabric) == 28, "as nvmlGpuFabricInfo_t");

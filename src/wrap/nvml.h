@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * NVIDIA's management library (NVML), which comes with the driver. It is loaded at run time, so
  * that one build runs with and without it. The functions, structs and constants that we use are
- * declared here with the layout and values of nvml.h. */
+ * declared here with the layout and values of NVIDIA's nvml.h. */
 #ifndef TUTTI_WRAP_NVML_H
 #define TUTTI_WRAP_NVML_H
 
@@ -24,8 +24,8 @@ enum {
     TUTTI_NVML_UNKNOWN = 999,
 };
 
-/* No GPU has more NVLinks. For link numbers beyond those that the driver knows it returns
- * INVALID_ARGUMENT. */
+/* No GPU has more NVLinks than this. If a link number is larger than the driver knows, the driver
+ * returns INVALID_ARGUMENT. */
 #define TUTTI_NVML_LINKS 36
 #define TUTTI_NVML_TEXT_BYTES 96 /* size of a name's buffer, and of a UUID's */
 #define TUTTI_NVML_CLUSTER_BYTES 16
@@ -40,7 +40,7 @@ enum {
 
 enum { TUTTI_NVML_LINK_CAN_P2P = 0 }; /* nvmlNvLinkCapability_t */
 
-/* nvmlGpuP2PCapsIndex_t, and the status of a capability that is there (nvmlGpuP2PStatus_t). */
+/* nvmlGpuP2PCapsIndex_t, and the status of an available capability (nvmlGpuP2PStatus_t). */
 enum { TUTTI_NVML_P2P_READ = 0, TUTTI_NVML_P2P_WRITE = 1, TUTTI_NVML_P2P_NVLINK = 2 };
 enum { TUTTI_NVML_P2P_OK = 0 };
 
@@ -62,7 +62,7 @@ enum {
 
 enum { TUTTI_NVML_FABRIC_COMPLETED = 3 }; /* nvmlGpuFabricState_t */
 
-/* Opaque: nvmlDevice_t is a pointer to it. */
+/* This struct is opaque. nvmlDevice_t is a pointer to it. */
 struct tutti_nvml_gpu;
 
 /* nvmlPciInfo_t */
@@ -149,12 +149,13 @@ struct tutti_nvml {
     ((nvml)->function == NULL ? (int)TUTTI_NVML_FUNCTION_NOT_FOUND \
                               : (nvml)->function(__VA_ARGS__))
 
-/* Load NVML, or TUTTI_NVML_LIBRARY if that is set, and initialize it. TUTTI_ERR_SYSTEM: it cannot
- * be loaded or initialized; recorded, and logged in one line. The caller closes it. */
+/* Load NVML, or the library that TUTTI_NVML_LIBRARY names, and initialize it. The caller closes
+ * *ret_nvml. TUTTI_ERR_SYSTEM: the library cannot be loaded or initialized. The error is recorded
+ * as the thread's last message, and logged in one line. */
 int tutti_nvml_open(struct tutti_nvml *ret_nvml);
 /* Shut NVML down and unload it. Does nothing for a zeroed struct. */
 void tutti_nvml_close(struct tutti_nvml *nvml);
-/* The text for an error code; never NULL. */
+/* Return the text for an error code. The result is never NULL. */
 const char *tutti_nvml_error(const struct tutti_nvml *nvml, int code);
 
 #endif

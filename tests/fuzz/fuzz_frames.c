@@ -121,10 +121,11 @@ static void try_root(struct fuzz_input input)
     struct guest guests[MOST_GUESTS];
     struct tutti_bootstrap *boot;
     struct tutti_address address;
-    struct tutti_door *door;
+    struct tutti_listener *listener;
 
-    fuzz_require(tutti_door_adopt(listen_here(&address), &door) == TUTTI_OK, "there is a door");
-    fuzz_require(tutti_exchange_serve(door, &place, NRANKS, 0, soon(), NULL, NULL, &boot) ==
+    fuzz_require(tutti_listener_adopt(listen_here(&address), &listener) == TUTTI_OK,
+                 "there is a listener");
+    fuzz_require(tutti_exchange_serve(listener, &place, NRANKS, 0, soon(), NULL, NULL, &boot) ==
                      TUTTI_OK, "there is a root");
     for (int i = 0; i < nguests; i++)
         call_root(&guests[i], &address, (how & 64) != 0 ? fuzz_byte(&input) % 6 : i + 1);

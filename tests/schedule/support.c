@@ -36,10 +36,10 @@ static struct tutti_schedule *emit(const struct tutti_algorithm *algorithm,
     return schedule;
 }
 
-struct tutti_team team_of_shape(const struct tutti_algorithm *algorithm,
+struct team team_of_shape(const struct tutti_algorithm *algorithm,
                                 const struct tutti_shape *shape, bool is_fused)
 {
-    struct tutti_team team = {.nranks = shape->nranks,
+    struct team team = {.nranks = shape->nranks,
                               .schedules = calloc(shape->nranks, sizeof(void *))};
 
     assert_non_null(team.schedules);
@@ -52,7 +52,7 @@ struct tutti_team team_of_shape(const struct tutti_algorithm *algorithm,
     return team;
 }
 
-struct tutti_team team_create(const struct tutti_algorithm *algorithm, uint32_t nranks,
+struct team team_create(const struct tutti_algorithm *algorithm, uint32_t nranks,
                               uint32_t root, bool is_fused)
 {
     struct tutti_shape shape = {.nranks = nranks, .root = root};
@@ -60,7 +60,7 @@ struct tutti_team team_create(const struct tutti_algorithm *algorithm, uint32_t 
     return team_of_shape(algorithm, &shape, is_fused);
 }
 
-void team_destroy(struct tutti_team *team)
+void team_destroy(struct team *team)
 {
     for (uint32_t rank = 0; rank < team->nranks; rank++)
         tutti_schedule_destroy(team->schedules[rank]);
@@ -77,7 +77,7 @@ static bool is_same_schedule(const struct tutti_schedule *a, const struct tutti_
            (a->ndeps == 0 || memcmp(a->deps, b->deps, a->ndeps * sizeof(*a->deps)) == 0);
 }
 
-bool team_is_same(const struct tutti_team *team, const struct tutti_team *other)
+bool team_is_same(const struct team *team, const struct team *other)
 {
     bool is_same = team->nranks == other->nranks;
 
@@ -107,7 +107,7 @@ struct tutti_schedule *schedule_clone(const struct tutti_schedule *schedule)
     return clone;
 }
 
-int team_check(const struct tutti_team *team, bool serves_vector, bool is_hashed,
+int team_check(const struct team *team, bool serves_vector, bool is_hashed,
                struct tutti_check_report *ret_report)
 {
     const struct tutti_check_options options = {.is_vector = serves_vector,

@@ -42,7 +42,7 @@ static bool is_same_report(const struct tutti_check_report *a, const struct tutt
            a->rounds == b->rounds && a->messages == b->messages && a->sent == b->sent;
 }
 
-static bool check_team(const struct tutti_algorithm *algorithm, const struct tutti_team *team,
+static bool check_team(const struct tutti_algorithm *algorithm, const struct team *team,
                        const struct variant *variant, uint32_t root, const char *form)
 {
     struct tutti_check_report why, hashed;
@@ -64,7 +64,7 @@ static bool check_team(const struct tutti_algorithm *algorithm, const struct tut
 
 /* An algorithm that is called lean must be lean on all ranks, because all of them rely on it. */
 static bool is_as_lean_as_said(const struct tutti_algorithm *algorithm,
-                               const struct tutti_team *team)
+                               const struct team *team)
 {
     for (uint32_t rank = 0; rank < team->nranks; rank++)
         if (team->schedules[rank]->scratch_chunks > 0) {
@@ -77,7 +77,7 @@ static bool is_as_lean_as_said(const struct tutti_algorithm *algorithm,
     return !algorithm->is_lean || !uses_scratch;
 }
 
-static bool has_channels(const struct tutti_team *team)
+static bool has_channels(const struct team *team)
 {
     for (uint32_t rank = 0; rank < team->nranks; rank++)
         if (team->schedules[rank]->nchannels > 1)
@@ -90,7 +90,7 @@ static bool prove(const struct tutti_algorithm *algorithm, const struct variant 
                   uint32_t root, uint32_t channels)
 {
     struct tutti_shape shape = variant->shape;
-    struct tutti_team plain, fused;
+    struct team plain, fused;
     bool is_right, has_several;
 
     shape.root = root;

@@ -53,7 +53,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static void check_form(const struct tutti_algorithm *algorithm, const struct tutti_team *team,
+static void check_form(const struct tutti_algorithm *algorithm, const struct team *team,
                        bool is_hashed, struct tutti_check_report *ret_report)
 {
     double begin = seconds();
@@ -73,7 +73,7 @@ static void algorithms_are_right_on_many_ranks(void **state)
         const struct tutti_algorithm *algorithm =
             tutti_algorithm_find(rows[i].collective, rows[i].name);
         struct tutti_check_report exact, hashed;
-        struct tutti_team team;
+        struct team team;
 
         if (algorithm == NULL)
             fail_msg("no %s %s", tutti_collective_name(rows[i].collective), rows[i].name);
@@ -95,7 +95,7 @@ static void one_wrong_step_among_many_ranks_is_found(void **state)
 {
     const struct tutti_algorithm *algorithm =
         tutti_algorithm_find(TUTTI_ALLREDUCE, "recursive_doubling");
-    struct tutti_team team = team_create(algorithm, nranks, 0, true);
+    struct team team = team_create(algorithm, nranks, 0, true);
     struct tutti_schedule *schedule = team.schedules[nranks / 2 + 1];
     struct tutti_check_report why;
     struct tutti_step *step = schedule->steps;

@@ -30,7 +30,7 @@ struct tallies {
     struct tally *algorithms, kinds[MUTATION_COUNT], all;
 };
 
-static enum outcome interpret_many(const struct tutti_team *team, uint64_t seed)
+static enum outcome interpret_many(const struct team *team, uint64_t seed)
 {
     enum outcome outcome = OUTCOME_RIGHT;
 
@@ -53,7 +53,7 @@ static void count(struct tally *tally, bool is_harmful, bool is_reported)
     tally->beyond += !is_harmful && is_reported;
 }
 
-static void try_mutant(size_t a, struct tutti_team *team, enum mutation kind, uint64_t seed,
+static void try_mutant(size_t a, struct team *team, enum mutation kind, uint64_t seed,
                        struct tallies *tallies)
 {
     const struct tutti_algorithm *algorithm = tutti_algorithm(a);
@@ -89,11 +89,11 @@ static void try_mutant(size_t a, struct tutti_team *team, enum mutation kind, ui
 }
 
 static void visit_shape(size_t a, const struct tutti_shape *shape,
-                        void (*visit)(size_t a, struct tutti_team *team, void *context),
+                        void (*visit)(size_t a, struct team *team, void *context),
                         void *context)
 {
-    struct tutti_team plain = team_of_shape(tutti_algorithm(a), shape, false);
-    struct tutti_team fused = team_of_shape(tutti_algorithm(a), shape, true);
+    struct team plain = team_of_shape(tutti_algorithm(a), shape, false);
+    struct team fused = team_of_shape(tutti_algorithm(a), shape, true);
 
     visit(a, &plain, context);
     if (!team_is_same(&plain, &fused))
@@ -103,7 +103,7 @@ static void visit_shape(size_t a, const struct tutti_shape *shape,
 }
 
 /* Uses the default options, and the last variant, which has places if the algorithm uses any. */
-static void all_algorithms(void (*visit)(size_t a, struct tutti_team *team, void *context),
+static void all_algorithms(void (*visit)(size_t a, struct team *team, void *context),
                            void *context)
 {
     for (size_t a = 0; a < tutti_algorithm_count(); a++) {
@@ -123,7 +123,7 @@ static void all_algorithms(void (*visit)(size_t a, struct tutti_team *team, void
     }
 }
 
-static void interpret_team(size_t a, struct tutti_team *team, void *context)
+static void interpret_team(size_t a, struct team *team, void *context)
 {
     const struct tutti_algorithm *algorithm = tutti_algorithm(a);
 
@@ -147,7 +147,7 @@ static uint64_t per_kind(void)
     return text != NULL ? strtoull(text, NULL, 10) : PER_KIND;
 }
 
-static void mutate_team(size_t a, struct tutti_team *team, void *context)
+static void mutate_team(size_t a, struct team *team, void *context)
 {
     for (int kind = 0; kind < MUTATION_COUNT; kind++)
         for (uint64_t seed = 1; seed <= per_kind(); seed++)

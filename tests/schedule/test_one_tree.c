@@ -54,7 +54,7 @@ static const char *find_fault(const struct tutti_schedule *schedule, int32_t *re
     return NULL;
 }
 
-static void prove(const struct tutti_team *team, const char *name, const char *variant)
+static void prove(const struct team *team, const char *name, const char *variant)
 {
     int32_t parents[MOST_RANKS];
 
@@ -75,7 +75,7 @@ static void prove(const struct tutti_team *team, const char *name, const char *v
     }
 }
 
-static bool is_one_tree(const struct tutti_team *team)
+static bool is_one_tree(const struct team *team)
 {
     bool is = team->schedules[0]->is_one_tree;
 
@@ -98,7 +98,7 @@ static void who_says_that_all_goes_up_one_tree_has_one(void **state)
 
                 variant_create(algorithm, v, nranks, &variant);
                 for (uint32_t root = 0; root < 2; root++) {
-                    struct tutti_team team;
+                    struct team team;
 
                     variant.shape.root = root;
                     team = team_of_shape(algorithm, &variant.shape, false);
@@ -116,9 +116,9 @@ static void who_says_that_all_goes_up_one_tree_has_one(void **state)
 /* Schedules that are no tree are found out. */
 static void a_ring_is_no_tree(void **state)
 {
-    struct tutti_team ring =
+    struct team ring =
         team_create(tutti_algorithm_find(TUTTI_REDUCE_SCATTER, "ring"), 4, 0, false);
-    struct tutti_team tree =
+    struct team tree =
         team_create(tutti_algorithm_find(TUTTI_BROADCAST, "knomial"), 4, 0, false);
     int32_t parent;
 

@@ -91,7 +91,7 @@ static void every_algorithm_survives_a_round_trip(void **state)
             for (int is_fused = 0; is_fused < 2; is_fused++) {
                 const struct tutti_algorithm *algorithm = tutti_algorithm(i);
                 uint32_t root = tutti_collective_has_root(algorithm->collective) ? nranks / 2 : 0;
-                struct tutti_team team = team_create(algorithm, nranks, root, is_fused);
+                struct team team = team_create(algorithm, nranks, root, is_fused);
 
                 round_trip(team.schedules, nranks, algorithm->name);
                 team_destroy(&team);
@@ -110,7 +110,7 @@ static void steps_that_go_by_some_ranks_survive_a_round_trip(void **state)
             struct tutti_places places = {.nranks = nranks, .node = node, .nnodes = 1,
                                           .cell = cell, .ncells = 3};
             struct tutti_shape shape = {.nranks = nranks, .places = &places};
-            struct tutti_team team;
+            struct team team;
 
             if (!(algorithm->uses & TUTTI_USES_CELLS))
                 continue;
@@ -127,7 +127,7 @@ static void steps_that_go_by_some_ranks_survive_a_round_trip(void **state)
 static void edited_dependencies_survive_a_round_trip(void **state)
 {
     const struct tutti_algorithm *ring = tutti_algorithm_find(TUTTI_ALLREDUCE, "ring");
-    struct tutti_team team = team_create(ring, 4, 0, true);
+    struct team team = team_create(ring, 4, 0, true);
     struct tutti_schedule *clone = schedule_clone(team.schedules[2]);
     struct tutti_step *last = &clone->steps[clone->nsteps - 1];
 
@@ -250,7 +250,7 @@ static void comments_blanks_and_carriage_returns_mean_nothing(void **state)
 
 static void what_a_line_cannot_hold_is_not_written(void **state)
 {
-    struct tutti_team team = team_create(tutti_algorithm_find(TUTTI_ALLREDUCE, "ring"), 2, 0, true);
+    struct team team = team_create(tutti_algorithm_find(TUTTI_ALLREDUCE, "ring"), 2, 0, true);
     struct tutti_ensemble ensemble = {.nranks = 2, .schedules = team.schedules, .name = "a\nb"};
     char *text;
 

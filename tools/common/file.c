@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads and writes whole files. */
+ * Reads and writes whole text files for the tools. */
 #include "common/file.h"
 
 #include "base/file.h"

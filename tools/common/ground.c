@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls and machines as the tuner sees them. */
+ * Describes calls and machines in the form that the tuner and the simulator take. */
 #include "common/ground.h"
 
 #include "base/param.h"
@@ -69,7 +69,7 @@ uint32_t ground_cores(void)
     return count > 0 ? (uint32_t)count : 1;
 }
 
-/* True if TUTTI_TRANSPORTS allows the transport. */
+/* Returns true if TUTTI_TRANSPORTS allows the transport. An empty list allows all. */
 static bool may_use(const char *transport)
 {
     const char *list = tutti_param_text(TUTTI_PARAM_TRANSPORTS);

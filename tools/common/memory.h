@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory for short-lived programs: an allocation succeeds, or the program ends. */
+ * Allocates memory for short-lived programs. If there is not enough memory, the program ends. */
 #ifndef TUTTI_TOOLS_MEMORY_H
 #define TUTTI_TOOLS_MEMORY_H
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Returns the pointer; ends the program if it is NULL. */
+/* Returns the pointer. If it is NULL, prints a line on stderr and ends the program. */
 static inline void *must_have(void *memory)
 {
     if (memory == NULL) {
@@ -16,8 +16,8 @@ static inline void *must_have(void *memory)
     return memory;
 }
 
-/* Allocates zeroed memory with room for one element more than asked, so that a count of 0 is no
- * special case. */
+/* Allocates zeroed memory for `count` elements of `size` bytes, plus one element, so that a count
+ * of 0 is no special case. The caller frees the memory. */
 static inline void *must_take(size_t count, size_t size)
 {
     return must_have(calloc(count + 1, size));

@@ -169,8 +169,9 @@ static int read_channels(struct request *request, const char *text)
     return REQUEST_GO;
 }
 
-/* An option's value is parsed (read) or kept as it is (text); an option without a value sets a
- * flag. */
+/* An option with a value has either `read`, which parses the value, or `text`, which tells where to
+ * keep it unchanged. An option without a value has `flag`, which tells which flag to set. The names
+ * lack the leading "--". */
 struct option {
     const char *name;
     char letter;
@@ -265,7 +266,8 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* Reads the option at argv[*at] and its value, which may be the next argument. */
+/* Reads the option at argv[*at] and its value. If the value is the next argument, *at moves to
+ * it. */
 static int read_argument(struct request *request, const struct command *command, int argc,
                          char **argv, int *at)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A user's request to a tool: the words and options of its command line, checked one by one.
+ * Reads the command line of a tool into a request: its words and its options, each of them checked.
  *
- * A mistake is reported as one line on stderr that names the argument and the remedy. The exit
- * status is then EXIT_MISTAKE.
+ * A mistake in the command line is reported in one line on stderr. The line names the argument and
+ * says how to correct it. The exit status is then EXIT_MISTAKE.
  */
 #ifndef TUTTI_TOOLS_REQUEST_H
 #define TUTTI_TOOLS_REQUEST_H
@@ -17,14 +17,16 @@
 
 #define EXIT_MISTAKE 2
 
-/* Returned instead of an exit status: no error so far, continue. */
+/* A function returns this value instead of an exit status if it found no error. The caller then
+ * goes on. */
 #define REQUEST_GO (-1)
 
 #define REQUEST_WORDS 4
 #define REQUEST_RANKS 64
 
+/* The texts belong to the command line. */
 struct request {
-    const char *command;               /* "tutti-sched print", for messages */
+    const char *command;               /* tool and command for messages, as "tutti-sched print" */
     const char *words[REQUEST_WORDS];  /* arguments that are not options */
     size_t nwords;
     uint32_t ranks[REQUEST_RANKS];     /* --ranks 8 or 2,4,8 or 2-9 */
@@ -34,59 +36,65 @@ struct request {
     bool has_every_root;               /* --root all */
     struct tutti_options options;      /* --option NAME=VALUE */
     bool has_options;
-    const char *topo, *output, *algorithm, *transport;
+    const char *topo, *output, *algorithm, *transport; /* NULL: not given */
     bool wants_measure, wants_quick, wants_pieces;
-    double first_bytes, last_bytes, factor; /* --size A:B[:factor]; default 1K:64M:4 */
+    double first_bytes, last_bytes, factor; /* --size A:B[:FACTOR]; default 1K:64M:4 */
     bool wants_json;
-    uint64_t most_steps;               /* --steps; default 20 million */
+    uint64_t most_steps;               /* --steps N; default 20 million */
     double within;                     /* --within F; 0: not given */
 
-    /* For tools about machines as graphs: */
+    /* These are for tutti-topo, which shows machines as graphs. */
     const char *from;                  /* --from FILE, LINE or NAME */
     const char *gpus;                  /* --gpus 0,1,4 or 0-3; NULL: all */
     const char *pattern;               /* --pattern ring, ...; NULL: not given */
-    const char *svg, *dot, *xml, *graph; /* files to write */
+    const char *svg, *dot, *xml, *graph; /* files to write; NULL: not given */
     uint32_t nchannels;                /* --channels; 0: not given */
     bool has_peers, may_cross;
     bool wants_bandwidth, wants_cpus, wants_sources, wants_plain;
 };
 
-/* One command of a tool. */
+/* One command of a tool, or the whole tool if it has no commands. */
 struct command {
-    const char *name;    /* "tutti-sched print" */
-    const char *options; /* the options it accepts, "ranks rank root" */
-    const char *help;                /* the help text, or else: */
+    const char *name;    /* for example "tutti-sched print" */
+    const char *options; /* the valid options, such as "ranks rank root" */
+    const char *help;                /* the help text; NULL: print_help prints it */
     void (*print_help)(FILE *out);
     int (*run)(const struct request *request); /* returns the exit status */
 };
 
-/* Prints what --version shows, for instance "tutti-sched (Tutti) 0.1.0". `name` may include a
+/* Prints the output of --version, for instance "tutti-sched (Tutti) 0.1.0". `name` may have a
  * command after the program's name. Returns the exit status. */
 int print_version(const char *name);
 
-/* Reads the command line (`argv[0]` excluded) and runs the command, or shows the help or the
- * version when asked for. Returns the exit status. */
+/* Reads the command line and runs the command. Shows the help or the version instead if an option
+ * asks for it. `argv` starts with the first argument, after the names of the program and of the
+ * command. Returns the exit status. */
 int command_run(const struct command *command, int argc, char **argv);
 
-/* Prints what is wrong as "COMMAND: ..." on stderr. Returns EXIT_MISTAKE. */
+/* Prints a message "COMMAND: ..." about a mistake on stderr. Returns EXIT_MISTAKE. */
 int mistake(const struct request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Prints the library's last error. Returns EXIT_MISTAKE if it is a bad argument, else 1. */
+/* Prints the library's last error message on stderr. `rc` is the error code that the library
+ * returned. Returns EXIT_MISTAKE for a bad argument or wrong usage, otherwise EXIT_FAILURE. */
 int failure(const struct request *request, int rc);
 
-/* These check words and options together. They return REQUEST_GO or the exit status. */
+/* The functions below check words and options together. They return REQUEST_GO, or the exit status
+ * after they have reported a mistake. */
+
+/* Find the collective, and one of its algorithms, by name. NULL as the name is a mistake. */
 int request_collective(const struct request *request, const char *word,
                        enum tutti_collective *ret_collective);
 int request_algorithm(const struct request *request, enum tutti_collective collective,
                       const char *name, const struct tutti_algorithm **ret_algorithm);
-/* The machine of --topo, for `nranks` ranks (0: the machine's own number). The second function also
- * determines the one number of ranks, from --ranks or the machine. *ret_machine is NULL without
- * --topo; the caller destroys it. */
+/* request_machine loads the machine of --topo for `nranks` ranks. With 0, the machine keeps its own
+ * number of ranks. request_one_machine takes the number of ranks from --ranks or from the machine,
+ * and reports a mistake if there is not exactly one. *ret_machine is NULL without --topo. The
+ * caller destroys the machine. */
 int request_machine(const struct request *request, uint32_t nranks,
                     struct tutti_machine **ret_machine);
 int request_one_machine(const struct request *request, uint32_t *ret_nranks,
                         struct tutti_machine **ret_machine);
-/* Checks that the root fits the collective and the number of ranks. */
+/* Checks that the collective has a root if --root is given, and that the root is a rank. */
 int request_root(const struct request *request, enum tutti_collective collective, uint32_t nranks);
 
 #endif

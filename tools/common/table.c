@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table of text. */
+ * Collects the cells of a table and prints them in columns. */
 #include "common/table.h"
 
 #include "common/memory.h"

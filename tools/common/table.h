@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table of text whose columns are as wide as their widest cell. */
+ * Prints text as a table. Each column is as wide as its widest cell. If memory runs out, the
+ * program ends. */
 #ifndef TUTTI_TOOLS_TABLE_H
 #define TUTTI_TOOLS_TABLE_H
 
@@ -16,10 +17,10 @@ struct table {
     size_t ncells, capacity;
 };
 
-/* Starts a table. `heads` are the column heads, separated by '|'; a head that begins with '>' makes
- * a column of numbers. */
+/* Initializes a table. `heads` holds the column heads, separated by '|'. A head that begins with
+ * '>' makes a column of numbers. The caller releases the table with table_fini. */
 void table_init(struct table *table, const char *heads);
-/* Fills the next cell, row by row. */
+/* Adds one cell. The cells fill the table row by row. */
 void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_print(const struct table *table, FILE *out);
 void table_fini(struct table *table);

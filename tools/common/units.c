@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Numbers with units. */
+ * Parses and writes numbers with units. */
 #include "common/units.h"
 
 #include "base/sizes.h"
@@ -45,7 +45,8 @@ bool units_read_bytes(const char *text, double *ret_bytes)
     return true;
 }
 
-/* Writes three digits, without trailing zeros after the decimal point. */
+/* Writes a number with at least three significant digits, without trailing zeros after the decimal
+ * point. */
 static void write_number(char *text, size_t size, double value)
 {
     int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
@@ -67,7 +68,7 @@ const char *units_bytes(double bytes, char text[UNITS_TEXT])
     char number[24];
     int unit = 0;
 
-    /* A size that is no whole number of KiB stays in bytes while that is readable. */
+    /* A size below 100000 bytes that is not a whole number of KiB is written in bytes. */
     while (unit < 5 && bytes >= 1024 && (unit > 0 || bytes >= 1e5 || fmod(bytes, 1024) == 0)) {
         bytes /= 1024;
         unit++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Axes and ticks. Bytes and counts are scaled by powers of two, seconds by powers of ten. */
+ * Scales axes and places their ticks. On a logarithmic axis, ticks of bytes and counts are powers
+ * of two. Ticks of seconds are powers of ten and their multiples. */
 #include "draw/axis.h"
 
 #include "common/units.h"
@@ -12,7 +13,7 @@ static double base_of(enum axis_unit unit)
     return unit == AXIS_SECONDS ? 10 : 2;
 }
 
-/* The largest number of the form 1, 2 or 5 times a power of ten that does not exceed `value`. */
+/* Returns the largest number that does not exceed `value` and is 1, 2 or 5 times a power of ten. */
 static double round_down(double value)
 {
     double power = pow(10, floor(log10(value) + 1e-9));
@@ -27,7 +28,7 @@ static double round_up(double value)
 
     if (down >= value * (1 - 1e-9))
         return down;
-    return round_down(down * 2.6); /* 1 to 2, 2 to 5, 5 to 10 */
+    return round_down(down * 2.6); /* turns 1 into 2, 2 into 5, and 5 into 10 */
 }
 
 void axis_widen(struct axis *axis)
@@ -81,7 +82,7 @@ static size_t log_ticks(const struct axis *axis, size_t labels, struct axis_tick
     bool has_few = base == 10 && (last - first + 1) * 3 <= (double)labels;
     size_t count = 0;
 
-    /* Start one power earlier, because 2 and 5 times it may be inside. */
+    /* Start one power earlier, because multiples of that power may be inside the axis. */
     for (double power = first - 1; power <= last && count + 9 < AXIS_TICKS; power++)
         for (int digit = 1; digit < (base == 10 ? 10 : 2); digit++) {
             double value = digit * pow(base, power);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Colors that can be told apart on white, also by people with colour-vision deficiencies.
+ * Defines the colors and dashes of pictures. People can distinguish the colors on white, even with
+ * a color vision deficiency.
  *
- * Source: Okabe and Ito, "Color universal design", 2008; without its yellow, which is too light for
- * a line on white, and with a brown and a gray. Where there are more series than colors, dashes
- * tell them apart.
+ * The colors follow Okabe and Ito, "Color universal design", 2008. Their yellow is left out,
+ * because it is too light for a line on white. A brown and a gray are added. If there are more
+ * series than colors, dashes distinguish them.
  */
 #ifndef TUTTI_DRAW_COLOURS_H
 #define TUTTI_DRAW_COLOURS_H
@@ -36,7 +37,8 @@ static const char *const dashes[] = {NULL, "7 3", "2 2.5", "9 3 2 3"};
 
 #define DASHES (sizeof dashes / sizeof dashes[0])
 
-/* Color and dashes of the series with this index. */
+/* Return the color and the dashes of the series with this index. Dashes are NULL for a solid
+ * line. */
 static inline const char *colour_of(size_t index)
 {
     return colours[index % COLOURS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Draws curves and places their names. */
+ * Draws curves and places their names beside their ends. */
 #include "draw/plot.h"
 
 #include "common/memory.h"
@@ -24,7 +24,8 @@ struct frame {
     struct axis x, y;
 };
 
-/* A curve's name: the end of the curve, and the height of the name. */
+/* The place of a curve's name. The curve ends at (end_x, end_y), and its name is at the height
+ * y. */
 struct label {
     size_t series;
     double end_x, end_y, y;
@@ -32,8 +33,8 @@ struct label {
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* With z = y - i * gap this is isotonic regression: neighbors that are out of order share their
- * mean (pool adjacent violators; Barlow et al. 1972). */
+/* With z = y - i * gap, this is isotonic regression. Neighbors that are out of order share their
+ * mean. The method is "pool adjacent violators"; see Barlow et al., 1972. */
 void plot_spread(double *y, size_t count, double gap, double low, double high)
 {
     size_t *size = must_take(count, sizeof *size), npools = 0;
@@ -51,7 +52,8 @@ void plot_spread(double *y, size_t count, double gap, double low, double high)
             size[--npools - 1] = a + b;
         }
     }
-    /* Clamping keeps the order. If the values do not fit, they extend beyond the low end. */
+    /* Limiting the means to low .. high keeps the order. If the values do not fit into this range,
+     * they extend beyond its low end. */
     high -= (double)(count > 0 ? count - 1 : 0) * gap;
     for (size_t pool = 0; pool < npools; pool++)
         for (size_t i = 0; i < size[pool]; i++, at++)
@@ -69,8 +71,8 @@ static int by_height(const void *a, const void *b)
     return first->series < second->series ? -1 : 1;
 }
 
-/* Finds the ends of the curves that reach the frame (at_frame), or of those that do not. The labels
- * are sorted from top to bottom and their names are spread apart. */
+/* Finds the labels of the curves that reach the right edge of the frame, or of the other curves if
+ * at_frame is false. Sorts the labels from top to bottom, and moves the names apart. */
 static size_t find_labels(const struct plot *plot, const struct frame *frame, bool at_frame,
                           struct label *labels)
 {
@@ -112,8 +114,8 @@ static struct svg_stroke stroke_of(const struct plot *plot, size_t series)
     return (struct svg_stroke){colour_of(index), 2, dash_of(index)};
 }
 
-/* Draws the name beside the frame, after a sample of the curve's line, and joins both to the
- * curve's end. */
+/* Draws a sample of the curve's line and then the name, to the right of the frame. A thin line
+ * joins the sample to the end of the curve. */
 static void draw_label(const struct plot *plot, struct frame *frame, const struct label *label)
 {
     struct svg_stroke stroke = stroke_of(plot, label->series);
@@ -126,7 +128,7 @@ static void draw_label(const struct plot *plot, struct frame *frame, const struc
     svg_text(&frame->svg, right + 52, label->y + 4, font, "%s", plot->series[label->series].name);
 }
 
-/* A curve that ends before the frame has its name at its end. */
+/* Draws the name of a curve that ends inside the frame, at the end of the curve. */
 static void draw_inner_label(const struct plot *plot, struct frame *frame,
                              const struct label *label)
 {
@@ -180,7 +182,7 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
     struct svg_stroke grid = {.colour = COLOUR_FAINT, .width = 1};
     struct svg_font middle = soft, right = soft;
     double bottom = TOP + HEIGHT;
-    /* numbers are short, so more of them fit */
+    /* Numbers without units are short, so more of them fit. */
     size_t labels = plot->x_unit == AXIS_COUNT ? 14 : 9;
 
     middle.anchor = SVG_MIDDLE;
@@ -253,7 +255,7 @@ int plot_draw(const struct plot *plot, const char *file_name)
              plot->title);
     svg_text(&frame.svg, 14 + svg_text_width(plot->title, 16) + 10, 24, soft, "%s", plot->subtitle);
     draw_axes(plot, &frame);
-    /* Backwards, so that the curve named first is on top. */
+    /* Draw the curves in reverse order, so that the first curve is on top. */
     for (size_t i = plot->nseries; i-- > 0;)
         draw_curve(plot, &frame, i);
     draw_labels(plot, &frame);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Curves over two axes, each labeled beside its end. */
+ * Draws curves over two axes. The name of each curve stands beside its end. */
 #ifndef TUTTI_DRAW_PLOT_H
 #define TUTTI_DRAW_PLOT_H
 
 #include "draw/axis.h"
 
+/* One curve. All pointers are borrowed. */
 struct plot_series {
     const char *name;
-    const double *x, *y; /* y is NAN where there is no value */
+    const double *x, *y; /* `count` points, all positive; y is NAN where there is no value */
     size_t count;
-    bool is_bound; /* a lower bound: drawn dark */
+    bool is_bound; /* true for a lower bound, which is drawn as a dark dashed line */
 };
 
 struct plot {
@@ -20,12 +21,11 @@ struct plot {
     size_t nseries;
 };
 
-/* Draws the plot into a file. At least one value must be finite and positive. Returns 0, or
- * errno. */
+/* Draws the plot as an SVG file. Returns 0, or an error number of errno.h. */
 int plot_draw(const struct plot *plot, const char *file_name);
 
-/* Moves the values of `y`, which are in rising order, at least `gap` apart and into low .. high
- * where they fit. Moves them as little as possible. */
+/* Moves `count` values, so that they are at least `gap` apart and, if they fit, in low .. high. The
+ * values must be in rising order and keep this order. They move as little as possible. */
 void plot_spread(double *y, size_t count, double gap, double low, double high);
 
 #endif

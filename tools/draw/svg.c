@@ -11,11 +11,12 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* The size of an arrow's head, in widths of its shaft. */
+/* The length and the width of an arrow's head, as multiples of the width of its shaft. */
 #define HEAD_LENGTH 4.8
 #define HEAD_WIDTH 3.6
 
-/* Unescaped markup and control characters would break the document. */
+/* Markup characters are escaped and control characters become blanks, because either would make the
+ * document invalid. */
 static void write_escaped(FILE *out, const char *text)
 {
     for (const char *at = text; *at != '\0'; at++)
@@ -76,7 +77,7 @@ void svg_arrow(struct svg *svg, double x1, double y1, double x2, double y2,
     double head = HEAD_LENGTH * stroke.width, half = HEAD_WIDTH * stroke.width / 2;
     double bx = x2 - ux * head, by = y2 - uy * head;
 
-    /* The shaft ends inside the head; otherwise it would blunt the head's tip. */
+    /* The shaft ends inside the head. If it ended at the tip, the tip would not be sharp. */
     svg_line(svg, x1, y1, bx + ux, by + uy, stroke);
     fprintf(svg->out, "<polygon points=\"%.5g,%.5g %.5g,%.5g %.5g,%.5g\" fill=\"%s\"/>\n", x2, y2,
             bx - uy * half, by + ux * half, bx + uy * half, by - ux * half, stroke.colour);

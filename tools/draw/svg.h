@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A picture of lines, shapes and text, dark on white, written as an SVG file. Lengths are pixels
- * from the upper left corner.
+ * Draws a picture of lines, shapes and text on white, and writes it as an SVG file. Lengths are in
+ * pixels. Positions are measured from the upper left corner, x to the right and y downwards.
  */
 #ifndef TUTTI_DRAW_SVG_H
 #define TUTTI_DRAW_SVG_H
@@ -11,14 +11,15 @@
 
 struct svg {
     FILE *out;
-    char *text; /* owned; complete after svg_end */
+    char *text; /* the document that `out` writes; owned */
     size_t size;
 };
 
+/* The look of a line. */
 struct svg_stroke {
-    const char *colour;
+    const char *colour; /* NULL: no line */
     double width;
-    const char *dash; /* "6 3"; NULL: solid */
+    const char *dash; /* for example "6 3"; NULL: solid */
 };
 
 enum svg_anchor { SVG_LEFT, SVG_MIDDLE, SVG_RIGHT };
@@ -28,35 +29,38 @@ struct svg_font {
     const char *colour;
     enum svg_anchor anchor;
     bool is_bold;
-    bool has_halo; /* stays readable over lines */
+    bool has_halo; /* a white edge keeps the text readable over lines */
 };
 
-/* Starts a picture. The title is also what a screen reader reads out. */
+/* Starts a picture. Screen readers read the title aloud. svg_end must follow. If memory runs out,
+ * the program ends. */
 void svg_begin(struct svg *svg, double width, double height, const char *title);
 void svg_line(struct svg *svg, double x1, double y1, double x2, double y2,
               struct svg_stroke stroke);
-/* A line through `count` points. */
+/* Draws a line through `count` points. */
 void svg_path(struct svg *svg, const double *x, const double *y, size_t count,
               struct svg_stroke stroke);
-/* A line whose arrowhead ends at the second point. */
+/* Draws a line with an arrowhead, whose tip is at the second point. The points must differ. */
 void svg_arrow(struct svg *svg, double x1, double y1, double x2, double y2,
                struct svg_stroke stroke);
-/* A rectangle. `fill` or the stroke's color may be NULL for none. */
+/* svg_rect draws a rectangle, and svg_box a rectangle with rounded corners. `fill` may be NULL for
+ * none. */
 void svg_rect(struct svg *svg, double x, double y, double width, double height, const char *fill,
               struct svg_stroke stroke);
-/* The same with rounded corners. */
 void svg_box(struct svg *svg, double x, double y, double width, double height, double radius,
              const char *fill, struct svg_stroke stroke);
 void svg_circle(struct svg *svg, double x, double y, double radius, const char *fill,
                 struct svg_stroke stroke);
-/* Text whose baseline has its start, middle or end at the point, by font.anchor. */
+/* Draws a text of at most 511 bytes. font.anchor tells whether the left end, the middle or the
+ * right end of the baseline is at the point. */
 void svg_text(struct svg *svg, double x, double y, struct svg_font font, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* The approximate width of a text, whichever font the viewer has. */
+/* Returns the approximate width of a text in a font of this size. The viewer chooses the font, so
+ * the true width is not known. */
 double svg_text_width(const char *text, double size);
 
-/* Writes the file and releases the picture. Returns 0, or errno. */
+/* Writes the file and releases the picture. Returns 0, or an error number of errno.h. */
 int svg_end(struct svg *svg, const char *file_name);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The facts that tutti-info prints: sections of a JSON tree, printed as JSON or as text.
+ * Collects the facts that tutti-info prints. They are sections of a JSON tree, which tutti-info
+ * prints as JSON or as text.
  *
- * Each function returns a new section, which the caller owns. None fails: a fact that cannot be
- * determined has the reason as its text. */
+ * Each function returns a new section, which the caller owns. No function fails. If a fact cannot
+ * be determined, its text gives the reason. */
 #ifndef TUTTI_TOOLS_INFO_FACTS_H
 #define TUTTI_TOOLS_INFO_FACTS_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Adds one fact to a section. */
+/* Adds one fact to a section. Cuts off a text of more than 1023 bytes. */
 void facts_add(json_t *section, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -22,15 +23,15 @@ json_t *facts_of_rdma(void);
 
 /* ---- host.c: this host, as this process sees it -------------------------------------------- */
 
-/* Whether ranks may read each other's memory (CMA). Tries it between two processes, so call this
- * first, while the process has no other threads. */
+/* Tells, among other facts, whether ranks may read each other's memory (CMA). The function forks
+ * two processes to try this. So it must be called first, while the process has no other threads. */
 json_t *facts_of_memory(void);
 json_t *facts_of_processor(void);
 json_t *facts_of_limits(void);
-/* An array with one object per address. */
+/* Returns an array with one object per address. */
 json_t *facts_of_interfaces(void);
-/* An array with one object per TUTTI_* variable. *ret_are_right is false if one is unknown or has a
- * value that the library would not accept. */
+/* Returns an array with one object per TUTTI_* variable that is set. *ret_are_right is false if a
+ * variable is unknown or has a value that the library does not accept. */
 json_t *facts_of_variables(bool *ret_are_right);
 
 #endif

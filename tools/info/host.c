@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about this host, as this process sees them. */
+ * Collects facts about this host, as this process sees it. */
 #include "info/facts.h"
 
 #include "base/environment.h"
@@ -20,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The field of a file of /proc, in `line`; "" if there is none. */
+/* Reads a field of a file in /proc into `line`, and returns `line`. The text is "" if the file has
+ * no such field. */
 static const char *read_field(const char *path, const char *name, char *line, size_t size)
 {
     tutti_file_field(path, name, line, size);
@@ -31,8 +32,9 @@ static const char *read_field(const char *path, const char *name, char *line, si
 
 static volatile uint64_t word;
 
-/* Reads the memory of process `pid`, a fork of this one, from a second fork: as with ranks, neither
- * process is the other's parent. Returns 0, or the errno of the attempt. */
+/* Reads the memory of process `pid`, a child of this process, from a second child. Neither child is
+ * the other's parent, as it is with ranks. Returns 0, or the error number of the attempt. Returns
+ * EIO if the first child has not written its word yet. */
 static int read_from_sibling(pid_t pid)
 {
     int status;
@@ -65,12 +67,12 @@ static int try_cma(void)
     if (pid == 0) {
         close(ends[1]);
         word = 1;
-        /* blocks until the parent closes its end */
+        /* The read blocks until the parent closes its end of the pipe. */
         _exit(read(ends[0], &byte, 1) != 0);
     }
     close(ends[0]);
     error = pid < 0 ? errno : EAGAIN;
-    /* The child may not have written its word yet. */
+    /* Repeat the attempt, because the child may not have written its word yet. */
     for (int i = 0; pid > 0 && i < 1000 && (error == EAGAIN || error == EIO); i++) {
         error = read_from_sibling(pid);
         if (error == EIO)
@@ -203,7 +205,7 @@ json_t *facts_of_interfaces(void)
         char *colon;
 
         tutti_address_format(&interfaces[i].address, address);
-        colon = strrchr(address, ':'); /* the port, which is not set */
+        colon = strrchr(address, ':'); /* the port follows, which is not set */
         if (colon != NULL)
             *colon = '\0';
         facts_add(interface, "name", "%s", interfaces[i].name);
@@ -221,7 +223,7 @@ json_t *facts_of_interfaces(void)
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* Describes what is wrong with a variable; "" if nothing is. */
+/* Writes the problem with a variable, or "" if there is no problem. */
 static const char *problem_of(const struct tutti_variable *variable, char *text, size_t size)
 {
     const char *nearest = tutti_environment_nearest(variable->name);

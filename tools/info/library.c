@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about this build and the libraries that it finds. */
+ * Collects facts about this build, its libraries, and the devices that they find. */
 #include "info/facts.h"
 
 #include "base/build_info.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched build: the cost of building a rank's schedule in time, steps and memory. */
+ * tutti-sched build: measures the time, the steps and the memory of building a rank's schedule. */
 #include "base/result.h"
 #include "common/table.h"
 #include "common/units.h"
@@ -24,15 +24,16 @@ static const char help[] =
     "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n";
 
 #define SAMPLES 9
-#define ENOUGH_NS 2000000000 /* limit of the time spent on one algorithm */
+#define ENOUGH_NS 2000000000 /* time after which the sample of one algorithm ends */
 
+/* The cost of one algorithm, over the ranks for which schedules were built. */
 struct bill {
     uint64_t total_ns, worst_ns;
     uint32_t nranks, most_steps;
     size_t most_bytes;
 };
 
-/* CPU time of this thread, so that other load on the machine does not count. */
+/* Returns the CPU time of this thread. Other load on the machine does not count in this time. */
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -41,8 +42,8 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Takes the lesser of two times, because the first build also pays for memory new to the
- * process. */
+/* Builds the schedule twice and counts the shorter time, because the first build also includes the
+ * time to get memory from the system. */
 static int build_once(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
                       struct bill *bill)
 {
@@ -69,7 +70,8 @@ static int build_once(const struct tutti_algorithm *algorithm, const struct tutt
     return TUTTI_OK;
 }
 
-/* Builds for the root, the first and the last rank, and some in between, each once. */
+/* Builds the schedules of the root, of the first and the last rank, and of some ranks between
+ * them. */
 static int build_sample(const struct tutti_algorithm *algorithm, struct tutti_shape shape,
                         struct bill *ret_bill)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched check: proves schedules, or reports where they are wrong. */
+ * tutti-sched check: proves that schedules are correct, or reports where they are wrong. */
 #include "schedule/check/check.h"
 
 #include "base/result.h"
@@ -33,7 +33,7 @@ struct tally {
     uint32_t proved, wrong;
 };
 
-/* From this number of ranks on, sets of ranks are compared by hashes (check.h). */
+/* From this number of ranks on, the checker compares sets of ranks by their hashes; see check.h. */
 #define HASHED_RANKS 1024
 
 static int prove(const struct team *team, uint32_t credits, bool is_vector,
@@ -76,7 +76,8 @@ static void print_fault(const struct team *team, const struct tutti_check_report
     putchar('\n');
 }
 
-/* Proves one team; also in the v-form if the team supports it. */
+/* Proves the schedules of one team. Proves them for blocks of different sizes too, if the team
+ * supports these. */
 static int check_team(const struct request *request, const struct team *team, struct tally *tally)
 {
     struct tutti_check_report report;
@@ -132,7 +133,7 @@ static int check_algorithm(const struct request *request, const struct tutti_alg
     return status;
 }
 
-/* Checks one number of ranks with the named algorithm, or with all of its collective. */
+/* Checks one number of ranks with the named algorithm, or with all algorithms of the collective. */
 static int check_ranks(const struct request *request, enum tutti_collective collective,
                        uint32_t nranks, struct tally *tally)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The commands of tutti-sched, each in its own file. */
+ * Declares the commands of tutti-sched. Each command is defined in a file of its own. */
 #ifndef TUTTI_SCHED_COMMANDS_H
 #define TUTTI_SCHED_COMMANDS_H
 

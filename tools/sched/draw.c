@@ -36,7 +36,7 @@ struct scene {
     const struct team *team;
     const struct rounds *rounds;
     struct svg svg;
-    double row, column; /* distance of rows, and of columns */
+    double row, column; /* height of a row, and width of a column, in pixels */
 };
 
 /* ---- what things look like ------------------------------------------------------------------- */
@@ -114,7 +114,8 @@ static void draw_stage(struct scene *scene)
                  round == 0 && scene->column > 50 ? "round " : "", round + 1);
 }
 
-/* Writes "3", "0-3", or "4-5,0" where the chunks wrap around the end of a buffer. */
+/* Writes the numbers of the chunks, such as "3" or "0-3". Writes "4-5,0" if the chunks wrap around
+ * the end of a buffer. */
 static void write_chunks(const struct event *event, char *text, size_t size)
 {
     size_t at = (size_t)snprintf(text, size, "%u", event->span.first);
@@ -130,7 +131,7 @@ static void write_chunks(const struct event *event, char *text, size_t size)
         snprintf(text + at, size - at, "–%u", event->wrapped - 1);
 }
 
-/* Draws the chunks at the sender, on the side that the arrow leaves free. */
+/* Writes the chunks beside the sender, on the side where the arrow does not run. */
 static void draw_chunks(struct scene *scene, const struct event *event)
 {
     struct svg_font font = {.size = scene->row < 26 ? 9 : 10.5, .colour = COLOUR_INK,
@@ -158,8 +159,8 @@ static void draw_arrow(struct scene *scene, const struct event *event)
     svg_arrow(&scene->svg, x1, y_of(scene, event->from), x2, y_of(scene, event->to), stroke);
 }
 
-/* A step that reads many ranks at once is a box, with lines from its sources if there are few
- * ranks. */
+/* Draws a local step that takes time, or a step that reads many ranks at once, as a box. If there
+ * are few ranks, thin lines show from which ranks the step reads. */
 static void draw_box(struct scene *scene, const struct event *event)
 {
     struct svg_stroke thin = {.colour = looks[look_of(event)].colour, .width = 0.7, .dash = "2 3"};

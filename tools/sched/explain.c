@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched explain: shows which algorithm a call would use, and why not another. */
+ * tutti-sched explain: shows the algorithm that a call would use, and why it would not use the
+ * others. */
 #include "tuner/explain.h"
 
 #include "base/result.h"
@@ -67,7 +68,7 @@ static int explain(const struct request *request, const struct tutti_tuner_view 
     return EXIT_SUCCESS;
 }
 
-/* Explains on the given machine, or on this host if it is NULL. */
+/* Explains the choice on the given machine, or on this host if `machine` is NULL. */
 static int explain_on(const struct request *request, const struct tutti_machine *machine,
                       uint32_t nranks, enum tutti_collective collective, double size)
 {
@@ -96,7 +97,7 @@ fail:
     goto leave;
 }
 
-/* The number of ranks on this host: one per core unless the user gives a number. */
+/* Determines the number of ranks on this host: one per core, unless the user gives a number. */
 static int request_here(const struct request *request, uint32_t *ret_nranks)
 {
     if (request->nranks > 1)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched import: from other formats to a schedule file, proved right. */
+ * tutti-sched import: reads a schedule in another format, proves that it is correct, and writes it
+ * as a schedule file. */
 #include "import/load.h"
 
 #include "base/result.h"

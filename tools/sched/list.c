@@ -21,9 +21,9 @@ static const char help[] =
     "      --root R        root that the costs are for (default 0)\n"
     "  -t, --topo MACHINE  a machine's file, description or name: the places of ranks\n";
 
-#define USUAL_RANKS 8
+#define USUAL_RANKS 8 /* ranks that the costs are for, unless the user gives a number */
 
-/* Joins the names of the flags that are set; "-" if none is. */
+/* Joins the names of the flags that are set. Returns "-" if none is set. */
 static const char *join_flags(uint32_t flags, const char *const *names, char *text, size_t size)
 {
     text[0] = '\0';
@@ -52,7 +52,7 @@ static const char *join_options(const struct tutti_algorithm *algorithm, char *t
     return *text == '\0' ? "-" : text;
 }
 
-/* Adds "14", or for several levels "node 3 top 4". */
+/* Adds the cost of the levels that have one, such as "14" for one level, or "node 3 top 4". */
 static void add_cost(struct table *table, const double *value)
 {
     static const char *const levels[] = {"node", "group", "top"};

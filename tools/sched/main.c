@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched: tools for schedules: list, print, check, draw, import, explain, build. */
+ * tutti-sched works with schedules: it lists, prints, checks, draws, imports, explains and builds
+ * them. This file runs the command that the first argument names. */
 #include "sched/commands.h"
 
 #include <stdio.h>

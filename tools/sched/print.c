@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sched print: prints a schedule as a file, or one rank of it to read. */
+ * tutti-sched print: prints the schedules of all ranks as a file, or the steps of one rank as a
+ * table for people. */
 #include "base/result.h"
 #include "common/table.h"
 #include "describe/ensemble.h"
@@ -26,7 +27,7 @@ static const char help[] =
     "      --option NAME=VALUE  an option of the algorithm; may be repeated\n"
     "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n";
 
-/* Writes "input 0-3", or nothing. */
+/* Writes a span such as "input 0-3". Returns "" if the span is empty. */
 static const char *write_span(struct tutti_span span, char *text, size_t size)
 {
     if (span.buffer == TUTTI_BUF_NONE || span.count == 0)
@@ -40,7 +41,7 @@ static const char *write_span(struct tutti_span span, char *text, size_t size)
     return text;
 }
 
-/* Writes "all", or "0 2 4", cut off if it gets too long. */
+/* Returns "all", or writes the ranks, such as "0 2 4". A list that is too long ends with dots. */
 static const char *write_among(const struct tutti_schedule *schedule,
                                const struct tutti_step *step, char *text, size_t size)
 {
@@ -79,7 +80,9 @@ static void write_peers(const struct tutti_schedule *schedule, const struct tutt
                  step->to);
 }
 
-/* Writes what flows where: "input 0 + message -> output 0". */
+/* Writes the source and the destination of a step's data, such as "input 0 -> output 0". A "+"
+ * stands for a reduction. An arrow without a source starts at a received message, and one without a
+ * destination ends in a sent message. */
 static void write_flow(const struct tutti_step *step, char *text, size_t size)
 {
     char src[40], dst[40], remote[40], also[40], remote_dst[40];
@@ -162,7 +165,7 @@ static void print_rank(const struct tutti_schedule *schedule)
     table_fini(&table);
 }
 
-/* Prints a file that can be read again. */
+/* Prints the schedules of all ranks as a file that the tools can read again. */
 static int print_file(const struct request *request, const struct team *team)
 {
     char *text;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plays logical time round by round. Each round first runs everything that takes no time, then as
- * many messages as find their ports free, those first that come first in their ranks' programs. */
+ * Plays schedules in logical time, round by round. Each round first runs all local and one-sided
+ * steps that can run. It then starts the messages whose ports are free. Messages that come earlier
+ * in the schedules of their ranks start first. */
 #include "sched/rounds.h"
 
 #include "common/memory.h"
@@ -11,27 +12,29 @@
 
 #define NOT_YET UINT32_MAX
 
-/* One message: a send half and a receive half. */
+/* One message. Its send half is a step of rank `from`, and its receive half is a step of rank
+ * `to`. */
 struct message {
     uint32_t from, to, channel;
     uint32_t from_step, to_step;
 };
 
-/* Messages of one sender, receiver and channel, in order. */
+/* The messages from one rank to another on one channel, in order. */
 struct lane {
     uint32_t first, count; /* range in player->messages */
     uint32_t next;         /* number of messages that have started */
-    uint32_t free_at;      /* the round in which the next may start */
+    uint32_t free_at;      /* the first round in which the next message may start */
 };
 
 struct player {
     const struct tutti_ensemble *team;
     uint32_t n, nchannels, now;
-    /* Per rank and step: the first round in which it is complete, and the same for its halves. */
+    /* For each rank and step: the first round in which the step, its receive half or its send half
+     * is complete. */
     uint32_t **done, **received, **sent;
-    uint32_t *next_local;  /* per rank: its next local or one-sided step */
-    uint32_t *local_until; /* per rank: when its previous local step ends */
-    uint32_t *given;       /* per rank: number of signals given */
+    uint32_t *next_local;  /* for each rank: its next local or one-sided step */
+    uint32_t *local_until; /* for each rank: the round in which its previous local step ends */
+    uint32_t *given;       /* for each rank: the number of signals that it has given */
     struct lane *lanes;
     struct message *messages;
     uint32_t nmessages;
@@ -61,7 +64,8 @@ static struct lane *lane_of(const struct player *player, uint32_t from, uint32_t
     return &player->lanes[((size_t)from * player->n + to) * player->nchannels + channel];
 }
 
-/* Pairs the k-th send of each lane with its k-th receive. False if some have no partner. */
+/* Pairs the k-th send of each lane with its k-th receive. Returns false if a send or a receive has
+ * no partner. */
 static bool find_messages(struct player *player)
 {
     uint32_t total = 0, *received;
@@ -131,7 +135,7 @@ static bool deps_are_complete(const struct player *player, uint32_t rank, uint32
     return true;
 }
 
-/* True if the signal that a WAIT is for has been given. */
+/* Returns true if all ranks for which a wait step waits have given the signal. */
 static bool is_signalled(const struct player *player, uint32_t rank, const struct tutti_step *wait)
 {
     for (uint32_t other = 0; other < player->n; other++) {
@@ -173,7 +177,8 @@ static void add_local(struct player *player, uint32_t rank, const struct tutti_s
         event->among = tutti_step_among(player->team->schedules[rank], step);
 }
 
-/* Runs a rank's local and one-sided steps, in order. Returns true if any began. */
+/* Starts a rank's local and one-sided steps in order, until one must wait. Returns true if any step
+ * has started. */
 static bool run_locals(struct player *player, uint32_t rank)
 {
     const struct tutti_schedule *schedule = player->team->schedules[rank];
@@ -215,7 +220,7 @@ static bool may_start(const struct player *player, const struct lane *lane, uint
         !deps_are_complete(player, message->from, message->from_step) ||
         !deps_are_complete(player, message->to, message->to_step))
         return false;
-    /* A fused step sends what it has received. */
+    /* A step that receives and sends can only send after it has received. */
     return !tutti_access_receives(send) ||
            player->received[message->from][message->from_step] <= player->now;
 }
@@ -230,8 +235,8 @@ static void finish_half(struct player *player, uint32_t rank, uint32_t step, uin
         player->done[rank][step] = player->now + 1;
 }
 
-/* The span that a sending step passes on. A fused step passes on what it has stored, or else the
- * span that it has summed with. */
+/* Returns the span of the data that a step sends. A step that receives and sends passes on the span
+ * that it has stored. If it stores nothing, it passes on the span with which it has reduced. */
 static struct tutti_span sent_span(const struct tutti_step *send)
 {
     return tutti_access_receives(send) && send->dst.buffer != TUTTI_BUF_NONE ? send->dst
@@ -257,7 +262,8 @@ static void start(struct player *player, struct lane *lane)
     player->rounds.nmessages++;
 }
 
-/* Chunks that wrap around the end of a buffer are two messages, which are drawn as one. */
+/* Chunks that wrap around the end of a buffer travel as two messages of one lane. If the next
+ * message is the second of them, starts it too, and joins the two into one event. */
 static void start_wrapped(struct player *player, struct lane *lane)
 {
     struct event *event = &player->rounds.events[player->rounds.nevents - 1];
@@ -276,7 +282,7 @@ static void start_wrapped(struct player *player, struct lane *lane)
 
 struct candidate {
     struct lane *lane;
-    uint32_t order; /* position in the programs of both ranks */
+    uint32_t order; /* sum of the positions in the schedules of both ranks */
     uint32_t from, to;
 };
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Logical time: the round in which each message of a schedule travels, if every message takes one
- * round and a rank sends one and receives one at a time.
+ * Computes logical time: the round in which each message of a schedule travels. Every message takes
+ * one round, and in a round each rank sends at most one message and receives at most one.
  *
- * This is the time of the picture, not of a machine. A message starts as soon as it is at the head
- * of its lane, its dependencies are complete at both ends, and both ports are free. Local steps
- * take no time, except in schedules without messages, where a copy takes one round.
+ * tutti-sched draws pictures in this time. It does not predict the time on a machine. A lane is the
+ * sequence of messages from one rank to another on one channel. A message starts as soon as it is
+ * the next in its lane, its dependencies are complete at both ranks, and both ranks are free. Local
+ * copies and reductions take no time. In schedules without messages they take one round. Steps
+ * that reach the memory of other ranks take one round.
  */
 #ifndef TUTTI_SCHED_ROUNDS_H
 #define TUTTI_SCHED_ROUNDS_H
@@ -14,15 +16,16 @@
 
 #include <stdint.h>
 
-/* Something that a rank does from `begin` to `end`. A message is one event of two ranks. */
+/* One message, or one local or one-sided step. It lasts from round `begin` to round `end`. If these
+ * are equal, it takes no time. */
 struct event {
-    uint32_t kind;         /* enum tutti_step_kind; for a message, that of its receiving step */
+    uint32_t kind;         /* enum tutti_step_kind; a message has the kind of its receiving step */
     uint32_t from, to;     /* ranks; equal for local steps. TUTTI_ALL_RANKS: see step.h */
     uint32_t channel;
     uint32_t begin, end;
-    struct tutti_span span; /* chunks at the sender */
+    struct tutti_span span; /* the chunks at the sender */
     struct tutti_among among; /* for gather_reduce: the ranks whose memory it reads */
-    uint32_t wrapped;       /* chunks of a second message, from chunk 0 on, that travels with it */
+    uint32_t wrapped;       /* number of chunks, from chunk 0 on, of a second message; 0: none */
 };
 
 struct rounds {
@@ -31,8 +34,9 @@ struct rounds {
     uint32_t nrounds, nmessages;
 };
 
-/* Plays the schedules. False if the ranks deadlock; tutti_schedule_check says why. The caller
- * releases *ret_rounds with rounds_fini. */
+/* Plays the schedules. Returns false if the ranks deadlock, and leaves *ret_rounds unchanged.
+ * tutti_schedule_check then finds the reason. Otherwise the caller releases *ret_rounds with
+ * rounds_fini, which accepts a zero-initialized value. The events borrow from `team`. */
 bool rounds_play(const struct tutti_ensemble *team, struct rounds *ret_rounds);
 void rounds_fini(struct rounds *rounds);
 

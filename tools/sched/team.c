@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the schedules of all ranks. */
+ * Builds the schedules of all ranks, or reads them from a file. */
 #include "sched/team.h"
 
 #include "base/result.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Truncates a title that is too long. */
+/* Appends text to the title. Cuts off a title that is too long. */
 static void add_title(struct team *team, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The schedules of all ranks that a command line asks for.
+ * Provides the schedules of all ranks that a command line asks for. A team is these schedules.
  */
 #ifndef TUTTI_SCHED_TEAM_H
 #define TUTTI_SCHED_TEAM_H
@@ -9,20 +9,22 @@
 
 struct team {
     struct tutti_ensemble ensemble;
-    char title[192]; /* "reduce ring segments=4, 8 ranks, root 0" */
-    bool is_vector;  /* supports blocks of different sizes */
+    char title[192]; /* for example "reduce ring segments=4, 8 ranks, root 0" */
+    bool is_vector;  /* true if the schedules support blocks of different sizes */
 };
 
-/* Creates the team of "COLLECTIVE ALGORITHM --ranks N --root R --option ... --topo ...", or reads
- * it from a file if there is only one word. The caller releases it with team_fini. Returns
- * REQUEST_GO or the exit status. */
+/* Builds the team for "COLLECTIVE ALGORITHM --ranks N --root R --option ... --topo ...". If the
+ * words name a file, reads the team from the file instead. Returns REQUEST_GO, and then the caller
+ * releases the team with team_fini. Otherwise returns the exit status after an error message. */
 int team_create(const struct request *request, struct team *ret_team);
 
-/* True if the words name a file. team_read reads it and returns REQUEST_GO or the exit status. */
+/* team_is_file returns true if there is only one word and the word is not a collective. The word is
+ * then the name of a file, which team_read reads. team_read returns the same as team_create. */
 bool team_is_file(const struct request *request);
 int team_read(const struct request *request, struct team *ret_team);
 
-/* Builds the algorithm's schedules of all ranks. Returns TUTTI_OK or an error code. */
+/* Builds the algorithm's schedules of all ranks. `places` may be NULL. Returns TUTTI_OK, and then
+ * the caller releases the team with team_fini. Otherwise returns an error code. */
 int team_emit(const struct tutti_algorithm *algorithm, const struct tutti_options *options,
               const struct tutti_places *places, uint32_t nranks, uint32_t root,
               struct team *ret_team);

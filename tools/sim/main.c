@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-sim: plays collectives on a machine, real or hypothetical. */
+ * tutti-sim simulates collectives on a machine, which may be real or hypothetical. */
 #include "sim/views.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Determines the cases and plays them. */
+ * Finds the cases that the command line asks for, and simulates them. */
 #include "sim/sweep.h"
 
 #include "base/result.h"
@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SIZES 64
+#define SIZES 64 /* most sizes of a sweep */
 
-/* The schedules of one algorithm, made on request. */
+/* The source of the schedules of one call. The simulator asks it for the schedule of each rank. */
 struct cast {
     const struct tutti_algorithm *algorithm;
     struct tutti_shape shape;
@@ -43,8 +43,8 @@ static void drop_schedule(void *context, const struct tutti_schedule *schedule)
     tutti_schedule_destroy((struct tutti_schedule *)(uintptr_t)schedule);
 }
 
-/* Estimates the steps of all ranks. The first ranks of a rooted collective are not typical, so some
- * more are sampled. */
+/* Estimates the number of steps of all ranks from the mean of four ranks. The first ranks of a
+ * rooted collective are not typical, so the four ranks lie far apart. */
 static int count_steps(struct cast *cast, uint64_t *ret_nsteps)
 {
     uint32_t n = cast->shape.nranks;
@@ -62,7 +62,8 @@ static int count_steps(struct cast *cast, uint64_t *ret_nsteps)
     return TUTTI_OK;
 }
 
-/* One-sided schedules run in pieces that fit in half of a window. */
+/* Raises *npieces to the number of pieces in which a one-sided schedule runs. Each piece must fit
+ * in half of a window. */
 static int count_windows(struct cast *cast, size_t block, const struct tutti_tuner_view *view,
                          double *npieces)
 {
@@ -130,7 +131,7 @@ static bool wants_chosen(const struct request *request)
     return request->algorithm != NULL && strcmp(request->algorithm, "chosen") == 0;
 }
 
-/* Lists the sizes to play; a barrier has no size. */
+/* Lists the sizes of the sweep. A barrier moves no data, so its only size is 0. */
 static size_t list_sizes(const struct request *request, enum tutti_collective collective,
                          double sizes[SIZES])
 {
@@ -156,7 +157,7 @@ static struct sim_case *add_case(struct sweep *sweep)
     return &sweep->cases[sweep->ncases++];
 }
 
-/* The options given, or those that the tuner finds best for this call. */
+/* Takes the options that the user gives, or the options that the tuner finds best for this call. */
 static int choose_options(const struct request *request, const struct tutti_tuner_view *view,
                           const struct tutti_tuner_query *query,
                           const struct tutti_algorithm *algorithm, struct tutti_choice *ret_choice)
@@ -183,7 +184,8 @@ static void add_choice(const struct tutti_tuner_view *view, const struct tutti_t
     one->npieces = tutti_price_pieces(view, query, choice->algorithm);
 }
 
-/* True if --within is given and the choice is priced above that many times the cheapest. */
+/* Returns true if --within is given and the price of the choice exceeds the lowest price by more
+ * than this factor. */
 static bool is_too_dear(const struct request *request, const struct tutti_tuner_view *view,
                         const struct tutti_tuner_query *query, const struct tutti_choice *choice)
 {
@@ -194,8 +196,8 @@ static bool is_too_dear(const struct request *request, const struct tutti_tuner_
            tutti_price(view, query, choice) > request->within * lowest;
 }
 
-/* Adds the cases of one size on one machine: one for each algorithm that can serve it, or the
- * chosen one. */
+/* Adds the cases of one size on one machine. There is one case for each algorithm that can serve
+ * the call. With `--algorithm chosen`, there is only the case that the tuner chooses. */
 static int add_cases(const struct request *request, const struct tutti_machine *machine,
                      const struct tutti_algorithm *only, double size, struct sweep *sweep)
 {
@@ -245,15 +247,15 @@ static void end_progress(void)
         fputs("\r\033[K", stderr);
 }
 
-/* True if `other` is faster than `one` by more than rounding. */
+/* Returns true if `other` is faster than `one` by more than a rounding error. */
 static bool is_faster(const struct sim_case *other, const struct sim_case *one)
 {
     return other->size_bytes == one->size_bytes && !other->is_left_out &&
            sweep_seconds(other) < sweep_seconds(one) * (1 - 1e-9);
 }
 
-/* Marks the fastest case of each size, the first among equals, in the cases from `first` on. These
- * all have the same number of ranks. */
+/* Marks the fastest case of each size among the cases from `first` on. Of several equally fast
+ * cases, marks the first. All these cases have the same number of ranks. */
 static void mark_best(struct sweep *sweep, size_t first)
 {
     for (size_t i = first; i < sweep->ncases; i++) {
@@ -268,7 +270,7 @@ static void mark_best(struct sweep *sweep, size_t first)
     }
 }
 
-/* Plays all sizes on one machine. */
+/* Adds and simulates the cases of all sizes on one machine. */
 static int run_machine(const struct request *request, const struct tutti_machine *machine,
                        const struct tutti_algorithm *only, struct sweep *sweep)
 {

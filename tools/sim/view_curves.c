@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A sweep as curves: time against size or number of ranks, with the lower bound. */
+ * Draws a sweep as curves of time against size or number of ranks, with the lower bound. */
 #include "sim/views.h"
 
 #include "common/memory.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The values of the axis along which the sweep goes. */
+/* The different values of the horizontal axis, in rising order. */
 struct track {
     bool is_by_ranks;
     double *x;
@@ -48,8 +48,8 @@ static size_t index_of(const struct track *track, double value)
     return at;
 }
 
-/* There is one curve per algorithm, in the order of the sweep; the algorithm's options may change
- * along it. The first curve is the lower bound. */
+/* There is one curve per algorithm, in the order of the sweep. Along a curve, the algorithm's
+ * options may change. The first curve is the lower bound. */
 struct curve {
     char *name;
     double *y;
@@ -89,7 +89,7 @@ static size_t make_curves(const struct sweep *sweep, const struct track *track,
     return count;
 }
 
-/* True if two curves cannot be told apart in the picture: they differ by at most 0.5 %
+/* Returns true if the two curves look the same in the picture, because they differ by at most 0.5 %
  * everywhere. */
 static bool are_one(const struct curve *a, const struct curve *b, size_t npoints)
 {
@@ -105,7 +105,8 @@ static void drop_curve(struct curve *curve)
     free(curve->y);
 }
 
-/* Joins curves that coincide into one with all their names. */
+/* Joins curves that look the same into one curve, which gets all their names. Returns the number of
+ * curves that are left. The lower bound stays as it is. */
 static size_t join_curves(struct curve *curves, size_t count, size_t npoints)
 {
     size_t kept = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A sweep as a table and as JSON. */
+ * Writes a sweep as a table and as JSON. */
 #include "sim/views.h"
 
 #include "common/table.h"
@@ -64,7 +64,7 @@ void view_table(const struct sweep *sweep, FILE *out)
     table_fini(&table);
 }
 
-/* Names are the library's own and need no escaping. */
+/* The names in the output are the library's own names, so the text needs no escapes. */
 static void write_options(const struct tutti_choice *choice, FILE *out)
 {
     const char *comma = "";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds what bounds a plan. */
+ * Finds the links that limit a plan, groups similar links, and repeats the search with wider
+ * links. */
 #include "topo/bounds.h"
 
 #include "base/result.h"
@@ -112,7 +113,7 @@ int bounds_doubled(const struct subject *subject, const struct bound *bound,
     wider.graph = NULL;
     wider.paths = NULL;
     TUTTI_TRY(tutti_graph_build(subject->graph->inventory, &wider.graph));
-    /* Equal inventories give equal graphs, so the links' indices are the same. */
+    /* Equal inventories give equal graphs, so a link has the same index in both graphs. */
     for (uint32_t i = 0; i < bound->nlinks; i++) {
         uint32_t link = bound->links[i], reverse = wider.graph->links[link].reverse;
         double doubled = 2 * subject->graph->links[link].bytes_per_s;

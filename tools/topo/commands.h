@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The commands of tutti-topo, each in its own file. */
+ * Declares the commands of tutti-topo. Each command is defined in a file of its own. */
 #ifndef TUTTI_TOPO_COMMANDS_H
 #define TUTTI_TOPO_COMMANDS_H
 
 #include "common/request.h"
 
-extern const struct command topo_show; /* also run if no command is given */
+extern const struct command topo_show; /* has no name on the command line; runs without a command */
 extern const struct command topo_matrix;
 extern const struct command topo_search;
 extern const struct command topo_explain;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Starts ranks as the perf programs do: forked before the library is first called. The first rank
- * makes the communicator's id and passes it on through a pipe. */
+ * Starts ranks as the perf programs do: all processes are forked before the first call of the
+ * library. Rank 0 creates the communicator's id and sends it to the other ranks through a pipe. */
 #include "topo/crew.h"
 
 #include "base/param.h"
@@ -68,7 +68,8 @@ int crew_join(const struct crew *plan, int (*work)(struct crew *crew))
     return work_and_leave(&crew, work);
 }
 
-/* Runs in the child. The id is shorter than PIPE_BUF, so each rank reads a whole one. */
+/* Does the work of one rank in its child process. The id is shorter than PIPE_BUF, so each rank
+ * reads a whole copy. */
 static int be_rank(struct crew *crew, const int *ends, int (*work)(struct crew *crew))
 {
     tuttiUniqueId id;
@@ -88,7 +89,8 @@ static int be_rank(struct crew *crew, const int *ends, int (*work)(struct crew *
     return work_and_leave(crew, work);
 }
 
-/* Waits for all ranks. If one fails, the library notifies the others, so that all end. */
+/* Waits until all ranks have ended. If one fails, the library reports this to the others, so that
+ * they end too. Returns 0, or the status of the first rank that failed. */
 static int wait_for_all(int started)
 {
     int status = 0;
@@ -129,7 +131,8 @@ int crew_fork(const struct crew *plan, int nranks, int (*work)(struct crew *crew
             struct crew crew = *plan;
 
             free(pids);
-            /* No rank may outlive the parent, which may have ended before prctl took effect. */
+            /* No rank may outlive the parent. The check is needed because the parent may have
+             * ended before prctl took effect. */
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent)
                 _exit(EXIT_FAILURE);

@@ -37,12 +37,12 @@ static const char help[] =
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n";
 
-/* The parts of a host that are drawn. */
+/* The picture of one host: the host itself, its mesh of gpus, and its plans. */
 struct stage {
     uint32_t host;
     struct tutti_channels *plans[TUTTI_PATTERN_COUNT];
     uint32_t nplans;
-    double *load;          /* of the first plan */
+    double *load;          /* load of each link by the first plan; NULL: no plan */
     struct layout layout;
     bool has_mesh;
     double mesh_width, mesh_height;
@@ -115,8 +115,8 @@ static struct scene scene_of(const struct picture *picture, const struct stage *
     return (struct scene){picture->subject, svg, stage->host, stage->load};
 }
 
-/* The number of columns for a plan's circles: as many as fit, but with rows of nearly equal
- * length. */
+/* Returns the number of columns for a plan's circles. Finds how many fit, but at least 2, and then
+ * makes the rows nearly equal in length. */
 static uint32_t columns_of(const struct tutti_channels *plan, double width)
 {
     struct order orders[TUTTI_SEARCH_CHANNELS];
@@ -137,7 +137,7 @@ static double left_of_plans(const struct stage *stage)
     return SCENE_MARGIN + (stage->has_mesh ? stage->mesh_width + BETWEEN : 0);
 }
 
-/* Places the machine, and below it the mesh and the plans. */
+/* Places the host at the height y. The mesh and the plans are below it, side by side. */
 static void place_stage(const struct picture *picture, struct stage *stage, double y)
 {
     struct scene scene = scene_of(picture, stage, NULL);
@@ -182,7 +182,7 @@ static void draw_stage(const struct picture *picture, const struct stage *stage,
     }
 }
 
-/* Draws "host 0, and 3 more like it". */
+/* Writes the host's name, such as "host 0, and 3 more like it", if there are several hosts. */
 static void draw_host_name(const struct picture *picture, const struct stage *stage,
                            struct svg *svg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo explain: shows what bounds rings and trees, channel by channel and together, what of
- * that is assumed, and what wider links would give. */
+ * tutti-topo explain: shows which links limit the rings and trees, for each channel and for all
+ * channels together. Also shows which rates are assumed, and what wider links would change. */
 #include "base/result.h"
 #include "common/memory.h"
 #include "common/table.h"
@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { WHAT_IFS = 3 };
+enum { WHAT_IFS = 3 }; /* most groups of links for which doubled rates are shown */
 
 static const char help[] =
     "usage: tutti-topo explain [--from WHAT] [options]\n"
@@ -29,13 +29,14 @@ static const char help[] =
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n";
 
+/* One plan that is explained. */
 struct story {
     const struct request *request;
     const struct subject *subject;
     const struct wish *wish;
     const struct tutti_channels *plan;
     uint32_t host;
-    double *load; /* of each link */
+    double *load; /* load of each link in bytes per second */
     struct bounds bounds;
 };
 
@@ -174,7 +175,8 @@ static int print_what_if(const struct story *story, const struct bound *bound,
     return REQUEST_GO;
 }
 
-/* First for these links, then for all links that are similar. */
+/* Shows the effect of doubled rates: first on the links of each group, then on all similar
+ * links. */
 static int print_what_ifs(const struct story *story)
 {
     int status = REQUEST_GO;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo export: writes NCCL's files of a machine and of its rings and trees. */
+ * tutti-topo export: writes a machine, and its rings and trees, as files for NCCL and RCCL. */
 #include "base/result.h"
 #include "common/file.h"
 #include "common/memory.h"
@@ -30,7 +30,8 @@ static const char help[] =
 
 /* ---- trees as chains ------------------------------------------------------------------------- */
 
-/* Reads the gpus of a tree from its root on. False if a gpu has more than one child. */
+/* Stores the gpus of a tree that is a chain, from its root on. Returns false if a gpu has more than
+ * one child. */
 static bool read_chain(const struct tutti_channels *plan, const struct tutti_channel *channel,
                        uint32_t *ret_order)
 {
@@ -51,8 +52,8 @@ static bool read_chain(const struct tutti_channels *plan, const struct tutti_cha
     return count == plan->ngpus;
 }
 
-/* Replaces the trees by the rings' orders as chains that are used in both directions, at the
- * highest rate at which they fit. */
+/* Replaces the trees by chains with the orders of the rings. A chain is used in both directions.
+ * Computes the highest rate that the links allow for these chains. */
 static void make_chains(const struct subject *subject, const struct tutti_channels *ring,
                         struct tutti_channels *tree)
 {
@@ -67,7 +68,7 @@ static void make_chains(const struct subject *subject, const struct tutti_channe
         struct tutti_channel *to = &tree->channel[c];
 
         *to = *from;
-        to->net_out = from->net_in; /* a tree leaves by the net it enters by */
+        to->net_out = from->net_in; /* a tree uses one net for both directions */
         to->gpu = must_take(ring->ngpus, sizeof *to->gpu);
         for (uint32_t i = 0; i < ring->ngpus; i++)
             to->gpu[from->gpu[i]] = i == 0 ? TUTTI_NO_NODE : from->gpu[i - 1];
@@ -84,7 +85,7 @@ static void make_chains(const struct subject *subject, const struct tutti_channe
 
 /* ---- NCCL's graph ---------------------------------------------------------------------------- */
 
-/* NCCL identifies devices by the driver's numbers. */
+/* Returns the driver's number of a device, because NCCL identifies devices by these numbers. */
 static int64_t dev_of(const struct subject *subject, uint32_t node)
 {
     return tutti_device_number(subject->graph->inventory, subject->graph->nodes[node].device,
@@ -142,7 +143,7 @@ static int add_graph(struct tutti_nccl_graphs *graphs, const struct subject *sub
 {
     bool is_ring = plan->pattern == TUTTI_PATTERN_RING, has_crossed = false;
     enum tutti_path_class intra = TUTTI_PATH_LOC, inter = TUTTI_PATH_LOC;
-    /* Nothing bounds a single gpu; NCCL uses 5 TB/s for that. */
+    /* No link limits the rate of a single gpu. NCCL writes 5 TB/s in this case. */
     double gigabytes = fmin(plan->channel_bytes_per_s / 1e9, 5000);
     struct tutti_nccl_graph graph = {.id = is_ring ? 0 : 1,
                                      .pattern = is_ring ? TUTTI_NCCL_RING : TUTTI_NCCL_TREE,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fits one parameter after the other for a fixed number of rounds. */
+ * Fits the model by changing one parameter at a time, for a fixed number of rounds. */
 #include "topo/fit.h"
 
 #include <assert.h>
 #include <math.h>
 
-/* The classes' upper ends: about where the caches end on common processors. */
+/* The upper ends of the classes, in bytes. They are near the sizes of caches of common
+ * processors. */
 static const double ends[FIT_CLASSES - 1] = {128.0 * 1024, 768.0 * 1024, 3.0 * 1024 * 1024,
                                              12.0 * 1024 * 1024};
 
@@ -34,7 +35,8 @@ static int class_of(double footprint)
     return class;
 }
 
-/* The sum of squared errors of one class, or of all samples (-1). */
+/* Returns the sum of squared errors over the samples of one class, or over all samples if `class`
+ * is -1. */
 static double squares(const struct model *model, int class)
 {
     const struct samples *samples = model->samples;
@@ -52,7 +54,8 @@ static double squares(const struct model *model, int class)
     return sum;
 }
 
-/* Golden-section search on the logarithm of one parameter between two values. */
+/* Finds the best value of one parameter between `low` and `high`, by a golden-section search on its
+ * logarithm. */
 static void improve(struct model *model, double *parameter, int class, double low, double high)
 {
     const double golden = 0.6180339887498949;
@@ -80,8 +83,8 @@ static bool has_samples(const struct samples *samples, int class)
     return false;
 }
 
-/* Stores the rates of the classes that have samples; a rate close to the previous one is left
- * out. */
+/* Stores the rates of the classes that have samples. Leaves out a rate that is close to the
+ * previous rate. */
 static void tell(const struct model *model, struct fit *ret_fit)
 {
     double last = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fits rates to times. The model is
+ * Fits a fixed time and rates to measured times. The model is
  *
  *   time(bytes) = fixed + bytes / rate(class of the footprint)
  *
- * fitted by least squares of the logarithm, so that a microsecond counts as much as a millisecond
- * if both are off by the same factor.
+ * There is one rate for each class of footprints, because a footprint that exceeds a cache is
+ * slower. The fit minimizes the squares of the logarithmic errors. So an error by the same factor
+ * counts equally for short and for long times.
  */
 #ifndef TUTTI_TOPO_FIT_H
 #define TUTTI_TOPO_FIT_H
@@ -17,25 +18,26 @@
 #define FIT_CLASSES (TUTTI_MACHINE_BEYONDS + 1)
 
 struct samples {
-    double bytes[FIT_SAMPLES];     /* moved */
-    double footprint[FIT_SAMPLES]; /* touched */
+    double bytes[FIT_SAMPLES];     /* bytes that were moved */
+    double footprint[FIT_SAMPLES]; /* bytes of memory that were used */
     double seconds[FIT_SAMPLES];
     int count;
 };
 
 struct fit {
     double fixed_s;
-    double bytes_per_s;            /* for the smallest footprints */
-    struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS];
+    double bytes_per_s;            /* rate for the smallest footprints */
+    struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS]; /* rates for larger footprints */
     double residual;               /* root mean square of ln(fitted / measured) */
 };
 
+/* Adds one sample. There is room for FIT_SAMPLES. */
 void samples_add(struct samples *samples, double bytes, double footprint, double seconds);
 
-/* Fits the model; needs at least one sample. has_fixed false: fixed_s is 0. */
+/* Fits the model to at least one sample. If has_fixed is false, fixed_s is 0. */
 void fit(const struct samples *samples, bool has_fixed, struct fit *ret_fit);
 
-/* The time that the fit predicts for a sample. */
+/* Returns the time in seconds that the fit predicts for a sample. */
 double fit_seconds(const struct fit *fit, double bytes, double footprint);
 
 #endif

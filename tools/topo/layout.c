@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Places the boxes: widths from the leaves up, positions from the roots down. */
+ * Places the boxes of a host's devices. Finds the widths from the leaves to the roots, and then the
+ * positions from the roots to the leaves. */
 #include "topo/layout.h"
 
 #include "common/memory.h"
@@ -24,7 +25,7 @@ static enum tutti_node_kind kind_of(const struct layout *layout, uint32_t node)
     return layout->subject->graph->nodes[node].kind;
 }
 
-/* The node of the nearest ancestor device that has one. */
+/* Returns the node of the nearest ancestor device that has a node, or TUTTI_NO_NODE. */
 static uint32_t node_above(const struct subject *subject, uint32_t node)
 {
     const struct tutti_inventory *inventory = subject->graph->inventory;
@@ -35,7 +36,7 @@ static uint32_t node_above(const struct subject *subject, uint32_t node)
     return device == TUTTI_NO_DEVICE ? TUTTI_NO_NODE : subject->node_of[device];
 }
 
-/* Chooses what is drawn: cpus, gpus and nics, and the switches that lead to one of these. */
+/* Chooses the nodes that are drawn: cpus, gpus and nics, and the switches above these. */
 static void choose(struct layout *layout)
 {
     const struct subject *subject = layout->subject;
@@ -58,7 +59,7 @@ static void choose(struct layout *layout)
             continue;
         for (uint32_t at = node; at != TUTTI_NO_NODE && layout->box[at].width == 0;
              at = layout->parent[at])
-            layout->box[at].width = 1; /* placeholder until it is measured */
+            layout->box[at].width = 1; /* marks the box as drawn until its width is known */
     }
 }
 
@@ -69,7 +70,8 @@ static bool is_leaf(const struct layout *layout, uint32_t node)
     return kind == TUTTI_NODE_GPU || kind == TUTTI_NODE_NIC;
 }
 
-/* Iterates over the drawn children of a node; TUTTI_NO_NODE: over the nodes without a parent. */
+/* Returns the next drawn child of a node, or TUTTI_NO_NODE after the last. *at starts at 0. With
+ * TUTTI_NO_NODE as the parent, returns the nodes without a parent. */
 static uint32_t next_child(const struct layout *layout, uint32_t parent, uint32_t *at)
 {
     while (*at < layout->norder) {
@@ -145,7 +147,7 @@ uint32_t layout_ports(const struct subject *subject, uint32_t nic, uint32_t *ret
 
 /* ---- widths ---------------------------------------------------------------------------------- */
 
-/* The width of a gpu or a port, within limits. */
+/* Returns the width of a gpu or a port, between LAYOUT_PORT and 1.5 times as much. */
 static double leaf_width(const struct layout *layout, uint32_t node)
 {
     double text = svg_text_width(layout_model(layout->subject, node), LAYOUT_SMALL) + 4;
@@ -153,7 +155,7 @@ static double leaf_width(const struct layout *layout, uint32_t node)
     return fmin(fmax(LAYOUT_PORT, text), 1.5 * LAYOUT_PORT);
 }
 
-/* The width that a node's own text needs. */
+/* Returns the width that a node needs for its own text, without its children. */
 static double own_width(const struct layout *layout, uint32_t node)
 {
     char lines[3][NAME_BYTES];
@@ -284,7 +286,7 @@ static void place_rows(struct layout *layout, double y)
     layout->height = has_leaf ? leaf_y + LAYOUT_LEAF : y + cpu;
 }
 
-/* Places a bar below the gpus that an NVSwitch joins. */
+/* Places the bar of each NVSwitch below the gpus that the switch joins. */
 static void place_switches(struct layout *layout)
 {
     const struct tutti_graph *graph = layout->subject->graph;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The positions of a host's devices in a picture: NUMA nodes in a row, below them PCI switches,
- * level by level, and all gpus and nics in one row. Children stand below their parent's box, so
- * that links upwards are vertical.
+ * Places a host's devices in a picture. NUMA nodes are in a row at the top. Below them are the PCI
+ * switches, level by level, and below these are all gpus and nics in one row. Children are below
+ * their parent's box, so that the links between them are vertical. Lengths are in pixels.
  *
  *   [ cpu 0          ]---[ cpu 1          ]
  *     |        |           |        |
@@ -17,42 +17,43 @@
 #include "topo/subject.h"
 
 #define LAYOUT_PORT 52.0      /* width of a gpu, and of a nic for each port */
-#define LAYOUT_LEAF 54.0      /* heights */
-#define LAYOUT_SWITCH 22.0
-#define LAYOUT_CPU 60.0
-#define LAYOUT_CACHES 20.0    /* added for a cpu whose caches are known */
-#define LAYOUT_BAR 26.0       /* an nvswitch */
-#define LAYOUT_SMALL 10.0     /* font sizes */
-#define LAYOUT_BOLD 12.0
+#define LAYOUT_LEAF 54.0      /* height of a gpu or nic */
+#define LAYOUT_SWITCH 22.0    /* height of a PCI switch */
+#define LAYOUT_CPU 60.0       /* height of a cpu */
+#define LAYOUT_CACHES 20.0    /* height that is added to a cpu whose caches are known */
+#define LAYOUT_BAR 26.0       /* height of an nvswitch */
+#define LAYOUT_SMALL 10.0     /* font size of small text */
+#define LAYOUT_BOLD 12.0      /* font size of bold text */
 
 struct box {
-    double x, y, width, height; /* width 0: not drawn */
+    double x, y, width, height; /* (x, y) is the upper left corner; width 0: not drawn */
 };
 
 struct layout {
     const struct subject *subject;
     uint32_t host;
-    struct box *box;   /* per node of the graph */
-    uint32_t *parent;  /* per node: its parent in the drawn tree, or TUTTI_NO_NODE */
-    uint32_t *order;   /* the host's nodes in the order of the inventory */
+    struct box *box;   /* one for each node of the graph; owned */
+    uint32_t *parent;  /* for each node: its parent in the drawn tree, or TUTTI_NO_NODE; owned */
+    uint32_t *order;   /* the host's nodes in the order of the inventory; owned */
     uint32_t norder;
     uint32_t ncpus;
-    double bus_y;      /* height of the bus that joins more than two cpus; 0: none */
-    double width, height; /* from the corner where it was placed */
+    double bus_y;      /* y of the line that joins more than two cpus; 0: there is none */
+    double width, height; /* size of the whole layout */
 };
 
-/* Places the host with its upper left corner at (x, y). */
+/* Places the host's devices, with the upper left corner of the layout at (x, y). The layout borrows
+ * `subject`. The caller releases the layout with layout_fini. */
 void layout_make(const struct subject *subject, uint32_t host, double x, double y,
                  struct layout *ret_layout);
 void layout_fini(struct layout *layout);
 
-/* The lines of text in a cpu's box; unused ones are "". They determine the box's width. */
+/* Writes the lines of text in a cpu's box. Unused lines are "". */
 void layout_cpu_text(const struct subject *subject, uint32_t node, char lines[3][NAME_BYTES]);
-/* The model's name without its maker. */
+/* Returns the name of a node's model without the maker's name. */
 const char *layout_model(const struct subject *subject, uint32_t node);
-/* The number of last-level caches of a NUMA node; 0: not known. */
+/* Returns the number of last-level caches of a NUMA node, or 0 if it is not known. */
 uint32_t layout_caches(const struct subject *subject, uint32_t node);
-/* The first port of a nic, and their number. */
+/* Returns the node of a nic's first port, or TUTTI_NO_NODE, and the number of its ports. */
 uint32_t layout_ports(const struct subject *subject, uint32_t nic, uint32_t *ret_count);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo machine: prints a description for --topo of the other tools. It describes this
- * machine's cores or the gpus of any machine, or it is measured. */
+ * tutti-topo machine: prints a description of a machine for the option --topo of the other tools.
+ * The description has the cores of this machine, the gpus of any machine, or measured rates of this
+ * machine. */
 #include "base/result.h"
 #include "topo/commands.h"
 #include "topo/crew.h"
@@ -56,7 +57,7 @@ static int describe(const struct request *request, uint32_t nranks)
 
 /* ---- of a machine's gpus --------------------------------------------------------------------- */
 
-/* The first host that has gpus; all hosts if an NVSwitch joins them. */
+/* Returns the first host that has gpus, or TUTTI_ALL_HOSTS if an NVSwitch joins several hosts. */
 static uint32_t first_host(const struct subject *subject)
 {
     return subject_is_joined(subject)
@@ -111,7 +112,7 @@ static int describe_subject(const struct request *request)
 
 /* ---- measured -------------------------------------------------------------------------------- */
 
-/* Checks the names, so that a typo is reported before any rank starts. */
+/* Checks the names of the transports, so that a wrong name is reported before any rank starts. */
 static int check_transports(const struct request *request)
 {
     char copy[64], *rest = copy, *name;

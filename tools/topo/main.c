@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo: tools for machines: show, matrix, search, explain, draw, export, machine. */
+ * tutti-topo shows machines and their links, finds rings and trees, and measures this machine. This
+ * file runs the command that the first argument names. Without a command, it shows the machine. */
 #include "topo/commands.h"
 
 #include <string.h>

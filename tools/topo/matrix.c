@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tutti-topo matrix: shows how each device reaches each other one, like `nvidia-smi topo -m`. */
+ * tutti-topo matrix: shows for each pair of devices how one reaches the other, like
+ * `nvidia-smi topo -m`. */
 #include "common/memory.h"
 #include "common/table.h"
 #include "topo/commands.h"
@@ -37,7 +38,7 @@ static const struct {
 
 struct matrix {
     const struct subject *subject;
-    uint32_t *node; /* per row */
+    uint32_t *node; /* the node of each row */
     uint32_t count;
     bool wants_bandwidth;
     bool is_seen[TUTTI_PATH_CLASSES];
@@ -67,7 +68,7 @@ static void name_of(const struct matrix *matrix, uint32_t node, char text[NAME_B
     snprintf(text, NAME_BYTES, "%s%u", names[at->kind], at->number);
 }
 
-/* The number of parallel NVLinks along the whole path. */
+/* Returns the least number of parallel NVLinks on any hop of a path. */
 static uint32_t links_of(const struct matrix *matrix, const struct tutti_path *path)
 {
     uint32_t least = UINT32_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measures messages between two ranks, with tuttiSend and tuttiRecv. */
+ * Measures the times of messages with tuttiSend and tuttiRecv, and of barriers. */
 #include "topo/meter.h"
 
 #include "common/memory.h"
@@ -13,7 +13,7 @@ enum { SMALL = 8, LARGEST = 16 << 20, LARGEST_QUICK = 1 << 20 };
 struct link {
     struct crew *crew;
     int peer;
-    bool begins; /* true for the first of the two */
+    bool begins; /* true for the rank that sends first */
     uint8_t *out, *in;
 };
 
@@ -29,7 +29,7 @@ static void receive(const struct link *link, size_t size)
               tuttiRecv(link->in, size, tuttiUint8, link->peer, link->crew->comm, NULL));
 }
 
-/* ---- patterns: `count` times, then both are done --------------------------------------------- */
+/* ---- patterns: each sends `count` messages and then waits for both ranks --------------------- */
 
 static void there_and_back(const struct link *link, size_t size, int count)
 {
@@ -67,7 +67,8 @@ static void both_ways(const struct link *link, size_t size, int count)
 
 /* ---- timing ---------------------------------------------------------------------------------- */
 
-/* Repetitions per timed block: long enough for the clock, short enough for many sizes. */
+/* Returns the number of repetitions in one timed block. The block must be long enough for the
+ * clock, and short enough to measure many sizes. */
 static int repetitions(const struct crew *crew, size_t size)
 {
     size_t most = crew->is_quick ? 8 : 64, bytes = crew->is_quick ? 1 << 20 : 4 << 20;
@@ -86,7 +87,7 @@ static double time_pattern(const struct link *link, size_t size, int count,
     for (int i = 0; i < nblocks; i++) {
         double begin_s;
 
-        there_and_back(link, 1, 1); /* a common start */
+        there_and_back(link, 1, 1); /* both ranks start at about the same time */
         begin_s = timing_now_s();
         pattern(link, size, count);
         blocks[i] = (timing_now_s() - begin_s) / count;
@@ -115,7 +116,7 @@ static struct link open_link(struct crew *crew, int peer, bool begins)
     struct link link = {.crew = crew, .peer = peer, .begins = begins,
                         .out = must_take(LARGEST, 1), .in = must_take(LARGEST, 1)};
 
-    memset(link.out, 1, LARGEST); /* touch the pages, so that each buffer has its own */
+    memset(link.out, 1, LARGEST); /* writes to all pages, so that each buffer has its own */
     memset(link.in, 2, LARGEST);
     return link;
 }
@@ -162,7 +163,8 @@ static void barrier(struct crew *crew, size_t size, uint8_t *out, uint8_t *in)
     crew_must(crew, "tuttiBarrier", tuttiBarrier(crew->comm, NULL));
 }
 
-/* The time that all ranks need: the median of their medians. */
+/* Returns the time of a pattern that all ranks run at the same time. It is the median of the
+ * medians of the ranks. */
 static double time_all(struct crew *crew, const struct link *link, size_t size,
                        void (*pattern)(struct crew *crew, size_t size, uint8_t *out, uint8_t *in))
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The measurements: messages between two ranks, and what a rank does in its memory. All ranks call
- * these functions in the same order, and ranks that do not take part wait. Every time is the median
- * of several blocks.
+ * Measures messages between ranks, barriers, and the work of a rank in its own memory.
+ *
+ * All ranks must call these functions together and in the same order. Ranks that do not take part
+ * wait. Every time is the median of several blocks of repetitions, in seconds. If a call fails, the
+ * process ends.
  */
 #ifndef TUTTI_TOPO_METER_H
 #define TUTTI_TOPO_METER_H
@@ -9,30 +11,35 @@
 #include "topo/crew.h"
 #include "topo/fit.h"
 
-/* Times of messages between two ranks, known to both ranks and to rank 0. */
+/* The times of messages between two ranks. */
 struct link_times {
-    struct samples one_way;  /* half of the time there and back */
-    struct samples both_ways; /* one message in each direction at once; bytes of both together */
-    double overhead_s;       /* time per message of many small ones in one direction */
+    struct samples one_way;  /* half of the time of a message and its answer */
+    struct samples both_ways; /* a message in each direction at the same time; bytes of both */
+    double overhead_s;       /* time per message when many small messages go in one direction */
 };
 
+/* Measures messages between the ranks a and b. Every rank gets the times that rank a has
+ * measured. */
 void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times);
 
-/* Each rank sends a message to the next, all at once. This measures the cost of a round in which
- * `turns` ranks take turns on each core. The bytes of the samples are those that a core sends and
- * receives for all of its ranks. */
+/* Measures rounds in which each rank sends a message to the next rank, all at the same time.
+ * `turns` is the number of ranks per core; these ranks take turns. The bytes of a sample are the
+ * bytes that a core sends and receives for all of its ranks. */
 void meter_crowd(struct crew *crew, double turns, struct samples *ret_rounds);
 
-/* The time of a barrier. Where ranks share memory that is one signal of each rank, seen by all. */
+/* Returns the time of a barrier in seconds. If the ranks share memory, each rank gives one signal
+ * in a barrier and waits for the signals of all others. */
 double meter_signal(struct crew *crew);
 
-/* Measures the work of one rank while the others are idle. */
+/* The times of the work of rank 0 in its memory. The other ranks are idle, except for `together`.
+ * Only rank 0 has the samples of the first three. */
 struct memory_times {
     struct samples copy, reduce, load;
-    struct samples together; /* all ranks of a node copy at once; bytes loaded and stored by all */
+    struct samples together; /* all ranks copy at the same time; bytes of all ranks of a node */
 };
 
-/* `mates`: the number of ranks on this rank's node. */
+/* Measures copies, reductions, and loads of data that another core has just stored. `mates` is the
+ * number of ranks on this rank's node, including the rank itself. */
 void meter_memory(struct crew *crew, int mates, struct memory_times *ret_times);
 
 #endif

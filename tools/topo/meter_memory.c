@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measures what a rank does in its memory: copies, reductions, and loads of what another core has
- * just stored, with the functions that the executor uses. A footprint is that of all buffers
- * together. */
+ * Measures the work of a rank in its memory: copies, reductions, and loads of data that another
+ * core has just stored. It uses the functions that the executor uses. A footprint is the size of
+ * all buffers together. */
 #include "base/atomic.h"
 #include "common/memory.h"
 #include "device/cpu/cpu.h"
@@ -13,21 +13,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The buffers hold bytes that are ordinary numbers in every type. Some processors store zeros past
- * their caches twice as fast. */
+/* Every byte of the buffers has this value. It gives ordinary numbers in every type. Zeros would
+ * give wrong times, because some processors store zeros to memory twice as fast. */
 enum { FILL = 0x3c };
 
-/* INCOMING: what has arrived of a message is reduced from a buffer that stays in a cache. */
+/* Footprints in bytes, and the size of a buffer for incoming data. The executor reduces a message
+ * in parts as they arrive. So the measured reduction reads INCOMING bytes that stay in a cache. */
 enum { LEAST = 32 << 10, MOST = 32 << 20, MOST_QUICK = 1 << 20, INCOMING = 32 << 10 };
 
 struct place {
     uint8_t *src, *dst, *incoming, *given;
-    size_t size_bytes; /* of src and dst each */
+    size_t size_bytes; /* size of src, and of dst */
     cpu_set_t allowed; /* all allowed cores */
-    cpu_set_t others;  /* the allowed cores without that of the process */
-    double store_s;    /* time that the storing thread took */
+    cpu_set_t others;  /* the allowed cores except the core of the process */
+    double store_s;    /* time that the storing thread took, in seconds */
     uint32_t is_stored;
-    bool streams;      /* stores bypass the cache where all ranks' buffers exceed it */
+    bool streams;      /* stores bypass the cache, because all buffers together exceed it */
 };
 
 static void do_copy(const struct place *place)
@@ -60,8 +61,8 @@ static void stay(struct place *place)
     sched_setaffinity(0, sizeof here, &here);
 }
 
-/* Runs in a thread on another core: stores the data that is loaded afterwards, into the memory that
- * was loaded before. */
+/* The function of a thread on another core. Stores new data into the memory that the process has
+ * loaded before. The process loads the new data afterwards. */
 static void *store(void *argument)
 {
     struct place *place = argument;
@@ -69,7 +70,7 @@ static void *store(void *argument)
 
     if (CPU_COUNT(&place->others) > 0)
         sched_setaffinity(0, sizeof place->others, &place->others);
-    memset(place->given, 3, place->size_bytes); /* bring it into this core's cache */
+    memset(place->given, 3, place->size_bytes); /* brings the data into this core's cache */
     begin_s = timing_now_s();
     tutti_cpu_copy(place->src, place->given, place->size_bytes, false);
     place->store_s = timing_now_s() - begin_s;
@@ -84,14 +85,15 @@ static void run_store(const struct crew *crew, struct place *place)
     tutti_store_relaxed(&place->is_stored, 0u);
     if (pthread_create(&thread, NULL, store, place) != 0)
         crew_must(crew, "starting a thread", tuttiSystemError);
-    /* Spin instead of sleeping: an idle core is slow at first, and a sleeping thread may wake up on
-     * another core. */
+    /* Spin, because sleeping would change the result. An idle core is slow at first, and a sleeping
+     * thread may wake up on another core. */
     while (tutti_load_acquire(&place->is_stored) == 0)
         sched_yield();
     pthread_join(thread, NULL);
 }
 
-/* The time to move data from one core to the other: the mean of storing and loading it. */
+/* Returns the time to move data from one core to another. It is the mean of the time to store the
+ * data and the time to load it. */
 static double time_load(const struct crew *crew, struct place *place)
 {
     double loads[TIMING_BLOCKS], stores[TIMING_BLOCKS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs searches and describes their results. */
+ * Runs the searches that a command asks for, and describes their results. */
 #include "topo/plans.h"
 
 #include "base/result.h"
@@ -31,7 +31,7 @@ static int compare(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Reads "4" or "0-3". */
+/* Reads one item of --gpus, such as "4" or "0-3". Changes the text of the item. */
 static int add_gpus(const struct request *request, const struct subject *subject, char *item,
                     struct wish *wish)
 {
@@ -136,7 +136,7 @@ int plans_search(const struct subject *subject, const struct wish *wish, uint32_
 {
     const struct tutti_search_options options = {
         .host = host, .gpus = wish->gpus, .ngpus = wish->ngpus, .may_cross = wish->may_cross,
-        /* All hosts together have no peers. */
+        /* A search of all hosts together leaves no other hosts. */
         .has_peers = wish->has_peers && host != TUTTI_ALL_HOSTS, .nchannels = wish->nchannels,
     };
 
@@ -145,8 +145,8 @@ int plans_search(const struct subject *subject, const struct wish *wish, uint32_
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-/* Prints "host 1 as host 0" or "hosts 1-17 as host 0". Hosts with the same gpus and links have the
- * same rings. */
+/* Prints lines such as "host 1 as host 0" or "hosts 1-17 as host 0". These hosts have the same gpus
+ * and links, so they have the same rings and trees. */
 static void print_alike(const struct subject *subject, const struct wish *wish)
 {
     uint32_t nhosts = subject->graph->nhosts, last;
@@ -313,8 +313,8 @@ static void load_path(const struct subject *subject, uint32_t from, uint32_t to,
     }
 }
 
-/* Adds a channel's traffic to and from its nets. Trees that are used in both directions need these
- * twice, as the search assumes. */
+/* Adds a channel's traffic from and to its nets. A tree that is used in both directions counts
+ * twice, because the search counts it twice. */
 static void load_nets(const struct subject *subject, const struct tutti_channels *plan,
                       const struct tutti_channel *channel, uint32_t first, uint32_t last,
                       double *load)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs searches as the commands ask for them, and describes their results. */
+ * Runs the searches that a command asks for, and describes their results. A plan is the result of
+ * one search: the channels of one pattern on one host. If memory runs out, the program ends. */
 #ifndef TUTTI_TOPO_PLANS_H
 #define TUTTI_TOPO_PLANS_H
 
@@ -9,58 +10,62 @@
 /* The options --gpus, --pattern, --peers, --cross and --channels. */
 struct wish {
     bool has_pattern[TUTTI_PATTERN_COUNT];
-    uint32_t *gpus; /* ascending; NULL: all of the host */
+    uint32_t *gpus; /* in ascending order, owned; NULL: all gpus of the host */
     uint32_t ngpus;
     uint32_t host;  /* the host of these gpus, or the first host that has gpus */
     bool has_peers, may_cross;
-    uint32_t nchannels;
+    uint32_t nchannels; /* 0: the default */
 };
 
-/* Reads the options. `usual` gives the patterns if the user gives none: "all", or one name. Returns
- * REQUEST_GO, or the exit status, and then there is nothing to release. */
+/* Reads the options. `usual` is the default for --pattern: "all" or one name. Returns REQUEST_GO,
+ * and then the caller releases *ret_wish with wish_fini. Otherwise returns the exit status after an
+ * error message, and there is nothing to release. */
 int wish_read(const struct request *request, const struct subject *subject, const char *usual,
               struct wish *ret_wish);
 void wish_fini(struct wish *wish);
 
-/* True if the wish concerns this host and the host has gpus. */
+/* Returns true if the options select this host and the host has gpus. */
 bool wish_has_host(const struct wish *wish, const struct subject *subject, uint32_t host);
-/* Runs one search; returns what tutti_search returns. */
+/* Runs one search on a host, or on all hosts together if `host` is TUTTI_ALL_HOSTS. Returns what
+ * tutti_search returns. The caller destroys *ret_plan with tutti_channels_destroy. */
 int plans_search(const struct subject *subject, const struct wish *wish, uint32_t host,
                  enum tutti_pattern pattern, struct tutti_channels **ret_plan);
 
-/* The action of a command on the result of one search. Returns REQUEST_GO or the exit status. */
+/* Handles the result of one search for a command. Returns REQUEST_GO, or the exit status to
+ * stop. */
 typedef int plans_visit_fn(const struct request *request, const struct subject *subject,
                            const struct wish *wish, uint32_t host,
                            const struct tutti_channels *plan);
 
-/* Runs a command about searches: one search per wished pattern and host. Of equal hosts only the
- * first is searched. If an NVSwitch joins the hosts, TUTTI_ALL_HOSTS is searched first. `usual` is
- * as in wish_read. Returns the exit status; it is a mistake if no host has gpus. */
+/* Runs a command about searches. Calls `visit` for each selected pattern and host. Of several equal
+ * hosts, only the first is searched. If an NVSwitch joins several hosts, all hosts together come
+ * first. `usual` is the same as in wish_read. Returns the exit status. It is a mistake if no host
+ * has gpus. */
 int plans_run(const struct request *request, const char *usual, plans_visit_fn *visit);
 
 /* A group of channels with the same order. */
 struct order {
     const struct tutti_channel *channel; /* the first channel of the group */
-    uint32_t count;
+    uint32_t count; /* number of channels */
 };
 
-/* Collects the different orders of a plan, sorted by first channel, and returns their number.
- * ret_orders has room for TUTTI_SEARCH_CHANNELS. */
+/* Finds the different orders of a plan, sorted by their first channel, and returns their number.
+ * ret_orders has room for TUTTI_SEARCH_CHANNELS entries. They borrow from the plan. */
 uint32_t plans_orders(const struct tutti_channels *plan, struct order *ret_orders);
 
-/* The text of an order: "0 1 3 2", or for a tree "0(1 2(3))", where 0 is the parent of 1 and 2. The
- * caller frees it. */
+/* Returns the text of an order, such as "0 1 3 2". A tree has a text such as "0(1 2(3))", where 0
+ * is the parent of 1 and 2. The caller frees the text. */
 char *plans_order_text(const struct tutti_channels *plan, const struct tutti_channel *channel);
-/* The gpu at the root of a channel's tree, as an index into the plan. */
+/* Returns the gpu at the root of a channel's tree, as an index into plan->gpus. */
 uint32_t plans_root(const struct tutti_channels *plan, const struct tutti_channel *channel);
 
-/* Bytes per second that all channels together put on each link of the graph. The caller frees the
- * array. */
+/* Returns the load of each link of the graph: the bytes per second that all channels together move
+ * over it. The caller frees the array. */
 double *plans_load(const struct subject *subject, const struct tutti_channels *plan);
 
-/* The text of a rate: "120 GB/s", or "any rate" if no link bounds it. */
+/* Writes a rate such as "120 GB/s", or "any rate" if no link limits it, and returns the text. */
 const char *plans_rate(double bytes_per_s, char text[NAME_BYTES]);
-/* The name of a pattern: "ring", "tree", "broadcast tree". */
+/* Returns the name of a pattern: "ring", "tree" or "broadcast tree". */
 const char *plans_pattern_name(enum tutti_pattern pattern);
 
 #endif

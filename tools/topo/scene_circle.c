@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gpus on circles: one circle with the links between them, and one for each order of channels. */
+ * Draws gpus on circles: one circle with the links between the gpus, and one circle for each order
+ * of channels. */
 #include "common/memory.h"
 #include "common/units.h"
 #include "draw/colours.h"
@@ -8,20 +9,20 @@
 #include <math.h>
 #include <string.h>
 
-#define TITLE 26.0      /* above a panel */
+#define TITLE 26.0      /* height of the title above a part of the picture */
 #define KEY_LINE 19.0
-#define CAPTION 40.0    /* below an order */
+#define CAPTION 40.0    /* height of the text below an order */
 #define CELL_GAP 26.0
 
 static const double turn = 6.283185307179586;
 
 struct circle {
-    double x, y, radius, bead; /* the center; the radii of the circle and of each gpu */
+    double x, y, radius, bead; /* the center, the radius, and the radius of the mark of a gpu */
     uint32_t count;
 };
 
-/* The position of a gpu, clockwise from the top. Positions are offset by half a step, so that few
- * gpus form an upright figure. */
+/* Finds the position of a gpu on a circle. The gpus run clockwise from the top. They start half a
+ * step after it, so that for instance four gpus form an upright square. */
 static void place(const struct circle *circle, uint32_t index, double *ret_x, double *ret_y)
 {
     double angle = turn * ((index + 0.5) / circle->count - 0.25);
@@ -73,7 +74,7 @@ bool scene_has_mesh(const struct scene *scene)
 
 enum { FORMS = 8 };
 
-/* Finds one link of each form, where forms differ by rate; the widest first. */
+/* Finds one link of each rate. The highest rate is first. A form is the links of one rate. */
 static uint32_t find_forms(const struct scene *scene, uint32_t forms[FORMS])
 {
     const struct tutti_graph_link *links = scene->subject->graph->links;
@@ -106,7 +107,7 @@ static uint32_t form_of(const struct scene *scene, const uint32_t *forms, uint32
     return at;
 }
 
-/* Darker shades for wider links, so that these stand out. */
+/* Returns the look of a link. Faster links are darker, so that they are easier to see. */
 static struct svg_stroke form_stroke(const struct scene *scene, uint32_t link, uint32_t form)
 {
     static const char *const shades[] = {"#00664b", "#3fb38f", "#9fd8c4", "#c9c9a0"};
@@ -185,14 +186,14 @@ static bool has_nets(const struct tutti_channels *plan)
     return plan->channel[0].net_in != TUTTI_NO_NODE;
 }
 
-/* The arrows of nets extend beyond the circle. */
+/* Returns the width of an order's cell. The cell includes the arrows of nets outside the circle. */
 static double cell_size(const struct tutti_channels *plan)
 {
     return 2 * (order_radius(plan) + 12 + (has_nets(plan) ? 18 : 0));
 }
 
-/* The distance from the heading to the first circles, whose cells already include room for arrows
- * of nets. */
+/* Returns the distance from the top of the heading to the first cells. It is smaller with nets,
+ * because the cells then include space for their arrows. */
 static double heading(const struct tutti_channels *plan)
 {
     return TITLE + (has_nets(plan) ? 6 : 16);
@@ -227,8 +228,8 @@ static void draw_hop(const struct scene *scene, const struct circle *circle, uin
               y2 - (y2 - y1) * (circle->bead + 1) / length, (struct svg_stroke){colour, 1.7, NULL});
 }
 
-/* Draws an arrow into the gpu from outside or out of it. It is a little to one side, because a gpu
- * may have both. */
+/* Draws an arrow from outside the circle to a gpu, or from the gpu to the outside. A gpu may have
+ * both, so each arrow is a little to one side. */
 static void draw_net(const struct scene *scene, const struct circle *circle, uint32_t gpu,
                      bool is_in, const char *colour)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine in Graphviz's language. */
+ * Writes a machine and its plans in the language of Graphviz. */
 #include "common/memory.h"
 #include "draw/colours.h"
 #include "topo/scene.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Escapes text for use between quotes. */
+/* Writes a text that stands between quotes, with escapes where they are needed. */
 static void write_text(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -54,7 +54,7 @@ static void write_hosts(FILE *out, const struct subject *subject)
             write_node(out, subject, node);
 }
 
-/* Names the upper end of a link first, because Graphviz draws it above. */
+/* Writes the upper end of each link first, because Graphviz draws this end above the other. */
 static void write_links(FILE *out, const struct subject *subject)
 {
     static const char *const inks[TUTTI_LINK_COUNT] = {

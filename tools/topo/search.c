@@ -62,7 +62,8 @@ static void add_net(struct table *table, uint32_t net)
         table_add(table, "net %u", net);
 }
 
-/* Adds "NVL" or, with other hosts, "NVL, PIX to nets". */
+/* Adds the class of the paths between gpus, such as "NVL". If the channel has nets, adds the class
+ * of the paths to them too, as "NVL, PIX to nets". */
 static void add_class(struct table *table, const struct tutti_channel *channel)
 {
     if (channel->net_in == TUTTI_NO_NODE)

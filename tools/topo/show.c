@@ -43,7 +43,7 @@ struct view {
 
 /* ---- what a link is -------------------------------------------------------------------------- */
 
-/* The first PCI or port link of a node to a device above it; TUTTI_NO_NODE: none. */
+/* Returns the first PCI or port link from a node to a device above it, or TUTTI_NO_NODE. */
 static uint32_t link_up(const struct subject *subject, uint32_t node)
 {
     const struct tutti_graph *graph = subject->graph;
@@ -62,8 +62,8 @@ static uint32_t link_up(const struct subject *subject, uint32_t node)
     return TUTTI_NO_NODE;
 }
 
-/* All links between NUMA nodes have one rate unless some were measured. The narrowest represents
- * them. */
+/* Returns the slowest link from a NUMA node to another, or TUTTI_NO_NODE. All these links have the
+ * same rate, unless some of them were measured. */
 static uint32_t link_sys(const struct subject *subject, uint32_t node)
 {
     const struct tutti_graph *graph = subject->graph;
@@ -132,7 +132,8 @@ static bool is_same_form(const struct tutti_graph *graph, uint32_t a, uint32_t b
            graph->nodes[x->to].kind == graph->nodes[y->to].kind;
 }
 
-/* Lists the other ends of links like this one: "gpu 1 2", "nvswitch", "cpu 0". */
+/* Lists the other ends of all links that have the form of link `first`, such as "gpu 1", "each of
+ * gpu 1 2" or "nvswitch". */
 static void list_ends(FILE *out, const struct tutti_graph *graph, uint32_t first, uint32_t last)
 {
     enum tutti_node_kind kind = graph->nodes[graph->links[first].to].kind;
@@ -146,7 +147,7 @@ static void list_ends(FILE *out, const struct tutti_graph *graph, uint32_t first
             fprintf(out, " %u", graph->nodes[graph->links[i].to].number);
 }
 
-/* Links of one form to several gpus are described together. */
+/* Adds the NVLinks and C2C links of a node. Links of the same form are described together. */
 static void note_nvlinks(FILE *out, const struct subject *subject, uint32_t node)
 {
     const struct tutti_graph *graph = subject->graph;
@@ -186,7 +187,7 @@ static void note_gpu(FILE *out, const struct subject *subject, uint32_t node)
     }
 }
 
-/* Adds "CPUs 0-3,8" from a mask's text. */
+/* Adds the CPUs of a mask in the form "CPUs 0-3,8". */
 static void note_cpus(FILE *out, const char *mask)
 {
     char *text = subject_cpus(mask);
@@ -277,8 +278,8 @@ static void list_properties(FILE *out, const struct tutti_inventory *inventory, 
         }
 }
 
-/* Adds, for instance, "sysfs: link_speed link_width; nvml: dev sm". The properties of a device's
- * pci are included. */
+/* Adds the source of each property, for instance "sysfs: link_speed link_width; nvml: dev sm". If
+ * the device's PCI function is a device without a node, includes its properties too. */
 static void add_sources(struct view *view, uint32_t node)
 {
     const struct tutti_inventory *inventory = view->subject->graph->inventory;
@@ -405,7 +406,7 @@ static void print_summary(const struct subject *subject)
     puts("");
 }
 
-/* Prints what limits this process to a part of the machine. */
+/* Prints the part of the machine that this process may use. */
 static void print_confines(void)
 {
     struct tutti_confines confines;
@@ -444,8 +445,8 @@ static int show(const struct request *request)
     return EXIT_SUCCESS;
 }
 
-/* Options of other commands are accepted without the command's name. This rejects those that have
- * no effect here. */
+/* Reports a mistake if an option has no effect. tutti-topo without a command accepts the options of
+ * several commands, but some options need others. */
 static int check_options(const struct request *request)
 {
     bool is_drawn = request->svg != NULL || request->dot != NULL;

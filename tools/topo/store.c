@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stores measurements in the description of this machine. */
+ * Adds measured rates to the devices of this machine, and writes the devices as a file. */
 #include "topo/store.h"
 
 #include "base/result.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The rate for the largest footprint. */
+/* Returns the rate for the largest footprint. */
 static double settled(double bytes_per_s, const struct tutti_beyond *beyond)
 {
     for (int i = 0; i < TUTTI_MACHINE_BEYONDS && beyond[i].bytes_per_s > 0; i++)
@@ -18,7 +18,8 @@ static double settled(double bytes_per_s, const struct tutti_beyond *beyond)
     return bytes_per_s;
 }
 
-/* The NUMA node that contains the CPU, or the only NUMA node. TUTTI_NO_DEVICE: not found. */
+/* Returns the NUMA node that contains the CPU, or the only NUMA node. Returns TUTTI_NO_DEVICE if
+ * there is no such node. */
 static uint32_t find_cpu(const struct tutti_inventory *inventory, int cpu)
 {
     uint32_t first = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_CPU);
@@ -60,7 +61,8 @@ static int put_memory(struct tutti_inventory *inventory, const struct store_fact
                         : 0);
 }
 
-/* With several ports it is not known which one the sockets used. */
+/* Stores the rate and the latency of the network, if there is only one port. With several ports,
+ * the port that the sockets used is not known. */
 static int put_network(struct tutti_inventory *inventory, const struct store_facts *facts)
 {
     const struct tutti_rate *rate = &facts->machine->level[2];

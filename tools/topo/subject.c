@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine with its graph and its paths. */
+ * Opens the machine that a command is about, compares its hosts, and writes texts about it. */
 #include "topo/subject.h"
 
 #include "base/result.h"
@@ -27,7 +27,7 @@ static void name_subject(const struct request *request, struct subject *subject)
     const char *slash = strrchr(from, '/');
     bool is_long;
 
-    /* Shorten a path to its file's name; descriptions as lines contain blanks. */
+    /* Shorten a path to the name of its file. A text with blanks is a description, not a path. */
     if (slash != NULL && strchr(from, ' ') == NULL)
         from = slash + 1;
     is_long = strlen(from) > 100;
@@ -89,7 +89,7 @@ uint32_t subject_first(const struct subject *subject, uint32_t host, enum tutti_
     return first;
 }
 
-/* The position of a node among those of its kind in its host. */
+/* Returns the position of a node among the nodes of its kind in its host. */
 static uint32_t place_in_host(const struct subject *subject, uint32_t node)
 {
     const struct tutti_graph_node *at = &subject->graph->nodes[node];
@@ -106,7 +106,7 @@ static bool is_same_link(const struct subject *subject, const struct tutti_graph
 
     return a->kind == b->kind && a->count == b->count && to->kind == other->kind &&
            fabs(a->bytes_per_s - b->bytes_per_s) <= 1e-9 * a->bytes_per_s &&
-           (a->to == b->to || /* a node that several hosts share */
+           (a->to == b->to || /* several hosts share this node */
             place_in_host(subject, a->to) == place_in_host(subject, b->to));
 }
 
@@ -122,7 +122,7 @@ static bool is_same_node(const struct subject *subject, uint32_t a, uint32_t b)
                           &graph->links[right->first_link + i]))
             return false;
     return strcmp(subject_model(subject, a), subject_model(subject, b)) == 0 ||
-           left->kind == TUTTI_NODE_NET; /* names of nets may differ between hosts */
+           left->kind == TUTTI_NODE_NET; /* the names of nets may differ between hosts */
 }
 
 bool subject_is_alike(const struct subject *subject, uint32_t a, uint32_t b)
@@ -227,7 +227,7 @@ char *subject_cpus(const char *text)
     return list;
 }
 
-/* The pci device whose upward link this is: that of the lower end. */
+/* Returns the PCI device at the lower end of a link. This device has the properties of the link. */
 static uint32_t pci_of_link(const struct subject *subject, const struct tutti_graph_link *link)
 {
     const struct tutti_graph *graph = subject->graph;
@@ -236,7 +236,8 @@ static uint32_t pci_of_link(const struct subject *subject, const struct tutti_gr
 
     if (lower->kind == TUTTI_NODE_PCI && to->kind != TUTTI_NODE_CPU &&
         from->kind != TUTTI_NODE_CPU) {
-        /* Of two pci devices the lower one is a child of the other; a gpu or nic is below both. */
+        /* If both ends are PCI switches, the lower one is the child. If the other end is a gpu or
+         * a nic, that end is the lower one. */
         if (to->kind != TUTTI_NODE_PCI ||
             tutti_inventory_above(graph->inventory, graph->inventory->devices[to->device].parent,
                                   TUTTI_DEVICE_PCI) == from->device)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The survey of a machine.
+ * Measures a machine and writes its description. These are the measurements and their ranks:
  *
  *   level node    rank 0 and the next rank of its node
  *   level top     rank 0 and the first rank of another node; level group is assumed to be the same
@@ -31,16 +31,15 @@ struct resident {
 };
 
 struct survey {
-    uint32_t *node; /* node of each rank */
+    uint32_t *node; /* the node of each rank */
     uint32_t nnodes;
-    int mates;      /* ranks on rank 0's node, itself included */
-    int cores;      /* of rank 0's node */
+    int mates;      /* number of ranks on rank 0's node, including rank 0 */
+    int cores;      /* number of cores that rank 0 may use */
     int neighbour;  /* another rank on rank 0's node; -1: none */
     int stranger;   /* a rank on another node; -1: none */
 };
 
-/* ---- hosts and ranks
- * ---------------------------------------------------------------------------- */
+/* ---- hosts and ranks ------------------------------------------------------------------------- */
 
 int survey_cores(void)
 {
@@ -101,10 +100,10 @@ static void note(FILE *out, const char *what, const struct samples *samples, con
             samples->count, 100 * expm1(fit->residual), 100 * expm1(worst));
 }
 
-/* Measurements for ranks that take turns on cores. */
+/* The measurements for ranks that take turns on cores, because there are more ranks than cores. */
 struct crowd {
-    struct samples rounds; /* empty if each rank has a core */
-    double turns;
+    struct samples rounds; /* empty if each rank has a core of its own */
+    double turns;          /* ranks per core */
 };
 
 static void set_core(struct tutti_rate *rate, const struct fit *both, double least)
@@ -114,8 +113,8 @@ static void set_core(struct tutti_rate *rate, const struct fit *both, double lea
         rate->core_beyond[i] = both->beyond[i];
 }
 
-/* In a round each core spends the overhead twice, for sending and receiving, for each rank that
- * takes turns on it. */
+/* Sets the latency and the rates of a core from rounds of all ranks. In a round, a core spends the
+ * overhead twice for each of its ranks: once for sending and once for receiving. */
 static void set_crowd(FILE *out, const char *name, const struct crowd *crowd,
                       struct tutti_rate *rate)
 {
@@ -145,7 +144,7 @@ static void set_level(FILE *out, const char *name, const struct link_times *time
     memcpy(rate->beyond, alone.beyond, sizeof rate->beyond);
     rate->overhead_s = fmin(times->overhead_s, alone.fixed_s);
     rate->latency_s = alone.fixed_s - rate->overhead_s;
-    /* Both directions together are never slower than one alone. */
+    /* The rate of both directions together is never less than the rate of one direction. */
     set_core(rate, &both, rate->bytes_per_s);
 }
 
@@ -170,8 +169,8 @@ static void set_memory(FILE *out, const struct memory_times *times, struct tutti
               machine->memory_beyond);
 }
 
-/* Rounds to four digits, as no measurement has more, in the unit in which the value will be
- * written. Rounding in another unit would print as 1.1999999. */
+/* Rounds a value to four digits, because no measurement is more precise. The value must be in the
+ * unit in which it will be printed. Otherwise it could print as 1.1999999. */
 static double digits(double value)
 {
     char text[32];
@@ -306,7 +305,7 @@ int survey_run(struct crew *crew)
             machine.level[2] = machine.level[0];
         machine.level[1] = machine.level[2];
         set_memory(notes, &memory, &machine);
-        /* Over sockets a barrier consists of rounds of messages. */
+        /* Over sockets, a barrier consists of rounds of messages, so it gives no signal time. */
         if (survey.neighbour > 0 && survey.stranger < 0 && uses_memory(transports))
             machine.signal_s = signal_s;
         machine.cores = (uint32_t)survey.cores;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Minimum and maximum of two floats as IEEE 754-2019 defines them: the canonical NaN if either
- * operand is NaN, and -0 less than +0. These functions take one pair of values at a time and serve
- * the reference implementations. CPUs and GPUs compile the same source. */
+ * Minimum and maximum of two floats, as IEEE 754-2019 defines them. The result is the canonical NaN
+ * if either operand is NaN, and -0 is less than +0. These functions take one pair of values at a
+ * time and serve the reference implementations. CPUs and GPUs compile the same source. */
 #ifndef TUTTI_DEVICE_COMBINE_H
 #define TUTTI_DEVICE_COMBINE_H
 

@@ -21,8 +21,8 @@
 #define TUTTI_F64_NAN UINT64_C(0x7ff8000000000000)
 
 /* A floating format with fewer than 16 bits of exponent and fraction together, in IEEE 754's
- * layout: sign, exponent, fraction. After inlining it is always a compile-time constant. The codes
- * below are without the sign bit. */
+ * layout: sign, exponent, fraction. After inlining, a format is always a compile-time constant. The
+ * codes below do not include the sign bit. */
 struct tutti_small_format {
     unsigned exponent_bits, fraction_bits;
     uint32_t special; /* the first code that is infinity or NaN */
@@ -71,7 +71,7 @@ TUTTI_INLINE double tutti_f64_from_bits(uint64_t bits)
     return value;
 }
 
-/* The value itself, or the canonical NaN in place of any NaN. */
+/* Returns the value itself, or the canonical NaN in place of any NaN. */
 TUTTI_INLINE float tutti_f32_quieted(float value)
 {
     return value != value ? __builtin_nanf("") : value;
@@ -82,13 +82,14 @@ TUTTI_INLINE double tutti_f64_quieted(double value)
     return value != value ? __builtin_nan("") : value;
 }
 
-/* 2 to the power of `exponent`, which must be in [-126, 127]. */
+/* Returns 2 to the power of `exponent`, which must be in [-126, 127]. */
 TUTTI_INLINE float tutti_f32_power(int exponent)
 {
     return tutti_f32_from_bits((uint32_t)(127 + exponent) << 23);
 }
 
-/* Exact. Bits of `code` above the format's sign bit are ignored. NaN becomes the canonical NaN. */
+/* Converts a code to float32, exactly. Bits of `code` above the format's sign bit are ignored. NaN
+ * becomes the canonical NaN. */
 TUTTI_INLINE float tutti_small_widen(uint32_t code, const struct tutti_small_format format)
 {
     const unsigned width = format.exponent_bits + format.fraction_bits;
@@ -107,8 +108,8 @@ TUTTI_INLINE float tutti_small_widen(uint32_t code, const struct tutti_small_for
     return tutti_f32_from_bits(bits);
 }
 
-/* Rounds to nearest, ties to even. Overflow gives `largest` with the sign of `value`; NaN gives
- * `nan`, whose sign is clear. */
+/* Converts a float32 to a code, rounded to nearest, ties to even. Overflow gives format.largest
+ * with the sign of `value`. NaN gives format.nan, whose sign is clear. */
 TUTTI_INLINE uint32_t tutti_small_narrow(float value, const struct tutti_small_format format)
 {
     const unsigned width = format.exponent_bits + format.fraction_bits;
@@ -139,8 +140,9 @@ TUTTI_INLINE float tutti_bfloat16_widen(uint32_t code)
     return tutti_f32_quieted(tutti_f32_from_bits(code << 16));
 }
 
-/* Rounds to nearest, ties to even. The upper 16 bits of the result are the bfloat16; the lower 16
- * are undefined, so that a caller that packs two numbers into a word chooses a shift or a mask. */
+/* Rounds a float32 to bfloat16, to nearest, ties to even. The upper 16 bits of the result are the
+ * bfloat16, and the lower 16 bits are undefined. So a caller that packs two numbers into a word can
+ * choose a shift or a mask. */
 TUTTI_INLINE uint32_t tutti_bfloat16_round(float value)
 {
     const uint32_t bits = tutti_f32_bits(value);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Minimum and maximum of narrow floating types, computed as the maximum of signed integers.
+ * Minimum and maximum of the narrow floating types, computed as the maximum of signed integers.
  *
- * The bits of each float are mapped to an integer key: the float with the larger key wins. Keys
- * order -0 below +0, and NaN of either sign above all numbers, so an integer comparison also
- * propagates NaN. The largest key does not depend on the order of the sources. There are no
- * branches, so the compiler vectorises loops of these functions.
+ * The bits of each float are mapped to an integer key, and the float with the larger key is the
+ * result. Keys order -0 below +0, and NaN of either sign above all numbers, so an integer
+ * comparison also propagates NaN. The largest key does not depend on the order of the sources.
+ * There are no branches, so the compiler vectorises loops of these functions.
  */
 #ifndef TUTTI_DEVICE_ORDER_H
 #define TUTTI_DEVICE_ORDER_H
@@ -16,8 +16,8 @@
  *
  *     -NaN ... -special ... -0, +0 ... +special ... +NaN
  *
- * Subtracting `gap`, the number of negative NaN codes, wraps these around to the top. For the
- * minimum the whole order is mirrored first.
+ * Subtracting `gap`, the number of negative NaN codes, wraps these codes around to the top. For the
+ * minimum, the whole order is reversed first.
  *
  * max_key and min_key map the bits of a float to its key for the maximum or the minimum;
  * max_unkeyed and min_unkeyed map a key back to bits. */

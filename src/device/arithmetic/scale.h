@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a result is scaled after its last source has been combined. CPUs and GPUs share this. */
+ * The scaling that is applied to a result after all sources have been combined. CPUs and GPUs share
+ * this definition. */
 #ifndef TUTTI_DEVICE_SCALE_H
 #define TUTTI_DEVICE_SCALE_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions of any number of sources into any number of destinations, with any scaling, composed
- * of kernels for a few sources.
+ * The functions of cpu.h, composed of kernels for a few sources. They reduce any number of sources
+ * into any number of destinations, with any scaling.
  *
- * A reduction that no single kernel does is done block by block. Intermediate results stay in a
+ * A reduction that no single kernel can do runs block by block. Intermediate results stay in a
  * small buffer in the first-level cache, and the last pass writes the destinations. Blocks also
- * make it safe for a destination to equal a source: all sources of a block have been read before
- * any destination of that block is written.
+ * make it safe for a destination to equal a source, because all sources of a block have been read
+ * before any destination of that block is written.
  */
 #include "device/cpu/isa.h"
 
@@ -39,8 +39,8 @@ static void copy_unfenced(const struct tutti_cpu_kernels *kernels, void *dst, co
         memcpy(dst, src, size_bytes);
 }
 
-/* The largest group of kernels that takes at most `count` sources, or the smallest group if `count`
- * is 1. *ret_size is the number of sources that it takes. */
+/* Returns the largest group of kernels that takes at most `count` sources, or the smallest group if
+ * `count` is 1. *ret_size is the number of sources that the group takes. */
 static unsigned largest_group(uint32_t count, uint32_t *ret_size)
 {
     static const uint8_t sizes[TUTTI_GROUP_COUNT] = {2, 3, 4, TUTTI_GROUP_MAX};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Per-chunk arithmetic and copies on CPU cores.
+ * Arithmetic and copies on CPU cores. One call handles one chunk of a collective operation's data.
  *
  * Each instruction set has one table of kernels. The table is chosen once, from what the processor
  * and the operating system support. The plain reference implementation is always available and is
- * the oracle of the tests: every variant gives exactly its bits, on every processor.
+ * the reference of the tests: every variant gives exactly the same bits, on every processor.
  *
  * Numerics, for all functions here:
  *
@@ -21,8 +21,7 @@
  *    from its sign.
  *  - Min and max are IEEE 754-2019's minimum and maximum: the result is NaN if any source is NaN,
  *    and -0 is less than +0. All operations on two sources are commutative bit for bit.
- *  - A single source that is not scaled is copied bit for bit, without interpretation: a NaN keeps
- *    its payload.
+ *  - A single source that is not scaled is copied bit for bit, so a NaN keeps its payload.
  *  - The caller's floating-point environment must be the default one (round to nearest, no
  *    flushing of subnormals).
  *
@@ -62,7 +61,8 @@ struct tutti_reduce_args {
 };
 void tutti_cpu_reduce(const struct tutti_reduce_args *args);
 
-/* dst[i] = a[i] op b[i]: two sources, unscaled, with less overhead per call for small counts. */
+/* dst[i] = a[i] op b[i], without scaling. This function has less overhead per call than
+ * tutti_cpu_reduce, which matters for small counts. */
 void tutti_cpu_reduce2(enum tutti_type type, enum tutti_op op, void *dst, const void *a,
                        const void *b, size_t count);
 
@@ -83,13 +83,13 @@ void tutti_cpu_scale(enum tutti_type type, void *dst, const void *src, size_t co
 void tutti_cpu_premultiply(enum tutti_type type, void *dst, const void *src, size_t count,
                            const void *scalar);
 
-/* Like memcpy, but `dst` may equal `src`. With `stream` it uses non-temporal stores, which are
- * ordered before any later store when it returns. */
+/* Copies like memcpy, but `dst` may equal `src`. With `stream` the function uses non-temporal
+ * stores, which are ordered before any later store when the function returns. */
 void tutti_cpu_copy(void *dst, const void *src, size_t size_bytes, bool stream);
 
-/* The name of the table in use: "avx512", "avx2", "neon" or "plain". The first use of any function
- * in this file chooses it. The variable TUTTI_CPU_ISA (param CPU_ISA) overrides the choice; an
- * instruction set that the processor lacks gives "plain". The string is static. */
+/* Returns the name of the table in use: "avx512", "avx2", "neon" or "plain". The first use of any
+ * function in this file chooses the table. The variable TUTTI_CPU_ISA (param CPU_ISA) overrides the
+ * choice. An instruction set that the processor lacks gives "plain". The string is static. */
 const char *tutti_cpu_isa(void);
 
 #endif

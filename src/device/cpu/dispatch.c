@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the kernels that this process uses, and implements the public functions with them. */
+ * The choice of the kernels that this process uses, and the functions of cpu.h on these kernels. */
 #include "device/cpu/isa.h"
 
 #include "base/atomic.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The table of kernels that an instruction set provides, and the functions of cpu.h on a given
- * table. For use inside this folder and by its tests only. The rules of cpu.h on numerics, aliasing
- * and threads hold here too.
+ * table. Only this folder and its tests include this header. The rules of cpu.h on numerics,
+ * aliasing and threads apply here, too.
  */
 #ifndef TUTTI_DEVICE_ISA_H
 #define TUTTI_DEVICE_ISA_H
@@ -19,8 +19,8 @@ enum { TUTTI_GROUP_2, TUTTI_GROUP_3, TUTTI_GROUP_4, TUTTI_GROUP_8, TUTTI_GROUP_C
 typedef void tutti_reduce_kernel(void *dst, const void *const *srcs, size_t count,
                                  double multiply);
 
-/* The same for any number of sources >= 1. The data of each source start `at_bytes` into its
- * buffer; `dst` has no offset. */
+/* A kernel for any number of sources from 1. The data of each source start `at_bytes` into its
+ * buffer, and `dst` has no offset. `multiply` is as above. */
 typedef void tutti_reduce_many_kernel(void *dst, const void *const *srcs, uint32_t nsrcs,
                                       size_t at_bytes, size_t count, double multiply);
 
@@ -51,7 +51,8 @@ struct tutti_cpu_kernels {
      * for others. */
     void (*divide[TUTTI_TYPE_COUNT])(void *dst, const void *src, size_t count, int64_t divisor);
 
-    /* memcpy by non-temporal stores; the caller fences. NULL: memcpy is used instead. */
+    /* Copies by non-temporal stores, after which the caller fences. NULL: memcpy is used
+     * instead. */
     void (*stream)(void *dst, const void *src, size_t size_bytes);
 };
 
@@ -60,8 +61,8 @@ extern const struct tutti_cpu_kernels tutti_cpu_avx2;
 extern const struct tutti_cpu_kernels tutti_cpu_avx512;
 extern const struct tutti_cpu_kernels tutti_cpu_neon;
 
-/* The index-th table that this processor can run: the fastest first, the plain reference last. NULL
- * past the end. */
+/* Returns the index-th table that this processor can run, from the fastest to the plain reference.
+ * Returns NULL past the end. */
 const struct tutti_cpu_kernels *tutti_cpu_available(size_t index);
 
 /* The functions of cpu.h on a given table. With the reference's table they call the functions
@@ -79,7 +80,7 @@ void tutti_cpu_premultiply_by(const struct tutti_cpu_kernels *kernels, enum tutt
 void tutti_cpu_copy_by(const struct tutti_cpu_kernels *kernels, void *dst, const void *src,
                        size_t size_bytes, bool stream);
 
-/* The reference implementation: one element at a time, as cpu.h defines it. */
+/* The reference implementation, which handles one element at a time as cpu.h defines it. */
 void tutti_cpu_plain_reduce(const struct tutti_reduce_args *args);
 void tutti_cpu_plain_widen(enum tutti_type type, float *dst, const void *src, size_t count,
                            float multiply);

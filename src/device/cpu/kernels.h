@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels of all instruction sets, written once. One file per instruction set includes this
- * header and is compiled with that set's flags. No guard.
+ * The kernels of all instruction sets, from one source. One file per instruction set includes this
+ * header and is compiled with that set's flags. The header has no include guard, because it defines
+ * functions and a table.
  *
  * The loops are plain C that the compiler vectorises. Sums and products of narrow floats are in
  * narrow.h, which must be included first. The including file also defines, before the inclusion:
@@ -9,7 +10,7 @@
  *   HAS_STREAM                        1 if it defines stream_line, else 0
  *   stream_line(dst, src)             64 bytes by non-temporal stores to a 64-byte-aligned dst
  *
- * Everything here but the table is static: two objects made of this header share nothing.
+ * Everything here but the table is static, so two object files made of this header share nothing.
  */
 #include "device/arithmetic/convert.h"
 #include "device/arithmetic/order.h"
@@ -115,7 +116,8 @@ DEFINE_NARROW_ORDER_FINISHES(e5m2, int8_t)
 
 /* ---- reducing -------------------------------------------------------------------- */
 
-/* `nsrcs` is a compile-time constant: the conditions vanish, and the pointers stay in registers. */
+/* `nsrcs` is a compile-time constant, so the conditions vanish and the pointers stay in
+ * registers. */
 #define DEFINE_REDUCE_BODY(name, unit, sum_type, enter, combine, finish)                        \
     TUTTI_INLINE void name##_elements(void *to, const void *const *srcs, size_t count,          \
                                       const double multiply, const unsigned nsrcs)              \
@@ -231,8 +233,8 @@ DEFINE_MULTIPLY(f32, tutti_f32_quieted)
 DEFINE_MULTIPLY(f64, tutti_f64_quieted)
 
 /* Values of at most 32 bits are divided in float64, which compilers vectorise. The truncated
- * quotient is right: one that is not an integer differs from the next integer by at least
- * 1 / divisor, which is far more than the rounding error. */
+ * quotient is exact, because a quotient that is not an integer differs from the next integer by at
+ * least 1 / divisor. That is far more than the rounding error. */
 #define DEFINE_DIVIDE(element, divisor_type)                                                    \
     static void divide_##element(void *to, const void *from, size_t count, int64_t divisor)     \
     {                                                                                           \
@@ -267,7 +269,8 @@ static void stream_bytes(void *to, const void *from, size_t size_bytes)
         return;
     }
     memcpy(dst, src, head);
-    /* Four lines per iteration: with fewer instructions per line more stores are in flight. */
+    /* An iteration copies four lines, so that there are fewer instructions per line and more stores
+     * in flight. */
     for (; size_bytes - head >= 4 * line; head += 4 * line) {
         stream_line(dst + head, src + head);
         stream_line(dst + head + line, src + head + line);

@@ -47,8 +47,9 @@ TUTTI_INLINE words words_of_tests(const uint32x4_t a, const uint32x4_t b)
     return (words)vmovn_high_u32(vmovn_u32(a), b);
 }
 
-/* Conversion toward zero would need a change of the rounding mode. Instead, round to nearest and
- * step back by one code where that made the magnitude larger; a true lane is -1. */
+/* Conversion toward zero would need a change of the rounding mode. Instead, round to nearest, and
+ * step back by one code where rounding made the magnitude larger. A true lane is -1, so adding
+ * `is_larger` steps back. */
 TUTTI_INLINE words halves_narrow_odd(const struct wide values)
 {
     const float32x4_t a = (float32x4_t)values.a, b = (float32x4_t)values.b;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sums, products and conversions of the narrow floating types on vectors: the kernels that
- * compilers do not vectorise well by themselves. No guard, as in kernels.h, and
- * everything is static.
+ * Sums, products and conversions of the narrow floating types on vectors. Compilers do not
+ * vectorise these kernels well by themselves. Like kernels.h, this header has no include guard.
+ * Everything in it is static.
  *
- * The unit of work is a step: as many elements as fill two vectors of float32. NaN are rare, so the
- * common path has only one test for them per step. The including file defines, before the
- * inclusion:
+ * The unit of work is a step, which is as many elements as fill two vectors of float32. NaN are
+ * rare, so the common path has only one test for NaN per step. The including file defines, before
+ * the inclusion:
  *
  *   floats                     a vector of float32; STEP is twice the number of its lanes
  *   ints, uints                vectors of as many int32_t and uint32_t
@@ -58,8 +58,9 @@ TUTTI_INLINE void copy_part(void *to, const void *from, size_t size_bytes)
 #endif
 
 #if !HAS_PARTS
-/* The first min(size_bytes, 8) bytes; the others are 0. They are assembled in a register from
- * overlapping loads: a vector loaded from bytes that were just stored would wait for the stores. */
+/* Returns the first min(size_bytes, 8) bytes, followed by zeros. They are assembled in a register
+ * from overlapping loads, because a vector loaded from bytes that were just stored would wait for
+ * the stores. */
 TUTTI_INLINE uint64_t quad_load_part(const char *src, size_t size_bytes)
 {
     uint64_t quad;
@@ -191,8 +192,8 @@ TUTTI_INLINE struct wide e4m3_scaled_widen(const bytes codes)
     return halves_widen(moved | ((moved + 0x80) & 0x4000));
 }
 
-/* The reverse. 0x3f00 is the largest number, 448 * 2^-8; adding 0x3ff carries into bit 15 for NaN
- * only. */
+/* The inverse of e4m3_scaled_widen. 0x3f00 is the largest number, 448 * 2^-8. Adding 0x3ff carries
+ * into bit 15 for NaN only. */
 TUTTI_INLINE bytes e4m3_scaled_narrow(const struct wide values)
 {
     const words half = halves_narrow_odd(values);
@@ -307,7 +308,8 @@ DEFINE_NARROW_REDUCES(e5m2, bytes, 1, e5m2)
 
 /* ---- converting ---------------------------------------------------------------------- */
 
-/* For the types whose accumulators hold the elements in order: all but bfloat16. */
+/* These conversions are for types whose accumulators hold the elements in order, which are all but
+ * bfloat16. */
 #define DEFINE_NARROW_CONVERT(type, unit, element_bytes)                                        \
     static void widen_##type(float *dst, const void *from, size_t count, float multiply)        \
     {                                                                                           \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reference implementation: cpu.h's definitions, one element at a time, for every processor.
+ * The reference implementation of cpu.h. It handles one element at a time and runs on every
+ * processor. Tests compare all other kernels with it.
  *
- * The body handles values of any type. It is inlined once per type and operation: there `type` and
- * `op` are constants, and the branches on them vanish.
+ * The functions handle values of any type. They are inlined once per type and operation. There
+ * `type` and `op` are constants, so the branches on them vanish.
  */
 #include "device/cpu/isa.h"
 
@@ -48,8 +49,8 @@ TUTTI_INLINE union value read_value(const enum tutti_type type, const void *buff
     }
 }
 
-/* The bits to store for `value`, in the low bytes. This requires a little-endian processor, as the
- * wire format does. */
+/* Returns the bits to store for `value`, in the low bytes. The caller copies the first bytes of the
+ * result, which requires a little-endian processor, as the wire format does. */
 TUTTI_INLINE uint64_t encode(const enum tutti_type type, union value value)
 {
     switch (type) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arithmetic on the elements of 16-byte words: unpack them into values, combine, scale, repack.
+ * Does arithmetic on the elements of 16-byte words. A word is unpacked into values, the values are
+ * combined and scaled, and the result is packed into a word again.
  *
  * The results have exactly the bits that device/cpu/cpu.h defines. Conversions are the same source
  * (device/arithmetic), or instructions that give the same bits. Compile with -fmad=false.
@@ -34,8 +35,9 @@ GPU_INLINE uint32_t gpu_type_bytes(uint32_t type)
     }
 }
 
-/* How two values are combined. Integer kinds have only the maximum of unsigned values. Flipping the
- * bits of `flip` before and after it gives the maximum of signed values, or the minimum. */
+/* The operation that combines two values. Integer kinds have only the maximum of unsigned values.
+ * If the bits of `flip` are flipped before and after it, the result is the maximum of signed
+ * values, or the minimum. */
 struct gpu_operation {
     uint32_t op; /* enum tutti_op */
     uint64_t flip;
@@ -87,9 +89,9 @@ GPU_INLINE double gpu_float_min(double a, double b) { return tutti_f64_min(a, b)
  *   value, nvalues     type and number of the values that a word is opened into
  *   element_bytes      bytes of an element
  *   has_min            0: the minimum is a maximum of flipped bits (gpu_operation)
- *   open, close        unpack a word into its values, and pack values into a word
+ *   open, close        unpacks a word into its values; packs values into a word
  *   combine            combines two values; `op` is a compile-time constant
- *   factor, factor_of  what results are scaled by; how it follows from a type and a tutti_scale
+ *   factor, factor_of  type of the scaling factor; computes a factor from a type and a tutti_scale
  *   scale              scales a value before it is closed; integers are not changed
  *   divide             divides the elements of a closed word; floats are not changed
  */
@@ -266,7 +268,7 @@ template <typename kind_of_elements> struct gpu_reducer {
         value at[nvalues];
     };
 
-    /* Begins with the word of the first source. */
+    /* Returns the intermediate result for the word of the first source. */
     GPU_INLINE sum open(gpu_word word)
     {
         sum opened;
@@ -289,7 +291,7 @@ template <typename kind_of_elements> struct gpu_reducer {
         else
             combine<TUTTI_MIN>(so_far->at, more, operation.flip);
     }
-    /* The result, scaled and rounded once. */
+    /* Returns the final result, scaled and rounded once. */
     GPU_INLINE gpu_word close(const sum *so_far, factor by)
     {
         value scaled[nvalues];
@@ -299,8 +301,8 @@ template <typename kind_of_elements> struct gpu_reducer {
             scaled[i] = kind::scale(so_far->at[i], by);
         return kind::divide(kind::close(scaled), by);
     }
-    /* Each element multiplied by the one in the first bytes of `scalar`, and rounded, as
-     * tutti_cpu_premultiply does. */
+    /* Multiplies each element by the element in the first bytes of `scalar`, and rounds the
+     * product, as tutti_cpu_premultiply does. */
     GPU_INLINE gpu_word multiplied(gpu_word word, uint64_t scalar)
     {
         sum product = open(word), factors = open(gpu_word_filled(scalar, element_bytes));

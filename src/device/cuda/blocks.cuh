@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which elements each rank of a collective gives to each other rank, and access to small pieces of
- * memory at any alignment. */
+ * Finds the elements that each rank of a collective gives to each other rank. Also loads and stores
+ * up to 16 bytes at any alignment. */
 #ifndef TUTTI_DEVICE_CUDA_BLOCKS_CUH
 #define TUTTI_DEVICE_CUDA_BLOCKS_CUH
 
@@ -20,7 +20,7 @@ GPU_INLINE gpu_part gpu_block_part(const struct tutti_gpu_blocks *blocks, uint32
     return gpu_part{i * blocks->count, blocks->count};
 }
 
-/* The part of `rank`'s input that rank `to` needs. */
+/* Returns the part of `rank`'s input that rank `to` needs. */
 GPU_INLINE gpu_part gpu_given(const struct tutti_gpu_work *work, uint32_t rank, uint32_t to)
 {
     if (!tutti_collective_is_source(work->collective, rank, to, (uint32_t)work->root))
@@ -30,8 +30,8 @@ GPU_INLINE gpu_part gpu_given(const struct tutti_gpu_work *work, uint32_t rank, 
     return gpu_part{0, work->in.count};
 }
 
-/* The part of `rank`'s output that holds what rank `from` gives to it, or, in a reduction, the
- * result. */
+/* Returns the part of `rank`'s output for the data that rank `from` gives to it. In a reduction
+ * this is the part for the result. */
 GPU_INLINE gpu_part gpu_taken(const struct tutti_gpu_work *work, uint32_t rank, uint32_t from)
 {
     if (!tutti_collective_is_source(work->collective, from, rank, (uint32_t)work->root))
@@ -41,7 +41,7 @@ GPU_INLINE gpu_part gpu_taken(const struct tutti_gpu_work *work, uint32_t rank, 
     return gpu_part{0, work->out.count};
 }
 
-/* The scale of a reduction's results. */
+/* Returns the scale of a reduction's results, which is 1 unless the reduction is an average. */
 GPU_INLINE tutti_scale gpu_scale_of(bool is_average, uint32_t nranks)
 {
     tutti_scale scale = {1.0, 1};
@@ -55,7 +55,7 @@ GPU_INLINE tutti_scale gpu_scale_of(bool is_average, uint32_t nranks)
 
 /* ---- pieces of memory ---------------------------------------------------------------------- */
 
-/* The largest of 8, 4, 2 and 1 that divides both the address and `bytes`. */
+/* Returns the largest of 8, 4, 2 and 1 that divides both the address and `bytes`. */
 GPU_INLINE uint32_t gpu_grain(const void *at, uint32_t bytes)
 {
     const uint32_t bits = (uint32_t)(uintptr_t)at | bytes | 8;
@@ -100,8 +100,8 @@ GPU_FUNCTION void gpu_store_ragged(uint8_t *at, gpu_word word, uint32_t bytes)
     }
 }
 
-/* Load or store the first `bytes` <= 16 bytes of a word at any address. The rest of a loaded word
- * is 0; memory after the stored bytes is not touched. */
+/* These load or store the first `bytes` <= 16 bytes of a word at any address. The rest of a loaded
+ * word is 0. A store does not touch memory after the stored bytes. */
 GPU_INLINE gpu_word gpu_load_some(const uint8_t *at, uint32_t bytes)
 {
     return bytes == 16 && (uintptr_t)at % 16 == 0 ? gpu_load_word(at) : gpu_load_ragged(at, bytes);
@@ -117,7 +117,8 @@ GPU_INLINE void gpu_store_some(uint8_t *at, gpu_word word, uint32_t bytes)
 
 /* ---- pre-multiplication --------------------------------------------------------------------- */
 
-/* The element that this rank's input is multiplied by, in the first bytes of the result. */
+/* Returns the element by which this rank's input is multiplied, in the first bytes of the
+ * result. */
 GPU_INLINE uint64_t gpu_scalar_of(const struct tutti_gpu_work *work)
 {
     if (!work->scalar_address)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Conversion of four bytes of narrow floats to float32 and back, with the same results as
- * device/arithmetic/convert.h.
+ * Converts four bytes of narrow floats to float32 and back, with the same results as
+ * device/arithmetic/convert.h. Widening converts to float32, and narrowing converts back.
  *
- * Conversion instructions are used where they give the same numbers. Their NaN may differ from the
- * canonical one; narrowing corrects that. Widening may give any NaN, because only final results
- * must have the canonical one.
+ * The code uses conversion instructions where they give the same numbers. Their NaN may differ from
+ * the canonical NaN, and narrowing corrects such a NaN. Widening may give any NaN, because only
+ * final results must have the canonical NaN.
  */
 #ifndef TUTTI_DEVICE_CUDA_CONVERT_CUH
 #define TUTTI_DEVICE_CUDA_CONVERT_CUH
@@ -14,7 +14,7 @@
 #include "device/arithmetic/convert.h"
 
 #if defined(__CUDA_ARCH__)
-/* Conversions that this GPU has instructions for. */
+/* True for the formats for which this GPU has conversion instructions. */
 #define GPU_CONVERTS_FLOAT16 1
 #define GPU_CONVERTS_BFLOAT16 (__CUDA_ARCH__ >= 900)
 #define GPU_CONVERTS_FLOAT8 (__CUDA_ARCH__ >= 890)
@@ -28,7 +28,7 @@ GPU_INLINE void gpu_halves_widen(uint32_t codes, float *values)
         : "=f"(values[0]), "=f"(values[1]) : "r"(codes));
 }
 
-/* Two codes of 16 bits; bits where `mask` has ones are taken from `nan`. */
+/* Returns two codes of 16 bits. Bits where `mask` has ones are taken from `nan`. */
 GPU_INLINE uint32_t gpu_without_nan(uint32_t codes, uint32_t mask, uint32_t nan)
 {
     return (codes & ~mask) | (nan & mask);
@@ -93,7 +93,7 @@ struct gpu_bfloat16 {
 
 /* ---- 8 bits ------------------------------------------------------------------------------- */
 
-/* Narrows four numbers by instructions, which saturate: overflow gives the largest number. */
+/* Narrows four numbers with instructions that saturate: an overflow gives the largest number. */
 #define GPU_FLOAT8_NARROW(codes, values, format)                                        \
     asm("{\n\t.reg .b16 low, high;\n\t"                                                \
         "cvt.rn.satfinite." format ".f32 low, %2, %1;\n\t"                              \
@@ -151,11 +151,11 @@ struct gpu_e4m3 {
     }
 };
 
-/* Halfway between the largest number of E5M2 and the next one if there were any: this and all
+/* The midpoint between the largest number of E5M2 and the number that would follow. This and all
  * larger numbers round to infinity. */
 #define GPU_E5M2_OVERFLOW 61440.0f
 
-/* True if no value is NaN, infinite or rounds to infinity. */
+/* True if no value is NaN or infinite, and no value rounds to infinity. */
 GPU_INLINE bool gpu_e5m2_is_usual(const float *values)
 {
     bool is_usual = true;
@@ -166,7 +166,7 @@ GPU_INLINE bool gpu_e5m2_is_usual(const float *values)
     return is_usual;
 }
 
-/* Not inlined, because it is rarely needed. */
+/* This function is not inlined, because it is rarely needed. */
 GPU_FUNCTION uint32_t gpu_e5m2_narrowed(float first, float second, float third, float fourth)
 {
     const float values[4] = {first, second, third, fourth};
@@ -174,12 +174,12 @@ GPU_FUNCTION uint32_t gpu_e5m2_narrowed(float first, float second, float third, 
     return gpu_float8_narrow(values, TUTTI_FORMAT_E5M2);
 }
 
-/* Instructions saturate at the largest number and give another NaN, so such values are narrowed
- * without them. */
+/* The instructions saturate at the largest number, and their NaN is not the canonical one. So
+ * values that are NaN or round to infinity are narrowed without instructions. */
 struct gpu_e5m2 {
     enum { element_bytes = 1 };
 
-    /* The code of an E5M2 is the upper byte of that of the same float16. */
+    /* The code of an E5M2 number is the upper byte of the code of the same number as float16. */
     GPU_INLINE void widen(uint32_t codes, float *values)
     {
 #if GPU_CONVERTS_FLOAT16

@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives whose bytes the driver copies (executor/cuda/copy.c). Kernels only let the ranks
- * meet. Each meeting is a small launch of its own, so that multiprocessors are free during copies.
+ * Runs the meetings of collectives whose bytes the driver copies (executor/cuda/copy.c). In a
+ * meeting, kernels of all ranks wait for each other between copies. Each meeting is a small launch
+ * of its own, so that multiprocessors are free during copies.
  *
  *   meeting 0        begins the epoch and reads all greetings. So all ranks make this call and have
- *                    finished the previous epoch, and both windows of all ranks are free
- *   meeting m > 0    gives a signal and waits for that of all others. A rank that gives it has put
- *                    piece m - 1 of its input into a window, and has fetched all pieces before that
- *                    from the others' windows. So after the meeting all pieces m - 1 can be
- *                    fetched, and piece m may overwrite piece m - 2
- *   the last one     has no new piece: its signal tells that the last ones have been fetched
+ *                    finished the previous epoch, and both windows of all ranks are free.
+ *   meeting m > 0    gives signal m and waits for signal m of all other ranks. A rank that gives
+ *                    the signal has put piece m - 1 of its input into a window. It has also fetched
+ *                    all earlier pieces from the others' windows. So after the meeting all pieces
+ *                    m - 1 can be fetched, and piece m may overwrite piece m - 2.
+ *   last meeting     has no new piece. Its signal tells that the last pieces have been fetched.
  *
- * Pieces alternate between the two windows, independently of the epoch, which hosts do not know.
+ * Pieces alternate between the two windows. They cannot follow the epoch as in other works, because
+ * hosts do not know the epoch.
  * The last meeting makes both windows free for the next epoch.
  *
- * Two ranks with n pieces for each other meet n + 2 times. In v-forms a rank has more for one peer
- * than for another, and no rank knows how many pieces the others have among themselves. So each
- * waits for a peer only as often as that pair has to meet, and each pair has window space of its
- * own.
+ * Two ranks with n pieces for each other meet n + 2 times. In v-forms (work.h) a rank may have more
+ * pieces for one peer than for another. No rank knows the numbers of pieces between two other
+ * ranks. So each rank waits for a peer only as often as that pair has to meet, and each pair has
+ * window space of its own.
  */
 #ifndef TUTTI_DEVICE_CUDA_COPIES_CUH
 #define TUTTI_DEVICE_CUDA_COPIES_CUH
 
 #include "device/cuda/core.cuh"
 
-/* The number of pieces that this rank has for `peer` or `peer` for this rank, whichever is more. */
+/* Returns the number of pieces that this rank has for `peer` or that `peer` has for this rank,
+ * whichever is more. */
 GPU_INLINE uint64_t gpu_copies_pieces(const struct tutti_gpu_work *work, uint32_t peer)
 {
     uint64_t given, taken, most;
@@ -50,7 +53,8 @@ GPU_INLINE bool gpu_copies_begin(struct gpu_run *run, const struct tutti_gpu_wor
     return true;
 }
 
-/* All threads: waits for the signals of the peers that come to this meeting. */
+/* All threads: waits for the signals of the peers that come to this meeting. False, to all threads,
+ * if the launch must end. */
 GPU_INLINE bool gpu_copies_await(const struct gpu_run *run)
 {
     const struct tutti_gpu_work *work = run->work;
@@ -63,8 +67,9 @@ GPU_INLINE bool gpu_copies_await(const struct gpu_run *run)
     return !gpu_barrier_or(!is_fine);
 }
 
-/* All threads of a launch of one block. Stream order does the rest: the copies enqueued before this
- * launch are complete, and those after it wait for its end. */
+/* All threads of a launch of one block: runs the work's current meeting. False if the launch must
+ * end. The order of the stream guarantees that copies enqueued before this launch are complete, and
+ * that copies enqueued after it wait for its end. */
 GPU_INLINE bool gpu_copies_meet(struct gpu_run *run, const struct tutti_gpu_work *work)
 {
     if (work->meeting == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copying, and converting between narrow floats and float32, by any number of threads. No function
- * here waits for other threads. */
+ * Copies bytes, and converts between narrow floats and float32, with any number of threads. No
+ * function here waits for other threads. */
 #ifndef TUTTI_DEVICE_CUDA_COPY_CUH
 #define TUTTI_DEVICE_CUDA_COPY_CUH
 
@@ -55,11 +55,12 @@ GPU_FUNCTION void gpu_copy(void *dst, const void *src, uint64_t size_bytes, gpu_
 
 /* ---- converting ------------------------------------------------------------------------------ */
 
-/* Elements are converted in groups that fill a word as float32; as narrow floats they fill a part
- * of a word. Each thread has several groups in flight. */
+/* Elements are converted in groups. A group fills a word as float32, and a part of a word as narrow
+ * floats. Each thread has several groups in flight. */
 enum { GPU_CONVERT_GROUP = 4, GPU_CONVERT_AT_ONCE = 4 };
 
-/* Convert a group, or one element. It lies in the first bytes of the word, before and after. */
+/* These convert a group or one element. The data are in the first bytes of the word, both before
+ * and after the conversion. */
 template <typename kind> GPU_INLINE gpu_word gpu_widened(gpu_word codes, float multiply)
 {
     float values[kind::nvalues];
@@ -83,8 +84,8 @@ template <typename kind> GPU_INLINE gpu_word gpu_narrowed(gpu_word wide, float m
     return kind::close(values);
 }
 
-/* Load or store the i-th of a row of items (groups or elements) of `bytes` bytes each, which are
- * aligned. */
+/* These load or store item i of an array. An item is a group or an element. It has `bytes` bytes
+ * and is aligned to its size. */
 template <uint32_t bytes> GPU_INLINE gpu_word gpu_load_thing(const void *base, uint64_t i)
 {
     if (bytes == GPU_WORD_BYTES)
@@ -100,8 +101,8 @@ template <uint32_t bytes> GPU_INLINE void gpu_store_thing(void *base, uint64_t i
         gpu_store_element<bytes>(base, i, word);
 }
 
-/* Converts `at_once` items, `stride` apart, from item i on. `from` and `to` are the bytes of an
- * item before and after. */
+/* Converts `at_once` items, `stride` apart, from item i on. An item has `from` bytes before the
+ * conversion and `to` bytes after it. */
 template <typename kind, bool is_widening, uint32_t from, uint32_t to, uint32_t at_once>
 GPU_INLINE void gpu_convert_some(void *dst, const void *src, uint64_t i, uint64_t stride,
                                  float multiply)
@@ -154,7 +155,7 @@ GPU_INLINE void gpu_convert_either(const tutti_gpu_conversion *job, gpu_crew cre
         gpu_convert_by<kind, false>(job, crew);
 }
 
-/* All threads of the crew. `job` lies where all of them can read it. */
+/* All threads of the crew: runs a conversion. `job` must be in memory that all of them can read. */
 GPU_FUNCTION void gpu_convert(const tutti_gpu_conversion *job, gpu_crew crew)
 {
     if (crew.index >= crew.count)

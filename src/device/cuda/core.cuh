@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What all communicating kernels share: epochs, greetings, waiting, meetings of the grid, signals.
+ * Provides the parts that all communicating kernels share: epochs, greetings, waiting, meetings of
+ * the grid, and signals. A greeting tells a peer which call this rank runs (work.h).
  *
- * Results. A function that returns false tells all its callers to leave: the launch must end. By
- * then the failure has been reported to the host (gpu_fail). "Is fine" arguments are false if the
- * calling thread has seen such a failure.
+ * Results. If a function returns false because the launch must end, all its callers must return
+ * too. By then the failure has been reported to the host (gpu_fail). An argument `is_fine` is false
+ * if the calling thread has seen such a failure.
  *
  * Epochs and the reuse of memory. Every work except MESSAGES takes one epoch of its domain; all
  * ranks run the works in the same order. In epoch e a rank writes data for others only to half
@@ -15,18 +16,19 @@
  *    launch, and within a launch the grid meets between two works. So a greeting of epoch e - 1
  *    proves that its sender has finished epoch e - 2.
  *  - In some works a rank reads ("hears") the greetings of all ranks. Then it need not wait in the
- *    next epoch. After other works the next epoch, of whatever kind, begins by waiting for the
- *    missing greetings. An example is a broadcast by lines, which reads only the root's greeting.
+ *    next epoch. Other works, such as a broadcast by lines, read only some greetings. After such a
+ *    work the next epoch begins by waiting for the missing greetings, whatever its own work is.
  *    `heard` is the last epoch of which all greetings have been read.
  *  - Greetings follow the same rule, because they are written like other data. A peer overwrites
- *    its greeting of epoch e - 1 in epoch e + 1, after it has read my greeting of epoch e. My block
- *    that sends this one has read the peer's greeting of e - 1 before. My other blocks may be later
- *    and find the greeting of e + 1, which proves at least as much. They cannot find that of e + 3,
- *    which the peer sends only after the end of my epoch e.
+ *    its greeting of epoch e - 1 in epoch e + 1, after it has read my greeting of epoch e. Block 0
+ *    sends my greeting of epoch e after it has read the peer's greeting of epoch e - 1. My other
+ *    blocks may be later and find the peer's greeting of epoch e + 1, which proves at least as
+ *    much. They cannot find the greeting of epoch e + 3, because the peer sends that only after the
+ *    end of my epoch e.
  *
- * Greetings name the call. So ranks that run different calls get an error instead of waiting for
- * each other. A rank that uses data of a peer reads that peer's greeting in the same launch, before
- * or after it uses the data.
+ * Mismatches. Greetings identify the call. So ranks that run different calls get an error instead
+ * of waiting for each other. A rank that uses data of a peer reads that peer's greeting in the same
+ * launch, before or after it uses the data.
  *
  * Flags. LL lines and greetings carry the epoch as a flag of 32 bits, which is never 0. A line that
  * was written about 2^32 epochs ago would look like a new one, so all LL lines are cleaned every
@@ -46,7 +48,7 @@ enum {
     GPU_POLLS = 128, /* polls between two checks of the abort flag and the clock */
     GPU_GREETING_WORDS = 4,
 };
-/* Of every so many epochs the last two clean the LL lines, one half each. */
+/* In each period of this many epochs, the last two epochs clean the LL lines, one half each. */
 #define GPU_CLEANING_PERIOD UINT64_C(0x40000000)
 
 /* The state of a launch, of which each thread has a copy; all copies in a block are the same. */
@@ -77,8 +79,8 @@ GPU_INLINE struct tutti_gpu_mail *gpu_mail(uint8_t *mailbox)
  * Functions that are not inlined take the run by value: its address is never taken, so their
  * callers keep it in registers. */
 
-/* The value number `word` of the greeting from this rank to `peer` (is_mine), or of the greeting
- * that this rank expects from `peer`. */
+/* Returns value `word` of a greeting. If `is_mine`, this is the greeting from this rank to `peer`.
+ * Otherwise it is the greeting that this rank expects from `peer`. */
 GPU_INLINE uint64_t gpu_greeting_word(const struct gpu_run *run, uint32_t peer, uint32_t word,
                                       bool is_mine)
 {
@@ -90,7 +92,7 @@ GPU_INLINE uint64_t gpu_greeting_word(const struct gpu_run *run, uint32_t peer, 
 }
 
 /* Makes all kernels of this rank end. The first caller reports the fault to the host. `peer` is the
- * rank that it was waiting for; `theirs` is the greeting of that rank, or NULL. */
+ * rank for which the caller was waiting. `theirs` is the greeting of that rank, or NULL. */
 GPU_FUNCTION void gpu_fail(const struct gpu_run run, enum tutti_gpu_fault fault, uint32_t peer,
                            const uint64_t theirs[GPU_GREETING_WORDS])
 {
@@ -113,8 +115,8 @@ GPU_FUNCTION void gpu_fail(const struct gpu_run run, enum tutti_gpu_fault fault,
  * has passed. The function reports an abort or a missed deadline to the host. */
 GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
 {
-    /* While one block waits for a peer, other blocks of this rank wait for that block. They wait
-     * twice as long, so that the block that knows the peer reports it. */
+    /* While one block waits for a peer, other blocks of this rank may wait for that block. They
+     * wait twice as long, so that the block that knows the missing peer reports the failure. */
     const uint64_t patience_ns = run.deadline_ns << (peer == run.rank);
 
     if (gpu_load_relaxed(&run.counters->is_aborted))
@@ -130,8 +132,8 @@ GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
     return false;
 }
 
-/* Called in every loop that waits for a rank; false if the loop must stop. The caller sets *polls
- * to 0 before the loop and leaves it alone in it. */
+/* Every loop that waits for a rank calls this in each pass. False if the loop must stop. The caller
+ * sets *polls to 0 before the loop and does not change it in the loop. */
 GPU_INLINE bool gpu_may_wait(const struct gpu_run *run, uint32_t peer, uint32_t *polls)
 {
     gpu_pause();
@@ -153,7 +155,8 @@ GPU_INLINE bool gpu_wait_for(const struct gpu_run *run, uint32_t peer, const uin
 
 /* ---- meetings of the grid --------------------------------------------------------------- */
 
-/* Thread 0 of each block calls it, after a barrier of the block. True for the last block. */
+/* Thread 0 of each block, after a barrier of the block: records that the block has arrived at the
+ * current meeting. True if this block is the last one. */
 GPU_INLINE bool gpu_arrive(struct gpu_run *run)
 {
     gpu_fence();
@@ -165,9 +168,9 @@ GPU_INLINE bool gpu_wait_for_blocks(const struct gpu_run *run)
     return gpu_wait_for(run, run->rank, &run->counters->arrivals, run->meetings * gpu_blocks());
 }
 
-/* A barrier of the grid: all threads of all blocks call it. False, to all threads of a block, if
- * the launch must end. A block with a thread that is not fine does not arrive; the others notice
- * while they wait. */
+/* All threads of all blocks: waits until all blocks have called it. False, to all threads of a
+ * block, if the launch must end. A block does not arrive if one of its threads passes false for
+ * `is_fine`. The other blocks notice the failure while they wait. */
 GPU_INLINE bool gpu_meet(struct gpu_run *run, bool is_fine)
 {
     if (gpu_barrier_or(!is_fine))
@@ -280,8 +283,8 @@ GPU_INLINE bool gpu_catch_up(const struct gpu_run *run)
     return !gpu_barrier_or(!is_fine);
 }
 
-/* All threads of the grid call it: each clears its share of the LL lines in the next epoch's half
- * of this rank's inboxes. The grid must meet before the next greeting is sent. */
+/* All threads of the grid: each thread clears its share of the LL lines in the next epoch's half of
+ * this rank's inboxes. The grid must meet before the next greeting is sent. */
 GPU_FUNCTION void gpu_clean(const struct gpu_run run)
 {
     const struct tutti_gpu_layout *layout = &run.domain->layout;
@@ -404,8 +407,8 @@ GPU_INLINE bool gpu_work_begin(struct gpu_run *run, const struct tutti_gpu_work 
     return true;
 }
 
-/* All threads, at the end of every launch, also of one that has failed. The last block to leave
- * stores the counters for the next launch. */
+/* All threads, at the end of every launch, even of a launch that has failed. The last block to
+ * leave stores the counters for the next launch. */
 GPU_INLINE void gpu_run_end(const struct gpu_run *run)
 {
     struct tutti_gpu_counters *counters = run->counters;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels' image: the assembler includes the file TUTTI_CUDA_IMAGE unchanged. */
+ * Puts the kernels' image into the library. The build defines TUTTI_CUDA_IMAGE as the name of the
+ * image's file, and the assembler includes this file unchanged. */
 #include "device/cuda/cuda_image.h"
 
 const char tutti_cuda_image_architectures[] = TUTTI_CUDA_IMAGE_FOR;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels' image that is built into the library: a fat binary. It has 0 bytes if the build had
- * no nvcc, or was configured without kernels. */
+ * Declares the kernels' image that is built into the library. The image is a fat binary of CUDA. It
+ * has 0 bytes if the build had no nvcc, or was configured without kernels. */
 #ifndef TUTTI_DEVICE_CUDA_IMAGE_H
 #define TUTTI_DEVICE_CUDA_IMAGE_H
 

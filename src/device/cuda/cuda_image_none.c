@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An empty image, for builds without nvcc or without kernels. */
+ * Defines an empty image, for builds without nvcc or without kernels. */
 #include "device/cuda/cuda_image.h"
 
 const unsigned char tutti_cuda_image[1] = {0};

@@ -30,15 +30,15 @@ static const char *const names[TUTTI_CUDA_KERNEL_COUNT] = {
 
 struct tutti_cuda_kernels {
     struct tutti_cuda_kernels *next;
-    uint32_t nusers; /* under the lock */
+    uint32_t nusers; /* guarded by `lock` */
     const struct tutti_cuda *cuda;
     struct tutti_cu_context *context;
     struct tutti_cu_module *module;
     struct tutti_cu_function *functions[TUTTI_CUDA_KERNEL_COUNT];
 };
 
-/* One object for each context that has users. It is removed with its last user: a context's modules
- * end with the context, and a new context may have the same address. */
+/* A list with one object for each context that has users, guarded by `lock`. The last user removes
+ * the object, because a later context may have the same address, but it has none of the modules. */
 static struct tutti_cuda_kernels *loaded;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -67,7 +67,7 @@ static int read_file(const char *path, void **ret_image)
     return TUTTI_OK;
 }
 
-/* *ret_file is what the caller must free once the image is loaded; it may be NULL. */
+/* The caller must free *ret_file after it has loaded the image. *ret_file may be NULL. */
 static int find_image(const void **ret_image, void **ret_file)
 {
     const char *path = tutti_param_text(TUTTI_PARAM_CUDA_KERNELS);
@@ -170,7 +170,8 @@ int tutti_cuda_kernels_get(const struct tutti_cuda *cuda, struct tutti_cuda_kern
     return rc;
 }
 
-/* A context that has been destroyed took its modules with it. */
+/* A context that is not current may have been destroyed, and its modules with it. Then the module
+ * must not be unloaded. */
 static void unload(struct tutti_cuda_kernels *kernels)
 {
     struct tutti_cu_context *context = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The library's kernels in a CUDA context: loads them on first use, and launches them.
+ * Loads the library's kernels into CUDA contexts on first use, and launches them.
  *
- * The image is the file that TUTTI_CUDA_KERNELS names, or else the one that is built in if nvcc was
- * available. For all functions but tutti_cuda_kernels_put the context must be the calling thread's
- * current one. All functions are thread-safe. */
+ * The kernels come from an image: the file that TUTTI_CUDA_KERNELS names, or else the image that is
+ * built in (cuda_image.h). For all functions but tutti_cuda_kernels_put, the context must be the
+ * current context of the calling thread. All functions are thread-safe. */
 #ifndef TUTTI_DEVICE_CUDA_KERNELS_H
 #define TUTTI_DEVICE_CUDA_KERNELS_H
 
@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 
+/* The kernels, each with the type of its argument. */
 enum tutti_cuda_kernel {
     TUTTI_CUDA_KERNEL_EMPTY,   /* struct tutti_gpu_empty_argument */
     TUTTI_CUDA_KERNEL_COPY,    /* struct tutti_gpu_copy_argument */
@@ -38,13 +39,14 @@ struct tutti_cuda_kernels;
  * memory. */
 int tutti_cuda_kernels_get(const struct tutti_cuda *cuda, struct tutti_cuda_kernels **ret_kernels);
 
-/* Each user calls this once, when none of its launches is running any more. The last user's call
- * unloads the kernels if their context is current, and frees the object in any case: a context that
- * has been destroyed took its modules with it. NULL is ignored. */
+/* Each user calls this once, when none of its launches is running any more. The call of the last
+ * user frees the object. If the context of the kernels is current, it also unloads the kernels.
+ * NULL is ignored. */
 void tutti_cuda_kernels_put(struct tutti_cuda_kernels *kernels);
 
-/* The number of blocks of `threads` threads that one multiprocessor runs at the same time: the
- * least of all communicating kernels. At least 1; 1 if the driver does not tell. */
+/* Returns the number of blocks of `threads` threads that one multiprocessor can run at the same
+ * time. This is the least number among all communicating kernels. It is at least 1, and 1 if the
+ * driver cannot tell. */
 int tutti_cuda_kernels_occupancy(const struct tutti_cuda_kernels *kernels, uint32_t threads);
 
 /* Enqueues a kernel of `blocks` blocks of `threads` threads on `stream`. `argument` is the struct

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives between the ranks' own buffers, for large calls. Each byte has a responsible rank,
- * which reads it once and stores it directly to its destinations:
+ * Runs large collectives directly between the ranks' own buffers. One rank is responsible for each
+ * byte. It reads the byte once and stores it directly to the byte's destinations:
  *
  *   all-reduce, reduce   rank r combines slice r of all inputs, in rank order, for all outputs
  *   reduce-scatter       rank r combines block r
@@ -9,9 +9,10 @@
  *   all-to-all
  *   scatter              rank r copies its block from root's input
  *
- * First each rank posts where its buffers are. It tells each peer where that peer's part begins,
- * because only the owner knows the displacements of a v-form. A last signal of a rank says that it
- * no longer uses the buffers of others. A rank that has this signal from all ranks is done.
+ * First each rank posts the addresses of its buffers (posted.cuh). It tells each peer where that
+ * peer's part begins, because only the owner knows the displacements of a v-form. The last signal
+ * of a rank tells that it no longer uses the buffers of others. A rank that has this signal from
+ * all ranks is done.
  *
  * Some buffers are unmapped: only their owner can use them. Then everything that the ranks cannot
  * do directly goes through their windows, in pieces that fit. All ranks see the same posts, so they
@@ -23,9 +24,9 @@
  *     signal "done".
  *   - Owners of unmapped outputs fetch what was combined for them.
  *
- * Two kinds of buffers are treated as unmapped. Inputs that are to be multiplied must not be read
- * by others before that. In an all-to-all in place a store would destroy what others have yet to
- * read.
+ * Two more kinds of buffers are treated as unmapped. One is an input that must be multiplied before
+ * others may read it. The other is the buffer of an in-place all-to-all, where a direct store would
+ * destroy data that other ranks have yet to read.
  */
 #ifndef TUTTI_DEVICE_CUDA_DIRECT_CUH
 #define TUTTI_DEVICE_CUDA_DIRECT_CUH
@@ -35,7 +36,8 @@
 
 /* ---- copying ------------------------------------------------------------------------------- */
 
-/* Copies to several destinations. If all buffers are aligned to words, the source is read once. */
+/* All threads of the crew: copies to several destinations. If all buffers are aligned to words, the
+ * source is read only once. */
 GPU_FUNCTION void gpu_copy_to_all(void *const *dsts, uint32_t ndsts, const void *src,
                                   uint64_t size_bytes, gpu_crew crew)
 {
@@ -76,7 +78,8 @@ GPU_INLINE void gpu_direct_copy(const struct gpu_direct *d, void *dst, const voi
     gpu_copy(dst, src, count * d->size, gpu_crew_of_grid());
 }
 
-/* Copies `part` of the piece at `src`, this rank's or the root's, into all mapped outputs. */
+/* All threads of the grid: copies `part` of the piece at `src` into all mapped outputs. `src` is
+ * the input of this rank or of the root. */
 GPU_INLINE void gpu_direct_copy_to_all(const struct gpu_direct *d, const uint8_t *src,
                                        gpu_part part)
 {
@@ -99,7 +102,7 @@ GPU_INLINE void gpu_direct_copy_to_all(const struct gpu_direct *d, const uint8_t
                     gpu_crew_of_grid());
 }
 
-/* Copies the parts of all ranks, its own among them, into this rank's output. */
+/* Copies the parts that all ranks, including this rank, give to this rank into its output. */
 GPU_INLINE void gpu_direct_fetch(const struct gpu_direct *d)
 {
     const uint32_t rank = d->run->rank;
@@ -123,7 +126,7 @@ GPU_INLINE void gpu_direct_broadcast(const struct gpu_direct *d)
         gpu_direct_copy(d, gpu_direct_output(d, d->run->rank), src, count);
 }
 
-/* All-gather and gather. */
+/* Runs a piece of an all-gather or a gather. */
 GPU_INLINE void gpu_direct_gather(const struct gpu_direct *d)
 {
     const uint32_t rank = d->run->rank;
@@ -135,8 +138,8 @@ GPU_INLINE void gpu_direct_gather(const struct gpu_direct *d)
         gpu_direct_fetch(d);
 }
 
-/* Stores this rank's blocks into the mapped outputs of all ranks: for an all-to-all, and for the
- * root of a scatter whose input others cannot fetch. */
+/* Stores this rank's blocks into the mapped outputs of all ranks. An all-to-all uses this. The root
+ * of a scatter also uses this if other ranks cannot fetch from its input. */
 GPU_INLINE void gpu_direct_deal(const struct gpu_direct *d)
 {
     const uint32_t rank = d->run->rank;
@@ -165,8 +168,8 @@ GPU_INLINE void gpu_direct_exchange(const struct gpu_direct *d)
 /* ---- combining ------------------------------------------------------------------------------ */
 
 /* One thread: describes the reduction of elements [part.first, part.first + part.count) of the
- * piece over all ranks. `outputs` has a bit for each rank that needs the result. Unmapped outputs
- * of other ranks are served by one more destination, the results' place in this rank's window. */
+ * piece over all ranks. `outputs` has a bit for each rank that needs the result. If another rank's
+ * output is unmapped, the result also goes to the place for results in this rank's window. */
 GPU_INLINE void gpu_direct_set_job(const struct gpu_direct *d, gpu_part part, uint64_t outputs)
 {
     gpu_direct_table *table = d->table;
@@ -192,7 +195,7 @@ GPU_INLINE void gpu_direct_set_job(const struct gpu_direct *d, gpu_part part, ui
     table->job.premultiplied = TUTTI_GPU_NO_SOURCE;
 }
 
-/* The ranks, as bits, whose outputs receive each slice. */
+/* Returns the ranks, as bits, whose outputs receive each slice of a reduction. */
 GPU_INLINE uint64_t gpu_direct_sinks(const struct gpu_direct *d)
 {
     const uint64_t all = UINT64_MAX >> (64 - d->run->nranks);
@@ -220,7 +223,7 @@ GPU_INLINE void gpu_direct_reduce(const struct gpu_direct *d)
     gpu_reduce(&d->table->job, gpu_crew_of_grid());
 }
 
-/* Copies what others have combined for this rank from their windows into its output. */
+/* Copies the results that others have combined for this rank from their windows into its output. */
 GPU_INLINE void gpu_direct_fetch_results(const struct gpu_direct *d)
 {
     const uint64_t count = gpu_in_piece(d, d->most);
@@ -268,7 +271,7 @@ GPU_INLINE void gpu_direct_move(const struct gpu_direct *d)
     }
 }
 
-/* The ranks, as bits, that fetch combined results, because their outputs are unmapped. */
+/* Returns the ranks, as bits, that fetch combined results because their outputs are unmapped. */
 GPU_INLINE uint64_t gpu_direct_fetchers(const struct gpu_direct *d)
 {
     const bool has_results =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * FIFOs: slots that one block of a rank fills and the same block of a peer empties.
+ * Gives access to FIFOs. A FIFO is a ring of slots in a mailbox (work.h). One block of a rank fills
+ * the slots, and the block with the same number of a peer empties them.
  *
  * A message takes as many slots as its size needs, and no slot has bytes of two messages. So both
  * sides cut a message into slots in the same way, from its size alone. The sender may fill a slot
@@ -26,8 +27,8 @@ GPU_INLINE struct tutti_gpu_fifo *gpu_fifo_at(const struct tutti_gpu_layout *lay
     return (struct tutti_gpu_fifo *)(mailbox + layout->fifo_at + number * layout->fifo_stride);
 }
 
-/* Where this rank counts the slots of FIFO `number` that it has ever filled for `peer`, or (with
- * is_receive) emptied. */
+/* Returns the counter of the slots of FIFO `number` that this rank has ever filled for `peer`. If
+ * `is_receive`, returns the counter of the slots that it has emptied. */
 GPU_INLINE uint64_t *gpu_fifo_counter(const struct gpu_run *run, uint32_t number, uint32_t peer,
                                       bool is_receive)
 {
@@ -102,8 +103,9 @@ GPU_INLINE void gpu_pack_slot(uint8_t *words, const uint8_t *data, uint64_t size
                             flag);
 }
 
-/* All threads of a block: the reverse. It waits for words that have not arrived yet, so call it
- * when the slot's first word has come. False if the launch must end. */
+/* All threads of a block: copies `size_bytes` bytes from a flagged slot to `data`. It stores whole
+ * words of 8 bytes. It waits for words that have not arrived yet, so call it after the first word
+ * of the slot has arrived. False, to the calling thread, if the launch must end. */
 GPU_INLINE bool gpu_unpack_slot(const struct gpu_run *run, uint32_t peer, uint8_t *data,
                                 const uint8_t *words, uint64_t size_bytes, uint32_t flag)
 {
@@ -121,7 +123,8 @@ GPU_INLINE bool gpu_unpack_slot(const struct gpu_run *run, uint32_t peer, uint8_
     return true;
 }
 
-/* All threads of the block, after a barrier that follows their last load from the slot. */
+/* All threads of the block: clears the data and flags of a flagged slot. A barrier must come
+ * between the last load from the slot and this call. */
 GPU_FUNCTION void gpu_clean_slot(const struct tutti_gpu_layout *layout,
                                  struct tutti_gpu_fifo *fifo, uint64_t slot)
 {
@@ -132,7 +135,8 @@ GPU_FUNCTION void gpu_clean_slot(const struct tutti_gpu_layout *layout,
         gpu_store_slot_word(words, i, 0, 0);
 }
 
-/* True if the slot is among the last of its period, one for each place in the FIFO. */
+/* True if the slot is among the last of its period. So each place in the FIFO is cleaned once per
+ * period. */
 GPU_INLINE bool gpu_slot_must_be_cleaned(const struct tutti_gpu_layout *layout, uint64_t slot)
 {
     return slot % GPU_SLOT_PERIOD >= GPU_SLOT_PERIOD - layout->slots;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Integer arithmetic: four 8-bit elements at once, and division. */
+ * Does integer arithmetic on four 8-bit elements at once, and divides the elements of a word. */
 #ifndef TUTTI_DEVICE_CUDA_INTEGER_CUH
 #define TUTTI_DEVICE_CUDA_INTEGER_CUH
 
@@ -15,7 +15,7 @@ GPU_INLINE bool gpu_is_signed(uint32_t type)
 
 /* ---- four bytes at once, the first one lowest ---------------------------------------------- */
 
-/* Bytes are added without carries from one to the next. */
+/* Adds the bytes without carries from one byte to the next. */
 GPU_INLINE uint32_t gpu_bytes_sum(uint32_t a, uint32_t b)
 {
     const uint32_t low = 0x7f7f7f7fu;
@@ -33,7 +33,7 @@ GPU_INLINE uint32_t gpu_bytes_product(uint32_t a, uint32_t b)
     return first | second | third | fourth;
 }
 
-/* The maximum of each pair of unsigned bytes. */
+/* Returns the maximum of each pair of unsigned bytes. */
 GPU_INLINE uint32_t gpu_bytes_max(uint32_t a, uint32_t b)
 {
     uint32_t best = 0;
@@ -52,7 +52,7 @@ struct gpu_divisor {
     bool is_signed;
 };
 
-/* Truncates toward zero; `value` has been extended to 64 bits. */
+/* Returns the quotient, truncated toward zero. The caller has extended `value` to 64 bits. */
 GPU_INLINE uint64_t gpu_divided(uint64_t value, gpu_divisor divisor)
 {
     const bool is_negative = divisor.is_signed && value >> 63 != 0;
@@ -77,8 +77,8 @@ GPU_INLINE uint64_t gpu_divided_half(uint64_t half, gpu_divisor divisor)
     return quotients;
 }
 
-/* Divides all elements of a word. It is slow, but only averages of integers use it, so it is not
- * inlined. */
+/* Divides all elements of a word. This function is not inlined, because it is large and only
+ * averages of integers use it. */
 GPU_FUNCTION gpu_word gpu_divided_word(gpu_word word, gpu_divisor divisor)
 {
     return gpu_word_of(gpu_divided_half(gpu_half(word, 0), divisor),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All kernels of the library. This is the only file that nvcc compiles for GPUs; the tests' build
- * compiles it for the simulated GPU. */
+ * Defines all kernels of the library. This is the only file that nvcc compiles for GPUs. The tests'
+ * build compiles this file for the simulated GPU. */
 #include "device/cuda/platform.cuh"
 
 #include "device/cuda/line_test.cuh"

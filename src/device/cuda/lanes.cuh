@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two-sided steps and messages. Lanes move slot by slot, each as soon as it can, as in
- * executor/host/lanes.c: a block never waits for one peer while a lane of another could move.
+ * Runs two-sided steps and messages. A lane moves the bytes of its current step slot by slot, as
+ * soon as it can. So a block never waits for one peer while a lane of another peer could move.
+ * executor/host/lanes.c does the same on hosts.
  *
- * A block alternates between two phases. In a scan each thread looks after some lanes: it polls
- * their FIFOs, checks their dependencies, and marks those that can move by a slot. After a barrier
- * all threads of the block together move one slot of each marked lane, one lane after another.
- * After each such move the lane's own thread hands the slot over to the peer and advances the lane.
- * What a scan reads of other threads' lanes is written only while slots move, so it does not race.
+ * A block alternates between two phases. In a scan each thread is responsible for some lanes. It
+ * polls their FIFOs, checks their dependencies, and marks the lanes that can move one slot. After a
+ * barrier all threads of the block together move one slot of each marked lane, one lane after
+ * another. After each such move the lane's own thread passes the slot to the peer and advances the
+ * lane. A scan may read the state of other threads' lanes without a race, because that state is
+ * written only in the second phase.
  *
  * Fused steps. The receiving lane stores a slot, and the sending lane follows later. If the sending
- * lane is at the same offset and has a free slot, one move does both. For a step that stores
- * nothing this is the only way, so its receiving lane waits for its sending lane, as on a host when
- * the bounce buffer is full.
+ * lane is at the same offset and has a free slot, one move does both. A RECV_REDUCE_SEND stores
+ * nothing, so for this step both lanes must move together. Its receiving lane then waits for its
+ * sending lane.
  */
 #ifndef TUTTI_DEVICE_CUDA_LANES_CUH
 #define TUTTI_DEVICE_CUDA_LANES_CUH
@@ -20,15 +22,16 @@
 
 /* ---- moving ------------------------------------------------------------------------------ */
 
-/* The data of the slot that a lane receives, or fills, next. */
+/* Returns the data of the slot that a lane receives next, or fills next. */
 GPU_INLINE uint8_t *gpu_lane_data(const struct gpu_run *run, const struct gpu_lane *lane,
                                   bool is_receive)
 {
     return gpu_slot_data(&run->domain->layout, is_receive ? lane->from : lane->to, lane->slots);
 }
 
-/* Moves `size_bytes` bytes that are contiguous everywhere. `src` and `dst` are this rank's buffers;
- * `in` is in the received slot, or NULL; `out` is in the slot to be filled, or NULL. */
+/* All threads: moves `size_bytes` bytes that are contiguous in all buffers. `src` and `dst` are in
+ * this rank's buffers. `in` is in the received slot, or NULL. `out` is in the slot to be filled, or
+ * NULL. */
 GPU_FUNCTION void gpu_move_run(const struct gpu_run *run, const struct gpu_steps *steps,
                                const struct tutti_gpu_step *step, const uint8_t *src, uint8_t *dst,
                                const uint8_t *in, uint8_t *out, uint64_t size_bytes)
@@ -55,7 +58,7 @@ GPU_FUNCTION void gpu_move_run(const struct gpu_run *run, const struct gpu_steps
     gpu_reduce(&job, gpu_crew_of_block());
 }
 
-/* The segment that contains byte `at` of a step: a binary search. */
+/* Finds the segment that contains byte `at` of a step, by binary search. */
 GPU_INLINE const struct tutti_gpu_segment *gpu_segment_at(const struct gpu_steps *steps,
                                                           uint32_t index, uint64_t at)
 {
@@ -76,8 +79,9 @@ GPU_INLINE const struct tutti_gpu_segment *gpu_segment_at(const struct gpu_steps
     return segments + first;
 }
 
-/* Moves bytes [at, at + size_bytes) of a step. They come from the slot `in` (NULL: the step does
- * not receive them now) and go to the slot `out` (NULL: it does not send them now). */
+/* All threads: moves bytes [at, at + size_bytes) of a step. `in` is the data of the slot that they
+ * come from, or NULL if this move does not receive. `out` is the data of the slot that they go to,
+ * or NULL if this move does not send. */
 GPU_INLINE void gpu_move_bytes(const struct gpu_run *run, const struct gpu_steps *steps,
                                uint32_t index, uint64_t at, uint64_t size_bytes, const uint8_t *in,
                                uint8_t *out)
@@ -99,9 +103,10 @@ GPU_INLINE void gpu_move_bytes(const struct gpu_run *run, const struct gpu_steps
     }
 }
 
-/* Moves a flagged slot. A received one is unpacked into the ordinary slot with the same number,
- * which is unused: its sender has not been given it back. One to be sent is first assembled in this
- * rank's own memory. False if the launch must end. */
+/* All threads: moves a flagged slot. A received slot is unpacked into the ordinary slot with the
+ * same number. That slot is unused, and its sender may not fill it before this slot is
+ * acknowledged. A slot to be sent is first assembled in this rank's own memory. False, to all
+ * threads, if the launch must end. */
 GPU_FUNCTION bool gpu_move_flagged(const struct gpu_run *run, const struct gpu_steps *steps,
                                    const struct gpu_lane *receiver, const struct gpu_lane *sender,
                                    uint32_t peer, uint32_t index, uint64_t size_bytes)
@@ -157,7 +162,8 @@ GPU_INLINE bool gpu_move_slot(const struct gpu_run *run, const struct gpu_steps 
 
 /* ---- going on ---------------------------------------------------------------------------- */
 
-/* One thread: puts the lane at the beginning of its step number `position`, or past its last. */
+/* One thread: puts the lane at the beginning of its step number `position`, or past its last
+ * step. */
 GPU_INLINE void gpu_start_step(const struct gpu_run *run, struct gpu_steps *steps,
                                uint32_t number, uint32_t position)
 {
@@ -188,8 +194,8 @@ GPU_INLINE void gpu_start_step(const struct gpu_run *run, struct gpu_steps *step
     lane->slots_left += gpu_slots_of(&run->domain->layout, lane->end - lane->at);
 }
 
-/* One thread, after a slot of the lane has been moved: hands it over to the peer (filled or free)
- * and advances the lane. */
+/* One thread, after a slot of the lane has been moved: tells the peer that the slot is filled, or
+ * free again, and advances the lane. */
 GPU_INLINE void gpu_pass_slot(const struct gpu_run *run, struct gpu_steps *steps, uint32_t number)
 {
     const struct tutti_gpu_lane *table = gpu_lane_of(steps, number);
@@ -212,7 +218,8 @@ GPU_INLINE void gpu_pass_slot(const struct gpu_run *run, struct gpu_steps *steps
         gpu_start_step(run, steps, number, lane->position + 1);
 }
 
-/* The lane's thread, after a move: advances the lane, and the sending lane if that moved, too. */
+/* The lane's thread, after a move: advances the lane. Also advances the sending lane if the move
+ * included it. */
 GPU_INLINE void gpu_go_on(const struct gpu_run *run, struct gpu_steps *steps, uint32_t number)
 {
     struct gpu_lane *lane = &steps->lanes[number];
@@ -227,7 +234,8 @@ GPU_INLINE void gpu_go_on(const struct gpu_run *run, struct gpu_steps *steps, ui
     gpu_pass_slot(run, steps, number);
 }
 
-/* All threads: does what the lane can do. False, to all threads, if the launch must end. */
+/* All threads: runs the lane's local step, or moves one slot. False, to all threads, if the launch
+ * must end. */
 GPU_INLINE bool gpu_move_lane(const struct gpu_run *run, struct gpu_steps *steps, uint32_t number)
 {
     const struct gpu_lane *lane = &steps->lanes[number];
@@ -248,7 +256,8 @@ GPU_INLINE bool gpu_move_lane(const struct gpu_run *run, struct gpu_steps *steps
     return !gpu_barrier_or(!is_fine);
 }
 
-/* A rank that some lane waits for, preferably one that should send; `me` if there is none. */
+/* Returns a rank that some lane waits for, preferably a rank that should send. Returns `me` if
+ * there is none. */
 GPU_FUNCTION uint32_t gpu_lanes_wait_for(const struct gpu_steps *steps, uint32_t me)
 {
     uint32_t found = me;
@@ -266,9 +275,9 @@ GPU_FUNCTION uint32_t gpu_lanes_wait_for(const struct gpu_steps *steps, uint32_t
     return found;
 }
 
-/* One thread, from time to time while no lane can move: false if the launch must end. It checks the
- * greetings of all ranks, because a rank that runs another call may be the cause of the delay even
- * if no lane communicates with it. */
+/* One thread, from time to time while no lane can move: checks whether the block may wait on. False
+ * if the launch must end. The function checks the greetings of all ranks. A rank that runs another
+ * call may cause the delay even if no lane communicates with it. */
 GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     bool is_fine = true;
@@ -281,8 +290,8 @@ GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu
 
 /* ---- all lanes --------------------------------------------------------------------------- */
 
-/* All threads, one for each lane: before the block's first piece, and after its last. The FIFOs'
- * counters are loaded and stored. */
+/* All threads, before the block's first piece: prepares the lanes and loads their FIFOs'
+ * counters. */
 GPU_INLINE void gpu_open_lanes(const struct gpu_run *run, struct gpu_steps *steps)
 {
     for (uint32_t i = gpu_thread(); i < steps->program->nlanes; i += gpu_threads()) {
@@ -300,6 +309,7 @@ GPU_INLINE void gpu_open_lanes(const struct gpu_run *run, struct gpu_steps *step
     }
 }
 
+/* All threads, after the block's last piece: stores the FIFOs' counters for the next launch. */
 GPU_INLINE void gpu_close_lanes(const struct gpu_run *run, struct gpu_steps *steps)
 {
     for (uint32_t i = gpu_thread(); i < steps->program->nlanes; i += gpu_threads()) {
@@ -312,8 +322,8 @@ GPU_INLINE void gpu_close_lanes(const struct gpu_run *run, struct gpu_steps *ste
     }
 }
 
-/* All threads: moves the lanes that can, beginning at a group of 32 lanes that depends on `first`,
- * so that no lane is always the last. False, to all threads, if the launch must end. */
+/* All threads: moves the lanes that can move. It begins at a group of 32 lanes that depends on
+ * `first`, so that no group is always the last. False, to all threads, if the launch must end. */
 GPU_INLINE bool gpu_move_lanes(const struct gpu_run *run, struct gpu_steps *steps, uint32_t turn,
                                uint32_t first)
 {
@@ -358,7 +368,7 @@ GPU_FUNCTION bool gpu_run_lanes(const struct gpu_run *run, struct gpu_steps *ste
     if (gpu_thread() == 0)
         steps->signals = 0;
     for (uint32_t scans = 0;; scans++, turn ^= 1) {
-        gpu_barrier(); /* all lanes have been advanced */
+        gpu_barrier(); /* before this, all lanes have been advanced */
         if (!gpu_scan(run, steps, turn, is_fine))
             return false;
         if (!gpu_any(steps->is_open[turn], steps->program->nlanes))

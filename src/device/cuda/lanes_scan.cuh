@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The scan: finds the lanes that can move now. A sending lane needs a free slot, a receiving lane
- * one that has arrived. The steps that the lane's step depends on must be complete, and a message
- * must be the expected one. One thread looks after each lane.
+ * Scans the lanes of a block for those that can move now (lanes.cuh). A sending lane needs a free
+ * slot, and a receiving lane needs a slot that has arrived. The steps that the lane's step depends
+ * on must be complete. A message must be the expected message. One thread is responsible for each
+ * lane.
  */
 #ifndef TUTTI_DEVICE_CUDA_LANES_SCAN_CUH
 #define TUTTI_DEVICE_CUDA_LANES_SCAN_CUH
@@ -15,7 +16,7 @@ GPU_INLINE uint32_t gpu_slots_of(const struct tutti_gpu_layout *layout, uint64_t
     return (uint32_t)((size_bytes + layout->slot_bytes - 1) / layout->slot_bytes);
 }
 
-/* Bytes of the lane's next slot. */
+/* Returns the number of bytes in the lane's next slot. */
 GPU_INLINE uint64_t gpu_slice(const struct gpu_run *run, const struct gpu_lane *lane)
 {
     const uint64_t left = lane->end - lane->at, most = run->domain->layout.slot_bytes;
@@ -29,7 +30,8 @@ GPU_INLINE bool gpu_lane_is_flagged(const struct gpu_run *run, const struct gpu_
     return gpu_is_flagged(&run->domain->layout, gpu_bound_step(steps, lane->step)->bytes);
 }
 
-/* True if a slot is free for this sending lane. It reads only, so any thread may call it. */
+/* True if a slot is free for this sending lane. Any thread may call this, because it changes
+ * nothing. */
 GPU_INLINE bool gpu_has_credit(const struct gpu_run *run, const struct gpu_lane *lane)
 {
     return lane->slots - gpu_load_acquire(&lane->from->head) < run->domain->layout.slots;
@@ -66,8 +68,8 @@ GPU_INLINE uint64_t gpu_signature_word(const struct tutti_gpu_signature *signatu
                                                              : signature->number;
 }
 
-/* One thread: reads the header of the slot that has arrived. False if some words of a flagged one
- * are still missing. */
+/* One thread: reads the header of the slot that has arrived. False if the slot is flagged and some
+ * words are still missing. */
 GPU_FUNCTION bool gpu_read_header(const struct gpu_run *run, const struct gpu_lane *lane,
                                   bool is_flagged, uint64_t ret_words[GPU_HEADER_WORDS])
 {
@@ -124,8 +126,9 @@ GPU_FUNCTION void gpu_message_mismatch(struct gpu_run run, uint32_t peer,
     gpu_fail(run, TUTTI_GPU_MISMATCH, peer, theirs);
 }
 
-/* True if the message that has arrived is the expected one; false if that is not known yet. If it
- * is another one, the function reports that, sets *ret_is_fine to false and returns false. */
+/* True if the message that has arrived is the expected message. False if this is not known yet. If
+ * it is another message, the function reports a mismatch, sets *ret_is_fine to false and returns
+ * false. */
 GPU_FUNCTION bool gpu_header_is_right(const struct gpu_run *run, const struct gpu_steps *steps,
                                       const struct gpu_lane *lane, uint32_t peer,
                                       bool *ret_is_fine)
@@ -146,8 +149,8 @@ GPU_FUNCTION bool gpu_header_is_right(const struct gpu_run *run, const struct gp
 
 /* ---- scanning ---------------------------------------------------------------------------- */
 
-/* How far the receiving half of a fused step has come, for its sending lane: the offset up to which
- * bytes have been stored. lane->end if the step receives nothing. */
+/* Takes the sending lane of a step. Returns the offset in the step up to which the receiving half
+ * has stored bytes, or lane->end if the step receives nothing. */
 GPU_INLINE uint64_t gpu_received(const struct gpu_steps *steps, const struct gpu_lane *lane)
 {
     const uint32_t number = steps->steps[lane->step].receive_lane;
@@ -159,7 +162,8 @@ GPU_INLINE uint64_t gpu_received(const struct gpu_steps *steps, const struct gpu
     return source->step > lane->step ? lane->end : source->step == lane->step ? source->at : 0;
 }
 
-/* A RECV_REDUCE_SEND stores nothing to send from: its sending lane moves only with the receiver. */
+/* A RECV_REDUCE_SEND stores no bytes that its sending lane could send later. So its sending lane
+ * moves only together with its receiving lane. */
 GPU_INLINE enum gpu_move gpu_sender_can(const struct gpu_run *run, const struct gpu_steps *steps,
                                         const struct gpu_lane *lane)
 {
@@ -225,8 +229,8 @@ GPU_INLINE enum gpu_move gpu_local_can(const struct gpu_run *run, const struct g
     return GPU_MOVE;
 }
 
-/* The lane's thread: what the lane can do now. *ret_is_fine becomes false if the launch must
- * end. */
+/* The lane's thread: returns the move that the lane can make now. *ret_is_fine becomes false if the
+ * launch must end. */
 GPU_FUNCTION enum gpu_move gpu_lane_can(const struct gpu_run *run, const struct gpu_steps *steps,
                                         struct gpu_lane *lane, uint32_t number, bool *ret_is_fine)
 {
@@ -250,8 +254,8 @@ GPU_FUNCTION enum gpu_move gpu_lane_can(const struct gpu_run *run, const struct 
     return gpu_sender_can(run, steps, lane);
 }
 
-/* All threads: sets the bits of the lanes that can move, and of those that are not done, in set
- * `turn`. False, to all threads, if the launch must end. */
+/* All threads: fills in can_move[turn] and is_open[turn], the bits of the lanes that can move and
+ * of the lanes that are not done. False, to all threads, if the launch must end. */
 GPU_INLINE bool gpu_scan(const struct gpu_run *run, struct gpu_steps *steps, uint32_t turn,
                          bool is_fine)
 {

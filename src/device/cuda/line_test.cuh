@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The test of lines: whether a line that is seen with its flag is always complete. Ranks send each
- * other lines of known content, and check each line as soon as they see its flag.
+ * Tests whether a line is always complete when its reader sees its flag. LL128 works depend on this
+ * (work.h). Ranks send each other lines of known content, and check each line as soon as they see
+ * its flag.
  *
- * Each warp looks after one peer or several. In a round it sends some lines to each of them, and
- * then waits for theirs, polling all these peers in rotation. The lines lie where LL128 works will
- * put theirs, in two halves that alternate. A rank sends for round r + 2 only after it has all
- * lines of round r + 1, and their sender had read the lines of round r before it sent these.
+ * Each warp is responsible for one or more peers. In a round it sends some lines to each of them.
+ * Then it waits for their lines, polling all these peers in rotation. The lines use the area of
+ * LL128 works in the mailboxes, and rounds alternate between its two halves. A rank sends for round
+ * r + 2 only after it has received all lines of round r + 1. The sender of those lines had read the
+ * lines of round r before it sent them.
  *
- * Torn lines are counted in the report to the host. The flags have values that no epoch has, so a
- * late line cannot be mistaken for one of a work.
+ * The report to the host counts torn lines, which have a flag but are not complete. The flags have
+ * values that no epoch has, so a late line cannot be mistaken for a line of a work.
  */
 #ifndef TUTTI_DEVICE_CUDA_LINE_TEST_CUH
 #define TUTTI_DEVICE_CUDA_LINE_TEST_CUH
@@ -23,14 +25,14 @@ enum {
 /* Bit i: thread i of a warp has the last 16 bytes of a line, which contain the flag. */
 #define GPU_FLAG_LANES 0x80808080u
 
-/* The index of the calling thread in its warp. */
+/* Returns the index of the calling thread in its warp. */
 GPU_INLINE uint32_t gpu_lane(void)
 {
     return gpu_thread() % GPU_WARP;
 }
 
-/* The address of the calling thread's part of a round's lines in a mailbox. Successive rounds use
- * different places. */
+/* Returns the address of the calling thread's part of a round's lines in a mailbox. Successive
+ * rounds use different places. */
 GPU_INLINE uint8_t *gpu_round_at(const struct tutti_gpu_layout *layout, uint8_t *mailbox,
                                  uint32_t round)
 {
@@ -40,8 +42,8 @@ GPU_INLINE uint8_t *gpu_round_at(const struct tutti_gpu_layout *layout, uint8_t 
            (uint64_t)(round / 2 % places) * GPU_ROUND_BYTES + gpu_lane() * GPU_WORD_BYTES;
 }
 
-/* The content of that part. It differs from what lay there before, and the last 8 bytes of a line
- * are its flag. */
+/* Returns the content of the calling thread's part of a round's lines. The content differs between
+ * the rounds that use the same place. The last 8 bytes of a line are its flag. */
 GPU_INLINE gpu_word gpu_round_word(uint32_t round, uint32_t sender)
 {
     const uint32_t number = (round * TUTTI_GPU_RANKS + sender) * GPU_WARP + gpu_lane() + 1;
@@ -63,8 +65,8 @@ GPU_INLINE bool gpu_test_may_wait(const struct tutti_gpu_line_test *test, uint64
                          (test->deadline_ns != 0 && gpu_now_ns() - start_ns > test->deadline_ns));
 }
 
-/* All threads of the warp: true if all lines of a round have arrived from the peer. Lines that have
- * a flag but are not whole are added to *ret_torn. */
+/* All threads of the warp: true if all lines of a round have arrived from the peer. Adds the number
+ * of lines that have a flag but are not complete to *ret_torn. */
 GPU_INLINE bool gpu_test_look(const struct tutti_gpu_domain *domain, uint32_t peer, uint32_t round,
                               uint64_t *ret_torn)
 {
@@ -90,8 +92,8 @@ GPU_INLINE void gpu_test_note(const struct tutti_gpu_domain *domain, uint32_t pe
         gpu_store_relaxed(at, torn == TUTTI_GPU_LINES_MISSING ? torn : gpu_load_relaxed(at) + torn);
 }
 
-/* The first rank from `peer` on whose bit is set in `list`; the number of ranks if there is
- * none. */
+/* Returns the first rank from `peer` on whose bit is set in `list`, or the number of ranks if there
+ * is none. */
 GPU_INLINE uint32_t gpu_test_peer(const struct tutti_gpu_domain *domain, uint64_t list,
                                   uint32_t peer)
 {
@@ -126,7 +128,7 @@ GPU_INLINE bool gpu_test_receive(const struct tutti_gpu_line_test *test, uint64_
     }
 }
 
-/* All threads of the block: runs the test. */
+/* All threads of the only block: runs the test. If lines are missing, the report tells so. */
 GPU_INLINE void gpu_test_lines(const struct tutti_gpu_line_test *test)
 {
     const struct tutti_gpu_domain *domain = test->domain;

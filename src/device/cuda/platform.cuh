@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The machine that kernels run on: threads, barriers, memory accesses, the clock.
+ * Gives kernels access to the machine on which they run: threads, barriers, memory and the clock.
  *
  * Kernels access the machine only through this file, so the same sources run on a GPU and on the
  * simulated GPU of the tests. On a GPU these functions are PTX. In the tests' build threads are
@@ -51,34 +51,35 @@ enum { GPU_WARP = 32 };
 #define GPU_KERNEL(name, most_threads, type, argument)                \
     extern "C" __global__ void __launch_bounds__(most_threads, 2)    \
     name(const __grid_constant__ type argument)
-/* Memory that the threads of a block share, with undefined initial contents. Use it in function
- * bodies. */
+/* Declares a variable that the threads of a block share, with undefined initial contents. Use this
+ * in function bodies only. */
 #define GPU_SHARED(type, name) __shared__ type name
 #define GPU_UNROLL _Pragma("unroll")
-/* For loops that run too rarely to be worth the code of an unrolled one. */
+/* Keeps a loop from being unrolled. Use this for loops that run too rarely to be worth the code. */
 #define GPU_NO_UNROLL _Pragma("unroll 1")
 
-/* ---- who am I ------------------------------------------------------------------------- */
+/* ---- threads and blocks ---------------------------------------------------------------- */
 
 GPU_INLINE uint32_t gpu_thread(void) { return threadIdx.x; }
 GPU_INLINE uint32_t gpu_threads(void) { return blockDim.x; }
 GPU_INLINE uint32_t gpu_block(void) { return blockIdx.x; }
 GPU_INLINE uint32_t gpu_blocks(void) { return gridDim.x; }
 
-/* ---- meeting -------------------------------------------------------------------------- */
+/* ---- barriers ------------------------------------------------------------------------- */
 
-/* All threads of the block call it and wait for each other. */
+/* All threads of the block: waits until all of them have called it. */
 GPU_INLINE void gpu_barrier(void) { __syncthreads(); }
-/* The same; true, to all threads, if `is_true` is true in any of them. */
+/* Does the same. Returns true, to all threads, if `is_true` is true in any of them. */
 GPU_INLINE bool gpu_barrier_or(bool is_true) { return __syncthreads_or(is_true) != 0; }
-/* All 32 threads of the warp call these. gpu_ballot: bit i is `is_true` of thread i of the warp. */
+/* All 32 threads of the warp must call these. Bit i of gpu_ballot's result is `is_true` of thread i
+ * of the warp. */
 GPU_INLINE uint32_t gpu_ballot(bool is_true) { return __ballot_sync(0xffffffffu, is_true); }
 GPU_INLINE bool gpu_warp_all(bool is_true) { return __all_sync(0xffffffffu, is_true) != 0; }
 GPU_INLINE bool gpu_warp_any(bool is_true) { return __any_sync(0xffffffffu, is_true) != 0; }
 
 /* ---- memory --------------------------------------------------------------------------- */
 
-/* Ordinary data; `at` is aligned to the size of the access. */
+/* These load and store ordinary data. `at` must be aligned to the size of the access. */
 template <typename T> GPU_INLINE T gpu_load(const T *at) { return *at; }
 template <typename T> GPU_INLINE void gpu_store(T *at, T value) { *at = value; }
 GPU_INLINE gpu_word gpu_load_word(const void *at)
@@ -94,7 +95,8 @@ GPU_INLINE void gpu_store_word(void *at, gpu_word word)
     asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};"
                  :: "l"(at), "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w) : "memory");
 }
-/* The same, for data that will not be read again soon: it leaves the first-level cache alone. */
+/* Loads a word that will not be read again soon. The load takes no room in the first-level
+ * cache. */
 GPU_INLINE gpu_word gpu_load_word_once(const void *at)
 {
     gpu_word word;
@@ -104,7 +106,8 @@ GPU_INLINE gpu_word gpu_load_word_once(const void *at)
     return word;
 }
 
-/* Words that carry flags: they bypass the first-level cache and are never torn within 8 bytes. */
+/* These load and store words that carry flags. The accesses bypass the first-level cache, and an
+ * aligned half of 8 bytes is never seen half written. */
 GPU_INLINE gpu_word gpu_load_flagged(const void *at)
 {
     gpu_word word;
@@ -118,8 +121,9 @@ GPU_INLINE void gpu_store_flagged(void *at, gpu_word word)
     asm volatile("st.volatile.global.v4.u32 [%0], {%1,%2,%3,%4};"
                  :: "l"(at), "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w) : "memory");
 }
-/* This thread's 16 bytes of a line that 8 consecutive threads store or load together. All threads
- * of the warp must call it; those whose `is_there` is false neither load nor store, and load 0. */
+/* These load or store this thread's 16 bytes of a line, which 8 consecutive threads load or store
+ * together. All threads of the warp must call them. A thread whose `is_there` is false does not
+ * access memory, and its load returns 0. */
 GPU_INLINE gpu_word gpu_load_line(const void *at, bool is_there)
 {
     gpu_word word = {0, 0, 0, 0};
@@ -174,7 +178,7 @@ GPU_INLINE uint64_t gpu_add(uint64_t *at, uint64_t more)
 
 /* ---- time ----------------------------------------------------------------------------- */
 
-/* Nanoseconds of a monotonic clock, whose resolution may be as coarse as microseconds. */
+/* Returns the nanoseconds of a monotonic clock. Its resolution may be as coarse as microseconds. */
 GPU_INLINE uint64_t gpu_now_ns(void)
 {
     uint64_t now;
@@ -182,7 +186,8 @@ GPU_INLINE uint64_t gpu_now_ns(void)
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;
 }
-/* Called in every loop that waits for others; the simulated GPU switches threads here. */
+/* Every loop that waits for other threads must call this. The simulated GPU switches threads
+ * here. */
 GPU_INLINE void gpu_pause(void) {}
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program in the form that kernels read: one run of bytes that contains no pointers. The host
- * makes it (executor/cuda/program.h) and copies it to device memory once. It starts with a head,
- * struct tutti_gpu_program. Tables follow the head, each at a multiple of 8 bytes; their positions
- * are byte offsets from the start of the head.
+ * Declares programs in the form that kernels read. A program is one run of bytes that contains no
+ * pointers. The host makes it (executor/cuda/program.h) and copies it to device memory once. It
+ * starts with a head, struct tutti_gpu_program. Tables follow the head, each at a multiple of 8
+ * bytes. Their positions are byte offsets from the start of the head.
  *
  * A program is either a bound schedule, with the contents of a struct tutti_program, or a list of
- * messages. Messages are encoded as the steps of a schedule without dependencies, whose buffers
- * start at address 0: their offsets are addresses.
+ * messages. Messages are encoded as the steps of a schedule without dependencies. Their buffers
+ * start at address 0, so that their offsets are addresses.
  *
- * Blocks. `nblocks` blocks run a program, the same number for all programs of a domain. Block b
- * runs pieces b, b + nblocks, ... of a schedule; of each message it moves its share. Block b of a
- * rank communicates only with block b of its peers. Of each pair's FIFOs it owns those whose number
- * is b modulo nblocks, in this order: one for each channel that schedules may use, and the last one
- * for messages.
+ * Blocks. `nblocks` blocks of threads run a program. This number is the same for all programs of a
+ * domain. Block b runs pieces b, b + nblocks, ... of a schedule, and it moves its share of each
+ * message. Block b of a rank communicates only with block b of its peers. It owns those FIFOs of
+ * each pair whose number is b modulo nblocks. The first of these FIFOs are for the channels that
+ * schedules may use, and the last one is for messages.
  */
 #ifndef TUTTI_DEVICE_CUDA_PROGRAM_H
 #define TUTTI_DEVICE_CUDA_PROGRAM_H
@@ -39,7 +39,7 @@ struct tutti_gpu_bound {
 };
 
 struct tutti_gpu_bound_step {
-    uint32_t first, count; /* its segments: [first, first + count) of that table */
+    uint32_t first, count; /* its segments: [first, first + count) of the table `segments` */
     uint64_t bytes;        /* the sum of their bytes */
 };
 
@@ -49,14 +49,15 @@ struct tutti_gpu_segment {
     uint64_t at[TUTTI_AT_COUNT]; /* byte offset in each span's buffer (enum tutti_slot) */
 };
 
-/* A struct tutti_step of schedule/step.h; the spans are in the segments. */
+/* A struct tutti_step of schedule/step.h, without its spans, which are in the segments. */
 struct tutti_gpu_step {
     uint8_t kind;      /* enum tutti_step_kind */
     uint8_t src, dst, remote, also, remote_dst; /* enum tutti_buffer */
     uint16_t signal;   /* WAIT */
     int32_t from, to;  /* ranks, or TUTTI_NO_RANK / TUTTI_ALL_RANKS */
-    /* The lanes that run its receiving and its sending half; TUTTI_GPU_NO_LANE: it has no such
-     * half. For a local or one-sided step both are the lane of local steps. */
+    /* The lanes that run the step's receiving half and its sending half. TUTTI_GPU_NO_LANE means
+     * that the step has no such half. For a local or one-sided step both are the lane of local
+     * steps. */
     uint32_t receive_lane, send_lane;
     uint32_t dep_first, dep_count;     /* in deps: the steps that must be complete before it */
     uint32_t among_first, among_count; /* in among: ranks; among_count 0: all ranks */
@@ -71,13 +72,13 @@ struct tutti_gpu_lane {
     uint32_t rotation;     /* messages: the block that moves the first share */
 };
 
-/* A block of the user's buffer, in elements: its start in piece 0, and its elements in all pieces
- * together. */
+/* A block of the user's buffer, in elements. `start` is its start in piece 0, and `count` is its
+ * number of elements in all pieces together. */
 struct tutti_gpu_block {
     uint64_t start, count;
 };
 
-/* The header that a message's first slot carries, and that the receiver expects. */
+/* The content of the header in a message's first slot (struct tutti_gpu_header). */
 struct tutti_gpu_signature {
     uint64_t number, signature[2], chain;
 };
@@ -87,16 +88,16 @@ struct tutti_gpu_program {
     uint32_t size_bytes;   /* of the head and all tables */
     uint32_t nranks, rank, nblocks;
     uint32_t nsteps, nlanes;
-    uint32_t nsignals;     /* that each rank gives in one run of the schedule */
+    uint32_t nsignals;     /* signals that each rank gives in one run of the schedule */
     uint32_t needs;        /* TUTTI_NEEDS_* */
-    /* is_messages: it is a list of messages. is_one_sided: it has only local and one-sided
-     * steps. */
+    /* is_messages: the program is a list of messages. is_one_sided: the program has only local and
+     * one-sided steps. */
     uint8_t is_messages, is_one_sided;
     uint8_t run_type;      /* enum tutti_type: the element type that steps move */
     uint8_t widens;        /* true if INPUT and OUTPUT are staged as float32 */
     uint8_t stages_input;  /* true if INPUT is a copy of the user's input */
     uint8_t stages_in_window; /* true if that copy lies in the window, because peers read it */
-    /* Where an average is scaled: when the output is finished, or in each GATHER_REDUCE. */
+    /* True if an average is scaled when the output is finished, or in each GATHER_REDUCE. */
     uint8_t scales_output, scales_gathers;
     uint8_t hears_all;     /* true if one of its steps waits for all ranks */
     uint8_t unused[7];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs the works of a launch, each by the code for its kind. Functions that run a work return false
- * if the launch must end. */
+ * Runs the works of a launch, each with the code for its kind. All threads of the grid call these
+ * functions. Functions that run a work return false if the launch must end. */
 #ifndef TUTTI_DEVICE_CUDA_RUN_CUH
 #define TUTTI_DEVICE_CUDA_RUN_CUH
 
@@ -10,8 +10,8 @@
 #include "device/cuda/ll.cuh"
 #include "device/cuda/steps.cuh"
 
-/* Not inlined, so that all kernels share one copy. It works on its own copy of the run, which stays
- * in registers. */
+/* Runs a work of kind LL or LL128. This function is not inlined, so that all kernels share its
+ * code. It uses its own copy of the run, which stays in registers. */
 template <typename lines> GPU_FUNCTION bool gpu_run_lines(struct gpu_run *run)
 {
     struct gpu_run own = *run;

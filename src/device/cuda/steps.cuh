@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The interpreter of schedules, for works of kind STEPS and MESSAGES. It runs what the host
- * executor runs (executor/host/run.c), in the same order, so that results have the same bits.
+ * Interprets programs (program.h), for works of kind STEPS and MESSAGES. It runs the same steps as
+ * the host executor (executor/host/run.c). It combines elements in the same order, so that results
+ * have the same bits.
  */
 #ifndef TUTTI_DEVICE_CUDA_STEPS_CUH
 #define TUTTI_DEVICE_CUDA_STEPS_CUH
@@ -9,7 +10,7 @@
 
 /* ---- staging ----------------------------------------------------------------------------- */
 
-/* The scalar of a work on narrow floats, widened to float32. */
+/* Returns the scalar of a work on narrow floats, widened to float32. */
 GPU_INLINE float gpu_narrow_scalar(const struct tutti_gpu_work *work)
 {
     const uint64_t bits = gpu_scalar_of(work);
@@ -22,8 +23,9 @@ GPU_INLINE float gpu_narrow_scalar(const struct tutti_gpu_work *work)
     }
 }
 
-/* Elements of a block in the current piece. `block_count`: the block's elements in all pieces. Only
- * v-forms have blocks of different sizes, and they run in one piece. */
+/* Returns the number of elements of a block in the current piece. `block_count` is the block's
+ * number of elements in all pieces. Only v-forms have blocks of different sizes, and they run in
+ * one piece. */
 GPU_INLINE uint64_t gpu_block_elements(const struct gpu_steps *steps, uint64_t block_count)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -34,7 +36,9 @@ GPU_INLINE uint64_t gpu_block_elements(const struct gpu_steps *steps, uint64_t b
     return left < program->piece_count ? left : program->piece_count;
 }
 
-/* All threads: dst = src, multiplied by `scalar` first if `multiplied` is 0, and scaled. */
+/* All threads: copies `src` to `dst` and scales it. If `multiplied` is 0, the index of the only
+ * source, the elements are first multiplied by `scalar`. Otherwise `multiplied` is
+ * TUTTI_GPU_NO_SOURCE. */
 GPU_FUNCTION void gpu_multiply(uint32_t type, void *dst, const void *src, uint64_t count,
                                uint32_t multiplied, uint64_t scalar, struct tutti_scale scale)
 {
@@ -48,8 +52,8 @@ GPU_FUNCTION void gpu_multiply(uint32_t type, void *dst, const void *src, uint64
     gpu_reduce(&job, gpu_crew_of_block());
 }
 
-/* All threads: copies the piece's part of the user's input to where INPUT is staged, packed, and
- * widened or multiplied if need be. */
+/* All threads: copies the piece's part of the user's input to the staged INPUT, without gaps
+ * between blocks. Widens or multiplies the elements if the work needs that. */
 GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -80,7 +84,8 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_st
     }
 }
 
-/* All threads: narrows the staged OUTPUT into the user's output, or scales that in place. */
+/* All threads: narrows the staged OUTPUT into the user's output. If OUTPUT is not staged, scales
+ * the user's output in place. */
 GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -129,7 +134,7 @@ GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *st
     steps->flagged = memory + program->scratch_bytes;
 }
 
-/* One thread: sets where the buffers of the piece are. */
+/* One thread: sets the addresses of the piece's buffers. */
 GPU_INLINE void gpu_open_piece(const struct gpu_run *run, struct gpu_steps *steps, uint64_t piece)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -178,7 +183,7 @@ GPU_INLINE bool gpu_run_piece(const struct gpu_run *run, struct gpu_steps *steps
     return true;
 }
 
-/* True if the program cannot be one for this launch. */
+/* True if the program cannot belong to this launch. */
 GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_gpu_program *program)
 {
     return program->magic != TUTTI_GPU_PROGRAM_MAGIC || program->nranks != run->nranks ||
@@ -186,9 +191,9 @@ GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_gpu_p
            program->nlanes > TUTTI_GPU_LANES;
 }
 
-/* All threads: runs the current work's program. False, to all threads, if the launch must end.
- * While it runs, the run lies in shared memory, because it is the same for all threads: so it takes
- * no registers across function calls. */
+/* All threads: runs the current work's program. False, to all threads, if the launch must end. A
+ * copy of `own` in shared memory serves all threads, so that it takes no registers across function
+ * calls. */
 GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
 {
     GPU_SHARED(gpu_steps, steps);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps without messages: copies and sums in a rank's own memory, and one-sided steps. All threads
- * of a block run each step, with a barrier before the next one.
+ * Runs steps without messages: copies and sums in a rank's own memory, and one-sided steps. All
+ * threads of a block run each step, with a barrier before the next step.
  *
  * Rounds. A round is one run of a one-sided schedule over one piece. A block counts its rounds from
  * 0 in each epoch, and so does the same block of every other rank. It communicates only with the
@@ -20,15 +20,15 @@
 
 /* ---- rounds ------------------------------------------------------------------------------ */
 
-/* The counter value of signal number `signal` (the first is 1) of a round. */
+/* Returns the counter value of signal number `signal` of a round. The first signal has number 1. */
 GPU_INLINE uint64_t gpu_round_signal(const struct gpu_run *run, const struct gpu_steps *steps,
                                      uint32_t round, uint32_t signal)
 {
     return gpu_signal_value(run, round * steps->program->nsignals + signal);
 }
 
-/* Byte offset of the block's part of the window in this round, from the start of the first
- * window. */
+/* Returns the byte offset of the block's part of the window in this round. The offset counts from
+ * the start of the first window. */
 GPU_INLINE uint64_t gpu_window_part(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const uint64_t half = run->domain->layout.window_bytes;
@@ -67,8 +67,8 @@ GPU_INLINE void gpu_tell_places(const struct gpu_run *run, const struct gpu_step
     gpu_store_relaxed((uint64_t *)&places->input_map, (uint64_t)work->output_map << 32 | map);
 }
 
-/* All threads: waits until the round's memory is free, and writes the places. False, to all
- * threads, if the launch must end. */
+/* All threads: waits until the round's memory is free, and tells all peers the places of this
+ * rank's buffers. False, to all threads, if the launch must end. */
 GPU_FUNCTION bool gpu_enter_round(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const bool is_later = steps->round >= 2;
@@ -85,8 +85,9 @@ GPU_FUNCTION bool gpu_enter_round(const struct gpu_run *run, const struct gpu_st
     return !gpu_barrier_or(!is_fine);
 }
 
-/* All threads: gives the signals that this rank's schedule did not give, because all ranks count
- * the same number of signals in a round. `given`: how many it gave. */
+/* All threads: gives the signals of the round that this rank's schedule has not given. All ranks
+ * must give the same number of signals in a round. `given` is the number that the schedule has
+ * given. */
 GPU_INLINE void gpu_leave_round(const struct gpu_run *run, const struct gpu_steps *steps,
                                 uint32_t given)
 {
@@ -96,8 +97,8 @@ GPU_INLINE void gpu_leave_round(const struct gpu_run *run, const struct gpu_step
         gpu_give_signal(run, gpu_round_signal(run, steps, steps->round, nsignals));
 }
 
-/* The address at which this rank sees the peer's buffer; NULL if it is not mapped. Call it only
- * after a signal of the peer in this round. */
+/* Returns the address at which this rank can access the peer's buffer, or NULL if the buffer is not
+ * mapped. Call it only after a signal of the peer in this round has been received. */
 GPU_INLINE uint8_t *gpu_remote_base(const struct gpu_run *run, const struct gpu_steps *steps,
                                     uint32_t peer, uint32_t buffer)
 {
@@ -119,7 +120,7 @@ GPU_INLINE uint8_t *gpu_remote_base(const struct gpu_run *run, const struct gpu_
 
 /* ---- steps ------------------------------------------------------------------------------- */
 
-/* Rank number `index` of those that a step addresses as "all ranks". */
+/* Returns rank number `index` of the ranks that a step addresses as "all ranks". */
 GPU_INLINE uint32_t gpu_among(const struct gpu_steps *steps, const struct tutti_gpu_step *step,
                               uint32_t index)
 {
@@ -140,7 +141,7 @@ GPU_INLINE uint32_t gpu_find_sinks(const struct gpu_run *run, struct gpu_steps *
 {
     const uint32_t count = step->to == TUTTI_ALL_RANKS ? gpu_among_count(run, step)
                                                        : step->to >= 0;
-    uint32_t me = count; /* this rank's index among them: those after it move up by one place */
+    uint32_t me = count; /* this rank's index in them; later ranks are stored one place earlier */
 
     for (uint32_t i = 0; i < count && step->to == TUTTI_ALL_RANKS; i++)
         if (gpu_among(steps, step, i) == run->rank)
@@ -195,8 +196,8 @@ GPU_INLINE uint32_t gpu_find_own_sinks(struct gpu_steps *steps, const struct tut
     return count;
 }
 
-/* All threads: one segment of a PUT or GATHER_REDUCE, which has one source or many and any number
- * of destinations. False, to all threads, if the launch must end. */
+/* All threads: runs one segment of a PUT or a GATHER_REDUCE. It has one or more sources and any
+ * number of destinations. False, to all threads, if the launch must end. */
 GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps *steps,
                                      const struct tutti_gpu_step *step,
                                      const struct tutti_gpu_segment *segment)
@@ -228,7 +229,7 @@ GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps
     return true;
 }
 
-/* All threads: COPY, GET or REDUCE of `size_bytes` bytes. */
+/* All threads: runs `size_bytes` bytes of a COPY, a GET or a REDUCE. */
 GPU_INLINE void gpu_local_segment(const struct gpu_run *run, const struct gpu_steps *steps,
                                   const struct tutti_gpu_step *step, uint8_t *dst,
                                   const uint8_t *src, uint64_t size_bytes)
@@ -246,8 +247,9 @@ GPU_INLINE void gpu_local_segment(const struct gpu_run *run, const struct gpu_st
     gpu_reduce(&job, gpu_crew_of_block());
 }
 
-/* All threads: runs a step that moves data; of a message to this rank itself, the block's share. A
- * barrier must follow before the result is used. False, to all threads, if the launch must end. */
+/* All threads: runs a step that moves data. If the step is a message to this rank itself, runs only
+ * the block's share. A barrier must follow before the result is used. False, to all threads, if the
+ * launch must end. */
 GPU_FUNCTION bool gpu_local_step(const struct gpu_run *run, struct gpu_steps *steps, uint32_t index)
 {
     const struct tutti_gpu_step *step = &steps->steps[index];
@@ -284,7 +286,7 @@ GPU_FUNCTION bool gpu_local_step(const struct gpu_run *run, struct gpu_steps *st
     return true;
 }
 
-/* ---- schedules of these alone: in order -------------------------------------------------- */
+/* ---- one-sided schedules ----------------------------------------------------------------- */
 
 /* All threads: runs a WAIT. With `hears` it also reads the greetings of the ranks that it waits
  * for. False, to all threads, if the launch must end. */
@@ -306,8 +308,8 @@ GPU_INLINE bool gpu_wait_step(const struct gpu_run *run, const struct gpu_steps 
     return !gpu_barrier_or(!is_fine);
 }
 
-/* All threads: runs all steps of a one-sided schedule. False, to all threads, if the launch must
- * end. */
+/* All threads: runs all steps of a one-sided schedule, in order. False, to all threads, if the
+ * launch must end. */
 GPU_FUNCTION bool gpu_run_in_order(const struct gpu_run *run, struct gpu_steps *steps)
 {
     uint32_t given = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state of a running program that the threads of a block share. */
+ * Declares the state of a running program, which the threads of a block share. */
 #ifndef TUTTI_DEVICE_CUDA_STEPS_STATE_CUH
 #define TUTTI_DEVICE_CUDA_STEPS_STATE_CUH
 
@@ -13,10 +13,13 @@ enum { GPU_LANE_WORDS = (TUTTI_GPU_LANES + GPU_WARP - 1) / GPU_WARP };
 /* A lane and its current step. A lane is one direction of one connection, or the local steps. */
 struct gpu_lane {
     struct tutti_gpu_fifo *to, *from; /* the FIFO that this rank writes, and the peer's */
-    uint64_t slots;   /* slots ever filled (sending lane) or emptied (receiving lane) */
-    uint64_t seen;    /* receiving: last value of the peer's `tail`; local: next rank to wait for */
-    uint64_t at, end; /* offsets in the step's bytes: of the next slot, and of the block's end */
-    /* The current step: its index in the lane and in the program. GPU_NO_STEP: all are complete. */
+    uint64_t slots; /* slots ever filled (sending lane) or emptied (receiving lane) */
+    uint64_t seen;  /* receiving: last value of the peer's `tail`; local: next rank to wait for */
+    /* Offsets in the step's bytes: the start of the next slot, and the end of the bytes that this
+     * block moves. */
+    uint64_t at, end;
+    /* The index of the current step in the lane and in the program. If `step` is GPU_NO_STEP, all
+     * steps of the lane are complete. */
     uint32_t position, step;
     uint32_t slots_left;     /* of the current step */
     bool is_free;            /* true if all steps that the step depends on are complete */
@@ -25,8 +28,8 @@ struct gpu_lane {
     uint8_t move;            /* enum gpu_move, found by the last scan */
 };
 
-/* What a lane can do now: nothing; move one slot; move one slot together with the sending lane of
- * the same fused step. */
+/* The move that a lane can make now. GPU_MOVE_BOTH: the lane moves one slot together with the
+ * sending lane of the same fused step. */
 enum gpu_move { GPU_STAY, GPU_MOVE, GPU_MOVE_BOTH };
 
 struct gpu_steps {
@@ -42,13 +45,14 @@ struct gpu_steps {
     uint32_t round;   /* the block's pieces before this one in this epoch */
     uint32_t signals; /* signals that local steps have given in this round */
     struct gpu_lane lanes[TUTTI_GPU_LANES];
-    /* One bit for each lane: it can move; it is not done. Scans alternate between two sets. */
+    /* One bit for each lane: the lane can move; the lane is not done. Scans alternate between two
+     * sets of bits. */
     uint32_t can_move[2][GPU_LANE_WORDS], is_open[2][GPU_LANE_WORDS];
     const void *srcs[TUTTI_GPU_RANKS];
     void *dsts[TUTTI_GPU_RANKS + 2];
 };
 
-/* The entries of a table of the program. */
+/* Returns the entries of a table of the program. */
 template <typename entry>
 GPU_INLINE const entry *gpu_table(const struct tutti_gpu_program *program,
                                   struct tutti_gpu_table table)
@@ -67,13 +71,13 @@ GPU_INLINE const struct tutti_gpu_segment *gpu_segments(const struct gpu_steps *
     return gpu_table<struct tutti_gpu_segment>(steps->program, steps->bound->segments);
 }
 
-/* The address of byte `at` of this rank's own buffer. */
+/* Returns the address of byte `at` of this rank's own buffer. */
 GPU_INLINE uint8_t *gpu_own(const struct gpu_steps *steps, uint32_t buffer, uint64_t at)
 {
     return (uint8_t *)(uintptr_t)(steps->base[buffer] + at);
 }
 
-/* The block's first FIFO in a mailbox, which holds the block's signals and places. */
+/* Returns the block's first FIFO in a mailbox, which holds the block's signals and places. */
 GPU_INLINE struct tutti_gpu_fifo *gpu_block_fifo(const struct gpu_run *run, uint8_t *mailbox)
 {
     return gpu_fifo_at(&run->domain->layout, mailbox, gpu_block());
@@ -108,7 +112,7 @@ GPU_INLINE bool gpu_deps_are_done(const struct gpu_steps *steps, const struct tu
 /* Bytes [from, to) of a message. */
 struct gpu_share {
     uint64_t from, to;
-    bool is_there; /* false: the block has no share. A message of 0 bytes has one share */
+    bool is_there; /* false: the block has no share; one block has a share of an empty message */
 };
 
 GPU_INLINE struct gpu_share gpu_share_of(const struct tutti_gpu_program *program,

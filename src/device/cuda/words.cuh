@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How threads divide a job over buffers: into single elements up to where the first destination is
- * aligned, then 16-byte words, then the remaining single elements. */
+ * Divides jobs over buffers among threads, and loads and stores parts of buffers. A job begins with
+ * single elements, up to the point where the first destination is aligned. Then come 16-byte words,
+ * and at last the remaining single elements. */
 #ifndef TUTTI_DEVICE_CUDA_WORDS_CUH
 #define TUTTI_DEVICE_CUDA_WORDS_CUH
 
@@ -36,7 +37,7 @@ GPU_INLINE gpu_word gpu_word_of(uint64_t low, uint64_t high)
     return gpu_word{(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)};
 }
 
-/* A word that is filled with copies of the element in the first bytes of `bits`. */
+/* Returns a word filled with copies of the element in the first bytes of `bits`. */
 GPU_INLINE gpu_word gpu_word_filled(uint64_t bits, uint32_t element_bytes)
 {
     if (element_bytes == 1)
@@ -50,7 +51,7 @@ GPU_INLINE gpu_word gpu_word_filled(uint64_t bits, uint32_t element_bytes)
 
 /* ---- single elements ------------------------------------------------------------------------ */
 
-/* Element i of an array, in the first bytes of a word; the other bytes are 0. */
+/* Returns element i of an array, in the first bytes of a word. The other bytes are 0. */
 template <uint32_t element_bytes> GPU_INLINE gpu_word gpu_load_element(const void *base, uint64_t i)
 {
     if (element_bytes == 1)
@@ -77,7 +78,7 @@ template <uint32_t element_bytes> GPU_INLINE void gpu_store_element(void *base, 
 
 /* ---- words of any alignment ------------------------------------------------------------------ */
 
-/* Loads or stores a word in several parts; `at` is aligned to the size of a part. */
+/* These load or store a word in several parts. `at` must be aligned to the size of a part. */
 template <typename part> GPU_INLINE gpu_word gpu_load_parts(const uint8_t *at)
 {
     const uint32_t n = 8 / sizeof(part);
@@ -98,8 +99,8 @@ template <typename part> GPU_INLINE void gpu_store_parts(uint8_t *at, gpu_word w
         gpu_store((part *)at + i, (part)(gpu_half(word, i / n) >> i % n * 8 * sizeof(part)));
 }
 
-/* Loads or stores a word in as few accesses as the alignment of `at` allows; it is aligned to an
- * element at least. */
+/* These load or store a word in as few accesses as the alignment of `at` allows. `at` must at least
+ * be aligned to an element. */
 template <uint32_t element_bytes> GPU_INLINE gpu_word gpu_load_any_word(const uint8_t *at)
 {
     const uint32_t beyond = (uint32_t)(uintptr_t)at % GPU_WORD_BYTES;
@@ -154,14 +155,14 @@ template <uint32_t element_bytes> GPU_INLINE gpu_span gpu_span_of(const void *fi
     return span;
 }
 
-/* The index of the i-th single element. */
+/* Returns the index of the i-th single element of a span in the buffer. */
 GPU_INLINE uint64_t gpu_edge(const gpu_span *span, uint64_t i)
 {
     return i < span->head ? i : span->count - span->edges + i;
 }
 
-/* The first single element of this thread. They are dealt from the end of the crew, because the
- * threads there have the fewest words. */
+/* Returns the number of this thread's first single element. The last thread of the crew gets number
+ * 0, because the threads at the end of the crew have the fewest words. */
 GPU_INLINE uint32_t gpu_first_edge(gpu_crew crew)
 {
     return crew.count - 1 - crew.index;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The structs by which the host instructs kernels, and by which kernels of different ranks
- * communicate: plain structs that C and CUDA C++ share.
+ * Declares the structs by which the host instructs kernels, and by which kernels of different ranks
+ * communicate. C and CUDA C++ share these plain structs.
  *
  * A domain is the set of a communicator's ranks whose kernels can load from and store to each
  * other's memory: device memory, or host memory that both can access. All ranks launch the same
@@ -38,9 +38,9 @@ struct tutti_gpu_greeting {
     uint32_t words[4][4];
 };
 
-/* Where the writer's buffers are, or rather the parts of them that concern this reader. Works that
- * use the buffers of other ranks write it. It fills one line. `counter` is released after the other
- * members, and again for each further signal of the epoch. */
+/* The addresses of the parts of the writer's buffers that this reader uses. Works that use the
+ * buffers of other ranks write a post. It fills one line. The writer releases `counter` after the
+ * other members, and again for each further signal of the epoch. */
 struct tutti_gpu_post {
     uint64_t counter;       /* epoch << TUTTI_GPU_SIGNAL_BITS | signals given in it */
     uint64_t input, output; /* byte offsets in the maps below; addresses if the map is 0 */
@@ -49,9 +49,9 @@ struct tutti_gpu_post {
     uint64_t unused[11];
 };
 
-/* In place of the index of a map: peers cannot use this address. */
+/* Stands in place of the index of a map if peers cannot use the address. */
 #define TUTTI_GPU_NOT_MAPPED UINT32_MAX
-/* In place of the index of a map: the offset is one in the owner's window. */
+/* Stands in place of the index of a map if the offset is one in the owner's window. */
 #define TUTTI_GPU_IN_WINDOW (UINT32_MAX - 1)
 
 /* The start of a mailbox: three lines, of which the two greetings share one. Epoch e uses entry
@@ -61,17 +61,17 @@ struct tutti_gpu_mail {
     struct tutti_gpu_greeting greetings[2];
 };
 
-/* Where a rank's buffers of a round are, in the form of a post. A round is one run of a one-sided
- * schedule over one piece. Offsets in the window count from the start of the first of the rank's
- * two windows. */
+/* The addresses of a rank's buffers of a round, in the form of a post. A round is one run of a
+ * schedule with one-sided steps over one piece. Offsets in the window count from the start of the
+ * first of the rank's two windows. */
 struct tutti_gpu_places {
     uint64_t input, output;
     uint32_t input_map, output_map;
 };
 
-/* One channel of a mailbox: counters, then slots. The mailbox's writer writes all of it, except
- * that the reader cleans flagged slots (fifo.cuh). `tail` counts slots of this FIFO. `head`
- * acknowledges slots of the FIFO in the opposite direction, so each side polls the mailbox that it
+/* One FIFO of a mailbox: counters, then slots. The mailbox's writer writes all of it, except that
+ * the reader cleans flagged slots (fifo.cuh). `tail` counts slots of this FIFO. `head` acknowledges
+ * slots of the FIFO in the opposite direction. So each side polls only the mailbox that it
  * reads. */
 struct tutti_gpu_fifo {
     uint64_t tail;       /* slots of this FIFO that the writer has ever filled */
@@ -85,8 +85,8 @@ struct tutti_gpu_fifo {
     /* [slots] headers, one line each, then [slots][slot_bytes], then [slots][flagged_bytes] */
 };
 
-/* The first slot of a message carries this header, to check that both ranks mean the same message.
- * For schedules the greetings check that. */
+/* The first slot of a message carries this header. The receiver uses it to check that both ranks
+ * mean the same message. Schedules have no headers, because greetings check their calls. */
 struct tutti_gpu_header {
     uint64_t number;
     uint64_t signature[2];
@@ -94,8 +94,8 @@ struct tutti_gpu_header {
     uint64_t unused[12];
 };
 
-/* Layout of a mailbox, and sizes that all ranks reserve: the same for all pairs of a domain. All
- * sizes are multiples of the line. */
+/* The layout of a mailbox, and the sizes that all ranks reserve. It is the same for all pairs of a
+ * domain. All sizes in bytes are multiples of TUTTI_GPU_LINE. */
 struct tutti_gpu_layout {
     uint32_t nranks, channels, slots; /* channels: FIFOs of a mailbox; slots: of each FIFO */
     uint32_t slot_bytes;
@@ -105,11 +105,13 @@ struct tutti_gpu_layout {
     uint64_t ll_bytes;     /* LL lines for each parity of the epoch */
     uint64_t ll128_bytes;  /* LL128 lines for each parity of the epoch */
     uint64_t window_bytes; /* each of a rank's two windows */
-    /* Byte offsets of these areas in a mailbox, the distance between FIFOs, the mailbox's size. */
+    /* Byte offsets of the three areas in a mailbox; the distance between FIFOs; the mailbox's
+     * size. */
     uint64_t ll_at, ll128_at, fifo_at, fifo_stride, mailbox_bytes;
 };
-/* Most bytes of data that one rank may send to another in a work of lines. LL has 16 bytes of data
- * in every 32, in units of whole warps (1024 bytes); LL128 has 120 in every 128. */
+/* The most bytes of data that one rank may send to another in a work of kind LL or LL128. LL has 16
+ * bytes of data in every 32 bytes, in units of whole warps, which are 1024 bytes. LL128 has 120
+ * bytes of data in every 128 bytes. */
 #define TUTTI_GPU_LL_CAPACITY(layout) ((layout)->ll_bytes / 1024 * 512)
 #define TUTTI_GPU_LL128_CAPACITY(layout) ((layout)->ll128_bytes / TUTTI_GPU_LINE * 120)
 #define TUTTI_GPU_FIFO_BYTES(layout)                                    \
@@ -118,7 +120,8 @@ struct tutti_gpu_layout {
 
 /* ---- a rank's own ------------------------------------------------------------------------- */
 
-/* A rank of the domain as this rank sees it: all addresses are valid in this rank's context. */
+/* A rank of the domain from the view of this rank. All addresses are valid in this rank's
+ * context. */
 struct tutti_gpu_peer {
     uint8_t *to;     /* the mailbox from this rank to the peer, which this rank writes */
     uint8_t *from;   /* the mailbox from the peer to this rank, which the peer writes */
@@ -140,7 +143,7 @@ struct tutti_gpu_counters {
 #define TUTTI_GPU_COUNTERS_BYTES(channels, nranks) \
     (sizeof(struct tutti_gpu_counters) + 2 * (size_t)(channels) * (nranks) * sizeof(uint64_t))
 
-/* Why kernels have given up. */
+/* The reasons for which kernels give up. */
 enum tutti_gpu_fault {
     TUTTI_GPU_FINE = 0,
     TUTTI_GPU_ABORTED,   /* the host has set `abort` */
@@ -150,7 +153,8 @@ enum tutti_gpu_fault {
 };
 
 /* A rank's report to its host, in page-locked host memory that both access. The first thread that
- * increments `claimed` fills in `rank` to `their_number`, and releases `fault` last. */
+ * increments `claimed` fills in the members from `rank` to `their_number`. It releases `fault`
+ * last. */
 struct tutti_gpu_report {
     uint64_t abort;     /* written by the host: not 0 ends all kernels of the communicator */
     uint64_t unused[15];
@@ -161,10 +165,11 @@ struct tutti_gpu_report {
     uint64_t mine[2], theirs[2]; /* signatures of a mismatch: as expected here, and as received */
     uint64_t their_number;
     uint64_t unused_too[7];
-    /* Result of the test of lines: torn lines seen from each rank, or TUTTI_GPU_LINES_MISSING. */
+    /* The result of the test of lines (line_test.cuh): the number of torn lines seen from each
+     * rank, or TUTTI_GPU_LINES_MISSING. */
     uint64_t torn[TUTTI_GPU_RANKS];
 };
-/* Some lines of that rank have not arrived in time. */
+/* Means that some lines of that rank have not arrived in time. */
 #define TUTTI_GPU_LINES_MISSING UINT64_MAX
 
 /* A domain, in device memory. The host writes it when the domain is formed, and later adds maps. */
@@ -180,15 +185,15 @@ struct tutti_gpu_domain {
 
 enum tutti_gpu_work_kind {
     TUTTI_GPU_LL,       /* small calls: data are pushed to readers in words with flags (ll.cuh) */
-    TUTTI_GPU_LL128,    /* likewise, in lines of 128 bytes with one flag each */
-    TUTTI_GPU_DIRECT,   /* large calls: between the ranks' own buffers (direct.cuh) */
+    TUTTI_GPU_LL128,    /* the same, but in lines of 128 bytes with one flag each */
+    TUTTI_GPU_DIRECT,   /* large calls: ranks access each other's own buffers (direct.cuh) */
     TUTTI_GPU_STEPS,    /* a schedule, step by step (steps.cuh) */
     TUTTI_GPU_MESSAGES, /* sends and receives, as steps between pairs of ranks (steps.cuh) */
     TUTTI_GPU_COPIES,   /* the driver copies; kernels only meet in between (copies.cuh) */
 };
 
-/* How a buffer's blocks lie, in elements. In v-forms (all-gather-v and the like) each rank's block
- * has a count and a displacement of its own. */
+/* The positions of a buffer's blocks, in elements. In v-forms (all-gather-v and the like) each
+ * rank's block has a count and a displacement of its own. */
 struct tutti_gpu_blocks {
     uint64_t count;          /* of each block, and the distance between blocks, without `counts` */
     const uint64_t *counts;  /* v-forms: [nranks], in memory that the device can read; else NULL */
@@ -211,7 +216,7 @@ struct tutti_gpu_work {
     struct tutti_gpu_blocks in, out;
     uint64_t signature[2], chain, number; /* of the call, as in a greeting */
     const void *scalar_address; /* of one element, read when the kernel runs; NULL: use `scalar` */
-    uint64_t scalar;    /* its first bytes are one element */
+    uint64_t scalar;    /* an element in the first bytes */
     const void *program; /* STEPS and MESSAGES: struct tutti_gpu_program in device memory */
     uint8_t *scratch;    /* STEPS and MESSAGES: block_bytes of device memory for each block */
     /* COPIES only: */
@@ -230,7 +235,7 @@ struct tutti_gpu_line_test {
     uint32_t unused;
 };
 
-/* The argument of the communicating kernels. CUDA allows 4 KiB at most. */
+/* The argument of the communicating kernels. CUDA limits arguments to 4 KiB. */
 struct tutti_gpu_launch {
     struct tutti_gpu_domain *domain;
     uint64_t deadline_ns;  /* counted from the start of the kernel; 0: none */

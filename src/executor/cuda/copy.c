@@ -110,7 +110,7 @@ bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_it
     uint64_t bytes;
 
     if (gpu->copy_bytes == 0 || item->program.image != NULL || tutti_gpu_is_message(item) ||
-        tutti_collective_work(call->collective) != TUTTI_COPIES)
+        tutti_collective_work(call->collective) != TUTTI_COPIES || piece_bytes(gpu, call) == 0)
         return false;
     if (tutti_call_has_pairs(call))
         return gpu->is_all_apart;

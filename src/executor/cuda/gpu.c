@@ -141,7 +141,7 @@ int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *a
     TUTTI_TRY_OR(fail, rc, look_at(gpu));
     TUTTI_TRY_OR(fail, rc, tutti_gpu_enter(gpu));
     rc = make_streams(gpu);
-    /* Not an error: without kernels, device memory goes through the host. */
+    /* Missing kernels are not an error, because data in device memory can go through the host. */
     if (rc == TUTTI_OK && tutti_cuda_kernels_get(cuda, &gpu->kernels) != TUTTI_OK)
         tutti_log(TUTTI_LOG_WARN, "rank %d, GPU %d: device memory goes through the host: %s",
                   args->rank, args->device, tutti_last_message());

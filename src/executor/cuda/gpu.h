@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CUDA executor: one rank's GPU, and the domain of ranks whose kernels reach each other.
+ * The CUDA executor. It runs the calls of one rank on its GPU, in a domain of ranks whose kernels
+ * reach each other's memory.
  *
- * A rank with a GPU opens it, and the ranks exchange what they have (form.c). If all GPUs reach
- * each other's memory, or host memory that all of them see, the ranks form a domain. Then
+ * A rank with a GPU opens it, and the ranks exchange records of their GPUs (form.c). If all GPUs
+ * reach each other's memory, or host memory that all of them see, the ranks form a domain. Then
  * collectives on device memory run as kernels that communicate with each other
- * (device/cuda/work.h). They are enqueued on the caller's stream, so the host does not wait. A
- * rank with a GPU but without a domain can still copy to and from it; how its calls run is decided
- * elsewhere (src/gpu).
+ * (device/cuda/work.h). They are enqueued on the caller's stream, so the host does not wait. A rank
+ * without a domain can still copy data to and from its GPU. src/gpu decides how its calls run.
  *
  * Forming needs some all-gathers, which the caller makes, so that this folder does not depend on
  * the bootstrap:
@@ -35,20 +35,20 @@ struct tutti_gpu_args {
     int nranks, rank;
     tutti_cu_device device;            /* the device of this rank */
     struct tutti_cu_context *context;  /* NULL: the device's primary context */
-    uint64_t deadline_ns;              /* by which forming must be complete */
+    uint64_t deadline_ns;              /* forming must be complete by this time */
 };
 
 struct tutti_domain;
 
-/* Opens the GPU: retains its context, makes streams and loads the kernels. Without kernels for it
- * the GPU still opens, with a warning in the log. `cuda` is borrowed until tutti_gpu_destroy.
- * TUTTI_ERR_DEVICE: the driver refused, and the message names the device. TUTTI_ERR_SYSTEM: no
- * memory. */
+/* Opens the GPU: retains its context, makes streams and loads the kernels. If there are no kernels
+ * for this GPU, it still opens, with a warning in the log. `cuda` is borrowed until
+ * tutti_gpu_destroy, which the caller must call. TUTTI_ERR_DEVICE: the driver refused, and the
+ * message names the device. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *args,
                    struct tutti_gpu **ret_gpu);
 
-/* Destroys the GPU. All kernels of the rank must have ended. If they have not, pass `is_stuck`:
- * then nothing that they use is freed. NULL is ignored. */
+/* Destroys the GPU. All kernels of the rank must have ended. If some kernels have not ended, set
+ * `is_stuck`, so that nothing that they use is freed. NULL is ignored. */
 void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck);
 
 /* Fills in `device` and `context` as the GPU was opened with them, and nothing else. */
@@ -68,12 +68,13 @@ void tutti_gpu_prepare(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_
  * a domain. TUTTI_ERR_USAGE, on all ranks: a GPU has fewer places than one process has ranks on
  * it. Other errors concern this rank alone. */
 int tutti_gpu_form(struct tutti_gpu *gpu);
-/* What to all-gather: TUTTI_GPU_MESSAGE_BYTES, valid until the next call of tutti_gpu_form. */
+/* The message to all-gather. It has TUTTI_GPU_MESSAGE_BYTES bytes, and is valid until the next call
+ * of tutti_gpu_form. */
 const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu);
 /* Takes the result of the all-gather: `messages` of all ranks in their order, which are copied. */
 void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages);
 
-/* True if the ranks have formed a domain. The same on all ranks once forming is over. */
+/* True if the ranks have formed a domain. Once forming is over, all ranks get the same result. */
 bool tutti_gpu_has_domain(const struct tutti_gpu *gpu);
 
 /* ---- calling (launch.c) ---------------------------------------------------------------- */
@@ -88,36 +89,38 @@ struct tutti_gpu_stored {
 struct tutti_gpu_item {
     const struct tutti_call *call;
     const struct tutti_header *header;
-    struct tutti_gpu_stored program; /* `image` NULL: none, a built-in kernel runs it */
+    struct tutti_gpu_stored program; /* `image` NULL: a built-in kernel runs the call */
 };
 
 /* Copies an encoded program into device memory, where it stays until tutti_gpu_destroy. *ret_image
- * is its device address. TUTTI_ERR_DEVICE, TUTTI_ERR_SYSTEM: no memory. */
+ * is its device address. TUTTI_ERR_DEVICE: the driver refused, for example because the device has
+ * no memory. TUTTI_ERR_SYSTEM: no host memory. */
 int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
                     const void **ret_image);
 
-/* How a collective without a program would run: "LL", "LL128" or "direct", which are kernels, or
- * "copy engines". Constant text. */
+/* Returns the way in which a collective without a program would run. It is one of the kernels "LL",
+ * "LL128" and "direct", or "copy engines". The text is constant. */
 const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *call);
 
-/* On rank 0, logs how a call runs: at INFO for the first call of its collective and size class, at
- * TRACE later. */
+/* Logs on rank 0 how a call runs. The first call of its collective and size class is logged at
+ * INFO, and later calls at TRACE. */
 void tutti_gpu_log_call(struct tutti_gpu *gpu, const struct tutti_call *call, const char *format,
                         ...) __attribute__((format(printf, 3, 4)));
 
-/* The grid by which programs are cut. Valid as long as the GPU, once a domain is formed. */
+/* The grid by which programs are cut (program.h). It is valid from the forming of a domain until
+ * tutti_gpu_destroy. */
 struct tutti_gpu_grid;
 const struct tutti_gpu_grid *tutti_gpu_grid(const struct tutti_gpu *gpu);
 /* True if the kernels of every rank can use any device memory of all other ranks. */
 bool tutti_gpu_sees_all(const struct tutti_gpu *gpu);
 
-/* Of the following functions, those that take a stream need the GPU's context to be current. */
+/* The following functions that take a stream require that the GPU's context is current. */
 
-/* Enqueues the calls on `stream`, in order: as one launch, but for those that are left to copy
- * engines. The caller must leave the buffers alone until the stream has passed that point; `items`
- * may go at once. Successive uses of this function run in their order, also on different streams.
- * `is_captured`: the stream is being captured. `timeout_ns` ends kernels that wait for longer; 0:
- * never. */
+/* Enqueues the calls on `stream`, in order. They are one launch, except for calls that copy engines
+ * run. The caller must not touch the buffers until the stream has passed that point, but may free
+ * `items` on return. Successive uses of this function run in their order, also on different
+ * streams. `is_captured`: the stream is being captured. Kernels that wait for longer than
+ * `timeout_ns` end with an error; 0: there is no limit. */
 int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                   struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns);
 
@@ -125,21 +128,21 @@ int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, siz
  * different counts can name the one that differs. */
 void tutti_gpu_show_counts(struct tutti_gpu *gpu, uint64_t number, const size_t *counts);
 
-/* Sets *ret_is_capturing to true if the stream is being captured. TUTTI_ERR_ARGUMENT: it is no
- * stream, or its capture was invalidated. */
+/* Sets *ret_is_capturing to true if the stream is being captured. TUTTI_ERR_ARGUMENT: `stream` is
+ * not a stream, or its capture was invalidated. */
 int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
                            bool *ret_is_capturing);
 
-/* Makes `stream` wait for all that is on `other` by now. Does nothing if they are the same. */
+/* Makes `stream` wait for all work that is on `other` now. Does nothing if both are the same. */
 int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
                      struct tutti_cu_stream *other);
 
-/* Makes `stream` wait for the rank's last operation, as tutti_gpu_run does. For work that is
- * enqueued by other means. Do not call it while the stream is captured. */
+/* Makes `stream` wait for the rank's last operation, as tutti_gpu_run does. Call it before work is
+ * enqueued by other means. Do not call it while the stream is being captured. */
 int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
 
 /* Makes all work on `stream` so far the rank's last operation, as if tutti_gpu_run had enqueued
- * it. For work that was enqueued by other means. */
+ * it. Call it after work was enqueued by other means. */
 int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
 
 /* TUTTI_OK: all that tutti_gpu_run has enqueued is complete. TUTTI_AGAIN: not yet.
@@ -148,7 +151,7 @@ int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
  * TUTTI_ERR_DEVICE comes from the driver. Any thread. */
 int tutti_gpu_check(struct tutti_gpu *gpu);
 
-/* The same, but it looks only at whether the kernels have ended, not at their errors.
+/* The same, but it checks only whether the work has ended, not whether kernels report errors.
  * TUTTI_ERR_DEVICE: the GPU is lost. Any thread. */
 int tutti_gpu_check_ended(struct tutti_gpu *gpu);
 
@@ -157,13 +160,13 @@ struct tutti_cu_stream *tutti_gpu_stream(const struct tutti_gpu *gpu);
 /* Waits until all that was enqueued on the context's default stream is complete. */
 int tutti_gpu_await_default(struct tutti_gpu *gpu);
 
-/* Makes all kernels of this rank end soon, whatever they wait for. Returns at once. Any thread. */
+/* Makes all kernels of this rank end soon, even those that wait. Returns at once. Any thread. */
 void tutti_gpu_abort(struct tutti_gpu *gpu);
 
-/* ---- what is there ---------------------------------------------------------------------- */
+/* ---- context, errors and memory ---------------------------------------------------------- */
 
-/* tutti_gpu_enter makes the GPU's context current on the calling thread; tutti_gpu_leave restores
- * the one before. Any thread. */
+/* tutti_gpu_enter makes the GPU's context current on the calling thread. tutti_gpu_leave restores
+ * the context that was current before. TUTTI_ERR_DEVICE: the driver refused. Any thread. */
 int tutti_gpu_enter(const struct tutti_gpu *gpu);
 void tutti_gpu_leave(const struct tutti_gpu *gpu);
 
@@ -173,8 +176,8 @@ void tutti_gpu_leave(const struct tutti_gpu *gpu);
 int tutti_gpu_enter_relaxed(const struct tutti_gpu *gpu, int *ret_mode);
 void tutti_gpu_leave_relaxed(const struct tutti_gpu *gpu, int mode);
 
-/* Sets the message for error `code` of the driver while doing `what`, with rank and device. Returns
- * TUTTI_ERR_DEVICE. */
+/* Sets the error message for `code`, an error of the driver. The message names rank, device, and
+ * `what`, the object or action that failed. Returns TUTTI_ERR_DEVICE. */
 int tutti_gpu_fail(const struct tutti_gpu *gpu, int code, const char *what);
 
 /* Bytes of device memory that the rank holds, for the memory report. */

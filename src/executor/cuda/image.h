@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes a program's image, a head followed by tables, in two passes: the first finds its size, the
- * second writes it.
+ * Writes the image of a program, which is a head followed by tables. There are two passes over the
+ * same code, so that sizes and contents agree. The first pass finds the size of the image, and the
+ * second pass writes it.
  *
  *     struct tutti_gpu_writer writer = {.bytes = NULL};
  *     do {
@@ -34,8 +35,8 @@ void *tutti_gpu_writer_table(struct tutti_gpu_writer *writer, struct tutti_gpu_t
 void tutti_gpu_writer_copy(struct tutti_gpu_writer *writer, struct tutti_gpu_table *ret_table,
                            const void *from, uint32_t count, size_t entry_bytes);
 
-/* Ends a pass. False: the first has ended, and all must be written again. True: the image is
- * complete, and *ret_image owns its bytes. */
+/* Ends a pass. False: the first pass has ended, and the caller must write everything again. True:
+ * the image is complete, and *ret_image owns its bytes. */
 bool tutti_gpu_writer_end(struct tutti_gpu_writer *writer, const struct tutti_gpu_grid *grid,
                           struct tutti_gpu_image *ret_image);
 

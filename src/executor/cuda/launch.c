@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Enqueues calls: one launch for the calls of a group. Launches of a rank run in the order of its
- * calls, also on different streams. */
+ * Enqueues calls. The calls of a group become one launch, so that they pay its cost only once. The
+ * launches of a rank run in the order of its calls, also on different streams. */
 #include "executor/cuda/private.h"
 
 #include "base/atomic.h"
@@ -117,7 +117,8 @@ int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-/* All messages of a group become one work, at the place of the first. Each collective is a work. */
+/* All messages of a group become one work, at the place of the first message. Each collective is a
+ * work of its own. */
 static int fill_all(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
                     bool is_captured, struct tutti_gpu_work *works, uint32_t *ret_nworks)
 {
@@ -276,7 +277,7 @@ int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, siz
     return tutti_gpu_note(gpu, stream);
 }
 
-/* ---- what became of it ----------------------------------------------------------------------- */
+/* ---- the outcome ----------------------------------------------------------------------------- */
 
 static const char *text_of(const uint64_t words[2], char text[TUTTI_SIGNATURE_TEXT_BYTES])
 {
@@ -292,9 +293,10 @@ void tutti_gpu_show_counts(struct tutti_gpu *gpu, uint64_t number, const size_t 
         tutti_domain_show_counts(gpu->host_domain, TUTTI_COUNTS_OF_GPU, number, counts);
 }
 
-/* Another rank makes a different call. For v-forms, find out whether it is the same call with
- * different counts. In an all-to-all-v the count in `theirs` is what that rank sends to this one,
- * and the count in `mine` is what this rank expects. */
+/* Sets the message for another rank that makes a different call. For v-forms, it may be the same
+ * call with different counts. In an all-to-all-v, the count in `theirs` is the number of elements
+ * that the other rank sends to this rank. The count in `mine` is the number that this rank expects.
+ */
 static int fail_mismatch(const struct tutti_gpu *gpu)
 {
     const struct tutti_gpu_report *report = gpu->report;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decides the sizes in an area, the memory that a rank of a domain gives to communication:
+ * Decides the layout of an area, which is the memory that a rank of a domain uses to communicate:
  *
  *     mailbox of rank 0 | ... of rank nranks - 1 | window | window
  *
@@ -21,8 +21,8 @@ enum {
     MOST_LL = 256 << 10,
     MOST_LL128 = 1 << 20,
     LEAST_WINDOW = 16 << 10,
-    LEAST_PIECE = 64 << 10, /* fewest bytes worth a block: here of a schedule, next of a message */
-    LEAST_SHARE = 16 << 10,
+    LEAST_PIECE = 64 << 10, /* fewest bytes of a schedule that are worth a block */
+    LEAST_SHARE = 16 << 10, /* fewest bytes of a message that are worth a block */
     PAGE = 4096,
 };
 

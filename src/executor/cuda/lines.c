@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the pairs of ranks that may exchange lines of 128 bytes: the link must be one that should
- * keep lines whole, and a test must confirm it. All ranks decide by the same records, because the
- * choice of kernels depends on it. */
+ * Finds the pairs of ranks that may exchange lines of 128 bytes (LL128). A link qualifies if its
+ * kind should deliver each line whole, and if a test confirms this. All ranks decide by the same
+ * records, because the choice of kernels depends on the result. */
 #include "executor/cuda/private.h"
 
 #include "base/clock.h"
@@ -15,7 +15,7 @@ enum { STEP_BEGIN, STEP_RUNNING };
  * LEAST_ROUNDS if processes share a GPU, because each round may then take a time slice. */
 enum { ROUNDS_OF_ALL = 256, MOST_ROUNDS = 64, LEAST_ROUNDS = 8 };
 
-/* A rank that has not begun the test by then counts as failed. */
+/* A rank that has not begun the test after this time counts as failed. */
 #define PATIENCE_NS (20 * TUTTI_NS_PER_S)
 
 /* ---- which links ---------------------------------------------------------------------------- */
@@ -132,8 +132,8 @@ static uint64_t patience_ns(const struct tutti_gpu *gpu)
     return left_ns / 2 < PATIENCE_NS ? left_ns / 2 : PATIENCE_NS;
 }
 
-/* Zeroes the lines behind the test kernel, because calls expect zeros at first. No rank sends
- * lines of a call before all ranks have told their results, so none are lost. */
+/* Enqueues the zeroing of the lines after the test kernel, because calls expect zeros at first. No
+ * rank sends lines of a call before all ranks have exchanged their results, so none are lost. */
 static int clean(const struct tutti_gpu *gpu, uint64_t peers)
 {
     const struct tutti_gpu_layout *layout = &gpu->grid.layout;
@@ -191,13 +191,13 @@ int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn)
     gpu->step = STEP_BEGIN;
     if (code == TUTTI_CU_SUCCESS)
         return read_result(gpu, ret_torn);
-    /* The kernel may still run, and the other ranks free what it uses as soon as they learn of the
-     * failure. */
+    /* The kernel may still run, and the other ranks free memory that it uses as soon as they learn
+     * of the failure. */
     tutti_gpu_settle_desk(gpu);
     return tutti_gpu_fail(gpu, code, "the test of lines");
 }
 
-/* ---- what follows ---------------------------------------------------------------------------- */
+/* ---- agreement ------------------------------------------------------------------------------- */
 
 static bool are_torn(const struct tutti_gpu *gpu, int rank, int other)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decides which of a rank's buffers its peers' kernels can use in place.
+ * Decides which buffers of a rank the kernels of its peers can use in place, without a copy.
  *
  * If all ranks are threads of one process, in contexts that are open to each other, plain device
  * memory can be used as it is. For other memory, each rank has a catalog in shared memory:
- * - The owner shows its allocations on its catalog, each under a number.
- * - Peers map new allocations at their next calls. On their own boards they acknowledge the last
- *   number they have looked at, and mark the allocations that they could not open.
- * - A number that all peers have acknowledged and none has marked can be used by all. So the owner
- *   alone decides what it offers in its posts; no negotiation is needed.
+ * - The owner lists its allocations in its catalog, each under a number.
+ * - Peers map new allocations at their next calls. In their own catalogs they acknowledge the last
+ *   number that they have read, and mark the allocations that they could not open.
+ * - An allocation can be used by all peers if all have acknowledged its number and none has marked
+ *   it. So the owner alone decides which memory it offers in its posts, without a negotiation.
  * All other memory is copied through the rank's window.
  *
- * An allocation keeps its place on the catalog, and its map in kernels, for as long as it lives,
- * because enqueued kernels and replayed graphs refer to maps. An allocation that finds all places
- * taken is not shown until a place is free. A freed allocation is removed from the catalog at once,
+ * An allocation keeps its place in the catalog, and its map in kernels, for as long as it lives,
+ * because enqueued kernels and replayed graphs refer to maps. If no place is free, an allocation is
+ * not listed until a place becomes free. A freed allocation is removed from the catalog at once,
  * and its place is used again only after all other free places. */
 #include "executor/cuda/private.h"
 
@@ -44,8 +44,9 @@ struct catalog {
     struct place places[GPU_PLACES];
     uint32_t changes;                /* grows when allocations are shown or removed */
     uint32_t last;                   /* the last number shown */
-    /* Per peer: in the high half the last of the peer's numbers that the owner of this catalog has
-     * acknowledged; in the low half a bit for each place whose memory it cannot use. */
+    /* For each peer, the answer of this catalog's owner to the peer's catalog. The high half is the
+     * last number that the owner has read there. The low half has a bit for each place of the peer
+     * whose memory the owner cannot use. */
     uint64_t come[TUTTI_GPU_RANKS];
 };
 _Static_assert(sizeof(struct catalog) <= TUTTI_AREA_BYTES, "it fits");
@@ -100,8 +101,7 @@ void tutti_gpu_maps_destroy(struct tutti_gpu *gpu)
     gpu->maps = NULL;
 }
 
-/* ---- my catalog --------------------------------------------------------------------------------
- */
+/* ---- this rank's catalog --------------------------------------------------------------------- */
 
 static bool is_listed(const struct tutti_gpu_allocation *parts, size_t count, uint64_t serial)
 {
@@ -119,8 +119,8 @@ static bool is_mine(const struct tutti_gpu_maps *maps, uint64_t serial)
     return false;
 }
 
-/* There always is a free place: at most the oldest GPU_PLACES allocations are shown, and those
- * already shown are among them. */
+/* There is always a free place, because at most the oldest GPU_PLACES allocations are listed, and
+ * the allocations that are already listed are among them. */
 static int find_free(struct tutti_gpu_maps *maps)
 {
     while (maps->mine[maps->turn].serial != 0)
@@ -159,8 +159,8 @@ static void take_down(struct tutti_gpu *gpu, int at)
     tutti_store_release(&catalog_of(gpu, gpu->args.rank)->places[at].number, 0);
 }
 
-/* Removes freed allocations from the catalog, then shows new ones, oldest first, while there is
- * room. */
+/* Removes freed allocations from the catalog, and then lists new allocations, oldest first, while
+ * there is room. */
 static void tidy(struct tutti_gpu *gpu)
 {
     struct tutti_gpu_allocation parts[GPU_PLACES];
@@ -189,7 +189,7 @@ static bool is_refused(const struct tutti_gpu_maps *maps, int at)
     return (maps->refused >> at & 1) != 0;
 }
 
-/* Logs what all peers have acknowledged since the last time. */
+/* Logs the allocations that all peers have acknowledged since the last time. */
 static void tell(const struct tutti_gpu *gpu, uint32_t granted_before)
 {
     const struct tutti_gpu_maps *maps = gpu->maps;
@@ -227,7 +227,7 @@ static void ask_peers(struct tutti_gpu *gpu)
         tell(gpu, before);
 }
 
-/* ---- those of others ------------------------------------------------------------------------- */
+/* ---- the catalogs of peers ------------------------------------------------------------------- */
 
 static bool read_place(const struct place *shown, struct place *ret_place)
 {
@@ -359,8 +359,8 @@ static bool is_plain(const struct tutti_gpu *gpu, const void *buffer)
                TUTTI_CU_SUCCESS && is_plain;
 }
 
-/* A buffer must lie within one allocation. If it spans several, such as virtual memory that was
- * mapped side by side, peers map these at unrelated addresses. */
+/* A buffer must lie within one allocation. It may span several allocations, for example if virtual
+ * memory was mapped side by side, but peers map each allocation at an unrelated address. */
 static void find_place(const struct tutti_gpu *gpu, uint64_t address, size_t size_bytes,
                        uint32_t *ret_map, uint64_t *ret_offset)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Encodes messages for GPUs: a batch of sends and receives becomes a program whose steps have no
- * dependencies. A message from a rank to itself becomes a copy. */
+ * Encodes messages for GPUs. A batch of sends and receives becomes a program whose steps have no
+ * dependencies, so that kernels run messages and schedules by the same code. A message from a rank
+ * to itself becomes a copy. */
 #include "executor/cuda/image.h"
 
 #include "base/result.h"
@@ -12,8 +13,8 @@ struct batch {
     const struct tutti_gpu_message *messages;
     size_t count;
     int rank;
-    /* Per message: its lane, for a message to or from another rank; the index of the matching
-     * receive, for a send to this rank itself. */
+    /* Per message. For a message to or from another rank, it is the lane. For a send to this rank
+     * itself, it is the index of the matching receive. */
     uint32_t *places;
     struct tutti_gpu_lane lanes[TUTTI_GPU_LANES];
     uint32_t nlanes, nhalves, ncopies;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs for GPUs: a call cut into pieces for blocks that run side by side, and the tables by
- * which kernels run it (device/cuda/program.h). The host encodes a program once. The code that
- * launches it puts the image into device memory and names it in works. Works that may run at the
- * same time need separate scratch memory. */
+ * Programs for GPUs. A program is a call that is cut into pieces for blocks that run side by side,
+ * with the tables by which kernels run it (device/cuda/program.h). The host encodes a program once.
+ * The code that launches it puts the image into device memory, and works refer to the image. Works
+ * that may run at the same time need separate scratch memory. */
 #ifndef TUTTI_EXECUTOR_CUDA_PROGRAM_H
 #define TUTTI_EXECUTOR_CUDA_PROGRAM_H
 
@@ -10,7 +10,7 @@
 #include "device/cuda/work.h"
 #include "executor/host/program.h"
 
-/* The sizes by which programs are cut: the same on all ranks of a domain. */
+/* The sizes by which programs are cut. They are the same on all ranks of a domain. */
 struct tutti_gpu_grid {
     struct tutti_gpu_layout layout;
     /* Blocks that run a program. layout.channels is a multiple of it, at least twice. */
@@ -19,14 +19,15 @@ struct tutti_gpu_grid {
     size_t least_share_bytes; /* of a message: a smaller share is not worth a block */
 };
 
-/* Most channels that a schedule may use; one more is for messages. */
+/* The most channels that a schedule may use. One more channel is for messages. */
 static inline uint32_t tutti_gpu_grid_channels(const struct tutti_gpu_grid *grid)
 {
     return grid->layout.channels / grid->nblocks - 1;
 }
 
-/* Binds `plan`, borrowed, to the sizes of `call`, in pieces for the blocks of the grid.
- * TUTTI_ERR_USAGE: kernels cannot run the schedule; all ranks get this result. */
+/* Binds `plan` to the sizes of `call`, in pieces for the blocks of the grid. `plan` is borrowed.
+ * The caller destroys *ret_program with tutti_program_destroy. TUTTI_ERR_USAGE: kernels cannot run
+ * the schedule; all ranks get this result. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_gpu_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
                              const struct tutti_gpu_grid *grid, struct tutti_program **ret_program);
 
@@ -34,13 +35,14 @@ int tutti_gpu_program_create(const struct tutti_plan *plan, const struct tutti_c
 struct tutti_gpu_image {
     uint8_t *bytes;       /* 8-byte aligned; owned */
     size_t size_bytes;
-    size_t scratch_bytes; /* that a run takes, aligned to TUTTI_GPU_LINE */
+    size_t scratch_bytes; /* scratch memory that a run takes, a multiple of TUTTI_GPU_LINE */
 };
+/* Frees the image's bytes. */
 void tutti_gpu_image_fini(struct tutti_gpu_image *image);
 
-/* Encodes `program`, made by tutti_gpu_program_create for `call`. The image has no addresses:
- * buffers and scalar come from the work that runs it. TUTTI_ERR_USAGE: kernels cannot run it; all
- * ranks get this result. TUTTI_ERR_SYSTEM: no memory. */
+/* Encodes `program`, which tutti_gpu_program_create made for `call`. The image has no addresses,
+ * because buffers and scalar come from the work that runs it. TUTTI_ERR_USAGE: kernels cannot run
+ * the program; all ranks get this result. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_gpu_program_encode(const struct tutti_program *program, const struct tutti_call *call,
                              const struct tutti_gpu_grid *grid, struct tutti_gpu_image *ret_image);
 
@@ -53,10 +55,10 @@ struct tutti_gpu_message {
     struct tutti_header header; /* numbered for its peer and direction */
 };
 
-/* Encodes the messages of a batch. They move at the same time; those with the same peer and
- * direction move one after the other. TUTTI_ERR_USAGE: a message of the rank to itself is not
- * received in the same batch, with the same size and order; or there are more peers than
- * TUTTI_GPU_LANES allows. TUTTI_ERR_SYSTEM: no memory. */
+/* Encodes the messages of a batch. Messages move at the same time, but those with the same peer and
+ * direction move one after the other. TUTTI_ERR_USAGE: the batch has more peers than
+ * TUTTI_GPU_LANES allows, or its sends of the rank to itself do not match its receives in number,
+ * order and signature. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_gpu_messages_encode(const struct tutti_gpu_message *messages, size_t count, int rank,
                               const struct tutti_gpu_grid *grid,
                               struct tutti_gpu_image *ret_image);

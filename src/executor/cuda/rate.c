@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Measures the paths between GPUs. A path may be correct and yet useless: with an IOMMU or a
- * bridge on it, it can be far slower than going through host memory, which both GPUs reach. So
- * when ranks form, each times a copy out of every other rank's window, and compares it with a copy
+ * Measures the paths between GPUs. A path may be correct and yet useless. With an IOMMU or a bridge
+ * on the path, it can be far slower than a path through host memory, which both GPUs reach. So when
+ * ranks form, each rank times a copy out of every other rank's window, and compares it with a copy
  * out of host memory. */
 #include "executor/cuda/private.h"
 

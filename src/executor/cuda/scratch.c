@@ -2,9 +2,10 @@
  * Device memory for programs: the scratch memory that they use while they run, and the programs
  * themselves.
  *
- * Works run one after the other, so all of them use the same block of scratch memory. When it must
- * grow the old block stays, because captured launches refer to it. Each block is at least twice as
- * large as the one before, so the old ones together are smaller than the newest. */
+ * Works run one after the other, so all of them use the same block of scratch memory. When a larger
+ * block is needed, the old block stays, because captured launches refer to it. Each block is at
+ * least twice as large as the block before, so the old blocks together are smaller than the newest.
+ */
 #include "base/round.h"
 #include "executor/cuda/private.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opens the areas of the other ranks. Those of this process only need access from this device;
- * those of other processes are passed as descriptors or handles, and mapped. */
+ * Opens the areas of the other ranks, so that this rank's kernels can use them. The areas of ranks
+ * in this process only need access from this device. The areas of other processes are passed as
+ * descriptors or handles, and mapped. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -62,7 +63,7 @@ static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
         return TUTTI_OK;
     tutti_secret_derive(gpu->secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
                         args.secret);
-    /* If the export fails the others must not wait: fd -1 tells them that there is none. */
+    /* If the export fails, the others must not wait, so fd -1 tells them that there is none. */
     if (args.me == 0 && tutti_gpu_memory_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
                                                 &args.fd) != TUTTI_OK)
         args.fd = -1;

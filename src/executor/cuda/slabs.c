@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory for what a launch reads besides its argument: the counts of v-forms, the works of a
- * group. It is page-locked host memory that kernels read, in slabs. A slab is used again when the
- * launches that read it have ended. A slab that a captured launch reads stays for as long as the
- * communicator. */
+ * Allocates the memory that a launch reads besides its argument, such as the counts of v-forms and
+ * the works of a group. Kernels read this page-locked host memory, which is divided into slabs. A
+ * slab is used again when the launches that read it have ended. A slab that a captured launch reads
+ * lives as long as the communicator. */
 #include "base/round.h"
 #include "executor/cuda/private.h"
 
@@ -63,8 +63,7 @@ static bool has_room(const struct tutti_gpu_slab *slab, size_t size_bytes)
     return slab != NULL && size_bytes <= slab->size_bytes - slab->used_bytes;
 }
 
-/* Makes another slab the current one, with all of its room: a free one that is large enough, or a
- * new one. */
+/* Makes another slab the current one. It is a free slab that is large enough, or a new one. */
 static int turn_to(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured)
 {
     struct tutti_gpu_slab *slab;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tables of a domain of GPUs: which rank is reached by which path, as kernels read it. */
+ * Writes the tables of a domain of GPUs. They tell kernels by which address to reach each rank. */
 #include "executor/cuda/private.h"
 
 #include <stdlib.h>

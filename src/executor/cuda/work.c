@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Turns calls into works for kernels. The choice of the kernel depends only on values that all
- * ranks know, so all choose alike. */
+ * ranks know, so all ranks choose the same kernel. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most bytes from one rank to another for which lines are used. They pay while waiting for other
- * ranks takes longer than moving the bytes. */
+/* The most bytes from one rank to another for which LL and LL128 lines are used. Lines save waiting
+ * time but move more bytes, so they are worth their cost only for small calls. */
 enum { MOST_LL_BYTES = 16 << 10, MOST_LL128_BYTES = 256 << 10 };
 
 /* ---- which kind --------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *
 
     if (tutti_gpu_copy_takes(gpu, &item))
         return "copy engines";
-    /* No rank knows what the others send in an all-to-all-v. */
+    /* In an all-to-all-v no rank knows how much the others send. */
     if (tutti_call_has_pairs(call))
         return names[TUTTI_GPU_DIRECT];
     return names[choose(gpu, call)];

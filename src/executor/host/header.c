@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Headers, which precede the first bytes of an operation on each lane. */
+ * Sends, receives and compares headers. A header precedes the first bytes of an operation on each
+ * lane, so that a rank detects a peer that makes a different call. */
 #include "base/array.h"
 #include "base/result.h"
 #include "executor/host/lane.h"
@@ -98,8 +99,8 @@ static int take_header(const struct tutti_run *run, struct tutti_lane_state *sta
     return ops->recv_two(state->conn, rest, size, data, segment->bytes, ret_got);
 }
 
-/* Compares the received part of a header with this rank's. TUTTI_OK also if the bytes that are
- * still missing decide. */
+/* Compares the received part of a header with this rank's header. The result is TUTTI_OK also if
+ * the bytes that are still missing decide. */
 static int check_header(const struct tutti_engine *engine, const struct tutti_lane_state *state)
 {
     const struct tutti_run *run = &engine->run;
@@ -114,8 +115,8 @@ static int check_header(const struct tutti_engine *engine, const struct tutti_la
     return tutti_run_mismatch(engine, run->header, state->conn->peer, &state->header);
 }
 
-/* Before this rank aborts, the peer that makes a different call should learn of it too, from this
- * rank's header. Sends only what the transport takes at once. */
+/* Sends this rank's header to a peer that makes a different call, so that the peer detects the
+ * mismatch too before this rank aborts. Sends only the bytes that the transport takes at once. */
 static void tell_peer(struct tutti_run *run, struct tutti_conn *conn)
 {
     const struct tutti_plan *plan = run->program->plan;
@@ -133,7 +134,7 @@ static void tell_peer(struct tutti_run *run, struct tutti_conn *conn)
     }
 }
 
-/* Tells the peer, and restores the message of the mismatch in case a failed send replaced it. */
+/* Calls tell_peer, and restores the message of the mismatch in case a failed send replaced it. */
 static int part(struct tutti_run *run, struct tutti_conn *conn, int rc)
 {
     char message[TUTTI_MESSAGE_BYTES];

@@ -3,15 +3,16 @@
  *
  * An engine belongs to one communicator. It holds the communicator's fabric, the
  * round counters by which one-sided schedules synchronize, and memory that
- * successive runs share. A run is one collective under way: begin it, then call
- * progress until it is complete. Nothing blocks. One thread at a time.
+ * successive runs share. A run is one collective under way. The caller begins it,
+ * and then calls progress until it is complete. No function waits for other ranks.
+ * Only one thread at a time may use an engine.
  *
  * Two-sided steps are sorted into lanes (plan.h). Each lane works on its first
  * unfinished step once the steps that this step depends on are complete. Local
  * and one-sided steps run in program order.
  *
- * Rounds. One run of a one-sided schedule over one piece is a round. So is the
- * exchange by which ranks agree to use lent memory (lend.c). All ranks of a domain
+ * Rounds. One run of a one-sided schedule over one piece is a round. The exchange by
+ * which ranks agree to use lent memory (lend.c) is a round too. All ranks of a domain
  * number rounds alike. Round e uses post e % TUTTI_POSTS. Its window is in that
  * post, in the slot of that post, or in window half e & 1.
  *
@@ -38,7 +39,7 @@
 /* Where the window of a round is (domain.h). */
 enum tutti_window_place { TUTTI_IN_POST, TUTTI_IN_SLOT, TUTTI_IN_HALF };
 
-/* A program: the plan and the sizes of a kind of call. Made once per kind, then cached. */
+/* A program is the plan and the sizes for one kind of call. It is made once per kind and cached. */
 struct tutti_program {
     const struct tutti_plan *plan;
     /* Elements per block of one piece; all pieces but the last are full. */
@@ -60,21 +61,21 @@ struct tutti_program {
      * streamed, no SCRATCH, no agreement on lent memory. */
     bool is_one_round;
     /* The program that runs instead if all ranks lend each other the buffers that the call reads
-     * and writes. NULL: there is none, so ranks do not ask. Owned. It stages the same buffers as
-     * this one. */
+     * and writes. It is owned, and stages the same buffers as this program. NULL: there is none, so
+     * ranks do not ask. */
     struct tutti_program *lent;
 };
 
-/* TUTTI_HEADER_WORDS: 64-bit words of a header. TUTTI_MOST_COUNTS: most ranks for which all counts
- * travel behind headers. With more ranks the hash in the signature still shows that counts differ,
- * but the message cannot say which one. */
+/* TUTTI_HEADER_WORDS is the number of 64-bit words of a header. TUTTI_MOST_COUNTS is the most ranks
+ * for which all counts travel behind headers. With more ranks the hash in the signature still shows
+ * that counts differ, but the message cannot name the count. */
 enum { TUTTI_HEADER_WORDS = 4, TUTTI_MOST_COUNTS = 128 };
 _Static_assert(sizeof(struct tutti_header) == TUTTI_HEADER_WORDS * sizeof(uint64_t), "whole words");
 
 struct tutti_lane_state {
     struct tutti_conn *conn;
     uint32_t position;    /* index of the current step among the lane's */
-    uint32_t segment;     /* the current one of that step */
+    uint32_t segment;     /* index of the current segment of that step */
     size_t offset;        /* bytes moved of that segment */
     size_t moved;         /* bytes moved of that step */
     uint32_t header_bytes; /* bytes moved of this operation's header and the counts behind it */
@@ -97,10 +98,11 @@ struct tutti_run {
     /* True for v-forms: a lane moves its header even if it has no bytes to move, because only the
      * header tells ranks that their counts differ. */
     bool is_vector;
-    /* Number of counts, 64 bits each, behind each header; they let ranks name the counts that
-     * differ. In an all-to-all-v it is 1: the elements that the sender expects from the receiver,
-     * while the header has the elements that it sends. In other v-forms it is all counts, or 0 if
-     * the ranks have a domain to compare counts in, or are more than TUTTI_MOST_COUNTS. */
+    /* Number of counts, 64 bits each, behind each header. They let ranks name the counts that
+     * differ. In an all-to-all-v there is one: the elements that the sender expects from the
+     * receiver. The header itself has the elements that the sender sends. In other v-forms all
+     * counts follow. There are none if the ranks can compare counts in a domain, or are more than
+     * TUTTI_MOST_COUNTS. */
     uint32_t ncounts;
     uint32_t header_bytes;             /* size of a header and its counts */
     struct tutti_post *post;           /* this rank's post of the round */
@@ -126,8 +128,8 @@ struct tutti_run {
 /* Smaller results gain nothing from bypassing the cache. */
 #define TUTTI_LEAST_STREAMED_BYTES ((size_t)32 << 10)
 
-/* Recent results, in a table hashed by address. Each has the value that the engine's count of moved
- * bytes had when the result was written. */
+/* Recent results, in a table hashed by address. Each entry has the value of the engine's count of
+ * moved bytes at the time when the result was written. */
 struct tutti_recent {
     uint64_t moved_bytes; /* estimated bytes that calls have moved through the cache so far */
     struct {
@@ -149,8 +151,8 @@ struct tutti_engine {
     /* memory shared by successive runs */
     uint8_t *arena;
     size_t arena_bytes;
-    const void **sources;              /* [nranks]: what GATHER_REDUCE and PUT read */
-    void **sinks;                      /* [nranks + 2]: what they write */
+    const void **sources;              /* [nranks]: addresses that GATHER_REDUCE and PUT read */
+    void **sinks;                      /* [nranks + 2]: addresses that these steps write */
     size_t cache_bytes;                /* size of the last level of cache */
     struct tutti_lend *lend;           /* the fabric's; NULL: not used, or not by all ranks */
     struct tutti_recent recent;        /* results that are likely to be in the cache */
@@ -165,13 +167,13 @@ void tutti_engine_fini(struct tutti_engine *engine);
 /* Bytes of heap that the engine holds, for the memory report. */
 size_t tutti_engine_bytes(const struct tutti_engine *engine);
 
-/* Begins `call` with `program`. The caller keeps both until the run is complete or cancelled. The
- * engine's run must be idle. TUTTI_ERR_SYSTEM: no memory; no run has begun. */
+/* Begins `call` with `program`. The caller keeps both until the run is complete or cancelled. No
+ * run may be active. TUTTI_ERR_SYSTEM: no memory; no run has begun. */
 int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call);
 
-/* tutti_run_begin followed by tutti_run_progress. TUTTI_OK: complete. TUTTI_AGAIN: the run has
- * begun; call tutti_run_progress. */
+/* Does the same as tutti_run_begin followed by tutti_run_progress. TUTTI_OK: complete. TUTTI_AGAIN:
+ * the run has begun; call tutti_run_progress. */
 int tutti_run_start(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call);
 
@@ -184,37 +186,41 @@ int tutti_run_progress(struct tutti_engine *engine);
 void tutti_run_cancel(struct tutti_engine *engine);
 
 /* Call it when the active run failed with result `rc` because a peer has gone. Reads the headers
- * that peers had sent before. TUTTI_ERR_USAGE: one shows that the peer made a different call, and
- * the message names both. Otherwise returns `rc` and keeps the message that was set. */
+ * that peers had sent before. TUTTI_ERR_USAGE: a header shows that its sender made a different
+ * call, and the message names both calls. Otherwise returns `rc` and keeps the message that was
+ * set. */
 int tutti_run_explain(struct tutti_engine *engine, int rc);
 
-/* The rank that the active run waits for; TUTTI_NO_RANK: no single one. For messages. */
+/* Returns a rank that the active run waits for, for use in messages. TUTTI_NO_RANK: no rank in
+ * particular. */
 int tutti_run_waits_for(const struct tutti_engine *engine);
 
-/* Call it every few milliseconds while a run waits. TUTTI_ERR_USAGE: a rank of the domain has
- * begun a different operation under a number that this rank has used too; the message names both.
- * Without a domain, a rank that has waited for long sends the next rank its number of calls and its
- * chain, and compares those that the previous rank has sent. TUTTI_OK: no difference found, or no
- * run is active. */
+/* Call it every few milliseconds while a run waits. Compares the calls of this rank with those of
+ * all ranks of the domain. Without a domain, a rank that has waited for long sends its number of
+ * calls and its chain to the next rank. It compares those that the previous rank has sent.
+ * TUTTI_ERR_USAGE: a rank has begun a different call under a number that this rank has used too;
+ * the message names both calls. TUTTI_OK: no difference was found, or no run is active. */
 int tutti_run_check_peers(struct tutti_engine *engine);
 
 /* ---- inside the executor ------------------------------------------------------ */
 
-/* `rank` has sent the header `theirs`, or opened the post `theirs`, which is not `mine`. Sets a
- * message that names the first call in which the two ranks differ, as far as known. Returns
+/* Call one of these if `rank` has sent a header or opened a post `theirs` that differs from `mine`.
+ * Sets a message that names the first call in which the two ranks differ, as far as known. Returns
  * TUTTI_ERR_USAGE. */
 int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_header *mine,
                        int rank, const struct tutti_header *theirs);
 int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_post *mine,
                        int rank, const struct tutti_post *theirs);
-/* For a run with counts behind its headers: compares the `bytes` bytes at `words` that `rank` has
- * sent so far, at least a whole header, with what this rank expects. TUTTI_OK: equal, or the bytes
- * that are still missing decide. TUTTI_ERR_USAGE: the message names the difference. */
+/* For a run with counts behind its headers: compares the header and counts of `rank` with those
+ * that this rank expects. The first `bytes` bytes have arrived at `words`, at least a whole header.
+ * TUTTI_OK: these bytes are equal, or the bytes that are still missing decide. TUTTI_ERR_USAGE: the
+ * message names the difference. */
 int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const uint64_t *words,
                            size_t bytes);
 
-/* TUTTI_OK if `rank` makes the same call in this round as this rank, else TUTTI_ERR_USAGE. `theirs`
- * is its post of the round. The caller must have loaded the post's counter with acquire. */
+/* Returns TUTTI_OK if `rank` makes the same call in this round as this rank, and otherwise
+ * TUTTI_ERR_USAGE. `theirs` is the post of `rank` in the round. The caller must have loaded the
+ * post's counter with acquire. */
 static inline int tutti_run_check_post(const struct tutti_engine *engine, uint32_t rank,
                                        const struct tutti_post *theirs)
 {
@@ -226,8 +232,9 @@ static inline int tutti_run_check_post(const struct tutti_engine *engine, uint32
     return tutti_run_bad_post(engine, mine, (int)rank, theirs);
 }
 
-/* TUTTI_OK once `rank` has given signal number `signal` of this round, TUTTI_AGAIN until then.
- * TUTTI_ERR_USAGE: it has, but its post shows a different call than this rank's. */
+/* Polls a short time for signal number `signal` of `rank` in this round. TUTTI_OK: `rank` has given
+ * the signal. TUTTI_AGAIN: not yet. TUTTI_ERR_USAGE: `rank` has given it, but its post shows a
+ * different call. */
 static inline int tutti_run_wait_for(const struct tutti_engine *engine, uint32_t rank,
                                      uint32_t signal)
 {
@@ -240,8 +247,8 @@ static inline int tutti_run_wait_for(const struct tutti_engine *engine, uint32_t
     return tutti_run_check_post(engine, rank, theirs);
 }
 
-/* The same check for an earlier round, whose post its owner may overwrite at any time. TUTTI_OK
- * also if that has happened. */
+/* Makes the check of tutti_run_check_post for an earlier round. The owner of the post may overwrite
+ * it at any time. The result is TUTTI_OK also if the owner has done so. */
 static inline int tutti_run_check_past(const struct tutti_engine *engine, uint32_t rank,
                                        uint64_t round)
 {
@@ -272,42 +279,44 @@ static inline uint8_t *tutti_run_window(const struct tutti_engine *engine, uint3
 }
 
 /* local.c: runs the local and one-sided steps of the current piece. TUTTI_OK: all are complete.
- * TUTTI_AGAIN: one must wait. */
+ * TUTTI_AGAIN: a step must wait. */
 int tutti_run_local(struct tutti_engine *engine);
 /* run.c: opens this rank's post of the round, once all others have entered the round that is
- * `behind` rounds earlier; TUTTI_AGAIN until then. */
+ * `behind` rounds earlier. TUTTI_AGAIN: a rank has not entered that round yet. */
 int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind);
-/* lend.c. Writes the numbers under which this rank offers its buffers into its post. */
+/* lend.c: writes the numbers under which this rank offers its buffers into its post. */
 void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post);
-/* Agrees with all ranks whether to run on lent memory; if so, switches to program->lent.
- * TUTTI_AGAIN: a rank has not answered yet. */
+/* lend.c: agrees with all ranks whether to run on lent memory. If they do, switches the run to
+ * program->lent. TUTTI_AGAIN: a rank has not answered yet. */
 int tutti_run_agree(struct tutti_engine *engine);
-/* The address at which this rank maps member `index`'s INPUT or OUTPUT of the round; NULL: it does
- * not. */
+/* lend.c: returns the address at which this rank maps the INPUT or OUTPUT of member `index` in this
+ * round. NULL: the buffer is not mapped. */
 uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint32_t buffer);
-/* stream.c. The size in bytes of the last level of cache that a core uses; a guess if not known. */
+/* stream.c: returns the size in bytes of the last level of cache that a core uses. If the size is
+ * not known, the result is a guess. */
 size_t tutti_last_cache_bytes(void);
-/* True if the run should bypass the cache with its results. Call it once per run that may. */
+/* stream.c: true if the results of the active run should bypass the cache. Call it once per run
+ * whose program has `may_stream`, because it also records the result as recent. */
 bool tutti_run_streams(struct tutti_engine *engine);
-/* The same for a message to be received in `output`. Call it once per message. `is_mutual`: its
- * batch both sends and receives. */
+/* The same for a message to be received in `output`. Call it once per message. `is_mutual`: the
+ * batch of the message both sends and receives. */
 bool tutti_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
                            bool is_mutual);
-/* lanes.c. Moves every lane of the current piece as far as it can go. TUTTI_OK: all are complete.
+/* lanes.c: moves every lane of the current piece as far as it can go. TUTTI_OK: all are complete.
  * TUTTI_AGAIN: a lane must wait. */
 int tutti_run_lanes(struct tutti_engine *engine);
-/* Resets lanes and steps for the next piece of the run. */
+/* lanes.c: resets lanes and steps for the next piece of the run. */
 void tutti_lanes_begin_piece(struct tutti_run *run);
-/* Makes room for a run of `plan` with `ncounts` counts behind each header. TUTTI_ERR_SYSTEM: no
- * memory. */
+/* lanes.c: makes room for a run of `plan` with `ncounts` counts behind each header.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan, uint32_t ncounts);
 /* header.c: reads the headers that lanes still wait for, as far as they have arrived, and compares
- * them. TUTTI_ERR_USAGE: the message names a difference. TUTTI_OK: none found. */
+ * them. TUTTI_ERR_USAGE: the message names a difference. TUTTI_OK: no difference was found. */
 int tutti_lanes_read_headers(struct tutti_engine *engine);
 void tutti_lanes_fini(struct tutti_run *run);
 size_t tutti_lanes_bytes(const struct tutti_run *run);
-/* A rank that a lane waits for; TUTTI_NO_RANK if all unfinished lanes wait for other steps of this
- * rank. */
+/* lanes.c: returns a rank that a lane waits for. TUTTI_NO_RANK: all unfinished lanes wait for other
+ * steps of this rank. */
 int tutti_lanes_wait_for(const struct tutti_run *run);
 
 /* True if all steps that `step` depends on are complete. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shared by the two files about lanes: lanes.c moves the bytes of steps, header.c the header
- * that goes before the first of them. */
+ * Declarations that the two files about lanes share. lanes.c moves the bytes of steps, and header.c
+ * moves the header that precedes the first bytes. */
 #ifndef TUTTI_EXECUTOR_HOST_LANE_H
 #define TUTTI_EXECUTOR_HOST_LANE_H
 
 #include "executor/host/host.h"
 
-/* Counts `bytes` as moved: they belong to `segment`, the current one of the lane's current step. */
+/* Counts `bytes` bytes of `segment` as moved. It must be the current segment of the lane's current
+ * step, and `bytes` must not reach beyond its end. */
 static inline void tutti_lane_advance(struct tutti_run *run, struct tutti_lane_state *state,
                                       const struct tutti_segment *segment, size_t bytes)
 {
@@ -26,18 +27,20 @@ static inline bool tutti_lane_receives_in_place(const struct tutti_step *step)
     return step->kind == TUTTI_STEP_RECV || step->kind == TUTTI_STEP_RECV_COPY_SEND;
 }
 
-/* Sends the rest of the header, and with it the beginning of the step if the transport can send two
- * buffers at once. TUTTI_OK: the header is sent. TUTTI_AGAIN: some of it is still to be sent. */
+/* Sends the rest of the header. If the transport can send two buffers at once, also sends the
+ * beginning of the step. TUTTI_OK: the header is sent. TUTTI_AGAIN: a part of the header is still
+ * to be sent. */
 int tutti_lane_send_header(struct tutti_run *run, struct tutti_lane_state *state,
                            const struct tutti_step *step, const struct tutti_bound_step *bound);
 
-/* Receives the rest of the header of step `index`, and compares it with this rank's. TUTTI_OK: it
- * has come and is equal. TUTTI_AGAIN: some of it is still to come. TUTTI_ERR_USAGE: the peer makes
- * a different call, and this rank's header has been sent to it if that was possible at once. */
+/* Receives the rest of the header before step `index`, and compares it with this rank's header.
+ * TUTTI_OK: the header has arrived and is equal. TUTTI_AGAIN: a part has not arrived yet.
+ * TUTTI_ERR_USAGE: the peer makes a different call. This rank's header has then been sent to the
+ * peer, as far as the transport took it at once. */
 int tutti_lane_receive_header(struct tutti_engine *engine, struct tutti_lane_state *state,
                               const struct tutti_step *step, uint32_t index);
 
-/* For a run with counts behind headers. Makes room for `nwords` words of header and counts.
+/* Makes room for `nwords` words of header and counts, in a run with counts behind headers.
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_lane_reserve_words(struct tutti_lane_state *state, uint32_t nwords);
 /* Writes the header and the counts that the sending lane `lane` sends. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs two-sided steps: every lane works on its first unfinished step. */
+ * Runs the two-sided steps of a schedule. Every lane works on its first unfinished step. */
 #include "base/result.h"
 #include "executor/host/lane.h"
 #include "schedule/access.h"

@@ -3,11 +3,12 @@
  *
  * Only the rank itself knows whether its buffers can be lent, but all ranks must run the same
  * algorithm. So a call that runs faster on lent memory begins with an extra round, in which every
- * rank posts what it offers. Then all ranks have seen the same offers and decide alike.
+ * rank posts its offers. Then all ranks have seen the same offers and decide alike.
  */
 #include "executor/host/host.h"
 
-/* The number under which this rank can offer a buffer of `blocks` blocks; 0: it cannot. */
+/* Returns the number under which this rank can offer a buffer of `blocks` blocks; 0: it cannot.
+ * A buffer without blocks does not exist, and restricts no rank. */
 static uint32_t offer(struct tutti_engine *engine, const void *buffer, size_t blocks)
 {
     const struct tutti_call *call = engine->run.call;
@@ -23,7 +24,7 @@ void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post)
     const struct tutti_run *run = &engine->run;
     const struct tutti_program *program = run->program;
 
-    /* Keep what all ranks agreed on, even if memory has been allocated or freed since. */
+    /* Keep the numbers that all ranks agreed on, even if memory was allocated or freed since. */
     if (run->lends) {
         post->input_lent = run->input_lent;
         post->output_lent = run->output_lent;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs local and one-sided steps, in program order. */
+ * Runs the local and one-sided steps of a schedule, in program order. */
 #include "base/result.h"
 #include "executor/host/host.h"
 #include "schedule/access.h"
@@ -9,7 +9,7 @@ static uint8_t *own_base(const struct tutti_run *run, uint32_t buffer)
     return run->base[buffer];
 }
 
-/* The address of member `index`'s buffer in that member's own address space, as it posted it. */
+/* Returns the address of member `index`'s buffer in the member's own address space, as posted. */
 static uint8_t *posted_base(const struct tutti_engine *engine, uint32_t index, uint32_t buffer)
 {
     const struct tutti_post *post = tutti_domain_post(engine->domain, index, engine->round);
@@ -18,7 +18,7 @@ static uint8_t *posted_base(const struct tutti_engine *engine, uint32_t index, u
     return (uint8_t *)(uintptr_t)(buffer == TUTTI_BUF_INPUT ? post->input : post->output);
 }
 
-/* An address by which this rank can load from and store to member `index`'s buffer; NULL: none. */
+/* Returns an address at which this rank can access member `index`'s buffer; NULL: there is none. */
 static uint8_t *peer_base(const struct tutti_engine *engine, uint32_t index, uint32_t buffer)
 {
     const struct tutti_domain *domain = engine->domain;

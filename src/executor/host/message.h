@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Point to point: sends and receives, on a channel of their own.
+ * Point-to-point messages. Sends and receives use a channel of their own, so that they do not mix
+ * with the bytes of collectives.
  *
  * The messages of a batch move at the same time. Those with the same peer and
  * direction move one after the other, in the order of their calls. */
@@ -9,7 +10,7 @@
 #include "executor/host/host.h"
 
 struct tutti_message {
-    struct tutti_message *before;    /* the one of the same batch, peer and direction; or NULL */
+    struct tutti_message *before;    /* previous message of this batch, peer, direction; or NULL */
     struct tutti_conn *conn;
     uint8_t *data;                   /* borrowed from the caller; a send only reads it */
     size_t size, moved;              /* bytes */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks that make different calls: finds the first call that differs, for the message. */
+ * Finds the first call that differs between ranks that make different calls, and sets the error
+ * message that names it. */
 #include "base/result.h"
 #include "executor/host/host.h"
 
 #include <string.h>
 
-/* That many checks take some tenths of a second. Few waits last as long, and telling the next rank
- * takes a connection. */
+/* The number of checks before a waiting rank tells the next rank of its calls. They take some
+ * tenths of a second. Few waits last as long, and telling the next rank requires a connection. */
 enum { LOOKS_BEFORE_TELLING = 40 };
 
-/* Of the calls that this rank and a rank of the domain both still store: the first that differs. */
+/* Finds the first call that differs, among those that both ranks still store. `rank` is a rank of
+ * the domain. Returns false if no call differs. */
 static bool find_parting(const struct tutti_engine *engine, uint32_t rank,
                          struct tutti_header *ret_mine, struct tutti_header *ret_theirs)
 {
@@ -33,8 +35,8 @@ static bool find_parting(const struct tutti_engine *engine, uint32_t rank,
     return false;
 }
 
-/* Both ranks make the same call but pass different counts. The domain has the counts, unless so
- * many calls have been made since that they were overwritten. */
+/* Sets the message for two ranks that make the same call but pass different counts. The domain has
+ * the counts, unless later calls have overwritten them. */
 static int report_counts(const struct tutti_engine *engine, const struct tutti_header *mine,
                          int rank)
 {

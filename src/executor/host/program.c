@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes programs: decides what is staged and how large a piece is, and binds the steps. */
+ * Makes programs. It decides which buffers are staged and how large a piece is, and binds the
+ * steps. */
 #include "executor/host/program.h"
 
 #include "base/result.h"
@@ -101,7 +102,7 @@ static size_t stage_piece(const struct tutti_program *program, const struct tutt
     return count < most ? count : most;
 }
 
-/* Uses only values that are the same on all ranks, so that all cut alike. */
+/* Uses only values that are the same on all ranks, so that all ranks cut the call alike. */
 static int decide_pieces(struct tutti_program *program, const struct tutti_call *call,
                          const struct tutti_cuts *cuts)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs: stages the input, enters and leaves the round, and finishes the output of each piece. */
+ * Carries out runs. For each piece of a call, it stages the input, enters the round, runs the
+ * steps, leaves the round, and finishes the output. */
 #include "base/result.h"
 #include "base/round.h"
 #include "executor/host/host.h"
@@ -198,8 +199,8 @@ static void begin_piece(struct tutti_engine *engine)
         engine->round++;
 }
 
-/* The last round before the current one that a peer has entered, as its posts tell; all_entered if
- * they tell of none after that. */
+/* Returns the last round before the current one that a peer has entered. Its posts tell this. The
+ * result is engine->all_entered if the posts show no later round. */
 static uint64_t last_entered(const struct tutti_engine *engine, uint32_t index)
 {
     uint64_t round = engine->round - 1;
@@ -209,7 +210,7 @@ static uint64_t last_entered(const struct tutti_engine *engine, uint32_t index)
     return round;
 }
 
-/* The reuse rule (host.h): TUTTI_OK once all ranks have entered round `needed`. */
+/* Enforces the reuse rule (host.h). TUTTI_OK: all ranks have entered round `needed`. */
 static int await_entry(struct tutti_engine *engine, uint64_t needed)
 {
     const struct tutti_domain *domain = engine->domain;
@@ -337,8 +338,8 @@ static inline void enlist(struct tutti_engine *engine, const struct tutti_progra
     run->is_active = true;
 }
 
-/* Counts must be in the domain before the call is announced: a peer that finds a different call
- * looks for them at once. */
+/* Counts must be in the domain before the call is announced, because a peer that finds a different
+ * call looks for them at once. */
 static void prepare_counts(struct tutti_engine *engine, const struct tutti_call *call)
 {
     struct tutti_run *run = &engine->run;
@@ -372,9 +373,9 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     return TUTTI_OK;
 }
 
-/* Nearly all small calls are of this kind, and a few hundred instructions are half of their time.
- * So this does what tutti_run_begin and tutti_run_progress would do, without the tests whose
- * outcome is known. */
+/* Starts a call whose program is one round. Nearly all small calls are of this kind, and a few
+ * hundred instructions are half of their time. So this function does the same as tutti_run_begin
+ * and tutti_run_progress, but leaves out the tests whose outcome is known. */
 static int start_one_round(struct tutti_engine *engine, const struct tutti_program *program,
                            const struct tutti_call *call)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decides whether a run bypasses the cache when it writes its results.
+ * Decides whether a run or a received message bypasses the cache when it writes its results.
  *
  * An ordinary store needs its line in the cache. If the line is not there, the store costs a load
  * as well, and it evicts data that others need. Non-temporal stores avoid both. But if the line is
  * in the cache, a non-temporal store costs an extra trip to memory. The library cannot ask which
- * is the case, so it guesses: a result is still in the cache if the same buffer was the result of
- * a recent call. Recent means that fewer bytes than the cache holds have gone through it since.
+ * is the case, so it guesses. It assumes that a buffer is still in the cache if the buffer was the
+ * result of a recent call. A call is recent if fewer bytes than the cache holds have gone through
+ * the cache since.
  */
 #include "base/file.h"
 #include "executor/host/host.h"
@@ -13,8 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Ask the kernel first: it tells the size of one cache. The C library may tell the sum of all
- * last-level caches of a processor, of which a core uses only one. */
+/* Asks the kernel first, because the kernel tells the size of one cache. The C library may tell the
+ * sum of all last-level caches of a processor, of which a core uses only one. */
 size_t tutti_last_cache_bytes(void)
 {
     unsigned long kib = 0;
@@ -30,7 +31,7 @@ size_t tutti_last_cache_bytes(void)
     return kib > 0 ? (size_t)kib << 10 : (size_t)bytes;
 }
 
-/* The buffer's place in the table: a hash of its cache line, 7 bits. */
+/* Returns the buffer's place in the table, which is a 7-bit hash of its cache line. */
 static size_t place_of(uintptr_t address)
 {
     uint64_t mixed = (uint64_t)(address / TUTTI_CACHE_LINE) * UINT64_C(0x9e3779b97f4a7c15);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The checker's steps in order, and shared parts.
+ * Runs the checks in order, and defines the functions that several checks share.
  */
 #include "schedule/check/model.h"
 

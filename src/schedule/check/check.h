@@ -16,8 +16,8 @@
  *     must happen before the other, by dependencies, messages and signals. This also holds between
  *     successive runs of the schedule, which alternate between two window halves under the
  *     executor's reuse rule (executor/host/host.h). No step is assumed to wait because a lane is
- *     full. So this, like causality and the result, holds for any number of credits from the given
- *     one on.
+ *     full. So the absence of races, like causality and the result, holds for the given number of
+ *     credits and for any larger one.
  *  6. Agreement: every rank's result of a chunk is the same reduction expression (bracketing and
  *     order), except that the two operands of one step may be swapped.
  *
@@ -52,7 +52,7 @@ struct tutti_check_options {
      * sized for its own block. Otherwise all blocks are equal, and only the chunks of one block
      * differ. */
     bool is_vector;
-    bool is_hashed;
+    bool is_hashed; /* use the hashed form instead of the exact form */
 };
 
 struct tutti_check_report {
@@ -63,9 +63,9 @@ struct tutti_check_report {
 
     /* Facts, if the schedules are correct. */
     uint32_t credits;     /* the least credits that suffice */
-    /* The number of different orders in which elements are summed: 1 if all elements have the same;
-     * 0 if nothing is summed. Two schedules with equal hashes sum every element in the same order,
-     * whatever their chunks. */
+    /* The number of different orders in which elements are summed. It is 1 if all elements are
+     * summed in the same order, and 0 if no element is summed. If two schedules have equal hashes,
+     * they sum every element in the same order, whatever their chunks. */
     uint32_t orders;
     uint64_t order_hash;
     uint32_t rounds;      /* messages or signals waited for in the longest chain of them */
@@ -88,8 +88,9 @@ int tutti_schedule_prove(const struct tutti_schedule *const *schedules, uint32_t
 int tutti_schedule_check(const struct tutti_schedule *const *schedules, uint32_t nranks,
                          struct tutti_check_report *ret_report);
 
-/* Check only matching and deadlock: the least number of credits with which no rank is stuck.
- * TUTTI_ERR_ARGUMENT if no number is enough; the report then tells which step waits for which. */
+/* Check only matching and deadlock, and set *ret_least to the least number of credits with which no
+ * rank is stuck. TUTTI_ERR_ARGUMENT: no number is enough, and the report tells which step waits for
+ * which. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_schedule_credits(const struct tutti_schedule *const *schedules, uint32_t nranks,
                            uint32_t *ret_least, struct tutti_check_report *ret_report);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Size classes: which chunks have equal sizes for all counts of a call.
+ * Computes size classes. Chunks of one class have equal sizes for all counts of a call.
  */
 #include "schedule/check/model.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Vector clocks over the ranks' local steps.
+ * Computes vector clocks: how many local steps of each rank are complete at a node. The search for
+ * races uses them where ranks share memory.
  *
  * A rank learns about other ranks only where it waits or receives. So a row of the clock, one
  * number per rank, is made where a node learns something new; the local steps that follow share it.

@@ -14,7 +14,7 @@
 #define NONE TUTTI_CHECK_NONE
 #define MOST_TOLD 8 /* steps of a cycle that are reported */
 
-/* ---- who waits for whom ---------------------------------------------------------- */
+/* ---- which step waits for which --------------------------------------------------- */
 
 static bool is_stuck(const struct tutti_check_play *play, uint32_t half)
 {
@@ -126,7 +126,8 @@ static void tell_step(const struct tutti_check *check, struct text *text, uint32
     tell(text, ")");
 }
 
-/* Follow each half to the one it waits for, until one comes up again. */
+/* Report a chain of steps: follow each half to the half that it waits for, until a half comes up
+ * for the second time. */
 static int tell_circle(struct tutti_check_play *play, uint32_t half, struct text *text)
 {
     struct tutti_check *check = play->check;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Expressions, exact or hashed. */
+ * Stores expressions in the exact or the hashed form (expr.h). */
 #include "schedule/check/expr.h"
 
 #include "base/result.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The contents of a chunk as an expression over ranks. Value 0 is undefined, then there is one leaf
- * per rank, then reductions. The chunk of the ranks' inputs is stored elsewhere. For check*.c only.
+ * The contents of a chunk as an expression over ranks. Values are numbered: value 0 is undefined,
+ * then there is one leaf per rank, then there are reductions. A value does not say which input
+ * chunk it is made of; that number is stored elsewhere (flow.h). For check*.c only.
  *
  * In the exact form equal expressions are stored once, so that equal values are equal numbers, and
  * each value has the set of its ranks. In the hashed form a value has the number of its ranks and
@@ -17,7 +18,8 @@
 
 struct check_exprs;
 
-/* On an error *ret_exprs may be set, or remain as it was; destroy it if it is not NULL. */
+/* Create the leaves. On an error *ret_exprs may be set, or remain as it was; destroy it if it is
+ * not NULL. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_check_exprs_create(uint32_t nranks, bool is_hashed, struct check_exprs **ret_exprs);
 void tutti_check_exprs_destroy(struct check_exprs *exprs);
 
@@ -33,17 +35,18 @@ bool tutti_check_is_whole(const struct check_exprs *exprs, uint32_t value);
 /* Number of ranks in a value, and the lowest of them. */
 uint32_t tutti_check_contributors(const struct check_exprs *exprs, uint32_t value);
 uint32_t tutti_check_lowest(const struct check_exprs *exprs, uint32_t value);
-/* A rank that is not in the value, and a rank that is in both values. NONE if there is none, and
- * always in the hashed form. */
+/* A rank that is not in the value, and a rank that is in both values. UINT32_MAX if there is none,
+ * and always in the hashed form. */
 uint32_t tutti_check_missing(const struct check_exprs *exprs, uint32_t value);
 uint32_t tutti_check_common(const struct check_exprs *exprs, uint32_t a, uint32_t b);
-/* A hash of the expression; equal for equal expressions, in any set of schedules. */
+/* A hash of the expression. It is equal for equal expressions, also in different sets of
+ * schedules. */
 uint64_t tutti_check_order_of(const struct check_exprs *exprs, uint32_t value);
 /* Mix the bits of a number; used for all hashes here. */
 uint64_t tutti_check_mix(uint64_t number);
 
-/* The value of a op b; the two must have no common ranks. Unless it is ordered, a op b and b op a
- * are the same value. TUTTI_ERR_SYSTEM: no memory. */
+/* Find the value of a op b; the two must have no common ranks. Unless `is_ordered`, a op b and b op
+ * a are the same value. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_check_combine(struct check_exprs *exprs, uint32_t a, uint32_t b, bool is_ordered,
                         uint32_t *ret_value);
 

@@ -58,8 +58,8 @@ static uint32_t rank_of(const struct tutti_check *check, uint32_t node)
     return node < halves_end ? check->step_rank[node / 4] : (node - halves_end) / 2;
 }
 
-/* True if the path from `before` to `node` follows another message: if it goes from rank to rank,
- * or continues in a lane of messages. */
+/* True if the step of the path from `before` to `node` begins another message: if it goes from rank
+ * to rank, or continues in a lane of messages. */
 static bool is_next_message(const struct tutti_check *check, uint32_t before, uint32_t node)
 {
     bool is_same_rank = rank_of(check, before) == rank_of(check, node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values on their way through memory: flow.c moves them, promise.c checks the result. For check*.c
- * only.
+ * The values in the memory of all ranks. flow.c moves the values as the steps do, and promise.c
+ * checks the outputs. For check*.c only.
  */
 #ifndef TUTTI_SCHEDULE_CHECK_FLOW_H
 #define TUTTI_SCHEDULE_CHECK_FLOW_H
@@ -35,7 +35,8 @@ static inline const char *tutti_check_form(const struct tutti_check_flow *flow)
     return flow->is_overlaid ? "in place" : "out of place";
 }
 
-/* The contents from chunk i of a span on, as far as it has one value. */
+/* The contents of a span from its chunk i on, up to the end of the span or to where the value
+ * changes. */
 struct tutti_check_piece tutti_check_piece(const struct tutti_check_flow *flow, uint32_t owner,
                                            struct tutti_span span, uint32_t i);
 

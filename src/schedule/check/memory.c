@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Positions of chunks in the checker's memory, and which of them a half touches.
+ * Numbers the cells of the checker's memory, keeps their stretches, and lists the spans that a half
+ * touches.
  */
 #include "schedule/check/model.h"
 

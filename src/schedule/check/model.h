@@ -99,12 +99,12 @@ static inline uint32_t tutti_check_run_end(const struct tutti_check *check, uint
 
 /* ---- check.c ---------------------------------------------------------------- */
 
-/* Fill the report; `step` counts through all ranks, or is NONE. Always returns
- * TUTTI_ERR_ARGUMENT. */
+/* Fill the report with an error of a rank; `step` counts through all ranks, or is NONE. Always
+ * returns TUTTI_ERR_ARGUMENT. */
 int tutti_check_found(struct tutti_check *check, uint32_t rank, uint32_t step, const char *format,
                       ...) __attribute__((format(printf, 4, 5)));
-/* Allocate an array that is never empty, every byte `fill`. Unlike calloc it reports a failure:
- * TUTTI_ERR_SYSTEM. */
+/* Allocate an array of `count` items, and set every byte to `fill`. The array is not NULL even if
+ * count is 0; the caller frees it. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_check_alloc(void *ret_array, size_t count, size_t size, int fill);
 /* Append to an array, which grows if needed. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_check_push(uint32_t **array, uint32_t *count, uint32_t *capacity, uint32_t value);
@@ -154,7 +154,8 @@ uint32_t tutti_check_clock(const struct tutti_check *check, uint32_t node, uint3
 /* races.c: check that all conflicting accesses are ordered */
 int tutti_check_races(struct tutti_check *check, bool is_overlaid);
 
-/* flow.c: check what the outputs hold; fills the report's orders when out of place. */
+/* flow.c: check the contents of the outputs. Out of place it also fills the orders of the
+ * report. */
 int tutti_check_flow(struct tutti_check *check, bool is_overlaid);
 
 /* facts.c: fill the rest of the report. */
@@ -188,7 +189,7 @@ bool tutti_check_split(struct tutti_check_memory *memory, uint32_t cell);
 /* Join `count` cells into one stretch; the first must begin a stretch and the last must end one. */
 void tutti_check_join(struct tutti_check_memory *memory, uint32_t first, uint32_t count);
 
-/* List what one half touches, reads before writes; returns how many accesses there are. */
+/* List the accesses of one half, reads before writes; returns their number. */
 uint32_t tutti_check_accesses(const struct tutti_check *check, uint32_t half,
                               struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
 

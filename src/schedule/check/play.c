@@ -4,11 +4,13 @@
  * a lane holds the first c messages that are not yet received. Each later message waits for the
  * receive of the one c before it.
  *
- * A move that is possible stays possible whatever else moves. So one greedy play is as good as all:
- * if it ends, every timing ends; if it stops, every timing stops there. Nodes are logged as they
- * happen, in an order that respects happens-before. Runs follow one another under the executor's
- * reuse rule: a rank starts run e when it has finished run e - 1 and every other rank has given its
- * first signal of run e - 1. No message is sent to a rank that is in another run.
+ * A move that is possible stays possible whatever else moves. So one greedy play is enough: if it
+ * ends, every timing ends; if it stops, every timing stops there. Nodes are logged as they happen,
+ * in an order that respects happens-before.
+ *
+ * Runs follow one another under the executor's reuse rule. A rank starts run e when it has finished
+ * run e - 1 and every other rank has given its first signal of run e - 1. No message is sent to a
+ * rank that is in another run.
  */
 #include "schedule/check/play.h"
 

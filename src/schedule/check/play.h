@@ -12,11 +12,11 @@
 struct tutti_check_play {
     struct tutti_check *check;
     uint32_t credits;
-    /* Per half. `moved`: slices that it has sent or taken. `arrived`: of a receive, slices sent to
+    /* Per half. `moved`: slices that it has sent or taken. `arrived`: for a receive, slices sent to
      * it. */
     uint8_t *started, *done, *moved, *arrived;
-    /* Per half, NONE where there is none. Of a send: the receive that gives it its credit when it
-     * is complete. Of a receive: the send that it gives a credit to. */
+    /* Per half, NONE where there is none. For a send: the receive that gives the send its credit
+     * when the receive is complete. For a receive: the send that gets a credit from it. */
     uint32_t *credit_mate;
     uint32_t *waits_left; /* per step: number of dependencies that are not complete */
     uint32_t *dependents_first, *dependents;
@@ -26,13 +26,14 @@ struct tutti_check_play {
     uint32_t *given;      /* per signal number, through all runs: ranks that have given it */
     uint32_t *agenda;     /* halves to try to start, or whose message may move */
     uint32_t nagenda, agenda_capacity;
-    /* What waits for signals: halves of WAIT steps, and NONE - 1 - rank for a rank before its next
-     * run. */
+    /* The halves of WAIT steps that wait for signals. A rank that waits for signals before its next
+     * run stands here as NONE - 1 - rank. */
     uint32_t *waiting;
     uint32_t nwaiting, waiting_capacity;
 };
 
-/* Play to the end, or until nothing moves. */
+/* Play to the end, or until no half can move. TUTTI_ERR_SYSTEM: no memory. The caller calls
+ * tutti_check_play_fini in any case. */
 int tutti_check_play_all(struct tutti_check_play *play);
 void tutti_check_play_fini(struct tutti_check_play *play);
 
@@ -40,8 +41,8 @@ void tutti_check_play_fini(struct tutti_check_play *play);
 bool tutti_check_play_is_over(const struct tutti_check_play *play);
 /* Number of slices that a sending half could have sent by now. */
 uint32_t tutti_check_play_at_hand(const struct tutti_check_play *play, uint32_t send);
-/* True if a receiving half could take another slice. Without a store it can only after it has sent
- * the last one on. */
+/* True if a receiving half could take another slice. A step that does not store its data takes one
+ * only after it has sent the last one on. */
 bool tutti_check_play_has_room(const struct tutti_check_play *play, uint32_t recv);
 /* True if every rank except `rank` has given the signal of that number, through all runs. */
 bool tutti_check_play_is_given(const struct tutti_check_play *play, uint32_t rank, uint32_t number);

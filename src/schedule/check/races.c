@@ -3,8 +3,8 @@
  * have read it since. The next half that touches it must be ordered after these.
  *
  * A peer may touch a rank's INPUT and OUTPUT only between that rank's first signal and its end of
- * the run. Before that the caller may not have made the call, and afterwards the memory is the
- * caller's again.
+ * the run. Before this signal the caller may not have made the call yet. After the end of the run
+ * the memory belongs to the caller again.
  */
 #include "schedule/check/model.h"
 
@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* `who` is the half that read: run * halves + half + 1, so that 0 means none. */
+/* `who`: the half that read, as run * halves + half + 1, so that 0 means none. */
 struct reader {
     uint32_t who, next;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opens and destroys a cluster, and manages its records, texts, hosts and domains. */
+ * Opens and destroys a cluster. From the records of all ranks, this file numbers the hosts, the
+ * distinct texts and the domains, so that all ranks use the same numbers. */
 #include "topology/cluster/cluster.h"
 
 #include "base/result.h"
@@ -11,8 +12,8 @@
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Numbers keys in the order in which they first appear. Uses open addressing; keys are mixed,
- * because bus ids and host numbers tend to be regular. */
+/* Numbers keys in the order in which they first appear. The table uses open addressing, and mixes
+ * the keys because host numbers tend to be regular. */
 struct table {
     uint32_t *number, *first; /* per place: the key's number plus one; its first record */
     uint32_t mask, count;
@@ -112,7 +113,8 @@ static int list_texts(struct tutti_cluster *cluster)
     return rc;
 }
 
-/* A host's fabric is that of the first of its ranks that has one. */
+/* The fabric of a host is the fabric of its first rank that has one. Hosts with the same fabric
+ * form one domain, and a host without a fabric forms a domain of its own. */
 static void number_domains(struct tutti_cluster *cluster, uint64_t *fabric, uint32_t *first_host)
 {
     for (uint32_t rank = 0; rank < cluster->nranks; rank++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The ranks of many hosts as one machine. A cluster has few kinds of hosts, so the ranks need to
- * exchange little: a record of 48 bytes per rank, and each distinct description once.
+ * Describes the ranks of many hosts as one machine. A cluster has few kinds of hosts, so the ranks
+ * need to exchange little: a record of 48 bytes per rank, and each distinct description once.
  *
- *   1. Each rank describes its host as it sees it: a text, equal on equal hosts, and its digest.
+ *   1. Each rank describes its host in a text, which is equal on equal hosts, and makes a digest.
  *   2. An all-gather of the records tells all ranks which texts exist, and one owner of each.
  *   3. The caller fetches the texts that a rank lacks, with one broadcast each.
  *   4. The views of ranks on one host are merged. Hosts whose gpus share an NVSwitch form one
@@ -21,7 +21,7 @@
 #define TUTTI_CLUSTER_TEXT_MAX (1u << 20)
 #define TUTTI_CLUSTER_NO_GPU INT64_MIN
 
-/* Sent as it is in memory, between ranks of the same byte order. */
+/* Ranks send this struct as it is in memory, so all of them must have the same byte order. */
 struct tutti_cluster_record {
     uint8_t digest[TUTTI_CLUSTER_DIGEST]; /* of the rank's text */
     uint64_t host;       /* equal for the ranks of a host */
@@ -33,8 +33,8 @@ struct tutti_cluster_record {
 
 /* Makes a rank's record and the text for other ranks. Values that differ between equal hosts are
  * removed (UUIDs, ranks) or numbered (GUIDs). `host` identifies the rank's host; `gpu` is the bus
- * id of its gpu or NO_GPU. The caller frees the text. TUTTI_ERR_ARGUMENT: the text exceeds
- * TUTTI_CLUSTER_TEXT_MAX; TUTTI_ERR_SYSTEM: no memory. */
+ * id of its gpu or TUTTI_CLUSTER_NO_GPU. The caller frees the text. TUTTI_ERR_ARGUMENT: the text
+ * exceeds TUTTI_CLUSTER_TEXT_MAX bytes; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cluster_describe(const struct tutti_inventory *inventory, uint64_t host, int64_t gpu,
                            struct tutti_cluster_record *ret_record, char **ret_text);
 
@@ -76,21 +76,23 @@ struct tutti_cluster {
     uint32_t *domain_host;               /* hosts, ordered by domain */
 };
 
-/* Opens a cluster from the records of all ranks, rank 0 first; they are copied. The caller destroys
- * it. TUTTI_ERR_REMOTE: a record is invalid; TUTTI_ERR_SYSTEM: no memory. */
+/* Opens a cluster from the records of all ranks, rank 0 first, and copies the records. The caller
+ * destroys the cluster. TUTTI_ERR_REMOTE: a record is invalid; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cluster_open(const struct tutti_cluster_record *records, uint32_t nranks,
                        struct tutti_cluster **ret_cluster);
-/* Stores a copy of text number `text`; a second one is ignored. TUTTI_ERR_REMOTE: it differs from
- * the announced digest or size. */
+/* Stores a copy of text number `text`; a second copy is ignored. TUTTI_ERR_REMOTE: the bytes differ
+ * from the announced digest or size; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cluster_put(struct tutti_cluster *cluster, uint32_t text, const char *bytes,
                       size_t size_bytes);
-/* Makes the kinds; all texts must have been put. TUTTI_ERR_REMOTE: a gpu that a rank uses is not in
- * the text of its host. An invalid text gives the error of its reader. */
+/* Makes the kinds, once; all texts must have been put. TUTTI_ERR_REMOTE: a gpu that a rank uses is
+ * not in the text of its host; TUTTI_ERR_SYSTEM: no memory. For an invalid text it returns the
+ * error of tutti_nccl_xml_read(). */
 int tutti_cluster_build(struct tutti_cluster *cluster);
+/* Frees the cluster with everything in it; NULL is allowed. */
 void tutti_cluster_destroy(struct tutti_cluster *cluster);
 
-/* Input for the algorithms: the host of each rank, and the rings and trees of all channels over all
- * ranks. */
+/* The input for the collective algorithms: the host of each rank, and for each channel a ring and a
+ * tree over all ranks. */
 struct tutti_cluster_orders {
     struct tutti_places places; /* arrays owned by this struct */
     uint32_t *node, *rings;
@@ -101,8 +103,9 @@ struct tutti_cluster_orders {
 /* Searches each kind and joins the domains. A ring visits one domain after the other. A tree joins
  * the roots of the domains by one of two binary trees, which alternate between channels (Sanders,
  * Speck, Traeff, 2009). nchannels is an upper bound; 0: 32. Several ranks of one gpu are
- * consecutive, and ranks without a gpu follow the gpus of their domain. Free the result with
- * tutti_cluster_orders_fini(). */
+ * consecutive, and ranks without a gpu follow the gpus of their domain. tutti_cluster_build() must
+ * have succeeded. The caller frees the result with tutti_cluster_orders_fini(). TUTTI_ERR_ARGUMENT:
+ * tutti_search() refuses a kind; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cluster_search(const struct tutti_cluster *cluster, uint32_t nchannels,
                          struct tutti_cluster_orders *ret_orders);
 void tutti_cluster_orders_fini(struct tutti_cluster_orders *orders);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a rank tells other ranks about its host. */
+ * Makes the record and the text that tell other ranks about a rank's host. Equal hosts must give
+ * equal texts, so values that identify one host are removed or replaced first. */
 #include "topology/cluster/cluster.h"
 
 #include "base/result.h"
@@ -9,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GUIDs show which ports belong to the same card. Numbers in order of appearance show it just as
- * well, and are equal on equal hosts. */
+/* GUIDs show which ports belong to the same card. Numbers in the order of appearance show the same,
+ * and these numbers are equal on equal hosts. */
 static void number_guids(struct tutti_inventory *inventory)
 {
     uint32_t first = TUTTI_NO_DEVICE;

@@ -99,8 +99,8 @@ static bool is_same_kind(const struct listing *listing, uint32_t a, uint32_t b)
 
 /* ---- the graph of a kind --------------------------------------------------------------------- */
 
-/* Merges a host's text into the inventory of its domain. Hosts get the host_hash index + 1, and if
- * there are several, they share one fabric. */
+/* Merges a host's text into the inventory of its domain. The host's index within the domain plus
+ * one becomes its host_hash. If the domain has several hosts, they all get the same fabric. */
 static int add_text(const struct tutti_cluster *cluster, const struct entry *entry,
                     bool has_fabric, struct tutti_inventory *into)
 {
@@ -124,7 +124,7 @@ static int add_text(const struct tutti_cluster *cluster, const struct entry *ent
     return rc;
 }
 
-/* The number of the gpu with that host index and bus id; TUTTI_NO_NODE: none. */
+/* Returns the number of the gpu with this host index and bus id; TUTTI_NO_NODE: none. */
 static uint32_t find_gpu(const struct tutti_graph *graph, uint32_t host, int64_t busid)
 {
     const struct tutti_inventory *inventory = graph->inventory;

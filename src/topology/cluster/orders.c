@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rings and trees over all ranks: joins each kind's channels from domain to domain. */
+ * Makes rings and trees over all ranks. It searches each kind of domain for channels, and joins
+ * these channels from domain to domain. */
 #include "topology/cluster/cluster.h"
 
 #include "base/result.h"
@@ -74,8 +75,9 @@ static int roll_init(struct roll *roll, const struct tutti_cluster *cluster)
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-/* Channels of all kinds run side by side, and channel c of one kind connects to channel c of
- * another. So channels are sorted by rail, if ports have one, to stay on the same rail. */
+/* Channel c of one domain connects to channel c of the next domain. The channels of each plan are
+ * therefore sorted by the rails of their ports, so that connected channels use the same rail.
+ * Returns -1 if the channel has no port or the port has no rail. */
 static int64_t rail_of(const struct tutti_graph *graph, const struct tutti_channel *channel)
 {
     if (channel->net_in == TUTTI_NO_NODE)
@@ -102,7 +104,7 @@ static bool has_nets(const struct tutti_graph *graph)
     return graph->count[TUTTI_NODE_NET] > 0;
 }
 
-/* Makes one plan per kind; NULL for kinds without gpus. */
+/* Makes one plan per kind. The entry of a kind without gpus stays NULL. */
 static int make_plans(const struct tutti_cluster *cluster, enum tutti_pattern pattern,
                       uint32_t nchannels, struct tutti_channels **plans)
 {
@@ -120,8 +122,8 @@ static int make_plans(const struct tutti_cluster *cluster, enum tutti_pattern pa
     return TUTTI_OK;
 }
 
-/* The number of channels of the kind with the fewest, and their total rate at the smallest width of
- * any kind. */
+/* Returns the number of channels that all plans have, and the total rate of these channels. A
+ * channel passes through all kinds, so its rate is the smallest of any plan. */
 static void measure_plans(const struct tutti_cluster *cluster, struct tutti_channels *const *plans,
                           uint32_t *ret_nchannels, double *ret_bytes_per_s)
 {
@@ -167,8 +169,8 @@ static void join_ring(const struct roll *roll, struct tutti_channels *const *pla
 
 /* ---- trees ----------------------------------------------------------------------------------- */
 
-/* The parent of `index` in a binary tree of n places, in which odd places are leaves; UINT32_MAX:
- * the root. For n = 10:
+/* Returns the parent of place `index` in a binary tree of n places, in which all odd places are
+ * leaves; UINT32_MAX: the root. For n = 10:
  *
  *     0 ------------ 8
  *                   / \
@@ -187,8 +189,9 @@ static uint32_t binary_parent(uint32_t index, uint32_t n)
     return parent < n ? parent : index ^ bit;
 }
 
-/* Channels alternate between two trees, in which leaves of one are inner places of the other. For
- * even n the second tree is the mirror image of the first, for odd n the first shifted by one. */
+/* Channels alternate between two trees, so that the leaves of one tree are inner places of the
+ * other. For even n the second tree is the mirror image of the first. For odd n it is the first
+ * tree shifted by one place. */
 static uint32_t domain_parent(uint32_t domain, uint32_t n, uint32_t channel)
 {
     uint32_t parent, moved = (domain + n - 1) % n;
@@ -203,8 +206,8 @@ static uint32_t domain_parent(uint32_t domain, uint32_t n, uint32_t channel)
     return parent == UINT32_MAX ? parent : (parent + 1) % n;
 }
 
-/* The first rank of a slot, which represents its gpu. In a domain without gpus this is the domain's
- * first rank. */
+/* Returns the first rank of a slot, which represents the slot's gpu. In a domain without gpus, this
+ * rank is the first rank of the domain. */
 static uint32_t head_of(const struct roll *roll, uint32_t slot)
 {
     return roll->rank[roll->begins[slot]];
@@ -259,7 +262,7 @@ static void join_tree(const struct roll *roll, struct tutti_channels *const *pla
     }
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- the whole cluster ----------------------------------------------------------------------- */
 
 static int set_rings(const struct roll *roll, struct tutti_channels *const *plans,
                      struct tutti_cluster_orders *orders)

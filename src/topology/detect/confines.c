@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The limits of a process within its machine: CPU sets, containers, virtual machines. */
+ * Finds the limits of a process within its machine: its CPU set, and whether it runs in a container
+ * or in a virtual machine. */
 #include "topology/detect/detect.h"
 #include "topology/detect/sysfs.h"
 
@@ -46,8 +47,9 @@ static bool find_group(const char *root, const char *hierarchy, char ret_path[TU
     return false;
 }
 
-/* Reads the file of the group, or of its nearest ancestor that has one. A container may see its own
- * group as the root, under another name than the path gives. */
+/* Reads a file of the group, or of the group's nearest ancestor that has this file. The search is
+ * needed because a container may see its own group as the root, not under `path`. The call shortens
+ * `path`. */
 static bool read_group(const char *root, const char *mount, char *path, const char *file,
                        struct tutti_cpu_mask *ret_mask)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Detects what a machine consists of, in several phases, each of which queries one kind of source.
- * Each value is stored with its source; if two sources differ, the better one wins (inventory.h).
+ * Detects the devices of a machine, in several phases, each of which queries one kind of source.
+ * Each value is stored with its source; if two sources differ, the better source wins
+ * (inventory.h).
  *
  * Instead of this machine, a directory with another machine's sys/ and proc/ can be examined. The
  * same phases run then, except those that query drivers, because drivers know only this machine.
@@ -19,11 +20,11 @@ struct tutti_detect_options {
 
 /* Detects a machine; the caller destroys the inventory. Missing hardware and files are not errors:
  * the result has at least one cpu. TUTTI_ERR_SYSTEM: hwloc fails, or no memory; TUTTI_ERR_ARGUMENT:
- * `given` is no machine.
+ * `given` does not describe a machine.
  *
- * hwloc takes another root only from environment variables. With `root` set, the environment is
- * changed during the call, and no other thread may read it meanwhile. This is meant for tools and
- * tests. */
+ * hwloc takes another root only from environment variables. With `root` set, the call changes the
+ * environment and restores it, and no other thread may read the environment meanwhile. `root` is
+ * meant for tools and tests. */
 int tutti_detect(const struct tutti_detect_options *options,
                  struct tutti_inventory **ret_inventory);
 
@@ -36,8 +37,9 @@ struct tutti_confines {
                                  * missing */
 };
 
-/* Finds the limits of the calling process, or with `root`, of the process that recorded it. Never
- * fails; what cannot be detected counts as absent. */
+/* Finds the limits of the calling process, or of the process that recorded the directory `root`.
+ * NULL or "" means this machine. The function never fails: limits that it cannot find count as
+ * absent. */
 void tutti_detect_confines(const char *root, struct tutti_confines *ret_confines);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The hwloc phase. The library's result is exported as XML and read like a file, so recorded
- * machines and this one go through the same code. */
+ * Runs the hwloc phase of detection. hwloc's result is exported as XML and read like a file, so
+ * recorded machines and this machine go through the same code. */
 #include "base/result.h"
 #include "topology/detect/phases.h"
 #include "topology/formats/hwloc_xml.h"
@@ -15,8 +15,8 @@
 
 /* ---- another root ---------------------------------------------------------------------------- */
 
-/* The only way to give hwloc another root. Its x86 component is disabled because it queries this
- * machine's processor. */
+/* These variables are the only way to give hwloc another root. The list of components leaves out
+ * hwloc's x86 component, because that component queries this machine's processor. */
 static const struct variable {
     const char *name, *value; /* NULL stands for the root */
 } variables[] = {
@@ -62,10 +62,10 @@ static int change_environment(const char *root, struct environment *ret_environm
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* Loads all CPUs, also those that this process may not use: which CPUs exist and which may be used
- * are separate questions. Components that open drivers for computing are excluded, because they
- * take seconds and other phases query these drivers. The component for PCI is excluded because it
- * only repeats what the Linux component finds, with a library that leaks memory. */
+/* Loads all CPUs, including the CPUs that this process may not use, because confines.c finds the
+ * limits of the process separately. Components that open drivers for computing are excluded: they
+ * take seconds, and other phases query these drivers. The component for PCI is excluded because it
+ * only repeats the results of the Linux component, with a library that leaks memory. */
 static int load(hwloc_topology_t topology, enum hwloc_type_filter_e devices)
 {
     static const char *const unwanted[] = {"cuda", "nvml", "opencl", "gl", "pci"};
@@ -73,7 +73,7 @@ static int load(hwloc_topology_t topology, enum hwloc_type_filter_e devices)
     if (hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
         hwloc_topology_set_io_types_filter(topology, devices) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc takes no settings: %s", strerror(errno));
-    /* Excluding fails for a component that this hwloc was built without; that does no harm. */
+    /* The call fails for a component that this hwloc was built without, so errors are ignored. */
     for (size_t i = 0; i < sizeof unwanted / sizeof unwanted[0]; i++)
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
                                       unwanted[i]);
@@ -109,9 +109,9 @@ static int ask_hwloc(enum hwloc_type_filter_e devices, struct tutti_inventory **
     return rc;
 }
 
-/* If the root has no CPUs, hwloc reports this machine's, which would be wrong. If this machine's
- * kernel shows no CPUs, hwloc complains on stderr, which is reserved for our own lines.
- */
+/* hwloc must not run without CPUs. If another root has no CPUs, hwloc wrongly reports the CPUs of
+ * this machine. If the kernel of this machine shows no CPUs, hwloc complains on stderr, which is
+ * reserved for our own lines. */
 static bool has_cpus(const char *root)
 {
     char path[PATH_MAX];

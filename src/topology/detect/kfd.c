@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * AMD's GPUs as listed by their kernel driver in /sys/class/kfd, without any library. The driver's
- * nodes are CPUs and GPUs, each with its links to other nodes. */
+ * Finds AMD's GPUs in /sys/class/kfd, where their kernel driver KFD lists them, so no library is
+ * needed. The driver's nodes are CPUs and GPUs, each with its links to other nodes. */
 #include "base/result.h"
 #include "topology/detect/phases.h"
 #include "topology/detect/place.h"
@@ -13,7 +13,8 @@
 
 #define NODES "sys/class/kfd/kfd/topology/nodes"
 #define MOST_NODES 1024
-/* The link type of xGMI in CRAT, and the weight that the driver gives to one hop of xGMI. */
+/* The link type of xGMI in CRAT (the firmware's table of components), and the weight that the
+ * driver gives to one hop of xGMI. */
 #define LINK_XGMI 11
 #define HOP_WEIGHT 15
 
@@ -29,7 +30,7 @@ struct nodes {
     uint32_t count;
 };
 
-/* The value of a line "name value" in a file of properties; `fallback` if there is none. */
+/* Returns the value of a line "name value" in a file of properties; `fallback`: no valid value. */
 static int64_t property(const char *text, const char *name, int64_t fallback)
 {
     size_t length = strlen(name);
@@ -49,7 +50,8 @@ static int64_t property(const char *text, const char *name, int64_t fallback)
     return fallback;
 }
 
-/* location_id holds bus, device and function. */
+/* Reads one node; a node that is not a GPU only gets its number. The driver's property location_id
+ * holds the PCI bus, device and function. */
 static void read_node(const char *root, int64_t number, struct node *ret_node)
 {
     char text[TUTTI_SYSFS_BYTES];
@@ -106,7 +108,7 @@ static int add_gpu(const char *root, struct tutti_inventory *inventory, struct n
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* The link of a gpu to that address; it is added if it is missing. */
+/* Finds the link of a gpu to the address `busid`, and adds the link if it is missing. */
 static int find_or_add_link(struct tutti_inventory *inventory, uint32_t gpu, int64_t busid,
                             uint32_t *ret_link)
 {
@@ -123,8 +125,9 @@ static int find_or_add_link(struct tutti_inventory *inventory, uint32_t gpu, int
                                    busid);
 }
 
-/* min_bandwidth is the bandwidth of one link, max_bandwidth that of all links between the two GPUs.
- * Older drivers give neither. */
+/* Sets the link from one GPU to another. The driver's min_bandwidth is the bandwidth of one link,
+ * and max_bandwidth is that of all links between the two GPUs. Older drivers give neither, and the
+ * number of links is then assumed to be 1. */
 static int add_link(struct tutti_inventory *inventory, const struct node *from,
                     const struct node *to, const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Adds devices to an inventory from what NVML reports. */
+ * Adds the GPUs and links that NVML reports to an inventory. */
 #include "topology/detect/nvml.h"
 
 #include "base/log.h"
@@ -99,7 +99,8 @@ static int put_gpu(const char *root, struct tutti_inventory *inventory,
     return set_gpu(inventory, gpu, facts);
 }
 
-/* Removes a GPU that another phase has found but that cannot be used. */
+/* Removes a GPU that an earlier phase has found but that NVML cannot use. A GPU from a better
+ * source than NVML, such as a user's file, stays. */
 static void take_out_gpu(struct tutti_inventory *inventory, int64_t busid)
 {
     uint32_t pci = busid >= 0 ? tutti_inventory_find_pci(inventory, busid) : TUTTI_NO_DEVICE;
@@ -110,7 +111,7 @@ static void take_out_gpu(struct tutti_inventory *inventory, int64_t busid)
         tutti_inventory_remove(inventory, gpu);
 }
 
-/* ---- its links ------------------------------------------------------------------------------- */
+/* ---- the links of the GPU -------------------------------------------------------------------- */
 
 static int64_t target_class(const char *root, const struct tutti_inventory *inventory,
                             const struct tutti_nvml_target *target, enum tutti_source *ret_source)
@@ -139,7 +140,7 @@ static int64_t target_class(const char *root, const struct tutti_inventory *inve
     return target->remote_type == TUTTI_NVML_REMOTE_GPU ? CLASS_GPU : CLASS_NVSWITCH;
 }
 
-/* The best source among a GPU's children of a kind; NOBODY: it has none. */
+/* Returns the best source among a GPU's children of a kind; NOBODY: there are no such children. */
 static enum tutti_source best_source(const struct tutti_inventory *inventory, uint32_t gpu,
                                      enum tutti_device_kind kind)
 {
@@ -152,7 +153,7 @@ static enum tutti_source best_source(const struct tutti_inventory *inventory, ui
     return best;
 }
 
-/* True if NVML reports links to that address. */
+/* Returns true if NVML reports links to this address. */
 static bool is_target(const struct tutti_nvml_facts *facts, int64_t busid)
 {
     for (uint32_t i = 0; i < facts->ntargets; i++)
@@ -224,7 +225,7 @@ static int put_links(const char *root, struct tutti_inventory *inventory,
     uint32_t pci = tutti_inventory_find_pci(inventory, facts->busid);
     uint32_t gpu = tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU);
 
-    /* If a user's file describes NVLinks of this GPU, it is trusted for all of them. */
+    /* If a user's file describes NVLinks of this GPU, the file is trusted for all its NVLinks. */
     if (best_source(inventory, gpu, TUTTI_DEVICE_NVLINK) <= SOURCE) {
         take_out_links(inventory, gpu, facts);
         for (uint32_t i = 0; i < facts->ntargets; i++)

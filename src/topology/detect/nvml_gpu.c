@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Queries NVML about a GPU. */
+ * Queries NVML for all facts about one GPU. Most queries are optional: a driver that does not
+ * support a query leaves the value unknown. */
 #include "topology/detect/nvml_gpu.h"
 
 #include "base/log.h"
@@ -16,7 +17,8 @@ struct inquiry {
     int loss;     /* code of an error that makes the GPU unusable; 0: none */
 };
 
-/* True if a call succeeded. A value that a GPU or a driver does not support is not an error. */
+/* Returns true if a call succeeded. It logs errors, except that a value is not supported, and notes
+ * errors that make the GPU unusable. `what` names the value in the log. */
 static bool is_told(struct inquiry *inquiry, const char *what, int code)
 {
     if (code == TUTTI_NVML_SUCCESS)
@@ -50,8 +52,9 @@ static double generation_gts(unsigned generation)
     return generation < sizeof gts / sizeof gts[0] ? gts[generation] : 0;
 }
 
-/* Idle GPUs lower their link's speed, so the maximum counts. A width below the maximum is permanent
- * (a slot with fewer lanes, bad contacts), so the current width counts. */
+/* Idle GPUs lower the speed of their link, so the function takes the maximum speed. A width below
+ * the maximum is permanent (a slot with fewer lanes, bad contacts), so the function takes the
+ * current width. */
 static void read_pcie(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
 {
     const struct tutti_nvml *nvml = inquiry->nvml;
@@ -83,7 +86,7 @@ static void read_text(struct inquiry *inquiry, const char *what, int code, char 
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* Reads one field as an unsigned number. False if it is not available. */
+/* Reads one field as an unsigned number, and returns false if the field is not available. */
 static bool read_field(struct inquiry *inquiry, const char *what, unsigned id, unsigned scope,
                        uint64_t *ret_number)
 {
@@ -130,8 +133,8 @@ static void read_link(struct inquiry *inquiry, unsigned link, struct tutti_nvml_
     uint64_t speed;
     int64_t busid;
 
-    /* Without peer-to-peer capability a link serves only the CPU or a display. Drivers without this
-     * query have no such links. */
+    /* A link without peer-to-peer capability serves only the CPU or a display. Drivers without this
+     * query report no such links. */
     if (is_told(inquiry, "NVLink capability",
                 tutti_nvml_call(nvml, link_capability, inquiry->gpu, link, TUTTI_NVML_LINK_CAN_P2P,
                                 &can_p2p)) &&
@@ -169,7 +172,7 @@ static void read_links(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
     }
 }
 
-/* More links than any superchip has; a larger count from the driver is not trusted. */
+/* No superchip has this many links; a larger count from the driver is not trusted. */
 #define MOST_C2C_LINKS 64
 
 static void read_c2c(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
@@ -190,7 +193,7 @@ static void read_c2c(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
 
 /* ---- fabric ---------------------------------------------------------------------------------- */
 
-/* FNV-1a */
+/* Continues the hash FNV-1a. */
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size_bytes)
 {
     const unsigned char *at = bytes;
@@ -252,7 +255,7 @@ static void read_peers(struct inquiry *inquiry, unsigned index, struct tutti_nvm
     facts->refuses_peers = nrefused > 0 && nallowed == 0;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole GPU --------------------------------------------------------------------------- */
 
 static void read_identity(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
 {

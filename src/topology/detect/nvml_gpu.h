@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All that NVML reports of one GPU. It is read completely before any of it enters an inventory, so
- * a GPU that is lost halfway leaves nothing behind. */
+ * Reads the facts that NVML reports about one GPU. All facts are read before any of them enters an
+ * inventory, so a GPU that is lost halfway leaves nothing behind. */
 #ifndef TUTTI_TOPOLOGY_DETECT_NVML_GPU_H
 #define TUTTI_TOPOLOGY_DETECT_NVML_GPU_H
 
@@ -30,7 +30,7 @@ struct tutti_nvml_facts {
     struct tutti_nvml_target targets[TUTTI_NVML_LINKS]; /* ordered by their first link */
     uint32_t ntargets;
     unsigned link_version, link_mbytes_per_s; /* of the first active link; 0: not known */
-    uint32_t c2c_links, c2c_mbytes_per_s;
+    uint32_t c2c_links, c2c_mbytes_per_s; /* active links to the CPU; rate of one, 0: not known */
     uint64_t fabric; /* equal for GPUs of the same clique only; 0: none */
     bool is_split;   /* split into MIG instances */
     bool refuses_peers; /* no other GPU may read its memory */

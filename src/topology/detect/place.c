@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Reads a number from one of the kernel's files of a PCI device. False if there is none. */
+/* Reads a number from one of the kernel's files of a PCI device. Returns false if the file does not
+ * exist or holds no number. */
 static bool read_pci_number(const char *root, int64_t busid, const char *file,
                             long long *ret_number)
 {
@@ -63,7 +64,7 @@ int tutti_place_cpu(struct tutti_inventory *inventory, uint32_t *ret_cpu)
     return TUTTI_OK;
 }
 
-/* The cpu of a NUMA node that the kernel names; it is added if it is missing. */
+/* Finds the cpu of a NUMA node that the kernel names, and adds this cpu if it is missing. */
 static int numa_cpu(struct tutti_inventory *inventory, int64_t numa, uint32_t *ret_cpu)
 {
     uint32_t cpu = TUTTI_NO_DEVICE;
@@ -108,7 +109,7 @@ int tutti_place_pci(const char *root, struct tutti_inventory *inventory, int64_t
         *ret_pci = pci;
         return TUTTI_OK;
     }
-    /* -1 means that the kernel does not know the node, as is common in VMs. */
+    /* The value -1 means that the kernel does not know the node, as is common in VMs. */
     if (read_pci_number(root, busid, "numa_node", &numa) && numa >= 0)
         TUTTI_TRY(numa_cpu(inventory, numa, &cpu));
     else

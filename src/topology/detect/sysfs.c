@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the kernel's files. */
+ * Reads the kernel's files, links and folders below a root directory. */
 #include "topology/detect/sysfs.h"
 
 #include "topology/inventory/inventory.h"
@@ -35,7 +35,8 @@ bool tutti_sysfs_read(const char *root, char ret_text[TUTTI_SYSFS_BYTES], const 
     file = is_path ? fopen(path, "re") : NULL;
     if (file == NULL)
         return false;
-    /* Some files exist but cannot be read. */
+    /* Some files can be opened but not read. A file that fills the buffer may be longer than the
+     * buffer, so it is refused. */
     length = fread(ret_text, 1, TUTTI_SYSFS_BYTES, file);
     if (ferror(file) != 0 || length == TUTTI_SYSFS_BYTES)
         length = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Connections to other machines that the kernel lists: RDMA devices with their ports, and network
- * interfaces of cards without an RDMA device. Interfaces without hardware (lo, bridges, virtual
- * pairs) are left out, and so are those on USB, which belong to a server's management
- * controller. */
+ * Finds the connections to other machines that the kernel lists: RDMA devices with their ports, and
+ * network interfaces of cards without an RDMA device. Interfaces without hardware (lo, bridges,
+ * virtual pairs) are left out. Interfaces on USB are left out, too, because they belong to a
+ * server's management controller. */
 #include "base/result.h"
 #include "topology/detect/phases.h"
 #include "topology/detect/place.h"
@@ -132,7 +132,7 @@ static int add_port(const char *root, struct tutti_inventory *inventory, uint32_
     return set_layer(inventory, net, rdma_layer(text));
 }
 
-/* Removes interfaces of the same function, because they lead to the same ports. */
+/* Removes the interfaces of an RDMA device's PCI function, because they lead to the same ports. */
 static void drop_interfaces(const char *root, struct tutti_inventory *inventory, uint32_t nic)
 {
     uint32_t next;
@@ -202,8 +202,9 @@ static bool is_down(const char *root, const char *name)
             strcmp(text, "notpresent") == 0);
 }
 
-/* The device to add an interface below: its PCI device, or a cpu if it is on another bus.
- * TUTTI_NO_DEVICE: none, because it has no device, or an RDMA device represents it. */
+/* Finds the device to add an interface below: the interface's PCI device, or a cpu if it is on
+ * another bus. TUTTI_NO_DEVICE: the interface has no hardware, is on USB, or is represented by an
+ * RDMA device. The call shortens `path`. */
 static int find_parent(const char *root, struct tutti_inventory *inventory, const char *name,
                        char *path, uint32_t *ret_parent)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values of PCI devices from the kernel: their links and NUMA nodes. */
+ * Sets values of PCI devices that the kernel knows: the speed and width of their links, and their
+ * NUMA nodes. */
 #include "base/result.h"
 #include "topology/detect/phases.h"
 #include "topology/detect/sysfs.h"
@@ -37,8 +38,9 @@ static uint32_t read_lanes(const char *root, const char *address, const char *fi
                : 0;
 }
 
-/* An idle device lowers its speed but never its width, so the maximum speed and the current width
- * count. A width below the device's maximum is a limit of the slot. */
+/* Reads the speed and width of one end of a link. An idle device lowers its speed but never its
+ * width, so the maximum speed and the current width count. A width below the maximum is a limit of
+ * the slot. */
 static struct wire read_end(const char *root, const char *address)
 {
     struct wire wire = {
@@ -53,7 +55,8 @@ static struct wire read_end(const char *root, const char *address)
     return wire;
 }
 
-/* The address of the port at the other end of a device's link. */
+/* Finds the address of the port at the other end of a device's link: in sysfs, the folder of the
+ * port holds the folder of the device. */
 static bool find_port(const char *root, const char *address, char ret_port[32])
 {
     char path[TUTTI_SYSFS_BYTES];
@@ -129,7 +132,7 @@ static int tell_of(const char *root, struct tutti_inventory *inventory, uint32_t
 
 int tutti_detect_sysfs_pci(const char *root, struct tutti_inventory *inventory)
 {
-    /* By index, because devices move within the tree during the loop. */
+    /* The loop goes by index because devices move within the tree meanwhile. */
     for (uint32_t i = 0; i < inventory->count; i++)
         if (inventory->devices[i].kind == TUTTI_DEVICE_PCI && tutti_inventory_has(inventory, i) &&
             tutti_device_has(inventory, i, TUTTI_PROPERTY_BUSID))

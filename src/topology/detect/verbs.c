@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sets nets of an inventory from what libibverbs reports. */
+ * Sets the nets of an inventory to the values that libibverbs reports. libibverbs also shows which
+ * devices this process may open, which the kernel's files do not. */
 #include "topology/detect/verbs.h"
 
 #include "base/log.h"
@@ -17,8 +18,8 @@
 
 /* ---- nets ------------------------------------------------------------------------------------ */
 
-/* The net after `net` that has the name and the port; port 0: any port. A net without a port number
- * counts as port 1. */
+/* Returns the next net after `net` with this name and port, or TUTTI_NO_DEVICE. Port 0 means any
+ * port. A net without a port number counts as port 1. */
 static uint32_t next_net(const struct tutti_inventory *inventory, uint32_t net, const char *name,
                          uint32_t port)
 {
@@ -43,7 +44,7 @@ static void take_out(struct tutti_inventory *inventory, const char *name, uint32
     }
 }
 
-/* The next free number: one more than the highest of any net. */
+/* Returns a free device number: one more than the highest number of any net. */
 static int64_t next_dev(const struct tutti_inventory *inventory)
 {
     uint32_t net = TUTTI_NO_DEVICE;
@@ -56,8 +57,8 @@ static int64_t next_dev(const struct tutti_inventory *inventory)
     return dev;
 }
 
-/* The PCI address of the device according to the kernel. False if it is on no PCI bus (Soft-RoCE,
- * for example). */
+/* Finds the PCI address of an RDMA device in the kernel's files. Returns false if the device is on
+ * no PCI bus (Soft-RoCE, for example). */
 static bool find_busid(const char *root, const char *name, int64_t *ret_busid)
 {
     char path[PATH_MAX], target[PATH_MAX];
@@ -75,7 +76,7 @@ static bool find_busid(const char *root, const char *name, int64_t *ret_busid)
     return tutti_busid_parse(slash != NULL ? slash + 1 : target, ret_busid);
 }
 
-/* A net of the nic without a name; TUTTI_NO_DEVICE: none. */
+/* Returns a net of the nic that has no name; TUTTI_NO_DEVICE: none. */
 static uint32_t unnamed_net(const struct tutti_inventory *inventory, uint32_t nic)
 {
     uint32_t net = inventory->devices[nic].first_child;
@@ -109,7 +110,7 @@ static int find_nic(const char *root, struct tutti_inventory *inventory, const c
     return TUTTI_OK;
 }
 
-/* Adds a net for a port that has none, or names an unnamed one. */
+/* Adds a net for a port that has none, or gives the port's name to a net without a name. */
 static int make_net(const char *root, struct tutti_inventory *inventory, const char *name,
                     uint32_t port, uint32_t *ret_net)
 {
@@ -211,8 +212,8 @@ static int detect_device(const struct tutti_ibv *ibv, struct ibv_device *device,
     errno = 0;
     context = ibv->open_device(device);
     if (context == NULL) {
-        /* The kernel shows all devices of the host in a container, also those that the container
-         * may not use. */
+        /* In a container the kernel shows all devices of the host, even if the container may not
+         * use them. */
         tutti_log(TUTTI_LOG_INFO, "RDMA device %s is left out: it cannot be opened: %s", name,
                   errno != 0 ? strerror(errno) : "no reason given");
         take_out(inventory, name, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The steps from hwloc's objects to an inventory: CPUs, PCI devices with their functions, links.
- * For hwloc_xml.c and its parts only. */
+ * Declares the steps from hwloc's objects to an inventory: CPUs, PCI devices with their functions,
+ * links. Only hwloc_xml.c and its parts include this header. Functions that return a code return
+ * TUTTI_ERR_SYSTEM without memory, and TUTTI_ERR_ARGUMENT if the inventory is full. */
 #ifndef TUTTI_TOPOLOGY_FORMATS_HWLOC_BUILD_H
 #define TUTTI_TOPOLOGY_FORMATS_HWLOC_BUILD_H
 
@@ -11,10 +12,10 @@ struct tutti_hwloc_build {
     const struct tutti_hwloc *hwloc;
     struct tutti_inventory *inventory;
     enum tutti_source source;
-    /* Per object: its device, or the device to attach the objects within it to. */
+    /* Per object: its device, or the device below which the objects within it are placed. */
     uint32_t *device_of;
-    /* Per object: the cached answer of tutti_hwloc_home(), and whether it is the only possible one.
-     * TUTTI_NO_DEVICE: not asked yet. */
+    /* Per object: the cached result of tutti_hwloc_home(), and whether no other result is possible.
+     * TUTTI_NO_DEVICE: there is no cached result yet. */
     uint32_t *home_of;
     bool *is_sure;
 };
@@ -22,8 +23,8 @@ struct tutti_hwloc_build {
 /* Adds the cpus and sets device_of for the objects that they stand for: NUMA nodes; packages if
  * there are no NUMA nodes; else the machine. */
 int tutti_hwloc_add_cpus(struct tutti_hwloc_build *build);
-/* The cpu that devices attached within an object are close to. If there are several, the first one,
- * and *ret_is_sure is false. */
+/* Returns the cpu that is close to devices attached within an object. If there are several, it
+ * returns the first cpu, and *ret_is_sure is false. */
 uint32_t tutti_hwloc_home(struct tutti_hwloc_build *build, uint32_t object, bool *ret_is_sure);
 /* Removes cpus that have neither CPUs nor devices, such as nodes of GPU or CXL memory. At least one
  * cpu remains. */
@@ -31,10 +32,11 @@ void tutti_hwloc_drop_bare_cpus(struct tutti_hwloc_build *build);
 
 /* Adds the PCI devices that are GPUs or NICs, and the switches above them. */
 int tutti_hwloc_add_devices(struct tutti_hwloc_build *build);
+/* Return true if an object is a GPU, or a network card or interface that leads to other hosts. */
 bool tutti_hwloc_is_gpu(const struct tutti_hwloc *hwloc, uint32_t object);
 bool tutti_hwloc_is_nic(const struct tutti_hwloc *hwloc, uint32_t object);
-/* Add the gpu below a pci, or the nic and its nets below a pci or cpu, from the operating system's
- * devices within an object. */
+/* Add the gpu below a pci, or the nic and its nets below a pci or cpu. Both functions read the
+ * operating system's devices within the object. */
 int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t pci);
 int tutti_hwloc_add_nic(struct tutti_hwloc_build *build, uint32_t object, uint32_t parent);
 

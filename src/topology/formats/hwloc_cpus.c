@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CPUs of hwloc's XML: the NUMA nodes with their CPUs, packages and caches. */
+ * Adds the cpus of hwloc's XML to an inventory. A cpu stands for a NUMA node with its CPUs, package
+ * and caches. */
 #include "base/result.h"
 #include "topology/formats/hwloc_build.h"
 #include "topology/inventory/cpu_mask.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which object owns each CPU. */
+/* Tells which object owns each CPU. */
 struct owners {
     uint32_t of_cpu[TUTTI_CPUS]; /* the object; TUTTI_NO_OBJECT: none */
     enum tutti_hwloc_kind kind;  /* kind of the objects that become cpus */
@@ -31,7 +32,7 @@ static bool cpus_of(const struct tutti_hwloc *hwloc, uint32_t object,
     for (uint32_t cpu = tutti_cpu_mask_next(mask, 0); cpu < TUTTI_CPUS;             \
          cpu = tutti_cpu_mask_next(mask, cpu + 1))
 
-/* ---- which objects --------------------------------------------------------------------------- */
+/* ---- owners of CPUs -------------------------------------------------------------------------- */
 
 static bool has_kind(const struct tutti_hwloc *hwloc, enum tutti_hwloc_kind kind)
 {
@@ -41,7 +42,8 @@ static bool has_kind(const struct tutti_hwloc *hwloc, enum tutti_hwloc_kind kind
     return false;
 }
 
-/* Fewest CPUs first; with equal numbers, the first in the text. */
+/* Sorts candidates by their number of CPUs, fewest first, and equal ones by their place in the
+ * text. */
 static int compare_candidates(const void *a, const void *b)
 {
     const struct candidate *left = a, *right = b;
@@ -84,8 +86,8 @@ static int find_owners(struct tutti_hwloc_build *build, struct owners *owners)
     return TUTTI_OK;
 }
 
-/* The object itself if it owns a CPU or claims none, else the owner of the first CPU that it
- * claims. */
+/* Returns the object itself if the object owns a CPU or claims none. Else it returns the owner of
+ * the first CPU that the object claims. */
 static uint32_t owner_of(const struct tutti_hwloc *hwloc, const struct owners *owners,
                          uint32_t object)
 {
@@ -101,13 +103,13 @@ static uint32_t owner_of(const struct tutti_hwloc *hwloc, const struct owners *o
     return first == TUTTI_CPUS ? object : owners->of_cpu[first];
 }
 
-/* ---- what they are --------------------------------------------------------------------------- */
+/* ---- properties of cpus ---------------------------------------------------------------------- */
 
 static uint32_t package_of(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     uint32_t package = tutti_hwloc_around(hwloc, object, TUTTI_HWLOC_PACKAGE);
 
-    /* In form 1 the package may be within the node, in form 2 next to it. */
+    /* In form 1 of the XML the package may be within the node, in form 2 next to the node. */
     for (; package == TUTTI_NO_OBJECT && object != TUTTI_NO_OBJECT;
          object = hwloc->objects[object].parent)
         for (uint32_t i = object; i < hwloc->objects[object].end; i++)
@@ -123,8 +125,8 @@ static const char *cpu_info(const struct tutti_hwloc *hwloc, uint32_t package, c
     return value != NULL ? value : tutti_hwloc_machine_info(hwloc, name);
 }
 
-/* The architecture in NCCL's terms. Shortened exports may lack the line that gives it, so it may
- * have to be inferred. */
+/* Returns the architecture in NCCL's terms, or NULL. Shortened exports may lack the info
+ * "Architecture", so the vendor or the model may have to show it. */
 static const char *architecture(const struct tutti_hwloc *hwloc, uint32_t package)
 {
     const char *text = tutti_hwloc_machine_info(hwloc, "Architecture");
@@ -214,7 +216,8 @@ static int compare_sharings(const void *a, const void *b)
     return left->cache < right->cache ? -1 : left->cache > right->cache;
 }
 
-/* Each CPU has one last-level cache, so there are at most TUTTI_CPUS entries. */
+/* Lists which owner's CPUs use which last-level cache, ordered by owner. Each CPU has one such
+ * cache, so there are at most TUTTI_CPUS entries. */
 static uint32_t find_sharings(const struct tutti_hwloc *hwloc, const struct owners *owners,
                               struct sharing sharings[TUTTI_CPUS])
 {
@@ -319,7 +322,8 @@ int tutti_hwloc_add_cpus(struct tutti_hwloc_build *build)
     return rc;
 }
 
-/* Of the cpus within an object, the first that has CPUs, or if none has any, the first at all. */
+/* Returns the first cpu within an object that has CPUs, or the first cpu at all if none has CPUs.
+ * *ret_is_only is false if another cpu would do as well. */
 static uint32_t first_cpu_within(const struct tutti_hwloc_build *build, uint32_t object,
                                  bool *ret_is_only)
 {

@@ -26,7 +26,7 @@ static int compare_numbers(const void *a, const void *b)
     return left->gp_index < right->gp_index ? -1 : left->gp_index > right->gp_index;
 }
 
-/* TUTTI_NO_OBJECT: no object has that number. */
+/* Returns the object with this number; TUTTI_NO_OBJECT: none. */
 static uint32_t object_of(const struct links *links, uint64_t gp_index)
 {
     const struct number key = {.gp_index = gp_index};
@@ -36,7 +36,8 @@ static uint32_t object_of(const struct links *links, uint64_t gp_index)
     return found == NULL ? TUTTI_NO_OBJECT : found->object;
 }
 
-/* The gpu that an object is, or that contains it as a driver's device. */
+/* Returns the gpu of a PCI object, or of a driver's device within a PCI object. TUTTI_NO_DEVICE:
+ * the object belongs to no gpu. */
 static uint32_t gpu_of(const struct links *links, uint32_t object)
 {
     const struct tutti_inventory *inventory = links->build->inventory;
@@ -63,8 +64,8 @@ static bool has_link(const struct tutti_inventory *inventory, uint32_t gpu, int6
     return false;
 }
 
-/* The number of links that give this rate, if it is a multiple of the rate of one link of the GPU's
- * generation; else one. */
+/* Returns the number of links that give this rate together. The answer is sure if the rate is a
+ * multiple of the rate of one link of the GPU's generation; else it is one link. */
 static int64_t count_links(const struct tutti_hwloc_build *build, uint32_t gpu, bool is_nvlink,
                            uint64_t mbytes_per_s, bool *ret_is_sure)
 {
@@ -75,8 +76,8 @@ static int64_t count_links(const struct tutti_hwloc_build *build, uint32_t gpu, 
     return *ret_is_sure ? (int64_t)(mbytes_per_s / one) : 1;
 }
 
-/* A package at the other end is the GPU's own CPU, as on POWER8 and POWER9. Anything else that is
- * no GPU is a switch, even if its configuration could not be read and its class is 0. */
+/* A package at the other end is the GPU's own CPU, as on POWER8 and POWER9. Any other object that
+ * is no GPU is a switch, even if the PCI configuration could not be read and the class is 0. */
 static int64_t class_of_target(const struct links *links, uint32_t target, uint32_t pci)
 {
     if (pci == TUTTI_NO_OBJECT)
@@ -110,7 +111,7 @@ static int add_link(const struct links *links, uint32_t gpu, uint32_t target, bo
 
 /* ---- matrices -------------------------------------------------------------------------------- */
 
-/* The number of xGMI hops between a matrix's objects; NULL: no matrix gives it. */
+/* Returns the numbers of xGMI hops between a matrix's objects; NULL: no matrix gives them. */
 static const uint64_t *hops_of(const struct tutti_hwloc *hwloc,
                                const struct tutti_hwloc_matrix *matrix)
 {
@@ -126,7 +127,7 @@ static const uint64_t *hops_of(const struct tutti_hwloc *hwloc,
     return NULL;
 }
 
-/* ROCm SMI also gives a rate for GPUs that are linked only through other GPUs; these are
+/* ROCm SMI also gives a rate for GPUs that are linked only through other GPUs. These pairs are
  * skipped. */
 static int add_matrix(const struct links *links, const struct tutti_hwloc_matrix *matrix)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads matrices of hwloc's XML: which objects are linked, and how fast. */
+ * Reads the matrices of hwloc's XML that tell which objects are linked, and how fast. */
 #include "topology/formats/hwloc_matrix.h"
 
 #include "base/array.h"
@@ -48,7 +48,8 @@ int tutti_hwloc_matrix_begin(struct tutti_hwloc_matrix_reader *reader, struct tu
     return TUTTI_OK;
 }
 
-/* Numbers separated by blanks; an index may be preceded by its type, such as "OSDev:". */
+/* Appends numbers that are separated by blanks. An index may be preceded by its type, such as
+ * "OSDev:". */
 static int read_numbers(struct tutti_xml *xml, const char *text, uint64_t *numbers, size_t *count,
                         size_t most)
 {

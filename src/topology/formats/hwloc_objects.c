@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads hwloc's XML, element by element. */
+ * Reads hwloc's XML, element by element, into the structs of hwloc_objects.h. */
 #include "topology/formats/hwloc_objects.h"
 
 #include "base/array.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The position in the text: what each open element is, outermost first. */
+/* The state of reading. `around` tells which objects are open, outermost first. */
 struct reader {
     struct tutti_hwloc hwloc;
     uint32_t form;
@@ -71,7 +71,8 @@ uint32_t tutti_hwloc_around(const struct tutti_hwloc *hwloc, uint32_t object,
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* Leaves the number unchanged if the element has no such attribute. */
+/* Reads an attribute that is a number up to `most`. The function leaves the number unchanged if the
+ * element has no such attribute. */
 static int read_number(struct tutti_xml *xml, const struct tutti_xml_element *element,
                        const char *name, uint64_t most, uint64_t *number)
 {
@@ -106,8 +107,8 @@ static int read_cpuset(struct tutti_xml *xml, const struct tutti_xml_element *el
                                   : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a mask of CPUs");
 }
 
-/* "0302 [10de:1db8] [10de:131d] a1 00": class, ids, ids of the subsystem; the rest differs between
- * forms. */
+/* Parses a text such as "0302 [10de:1db8] [10de:131d] a1 00": class, ids, ids of the subsystem. The
+ * rest differs between forms and is ignored. */
 static bool parse_pci_type(const char *text, struct tutti_hwloc_object *object)
 {
     static const char shape[] = "dddd [dddd:dddd] [dddd:dddd]";
@@ -178,7 +179,7 @@ static int read_osdev(struct tutti_xml *xml, const struct tutti_xml_element *ele
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* "L3Cache", and "Cache" with a depth in form 1. Instruction caches are ignored. */
+/* The type is "L3Cache", or in form 1 "Cache" with a depth. Instruction caches are ignored. */
 static int read_cache(struct tutti_xml *xml, const struct tutti_xml_element *element,
                       const char *type, struct tutti_hwloc_object *object)
 {
@@ -310,7 +311,7 @@ static int begin_element(void *context, struct tutti_xml *xml,
         return begin_topology(reader, xml, element);
     if (strcmp(element->name, "object") == 0)
         return begin_object(reader, xml, element);
-    /* Other elements, such as kinds of cores, have infos that are not an object's. */
+    /* Other elements, such as kinds of cores, have infos that do not belong to an object. */
     if (strcmp(element->name, "info") == 0 &&
         (depth == 1 || reader->around[depth - 1] != TUTTI_NO_OBJECT))
         return add_info(reader, xml, element);

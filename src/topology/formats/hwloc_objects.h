@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The content of hwloc's XML, unchanged: objects within objects, infos of objects, and matrices
- * between objects. Forms 1, 2 and 3 have the same representation here; hwloc_xml.c builds an
- * inventory from it.
+ * Holds the content of hwloc's XML: objects within objects, infos of objects, and matrices between
+ * objects. Forms 1, 2 and 3 of the XML have the same representation here, and hwloc_xml.c builds an
+ * inventory from this representation.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_HWLOC_OBJECTS_H
 #define TUTTI_TOPOLOGY_FORMATS_HWLOC_OBJECTS_H
@@ -60,7 +60,7 @@ struct tutti_hwloc_matrix {
     uint64_t *values;  /* from objects[i] to objects[j]: values[i * nobjects + j] */
 };
 
-/* A zeroed one is empty. */
+/* A zeroed struct is empty. */
 struct tutti_hwloc {
     struct tutti_hwloc_object *objects; /* in the order of the text: outer objects first */
     uint32_t nobjects, capacity;
@@ -71,17 +71,19 @@ struct tutti_hwloc {
     uint32_t nmatrices, matrix_capacity;
 };
 
-/* Reads the XML; the caller ends *ret_hwloc with tutti_hwloc_fini(). `name` begins error messages.
- * TUTTI_ERR_ARGUMENT: it is not hwloc's XML; the message says where. */
+/* Reads the XML; the caller frees *ret_hwloc with tutti_hwloc_fini(). `name` begins error messages.
+ * TUTTI_ERR_ARGUMENT: the text is not hwloc's XML, and the message says where; TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_hwloc_read(const char *name, const char *text, size_t length,
                      struct tutti_hwloc *ret_hwloc);
 void tutti_hwloc_fini(struct tutti_hwloc *hwloc);
 
-/* The value of an object's info; NULL: the object has no info of that name. */
+/* Returns the value of an object's info; NULL: the object has no info of this name. */
 const char *tutti_hwloc_info(const struct tutti_hwloc *hwloc, uint32_t object, const char *name);
-/* The value of an info of the machine, or else of the whole topology; NULL: none. */
+/* Returns the value of an info of the machine, or else of the whole topology; NULL: none. */
 const char *tutti_hwloc_machine_info(const struct tutti_hwloc *hwloc, const char *name);
-/* The nearest object of that kind among an object and those around it; TUTTI_NO_OBJECT: none. */
+/* Returns the object itself if it is of this kind, else the nearest object of this kind around it;
+ * TUTTI_NO_OBJECT: none. */
 uint32_t tutti_hwloc_around(const struct tutti_hwloc *hwloc, uint32_t object,
                             enum tutti_hwloc_kind kind);
 

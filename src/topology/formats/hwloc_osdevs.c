@@ -15,13 +15,13 @@
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
-/* Drivers for computing, in the order in which their device numbers are preferred: those of NVML
- * and ROCm SMI do not depend on an application's environment. */
+/* Drivers for computing, in the order in which their device numbers are preferred. NVML and ROCm
+ * SMI come first because their numbers do not depend on an application's environment. */
 static const char *const drivers[] = {"nvml", "rsmi", "ze", "cuda", "opencl0d"};
 #define NDRIVERS (sizeof drivers / sizeof drivers[0])
 
-/* The driver that such a device name belongs to, and the device's number there; NDRIVERS: none.
- * Parts of a device, such as ze0.1, do not count. */
+/* Returns the driver that a device name such as "nvml0" belongs to, and the device's number there;
+ * NDRIVERS: none. Parts of a device, such as ze0.1, do not count. */
 static size_t driver_of(const char *name, int64_t *ret_number)
 {
     for (size_t i = 0; i < NDRIVERS; i++) {
@@ -72,7 +72,7 @@ static int set_text(struct tutti_hwloc_build *build, uint32_t device, enum tutti
                : tutti_device_set_text(build->inventory, device, property, build->source, text);
 }
 
-/* Adds what one driver's device says of the gpu; values from an earlier driver are kept. */
+/* Adds the values that one driver gives for the gpu; values from an earlier driver are kept. */
 static int add_driver(struct tutti_hwloc_build *build, uint32_t object, uint32_t gpu)
 {
     static const struct {
@@ -121,7 +121,7 @@ int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32
 
 /* ---- NICs ------------------------------------------------------------------------------------ */
 
-/* True for interfaces without hardware, which the kernel creates. */
+/* Returns true for interfaces without hardware, which the kernel creates. */
 static bool is_made_up(const char *name)
 {
     static const char *const begins[] = {
@@ -142,8 +142,8 @@ static bool is_net(const struct tutti_hwloc *hwloc, uint32_t object, uint32_t ty
            !is_made_up(osdev->name);
 }
 
-/* A USB interface is a server's own management controller. RDMA devices without a card are emulated
- * in software. */
+/* An interface on USB leads to a server's own management controller, so it does not count. An RDMA
+ * device without a card is emulated in software and does not count either. */
 bool tutti_hwloc_is_nic(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     if (hwloc->objects[object].kind == TUTTI_HWLOC_OSDEV)
@@ -182,8 +182,8 @@ static const char *layer_of_address(const struct tutti_hwloc *hwloc, uint32_t ob
     return length == 20 * 3 - 1 ? "infiniband" : length == 6 * 3 - 1 ? "ethernet" : NULL;
 }
 
-/* The card's own class decides, else the interface on the same function. This is a guess, because a
- * card may have ports of both kinds. */
+/* The PCI class of the card decides the layer, or else an interface on the same function. This is a
+ * guess, because a card may have ports of both kinds. */
 static const char *layer_of(const struct tutti_hwloc *hwloc, uint32_t card)
 {
     const char *layer = NULL;

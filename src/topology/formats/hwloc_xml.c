@@ -67,7 +67,7 @@ int tutti_hwloc_xml_read(const char *name, const char *text, size_t length,
         *ret_inventory = build.inventory;
     else
         tutti_inventory_destroy(build.inventory);
-    /* What the inventory refuses, such as too many devices, is recorded but not yet reported. */
+    /* The inventory's message, such as for too many devices, does not name the text. */
     if (rc == TUTTI_ERR_ARGUMENT)
         rc = tutti_fail(rc, "%s: %s", name, tutti_last_message());
 fini_hwloc:

@@ -13,9 +13,10 @@
 
 #include "topology/inventory/inventory.h"
 
-/* `name` begins error messages, such as the file's name; `source` is recorded for all that the XML
- * states. The caller destroys the inventory. TUTTI_ERR_ARGUMENT: it is not hwloc's XML, or holds no
- * machine; "name:line:column: what". TUTTI_ERR_SYSTEM: no memory. */
+/* Reads the XML. `name`, such as the file's name, begins error messages. `source` is recorded for
+ * all values that the XML states. The caller destroys the inventory. TUTTI_ERR_ARGUMENT: the text
+ * is not hwloc's XML, or holds no machine; the message begins with "name:line:column:".
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_hwloc_xml_read(const char *name, const char *text, size_t length,
                          enum tutti_source source, struct tutti_inventory **ret_inventory);
 

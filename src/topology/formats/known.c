@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Built-in machines, each with the source of its figures. */
+ * Lists the built-in machines, each with the source of its figures. */
 #include "topology/formats/known.h"
 
 static const struct tutti_known_machine machines[] = {

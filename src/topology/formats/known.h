@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Built-in machines that have a name: examples to start from and to test with. Their figures come
- * from what their makers publish.
+ * Gives access to the built-in machines, which have a name and serve as examples to start from and
+ * to test with. Their figures are those that their makers publish.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_KNOWN_H
 #define TUTTI_TOPOLOGY_FORMATS_KNOWN_H
@@ -13,7 +13,7 @@ struct tutti_known_machine {
     const char *line;  /* for tutti_line_read */
 };
 
-/* NULL if index is past the last one. */
+/* Returns the machine with this index, which stays valid; NULL: the index is past the last one. */
 const struct tutti_known_machine *tutti_known_machine(size_t index);
 
 #endif

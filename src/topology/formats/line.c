@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads a line: its hosts, each with its items. Hosts are built as they are read, so a line with
- * too many hosts stops as soon as the inventory is full. */
+ * Reads the text that line.h defines: its hosts, each with its items. Hosts are built as they are
+ * read, so a line with too many hosts stops as soon as the inventory is full. */
 #include "topology/formats/line.h"
 
 #include "base/result.h"
@@ -71,7 +71,8 @@ static const struct item items[ITEMS] = {
     [NICS] = {"nic", "nics", TUTTI_LINE_NICS, tutti_line_read_nics},
 };
 
-/* The field for an item's count; NULL: the host has the item already, or too many items of nics. */
+/* Returns the field for an item's count; NULL: the host has the item already, or too many items of
+ * nics. */
 static uint32_t *count_of(struct tutti_line_host *host, int item)
 {
     uint32_t *count = item == CPUS       ? &host->cpus.sockets
@@ -168,7 +169,7 @@ static int check_place(const struct tutti_line_reader *reader, struct tutti_word
                             is_gpu ? "near gpu" : "on cpu", bad, limit, limit - 1);
 }
 
-/* Checks what depends on several items of the host. */
+/* Completes and checks the parts that depend on several items of the host. */
 static int check_host(const struct tutti_line_reader *reader, struct tutti_word at,
                       struct tutti_line_host *host)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine or a cluster described in one line of text: for tests, and for machines that are not at
- * hand.
+ * Reads a machine or a cluster that is described in one line of text. Such lines serve for tests,
+ * and for machines that are not at hand.
  *
  *   8 gpus h100 nvswitch, 8 nics 400G, 2 cpus
  *   2 hosts: 8 gpus nvswitch, 8 nics 400G, 2 cpus
@@ -84,7 +84,8 @@
 #include "topology/inventory/inventory.h"
 
 /* Reads such a text; `name` is its file's name, for messages. The caller destroys the inventory.
- * TUTTI_ERR_ARGUMENT with "name:line:column: what is wrong"; TUTTI_ERR_SYSTEM: no memory. */
+ * TUTTI_ERR_ARGUMENT: the text is invalid, and the message begins with "name:line:column:".
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_line_read(const char *name, const char *text, struct tutti_inventory **ret_inventory);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes devices from what a line says. Missing values are filled in the same way each time. */
+ * Makes the devices of a host that a line describes. Missing values are filled in the same way each
+ * time, so equal lines give equal machines. */
 #include "topology/formats/line_parts.h"
 
 #include "base/result.h"
@@ -10,13 +11,13 @@
 
 #define SOURCE TUTTI_SOURCE_FILE
 
-/* The target of NVLinks that lead to some NVSwitch or CPU, without saying which. */
+/* The target of NVLinks that lead to an NVSwitch or a CPU that the line does not identify. */
 #define SOMEWHERE_TEXT "fffffff:ff:ff.0"
 #define SWITCH_CLASS 0x068000
 #define CPU_CLASS 0x068001 /* IBM's bridge between NVLink and the CPU */
 #define BRIDGE_CLASS 0x060400
 
-/* Buses of one PCI domain that a host uses; bus 0 is the root's. */
+/* A host uses this many buses of each PCI domain. Bus 0 belongs to the root. */
 #define BUSES 240
 
 struct build {
@@ -145,7 +146,7 @@ static int add_pci(struct build *build, uint32_t parent, int64_t class, int64_t 
     return TUTTI_OK;
 }
 
-/* Switches that are common with a generation of PCI: PLX, later Broadcom. */
+/* The ids are those of switches that are common with a generation of PCI: PLX, later Broadcom. */
 static int add_switch(struct build *build, uint32_t parent, uint32_t *ret_switch)
 {
     struct tutti_line_pci pci = tutti_line_switch_pci(build->parts);
@@ -175,7 +176,7 @@ static int add_switches(struct build *build)
     return TUTTI_OK;
 }
 
-/* The device below which device i of n is placed. */
+/* Returns the device below which device i of n is placed. */
 static uint32_t parent_of(const struct build *build, const struct tutti_line_place *place,
                           uint32_t i, uint32_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words of the item `gpus`. */
+ * Reads the words of the item `gpus` in a line, and derives the links between the GPUs. */
 #include "topology/formats/line_words.h"
 
 #include "base/result.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what they are --------------------------------------------------------------------------- */
+/* ---- models and properties ------------------------------------------------------------------- */
 
 static const struct tutti_line_gpu_model *gpu_model(struct tutti_word word)
 {
@@ -85,7 +85,7 @@ static int read_on(struct tutti_line_reader *reader, struct tutti_word at,
     return tutti_line_read_place(reader, TUTTI_LINE_ON_CPU, "cpu", &host->gpus.place);
 }
 
-/* ---- how they are joined --------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static int read_shape(struct tutti_line_reader *reader, struct tutti_word at,
                       struct tutti_line_host *host)
@@ -113,7 +113,8 @@ static int pair_expected(const struct tutti_line_reader *reader, struct tutti_wo
                             word.at, count - 1, TUTTI_LINE_LINKS);
 }
 
-/* Takes digits off the beginning of a word, and then the character `behind`, unless it is zero. */
+/* Takes digits off the beginning of a word, and then the character `behind`, unless `behind` is
+ * zero. Returns false if the digits or the character are missing. */
 static bool take_digits(struct tutti_word *word, char behind, uint32_t *ret_number)
 {
     uint32_t number = 0;
@@ -208,7 +209,7 @@ static int read_fabric(struct tutti_line_reader *reader, struct tutti_word at,
     return TUTTI_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole item -------------------------------------------------------------------------- */
 
 static const struct tutti_line_option options[] = {
     {"a model such as h100", fits_model, 0, read_model},

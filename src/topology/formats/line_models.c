@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Properties of models, from the makers' data sheets, and their ids from the PCI id list. */
+ * Lists the models that a line may name, and computes the default values of a line. The properties
+ * come from the makers' data sheets, and the ids from the PCI id list. */
 #include "topology/formats/line_parts.h"
 
 #include <stdlib.h>
@@ -180,7 +181,7 @@ static uint8_t cube_links(uint32_t a, uint32_t b)
     return links[a][b];
 }
 
-/* True if GPUs a and b of a hive of `size` are joined; a != b. */
+/* Returns true if GPUs a and b of a hive of `size` are joined; a != b. */
 static bool are_joined(enum tutti_line_shape shape, uint32_t size, uint32_t a, uint32_t b)
 {
     switch (shape) {

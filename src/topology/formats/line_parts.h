@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The content of a line (line.h), between its text and the inventory: the reader fills it in from
- * the words, and tutti_line_build() makes devices from it.
+ * Holds the content of a line (line.h) between its text and the inventory. The reader fills these
+ * structs from the words, and tutti_line_build() makes devices from them.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_LINE_PARTS_H
 #define TUTTI_TOPOLOGY_FORMATS_LINE_PARTS_H
@@ -20,7 +20,7 @@
 #define TUTTI_LINE_LANES 32u
 #define TUTTI_LINE_GENERATIONS 7u /* of PCI */
 
-/* What the name of a CPU model implies. */
+/* The properties that the name of a CPU model implies. */
 struct tutti_line_cpu_model {
     const char *word, *name; /* name NULL: only the vendor is known */
     const char *arch, *vendor;
@@ -31,7 +31,7 @@ struct tutti_line_cpu_model {
 struct tutti_line_gpu_model {
     const char *word, *name;
     int64_t device, class;
-    uint32_t sm;
+    uint32_t sm;     /* NVIDIA: 90 for 9.0; AMD: number of compute units, as in RCCL's files */
     const char *gcn; /* NULL: not an AMD GPU */
     uint32_t generation;
     uint32_t switch_links; /* links to NVSwitches; 0: this model is never behind any */
@@ -55,13 +55,14 @@ extern const struct tutti_line_gpu_model tutti_line_other_nvidia, tutti_line_oth
 /* UNSAID: the default, which may depend on other words. */
 enum tutti_line_answer { TUTTI_LINE_UNSAID, TUTTI_LINE_YES, TUTTI_LINE_NO };
 
-/* The PCI link towards the root. */
+/* The PCI link of a device towards the root. */
 struct tutti_line_pci {
     uint32_t generation; /* 0: the default */
     uint32_t lanes;
     bool has_lanes; /* false: the default */
 };
 
+/* DEALT: devices are distributed over the switches, or else over the NUMA nodes. */
 enum tutti_line_placing { TUTTI_LINE_DEALT, TUTTI_LINE_ON_CPU, TUTTI_LINE_NEAR_GPU };
 
 struct tutti_line_place {
@@ -76,7 +77,7 @@ struct tutti_line_cpus {
 };
 
 struct tutti_line_switches {
-    uint32_t count, upper;
+    uint32_t count, upper; /* upper: number of switches above these; 0: none */
     struct tutti_line_pci pci;
 };
 
@@ -126,6 +127,7 @@ struct tutti_line_host {
     uint32_t nnics; /* items */
 };
 
+/* Frees the contents of a host and leaves it zeroed. */
 void tutti_line_host_fini(struct tutti_line_host *host);
 
 static inline bool tutti_line_is_amd(const struct tutti_line_gpus *gpus)
@@ -133,13 +135,14 @@ static inline bool tutti_line_is_amd(const struct tutti_line_gpus *gpus)
     return gpus->model->gcn != NULL;
 }
 
-/* The name of a shape ("mesh", ...), and its links: sets `between` for `count` GPUs. False: the
- * shape is not possible for this number of GPUs and hives. */
+/* Returns the name of a shape, such as "mesh". */
 const char *tutti_line_shape_name(enum tutti_line_shape shape);
+/* Sets between[a * count + b] to the links of a shape between `count` GPUs in `hives` equal runs.
+ * Returns false if the shape is not possible for these numbers of GPUs and hives. */
 bool tutti_line_shape(enum tutti_line_shape shape, uint32_t count, uint32_t hives, uint8_t links,
                       uint8_t *between);
 
-/* The values in effect: those of the line, or else the defaults. */
+/* Return the values in effect: those of the line, or else the defaults. */
 bool tutti_line_gpu_gdr(const struct tutti_line_gpus *gpus);
 bool tutti_line_nic_gdr(const struct tutti_line_nics *nics);
 bool tutti_line_nic_rails(const struct tutti_line_host *host, const struct tutti_line_nics *nics);
@@ -147,17 +150,17 @@ struct tutti_line_pci tutti_line_gpu_pci(const struct tutti_line_gpus *gpus);
 struct tutti_line_pci tutti_line_nic_pci(const struct tutti_line_nics *nics);
 struct tutti_line_pci tutti_line_switch_pci(const struct tutti_line_host *host);
 int64_t tutti_line_nic_device(const struct tutti_line_nics *nics);
-/* GT/s of one lane. */
+/* Returns the GT/s of one lane. */
 double tutti_line_generation_speed(uint32_t generation);
 
-/* The place of device i of n, out of `places` places. */
+/* Returns the place of device i of n, out of `places` places. */
 static inline uint32_t tutti_line_deal(uint32_t i, uint32_t n, uint32_t places)
 {
     return (uint32_t)((uint64_t)i * places / n);
 }
 
 /* Adds the host with index `host` to the inventory. Ranks of its GPUs begin at first_rank.
- * TUTTI_ERR_ARGUMENT: the inventory is full. */
+ * TUTTI_ERR_ARGUMENT: the inventory is full; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_line_build(struct tutti_inventory *inventory, const struct tutti_line_host *parts,
                      uint32_t host, uint32_t first_rank);
 /* Sets host_hash on the cpus of an inventory with several hosts. Each NUMA node 0 begins a new

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The words of the items `cpus`, `switches` and `nics`, and functions for all items. */
+ * Reads the words of the items `cpus`, `switches` and `nics` in a line, and provides functions for
+ * the words of all items. */
 #include "topology/formats/line_words.h"
 
 #include "base/result.h"
@@ -50,7 +51,7 @@ bool tutti_line_fits_count(struct tutti_word word)
     return word.length > 0 && word.at[0] >= '0' && word.at[0] <= '9';
 }
 
-/* The part of a word after its first `letters` characters. */
+/* Returns the part of a word after its first `letters` characters. */
 static struct tutti_word behind(struct tutti_word word, size_t letters)
 {
     word.at += letters;

@@ -31,7 +31,7 @@ static const struct form {
 #define BLANKS " \t\r\n"
 #define SHOWN 40
 
-/* The position after `end`, or the end of the text. */
+/* Returns the position after the first `end`, or else the end of the text. */
 static const char *behind(const char *text, const char *end)
 {
     const char *found = strstr(text, end);
@@ -39,7 +39,8 @@ static const char *behind(const char *text, const char *end)
     return found != NULL ? found + strlen(end) : text + strlen(text);
 }
 
-/* The first element's name; "" if there is none after declarations and comments; NULL: not XML. */
+/* Returns the first element's name, followed by the rest of the text. The result is "" if no
+ * element follows the declarations and comments, and NULL if the text is not XML. */
 static const char *first_element(const char *text)
 {
     bool is_xml = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads the matrix; matrix_build.c makes devices from it. */
+ * Reads the matrix that nvidia-smi prints; matrix_build.c makes devices from this matrix. */
 #include "topology/formats/matrix.h"
 
 #include "base/result.h"
@@ -28,7 +28,8 @@ static bool next_line(struct lines *lines)
     return true;
 }
 
-/* The next word of a line, beginning at *at; returns its length, 0 at the end of the line. */
+/* Finds the next word of a line at or after *at, and moves *at behind the word. Returns the length
+ * of the word, which is 0 at the end of the line. */
 static size_t next_word(const struct lines *lines, size_t *at, const char **ret_word)
 {
     size_t begin = *at, end;
@@ -55,8 +56,8 @@ static bool is_printable(const char *word, size_t length)
     return true;
 }
 
-/* True if the first words are GPU0 and GPU1 or another device. A row also begins with GPU0, but
- * goes on with an X, and some other tables of nvidia-smi with OK. */
+/* Returns true if the first words are GPU0 and GPU1 or another device. A row also begins with GPU0,
+ * but an X follows. Some other tables of nvidia-smi begin with GPU0 and OK. */
 static bool is_head(const struct lines *lines)
 {
     size_t at = 0;
@@ -109,7 +110,7 @@ static int read_head(const char *name, const struct lines *lines, struct tutti_m
     return TUTTI_OK;
 }
 
-/* Parses "NV12", "PIX", ...; false: none of these. */
+/* Parses a cell such as "NV12" or "PIX"; false: the word is no cell. */
 static bool read_cell(const char *word, size_t length, struct tutti_matrix_cell *ret_cell)
 {
     static const struct {

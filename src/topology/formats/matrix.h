@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The matrix that `nvidia-smi topo -m` prints, which is the form in which people usually post a
- * machine.
+ * Reads the matrix that `nvidia-smi topo -m` prints, which is the form in which people usually post
+ * a machine.
  *
  *           GPU0    GPU1    NIC0    CPU Affinity    NUMA Affinity
  *   GPU0     X      NV12    PXB     0-31            0
@@ -10,22 +10,23 @@
  *   NIC Legend:
  *     NIC0: mlx5_0
  *
- * The matrix says how far devices are from each other, not what is between them. So the smallest
- * set of devices that explains it is built: devices closer than SYS share a NUMA node, PIX means
- * one shared PCI switch, PXB a switch above such switches. NVLinks are direct if a GPU can have
- * that many, and else lead to an NVSwitch. Guesses are marked ASSUMED, and bus ids are invented.
- * Text before and after the matrix is ignored.
+ * The matrix shows how far devices are from each other, but not the devices between them. The
+ * reader builds the smallest set of devices that explains the matrix. Devices closer than SYS share
+ * a NUMA node, PIX means one shared PCI switch, and PXB a switch above such switches. NVLinks are
+ * direct if a GPU can have that many, and else lead to an NVSwitch. Guesses are marked ASSUMED, and
+ * bus ids are invented. Text before and after the matrix is ignored.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_MATRIX_H
 #define TUTTI_TOPOLOGY_FORMATS_MATRIX_H
 
 #include "topology/inventory/inventory.h"
 
-/* True if the text has a line that is the header of such a matrix. */
+/* Returns true if the text has a line that is the header of such a matrix. */
 bool tutti_matrix_is(const char *text);
 
-/* Reads the first matrix. The caller destroys the inventory. TUTTI_ERR_ARGUMENT with "name:line:
- * what is wrong"; TUTTI_ERR_SYSTEM: no memory. */
+/* Reads the first matrix of a text that ends in zero. `source` is recorded for the values that the
+ * matrix gives. The caller destroys the inventory. TUTTI_ERR_ARGUMENT: the matrix is invalid, and
+ * the message begins with "name:line:". TUTTI_ERR_SYSTEM: no memory. */
 int tutti_matrix_read(const char *name, const char *text, enum tutti_source source,
                       struct tutti_inventory **ret_inventory);
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* No GPU has more NVLinks. If the sum over all peers is larger, the links must lead to a switch. */
+/* No GPU has more NVLinks than this. If the sum over all peers is larger, the links must lead to a
+ * switch. */
 enum { NVLINKS_MOST = 18 };
 
 enum { CLASS_GPU = 0x030200, CLASS_NIC = 0x020000, CLASS_BRIDGE = 0x060400 };
@@ -44,8 +45,8 @@ static bool shares_cpus(const struct tutti_matrix *matrix, uint32_t a, uint32_t 
            strcmp(matrix->devices[a].affinity, matrix->devices[b].affinity) == 0;
 }
 
-/* Groups devices that are at most that far apart, directly or through a third one. GPUs whose
- * distance is given only as NVLinks share a NUMA node if their CPUs are the same. */
+/* Groups the devices that are at most PIX, PXB or NODE apart, directly or through a third device.
+ * GPUs whose distance is given only as NVLinks share a NUMA node if their CPUs are the same. */
 static void find_groups(struct build *build)
 {
     const struct tutti_matrix *matrix = build->matrix;
@@ -67,7 +68,8 @@ static void find_groups(struct build *build)
     }
 }
 
-/* True if the group of a level holds devices that are not all in one group of the level below. */
+/* Returns true if the group of a level holds devices that are not all in one group of the level
+ * below. */
 static bool has_several(const struct build *build, int level, uint32_t device)
 {
     for (uint32_t i = 0; i < build->matrix->count; i++)
@@ -105,7 +107,7 @@ static int add_nvlink(struct build *build, uint32_t gpu, int64_t target, uint32_
                                    TUTTI_SOURCE_ASSUMED, class);
 }
 
-/* The number of a device among those of its kind, as the matrix counts them. */
+/* Returns the number of a device among those of its kind, as the matrix counts them. */
 static uint32_t number_of(const struct tutti_matrix *matrix, uint32_t device)
 {
     uint32_t number = 0;
@@ -198,8 +200,8 @@ static int add_cpu(struct build *build, uint32_t first, uint32_t number)
 
 /* ---- NVLinks --------------------------------------------------------------------------------- */
 
-/* True if the GPU's links lead to a switch; *ret_nlinks is then their number, which is the same for
- * all peers. */
+/* Returns true if the GPU's links lead to a switch. *ret_nlinks is then the number of these links,
+ * which the matrix repeats for every peer. */
 static bool has_switch(const struct tutti_matrix *matrix, uint32_t gpu, uint32_t *ret_nlinks)
 {
     uint32_t sum = 0, least = UINT32_MAX;
@@ -221,7 +223,8 @@ static int64_t busid_of(const struct build *build, uint32_t gpu)
                                TUTTI_PROPERTY_BUSID, 0);
 }
 
-/* GPUs with this many links to a switch are of that generation or a later one. */
+/* The number of links to a switch shows the generation: H100 has 18, A100 has 12, V100 has 6. Later
+ * GPUs with equal numbers are taken for these. */
 static int guess_generation(struct build *build, uint32_t gpu, uint32_t nlinks)
 {
     int64_t sm = nlinks == 18 ? 90 : nlinks == 12 ? 80 : nlinks == 6 ? 70 : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A matrix of nvidia-smi as it was read, before devices are made from it. */
+ * Holds a matrix of nvidia-smi as it was read, before devices are made from the matrix. */
 #ifndef TUTTI_TOPOLOGY_FORMATS_MATRIX_PARTS_H
 #define TUTTI_TOPOLOGY_FORMATS_MATRIX_PARTS_H
 
@@ -7,7 +7,7 @@
 
 #define TUTTI_MATRIX_DEVICES 128
 
-/* Nearest first. */
+/* The distance of two devices, from the nearest to the farthest. */
 enum tutti_matrix_nearness {
     TUTTI_MATRIX_SELF,
     TUTTI_MATRIX_PIX,
@@ -34,6 +34,8 @@ struct tutti_matrix {
     uint32_t count;
 };
 
+/* Makes the devices of a matrix. `source` is recorded for the values that the matrix gives; guesses
+ * are ASSUMED. The caller destroys the inventory. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_matrix_build(const struct tutti_matrix *matrix, enum tutti_source source,
                        struct tutti_inventory **ret_inventory);
 

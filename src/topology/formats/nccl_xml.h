@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's and RCCL's XML of a machine, as named by NCCL_TOPO_FILE and NCCL_TOPO_DUMP_FILE: reading
- * and writing. Its elements and attributes are the kinds and properties of an inventory, so nothing
- * is lost.
+ * Reads and writes NCCL's and RCCL's XML of a machine, as named by NCCL_TOPO_FILE and
+ * NCCL_TOPO_DUMP_FILE. The elements and attributes of this XML are the kinds and properties of an
+ * inventory, so nothing is lost.
  *
  *   <system version="1">
  *     <cpu numaid="0" affinity="0000ffff" arch="x86_64">
@@ -23,14 +23,15 @@
  * all values. Unknown elements, and known ones in a wrong place, are skipped with all their
  * content; unknown attributes are ignored. <apu> is a gpu, <xgmi> an nvlink. A known number or mask
  * that is empty (numaid="") counts as missing, and a link speed that is no number is 0. Any other
- * invalid value of a known attribute is TUTTI_ERR_ARGUMENT, with line and column. What the file
- * leaves out stays unset; see tutti_inventory_complete(). The caller destroys the inventory. */
+ * invalid value of a known attribute is TUTTI_ERR_ARGUMENT, with line and column. Values that the
+ * file leaves out stay unset; see tutti_inventory_complete(). The caller destroys the inventory.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_nccl_xml_read(const char *name, const char *text, size_t length,
                         enum tutti_source source, struct tutti_inventory **ret_inventory);
 
-/* Writes an inventory; reading the result gives an equal one. On a machine with AMD GPUs (version
- * 2, or a gpu with gcn) nvlinks are written as <xgmi>. *ret_text ends in zero; the caller frees
- * it. */
+/* Writes an inventory; reading the result gives an equal inventory. On a machine with AMD GPUs
+ * (version 2, or a gpu with gcn) nvlinks are written as <xgmi>. *ret_text ends in zero, and the
+ * caller frees *ret_text. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_nccl_xml_write(const struct tutti_inventory *inventory, char **ret_text);
 
 #endif

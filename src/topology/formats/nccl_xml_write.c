@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes NCCL's XML of a machine. */
+ * Writes NCCL's XML of a machine, as nccl_xml.h defines it. */
 #include "topology/formats/nccl_xml.h"
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for a value of any form except text and mask, which are not copied. */
+/* The room for a value of any form except text and mask, which are written without a copy. */
 #define WRITTEN_BYTES 64
 
 static bool is_of_amd(const struct tutti_inventory *inventory)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An XML reader based on expat, which calls back for each element, with limits of our own. */
+ * Reads XML with expat, which calls back for each element, and enforces limits that expat lacks.
+ * Writes attributes. */
 #include "topology/formats/xml.h"
 
 #include "base/array.h"
@@ -198,7 +199,7 @@ static void on_skipped_entity(void *context, const char *name, int is_parameter)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Checks what would make expat use much memory before its first callback. */
+/* Refuses input that would make expat use much memory before its first callback. */
 static int check_input(const struct tutti_xml *xml, size_t length)
 {
     size_t start = 0;
@@ -263,7 +264,7 @@ const char *tutti_xml_value(const struct tutti_xml_element *element, const char 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* The number of UTF-8 bytes of the character at `text`; 0: not a character that XML allows. */
+/* Returns the number of UTF-8 bytes of the character at `text`; 0: XML does not allow it. */
 static size_t character_bytes(const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
@@ -275,8 +276,8 @@ static size_t character_bytes(const char *text)
             return 0;
     if (count == 1 && at[0] < 0x20 && at[0] != '\t' && at[0] != '\n' && at[0] != '\r')
         return 0;
-    /* Overlong forms; surrogates; code points above U+10FFFF; and the noncharacters U+FFFE and
-     * U+FFFF. */
+    /* XML allows no overlong forms, no surrogates, no code points above U+10FFFF, and not the
+     * noncharacters U+FFFE and U+FFFF. */
     if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] >= 0xa0) ||
         (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] >= 0x90) ||
         (at[0] == 0xef && at[1] == 0xbf && at[2] >= 0xbe))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading XML from untrusted sources: elements are handed over one by one, sizes are limited, and
- * every error is reported with line and column. Also writing of attributes with the necessary
- * escapes.
+ * Reads XML from untrusted sources: elements are handed over one by one, sizes are limited, and
+ * every error is reported with line and column. Also writes attributes with the necessary escapes.
  *
  * Text is UTF-8, or another encoding that expat supports. A document type is ignored, because
  * hwloc's files have one. A document type with declarations of its own is refused, because entities
@@ -21,7 +20,7 @@
 #define TUTTI_XML_DEPTH 64u
 #define TUTTI_XML_ATTRIBUTES 64u
 #define TUTTI_XML_VALUE_BYTES (16u << 10)
-/* From one "<" to the next; this also limits the text of an element. */
+/* The limit from one "<" to the next, which also limits the text of an element. */
 #define TUTTI_XML_SPAN_BYTES (1u << 20)
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -33,7 +32,7 @@ struct tutti_xml_attribute {
     const char *name, *value;
 };
 
-/* Valid during the call that receives it. */
+/* An element is valid only during the call that receives it. */
 struct tutti_xml_element {
     const char *name;
     const struct tutti_xml_attribute *attributes;
@@ -46,27 +45,27 @@ struct tutti_xml_handler {
     /* Called at <name attribute="value">; <name/> causes a call of begin and of end. Required. */
     int (*begin)(void *context, struct tutti_xml *xml, const struct tutti_xml_element *element);
     /* Called at </name>. `text` is all characters since the previous tag, including blanks; for an
-     * element without child elements this is its text. It ends in zero, and is valid during the
-     * call. Optional. */
+     * element without child elements this is its text. `text` ends in zero, and is valid only
+     * during the call. Optional. */
     int (*end)(void *context, struct tutti_xml *xml, const char *name, const char *text);
 };
 
-/* Reads a whole document. `name` begins error messages, such as the file's name. The text need not
- * end in zero. TUTTI_ERR_ARGUMENT: it is not well-formed, or exceeds a limit; "name:line:column:
- * what". */
+/* Reads a whole document. `name`, such as the file's name, begins error messages. The text need not
+ * end in zero. TUTTI_ERR_ARGUMENT: the text is not well-formed, or exceeds a limit; the message
+ * begins with "name:line:column:". TUTTI_ERR_SYSTEM: no memory. */
 int tutti_xml_read(const char *name, const char *text, size_t length,
                    const struct tutti_xml_handler *handler, void *context);
 
-/* The value of an attribute; NULL: the element has no attribute of that name. */
+/* Returns the value of an attribute; NULL: the element has no attribute of this name. */
 const char *tutti_xml_value(const struct tutti_xml_element *element, const char *name);
 
-/* For handlers: records an error at the current tag and gives TUTTI_ERR_ARGUMENT. It is a macro for
- * the same reason as tutti_fail. The arguments may use tutti_last_message(). */
+/* Handlers use this macro to record an error at the current tag; its value is TUTTI_ERR_ARGUMENT.
+ * It is a macro for the same reason as tutti_fail. The arguments may use tutti_last_message(). */
 #define tutti_xml_fail(xml, ...) \
     tutti_recorded((tutti_xml_record(xml, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 void tutti_xml_record(struct tutti_xml *xml, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
-/* The line of the current tag, counted from 1, for messages about two places. */
+/* Returns the line of the current tag, counted from 1, for messages about two places. */
 size_t tutti_xml_line(struct tutti_xml *xml);
 
 /* ---- writing --------------------------------------------------------------------------------- */

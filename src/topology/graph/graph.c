@@ -32,7 +32,8 @@ struct draft {
     uint32_t nhosts;
 };
 
-/* The host of a device. Hosts are distinguished by the host_hash of their cpus. */
+/* Returns the host of a device; TUTTI_GRAPH_HOSTS: too many hosts. Hosts are distinguished by the
+ * host_hash of their cpus. */
 static uint32_t host_of(struct draft *draft, uint32_t device)
 {
     uint32_t cpu = tutti_inventory_above(draft->inventory, device, TUTTI_DEVICE_CPU), host = 0;
@@ -55,7 +56,7 @@ static bool has_child(const struct tutti_inventory *inventory, uint32_t device,
     return false;
 }
 
-/* The kind of node that a device becomes; COUNT: none. */
+/* Returns the kind of node that a device becomes; TUTTI_NODE_COUNT: none. */
 static enum tutti_node_kind kind_of(const struct tutti_inventory *inventory, uint32_t device)
 {
     switch (inventory->devices[device].kind) {
@@ -69,7 +70,8 @@ static enum tutti_node_kind kind_of(const struct tutti_inventory *inventory, uin
     }
 }
 
-/* The number that the driver gave. Devices without one sort after those, in inventory order. */
+/* Returns the number that the driver gave. Devices without a number come last, in the order of the
+ * inventory. */
 static int64_t order_of(const struct tutti_inventory *inventory, uint32_t device)
 {
     switch (inventory->devices[device].kind) {
@@ -91,7 +93,8 @@ static void add_node(struct draft *draft, enum tutti_node_kind kind, uint32_t de
         .kind = kind, .device = device, .host = host, .cpu = TUTTI_NO_NODE};
 }
 
-/* Adds one NVSwitch node per host, or per fabric, which may span hosts. */
+/* Adds the NVSwitch node of a gpu unless this node exists. There is one node per host, or per
+ * fabric, which may span hosts. */
 static void add_switch(struct draft *draft, uint32_t gpu, uint32_t host)
 {
     int64_t fabric = tutti_device_number(draft->inventory, gpu, TUTTI_PROPERTY_FABRIC, 0);
@@ -164,7 +167,8 @@ static void sort_range(const struct draft *draft, uint32_t *index, uint32_t *spa
         index[i] = spare[i];
 }
 
-/* The number of ends is limited because paths, and links between cpus, grow with its square. */
+/* Numbers the nodes of each kind. The number of ends (gpus, nets, cpus) is limited because paths,
+ * and links between cpus, grow with its square. */
 static int number_nodes(struct tutti_graph *graph)
 {
     uint32_t nends;

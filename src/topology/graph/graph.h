@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A machine, or a cluster of machines, as a graph: the devices of an inventory as nodes, joined by
- * links with their rates.
+ * Presents a machine, or a cluster of machines, as a graph. The devices of an inventory are its
+ * nodes, which are joined by links with their rates.
  *
  *   gpu ==nvlink== nvswitch ==nvlink== gpu          cpu --sys-- cpu
  *    |                                              |
@@ -19,7 +19,8 @@
 #include "topology/inventory/inventory.h"
 
 #define TUTTI_NO_NODE UINT32_MAX
-/* In one inventory; larger clusters are described as hosts of a few kinds (cluster.h). */
+/* Limit for hosts in one inventory; larger clusters are described as hosts of a few kinds
+ * (cluster.h). */
 #define TUTTI_GRAPH_HOSTS 256
 /* Limit for gpus, nets and cpus together. */
 #define TUTTI_GRAPH_ENDS 1024
@@ -75,6 +76,7 @@ struct tutti_graph {
     uint32_t first[TUTTI_NODE_COUNT], count[TUTTI_NODE_COUNT];
 };
 
+/* Return the node of the gpu or net with this number. */
 static inline uint32_t tutti_graph_gpu(const struct tutti_graph *graph, uint32_t number)
 {
     return graph->first[TUTTI_NODE_GPU] + number;
@@ -85,12 +87,13 @@ static inline uint32_t tutti_graph_net(const struct tutti_graph *graph, uint32_t
     return graph->first[TUTTI_NODE_NET] + number;
 }
 
-/* Builds the graph of an inventory; the caller destroys it. TUTTI_ERR_ARGUMENT: too many hosts or
- * ends; TUTTI_ERR_SYSTEM: no memory. */
+/* Builds the graph of an inventory, which is copied; the caller destroys the graph.
+ * TUTTI_ERR_ARGUMENT: too many hosts, or too many gpus, nets and cpus; TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_graph_build(const struct tutti_inventory *inventory, struct tutti_graph **ret_graph);
 void tutti_graph_destroy(struct tutti_graph *graph);
 
-/* The node of a device; TUTTI_NO_NODE: the device has none. */
+/* Returns the node of a device; TUTTI_NO_NODE: the device has none. */
 uint32_t tutti_graph_find(const struct tutti_graph *graph, uint32_t device);
 
 /* Writes a node's name: "gpu 3", "nvswitch", "cpu 1", "pci 0000:17:00.0", "nic 0000:18:00.0" or

@@ -52,7 +52,7 @@ static struct tutti_graph_link make_link(uint32_t from, uint32_t to, enum tutti_
         .found_by = source};
 }
 
-/* Adds both directions. If the link of `device` was measured, that rate is used. */
+/* Adds both directions. If the rate of `device` was measured, the measured rate is used. */
 static int add_both(struct links *links, struct tutti_graph_link link, uint32_t device)
 {
     struct tutti_graph_link back;
@@ -74,7 +74,7 @@ static int add_both(struct links *links, struct tutti_graph_link link, uint32_t 
 
 /* ---- NVLinks --------------------------------------------------------------------------------- */
 
-/* The gpu with that bus id on the same host as `near`; TUTTI_NO_DEVICE: none. */
+/* Returns the gpu with this bus id on the same host as `near`; TUTTI_NO_DEVICE: none. */
 static uint32_t find_gpu(const struct tutti_inventory *inventory, uint32_t near, int64_t busid)
 {
     int64_t host = tutti_device_number(
@@ -93,8 +93,8 @@ static uint32_t find_gpu(const struct tutti_inventory *inventory, uint32_t near,
     return TUTTI_NO_DEVICE;
 }
 
-/* A link whose target is a gpu ends there, even if a file gives the target another class. For other
- * links the class decides. */
+/* A link whose target is a gpu ends at this gpu, even if a file gives the target another class. For
+ * other links the class decides. */
 static bool leads_to_switch(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t nvlink)
 {
     int64_t target = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1);
@@ -122,7 +122,7 @@ static uint32_t switch_of(const struct tutti_graph *graph, uint32_t gpu)
 
     for (uint32_t i = 0; i < graph->count[TUTTI_NODE_NVSWITCH]; i++) {
         uint32_t index = graph->first[TUTTI_NODE_NVSWITCH] + i;
-        /* a gpu of the switch, until the graph is complete */
+        /* `device` is a gpu of the switch until the graph is complete. */
         uint32_t member = graph->nodes[index].device;
         int64_t other = tutti_device_number(graph->inventory, member, TUTTI_PROPERTY_FABRIC, 0);
 
@@ -133,7 +133,7 @@ static uint32_t switch_of(const struct tutti_graph *graph, uint32_t gpu)
     return TUTTI_NO_NODE;
 }
 
-/* The number of links to another gpu according to this gpu. */
+/* Returns the number of links to another gpu according to this gpu. */
 static int64_t links_between(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t other)
 {
     int64_t busid = tutti_device_number(inventory, inventory->devices[other].parent,
@@ -174,7 +174,7 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
     } else if (class == TUTTI_PCI_NVLINK_TO_CPU) {
         to = tutti_graph_find(graph, tutti_inventory_above(inventory, gpu, TUTTI_DEVICE_CPU));
     }
-    if (to == TUTTI_NO_NODE) { /* a gpu that this process may not use */
+    if (to == TUTTI_NO_NODE) { /* for example a gpu that this process may not use */
         tutti_log(TUTTI_LOG_DEBUG, "topology: an NVLink leads to a device that is not there");
         return TUTTI_OK;
     }
@@ -272,7 +272,7 @@ static int link_gpu(struct links *links, uint32_t node)
     return link_upwards(links, node, inventory->devices[gpu].parent);
 }
 
-/* Adds links between switches that are outside the tree, and the switch's link upwards. */
+/* Adds a switch's link upwards, and its links to other switches that are outside the tree. */
 static int link_switch(struct links *links, uint32_t node)
 {
     const struct tutti_graph *graph = links->graph;
@@ -320,7 +320,7 @@ static int link_cpu(struct links *links, uint32_t node)
     return TUTTI_OK;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all links ------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {

@@ -5,10 +5,11 @@
 
 #include "topology/graph/graph.h"
 
-/* Adds all links with their rates. */
+/* Adds all links with their rates. The nodes must be sorted and numbered, and the device of each
+ * NVSwitch node must be one of its gpus. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_graph_link(struct tutti_graph *graph);
 
-/* True if a gpu has NVLinks to a switch. */
+/* Returns true if a gpu has NVLinks to a switch. */
 bool tutti_gpu_has_switch(const struct tutti_inventory *inventory, uint32_t gpu);
 
 #endif

@@ -43,13 +43,13 @@ static bool is_bus(const struct step *step)
     return step->kind == TUTTI_LINK_PCI || step->kind == TUTTI_LINK_PORT;
 }
 
-/* True if a path would pass through a gpu or net. Most rules forbid that. */
+/* Returns true if a path would pass through a gpu or net, which most rules forbid. */
 static bool goes_through_end(const struct step *step)
 {
     return !step->is_start && (step->from == TUTTI_NODE_GPU || step->from == TUTTI_NODE_NET);
 }
 
-/* The stage is the number of gpus passed. */
+/* Allows NVLinks. The stage is the number of gpus that the path has passed. */
 static int step_nvlink(const struct step *step, int most_gpus)
 {
     if (step->kind != TUTTI_LINK_NVLINK || (step->from == TUTTI_NODE_CPU && !step->is_start))
@@ -59,7 +59,8 @@ static int step_nvlink(const struct step *step, int most_gpus)
     return step->stage < most_gpus ? step->stage + 1 : NO_STAGE;
 }
 
-/* The stage is the number of switches passed. */
+/* Allows PCI switches without a CPU. The stage is the number of switches that the path has passed,
+ * 2 for two or more. */
 static int step_switches(const struct step *step, int most_switches)
 {
     int stage = step->stage;
@@ -71,8 +72,8 @@ static int step_switches(const struct step *step, int most_switches)
     return stage > most_switches ? NO_STAGE : stage;
 }
 
-/* The coherent link and then the bus, or the other way round. Stage 1: the coherent link is
- * behind. */
+/* Allows the coherent link and then the bus, or the reverse. In stage 1 the path has passed the
+ * coherent link. */
 static int step_coherent(const struct step *step)
 {
     if (goes_through_end(step))
@@ -82,8 +83,9 @@ static int step_coherent(const struct step *step)
     return is_bus(step) ? step->stage : NO_STAGE;
 }
 
-/* NVLinks to another gpu, then switches to a net; or the reverse. From a gpu: stage 0 is NVLinks or
- * nothing yet, stage 1 switches. From a net: stage 1 is switches, stage 2 NVLinks. */
+/* Allows NVLinks to another gpu and then switches to a net, or the reverse. From a gpu, the path is
+ * on NVLinks in stage 0 and on switches in stage 1. From a net, the path is on switches in stage 1
+ * and on NVLinks in stage 2. */
 static int step_relay(const struct step *step)
 {
     bool is_nvlink = step->kind == TUTTI_LINK_NVLINK && step->from != TUTTI_NODE_CPU &&
@@ -104,8 +106,8 @@ static int step_relay(const struct step *step)
     return (step->stage == 1) == !is_nvlink ? step->stage : NO_STAGE;
 }
 
-/* Through CPUs; links between CPUs only if may_cross. The stage is the number of CPUs passed, 2 for
- * two or more. */
+/* Allows paths through CPUs, and links between CPUs only if may_cross. The stage is the number of
+ * CPUs that the path has passed, 2 for two or more. */
 static int step_cpus(const struct step *step, bool may_cross)
 {
     bool is_local = is_bus(step) || step->kind == TUTTI_LINK_C2C ||
@@ -119,7 +121,7 @@ static int step_cpus(const struct step *step, bool may_cross)
     return stage > 1 && !may_cross ? NO_STAGE : stage;
 }
 
-/* Over the fabric once. Stage 1: the fabric is behind. */
+/* Allows the fabric once. In stage 1 the path has reached the fabric. */
 static int step_fabric(const struct step *step)
 {
     bool is_local = is_bus(step) || step->kind == TUTTI_LINK_C2C ||
@@ -154,13 +156,13 @@ static int next_stage(enum tutti_path_class class, const struct step *step)
     }
 }
 
-/* True if a path that ends in this stage is complete. */
+/* Returns true if a path that ends in this stage is complete. */
 static bool is_whole(enum tutti_path_class class, uint32_t stage)
 {
     return class != TUTTI_PATH_P2C || stage == 1;
 }
 
-/* True if two ends may have a path of that class. */
+/* Returns true if two ends may have a path of this class. */
 static bool suits(const struct tutti_graph *graph, enum tutti_path_class class, uint32_t from,
                   uint32_t to)
 {
@@ -294,8 +296,8 @@ static int add_hops(struct finder *finder, struct tutti_path *path, const uint32
     return TUTTI_OK;
 }
 
-/* Intel's root complexes need more bytes for gpu traffic: from the link into one on, the demand is
- * higher. */
+/* Sets the demand of each hop, and the rate and latency of the path. Intel's root complexes need
+ * more bytes for gpu traffic, so the demand is higher from the link into a root complex onwards. */
 static void weigh_hops(struct tutti_paths *paths, struct tutti_path *path, uint32_t from)
 {
     const struct tutti_graph *graph = paths->graph;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The path between any two gpus, nets and cpus, and its quality.
+ * Finds the path between any two gpus, nets and cpus, and its quality.
  *
- * Of all possible paths, those of the best class are considered; of these the widest, and of these
- * the one with the fewest links. Classes are NCCL's, and have the names of nvidia-smi where that
- * has them.
+ * The best class comes first, then the highest rate, then the smallest number of links. Classes are
+ * NCCL's, and have nvidia-smi's names where nvidia-smi has the same classes.
  */
 #ifndef TUTTI_TOPOLOGY_GRAPH_PATHS_H
 #define TUTTI_TOPOLOGY_GRAPH_PATHS_H
 
 #include "topology/graph/graph.h"
 
-/* From the best to the worst. */
+/* The classes are listed from the best to the worst. */
 enum tutti_path_class {
     TUTTI_PATH_LOC, /* the same device */
     TUTTI_PATH_NVL, /* NVLinks and NVSwitches */
@@ -56,11 +55,11 @@ struct tutti_paths {
 int tutti_paths_find(const struct tutti_graph *graph, struct tutti_paths **ret_paths);
 void tutti_paths_destroy(struct tutti_paths *paths);
 
-/* The path between two graph nodes; both must be ends (gpus, nets or cpus). */
+/* Returns the path between two graph nodes; both must be ends (gpus, nets or cpus). */
 const struct tutti_path *tutti_paths_between(const struct tutti_paths *paths, uint32_t from,
                                              uint32_t to);
 
-/* A class's name: "NVL", "PIX", ... */
+/* Returns a class's name, such as "NVL" or "PIX". */
 const char *tutti_path_class_name(enum tutti_path_class class);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Assumed rates of links. */
+ * Computes the rates of links that were not measured, from models and generations. */
 #include "topology/graph/speeds.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ struct generation {
     double bytes_per_s;
 };
 
-/* The rate of the last generation that begins at or below `value`. */
+/* Returns the rate of the last generation that begins at or below `value`. */
 static double rate_of(const struct generation *table, size_t count, int64_t value)
 {
     double rate = table[0].bytes_per_s;
@@ -60,7 +60,7 @@ double tutti_speed_nvlink(const struct tutti_inventory *inventory, uint32_t gpu)
     return RATE_OF(generations, tutti_device_number(inventory, gpu, TUTTI_PROPERTY_SM, 80));
 }
 
-/* The usual GT/s of such a gpu or nic. */
+/* Returns the GT/s that are usual for the gpu or nic below a pci. */
 static double usual_gts(const struct tutti_inventory *inventory, uint32_t pci)
 {
     static const struct generation gpus[] = {{0, 8}, {80, 16}, {90, 32}};
@@ -85,7 +85,7 @@ static double usual_gts(const struct tutti_inventory *inventory, uint32_t pci)
 double tutti_speed_pci(const struct tutti_inventory *inventory, uint32_t pci,
                        enum tutti_source *ret_source)
 {
-    /* GT/s of each generation, and the rate that programs reach on 16 lanes. */
+    /* The GT/s of each generation, and the rate that programs reach on 16 lanes. */
     static const struct {
         double gts, bytes_per_s;
     } generations[] = {{2.5, 3 * GB}, {5, 6 * GB},   {8, 12 * GB},

@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rates of links that were not measured. They are rates that programs reach, not those of data
- * sheets: the ones that NCCL 2.29 and RCCL 2.22 use, so that plans can be compared with theirs.
+ * Gives rates for links that were not measured. Programs reach these rates, unlike those of data
+ * sheets. They are the rates that NCCL 2.29 and RCCL 2.22 use, so that plans can be compared.
  */
 #ifndef TUTTI_TOPOLOGY_GRAPH_SPEEDS_H
 #define TUTTI_TOPOLOGY_GRAPH_SPEEDS_H
 
 #include "topology/inventory/inventory.h"
 
-/* The rate between a cpu and a nic that is on no bus: so high that it does not limit the nic's
- * ports. */
+/* The rate between a cpu and a nic that is on no bus. This rate is so high that it does not limit
+ * the nic's ports. */
 #define TUTTI_LOCAL_BYTES_PER_S 5e12
 
-/* Rate in B/s of one NVLink or xGMI link of a gpu, by its generation. */
+/* Returns the rate in B/s of one NVLink or xGMI link of a gpu, by the gpu's generation. */
 double tutti_speed_nvlink(const struct tutti_inventory *inventory, uint32_t gpu);
 
-/* Rate in B/s of the link from a pci device upwards. Unknown values are assumed: 16 lanes, and the
- * generation that is usual for the gpu or nic, or else the third; *ret_source is then ASSUMED. */
+/* Returns the rate in B/s of the link from a pci device upwards. Unknown values are assumed: 16
+ * lanes, and the generation that is usual for the gpu or nic, or else the third generation.
+ * *ret_source is then ASSUMED. */
 double tutti_speed_pci(const struct tutti_inventory *inventory, uint32_t pci,
                        enum tutti_source *ret_source);
 
-/* Rate in B/s between two NUMA nodes of such a CPU. */
+/* Returns the rate in B/s between two NUMA nodes of a CPU of this model. */
 double tutti_speed_sys(const struct tutti_inventory *inventory, uint32_t cpu);
 
-/* Rate in B/s of a port. If it is not known: 100 Gbit/s on InfiniBand, else 10. */
+/* Returns the rate of a port in B/s. An unknown rate is taken for 100 Gbit/s on InfiniBand, else
+ * for 10 Gbit/s, and *ret_source is then ASSUMED. */
 double tutti_speed_net(const struct tutti_inventory *inventory, uint32_t net,
                        enum tutti_source *ret_source);
 
-/* True if gpus that communicate through this CPU's root complex need 6 bytes for every 5, as on
- * Intel's CPUs, which split this traffic into packets of 64 bytes. */
+/* Returns true if gpus that communicate through this CPU's root complex need 6 bytes on the link
+ * for every 5. Intel's CPUs need them because they split this traffic into packets of 64 bytes. */
 bool tutti_speed_has_p2p_overhead(const struct tutti_inventory *inventory, uint32_t cpu);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a thread runs, from /sys/devices/system. For any CPU the kernel lists the CPUs that share
- * its package, memory and cache. If this list holds all CPUs that a thread may run on, the thread
- * belongs there. So a handful of files is enough, however many CPUs there are. */
+ * Finds where a thread runs, from /sys/devices/system. For any CPU the kernel lists the CPUs that
+ * share its package, memory and cache. If such a list holds all CPUs that a thread may run on, the
+ * thread belongs to this package, memory or cache. So a few files are enough for any number of
+ * CPUs. */
 #include "topology/home/home.h"
 
 #include "base/file.h"
@@ -15,12 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Long enough for a list of thousands of CPUs without ranges. */
+/* LIST_BYTES is long enough for a list of thousands of CPUs without ranges. */
 enum { LIST_BYTES = 16384, CACHE_LEVELS = 8 };
 
 /* ---- lists of CPUs --------------------------------------------------------------------------- */
 
-/* Parses a list such as "0-3,8". False also if a CPU number does not fit in a cpu_set_t. */
+/* Parses a list such as "0-3,8". Returns false if the list is empty or invalid, or if a CPU number
+ * does not fit in a cpu_set_t. */
 static bool parse_list(const char *text, cpu_set_t *ret_cpus)
 {
     cpu_set_t cpus;
@@ -58,7 +60,7 @@ static int first_of(const cpu_set_t *cpus)
     return -1;
 }
 
-/* The first CPU of the list in the file, if the list holds all of `cpus`; else -1. */
+/* Returns the first CPU of the list in the file if the list holds all of `cpus`; else -1. */
 static int32_t home_in(const char *path, const cpu_set_t *cpus)
 {
     char *line = malloc(LIST_BYTES);
@@ -149,7 +151,7 @@ void tutti_home_find(struct tutti_home *ret_home)
         *ret_home = TUTTI_HOME_UNKNOWN;
 }
 
-/* ---- as the user says ------------------------------------------------------------------------ */
+/* ---- homes that the user sets ---------------------------------------------------------------- */
 
 static int refuse(const char *text)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Fills in what files leave to the driver, as far as it can be inferred
- * (tutti_inventory_complete). */
+ * Completes an inventory that was read from a file (tutti_inventory_complete). Adds the devices
+ * that files leave for the driver to find, as far as they can be inferred. Removes nets that a file
+ * lists several times. */
 #include "topology/inventory/inventory.h"
 
 #include "base/log.h"
@@ -23,7 +24,7 @@ static int compare(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* 0 if both are the same net, as far as their values tell. */
+/* Returns 0 if both are the same net, as far as their values show. */
 static int compare_nets(const struct place *a, const struct place *b)
 {
     static const enum tutti_property same[] = {
@@ -98,7 +99,7 @@ static int drop_repeated_nets(struct tutti_inventory *inventory)
     return TUTTI_OK;
 }
 
-/* ---- devices that have a class and no name --------------------------------------------------- */
+/* ---- devices that are known by their class --------------------------------------------------- */
 
 /* The next free numbers of one host. */
 struct numbers {
@@ -151,7 +152,8 @@ static int name_device(struct tutti_inventory *inventory, uint32_t pci, enum tut
                                    (*number)++);
 }
 
-/* The plain VGA of a server's management controller or of a hypervisor is no GPU for computing. */
+/* The plain VGA of a server's management controller or of a hypervisor is no GPU for computing. The
+ * makers of such devices are listed here. */
 static bool is_console(int64_t vendor)
 {
     static const int64_t makers[] = {
@@ -165,7 +167,7 @@ static bool is_console(int64_t vendor)
     return false;
 }
 
-/* The kind of device that a PCI class stands for; TUTTI_DEVICE_COUNT: none of interest. */
+/* Returns the kind of device that a PCI class stands for; TUTTI_DEVICE_COUNT: none of interest. */
 static enum tutti_device_kind kind_of_class(int64_t class, int64_t vendor)
 {
     switch (class >> 16) {
@@ -202,9 +204,9 @@ static int name_by_class(struct tutti_inventory *inventory)
     return TUTTI_OK;
 }
 
-/* ---- devices of which there is a bus id alone ------------------------------------------------ */
+/* ---- devices that are known by their bus id only --------------------------------------------- */
 
-/* True if the inventory holds pci with bus ids below cpus, and nothing else. */
+/* Returns true if the inventory holds pci with bus ids below cpus, and nothing else. */
 static bool is_bare(const struct tutti_inventory *inventory)
 {
     uint32_t device = TUTTI_NO_DEVICE;
@@ -225,8 +227,8 @@ static bool is_bare(const struct tutti_inventory *inventory)
     return has_pci;
 }
 
-/* True if a device is numbered right after the previous one in the file. The function number does
- * not count: domains, buses or device numbers are assigned consecutively. */
+/* Returns true if a device is numbered right after the previous one in the file. Domains, buses or
+ * device numbers are assigned consecutively, so the function number does not count. */
 static bool follows(int64_t before, int64_t busid)
 {
     int64_t step = busid - before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sets of CPUs: reading, writing and combining them. */
+ * Reads, writes and combines sets of CPUs. */
 #include "topology/inventory/cpu_mask.h"
 
 #include <stddef.h>
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parses one word, up to a comma or the end. Returns the position behind it; NULL: no word. */
+/* Parses one word, up to a comma or the end. Returns the position behind the word; NULL: the text
+ * is no word. */
 static const char *parse_word(const char *at, uint32_t *ret_word)
 {
     size_t digits;
@@ -44,7 +45,8 @@ bool tutti_cpu_mask_parse(const char *text, struct tutti_cpu_mask *ret_mask)
     return true;
 }
 
-/* Parses the decimal number of a CPU. Returns the position behind it; NULL: none. */
+/* Parses the decimal number of a CPU. Returns the position behind the number; NULL: no number of a
+ * CPU. */
 static const char *parse_cpu(const char *at, uint32_t *ret_cpu)
 {
     size_t digits = strspn(at, "0123456789");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sets of CPUs, and the notations that files use for them. */
+ * Provides sets of CPUs, and reads and writes the notations that files use for these sets. */
 #ifndef TUTTI_TOPOLOGY_INVENTORY_CPU_MASK_H
 #define TUTTI_TOPOLOGY_INVENTORY_CPU_MASK_H
 
@@ -9,7 +9,7 @@
 /* The largest number of CPUs that Linux can be built for. */
 #define TUTTI_CPUS 8192
 #define TUTTI_CPU_WORDS (TUTTI_CPUS / 32)
-/* Enough for the written form of any mask, with its terminating zero. */
+/* The bytes of the longest written mask, with its terminating zero. */
 #define TUTTI_CPU_MASK_BYTES (9 * TUTTI_CPU_WORDS + 1)
 
 struct tutti_cpu_mask {
@@ -17,18 +17,19 @@ struct tutti_cpu_mask {
 };
 
 /* Parses "ffff0000,0000ffff" or "0xff,,0x0": words of up to 8 hexadecimal digits, highest first; an
- * empty word is 0. False if the text is no mask, or has CPUs beyond TUTTI_CPUS. */
+ * empty word is 0. Returns false if the text is no mask, or has CPUs beyond TUTTI_CPUS. */
 bool tutti_cpu_mask_parse(const char *text, struct tutti_cpu_mask *ret_mask);
 /* Parses a list as the kernel writes it, such as "0-3,8". Trailing blanks are allowed; "" is the
- * empty set. */
+ * empty set. Returns false if the text is no list, or has CPUs beyond TUTTI_CPUS. */
 bool tutti_cpu_mask_parse_list(const char *text, struct tutti_cpu_mask *ret_mask);
-/* Writes words of 8 digits, beginning with the highest that is not 0; "00000000" for the empty
- * set. */
+/* Writes words of 8 digits, beginning with the highest word that is not 0. The empty set becomes
+ * "00000000". */
 void tutti_cpu_mask_write(const struct tutti_cpu_mask *mask,
                           char ret_text[TUTTI_CPU_MASK_BYTES]);
 
+/* Adds a CPU, which must be below TUTTI_CPUS. */
 void tutti_cpu_mask_add(struct tutti_cpu_mask *mask, uint32_t cpu);
-/* The first CPU of the mask that is at least `cpu`; TUTTI_CPUS: none. */
+/* Returns the first CPU of the mask that is at least `cpu`; TUTTI_CPUS: none. */
 uint32_t tutti_cpu_mask_next(const struct tutti_cpu_mask *mask, uint32_t cpu);
 uint32_t tutti_cpu_mask_count(const struct tutti_cpu_mask *mask);
 bool tutti_cpu_mask_overlaps(const struct tutti_cpu_mask *a, const struct tutti_cpu_mask *b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tree of devices: creating, changing, walking and comparing it. */
+ * Creates, changes, copies and walks the tree of devices. */
 #include "topology/inventory/inventory.h"
 
 #include "base/array.h"
@@ -76,7 +76,7 @@ int tutti_inventory_create(struct tutti_inventory **ret_inventory)
     }
     append(inventory, TUTTI_DEVICE_SYSTEM, TUTTI_SOURCE_NOBODY);
     *ret_inventory = inventory;
-    /* Files must have a version, and ours have 1 until a better source sets another. */
+    /* NCCL's files must have a version; it is 1 until a better source sets another. */
     return tutti_device_set_number(inventory, 0, TUTTI_PROPERTY_VERSION, TUTTI_SOURCE_ASSUMED, 1);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The devices of a machine, as far as they are known: a tree of devices with properties; each
- * property records the source that found it. Detectors and file readers fill it in any order;
- * graph/ builds a graph from it.
+ * Holds the devices of a machine, as far as they are known, as a tree of devices with properties.
+ * Each property records the source that found its value. Detectors and file readers fill the tree
+ * in any order, and graph/ builds a graph from the tree.
  *
  *   system > cpu > pci > ... > pci > gpu > nvlink, c2c
  *                                  > nic > net
@@ -35,7 +35,7 @@ enum tutti_device_kind {
     TUTTI_DEVICE_COUNT
 };
 
-/* Where a value comes from. If two sources differ, the later one in this list wins. */
+/* The source of a value. If two sources differ, the later source in this list wins. */
 enum tutti_source {
     TUTTI_SOURCE_NOBODY,   /* not known */
     TUTTI_SOURCE_ASSUMED,  /* filled in by us with what such devices usually have */
@@ -61,7 +61,8 @@ enum tutti_property_form {
 };
 
 #define TUTTI_ON(kind) (1u << TUTTI_DEVICE_##kind)
-/* Identifier, name in files, kinds of device that have the property, form, meaning. */
+/* The columns are: identifier, name in files, kinds of device that have the property, form,
+ * meaning. */
 #define TUTTI_PROPERTIES(X)                                                                        \
     X(VERSION, "version", TUTTI_ON(SYSTEM), NUMBER, "of NCCL's form; AMD's has 2")                 \
     X(MODEL_NAME, "model", TUTTI_ON(SYSTEM) | TUTTI_ON(CPU) | TUTTI_ON(GPU), TEXT,                 \
@@ -148,15 +149,17 @@ struct tutti_inventory {
 /* Creates an inventory that holds only its root, with version 1 as an assumed value.
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_inventory_create(struct tutti_inventory **ret_inventory);
+/* Frees an inventory with all its values; NULL is allowed. */
 void tutti_inventory_destroy(struct tutti_inventory *inventory);
 
 /* Adds a device as the last child of another. TUTTI_ERR_ARGUMENT: the inventory is full, or this
- * kind cannot be below that parent; TUTTI_ERR_SYSTEM: no memory. May move `devices`: keep indexes,
- * not pointers. */
+ * kind cannot be below that parent; TUTTI_ERR_SYSTEM: no memory. The message of TUTTI_ERR_ARGUMENT
+ * is recorded but not logged. The call may move `devices`, so callers keep indexes instead of
+ * pointers. */
 int tutti_inventory_add(struct tutti_inventory *inventory, uint32_t parent,
                         enum tutti_device_kind kind, enum tutti_source source,
                         uint32_t *ret_device);
-/* True if a device of this kind may be a child of a device of kind `parent`. */
+/* Returns true if a device of this kind may be a child of a device of kind `parent`. */
 bool tutti_device_fits(enum tutti_device_kind parent, enum tutti_device_kind kind);
 /* Moves a device, with all devices below it, to the end of another parent's children.
  * TUTTI_ERR_ARGUMENT: the kind cannot be there, or the parent is below the device. */
@@ -164,43 +167,51 @@ int tutti_inventory_move(struct tutti_inventory *inventory, uint32_t device, uin
 /* Takes a device, with all devices below it, out of the tree. Its entry remains in the array, with
  * itself as parent, so indexes of other devices stay valid. */
 void tutti_inventory_remove(struct tutti_inventory *inventory, uint32_t device);
+/* Returns true if a device is still in the tree. */
 bool tutti_inventory_has(const struct tutti_inventory *inventory, uint32_t device);
 
-/* Iterates over the tree, parents before their children: the device after `device`, or the root for
- * TUTTI_NO_DEVICE; TUTTI_NO_DEVICE at the end. */
+/* Iterates over the tree, parents before their children. Returns the device after `device`, the
+ * root for TUTTI_NO_DEVICE, and TUTTI_NO_DEVICE at the end. */
 uint32_t tutti_inventory_next(const struct tutti_inventory *inventory, uint32_t device);
-/* As tutti_inventory_next(), but only devices of one kind. */
+/* Does the same as tutti_inventory_next(), but visits only devices of one kind. */
 uint32_t tutti_inventory_next_of(const struct tutti_inventory *inventory, uint32_t device,
                                  enum tutti_device_kind kind);
-/* The nearest device of that kind among a device and its ancestors; TUTTI_NO_DEVICE: none. */
+/* Returns the nearest device of this kind among a device and its ancestors; TUTTI_NO_DEVICE:
+ * none. */
 uint32_t tutti_inventory_above(const struct tutti_inventory *inventory, uint32_t device,
                                enum tutti_device_kind kind);
-/* The first pci with that bus id, on any host; TUTTI_NO_DEVICE: none. */
+/* Returns the first pci with this bus id, on any host; TUTTI_NO_DEVICE: none. */
 uint32_t tutti_inventory_find_pci(const struct tutti_inventory *inventory, int64_t busid);
 
+/* Copies an inventory with equal indexes; the caller destroys the copy. TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_inventory_copy(const struct tutti_inventory *inventory,
                          struct tutti_inventory **ret_copy);
 
 /* Merges another view of the same hosts: adds the devices that are missing in `into`, and takes
  * over each value whose source is better. Devices are matched by bus id, NUMA number, name or
- * target. On error the merge is incomplete. */
+ * target. On error the merge is incomplete. TUTTI_ERR_ARGUMENT: the inventory is full;
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_inventory_merge(struct tutti_inventory *into, const struct tutti_inventory *from);
 
-/* Fills in, as assumed, what a file leaves to the driver, so that a graph can be built:
+/* Adds the devices that a file leaves for the driver to find, so that a graph can be built. Their
+ * source is ASSUMED:
  * - A pci of a GPU's or NIC's class that has nothing below it gets its gpu, or its nic and net.
  *   They are numbered in tree order, after the numbers already in use.
- * - In a file with bus ids only, devices whose bus ids ascend in steps of one are taken for gpus,
- *   and those that break this order for nics. If none breaks it, or gpus are not the majority,
- *   all stay unnamed, and the log says so.
+ * - In a file with bus ids only, devices whose bus ids ascend in steps of one are taken for gpus.
+ *   Devices that break this order are taken for nics. If no device breaks this order, or gpus are
+ *   not the majority, all stay unnamed, and the log says so.
  * - A net that is on no bus and is listed below several cpus of a host stays only below the
  *   first.
- * Known values are kept. Values that cannot be guessed (speeds, sm) stay unset. */
+ * Known values are kept. Values that cannot be guessed (speeds, sm) stay unset. TUTTI_ERR_ARGUMENT:
+ * the inventory is full; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_inventory_complete(struct tutti_inventory *inventory);
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Sets a property, unless it has a value of a better source. The device's kind must have the
- * property; this is asserted. */
+/* Set a property, unless the property has a value of a better source. The device's kind must have
+ * the property, which is asserted. Numbers and reals never fail. Texts are copied.
+ * TUTTI_ERR_ARGUMENT: a mask is invalid; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_device_set_number(struct tutti_inventory *inventory, uint32_t device,
                             enum tutti_property property, enum tutti_source source,
                             int64_t number);
@@ -209,14 +220,15 @@ int tutti_device_set_real(struct tutti_inventory *inventory, uint32_t device,
 int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
                           enum tutti_property property, enum tutti_source source,
                           const char *text);
-/* Sets a property from its text format. TUTTI_ERR_ARGUMENT: the text does not have that format; the
- * message is recorded but not logged. A link speed that is no number ("", "Unknown") is stored as
- * 0. */
+/* Sets a property from its text format. A link speed that is no number ("", "Unknown") is stored as
+ * 0. TUTTI_ERR_ARGUMENT: the text does not have this format, and the message is recorded but not
+ * logged. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
                              enum tutti_property property, enum tutti_source source,
                              const char *written);
 
-/* Copies a value with its source, regardless of the source of the old value. */
+/* Copies a value with its source, regardless of the source of the old value. TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_device_copy_value(struct tutti_inventory *into, uint32_t device,
                             enum tutti_property property, const struct tutti_inventory *from,
                             uint32_t other);
@@ -224,12 +236,13 @@ int tutti_device_copy_value(struct tutti_inventory *into, uint32_t device,
 void tutti_device_clear(struct tutti_inventory *inventory, uint32_t device,
                         enum tutti_property property);
 
-/* The value, or `fallback` if the device does not have the property. */
+/* Return the value, or `fallback` if the device does not have the property. */
 int64_t tutti_device_number(const struct tutti_inventory *inventory, uint32_t device,
                             enum tutti_property property, int64_t fallback);
 double tutti_device_real(const struct tutti_inventory *inventory, uint32_t device,
                          enum tutti_property property, double fallback);
-/* The text, or "" if the device does not have the property. Valid until the value changes. */
+/* Returns the text, or "" if the device does not have the property. The text is valid until the
+ * value changes. */
 const char *tutti_device_text(const struct tutti_inventory *inventory, uint32_t device,
                               enum tutti_property property);
 static inline bool tutti_device_has(const struct tutti_inventory *inventory, uint32_t device,
@@ -237,8 +250,8 @@ static inline bool tutti_device_has(const struct tutti_inventory *inventory, uin
 {
     return inventory->devices[device].value[property].found_by != TUTTI_SOURCE_NOBODY;
 }
-/* Writes a value in its text format, which reads back as the same value. Returns the length as
- * snprintf does. The device must have the property. */
+/* Writes a value in its text format, which reads back as the same value. Returns the length in
+ * bytes as snprintf does. The device must have the property. */
 int tutti_device_write(const struct tutti_inventory *inventory, uint32_t device,
                        enum tutti_property property, char *ret_text, size_t size_bytes);
 
@@ -251,22 +264,23 @@ struct tutti_property_info {
     const char *about;
 };
 
+/* Returns the static description of a property. */
 const struct tutti_property_info *tutti_property_info(enum tutti_property property);
-/* The property of that name for a kind of device; TUTTI_PROPERTY_COUNT: none. */
+/* Returns the property of this name for a kind of device; TUTTI_PROPERTY_COUNT: none. */
 enum tutti_property tutti_property_named(enum tutti_device_kind kind, const char *name);
-/* A kind's name: "cpu", "pci", ...; and the kind of a name, where "xgmi" is accepted for nvlink and
- * TUTTI_DEVICE_COUNT means none. */
+/* Return a kind's name, such as "cpu", and the kind of a name. The name "xgmi" means nvlink, and
+ * TUTTI_DEVICE_COUNT means that no kind has the name. */
 const char *tutti_device_kind_name(enum tutti_device_kind kind);
 enum tutti_device_kind tutti_device_kind_named(const char *name);
-/* "sysfs", "nvml", ... */
+/* Returns a source's name, such as "sysfs" or "nvml". */
 const char *tutti_source_name(enum tutti_source source);
 
-/* Converts between "0000:3b:00.0" and its number; the domain may have up to 8 digits. Parsing
- * returns false if the text is no bus id. */
+/* Convert between "0000:3b:00.0" and its number; the domain may have up to 8 digits. Parsing
+ * returns false if the text is no bus id. Writing returns the length as snprintf does. */
 bool tutti_busid_parse(const char *text, int64_t *ret_busid);
 int tutti_busid_write(int64_t busid, char *ret_text, size_t size_bytes);
-/* Parse a decimal or 0x... integer, and a finite decimal real in any locale. False if the text is
- * none. */
+/* Parse a decimal or 0x... integer, and a finite decimal real in any locale. Return false if the
+ * text is no such number. */
 bool tutti_number_parse(const char *text, int64_t *ret_number);
 bool tutti_real_parse(const char *text, double *ret_real);
 /* Writes the fewest digits that read back as the same value, in any locale. Returns the length as

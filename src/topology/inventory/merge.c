@@ -21,7 +21,7 @@ static bool alike(const struct tutti_inventory *a, uint32_t i, const struct tutt
                : a->devices[i].value[property].number == b->devices[j].value[property].number;
 }
 
-/* True if two devices are the same; their parents must be the same already. */
+/* Returns true if two devices are the same, provided that their parents are the same. */
 static bool is_same(const struct tutti_inventory *a, uint32_t i, const struct tutti_inventory *b,
                     uint32_t j)
 {
@@ -46,8 +46,8 @@ static bool is_same(const struct tutti_inventory *a, uint32_t i, const struct tu
     }
 }
 
-/* A PCI device may have another parent in the other view; it is the same if it has the same bus id
- * on the same host. */
+/* A PCI device may have another parent in the other view. The device is the same if it has the same
+ * bus id on the same host. */
 static uint32_t find_pci(const struct tutti_inventory *into, const struct tutti_inventory *from,
                          uint32_t device)
 {
@@ -62,8 +62,8 @@ static uint32_t find_pci(const struct tutti_inventory *into, const struct tutti_
     return TUTTI_NO_DEVICE;
 }
 
-/* `likely` is tried first: the device's place if both views have the same order. This avoids a
- * search through all devices. */
+/* Finds the device in the other view; TUTTI_NO_DEVICE: none. `likely` is tried first: it is the
+ * device if both views have the same order, which avoids a search through all devices. */
 static uint32_t find(const struct tutti_inventory *into, uint32_t parent, uint32_t likely,
                      const struct tutti_inventory *from, uint32_t device)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tables of PCI device families. */
+ * Holds tables of PCI device families, and the rates of generations of PCI. */
 #include "topology/inventory/pci_ids.h"
 
 #include <math.h>
@@ -72,8 +72,8 @@ uint64_t tutti_nvlink_mbytes_per_s(int64_t sm)
 
 bool tutti_pci_link_of_rate(double gbytes_per_s, double *ret_gts, uint32_t *ret_lanes)
 {
-    /* GT/s and GB/s of a lane. The line codes carry 8 of 10 bits, 128 of 130 bits, and 242 of 256
-     * bytes. */
+    /* The GT/s and GB/s of a lane. The line codes carry 8 of 10 bits, 128 of 130 bits, and 242 of
+     * 256 bytes. */
     static const double generations[][2] = {
         {2.5, 0.25},
         {5, 0.5},

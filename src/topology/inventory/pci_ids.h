@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the class and ids of a PCI device tell about it, and what the rate of its link tells. */
+ * Infers facts about a PCI device from its class and ids, and from the rate of its link. */
 #ifndef TUTTI_TOPOLOGY_INVENTORY_PCI_IDS_H
 #define TUTTI_TOPOLOGY_INVENTORY_PCI_IDS_H
 
@@ -12,18 +12,20 @@
 #define TUTTI_PCI_NVSWITCH 0x068000u /* classes */
 #define TUTTI_PCI_NVLINK_TO_CPU 0x068001u
 
-/* True if the class and vendor indicate a GPU that computes. False is not final: a driver's device
- * on it may show that it is one. */
+/* Returns true if the class and vendor indicate a GPU that computes. False is not final, because a
+ * driver's device below the PCI device may show that it is a GPU. */
 bool tutti_pci_is_gpu(uint32_t pci_class, uint32_t vendor);
-/* The compute capability of an NVIDIA GPU, such as 90; 0: the family is not known. */
+/* Returns the compute capability of an NVIDIA GPU, such as 90; 0: the family is not known. */
 int64_t tutti_pci_sm(uint32_t vendor, uint32_t device);
-/* The architecture of an AMD GPU, such as "gfx942"; NULL: the family is not known. */
+/* Returns the architecture of an AMD GPU, such as "gfx942"; NULL: the family is not known. */
 const char *tutti_pci_gcn(uint32_t vendor, uint32_t device);
-/* MB/s of one NVLink each way for a GPU of this compute capability, as in hwloc's tables. */
+/* Returns the MB/s of one NVLink each way for a GPU of this compute capability, as in hwloc's
+ * tables. The result is never 0. */
 uint64_t tutti_nvlink_mbytes_per_s(int64_t sm);
 
-/* The GT/s and lanes of a link with that rate, in GB/s after the line code: the slowest generation
- * that needs no more than 16 lanes. False if no generation has that rate. */
+/* Finds the GT/s and lanes of a link whose rate, after the line code, is given in GB/s. The result
+ * is the slowest generation that needs at most 16 lanes. Returns false if no generation has this
+ * rate. */
 bool tutti_pci_link_of_rate(double gbytes_per_s, double *ret_gts, uint32_t *ret_lanes);
 
 #endif

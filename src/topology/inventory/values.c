@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Properties: their table, their text formats, and which source may set them. */
+ * Sets, gets and converts the properties of devices. The functions that set a property keep a value
+ * of a better source. */
 #include "topology/inventory/inventory.h"
 
 #include "base/result.h"
@@ -40,7 +41,7 @@ const char *tutti_source_name(enum tutti_source source)
 
 /* ---- written forms --------------------------------------------------------------------------- */
 
-/* Layout: domain << 20 | bus << 12 | device << 4 | function. */
+/* The number of a bus id is domain << 20 | bus << 12 | device << 4 | function. */
 bool tutti_busid_parse(const char *text, int64_t *ret_busid)
 {
     uint64_t part[4] = {0};
@@ -70,12 +71,12 @@ int tutti_busid_write(int64_t busid, char *ret_text, size_t size_bytes)
                     (unsigned)(bits & 0xf));
 }
 
-/* In the program's locale 2.5 could have to be written 2,5. */
+/* The program's locale may require 2,5 instead of 2.5, so conversions run in the locale "C". */
 struct locales {
     locale_t plain, kept;
 };
 
-/* If newlocale() fails, which takes running out of memory, the program's locale stays in effect. */
+/* newlocale() fails only without memory, and the program's locale then stays in effect. */
 static struct locales begin_plain(void)
 {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
@@ -140,7 +141,7 @@ static bool parse_speed(const char *text, double *ret_real)
     return true;
 }
 
-/* True for words of up to 8 hexadecimal digits, separated by commas. */
+/* Returns true for words of up to 8 hexadecimal digits, separated by commas. */
 static bool is_mask(const char *text)
 {
     size_t digits;
@@ -152,7 +153,8 @@ static bool is_mask(const char *text)
     return digits > 0 && digits <= 8 && text[-1] == '\0';
 }
 
-/* A copy with 8 digits in every word, without leading words that are zero. NULL: no memory. */
+/* Returns a copy with 8 digits in every word, without leading words that are zero. NULL: no
+ * memory. */
 static char *copy_mask(const char *text)
 {
     size_t nwords = 1, used = 0;
@@ -176,7 +178,7 @@ static char *copy_mask(const char *text)
 
 /* ---- setting --------------------------------------------------------------------------------- */
 
-/* The place for a new value; NULL: a better source has set the property. */
+/* Returns the place for a new value; NULL: a better source has set the property. */
 static struct tutti_value *open_value(struct tutti_inventory *inventory, uint32_t device,
                                       enum tutti_property property, enum tutti_source source)
 {
@@ -238,7 +240,7 @@ int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
     return TUTTI_OK;
 }
 
-/* A positive number that is equal for equal texts (FNV-1a). Ids are only ever compared, so files
+/* Returns a positive number that is equal for equal texts (FNV-1a). Ids are only compared, so files
  * from which people removed the true ids still describe their machine. */
 static int64_t number_of_text(const char *text)
 {
@@ -381,7 +383,7 @@ static int write_hex(enum tutti_property property, int64_t number, char *ret_tex
     return snprintf(ret_text, size_bytes, "0x%0*" PRIx64, digits, (uint64_t)number);
 }
 
-/* Uses the format of the kernel, which NCCL expects: one decimal, if that is exact. */
+/* Uses the format of the kernel, which NCCL expects: one decimal, if one decimal is exact. */
 static int write_speed(double real, char *ret_text, size_t size_bytes)
 {
     char text[40];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loading a machine from a name, a description or a file, its rates at a given footprint, and its
- * destruction. */
+ * Loads a machine from a name, a description or a file, computes its rates at a given footprint,
+ * and destroys it. */
 #include "topology/machine/machine_draft.h"
 
 #include "base/file.h"
@@ -41,7 +41,7 @@ int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine *
     return load_file(text, nranks, ret_machine);
 }
 
-/* The arrays are const for users of a machine; only here are they freed. */
+/* Frees an array that is const for users of the machine. */
 static void drop(const void *array)
 {
     free((void *)(uintptr_t)array);

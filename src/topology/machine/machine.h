@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cost model of a machine: on which node each rank runs, and what a message costs at each level. A
- * model is written by hand, measured or detected. Its description is a text file, or one line with
- * ';' for line ends; '#' begins a comment:
+ * Provides the cost model of a machine, which gives the node of each rank and the cost of messages
+ * at each level. A model is written by hand, measured or detected. Its description is a text file,
+ * or one line with ';' for line ends; '#' begins a comment:
  *
  *   tutti-machine 1           # version of this format; optional
  *   ranks 1024                # 128 nodes of 8, one network port per rank
@@ -45,14 +45,15 @@
  *                             # ranks are on one device
  *   path 1 0 via 4 latency 2us  # default: latency of the level that joins the two ranks
  *
- * A path describes all traffic from its first rank to its second, messages as well as loads and
- * stores in each other's memory, and replaces ports, trunks and torus. Traffic on a path shares
- * each link with all other traffic that crosses it; alone, it gets the rate of the narrowest link.
- * The overhead is that of the level and occupies no link. Pairs without a path use the levels.
- * Links and paths describe a machine that is known as a graph; they may stand in any order.
+ * A path describes all traffic from its first rank to its second rank: messages, and loads and
+ * stores in each other's memory. The path replaces ports, trunks and torus. Traffic on a path
+ * shares each link with all other traffic on this link; alone, it gets the rate of the narrowest
+ * link. The overhead comes from the level and occupies no link. Pairs without a path use the
+ * levels. Links and paths describe a machine that is known as a graph; they may stand in any order.
  *
- * Irregular placements are listed: "node of 0 1 1 0" is the node of each rank, "group of 0 1" the
- * group of each node, "cell of 0 0 1 1" the cell of each rank, numbered across all nodes.
+ * Irregular placements are listed: "node of 0 1 1 0" is the node of each rank, and "group of 0 1"
+ * is the group of each node. "cell of 0 0 1 1" is the cell of each rank; cells are numbered across
+ * all nodes.
  *
  * A rank that is a CPU core moves its messages itself, in both directions, and also copies and
  * reduces. A level states this with `core`: the rate at which the core sends and receives together
@@ -68,8 +69,8 @@
  *
  * Units: ns us ms s; B/s KB/s MB/s GB/s TB/s (powers of 1000), KiB/s ... (of 1024); B KiB MiB GiB.
  * The latency and the overhead of a level may be left out (0). A level that is not given costs the
- * same as the next outer one that is given, or else the next inner one; no level at all is an
- * error.
+ * same as the next outer level that is given, or else the next inner one. A description without any
+ * level is an error.
  */
 #ifndef TUTTI_TOPOLOGY_MACHINE_H
 #define TUTTI_TOPOLOGY_MACHINE_H
@@ -86,19 +87,20 @@
 #define TUTTI_MACHINE_PATHS (4096u * 4096u)
 #define TUTTI_MACHINE_PATH_LINKS 64u /* of one path */
 
-/* Same order as enum tutti_level (algorithms/cost.h). */
+/* The number of levels, which have the same order as enum tutti_level (algorithms/cost.h). */
 #define TUTTI_MACHINE_LEVELS 3
 
 #define TUTTI_MACHINE_BEYONDS 4
 
-/* The rate of footprints above `bytes`. In arrays, ascending by `bytes`; an entry with rate 0 ends
- * the list. */
+/* The rate of footprints above `bytes`. Arrays ascend by `bytes`, and an entry with rate 0 ends the
+ * list. */
 struct tutti_beyond {
     double bytes, bytes_per_s;
 };
 
 /* A message of n bytes occupies the sending and the receiving port for overhead + n / bandwidth,
- * and arrives `latency` later. The overhead is the alpha of the one-port model. */
+ * and arrives `latency` later. The overhead is the alpha (cost per message) of the one-port
+ * model. */
 struct tutti_rate {
     double latency_s, overhead_s, bytes_per_s;
     double core_bytes_per_s; /* 0: messages do not use the core */
@@ -115,7 +117,7 @@ struct tutti_machine_link {
 #define TUTTI_MACHINE_WEIGHT_LEAST 0.001
 #define TUTTI_MACHINE_WEIGHT_MOST 1000.0
 
-/* Each byte of the path takes `weight` bytes of the link. */
+/* A link of a path. Each byte of the path takes `weight` bytes of the link. */
 struct tutti_machine_crossing {
     uint32_t link;
     double weight; /* TUTTI_MACHINE_WEIGHT_LEAST .. TUTTI_MACHINE_WEIGHT_MOST */
@@ -153,18 +155,21 @@ struct tutti_machine {
     struct tutti_machine_links links; /* arrays owned by the machine */
     /* Entry i is the total rate of the first i + 1 directed rings along their paths, in B/s. Each
      * ring counts twice, first forwards, then backwards. 0: some pair has no path, or no link
-     * bounds them. NULL: the machine has no rings or no paths. */
+     * bounds the rings. NULL: the machine has no rings or no paths. */
     const double *ring_rates;
 };
 
-/* Parses a description. `name` is the file's name, for messages. nranks 0: the number of ranks is
- * the description's. Otherwise the machine has nranks ranks: patterns of nodes and groups continue,
- * and lists with an entry per rank must have that length. The caller destroys the machine.
- * TUTTI_ERR_ARGUMENT with "name:line:column: what is wrong"; TUTTI_ERR_SYSTEM: no memory. */
+/* Parses a description. `name` is the file's name, for messages. If nranks is 0, the description
+ * gives the number of ranks. Otherwise the machine has nranks ranks: patterns of nodes and groups
+ * continue, and lists with an entry per rank must have that length. The caller destroys the
+ * machine. TUTTI_ERR_ARGUMENT: the text is invalid, and the message begins with
+ * "name:line:column:". TUTTI_ERR_SYSTEM: no memory. */
 int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
                         struct tutti_machine **ret_machine);
-/* Loads a machine from `text`: the name of a machine below, else a description if it contains a
- * space or ';', else a file name ("-" for standard input). Otherwise as tutti_machine_parse(). */
+/* Loads a machine from `text`, which is the name of a built-in machine (below). Else `text` is a
+ * description if it contains a space or ';', or a file name ("-" for standard input). nranks and
+ * the errors are those of tutti_machine_parse(). TUTTI_ERR_ARGUMENT also means that the file cannot
+ * be read. */
 int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine **ret_machine);
 
 /* Built-in example machines, for any number of ranks. */
@@ -174,50 +179,52 @@ struct tutti_named_machine {
     const char *text;  /* the description, without ranks */
 };
 
-/* NULL if index is past the last one. */
+/* Returns the static machine with this index; NULL: the index is past the last one. */
 const struct tutti_named_machine *tutti_machine_named(size_t index);
 
 /* Writes the description; parsing it gives an equal machine. The caller frees *ret_text.
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_machine_write(const struct tutti_machine *machine, char **ret_text);
 
+/* Frees a machine with its arrays; NULL is allowed. */
 void tutti_machine_destroy(struct tutti_machine *machine);
 
-/* Replaces the links and paths of a machine with copies of these, which may be in any order. The
- * machine's rings must be set before, because ring_rates is computed here. On error the machine is
- * unchanged. TUTTI_ERR_ARGUMENT: the links do not match the paths or the ranks; TUTTI_ERR_SYSTEM:
- * no memory. */
+/* Replaces the links and paths of a machine with copies of `links`, whose paths may have any order.
+ * The machine's rings must be set before, because this call computes ring_rates. On error the
+ * machine is unchanged. TUTTI_ERR_ARGUMENT: the links do not match the paths or the ranks;
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_machine_links *links);
-/* The path of a pair of ranks; NULL: the pair uses the levels. */
+/* Returns the path of a pair of ranks; NULL: the pair uses the levels. */
 const struct tutti_machine_path *tutti_machine_path(const struct tutti_machine *machine,
                                                     uint32_t from, uint32_t to);
-/* Rate in B/s of a flow that is alone on the path; 0: the path crosses no link. */
+/* Returns the rate in B/s of a flow that is alone on the path; 0: the path crosses no link. */
 double tutti_machine_path_rate(const struct tutti_machine *machine,
                                const struct tutti_machine_path *path);
-/* The path's own latency, or that of the level if it has none. */
+/* Returns the path's own latency, or the latency of the level if the path has none. */
 double tutti_machine_path_latency_s(const struct tutti_machine *machine,
                                     const struct tutti_machine_path *path);
 
-/* The total rate in B/s of the first `ndirected` directed rings along paths; 0: not known (see
- * ring_rates). */
+/* Returns the total rate in B/s of the first `ndirected` directed rings along paths; 0: not known
+ * (see ring_rates). */
 double tutti_machine_rings_rate(const struct tutti_machine *machine, uint32_t ndirected);
 
-/* Bytes of a call's buffers, at the rank that has the most of them. */
+/* Returns the footprint of a call: the bytes of its buffers at the rank that has the most. */
 double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks,
                                double block_bytes);
-/* The machine with the rates that apply to a call of that footprint, and no `beyond` entries. The
- * arrays remain those of `machine`: do not destroy the result, which must not outlive `machine`. */
+/* Stores in *ret_machine the machine with the rates that apply to a call of this footprint, and
+ * without `beyond` entries. *ret_machine shares the arrays of `machine`, so the caller must not
+ * destroy it, and must not use it after `machine` is destroyed. */
 void tutti_machine_at(const struct tutti_machine *machine, double footprint_bytes,
                       struct tutti_machine *ret_machine);
 
-/* Seconds from a store until a waiting rank of the node has seen it. */
+/* Returns the seconds from a store until a waiting rank of the node has seen the value. */
 static inline double tutti_machine_signal_s(const struct tutti_machine *machine)
 {
     return machine->signal_s > 0 ? machine->signal_s
                                  : machine->level[0].latency_s + machine->level[0].overhead_s;
 }
 
-/* True if both ranks are on one node, in different cells: the bridge joins them. */
+/* Returns true if both ranks are on one node but in different cells, which the bridge joins. */
 static inline bool tutti_machine_is_bridged(const struct tutti_machine *machine, uint32_t a,
                                             uint32_t b)
 {
@@ -227,7 +234,7 @@ static inline bool tutti_machine_is_bridged(const struct tutti_machine *machine,
            places->node[a] == places->node[b];
 }
 
-/* The level that joins two ranks: 0 node, 1 group, 2 top. */
+/* Returns the level that joins two ranks: 0 node, 1 group, 2 top. */
 uint32_t tutti_machine_level(const struct tutti_machine *machine, uint32_t a, uint32_t b);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cells of nodes: reading them from a description, and writing them. */
+ * Reads the cells of nodes from a description, as a pattern of sizes or as a list, and writes them
+ * in the shortest form. */
 #include "topology/machine/machine_cells.h"
 
 #include "base/result.h"
@@ -8,8 +9,8 @@
 
 /* ---- from a pattern ----------------------------------------------------------------------- */
 
-/* The cell, within its node, of the node's rank number `index`. Cells have these sizes repeatedly;
- * `round` is the sum of all sizes. */
+/* Returns the cell, counted within the node, of the node's rank number `index`. The sizes of cells
+ * repeat; `round` is the sum of all sizes. */
 static uint32_t cell_in_node(const struct tutti_numbers *sizes, uint64_t round, uint32_t index)
 {
     uint32_t at = 0;
@@ -20,9 +21,9 @@ static uint32_t cell_in_node(const struct tutti_numbers *sizes, uint64_t round, 
     return (uint32_t)(index / round * sizes->count) + at;
 }
 
-/* `seen` and `last` hold one entry per node and are zero at first: how many of the node's ranks
- * were visited, and the number of the cell of its last visited rank. The ranks of a node are
- * visited in order, and therefore its cells as well. */
+/* Sets the cell of each rank, and returns the number of cells. `seen` and `last` hold one entry per
+ * node and are zero at first. `seen` counts the visited ranks of the node, and `last` is the cell
+ * of the last of them. The ranks of a node are visited in order, and therefore its cells, too. */
 static uint32_t fill_cells(const struct tutti_numbers *sizes, const struct tutti_places *places,
                            uint32_t *seen, uint32_t *last, uint32_t *cell)
 {
@@ -88,7 +89,7 @@ int tutti_draft_place_cells(const struct tutti_draft *draft, struct tutti_places
     cell = calloc(places->nranks, sizeof *cell);
     if (cell == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the cells of %u ranks", places->nranks);
-    places->cell = cell; /* the caller destroys the machine, and the array with it, on error too */
+    places->cell = cell; /* The caller frees this array with the machine, on error too. */
     if (draft->cells_are_listed)
         TUTTI_TRY(place_list(draft, places, cell, &places->ncells));
     else
@@ -102,10 +103,11 @@ int tutti_draft_place_cells(const struct tutti_draft *draft, struct tutti_places
     return TUTTI_OK;
 }
 
-/* ---- back ------------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-/* The size of the first cell if that size, repeated, describes all cells: each but the last of its
- * node has it, and cells hold the ranks of their node in order. Else 0. `cell` is scratch. */
+/* Returns the size of the first cell if this size, repeated, describes all cells; else 0. Each cell
+ * but the last of its node must have this size, and hold the node's next ranks in order. `cell` is
+ * scratch, with an entry per rank. */
 static uint32_t find_size(const struct tutti_places *places, uint32_t *cell)
 {
     uint32_t size = 0, ncells;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A description as it was read, before its lines are checked against each other: the number of
- * ranks may come after lines that depend on it.
+ * Holds a machine's description as it was read, before its lines are checked against each other.
+ * The check comes later because the number of ranks may follow lines that depend on this number.
  */
 #ifndef TUTTI_TOPOLOGY_MACHINE_DRAFT_H
 #define TUTTI_TOPOLOGY_MACHINE_DRAFT_H
@@ -17,8 +17,8 @@ struct tutti_numbers {
     uint32_t count, capacity;
 };
 
-/* Lines that may appear once. `ring`, `tree`, `link` and `path` may be repeated and are not
- * listed. */
+/* The lines that may appear once. The lines `ring`, `tree`, `link` and `path` may be repeated and
+ * are not listed here. */
 enum tutti_machine_line {
     TUTTI_LINE_RANKS,
     TUTTI_LINE_NODE,
@@ -47,8 +47,8 @@ struct tutti_speed {
     struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS];
 };
 
-/* The position in the text is kept for errors, because links and ranks may be given after the
- * path. */
+/* A path with its position in the text. The position is kept for errors, because links and ranks
+ * may be given after the path. */
 struct tutti_draft_path {
     uint32_t from, to;
     uint32_t first, count;
@@ -85,30 +85,37 @@ struct tutti_draft {
     struct tutti_draft_links links;
 };
 
-/* Copies a list that gives the place of each of `count` items. Its length must be `count`, and
- * places must be numbered in the order of their first items. `items` names the items in messages.
- * TUTTI_ERR_ARGUMENT otherwise. */
+/* Copies a list that gives the place of each of `count` items. `items` names the items in messages.
+ * TUTTI_ERR_ARGUMENT: the length of the list is not `count`, or places are not numbered in the
+ * order of their first items. */
 int tutti_draft_copy_list(const struct tutti_draft *draft, const struct tutti_numbers *list,
                           const char *items, uint32_t *of, uint32_t count, uint32_t *ret_nplaces);
 
-/* Checks lines against each other and fills `machine` (all but links and paths). nranks as in
- * tutti_machine_parse(). The caller destroys the machine's arrays, on error too. */
+/* Checks lines against each other and fills `machine`, except links and paths. nranks has the same
+ * meaning as in tutti_machine_parse(). The caller destroys the machine's arrays, on error too.
+ * TUTTI_ERR_ARGUMENT: the lines do not fit together; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
                       struct tutti_machine *machine);
 
-/* machine_links_text.c: read the rest of a line `link`, or of a line `path`. */
+/* These functions of machine_links_text.c read the rest of a line `link`, or of a line `path`.
+ * TUTTI_ERR_ARGUMENT: the line is invalid; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_draft_read_links(struct tutti_draft *draft);
 int tutti_draft_read_path(struct tutti_draft *draft);
-/* Checks links and paths against the ranks of `machine`, and moves them into it. */
+/* Checks links and paths against the ranks of `machine`, and moves them into `machine`.
+ * TUTTI_ERR_ARGUMENT: they do not fit; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_draft_place_links(struct tutti_draft *draft, struct tutti_machine *machine);
+/* Frees the arrays and leaves the struct empty. */
 void tutti_draft_links_fini(struct tutti_draft_links *links);
+/* Writes the lines `link` and `path`. Errors stay in `out`. */
 void tutti_links_write(FILE *out, const struct tutti_machine_links *links);
 
-/* machine_links.c */
+/* machine_links.c: returns true if a link may have this name; `length` is in bytes. */
 bool tutti_link_name_is_good(const char *name, size_t length);
+/* machine_links.c: frees the arrays and leaves the struct empty. */
 void tutti_links_fini(struct tutti_machine_links *links);
 
-/* machine_rings.c: computes ring_rates (machine.h). The caller frees *ret_rates. */
+/* machine_rings.c: computes ring_rates (machine.h), or sets *ret_rates to NULL. The caller frees
+ * *ret_rates. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_links_ride(const struct tutti_machine *machine, const double **ret_rates);
 
 #endif

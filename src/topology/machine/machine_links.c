@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links and paths of a machine that is known as a graph: checking, setting and finding them. */
+ * Checks, sets and finds the links and paths of a machine that is known as a graph. */
 #include "topology/machine/machine_draft.h"
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The arrays are const for users of a machine; only here are they freed. */
+/* Frees an array that is const for users of the machine. */
 static void drop(const void *array)
 {
     free((void *)(uintptr_t)array);
@@ -22,7 +22,7 @@ void tutti_links_fini(struct tutti_machine_links *links)
     *links = (struct tutti_machine_links){.nlinks = 0};
 }
 
-/* ---- are they right? ------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 bool tutti_link_name_is_good(const char *name, size_t length)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Links and paths as text. A path may stand before the links that it crosses, so links and ranks of
- * paths are checked only after all lines have been read. */
+ * Reads and writes links and paths as text. A path may stand before the links that it crosses, so
+ * links and ranks of paths are checked only after all lines have been read. */
 #include "topology/machine/machine_draft.h"
 
 #include "base/array.h"
@@ -151,7 +151,7 @@ static struct tutti_word place(const struct tutti_draft_path *path, uint32_t col
     return (struct tutti_word){.line = path->line, .column = column};
 }
 
-/* Paths of the same pair are sorted as in the text, so that the error names the later one. */
+/* Paths of the same pair are sorted as in the text, so that the error names the later path. */
 static int by_ranks(const void *a, const void *b)
 {
     const struct tutti_draft_path *x = a, *y = b;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Built-in machines: examples to start from. Their figures are rounded and typical of such
- * hardware; measure your own for real use. Inside a node of 8, ranks load and store each other's
- * memory: this has latency, but no message occupies a port for an overhead. */
+ * Lists the built-in machines, which are examples to start from. Their figures are rounded and
+ * typical of such hardware, so users should measure their own machines. Inside a node of 8, ranks
+ * load and store each other's memory. This traffic has a latency, but it has no overhead because no
+ * message occupies a port. */
 #include "topology/machine/machine.h"
 
 static const struct tutti_named_machine machines[] = {

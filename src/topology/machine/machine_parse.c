@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads a description, line by line, into a draft. Each line is checked by itself here; what
- * depends on other lines is checked in machine_places.c. */
+ * Reads a machine's description (machine.h), line by line, into a draft. Each line is checked by
+ * itself here, and machine_places.c checks the lines against each other. */
 #include "topology/machine/machine_draft.h"
 
 #include "base/array.h"
@@ -61,7 +61,7 @@ static int read_one(struct tutti_draft *draft, uint32_t *ret_number)
     return end_line(draft);
 }
 
-/* True if the next word of the line is `text`; it is then taken. */
+/* Takes the next word of the line and returns true if this word is `text`. */
 static bool take_word(struct tutti_draft *draft, const char *text, struct tutti_word *ret_word)
 {
     struct tutti_words ahead = draft->words;
@@ -252,7 +252,7 @@ static const char *const keywords[TUTTI_LINE_COUNT] = {
     [TUTTI_LINE_SIGNAL] = "signal",
 };
 
-/* Finds the line that begins with the keyword; for a level its second word is read too. */
+/* Finds the line that begins with the keyword; for a level, reads the second word, too. */
 static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
                      enum tutti_machine_line *ret_line)
 {
@@ -368,7 +368,7 @@ int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
 {
     struct tutti_draft draft = {.words = tutti_words_of(name, text)};
     struct tutti_machine *machine = calloc(1, sizeof *machine);
-    /* In the program's locale 2.5us could have to be written 2,5us. */
+    /* The program's locale may require 2,5us instead of 2.5us, so the locale "C" is used. */
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), kept;
     int rc;
 

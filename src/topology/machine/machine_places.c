@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the lines of a description to a machine: computes the place of each rank, and checks that
+ * Makes a machine from the lines of a description: computes the place of each rank, and checks that
  * the lines fit together. */
 #include "topology/machine/machine_cells.h"
 
@@ -54,8 +54,8 @@ static int count_ranks(const struct tutti_draft *draft, uint32_t asked, uint32_t
 
 /* ---- nodes and groups ------------------------------------------------------------------------ */
 
-/* Sets `of[i]` to the place of item i. Places are filled one after the other; their sizes are those
- * given, repeated. */
+/* Sets `of[i]` to the place of item i, and returns the number of places. Places are filled one
+ * after the other, and the list of their sizes repeats. */
 static uint32_t fill_blocks(const struct tutti_numbers *sizes, uint32_t *of, uint32_t count)
 {
     uint32_t place = 0, held = 0;
@@ -170,8 +170,8 @@ static int check_ring(const struct tutti_draft *draft, const struct tutti_number
     return TUTTI_OK;
 }
 
-/* Walks up from every rank. `seen` marks the ranks of the current walk, so meeting one again is a
- * cycle. A rank that an earlier walk marked is known to lead to the root. */
+/* Walks up from every rank. `seen` marks the ranks of the current walk, so a marked rank that
+ * reappears shows a cycle. A rank that an earlier walk marked is known to lead to the root. */
 static int check_tree(const struct tutti_draft *draft, const struct tutti_numbers *tree,
                       uint32_t nranks, uint32_t *seen)
 {
@@ -231,7 +231,7 @@ static int place_orders(const struct tutti_draft *draft, const struct tutti_numb
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-/* A level that is not given costs the same as the next outer one, or else the next inner one. */
+/* A level that is not given costs the same as the next outer level, or else the next inner one. */
 static int fill_levels(const struct tutti_draft *draft, struct tutti_machine *machine)
 {
     struct tutti_word begin = {.line = 1, .column = 1};

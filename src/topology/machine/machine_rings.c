@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The total rate of a machine's rings where its links are known. All rings run at the same time and
- * at the same rate. Rings that cross the same link share it, and the fullest link limits all rings.
+ * Computes the total rate of a machine's rings where its links are known. All rings run at the same
+ * time and at the same rate. Rings that cross the same link share this link, and the fullest link
+ * limits all rings. For example, on a full mesh of 80 GB/s links:
  *
- *   0 -> 1 -> 2 -> 3 -> 0   and   0 -> 2 -> 1 -> 3 -> 0   on a full mesh of 80 GB/s: both cross the
- *   link from 3 to 0, at 40 GB/s each; together 80, as much as one of them
+ *   0 -> 1 -> 2 -> 3 -> 0   and   0 -> 2 -> 1 -> 3 -> 0
+ *
+ * Both rings cross the link from 3 to 0, at 40 GB/s each. Together they carry 80 GB/s, as much as
+ * one of them alone.
  */
 #include "topology/machine/machine_draft.h"
 
@@ -12,8 +15,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Adds, to the load of each link, the bytes that cross it when this ring carries one byte. False if
- * two consecutive ranks have no path. */
+/* Adds, to the load of each link, the bytes that cross this link when the ring carries one byte.
+ * Returns false if two consecutive ranks have no path. */
 static bool load_ring(const struct tutti_machine *machine, uint32_t directed, double *loads)
 {
     uint32_t nranks = machine->places.nranks;
@@ -33,7 +36,7 @@ static bool load_ring(const struct tutti_machine *machine, uint32_t directed, do
     return true;
 }
 
-/* The rate of each ring; 0: no link limits them. */
+/* Returns the rate of each ring; 0: no link limits the rings. */
 static double find_rate(const struct tutti_machine_links *links, const double *loads)
 {
     double rate = INFINITY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Converts words with units to values and back. */
+ * Converts the words of a description, which have units, to values and back. */
 #include "topology/machine/machine_words.h"
 
 #include "base/result.h"
@@ -157,7 +157,7 @@ void tutti_words_write(FILE *out, const struct tutti_unit *units, double value)
         plain++;
     while (unit->name != NULL && value * unit->divide / unit->multiply < 1)
         unit++;
-    /* For zero, and where no unit is exact, the unit with factor 1 always is. */
+    /* The unit with factor 1 is always exact, so zero and inexact values use this unit. */
     if (unit->name == NULL || !write_exactly(out, unit, value))
         write_exactly(out, plain, value);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Quantities in the words of a description: times, sizes and rates with their units.
+ * Reads and writes quantities in the words of a description: times, sizes and rates with units.
  */
 #ifndef TUTTI_TOPOLOGY_MACHINE_WORDS_H
 #define TUTTI_TOPOLOGY_MACHINE_WORDS_H
@@ -8,19 +8,19 @@
 
 #include <stdio.h>
 
-/* The value of a word. TUTTI_ERR_ARGUMENT, with a message that says what was expected, if it is
- * none or out of range. */
+/* These functions read the value of a word. TUTTI_ERR_ARGUMENT: the word has no such value or is
+ * out of range, and the message names the expected form. */
 int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word,
                        double *ret_seconds);
 int tutti_word_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes);
 int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
                     double *ret_bytes_per_s);
-/* A plain decimal number from `least` to `most`. */
+/* Reads a plain decimal number from `least` to `most`. */
 int tutti_word_decimal(const struct tutti_words *words, struct tutti_word word, double least,
                        double most, double *ret_value);
 
-/* Units, largest first. A value is number * multiply / divide, and both factors are exact, so a
- * value that is written with a unit reads back as the same value. */
+/* A unit. Tables of units list the largest unit first. A value is number * multiply / divide, and
+ * both factors are exact, so a value that is written with a unit reads back as the same value. */
 struct tutti_unit {
     const char *name;
     double multiply, divide;

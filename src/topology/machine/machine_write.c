@@ -64,8 +64,8 @@ static void write_bridge(FILE *out, const struct tutti_machine *machine)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Finds the sizes of places; `sizes` has room for nplaces. False if the items of some place are not
- * consecutive. */
+/* Finds the sizes of places; `sizes` has room for nplaces. Returns false if the items of some place
+ * are not consecutive. */
 static bool find_sizes(const uint32_t *of, uint32_t count, uint32_t nplaces, uint32_t *sizes)
 {
     for (uint32_t i = 0; i < nplaces; i++)
@@ -78,9 +78,9 @@ static bool find_sizes(const uint32_t *of, uint32_t count, uint32_t nplaces, uin
     return true;
 }
 
-/* The length of the shortest list that gives the sizes when repeated; the last place need not be
- * full. Uses the failure function of Knuth, Morris and Pratt because a machine may have a million
- * nodes. */
+/* Returns the length of the shortest list that gives the sizes when repeated; the last place need
+ * not be full. The search uses the failure function of Knuth, Morris and Pratt, because a machine
+ * may have a million nodes. `border` has room for nplaces. */
 static uint32_t find_period(const uint32_t *sizes, uint32_t nplaces, uint32_t *border)
 {
     uint32_t whole = nplaces - 1, period;
@@ -98,7 +98,7 @@ static uint32_t find_period(const uint32_t *sizes, uint32_t nplaces, uint32_t *b
     return sizes[whole] <= sizes[whole % period] ? period : nplaces;
 }
 
-/* True if rank r is on node r mod nnodes, which is how the reader places ranks for "place
+/* Returns true if rank r is on node r mod nplaces, where the reader places ranks for "place
  * cyclic". */
 static bool is_dealt(const uint32_t *of, uint32_t count, uint32_t nplaces)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Solves the assignment problem. */
+ * Solves the assignment problem: adds one row after the other to the matching, each by a cheapest
+ * augmenting path. */
 #include "topology/search/assignment.h"
 
 #include "base/result.h"
@@ -24,7 +25,7 @@ static double slack_of(const struct matching *matching, uint32_t row, uint32_t c
            matching->row_potential[row] - matching->column_potential[column];
 }
 
-/* Assigns a column to one more row; false: impossible. */
+/* Assigns a column to one more row; false: no column is possible. */
 static bool augment(struct matching *matching, uint32_t row)
 {
     uint32_t column = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Converts shares of any size to channels of one width. For a given width, each column becomes as
- * many channels as fit in its share. The remaining capacity of the links is filled with the
- * cheapest rings or trees that still fit. Few wide channels are tried before many narrow ones,
- * which are chosen only if they carry more.
+ * Converts shares of any size to channels of one width (rate in B/s). For a given width, each
+ * column (ring or tree) becomes as many channels as fit in its share. The remaining capacity of the
+ * links is filled with the cheapest rings or trees that still fit. Few wide channels are tried
+ * before many narrow ones, which are chosen only if they carry more.
  */
 #include "topology/search/channels.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GAIN: more channels must carry more by this factor. ENOUGH: the search for a width ends at this
- * part of the optimum. */
+/* GAIN: a larger number of channels must carry more by this factor. ENOUGH: the search for a width
+ * ends at this part of the optimum. */
 #define GAIN 1.001
 #define ENOUGH 0.9995
 enum { SHARE_PARTS = 4 };
@@ -53,8 +53,8 @@ static bool fits(const struct packing *packing, const struct tutti_search_column
     return true;
 }
 
-/* A link's price grows as it fills. A link that cannot take one more channel has an infinite
- * price. */
+/* Adds the cheapest channels while they fit. A link's price grows as the link fills. A link that
+ * cannot take one more channel has an infinite price. */
 static int fill_up(struct packing *packing)
 {
     struct tutti_search_state *search = packing->search;
@@ -208,7 +208,7 @@ static void describe_channel(const struct packing *packing, const double *load,
     channel->bound_link = fullest;
 }
 
-/* The number, within the graph, of the net at a place. */
+/* Returns the number, within the graph, of the net at a place. */
 static uint32_t net_number(const struct tutti_paths *paths, const struct tutti_pricing *pricing,
                            uint32_t place)
 {

@@ -5,7 +5,8 @@
 
 #include "topology/search/pricing.h"
 
-/* The state of a search: the problem, the columns found so far, and the share of each. */
+/* The state of a search: the problem, the columns (rings or trees) found so far, and the share of
+ * each. */
 struct tutti_search_state {
     enum tutti_pattern pattern;
     struct tutti_pricing pricing;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Converts a graph to a machine. Nodes, rings and trees are written as a description and parsed, so
- * that they are checked like any other; links and paths are set directly. */
+ * that they are checked like any other description. Links and paths are set directly. */
 #include "topology/search/costs.h"
 
 #include "base/result.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rate of gpus with no link between them, such as several on one device: that of the fastest
- * links. */
+/* The rate between gpus without a link, such as several gpus on one device. The value is the rate
+ * of the fastest links. */
 #define LOCAL_BYTES_PER_S 1e12
 
 struct costs {
@@ -46,7 +46,7 @@ static double round_time(double seconds)
 
 /* ---- links and paths ------------------------------------------------------------------------- */
 
-/* A node's name without characters that are not allowed in a link's name. */
+/* Writes a node's name without the characters that are not allowed in a link's name. */
 static void short_name(const struct tutti_graph *graph, uint32_t node, char *ret_name,
                        size_t size_bytes)
 {
@@ -113,8 +113,8 @@ static int take_paths(struct costs *costs)
 
 /* ---- levels ---------------------------------------------------------------------------------- */
 
-/* The latency and rate of the slowest pair at this distance. Pairs with a path use that of the
- * path instead. */
+/* Finds the greatest latency and the lowest rate of all pairs at this distance. Pairs with a path
+ * use the values of the path instead. Returns false if there is no such pair. */
 static bool level_of(const struct costs *costs, bool is_between_hosts, double *ret_latency_s,
                      double *ret_bytes_per_s)
 {
@@ -137,7 +137,7 @@ static bool level_of(const struct costs *costs, bool is_between_hosts, double *r
     return is_there;
 }
 
-/* A level without pairs gets the costs of the other one. */
+/* A level without pairs gets the costs of the other level. */
 static void set_levels(const struct costs *costs, struct tutti_machine *machine)
 {
     struct tutti_rate node = {.latency_s = 0}, top = node;
@@ -150,7 +150,7 @@ static void set_levels(const struct costs *costs, struct tutti_machine *machine)
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/* The number of gpus per host, if it is the same for all hosts and the gpus of a host are
+/* Returns the number of gpus per host if it is the same for all hosts and the gpus of a host are
  * consecutive; else 0. */
 static uint32_t gpus_of_each(const struct costs *costs)
 {
@@ -213,7 +213,7 @@ static void write_orders(FILE *out, const struct costs *costs, const struct tutt
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
 static int write_text(const struct costs *costs, const struct tutti_channels *ring,
                       const struct tutti_channels *tree, char **ret_text)
@@ -233,7 +233,7 @@ static int write_text(const struct costs *costs, const struct tutti_channels *ri
         fprintf(out, " %u", node);
     }
     fputc('\n', out);
-    fputs("level node bandwidth 1GB/s\n", out); /* placeholder until the levels are set */
+    fputs("level node bandwidth 1GB/s\n", out); /* a placeholder until set_levels() */
     write_orders(out, costs, ring);
     write_orders(out, costs, tree);
     if (fclose(out) != 0) {

@@ -13,8 +13,8 @@
  *
  * Plans cover all gpus, or those of the first host that has gpus. In the second case they are
  * extended to all ranks if every host has as many gpus; otherwise they are ignored. A ring goes on
- * from the last gpu of a host to the first of the next one. A tree's root on host h is placed below
- * that on host (h - 1) / 2. NULL: no plan.
+ * from the last gpu of a host to the first gpu of the next host. A tree's root on host h is placed
+ * below the root on host (h - 1) / 2. NULL: no plan.
  *
  * The caller destroys the machine. TUTTI_ERR_ARGUMENT: the graph has no gpus, or two of them have
  * no path; TUTTI_ERR_SYSTEM: no memory. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The simplex method for the linear program of a search. */
+ * Solves the linear program of a search by the simplex method. */
 #include "topology/search/master.h"
 
 #include "base/result.h"
@@ -11,7 +11,8 @@
 #define SMALL 1e-9
 enum { SETTLE_MOST = 10000 };
 
-/* The limits of rows are unequal, without a pattern that several rows could share. */
+/* Returns the limit of a row. The limits are unequal, and follow no pattern that several rows could
+ * share; see master.h. */
 static double right_side(uint32_t row)
 {
     return 1 + 1e-7 * (double)((row * 2654435761u >> 8) % 1021) / 1021;
@@ -50,7 +51,7 @@ void tutti_master_fini(struct tutti_search_master *master)
     *master = (struct tutti_search_master){0};
 }
 
-/* The dual prices: each basic column is worth 1 and slack is worth 0. */
+/* Computes the dual prices: each basic column is worth 1 and slack is worth 0. */
 static void set_prices(struct tutti_search_master *master)
 {
     memset(master->price, 0, master->nrows * sizeof *master->price);
@@ -64,7 +65,8 @@ static void set_prices(struct tutti_search_master *master)
     }
 }
 
-/* `weight` is the rate at which each basic variable falls as the new variable grows. */
+/* Brings a new variable into the basis; false: no basic variable limits the new one. `weight` is
+ * the rate at which each basic variable falls as the new variable grows. */
 static bool pivot(struct tutti_search_master *master, uint32_t column, const double *weight)
 {
     uint32_t n = master->nrows, leaves = MASTER_SLACK;

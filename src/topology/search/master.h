@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The linear program (master problem) of a search: maximizes the sum of the columns' shares
- * within the rows' limits. Uses the revised simplex method with an explicit inverse of the basis.
- * It starts with only slack variables, and columns are added one by one.
+ * Solves the linear program (master problem) of a search: maximizes the sum of the columns' shares
+ * within the rows' limits. A column is a ring or a tree, and a row is a link. The method is the
+ * revised simplex method with an explicit inverse of the basis. The basis starts with only slack
+ * variables, and columns are added one by one.
  *
  *   maximize  sum of x over columns      with  sum of use[row] x <= 1 for each row, x >= 0
  *
@@ -26,14 +27,17 @@ struct tutti_search_master {
     double *spare;   /* scratch: one value per row */
 };
 
+/* Starts a program of nrows rows without columns; the caller frees the program with
+ * tutti_master_fini(). TUTTI_ERR_SYSTEM: no memory. */
 int tutti_master_init(struct tutti_search_master *master, uint32_t nrows);
 void tutti_master_fini(struct tutti_search_master *master);
 
-/* Adds a column to the basis; its cost at the current prices must be less than 1. use[row] is what
- * it takes of each row. False, without changes: no row limits it. */
+/* Adds a column to the basis; its cost at the current prices must be less than 1. use[row] is the
+ * part of each row that a unit of the column takes. Returns false, without changes, if no row
+ * limits the column. */
 bool tutti_master_enter(struct tutti_search_master *master, uint32_t column, const double *use);
-/* The sum of the rows' limits at their prices. It equals the sum of all shares when no column can
- * improve the solution. */
+/* Returns the sum of the rows' limits at their prices. This sum equals the sum of all shares when
+ * no column can improve the solution. */
 double tutti_master_value(const struct tutti_search_master *master);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Takes the places and links of a search from the paths of a graph. */
+ * Takes the places and links of a search from the paths of a graph, and computes how much of each
+ * link a ring or tree uses. */
 #include "topology/search/pricing.h"
 
 #include "base/result.h"
@@ -73,12 +74,12 @@ static int choose_places(struct tutti_pricing *pricing, const struct tutti_graph
         if (is_here(options, node->host) &&
             ((node->kind == TUTTI_NODE_GPU && options->gpus == NULL) ||
              (node->kind == TUTTI_NODE_NET && options->has_peers)))
-            pricing->node[count++] = i; /* graph nodes are sorted: gpus before nets */
+            pricing->node[count++] = i; /* Graph nodes are sorted: gpus come before nets. */
     }
     return TUTTI_OK;
 }
 
-/* True if two places can be next to each other in a ring or tree. Two nets never are. */
+/* Returns true if two places can be next to each other in a ring or tree. Two nets never are. */
 static bool is_wanted(const struct tutti_pricing *pricing, uint32_t from, uint32_t to)
 {
     return from != to && (from < pricing->ngpus || to < pricing->ngpus);
@@ -128,7 +129,7 @@ static int take_paths(struct tutti_pricing *pricing, const struct tutti_paths *p
     return TUTTI_OK;
 }
 
-/* Every gpu must reach every other gpu, and every net the first gpu. */
+/* Every gpu must reach every other gpu, and every net must reach the first gpu. */
 static int check_reach(const struct tutti_pricing *pricing, const struct tutti_paths *paths)
 {
     for (uint32_t from = 0; from < pricing->ngpus; from++)
@@ -232,8 +233,8 @@ static void measure_ring(const struct tutti_pricing *pricing, struct tutti_searc
     use_path(pricing, column, last, column->net_out, 1);
 }
 
-/* Between hosts, two trees alternate, in which each host is a leaf once and has two children once.
- * So on average twice the bytes enter and leave a host (Sanders, Speck, Traeff, 2009). */
+/* Between hosts, two trees alternate: each host is a leaf in one tree and has two children in the
+ * other. So on average twice the bytes enter and leave a host (Sanders, Speck, Traeff, 2009). */
 static void measure_tree(const struct tutti_pricing *pricing, bool is_both_ways,
                          struct tutti_search_column *column)
 {

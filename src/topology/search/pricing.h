@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The problem of a search in abstract form: places, links with capacities, and the links on the
- * path from each place to each other one. During a search each link has a price.
+ * Holds the problem of a search in abstract form: places, links with capacities, and the links on
+ * the path from each place to each other place. During a search each link has a price, and the cost
+ * of a path is the sum of the prices of its links.
  */
 #ifndef TUTTI_TOPOLOGY_SEARCH_PRICING_H
 #define TUTTI_TOPOLOGY_SEARCH_PRICING_H
@@ -30,14 +31,15 @@ struct tutti_pricing {
     uint32_t nchannels; /* upper bound for the final plan */
 };
 
-/* Fills in *pricing; the caller ends it with tutti_pricing_close(), on error too.
+/* Fills in *pricing; the caller frees *pricing with tutti_pricing_close(), on error too.
  * TUTTI_ERR_ARGUMENT: no gpu, no net, too many gpus, or no path between two places;
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_pricing_open(struct tutti_pricing *pricing, const struct tutti_paths *paths,
                        const struct tutti_search_options *options);
+/* Frees the arrays. */
 void tutti_pricing_close(struct tutti_pricing *pricing);
 
-/* One ring or tree, which is a column of the linear program: its order, and its use of each
+/* A column of the linear program, which is one ring or tree, with its order and its use of each
  * link. */
 struct tutti_search_column {
     uint32_t *gpu;            /* as in struct tutti_channel */
@@ -45,6 +47,7 @@ struct tutti_search_column {
     double *use; /* per link of the pricing: bytes on the link per byte of the channel */
 };
 
+/* Allocates an empty column; the caller destroys the column. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_column_create(const struct tutti_pricing *pricing, struct tutti_search_column *column);
 void tutti_column_destroy(struct tutti_search_column *column);
 /* Computes `use` from the order and the nets. */
@@ -56,9 +59,10 @@ void tutti_column_measure(const struct tutti_pricing *pricing, enum tutti_patter
 void tutti_pricing_costs(const struct tutti_pricing *pricing, const double *price,
                          double *ret_cost);
 
-/* Find the cheapest ring or tree. The cost is infinite if there is none. A tree is always the exact
- * optimum. For a ring, *ret_least is a lower bound on the cost of any ring: as tight as possible if
- * with_effort is set, and possibly 0 otherwise. TUTTI_ERR_SYSTEM: no memory. */
+/* These functions find the cheapest ring or tree at given costs of paths. *ret_cost is infinite if
+ * there is none. A tree is always the exact optimum. For a ring, *ret_least is a lower bound on the
+ * cost of any ring: as tight as possible if with_effort is set, and possibly 0 otherwise.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cheapest_ring(const struct tutti_pricing *pricing, const double *cost, bool with_effort,
                         struct tutti_search_column *column, double *ret_cost, double *ret_least);
 int tutti_cheapest_tree(const struct tutti_pricing *pricing, const double *cost,

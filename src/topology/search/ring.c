@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cheapest ring at given costs: a cycle through all gpus, or a path through them from a net to
- * a net. Both are a path with a cost for its first gpu and a cost for its last one.
+ * Finds the cheapest ring at given costs. A ring is a cycle through all gpus, or a path through all
+ * gpus from a net to a net. Both are treated as a path with a cost for its first gpu and a cost for
+ * its last gpu.
  */
 #include "topology/search/assignment.h"
 #include "topology/search/pricing.h"
@@ -11,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits for the additions of an exact search, which does several per nanosecond: with effort, and
- * without. */
+/* Limits for the number of additions in an exact search, with effort and without. The search does
+ * several additions per nanosecond. */
 #define EXACT_WORK 4e8
 #define EASY_WORK 1e6
 /* The heuristic search makes up to ATTEMPTS attempts from each gpu, until a ring costs less than
@@ -24,7 +25,7 @@ struct tour {
     const struct tutti_pricing *pricing;
     const double *cost;    /* per pair of places */
     uint32_t n;            /* gpus */
-    double *begin, *end;   /* per gpu: cost of entering there, and of leaving from there */
+    double *begin, *end;   /* per gpu: cost of entering at this gpu, and of leaving from it */
     uint32_t *begin_net, *end_net;
     uint32_t *order, *best_order;
     uint32_t best_in, best_out;
@@ -84,10 +85,10 @@ static void keep(struct tour *tour, const uint32_t *order, double cost)
     tour->best_out = tour->end_net[order[tour->n - 1]];
 }
 
-/* ---- by exchanging edges --------------------------------------------------------------------- */
+/* ---- heuristic search ------------------------------------------------------------------------ */
 
-/* A pseudo-random factor from 1 to 2 that depends only on the attempt and the edge; 1 in attempt
- * 0. */
+/* Returns a pseudo-random factor from 1 to 2 that depends only on the attempt and the edge. The
+ * factor is 1 in attempt 0. */
 static double blur(uint32_t attempt, uint32_t from, uint32_t to)
 {
     uint32_t mixed = (attempt * 0x9e3779b1u) ^ (from * 0x85ebca6bu) ^ (to * 0xc2b2ae35u);
@@ -98,8 +99,8 @@ static double blur(uint32_t attempt, uint32_t from, uint32_t to)
     return attempt == 0 ? 1 : 1 + (double)(mixed >> 8) / (1 << 24);
 }
 
-/* Nearest-neighbour tour; among equally near gpus the next by number is taken. Later attempts
- * distort the distances, so that they start from other tours. */
+/* Makes a tour that always goes on to the nearest gpu; among equally near gpus, it takes the next
+ * by number. Later attempts distort the distances, so that they start from other tours. */
 static void go_to_nearest(struct tour *tour, uint32_t first, uint32_t attempt)
 {
     bool is_used[TUTTI_SEARCH_GPUS] = {false};
@@ -179,7 +180,8 @@ static void turn(struct tour *tour)
         swap_runs(tour, 0, first, tour->n);
 }
 
-/* Searches heuristically until a ring costs less than 1, which makes it worth adding. */
+/* Searches heuristically until a ring costs less than PAYS. A ring that costs less than 1 improves
+ * the linear program. */
 static void look_near(struct tour *tour, bool is_cycle)
 {
     uint32_t attempts = tour->n <= MANY_GPUS ? ATTEMPTS : 1;
@@ -199,10 +201,10 @@ static void look_near(struct tour *tour, bool is_cycle)
     }
 }
 
-/* ---- exactly --------------------------------------------------------------------------------- */
+/* ---- exact search ---------------------------------------------------------------------------- */
 
-/* The least of `least[i] + cost[i]`. Uses four independent minima, so that they can be computed in
- * parallel. */
+/* Returns the least of `least[i] + cost[i]`. The loop keeps four independent minima, so that a
+ * processor can compute them in parallel. */
 static double least_sum(const double *least, const double *cost)
 {
     double best[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
@@ -218,7 +220,7 @@ static double least_sum(const double *least, const double *cost)
     return best[2] < best[0] ? best[2] : best[0];
 }
 
-/* The gpu before the last one on the cheapest path through a set. */
+/* Returns the gpu before the last gpu on the cheapest path through a set. */
 static uint32_t step_back(const double *least, const double *cost)
 {
     uint32_t best = 0;
@@ -229,8 +231,8 @@ static uint32_t step_back(const double *least, const double *cost)
     return best;
 }
 
-/* Exact search. least[set][last] is the cost of the cheapest path through a set of gpus that ends
- * at `last`. */
+/* Searches exactly (Held and Karp, 1962). least[set][last] is the cost of the cheapest path through
+ * a set of gpus that ends at `last`. */
 static int look_everywhere(struct tour *tour, double *ret_least)
 {
     enum { N = TUTTI_SEARCH_EXACT_GPUS };
@@ -270,8 +272,8 @@ static int look_everywhere(struct tour *tour, double *ret_least)
     return TUTTI_OK;
 }
 
-/* No ring is cheaper than the cheapest set of cycles through all places, which is the bound
- * here. */
+/* Finds a lower bound on the cost of any ring: the cost of the cheapest set of cycles through all
+ * places. */
 static int bound_below(const struct tour *tour, bool is_cycle, double *ret_least)
 {
     uint32_t n = tour->n + !is_cycle;
@@ -298,7 +300,7 @@ static bool may_look_everywhere(const struct tour *tour, bool with_effort, uint3
     return tour->n <= TUTTI_SEARCH_EXACT_GPUS && work <= (with_effort ? EXACT_WORK : EASY_WORK);
 }
 
-/* Searches for one choice of nets, exactly if that is not too much work. */
+/* Searches for one choice of nets, exactly if an exact search is not too much work. */
 static int look(struct tour *tour, bool is_cycle, bool with_effort, uint32_t nways,
                 double *ret_least)
 {

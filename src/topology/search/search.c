@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The main loop of a search: price the links, find the cheapest ring or tree at these prices,
- * repeat. */
+ * Runs the main loop of a search: prices the links, finds the cheapest ring or tree at these
+ * prices, and repeats both. */
 #include "topology/search/search.h"
 
 #include "base/array.h"
@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Minimum reduced cost for a column to enter the master problem. */
+/* A column enters the master problem only if its cost is below 1 by at least this much. */
 #define WORTH 1e-7
-/* Weight of earlier prices in the smoothed prices that are used to look for columns. */
+/* The weight of earlier prices in the smoothed prices that are used to look for columns. */
 #define CALM 0.7
-/* Limits after which the current bound is accepted: attempts to prove the bound, and columns in
- * total. */
+/* Limits after which the search accepts the current bound: attempts to prove the bound, and columns
+ * in total. */
 enum { PROOFS = 12, COLUMNS_PER_GPU = 64, COLUMNS_LEAST = 256, COLUMNS_FEW = 24 };
-/* Limit on multiplications for a machine with very many links: a few seconds of work. */
+/* The limit on multiplications for a machine with very many links. It takes a few seconds. */
 #define WORK_MOST 2e9
 
 const char *tutti_pattern_name(enum tutti_pattern pattern)
@@ -44,7 +44,7 @@ static int find_cheapest(struct tutti_search_state *search, bool with_effort,
     return rc;
 }
 
-/* The cost of a column at the current prices. */
+/* Returns the cost of a column at the current prices. */
 static double price_column(const struct tutti_search_state *search,
                            const struct tutti_search_column *column)
 {
@@ -73,7 +73,8 @@ static int find_lasting(struct tutti_search_state *search, struct tutti_search_c
     return rc;
 }
 
-/* A row of the program is a link. `unit` times a column's use fills a part of it; 1 is full. */
+/* Converts prices of rows to prices of links. A row of the program is a link in parts of its
+ * capacity, and a share of 1 is `unit` B/s. */
 static void set_link_prices(struct tutti_search_state *search,
                             const struct tutti_search_master *master)
 {
@@ -182,7 +183,8 @@ drop_master:
     return rc;
 }
 
-/* For a single gpu, or gpus of one device: no link is used, and nothing limits the rate. */
+/* Makes the only column for a single gpu, or for gpus of one device. No link is used, so nothing
+ * limits the rate. */
 static int take_free_column(struct tutti_search_state *search)
 {
     double cost, least;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rings and trees for channels: finds orders of the gpus that carry the most when all channels run
- * at once.
+ * Finds rings and trees for channels: orders of the gpus that carry the most bytes per second when
+ * all channels run at once.
  *
  * A ring channel sends its share of the bytes along the path from each gpu to the next. A tree
- * channel sends it along the path from each gpu to its parent and back. Links have limited rates.
- * The maximum that all rings, or all trees, carry together is a linear program with one variable
- * per ring or tree. It is solved by column generation: set a price for each link, find the ring
- * that is cheapest at these prices, compute new prices (Gilmore and Gomory, 1961). The prices also
- * prove how good the result is: if no ring costs less than 1, all rings together carry no more than
- * the total price of all links. The links with a price above 0 are the bottlenecks.
+ * channel sends its share along the path from each gpu to its parent and back. Links have limited
+ * rates. The maximum that all rings, or all trees, carry together is a linear program with one
+ * variable per ring or tree.
  *
- * The cheapest tree is found exactly for any number of gpus. The cheapest ring is found exactly up
- * to TUTTI_SEARCH_EXACT_GPUS (Held and Karp, 1962). Beyond that it is found heuristically by
- * exchanging edges, with a lower bound from the cheapest set of cycles.
+ * Column generation solves this program: it sets a price for each link, finds the ring that is
+ * cheapest at these prices, and computes new prices (Gilmore and Gomory, 1961). The prices also
+ * bound the error of the result: if no ring costs less than 1, all rings together carry no more
+ * than the total price of all links. The links with a price above 0 are the bottlenecks.
+ *
+ * The cheapest tree is found exactly for any number of gpus. The cheapest ring is found exactly for
+ * up to TUTTI_SEARCH_EXACT_GPUS gpus (Held and Karp, 1962). For more gpus the ring is found
+ * heuristically by exchanging edges, with a lower bound from the cheapest set of cycles.
  */
 #ifndef TUTTI_TOPOLOGY_SEARCH_SEARCH_H
 #define TUTTI_TOPOLOGY_SEARCH_SEARCH_H
@@ -31,7 +33,7 @@ enum tutti_pattern {
     TUTTI_PATTERN_COUNT
 };
 
-/* The name of a pattern: "ring", "tree" or "broadcast". */
+/* Returns the name of a pattern: "ring", "tree" or "broadcast". */
 const char *tutti_pattern_name(enum tutti_pattern pattern);
 
 struct tutti_channel {
@@ -39,8 +41,8 @@ struct tutti_channel {
      * of its parent; TUTTI_NO_NODE at the root. */
     uint32_t *gpu;
     /* Numbers of the nets through which the channel enters and leaves the host; TUTTI_NO_NODE:
-     * none. A ring enters at its first gpu and leaves from its last; a tree does both at its
-     * root. */
+     * none. A ring enters at its first gpu and leaves from its last gpu. A tree enters and leaves
+     * at its root. */
     uint32_t net_in, net_out;
     enum tutti_path_class intra, inter; /* worst path class between gpus, and to nets; LOC: none */
     uint32_t bound_link;     /* its most loaded link; TUTTI_NO_NODE: it crosses none */
@@ -74,17 +76,17 @@ struct tutti_search_options {
     double channel_bytes_per_s; /* upper bound; 0: none */
 };
 
-/* Finds a plan; the caller destroys it. Equal graphs and options give the same plan on all ranks.
- * TUTTI_ERR_ARGUMENT: no gpu, too many gpus, no net, or no path between two of them;
- * TUTTI_ERR_SYSTEM: no memory. */
+/* Finds a plan; the caller destroys the plan. Equal graphs and options give the same plan on all
+ * ranks. TUTTI_ERR_ARGUMENT: no gpu, too many gpus, no net, or no path between two gpus or from a
+ * net to the gpus. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_search(const struct tutti_paths *paths, enum tutti_pattern pattern,
                  const struct tutti_search_options *options, struct tutti_channels **ret_plan);
 void tutti_channels_destroy(struct tutti_channels *plan);
 
-/* The rate of an all-reduce in bytes of the buffer per second, if the channels of the plan carry
- * bytes_per_s together. A ring sends each byte 2 (n - 1) / n times along the ring, and a tree sends
- * it up and down at once. With the pattern broadcast, reduce and broadcast each get half the
- * rate. */
+/* Returns the rate of an all-reduce in bytes of the buffer per second, if the channels of the plan
+ * carry bytes_per_s together. A ring sends each byte 2 (n - 1) / n times along the ring, and a tree
+ * sends each byte up and down at once. With the pattern broadcast, reduce and broadcast each get
+ * half the rate. */
 double tutti_channels_allreduce(const struct tutti_channels *plan, double bytes_per_s);
 
 #endif

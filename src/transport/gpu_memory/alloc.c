@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of device memory to which peers may get access. */
+ * Allocates device memory, and keeps the list of device memory to which peers may get access. */
 #include "transport/gpu_memory/alloc.h"
 
 #include "base/atomic.h"
@@ -12,9 +12,9 @@
 
 struct allocation {
     struct tutti_gpu_allocation part;
-    struct tutti_gpu_memory memory; /* NONE: somebody else's */
+    struct tutti_gpu_memory memory; /* its kind is NONE if the user has allocated the memory */
     struct tutti_cu_context *context;
-    int listings;                   /* of somebody else's */
+    int listings; /* calls of tutti_gpu_enlist that tutti_gpu_delist has not yet undone */
     struct allocation *next;
 };
 
@@ -52,7 +52,8 @@ static void drop(struct allocation *allocation)
     free(allocation);
 }
 
-/* Memory of this process, whichever ranks can reach it. */
+/* Let all devices of this process that can reach the memory use it. Ranks of this process may be on
+ * any of them. */
 static void admit_all(const struct tutti_cuda *cuda, tutti_cu_device owner,
                       const struct tutti_gpu_memory *memory)
 {
@@ -140,7 +141,8 @@ int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
 
 /* ---- those of others ------------------------------------------------------------------------- */
 
-/* Returns how to share memory that the caller has allocated, all of it. */
+/* Finds the allocation of the user that contains these bytes, and exports it for other
+ * processes. */
 static int describe(const struct tutti_cuda *cuda, const void *address, size_t size_bytes,
                     struct tutti_gpu_allocation *part)
 {
@@ -230,7 +232,8 @@ void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address)
 
 uint64_t tutti_gpu_alloc_generation(void)
 {
-    /* acquire: pairs with the releases above; the lock orders what the list holds */
+    /* acquire: pairs with the releases in add, tutti_gpu_alloc_free and tutti_gpu_delist; the lock
+     * orders accesses to the list itself */
     return tutti_load_acquire(&generation);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that GPUs of several processes share. */
+ * Allocates memory that GPUs of several processes share, and opens such memory of other
+ * processes. */
 #include "transport/gpu_memory/gpu_memory.h"
 
 #include "base/log.h"
@@ -121,7 +122,8 @@ int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device
     struct tutti_gpu_memory memory;
     int code;
 
-    /* Freeing virtual memory does not wait for all work on the device, as cuMemFree does. */
+    /* Virtual memory is preferred, because cuMemFree of plain memory waits for all work on the
+     * device, and the release of virtual memory does not. */
     if (!(has_virtual(cuda, device) &&
           alloc_virtual(cuda, device, size_bytes, &memory) == TUTTI_OK) &&
         alloc_plain(cuda, device, size_bytes, &memory) != TUTTI_OK)
@@ -164,7 +166,7 @@ int tutti_gpu_memory_admit(const struct tutti_cuda *cuda, const struct tutti_gpu
 {
     int code;
 
-    /* For plain memory the contexts decide: cuCtxEnablePeerAccess. */
+    /* Access to plain memory is granted per context, by cuCtxEnablePeerAccess. */
     if (memory->kind != TUTTI_GPU_MEMORY_VIRTUAL)
         return TUTTI_OK;
     code = admit(cuda, memory->address, memory->size_bytes, device);
@@ -216,7 +218,7 @@ static int open_host(const struct tutti_cuda *cuda, int fd, struct tutti_gpu_mem
     struct stat status;
     int code;
 
-    /* Pages beyond its end could be mapped, but not accessed. */
+    /* Pages beyond the file's end could be mapped, but an access to them would kill the process. */
     if (fstat(fd, &status) != 0 || (uint64_t)status.st_size < memory->size_bytes)
         return TUTTI_CU_INVALID_VALUE;
     memory->host = mmap(NULL, memory->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of a GPU, or of the host as GPUs see it, that other processes of the host can map.
+ * Allocates memory of a GPU, or host memory that GPUs can use, such that other processes of the
+ * host can map it.
  *
  * There are three kinds, depending on the driver. Virtual memory is shared by a file descriptor,
  * and its pages exist as long as any process maps them. Plain device memory is shared by an IPC
@@ -30,7 +31,7 @@ struct tutti_gpu_memory {
     int fd;                    /* HOST: the owner's memfd; else -1 */
 };
 
-/* Everything that another process needs to open it, except a descriptor. */
+/* The data that another process needs to open the memory, except a descriptor. */
 struct tutti_gpu_token {
     uint32_t kind; /* enum tutti_gpu_memory_kind */
     uint32_t unused;
@@ -38,34 +39,37 @@ struct tutti_gpu_token {
     struct tutti_cu_ipc_memory ipc; /* PLAIN */
 };
 
-/* Allocate device memory of `device`, the current context's, zeroed by `stream`. Other processes
- * can open it if the driver permits that. If there is not enough memory the result is
- * TUTTI_ERR_DEVICE, and the message names the device. */
+/* Allocate memory of `device`, which must be the current context's, and zero it by work on
+ * `stream`. The call waits for this work. Other processes can open the memory if the driver permits
+ * that. The caller frees it with tutti_gpu_memory_free. TUTTI_ERR_DEVICE: any failure; the message
+ * names the device. */
 int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
                            struct tutti_cu_stream *stream,
                            struct tutti_gpu_memory *ret_memory);
 
-/* The same for host memory. */
+/* Does the same for zeroed host memory that GPUs can use. */
 int tutti_gpu_memory_alloc_host(const struct tutti_cuda *cuda, size_t size_bytes,
                                 struct tutti_gpu_memory *ret_memory);
 
-/* Let another device of this process use it. The device must be able to reach it. */
+/* Let another device of this process use the memory. The device must be able to reach it.
+ * TUTTI_ERR_DEVICE, recorded but not logged: the driver refuses. */
 int tutti_gpu_memory_admit(const struct tutti_cuda *cuda, const struct tutti_gpu_memory *memory,
                            tutti_cu_device device);
 
-/* Get the data by which it is shared. *ret_fd is a new descriptor to be passed and closed, or -1 if
- * the kind needs none. TUTTI_ERR_DEVICE, noted: this driver does not let other processes open
- * it. */
+/* Get the data by which the memory is shared. *ret_fd is a new descriptor that the caller passes
+ * and closes, or -1 if the kind needs none. TUTTI_ERR_DEVICE, recorded but not logged: this driver
+ * does not let other processes open the memory. */
 int tutti_gpu_memory_export(const struct tutti_cuda *cuda, const struct tutti_gpu_memory *memory,
                             struct tutti_gpu_token *ret_token, int *ret_fd);
 
-/* Open another process's memory for `device`, the current context's. `fd` stays the caller's.
- * TUTTI_ERR_DEVICE, noted: it cannot be opened. */
+/* Open another process's memory for `device`, which must be the current context's. The caller keeps
+ * and closes `fd`, and releases the memory with tutti_gpu_memory_free. TUTTI_ERR_DEVICE, recorded
+ * but not logged: the memory cannot be opened. */
 int tutti_gpu_memory_open(const struct tutti_cuda *cuda, tutti_cu_device device,
                           const struct tutti_gpu_token *token, int fd,
                           struct tutti_gpu_memory *ret_memory);
 
-/* Release memory that was allocated or opened. A zeroed one is accepted, too. */
+/* Release memory that was allocated or opened. A zeroed struct is accepted, too. */
 void tutti_gpu_memory_free(const struct tutti_cuda *cuda, struct tutti_gpu_memory *memory);
 
 #endif

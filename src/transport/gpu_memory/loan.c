@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of memory that ranks of this process use together. */
+ * Keeps the list of GPU memory that ranks of this process use together, and frees it after its last
+ * user. */
 #include "transport/gpu_memory/loan.h"
 
 #include "base/result.h"
@@ -58,7 +59,8 @@ int tutti_gpu_loan_join(tutti_cu_address address)
                         : tutti_note(TUTTI_ERR_DEVICE, "its memory is not there any more");
 }
 
-/* This must not be under the lock, because freeing may wait for kernels of other ranks. */
+/* Frees the memory of a loan. The caller must not hold the lock, because freeing may wait for
+ * kernels of other ranks. */
 static void settle(struct loan *loan)
 {
     const struct tutti_cuda *cuda = loan->terms.cuda;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that ranks of one process use together. It is freed when the last of them has finished,
- * not when its owner has. A rank may leave after an error, while kernels of others still store to
- * its memory. */
+ * Counts the users of GPU memory that ranks of one process use together. The memory is freed when
+ * the last user has finished, not when its owner has. The reason is that a rank may leave after an
+ * error while kernels of others still store to its memory. All functions are thread-safe. */
 #ifndef TUTTI_TRANSPORT_GPU_MEMORY_LOAN_H
 #define TUTTI_TRANSPORT_GPU_MEMORY_LOAN_H
 
@@ -11,21 +11,22 @@
 
 struct tutti_gpu_loan_terms {
     const struct tutti_cuda *cuda;
-    struct tutti_cu_context *context; /* of the owner, for freeing */
+    struct tutti_cu_context *context; /* the owner's context, in which the memory is freed */
     tutti_cu_device device;
-    bool holds_primary;               /* the context exists only while it is retained */
+    bool holds_primary;               /* the context is a primary one, which the loan must retain */
 };
 
-/* From now on the last tutti_gpu_loan_end frees `memory`. All of these functions are
- * thread-safe. */
+/* Take over `memory` from the caller, who becomes its first user. From now on the last
+ * tutti_gpu_loan_end frees it. TUTTI_ERR_SYSTEM: no memory; the caller keeps `memory`. */
 int tutti_gpu_loan_begin(const struct tutti_gpu_loan_terms *terms,
                          const struct tutti_gpu_memory *memory);
 
-/* Join as a user of it. TUTTI_ERR_DEVICE, noted: it was freed already. */
+/* Join as a user of the memory at `address`. TUTTI_ERR_DEVICE, recorded but not logged: it was
+ * freed already. */
 int tutti_gpu_loan_join(tutti_cu_address address);
 
-/* The owner, or a rank that has joined, has finished with it. Returns false if there is no such
- * memory here. */
+/* The owner and each rank that has joined call this when they have finished with the memory at
+ * `address`. Returns false if there is no such loan. */
 bool tutti_gpu_loan_end(tutti_cu_address address);
 
 #endif

@@ -20,10 +20,11 @@ struct tutti_bell {
 int tutti_bell_open(struct tutti_bell *bell, const uint8_t secret[TUTTI_SECRET_BYTES],
                     uint32_t index);
 
-/* Ring the bell of another member. Never blocks. A bell whose queue is full has been rung. */
+/* Ring the bell of another member without blocking. If the queue of that bell is full, it has been
+ * rung already, and nothing is sent. */
 void tutti_bell_ring(const struct tutti_bell *bell, uint32_t index);
 
-/* Forget the rings so far. */
+/* Discard the rings that have arrived so far. */
 void tutti_bell_quiet(const struct tutti_bell *bell);
 
 void tutti_bell_close(struct tutti_bell *bell);

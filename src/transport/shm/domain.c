@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Wakes other members of a domain, and reads their memory. */
+ * Wakes other members of a domain, reads their memory, and compares their counts. */
 #include "transport/domain.h"
 
 #include "base/result.h"
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 /* The member that clears the flag also decrements the count of sleepers, so the count stays the
- * number of flags that are set. A member that was roused but never idles again costs its peers
- * nothing. */
+ * number of flags that are set. So a member that was woken, and never sleeps again, is not rung for
+ * later signals. */
 void tutti_domain_ring(struct tutti_domain *domain, uint32_t index)
 {
     const struct tutti_shm_segment *segment = (const struct tutti_shm_segment *)domain;
@@ -111,7 +111,7 @@ enum tutti_access tutti_shm_segment_probe(const struct tutti_identity *mine,
 
     if (tutti_identity_same_process(mine, theirs))
         return TUTTI_ACCESS_STORE;
-    /* In another pid namespace the number would denote another process. */
+    /* In another pid namespace the same pid would denote another process. */
     if (!may_read || mine->pid_namespace != theirs->pid_namespace || mine->pid_namespace == 0)
         return TUTTI_ACCESS_NONE;
     if (process_vm_readv(theirs->pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof seen ||

@@ -7,7 +7,7 @@
  * A record begins on its own cache line with a stamp, which gives its kind and size. The stamp is
  * stored last, with release order, so a small record reaches its reader in one line, and there is
  * no counter to read first. Before that the writer zeroes the word where the next stamp will be,
- * and the reader waits there. So it never takes old bytes for a stamp.
+ * and the reader waits there. So the reader never takes old bytes for a stamp.
  *
  * Positions count bytes of the ring and never wrap around. The writer keeps a copy of the reader's
  * position, and reads it again only if the copy shows too little room. The reader gives space back
@@ -47,9 +47,9 @@ enum { TUTTI_RECORD_DATA = 1, TUTTI_RECORD_EXPOSED = 2 };
 struct tutti_fifo_writer {
     struct tutti_fifo *fifo;
     uint64_t bytes;
-    uint64_t tail;      /* where the record begins that is being written */
-    size_t filled;      /* bytes put into it */
-    uint64_t head_seen;
+    uint64_t tail;      /* position of the record that is being written */
+    size_t filled;      /* bytes put into that record */
+    uint64_t head_seen; /* the copy of the reader's position */
 };
 
 #define TUTTI_FIFO_BOUNCE_BYTES 4096
@@ -57,15 +57,17 @@ struct tutti_fifo_writer {
 struct tutti_fifo_reader {
     struct tutti_fifo *fifo;
     uint64_t bytes;
-    uint64_t head; /* where the front record begins, or the next one will */
-    uint64_t released;
-    uint32_t kind; /* of the front record */
-    size_t size;   /* size of it; 0: there is none yet */
-    size_t taken;  /* of these */
+    uint64_t head;     /* position of the front record, or of the next one if there is none */
+    uint64_t released; /* position up to which space has been given back */
+    uint32_t kind;     /* kind of the front record */
+    size_t size;       /* bytes of the front record; 0: none has arrived */
+    size_t taken;      /* bytes of the front record that have been read */
     /* Elements that wrap around the ring's end or are not aligned are shown here. */
     alignas(TUTTI_CACHE_LINE) uint8_t bounce[TUTTI_FIFO_BOUNCE_BYTES];
 };
 
+/* Begin to use one end of an empty FIFO. `bytes` is the size of its `data`. The FIFO must outlive
+ * the end. */
 void tutti_fifo_writer_init(struct tutti_fifo_writer *writer, struct tutti_fifo *fifo,
                             size_t bytes);
 void tutti_fifo_reader_init(struct tutti_fifo_reader *reader, struct tutti_fifo *fifo,
@@ -133,7 +135,7 @@ static inline void tutti_fifo_publish(struct tutti_fifo_writer *writer, uint32_t
     tutti_assert(writer->filled > 0 && kind < 1u << TUTTI_STAMP_SHIFT);
     writer->tail += tutti_fifo_span(writer->filled);
     writer->filled = 0;
-    /* The reader reads this only after it has acquired the stamp before. */
+    /* The reader reads this word only after it has read the stamp below with acquire order. */
     tutti_store_relaxed(tutti_fifo_stamp(writer->fifo, writer->bytes, writer->tail), 0);
     /* release: pairs with the acquire in tutti_fifo_ready, publishes the bytes and the zero */
     tutti_store_release(stamp, value);
@@ -176,7 +178,7 @@ static inline void tutti_fifo_look(const struct tutti_fifo_reader *reader, void 
 }
 
 /* Finish with `size` bytes of the front record. Returns true if space was given back, so that the
- * writer may have to be roused. Space is given back in large parts. */
+ * caller must wake the writer if it waits for room. Space is given back in large parts. */
 static inline bool tutti_fifo_drop(struct tutti_fifo_reader *reader, size_t size)
 {
     tutti_assert(size <= reader->size - reader->taken);
@@ -204,8 +206,8 @@ size_t tutti_fifo_view(struct tutti_fifo_reader *reader, size_t least, size_t mo
 void tutti_fifo_close_writer(struct tutti_fifo_writer *writer);
 void tutti_fifo_close_reader(struct tutti_fifo_reader *reader);
 
-/* True if nothing will ever arrive any more; true if the reader takes nothing any more. For the
- * slow path. */
+/* tutti_fifo_is_ended is true if no more records will arrive. tutti_fifo_is_refused is true if the
+ * reader will read no more. Both are for slow paths. */
 bool tutti_fifo_is_ended(struct tutti_fifo_reader *reader);
 bool tutti_fifo_is_refused(const struct tutti_fifo_writer *writer);
 

@@ -5,8 +5,8 @@
  * copying from or to them. So a rank announces when it is inside others' memory, and stays out of
  * it once any rank has given up. A rank that fails waits for the ranks of its own process, which
  * would crash on freed memory. It also waits for ranks of other processes that may store to memory
- * that it has lent them. Such a rank may be stopped there, and only it can change that, so this
- * second wait has a limit. */
+ * that it has lent them. The process of such a rank may be stopped there, so this second wait has a
+ * limit. */
 #include "transport/shm/segment.h"
 
 #include "base/clock.h"
@@ -58,7 +58,8 @@ bool tutti_domain_exit(struct tutti_domain *domain)
     return !has_anybody_failed(domain);
 }
 
-/* True if it may be inside memory of this rank, and do harm. */
+/* True if this rank must wait while member `index` is inside, because it may access memory that
+ * this rank is about to return. */
 static bool is_awaited(const struct tutti_shm_segment *segment, uint32_t index, uint64_t until)
 {
     if (segment->access[index] == TUTTI_ACCESS_STORE)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lends memory: this rank's own shelf, and the memory on the lend_slots of others. */
+ * Lends memory of tuttiMemAlloc: keeps this rank's own list, and maps the memory in the lists of
+ * other members. lend.h explains the protocol. */
 #include "transport/shm/lend.h"
 
 #include "base/log.h"
@@ -22,8 +23,8 @@ struct borrowed {
 };
 
 struct peer {
-    uint32_t last;             /* number up to which this rank has read its shelf */
-    struct borrowed *borrowed; /* [TUTTI_LEND_SLOTS], at first need */
+    uint32_t last;             /* number up to which this rank has read the peer's list */
+    struct borrowed *borrowed; /* [TUTTI_LEND_SLOTS], allocated at first need */
 };
 
 struct tutti_lend {
@@ -32,7 +33,7 @@ struct tutti_lend {
     uint32_t numbers[TUTTI_LEND_SLOTS];              /* 0: free */
     uint32_t last, granted; /* the last number given; the number up to which all peers have
                                mapped */
-    uint64_t generation;    /* state of the process's memory that this rank's shelf shows */
+    uint64_t generation;    /* tutti_memory_generation when this rank's list was last updated */
     struct peer peers[];    /* [nmembers] */
 };
 
@@ -88,7 +89,7 @@ size_t tutti_lend_bytes(const struct tutti_lend *lend)
     return bytes;
 }
 
-/* ---- my shelf ------------------------------------------------------------------------ */
+/* ---- this rank's list ------------------------------------------------------------------------ */
 
 static void show(struct tutti_lend *lend, const struct tutti_memory_part *part)
 {
@@ -131,7 +132,7 @@ static bool is_shown(const struct tutti_lend *lend, uint64_t inode)
     return false;
 }
 
-/* Freed memory is taken off the shelf, then new memory is added, the newest last. New memory takes
+/* Freed memory is taken off the list, then new memory is added, the newest last. New memory takes
  * at most half of the places, so that the rest of the memory that peers map is not overwritten at
  * once. */
 static void tidy(struct tutti_lend *lend)
@@ -157,14 +158,14 @@ static uint32_t ask_peers(const struct tutti_lend *lend)
     uint32_t least = lend->last;
 
     for (uint32_t index = 0; index < domain->nmembers; index++) {
-        uint32_t come;
+        uint32_t mapped;
 
         if (index == domain->me || domain->access[index] == TUTTI_ACCESS_STORE)
             continue;
         /* acquire: pairs with the release in tutti_lend_learn */
-        come = tutti_load_acquire(tutti_domain_mapped(domain, index, domain->me));
-        if (come < least)
-            least = come;
+        mapped = tutti_load_acquire(tutti_domain_mapped(domain, index, domain->me));
+        if (mapped < least)
+            least = mapped;
     }
     return least;
 }
@@ -198,7 +199,7 @@ uint32_t tutti_lend_offer(struct tutti_lend *lend, const void *buffer, size_t si
     return number <= lend->granted ? number : 0;
 }
 
-bool tutti_lend_has_come(const struct tutti_lend *lend, uint32_t index, uint32_t number)
+bool tutti_lend_is_mapped(const struct tutti_lend *lend, uint32_t index, uint32_t number)
 {
     /* acquire: pairs with the release in tutti_lend_learn */
     return tutti_load_acquire(tutti_domain_mapped(lend->domain, index, lend->domain->me)) >= number;
@@ -209,7 +210,7 @@ uint32_t tutti_lend_last(const struct tutti_lend *lend)
     return lend->last;
 }
 
-/* ---- the lend_slots of others ----------------------------------------------------------- */
+/* ---- the lists of others -------------------------------------------------------------- */
 
 static bool read_place(const struct tutti_lend_slot *shown, struct tutti_lend_slot *ret_place)
 {
@@ -235,9 +236,9 @@ int tutti_fetch_descriptor(int pid, int fd)
     return ours;
 }
 
-/* Returns false if this process cannot map it. Memory that the owner has freed meanwhile counts as
- * mapped, since it is not offered any more. In that case its descriptor is closed, or denotes
- * another file. */
+/* Returns false if this process cannot map the memory. Memory that the owner has freed meanwhile
+ * counts as mapped, since it is not offered any more. The descriptor of such memory is closed, or
+ * denotes another file. */
 static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_lend_slot *place,
                    struct borrowed *borrowed)
 {
@@ -275,7 +276,7 @@ static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_l
 void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
 {
     struct peer *peer = &lend->peers[index];
-    const struct tutti_lend_slot *shelf = tutti_domain_lend_slots(lend->domain, index);
+    const struct tutti_lend_slot *list = tutti_domain_lend_slots(lend->domain, index);
 
     tutti_assert(index < lend->domain->nmembers && index != lend->domain->me);
     if (peer->last == last || lend->domain->access[index] == TUTTI_ACCESS_STORE)
@@ -288,13 +289,13 @@ void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
     for (uint32_t i = 0; i < TUTTI_LEND_SLOTS; i++) {
         struct tutti_lend_slot place;
 
-        if (!read_place(&shelf[i], &place))
+        if (!read_place(&list[i], &place))
             give_back(&peer->borrowed[i]);
         else if (place.number != peer->borrowed[i].number &&
                  !borrow(lend, index, &place, &peer->borrowed[i]))
             return; /* the owner will never learn that this rank has mapped it */
     }
-    /* release: pairs with the acquire in ask_peers */
+    /* release: pairs with the acquire in ask_peers and in tutti_lend_is_mapped */
     tutti_store_release(tutti_domain_mapped(lend->domain, lend->domain->me, index), last);
 }
 

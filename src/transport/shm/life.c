@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gives the ranks of a host their segment. The first one makes it and passes it to the others. All
- * of them map it, and try which members' memory they can read. Either all ranks of the host use it,
- * or none. */
+ * Gives the ranks of a host their segment. The first rank makes it and passes it to the others. All
+ * of them map it, and try which members' memory they can read. Either all ranks of the host use the
+ * segment, or none does. */
 #include "transport/shm/shm.h"
 
 #include "base/log.h"
@@ -87,7 +87,8 @@ static int begin_passing(struct tutti_fabric *fabric, struct tutti_shm *shm)
 
     derive_secret(fabric, shm, args.secret);
     args.fd = -1;
-    /* A failure here must not leave the others waiting, so they are refused. */
+    /* If the segment cannot be made, descriptor -1 makes tutti_pass_step refuse the other members,
+     * so that they do not wait in vain. */
     if (args.me == 0 && tutti_shm_segment_create(args.nmembers, &args.fd) != TUTTI_OK)
         args.fd = -1;
     return tutti_pass_create(&args, &shm->pass);
@@ -162,8 +163,8 @@ static int shm_join(struct tutti_fabric *fabric)
 
 /* ---- settling ------------------------------------------------------------------------ */
 
-/* Either all members of a host use its segment, or none. A rank that takes no part in shared memory
- * has none, whatever its verdict says. */
+/* Either all members of a host use its segment, or none does. A rank that takes no part in shared
+ * memory has no segment, whatever its verdict says. */
 static void take_back_partial_segments(struct tutti_fabric *fabric)
 {
     for (int loser = 0; loser < fabric->nranks; loser++) {
@@ -198,7 +199,7 @@ static bool cma_reach(const struct tutti_fabric *fabric, int a, int b)
            (tutti_shm_verdict(fabric, a)->can_read && tutti_shm_verdict(fabric, b)->can_read);
 }
 
-/* True if every rank that is not alone on its host shares memory with the one before it there. A
+/* True if every rank that is not alone on its host shares memory with the rank before it there. A
  * rank that is alone on its host has no segment, and needs none. */
 static bool share_hosts(const struct tutti_fabric *fabric)
 {
@@ -318,7 +319,7 @@ static int shm_start(struct tutti_fabric *fabric, bool is_used)
     uint8_t secret[TUTTI_SECRET_BYTES];
     int rc;
 
-    (void)is_used; /* The domain serves more than its connections. */
+    (void)is_used; /* the domain is used even if the transport serves no connection */
     if (!shm->has_domain || !tutti_wait_watches(fabric))
         return TUTTI_OK;
     derive_secret(fabric, shm, secret);
@@ -327,7 +328,7 @@ static int shm_start(struct tutti_fabric *fabric, bool is_used)
     pthread_mutex_unlock(&fabric->lock);
     if (rc == TUTTI_OK)
         return tutti_wait_watch(fabric, shm->segment->bell.fd);
-    tutti_wait_nap(fabric); /* members ring, and no descriptor reports it */
+    tutti_wait_nap(fabric); /* without a bell, no descriptor reports the rings of members */
     return TUTTI_OK;
 }
 

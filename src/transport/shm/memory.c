@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
-/* Calls on smaller allocations go through windows, so a descriptor would be wasted. */
+/* Operations on smaller allocations go through windows, so a descriptor would be wasted. */
 #define LEAST_BYTES ((size_t)64 << 10)
 /* Descriptors are scarce: a process may have 1024, and needs them for other things. */
 #define MOST_FILES 128
@@ -29,7 +29,7 @@
 #endif
 
 struct allocation {
-    struct tutti_memory_part part; /* fd -1: cannot be lent */
+    struct tutti_memory_part part; /* fd is -1 if the memory cannot be lent */
     struct allocation *next;
 };
 
@@ -75,7 +75,7 @@ void tutti_memory_unmap(void *address, size_t size_bytes)
     munmap(address, whole_pages(size_bytes));
 }
 
-/* Returns a file of that size, or -1. Without a file the memory is not lent. */
+/* Returns a memory file of `size` bytes, or -1. Without a file the memory is not lent. */
 static int make_file(size_t size, uint64_t *ret_inode)
 {
     struct stat status = {.st_ino = 0};
@@ -91,7 +91,8 @@ static int make_file(size_t size, uint64_t *ret_inode)
     return fd;
 }
 
-/* True if `size` is within a fraction of the machine's total memory, or of its free memory. */
+/* True if `size` is at most the number of pages that sysconf gives for `pages_name`, divided by
+ * `divisor`. */
 static bool is_within(size_t size, int pages_name, size_t divisor)
 {
     long pages = sysconf(pages_name);
@@ -100,9 +101,9 @@ static bool is_within(size_t size, int pages_name, size_t divisor)
            whole_pages(size) / (size_t)sysconf(_SC_PAGESIZE) <= (size_t)pages / divisor;
 }
 
-/* These calls are only wishes; if they fail there are small pages. The kernel seldom gives huge
- * pages to shared memory by itself, but existing pages can be gathered into huge ones. That commits
- * the memory, so there must be plenty. */
+/* If these calls fail, the memory has small pages, which is no error. The kernel seldom gives huge
+ * pages to shared memory by itself, but it can gather existing pages into huge ones. Gathering
+ * commits the memory, so it is only done while much memory is free. */
 static void want_huge_pages(uint8_t *at, size_t size, bool is_shared)
 {
     madvise(at, size, MADV_HUGEPAGE);
@@ -128,8 +129,8 @@ int tutti_memory_alloc(size_t size_bytes, void **ret_address)
     if (allocation == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "tuttiMemAlloc: no memory");
     pthread_mutex_lock(&lock);
-    /* If the machine does not have that much memory, the kernel must refuse it, which it does not
-     * do for files. */
+    /* The kernel does not refuse a file that is larger than the machine's memory, but it does
+     * refuse ordinary memory of that size. */
     is_file = size_bytes >= LEAST_BYTES && nfiles < MOST_FILES &&
               is_within(size_bytes, _SC_PHYS_PAGES, 1);
     nfiles += is_file;
@@ -191,7 +192,7 @@ int tutti_memory_free(void *address)
                           "free already", address);
     tutti_memory_unmap(address, found->part.size_bytes);
     if (found->part.fd >= 0) {
-        /* Others may map the file for some time yet. The pages need not wait for that. */
+        /* Other processes may map the file for some time yet. Its pages are released at once. */
         (void)fallocate(found->part.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                         (off_t)whole_pages(found->part.size_bytes));
         close(found->part.fd);

@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that other processes of the host can map, for tuttiMemAlloc. An allocation is a memfd of
- * its own, so that it can be lent (lend.h). If a memfd cannot be made, or is not worth a
- * descriptor, the allocation is ordinary memory. There is one list per process. Thread-safe. */
+ * Allocates memory that other processes of the host can map, for tuttiMemAlloc. An allocation is a
+ * memfd of its own, so that it can be lent (lend.h). If a memfd cannot be made, or is not worth a
+ * descriptor, the allocation is ordinary memory. There is one list of allocations per process. All
+ * functions are thread-safe. */
 #ifndef TUTTI_TRANSPORT_SHM_MEMORY_H
 #define TUTTI_TRANSPORT_SHM_MEMORY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Allocates `size_bytes` (at least 1) of zeroed memory, page-aligned. From the size of a huge page
- * on it is in huge pages, if the kernel has them, and is then committed at once.
- * TUTTI_ERR_ARGUMENT: no memory can be that large; TUTTI_ERR_SYSTEM: there is none. */
+/* Allocates `size_bytes` (at least 1) of zeroed memory, page-aligned. Memory that is at least as
+ * large as a huge page is in huge pages, if the kernel has them, and is then committed at once. The
+ * caller frees it with tutti_memory_free. TUTTI_ERR_ARGUMENT: no memory can be that large.
+ * TUTTI_ERR_SYSTEM: there is no memory left. */
 int tutti_memory_alloc(size_t size_bytes, void **ret_address);
 
 /* Frees an allocation. TUTTI_ERR_ARGUMENT: it is not an address that tutti_memory_alloc returned.
  * Its pages return to the kernel even while other processes map them, and these then read zeros. */
 int tutti_memory_free(void *address);
 
-/* A number that grows with every allocation that can be lent, and when one is freed. */
+/* Returns a number that grows whenever an allocation that can be lent is made or freed. */
 uint64_t tutti_memory_generation(void);
 
 /* An allocation that can be lent. */
 struct tutti_memory_part {
-    uint64_t inode; /* of its file; no two files have the same */
+    uint64_t inode; /* the inode of its file; no two files have the same */
     uint64_t begin, size_bytes;
-    int32_t fd;
+    int32_t fd; /* owned by the allocation */
 };
 
-/* Lists the newest of them, at most `most`; returns their number. */
+/* Lists at most `most` allocations that can be lent, the newest first. Returns their number. */
 size_t tutti_memory_list(struct tutti_memory_part *ret_parts, size_t most);
 
-/* Reserves address space for `size_bytes` of shared memory, aligned for huge pages if it can hold
- * one, and maps `fd` there. NULL: errno. Release it with tutti_memory_unmap. */
+/* Maps `size_bytes` of the file `fd`, or of ordinary memory if `fd` is -1. The address is aligned
+ * for huge pages if the memory can hold one. NULL: errno tells why. The caller releases the memory
+ * with tutti_memory_unmap. */
 void *tutti_memory_map(int fd, size_t size_bytes);
 void tutti_memory_unmap(void *address, size_t size_bytes);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passes a descriptor to the other ranks of the host. */
+ * Passes a descriptor from the first member to the other ranks of the host. The other members
+ * connect to the first one, which calls each connection a guest. */
 #include "transport/shm/pass.h"
 
 #include "base/clock.h"
@@ -15,10 +16,11 @@
 #define PATIENCE_NS (30 * TUTTI_NS_PER_S)
 /* A guest that has not proved itself within this time gives its place to another that waits. */
 #define GUEST_PATIENCE_NS (2 * TUTTI_NS_PER_S)
-/* The number of callers accepted per step, so that a flood of them does not occupy a rank. */
+/* The number of connections accepted per step, so that a flood of them does not occupy a rank. */
 #define ACCEPTS_PER_STEP 64
 
-/* One caller of the first member, or on another member the caller itself. */
+/* A connection to the first member. The first member has one for each member that connects, and any
+ * other member has only its own. */
 struct guest {
     int fd; /* -1: a free place */
     bool is_proved;
@@ -30,7 +32,7 @@ struct tutti_pass {
     struct tutti_pass_args args;
     char name[64];
     uint8_t key[TUTTI_SECRET_BYTES];
-    int fd; /* -1 on the first member: it refuses all callers */
+    int fd; /* the descriptor to pass; -1 on the first member: it refuses all guests */
     char refusal[TUTTI_MESSAGE_BYTES]; /* the reason, for the first member itself */
     int listen_fd;
     uint32_t nserved;
@@ -140,8 +142,8 @@ static void serve(struct tutti_pass *pass, struct guest *guest)
     close_guest(guest);
 }
 
-/* Returns a free place, or that of a guest that has been silent for long. NULL means that all are
- * in use. */
+/* Returns a free place, or the place of a guest that has not proved itself for long. NULL: all
+ * places are in use. */
 static struct guest *find_place(struct tutti_pass *pass)
 {
     struct guest *oldest = NULL;
@@ -215,8 +217,8 @@ static int step_other(struct tutti_pass *pass)
     }
     if (!self->is_proved) {
         rc = tutti_handshake_step(&self->shake);
-        if (rc == TUTTI_ERR_REMOTE) { /* the member closed the connection because this rank was
-                                         slow, so connect again */
+        if (rc == TUTTI_ERR_REMOTE) { /* the first member closed the connection because this rank
+                                         was slow, so connect again */
             close_guest(self);
             return TUTTI_AGAIN;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describes the memory of a host in numbers and words. */
+ * Reports the shared memory of a host, as numbers for the memory report and as text. */
 #include "transport/shm/shm.h"
 
 #include <stdio.h>

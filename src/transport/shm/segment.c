@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The shared segment of a host: its layout, creation and mapping. */
+ * Lays out, makes and maps the shared segment of a host, and tests by locks which members live. */
 #include "transport/shm/segment.h"
 
 #include "base/memfd.h"
@@ -25,7 +25,7 @@
 
 struct layout {
     size_t members, waiters, activities, posts, slots, windows, fifos, fifo_stride;
-    size_t lend_slots, come, mapped_stride, boards, counts, total;
+    size_t lend_slots, mapped, mapped_stride, areas, counts, total;
 };
 
 static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
@@ -41,11 +41,11 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
     at.fifos = at.windows + n * 2 * half_bytes;
     at.fifo_stride = tutti_round_up(sizeof(struct tutti_fifo) + fifo_bytes, PAGE);
     at.lend_slots = at.fifos + TUTTI_CHANNEL_COUNT * n * n * at.fifo_stride;
-    at.come = tutti_round_up(at.lend_slots + n * TUTTI_LEND_SLOTS * sizeof(struct tutti_lend_slot),
+    at.mapped = tutti_round_up(at.lend_slots + n * TUTTI_LEND_SLOTS * sizeof(struct tutti_lend_slot),
                              TUTTI_CACHE_LINE);
     at.mapped_stride = tutti_round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
-    at.boards = tutti_round_up(at.come + n * at.mapped_stride, PAGE);
-    at.counts = at.boards + n * TUTTI_AREA_BYTES;
+    at.areas = tutti_round_up(at.mapped + n * at.mapped_stride, PAGE);
+    at.counts = at.areas + n * TUTTI_AREA_BYTES;
     at.total = at.counts + n * TUTTI_COUNTS_SIDES * TUTTI_ACTIVITIES * (1 + n) * sizeof(uint64_t);
     return at;
 }
@@ -102,8 +102,8 @@ static int set_lock(const struct tutti_shm_segment *segment, short type)
     return fcntl(segment->fd, F_SETLK, &lock);
 }
 
-/* Removes it from the list. Mapping and descriptors go to another segment of the same file, or are
- * released if there is none. */
+/* Removes a segment from the list. Its mapping and descriptors go to another segment of the same
+ * file, or are released if there is none. */
 static void leave_list(struct tutti_shm_segment *segment)
 {
     struct tutti_shm_segment **link = &list;
@@ -128,8 +128,8 @@ static void leave_list(struct tutti_shm_segment *segment)
     } else if (segment->header != NULL) {
         munmap(segment->header, segment->header->total_bytes);
     }
-    /* It is closed under the lock, because otherwise a segment of the same file that is just being
-     * mapped would lose its lock. */
+    /* The descriptors are closed under the lock, because otherwise a segment of the same file that
+     * is just being mapped would lose its POSIX lock. */
     while (segment->kept != NULL) {
         struct tutti_kept_fd *kept = segment->kept;
 
@@ -180,9 +180,9 @@ static void point_into(struct tutti_shm_segment *segment, uint8_t *base,
     domain->windows = base + at.windows;
     domain->half_bytes = header->half_bytes;
     domain->lend_slots = (struct tutti_lend_slot *)(void *)(base + at.lend_slots);
-    domain->come = (uint32_t *)(void *)(base + at.come);
+    domain->mapped = (uint32_t *)(void *)(base + at.mapped);
     domain->mapped_stride = at.mapped_stride / sizeof(uint32_t);
-    domain->boards = base + at.boards;
+    domain->areas = base + at.areas;
     domain->counts = (uint64_t *)(void *)(base + at.counts);
     domain->sleepers = &segment->header->sleepers;
     domain->note = &segment->header->note;
@@ -221,8 +221,8 @@ static struct tutti_shm_segment *alloc_segment(int fd, uint32_t me, uint32_t nme
     return segment;
 }
 
-/* There is one mapping per process. Its ranks share page tables, and tools that watch threads see
- * that they access the same memory. */
+/* There is one mapping per process, so that the ranks of a process share page tables. Tools that
+ * look for data races between threads then also see that they access the same memory. */
 static int map_or_share(struct tutti_shm_segment *segment,
                         const struct tutti_shm_segment_header *header)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The memory that the ranks of one host share, as domain.h draws it. It is a memfd that the first
- * of them makes and all of them map.
+ * Declares the segment: the memory that the ranks of one host share. It is a memfd that the first
+ * of them makes and all of them map. domain.h explains its parts.
  *
  *     header | members[n] | waiters[n] | activities[n] | posts[n][8] | slots[n][8] |
- *     windows[n][2] | fifos[channel][n][n] | lend_slots[n] | come[n][n] | boards[n] | counts[n]
+ *     windows[n][2] | fifos[channel][n][n] | lend_slots[n] | mapped[n][n] | areas[n] | counts[n]
  *
  * The index of a FIFO is fifos[channel][from][to]. The part from the slots on is page-aligned, and
  * uses only the pages that are touched. */
@@ -20,8 +20,8 @@
 struct tutti_shm_segment_header {
     uint64_t magic;
     uint64_t total_bytes;
-    uint64_t half_bytes; /* of a window */
-    uint64_t fifo_bytes; /* the ring alone */
+    uint64_t half_bytes; /* size of half a window */
+    uint64_t fifo_bytes; /* size of a FIFO's ring */
     uint32_t nmembers;
     alignas(TUTTI_CACHE_LINE) uint32_t sleepers;
     struct tutti_abort_note note;
@@ -30,7 +30,8 @@ struct tutti_shm_segment_header {
 /* A member is present from its lock on the segment's byte [index] until it announces otherwise. */
 struct tutti_member {
     alignas(TUTTI_CACHE_LINE) uint32_t presence; /* enum below; its owner writes it */
-    uint32_t is_inside; /* the other members' memory that it is inside now; its owner writes it */
+    uint32_t is_inside; /* 1 while the owner accesses memory of other members (guard.c); its owner
+                           writes it */
 };
 enum { TUTTI_MEMBER_PRESENT, TUTTI_MEMBER_LEFT, TUTTI_MEMBER_DROPPED };
 
@@ -40,14 +41,13 @@ struct tutti_shm_segment {
     struct tutti_member *members;
     uint8_t *fifos;
     size_t fifo_stride;
-    uint32_t *ranks;            /* [nmembers], the domain's */
+    uint32_t *ranks;            /* [nmembers], which domain.ranks points to */
     int32_t *pids;              /* [nmembers] */
-    enum tutti_access *access;  /* [nmembers], the domain's */
-    struct tutti_bell bell;     /* of this member; if fd is -1 it has none unless it is opened
-                                   later */
-    bool lends;                 /* true if it lends memory to other processes, or did once */
-    uint32_t times_inside;      /* accesses to others' memory: calls of enter without an exit so
-                                   far */
+    enum tutti_access *access;  /* [nmembers], which domain.access points to */
+    struct tutti_bell bell;     /* the bell of this member; its fd is -1 until it is opened */
+    bool lends;                 /* this member lends memory to other processes, or once did */
+    uint32_t times_inside;      /* calls of tutti_domain_enter that tutti_domain_exit has not yet
+                                   undone */
     int fd;
     struct tutti_shm_segment *next; /* in the process's list of segments, under its lock */
     struct tutti_kept_fd *kept; /* descriptors of this file to close with the last mapping */
@@ -55,16 +55,18 @@ struct tutti_shm_segment {
     ino_t inode;
 };
 
-/* Make the file for `nmembers` members. Sizes come from the parameters. */
+/* Make the file of a segment for `nmembers` members. Sizes come from the parameters. The caller
+ * owns *ret_fd. */
 int tutti_shm_segment_create(uint32_t nmembers, int *ret_fd);
 
-/* Map the file (once per process) and take its lock as member `me`. Takes over `fd` in any case: a
- * process's locks on a file are released when it closes any descriptor of it, so the segments of
- * the process close them together. `ranks` (ascending) is copied. Pids and access are zero. */
+/* Map the file, once per process, and lock its byte `me`. The function takes over `fd`, also on
+ * failure. A process loses its locks on a file when it closes any descriptor of it, so the segments
+ * of the process close their descriptors together. `ranks` (ascending) is copied. The caller fills
+ * in `pids` and `access`, which are zero. */
 int tutti_shm_segment_map(int fd, uint32_t me, uint32_t nmembers, const uint32_t *ranks,
                           struct tutti_shm_segment **ret_segment);
 
-/* Unmap. NULL is ignored. */
+/* Unmap the segment and release its lock. NULL is ignored. */
 void tutti_shm_segment_destroy(struct tutti_shm_segment *segment);
 
 /* True if the process of member `index`, which is not this process, still holds its lock. */
@@ -75,8 +77,8 @@ bool tutti_shm_segment_is_alive(const struct tutti_shm_segment *segment, uint32_
 enum tutti_access tutti_shm_segment_probe(const struct tutti_identity *mine,
                                           const struct tutti_identity *theirs, bool may_read);
 
-/* Bytes of the host's memory that hold this rank's share: its windows, posts and outgoing FIFOs.
- * Only pages that any rank has touched count. */
+/* Returns the bytes of the segment that hold this rank's windows, posts and outgoing FIFOs. Only
+ * pages that any rank has touched count. */
 size_t tutti_shm_segment_touched(const struct tutti_shm_segment *segment);
 
 static inline struct tutti_fifo *tutti_shm_segment_fifo(const struct tutti_shm_segment *segment,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transports "shm" and "cma". There is a FIFO of records (fifo.h) in the host's segment per
- * direction. It copies twice and makes no system call. An end of a FIFO that sleeps is roused.
+ * Implements the connections of the transports "shm" and "cma". Each direction of a connection is a
+ * FIFO of records (fifo.h) in the host's segment. Data is copied twice and without a system call,
+ * except to wake a rank that sleeps at the other end.
  *
  * Between ranks that can read each other's memory, "cma" offers large data as an address instead.
  * The receiver copies from there directly into its destination by one system call. In one process,
  * and in lent memory (lend.h), it uses plain loads. The receiver counts the bytes that it has
- * copied, and the sender reports these as taken. "shm" is the same without that.
+ * copied, and the sender reports these as taken. "shm" never offers addresses.
  *
  *   | DATA bytes ... | EXPOSED size address | DATA ... */
 #include "transport/shm/shm.h"
@@ -18,19 +19,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A long message is published in parts, so that the reader copies while the writer does. A part is
- * as much as the reader gives back at a time, at most this, and always a multiple of 64 bytes. */
+/* A long message is published in parts, so that the reader copies while the writer does. A part
+ * occupies as much of the ring as the reader gives back at a time, but at most PIECE_BYTES. */
 #define PIECE_BYTES 16384
-/* With plain loads a copy costs no system call, but the lender has to wait for it. */
+/* From this size on, memory that the receiver can load directly is exposed. Such a copy costs no
+ * system call, but the sender has to wait for it. */
 #define LOADS_THRESHOLD 16384
 #define CROWDED_LOADS_THRESHOLD 65536
-/* Through the FIFO both ends copy at the same time, which is best if one would otherwise be idle.
- * If messages go both ways at once, one copy is better than two from this size on. */
+/* Through the FIFO both ends copy at the same time, which is best if one end would otherwise be
+ * idle. If messages go both ways at once, one copy is better than two from this size on. */
 #define MUTUAL_THRESHOLD (256 * 1024)
-/* Two copies at a time are no faster than one after the other if their ranks share cores. */
+/* If ranks share cores, the two ends do not copy at the same time, and one copy is better from this
+ * size on. */
 #define CROWDED_THRESHOLD (256 * 1024)
-/* Bytes that are copied between two updates of the count from which the sender learns what it may
- * reuse. */
+/* After this many bytes, the receiver updates the count from which the sender learns which bytes it
+ * may reuse. */
 #define COPY_BYTES (512 * 1024)
 #define BOUNCE_BYTES 65536
 
@@ -40,7 +43,7 @@ struct loan {
     uint64_t address;
     uint32_t number; /* number of the lent memory that contains it, if the peer has mapped that;
                         else 0 */
-    uint32_t last;   /* the last number on the sender's shelf */
+    uint32_t last;   /* the last number on the sender's list */
 };
 
 struct shm_conn {
@@ -49,7 +52,8 @@ struct shm_conn {
     struct tutti_lend *lend;
     uint32_t peer_index;
     bool is_one_process;
-    /* Sizes from which bytes are exposed: ordinary ones, and lent ones. */
+    /* Sizes from which bytes are exposed: in ordinary memory, in ordinary memory while messages go
+     * both ways, and in lent memory. */
     size_t threshold, mutual_threshold, lent_threshold;
     size_t piece;
 
@@ -68,7 +72,7 @@ struct shm_conn {
     uint8_t *bounce; /* copies of exposed memory, for peek */
 };
 
-/* The operations of a connection of either transport once it is made (below). */
+/* The operations of a connection of either transport. */
 static const struct tutti_conn_ops stream_ops;
 
 /* Sets the sizes from which a connection of "cma" exposes its bytes. */
@@ -124,7 +128,8 @@ int tutti_cma_connect(struct tutti_fabric *fabric, int peer, int channel, struct
     return connect_by(&tutti_cma_ops, fabric, peer, channel, conn);
 }
 
-/* The ringer's half of the sleeping protocol (fabric_wait.c), for one peer. */
+/* Wakes the peer if it sleeps. This is the ringer's half of the sleeping protocol of
+ * fabric_wait.c. */
 static inline void rouse(struct shm_conn *shm)
 {
     tutti_fence_before_look(shm->domain->has_joint_fences);
@@ -151,7 +156,7 @@ static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size,
         return 0;
     if (wanted > room)
         wanted = room;
-    /* The header of a v-form has a count for each rank, and may be longer than a record. */
+    /* The header of a collective with one count per rank may be longer than a record. */
     if (head_size > wanted)
         head_size = wanted;
     if (head_size > 0)
@@ -162,8 +167,8 @@ static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size,
     return wanted;
 }
 
-/* Returns the number by which the peer can load it, or 0 if it cannot, perhaps because it does not
- * know of it yet. */
+/* Returns the number of the lent memory from which the peer can load these bytes, or 0 if it
+ * cannot. *ret_is_new is true if the peer has not yet been told of that number. */
 static uint32_t lent_number(const struct shm_conn *shm, const void *data, size_t size,
                             bool *ret_is_new)
 {
@@ -171,10 +176,11 @@ static uint32_t lent_number(const struct shm_conn *shm, const void *data, size_t
     uint32_t number = tutti_lend_number(lend, data, size);
 
     *ret_is_new = number > shm->told;
-    return tutti_lend_has_come(lend, shm->peer_index, number) ? number : 0;
+    return tutti_lend_is_mapped(lend, shm->peer_index, number) ? number : 0;
 }
 
-/* True if it is better exposed than copied twice. */
+/* True if one copy by the peer from exposed memory is better than two copies. Memory of which the
+ * peer has not been told is exposed, too, because the record tells it. */
 static bool is_exposed(const struct shm_conn *shm, const void *data, size_t size)
 {
     bool is_new;
@@ -215,7 +221,7 @@ static size_t collect(struct shm_conn *shm)
     return taken;
 }
 
-/* Sends `head`, if any, and data of up to the threshold, as far as the ring has room. */
+/* Puts `head`, if any, and `data` into the ring as far as there is room. Returns how many bytes. */
 static size_t put_all(struct shm_conn *shm, const void *head, size_t head_size, const uint8_t *data,
                       size_t size)
 {
@@ -232,8 +238,8 @@ static size_t put_all(struct shm_conn *shm, const void *head, size_t head_size, 
     return taken;
 }
 
-/* True if the peer has left without copying the exposed offer. A peer that closes has copied
- * before. */
+/* True if the peer has closed and will copy no more of the exposed offer. The flag is read first,
+ * because a peer counts what it has copied before it closes. */
 static bool is_refused(const struct shm_conn *shm)
 {
     /* acquire: pairs with the release in advance */
@@ -241,8 +247,8 @@ static bool is_refused(const struct shm_conn *shm)
            tutti_load_acquire(&shm->out.fifo->copied) == shm->seen;
 }
 
-/* Ends a send. If nothing was taken of a non-empty offer, it checks whether the peer is still
- * there. */
+/* Ends a send: wakes the peer after progress. If nothing was taken of a non-empty offer, it checks
+ * whether the peer is still there. */
 static int conclude(struct shm_conn *shm, bool has_progress, bool is_stuck)
 {
     if (has_progress)
@@ -278,7 +284,7 @@ static int shm_send_two(struct tutti_conn *conn, const void *head, size_t head_s
 {
     struct shm_conn *shm = (struct shm_conn *)conn;
 
-    if (shm->exposed > 0) { /* by an earlier call, for which everything was in one place */
+    if (shm->exposed > 0) { /* an earlier call of shm_send has exposed bytes */
         *ret_taken = collect(shm);
         return conclude(shm, false, *ret_taken == 0);
     }
@@ -311,7 +317,7 @@ static size_t left_at_front(const struct shm_conn *shm)
     return shm->loan.size > 0 ? (size_t)shm->loan.size : shm->in.size - shm->in.taken;
 }
 
-/* Advances over `size` bytes at the front, which have been used. */
+/* Removes `size` bytes from the front, which have been used. */
 static void advance(struct shm_conn *shm, size_t size)
 {
     if (shm->loan.size == 0) {
@@ -327,8 +333,9 @@ static void advance(struct shm_conn *shm, size_t size)
     rouse(shm);
 }
 
-/* Returns the address from which exposed bytes at the front can be loaded, or NULL if they cannot.
- * It is determined again each time, because the peer's lent memory may change meanwhile. */
+/* Returns the address from which exposed bytes at the front can be loaded, or NULL if there is
+ * none. The address is found anew each time, because the peer's lent memory may change
+ * meanwhile. */
 static const uint8_t *find_lent(const struct shm_conn *shm)
 {
     if (shm->is_one_process)
@@ -337,8 +344,8 @@ static const uint8_t *find_lent(const struct shm_conn *shm)
                          shm->loan.address, shm->loan.size);
 }
 
-/* Copy from the front without advancing. TUTTI_AGAIN: some rank has given up, so lent memory must
- * not be accessed any more. The caller's next check of the peers reports that. */
+/* Copies from the front without removing the bytes. TUTTI_AGAIN: some rank has given up, so lent
+ * memory must not be accessed any more. The next tutti_fabric_check reports the error. */
 static int copy_front(struct shm_conn *shm, void *data, size_t size)
 {
     struct tutti_fabric *fabric = shm->base.fabric;
@@ -391,7 +398,8 @@ static int pull(struct shm_conn *shm, uint8_t *to, size_t size, size_t *ret_got)
     return TUTTI_OK;
 }
 
-/* Bytes in the carry come before those that have arrived since. */
+/* Receives first the bytes in the carry, which are older, and then those that have arrived
+ * since. */
 static int take(struct shm_conn *shm, void *data, size_t size, size_t *ret_got)
 {
     size_t carried = 0, got;
@@ -427,7 +435,7 @@ static int shm_recv_two(struct tutti_conn *conn, void *head, size_t head_size, v
 
 /* ---- showing in place ---------------------------------------------------------------- */
 
-/* Puts an element together that spans two records. */
+/* Puts an element that spans two records together in the carry, and shows it. */
 static int show_carry(struct shm_conn *shm, size_t least, const void **ret_data, size_t *ret_size)
 {
     struct tutti_carry *carry = &shm->carry;
@@ -442,7 +450,8 @@ static int show_carry(struct shm_conn *shm, size_t least, const void **ret_data,
     return TUTTI_OK;
 }
 
-/* Allocated at first need, because most connections never look into exposed memory. */
+/* Allocates the bounce buffer at first need, because most connections never peek at exposed
+ * memory. */
 static int need_bounce(struct shm_conn *shm)
 {
     if (shm->bounce != NULL)

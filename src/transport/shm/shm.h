@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts that the files of the transports "shm" and "cma" share. These are two rows of the table
- * with one state, that of "shm", because both use the host's segment.
+ * Declares the data and functions that the files of the transports "shm" and "cma" share. The two
+ * are separate entries of the table of transports, but have one state, that of "shm", because both
+ * use the host's segment.
  *
  *   shm.c    the byte stream over a pair's FIFOs
- *   life.c   the rows of the table; gives the ranks of a host their segment
+ *   life.c   the two entries of the table; gives the ranks of a host their segment
  *   watch.c  detects which ranks of the host have given up, left or died
- *   guard.c  which ranks are inside whose memory
+ *   guard.c  keeps ranks out of others' memory after a failure
  *   report.c the memory of a host in words */
 #ifndef TUTTI_TRANSPORT_SHM_SHM_H
 #define TUTTI_TRANSPORT_SHM_SHM_H
@@ -18,10 +19,10 @@
 extern const struct tutti_transport_ops tutti_shm_ops;
 extern const struct tutti_transport_ops tutti_cma_ops;
 
-/* The slice of a rank's verdict. */
+/* The slice of "shm" in a rank's verdict. */
 struct tutti_shm_verdict {
     uint8_t has_segment;
-    uint8_t can_read; /* every other process of the domain, by system call */
+    uint8_t can_read; /* the rank can read the memory of all other processes of the domain */
     char reason[58];  /* the reason why there is no segment */
 };
 
@@ -36,7 +37,7 @@ struct tutti_shm {
     struct tutti_lend *lend; /* NULL: no member is a process that can read this rank's memory */
 };
 
-/* Returns NULL if TUTTI_TRANSPORTS excludes it, or there is one rank. */
+/* Returns the state of "shm"; NULL if TUTTI_TRANSPORTS excludes it, or if there is one rank. */
 static inline struct tutti_shm *tutti_shm_of(const struct tutti_fabric *fabric)
 {
     return tutti_part_state(fabric, &tutti_shm_ops);
@@ -48,13 +49,13 @@ static inline struct tutti_shm_verdict *tutti_shm_verdict(const struct tutti_fab
     return tutti_verdict_slice(fabric, &tutti_shm_ops, rank);
 }
 
-/* Returns the index of a rank among the members: its own, or that of the last member before it; 0
- * if there is none. */
+/* Returns the index of a rank among the members. For a rank that is no member, it returns the index
+ * of the last member before it, or 0 if there is none. */
 uint32_t tutti_shm_index(const struct tutti_shm *shm, int rank);
 
 /* ---- shm.c --------------------------------------------------------------------------- */
 
-/* `connect` of both rows. */
+/* The `connect` operations of the two transports (transport.h). */
 int tutti_shm_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn);
 int tutti_cma_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn);
 

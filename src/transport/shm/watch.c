@@ -102,7 +102,8 @@ void tutti_shm_leave(struct tutti_fabric *fabric, bool is_orderly)
     /* release: pairs with the acquire in has_ended; it comes before the lock is released */
     tutti_store_release(&shm->segment->members[shm->my_index].presence,
                         (uint32_t)(is_orderly ? TUTTI_MEMBER_LEFT : TUTTI_MEMBER_DROPPED));
-    /* Peers in the same process cannot see this rank die, and might wait for it. */
+    /* Wake peers that sleep, so that they see this at once. Peers in the same process have no other
+     * sign that this rank has ended. */
     if (!is_orderly)
         tutti_domain_ring_all(&shm->segment->domain);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The listener of a fabric, to which lower ranks connect. A stranger gets no further than the
- * handshake, and stays no longer than its deadline. */
+ * Accepts connections at the listener of a fabric, to which lower ranks connect. A process that
+ * connects is a caller, and is a stranger until it has proved that it knows the secret. A stranger
+ * gets no further than the handshake, and stays no longer than its deadline. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -13,16 +14,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Callers that have not proved themselves: how many are kept in addition to the ranks that are due,
- * and how long one may keep its place once there are as many. */
+/* The number of strangers that are kept in addition to the ranks that are due, and the time that a
+ * stranger has for the handshake. */
 #define MOST_STRANGERS 256
 #define CALLER_PATIENCE_NS (2 * TUTTI_NS_PER_S)
 /* A caller keeps its place for this long even if no descriptor is left for the next one. Otherwise
  * peers that call at the same time would take each other's places again and again. */
 #define CALLER_GRACE_NS (250 * TUTTI_NS_PER_MS)
-/* Callers accepted per check, so that a flood of them does not keep a rank from its work. */
+/* The number of callers accepted per check, so that a flood of them does not keep a rank from its
+ * work. */
 #define ACCEPTS_PER_LOOK 64
-/* Callers whose sockets one system call checks. */
+/* The number of callers whose sockets one system call checks. */
 #define CALLERS_PER_POLL 64
 
 void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
@@ -73,7 +75,7 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
         tutti_tcp_of(fabric)->nmissing--;
 }
 
-/* Takes the words of the rank before this one: its number and chain. */
+/* Takes the state of the rank before this one (tell.c), if the caller has sent it. */
 static bool was_told(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
@@ -87,7 +89,8 @@ static bool was_told(struct tutti_fabric *fabric, const struct tutti_handshake *
     return true;
 }
 
-/* It closed before it sent a byte: it only tested whether this rank lives (probe.c). */
+/* True if the caller closed before it sent a byte. It then only tested whether this rank lives
+ * (probe.c). */
 static bool was_probe(const struct tutti_handshake *shake, int rc)
 {
     return rc == TUTTI_ERR_REMOTE && shake->phase <= 1 && shake->wire_done == 0;
@@ -99,8 +102,8 @@ static void free_caller(struct tutti_tcp_caller *caller)
     free(caller);
 }
 
-/* Make progress with a caller. TUTTI_OK: the connection is established. TUTTI_ERR_REMOTE and
- * others: it must be closed. */
+/* Makes progress with a caller. TUTTI_OK: the connection is established. TUTTI_AGAIN: more bytes
+ * must arrive. Other results: the caller must be closed. */
 static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 {
     uint8_t confirmation = 0;
@@ -117,7 +120,7 @@ static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
             note_stranger(fabric, tutti_last_message());
         TUTTI_TRY(rc);
         if (was_told(fabric, &caller->shake))
-            return TUTTI_ERR_REMOTE; /* all has been said */
+            return TUTTI_ERR_REMOTE; /* the caller sends nothing more, so close it */
         caller->is_proved = true;
         caller->shake.deadline_ns = TUTTI_NEVER;
     }
@@ -127,7 +130,7 @@ static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
     return confirmation == TUTTI_TCP_CONFIRMATION ? TUTTI_OK : TUTTI_ERR_REMOTE;
 }
 
-/* Returns true if it is not a caller any more. */
+/* Makes progress with a caller. Returns true if it has become a connection or was closed. */
 static bool settle_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 {
     int rc = hear(fabric, caller);
@@ -152,7 +155,8 @@ static void unlink_caller(struct tutti_tcp *tcp, struct tutti_tcp_caller **link,
     tcp->ncallers--;
 }
 
-/* Of the next callers, handle those that have sent something, or have been silent for too long. */
+/* Checks the next CALLERS_PER_POLL callers, and handles those that have sent something or whose
+ * deadline has passed. */
 static bool step_some(struct tutti_fabric *fabric, struct tutti_tcp_caller ***at_link)
 {
     struct tutti_tcp_caller **link = *at_link;
@@ -222,9 +226,9 @@ static bool has_had_its_time(const struct tutti_tcp_caller *caller)
     return tutti_now_ns() + CALLER_PATIENCE_NS >= caller->shake.deadline_ns + CALLER_GRACE_NS;
 }
 
-/* If no descriptor is left, strangers make room, the oldest first. Until the oldest has had its
- * time, the new caller waits in the system's queue. If there are no strangers, this rank has
- * failed, because its caller would wait forever. */
+/* If no descriptor is left, strangers are closed, the oldest first. Until the oldest has had its
+ * grace period, the new caller waits in the kernel's queue. If there are no strangers, this rank
+ * fails, because its caller would wait forever. */
 static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd)
 {
     struct tutti_tcp_caller **link;
@@ -266,7 +270,7 @@ static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
     tutti_tcp_secret(fabric, fabric->rank, secret);
     tutti_handshake_start(&caller->shake, fd, true, secret, NULL,
                           tutti_now_ns() + CALLER_PATIENCE_NS);
-    if (settle_caller(fabric, caller)) /* we speak first */
+    if (settle_caller(fabric, caller)) /* the acceptor sends the first message */
         return true;
     *tcp->callers_end = caller;
     tcp->callers_end = &caller->next;

@@ -71,7 +71,8 @@ static void start_shake(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial
     dial->refusals = 0;
 }
 
-/* TUTTI_OK: connected. TUTTI_ERR_REMOTE: this address does not work. */
+/* Starts or continues to connect to one address. TUTTI_OK: connected, and the handshake has begun.
+ * TUTTI_ERR_REMOTE or TUTTI_ERR_TIMEOUT: this address does not work. */
 static int reach_out(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, int index,
                      const struct tutti_address *address)
 {
@@ -111,7 +112,8 @@ static int shake_hands(struct tutti_tcp_dial *dial)
     return done == sizeof confirmation ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-/* TUTTI_OK: this socket is connected. */
+/* Makes progress with one socket of a connection. TUTTI_OK: the socket belongs to the connection
+ * now. */
 static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, int index)
 {
     struct tutti_fabric *fabric = conn->base.fabric;
@@ -147,7 +149,7 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
     return TUTTI_AGAIN;
 }
 
-/* ---- all of a fabric's --------------------------------------------------------------- */
+/* ---- all sockets --------------------------------------------------------------------- */
 
 int tutti_tcp_dial_start(struct tutti_tcp_conn *conn)
 {

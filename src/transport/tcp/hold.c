@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Keeps the sockets of this rank, and resets them when it gives up. */
+ * Keeps a list of the sockets of this rank, and resets them when it gives up, so that the peers
+ * notice at once. */
 #include "transport/tcp/tcp.h"
 
 #include <stdlib.h>
@@ -7,8 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Sends a reset, where a rank that leaves sends an end. Peers can distinguish the two also while
- * they wait for another rank. A listener stops listening. The descriptor must still be closed. */
+/* Ends a connection by a reset, while a rank that leaves in good order closes it normally. Peers
+ * can distinguish the two even while they wait for another rank. On a listener this ends listening.
+ * The descriptor must still be closed. */
 static void reset(int fd)
 {
     struct sockaddr nobody = {.sa_family = AF_UNSPEC};
@@ -65,7 +67,7 @@ void tutti_tcp_abort(struct tutti_fabric *fabric, struct tutti_cause *cause)
 
     if (tcp == NULL)
         return;
-    /* The reason comes first, then the resets. */
+    /* Send the reason before the resets, so that peers report the reason and not the loss. */
     tutti_tcp_note_send(fabric, cause);
     for (size_t i = 0; i < tcp->nheld; i++)
         reset(tcp->held[i].fd);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TCP in the life of a fabric: the record of a rank, and its listener from opening to end. */
+ * Implements the operations of the transport "tcp" that form and end a fabric: the record of a
+ * rank, and its listener. */
 #include "transport/tcp/tcp.h"
 
 #include "base/limits.h"
@@ -15,7 +16,8 @@
 
 /* ---- what a rank publishes ------------------------------------------------------------ */
 
-/* All ranks must have one mode, so a mistyped one is an error also if no bytes travel by TCP. */
+/* All ranks must have one mode of TUTTI_ENCRYPT. A mistyped mode is an error even if no bytes
+ * travel by TCP. */
 static int tcp_describe(struct tutti_fabric *fabric)
 {
     struct tutti_tcp_record *mine = tutti_tcp_own_record(fabric);
@@ -28,7 +30,8 @@ static int tcp_describe(struct tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
-/* Keep the candidates at which this rank listens, in their order. */
+/* Removes the addresses at which this rank does not listen from its record, and keeps the order of
+ * the others. */
 static void list_candidates(struct tutti_fabric *fabric, struct tutti_tcp *tcp, size_t count,
                             const uint32_t *mbits)
 {
@@ -45,8 +48,8 @@ static void list_candidates(struct tutti_fabric *fabric, struct tutti_tcp *tcp, 
     mine->ncandidates = (uint8_t)tcp->nlisten;
 }
 
-/* Get everything else that this rank needs besides its connections, so that a rank that lacks it
- * can report that while ranks meet. */
+/* Gets the other descriptors that this rank needs, so that a rank that has none left can report
+ * this while the ranks meet. */
 static int reserve(struct tutti_fabric *fabric, struct tutti_tcp *tcp)
 {
     char cause[TUTTI_LIMITS_TEXT_BYTES];
@@ -164,8 +167,8 @@ static bool has_loopback(const struct tutti_tcp_record *record, uint8_t family)
     return false;
 }
 
-/* If all ranks can call at the loopback address, they do, so no other caller need reach this
- * rank. */
+/* If all ranks can connect by the loopback interface, they do. This rank then stops listening at
+ * its other addresses, where only strangers would connect. */
 static int tcp_withdraw(struct tutti_fabric *fabric)
 {
     const struct tutti_tcp_record *mine = tutti_tcp_own_record(fabric);
@@ -184,7 +187,7 @@ static bool tcp_reach(const struct tutti_fabric *fabric, int a, int b)
 {
     struct tutti_address addresses[TUTTI_MAX_CANDIDATES];
 
-    /* The lower rank calls. */
+    /* The lower rank connects to the higher one. */
     return a != b && tutti_tcp_candidates(fabric, a < b ? a : b, a < b ? b : a, addresses) > 0;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Detects that a connection is lost, also one for which no rank waits now.
  *
- * A peer that ends resets or closes its connections. If the network is cut or a host is down
+ * A peer that ends resets or closes its connections. If the network is cut or a host is down,
  * nothing arrives any more, and there are two cases. On a connection without unacknowledged bytes
- * the kernel asks the other end at intervals (keepalive). Otherwise it sends the bytes again for a
- * quarter of an hour. TCP_USER_TIMEOUT would shorten that. But it also ends a connection whose
- * other end lives and has left its buffer full for as long, as a rank that computes does. So this
- * file checks which connections have bytes in flight that are not acknowledged. */
+ * the kernel probes the other end at intervals (keepalive). Otherwise the kernel sends the bytes
+ * again for a quarter of an hour. The option TCP_USER_TIMEOUT would shorten this time. But it would
+ * also end a connection to a live rank that computes for as long and does not read. So this file
+ * checks which connections have bytes that stay unacknowledged. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -20,10 +20,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Sockets that one system call checks. */
+/* The number of sockets that one system call checks. */
 enum { AT_ONCE = 64 };
 
-/* How often to check for silent peers, as a fraction of the time that they have. */
+/* The number of checks for silent peers within the time limit TUTTI_NETWORK_TIMEOUT_MS. */
 enum { LOOKS_PER_TIMEOUT = 16 };
 #define MOST_PAUSE_NS TUTTI_NS_PER_S
 
@@ -55,8 +55,8 @@ struct polled_socket {
     int fd;
 };
 
-/* Both ends are shut, or there is an error: this is a reset. A peer that has merely left shows
- * neither. */
+/* Finds a connection that was reset. A socket shows a reset as an error or as shut down in both
+ * directions. It shows neither if its peer has left in good order. */
 static struct tutti_tcp_conn *find_among(const struct polled_socket *sockets, size_t count,
                                          int *ret_error)
 {
@@ -79,7 +79,7 @@ static struct tutti_tcp_conn *find_among(const struct polled_socket *sockets, si
 
 /* ---- silence ------------------------------------------------------------------------- */
 
-/* True if bytes on this socket have not been acknowledged for the whole time limit. */
+/* True if bytes or probes on this socket have not been acknowledged for the whole time limit. */
 static bool is_silent(struct tutti_tcp_conn *conn, int index, uint64_t now_ns, uint64_t timeout_ns)
 {
     struct tcp_info info = {.tcpi_unacked = 0};
@@ -96,7 +96,7 @@ static bool is_silent(struct tutti_tcp_conn *conn, int index, uint64_t now_ns, u
     return *since_ns != 0 && now_ns - *since_ns >= timeout_ns;
 }
 
-/* Returns true only at intervals. */
+/* Returns true if the next check for silent peers is due, and sets the time of the one after it. */
 static bool is_time_to_look(struct tutti_tcp *tcp, uint64_t now_ns, uint64_t timeout_ns)
 {
     uint64_t pause_ns = timeout_ns / LOOKS_PER_TIMEOUT;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A rank that gives up tells its peers the reason, before it resets its connections. The stream of
- * a connection cannot carry that, because it may be in the middle of other data. So the rank
- * connects to its peers once more, sends a note that is signed with the communicator's secret, and
- * closes.
+ * Sends and receives notes. A rank that gives up tells its peers the reason in a note, before it
+ * resets its connections. The stream of a connection cannot carry the note, because it may be in
+ * the middle of other data. So the rank connects to its peers once more, sends a note that is
+ * signed with a secret derived from the communicator's, and closes.
  *
  *     rank that gives up                    peer
  *       connect                               (its kernel accepts)
  *       note, end
  *       reset all connections                 accepts, greets, reads the note
  *
- * It does not wait for the peer's greeting. So the peer may compute meanwhile, and this process
- * may end at once: the note is in the peer's kernel.
+ * The rank does not wait for the peer's greeting. So the peer may compute meanwhile, and this
+ * process may end at once, because the note is already in the peer's kernel.
  *
  * The first rank that gives up tells all ranks, also those that have yet to connect to it. Each of
  * them passes on the note that it received, not its own error, to the ranks that it has met. So
@@ -25,12 +25,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The time for all peers together. It is used up only if some do not answer or there is no
- * descriptor for a call to them. */
+/* The time for all peers together. It is used up only if some peers do not answer, or if there is
+ * no descriptor for a connection to them. */
 #define PATIENCE_NS (300 * TUTTI_NS_PER_MS)
-/* Calls that are in progress at a time. */
+/* The number of connections that are in progress at a time. */
 enum { AT_ONCE = 32 };
-/* With more ranks than this, even the first tells only those that it has met. */
+/* With more ranks than this, even the first rank that gives up tells only those that it has met. */
 enum { MOST_RANKS_TOLD = 256 };
 
 static const uint8_t magic[8] = {'T', 'U', 'T', 'n', 0, 0, 0, 1};
@@ -39,6 +39,7 @@ static const uint8_t magic[8] = {'T', 'U', 'T', 'n', 0, 0, 0, 1};
 
 /* ---- sending ------------------------------------------------------------------------- */
 
+/* A connection that delivers a note to one peer. */
 struct errand {
     int fd, peer;
     struct tutti_address address;
@@ -84,8 +85,8 @@ static bool is_to_be_told(const struct tutti_fabric *fabric, const struct tutti_
            fabric->routes[peer] == &tutti_tcp_ops;
 }
 
-/* TUTTI_OK: the note was sent. TUTTI_AGAIN: call again; the call may not have a descriptor yet.
- * Another result: it cannot be sent. */
+/* Starts or continues to deliver a note. TUTTI_OK: the note was sent. TUTTI_AGAIN: call again;
+ * there may not have been a descriptor yet. Another result: the note cannot be sent. */
 static int run_errand(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
                       struct errand *errand)
 {
@@ -105,7 +106,7 @@ static int run_errand(const struct tutti_fabric *fabric, const struct tutti_caus
     return tutti_socket_send(errand->fd, &note, sizeof note, &done);
 }
 
-/* Make progress with all calls. Completed ones make room for others. */
+/* Makes progress with all errands, and removes the completed ones. Returns how many are left. */
 static size_t run_errands(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
                           struct errand *errands, size_t count)
 {
@@ -120,7 +121,7 @@ static size_t run_errands(const struct tutti_fabric *fabric, const struct tutti_
     return left;
 }
 
-/* False if no call is in progress, because none has a descriptor. */
+/* Waits until an errand can continue. Returns false if no errand has a descriptor. */
 static bool wait_for_any(const struct errand *errands, size_t count, uint64_t until_ns)
 {
     struct pollfd polled[AT_ONCE];
@@ -146,11 +147,12 @@ void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *
 
     if (!tcp->takes_calls)
         return;
-    /* A rank that has no descriptor left must tell that, too, so its calls share this one. */
+    /* A rank that gives up because it has no descriptor left must tell its peers, too. Its errands
+     * use this descriptor one after the other. */
     if (tcp->spare_fd >= 0)
         close(tcp->spare_fd);
     tcp->spare_fd = -1;
-    /* The caller needs its own message, not one about these calls. */
+    /* Keep the caller's last message, which the errands would overwrite. */
     snprintf(message, sizeof message, "%s", tutti_last_message());
     for (int peer = 0; peer < fabric->nranks; peer++) {
         struct errand errand = {.fd = -1, .peer = peer};
@@ -202,7 +204,7 @@ static int check_note(struct tutti_fabric *fabric, struct tutti_tcp_note *note)
     for (size_t i = 0; i + 1 < sizeof cause.reason && note->reason[i] != '\0'; i++)
         cause.reason[i] = note->reason[i] >= ' ' && note->reason[i] <= '~' ? note->reason[i] : '?';
     tutti_fabric_hear(fabric, &cause);
-    return TUTTI_ERR_REMOTE; /* and this caller needs no further handling */
+    return TUTTI_ERR_REMOTE; /* the caller sends nothing more, so close it */
 }
 
 int tutti_tcp_note_step(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Describes the addresses of a rank in words. */
+ * Describes the addresses of a rank as text, for an operator. */
 #include "transport/tcp/tcp.h"
 
 #include "base/interface.h"
@@ -21,7 +21,7 @@ static const struct tutti_interface *find(const struct tutti_interface *interfac
     return NULL;
 }
 
-/* Writes "eth0 10.0.0.1:4711 (25 Gbit/s)". Returns its length. */
+/* Writes one address, such as "eth0 10.0.0.1:4711 (25 Gbit/s)". Returns the length of the text. */
 static int describe(char *text, size_t size, const struct tutti_interface *interface,
                     const struct tutti_address *address)
 {

@@ -2,7 +2,8 @@
  * Finds the addresses at which a rank may call another, from their records. */
 #include "transport/tcp/tcp.h"
 
-/* Returns the interface over which the record's host would reach a link-local neighbor. */
+/* Returns the index of the interface over which the record's host would reach a link-local
+ * neighbor; 0: none. */
 static uint32_t link_local_scope(const struct tutti_tcp_record *record)
 {
     for (int i = 0; i < record->ncandidates; i++)
@@ -46,7 +47,8 @@ size_t tutti_tcp_candidates(const struct tutti_fabric *fabric, int from, int to,
 
     if (record->port_be == 0)
         return 0;
-    /* Loopback is last in a record. On one host it is the most reliable and the fastest. */
+    /* The loopback address is last in a record, but first here, because it is the most reliable and
+     * the fastest on one host. */
     for (int turn = 0; turn < 2; turn++) {
         for (int i = 0; i < record->ncandidates; i++) {
             struct tutti_address address = record->candidates[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sealed records by the AEAD ciphers of libsodium.
+ * Seals and opens records by the AEAD ciphers of libsodium. The modes of TUTTI_ENCRYPT use the
+ * inputs of a cipher in different ways:
  *
  *   on    additional data: the size        message: the payload
  *   auth  additional data: size, payload   message: nothing
@@ -11,7 +12,8 @@
 
 #include <string.h>
 
-/* Both ciphers write the message and the tag after it, and check the tag before they write. */
+/* A cipher. `close` writes the encrypted message, and the tag after it. `open` returns false if the
+ * tag is wrong, and then writes nothing of the message. */
 struct tutti_seal_cipher {
     const char *name;
     void (*expand)(struct tutti_seal *seal);
@@ -21,7 +23,7 @@ struct tutti_seal_cipher {
                  size_t extra_bytes, const uint8_t *sealed, size_t size, void *to);
 };
 
-/* The same for both ciphers: 32 zero bits and the record's number. */
+/* The nonce is the same for both ciphers: 32 zero bits and the record's number. */
 enum { NONCE_BYTES = 12, NUMBER_AT = 4 };
 _Static_assert(NONCE_BYTES == crypto_aead_aes256gcm_NPUBBYTES, "AES-GCM's nonce");
 _Static_assert(NONCE_BYTES == crypto_aead_chacha20poly1305_ietf_NPUBBYTES, "ChaCha20's nonce");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The byte stream over a pair's sockets as sealed records (TUTTI_ENCRYPT).
+ * Moves the byte stream over a pair's sockets as sealed records (TUTTI_ENCRYPT).
  *
  *     stream   |      stripe, socket 0      |      stripe, socket 1      |  ...
  *     records  | 1 |  2  |  3  | 4 |  5  |  | 1 |  2  |  3  |  4  |  5 |
@@ -22,7 +22,7 @@
 #include <string.h>
 
 /* The buffer for the bytes that arrive on a socket holds two records, so one system call mostly
- * brings a whole one. */
+ * brings a whole record. */
 enum { RECORD_BYTES = TUTTI_SEAL_MOST_BYTES + TUTTI_SEAL_FRAME_BYTES, WIRE_BYTES = 65536 };
 _Static_assert(2 * RECORD_BYTES <= WIRE_BYTES, "two records fit");
 _Static_assert(64 + TUTTI_SEAL_MOST_BYTES <= TUTTI_TCP_BUFFER_BYTES,
@@ -169,7 +169,8 @@ int tutti_tcp_sealed_send_two(struct tutti_conn *conn, const void *head, size_t 
     size_t beginning = size < JOINED_BYTES ? size : JOINED_BYTES, taken = 0, more = 0;
     uint8_t joined[HEAD_BYTES + JOINED_BYTES];
 
-    /* The header of a v-form has a count for each rank. A long one is sent in a separate record. */
+    /* The header of a collective with one count per rank may be long. A long header is sent in a
+     * separate record. */
     if (tcp->sealing->covers == 0 && head_size > HEAD_BYTES) {
         seal_record(tcp, head, head_size);
     } else if (tcp->sealing->covers == 0) {
@@ -191,8 +192,8 @@ int tutti_tcp_sealed_send_two(struct tutti_conn *conn, const void *head, size_t 
 /* The state of the stream's next record. */
 struct arrival {
     enum { ARRIVAL_NONE, ARRIVAL_READY, ARRIVAL_GONE, ARRIVAL_CHANGED } state;
-    size_t size;         /* of the payload, with ARRIVAL_READY */
-    int drained_socket;  /* the kernel has no more of this one; -1: not known */
+    size_t size;         /* size of the payload, valid with ARRIVAL_READY */
+    int drained_socket;  /* the socket for which the kernel has no more bytes; -1: not known */
 };
 
 static int __attribute__((noinline, cold))
@@ -213,7 +214,8 @@ fail_arrival(struct tutti_tcp_conn *tcp, const struct arrival *arrival)
     return tutti_fabric_blame(tcp->base.fabric, tcp->base.peer, what);
 }
 
-/* Reads more of the current socket. Returns false if there is nothing, or the socket has ended. */
+/* Reads more from the current socket. Returns false if nothing has arrived, or the socket has
+ * ended. */
 static bool fill(struct tutti_tcp_conn *tcp, struct sealed_socket *socket, struct arrival *arrival)
 {
     size_t asked, got;

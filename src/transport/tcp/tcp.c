@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transport "tcp": the byte stream over the sockets of a pair. Bytes move directly between the
- * sockets and the user's memory. Only bytes that are peeked at are buffered. */
+ * Makes the connections of the transport "tcp", and moves the byte stream over the sockets of a
+ * pair. Bytes move directly between the sockets and the user's memory. Only small messages and
+ * bytes that are peeked at are buffered. */
 #include "transport/tcp/tcp.h"
 
 #include "transport/carry.h"
@@ -12,19 +13,23 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Copying this many bytes once more costs less than passing the kernel two places. */
+/* A head and data of up to this many bytes are copied into one place, because this costs less than
+ * passing the kernel two places. */
 enum { JOINED_BYTES = 8192 };
 
-/* The size of a read that also takes the bytes after a small request: all of a small message. */
+/* A request for at most SMALL_READ_BYTES reads up to READ_AHEAD_BYTES, which is all of a small
+ * message. */
 enum { SMALL_READ_BYTES = 256, READ_AHEAD_BYTES = JOINED_BYTES + SMALL_READ_BYTES };
 
-/* The approximate number of bytes offered to the kernel at a time. It is so small that the other
- * direction gets its turn while its data is still in the caches. It is a whole number of segments,
- * because each call ends a segment, and a short one costs the kernel as much as a full one. */
+/* The approximate number of bytes that one call offers to the kernel. It is small enough that the
+ * other direction gets its turn while its data is still in the caches. It is rounded down to a
+ * whole number of TCP segments, because each call ends a segment, and a short segment costs the
+ * kernel as much as a full one. */
 enum { MOST_PER_CALL = 512 * 1024 };
 
-/* Between hosts several sockets use several paths and cores. Within a host they only take turns. A
- * core moves some 10 to 20 Gbit/s through a socket, so faster interfaces get more sockets. */
+/* The number of sockets of a connection. Between hosts several sockets use several paths and cores.
+ * Within a host they would only take turns. A core moves some 10 to 20 Gbit/s through a socket, so
+ * faster interfaces get more sockets. */
 enum { SOCKETS_NEAR = 1, SOCKETS_FAR = 2, SOCKETS_FAST = 4, SOCKETS_FASTEST = 8 };
 enum { FAST_MBITS = 25000, FASTEST_MBITS = 100000 };
 
@@ -35,7 +40,7 @@ bool tutti_tcp_is_near(const struct tutti_fabric *fabric, int peer)
     return tutti_same_network(fabric, peer, fabric->rank);
 }
 
-/* The slower of the two interfaces decides. */
+/* The slower of the two ranks' interfaces determines the number of sockets. */
 static int count_by_rate(const struct tutti_fabric *fabric, int peer)
 {
     uint32_t theirs = fabric->records[peer].mbits, ours = fabric->mine.mbits;
@@ -182,8 +187,8 @@ static int tcp_count_sockets(const struct tutti_conn *conn)
 
 /* ---- the stream ---------------------------------------------------------------------- */
 
-/* The connection is lost, with the error in errno. The peer may have sent its reason, or be about
- * to send it. Until then nothing arrives and nothing is taken. */
+/* The peer may have sent its reason for giving up, or be about to send it. While this is possible,
+ * the result is TUTTI_OK, and the stream moves no bytes. */
 int __attribute__((cold)) tutti_tcp_fail_gone(struct tutti_tcp_conn *tcp)
 {
     const char *what = tutti_tcp_describe_loss(tcp, errno, "closed");
@@ -217,7 +222,7 @@ static int tcp_send(struct tutti_conn *conn, const void *data, size_t size, size
     return TUTTI_OK;
 }
 
-/* Shorten the list to `most` bytes. */
+/* Shortens the list of parts to `most` bytes in all. */
 static void trim(struct iovec *parts, size_t count, size_t most)
 {
     for (size_t i = 0; i < count; i++) {
@@ -249,7 +254,7 @@ static int tcp_send_two(struct tutti_conn *conn, const void *head, size_t head_s
     return TUTTI_OK;
 }
 
-/* Reads from the sockets, not through the buffer. Bytes that arrived before a failure are delivered
+/* Reads from the sockets directly to `to`. Bytes that arrived before a failure are delivered
  * first. */
 static int pull(struct tutti_tcp_conn *tcp, uint8_t *to, size_t size, size_t *ret_got)
 {
@@ -279,7 +284,8 @@ static int tcp_recv(struct tutti_conn *conn, void *data, size_t size, size_t *re
     struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
     size_t buffered, got = 0;
 
-    /* A small request is likely followed by another, so one system call serves both. */
+    /* A small request is likely followed by another one, so read ahead for both by one system
+     * call. */
     if (tcp->have == 0 && size <= SMALL_READ_BYTES) {
         tcp->begin = 0;
         TUTTI_TRY(pull(tcp, tcp->buffer, READ_AHEAD_BYTES, &tcp->have));
@@ -298,7 +304,7 @@ static int tcp_recv_two(struct tutti_conn *conn, void *head, size_t head_size, v
     struct iovec parts[] = {{head, head_size}, {data, size}};
     size_t done;
 
-    /* Small data is read ahead, with the bytes after it. */
+    /* tcp_recv reads small data ahead, together with the head. */
     if (tcp->have > 0 || size <= JOINED_BYTES)
         return tcp_recv(conn, head, head_size, ret_got);
     if (data == NULL)

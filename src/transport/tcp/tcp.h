@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of the TCP transport share.
+ * Declares the data and functions that the files of the TCP transport share. In each pair of ranks,
+ * the lower rank calls, which means that it connects to the listener of the higher rank.
  *
  *   tcp.c      the byte stream over a pair's sockets
  *   sealed.c   the same in records with tags (TUTTI_ENCRYPT)
- *   life.c     the row of the table: what ranks publish, the listener, the end
+ *   life.c     the table of operations; records, the listener, the end
  *   route.c    the addresses at which a rank may call another
  *   connect.c  the lower rank connects
  *   accept.c   the higher rank's listener accepts
  *   probe.c    the higher rank tests whether the lower one still lives
- *   tell.c     a rank that waits for long tells the next rank its number and chain
+ *   tell.c     a rank that waits for long tells the next rank its state
  *   lost.c     detects lost connections
  *   note.c     a rank that gives up tells its peers the reason
  *   hold.c     the sockets that a rank resets as it gives up
  *
- * The stream is cut in stripes; stripe i travels on socket i modulo their number.
+ * The stream is cut in stripes. Stripe i travels on socket i modulo the number of sockets.
  */
 #ifndef TUTTI_TRANSPORT_TCP_TCP_H
 #define TUTTI_TRANSPORT_TCP_TCP_H
@@ -30,49 +31,49 @@
 
 extern const struct tutti_transport_ops tutti_tcp_ops;
 
-/* The operations of its connections, and of those that it makes if TUTTI_ENCRYPT is not off. */
+/* The operations of ordinary connections, and of connections with TUTTI_ENCRYPT `auth` or `on`. */
 extern const struct tutti_conn_ops tutti_tcp_conn_ops;
 extern const struct tutti_conn_ops tutti_tcp_sealed_ops;
 
-/* The slice of a rank's record. */
+/* The slice of "tcp" in a rank's record. */
 struct tutti_tcp_record {
-    uint16_t port_be;    /* of the listener */
+    uint16_t port_be;    /* the port of the listener, in network byte order; 0: none */
     uint8_t nsockets;    /* TUTTI_SOCKETS_PER_PEER; the lower of two ranks' values is used */
     uint8_t ncandidates;
     uint8_t seal_mode;   /* TUTTI_ENCRYPT (seal.h) */
-    uint8_t has_aes;     /* instructions for AES-256-GCM */
+    uint8_t has_aes;     /* the processor has instructions for AES-256-GCM */
     uint8_t unused[2];
     union {
         struct tutti_address candidates[TUTTI_MAX_CANDIDATES]; /* the first `ncandidates` */
-        /* For a rank without TCP, the reason as text; "": it was not requested. */
+        /* For a rank without TCP, the reason as text; "": TUTTI_TRANSPORTS excludes TCP. */
         char why_none[TUTTI_MAX_CANDIDATES * sizeof(struct tutti_address)];
     };
 };
 
-/* One direction of the stream: the socket of the next byte, and how many more bytes go there
- * (unlimited for a single socket). */
+/* The place in one direction of the stream: the socket of the next byte, and how many more bytes go
+ * there. With a single socket `left` does not change. */
 struct tutti_tcp_place {
     int socket;
     size_t left;
 };
 
-/* An attempt to reach one socket's other end (connect.c). */
+/* An attempt to connect one socket to the peer (connect.c). */
 struct tutti_tcp_dial {
     int fd;
     bool is_connected, is_greeted, is_proved;
     size_t candidate;
-    uint32_t refusals;     /* in a row, over all candidates */
-    uint32_t rounds;       /* through all candidates */
+    uint32_t refusals;     /* refused connects in a row, over all candidates */
+    uint32_t rounds;       /* completed rounds through all candidates */
     uint64_t until_ns;     /* deadline of this attempt; or, with fd < 0, of the pause before it */
     struct tutti_handshake shake;
 };
 
-/* Tests whether the rank that should call this one still listens (probe.c). */
+/* A test whether the rank that should call this one still listens (probe.c). */
 struct tutti_tcp_probe {
     int fd;
     size_t candidate;
-    bool is_refused;       /* in this round through the candidates */
-    uint32_t refused_rounds; /* in a row */
+    bool is_refused;       /* a candidate has refused in this round through the candidates */
+    uint32_t refused_rounds; /* refused rounds in a row */
     uint64_t pause_ns;
     uint64_t until_ns;     /* deadline of this attempt; or, with fd < 0, of the pause before it */
 };
@@ -80,22 +81,22 @@ struct tutti_tcp_probe {
 struct tutti_tcp_conn {
     struct tutti_conn base;
     int nsockets, nopen;
-    int fds[TUTTI_TCP_MAX_SOCKETS]; /* -1: not yet */
-    bool is_up;                     /* all are open */
-    size_t most_per_call;           /* offered to the kernel at a time */
-    struct tutti_address far_end;   /* of the latest socket */
-    uint64_t silent_ns[TUTTI_TCP_MAX_SOCKETS]; /* since when bytes are not acknowledged; 0: they
-                                                  are */
+    int fds[TUTTI_TCP_MAX_SOCKETS]; /* -1: not yet connected */
+    bool is_up;                     /* all sockets are connected */
+    size_t most_per_call;           /* about the most bytes that one call offers to the kernel */
+    struct tutti_address far_end;   /* the peer's address of the latest socket */
+    uint64_t silent_ns[TUTTI_TCP_MAX_SOCKETS]; /* the time from which on bytes have not been
+                                                  acknowledged; 0: all are acknowledged */
     struct tutti_tcp_place out, in;
 
     uint8_t *buffer; /* TUTTI_TCP_BUFFER_BYTES; [begin, begin + have) is next in the stream */
     size_t begin, have;
     struct tutti_tcp_sealing *sealing; /* sealed.c; NULL: bytes travel as they are */
 
-    /* While connecting it is in the fabric's list. */
+    /* While a connection is being made, it is in the list tutti_tcp.dialing. */
     struct tutti_tcp_conn *next_dialing;
-    struct tutti_tcp_probe probe; /* the called one's */
-    struct tutti_tcp_dial *dials; /* [nsockets], of the calling rank; NULL on the called rank */
+    struct tutti_tcp_probe probe; /* used on the called rank */
+    struct tutti_tcp_dial *dials; /* [nsockets] on the calling rank; NULL on the called rank */
     int rc;                       /* the error that the next connect returns */
     char reason[TUTTI_MESSAGE_BYTES];
 };
@@ -103,18 +104,19 @@ struct tutti_tcp_conn {
 /* A rank's reason for giving up, as it travels (note.c). */
 struct tutti_tcp_note {
     uint8_t magic[8];
-    int32_t code, rank; /* of the rank that was the first to give up */
+    int32_t code, rank; /* the error and number of the rank that was the first to give up */
     char reason[TUTTI_ABORT_REASON_BYTES];
     uint8_t mac[TUTTI_MAC_BYTES];
 };
 
+/* A process that has connected to the listener, until it becomes a connection (accept.c). */
 struct tutti_tcp_caller {
-    struct tutti_tcp_caller *next; /* that came after this one */
+    struct tutti_tcp_caller *next; /* the caller that came after this one */
     int fd;
-    bool is_proved;                /* only the confirmation is due */
+    bool is_proved;                /* the handshake is complete, and only the confirmation is due */
     bool brings_note;
     struct tutti_handshake shake;
-    struct tutti_tcp_note note;    /* as far as it has been sent */
+    struct tutti_tcp_note note;    /* the first note_bytes bytes have arrived */
     size_t note_bytes;
 };
 
@@ -123,7 +125,7 @@ struct tutti_tcp_tell {
     bool is_active, is_connected;
     int fd;
     size_t candidate;
-    uint64_t until_ns; /* of this attempt */
+    uint64_t until_ns; /* deadline of this attempt to connect */
     uint64_t words[TUTTI_STATE_WORDS];
     struct tutti_handshake shake;
 };
@@ -135,18 +137,18 @@ struct tutti_tcp_held {
 
 struct tutti_tcp {
     int listen_fds[TUTTI_MAX_CANDIDATES]; /* one per candidate of this rank's record; -1: closed */
-    size_t nlisten;          /* of the record's candidates */
-    int spare_fd;            /* reserved for a note's call when no descriptor is left; -1: none */
-    bool takes_calls;        /* after settle */
-    bool has_told_stranger;  /* logged once */
+    size_t nlisten;          /* number of the record's candidates */
+    int spare_fd;            /* reserved for sending notes when no descriptor is left; -1: none */
+    bool takes_calls;        /* set by tcp_start: callers are accepted and notes are sent */
+    bool has_told_stranger;  /* a stranger was logged; further ones are not */
     int nmissing;            /* sockets that lower ranks may still open to this rank */
     int nsockets_open;
     size_t ncallers;
-    struct tutti_tcp_caller *callers;     /* from the oldest on */
+    struct tutti_tcp_caller *callers;     /* a list, the oldest first */
     struct tutti_tcp_caller **callers_end;
-    uint64_t next_look_ns;   /* for connections that have become silent */
+    uint64_t next_look_ns;   /* time of the next check for silent connections */
     uint8_t *has_met;        /* [nranks], atomic: a connection to that rank was begun */
-    struct tutti_tcp_conn *dialing;
+    struct tutti_tcp_conn *dialing; /* the connections that this rank is making */
     struct tutti_tcp_tell tell;
     struct tutti_tcp_held *held; /* under fabric->lock */
     size_t nheld, held_capacity;
@@ -154,8 +156,8 @@ struct tutti_tcp {
     uint64_t told[TUTTI_STATE_WORDS];
 };
 
-/* The purpose of a connection in the handshake. With channel TUTTI_TCP_TELLS it only delivers the
- * words, and is then over. */
+/* The purpose of a connection in the handshake. A connection with channel TUTTI_TCP_TELLS only
+ * delivers the words, and is then closed. */
 struct tutti_tcp_purpose {
     int32_t rank, channel, socket, unused;
     uint64_t words[TUTTI_STATE_WORDS];
@@ -163,13 +165,14 @@ struct tutti_tcp_purpose {
 _Static_assert(sizeof(struct tutti_tcp_purpose) <= TUTTI_PURPOSE_BYTES, "the handshake carries it");
 enum { TUTTI_TCP_TELLS = TUTTI_CHANNEL_COUNT };
 
-/* Returns NULL if TUTTI_TRANSPORTS excludes it, there is one rank, or no rank needs it. */
+/* Returns the state of "tcp"; NULL if TUTTI_TRANSPORTS excludes it, if there is one rank, or if
+ * this rank reaches no peer by it. */
 static inline struct tutti_tcp *tutti_tcp_of(const struct tutti_fabric *fabric)
 {
     return tutti_part_state(fabric, &tutti_tcp_ops);
 }
 
-/* After join has begun. */
+/* Returns the slice in the record of `rank`. Valid after join has begun. */
 static inline struct tutti_tcp_record *tutti_tcp_record(const struct tutti_fabric *fabric, int rank)
 {
     return tutti_record_slice(fabric, &tutti_tcp_ops, rank);
@@ -180,7 +183,7 @@ static inline struct tutti_tcp_record *tutti_tcp_own_record(struct tutti_fabric 
     return tutti_own_record_slice(fabric, &tutti_tcp_ops);
 }
 
-/* Members of the row of the table. */
+/* Operations of the transport (transport.h) that life.c does not implement itself. */
 int tutti_tcp_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn);
 bool tutti_tcp_find_lost(struct tutti_fabric *fabric, struct tutti_loss *ret_loss);
 bool tutti_tcp_tell(struct tutti_fabric *fabric, const uint64_t *words);
@@ -188,7 +191,7 @@ bool tutti_tcp_told(const struct tutti_fabric *fabric, uint64_t *ret_words);
 void tutti_tcp_abort(struct tutti_fabric *fabric, struct tutti_cause *cause);
 void tutti_tcp_report(const struct tutti_fabric *fabric, char *ret_text, size_t size);
 
-/* Accept callers, and make progress on handshakes and connects (accept.c). */
+/* Accept callers, and make progress with handshakes and connects (accept.c). Never blocks. */
 void tutti_tcp_progress(struct tutti_fabric *fabric);
 /* Close the sockets of all callers. */
 void tutti_tcp_drop_callers(struct tutti_fabric *fabric);
@@ -198,31 +201,35 @@ void tutti_tcp_drop_callers(struct tutti_fabric *fabric);
 size_t tutti_tcp_candidates(const struct tutti_fabric *fabric, int from, int to,
                             struct tutti_address ret_addresses[TUTTI_MAX_CANDIDATES]);
 
-/* Sockets to reset at abort, so that the peers notice. `peer`: the peer of the socket, or -1 if
- * there is none yet. */
+/* tutti_tcp_hold adds a socket to those that an abort resets, so that the peers notice. `peer` is
+ * the peer of the socket, or -1 if there is none yet. tutti_tcp_drop removes a socket, and must be
+ * called before the socket is closed. Neither closes it. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_tcp_hold(struct tutti_fabric *fabric, int fd, int peer);
 void tutti_tcp_drop(struct tutti_fabric *fabric, int fd);
 
-/* The secret for calls to rank `called`. A caller that has reached the wrong rank fails. */
+/* Derive the secret for calls to rank `called`. Each rank has its own, so that the handshake of a
+ * caller that has reached the wrong rank fails. */
 void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
                       uint8_t ret_secret[TUTTI_SECRET_BYTES]);
 
-/* True if the peer is on this host. Then there is no network between the two that could be shared
- * or lost. */
+/* True if the peer is in this rank's network namespace. Then there is no network between the two
+ * ranks that could be shared or lost. */
 bool tutti_tcp_is_near(const struct tutti_fabric *fabric, int peer);
 
 /* Returns the number of sockets of a connection to `peer`. Both ends compute the same number. */
 int tutti_tcp_count_sockets(const struct tutti_fabric *fabric, int peer);
 
-/* Make the connection's object, without sockets. fabric->conns owns it from then on. */
+/* Make the connection's object, without sockets. fabric->conns owns it from then on.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
                           struct tutti_tcp_conn **ret_conn);
 
-/* Add the socket of a successful handshake to a connection. Takes over the socket in any case. */
+/* Add the socket of a complete handshake to a connection. The function takes over the socket, also
+ * on failure. */
 int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index,
                        const struct tutti_handshake *shake);
 
-/* Functions for both kinds of stream. */
+/* Move the place in the stream by `size` bytes, which must all be in the current stripe. */
 static inline void tutti_tcp_advance(const struct tutti_tcp_conn *tcp,
                                      struct tutti_tcp_place *place, size_t size)
 {
@@ -235,7 +242,7 @@ static inline void tutti_tcp_advance(const struct tutti_tcp_conn *tcp,
     place->socket = place->socket + 1 < tcp->nsockets ? place->socket + 1 : 0;
 }
 
-/* Move the bytes in the connection's buffer to `to`. Returns their number. */
+/* Move up to `size` bytes of the connection's buffer to `to`. Returns their number. */
 static inline size_t tutti_tcp_take_buffered(struct tutti_tcp_conn *tcp, void *to, size_t size)
 {
     size_t buffered = size < tcp->have ? size : tcp->have;
@@ -246,17 +253,19 @@ static inline size_t tutti_tcp_take_buffered(struct tutti_tcp_conn *tcp, void *t
     return buffered;
 }
 
-/* Returns the error for a stream whose peer has closed it. */
+/* Call this when a socket has failed, with the error in errno. Returns the error for the stream. As
+ * long as the peer's reason may still arrive, it returns TUTTI_OK, and the caller reports that no
+ * bytes have moved. */
 int tutti_tcp_fail_gone(struct tutti_tcp_conn *tcp);
 
-/* Sealed streams (sealed.c). Create and destroy the additional state of such a connection, and
- * begin on a socket with the keys from its handshake. */
+/* Sealed streams (sealed.c). These create and destroy the additional state of such a connection.
+ * tutti_tcp_sealing_start begins on a socket, with the keys from its handshake. */
 int tutti_tcp_sealing_create(struct tutti_tcp_conn *conn);
 void tutti_tcp_sealing_destroy(struct tutti_tcp_conn *conn);
 void tutti_tcp_sealing_start(struct tutti_tcp_conn *conn, int index,
                              const struct tutti_handshake *shake);
 
-/* Members of the table of operations of such a connection (transport.h). */
+/* Operations of a sealed connection (struct tutti_conn_ops in transport.h). */
 int tutti_tcp_sealed_send(struct tutti_conn *conn, const void *data, size_t size,
                           size_t *ret_taken);
 int tutti_tcp_sealed_send_two(struct tutti_conn *conn, const void *head, size_t head_size,
@@ -266,35 +275,41 @@ int tutti_tcp_sealed_peek(struct tutti_conn *conn, size_t least, size_t most,
                           const void **ret_data, size_t *ret_size);
 
 /* After its handshake the caller confirms by this byte that it has seen the called rank's proof.
- * Before that it may give up and call again. The called rank counts the connection from then on. */
+ * Before it has sent the byte, it may give up and call again. The called rank uses the connection
+ * only after it has received the byte. */
 #define TUTTI_TCP_CONFIRMATION 0x47
 
-/* Describe the loss of a connection by `error`: "reset its connection ...", where `verb` is the
- * first word, or that the peer's host does not answer. The text lives until the next call for this
+/* Describe the loss of a connection, for a message that begins with the rank. If the errno value
+ * `error` is one of the network, the text says that the peer's host does not answer. Otherwise the
+ * text is "<verb> its connection ...". The text is valid until the next call for this
  * connection. */
 const char *tutti_tcp_describe_loss(struct tutti_tcp_conn *conn, int error, const char *verb);
 
-/* Dialing (connect.c). */
+/* Dialing (connect.c). tutti_tcp_dial_start begins to connect the sockets of `conn`.
+ * tutti_tcp_dial_step makes progress with all such connections, and leaves errors in conn->rc and
+ * conn->reason. tutti_tcp_dial_stop ends dialing. */
 int tutti_tcp_dial_start(struct tutti_tcp_conn *conn);
 void tutti_tcp_dial_step(struct tutti_fabric *fabric);
 void tutti_tcp_dial_stop(struct tutti_tcp_conn *conn);
 
-/* Probing (probe.c), while this rank waits to be called. TUTTI_ERR_REMOTE: the rank has ended; the
- * reason is in the connection. */
+/* Probing (probe.c), while this rank waits to be called. TUTTI_ERR_REMOTE of tutti_tcp_probe_step:
+ * the peer has ended, and conn->reason says so. */
 void tutti_tcp_probe_init(struct tutti_tcp_probe *probe);
 void tutti_tcp_probe_fini(struct tutti_tcp_probe *probe);
 int tutti_tcp_probe_step(struct tutti_tcp_conn *conn);
 
-/* Notes (note.c). The first function tells the peers why this rank gives up; any thread may call
- * it, under fabric->lock. It takes at most some tenths of a second, and that only if peers do not
- * answer. */
+/* Notes (note.c). tutti_tcp_note_send tells the peers why this rank gives up. Any thread may call
+ * it, under fabric->lock. It takes at most some tenths of a second, and that long only if peers do
+ * not answer. */
 void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *cause);
-/* True if the handshake has failed because the caller brings a note. Then continue with this
- * function. */
+/* tutti_tcp_note_begins is true if the handshake has failed because the caller brings a note. Then
+ * call tutti_tcp_note_step as long as it returns TUTTI_AGAIN. Every other result means that the
+ * caller must be closed. */
 bool tutti_tcp_note_begins(struct tutti_tcp_caller *caller);
 int tutti_tcp_note_step(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller);
 
-/* Telling (tell.c): make progress; end it, however far it is. */
+/* Telling (tell.c). tutti_tcp_tell_step makes progress with it. tutti_tcp_tell_stop ends it at any
+ * stage. */
 void tutti_tcp_tell_step(struct tutti_fabric *fabric);
 void tutti_tcp_tell_stop(struct tutti_tcp *tcp);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tells the next rank. A rank that has waited for long without a byte from any peer connects to
- * the rank after it, sends its number and chain in the handshake, and closes:
+ * Tells the next rank the state of this rank (tutti_fabric_send_state). A rank that has waited for
+ * long without a byte from any peer connects to the rank after it, sends its state in the
+ * handshake, and closes:
  *
  *     rank 0 --> rank 1 --> rank 2 --> ... --> rank n - 1
  *
  * If all ranks wait because they made different calls, two neighbors that differ learn this,
- * although no message goes from one to the other. This uses a separate socket. The other rank may
- * leave at any time, and bytes that it has not read would turn its end of the pair's stream into a
- * reset. */
+ * although no message goes from one to the other. The state is not sent on the pair's own
+ * connection. The next rank may leave at any time, and if it then had not read all bytes, the
+ * connection would look as if it had been reset. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -60,7 +61,8 @@ static void start_shake(struct tutti_fabric *fabric, struct tutti_tcp_tell *tell
     tell->is_connected = true;
 }
 
-/* TUTTI_OK: connected. Another error than TUTTI_AGAIN: none of its addresses works. */
+/* Starts or continues to connect to the next rank. TUTTI_OK: connected. TUTTI_AGAIN: call again.
+ * Another result: none of its addresses works. */
 static int reach_out(struct tutti_fabric *fabric, struct tutti_tcp_tell *tell)
 {
     struct tutti_address candidates[TUTTI_MAX_CANDIDATES];

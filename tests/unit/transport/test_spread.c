@@ -14,7 +14,7 @@
 
 /* Cores are written as letters; a dot is a member that has not waited yet. */
 struct scene {
-    struct tutti_door waiters[MOST];
+    struct tutti_waiter waiters[MOST];
     uint32_t count;
 };
 
@@ -114,7 +114,7 @@ static void ranks_from_one_core_are_soon_spread(void **state)
 /* The thread is kept on a core, so that the kernel does not move it while we look. */
 static void a_thread_without_a_better_core_stays(void **state)
 {
-    struct tutti_door waiters[2] = {{.core = 0}};
+    struct tutti_waiter waiters[2] = {{.core = 0}};
     struct tutti_domain domain = {.nmembers = 2, .me = 1, .waiters = waiters};
     cpu_set_t before, after, one;
 
@@ -138,7 +138,7 @@ static void a_thread_without_a_better_core_stays(void **state)
 static void a_thread_moves_and_keeps_the_cores_that_it_may_use(void **state)
 {
     enum { MEMBERS = 100000 };
-    struct tutti_door *waiters = aligned_alloc(TUTTI_CACHE_LINE, MEMBERS * sizeof *waiters);
+    struct tutti_waiter *waiters = aligned_alloc(TUTTI_CACHE_LINE, MEMBERS * sizeof *waiters);
     struct tutti_domain domain = {.nmembers = MEMBERS, .me = 1, .waiters = waiters};
     cpu_set_t before, after;
 
