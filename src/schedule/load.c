@@ -80,7 +80,7 @@ int tutti_ensemble_load(const char *name, const char *text, size_t size_bytes,
     TUTTI_TRY(tutti_schedule_form(name, text, size_bytes, &form, &begin));
     if (form != TUTTI_SCHEDULE_OWN)
         return tutti_fail(TUTTI_ERR_ARGUMENT,
-                          "%s is %s, and calls run schedules in our own form; "
+                          "%s is %s, and calls run schedules in Tutti's own form; "
                           "translate it with `tutti-sched import %s -o FILE` and use FILE",
                           name, form == TUTTI_SCHEDULE_XML ? "XML" : "JSON", name);
     TUTTI_TRY(tutti_ensemble_read(name, text + begin, &ensemble));

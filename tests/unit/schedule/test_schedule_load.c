@@ -40,7 +40,7 @@ static void what_is_wrong_is_said(void **state)
     } cases[] = {
         {"", "f:1:1: the file does not begin"},
         {HEAD "rank 0\nrank 1\n", "f: not a right allgather: rank 0"},
-        {"<algo/>", "f is XML, and calls run schedules in our own form; translate it with "
+        {"<algo/>", "f is XML, and calls run schedules in Tutti's own form; translate it with "
                     "`tutti-sched import f -o FILE` and use FILE"},
         {"\xef\xbb\xbf\r\n <algo/>", "f is XML, "},
         {"\t{}", "f is JSON, "},
