@@ -343,6 +343,19 @@ static void go_on(struct tuttiMailbox *box)
     hand_over(box);
 }
 
+/* Starts the thread of the mailbox if there is none. Fails if the mailbox is being destroyed, because
+ * nothing would end the request then. The lock is held. */
+static int prepare_for_request(struct tuttiMailbox *box)
+{
+    if (box->is_closing)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "rank %d: another thread destroys the mailbox; begin "
+                          "no messages on it any more", box->comm->rank);
+    if (!box->has_thread)
+        TUTTI_TRY(tutti_stream_thread(run, box, &box->thread));
+    box->has_thread = true;
+    return TUTTI_OK;
+}
+
 int tutti_mailbox_post(struct tuttiMailbox *box, struct tuttiRequest *request)
 {
     int rc = tutti_comm_error(box->comm);
@@ -350,19 +363,13 @@ int tutti_mailbox_post(struct tuttiMailbox *box, struct tuttiRequest *request)
     if (rc != TUTTI_OK)
         return rc;
     pthread_mutex_lock(&box->lock);
-    if (!box->has_thread) {
-        rc = tutti_stream_thread(run, box, &box->thread);
-        if (rc != TUTTI_OK) {
-            pthread_mutex_unlock(&box->lock);
-            return rc;
-        }
-        box->has_thread = true;
-    }
+    TUTTI_TRY_OR(unlock, rc, prepare_for_request(box));
     box->open++;
     append_posted(box, request);
     go_on(box);
+unlock:
     pthread_mutex_unlock(&box->lock);
-    return TUTTI_OK;
+    return rc;
 }
 
 static struct timespec as_timespec(uint64_t ns)

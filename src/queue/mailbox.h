@@ -37,7 +37,7 @@ struct tutti_comm *tutti_mailbox_comm(const struct tuttiMailbox *box);
 
 /* Begins `request` and returns without waiting. The caller has filled in the arguments in the first
  * part of request->mail, and keeps the request in place until it is done. After an error the
- * request was not begun. */
+ * request was not begun. TUTTI_ERR_ARGUMENT: another thread destroys the mailbox. */
 int tutti_mailbox_post(struct tuttiMailbox *box, struct tuttiRequest *request);
 
 /* Waits until the request is done. TUTTI_OK: the request is done, and its result is in

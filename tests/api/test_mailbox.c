@@ -468,6 +468,58 @@ static void requests_end_with_their_mailbox(void **state)
     run_everywhere(destroy_with_requests);
 }
 
+struct poster {
+    struct member *member;
+    tuttiMailbox_t box;
+    int32_t value;
+    tuttiRequest_t requests[10000];
+    int count;
+    tuttiResult_t last;
+};
+
+/* Begins receives that no send matches, until the mailbox refuses one. */
+static void *post_receives(void *argument)
+{
+    struct poster *own = argument;
+
+    own->last = tuttiSuccess;
+    while (own->last == tuttiSuccess && own->count < 10000) {
+        own->last = tuttiMailboxRecv(&own->value, 1, tuttiInt32, own->member->rank, 0, own->box,
+                                     &own->requests[own->count]);
+        own->count += own->last == tuttiSuccess;
+    }
+    return NULL;
+}
+
+/* Every request that was begun ends, and later ones are refused, however the two threads meet. */
+static void destroy_while_posting(struct member *member)
+{
+    struct poster *poster = calloc(1, sizeof *poster);
+    pthread_t thread;
+
+    for (int round = 0; round < 60 && !member_is_unhappy(member); round++) {
+        poster->member = member;
+        poster->count = 0;
+        if (!open_box(member, &poster->box))
+            break;
+        pthread_create(&thread, NULL, post_receives, poster);
+        nanosleep(&(struct timespec){.tv_nsec = 20000L * round}, NULL);
+        EXPECT_OK(member, tuttiMailboxDestroy(poster->box));
+        pthread_join(thread, NULL);
+        EXPECT(member, poster->count == 10000 || poster->last == tuttiInvalidArgument);
+        for (int i = 0; i < poster->count; i++)
+            EXPECT_RESULT(member, tuttiInvalidUsage,
+                          tuttiRequestWait(&poster->requests[i], -1, NULL, NULL));
+    }
+    free(poster);
+}
+
+static void a_mailbox_may_be_destroyed_while_a_thread_posts(void **state)
+{
+    (void)state;
+    world_run(0, 1, destroy_while_posting, NULL);
+}
+
 /* ---- mistakes ------------------------------------------------------------------------------ */
 
 static bool says(const char *word)
@@ -588,6 +640,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(ranks_may_leave_one_by_one),
         cmocka_unit_test(nobody_waits_for_a_rank_that_has_left),
         cmocka_unit_test(requests_end_with_their_mailbox),
+        cmocka_unit_test(a_mailbox_may_be_destroyed_while_a_thread_posts),
         cmocka_unit_test(mistakes_are_refused_and_cost_nothing),
         cmocka_unit_test(both_ranks_learn_of_a_mismatch),
     };
