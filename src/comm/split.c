@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "queue/group.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,7 @@ static void derive_secret(struct over_parent *over, const uint8_t parent_secret[
     tutti_secret_derive(parent_secret, "split", split, secret);
     tutti_secret_derive(secret, "color", (uint64_t)over->choices[over->parent->rank].color,
                         over->boot.secret);
+    sodium_memzero(secret, sizeof secret);
 }
 
 /* ---- the job ------------------------------------------------------------------------------- */

@@ -16,6 +16,16 @@ enum { BLOCK_BYTES = 16 << 10, THREAD_BYTES = 16 };
 
 /* ---- how large ------------------------------------------------------------------------------ */
 
+/* The sum of an array of counts per rank; 0 without an array. */
+static uint64_t sum_of(const struct tutti_gpu *gpu, const size_t *counts)
+{
+    uint64_t sum = 0;
+
+    for (int rank = 0; counts != NULL && rank < gpu->args.nranks; rank++)
+        sum += counts[rank];
+    return sum;
+}
+
 /* An upper bound of the bytes that this rank reads or writes. */
 static uint64_t bytes_of(const struct tutti_gpu *gpu, const struct tutti_call *call)
 {
@@ -25,14 +35,11 @@ static uint64_t bytes_of(const struct tutti_gpu *gpu, const struct tutti_call *c
     uint64_t outputs = is_message ? 1 : tutti_output_blocks(call->collective,
                                                             (uint32_t)gpu->args.nranks);
     uint64_t blocks = inputs > outputs ? inputs : outputs;
-    const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
+    uint64_t sent = sum_of(gpu, call->input_counts), received = sum_of(gpu, call->output_counts);
     uint64_t elements = call->count * blocks;
 
-    if (counts != NULL) {
-        elements = 0;
-        for (int rank = 0; rank < gpu->args.nranks; rank++)
-            elements += counts[rank];
-    }
+    if (tutti_call_is_vector(call))
+        elements = sent > received ? sent : received;
     return elements * tutti_type_size(call->type);
 }
 

@@ -63,13 +63,15 @@ int tutti_gpu_write_tables(struct tutti_gpu *gpu)
         free(peers);
         return TUTTI_ERR_DEVICE;
     }
-    if (gpu->report == NULL)
+    if (gpu->report == NULL) {
         code = gpu->cuda->host_alloc((void **)&gpu->report, sizeof *gpu->report,
                                      TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED);
-    if (code == TUTTI_CU_SUCCESS) {
-        memset(gpu->report, 0, sizeof *gpu->report);
-        code = gpu->cuda->host_device_address(&report, gpu->report, 0);
+        /* Later calls leave the report alone, because it may hold an abort by then. */
+        if (code == TUTTI_CU_SUCCESS)
+            memset(gpu->report, 0, sizeof *gpu->report);
     }
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->host_device_address(&report, gpu->report, 0);
     domain.peers = (struct tutti_gpu_peer *)(uintptr_t)(gpu->state.address + peers_at);
     domain.counters = (struct tutti_gpu_counters *)(uintptr_t)(gpu->state.address + counters_at);
     domain.report = (struct tutti_gpu_report *)(uintptr_t)report;

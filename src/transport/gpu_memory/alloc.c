@@ -31,18 +31,17 @@ static struct allocation **find(tutti_cu_address begin)
     return at;
 }
 
+/* The lock is held. */
 static void add(struct allocation *allocation)
 {
     struct allocation **end = &allocations;
 
-    pthread_mutex_lock(&lock);
     while (*end != NULL)
         end = &(*end)->next;
     *end = allocation;
     allocation->part.serial = ++last_serial;
     /* release: pairs with the acquire in tutti_gpu_alloc_generation */
     tutti_store_release(&generation, generation + 1);
-    pthread_mutex_unlock(&lock);
 }
 
 static void drop(struct allocation *allocation)
@@ -108,7 +107,9 @@ int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret
     if (!allocation->part.is_passable)
         tutti_log(TUTTI_LOG_INFO, "%s", tutti_last_message());
     admit_all(cuda, device, &allocation->memory);
+    pthread_mutex_lock(&lock);
     add(allocation);
+    pthread_mutex_unlock(&lock);
     *ret_address = (void *)(uintptr_t)allocation->part.begin;
     return TUTTI_OK;
 }
@@ -197,11 +198,11 @@ int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address, size_t 
     known = *find(fresh->part.begin);
     if (known != NULL)
         known->listings++;
+    else
+        add(fresh);
     pthread_mutex_unlock(&lock);
     if (known != NULL)
         drop(fresh);
-    else
-        add(fresh);
     return TUTTI_OK;
 }
 
