@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ranks die, abort, leave, or are only busy. */
-#include "harness.h"
+#include "settings.h"
 
 #include "base/result.h"
 
@@ -13,15 +13,6 @@
 
 #include <cmocka.h>
 
-static const struct setting settings[] = {
-    {.name = "shm", .route = "shm", .transports = "self,shm"},
-    {.name = "cma", .route = "cma", .transports = "self,shm,cma", .threshold = "32K"},
-    {.name = "tcp", .route = "tcp", .transports = "self,tcp", .family = "ipv4"},
-    {.name = "tcp, encrypted", .route = "tcp", .transports = "self,tcp", .family = "ipv4",
-     .encrypt = "on"},
-    {.name = "pipes", .route = "pipes", .transports = "self,pipes"},
-};
-#define SETTING_COUNT (sizeof settings / sizeof settings[0])
 #define VICTIM 1
 
 /* Wait for a byte from `peer` that never comes, as an executor would: look, idle, check. */
@@ -79,8 +70,8 @@ static int die_or_notice(struct tutti_fabric *fabric, int rank, int nranks, void
 static void a_killed_process_is_noticed_by_all_and_named(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
-        apply_setting(&settings[i]);
+    for EACH_SETTING(setting) {
+        apply_setting(setting);
         run_processes(4, die_or_notice, NULL, VICTIM);
     }
 }
@@ -112,7 +103,7 @@ static int leave_early(struct tutti_fabric *fabric, int rank, int nranks, void *
 static void leaving_in_good_order_is_no_death(void **state)
 {
     (void)state;
-    apply_setting(&settings[0]);
+    apply_setting(&settings[SHM_SETTING]);
     run_processes(4, leave_early, NULL, -1);
 }
 
@@ -121,7 +112,7 @@ static void a_relative_that_ends_does_not_make_its_process_look_dead(void **stat
     struct tutti_fabric *fabrics[4];
 
     (void)state;
-    apply_setting(&settings[0]);
+    apply_setting(&settings[SHM_SETTING]);
     form_in_one_thread(4, fabrics);
     for (int rank = 0; rank < 3; rank++) {
         tutti_fabric_leave(fabrics[rank]);
@@ -160,8 +151,8 @@ static int abort_or_learn(struct tutti_fabric *fabric, int rank, int nranks, voi
 static void an_abort_reaches_all_with_its_reason(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
-        apply_setting(&settings[i]);
+    for EACH_SETTING(setting) {
+        apply_setting(setting);
         run_processes(4, abort_or_learn, NULL, -1);
     }
 }
@@ -171,7 +162,7 @@ static void a_mismatch_found_by_one_is_a_usage_error_on_all(void **state)
     struct tutti_fabric *fabrics[3];
 
     (void)state;
-    apply_setting(&settings[0]);
+    apply_setting(&settings[SHM_SETTING]);
     form_in_one_thread(3, fabrics);
     tutti_fabric_abort(fabrics[2], TUTTI_ERR_USAGE, "rank 0 broadcasts, rank 2 reduces");
     for (int rank = 0; rank < 3; rank++) {
@@ -198,13 +189,13 @@ static void *wait_in_thread(void *argument)
 static void an_abort_by_another_thread_ends_the_wait(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
+    for EACH_SETTING(setting) {
         struct tutti_fabric *fabrics[2];
         struct tutti_conn *conns[4];
         struct waiter waiters[2];
         pthread_t threads[2];
 
-        apply_setting(&settings[i]);
+        apply_setting(setting);
         form_in_one_thread(2, fabrics);
         connect_all(2, fabrics, 0, conns);
         for (int rank = 0; rank < 2; rank++) {
@@ -228,13 +219,13 @@ static void sending_to_a_rank_that_has_closed_is_an_error_that_names_it(void **s
     static uint8_t bytes[1 << 20];
 
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
+    for EACH_SETTING(setting) {
         struct tutti_fabric *fabrics[2];
         struct tutti_conn *conns[4];
         size_t taken;
         int rc;
 
-        apply_setting(&settings[i]);
+        apply_setting(setting);
         form_in_one_thread(2, fabrics);
         connect_all(2, fabrics, 0, conns);
         assert_int_equal(conns[1]->ops->send(conns[1], bytes, 1000, &taken), TUTTI_OK);
@@ -254,13 +245,13 @@ static void sending_to_a_rank_that_has_closed_is_an_error_that_names_it(void **s
 static void what_was_sent_before_closing_still_arrives(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
+    for EACH_SETTING(setting) {
         struct tutti_fabric *fabrics[2];
         struct tutti_conn *conns[4];
         uint8_t bytes[1000], seen[1000];
         size_t taken, done = 0, got;
 
-        apply_setting(&settings[i]);
+        apply_setting(setting);
         form_in_one_thread(2, fabrics);
         connect_all(2, fabrics, 0, conns);
         memset(bytes, 0x5a, sizeof bytes);
@@ -284,7 +275,7 @@ static void a_rank_destroyed_while_others_use_it_is_named(void **state)
     struct tutti_fabric *fabrics[3];
 
     (void)state;
-    apply_setting(&settings[0]);
+    apply_setting(&settings[SHM_SETTING]);
     form_in_one_thread(3, fabrics);
     tutti_fabric_destroy(fabrics[2]); /* without leaving */
     for (int rank = 0; rank < 2; rank++) {
@@ -302,7 +293,7 @@ static void calling_a_rank_that_is_gone_ends_in_an_error(void **state)
     int rc;
 
     (void)state;
-    apply_setting(&settings[2]);
+    apply_setting(&settings[TCP_SETTING]);
     form_in_one_thread(2, fabrics);
     tutti_fabric_destroy(fabrics[1]);
     while ((rc = tutti_fabric_connect(fabrics[0], 1, 0, &conn)) == TUTTI_AGAIN)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tests the promises of byte streams, for all transports. */
 #include "flow.h"
-#include "harness.h"
+#include "settings.h"
 
 #include "base/param.h"
 #include "base/result.h"
@@ -14,16 +14,6 @@
 
 #include <cmocka.h>
 
-static const struct setting settings[] = {
-    {.name = "shm", .route = "shm", .transports = "self,shm"},
-    {.name = "cma", .route = "cma", .transports = "self,shm,cma", .threshold = "32K"},
-    {.name = "tcp over IPv4", .route = "tcp", .transports = "self,tcp", .family = "ipv4"},
-    {.name = "tcp over IPv6", .route = "tcp", .transports = "self,tcp", .family = "ipv6"},
-    {.name = "tcp, authenticated", .route = "tcp", .transports = "self,tcp", .encrypt = "auth"},
-    {.name = "tcp, encrypted", .route = "tcp", .transports = "self,tcp", .encrypt = "on"},
-    {.name = "pipes", .route = "pipes", .transports = "self,pipes"},
-};
-#define SETTING_COUNT (sizeof settings / sizeof settings[0])
 #define SEEDS 12
 /* The thread sanitizer has nothing to say of one thread, or of processes. */
 #ifdef __SANITIZE_THREAD__
@@ -31,14 +21,6 @@ enum { ONLY_THREADS = true };
 #else
 enum { ONLY_THREADS = false };
 #endif
-
-static bool is_possible(const struct setting *setting)
-{
-    if (setting->family == NULL || strcmp(setting->family, "ipv6") != 0 || has_ipv6())
-        return true;
-    print_message("skipped: %s: this machine has no IPv6 loopback\n", setting->name);
-    return false;
-}
 
 struct traffic {
     uint32_t nmessages;
@@ -106,17 +88,17 @@ static void run_in_one_thread(const struct setting *setting, int nranks,
 static void messages_arrive_byte_for_byte_in_both_directions(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++)
-        for (uint64_t seed = 1; seed <= SEEDS && is_possible(&settings[i]); seed++)
-            run_in_one_thread(&settings[i], 2, &(struct traffic){60, 1 << 17, seed});
+    for EACH_SETTING(setting)
+        for (uint64_t seed = 1; seed <= SEEDS; seed++)
+            run_in_one_thread(setting, 2, &(struct traffic){60, 1 << 17, seed});
 }
 
 static void small_messages_keep_elements_whole_at_odd_positions(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++)
-        for (uint64_t seed = 1; seed <= SEEDS && is_possible(&settings[i]); seed++) {
-            struct setting tight = settings[i];
+    for EACH_SETTING(setting)
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            struct setting tight = *setting;
 
             tight.fifo_bytes = "4096";
             tight.threshold = "100";
@@ -127,9 +109,8 @@ static void small_messages_keep_elements_whole_at_odd_positions(void **state)
 static void all_pairs_of_many_ranks_exchange_at_once(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++)
-        if (is_possible(&settings[i]))
-            run_in_one_thread(&settings[i], 9, &(struct traffic){10, 1 << 14, 77});
+    for EACH_SETTING(setting)
+        run_in_one_thread(setting, 9, &(struct traffic){10, 1 << 14, 77});
 }
 
 /* ---- in processes -------------------------------------------------------------------- */
@@ -180,9 +161,9 @@ static int exchange_as_process(struct tutti_fabric *fabric, int rank, int nranks
 static void processes_exchange_byte_for_byte(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++)
-        for (uint64_t seed = 1; seed <= 3 && is_possible(&settings[i]); seed++) {
-            apply_setting(&settings[i]);
+    for EACH_SETTING(setting)
+        for (uint64_t seed = 1; seed <= 3; seed++) {
+            apply_setting(setting);
             run_processes(3, exchange_as_process, &(struct traffic){60, 1 << 17, seed}, -1);
         }
 }
@@ -206,14 +187,12 @@ static void threads_exchange_byte_for_byte(void **state)
     enum { NRANKS = 4 };
 
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
+    for EACH_SETTING(setting) {
         struct tutti_fabric *fabrics[NRANKS];
         struct thread_rank ranks[NRANKS];
         pthread_t threads[NRANKS];
 
-        if (!is_possible(&settings[i]))
-            continue;
-        apply_setting(&settings[i]);
+        apply_setting(setting);
         form_in_one_thread(NRANKS, fabrics);
         for (int rank = 0; rank < NRANKS; rank++) {
             ranks[rank] = (struct thread_rank){fabrics[rank], rank, NRANKS, {40, 1 << 17, 21}};
@@ -229,10 +208,8 @@ static void threads_exchange_byte_for_byte(void **state)
 static void large_messages_stream_through(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
-        if (!is_possible(&settings[i]))
-            continue;
-        apply_setting(&settings[i]);
+    for EACH_SETTING(setting) {
+        apply_setting(setting);
         run_processes(2, exchange_as_process, &(struct traffic){6, 8 << 20, 5}, -1);
     }
 }
@@ -309,11 +286,9 @@ static void ranks_of_which_one_lacks_instructions_for_aes_agree_on_a_cipher(void
 static void peers_that_sleep_are_woken(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
-        struct setting sleepy = settings[i];
+    for EACH_SETTING(setting) {
+        struct setting sleepy = *setting;
 
-        if (!is_possible(&sleepy))
-            continue;
         sleepy.spin_us = "0";
         apply_setting(&sleepy);
         run_processes(6, exchange_as_process, &(struct traffic){40, 1 << 12, 9}, -1);
