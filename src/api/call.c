@@ -196,7 +196,7 @@ static uint64_t signature_count(const struct tutti_comm *comm, const struct tutt
 {
     if (!is_vector(args))
         return args->count;
-    if (tutti_collective_is_pairwise(args->collective))
+    if (tutti_counts_are_by_pair(args->collective))
         return 0;
     return tutti_counts_hash(args->recv_counts ? args->recv_counts : args->send_counts,
                              comm->nranks);

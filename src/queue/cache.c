@@ -152,9 +152,9 @@ static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
     size_t total = 0;
 
-    /* Choices must be the same on all ranks, but in an all-to-all-v each rank knows only its own
-     * counts. So choices do not depend on its size. A v-form of tuttiCommExplain has no counts, and
-     * call->count is their mean. */
+    /* Choices must be the same on all ranks. If counts are by pair, no rank knows all of them. So
+     * choices do not depend on the size. A v-form of tuttiCommExplain has no counts, and call->count
+     * is their mean. */
     if (tutti_call_has_pairs(call))
         return 0;
     if (counts == NULL)
