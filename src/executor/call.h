@@ -38,7 +38,7 @@ struct tutti_call {
     uint8_t scalar[8];
     const void *input;
     void *output;
-    size_t count;             /* elements of one block */
+    size_t count;             /* elements of one block; in v-forms, of this rank's block */
     int root;                 /* or the peer of a send or receive; 0 if there is none */
     /* The arrays of a v-form, in elements, with one entry per rank; NULL for other calls. The owner
      * of the call owns them. If displacements are NULL, the blocks are packed. */
@@ -66,8 +66,9 @@ int tutti_call_copy(const struct tutti_call *call, int nranks, struct tutti_call
 /* Frees the arrays of a copy. Other calls, and zeroed ones, have none to free. */
 void tutti_call_fini(struct tutti_call *call);
 
-/* True if both calls have the same arrays with the same contents. */
-bool tutti_call_same_arrays(const struct tutti_call *a, const struct tutti_call *b, int nranks);
+/* True if both v-forms have the same counts and displacements. A rank without arrays has one count,
+ * its own. */
+bool tutti_call_same_counts(const struct tutti_call *a, const struct tutti_call *b, int nranks);
 
 static inline bool tutti_call_is_message(const struct tutti_call *call)
 {

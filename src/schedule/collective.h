@@ -48,10 +48,10 @@
     ROW(TUTTI_ALLTOALL, "alltoall",             5, 14,                                             \
         TUTTI_BLOCK_PER_RANK,                   TUTTI_BLOCK_PER_RANK,                              \
         TUTTI_COPIES, TUTTI_AFTER_COPY, TUTTI_FROM_ALL)                                            \
-    ROW(TUTTI_GATHER, "gather",                 6, TUTTI_NO_CALL,                                  \
+    ROW(TUTTI_GATHER, "gather",                 6, 15,                                             \
         TUTTI_ONE_BLOCK,                        TUTTI_BLOCK_PER_RANK | TUTTI_AT_ROOT,              \
         TUTTI_COPIES, TUTTI_AT_OWN_BLOCK, TUTTI_FROM_ALL)                                          \
-    ROW(TUTTI_SCATTER, "scatter",               7, TUTTI_NO_CALL,                                  \
+    ROW(TUTTI_SCATTER, "scatter",               7, 16,                                             \
         TUTTI_BLOCK_PER_RANK | TUTTI_AT_ROOT,   TUTTI_ONE_BLOCK,                                   \
         TUTTI_COPIES, TUTTI_AT_OWN_BLOCK, TUTTI_FROM_ROOT)                                         \
     ROW(TUTTI_BARRIER, "barrier",               8, TUTTI_NO_CALL,                                  \
