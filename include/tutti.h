@@ -485,11 +485,11 @@ typedef struct {
  * block. All ranks get the same answer if they pass the same kind of memory.
  *
  * `collective` is a name as in TUTTI_ALGORITHM (allreduce, reduce, broadcast, allgather,
- * reduce_scatter, alltoall, gather, scatter, barrier), or allgatherv, reduce_scatterv or alltoallv.
- * `count`, `datatype`, `op` and `root` are those of the call. For a form with a count per rank
- * `count` is their mean. `op` and `root` are ignored if the call has none. `buffer` is an address
- * in the kind of memory that the ranks would pass: device memory, memory from tuttiMemAlloc, or
- * other memory. It is not read. NULL means ordinary host memory.
+ * reduce_scatter, alltoall, gather, scatter, barrier), or allgatherv, reduce_scatterv, alltoallv,
+ * gatherv or scatterv. `count`, `datatype`, `op` and `root` are those of the call. For a form with
+ * a count per rank `count` is their mean. `op` and `root` are ignored if the call has none.
+ * `buffer` is an address in the kind of memory that the ranks would pass: device memory, memory
+ * from tuttiMemAlloc, or other memory. It is not read. NULL means ordinary host memory.
  *  - tuttiInvalidArgument: the name, type or operation is unknown, `root` is not a rank, or
  *    explanation->size is not set. */
 TUTTI_API tuttiResult_t tuttiCommExplain(tuttiComm_t comm, const char *collective,
@@ -606,12 +606,42 @@ TUTTI_API tuttiResult_t tuttiGather(const void *sendbuff, void *recvbuff, size_t
                                     tuttiDataType_t datatype, int root, tuttiComm_t comm,
                                     tuttiStream_t stream);
 
+/* Gather as tuttiGather does, with a count for each rank. Rank i contributes its own `sendcount`
+ * elements, which `root` receives at recvbuff + displs[i] elements. `recvcounts` and `displs` have
+ * nranks entries on `root`, which are read before the call returns; they are ignored on the other
+ * ranks, like recvbuff, and may be NULL there. If `displs` is NULL, the blocks follow each other
+ * without gaps. In place on root: sendbuff == recvbuff + displs[root].
+ *
+ * recvcounts[i] on `root` must equal `sendcount` on rank i, also if one of the two is zero. A root
+ * whose counts are all zero still waits for its peers. A call has one message per rank, directly to
+ * the root (the linear algorithm).
+ *  - tuttiInvalidUsage: the counts of `root` and a rank do not match. The error says how many
+ *    elements the rank sends and `root` expects. The root gets it from this call. The rank gets it
+ *    from this call too, or from its next call if this one did not have to wait for the root. The
+ *    other ranks learn of the failure in the same way.
+ *  - tuttiInvalidArgument: blocks overlap in recvbuff, or recvcounts[root] is not the root's own
+ *    `sendcount`. Empty blocks overlap nothing. */
+TUTTI_API tuttiResult_t tuttiGatherV(const void *sendbuff, size_t sendcount, void *recvbuff,
+                                     const size_t *recvcounts, const size_t *displs,
+                                     tuttiDataType_t datatype, int root, tuttiComm_t comm,
+                                     tuttiStream_t stream);
+
 /* Give each rank one block of sendbuff on `root`: recvbuff of rank i = block i, `count` elements
  * each. sendbuff is ignored on the other ranks. In place on root: recvbuff == sendbuff + root *
  * count. */
 TUTTI_API tuttiResult_t tuttiScatter(const void *sendbuff, void *recvbuff, size_t count,
                                      tuttiDataType_t datatype, int root, tuttiComm_t comm,
                                      tuttiStream_t stream);
+
+/* Scatter as tuttiScatter does, with a count for each rank. Rank i receives the sendcounts[i]
+ * elements at sendbuff + displs[i] elements on `root`, and passes their number as its own
+ * `recvcount`. The arrays and the errors are as for tuttiGatherV, but blocks of sendbuff may
+ * overlap. A rank whose count does not match gets the error from this call, and the root from this
+ * call or its next one. In place on root: recvbuff == sendbuff + displs[root]. */
+TUTTI_API tuttiResult_t tuttiScatterV(const void *sendbuff, const size_t *sendcounts,
+                                      const size_t *displs, void *recvbuff, size_t recvcount,
+                                      tuttiDataType_t datatype, int root, tuttiComm_t comm,
+                                      tuttiStream_t stream);
 
 /* Wait for all ranks: the operation completes on no rank before all ranks have called it. NCCL has
  * no such call, and its users write a one-element all-reduce instead. Algorithm: dissemination

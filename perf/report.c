@@ -212,8 +212,8 @@ static void explain(const struct perf_rank *rank, const struct perf_case *c,
                     tuttiExplanation_t *ret_explanation)
 {
     const char *name = perf_collective.explains ? perf_collective.explains : perf_collective.tunes;
-    /* tuttiCommExplain wants the mean of a v-form's counts. The count columns of all_gather_v and
-     * reduce_scatter_v show the sum of the counts. */
+    /* tuttiCommExplain wants the mean of a v-form's counts. The count columns of all v-forms but
+     * alltoallv show the sum of the counts. */
     size_t count = perf_collective.explains ? c->count / (size_t)c->nranks : c->count;
 
     *ret_explanation = (tuttiExplanation_t){.size = sizeof(*ret_explanation)};

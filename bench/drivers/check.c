@@ -30,7 +30,16 @@ static size_t expected(const struct bench_library *library, const struct bench_o
     size_t part = is_divided ? operation->part : operation->count, shift = 0, at = start % part;
     int first = 0, last = library->nranks - 1;
 
-    if (is_divided)
+    if (collective == BENCH_GATHERV) {
+        while (start >= operation->blocks.first[first] + operation->blocks.count[first])
+            first++;
+        last = first;
+        at = start - operation->blocks.first[first];
+        part = operation->blocks.count[first];
+    } else if (collective == BENCH_SCATTERV) {
+        last = 0;
+        shift = operation->blocks.first[rank];
+    } else if (is_divided)
         first = last = (int)(start / part);
     else if (collective == BENCH_SENDRECV)
         first = last = (rank + library->nranks - 1) % library->nranks;
@@ -122,9 +131,12 @@ static size_t first_wrong(const struct bench_library *library,
                           const struct bench_operation *operation, int rank, const float *recv)
 {
     enum bench_collective collective = operation->collective;
-    bool has_result = collective != BENCH_BARRIER && (collective != BENCH_REDUCE || rank == 0);
+    bool is_at_root = collective == BENCH_REDUCE || collective == BENCH_GATHERV;
+    bool has_result = collective != BENCH_BARRIER && (!is_at_root || rank == 0);
     size_t nresults = !has_result ? 0 :
-                      collective == BENCH_REDUCE_SCATTER ? operation->part : operation->count;
+                      collective == BENCH_REDUCE_SCATTER ? operation->part :
+                      collective == BENCH_SCATTERV ? operation->blocks.count[rank] :
+                                                     operation->count;
 
     for (size_t start = 0, count; start < nresults; start += count) {
         float values[RUN];

@@ -49,6 +49,7 @@ struct session {
 static const char *const collective_names[BENCH_COLLECTIVES] = {
     "allreduce", "allgather", "reduce_scatter", "broadcast",
     "alltoall",  "barrier",   "sendrecv",       "reduce",
+    "gatherv",   "scatterv",
 };
 
 static const char *const type_names[BENCH_TYPES] = {"float32", "bfloat16", "float16"};
@@ -187,6 +188,20 @@ static size_t operation_bytes(const struct bench_operation *operation)
     return operation->count * element_bytes(operation->type);
 }
 
+/* Blocks of one, two and three parts in turn. Rounding may leave some of a small buffer empty. */
+static void divide(size_t count, size_t nranks, struct bench_blocks *ret_blocks)
+{
+    size_t parts = 0, before = 0;
+
+    for (size_t rank = 0; rank < nranks; rank++)
+        parts += 1 + rank % 3;
+    for (size_t rank = 0; rank < nranks; rank++) {
+        ret_blocks->first[rank] = count * before / parts;
+        before += 1 + rank % 3;
+        ret_blocks->count[rank] = count * before / parts - ret_blocks->first[rank];
+    }
+}
+
 /* The operation as its library will see it, on the first buffers. */
 static struct bench_operation operation_of(const struct session *session, const struct arena *arena,
                                            enum bench_collective collective, enum bench_type type,
@@ -201,6 +216,10 @@ static struct bench_operation operation_of(const struct session *session, const 
     if (is_divided) {
         operation.part = (operation.count + nranks - 1) / nranks;
         operation.count = operation.part * nranks;
+    }
+    if (bench_is_uneven(collective)) {
+        divide(operation.count, nranks, &operation.blocks);
+        operation.part = operation.blocks.count[session->library->rank];
     }
     operation.send = (float *)(void *)arena->send;
     operation.recv = (float *)(void *)arena->recv;

@@ -22,6 +22,8 @@ enum bench_collective {
     BENCH_BARRIER,
     BENCH_SENDRECV,
     BENCH_REDUCE,
+    BENCH_GATHERV,
+    BENCH_SCATTERV,
     BENCH_COLLECTIVES
 };
 
@@ -31,15 +33,29 @@ enum bench_type { BENCH_FLOAT32, BENCH_BFLOAT16, BENCH_FLOAT16, BENCH_TYPES };
  * type. It is not zero, because some processors store zeros past their caches twice as fast. */
 #define BENCH_FILL 0x3c
 
+#define BENCH_RANKS_MAX 64
+
+/* The blocks of a gather-v or a scatter-v in the buffer of its root. They have different sizes. */
+struct bench_blocks {
+    size_t count[BENCH_RANKS_MAX], first[BENCH_RANKS_MAX];
+};
+
 /* One operation. Buffers hold `count` elements each; `part` is count / nranks, the share of a rank
- * where a collective divides the buffer. The root of a broadcast or a reduction is rank 0. */
+ * where a collective divides the buffer, or the own block in a gather-v or scatter-v. The root of a
+ * rooted collective is rank 0. */
 struct bench_operation {
     enum bench_collective collective;
     enum bench_type type; /* narrow ones, in the same memory, only for libraries that have them */
     const float *send;
     float *recv; /* of a broadcast: the one buffer, also at its root */
     size_t count, part;
+    struct bench_blocks blocks; /* of a gather-v or scatter-v */
 };
+
+static inline bool bench_is_uneven(enum bench_collective collective)
+{
+    return collective == BENCH_GATHERV || collective == BENCH_SCATTERV;
+}
 
 struct bench_library {
     int rank, nranks;

@@ -23,7 +23,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define RANKS_MAX 64
 #define SWITCHES 4000
 
 /* How the work is shared: each process fills the outputs of its ranks, or reads the inputs of its
@@ -84,8 +83,9 @@ static void await(int peer)
 
 static void exchange_lines(enum bench_collective collective)
 {
-    bool has_root = collective == BENCH_BROADCAST || collective == BENCH_REDUCE;
-    int giver = collective == BENCH_BROADCAST ? 0 : -1;
+    bool gives = collective == BENCH_BROADCAST || collective == BENCH_SCATTERV;
+    bool has_root = gives || collective == BENCH_REDUCE || collective == BENCH_GATHERV;
+    int giver = gives ? 0 : -1;
 
     current++;
     /* release: pairs with the acquire in await */
@@ -105,8 +105,8 @@ static void move(const struct bench_operation *op, int source, int nsources, siz
                  int ndests, size_t to, size_t count)
 {
     const float *own = op->collective == BENCH_BROADCAST ? op->recv : op->send;
-    const float *sources[RANKS_MAX];
-    float *dests[RANKS_MAX];
+    const float *sources[BENCH_RANKS_MAX];
+    float *dests[BENCH_RANKS_MAX];
 
     for (int k = 0; k < nsources; k++)
         sources[k] = (const float *)at_rank(own, source + k) + from;
@@ -141,6 +141,13 @@ static void fill_output(const struct bench_operation *op, int rank)
         if (rank == 0)
             move(op, 0, nranks, 0, 0, 1, 0, op->count);
         break;
+    case BENCH_GATHERV:
+        for (int peer = 0; peer < nranks && rank == 0; peer++)
+            move(op, peer, 1, 0, 0, 1, op->blocks.first[peer], op->blocks.count[peer]);
+        break;
+    case BENCH_SCATTERV:
+        move(op, 0, 1, op->blocks.first[rank], rank, 1, 0, op->blocks.count[rank]);
+        break;
     default: break;
     }
 }
@@ -157,6 +164,13 @@ static void spread_input(const struct bench_operation *op, int rank)
             move(op, rank, 1, (size_t)peer * part, peer, 1, own, part);
         break;
     case BENCH_SENDRECV: move(op, rank, 1, 0, (rank + 1) % nranks, 1, 0, op->count); break;
+    case BENCH_GATHERV:
+        move(op, rank, 1, 0, 0, 1, op->blocks.first[rank], op->blocks.count[rank]);
+        break;
+    case BENCH_SCATTERV:
+        for (int peer = 0; peer < nranks && rank == 0; peer++)
+            move(op, 0, 1, op->blocks.first[peer], peer, 1, 0, op->blocks.count[peer]);
+        break;
     default: break;
     }
 }
@@ -279,9 +293,9 @@ int main(int argc, char **argv)
     process = library.rank = atoi(argv[2]);
     nprocesses = library.nprocesses = atoi(argv[3]);
     nranks = library.nranks = atoi(argv[4]);
-    if (nranks < 2 || nranks > RANKS_MAX || nprocesses < 1 || nprocesses > nranks)
+    if (nranks < 2 || nranks > BENCH_RANKS_MAX || nprocesses < 1 || nprocesses > nranks)
         bench_die("there must be 2 to %d ranks and as many processes at most, not %d and %d",
-                  RANKS_MAX, nranks, nprocesses);
+                  BENCH_RANKS_MAX, nranks, nprocesses);
     bench_pin(process);
     arena = bench_arena_join(argv[1], (size_t)nprocesses * sizeof(struct line), nranks, process,
                              nprocesses);

@@ -14,10 +14,26 @@ static bool has(enum bench_collective collective)
     return true;
 }
 
+/* The blocks as MPI wants them, made anew where the size changes. */
+static const int *counts_of(const struct bench_operation *op, const int **ret_displs)
+{
+    static int counts[BENCH_RANKS_MAX], displs[BENCH_RANKS_MAX];
+    static size_t made_for;
+
+    for (int i = 0; made_for != op->count && i < nranks; i++) {
+        counts[i] = (int)op->blocks.count[i];
+        displs[i] = (int)op->blocks.first[i];
+    }
+    made_for = op->count;
+    *ret_displs = displs;
+    return counts;
+}
+
 /* MPI's default error handler ends the job with a message. */
 static void run(const struct bench_operation *op)
 {
     int count = (int)op->count, part = (int)op->part;
+    const int *counts, *displs;
 
     switch (op->collective) {
     case BENCH_ALLREDUCE:
@@ -40,6 +56,16 @@ static void run(const struct bench_operation *op)
         break;
     case BENCH_REDUCE:
         MPI_Reduce(op->send, op->recv, count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+        break;
+    case BENCH_GATHERV:
+        counts = counts_of(op, &displs);
+        MPI_Gatherv(op->send, part, MPI_FLOAT, op->recv, counts, displs, MPI_FLOAT, 0,
+                    MPI_COMM_WORLD);
+        break;
+    case BENCH_SCATTERV:
+        counts = counts_of(op, &displs);
+        MPI_Scatterv(op->send, counts, displs, MPI_FLOAT, op->recv, part, MPI_FLOAT, 0,
+                     MPI_COMM_WORLD);
         break;
     case BENCH_COLLECTIVES: break;
     }

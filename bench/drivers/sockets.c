@@ -23,7 +23,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define RANKS_MAX 64
 #define LANES_MAX 4
 
 struct variant {
@@ -48,14 +47,14 @@ static const struct variant variants[] = {
 
 #define VARIANTS (sizeof(variants) / sizeof(*variants))
 
-static struct lane lanes[VARIANTS][RANKS_MAX][LANES_MAX];
+static struct lane lanes[VARIANTS][BENCH_RANKS_MAX][LANES_MAX];
 static const struct variant *variant = variants;
 static int rank, nranks;
 static bool is_crowded;
 
 static bool open_ring(struct lane (*peers)[LANES_MAX])
 {
-    struct lane *to_peers[RANKS_MAX];
+    struct lane *to_peers[BENCH_RANKS_MAX];
     int nlanes = 0;
 
     for (int peer = 0; peer < nranks; peer++)
@@ -76,8 +75,8 @@ static bool select_variant(const char *name)
 
 /* ---- an operation ---- */
 
-/* How many bytes go from rank `source` to rank `dest`. Rooted collectives are chains, which spread
- * the work evenly. */
+/* How many bytes go from rank `source` to rank `dest`. A broadcast and a reduction are chains,
+ * which spread the work evenly. */
 static size_t bytes_between(const struct bench_operation *op, int source, int dest)
 {
     size_t whole = op->count * sizeof(float), part = whole / (size_t)nranks;
@@ -90,6 +89,8 @@ static size_t bytes_between(const struct bench_operation *op, int source, int de
     case BENCH_BROADCAST: return dest == source + 1 ? whole : 0;
     case BENCH_REDUCE: return dest == source - 1 ? whole : 0;
     case BENCH_SENDRECV: return dest == (source + 1) % nranks ? whole : 0;
+    case BENCH_GATHERV: return dest == 0 ? op->blocks.count[source] * sizeof(float) : 0;
+    case BENCH_SCATTERV: return source == 0 ? op->blocks.count[dest] * sizeof(float) : 0;
     default: return 1;
     }
 }
@@ -188,7 +189,7 @@ static bool progress(struct lane *lane)
 /* With more ranks than CPUs: sleep until any lane can go on. */
 static void sleep_until_ready(struct lane (*peers)[LANES_MAX])
 {
-    struct pollfd waits[RANKS_MAX * LANES_MAX];
+    struct pollfd waits[BENCH_RANKS_MAX * LANES_MAX];
     nfds_t nwaits = 0;
 
     for (int peer = 0; peer < nranks; peer++)
@@ -275,7 +276,7 @@ static int open_listener(const char *directory)
     FILE *file;
 
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        listen(fd, RANKS_MAX * LANES_MAX) != 0 ||
+        listen(fd, BENCH_RANKS_MAX * LANES_MAX) != 0 ||
         getsockname(fd, (struct sockaddr *)&address, &length) != 0)
         bench_die("cannot listen on the loopback: %s", strerror(errno));
     snprintf(path, sizeof(path), "%s/port.%d.new", directory, rank);
@@ -363,8 +364,8 @@ int main(int argc, char **argv)
         bench_die("usage: sockets DIRECTORY RANK NRANKS");
     rank = library.rank = atoi(argv[2]);
     nranks = library.nranks = atoi(argv[3]);
-    if (nranks < 2 || nranks > RANKS_MAX)
-        bench_die("there must be 2 to %d ranks, not %d", RANKS_MAX, nranks);
+    if (nranks < 2 || nranks > BENCH_RANKS_MAX)
+        bench_die("there must be 2 to %d ranks, not %d", BENCH_RANKS_MAX, nranks);
     is_crowded = bench_is_crowded();
     bench_pin(rank);
     join(argv[1]);

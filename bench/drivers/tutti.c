@@ -69,6 +69,14 @@ static void run(const struct bench_operation *op)
         must("tuttiReduce",
              tuttiReduce(op->send, op->recv, op->count, type, tuttiSum, 0, comm, NULL));
         break;
+    case BENCH_GATHERV:
+        must("tuttiGatherV", tuttiGatherV(op->send, op->part, op->recv, op->blocks.count, NULL,
+                                          type, 0, comm, NULL));
+        break;
+    case BENCH_SCATTERV:
+        must("tuttiScatterV", tuttiScatterV(op->send, op->blocks.count, NULL, op->recv, op->part,
+                                            type, 0, comm, NULL));
+        break;
     case BENCH_COLLECTIVES: break;
     }
 }

@@ -62,6 +62,16 @@ def test_collectives(size: int) -> None:
         whole = comm.gather(mine, numpy.empty(6 * size, numpy.float32) if rank == 0 else None)
         assert rank != 0 or (whole == gathered).all()
         assert (comm.scatter(gathered if rank == 0 else None, numpy.empty(6, numpy.float32)) == rank).all()
+        places = [2 * (size - 1 - other) for other in range(size)]  # from behind, with gaps
+        pieces = [min(other, 2) for other in range(size)]
+        spread = numpy.full(2 * size, -1)
+        whole = comm.gather_v(numpy.full(pieces[rank], rank), spread if rank == size - 1 else None,
+                              pieces if rank == size - 1 else None, places, root=size - 1)
+        for other in range(size if rank == size - 1 else 0):
+            at = places[other]
+            assert (whole[at:at + pieces[other]] == other).all() and (whole[at + pieces[other]:at + 2] == -1).all()
+        part = comm.scatter_v(uneven if rank == 0 else None, numpy.empty(rank + 1, int), counts)
+        assert (part == rank).all()
         result = comm.reduce(mine, numpy.empty_like(mine), "sum", root=size - 1)
         assert rank != size - 1 or (result == total).all()
         with comm.pre_mul_sum(numpy.array([2.0], numpy.float32)) as op:
@@ -205,6 +215,12 @@ def test_mistakes_are_refused() -> None:
             comm.all_to_all_v(numpy.ones(4), [2, 2], numpy.ones(4), [2, 2], recv_displs=[0, 5])
         with pytest.raises(tutti.InvalidArgument, match="negative"):
             comm.all_gather_v(numpy.ones(2), numpy.ones(4), [2, -2])
+        with pytest.raises(tutti.InvalidArgument, match="recv and counts are needed on root"):
+            comm.gather_v(numpy.ones(2), numpy.ones(4), root=comm.rank)
+        with pytest.raises(tutti.InvalidArgument, match="must have 2 entries"):
+            comm.scatter_v(numpy.ones(2), numpy.ones(1), [1], root=comm.rank)
+        with pytest.raises(tutti.InvalidArgument, match="sends itself 2 elements and receives 1"):
+            comm.gather_v(numpy.ones(2), numpy.ones(4), [1, 1], root=comm.rank)
         with pytest.raises(tutti.InvalidArgument, match="peer 9 is not a rank"):
             comm.send(numpy.ones(2), 9)
         with tutti.group():

@@ -423,6 +423,26 @@ class Communicator:
                               self._stream(stream, source, target)))
         return recv
 
+    def gather_v(self, send: Any, recv: Any = None, counts: Optional[Sequence[int]] = None,
+                 displs: Optional[Sequence[int]] = None, root: int = 0, *,
+                 stream: Stream = None) -> Any:
+        """Gather as gather does, with a count for each rank: the size of that rank's `send`. The block of
+        rank i is at ``recv[displs[i]]``; without `displs` the blocks have no gaps. The other ranks ignore
+        `recv`, `counts` and `displs`."""
+        source, target = as_array(send), None
+        if self.rank == root:
+            if recv is None or counts is None:
+                raise _argument("recv and counts are needed on root")
+            target = _writable(as_array(recv))
+            self._check_vector(counts, displs, target, "recv")
+            _same_type(source, target)
+        else:
+            counts = displs = None
+        check(lib.tuttiGatherV(source.address, source.count, target.address if target else None,
+                               _sizes(counts), _sizes(displs), source.type, root, self._handle,
+                               self._stream(stream, source, target)))
+        return recv
+
     def scatter(self, send: Any, recv: Any, root: int = 0, *, stream: Stream = None) -> Any:
         """Give each rank its block of the `send` array of `root` in `recv`. The other ranks ignore `send`."""
         source, target = None, _writable(as_array(recv))
@@ -435,6 +455,26 @@ class Communicator:
         check(lib.tuttiScatter(source.address if source else None, target.address, target.count,
                                target.type, root, self._handle,
                                self._stream(stream, source, target)))
+        return recv
+
+    def scatter_v(self, send: Any, recv: Any, counts: Optional[Sequence[int]] = None,
+                  displs: Optional[Sequence[int]] = None, root: int = 0, *,
+                  stream: Stream = None) -> Any:
+        """Scatter as scatter does, with a count for each rank: the size of that rank's `recv`. The block of
+        rank i is at ``send[displs[i]]``; without `displs` the blocks have no gaps. The other ranks ignore
+        `send`, `counts` and `displs`."""
+        source, target = None, _writable(as_array(recv))
+        if self.rank == root:
+            if send is None or counts is None:
+                raise _argument("send and counts are needed on root")
+            source = as_array(send)
+            self._check_vector(counts, displs, source, "send")
+            _same_type(source, target)
+        else:
+            counts = displs = None
+        check(lib.tuttiScatterV(source.address if source else None, _sizes(counts), _sizes(displs),
+                                target.address, target.count, target.type, root, self._handle,
+                                self._stream(stream, source, target)))
         return recv
 
     def barrier(self, *, stream: Stream = None) -> None:

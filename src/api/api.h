@@ -16,7 +16,9 @@ struct tutti_args {
     tuttiDataType_t type;
     int op;                    /* of reductions: a tuttiRedOp_t */
     int root;                  /* the root or the peer, if the call has one */
-    size_t count;              /* elements of a block; tutti_api_call sets it for v-forms */
+    /* Elements of a block. In v-forms: of this rank's block, if the call has one. tutti_api_call
+     * sets it if all ranks know all counts. */
+    size_t count;
     const void *send;
     void *recv;
     const size_t *send_counts, *send_displs, *recv_counts, *recv_displs;

@@ -172,22 +172,32 @@ static int check_in_place(const struct tutti_comm *comm, const struct tutti_args
     return TUTTI_OK;
 }
 
-static int check_vectors(const struct tutti_comm *comm, const struct tutti_args *args)
+/* Checks the arrays of a v-form. If only the root has a buffer of many blocks, the arrays of the
+ * other ranks are ignored, and removed from `args`. */
+static int check_vectors(const struct tutti_comm *comm, struct tutti_args *args)
 {
-    bool sends = tutti_input_is_per_rank(args->collective);
-    bool receives = tutti_output_is_per_rank(args->collective);
+    uint32_t rank = (uint32_t)comm->rank, root = (uint32_t)args->root;
+    bool sends = tutti_has_input(args->collective, rank, root);
+    bool receives = tutti_has_output(args->collective, rank, root);
+    size_t given, taken;
 
     if (!is_vector(args))
         return TUTTI_OK;
-    if ((sends && args->send_counts == NULL) || (receives && args->recv_counts == NULL))
+    if (!sends)
+        args->send_counts = args->send_displs = NULL;
+    if (!receives)
+        args->recv_counts = args->recv_displs = NULL;
+    if ((sends && tutti_input_is_per_rank(args->collective) && args->send_counts == NULL) ||
+        (receives && tutti_output_is_per_rank(args->collective) && args->recv_counts == NULL))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the array of counts is NULL on rank %d; it must "
                           "have %d entries", args->function, comm->rank, comm->nranks);
-    if (!tutti_collective_is_pairwise(args->collective))
+    if (!tutti_counts_are_by_pair(args->collective) || !sends || !receives)
         return TUTTI_OK;
-    if (args->send_counts[comm->rank] != args->recv_counts[comm->rank])
+    given = args->send_counts != NULL ? args->send_counts[rank] : args->count;
+    taken = args->recv_counts != NULL ? args->recv_counts[rank] : args->count;
+    if (given != taken)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d sends itself %zu elements and receives "
-                          "%zu; the two must be equal", args->function, comm->rank,
-                          args->send_counts[comm->rank], args->recv_counts[comm->rank]);
+                          "%zu; the two must be equal", args->function, comm->rank, given, taken);
     return TUTTI_OK;
 }
 
@@ -196,7 +206,7 @@ static uint64_t signature_count(const struct tutti_comm *comm, const struct tutt
 {
     if (!is_vector(args))
         return args->count;
-    if (tutti_collective_is_pairwise(args->collective))
+    if (tutti_counts_are_by_pair(args->collective))
         return 0;
     return tutti_counts_hash(args->recv_counts ? args->recv_counts : args->send_counts,
                              comm->nranks);
@@ -250,7 +260,7 @@ static int check(const struct tutti_comm *comm, struct tutti_args *args,
     TUTTI_TRY(check_type(args));
     TUTTI_TRY(check_root(comm, args));
     TUTTI_TRY(check_vectors(comm, args));
-    if (is_vector(args) && !tutti_collective_is_pairwise(args->collective))
+    if (is_vector(args) && !tutti_counts_are_by_pair(args->collective))
         args->count = (args->recv_counts ? args->recv_counts : args->send_counts)[comm->rank];
     TUTTI_TRY(measure(comm, args, ret_reach));
     TUTTI_TRY(check_in_place(comm, args));

@@ -100,6 +100,17 @@ tuttiResult_t tuttiGather(const void *sendbuff, void *recvbuff, size_t count,
         .recv = recvbuff});
 }
 
+tuttiResult_t tuttiGatherV(const void *sendbuff, size_t sendcount, void *recvbuff,
+                           const size_t *recvcounts, const size_t *displs,
+                           tuttiDataType_t datatype, int root, tuttiComm_t comm,
+                           tuttiStream_t stream)
+{
+    return tutti_api_call(&(struct tutti_args){
+        .function = __func__, .kind = TUTTI_CALL_VECTOR, .collective = TUTTI_GATHER,
+        .comm = comm, .stream = stream, .type = datatype, .root = root, .count = sendcount,
+        .send = sendbuff, .recv = recvbuff, .recv_counts = recvcounts, .recv_displs = displs});
+}
+
 tuttiResult_t tuttiScatter(const void *sendbuff, void *recvbuff, size_t count,
                            tuttiDataType_t datatype, int root, tuttiComm_t comm,
                            tuttiStream_t stream)
@@ -108,6 +119,16 @@ tuttiResult_t tuttiScatter(const void *sendbuff, void *recvbuff, size_t count,
         .function = __func__, .collective = TUTTI_SCATTER, .comm = comm,
         .stream = stream, .type = datatype, .root = root, .count = count, .send = sendbuff,
         .recv = recvbuff});
+}
+
+tuttiResult_t tuttiScatterV(const void *sendbuff, const size_t *sendcounts, const size_t *displs,
+                            void *recvbuff, size_t recvcount, tuttiDataType_t datatype, int root,
+                            tuttiComm_t comm, tuttiStream_t stream)
+{
+    return tutti_api_call(&(struct tutti_args){
+        .function = __func__, .kind = TUTTI_CALL_VECTOR, .collective = TUTTI_SCATTER,
+        .comm = comm, .stream = stream, .type = datatype, .root = root, .count = recvcount,
+        .send = sendbuff, .recv = recvbuff, .send_counts = sendcounts, .send_displs = displs});
 }
 
 tuttiResult_t tuttiBarrier(tuttiComm_t comm, tuttiStream_t stream)

@@ -39,8 +39,10 @@ void tutti_call_fini(struct tutti_call *call)
     call->own_arrays = NULL;
 }
 
-bool tutti_call_same_arrays(const struct tutti_call *a, const struct tutti_call *b, int nranks)
+bool tutti_call_same_counts(const struct tutti_call *a, const struct tutti_call *b, int nranks)
 {
+    if (a->count != b->count)
+        return false;
     for (int i = 0; i < TUTTI_CALL_ARRAYS; i++) {
         const size_t *left = tutti_call_array(a, i), *right = tutti_call_array(b, i);
 

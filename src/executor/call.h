@@ -38,7 +38,7 @@ struct tutti_call {
     uint8_t scalar[8];
     const void *input;
     void *output;
-    size_t count;             /* elements of one block */
+    size_t count;             /* elements of one block; in v-forms, of this rank's block */
     int root;                 /* or the peer of a send or receive; 0 if there is none */
     /* The arrays of a v-form, in elements, with one entry per rank; NULL for other calls. The owner
      * of the call owns them. If displacements are NULL, the blocks are packed. */
@@ -66,8 +66,9 @@ int tutti_call_copy(const struct tutti_call *call, int nranks, struct tutti_call
 /* Frees the arrays of a copy. Other calls, and zeroed ones, have none to free. */
 void tutti_call_fini(struct tutti_call *call);
 
-/* True if both calls have the same arrays with the same contents. */
-bool tutti_call_same_arrays(const struct tutti_call *a, const struct tutti_call *b, int nranks);
+/* True if both v-forms have the same counts and displacements. A rank without arrays has one count,
+ * its own. */
+bool tutti_call_same_counts(const struct tutti_call *a, const struct tutti_call *b, int nranks);
 
 static inline bool tutti_call_is_message(const struct tutti_call *call)
 {
@@ -79,10 +80,28 @@ static inline bool tutti_call_is_vector(const struct tutti_call *call)
     return call->kind == TUTTI_CALL_VECTOR;
 }
 
-/* True for an all-to-all-v: each pair of ranks has a count of its own. */
+/* True for a v-form in which only the two ranks of a pair know the pair's count (collective.h). */
 static inline bool tutti_call_has_pairs(const struct tutti_call *call)
 {
-    return tutti_call_is_vector(call) && tutti_collective_is_pairwise(call->collective);
+    return tutti_call_is_vector(call) && tutti_counts_are_by_pair(call->collective);
+}
+
+/* Returns the number of elements that rank `rank` gives to rank `to`, or takes from rank `from`, in
+ * a call that copies data. `call` is the call of `rank`. */
+static inline size_t tutti_call_gives(const struct tutti_call *call, int rank, int to)
+{
+    if (!tutti_collective_is_source(call->collective, (uint32_t)rank, (uint32_t)to,
+                                    (uint32_t)call->root))
+        return 0;
+    return call->input_counts != NULL ? call->input_counts[to] : call->count;
+}
+
+static inline size_t tutti_call_takes(const struct tutti_call *call, int rank, int from)
+{
+    if (!tutti_collective_is_source(call->collective, (uint32_t)from, (uint32_t)rank,
+                                    (uint32_t)call->root))
+        return 0;
+    return call->output_counts != NULL ? call->output_counts[from] : call->count;
 }
 
 /* Measures the call's buffers on rank `rank`, in bytes. A size reaches from the start of the buffer
@@ -90,8 +109,8 @@ static inline bool tutti_call_has_pairs(const struct tutti_call *call)
 void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
                         size_t *ret_input_bytes, size_t *ret_output_bytes);
 
-/* Returns the counts [nranks] of an all-gather-v or a reduce-scatter-v, which must be the same on
- * all ranks. Do not call it for an all-to-all-v, which has no such counts. */
+/* Returns the counts [nranks] of a v-form whose counts are not by pair, so that they must be the
+ * same on all ranks. */
 static inline const size_t *tutti_call_shared_counts(const struct tutti_call *call)
 {
     return call->output_counts != NULL ? call->output_counts : call->input_counts;

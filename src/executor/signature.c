@@ -41,7 +41,7 @@ bool tutti_signature_has_hash(const struct tutti_signature *signature)
     bool is_vector;
     enum tutti_collective collective = tutti_collective_of_call(signature->call, &is_vector);
 
-    return is_vector && !tutti_collective_is_pairwise(collective);
+    return is_vector && !tutti_counts_are_by_pair(collective);
 }
 
 bool tutti_signature_has_pairs(const struct tutti_signature *signature)
@@ -49,7 +49,7 @@ bool tutti_signature_has_pairs(const struct tutti_signature *signature)
     bool is_vector;
     enum tutti_collective collective = tutti_collective_of_call(signature->call, &is_vector);
 
-    return is_vector && tutti_collective_is_pairwise(collective);
+    return is_vector && tutti_counts_are_by_pair(collective);
 }
 
 /* `counts` is the text of the call's counts: empty, or ending with a comma and a blank. */
@@ -91,14 +91,34 @@ static size_t total_of(const size_t *counts, int nranks)
     return total;
 }
 
+/* Writes the elements of a buffer: "sends 10, ". Writes nothing if only the root has the buffer and
+ * this rank is not the root, which then has no list of counts. Returns the length. */
+static int format_side(const char *verb, uint32_t blocks, const size_t *counts, size_t count,
+                       int nranks, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (counts == NULL && (blocks & TUTTI_AT_ROOT) != 0)
+        return 0;
+    return snprintf(text, size, "%s %zu, ", verb,
+                    counts != NULL ? total_of(counts, nranks) : count);
+}
+
+static void format_pairs(const struct tutti_call *call, int nranks, char *text, size_t size)
+{
+    int length = format_side("sends", tutti_collective_input(call->collective), call->input_counts,
+                             call->count, nranks, text, size);
+
+    format_side("receives", tutti_collective_output(call->collective), call->output_counts,
+                call->count, nranks, text + length, size - (size_t)length);
+}
+
 const char *tutti_call_format(const struct tutti_call *call, int nranks,
                               char text[TUTTI_SIGNATURE_TEXT_BYTES])
 {
     char counts[64];
 
     if (tutti_signature_has_pairs(&call->signature))
-        snprintf(counts, sizeof counts, "sends %zu, receives %zu, ",
-                 total_of(call->input_counts, nranks), total_of(call->output_counts, nranks));
+        format_pairs(call, nranks, counts, sizeof counts);
     else if (tutti_signature_has_hash(&call->signature))
         snprintf(counts, sizeof counts, "total %zu, ",
                  total_of(tutti_call_shared_counts(call), nranks));
@@ -146,18 +166,34 @@ int tutti_counts_mismatch(const struct tutti_header *mine, int rank, int entry, 
                       entry, here, there, rank, mine->sequence, call);
 }
 
+/* Writes the name of the argument that has the count for `rank`: "sendcounts[2]", or "sendcount" if
+ * the argument is one count. `verb` is "send" or "recv". */
+static const char *count_name(const char *verb, bool is_per_rank, int rank, char text[24])
+{
+    if (is_per_rank)
+        snprintf(text, 24, "%scounts[%d]", verb, rank);
+    else
+        snprintf(text, 24, "%scount", verb);
+    return text;
+}
+
 int tutti_pair_mismatch(const struct tutti_signature *signature, uint64_t number, int from,
                         uint64_t sent, int to, uint64_t expected)
 {
-    const char *type = tutti_type_name(signature->type);
+    const char *type = tutti_type_name(signature->type), *suffix;
+    const char *name = call_name(signature->call, &suffix);
     size_t size = signature->type < TUTTI_TYPE_COUNT
                       ? tutti_type_size((enum tutti_type)signature->type) : 0;
+    char given[24], taken[24];
+    bool is_vector;
+    enum tutti_collective collective = tutti_collective_of_call(signature->call, &is_vector);
 
     return tutti_fail(TUTTI_ERR_USAGE,
                       "rank %d sends %" PRIu64 " elements of %s (%" PRIu64 " bytes) to rank %d, "
                       "which expects %" PRIu64 " (%" PRIu64 " bytes), in number %" PRIu64
-                      ", alltoallv; sendcounts[%d] on rank %d and recvcounts[%d] on rank %d must "
-                      "be equal",
-                      from, sent, type, sent * size, to, expected, expected * size, number, to,
-                      from, from, to);
+                      ", %s%s; %s on rank %d and %s on rank %d must be equal",
+                      from, sent, type, sent * size, to, expected, expected * size, number, name,
+                      suffix,
+                      count_name("send", tutti_input_is_per_rank(collective), to, given), from,
+                      count_name("recv", tutti_output_is_per_rank(collective), from, taken), to);
 }

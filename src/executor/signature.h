@@ -36,9 +36,9 @@ struct tutti_signature {
     uint8_t op;     /* enum tutti_op, TUTTI_OP_AVERAGE, TUTTI_OP_PREMULTIPLIED; 255: none */
     uint8_t caller; /* enum tutti_caller */
     uint16_t root;  /* 65535: none */
-    /* Elements of a block. For an all-gather-v or a reduce-scatter-v, this is a hash of the counts,
-     * which must be the same on all ranks. For an all-to-all-v, it is 0 in the call's own
-     * signature, and the number of elements sent to a peer in the header to that peer. */
+    /* Elements of a block. For a v-form whose counts must be the same on all ranks, this is a hash
+     * of the counts. For a v-form whose counts are by pair (collective.h), it is 0 in the call's
+     * own signature, and the number of elements sent to a peer in the header to that peer. */
     uint64_t count;
 };
 _Static_assert(sizeof(struct tutti_signature) == 16, "two words, without padding");
@@ -74,9 +74,9 @@ static inline bool tutti_signature_alike(const struct tutti_signature *a,
     return tutti_signature_equal(&same, b);
 }
 
-/* True for an all-gather-v or a reduce-scatter-v, whose count is a hash. */
+/* True for a v-form whose counts must be the same on all ranks, so that its count is a hash. */
 bool tutti_signature_has_hash(const struct tutti_signature *signature);
-/* True for an all-to-all-v, whose counts differ from pair to pair. */
+/* True for a v-form whose counts are by pair. */
 bool tutti_signature_has_pairs(const struct tutti_signature *signature);
 
 /* Writes a signature as text, for messages: "allreduce(count 1024, float32, sum)",
@@ -102,8 +102,8 @@ int tutti_signature_mismatch(const struct tutti_header *mine, int rank,
 int tutti_counts_mismatch(const struct tutti_header *mine, int rank, int entry, uint64_t here,
                           uint64_t there);
 
-/* The same for a pair of ranks in an all-to-all-v, call number `number`: rank `from` sends `sent`
- * elements to rank `to`, which expects `expected`. */
+/* The same for a pair of ranks in a v-form whose counts are by pair, call number `number`: rank
+ * `from` sends `sent` elements to rank `to`, which expects `expected`. */
 int tutti_pair_mismatch(const struct tutti_signature *signature, uint64_t number, int from,
                         uint64_t sent, int to, uint64_t expected);
 

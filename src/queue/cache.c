@@ -23,7 +23,7 @@ struct entry {
     struct tutti_call_key key;
     const struct tutti_choice *trial; /* a choice that is being measured; NULL: the tuner's own */
     struct tutti_program *program; /* NULL: free */
-    struct tutti_call *vector;     /* a copy of a v-form, whose arrays are part of the key */
+    struct tutti_call *vector;     /* a copy of a v-form, whose counts are part of the key */
 };
 
 struct tutti_cache {
@@ -85,15 +85,15 @@ size_t tutti_cache_bytes(const struct tutti_cache *cache)
     return bytes;
 }
 
-/* ---- arrays of v-forms ------------------------------------------------------------- */
+/* ---- counts of v-forms ------------------------------------------------------------- */
 
-/* Equal hashes do not prove equal arrays. */
-static bool same_arrays(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
+/* Equal hashes do not prove equal counts. */
+static bool same_counts(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
 {
-    return !tutti_call_is_vector(call) || tutti_call_same_arrays(entry->vector, call, (int)nranks);
+    return !tutti_call_is_vector(call) || tutti_call_same_counts(entry->vector, call, (int)nranks);
 }
 
-static int keep_arrays(struct entry *entry, const struct tutti_call *call, uint32_t nranks)
+static int keep_counts(struct entry *entry, const struct tutti_call *call, uint32_t nranks)
 {
     if (!tutti_call_is_vector(call))
         return TUTTI_OK;
@@ -152,8 +152,8 @@ static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
     size_t total = 0;
 
-    /* Choices must be the same on all ranks, but in an all-to-all-v each rank knows only its own
-     * counts. So choices do not depend on its size. A v-form of tuttiCommExplain has no counts, and
+    /* Choices must be the same on all ranks. If counts are by pair, no rank knows all of them. So
+     * choices do not depend on the size. A v-form of tuttiCommExplain has no counts, and
      * call->count is their mean. */
     if (tutti_call_has_pairs(call))
         return 0;
@@ -313,11 +313,11 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
     int rc;
 
     if (entry->program != NULL && tutti_call_key_equal(&entry->key, &key) &&
-        entry->trial == comm->trial && same_arrays(entry, call, nranks)) {
+        entry->trial == comm->trial && same_counts(entry, call, nranks)) {
         *ret_program = entry->program;
         return TUTTI_OK;
     }
-    TUTTI_TRY_OR(fail, rc, keep_arrays(&fresh, call, nranks));
+    TUTTI_TRY_OR(fail, rc, keep_counts(&fresh, call, nranks));
     TUTTI_TRY_OR(fail, rc, make(comm, call, &fresh.program));
     comm->cache->generation += entry->program != NULL;
     drop(entry);

@@ -7,10 +7,11 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* Equal hashes do not prove equal arrays, so users of the key must compare the arrays too. */
-static uint64_t hash_arrays(const struct tutti_call *call, int nranks)
+/* Hashes the counts and displacements of a v-form. Equal hashes do not prove equal counts, so users
+ * of the key must compare these too. */
+static uint64_t hash_counts(const struct tutti_call *call, int nranks)
 {
-    uint64_t hash = 0;
+    uint64_t hash = mix(0, call->count);
 
     for (int i = 0; i < TUTTI_CALL_ARRAYS; i++) {
         const size_t *array = tutti_call_array(call, i);
@@ -32,6 +33,6 @@ struct tutti_call_key tutti_call_key_of(const struct tutti_call *call, int nrank
                                                is_in_place);
 
     if (tutti_call_is_vector(call))
-        key.count = hash_arrays(call, nranks);
+        key.count = hash_counts(call, nranks);
     return key;
 }

@@ -23,7 +23,7 @@
 /* A call without its addresses. A key of zeros belongs to no call. A key has only two words,
  * because every small call compares keys. */
 struct tutti_call_key {
-    uint64_t count; /* of a v-form: a hash of its arrays, which must be compared too */
+    uint64_t count; /* of a v-form: a hash of its counts, which must be compared too */
     uint64_t what;  /* the other arguments, packed by tutti_call_key */
 };
 
@@ -40,7 +40,8 @@ static inline struct tutti_call_key tutti_call_key(uint8_t kind, uint8_t collect
     return (struct tutti_call_key){.count = count, .what = (uint64_t)(uint32_t)root << 32 | low};
 }
 
-/* Returns the key of a checked call. For a v-form, its count is a hash of the call's arrays. */
+/* Returns the key of a checked call. For a v-form, its count is a hash of the call's counts and
+ * displacements. */
 struct tutti_call_key tutti_call_key_of(const struct tutti_call *call, int nranks,
                                         bool is_in_place);
 

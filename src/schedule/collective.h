@@ -48,10 +48,10 @@
     ROW(TUTTI_ALLTOALL, "alltoall",             5, 14,                                             \
         TUTTI_BLOCK_PER_RANK,                   TUTTI_BLOCK_PER_RANK,                              \
         TUTTI_COPIES, TUTTI_AFTER_COPY, TUTTI_FROM_ALL)                                            \
-    ROW(TUTTI_GATHER, "gather",                 6, TUTTI_NO_CALL,                                  \
+    ROW(TUTTI_GATHER, "gather",                 6, 15,                                             \
         TUTTI_ONE_BLOCK,                        TUTTI_BLOCK_PER_RANK | TUTTI_AT_ROOT,              \
         TUTTI_COPIES, TUTTI_AT_OWN_BLOCK, TUTTI_FROM_ALL)                                          \
-    ROW(TUTTI_SCATTER, "scatter",               7, TUTTI_NO_CALL,                                  \
+    ROW(TUTTI_SCATTER, "scatter",               7, 16,                                             \
         TUTTI_BLOCK_PER_RANK | TUTTI_AT_ROOT,   TUTTI_ONE_BLOCK,                                   \
         TUTTI_COPIES, TUTTI_AT_OWN_BLOCK, TUTTI_FROM_ROOT)                                         \
     ROW(TUTTI_BARRIER, "barrier",               8, TUTTI_NO_CALL,                                  \
@@ -173,6 +173,14 @@ TUTTI_INLINE bool tutti_output_is_per_rank(uint32_t collective)
 TUTTI_INLINE bool tutti_collective_is_pairwise(uint32_t collective)
 {
     return tutti_input_is_per_rank(collective) && tutti_output_is_per_rank(collective);
+}
+
+/* True if each count of the v-form concerns one pair of ranks, and other ranks need not know it.
+ * The pairs are all pairs of ranks in an all-to-all, and the root with each rank in a collective
+ * with a root. False if all ranks must know all counts. */
+TUTTI_INLINE bool tutti_counts_are_by_pair(uint32_t collective)
+{
+    return tutti_collective_is_pairwise(collective) || tutti_collective_has_root(collective);
 }
 
 /* True if every rank gets the same sum over all ranks: an all-reduce. */

@@ -67,7 +67,7 @@ struct tutti_tuner_query {
     enum tutti_collective collective;
     bool is_vector;      /* a v-form */
     uint32_t root;
-    size_t block_bytes;  /* size of a block; in v-forms the mean, and 0 in an all-to-all-v */
+    size_t block_bytes;  /* size of a block; in v-forms the mean, and 0 if counts are by pair */
     bool is_scaled;      /* a pre-multiplied sum, whose input is staged */
     bool is_lent;        /* ranks lend each other their buffers for loads and stores */
     uint32_t widening;   /* bytes that a two-sided run sends per byte of the call; 0 means 1 */

@@ -115,7 +115,8 @@ static void run_vectors(struct member *member)
                 for (int i = 0; i < 3; i++)
                     run_both(member, (struct trial){.act = act, .type = tuttiUint8 + i,
                                                     .op = tuttiSum, .count = counts[i],
-                                                    .counts = law, .places = places});
+                                                    .counts = law, .places = places,
+                                                    .root = last_rank_if_rooted(member, act)});
 }
 
 static const struct suite suites[] = {

@@ -39,6 +39,8 @@ static enum act vector_act(const struct tutti_algorithm *algorithm)
     return algorithm->collective == TUTTI_ALLGATHER        ? ALL_GATHER_V
            : algorithm->collective == TUTTI_REDUCE_SCATTER ? REDUCE_SCATTER_V
            : algorithm->collective == TUTTI_ALLTOALL       ? ALLTOALL_V
+           : algorithm->collective == TUTTI_GATHER         ? GATHER_V
+           : algorithm->collective == TUTTI_SCATTER        ? SCATTER_V
                                                            : ACT_COUNT;
 }
 

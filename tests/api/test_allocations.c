@@ -106,16 +106,21 @@ static tuttiResult_t call(const struct member *member, int which, size_t count)
     case 11: return tuttiAllReduce(in, out, count, tuttiFloat16, tuttiAvg, comm, NULL);
     case 12: return pass_on(member, count);
     case 13: return exchange(member, count);
+    case 14:
+        return tuttiGatherV(in, sizes[member->rank], out, sizes, NULL, tuttiFloat32, 3, comm, NULL);
+    case 15:
+        return tuttiScatterV(in, sizes, NULL, out, sizes[member->rank], tuttiFloat32, 0, comm,
+                             NULL);
     default: return tuttiAllReduce(in, out, count, tuttiInt32, tuttiAvg, comm, NULL);
     }
 }
 
-enum { CALLS = 15 };
+enum { CALLS = 17 };
 
 static const char *const names[CALLS] = {
     "all-reduce", "reduce", "broadcast", "all-gather", "reduce-scatter", "all-to-all", "gather",
     "scatter", "barrier", "all-gather-v", "reduce-scatter-v", "average of float16",
-    "message", "group of four messages", "average of int32"};
+    "message", "group of four messages", "gather-v", "scatter-v", "average of int32"};
 
 static void repeat(struct member *member)
 {

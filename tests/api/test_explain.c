@@ -143,6 +143,9 @@ static void ask_who(struct member *member)
     EXPECT_OK(member, tuttiCommExplain(member->comm, "alltoallv", NULL, 5, tuttiInt8, tuttiSum, 0,
                                        &told));
     EXPECT(member, strstr(told.reason, "TUTTI_ALGORITHM") == NULL);
+    EXPECT_OK(member, tuttiCommExplain(member->comm, "gatherv", NULL, 5, tuttiInt8, tuttiSum, 1,
+                                       &told));
+    EXPECT(member, strcmp(told.algorithm, "linear") == 0);
     EXPECT_OK(member, tuttiCommExplain(member->comm, "barrier", NULL, 0, tuttiInt8, tuttiSum, 0,
                                        &told));
     EXPECT(member, strcmp(told.algorithm, "none") != 0);

@@ -22,6 +22,7 @@ static tuttiRedOp_t int_op, other_op, dead_op;
 static int32_t in[ELEMENTS], out[ELEMENTS];
 static size_t counts[NRANKS] = {1, 1}, huge[NRANKS] = {SIZE_MAX / 2, SIZE_MAX / 2};
 static size_t negative[NRANKS] = {(size_t)-1, 1}, far_away[NRANKS] = {0, SIZE_MAX - 4};
+static size_t overflowing[NRANKS] = {1, SIZE_MAX};
 
 #define ODD ((void *)((uintptr_t)in + 1))
 #define BAD_TYPE ((tuttiDataType_t)tuttiNumTypes)
@@ -104,6 +105,9 @@ struct mistake {
 #define SCATTERV(i, o, n, t, c, s) tuttiReduceScatterV(i, o, counts, NULL, t, tuttiSum, c, s)
 #define ALLTOALLV(i, o, n, t, c, s) tuttiAlltoAllV(i, counts, NULL, o, counts, NULL, t, c, s)
 
+#define ROOTED_GATHERV(i, o, n, t, c, s) tuttiGatherV(i, 1, o, counts, NULL, t, 0, c, s)
+#define ROOTED_SCATTERV(i, o, n, t, c, s) tuttiScatterV(i, counts, NULL, o, 1, t, 0, c, s)
+
 BOTH(allreduce, ALLREDUCE)
 BOTH(reduce, REDUCE)
 BOTH(broadcast, BROADCAST)
@@ -118,6 +122,10 @@ COMMON(barrier, BARRIER)
 COMMON(gatherv, GATHERV) SENDS(gatherv, GATHERV) RECEIVES(gatherv, GATHERV)
 COMMON(scatterv, SCATTERV) SENDS(scatterv, SCATTERV) RECEIVES(scatterv, SCATTERV)
 COMMON(alltoallv, ALLTOALLV) SENDS(alltoallv, ALLTOALLV) RECEIVES(alltoallv, ALLTOALLV)
+COMMON(rooted_gatherv, ROOTED_GATHERV) SENDS(rooted_gatherv, ROOTED_GATHERV)
+RECEIVES(rooted_gatherv, ROOTED_GATHERV)
+COMMON(rooted_scatterv, ROOTED_SCATTERV) SENDS(rooted_scatterv, ROOTED_SCATTERV)
+RECEIVES(rooted_scatterv, ROOTED_SCATTERV)
 
 /* ---- what is particular ---------------------------------------------------------------------- */
 
@@ -174,6 +182,40 @@ MISTAKE(alltoallv_of_overlapping_blocks,
         tuttiAlltoAllV(in, three_three, NULL, out, three_three, zero_two, I32, c, NULL))
 MISTAKE(alltoallv_of_overlapping_blocks_backwards,
         tuttiAlltoAllV(in, three_three, NULL, out, three_three, two_zero, I32, c, NULL))
+
+/* The root of these is rank 0, or rank 1, whose arrays nobody reads here. */
+#define GATHER_OF(n, counts, displs, t, root) \
+    tuttiGatherV(in, n, out, counts, displs, t, root, c, NULL)
+#define SCATTER_OF(n, counts, displs, t, root) \
+    tuttiScatterV(in, counts, displs, out, n, t, root, c, NULL)
+MISTAKE(rooted_gatherv_without_counts, GATHER_OF(1, NULL, NULL, I32, 0))
+MISTAKE(rooted_gatherv_of_huge_counts, GATHER_OF(SIZE_MAX / 2, huge, NULL, I32, 0))
+MISTAKE(rooted_gatherv_of_negative_count, GATHER_OF((size_t)-1, negative, NULL, I32, 0))
+MISTAKE(rooted_gatherv_of_own_negative_count, GATHER_OF((size_t)-1, NULL, NULL, I32, 1))
+MISTAKE(rooted_gatherv_of_overflowing_sum, GATHER_OF(1, overflowing, NULL, I32, 0))
+MISTAKE(rooted_gatherv_of_far_displs, GATHER_OF(1, counts, far_away, I32, 0))
+MISTAKE(rooted_gatherv_of_unknown_type, GATHER_OF(1, counts, NULL, BAD_TYPE, 0))
+MISTAKE(rooted_gatherv_unequal_to_itself, GATHER_OF(2, counts, NULL, I32, 0))
+MISTAKE(rooted_gatherv_of_overlapping_blocks, GATHER_OF(3, three_three, zero_two, I32, 0))
+MISTAKE(rooted_gatherv_overlapping,
+        tuttiGatherV(in + 1, 1, in, counts, NULL, I32, 0, c, NULL))
+MISTAKE(rooted_gatherv_without_input_elsewhere,
+        tuttiGatherV(NULL, 1, NULL, NULL, NULL, I32, 1, c, NULL))
+MISTAKE(rooted_gatherv_to_rank_2, GATHER_OF(1, counts, NULL, I32, NRANKS))
+MISTAKE(rooted_gatherv_to_rank_minus_1, GATHER_OF(1, counts, NULL, I32, -1))
+MISTAKE(rooted_scatterv_without_counts, SCATTER_OF(1, NULL, NULL, I32, 0))
+MISTAKE(rooted_scatterv_of_huge_counts, SCATTER_OF(SIZE_MAX / 2, huge, NULL, I32, 0))
+MISTAKE(rooted_scatterv_of_own_negative_count, SCATTER_OF((size_t)-1, NULL, NULL, I32, 1))
+MISTAKE(rooted_scatterv_of_overflowing_sum, SCATTER_OF(1, overflowing, NULL, I32, 0))
+MISTAKE(rooted_scatterv_of_far_displs, SCATTER_OF(1, counts, far_away, I32, 0))
+MISTAKE(rooted_scatterv_of_unknown_type, SCATTER_OF(1, counts, NULL, BAD_TYPE, 0))
+MISTAKE(rooted_scatterv_unequal_to_itself, SCATTER_OF(2, counts, NULL, I32, 0))
+MISTAKE(rooted_scatterv_overlapping,
+        tuttiScatterV(in, counts, NULL, in + 1, 1, I32, 0, c, NULL))
+MISTAKE(rooted_scatterv_without_output_elsewhere,
+        tuttiScatterV(NULL, NULL, NULL, NULL, 1, I32, 1, c, NULL))
+MISTAKE(rooted_scatterv_from_rank_2, SCATTER_OF(1, counts, NULL, I32, NRANKS))
+MISTAKE(rooted_scatterv_from_rank_minus_1, SCATTER_OF(1, counts, NULL, I32, -1))
 
 static int number;
 static void *pointer;
@@ -251,6 +293,10 @@ static const struct mistake mistakes[] = {
     RECEIVES_ROWS(scatterv, "tuttiReduceScatterV"),
     COMMON_ROWS(alltoallv, "tuttiAlltoAllV"), SENDS_ROWS(alltoallv, "tuttiAlltoAllV"),
     RECEIVES_ROWS(alltoallv, "tuttiAlltoAllV"),
+    COMMON_ROWS(rooted_gatherv, "tuttiGatherV"), SENDS_ROWS(rooted_gatherv, "tuttiGatherV"),
+    RECEIVES_ROWS(rooted_gatherv, "tuttiGatherV"),
+    COMMON_ROWS(rooted_scatterv, "tuttiScatterV"), SENDS_ROWS(rooted_scatterv, "tuttiScatterV"),
+    RECEIVES_ROWS(rooted_scatterv, "tuttiScatterV"),
 
     ROW(allreduce_of_unknown_op, ARGUMENT, "tuttiAllReduce", "op 77"),
     ROW(allreduce_of_negative_op, ARGUMENT, "tuttiAllReduce", "op -1"),
@@ -293,6 +339,34 @@ static const struct mistake mistakes[] = {
     ROW(alltoallv_unequal_to_itself, ARGUMENT, "tuttiAlltoAllV", "sends itself"),
     ROW(alltoallv_in_place_unequal, ARGUMENT, "tuttiAlltoAllV", "in place"),
     ROW(alltoallv_in_place_displaced, ARGUMENT, "tuttiAlltoAllV", "in place"),
+
+    ROW(rooted_gatherv_without_counts, ARGUMENT, "tuttiGatherV", "counts is NULL on rank 0"),
+    ROW(rooted_gatherv_of_huge_counts, ARGUMENT, "tuttiGatherV", "overflows"),
+    ROW(rooted_gatherv_of_negative_count, ARGUMENT, "tuttiGatherV", "negative"),
+    ROW(rooted_gatherv_of_own_negative_count, ARGUMENT, "tuttiGatherV", "negative"),
+    ROW(rooted_gatherv_of_overflowing_sum, ARGUMENT, "tuttiGatherV", "overflows"),
+    ROW(rooted_gatherv_of_far_displs, ARGUMENT, "tuttiGatherV", "overflows"),
+    ROW(rooted_gatherv_of_unknown_type, ARGUMENT, "tuttiGatherV", "datatype 12"),
+    ROW(rooted_gatherv_unequal_to_itself, ARGUMENT, "tuttiGatherV",
+        "rank 0 sends itself 2 elements and receives 1"),
+    ROW(rooted_gatherv_of_overlapping_blocks, ARGUMENT, "tuttiGatherV",
+        "displs[0] = 0 with recvcounts[0] = 3, displs[1] = 2 with recvcounts[1] = 3"),
+    ROW(rooted_gatherv_overlapping, ARGUMENT, "tuttiGatherV", "overlap"),
+    ROW(rooted_gatherv_without_input_elsewhere, ARGUMENT, "tuttiGatherV", "sendbuff is NULL"),
+    ROW(rooted_gatherv_to_rank_2, ARGUMENT, "tuttiGatherV", "root 2"),
+    ROW(rooted_gatherv_to_rank_minus_1, ARGUMENT, "tuttiGatherV", "root -1"),
+    ROW(rooted_scatterv_without_counts, ARGUMENT, "tuttiScatterV", "counts is NULL on rank 0"),
+    ROW(rooted_scatterv_of_huge_counts, ARGUMENT, "tuttiScatterV", "overflows"),
+    ROW(rooted_scatterv_of_own_negative_count, ARGUMENT, "tuttiScatterV", "negative"),
+    ROW(rooted_scatterv_of_overflowing_sum, ARGUMENT, "tuttiScatterV", "overflows"),
+    ROW(rooted_scatterv_of_far_displs, ARGUMENT, "tuttiScatterV", "overflows"),
+    ROW(rooted_scatterv_of_unknown_type, ARGUMENT, "tuttiScatterV", "datatype 12"),
+    ROW(rooted_scatterv_unequal_to_itself, ARGUMENT, "tuttiScatterV",
+        "rank 0 sends itself 1 elements and receives 2"),
+    ROW(rooted_scatterv_overlapping, ARGUMENT, "tuttiScatterV", "overlap"),
+    ROW(rooted_scatterv_without_output_elsewhere, ARGUMENT, "tuttiScatterV", "recvbuff is NULL"),
+    ROW(rooted_scatterv_from_rank_2, ARGUMENT, "tuttiScatterV", "root 2"),
+    ROW(rooted_scatterv_from_rank_minus_1, ARGUMENT, "tuttiScatterV", "root -1"),
 
     ROW(count_without_comm, ARGUMENT, "tuttiCommCount", "comm is NULL"),
     ROW(count_on_garbage, ARGUMENT, "tuttiCommCount", "not a communicator"),

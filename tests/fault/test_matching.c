@@ -46,6 +46,21 @@ static tuttiResult_t call_vectors(struct crew_seat *seat)
                                seat->comm, NULL);
 }
 
+/* Only the root has all counts. */
+static tuttiResult_t call_rooted_vectors(struct crew_seat *seat, int root)
+{
+    size_t counts[NRANKS], mine;
+    bool is_root = seat->rank == root;
+
+    for (int peer = 0; peer < NRANKS; peer++)
+        counts[peer] = (size_t)((peer + root) % 3 * 5);
+    mine = counts[seat->rank];
+    TRY(tuttiGatherV(mine > 0 ? elements() : NULL, mine, is_root ? elements() : NULL,
+                     is_root ? counts : NULL, NULL, tuttiInt32, root, seat->comm, NULL));
+    return tuttiScatterV(is_root ? elements() : NULL, is_root ? counts : NULL, NULL,
+                         mine > 0 ? elements() : NULL, mine, tuttiInt32, root, seat->comm, NULL);
+}
+
 /* Roots go round; some ranks work in place, some give no buffer where none is asked for. */
 static tuttiResult_t call_rooted(struct crew_seat *seat, int round)
 {
@@ -60,6 +75,7 @@ static tuttiResult_t call_rooted(struct crew_seat *seat, int round)
                     tuttiInt32, root, seat->comm, NULL));
     TRY(tuttiScatter(rank == root ? one : NULL, rank == root ? one + root * COUNT : other, COUNT,
                      tuttiInt32, root, seat->comm, NULL));
+    TRY(call_rooted_vectors(seat, root));
     return tuttiAllReduce(rank % 2 ? one : other, other, COUNT, tuttiInt32, tuttiSum, seat->comm,
                           NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ranks call v-forms whose counts do not match. The call that differs fails on both sides, and the
  * message names the count that differs. */
-#include "crew.h"
+#include "ways.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,39 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 5, TIMEOUT_MS = 600000 };
-
-/* Every way as processes; threads by what they choose themselves, and by sockets. */
-struct way {
-    const char *name;
-    const char *const *environment;
-    bool is_threads;
-};
-enum { OWN_WAYS = 2, MOST_WAYS = 16 };
-static const char *const by_sockets[] = {"TUTTI_TRANSPORTS", "self,tcp", NULL};
-static const struct way own_ways[OWN_WAYS] = {{"threads", NULL, true},
-                                              {"threads by tcp", by_sockets, true}};
-
-static int way_count(void)
-{
-    return crew_way_count + OWN_WAYS;
-}
-
-static struct way way_of(int number)
-{
-    if (number < OWN_WAYS)
-        return own_ways[number];
-    return (struct way){crew_ways[number - OWN_WAYS].name, crew_ways[number - OWN_WAYS].environment,
-                        false};
-}
-
-static struct crew_board *play(struct way way, int nranks, tuttiResult_t (*run)(struct crew_seat *),
-                               const void *context)
-{
-    return crew_run(&(struct crew){.nranks = nranks, .environment = way.environment,
-                                   .is_threads = way.is_threads, .run = run,
-                                   .timeout_ms = TIMEOUT_MS, .context = context});
-}
+enum { MOST = 5 };
 
 static size_t sum_of(const size_t *counts, int nranks)
 {
@@ -187,7 +155,7 @@ static tuttiResult_t exchange_pairs(struct crew_seat *seat)
 
 static void check_pair(struct way way, const struct pair *pair)
 {
-    struct crew_board *board = play(way, pair->nranks, exchange_pairs, pair);
+    struct crew_board *board = ways_play(way, pair->nranks, exchange_pairs, pair);
 
     for (int rank = 0; rank < pair->nranks; rank++) {
         const struct crew_report *report = &board->reports[rank];
@@ -213,8 +181,7 @@ static void both_ranks_of_a_pair_that_does_not_fit_are_told_at_once(void **state
         check_pair(*way, &pairs[i]);
 }
 
-/* ---- counts that must be the same on all ranks
- * -------------------------------------------------- */
+/* ---- counts that must be the same on all ranks ----------------------------------------------- */
 
 /* `odd` passes other counts than the others; they differ at `entry` first. */
 struct counts {
@@ -281,7 +248,7 @@ static bool names_entry(const char *text, const struct counts *counts)
 static void check_counts(struct way way, const struct counts_call *call)
 {
     const struct counts *counts = call->counts;
-    struct crew_board *board = play(way, counts->nranks, pass_counts, call);
+    struct crew_board *board = ways_play(way, counts->nranks, pass_counts, call);
     const char *name = call->reduces ? "reduce_scatterv" : "allgatherv";
     int naming = 0;
 
@@ -395,7 +362,7 @@ static void counts_that_fit_are_right_also_where_some_or_all_are_zero(void **sta
     const struct way *way = *state;
 
     for (int nranks = 1; nranks <= MOST; nranks++) {
-        struct crew_board *board = play(*way, nranks, call_what_fits, NULL);
+        struct crew_board *board = ways_play(*way, nranks, call_what_fits, NULL);
 
         for (int rank = 0; rank < nranks; rank++)
             if (board->reports[rank].result != tuttiSuccess)
@@ -407,24 +374,10 @@ static void counts_that_fit_are_right_also_where_some_or_all_are_zero(void **sta
 
 int main(void)
 {
-    static struct way ways[MOST_WAYS];
-    static char names[3 * MOST_WAYS][96];
-    struct CMUnitTest tests[3 * MOST_WAYS];
-    int count = 0;
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_ranks_of_a_pair_that_does_not_fit_are_told_at_once),
+        cmocka_unit_test(ranks_that_pass_different_counts_are_told_which),
+        cmocka_unit_test(counts_that_fit_are_right_also_where_some_or_all_are_zero)};
 
-    for (int i = 0; i < way_count(); i++) {
-        const struct CMUnitTest of_way[] = {
-            cmocka_unit_test(both_ranks_of_a_pair_that_does_not_fit_are_told_at_once),
-            cmocka_unit_test(ranks_that_pass_different_counts_are_told_which),
-            cmocka_unit_test(counts_that_fit_are_right_also_where_some_or_all_are_zero)};
-
-        ways[i] = way_of(i);
-        for (int k = 0; k < 3; k++) {
-            snprintf(names[count], sizeof names[count], "%s: %s", ways[i].name, of_way[k].name);
-            tests[count] = of_way[k];
-            tests[count].name = names[count];
-            tests[count++].initial_state = &ways[i];
-        }
-    }
-    return _cmocka_run_group_tests("v-forms", tests, (size_t)count, NULL, NULL);
+    return ways_run("v-forms", tests, sizeof tests / sizeof *tests);
 }

@@ -127,7 +127,8 @@ static void ranks_that_disagree_are_all_told_who_called_what(void **state)
 /* ---- v-forms that do not fit together -------------------------------------------------------- */
 
 /* Also: large enough for other kernels than those of small calls. */
-enum vform { PAIR, LARGE_PAIR, NOTHING_SENT, GATHERED, LARGE_GATHERED, REDUCED, VFORMS };
+enum vform { PAIR, LARGE_PAIR, NOTHING_SENT, TO_ROOT, FROM_ROOT, GATHERED, LARGE_GATHERED, REDUCED,
+             VFORMS };
 enum { ROOM = 200000 };
 
 /* Rank 1 expects another count of rank 0 than that sends, or passes other counts than the
@@ -135,10 +136,12 @@ enum { ROOM = 200000 };
 static tuttiResult_t pass_counts(struct rank *rank)
 {
     size_t gives[NRANKS] = {2, 2, 2}, takes[NRANKS] = {2, 2, 2}, all[NRANKS] = {4, 5, 6};
+    static const size_t threes[NRANKS] = {3, 3, 3}, fours[NRANKS] = {4, 4, 4};
     uint32_t vform = script_of(rank)->victim;
     tuttiComm_t comm = rank->seat->comm;
     int32_t *out = rank->numbers + ROOM / 2;
     int me = rank->seat->rank;
+    tuttiResult_t result;
 
     if (vform == LARGE_GATHERED)
         all[0] = 20000;
@@ -147,6 +150,15 @@ static tuttiResult_t pass_counts(struct rank *rank)
         all[2]--;
     }
     switch (vform) {
+    /* Without kernels, rank 0 need not wait for rank 1 and learns of the error in the next call. */
+    case TO_ROOT:
+        result = tuttiGatherV(rank->numbers, me == 0 ? 4 : 3, out, me == 1 ? threes : NULL, NULL,
+                              tuttiInt32, 1, comm, NULL);
+        return result == tuttiSuccess ? sum(rank) : result;
+    case FROM_ROOT:
+        result = tuttiScatterV(rank->numbers, me == 0 ? fours : NULL, NULL, out, me == 1 ? 3 : 4,
+                               tuttiInt32, 0, comm, NULL);
+        return result == tuttiSuccess ? sum(rank) : result;
     case GATHERED:
     case LARGE_GATHERED:
         return tuttiAllGatherV(rank->numbers, out, all, NULL, tuttiInt32, comm, NULL);
@@ -169,6 +181,8 @@ static void ranks_whose_v_forms_do_not_fit_are_told_the_count_that_differs(void 
         [LARGE_PAIR] = "rank 0 sends 30000 elements of int32 (120000 bytes) to rank 1, which "
                        "expects 3 (12 bytes)",
         [NOTHING_SENT] = "rank 0 sends 0 elements of int32 (0 bytes) to rank 1, which expects 3",
+        [TO_ROOT] = "rank 0 sends 4 elements of int32 (16 bytes) to rank 1, which expects 3",
+        [FROM_ROOT] = "rank 0 sends 4 elements of int32 (16 bytes) to rank 1, which expects 3",
         [GATHERED] = "recvcounts[1] is ", [LARGE_GATHERED] = "recvcounts[1] is ",
         [REDUCED] = "recvcounts[1] is "};
 

@@ -75,7 +75,7 @@ static void drop(struct member *member, struct tutti_cu_exec *exec)
 /* ---- what is captured ------------------------------------------------------------------------ */
 
 struct scene {
-    int32_t *given, *summed, *told, *taken;
+    int32_t *given, *summed, *told, *taken, *gathered;
     tuttiStream_t stream;
 };
 
@@ -85,6 +85,7 @@ static void open_scene(struct member *member, struct scene *scene)
     scene->summed = numbers_make(member, COUNT, 0, 0);
     scene->told = numbers_make(member, COUNT, 0, 0);
     scene->taken = numbers_make(member, COUNT, 0, 0);
+    scene->gathered = numbers_make(member, COUNT, 0, 0);
     scene->stream = numbers_stream(member);
 }
 
@@ -96,9 +97,23 @@ static void close_scene(struct member *member, struct scene *scene)
     numbers_drop(member, scene->summed, COUNT);
     numbers_drop(member, scene->told, COUNT);
     numbers_drop(member, scene->taken, COUNT);
+    numbers_drop(member, scene->gathered, COUNT);
 }
 
-/* An all-reduce by itself, then a broadcast and a ring of messages together. */
+/* The root's counts exist only while the call is captured. */
+static void gather_uneven(struct member *member, const struct scene *scene)
+{
+    size_t *counts = calloc((size_t)member->nranks, sizeof *counts);
+
+    for (int i = 0; i < member->nranks; i++)
+        counts[i] = (size_t)i;
+    EXPECT_OK(member, tuttiGatherV(scene->given, (size_t)member->rank, scene->gathered,
+                                   member->rank == 1 ? counts : NULL, NULL, tuttiInt32, 1,
+                                   member->comm, scene->stream));
+    free(counts);
+}
+
+/* An all-reduce and a gather-v by themselves, then a broadcast and a ring of messages together. */
 static void call(struct member *member, const struct scene *scene)
 {
     int next = (member->rank + 1) % member->nranks;
@@ -106,6 +121,7 @@ static void call(struct member *member, const struct scene *scene)
 
     EXPECT_OK(member, tuttiAllReduce(scene->given, scene->summed, COUNT, tuttiInt32, tuttiSum,
                                      member->comm, scene->stream));
+    gather_uneven(member, scene);
     EXPECT_OK(member, tuttiGroupStart());
     EXPECT_OK(member, tuttiSend(scene->given, COUNT, tuttiInt32, next, member->comm,
                                 scene->stream));
@@ -125,6 +141,8 @@ static void expect(struct member *member, const struct scene *scene, int round)
                    "all-reduce");
     numbers_expect(member, scene->told, COUNT, 2 * round, 1, "broadcast");
     numbers_expect(member, scene->taken, COUNT, (before + 1) * round, 1, "message");
+    for (int i = 0, at = 0; member->rank == 1 && i < member->nranks; at += i++)
+        numbers_expect(member, scene->gathered + at, (size_t)i, (i + 1) * round, 1, "gather-v");
 }
 
 /* A rank without a GPU has no graph, and makes the calls each time. */

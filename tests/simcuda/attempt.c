@@ -33,7 +33,7 @@ static size_t pair_count(const struct attempt_call *call, uint32_t from, uint32_
     if (call->collective == TUTTI_ALLTOALL)
         which = from < to ? from * 64 + to : to * 64 + from;
     else
-        which = call->collective == TUTTI_ALLGATHER ? from : to;
+        which = tutti_output_is_per_rank(call->collective) ? from : to;
     switch (mixed(call->seed + which) % 4) {
     case 0: return 0;
     case 1: return call->count;
@@ -217,12 +217,16 @@ static void want(struct attempt *attempt)
 static void describe(const struct attempt *attempt, uint32_t rank, bool is_input, uint64_t *arrays,
                      struct tutti_gpu_blocks *ret_blocks)
 {
+    const struct attempt_call *call = &attempt->call;
     const uint32_t nranks = attempt->domain->nranks;
+    const uint32_t side = is_input ? tutti_collective_input(call->collective)
+                                   : tutti_collective_output(call->collective);
     struct blocks blocks;
 
     blocks_of(attempt, rank, is_input, &blocks);
     *ret_blocks = (struct tutti_gpu_blocks){.count = blocks.n > 0 ? blocks.counts[0] : 0};
-    if (!attempt->call.is_vector || blocks.n == 1)
+    /* A rank without the buffer has no counts of its blocks. */
+    if (!call->is_vector || blocks.n == 1 || !tutti_blocks_exist(side, rank, call->root))
         return;
     for (uint32_t i = 0; i < nranks; i++) {
         arrays[i] = blocks.counts[i];
@@ -272,6 +276,7 @@ static void fill_work(struct attempt *attempt, uint32_t rank, uint64_t number,
         .op = (uint8_t)call->op,
         .is_premultiplied = call->is_premultiplied,
         .is_average = call->is_average,
+        .has_pairs = call->is_vector && tutti_counts_are_by_pair(call->collective),
         .root = (int32_t)call->root,
         .input = tutti_has_input(call->collective, rank, call->root) ? own->input.at : NULL,
         .output = tutti_has_output(call->collective, rank, call->root) ? own->output.at : NULL,

@@ -14,7 +14,9 @@ static uint64_t key_of(int from, int to)
 
 bool layout_has_output(const struct member *member, const struct trial *trial)
 {
-    return (trial->act != REDUCE && trial->act != GATHER) || member->rank == trial->root;
+    bool is_at_root = trial->act == REDUCE || trial->act == GATHER || trial->act == GATHER_V;
+
+    return !is_at_root || member->rank == trial->root;
 }
 
 /* ---- v-forms -------------------------------------------------------------------------------- */
@@ -79,6 +81,18 @@ static void fill_arrays(struct attempt *attempt)
     place(trial, member, at + 2 * n, at + 3 * n);
 }
 
+/* Only the arrays of the root are read. Other ranks pass NULL or an address that nobody may
+ * read. */
+static struct layout_arrays unread_arrays(const struct member *member, const struct trial *trial,
+                                          const size_t *arrays)
+{
+    const size_t *unread = trial->count % 2 ? NULL : (const size_t *)(uintptr_t)8;
+
+    return (struct layout_arrays){.send_counts = unread, .send_displs = unread,
+                                  .recv_counts = unread, .recv_displs = unread,
+                                  .own_count = arrays[member->rank]};
+}
+
 struct layout_arrays layout_arrays(const struct member *member, const struct trial *trial,
                                    const size_t *arrays)
 {
@@ -87,10 +101,13 @@ struct layout_arrays layout_arrays(const struct member *member, const struct tri
 
     if (arrays == NULL)
         return (struct layout_arrays){.send_counts = NULL};
+    if (act_has_root(trial->act) && member->rank != trial->root)
+        return unread_arrays(member, trial, arrays);
     return (struct layout_arrays){.send_counts = arrays,
                                   .send_displs = is_packed ? NULL : arrays + n,
                                   .recv_counts = arrays + 2 * n,
-                                  .recv_displs = is_packed ? NULL : arrays + 3 * n};
+                                  .recv_displs = is_packed ? NULL : arrays + 3 * n,
+                                  .own_count = arrays[member->rank]};
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -174,28 +191,36 @@ static void a_vector_of_blocks(struct attempt *attempt)
 {
     const struct trial *trial = &attempt->trial;
     int rank = attempt->member->rank, nranks = attempt->member->nranks;
-    size_t n = (size_t)nranks, mine = (size_t)rank, first = 0;
+    size_t n = (size_t)nranks, mine = (size_t)rank, first = 0, own_at;
+    bool is_root = rank == trial->root;
     const size_t *counts, *displs;
 
     fill_arrays(attempt);
     counts = attempt->arrays;
     displs = counts + n;
+    own_at = trial->in_place ? displs[mine] : 0;
     for (int i = 0; i < nranks; i++) {
         if (trial->act == ALL_GATHER_V)
             get(attempt, displs[i], counts[i], key_of(i, ANYBODY), i);
         if (trial->act == REDUCE_SCATTER_V) {
             give(attempt, displs[i], counts[i], first, i);
             if (i == rank)
-                get(attempt, trial->in_place ? displs[i] : 0, counts[i], first, 0);
+                get(attempt, own_at, counts[i], first, 0);
         }
+        if (trial->act == GATHER_V && is_root)
+            get(attempt, displs[i], counts[i], key_of(i, ANYBODY), i);
+        if (trial->act == SCATTER_V && is_root)
+            give(attempt, displs[i], counts[i], key_of(rank, i), i);
         if (trial->act == ALLTOALL_V) {
             give(attempt, displs[i], counts[i], key_of(rank, i), i);
             get(attempt, counts[3 * n + (size_t)i], counts[2 * n + (size_t)i], key_of(i, rank), i);
         }
         first += counts[i];
     }
-    if (trial->act == ALL_GATHER_V)
-        give(attempt, trial->in_place ? displs[mine] : 0, counts[mine], key_of(rank, ANYBODY), 0);
+    if (trial->act == ALL_GATHER_V || trial->act == GATHER_V)
+        give(attempt, own_at, counts[mine], key_of(rank, ANYBODY), 0);
+    if (trial->act == SCATTER_V)
+        get(attempt, own_at, counts[mine], key_of(trial->root, rank), 0);
 }
 
 static void an_exchange(struct attempt *attempt)
@@ -224,7 +249,9 @@ void layout_blocks(struct attempt *attempt)
     case BROADCAST: one_block(attempt); break;
     case ALL_GATHER_V:
     case REDUCE_SCATTER_V:
-    case ALLTOALL_V: a_vector_of_blocks(attempt); break;
+    case ALLTOALL_V:
+    case GATHER_V:
+    case SCATTER_V: a_vector_of_blocks(attempt); break;
     case BARRIER: break;
     case RING_EXCHANGE:
     case PASS_ON: an_exchange(attempt); break;
@@ -241,10 +268,12 @@ void layout_in_place(const struct attempt *attempt, const uint8_t **send, uint8_
     switch (trial->act) {
     case ALL_GATHER:
     case ALL_GATHER_V:
-    case GATHER: *send += attempt->input_blocks[0].at * size; break;
+    case GATHER:
+    case GATHER_V: *send += attempt->input_blocks[0].at * size; break;
     case REDUCE_SCATTER:
     case REDUCE_SCATTER_V:
-    case SCATTER: *recv += attempt->output_blocks[0].at * size; break;
+    case SCATTER:
+    case SCATTER_V: *recv += attempt->output_blocks[0].at * size; break;
     default: break;
     }
 }

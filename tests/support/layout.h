@@ -15,6 +15,7 @@ struct block {
 
 struct layout_arrays {
     const size_t *send_counts, *send_displs, *recv_counts, *recv_displs;
+    size_t own_count; /* of this rank's block */
 };
 
 /* The arrays that a v-form is called with, out of attempt->arrays. */

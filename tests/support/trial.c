@@ -24,7 +24,9 @@ static const struct {
     [ALLTOALL] = {"tuttiAlltoAll", false, false, false, true},
     [ALLTOALL_V] = {"tuttiAlltoAllV", false, false, true, true},
     [GATHER] = {"tuttiGather", false, true, false, true},
+    [GATHER_V] = {"tuttiGatherV", false, true, true, true},
     [SCATTER] = {"tuttiScatter", false, true, false, true},
+    [SCATTER_V] = {"tuttiScatterV", false, true, true, true},
     [BARRIER] = {"tuttiBarrier", false, false, false, false},
     [RING_EXCHANGE] = {"ring exchange", false, false, false, false},
     [ALL_EXCHANGE] = {"exchange of all", false, false, false, false},
@@ -132,6 +134,12 @@ static tuttiResult_t call(struct attempt *attempt, const void *send, void *recv,
         return tuttiAlltoAllV(send, of.send_counts, of.send_displs, recv, of.recv_counts,
                               of.recv_displs, type, comm, stream);
     case GATHER: return tuttiGather(send, recv, count, type, trial->root, comm, stream);
+    case GATHER_V:
+        return tuttiGatherV(send, of.own_count, recv, of.recv_counts, of.recv_displs, type,
+                            trial->root, comm, stream);
+    case SCATTER_V:
+        return tuttiScatterV(send, of.send_counts, of.send_displs, recv, of.own_count, type,
+                             trial->root, comm, stream);
     case SCATTER: return tuttiScatter(send, recv, count, type, trial->root, comm, stream);
     case BARRIER: return tuttiBarrier(comm, stream);
     default: return exchange(attempt, send, recv, stream);

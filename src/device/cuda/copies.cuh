@@ -27,14 +27,15 @@
 
 /* Returns the number of pieces that this rank has for `peer` or that `peer` has for this rank,
  * whichever is more. */
-GPU_INLINE uint64_t gpu_copies_pieces(const struct tutti_gpu_work *work, uint32_t peer)
+GPU_INLINE uint64_t gpu_copies_pieces(const struct gpu_run *run, uint32_t peer)
 {
+    const struct tutti_gpu_work *work = run->work;
     uint64_t given, taken, most;
 
     if (work->npieces)
         return work->npieces;
-    given = work->in.counts[peer];
-    taken = work->out.counts[peer];
+    given = gpu_given(work, run->rank, peer).count;
+    taken = gpu_taken(work, run->rank, peer).count;
     most = given > taken ? given : taken;
     return (most + work->piece_count - 1) / work->piece_count;
 }
@@ -61,7 +62,7 @@ GPU_INLINE bool gpu_copies_await(const struct gpu_run *run)
     bool is_fine = true;
 
     for (uint32_t peer = gpu_thread(); peer < run->nranks; peer += gpu_threads())
-        if (peer != run->rank && work->meeting <= gpu_copies_pieces(work, peer) + 1)
+        if (peer != run->rank && work->meeting <= gpu_copies_pieces(run, peer) + 1)
             is_fine = is_fine && gpu_wait_for(run, peer, &gpu_post_from(run, peer)->counter,
                                               gpu_signal_value(run, work->meeting));
     return !gpu_barrier_or(!is_fine);

@@ -40,6 +40,7 @@
 #ifndef TUTTI_DEVICE_CUDA_CORE_CUH
 #define TUTTI_DEVICE_CUDA_CORE_CUH
 
+#include "device/cuda/blocks.cuh"
 #include "device/cuda/platform.cuh"
 #include "device/cuda/work.h"
 #include "schedule/step.h"
@@ -86,8 +87,9 @@ GPU_INLINE uint64_t gpu_greeting_word(const struct gpu_run *run, uint32_t peer, 
 {
     const struct tutti_gpu_work *work = run->work;
 
-    if (word == 1 && work->out.counts && tutti_collective_is_pairwise(work->collective))
-        return is_mine ? work->in.counts[peer] : work->out.counts[peer];
+    if (word == 1 && work->has_pairs)
+        return is_mine ? gpu_given(work, run->rank, peer).count
+                       : gpu_taken(work, run->rank, peer).count;
     return word < 2 ? work->signature[word] : word == 2 ? work->chain : work->number;
 }
 

@@ -32,8 +32,8 @@ enum {
  * and the number of the call. Each value travels as two halves of 4 bytes, each followed by the
  * epoch's flag (gpu_store_flagged).
  *
- * The signature is that of executor/signature.h. In an all-to-all-v its count is the number of
- * elements that this writer sends to this reader. */
+ * The signature is that of executor/signature.h. If the counts of a v-form are by pair
+ * (collective.h), its count is the number of elements that this writer sends to this reader. */
 struct tutti_gpu_greeting {
     uint32_t words[4][4];
 };
@@ -206,7 +206,8 @@ struct tutti_gpu_work {
     uint8_t type, op;   /* enum tutti_type, enum tutti_op */
     uint8_t is_premultiplied; /* true if the input is multiplied by a scalar first */
     uint8_t is_average;
-    uint8_t unused[2];
+    uint8_t has_pairs;  /* true if counts are by pair (collective.h), so greetings compare them */
+    uint8_t unused;
     int32_t root;
     uint32_t input_map, output_map; /* this rank's maps, the same for all peers; or
                                        TUTTI_GPU_NOT_MAPPED */

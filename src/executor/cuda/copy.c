@@ -101,9 +101,9 @@ static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *
     return bytes / piece + (bytes % piece != 0);
 }
 
-/* In an all-to-all-v, no rank knows the counts of the other ranks. Such a call may need any number
- * of pieces, so MOST_OPERATIONS cannot be guaranteed. So it is taken only if each rank is in a
- * process of its own, where no thread can drive several ranks. */
+/* If counts are by pair, no rank knows all counts. Such a call may need any number of pieces, so
+ * MOST_OPERATIONS cannot be guaranteed. So it is taken only if each rank is in a process of its
+ * own, where no thread can drive several ranks. */
 bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item)
 {
     const struct tutti_call *call = item->call;
@@ -278,8 +278,8 @@ static int meet(const struct copying *copying, struct tutti_gpu_launch *launch, 
                                      MEETING_THREADS, launch, copying->stream);
 }
 
-/* Computes the number of pieces that this rank sends or receives. In an all-to-all-v this number
- * differs between ranks. */
+/* Computes the number of pieces that this rank sends or receives. If counts are by pair, this
+ * number differs between ranks. */
 static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
 {
     const struct tutti_call *call = copying->call;
@@ -288,8 +288,10 @@ static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
     if (tutti_call_has_pairs(call)) {
         bytes = 0;
         for (int rank = 0; rank < copying->gpu->args.nranks; rank++) {
-            bytes = call->input_counts[rank] > bytes ? call->input_counts[rank] : bytes;
-            bytes = call->output_counts[rank] > bytes ? call->output_counts[rank] : bytes;
+            uint64_t gives = given(copying, rank).count, takes = taken(copying, rank).count;
+
+            bytes = gives > bytes ? gives : bytes;
+            bytes = takes > bytes ? takes : bytes;
         }
         bytes *= tutti_type_size(call->type);
     }

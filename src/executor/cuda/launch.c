@@ -301,9 +301,9 @@ void tutti_gpu_show_counts(struct tutti_gpu *gpu, uint64_t number, const size_t 
 }
 
 /* Sets the message for another rank that makes a different call. For v-forms, it may be the same
- * call with different counts. In an all-to-all-v, the count in `theirs` is the number of elements
- * that the other rank sends to this rank. The count in `mine` is the number that this rank expects.
- */
+ * call with different counts. If counts are by pair, the count in `theirs` is the number of
+ * elements that the other rank sends to this rank, and the count in `mine` is the number that this
+ * rank expects. */
 static int fail_mismatch(const struct tutti_gpu *gpu)
 {
     const struct tutti_gpu_report *report = gpu->report;

@@ -59,7 +59,7 @@ const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *
 
     if (tutti_gpu_copy_takes(gpu, &item))
         return "copy engines";
-    /* In an all-to-all-v no rank knows how much the others send. */
+    /* If counts are by pair, no rank knows how much the others send. */
     if (tutti_call_has_pairs(call))
         return names[TUTTI_GPU_DIRECT];
     return names[choose(gpu, call)];
@@ -130,6 +130,7 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
         .op = (uint8_t)call->op,
         .is_premultiplied = call->is_premultiplied,
         .is_average = call->is_average,
+        .has_pairs = tutti_call_has_pairs(call),
         .root = call->root,
         .input = call->input,
         .output = call->output,

@@ -24,15 +24,16 @@ static uint8_t *header_to_receive(const struct tutti_run *run, struct tutti_lane
     return run->ncounts == 0 ? (uint8_t *)&state->header : (uint8_t *)state->words;
 }
 
-void tutti_lane_write_counts(const struct tutti_run *run, const struct tutti_lane *lane,
-                         struct tutti_lane_state *state)
+void tutti_lane_write_counts(const struct tutti_engine *engine, const struct tutti_lane *lane,
+                             struct tutti_lane_state *state)
 {
+    const struct tutti_run *run = &engine->run;
     const struct tutti_call *call = run->call;
     struct tutti_header header = *run->header;
 
     if (tutti_call_has_pairs(call)) {
-        header.signature.count = call->input_counts[lane->peer];
-        state->words[TUTTI_HEADER_WORDS] = call->output_counts[lane->peer];
+        header.signature.count = tutti_call_gives(call, engine->rank, lane->peer);
+        state->words[TUTTI_HEADER_WORDS] = tutti_call_takes(call, engine->rank, lane->peer);
     } else {
         memcpy(&state->words[TUTTI_HEADER_WORDS], tutti_call_shared_counts(call),
                run->ncounts * sizeof *state->words);

@@ -99,10 +99,10 @@ struct tutti_run {
      * header tells ranks that their counts differ. */
     bool is_vector;
     /* Number of counts, 64 bits each, behind each header. They let ranks name the counts that
-     * differ. In an all-to-all-v there is one: the elements that the sender expects from the
-     * receiver. The header itself has the elements that the sender sends. In other v-forms all
-     * counts follow. There are none if the ranks can compare counts in a domain, or are more than
-     * TUTTI_MOST_COUNTS. */
+     * differ. If counts are by pair (collective.h) there is one: the elements that the sender
+     * expects from the receiver. The header itself has the elements that the sender sends. In other
+     * v-forms all counts follow. There are none if the ranks can compare counts in a domain, or are
+     * more than TUTTI_MOST_COUNTS. */
     uint32_t ncounts;
     uint32_t header_bytes;             /* size of a header and its counts */
     struct tutti_post *post;           /* this rank's post of the round */
@@ -306,7 +306,7 @@ bool tutti_message_streams(struct tutti_engine *engine, const void *output, size
  * TUTTI_AGAIN: a lane must wait. */
 int tutti_run_lanes(struct tutti_engine *engine);
 /* lanes.c: resets lanes and steps for the next piece of the run. */
-void tutti_lanes_begin_piece(struct tutti_run *run);
+void tutti_lanes_begin_piece(struct tutti_engine *engine);
 /* lanes.c: makes room for a run of `plan` with `ncounts` counts behind each header.
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan, uint32_t ncounts);

@@ -44,7 +44,7 @@ int tutti_lane_receive_header(struct tutti_engine *engine, struct tutti_lane_sta
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_lane_reserve_words(struct tutti_lane_state *state, uint32_t nwords);
 /* Writes the header and the counts that the sending lane `lane` sends. */
-void tutti_lane_write_counts(const struct tutti_run *run, const struct tutti_lane *lane,
+void tutti_lane_write_counts(const struct tutti_engine *engine, const struct tutti_lane *lane,
                              struct tutti_lane_state *state);
 
 #endif

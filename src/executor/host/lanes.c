@@ -211,8 +211,9 @@ int tutti_run_lanes(struct tutti_engine *engine)
     return run->lanes_left == 0 ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-void tutti_lanes_begin_piece(struct tutti_run *run)
+void tutti_lanes_begin_piece(struct tutti_engine *engine)
 {
+    struct tutti_run *run = &engine->run;
     const struct tutti_plan *plan = run->program->plan;
     const struct tutti_schedule *schedule = plan->schedule;
 
@@ -228,7 +229,7 @@ void tutti_lanes_begin_piece(struct tutti_run *run)
             state->conn = NULL;
             state->header_bytes = 0;
             if (run->ncounts > 0 && !plan->lanes[i].is_receive)
-                tutti_lane_write_counts(run, &plan->lanes[i], state);
+                tutti_lane_write_counts(engine, &plan->lanes[i], state);
         }
     }
     for (uint32_t i = 0; i < schedule->nsteps; i++) {

@@ -89,12 +89,13 @@ int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_pos
     return tutti_run_mismatch(engine, &here, rank, &there);
 }
 
-/* For an all-to-all-v: compares this rank's counts for `rank` with that rank's header. The peer has
+/* For counts by pair: compares this rank's counts for `rank` with that rank's header. The peer has
  * `sent` elements and expects `expected`. */
 static int check_pair(const struct tutti_engine *engine, int rank, uint64_t sent, uint64_t expected)
 {
     const struct tutti_run *run = &engine->run;
-    uint64_t sends = run->call->input_counts[rank], expects = run->call->output_counts[rank];
+    uint64_t sends = tutti_call_gives(run->call, engine->rank, rank);
+    uint64_t expects = tutti_call_takes(run->call, engine->rank, rank);
 
     if (sent != expects)
         return tutti_pair_mismatch(&run->header->signature, run->header->sequence, rank, sent,

@@ -194,7 +194,7 @@ static void begin_piece(struct tutti_engine *engine)
     if (program->stages_input)
         stage_input(run);
     if (!schedule->is_one_sided)
-        tutti_lanes_begin_piece(run);
+        tutti_lanes_begin_piece(engine);
     if (schedule->needs)
         engine->round++;
 }

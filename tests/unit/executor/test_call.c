@@ -50,13 +50,13 @@ static void a_copy_has_arrays_of_its_own(void **state)
     assert_int_equal(tutti_call_copy(&call, 3, &copy), TUTTI_OK);
     assert_null(copy.input_displs);
     assert_true(copy.input_counts != sent && copy.output_counts != received);
-    assert_true(tutti_call_same_arrays(&copy, &call, 3));
+    assert_true(tutti_call_same_counts(&copy, &call, 3));
     for (int i = 0; i < TUTTI_CALL_ARRAYS; i++)
         for (int j = 0; j < i; j++)
             assert_true(tutti_call_array(&copy, i) != tutti_call_array(&copy, j));
     at[2]++;
-    assert_false(tutti_call_same_arrays(&copy, &call, 3));
-    assert_true(tutti_call_same_arrays(&copy, &call, 2));
+    assert_false(tutti_call_same_counts(&copy, &call, 3));
+    assert_true(tutti_call_same_counts(&copy, &call, 2));
     assert_int_equal(copy.output_displs[2], 20);
 
     /* A copy of a copy does not depend on the first copy. */
@@ -64,8 +64,33 @@ static void a_copy_has_arrays_of_its_own(void **state)
     tutti_call_fini(&copy);
     assert_int_equal(again.output_displs[2], 20);
     call.output_displs = NULL;
-    assert_false(tutti_call_same_arrays(&again, &call, 3));
+    assert_false(tutti_call_same_counts(&again, &call, 3));
     tutti_call_fini(&again);
+}
+
+static void a_call_without_arrays_has_one_count(void **state)
+{
+    struct tutti_call call = {.kind = TUTTI_CALL_VECTOR, .collective = TUTTI_GATHER, .root = 2,
+                              .count = 5};
+    struct tutti_call copy;
+    const size_t counts[3] = {4, 0, 6};
+
+    (void)state;
+    assert_int_equal(tutti_call_copy(&call, 3, &copy), TUTTI_OK);
+    assert_true(tutti_call_same_counts(&copy, &call, 3));
+    assert_int_equal(tutti_call_gives(&call, 1, 2), 5);
+    assert_int_equal(tutti_call_gives(&call, 1, 0), 0);
+    assert_int_equal(tutti_call_takes(&call, 1, 2), 0);
+    call.count = 6;
+    assert_false(tutti_call_same_counts(&copy, &call, 3));
+
+    /* The same call at the root, which has the counts of all ranks. */
+    call.output_counts = counts;
+    assert_int_equal(tutti_call_gives(&call, 2, 2), 6);
+    assert_int_equal(tutti_call_gives(&call, 2, 0), 0);
+    assert_int_equal(tutti_call_takes(&call, 2, 0), 4);
+    assert_int_equal(tutti_call_takes(&call, 2, 1), 0);
+    tutti_call_fini(&copy);
 }
 
 static void a_call_without_arrays_has_nothing_to_free(void **state)
@@ -85,6 +110,7 @@ int main(void)
         cmocka_unit_test(a_call_reduces_by_the_operation_in_its_signature),
         cmocka_unit_test(a_call_that_does_not_reduce_has_no_operation),
         cmocka_unit_test(a_copy_has_arrays_of_its_own),
+        cmocka_unit_test(a_call_without_arrays_has_one_count),
         cmocka_unit_test(a_call_without_arrays_has_nothing_to_free),
     };
 

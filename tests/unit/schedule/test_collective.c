@@ -47,7 +47,8 @@ static void lists_name_all_collectives_that_they_are_asked_for(void **state)
                         "gather, scatter, barrier");
     assert_string_equal(tutti_collective_list(TUTTI_LIST_VECTORS, list),
                         "allreduce, reduce, broadcast, allgather, allgatherv, reduce_scatter, "
-                        "reduce_scatterv, alltoall, alltoallv, gather, scatter, barrier");
+                        "reduce_scatterv, alltoall, alltoallv, gather, gatherv, scatter, scatterv, "
+                        "barrier");
     assert_string_equal(tutti_collective_list(TUTTI_LIST_WITH_DATA, list),
                         "allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, "
                         "gather, scatter");
@@ -64,7 +65,7 @@ static void the_numbers_in_signatures_are_what_they_were(void **state)
         [TUTTI_ALLREDUCE] = {0, TUTTI_NO_CALL}, [TUTTI_REDUCE] = {1, TUTTI_NO_CALL},
         [TUTTI_BROADCAST] = {2, TUTTI_NO_CALL}, [TUTTI_ALLGATHER] = {3, 12},
         [TUTTI_REDUCE_SCATTER] = {4, 13},       [TUTTI_ALLTOALL] = {5, 14},
-        [TUTTI_GATHER] = {6, TUTTI_NO_CALL},    [TUTTI_SCATTER] = {7, TUTTI_NO_CALL},
+        [TUTTI_GATHER] = {6, 15},               [TUTTI_SCATTER] = {7, 16},
         [TUTTI_BARRIER] = {8, TUTTI_NO_CALL},
     };
 
@@ -180,6 +181,16 @@ static void a_v_form_has_one_count_for_each_rank(void **state)
             assert_true(tutti_input_is_per_rank(c) || tutti_output_is_per_rank(c));
 }
 
+/* The public functions ask each rank for the counts that it must know. */
+static void counts_are_by_pair_where_not_all_ranks_get_them(void **state)
+{
+    (void)state;
+    for (uint32_t c = 0; c < TUTTI_COLLECTIVE_COUNT; c++)
+        if (tutti_collective_call((enum tutti_collective)c, true) != TUTTI_NO_CALL)
+            assert_int_equal(tutti_counts_are_by_pair(c),
+                             c == TUTTI_ALLTOALL || c == TUTTI_GATHER || c == TUTTI_SCATTER);
+}
+
 static void predicates_hold_for_the_collectives_that_they_are_made_for(void **state)
 {
     (void)state;
@@ -204,6 +215,7 @@ int main(void)
         cmocka_unit_test(in_place_calls_overlay_what_fits),
         cmocka_unit_test(sources_are_the_ranks_with_an_input),
         cmocka_unit_test(a_v_form_has_one_count_for_each_rank),
+        cmocka_unit_test(counts_are_by_pair_where_not_all_ranks_get_them),
         cmocka_unit_test(predicates_hold_for_the_collectives_that_they_are_made_for),
     };
 
