@@ -104,7 +104,8 @@ static void give(struct attempt *attempt, size_t at, size_t count, uint64_t key,
 static void get(struct attempt *attempt, size_t at, size_t count, uint64_t key, int peer)
 {
     attempt->output_blocks[attempt->outputs++] =
-        (struct block){.at = at, .count = count, .key = key, .peer = peer};
+        (struct block){.at = at, .count = count, .key = key, .peer = peer,
+                       .summands = attempt->member->nranks};
 }
 
 static void one_block(struct attempt *attempt)

@@ -36,8 +36,13 @@ struct trial {
     bool is_shifted; /* buffers are aligned to one element, no more */
 };
 
+/* The act that calls a collective of the library's table, or its v-form; ACT_COUNT: none does. */
+enum act act_find(const char *collective, bool is_vector);
 const char *act_name(enum act act);
 bool act_reduces(enum act act);
+/* True if the act may be called with that operation. Where nothing is reduced, tuttiSum stands for
+ * none. */
+bool act_has_op(enum act act, int op);
 bool act_has_root(enum act act);
 bool act_is_vector(enum act act);
 bool act_can_be_in_place(enum act act);
