@@ -91,7 +91,11 @@
     line(tutti_linear_scatter)                                                            \
     line(tutti_direct_barrier)                                                            \
     line(tutti_cells_barrier)                                                             \
-    line(tutti_dissemination_barrier)
+    line(tutti_dissemination_barrier)                                                     \
+    line(tutti_doubling_scan)                                                             \
+    line(tutti_chain_scan)                                                                \
+    line(tutti_doubling_exclusive_scan)                                                   \
+    line(tutti_chain_exclusive_scan)
 
 #define DECLARE(algorithm) extern const struct tutti_algorithm algorithm;
 #define ADDRESS(algorithm) &algorithm,

@@ -57,7 +57,13 @@
         TUTTI_COPIES, TUTTI_AT_OWN_BLOCK, TUTTI_FROM_ROOT)                                         \
     ROW(TUTTI_BARRIER, "barrier",               8, TUTTI_NO_CALL,                                  \
         TUTTI_NO_BLOCKS,                        TUTTI_NO_BLOCKS,                                   \
-        TUTTI_WAITS, TUTTI_NEVER_IN_PLACE, TUTTI_FROM_NONE)
+        TUTTI_WAITS, TUTTI_NEVER_IN_PLACE, TUTTI_FROM_NONE)                                        \
+    ROW(TUTTI_SCAN, "scan",                    19, TUTTI_NO_CALL,                                  \
+        TUTTI_ONE_BLOCK,                        TUTTI_ONE_BLOCK,                                   \
+        TUTTI_REDUCES, TUTTI_AT_SAME_PLACE, TUTTI_FROM_UP_TO)                                      \
+    ROW(TUTTI_EXCLUSIVE_SCAN, "exclusive_scan", 20, TUTTI_NO_CALL,                                 \
+        TUTTI_ONE_BLOCK,                        TUTTI_ONE_BLOCK,                                   \
+        TUTTI_REDUCES, TUTTI_AT_SAME_PLACE, TUTTI_FROM_BELOW)
 /* clang-format on */
 
 /* Columns input and output: bits. */

@@ -106,16 +106,18 @@ static tuttiResult_t call(const struct member *member, int which, size_t count)
     case 11: return tuttiAllReduce(in, out, count, tuttiFloat16, tuttiAvg, comm, NULL);
     case 12: return pass_on(member, count);
     case 13: return exchange(member, count);
+    case 14: return tuttiScan(in, out, count, tuttiFloat32, tuttiSum, comm, NULL);
+    case 15: return tuttiExclusiveScan(in, out, count, tuttiFloat32, tuttiSum, comm, NULL);
     default: return tuttiAllReduce(in, out, count, tuttiInt32, tuttiAvg, comm, NULL);
     }
 }
 
-enum { CALLS = 15 };
+enum { CALLS = 17 };
 
 static const char *const names[CALLS] = {
     "all-reduce", "reduce", "broadcast", "all-gather", "reduce-scatter", "all-to-all", "gather",
     "scatter", "barrier", "all-gather-v", "reduce-scatter-v", "average of float16",
-    "message", "group of four messages", "average of int32"};
+    "message", "group of four messages", "scan", "exclusive scan", "average of int32"};
 
 static void repeat(struct member *member)
 {

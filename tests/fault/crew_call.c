@@ -6,7 +6,8 @@
 
 const char *const crew_names[CREW_KINDS] = {
     "allreduce", "reduce", "broadcast", "allgather", "reduce_scatter", "alltoall", "gather",
-    "scatter", "barrier", "allgatherv", "reduce_scatterv", "alltoallv", "send/recv"};
+    "scatter", "barrier", "allgatherv", "reduce_scatterv", "alltoallv", "scan", "exclusive_scan",
+    "send/recv"};
 
 /* Algorithms of messages alone, so that the FIFOs of a host are used as well as its windows. */
 #define BY_MESSAGES \
@@ -59,6 +60,9 @@ static tuttiResult_t make(struct crew_seat *seat, const struct crew_call *call, 
         return tuttiReduceScatterV(input, output, counts, NULL, type, call->op, comm, NULL);
     case CREW_ALLTOALLV:
         return tuttiAlltoAllV(input, counts, NULL, output, counts, NULL, type, comm, NULL);
+    case CREW_SCAN: return tuttiScan(input, output, count, type, call->op, comm, NULL);
+    case CREW_EXCLUSIVE_SCAN:
+        return tuttiExclusiveScan(input, output, count, type, call->op, comm, NULL);
     default: return pass_round(seat, call, input, output);
     }
 }

@@ -26,6 +26,8 @@ static const struct {
     [GATHER] = {"tuttiGather", "gather", false, true, false, true, false},
     [SCATTER] = {"tuttiScatter", "scatter", false, true, false, true, false},
     [BARRIER] = {"tuttiBarrier", "barrier", false, false, false, false, false},
+    [SCAN] = {"tuttiScan", "scan", true, false, false, true, false},
+    [EXCLUSIVE_SCAN] = {"tuttiExclusiveScan", "exclusive_scan", true, false, false, true, false},
     [RING_EXCHANGE] = {"ring exchange", NULL, false, false, false, false, false},
     [ALL_EXCHANGE] = {"exchange of all", NULL, false, false, false, false, false},
     [PASS_ON] = {"passing on", NULL, false, false, false, false, false},
@@ -149,6 +151,8 @@ static tuttiResult_t call(struct attempt *attempt, const void *send, void *recv,
     case GATHER: return tuttiGather(send, recv, count, type, trial->root, comm, stream);
     case SCATTER: return tuttiScatter(send, recv, count, type, trial->root, comm, stream);
     case BARRIER: return tuttiBarrier(comm, stream);
+    case SCAN: return tuttiScan(send, recv, count, type, op, comm, stream);
+    case EXCLUSIVE_SCAN: return tuttiExclusiveScan(send, recv, count, type, op, comm, stream);
     default: return exchange(attempt, send, recv, stream);
     }
 }

@@ -10,7 +10,7 @@
 
 enum act {
     ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, ALL_GATHER_V, REDUCE_SCATTER, REDUCE_SCATTER_V,
-    ALLTOALL, ALLTOALL_V, GATHER, SCATTER, BARRIER,
+    ALLTOALL, ALLTOALL_V, GATHER, SCATTER, BARRIER, SCAN, EXCLUSIVE_SCAN,
     RING_EXCHANGE, /* in a group: send to the next rank, receive from the one before */
     ALL_EXCHANGE,  /* in a group: send to and receive from every rank, oneself included */
     PASS_ON,       /* receive from the rank before, then send to the next, without a group */
