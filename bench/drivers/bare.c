@@ -199,8 +199,7 @@ static void run(const struct bench_operation *op)
 
 static bool has(enum bench_collective collective)
 {
-    (void)collective;
-    return true;
+    return !bench_is_scan(collective);
 }
 
 /* The first call is for the send buffers, the second for those to receive in. */

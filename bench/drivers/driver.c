@@ -49,6 +49,7 @@ struct session {
 static const char *const collective_names[BENCH_COLLECTIVES] = {
     "allreduce", "allgather", "reduce_scatter", "broadcast",
     "alltoall",  "barrier",   "sendrecv",       "reduce",
+    "scan",      "exclusive_scan",
 };
 
 static const char *const type_names[BENCH_TYPES] = {"float32", "bfloat16", "float16"};

@@ -44,6 +44,8 @@ bool is_polling, is_ring;
 
 bool has(bench_collective collective)
 {
+    if (bench_is_scan(collective))
+        return false;
     if (is_polling)
         return collective != BENCH_ALLTOALL && collective != BENCH_SENDRECV &&
                collective != BENCH_REDUCE;

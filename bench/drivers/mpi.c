@@ -41,6 +41,12 @@ static void run(const struct bench_operation *op)
     case BENCH_REDUCE:
         MPI_Reduce(op->send, op->recv, count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
         break;
+    case BENCH_SCAN:
+        MPI_Scan(op->send, op->recv, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case BENCH_EXCLUSIVE_SCAN:
+        MPI_Exscan(op->send, op->recv, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
     case BENCH_COLLECTIVES: break;
     }
 }

@@ -69,6 +69,13 @@ static void run(const struct bench_operation *op)
         must("tuttiReduce",
              tuttiReduce(op->send, op->recv, op->count, type, tuttiSum, 0, comm, NULL));
         break;
+    case BENCH_SCAN:
+        must("tuttiScan", tuttiScan(op->send, op->recv, op->count, type, tuttiSum, comm, NULL));
+        break;
+    case BENCH_EXCLUSIVE_SCAN:
+        must("tuttiExclusiveScan",
+             tuttiExclusiveScan(op->send, op->recv, op->count, type, tuttiSum, comm, NULL));
+        break;
     case BENCH_COLLECTIVES: break;
     }
 }

@@ -4,7 +4,7 @@ collective and size."""
 from harness import machine
 
 COLLECTIVES = ("allreduce", "reduce_scatter", "allgather", "reduce", "broadcast", "alltoall",
-               "sendrecv", "barrier")
+               "scan", "exclusive_scan", "sendrecv", "barrier")
 TRANSPORTS = ("shm", "tcp", "types")
 RANKS = {"shm": (2, 4, 8), "tcp": (2, 4), "types": (2,)}
 QUICK = "8,64K,4M"
