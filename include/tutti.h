@@ -530,6 +530,24 @@ TUTTI_API tuttiResult_t tuttiReduce(const void *sendbuff, void *recvbuff, size_t
                                     tuttiDataType_t datatype, tuttiRedOp_t op, int root,
                                     tuttiComm_t comm, tuttiStream_t stream);
 
+/* Combine the inputs of the ranks up to the own one with `op`: recvbuff[i] on rank r = op over ranks
+ * 0 to r of sendbuff[i], i < count. In place: sendbuff == recvbuff. With floats, the result of a
+ * rank need not have the bits of the result before it combined with its own input. Algorithms:
+ * doubling (Hillis and Steele 1986) and a chain (Worringen 2003).
+ *  - tuttiInvalidArgument: `op` is tuttiAvg. The ranks combine different numbers of inputs, so
+ *    there is no common divisor. */
+TUTTI_API tuttiResult_t tuttiScan(const void *sendbuff, void *recvbuff, size_t count,
+                                  tuttiDataType_t datatype, tuttiRedOp_t op, tuttiComm_t comm,
+                                  tuttiStream_t stream);
+
+/* Combine as tuttiScan does, but without the own input: recvbuff[i] on rank r > 0 = op over ranks 0
+ * to r - 1 of sendbuff[i], i < count. On rank 0, recvbuff is ignored: nothing is written to it, and
+ * it may be NULL. In place: sendbuff == recvbuff. The errors are those of tuttiScan. Algorithms:
+ * doubling with skips of 1, 2, 3, 6, 12, ... (Traff 2025) and a chain (Worringen 2003). */
+TUTTI_API tuttiResult_t tuttiExclusiveScan(const void *sendbuff, void *recvbuff, size_t count,
+                                           tuttiDataType_t datatype, tuttiRedOp_t op,
+                                           tuttiComm_t comm, tuttiStream_t stream);
+
 /* Copy the `count` elements of sendbuff on `root` to recvbuff on every rank. sendbuff is ignored on
  * the other ranks. In place: sendbuff == recvbuff on root. */
 TUTTI_API tuttiResult_t tuttiBroadcast(const void *sendbuff, void *recvbuff, size_t count,

@@ -160,7 +160,8 @@ static tuttiRedOp_t make_op(const struct perf_rank *rank, tuttiDataType_t type, 
 static void sweep(struct perf_rank *rank, struct perf_report *report, struct perf_case *c)
 {
     const struct perf_options *o = rank->options;
-    struct perf_pattern *pattern = perf_pattern_create(c->type, c->op, rank->nranks);
+    int summands = perf_collective.summands ? perf_collective.summands(rank->rank) : rank->nranks;
+    struct perf_pattern *pattern = perf_pattern_create(c->type, c->op, summands, rank->nranks);
     int first = o->root < 0 ? 0 : o->root, last = o->root < 0 ? rank->nranks - 1 : o->root;
 
     if (pattern == NULL)
@@ -182,6 +183,12 @@ static void sweep(struct perf_rank *rank, struct perf_report *report, struct per
     perf_pattern_destroy(pattern);
 }
 
+/* False for an average where the ranks combine different numbers of inputs. */
+static bool may_run(enum perf_op op)
+{
+    return op != PERF_AVG || perf_collective.summands == NULL;
+}
+
 static void all_sweeps(struct perf_rank *rank, struct perf_report *report, struct perf_case *c)
 {
     const struct perf_options *o = rank->options;
@@ -192,7 +199,7 @@ static void all_sweeps(struct perf_rank *rank, struct perf_report *report, struc
         c->type = (tuttiDataType_t)type;
         c->element_bytes = perf_type_bytes(c->type);
         for (int op = 0; op < PERF_OP_COUNT; op++) {
-            if (perf_collective.has_op && !(o->ops >> op & 1))
+            if (perf_collective.has_op && !(o->ops >> op & 1 && may_run((enum perf_op)op)))
                 continue;
             c->op = perf_collective.has_op ? (enum perf_op)op : PERF_NO_OP;
             sweep(rank, report, c);
@@ -210,6 +217,8 @@ static void refuse_unfit(const struct perf_rank *rank)
 
     if (why != NULL)
         perf_die(rank, "%s, not %d", why, rank->nranks);
+    if (perf_collective.has_op && rank->options->ops == 1u << PERF_AVG && !may_run(PERF_AVG))
+        perf_die(rank, "-o avg: %s has no averages; name another operation", perf_collective.name);
     if (perf_collective.has_root && rank->options->root >= rank->nranks)
         perf_die(rank, "-r %d: there are only %d ranks", rank->options->root, rank->nranks);
     if (perf_collective.is_many_groups && rank->options->aggregate > 1)

@@ -10,7 +10,7 @@
 
 struct perf_pattern {
     size_t element_bytes;
-    int nranks;
+    int summands, nranks;
     /* There is one row per rank, and the last row is the reduction. A row is two periods long, so
      * that one period can be copied from any start. */
     char *rows;
@@ -128,12 +128,12 @@ static bool is_less(tuttiDataType_t type, int64_t a, int64_t b)
     return type == tuttiUint64 ? (uint64_t)a < (uint64_t)b : a < b;
 }
 
-static int64_t reduced(tuttiDataType_t type, enum perf_op op, int nranks, int index)
+static int64_t reduced(tuttiDataType_t type, enum perf_op op, int summands, int nranks, int index)
 {
     uint64_t total = op == PERF_PROD ? 1 : 0;
     int64_t best = input(type, op, nranks, 0, index);
 
-    for (int rank = 0; rank < nranks; rank++) {
+    for (int rank = 0; rank < summands; rank++) {
         int64_t value = input(type, op, nranks, rank, index);
 
         if (op == PERF_PROD)
@@ -149,7 +149,7 @@ static int64_t reduced(tuttiDataType_t type, enum perf_op op, int nranks, int in
         return best;
     if (op == PERF_AVG) /* the inputs are bounded, so the sum has not wrapped around; C rounds
                          * toward zero, as the library does */
-        return (int64_t)total / nranks;
+        return (int64_t)total / summands;
     return wrap(type, total);
 }
 
@@ -215,20 +215,23 @@ static void write_row(struct perf_pattern *pattern, tuttiDataType_t type, enum p
             store(scatter((uint64_t)source * PERF_PERIOD + (uint64_t)index), pattern->element_bytes,
                   to);
         else if (source == PERF_REDUCED)
-            perf_pattern_encode(type, reduced(type, op, pattern->nranks, index), to);
+            perf_pattern_encode(type, reduced(type, op, pattern->summands, pattern->nranks, index),
+                                to);
         else
             perf_pattern_encode(type, input(type, op, pattern->nranks, source, index), to);
     }
     memcpy(row + PERF_PERIOD * pattern->element_bytes, row, PERF_PERIOD * pattern->element_bytes);
 }
 
-struct perf_pattern *perf_pattern_create(tuttiDataType_t type, enum perf_op op, int nranks)
+struct perf_pattern *perf_pattern_create(tuttiDataType_t type, enum perf_op op, int summands,
+                                         int nranks)
 {
     struct perf_pattern *pattern = malloc(sizeof(*pattern));
 
     if (pattern == NULL)
         return NULL;
     pattern->element_bytes = perf_type_bytes(type);
+    pattern->summands = summands;
     pattern->nranks = nranks;
     pattern->rows = malloc(((size_t)nranks + 1) * 2 * PERF_PERIOD * pattern->element_bytes);
     if (pattern->rows == NULL) {
@@ -237,7 +240,7 @@ struct perf_pattern *perf_pattern_create(tuttiDataType_t type, enum perf_op op, 
     }
     for (int rank = 0; rank < nranks; rank++)
         write_row(pattern, type, op, rank);
-    if (op != PERF_NO_OP)
+    if (op != PERF_NO_OP && summands > 0)
         write_row(pattern, type, op, PERF_REDUCED);
     return pattern;
 }

@@ -16,10 +16,11 @@
 
 struct perf_pattern;
 
-/* Creates the values of all ranks and their reduction by `op`. With PERF_NO_OP there is no
- * reduction. The caller destroys the pattern. Returns NULL if memory runs out. perf_pattern_destroy
- * accepts NULL. */
-struct perf_pattern *perf_pattern_create(tuttiDataType_t type, enum perf_op op, int nranks);
+/* Creates the values of all ranks, and the reduction by `op` of those of ranks 0 to `summands` - 1.
+ * With PERF_NO_OP, or without summands, there is no reduction. The caller destroys the pattern.
+ * Returns NULL if memory runs out. perf_pattern_destroy accepts NULL. */
+struct perf_pattern *perf_pattern_create(tuttiDataType_t type, enum perf_op op, int summands,
+                                         int nranks);
 void perf_pattern_destroy(struct perf_pattern *pattern);
 
 /* Writes `count` elements of the input of `source`, from element `from` on. `source` is a rank, or

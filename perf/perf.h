@@ -42,7 +42,7 @@ struct perf_case {
     size_t *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
 
-/* As the source of a segment, stands for the inputs reduced over all ranks. */
+/* As the source of a segment, stands for the reduced inputs of all ranks that this rank combines. */
 #define PERF_REDUCED (-1)
 
 /* Says that `count` elements of the output, from `at` on, equal those of `source`'s input, from
@@ -69,6 +69,10 @@ struct perf_collective {
     /* The name of a v-form for tuttiCommExplain, otherwise NULL. V-forms are the collectives with
      * counts per rank. They cannot be tuned. */
     const char *explains;
+
+    /* Returns the number of ranks, from rank 0 on, whose inputs rank `rank` combines. NULL: each
+     * rank combines those of all ranks. If the member is not NULL, there are no averages. */
+    int (*summands)(int rank);
 
     /* Returns the reason why the collective cannot run with so many ranks, or NULL if it can. The
      * member is NULL if every number of ranks is valid. */

@@ -199,7 +199,7 @@ static void run(const struct bench_operation *op)
 
 static bool has(enum bench_collective collective)
 {
-    return !bench_is_uneven(collective);
+    return !bench_is_uneven(collective) && !bench_is_scan(collective);
 }
 
 /* The first call is for the send buffers, the second for those to receive in. */

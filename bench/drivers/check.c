@@ -45,6 +45,8 @@ static size_t expected(const struct bench_library *library, const struct bench_o
         first = last = (rank + library->nranks - 1) % library->nranks;
     else if (collective == BENCH_BROADCAST)
         last = 0;
+    else if (bench_is_scan(collective))
+        last = collective == BENCH_SCAN ? rank : rank - 1;
     if (collective == BENCH_ALLTOALL || collective == BENCH_REDUCE_SCATTER)
         shift = (size_t)rank * operation->part;
     count = count < RUN ? count : RUN;
@@ -132,7 +134,8 @@ static size_t first_wrong(const struct bench_library *library,
 {
     enum bench_collective collective = operation->collective;
     bool is_at_root = collective == BENCH_REDUCE || collective == BENCH_GATHERV;
-    bool has_result = collective != BENCH_BARRIER && (!is_at_root || rank == 0);
+    bool has_result = collective != BENCH_BARRIER && (!is_at_root || rank == 0) &&
+                      (collective != BENCH_EXCLUSIVE_SCAN || rank > 0);
     size_t nresults = !has_result ? 0 :
                       collective == BENCH_REDUCE_SCATTER ? operation->part :
                       collective == BENCH_SCATTERV ? operation->blocks.count[rank] :

@@ -50,6 +50,7 @@ static const char *const collective_names[BENCH_COLLECTIVES] = {
     "allreduce", "allgather", "reduce_scatter", "broadcast",
     "alltoall",  "barrier",   "sendrecv",       "reduce",
     "gatherv",   "scatterv",
+    "scan",      "exclusive_scan",
 };
 
 static const char *const type_names[BENCH_TYPES] = {"float32", "bfloat16", "float16"};

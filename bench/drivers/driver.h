@@ -24,6 +24,8 @@ enum bench_collective {
     BENCH_REDUCE,
     BENCH_GATHERV,
     BENCH_SCATTERV,
+    BENCH_SCAN,
+    BENCH_EXCLUSIVE_SCAN, /* rank 0 has no result */
     BENCH_COLLECTIVES
 };
 
@@ -103,6 +105,11 @@ void bench_serve(const struct bench_library *library, const char *directory);
 
 /* Say what failed and end the process. */
 void bench_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+static inline bool bench_is_scan(enum bench_collective collective)
+{
+    return collective == BENCH_SCAN || collective == BENCH_EXCLUSIVE_SCAN;
+}
 
 #ifdef __cplusplus
 }

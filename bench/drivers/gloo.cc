@@ -44,7 +44,7 @@ bool is_polling, is_ring;
 
 bool has(bench_collective collective)
 {
-    if (bench_is_uneven(collective))
+    if (bench_is_uneven(collective) || bench_is_scan(collective))
         return false;
     if (is_polling)
         return collective != BENCH_ALLTOALL && collective != BENCH_SENDRECV &&

@@ -92,7 +92,7 @@ static void exchange_lines(enum bench_collective collective)
     atomic_store_explicit(&lines[process].number, current, memory_order_release);
     if (has_root && (process == 0) == (giver == 0))
         return;
-    for (int peer = 0; peer < nprocesses; peer++)
+    for (int peer = 0; peer < (bench_is_scan(collective) ? process : nprocesses); peer++)
         if (!has_root || giver < 0 || peer == giver)
             await(peer);
 }
@@ -220,6 +220,8 @@ static bool has(enum bench_collective collective)
 
     if (is_line || collective == BENCH_BARRIER)
         return true;
+    if (bench_is_scan(collective))
+        return false;
     if (collective == BENCH_REDUCE_SCATTER && sharing == BY_INPUT)
         return false;
     return !(is_sum && style == MOVER_STRINGS);

@@ -67,6 +67,12 @@ static void run(const struct bench_operation *op)
         MPI_Scatterv(op->send, counts, displs, MPI_FLOAT, op->recv, part, MPI_FLOAT, 0,
                      MPI_COMM_WORLD);
         break;
+    case BENCH_SCAN:
+        MPI_Scan(op->send, op->recv, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
+    case BENCH_EXCLUSIVE_SCAN:
+        MPI_Exscan(op->send, op->recv, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        break;
     case BENCH_COLLECTIVES: break;
     }
 }

@@ -239,8 +239,7 @@ static void run(const struct bench_operation *op)
 
 static bool has(enum bench_collective collective)
 {
-    (void)collective;
-    return true;
+    return !bench_is_scan(collective);
 }
 
 /* ---- joining ---- */

@@ -77,6 +77,13 @@ static void run(const struct bench_operation *op)
         must("tuttiScatterV", tuttiScatterV(op->send, op->blocks.count, NULL, op->recv, op->part,
                                             type, 0, comm, NULL));
         break;
+    case BENCH_SCAN:
+        must("tuttiScan", tuttiScan(op->send, op->recv, op->count, type, tuttiSum, comm, NULL));
+        break;
+    case BENCH_EXCLUSIVE_SCAN:
+        must("tuttiExclusiveScan",
+             tuttiExclusiveScan(op->send, op->recv, op->count, type, tuttiSum, comm, NULL));
+        break;
     case BENCH_COLLECTIVES: break;
     }
 }

@@ -3,8 +3,8 @@
 collective and size."""
 from harness import machine
 
-USUAL = ("allreduce", "reduce_scatter", "allgather", "reduce", "broadcast", "alltoall", "sendrecv",
-         "barrier")
+USUAL = ("allreduce", "reduce_scatter", "allgather", "reduce", "broadcast", "alltoall", "scan",
+         "exclusive_scan", "sendrecv", "barrier")
 COLLECTIVES = USUAL + ("gatherv", "scatterv")
 TRANSPORTS = ("shm", "tcp", "types")
 RANKS = {"shm": (2, 4, 8), "tcp": (2, 4), "types": (2,)}

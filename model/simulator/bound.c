@@ -7,7 +7,8 @@
  * reaches all ranks at once.
  *
  * Bandwidth. The bytes that must cross the border of a set of ranks take as long as its links need.
- * The sets are each rank, each node, each group, and half of a torus. An all-reduce without help
+ * The sets are each rank, each node, each group, and half of a torus. In a scan the vector crosses
+ * each border once, because rank 0 is on one side of it. An all-reduce without help
  * from the network moves the vector 2(N - 1) times over the borders of N parts. Where all ranks
  * share memory, a byte passes from one rank to another through a single port: either the sender's
  * way out or the receiver's way in. Then only all ports together give a bound. Where pairs have
@@ -137,15 +138,25 @@ static void cut_torus(struct bounds *bounds)
     }
 }
 
-/* On a single node, all inputs must be read once and all outputs must be written once. The
- * bandwidth of the memory limits both together. */
+/* True if any output depends on the input of `rank`. If any does, that of the root does, or that of
+ * the last rank. */
+static bool is_needed(const struct bounds *bounds, uint32_t rank)
+{
+    uint32_t last = bounds->network->nranks - 1;
+
+    return tutti_collective_is_source(bounds->collective, rank, bounds->root, bounds->root) ||
+           tutti_collective_is_source(bounds->collective, rank, last, bounds->root);
+}
+
+/* On a single node, all inputs that any output depends on must be read once, and all outputs must
+ * be written once. The bandwidth of the memory limits both together. */
 static void load_and_store(struct bounds *bounds)
 {
     double speed = bounds->network->machine->memory_bytes_per_s, blocks = 0;
     uint32_t nranks = bounds->network->nranks;
 
     for (uint32_t rank = 0; rank < nranks; rank++) {
-        if (tutti_has_input(bounds->collective, rank, bounds->root))
+        if (tutti_has_input(bounds->collective, rank, bounds->root) && is_needed(bounds, rank))
             blocks += tutti_input_blocks(bounds->collective, nranks);
         if (tutti_has_output(bounds->collective, rank, bounds->root))
             blocks += tutti_output_blocks(bounds->collective, nranks);

@@ -74,8 +74,15 @@ def test_collectives(size: int) -> None:
         assert (part == rank).all()
         result = comm.reduce(mine, numpy.empty_like(mine), "sum", root=size - 1)
         assert rank != size - 1 or (result == total).all()
+        below = rank * (rank - 1) / 2
+        assert (comm.scan(mine.copy()) == below + rank).all()
+        assert (comm.scan(mine, numpy.empty_like(mine), "min") == 0).all()
+        before = comm.exclusive_scan(mine, numpy.full_like(mine, -1))
+        assert (before == (below if rank > 0 else -1)).all()
+        assert (comm.exclusive_scan(mine.copy(), op="max") == max(rank - 1, 0)).all()
         with comm.pre_mul_sum(numpy.array([2.0], numpy.float32)) as op:
             assert (comm.all_reduce(mine.copy(), op=op) == 2 * total).all()
+            assert (comm.scan(mine.copy(), op=op) == 2 * (below + rank)).all()
         comm.barrier()
 
     run(size, body)
@@ -205,6 +212,8 @@ def test_mistakes_are_refused() -> None:
             comm.all_reduce(numpy.ones(2), op="add")
         with pytest.raises(tutti.InvalidArgument, match="send has 2 elements, recv 3"):
             comm.all_reduce(numpy.ones(2), numpy.ones(3))
+        with pytest.raises(tutti.InvalidArgument, match="op tuttiAvg on rank"):
+            comm.scan(numpy.ones(2), op="avg")
         with pytest.raises(tutti.InvalidArgument, match="different types"):
             comm.all_reduce(numpy.ones(2), numpy.ones(2, numpy.float32))
         with pytest.raises(tutti.InvalidArgument, match="it needs 2 times"):

@@ -305,18 +305,33 @@ class Communicator:
         finally:
             check(lib.tuttiRedOpDestroy(made, self._handle))
 
-    def all_reduce(self, send: Any, recv: Any = None, op: Union[str, int] = "sum", *,
-                   stream: Stream = None) -> Any:
-        """Combine the `send` arrays of all ranks with `op`, and give the result to all ranks. Without `recv`
-        the call is in place. Returns the array of the result."""
+    def _combine(self, function: Any, send: Any, recv: Any, op: Union[str, int],
+                 stream: Stream) -> Any:
         source = as_array(send)
         target = _writable(source if recv is None else as_array(recv))
         if target.count != source.count:
             raise _argument(f"send has {source.count} elements, recv {target.count}")
-        check(lib.tuttiAllReduce(source.address, target.address, source.count,
-                                 _same_type(source, target), _op(op), self._handle,
-                                 self._stream(stream, source, target)))
+        check(function(source.address, target.address, source.count, _same_type(source, target),
+                       _op(op), self._handle, self._stream(stream, source, target)))
         return send if recv is None else recv
+
+    def all_reduce(self, send: Any, recv: Any = None, op: Union[str, int] = "sum", *,
+                   stream: Stream = None) -> Any:
+        """Combine the `send` arrays of all ranks with `op`, and give the result to all ranks. Without `recv`
+        the call is in place. Returns the array of the result."""
+        return self._combine(lib.tuttiAllReduce, send, recv, op, stream)
+
+    def scan(self, send: Any, recv: Any = None, op: Union[str, int] = "sum", *,
+             stream: Stream = None) -> Any:
+        """Combine the `send` arrays of ranks 0 to this one with `op`. Without `recv` the call is in place.
+        Returns the array of the result."""
+        return self._combine(lib.tuttiScan, send, recv, op, stream)
+
+    def exclusive_scan(self, send: Any, recv: Any = None, op: Union[str, int] = "sum", *,
+                       stream: Stream = None) -> Any:
+        """Combine the `send` arrays of the ranks before this one with `op`. Rank 0 has no result: its `recv`,
+        or its `send` in place, stays as it was."""
+        return self._combine(lib.tuttiExclusiveScan, send, recv, op, stream)
 
     def reduce(self, send: Any, recv: Any = None, op: Union[str, int] = "sum", root: int = 0, *,
                stream: Stream = None) -> Any:

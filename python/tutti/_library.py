@@ -115,6 +115,8 @@ _PROTOTYPES = {
     "tuttiGatherV": [_BUFFER, c_size_t, _BUFFER, _SIZES, _SIZES, c_int, c_int, _COMM, _STREAM],
     "tuttiScatter": [_BUFFER, _BUFFER, c_size_t, c_int, c_int, _COMM, _STREAM],
     "tuttiScatterV": [_BUFFER, _SIZES, _SIZES, _BUFFER, c_size_t, c_int, c_int, _COMM, _STREAM],
+    "tuttiScan": [_BUFFER, _BUFFER, c_size_t, c_int, c_int, _COMM, _STREAM],
+    "tuttiExclusiveScan": [_BUFFER, _BUFFER, c_size_t, c_int, c_int, _COMM, _STREAM],
     "tuttiBarrier": [_COMM, _STREAM],
     "tuttiSend": [_BUFFER, c_size_t, c_int, c_int, _COMM, _STREAM],
     "tuttiRecv": [_BUFFER, c_size_t, c_int, c_int, _COMM, _STREAM],

@@ -91,7 +91,11 @@
     line(tutti_linear_scatter)                                                            \
     line(tutti_direct_barrier)                                                            \
     line(tutti_cells_barrier)                                                             \
-    line(tutti_dissemination_barrier)
+    line(tutti_dissemination_barrier)                                                     \
+    line(tutti_doubling_scan)                                                             \
+    line(tutti_chain_scan)                                                                \
+    line(tutti_doubling_exclusive_scan)                                                   \
+    line(tutti_chain_exclusive_scan)
 
 #define DECLARE(algorithm) extern const struct tutti_algorithm algorithm;
 #define ADDRESS(algorithm) &algorithm,
@@ -122,6 +126,8 @@ const struct tutti_algorithm *tutti_algorithm_find(enum tutti_collective collect
 /* With one rank every collective is a copy; in an in-place call the copy does nothing. */
 static int emit_alone(enum tutti_collective collective, struct tutti_build *build)
 {
+    if (!tutti_has_output(collective, 0, 0))
+        return TUTTI_OK;
     return tutti_build_copy(build,
                             tutti_span(TUTTI_BUF_INPUT, 0, tutti_input_blocks(collective, 1)),
                             tutti_span(TUTTI_BUF_OUTPUT, 0, tutti_output_blocks(collective, 1)));

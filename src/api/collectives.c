@@ -23,6 +23,24 @@ tuttiResult_t tuttiReduce(const void *sendbuff, void *recvbuff, size_t count,
         .send = sendbuff, .recv = recvbuff});
 }
 
+tuttiResult_t tuttiScan(const void *sendbuff, void *recvbuff, size_t count,
+                        tuttiDataType_t datatype, tuttiRedOp_t op, tuttiComm_t comm,
+                        tuttiStream_t stream)
+{
+    return tutti_api_call(&(struct tutti_args){
+        .function = __func__, .collective = TUTTI_SCAN, .comm = comm, .stream = stream,
+        .type = datatype, .op = (int)op, .count = count, .send = sendbuff, .recv = recvbuff});
+}
+
+tuttiResult_t tuttiExclusiveScan(const void *sendbuff, void *recvbuff, size_t count,
+                                 tuttiDataType_t datatype, tuttiRedOp_t op, tuttiComm_t comm,
+                                 tuttiStream_t stream)
+{
+    return tutti_api_call(&(struct tutti_args){
+        .function = __func__, .collective = TUTTI_EXCLUSIVE_SCAN, .comm = comm, .stream = stream,
+        .type = datatype, .op = (int)op, .count = count, .send = sendbuff, .recv = recvbuff});
+}
+
 tuttiResult_t tuttiBroadcast(const void *sendbuff, void *recvbuff, size_t count,
                              tuttiDataType_t datatype, int root, tuttiComm_t comm,
                              tuttiStream_t stream)

@@ -34,6 +34,11 @@ int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int
                                             [tuttiAvg] = TUTTI_SUM};
     const struct tutti_redop *redop;
 
+    if (op == tuttiAvg && !tutti_collective_averages(call->collective))
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: op tuttiAvg on rank %d, but the ranks combine different numbers of "
+                          "inputs, so there is no common divisor; use tuttiSum and divide the "
+                          "result", function, comm->rank);
     if (op >= 0 && op < tuttiNumOps) {
         call->op = builtin[op];
         call->is_average = op == tuttiAvg;

@@ -25,7 +25,8 @@
  *   output
  *   work         what is done with the inputs
  *   in place     how an in-place call overlays INPUT and OUTPUT
- *   sources      the ranks whose inputs the output of a rank depends on */
+ *   sources      the ranks whose inputs the output of a rank depends on. A rank without sources has
+ *                no output. */
 /* clang-format off */
 #define TUTTI_COLLECTIVES(ROW)                                                                     \
     /*  collective, name, call, v,             input, output,                                      \
@@ -56,7 +57,13 @@
         TUTTI_COPIES, TUTTI_AT_OWN_BLOCK, TUTTI_FROM_ROOT)                                         \
     ROW(TUTTI_BARRIER, "barrier",               8, TUTTI_NO_CALL,                                  \
         TUTTI_NO_BLOCKS,                        TUTTI_NO_BLOCKS,                                   \
-        TUTTI_WAITS, TUTTI_NEVER_IN_PLACE, TUTTI_FROM_NONE)
+        TUTTI_WAITS, TUTTI_NEVER_IN_PLACE, TUTTI_FROM_NONE)                                        \
+    ROW(TUTTI_SCAN, "scan",                    19, TUTTI_NO_CALL,                                  \
+        TUTTI_ONE_BLOCK,                        TUTTI_ONE_BLOCK,                                   \
+        TUTTI_REDUCES, TUTTI_AT_SAME_PLACE, TUTTI_FROM_UP_TO)                                      \
+    ROW(TUTTI_EXCLUSIVE_SCAN, "exclusive_scan", 20, TUTTI_NO_CALL,                                 \
+        TUTTI_ONE_BLOCK,                        TUTTI_ONE_BLOCK,                                   \
+        TUTTI_REDUCES, TUTTI_AT_SAME_PLACE, TUTTI_FROM_BELOW)
 /* clang-format on */
 
 /* Columns input and output: bits. */
@@ -85,7 +92,13 @@ enum tutti_in_place {
 };
 
 /* Column sources. */
-enum tutti_sources { TUTTI_FROM_NONE, TUTTI_FROM_ALL, TUTTI_FROM_ROOT };
+enum tutti_sources {
+    TUTTI_FROM_NONE,
+    TUTTI_FROM_ALL,
+    TUTTI_FROM_ROOT,
+    TUTTI_FROM_UP_TO, /* ranks 0 to the own one */
+    TUTTI_FROM_BELOW, /* ranks 0 to the one before the own one; rank 0 has no sources */
+};
 
 #define TUTTI_NO_CALL 255
 
@@ -183,11 +196,18 @@ TUTTI_INLINE bool tutti_counts_are_by_pair(uint32_t collective)
     return tutti_collective_is_pairwise(collective) || tutti_collective_has_root(collective);
 }
 
+/* True if results may be averages. An average has one divisor, so each rank must combine all
+ * ranks. */
+TUTTI_INLINE bool tutti_collective_averages(uint32_t collective)
+{
+    return tutti_collective_reduces(collective) &&
+           tutti_collective_sources(collective) == TUTTI_FROM_ALL;
+}
+
 /* True if every rank gets the same sum over all ranks: an all-reduce. */
 TUTTI_INLINE bool tutti_collective_agrees(uint32_t collective)
 {
-    return tutti_collective_reduces(collective) &&
-           tutti_collective_sources(collective) == TUTTI_FROM_ALL &&
+    return tutti_collective_averages(collective) &&
            tutti_collective_input(collective) == TUTTI_ONE_BLOCK &&
            tutti_collective_output(collective) == TUTTI_ONE_BLOCK;
 }
@@ -221,17 +241,34 @@ TUTTI_INLINE bool tutti_has_input(uint32_t collective, uint32_t rank, uint32_t r
 
 TUTTI_INLINE bool tutti_has_output(uint32_t collective, uint32_t rank, uint32_t root)
 {
-    return tutti_blocks_exist(tutti_collective_output(collective), rank, root);
+    return tutti_blocks_exist(tutti_collective_output(collective), rank, root) &&
+           (rank > 0 || tutti_collective_sources(collective) != TUTTI_FROM_BELOW);
 }
 
 /* True if the output of rank `to` depends on the input of rank `from`. */
 TUTTI_INLINE bool tutti_collective_is_source(uint32_t collective, uint32_t from, uint32_t to,
                                              uint32_t root)
 {
-    const enum tutti_sources sources = tutti_collective_sources(collective);
+    if (!tutti_has_output(collective, to, root))
+        return false;
+    switch (tutti_collective_sources(collective)) {
+    case TUTTI_FROM_ALL: return true;
+    case TUTTI_FROM_ROOT: return from == root;
+    case TUTTI_FROM_UP_TO: return from <= to;
+    case TUTTI_FROM_BELOW: return from < to;
+    default: return false;
+    }
+}
 
-    return tutti_has_output(collective, to, root) &&
-           (sources == TUTTI_FROM_ALL || (sources == TUTTI_FROM_ROOT && from == root));
+/* Number of ranks whose inputs rank `to` combines, if the collective reduces. They are ranks 0 to
+ * that number - 1. */
+TUTTI_INLINE uint32_t tutti_collective_summands(uint32_t collective, uint32_t to, uint32_t nranks)
+{
+    switch (tutti_collective_sources(collective)) {
+    case TUTTI_FROM_UP_TO: return to + 1;
+    case TUTTI_FROM_BELOW: return to;
+    default: return nranks;
+    }
 }
 
 /* ---- collective.c, for hosts only ------------------------------------------------------- */

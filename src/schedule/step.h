@@ -20,9 +20,12 @@
  *   scatter               p (root)       1          INPUT root*k+c = OUTPUT c        (root)
  *   all-to-all            p              p          never: the caller's input is copied first
  *   barrier               0              0
+ *   scan                  1              1          INPUT c        = OUTPUT c
+ *   exclusive scan        1              1 (not 0)  INPUT c        = OUTPUT c      (not rank 0)
  *
  * Some ranks have no INPUT or no OUTPUT: for example, the OUTPUT of a reduce exists only at the
- * root. A rank's schedule must not name a buffer that the rank does not have.
+ * root, and that of an exclusive scan does not exist at rank 0. A rank's schedule must not name a
+ * buffer that the rank does not have.
  *
  * SCRATCH is private memory of this rank, `scratch_chunks` chunks. With TUTTI_SCRATCH_VECTOR its
  * chunk c is as large as chunk c of the collective's larger buffer (the one with more blocks). With

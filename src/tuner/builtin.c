@@ -155,6 +155,12 @@ static const struct rule rules[] = {
     {TUTTI_SCATTER, ANY, 3, CROWDED, "linear", AS_USUAL},
     {TUTTI_SCATTER, 16 << 10, 2, ALL, "knomial", AS_USUAL},
     {TUTTI_SCATTER, ANY, 1, ALL, "linear", AS_USUAL},
+
+    {TUTTI_SCAN, 64 << 10, 1, ALL, "doubling", AS_USUAL},
+    {TUTTI_SCAN, ANY, 1, ALL, "chain", AS_USUAL},
+
+    {TUTTI_EXCLUSIVE_SCAN, 64 << 10, 1, ALL, "doubling", AS_USUAL},
+    {TUTTI_EXCLUSIVE_SCAN, ANY, 1, ALL, "chain", AS_USUAL},
 };
 
 bool tutti_builtin_is_crowded(const struct tutti_tuner_view *view)

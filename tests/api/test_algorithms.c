@@ -26,24 +26,6 @@ struct subject {
     char variable[NAME_BYTES];
 };
 
-static const enum act plain_acts[TUTTI_COLLECTIVE_COUNT] = {
-    [TUTTI_ALLREDUCE] = ALL_REDUCE, [TUTTI_REDUCE] = REDUCE, [TUTTI_BROADCAST] = BROADCAST,
-    [TUTTI_ALLGATHER] = ALL_GATHER, [TUTTI_REDUCE_SCATTER] = REDUCE_SCATTER,
-    [TUTTI_ALLTOALL] = ALLTOALL, [TUTTI_GATHER] = GATHER, [TUTTI_SCATTER] = SCATTER,
-    [TUTTI_BARRIER] = BARRIER};
-
-static enum act vector_act(const struct tutti_algorithm *algorithm)
-{
-    if (!algorithm->serves_vector)
-        return ACT_COUNT;
-    return algorithm->collective == TUTTI_ALLGATHER        ? ALL_GATHER_V
-           : algorithm->collective == TUTTI_REDUCE_SCATTER ? REDUCE_SCATTER_V
-           : algorithm->collective == TUTTI_ALLTOALL       ? ALLTOALL_V
-           : algorithm->collective == TUTTI_GATHER         ? GATHER_V
-           : algorithm->collective == TUTTI_SCATTER        ? SCATTER_V
-                                                           : ACT_COUNT;
-}
-
 static void run(struct member *member, struct trial trial)
 {
     for (int way = 0; way < 2; way++) {
@@ -75,7 +57,7 @@ static void run_act(struct member *member, enum act act)
         run(member, trial);
         trial.type = i % 2 ? tuttiBfloat16 : tuttiFloat64;
         trial.op = (int)i % OP_COUNT;
-        if (act_reduces(act))
+        if (act_reduces(act) && act_has_op(act, trial.op))
             run(member, trial);
     }
 }
@@ -88,20 +70,23 @@ static void run_past_the_stage(struct member *member, enum act act)
 
     run(member, (struct trial){.act = act, .type = tuttiFloat32, .op = tuttiSum,
                                .count = STAGE_BYTES / sizeof(float) / blocks + 1});
-    run(member, (struct trial){.act = act, .type = tuttiFloat16, .op = tuttiAvg,
+    run(member, (struct trial){.act = act, .type = tuttiFloat16,
+                               .op = act_has_op(act, tuttiAvg) ? tuttiAvg : tuttiMax,
                                .count = STAGE_BYTES / sizeof(float) / blocks + 1});
 }
 
 static void play(struct member *member)
 {
     const struct tutti_algorithm *algorithm = ((const struct subject *)member->context)->algorithm;
-    enum act act = plain_acts[algorithm->collective];
+    const char *collective = tutti_collective_name(algorithm->collective);
+    enum act act = act_find(collective, false), vector_act = act_find(collective, true);
 
+    EXPECT(member, act != ACT_COUNT);
     run_act(member, act);
-    if (vector_act(algorithm) != ACT_COUNT)
-        run_act(member, vector_act(algorithm));
+    if (algorithm->serves_vector && vector_act != ACT_COUNT)
+        run_act(member, vector_act);
     if (member->nranks == 2 && algorithm->needs == 0 && setting.window_bytes > 8192)
-        if (act == ALL_REDUCE || act == REDUCE || act == REDUCE_SCATTER)
+        if (act_reduces(act))
             run_past_the_stage(member, act);
 }
 

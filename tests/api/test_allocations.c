@@ -111,16 +111,19 @@ static tuttiResult_t call(const struct member *member, int which, size_t count)
     case 15:
         return tuttiScatterV(in, sizes, NULL, out, sizes[member->rank], tuttiFloat32, 0, comm,
                              NULL);
+    case 16: return tuttiScan(in, out, count, tuttiFloat32, tuttiSum, comm, NULL);
+    case 17: return tuttiExclusiveScan(in, out, count, tuttiFloat32, tuttiSum, comm, NULL);
     default: return tuttiAllReduce(in, out, count, tuttiInt32, tuttiAvg, comm, NULL);
     }
 }
 
-enum { CALLS = 17 };
+enum { CALLS = 19 };
 
 static const char *const names[CALLS] = {
     "all-reduce", "reduce", "broadcast", "all-gather", "reduce-scatter", "all-to-all", "gather",
     "scatter", "barrier", "all-gather-v", "reduce-scatter-v", "average of float16",
-    "message", "group of four messages", "gather-v", "scatter-v", "average of int32"};
+    "message", "group of four messages", "gather-v", "scatter-v", "scan", "exclusive scan",
+    "average of int32"};
 
 static void repeat(struct member *member)
 {

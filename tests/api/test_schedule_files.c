@@ -125,7 +125,7 @@ static void play(struct member *member)
 
         run(member, trial);
         trial.type = i % 2 ? tuttiBfloat16 : tuttiFloat64;
-        trial.op = act_reduces(sample->act) ? (int)i % OP_COUNT : (int)tuttiSum;
+        trial.op = act_has_op(sample->act, (int)i % OP_COUNT) ? (int)i % OP_COUNT : (int)tuttiSum;
         run(member, trial);
     }
     /* Another root is not the file's: the tuner's choice. */
@@ -230,11 +230,6 @@ static bool write_algorithm(const struct tutti_algorithm *algorithm, uint32_t nr
 
 static void every_algorithm_runs_from_a_file(void **state)
 {
-    static const enum act acts[TUTTI_COLLECTIVE_COUNT] = {
-        [TUTTI_ALLREDUCE] = ALL_REDUCE, [TUTTI_REDUCE] = REDUCE, [TUTTI_BROADCAST] = BROADCAST,
-        [TUTTI_ALLGATHER] = ALL_GATHER, [TUTTI_REDUCE_SCATTER] = REDUCE_SCATTER,
-        [TUTTI_ALLTOALL] = ALLTOALL, [TUTTI_GATHER] = GATHER, [TUTTI_SCATTER] = SCATTER,
-        [TUTTI_BARRIER] = BARRIER};
     char path[] = "/tmp/tutti_schedule_XXXXXX";
     int fd = mkstemp(path);
     size_t ran = 0;
@@ -245,7 +240,8 @@ static void every_algorithm_runs_from_a_file(void **state)
     unsetenv("TUTTI_TRANSPORTS");
     for (size_t i = 0; i < tutti_algorithm_count(); i++) {
         const struct tutti_algorithm *algorithm = tutti_algorithm(i);
-        struct sample sample = {.act = acts[algorithm->collective], .nranks = 3};
+        struct sample sample = {
+            .act = act_find(tutti_collective_name(algorithm->collective), false), .nranks = 3};
         uint32_t root = act_has_root(sample.act) ? 1 : 0;
 
         if (!write_algorithm(algorithm, 3, root, path))

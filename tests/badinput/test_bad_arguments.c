@@ -98,6 +98,8 @@ struct mistake {
 #define ALLTOALL(i, o, n, t, c, s) tuttiAlltoAll(i, o, n, t, c, s)
 #define GATHER(i, o, n, t, c, s) tuttiGather(i, o, n, t, 0, c, s)
 #define SCATTER(i, o, n, t, c, s) tuttiScatter(i, o, n, t, 0, c, s)
+#define SCAN(i, o, n, t, c, s) tuttiScan(i, o, n, t, tuttiSum, c, s)
+#define EXCLUSIVE_SCAN(i, o, n, t, c, s) tuttiExclusiveScan(i, o, n, t, tuttiSum, c, s)
 #define SEND(i, o, n, t, c, s) tuttiSend(i, n, t, 1, c, s)
 #define RECV(i, o, n, t, c, s) tuttiRecv(o, n, t, 1, c, s)
 #define BARRIER(i, o, n, t, c, s) tuttiBarrier(c, s)
@@ -116,6 +118,8 @@ BOTH(reducescatter, REDUCESCATTER)
 BOTH(alltoall, ALLTOALL)
 BOTH(gather, GATHER)
 BOTH(scatter, SCATTER)
+BOTH(scan, SCAN)
+DATA(exclusive_scan, EXCLUSIVE_SCAN) SENDS(exclusive_scan, EXCLUSIVE_SCAN)
 DATA(send, SEND) SENDS(send, SEND)
 DATA(recv, RECV) RECEIVES(recv, RECV)
 COMMON(barrier, BARRIER)
@@ -137,6 +141,9 @@ MISTAKE(allreduce_of_op_of_type, tuttiAllReduce(in, out, 1, tuttiFloat32, int_op
 MISTAKE(reduce_of_unknown_op, tuttiReduce(in, out, 1, I32, BAD_OP, 0, c, NULL))
 MISTAKE(reducescatter_of_unknown_op, tuttiReduceScatter(in, out, 1, I32, BAD_OP, c, NULL))
 MISTAKE(scatterv_of_unknown_op, tuttiReduceScatterV(in, out, counts, NULL, I32, BAD_OP, c, NULL))
+MISTAKE(scan_of_unknown_op, tuttiScan(in, out, 1, I32, BAD_OP, c, NULL))
+MISTAKE(scan_of_average, tuttiScan(in, out, 1, I32, tuttiAvg, c, NULL))
+MISTAKE(exclusive_scan_of_average, tuttiExclusiveScan(in, out, 1, I32, tuttiAvg, c, NULL))
 MISTAKE(reduce_to_rank_2, tuttiReduce(in, out, 1, I32, tuttiSum, NRANKS, c, NULL))
 MISTAKE(reduce_to_rank_minus_1, tuttiReduce(in, out, 1, I32, tuttiSum, -1, c, NULL))
 MISTAKE(broadcast_from_rank_2, tuttiBroadcast(in, out, 1, I32, NRANKS, c, NULL))
@@ -284,6 +291,8 @@ static const struct mistake mistakes[] = {
     BOTH_ROWS(broadcast, "tuttiBroadcast"), BOTH_ROWS(allgather, "tuttiAllGather"),
     BOTH_ROWS(reducescatter, "tuttiReduceScatter"), BOTH_ROWS(alltoall, "tuttiAlltoAll"),
     BOTH_ROWS(gather, "tuttiGather"), BOTH_ROWS(scatter, "tuttiScatter"),
+    BOTH_ROWS(scan, "tuttiScan"), DATA_ROWS(exclusive_scan, "tuttiExclusiveScan"),
+    SENDS_ROWS(exclusive_scan, "tuttiExclusiveScan"),
     DATA_ROWS(send, "tuttiSend"), SENDS_ROWS(send, "tuttiSend"),
     DATA_ROWS(recv, "tuttiRecv"), RECEIVES_ROWS(recv, "tuttiRecv"),
     COMMON_ROWS(barrier, "tuttiBarrier"),
@@ -306,6 +315,9 @@ static const struct mistake mistakes[] = {
     ROW(reduce_of_unknown_op, ARGUMENT, "tuttiReduce", "op 77"),
     ROW(reducescatter_of_unknown_op, ARGUMENT, "tuttiReduceScatter", "op 77"),
     ROW(scatterv_of_unknown_op, ARGUMENT, "tuttiReduceScatterV", "op 77"),
+    ROW(scan_of_unknown_op, ARGUMENT, "tuttiScan", "op 77"),
+    ROW(scan_of_average, ARGUMENT, "tuttiScan", "op tuttiAvg on rank"),
+    ROW(exclusive_scan_of_average, ARGUMENT, "tuttiExclusiveScan", "use tuttiSum and divide"),
     ROW(reduce_to_rank_2, ARGUMENT, "tuttiReduce", "root 2"),
     ROW(reduce_to_rank_minus_1, ARGUMENT, "tuttiReduce", "root -1"),
     ROW(broadcast_from_rank_2, ARGUMENT, "tuttiBroadcast", "root 2"),

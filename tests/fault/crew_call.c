@@ -7,6 +7,7 @@
 const char *const crew_names[CREW_KINDS] = {
     "allreduce", "reduce", "broadcast", "allgather", "reduce_scatter", "alltoall", "gather",
     "scatter", "barrier", "allgatherv", "reduce_scatterv", "alltoallv", "gatherv", "scatterv",
+    "scan", "exclusive_scan",
     "send/recv"};
 
 /* Algorithms of messages alone, so that the FIFOs of a host are used as well as its windows. */
@@ -64,6 +65,9 @@ static tuttiResult_t make(struct crew_seat *seat, const struct crew_call *call, 
         return tuttiGatherV(input, count, output, counts, NULL, type, call->root, comm, NULL);
     case CREW_SCATTERV:
         return tuttiScatterV(input, counts, NULL, output, count, type, call->root, comm, NULL);
+    case CREW_SCAN: return tuttiScan(input, output, count, type, call->op, comm, NULL);
+    case CREW_EXCLUSIVE_SCAN:
+        return tuttiExclusiveScan(input, output, count, type, call->op, comm, NULL);
     default: return pass_round(seat, call, input, output);
     }
 }

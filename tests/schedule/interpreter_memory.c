@@ -157,7 +157,8 @@ static struct value expected(const struct memory *memory, uint32_t rank, uint32_
         if (schedule->collective == TUTTI_REDUCE_SCATTER)
             c += rank * k;
         for (uint32_t other = 0; other < memory->nranks; other++)
-            value.sum += input_value(run, other, c, slice).sum;
+            if (tutti_collective_is_source(schedule->collective, other, rank, schedule->root))
+                value.sum += input_value(run, other, c, slice).sum;
         return value;
     }
 }

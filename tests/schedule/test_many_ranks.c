@@ -41,6 +41,8 @@ static const struct {
     {TUTTI_SCATTER, "knomial", UINT32_MAX},
     {TUTTI_BROADCAST, "scatter_allgather", UINT32_MAX},
     {TUTTI_BARRIER, "dissemination", UINT32_MAX},
+    {TUTTI_SCAN, "doubling", UINT32_MAX},
+    {TUTTI_EXCLUSIVE_SCAN, "doubling", UINT32_MAX},
     {TUTTI_ALLREDUCE, "mapped", 1024},
     {TUTTI_ALLREDUCE, "ring", 1024},
 };

@@ -158,7 +158,7 @@ static void want_reduction(struct attempt *attempt, uint32_t rank, const struct 
     struct tutti_reduce_args args = {
         .type = call->type,
         .op = call->op,
-        .nsrcs = nranks,
+        .nsrcs = 0,
         .ndsts = 1,
         .srcs = sources,
         .dsts = &sink,
@@ -171,8 +171,10 @@ static void want_reduction(struct attempt *attempt, uint32_t rank, const struct 
     for (uint32_t from = 0; from < nranks; from++) {
         struct blocks in;
 
+        if (!tutti_collective_is_source(call->collective, from, rank, call->root))
+            continue;
         blocks_of(attempt, from, true, &in);
-        sources[from] = images->inputs[from] +
+        sources[args.nsrcs++] = images->inputs[from] +
             (in.n > 1 ? in.firsts[rank] : 0) * tutti_type_size(call->type);
     }
     tutti_cpu_reduce(&args);
@@ -354,6 +356,8 @@ bool attempt_is_possible(const struct attempt_call *call)
         return false;
     if ((call->is_premultiplied || call->is_average) &&
         (call->op != TUTTI_SUM || !tutti_collective_reduces(call->collective)))
+        return false;
+    if (call->is_average && !tutti_collective_averages(call->collective))
         return false;
     return !(call->is_premultiplied && call->is_average);
 }

@@ -75,24 +75,27 @@ static void every_type_and_operation_gives_the_processors_bits(void **state)
 
         domain_init(&domain, rank_counts[n], &sizes);
         for (uint32_t type = 0; type < TUTTI_TYPE_COUNT; type++)
-            for (uint32_t form = 0; form < 7 * 4; form++) {
-                const uint32_t reduction = form / 4;
+            for (uint32_t form = 0; form < 7 * 2 * TUTTI_COLLECTIVE_COUNT; form++) {
+                const uint32_t reduction = form / 2 % 7;
+                const uint32_t collective = form / 2 / 7;
                 const struct attempt_call call = {
                     .kind = kinds[form & 1],
-                    .collective = form & 2 ? TUTTI_ALLREDUCE : TUTTI_REDUCE_SCATTER,
+                    .collective = (enum tutti_collective)collective,
                     .type = (enum tutti_type)type,
                     .op = reduction < 4 ? (enum tutti_op)reduction : TUTTI_SUM,
                     .is_average = reduction == 4,
                     .is_premultiplied = reduction >= 5,
                     .scalar_is_late = reduction == 6,
                     .is_in_place = number % 3 == 0,
-                    .is_vector = number % 5 == 0 && !(form & 2),
+                    .is_vector = number % 5 == 0 && collective == TUTTI_REDUCE_SCATTER,
+                    .root = number % rank_counts[n],
                     .count = 1 + number % 90,
                     .shift = number % 4,
                     .seed = number,
                 };
 
-                attempt_run(&domain, &call, SMALL, grids, ++number);
+                if (tutti_collective_reduces(collective) && attempt_is_possible(&call))
+                    attempt_run(&domain, &call, SMALL, grids, ++number);
             }
         domain_fini(&domain);
     }

@@ -90,6 +90,18 @@ static void trees_take_a_round_for_each_level(void **state)
                  6 * (alpha + 8 * beta));
 }
 
+static void scans_take_their_rounds(void **state)
+{
+    (void)state;
+    assert_close(stage_seconds(FLAT, 100, TUTTI_SCAN, "doubling", 8 * KIB),
+                 7 * (alpha + 8 * KIB * beta));
+    /* Skips of 1, 2, 3, 6, ... 48 combine up to 96 ranks before the own one. */
+    assert_close(stage_seconds(FLAT, 97, TUTTI_EXCLUSIVE_SCAN, "doubling", 8 * KIB),
+                 7 * (alpha + 8 * KIB * beta));
+    assert_close(stage_seconds(FLAT, 98, TUTTI_EXCLUSIVE_SCAN, "doubling", 8 * KIB),
+                 8 * (alpha + 8 * KIB * beta));
+}
+
 static void exchanges_with_everybody_take_a_round_each(void **state)
 {
     (void)state;
@@ -155,6 +167,7 @@ int main(void)
         cmocka_unit_test(recursive_doubling_takes_q_rounds_of_the_whole_vector),
         cmocka_unit_test(rings_take_a_round_for_each_other_rank),
         cmocka_unit_test(trees_take_a_round_for_each_level),
+        cmocka_unit_test(scans_take_their_rounds),
         cmocka_unit_test(exchanges_with_everybody_take_a_round_each),
         cmocka_unit_test(latency_delays_without_holding_the_port),
         cmocka_unit_test(slices_flow_through_those_who_pass_them_on),

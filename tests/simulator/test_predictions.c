@@ -47,6 +47,8 @@ static const struct exception exceptions[] = {
      * segments to send and to receive does not always meet its partner in the order of rounds. */
     {TUTTI_BROADCAST, "chain", 0.05, 1.02},
     {TUTTI_REDUCE, "chain", 0.05, 1.02},
+    {TUTTI_SCAN, "chain", 0.05, 1.02},
+    {TUTTI_EXCLUSIVE_SCAN, "chain", 0.05, 1.02},
     {TUTTI_BROADCAST, "tree", 0.05, 1.02},
     {TUTTI_REDUCE, "tree", 0.05, 1.02},
     {TUTTI_ALLREDUCE, "tree", 0.5, 1.15},

@@ -16,6 +16,8 @@ bool layout_has_output(const struct member *member, const struct trial *trial)
 {
     bool is_at_root = trial->act == REDUCE || trial->act == GATHER || trial->act == GATHER_V;
 
+    if (trial->act == EXCLUSIVE_SCAN)
+        return member->rank > 0;
     return !is_at_root || member->rank == trial->root;
 }
 
@@ -121,7 +123,18 @@ static void give(struct attempt *attempt, size_t at, size_t count, uint64_t key,
 static void get(struct attempt *attempt, size_t at, size_t count, uint64_t key, int peer)
 {
     attempt->output_blocks[attempt->outputs++] =
-        (struct block){.at = at, .count = count, .key = key, .peer = peer};
+        (struct block){.at = at, .count = count, .key = key, .peer = peer,
+                       .summands = attempt->member->nranks};
+}
+
+/* The result over the first `summands` ranks. */
+static void get_scan(struct attempt *attempt, int summands)
+{
+    give(attempt, 0, attempt->trial.count, 0, 0);
+    if (summands == 0)
+        return;
+    get(attempt, 0, attempt->trial.count, 0, 0);
+    attempt->output_blocks[0].summands = summands;
 }
 
 static void one_block(struct attempt *attempt)
@@ -146,6 +159,8 @@ static void one_block(struct attempt *attempt)
             give(attempt, 0, count, key_of(trial->root, ANYBODY), 0);
         get(attempt, 0, count, key_of(trial->root, ANYBODY), 0);
         break;
+    case SCAN: get_scan(attempt, rank + 1); break;
+    case EXCLUSIVE_SCAN: get_scan(attempt, rank); break;
     default: break;
     }
 }
@@ -246,7 +261,9 @@ void layout_blocks(struct attempt *attempt)
     switch (attempt->trial.act) {
     case ALL_REDUCE:
     case REDUCE:
-    case BROADCAST: one_block(attempt); break;
+    case BROADCAST:
+    case SCAN:
+    case EXCLUSIVE_SCAN: one_block(attempt); break;
     case ALL_GATHER_V:
     case REDUCE_SCATTER_V:
     case ALLTOALL_V:

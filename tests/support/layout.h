@@ -11,6 +11,7 @@ struct block {
     size_t at, count;
     uint64_t key; /* moved: of its stream of bytes; reduced: index of its first element */
     int peer;     /* of exchanges */
+    int summands; /* of outputs that are reduced: the number of ranks, from 0 on, combined */
 };
 
 struct layout_arrays {

@@ -11,27 +11,39 @@
 #include <string.h>
 
 static const struct {
-    const char *name;
-    bool reduces, has_root, is_vector, can_be_in_place;
+    const char *name, *collective; /* of the function; of the library's table, NULL: in none */
+    bool reduces, has_root, is_vector, can_be_in_place, averages;
 } acts[ACT_COUNT] = {
-    [ALL_REDUCE] = {"tuttiAllReduce", true, false, false, true},
-    [REDUCE] = {"tuttiReduce", true, true, false, true},
-    [BROADCAST] = {"tuttiBroadcast", false, true, false, true},
-    [ALL_GATHER] = {"tuttiAllGather", false, false, false, true},
-    [ALL_GATHER_V] = {"tuttiAllGatherV", false, false, true, true},
-    [REDUCE_SCATTER] = {"tuttiReduceScatter", true, false, false, true},
-    [REDUCE_SCATTER_V] = {"tuttiReduceScatterV", true, false, true, true},
-    [ALLTOALL] = {"tuttiAlltoAll", false, false, false, true},
-    [ALLTOALL_V] = {"tuttiAlltoAllV", false, false, true, true},
-    [GATHER] = {"tuttiGather", false, true, false, true},
-    [GATHER_V] = {"tuttiGatherV", false, true, true, true},
-    [SCATTER] = {"tuttiScatter", false, true, false, true},
-    [SCATTER_V] = {"tuttiScatterV", false, true, true, true},
-    [BARRIER] = {"tuttiBarrier", false, false, false, false},
-    [RING_EXCHANGE] = {"ring exchange", false, false, false, false},
-    [ALL_EXCHANGE] = {"exchange of all", false, false, false, false},
-    [PASS_ON] = {"passing on", false, false, false, false},
+    [ALL_REDUCE] = {"tuttiAllReduce", "allreduce", true, false, false, true, true},
+    [REDUCE] = {"tuttiReduce", "reduce", true, true, false, true, true},
+    [BROADCAST] = {"tuttiBroadcast", "broadcast", false, true, false, true, false},
+    [ALL_GATHER] = {"tuttiAllGather", "allgather", false, false, false, true, false},
+    [ALL_GATHER_V] = {"tuttiAllGatherV", "allgather", false, false, true, true, false},
+    [REDUCE_SCATTER] = {"tuttiReduceScatter", "reduce_scatter", true, false, false, true, true},
+    [REDUCE_SCATTER_V] = {"tuttiReduceScatterV", "reduce_scatter", true, false, true, true, true},
+    [ALLTOALL] = {"tuttiAlltoAll", "alltoall", false, false, false, true, false},
+    [ALLTOALL_V] = {"tuttiAlltoAllV", "alltoall", false, false, true, true, false},
+    [GATHER] = {"tuttiGather", "gather", false, true, false, true, false},
+    [GATHER_V] = {"tuttiGatherV", "gather", false, true, true, true, false},
+    [SCATTER] = {"tuttiScatter", "scatter", false, true, false, true, false},
+    [SCATTER_V] = {"tuttiScatterV", "scatter", false, true, true, true, false},
+    [BARRIER] = {"tuttiBarrier", "barrier", false, false, false, false, false},
+    [SCAN] = {"tuttiScan", "scan", true, false, false, true, false},
+    [EXCLUSIVE_SCAN] = {"tuttiExclusiveScan", "exclusive_scan", true, false, false, true, false},
+    [RING_EXCHANGE] = {"ring exchange", NULL, false, false, false, false, false},
+    [ALL_EXCHANGE] = {"exchange of all", NULL, false, false, false, false, false},
+    [PASS_ON] = {"passing on", NULL, false, false, false, false, false},
 };
+
+enum act act_find(const char *collective, bool is_vector)
+{
+    int act = 0;
+
+    while (act < ACT_COUNT && (acts[act].collective == NULL || acts[act].is_vector != is_vector ||
+                               strcmp(acts[act].collective, collective) != 0))
+        act++;
+    return (enum act)act;
+}
 
 const char *act_name(enum act act)
 {
@@ -41,6 +53,11 @@ const char *act_name(enum act act)
 bool act_reduces(enum act act)
 {
     return acts[act].reduces;
+}
+
+bool act_has_op(enum act act, int op)
+{
+    return op == tuttiAvg ? acts[act].averages : acts[act].reduces || op == tuttiSum;
 }
 
 bool act_has_root(enum act act)
@@ -142,6 +159,8 @@ static tuttiResult_t call(struct attempt *attempt, const void *send, void *recv,
                              trial->root, comm, stream);
     case SCATTER: return tuttiScatter(send, recv, count, type, trial->root, comm, stream);
     case BARRIER: return tuttiBarrier(comm, stream);
+    case SCAN: return tuttiScan(send, recv, count, type, op, comm, stream);
+    case EXCLUSIVE_SCAN: return tuttiExclusiveScan(send, recv, count, type, op, comm, stream);
     default: return exchange(attempt, send, recv, stream);
     }
 }
@@ -193,8 +212,8 @@ static void fill_blocks(const struct attempt *attempt, const struct area *area,
         if (!acts[trial->act].reduces)
             stream_fill(at, blocks[i].count * size, blocks[i].key);
         else if (is_output)
-            values_reduce(at, trial->type, trial->op, member->nranks, blocks[i].key,
-                          blocks[i].count);
+            values_reduce(at, trial->type, trial->op, blocks[i].summands, member->nranks,
+                          blocks[i].key, blocks[i].count);
         else
             values_fill(at, trial->type, trial->op, member->rank, member->nranks, blocks[i].key,
                         blocks[i].count);

@@ -10,7 +10,7 @@
 
 enum act {
     ALL_REDUCE, REDUCE, BROADCAST, ALL_GATHER, ALL_GATHER_V, REDUCE_SCATTER, REDUCE_SCATTER_V,
-    ALLTOALL, ALLTOALL_V, GATHER, GATHER_V, SCATTER, SCATTER_V, BARRIER,
+    ALLTOALL, ALLTOALL_V, GATHER, GATHER_V, SCATTER, SCATTER_V, BARRIER, SCAN, EXCLUSIVE_SCAN,
     RING_EXCHANGE, /* in a group: send to the next rank, receive from the one before */
     ALL_EXCHANGE,  /* in a group: send to and receive from every rank, oneself included */
     PASS_ON,       /* receive from the rank before, then send to the next, without a group */
@@ -36,8 +36,13 @@ struct trial {
     bool is_shifted; /* buffers are aligned to one element, no more */
 };
 
+/* The act that calls a collective of the library's table, or its v-form; ACT_COUNT: none does. */
+enum act act_find(const char *collective, bool is_vector);
 const char *act_name(enum act act);
 bool act_reduces(enum act act);
+/* True if the act may be called with that operation. Where nothing is reduced, tuttiSum stands for
+ * none. */
+bool act_has_op(enum act act, int op);
 bool act_has_root(enum act act);
 bool act_is_vector(enum act act);
 bool act_can_be_in_place(enum act act);

@@ -87,13 +87,13 @@ static bool is_less(const struct format *format, uint64_t a, uint64_t b)
     return format->is_signed ? (int64_t)a < (int64_t)b : a < b;
 }
 
-static uint64_t integer_result(const struct format *format, int op, int nranks, size_t index)
+static uint64_t integer_result(const struct format *format, int op, int summands, size_t index)
 {
     uint64_t result = integer(format, op, 0, index);
 
     if (op >= OP_PREMUL_IMMEDIATE)
         result *= integer_scalar(format, 0);
-    for (int rank = 1; rank < nranks; rank++) {
+    for (int rank = 1; rank < summands; rank++) {
         uint64_t next = integer(format, op, rank, index);
 
         switch (op) {
@@ -106,8 +106,8 @@ static uint64_t integer_result(const struct format *format, int op, int nranks, 
         }
     }
     if (op == tuttiAvg)
-        result = format->is_signed ? (uint64_t)((int64_t)result / nranks)
-                                   : result / (uint64_t)nranks;
+        result = format->is_signed ? (uint64_t)((int64_t)result / summands)
+                                   : result / (uint64_t)summands;
     return narrow(format, result);
 }
 
@@ -154,13 +154,14 @@ static int real(const struct format *format, int op, int rank, int nranks, size_
     }
 }
 
-static int real_result(const struct format *format, int op, int nranks, size_t index)
+static int real_result(const struct format *format, int op, int summands, int nranks,
+                       size_t index)
 {
     int result = real(format, op, 0, nranks, index);
 
     if (op >= OP_PREMUL_IMMEDIATE)
         result *= float_scalar(0);
-    for (int rank = 1; rank < nranks; rank++) {
+    for (int rank = 1; rank < summands; rank++) {
         int next = real(format, op, rank, nranks, index);
 
         switch (op) {
@@ -172,7 +173,7 @@ static int real_result(const struct format *format, int op, int nranks, size_t i
         default: result += next; break;
         }
     }
-    return op == tuttiAvg ? result / nranks : result;
+    return op == tuttiAvg ? result / summands : result;
 }
 
 /* The bits of a small integer, exact in every format. */
@@ -204,13 +205,13 @@ static void store(const struct format *format, uint8_t *at, uint64_t bits)
 static uint64_t element(const struct format *format, int op, int rank, int nranks, size_t index)
 {
     if (rank < 0)
-        return format->is_float ? encode(format, real_result(format, op, nranks, index))
-                                : integer_result(format, op, nranks, index);
+        return format->is_float ? encode(format, real_result(format, op, -rank, nranks, index))
+                                : integer_result(format, op, -rank, index);
     return format->is_float ? encode(format, real(format, op, rank, nranks, index))
                             : integer(format, op, rank, index);
 }
 
-/* Rank -1 is the result. */
+/* Rank -n is the result over the first n ranks. */
 static void fill(uint8_t *at, tuttiDataType_t type, int op, int rank, int nranks, size_t first,
                  size_t count)
 {
@@ -231,9 +232,10 @@ void values_fill(void *at, tuttiDataType_t type, int op, int rank, int nranks, s
     fill(at, type, op, rank, nranks, first, count);
 }
 
-void values_reduce(void *at, tuttiDataType_t type, int op, int nranks, size_t first, size_t count)
+void values_reduce(void *at, tuttiDataType_t type, int op, int summands, int nranks, size_t first,
+                   size_t count)
 {
-    fill(at, type, op, -1, nranks, first, count);
+    fill(at, type, op, -summands, nranks, first, count);
 }
 
 void values_scalar(void *at, tuttiDataType_t type, int rank)

@@ -23,8 +23,9 @@ size_t value_size(tuttiDataType_t type);
 void values_fill(void *at, tuttiDataType_t type, int op, int rank, int nranks, size_t first,
                  size_t count);
 
-/* The same elements of the result over all ranks. */
-void values_reduce(void *at, tuttiDataType_t type, int op, int nranks, size_t first, size_t count);
+/* The same elements of the result over the first `summands` of `nranks` ranks. */
+void values_reduce(void *at, tuttiDataType_t type, int op, int summands, int nranks, size_t first,
+                   size_t count);
 
 /* The scalar of `rank` for the operations multiplied before. */
 void values_scalar(void *at, tuttiDataType_t type, int rank);

@@ -32,8 +32,7 @@ double ground_bus_factor(enum tutti_collective collective, uint32_t nranks)
 
     if (tutti_collective_agrees(collective))
         return 2 * part;
-    if (tutti_collective_has_root(collective) && !tutti_input_is_per_rank(collective) &&
-        !tutti_output_is_per_rank(collective))
+    if (!tutti_input_is_per_rank(collective) && !tutti_output_is_per_rank(collective))
         return 1;
     return part;
 }

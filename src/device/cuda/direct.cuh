@@ -3,6 +3,7 @@
  * byte. It reads the byte once and stores it directly to the byte's destinations:
  *
  *   all-reduce, reduce   rank r combines slice r of all inputs, in rank order, for all outputs
+ *   scan                 the same, but each output gets what has been combined up to its rank
  *   reduce-scatter       rank r combines block r
  *   broadcast            rank r copies slice r of root's input into all outputs
  *   all-gather, gather,  rank r copies what it gives into the outputs
@@ -183,7 +184,7 @@ GPU_INLINE void gpu_direct_set_job(const struct gpu_direct *d, gpu_part part, ui
             table->dsts[ndsts++] = gpu_direct_output(d, k) + part.first * d->size;
     }
     if (left != 0)
-        table->dsts[ndsts++] = gpu_direct_results(d, rank);
+        table->dsts[ndsts++] = gpu_direct_results(d, rank, rank);
     table->job.type = d->work->type;
     table->job.op = d->work->op;
     table->job.nsrcs = nranks;
@@ -223,6 +224,38 @@ GPU_INLINE void gpu_direct_reduce(const struct gpu_direct *d)
     gpu_reduce(&d->table->job, gpu_crew_of_grid());
 }
 
+/* One thread: describes the scan of elements [part.first, part.first + part.count) of the piece. A
+ * result for another rank's unmapped output goes to this rank's window. */
+GPU_INLINE void gpu_direct_set_scan(const struct gpu_direct *d, gpu_part part)
+{
+    gpu_direct_table *table = d->table;
+    const uint32_t rank = d->run->rank, nranks = d->run->nranks;
+
+    for (uint32_t k = 0; k < nranks; k++) {
+        const bool is_left = k != rank && gpu_is_in(d->unmapped_outputs, k);
+
+        table->srcs[k] = gpu_direct_input(d, k, rank) + part.first * d->size;
+        table->dsts[k] = NULL;
+        if (gpu_has_output(d->work, k))
+            table->dsts[k] = is_left ? gpu_direct_results(d, rank, k)
+                                     : gpu_direct_output(d, k) + part.first * d->size;
+    }
+    table->job = gpu_plain_job(d->work->type, d->work->op, part.count, table->srcs, nranks,
+                               table->dsts, nranks);
+}
+
+GPU_INLINE void gpu_direct_scan(const struct gpu_direct *d)
+{
+    const bool is_exclusive =
+        tutti_collective_sources(d->work->collective) == TUTTI_FROM_BELOW;
+
+    gpu_barrier();
+    if (gpu_thread() == 0)
+        gpu_direct_set_scan(d, gpu_slice(d, gpu_in_piece(d, d->most), d->run->rank));
+    gpu_barrier();
+    gpu_scan(&d->table->job, is_exclusive, gpu_crew_of_grid());
+}
+
 /* Copies the results that others have combined for this rank from their windows into its output. */
 GPU_INLINE void gpu_direct_fetch_results(const struct gpu_direct *d)
 {
@@ -233,7 +266,7 @@ GPU_INLINE void gpu_direct_fetch_results(const struct gpu_direct *d)
         const gpu_part slice = gpu_slice(d, count, from);
 
         gpu_direct_copy(d, gpu_direct_output(d, d->run->rank) + slice.first * d->size,
-                        gpu_direct_results(d, from), slice.count);
+                        gpu_direct_results(d, from, d->run->rank), slice.count);
     }
 }
 
@@ -262,8 +295,11 @@ GPU_INLINE void gpu_direct_stage(const struct gpu_direct *d)
 
 GPU_INLINE void gpu_direct_move(const struct gpu_direct *d)
 {
+    if (gpu_is_scan(d->work))
+        gpu_direct_scan(d);
+    else if (tutti_collective_reduces(d->work->collective))
+        gpu_direct_reduce(d);
     switch (d->work->collective) {
-    case TUTTI_ALLREDUCE: case TUTTI_REDUCE: case TUTTI_REDUCE_SCATTER: gpu_direct_reduce(d); break;
     case TUTTI_BROADCAST: gpu_direct_broadcast(d); break;
     case TUTTI_ALLGATHER: case TUTTI_GATHER: gpu_direct_gather(d); break;
     case TUTTI_ALLTOALL: case TUTTI_SCATTER: gpu_direct_exchange(d); break;

@@ -5,8 +5,8 @@
  * signals. There is no barrier at the end, because the next epoch uses other memory (core.cuh).
  *
  * Every rank that needs the result of a reduction computes the result itself. It combines the
- * inputs of all ranks in rank order, and it reads its own input from its own memory. All ranks use
- * the same order, so they get the same bits.
+ * inputs of its sources in rank order, and it reads its own input from its own memory. All ranks
+ * use the same order, so they get the same bits.
  *
  * The data from one rank to another are divided into units, which lie in the mailbox in order. Each
  * block pushes and combines the same share of the units, with a barrier of the block in between. So
@@ -232,7 +232,7 @@ GPU_INLINE bool gpu_ll_receive(const struct gpu_run *run, uint32_t first, uint32
     }
 }
 
-/* Combines the inputs of all ranks into this rank's output. */
+/* Combines the inputs of this rank's sources into its output. */
 template <typename lines> struct gpu_ll_reduction {
     template <typename kind>
     GPU_INLINE bool run_by(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
@@ -240,7 +240,8 @@ template <typename lines> struct gpu_ll_reduction {
         typedef gpu_reducer<kind> reducer;
         const struct tutti_gpu_work *work = run->work;
         const gpu_part given = gpu_given(work, run->rank, run->rank);
-        const uint64_t size_bytes = given.count * kind::element_bytes;
+        const uint64_t size_bytes = gpu_taken(work, run->rank, 0).count * kind::element_bytes;
+        const uint32_t nsrcs = tutti_collective_summands(work->collective, run->rank, run->nranks);
         const gpu_operation operation = gpu_operation_of(work->type, work->op);
         const typename kind::factor factor =
             kind::factor_of(work->type, gpu_scale_of(work->is_average, run->nranks));
@@ -252,8 +253,8 @@ template <typename lines> struct gpu_ll_reduction {
             const gpu_word own = gpu_ll_input(run, given, piece, scalar);
             typename reducer::sum sum = reducer::open(own);
 
-            for (uint32_t first = 0; first < run->nranks; first += GPU_LL_BATCH) {
-                const uint32_t count = run->nranks - first;
+            for (uint32_t first = 0; first < nsrcs; first += GPU_LL_BATCH) {
+                const uint32_t count = nsrcs - first;
                 gpu_word words[GPU_LL_BATCH];
 
                 if (!gpu_ll_receive<lines>(run, first, count, piece, own, words))
@@ -319,8 +320,10 @@ GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, ui
 {
     const struct tutti_gpu_work *work = run->work;
 
-    /* A single rank has nothing to combine, so its bits are copied without a reduction. */
-    if (!tutti_collective_reduces(work->collective) || run->nranks == 1)
+    /* With a single source there is nothing to combine, so its bits are copied without a
+     * reduction. */
+    if (!tutti_collective_reduces(work->collective) ||
+        tutti_collective_summands(work->collective, run->rank, run->nranks) == 1)
         return gpu_ll_copy<lines>(run, share, scalar);
     GPU_WITH_KIND(work->type, gpu_ll_reduction<lines>::template run_by, run, share, scalar)
 }
@@ -335,9 +338,13 @@ GPU_INLINE uint64_t gpu_ll_most(const struct gpu_run *run, bool gives)
     uint64_t most = 0;
 
     if ((gives ? work->in.counts : work->out.counts) == NULL) {
-        const uint32_t root = (uint32_t)work->root;
+        /* Without a root, rank 0 gives to every rank that takes anything, and the last rank takes
+         * from every rank that gives anything. */
+        const bool has_root = tutti_collective_has_root(work->collective);
+        const uint32_t from = has_root ? (uint32_t)work->root : 0;
+        const uint32_t to = has_root ? from : run->nranks - 1;
 
-        most = (gives ? gpu_given(work, run->rank, root) : gpu_taken(work, run->rank, root)).count;
+        most = (gives ? gpu_given(work, run->rank, to) : gpu_taken(work, run->rank, from)).count;
     } else {
         for (uint32_t i = 0; i < run->nranks; i++) {
             const gpu_part part =
@@ -365,6 +372,8 @@ GPU_INLINE bool gpu_ll_hear(struct gpu_run *run)
         count = 1;
     } else if (run->rank != root && tutti_collective_has_root(work->collective)) {
         count = 0;
+    } else if (tutti_collective_reduces(work->collective)) {
+        count = tutti_collective_summands(work->collective, run->rank, run->nranks);
     }
     if (count == run->nranks)
         run->heard = run->epoch;

@@ -187,12 +187,20 @@ GPU_INLINE bool gpu_direct_enter(struct gpu_run *run, gpu_direct_table *table)
 
 /* ---- pieces -------------------------------------------------------------------------------- */
 
-/* True if each rank works on its own slice of the same block, as in all-reduce, reduce and
- * broadcast. */
+/* True if each rank works on its own slice of the same block, as in all-reduce, reduce, broadcast
+ * and the scans. */
 GPU_INLINE bool gpu_is_sliced(const struct tutti_gpu_work *work)
 {
     return !tutti_input_is_per_rank(work->collective) &&
            !tutti_output_is_per_rank(work->collective);
+}
+
+/* True if the ranks combine different numbers of inputs, so that each slice has a result for every
+ * rank. */
+GPU_INLINE bool gpu_is_scan(const struct tutti_gpu_work *work)
+{
+    return tutti_collective_reduces(work->collective) &&
+           tutti_collective_sources(work->collective) != TUTTI_FROM_ALL;
 }
 
 /* True if the work must run through windows because of unmapped buffers. */
@@ -223,9 +231,15 @@ GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
     }
     d->is_staged = gpu_direct_stages(d);
     d->piece_count = d->most;
-    if (d->is_staged)
-        d->piece_count = d->run->domain->layout.window_bytes / TUTTI_GPU_LINE /
-                         (gpu_input_blocks(d) + 1) * line;
+    if (d->is_staged) {
+        uint64_t lines =
+            d->run->domain->layout.window_bytes / TUTTI_GPU_LINE / (gpu_input_blocks(d) + 1);
+
+        /* Whole lines for each rank, so that one slice for each rank is no larger than a piece. */
+        if (gpu_is_scan(d->work))
+            lines -= lines % d->run->nranks;
+        d->piece_count = lines * line;
+    }
 }
 
 /* Returns the number of elements that a block of `count` elements has in the current piece. */
@@ -236,12 +250,19 @@ GPU_INLINE uint64_t gpu_in_piece(const struct gpu_direct *d, uint64_t count)
     return left < d->piece_count ? left : d->piece_count;
 }
 
-/* Returns the slice of `count` elements for which a rank is responsible. Slices begin at multiples
- * of a line. So the slices are aligned to lines if the buffers are. */
-GPU_INLINE gpu_part gpu_slice(const struct gpu_direct *d, uint64_t count, uint32_t rank)
+/* Returns the number of elements in each slice of `count` elements but the last ones, which may be
+ * shorter. It is a multiple of a line. So the slices are aligned to lines if the buffers are. */
+GPU_INLINE uint64_t gpu_slice_count(const struct gpu_direct *d, uint64_t count)
 {
     const uint64_t line = TUTTI_GPU_LINE / d->size, nranks = d->run->nranks;
-    const uint64_t each = (count + nranks * line - 1) / (nranks * line) * line;
+
+    return (count + nranks * line - 1) / (nranks * line) * line;
+}
+
+/* Returns the slice of `count` elements for which a rank is responsible. */
+GPU_INLINE gpu_part gpu_slice(const struct gpu_direct *d, uint64_t count, uint32_t rank)
+{
+    const uint64_t each = gpu_slice_count(d, count);
     const uint64_t first = rank * each < count ? rank * each : count;
 
     return gpu_part{first, count - first < each ? count - first : each};
@@ -253,8 +274,8 @@ GPU_INLINE bool gpu_is_in(uint64_t ranks, uint32_t rank)
     return (ranks >> rank & 1) != 0;
 }
 
-/* Return the addresses on this GPU of a staged block in a rank's window, and of the combined
- * results in that window. The results lie after all blocks. */
+/* Return the addresses on this GPU of a staged block in a rank's window, and of the results in that
+ * window that the rank has combined for rank `to`. The results lie after all blocks. */
 GPU_INLINE uint8_t *gpu_direct_window(const struct gpu_direct *d, uint32_t rank, uint32_t block)
 {
     return d->run->peers[rank].window +
@@ -262,9 +283,12 @@ GPU_INLINE uint8_t *gpu_direct_window(const struct gpu_direct *d, uint32_t rank,
            block * d->piece_count * d->size;
 }
 
-GPU_INLINE uint8_t *gpu_direct_results(const struct gpu_direct *d, uint32_t rank)
+GPU_INLINE uint8_t *gpu_direct_results(const struct gpu_direct *d, uint32_t rank, uint32_t to)
 {
-    return gpu_direct_window(d, rank, gpu_input_blocks(d));
+    const uint64_t each =
+        gpu_is_scan(d->work) ? gpu_slice_count(d, gpu_in_piece(d, d->most)) : 0;
+
+    return gpu_direct_window(d, rank, gpu_input_blocks(d)) + to * each * d->size;
 }
 
 /* Returns the address of the current piece of the data that `rank` gives to rank `to`. One of the

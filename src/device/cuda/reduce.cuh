@@ -157,6 +157,57 @@ template <typename reducer> GPU_INLINE void gpu_reduce_words(const gpu_reducing<
         gpu_reduce_many<reducer, sources_at_once>(r, at);
 }
 
+/* ---- scans ----------------------------------------------------------------------------------- */
+
+template <typename reducer, bool is_element>
+GPU_INLINE void gpu_scan_store(const gpu_reducing<reducer> *r, uint32_t k, uint64_t at,
+                               gpu_word word)
+{
+    if (r->dsts[k] == NULL)
+        return;
+    if (is_element)
+        gpu_store_element<reducer::element_bytes>((uint8_t *)r->dsts[k] + at, 0, word);
+    else
+        gpu_store_any_word<reducer::element_bytes>((uint8_t *)r->dsts[k] + at, word);
+}
+
+/* Scans one word or one element of all sources. Loads from `at_once` sources at a time, and stores
+ * to a destination only after the load from the source of that number. */
+template <typename reducer, bool is_element>
+GPU_INLINE void gpu_scan_one(const gpu_reducing<reducer> *r, bool is_exclusive, uint64_t at)
+{
+    const uint32_t at_once = is_element ? 1 : 4;
+    typename reducer::sum sum = {};
+    gpu_word result = {0, 0, 0, 0};
+
+    GPU_NO_UNROLL
+    for (uint32_t k = 0; k < r->nsrcs; k += at_once) {
+        gpu_word words[at_once];
+
+        GPU_UNROLL
+        for (uint32_t u = 0; u < at_once; u++)
+            words[u] = k + u < r->nsrcs ? gpu_reduce_load<reducer, is_element>(r, k + u, at)
+                                        : gpu_word{0, 0, 0, 0};
+        GPU_UNROLL
+        for (uint32_t u = 0; u < at_once; u++) {
+            if (k + u >= r->nsrcs)
+                continue;
+            if (is_exclusive && k + u > 0)
+                gpu_scan_store<reducer, is_element>(r, k + u, at, result);
+            /* The result of a single source has the bits of the source. */
+            if (k + u == 0) {
+                sum = reducer::open(words[u]);
+                result = words[u];
+            } else {
+                reducer::add(&sum, words[u], r->operation);
+                result = reducer::close(&sum, r->factor);
+            }
+            if (!is_exclusive)
+                gpu_scan_store<reducer, is_element>(r, k + u, at, result);
+        }
+    }
+}
+
 /* ---- the whole job --------------------------------------------------------------------------- */
 
 /* Returns true if the fast loops can run the job: all buffers are aligned to words at offset `at`,
@@ -174,16 +225,41 @@ template <typename reducer> GPU_INLINE bool gpu_reduces_words(const gpu_reducing
     return addresses % GPU_WORD_BYTES == 0 && r->premultiplied >= r->nsrcs;
 }
 
-template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reduction *job,
-                                                         gpu_crew crew)
+/* Prepares a job whose words begin where `aligned` is aligned to words. */
+template <typename kind>
+GPU_INLINE gpu_reducing<gpu_reducer<kind>> gpu_reducing_of(const tutti_gpu_reduction *job,
+                                                           const void *aligned, gpu_crew crew)
 {
-    typedef gpu_reducer<kind> reducer;
-    const gpu_span span = gpu_span_of<kind::element_bytes>(job->dsts[0], job->count);
-    const gpu_reducing<reducer> r = {
+    const gpu_span span = gpu_span_of<kind::element_bytes>(aligned, job->count);
+
+    return gpu_reducing<gpu_reducer<kind>>{
         job->srcs, job->dsts, (uint8_t *)job->dsts[0], job->nsrcs, job->ndsts, job->premultiplied,
         gpu_operation_of(job->type, job->op), kind::factor_of(job->type, job->scale), job->scalar,
         span, (uint64_t)span.head * kind::element_bytes, crew,
     };
+}
+
+template <typename kind>
+GPU_FUNCTION void gpu_scan_by(const tutti_gpu_reduction *job, bool is_exclusive, gpu_crew crew)
+{
+    typedef gpu_reducer<kind> reducer;
+    const gpu_reducing<reducer> r = gpu_reducing_of<kind>(job, job->srcs[0], crew);
+
+    GPU_NO_UNROLL
+    for (uint32_t i = gpu_first_edge(crew); i < r.span.edges; i += crew.count)
+        gpu_scan_one<reducer, true>(&r, is_exclusive,
+                                    gpu_edge(&r.span, i) * kind::element_bytes);
+    GPU_NO_UNROLL
+    for (uint64_t w = crew.index; w < r.span.words; w += crew.count)
+        gpu_scan_one<reducer, false>(&r, is_exclusive, r.at + w * GPU_WORD_BYTES);
+}
+
+template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reduction *job,
+                                                         gpu_crew crew)
+{
+    typedef gpu_reducer<kind> reducer;
+    const gpu_reducing<reducer> r = gpu_reducing_of<kind>(job, job->dsts[0], crew);
+    const gpu_span span = r.span;
 
     /* The single elements at both ends come first, so that the loops below need fewer registers. */
     GPU_NO_UNROLL
@@ -216,6 +292,17 @@ GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
     copy.count = job->count * gpu_type_bytes(job->type);
     copy.scale.divide = 1;
     gpu_reduce_by<gpu_int8_kind>(&copy, crew);
+}
+
+/* Stores to destination k the combination of sources 0 to k, or to k - 1 if `is_exclusive`; then
+ * nothing is stored to destination 0. A destination that is NULL is left out. A destination may be
+ * the same buffer as the source of its number. There are as many destinations as sources. All
+ * threads of the crew must call this. */
+GPU_FUNCTION void gpu_scan(const tutti_gpu_reduction *job, bool is_exclusive, gpu_crew crew)
+{
+    if (crew.index >= crew.count || job->count == 0)
+        return;
+    GPU_WITH_KIND(job->type, gpu_scan_by, job, is_exclusive, crew)
 }
 
 /* Runs `job`. All threads of the crew must call this. `job` and its arrays of pointers must be in

@@ -38,8 +38,10 @@ static uint64_t bytes_of(const struct tutti_gpu *gpu, const struct tutti_call *c
     uint64_t sent = sum_of(gpu, call->input_counts), received = sum_of(gpu, call->output_counts);
     uint64_t elements = call->count * blocks;
 
-    if (tutti_call_is_vector(call))
+    if (tutti_call_is_vector(call)) {
         elements = sent > received ? sent : received;
+        elements = elements > call->count ? elements : call->count;
+    }
     return elements * tutti_type_size(call->type);
 }
 

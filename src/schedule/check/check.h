@@ -65,7 +65,8 @@ struct tutti_check_report {
     uint32_t credits;     /* the least credits that suffice */
     /* The number of different orders in which elements are summed. It is 1 if all elements are
      * summed in the same order, and 0 if no element is summed. If two schedules have equal hashes,
-     * they sum every element in the same order, whatever their chunks. */
+     * they sum every element in the same order, whatever their chunks. If the ranks' results
+     * combine different numbers of inputs, only the last rank's result counts. */
     uint32_t orders;
     uint64_t order_hash;
     uint32_t rounds;      /* messages or signals waited for in the longest chain of them */

@@ -29,7 +29,7 @@ struct check_exprs {
     struct key *keys;
     uint32_t *table;     /* hash table with open addressing: a value, or 0 if free */
     uint32_t table_size;
-    uint64_t whole[2];   /* hashed form: the sums over all ranks */
+    uint64_t *sums;      /* hashed form: two sums over the first n ranks, for each n <= nranks */
 };
 
 /* The finalizer of SplitMix64 (Steele et al. 2014). */
@@ -118,6 +118,9 @@ int tutti_check_exprs_create(uint32_t nranks, bool is_hashed, struct check_exprs
     while (capacity < 2 * nranks)
         capacity *= 2;
     TUTTI_TRY(grow(exprs, capacity));
+    exprs->sums = calloc(2 * ((size_t)nranks + 1), sizeof(*exprs->sums));
+    if (exprs->sums == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to check a schedule");
 
     memset(exprs->sets, 0, (size_t)nranks * exprs->nwords * sizeof(*exprs->sets));
     for (uint32_t rank = 0; rank < nranks; rank++) {
@@ -128,8 +131,8 @@ int tutti_check_exprs_create(uint32_t nranks, bool is_hashed, struct check_exprs
         if (is_hashed) {
             set[0] = tutti_check_mix(rank * UINT64_C(2) + (UINT64_C(1) << 40));
             set[1] = tutti_check_mix(set[0] ^ 0xd1b54a32d192ed03u);
-            exprs->whole[0] += set[0];
-            exprs->whole[1] += set[1];
+            for (size_t i = 2 * (size_t)rank; i < 2 * (size_t)rank + 2; i++)
+                exprs->sums[i + 2] = exprs->sums[i] + set[i % 2];
         } else {
             set[rank / 64] = 1ull << rank % 64;
         }
@@ -144,6 +147,7 @@ void tutti_check_exprs_destroy(struct check_exprs *exprs)
         return;
     free(exprs->nodes);
     free(exprs->sets);
+    free(exprs->sums);
     free(exprs->keys);
     free(exprs->table);
     free(exprs);
@@ -154,14 +158,16 @@ bool tutti_check_is_same(const struct check_exprs *exprs, uint32_t a, uint32_t b
     return a == b || (exprs->is_hashed && node_of(exprs, a)->order == node_of(exprs, b)->order);
 }
 
-bool tutti_check_is_whole(const struct check_exprs *exprs, uint32_t value)
+bool tutti_check_is_sum(const struct check_exprs *exprs, uint32_t value, uint32_t count)
 {
-    const uint64_t *set = set_of(exprs, value);
+    const uint64_t *set = set_of(exprs, value), *sums = exprs->sums + 2 * (size_t)count;
 
     /* In the exact form nothing is counted twice, because combine is only called without common
      * ranks. */
-    return node_of(exprs, value)->contributors == exprs->nranks &&
-           (!exprs->is_hashed || (set[0] == exprs->whole[0] && set[1] == exprs->whole[1]));
+    if (node_of(exprs, value)->contributors != count)
+        return false;
+    return exprs->is_hashed ? set[0] == sums[0] && set[1] == sums[1]
+                            : tutti_check_missing(exprs, value, count) == NONE;
 }
 
 uint32_t tutti_check_contributors(const struct check_exprs *exprs, uint32_t value)
@@ -179,13 +185,17 @@ uint64_t tutti_check_order_of(const struct check_exprs *exprs, uint32_t value)
     return node_of(exprs, value)->order;
 }
 
-uint32_t tutti_check_missing(const struct check_exprs *exprs, uint32_t value)
+uint32_t tutti_check_missing(const struct check_exprs *exprs, uint32_t value, uint32_t count)
 {
     const uint64_t *set = set_of(exprs, value);
 
-    for (uint32_t rank = 0; rank < exprs->nranks && !exprs->is_hashed; rank++)
-        if (!(set[rank / 64] >> rank % 64 & 1))
-            return rank;
+    for (uint32_t w = 0; w * 64 < count && !exprs->is_hashed; w++) {
+        uint32_t left = count - w * 64;
+        uint64_t missing = ~set[w] & (left < 64 ? (UINT64_C(1) << left) - 1 : UINT64_MAX);
+
+        if (missing != 0)
+            return w * 64 + (uint32_t)__builtin_ctzll(missing);
+    }
     return NONE;
 }
 

@@ -30,14 +30,14 @@ static inline uint32_t tutti_check_leaf(uint32_t rank)
 
 /* True if two values are the same expression. */
 bool tutti_check_is_same(const struct check_exprs *exprs, uint32_t a, uint32_t b);
-/* True if the value contains each rank exactly once. */
-bool tutti_check_is_whole(const struct check_exprs *exprs, uint32_t value);
+/* True if the value contains each of ranks 0 to count - 1 exactly once, and no other rank. */
+bool tutti_check_is_sum(const struct check_exprs *exprs, uint32_t value, uint32_t count);
 /* Number of ranks in a value, and the lowest of them. */
 uint32_t tutti_check_contributors(const struct check_exprs *exprs, uint32_t value);
 uint32_t tutti_check_lowest(const struct check_exprs *exprs, uint32_t value);
-/* A rank that is not in the value, and a rank that is in both values. UINT32_MAX if there is none,
- * and always in the hashed form. */
-uint32_t tutti_check_missing(const struct check_exprs *exprs, uint32_t value);
+/* One of ranks 0 to count - 1 that is not in the value, and a rank that is in both values.
+ * UINT32_MAX if there is none, and always in the hashed form. */
+uint32_t tutti_check_missing(const struct check_exprs *exprs, uint32_t value, uint32_t count);
 uint32_t tutti_check_common(const struct check_exprs *exprs, uint32_t a, uint32_t b);
 /* A hash of the expression. It is equal for equal expressions, also in different sets of
  * schedules. */

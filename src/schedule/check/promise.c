@@ -11,7 +11,7 @@
 #define NONE TUTTI_CHECK_NONE
 
 /* Find the rank and the input chunk that output chunk c of `rank` must hold. Rank NONE: the sum
- * over all ranks. */
+ * over the sources of `rank`. */
 static void find_promise(const struct tutti_check *check, uint32_t rank, uint32_t c,
                          uint32_t *ret_rank, uint32_t *ret_chunk)
 {
@@ -32,23 +32,25 @@ static struct tutti_span output_of(const struct tutti_check_flow *flow, uint32_t
                                .count = tutti_buffer_chunks(schedule, rank, TUTTI_BUF_OUTPUT)};
 }
 
-/* Check that a piece is the sum over all ranks. */
+/* Check that a piece is the sum over the sources of `rank`. */
 static int check_sum(struct tutti_check_flow *flow, uint32_t rank, uint32_t c,
                      const struct tutti_check_piece *piece)
 {
     struct tutti_check *check = flow->check;
+    uint32_t count = tutti_collective_summands(check->schedules[rank]->collective, rank,
+                                               check->nranks);
     uint32_t missing;
 
-    if (tutti_check_is_whole(flow->exprs, piece->value))
+    if (tutti_check_is_sum(flow->exprs, piece->value, count))
         return TUTTI_OK;
-    missing = tutti_check_missing(flow->exprs, piece->value);
+    missing = tutti_check_missing(flow->exprs, piece->value, count);
     if (missing != NONE)
         return tutti_check_found(check, rank, NONE, "%s: output %u lacks rank %u",
                                  tutti_check_form(flow), c, missing);
     return tutti_check_found(check, rank, NONE,
                              "%s: output %u has %u contributions, not one of each of the %u ranks",
                              tutti_check_form(flow), c,
-                             tutti_check_contributors(flow->exprs, piece->value), check->nranks);
+                             tutti_check_contributors(flow->exprs, piece->value), count);
 }
 
 static int check_piece(struct tutti_check_flow *flow, uint32_t rank, uint32_t c,
@@ -175,7 +177,8 @@ int tutti_check_orders(struct tutti_check_flow *flow)
     struct tutti_check *check = flow->check;
     const struct tutti_schedule *schedule = check->schedules[0];
     bool is_scattered = tutti_input_is_per_rank(schedule->collective);
-    uint32_t teller = tutti_collective_has_root(schedule->collective) ? schedule->root : 0;
+    bool has_root = tutti_collective_has_root(schedule->collective);
+    uint32_t teller = has_root ? schedule->root : check->nranks - 1;
     struct orders orders = {.count = 0};
 
     if (!tutti_collective_reduces(schedule->collective))
@@ -184,13 +187,15 @@ int tutti_check_orders(struct tutti_check_flow *flow)
                                 (size_t)schedule->chunks_per_block *
                                     (is_scattered ? check->nranks : 1),
                                 sizeof(*orders.stretches), 0));
-    /* All ranks of an all-reduce agree, so one is enough; the blocks of a reduce-scatter follow one
-     * another. */
+    /* All ranks of an all-reduce agree, so one is enough. The blocks of a reduce-scatter follow one
+     * another. Where the ranks combine different numbers of inputs, the last rank combines the
+     * most. */
     for (uint32_t rank = 0; rank < check->nranks; rank++)
         if (is_scattered || rank == teller)
             add_orders(flow, rank, &orders);
 
-    check->report->order_hash = hash_orders(&orders);
+    if (orders.count > 0)
+        check->report->order_hash = hash_orders(&orders);
     qsort(orders.stretches, orders.count, sizeof(*orders.stretches), compare);
     for (size_t i = 0; i < orders.count; i++)
         if (i == 0 || orders.stretches[i].order != orders.stretches[i - 1].order)

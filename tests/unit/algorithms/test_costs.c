@@ -24,6 +24,26 @@ static uint32_t ceil_log2(uint32_t p)
     return p == 1 ? 0 : floor_log2(p - 1) + 1;
 }
 
+/* The doubling of an exclusive scan: skips 1, 2, 3, 6, 12, ... */
+static uint32_t exclusive_rounds(uint32_t p)
+{
+    uint32_t rounds = 1, combined = 1;
+
+    for (; combined < p - 1; combined = combined == 1 ? 3 : 2 * combined)
+        rounds++;
+    return rounds;
+}
+
+/* By rank 0 in two rounds, or by rank 1 in all in which there is a rank to send to. */
+static uint32_t exclusive_most(uint32_t p)
+{
+    uint32_t sent = 0;
+
+    for (uint32_t skip = 1; skip < p - 1; skip = skip == 2 ? 3 : 2 * skip)
+        sent++;
+    return p == 3 || sent == 0 ? p - 1 : sent;
+}
+
 static uint32_t one(uint32_t p) { return p > 1; }
 static uint32_t none(uint32_t p) { return 0 * p; }
 static uint32_t all(uint32_t p) { return p; }
@@ -288,6 +308,11 @@ static const struct expectation {
     {TUTTI_REDUCE, "hierarchical", optimal_rounds, none, segments, NULL, optimal_rounds},
     {TUTTI_ALLTOALL, "hierarchical", others, others, others, others, others},
     {TUTTI_BARRIER, "dissemination", ceil_log2, ceil_log2, ceil_log2, ceil_log2, ceil_log2},
+    {TUTTI_SCAN, "doubling", ceil_log2, none, ceil_log2, none, ceil_log2},
+    {TUTTI_SCAN, "chain", chain_rounds, none, segments, none, segments},
+    {TUTTI_EXCLUSIVE_SCAN, "doubling", exclusive_rounds, none, exclusive_most, none,
+     exclusive_rounds},
+    {TUTTI_EXCLUSIVE_SCAN, "chain", chain_rounds, none, segments, none, segments},
 };
 
 static const struct expectation of_radix_4[] = {

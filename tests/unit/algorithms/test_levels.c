@@ -126,6 +126,7 @@ static void nothing_goes_farther_than_its_cost_says(void **state)
         {TUTTI_ALLREDUCE, "hybrid"},             {TUTTI_REDUCE_SCATTER, "recursive_halving"},
         {TUTTI_BROADCAST, "knomial"},            {TUTTI_GATHER, "knomial"},
         {TUTTI_BROADCAST, "chain"},              {TUTTI_REDUCE, "linear"},
+        {TUTTI_SCAN, "doubling"},                {TUTTI_EXCLUSIVE_SCAN, "chain"},
     };
 
     (void)state;

@@ -73,6 +73,8 @@ static const struct {
     {TUTTI_BROADCAST, "scatter_allgather", {1, 1}, {1, 1}},
     {TUTTI_BROADCAST, "chain", {1, 1}, {1, 70.0 / 8}},
     {TUTTI_REDUCE, "chain", {1, 1}, {1, 70.0 / 8}},
+    {TUTTI_SCAN, "chain", {1, 1}, {1, 70.0 / 8}},
+    {TUTTI_EXCLUSIVE_SCAN, "chain", {1, 1}, {1, 70.0 / 8}},
     {TUTTI_BROADCAST, "tree", {1, 1.2}, {1, 2}},
     {TUTTI_REDUCE, "tree", {1, 1.2}, {1, 2}},
     {TUTTI_ALLREDUCE, "tree", {0.95, 1.8}, {1, 2}},

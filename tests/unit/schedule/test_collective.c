@@ -44,14 +44,14 @@ static void lists_name_all_collectives_that_they_are_asked_for(void **state)
     (void)state;
     assert_string_equal(tutti_collective_list(0, list),
                         "allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, "
-                        "gather, scatter, barrier");
+                        "gather, scatter, barrier, scan, exclusive_scan");
     assert_string_equal(tutti_collective_list(TUTTI_LIST_VECTORS, list),
                         "allreduce, reduce, broadcast, allgather, allgatherv, reduce_scatter, "
                         "reduce_scatterv, alltoall, alltoallv, gather, gatherv, scatter, scatterv, "
-                        "barrier");
+                        "barrier, scan, exclusive_scan");
     assert_string_equal(tutti_collective_list(TUTTI_LIST_WITH_DATA, list),
                         "allreduce, reduce, broadcast, allgather, reduce_scatter, alltoall, "
-                        "gather, scatter");
+                        "gather, scatter, scan, exclusive_scan");
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -66,7 +66,8 @@ static void the_numbers_in_signatures_are_what_they_were(void **state)
         [TUTTI_BROADCAST] = {2, TUTTI_NO_CALL}, [TUTTI_ALLGATHER] = {3, 12},
         [TUTTI_REDUCE_SCATTER] = {4, 13},       [TUTTI_ALLTOALL] = {5, 14},
         [TUTTI_GATHER] = {6, 15},               [TUTTI_SCATTER] = {7, 16},
-        [TUTTI_BARRIER] = {8, TUTTI_NO_CALL},
+        [TUTTI_BARRIER] = {8, TUTTI_NO_CALL},   [TUTTI_SCAN] = {19, TUTTI_NO_CALL},
+        [TUTTI_EXCLUSIVE_SCAN] = {20, TUTTI_NO_CALL},
     };
 
     (void)state;
@@ -116,6 +117,8 @@ static void blocks_are_what_users_pass(void **state)
         [TUTTI_GATHER] = {1, NRANKS, false, true},
         [TUTTI_SCATTER] = {NRANKS, 1, true, false},
         [TUTTI_BARRIER] = {0, 0, false, false},
+        [TUTTI_SCAN] = {1, 1, false, false},
+        [TUTTI_EXCLUSIVE_SCAN] = {1, 1, false, false},
     };
 
     (void)state;
@@ -131,7 +134,8 @@ static void blocks_are_what_users_pass(void **state)
                                  (!buffers[c].is_input_of_root || rank == ROOT));
             assert_int_equal(tutti_has_output(c, rank, ROOT),
                              buffers[c].outputs > 0 &&
-                                 (!buffers[c].is_output_of_root || rank == ROOT));
+                                 (!buffers[c].is_output_of_root || rank == ROOT) &&
+                                 (c != TUTTI_EXCLUSIVE_SCAN || rank > 0));
         }
     }
 }
@@ -170,7 +174,20 @@ static void sources_are_the_ranks_with_an_input(void **state)
         for (uint32_t to = 0; to < NRANKS; to++)
             for (uint32_t from = 0; from < NRANKS; from++)
                 assert_int_equal(tutti_collective_is_source(c, from, to, ROOT),
-                                 tutti_has_output(c, to, ROOT) && tutti_has_input(c, from, ROOT));
+                                 tutti_has_output(c, to, ROOT) && tutti_has_input(c, from, ROOT) &&
+                                     (c != TUTTI_SCAN || from <= to) &&
+                                     (c != TUTTI_EXCLUSIVE_SCAN || from < to));
+}
+
+static void summands_are_the_sources_of_a_reduction(void **state)
+{
+    (void)state;
+    for (uint32_t c = 0; c < TUTTI_COLLECTIVE_COUNT; c++)
+        for (uint32_t to = 0; to < NRANKS; to++)
+            for (uint32_t from = 0; from < NRANKS; from++)
+                if (tutti_collective_reduces(c) && tutti_has_output(c, to, ROOT))
+                    assert_int_equal(tutti_collective_is_source(c, from, to, ROOT),
+                                     from < tutti_collective_summands(c, to, NRANKS));
 }
 
 static void a_v_form_has_one_count_for_each_rank(void **state)
@@ -196,7 +213,10 @@ static void predicates_hold_for_the_collectives_that_they_are_made_for(void **st
     (void)state;
     for (uint32_t c = 0; c < TUTTI_COLLECTIVE_COUNT; c++) {
         assert_int_equal(tutti_collective_reduces(c),
-                         c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE || c == TUTTI_REDUCE_SCATTER);
+                         c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE || c == TUTTI_REDUCE_SCATTER ||
+                             c == TUTTI_SCAN || c == TUTTI_EXCLUSIVE_SCAN);
+        assert_int_equal(tutti_collective_averages(c), c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE ||
+                                                           c == TUTTI_REDUCE_SCATTER);
         assert_int_equal(tutti_collective_has_data(c), c != TUTTI_BARRIER);
         assert_int_equal(tutti_collective_agrees(c), c == TUTTI_ALLREDUCE);
         assert_int_equal(tutti_collective_is_pairwise(c), c == TUTTI_ALLTOALL);
@@ -214,6 +234,7 @@ int main(void)
         cmocka_unit_test(blocks_are_what_users_pass),
         cmocka_unit_test(in_place_calls_overlay_what_fits),
         cmocka_unit_test(sources_are_the_ranks_with_an_input),
+        cmocka_unit_test(summands_are_the_sources_of_a_reduction),
         cmocka_unit_test(a_v_form_has_one_count_for_each_rank),
         cmocka_unit_test(counts_are_by_pair_where_not_all_ranks_get_them),
         cmocka_unit_test(predicates_hold_for_the_collectives_that_they_are_made_for),

@@ -44,6 +44,37 @@ static void contribution_lost(struct tutti_build *build, uint32_t rank)
     }
 }
 
+/* From rank to rank. */
+static void scan(struct tutti_build *build, uint32_t rank)
+{
+    if (rank > 0)
+        MUST(tutti_build_recv_reduce(build, rank - 1, input(0, 1), output(0, 1)));
+    else
+        MUST(tutti_build_copy(build, input(0, 1), output(0, 1)));
+    if (rank < 2)
+        MUST(tutti_build_send(build, rank + 1, output(0, 1)));
+}
+
+/* Rank 2 gets only the input of rank 1. */
+static void scan_of_two(struct tutti_build *build, uint32_t rank)
+{
+    if (rank > 0)
+        MUST(tutti_build_recv_reduce(build, rank - 1, input(0, 1), output(0, 1)));
+    else
+        MUST(tutti_build_copy(build, input(0, 1), output(0, 1)));
+    if (rank < 2)
+        MUST(tutti_build_send(build, rank + 1, input(0, 1)));
+}
+
+/* Each rank adds its input to what it gets, as in an inclusive scan. */
+static void scan_with_the_own_input(struct tutti_build *build, uint32_t rank)
+{
+    if (rank > 0)
+        MUST(tutti_build_recv_reduce(build, rank - 1, input(0, 1), output(0, 1)));
+    if (rank < 2)
+        MUST(tutti_build_send(build, rank + 1, rank > 0 ? output(0, 1) : input(0, 1)));
+}
+
 static void chunks_mixed(struct tutti_build *build, uint32_t rank)
 {
     tutti_build_chunks(build, 2);
@@ -234,6 +265,7 @@ static const struct row rows[] = {
     {"ring", ring_allgather, TUTTI_ALLGATHER, 4, true, NULL, 0, 0},
     {"windows", window_allgather, TUTTI_ALLGATHER, 3, true, NULL, 0, 0},
     {"n-source reduction", mapped_allreduce, TUTTI_ALLREDUCE, 3, true, NULL, 0, 0},
+    {"scan", scan, TUTTI_SCAN, 3, true, NULL, 0, 0},
     {"reading the root's input", mapped_broadcast, TUTTI_BROADCAST, 3, true, NULL, 0, 0},
     {"dissemination", barrier, TUTTI_BARRIER, 4, true, NULL, 0, 0},
     {"equal blocks may lie rotated", rotated_allgather, TUTTI_ALLGATHER, 2, false, NULL, 0, 0},
@@ -243,6 +275,11 @@ static const struct row rows[] = {
     {"wrong block", wrong_block, TUTTI_ALLGATHER, 2, false, "never written", 1, ANY},
     {"counted twice", counted_twice, TUTTI_ALLREDUCE, 2, true, "counts rank 1 twice", 1, 3},
     {"contribution lost", contribution_lost, TUTTI_ALLREDUCE, 2, true, "lacks rank 1", 0, ANY},
+    {"scan lost a rank", scan_of_two, TUTTI_SCAN, 3, true, "lacks rank 0", 2, ANY},
+    {"scan counts the own input", scan_with_the_own_input, TUTTI_EXCLUSIVE_SCAN, 3, true,
+     "has 2 contributions, not one of each of the 1 ranks", 1, ANY},
+    {"scan of all", swap_allreduce, TUTTI_SCAN, 2, true,
+     "has 2 contributions, not one of each of the 1 ranks", 0, ANY},
     {"chunks mixed", chunks_mixed, TUTTI_ALLREDUCE, 2, false, "combines chunk 0 with chunk 1", 1,
      2},
     {"bracketed differently", bracketed_differently, TUTTI_ALLREDUCE, 3, true, "bracketed", 2, ANY},

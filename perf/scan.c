@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Describes tuttiScan to the perf driver. Every rank receives each element reduced over
+ * the ranks up to it. */
+#include "perf.h"
+
+static void plan(size_t elements, struct perf_case *c)
+{
+    c->count = elements;
+    c->bytes = c->count * c->element_bytes;
+    c->send_count = c->recv_count = c->in_place_count = c->count;
+}
+
+static int summands(int rank)
+{
+    return rank + 1;
+}
+
+static size_t expect(const struct perf_case *c, struct perf_segment *ret_segments)
+{
+    ret_segments[0] = (struct perf_segment){.count = c->count, .source = PERF_REDUCED};
+    return 1;
+}
+
+static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv, tuttiComm_t comm,
+                         tuttiStream_t stream)
+{
+    return tuttiScan(send, recv, c->count, c->type, c->op_handle, comm, stream);
+}
+
+const struct perf_collective perf_collective = {
+    .name = "scan",
+    .tunes = "scan",
+    .has_data = true,
+    .has_op = true,
+    .has_in_place = true,
+    .summands = summands,
+    .plan = plan,
+    .expect = expect,
+    .bus_factor = perf_factor_one,
+    .run = run,
+};
