@@ -3,6 +3,7 @@
  * place and then in place. */
 #include "measure.h"
 #include "report.h"
+#include "types.h"
 
 #include <signal.h>
 #include <stdlib.h>

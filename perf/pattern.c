@@ -2,7 +2,8 @@
  * Generates inputs with an exactly known result. All arithmetic here is on whole numbers. */
 #include "pattern.h"
 
-#include "options.h"
+#include "base/types.h"
+#include "types.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,27 +17,27 @@ struct perf_pattern {
     char *rows;
 };
 
+/* All whole numbers from 0 to `exact` are representable in the type. Those of the 64-bit integers
+ * stop at 2^61, so that sums of a few do not leave int64_t. */
+#define EXACT_SIGNED(bits, fraction_bits)                                                       \
+    (bits) == 64 ? INT64_C(1) << 61 : INT64_MAX >> (64 - (bits))
+#define EXACT_UNSIGNED(bits, fraction_bits)                                                     \
+    (bits) == 64 ? INT64_C(1) << 61 : (int64_t)(UINT64_MAX >> (64 - (bits)))
+#define EXACT_FLOATING(bits, fraction_bits) INT64_C(1) << ((fraction_bits) + 1)
+#define EXACT_NARROW(bits, fraction_bits) EXACT_FLOATING(bits, fraction_bits)
+#define TYPE(NAME, number, name, FAMILY, code, bits, exponent_bits, fraction_bits)              \
+    {TUTTI_##FAMILY == TUTTI_SIGNED     ? SIGNED                                                \
+     : TUTTI_##FAMILY == TUTTI_UNSIGNED ? UNSIGNED                                              \
+                                        : FLOATING,                                             \
+     EXACT_##FAMILY(bits, fraction_bits), bits, exponent_bits, fraction_bits},
+
 enum family { SIGNED, UNSIGNED, FLOATING };
 
-/* All whole numbers from 0 to `exact` are representable in the type. */
 static const struct {
     enum family family;
     int64_t exact;
-    int exponent_bits, mantissa_bits;
-} types[tuttiNumTypes] = {
-    [tuttiInt8] = {SIGNED, INT8_MAX, 0, 0},
-    [tuttiUint8] = {UNSIGNED, UINT8_MAX, 0, 0},
-    [tuttiInt32] = {SIGNED, INT32_MAX, 0, 0},
-    [tuttiUint32] = {UNSIGNED, UINT32_MAX, 0, 0},
-    [tuttiInt64] = {SIGNED, INT64_C(1) << 61, 0, 0},
-    [tuttiUint64] = {UNSIGNED, INT64_C(1) << 61, 0, 0},
-    [tuttiFloat16] = {FLOATING, 1 << 11, 5, 10},
-    [tuttiFloat32] = {FLOATING, 1 << 24, 8, 23},
-    [tuttiFloat64] = {FLOATING, INT64_C(1) << 53, 11, 52},
-    [tuttiBfloat16] = {FLOATING, 1 << 8, 8, 7},
-    [tuttiFloat8e4m3] = {FLOATING, 1 << 4, 4, 3},
-    [tuttiFloat8e5m2] = {FLOATING, 1 << 3, 5, 2},
-};
+    int bits, exponent_bits, mantissa_bits;
+} types[tuttiNumTypes] = {TUTTI_TYPES(TYPE)};
 
 /* Hashes a small number to 64 bits. The function is the finalizer of splitmix64. */
 static uint64_t scatter(uint64_t x)
@@ -50,13 +51,11 @@ static uint64_t scatter(uint64_t x)
 /* Returns the value after it has wrapped around in an integer type. */
 static int64_t wrap(tuttiDataType_t type, uint64_t value)
 {
-    switch (type) {
-    case tuttiInt8: return (int8_t)value;
-    case tuttiUint8: return (uint8_t)value;
-    case tuttiInt32: return (int32_t)value;
-    case tuttiUint32: return (uint32_t)value;
-    default: return (int64_t)value;
-    }
+    int unused = 64 - types[type].bits;
+
+    if (types[type].family == UNSIGNED)
+        return (int64_t)(value << unused >> unused);
+    return types[type].family == SIGNED ? (int64_t)(value << unused) >> unused : (int64_t)value;
 }
 
 /* Returns a value such that no partial sum over ranks leaves -limit .. limit. If there are more

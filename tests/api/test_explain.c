@@ -191,7 +191,7 @@ static void make_mistakes(struct member *member)
         {"v", tuttiInt8, tuttiSum, 0, sizeof(tuttiExplanation_t), "is no collective"},
         {"broadcastv", tuttiInt8, tuttiSum, 0, sizeof(tuttiExplanation_t), "is no collective"},
         {NULL, tuttiInt8, tuttiSum, 0, sizeof(tuttiExplanation_t), "is no collective"},
-        {"reduce", 12, tuttiSum, 0, sizeof(tuttiExplanation_t), "datatype 12"},
+        {"reduce", tuttiNumTypes, tuttiSum, 0, sizeof(tuttiExplanation_t), "datatype"},
         {"reduce", tuttiInt8, 5, 0, sizeof(tuttiExplanation_t), "op 5"},
         {"reduce", tuttiInt8, tuttiSum, 2, sizeof(tuttiExplanation_t), "root 2"},
         {"reduce", tuttiInt8, tuttiSum, -1, sizeof(tuttiExplanation_t), "root -1"},

@@ -24,7 +24,7 @@ static size_t counts[NRANKS] = {1, 1}, huge[NRANKS] = {SIZE_MAX / 2, SIZE_MAX / 
 static size_t negative[NRANKS] = {(size_t)-1, 1}, far_away[NRANKS] = {0, SIZE_MAX - 4};
 
 #define ODD ((void *)((uintptr_t)in + 1))
-#define BAD_TYPE ((tuttiDataType_t)tuttiNumTypes)
+#define BAD_TYPE ((tuttiDataType_t)77)
 #define NEGATIVE_TYPE ((tuttiDataType_t)-1)
 #define BAD_OP ((tuttiRedOp_t)77)
 #define GARBAGE_STREAM ((tuttiStream_t)(void *)in)
@@ -68,7 +68,7 @@ struct mistake {
     MISTAKE(id##_of_overflowing_count, CALL(in, out, SIZE_MAX / 4 + 2, I32, c, NULL))
 #define DATA_ROWS(id, f)                                                                 \
     COMMON_ROWS(id, f),                                                                  \
-    TABLE_ROW(id##_of_unknown_type, tuttiInvalidArgument, f, "datatype 12"),             \
+    TABLE_ROW(id##_of_unknown_type, tuttiInvalidArgument, f, "datatype 77"),             \
     TABLE_ROW(id##_of_negative_type, tuttiInvalidArgument, f, "datatype -1"),            \
     TABLE_ROW(id##_of_negative_count, tuttiInvalidArgument, f, "count is negative"),     \
     TABLE_ROW(id##_of_overflowing_count, tuttiInvalidArgument, f, "overflows")
@@ -273,7 +273,7 @@ static const struct mistake mistakes[] = {
     ROW(gatherv_of_huge_counts, ARGUMENT, "tuttiAllGatherV", "overflows"),
     ROW(gatherv_of_negative_count, ARGUMENT, "tuttiAllGatherV", "negative"),
     ROW(gatherv_of_far_displs, ARGUMENT, "tuttiAllGatherV", "overflows"),
-    ROW(gatherv_of_unknown_type, ARGUMENT, "tuttiAllGatherV", "datatype 12"),
+    ROW(gatherv_of_unknown_type, ARGUMENT, "tuttiAllGatherV", "datatype 77"),
     ROW(gatherv_overlapping, ARGUMENT, "tuttiAllGatherV", "overlap"),
     ROW(gatherv_of_overlapping_blocks, ARGUMENT, "tuttiAllGatherV",
         "displs[0] = 0 with recvcounts[0] = 3, displs[1] = 2 with recvcounts[1] = 3"),
@@ -316,7 +316,7 @@ static const struct mistake mistakes[] = {
     ROW(split_of_color_minus_2, ARGUMENT, "tuttiCommSplit", "color -2"),
     ROW(op_to_null, ARGUMENT, "tuttiRedOpCreatePreMulSum", "op is NULL"),
     ROW(op_of_null, ARGUMENT, "tuttiRedOpCreatePreMulSum", "scalar is NULL"),
-    ROW(op_of_type, ARGUMENT, "tuttiRedOpCreatePreMulSum", "datatype 12"),
+    ROW(op_of_type, ARGUMENT, "tuttiRedOpCreatePreMulSum", "datatype 77"),
     ROW(op_of_residence, ARGUMENT, "tuttiRedOpCreatePreMulSum", "residence 7"),
     ROW(op_without_comm, ARGUMENT, "tuttiRedOpCreatePreMulSum", "comm is NULL"),
     ROW(destroy_unknown_op, ARGUMENT, "tuttiRedOpDestroy", "op 77"),

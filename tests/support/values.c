@@ -2,6 +2,8 @@
  * Makes inputs of reductions and their expected results. */
 #include "support/values.h"
 
+#include "base/types.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
@@ -22,24 +24,14 @@ struct format {
     int exponent_bits, fraction_bits; /* of floating types */
 };
 
-static const struct format formats[tuttiNumTypes] = {
-    [tuttiInt8] = {1, false, true, 0, 0},
-    [tuttiUint8] = {1, false, false, 0, 0},
-    [tuttiInt32] = {4, false, true, 0, 0},
-    [tuttiUint32] = {4, false, false, 0, 0},
-    [tuttiInt64] = {8, false, true, 0, 0},
-    [tuttiUint64] = {8, false, false, 0, 0},
-    [tuttiFloat16] = {2, true, true, 5, 10},
-    [tuttiFloat32] = {4, true, true, 8, 23},
-    [tuttiFloat64] = {8, true, true, 11, 52},
-    [tuttiBfloat16] = {2, true, true, 8, 7},
-    [tuttiFloat8e4m3] = {1, true, true, 4, 3},
-    [tuttiFloat8e5m2] = {1, true, true, 5, 2},
-};
+#define FORMAT(NAME, number, name, FAMILY, code, bits, exponent_bits, fraction_bits)             \
+    [number] = {(bits) / 8, TUTTI_##FAMILY == TUTTI_FLOATING || TUTTI_##FAMILY == TUTTI_NARROW, \
+                TUTTI_##FAMILY != TUTTI_UNSIGNED, exponent_bits, fraction_bits},
+#define NAME_OF(NAME, number, name, ...) [number] = #name,
 
-const char *const value_type_names[tuttiNumTypes] = {
-    "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
-    "bfloat16", "float8e4m3", "float8e5m2"};
+static const struct format formats[tuttiNumTypes] = {TUTTI_TYPES(FORMAT)};
+
+const char *const value_type_names[tuttiNumTypes] = {TUTTI_TYPES(NAME_OF)};
 
 size_t value_size(tuttiDataType_t type)
 {

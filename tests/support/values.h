@@ -3,7 +3,7 @@
  *
  * Floating values are small integers. They are chosen so that every result is exact in its type
  * whatever the order is. Integers use all their bits and wrap around. Nothing here uses the
- * library. */
+ * library, except for its table of types. */
 #ifndef TUTTI_TEST_VALUES_H
 #define TUTTI_TEST_VALUES_H
 

@@ -25,16 +25,6 @@
 #include "device/cuda/integer.cuh"
 #include "device/cuda/words.cuh"
 
-GPU_INLINE uint32_t gpu_type_bytes(uint32_t type)
-{
-    switch (type) {
-    case TUTTI_INT8: case TUTTI_UINT8: case TUTTI_FLOAT8E4M3: case TUTTI_FLOAT8E5M2: return 1;
-    case TUTTI_FLOAT16: case TUTTI_BFLOAT16: return 2;
-    case TUTTI_INT32: case TUTTI_UINT32: case TUTTI_FLOAT32: return 4;
-    default: return 8;
-    }
-}
-
 /* The operation that combines two values. Integer kinds have only the maximum of unsigned values.
  * If the bits of `flip` are flipped before and after it, the result is the maximum of signed
  * values, or the minimum. */
@@ -190,9 +180,9 @@ template <typename type> struct gpu_integer_kind {
     }
 };
 
-/* Each value holds four elements. */
-struct gpu_int8_kind : gpu_integer_kind<uint32_t> {
-    enum { element_bytes = 1, nvalues = 4 };
+/* Elements of at most 32 bits. Each value holds as many of them as fit 32 bits. */
+template <uint32_t bits> struct gpu_packed_kind : gpu_integer_kind<uint32_t> {
+    enum { element_bytes = bits / 8, nvalues = 4 };
 
     GPU_INLINE void open(gpu_word word, uint32_t *values)
     {
@@ -209,24 +199,9 @@ struct gpu_int8_kind : gpu_integer_kind<uint32_t> {
     {
         const uint32_t turned = (uint32_t)flip;
 
-        return op == TUTTI_SUM    ? gpu_bytes_sum(a, b)
-               : op == TUTTI_PROD ? gpu_bytes_product(a, b)
-                                  : gpu_bytes_max(a ^ turned, b ^ turned) ^ turned;
-    }
-};
-
-struct gpu_int32_kind : gpu_int8_kind {
-    enum { element_bytes = 4 };
-
-    template <uint32_t op> GPU_INLINE uint32_t combine(uint32_t a, uint32_t b, uint64_t flip)
-    {
-        const uint32_t turned = (uint32_t)flip;
-
-        if (op == TUTTI_SUM)
-            return a + b;
-        if (op == TUTTI_PROD)
-            return a * b;
-        return (b ^ turned) > (a ^ turned) ? b : a;
+        return op == TUTTI_SUM    ? gpu_packed_sum<bits>(a, b)
+               : op == TUTTI_PROD ? gpu_packed_product<bits>(a, b)
+                                  : gpu_packed_max<bits>(a ^ turned, b ^ turned) ^ turned;
     }
 };
 
@@ -249,6 +224,8 @@ struct gpu_int64_kind : gpu_integer_kind<uint64_t> {
     }
 };
 
+typedef gpu_packed_kind<8> gpu_int8_kind;
+typedef gpu_packed_kind<32> gpu_int32_kind;
 typedef gpu_narrow_kind<gpu_float16> gpu_float16_kind;
 typedef gpu_narrow_kind<gpu_bfloat16> gpu_bfloat16_kind;
 typedef gpu_narrow_kind<gpu_e4m3> gpu_e4m3_kind;

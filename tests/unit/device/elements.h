@@ -15,17 +15,13 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+#define TYPE_FACTS(NAME, number, name, FAMILY, code, bits, exponent_bits, fraction_bits)         \
+    [number] = {#name, exponent_bits, fraction_bits},
+
 static const struct {
     const char *name;
     unsigned exponent_bits, fraction_bits; /* of floating types */
-} type_facts[TUTTI_TYPE_COUNT] = {
-    [TUTTI_INT8] = {"int8", 0, 0},       [TUTTI_UINT8] = {"uint8", 0, 0},
-    [TUTTI_INT32] = {"int32", 0, 0},     [TUTTI_UINT32] = {"uint32", 0, 0},
-    [TUTTI_INT64] = {"int64", 0, 0},     [TUTTI_UINT64] = {"uint64", 0, 0},
-    [TUTTI_FLOAT16] = {"float16", 5, 10}, [TUTTI_FLOAT32] = {"float32", 8, 23},
-    [TUTTI_FLOAT64] = {"float64", 11, 52}, [TUTTI_BFLOAT16] = {"bfloat16", 8, 7},
-    [TUTTI_FLOAT8E4M3] = {"e4m3", 4, 3}, [TUTTI_FLOAT8E5M2] = {"e5m2", 5, 2},
-};
+} type_facts[TUTTI_TYPE_COUNT] = {TUTTI_TYPES(TYPE_FACTS)};
 
 /* splitmix64: the same numbers on every machine. */
 static inline uint64_t next_random(uint64_t *state)
