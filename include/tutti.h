@@ -116,7 +116,9 @@ typedef enum {
     tuttiBfloat16 = 9,
     tuttiFloat8e4m3 = 10, /* OCP E4M3: finite up to 448, no infinities */
     tuttiFloat8e5m2 = 11, /* OCP E5M2 */
-    tuttiNumTypes = 12
+    tuttiInt16 = 12, /* NCCL has neither this type nor those after it */
+    tuttiUint16 = 13,
+    tuttiNumTypes = 14
 } tuttiDataType_t;
 
 /* Reductions. Integers wrap around. Floating types narrower than 32 bits are summed and multiplied

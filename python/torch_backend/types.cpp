@@ -12,6 +12,8 @@ static std::optional<tuttiDataType_t> type_of(at::ScalarType type)
     case at::kByte: return tuttiUint8;
     case at::kInt: return tuttiInt32;
     case at::kLong: return tuttiInt64;
+    case at::kShort: return tuttiInt16;
+    case at::ScalarType::UInt16: return tuttiUint16;
     case at::ScalarType::UInt32: return tuttiUint32;
     case at::ScalarType::UInt64: return tuttiUint64;
     case at::kHalf: return tuttiFloat16;
@@ -98,8 +100,6 @@ Reduction reduction_of(const c10d::ReduceOp &reduce_op, at::ScalarType type)
 
         return {plain_op(op), run_type, wire_of(run_type), false};
     }
-    if (type == at::kShort || type == at::ScalarType::UInt16)
-        return {plain_op(op), at::kInt, {tuttiInt32, 1}, false};
     TORCH_CHECK(type_of(type).has_value(), "tutti: cannot reduce ", c10::toString(type),
                 "; convert it to a type of torch.float32, float64, float16, bfloat16, "
                 "float8_e4m3fn, float8_e5m2, or an integer");

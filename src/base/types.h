@@ -34,7 +34,9 @@
     X(FLOAT64, 8, float64, FLOATING, f64, 64, 11, 52)          \
     X(BFLOAT16, 9, bfloat16, NARROW, bf16, 16, 8, 7)           \
     X(FLOAT8E4M3, 10, float8e4m3, NARROW, e4m3, 8, 4, 3)       \
-    X(FLOAT8E5M2, 11, float8e5m2, NARROW, e5m2, 8, 5, 2)
+    X(FLOAT8E5M2, 11, float8e5m2, NARROW, e5m2, 8, 5, 2)       \
+    X(INT16, 12, int16, SIGNED, s16, 16, 0, 0)                 \
+    X(UINT16, 13, uint16, UNSIGNED, u16, 16, 0, 0)
 
 #define TUTTI_TYPE_CONSTANT(NAME, number, ...) TUTTI_##NAME = number,
 enum tutti_type { TUTTI_TYPES(TUTTI_TYPE_CONSTANT) TUTTI_TYPE_COUNT };

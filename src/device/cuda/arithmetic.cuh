@@ -225,6 +225,7 @@ struct gpu_int64_kind : gpu_integer_kind<uint64_t> {
 };
 
 typedef gpu_packed_kind<8> gpu_int8_kind;
+typedef gpu_packed_kind<16> gpu_int16_kind;
 typedef gpu_packed_kind<32> gpu_int32_kind;
 typedef gpu_narrow_kind<gpu_float16> gpu_float16_kind;
 typedef gpu_narrow_kind<gpu_bfloat16> gpu_bfloat16_kind;
@@ -300,6 +301,7 @@ template <typename kind_of_elements> struct gpu_reducer {
 #define GPU_WITH_KIND(type, function, ...)                                                     \
     switch (type) {                                                                            \
     case TUTTI_INT8: case TUTTI_UINT8: return function<gpu_int8_kind>(__VA_ARGS__);            \
+    case TUTTI_INT16: case TUTTI_UINT16: return function<gpu_int16_kind>(__VA_ARGS__);         \
     case TUTTI_INT32: case TUTTI_UINT32: return function<gpu_int32_kind>(__VA_ARGS__);         \
     case TUTTI_INT64: case TUTTI_UINT64: return function<gpu_int64_kind>(__VA_ARGS__);         \
     case TUTTI_FLOAT16: return function<gpu_float16_kind>(__VA_ARGS__);                        \

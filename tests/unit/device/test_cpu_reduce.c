@@ -168,6 +168,10 @@ struct known {
 static const struct known known_results[] = {
     {TUTTI_INT8, TUTTI_SUM, 2, {0x7f, 1}, 0x80, "int8 wraps"},
     {TUTTI_UINT8, TUTTI_PROD, 2, {16, 17}, 16, "uint8 wraps"},
+    {TUTTI_INT16, TUTTI_PROD, 2, {0xffff, 0x8001}, 0x7fff, "int16 wraps"},
+    {TUTTI_UINT16, TUTTI_PROD, 2, {0xffff, 0xffff}, 1, "uint16 wraps"},
+    {TUTTI_INT16, TUTTI_MAX, 2, {0xffff, 5}, 5, "int16 is signed"},
+    {TUTTI_UINT16, TUTTI_MIN, 2, {0xffff, 5}, 5, "uint16 is not"},
     {TUTTI_INT32, TUTTI_MAX, 3, {0xffffffff, 5, 0x80000000}, 5, "int32 is signed"},
     {TUTTI_UINT32, TUTTI_MAX, 3, {0xffffffff, 5, 0x80000000}, 0xffffffff, "uint32 is not"},
     {TUTTI_INT64, TUTTI_MIN, 2, {1, UINT64_MAX}, UINT64_MAX, "int64 is signed"},
