@@ -125,14 +125,21 @@ typedef enum {
  * in float32, and the result is rounded once, to nearest even. Min and max of floating types
  * propagate NaN and order -0 before +0 (IEEE 754-2019 minimum and maximum). The average of floating
  * types is the sum times 1/nranks. The average of integers is the sum divided by nranks, rounded
- * toward zero. */
+ * toward zero. The bitwise and the logical operations take integers only. In a logical operation
+ * every nonzero element is true, and each result is 1 or 0, also on a single rank. */
 typedef enum {
     tuttiSum = 0,
     tuttiProd = 1,
     tuttiMax = 2,
     tuttiMin = 3,
     tuttiAvg = 4,
-    tuttiNumOps = 5,         /* operations made by tuttiRedOpCreatePreMulSum begin here */
+    tuttiBand = 5, /* bitwise and; NCCL has neither this operation nor those after it */
+    tuttiBor = 6,
+    tuttiBxor = 7,
+    tuttiLand = 8, /* logical and */
+    tuttiLor = 9,
+    tuttiLxor = 10,
+    tuttiNumOps = 11,        /* operations made by tuttiRedOpCreatePreMulSum begin here */
     tuttiMaxRedOp = 0x7fffffff
 } tuttiRedOp_t;
 

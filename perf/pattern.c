@@ -100,13 +100,29 @@ static int64_t factor(int nranks, int rank, int index)
     return turn <= 4 ? 2 * sign : sign;
 }
 
+/* Returns random bits, few of which are set: about one of the ranks has a given bit. */
+static uint64_t rare_bits(int nranks, uint64_t seed)
+{
+    uint64_t bits = UINT64_MAX;
+
+    for (uint64_t turn = 1; nranks >> (turn - 1) != 0; turn++)
+        bits &= scatter(seed + (turn << 32));
+    return bits;
+}
+
 static int64_t input(tuttiDataType_t type, enum perf_op op, int nranks, int rank, int index)
 {
     enum family family = types[type].family;
     int64_t exact = types[type].exact;
-    uint64_t bits = scatter((uint64_t)rank * PERF_PERIOD + (uint64_t)index);
+    uint64_t seed = (uint64_t)rank * PERF_PERIOD + (uint64_t)index;
+    uint64_t bits = scatter(seed), rare = rare_bits(nranks, seed);
 
     switch (op) {
+    case PERF_BAND: return wrap(type, ~rare);
+    case PERF_BOR: return wrap(type, rare);
+    case PERF_LAND: return rare & 1 ? 0 : wrap(type, bits);
+    case PERF_LOR: return rare & 1 ? wrap(type, bits) : 0;
+    case PERF_LXOR: return bits & 1 ? wrap(type, bits) : 0;
     case PERF_SUM:
         return family == FLOATING ? bounded(family, exact, nranks, rank, index) : wrap(type, bits);
     case PERF_MULSUM: /* the multiplication may double the value */
@@ -127,15 +143,31 @@ static bool is_less(tuttiDataType_t type, int64_t a, int64_t b)
     return type == tuttiUint64 ? (uint64_t)a < (uint64_t)b : a < b;
 }
 
+/* Combines `value` with the result so far by a bitwise or logical operation. */
+static uint64_t combined(enum perf_op op, uint64_t so_far, uint64_t value)
+{
+    switch (op) {
+    case PERF_BAND: return so_far & value;
+    case PERF_BOR: return so_far | value;
+    case PERF_BXOR: return so_far ^ value;
+    case PERF_LAND: return so_far != 0 && value != 0;
+    case PERF_LOR: return so_far != 0 || value != 0;
+    default: return (so_far != 0) != (value != 0);
+    }
+}
+
 static int64_t reduced(tuttiDataType_t type, enum perf_op op, int nranks, int index)
 {
-    uint64_t total = op == PERF_PROD ? 1 : 0;
+    bool is_of_bits = op >= PERF_BAND && op <= PERF_LXOR;
+    uint64_t total = op == PERF_PROD || op == PERF_LAND ? 1 : op == PERF_BAND ? UINT64_MAX : 0;
     int64_t best = input(type, op, nranks, 0, index);
 
     for (int rank = 0; rank < nranks; rank++) {
         int64_t value = input(type, op, nranks, rank, index);
 
-        if (op == PERF_PROD)
+        if (is_of_bits)
+            total = combined(op, total, (uint64_t)value);
+        else if (op == PERF_PROD)
             total *= (uint64_t)value;
         else if (op == PERF_MULSUM)
             total += (uint64_t)value * (uint64_t)perf_pattern_scalar(rank);

@@ -7,9 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+_Static_assert((int)PERF_MULSUM == tuttiNumOps, "all operations of the header, and one more");
 _Static_assert((int)TUTTI_TYPE_COUNT == tuttiNumTypes, "the table has the types of the header");
 
-static const char *const op_names[PERF_OP_COUNT] = {"sum", "prod", "max", "min", "avg", "mulsum"};
+static const char *const op_names[PERF_OP_COUNT] = {"sum", "prod", "max", "min", "avg", "band",
+                                                    "bor", "bxor", "land", "lor", "lxor", "mulsum"};
 
 #define NAME_OF(NAME, number, name, ...) #name,
 
@@ -47,6 +49,11 @@ const char *perf_type_name(tuttiDataType_t type)
 size_t perf_type_bytes(tuttiDataType_t type)
 {
     return tutti_type_size((enum tutti_type)type);
+}
+
+bool perf_type_has_op(tuttiDataType_t type, enum perf_op op)
+{
+    return op < PERF_BAND || op > PERF_LXOR || !tutti_type_is_floating((enum tutti_type)type);
 }
 
 bool perf_parse_ops(const char *text, unsigned *ret_ops)

@@ -11,6 +11,9 @@ const char *perf_type_name(tuttiDataType_t type);
 
 size_t perf_type_bytes(tuttiDataType_t type);
 
+/* False if the library refuses the reduction for the type. */
+bool perf_type_has_op(tuttiDataType_t type, enum perf_op op);
+
 /* Parse the name of a type or a reduction, or "all". They store a set with one bit per number.
  * False: there is no such name. */
 bool perf_parse_types(const char *text, unsigned *ret_types);

@@ -31,10 +31,19 @@ int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int
 {
     static const enum tutti_op builtin[] = {[tuttiSum] = TUTTI_SUM, [tuttiProd] = TUTTI_PROD,
                                             [tuttiMax] = TUTTI_MAX, [tuttiMin] = TUTTI_MIN,
-                                            [tuttiAvg] = TUTTI_SUM};
+                                            [tuttiAvg] = TUTTI_SUM,  [tuttiBand] = TUTTI_BAND,
+                                            [tuttiBor] = TUTTI_BOR,  [tuttiBxor] = TUTTI_BXOR,
+                                            [tuttiLand] = TUTTI_LAND, [tuttiLor] = TUTTI_LOR,
+                                            [tuttiLxor] = TUTTI_LXOR};
     const struct tutti_redop *redop;
 
     if (op >= 0 && op < tuttiNumOps) {
+        if (!tutti_op_takes(builtin[op], (enum tutti_type)type))
+            return tutti_fail(TUTTI_ERR_ARGUMENT,
+                              "%s: op %d (%s) on rank %d is not defined for datatype %d (%s); use "
+                              "a type of integers, or a sum, product, maximum, minimum or average",
+                              function, op, tutti_op_name(builtin[op]), comm->rank, (int)type,
+                              tutti_type_name((enum tutti_type)type));
         call->op = builtin[op];
         call->is_average = op == tuttiAvg;
         return TUTTI_OK;

@@ -45,9 +45,16 @@ enum tutti_type { TUTTI_TYPES(TUTTI_TYPE_CONSTANT) TUTTI_TYPE_COUNT };
 /* The families of the table above. */
 enum tutti_family { TUTTI_SIGNED, TUTTI_UNSIGNED, TUTTI_FLOATING, TUTTI_NARROW };
 
-/* Reductions of two operands. An average or a pre-multiplied sum is a sum with a scaling before or
- * after it. */
-enum tutti_op { TUTTI_SUM = 0, TUTTI_PROD = 1, TUTTI_MAX = 2, TUTTI_MIN = 3, TUTTI_OP_COUNT };
+/* The table of reductions of two operands: X(NAME, name). An average or a pre-multiplied sum is a
+ * sum with a scaling before or after it. BAND to BXOR are bitwise operations on integers. LAND to
+ * LXOR are logical ones: a nonzero operand is true, and the result is 1 or 0. */
+#define TUTTI_OPS(X) \
+    X(SUM, sum) X(PROD, prod) X(MAX, max) X(MIN, min) X(BAND, band) X(BOR, bor) X(BXOR, bxor) \
+    X(LAND, land) X(LOR, lor) X(LXOR, lxor)
+
+#define TUTTI_OP_CONSTANT(NAME, name) TUTTI_##NAME,
+enum tutti_op { TUTTI_OPS(TUTTI_OP_CONSTANT) TUTTI_OP_COUNT };
+#undef TUTTI_OP_CONSTANT
 
 /* Returns the size of one element in bytes. */
 static inline size_t tutti_type_size(enum tutti_type type)
@@ -80,6 +87,21 @@ static inline bool tutti_type_is_narrow_float(enum tutti_type type)
 static inline bool tutti_type_is_floating(enum tutti_type type)
 {
     return tutti_type_family(type) == TUTTI_FLOATING || tutti_type_is_narrow_float(type);
+}
+
+/* Returns the name of a reduction; "no operation" for any other number. */
+const char *tutti_op_name(enum tutti_op op);
+
+/* False for bitwise and logical operations on floating types. */
+static inline bool tutti_op_takes(enum tutti_op op, enum tutti_type type)
+{
+    return op < TUTTI_BAND || !tutti_type_is_floating(type);
+}
+
+/* True if the results are truth values, which are 1 or 0, although the inputs need not be. */
+static inline bool tutti_op_gives_truth(enum tutti_op op)
+{
+    return op >= TUTTI_LAND;
 }
 
 #endif

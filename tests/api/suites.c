@@ -72,8 +72,9 @@ static void run_types(struct member *member)
     for (int type = 0; type < tuttiNumTypes; type++)
         for (int act = 0; act < ACT_COUNT; act++)
             for (int op = 0; op < (act_reduces(act) ? OP_COUNT : 1); op++)
-                run_both(member, (struct trial){.act = act, .type = type, .op = op, .count = 67,
-                                                .counts = COUNTS_RAMP, .root = 0});
+                if (value_has_op(type, op))
+                    run_both(member, (struct trial){.act = act, .type = type, .op = op, .count = 67,
+                                                    .counts = COUNTS_RAMP, .root = 0});
 }
 
 /* The reductions again, long enough for kernels and pieces to have ends and middles. */
@@ -88,7 +89,8 @@ static void run_operations(struct member *member)
                                   .places = PLACES_GAPS, .root = member->nranks - 1};
 
             trial.in_place = (type + op / 4) % 2;
-            run(member, &trial);
+            if (value_has_op(type, op))
+                run(member, &trial);
         }
 }
 

@@ -192,7 +192,7 @@ static void make_mistakes(struct member *member)
         {"broadcastv", tuttiInt8, tuttiSum, 0, sizeof(tuttiExplanation_t), "is no collective"},
         {NULL, tuttiInt8, tuttiSum, 0, sizeof(tuttiExplanation_t), "is no collective"},
         {"reduce", tuttiNumTypes, tuttiSum, 0, sizeof(tuttiExplanation_t), "datatype"},
-        {"reduce", tuttiInt8, 5, 0, sizeof(tuttiExplanation_t), "op 5"},
+        {"reduce", tuttiInt8, tuttiNumOps, 0, sizeof(tuttiExplanation_t), "op 11"},
         {"reduce", tuttiInt8, tuttiSum, 2, sizeof(tuttiExplanation_t), "root 2"},
         {"reduce", tuttiInt8, tuttiSum, -1, sizeof(tuttiExplanation_t), "root -1"},
         {"reduce", tuttiInt8, tuttiSum, 0, 0, "size is 0"},

@@ -125,7 +125,7 @@ static void play(struct member *member)
 
         run(member, trial);
         trial.type = i % 2 ? tuttiBfloat16 : tuttiFloat64;
-        trial.op = act_reduces(sample->act) ? (int)i % OP_COUNT : (int)tuttiSum;
+        trial.op = act_reduces(sample->act) ? value_op(trial.type, i) : (int)tuttiSum;
         run(member, trial);
     }
     /* Another root is not the file's: the tuner's choice. */

@@ -126,6 +126,8 @@ MISTAKE(allreduce_of_negative_op, tuttiAllReduce(in, out, 1, I32, (tuttiRedOp_t)
 MISTAKE(allreduce_of_anothers_op, tuttiAllReduce(in, out, 1, I32, other_op, c, NULL))
 MISTAKE(allreduce_of_dead_op, tuttiAllReduce(in, out, 1, I32, dead_op, c, NULL))
 MISTAKE(allreduce_of_op_of_type, tuttiAllReduce(in, out, 1, tuttiFloat32, int_op, c, NULL))
+MISTAKE(allreduce_of_bits_of_floats, tuttiAllReduce(in, out, 1, tuttiFloat32, tuttiBand, c, NULL))
+MISTAKE(reduce_of_truth_of_floats, tuttiReduce(in, out, 1, tuttiBfloat16, tuttiLxor, 0, c, NULL))
 MISTAKE(reduce_of_unknown_op, tuttiReduce(in, out, 1, I32, BAD_OP, 0, c, NULL))
 MISTAKE(reducescatter_of_unknown_op, tuttiReduceScatter(in, out, 1, I32, BAD_OP, c, NULL))
 MISTAKE(scatterv_of_unknown_op, tuttiReduceScatterV(in, out, counts, NULL, I32, BAD_OP, c, NULL))
@@ -257,6 +259,8 @@ static const struct mistake mistakes[] = {
     ROW(allreduce_of_anothers_op, ARGUMENT, "tuttiAllReduce", "no operation of"),
     ROW(allreduce_of_dead_op, ARGUMENT, "tuttiAllReduce", "no operation of"),
     ROW(allreduce_of_op_of_type, ARGUMENT, "tuttiAllReduce", "was made for"),
+    ROW(allreduce_of_bits_of_floats, ARGUMENT, "tuttiAllReduce", "(band) on rank 0 is not defined"),
+    ROW(reduce_of_truth_of_floats, ARGUMENT, "tuttiReduce", "(bfloat16); use a type of integers"),
     ROW(reduce_of_unknown_op, ARGUMENT, "tuttiReduce", "op 77"),
     ROW(reducescatter_of_unknown_op, ARGUMENT, "tuttiReduceScatter", "op 77"),
     ROW(scatterv_of_unknown_op, ARGUMENT, "tuttiReduceScatterV", "op 77"),

@@ -40,6 +40,8 @@ static const struct difference differences[] = {
      {CREW_REDUCE_SCATTER, 500, tuttiFloat32, tuttiMax, 0}, {"sum", "max"}},
     {"average", {CREW_ALLREDUCE, 5, tuttiFloat32, tuttiSum, 0},
      {CREW_ALLREDUCE, 5, tuttiFloat32, tuttiAvg, 0}, {"sum", "avg"}},
+    {"operation on bits", {CREW_ALLREDUCE, 5, tuttiInt16, tuttiBand, 0},
+     {CREW_ALLREDUCE, 5, tuttiInt16, tuttiLxor, 0}, {"band", "lxor"}},
     {"root of broadcast", {CREW_BROADCAST, 300, tuttiInt32, tuttiSum, 0},
      {CREW_BROADCAST, 300, tuttiInt32, tuttiSum, ODD_RANK}, {"root 0", "root 1"}},
     {"root of a large broadcast", {CREW_BROADCAST, 300000, tuttiInt32, tuttiSum, 0},

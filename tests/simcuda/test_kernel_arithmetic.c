@@ -161,7 +161,7 @@ static void reductions_give_the_bits_of_processors(void **unused)
     (void)unused;
     for (job.type = 0; job.type < TUTTI_TYPE_COUNT; job.type++) {
         fill_arena(job.type, job.type + 100);
-        for (job.op = 0; job.op < TUTTI_OP_COUNT; job.op++)
+        for (job.op = 0; job.op < TUTTI_OP_COUNT && tutti_op_takes(job.op, job.type); job.op++)
             for (size_t n = 0; n < COUNT_OF(source_counts); n++)
                 for (int again = 0; again < 4; again++) {
                     job.nsrcs = source_counts[n];
@@ -183,7 +183,7 @@ static void scaled_reductions_give_the_bits_of_processors(void **unused)
         fill_arena(job.type, job.type + 200);
         for (size_t s = 0; s < COUNT_OF(scales); s++)
             for (size_t n = 0; n < COUNT_OF(source_counts); n++) {
-                job.op = pick(&state, 4) == 0 ? pick(&state, TUTTI_OP_COUNT) : TUTTI_SUM;
+                job.op = pick(&state, 4) == 0 ? op_for(job.type, next_random(&state)) : TUTTI_SUM;
                 job.scale = scales[s];
                 job.nsrcs = source_counts[n];
                 check_any(job, &state);
@@ -244,7 +244,8 @@ static void check_large(enum tutti_type type, enum tutti_op op, uint8_t *memory,
 static void check_all_of_size(size_t element_bytes, uint8_t *memory, size_t count)
 {
     for (enum tutti_type type = 0; type < TUTTI_TYPE_COUNT; type++)
-        for (uint32_t op = 0; op < TUTTI_OP_COUNT && tutti_type_size(type) == element_bytes; op++)
+        for (enum tutti_op op = 0; op < TUTTI_OP_COUNT && tutti_op_takes(op, type) &&
+                                   tutti_type_size(type) == element_bytes; op++)
             check_large(type, op, memory, count);
 }
 

@@ -112,16 +112,12 @@ static void every_type_and_operation_gives_the_processors_bits(void **state)
         struct domain domain;
 
         domain_init(&domain, rank_counts[n], &sizes);
-        for (uint32_t form = 0; form < TUTTI_TYPE_COUNT * 7 * 3; form++) {
-            const uint32_t reduction = form / 3 % 7, mix = number % MIXES;
-            const struct attempt_call call = {
+        for (uint32_t form = 0; form < TUTTI_TYPE_COUNT * ATTEMPT_REDUCTIONS * 3; form++) {
+            const uint32_t mix = number % MIXES;
+            struct attempt_call call = {
                 .kind = TUTTI_GPU_DIRECT,
                 .collective = collectives[form % 3],
-                .type = (enum tutti_type)(form / 21),
-                .op = reduction < 4 ? (enum tutti_op)reduction : TUTTI_SUM,
-                .is_average = reduction == 4,
-                .is_premultiplied = reduction >= 5,
-                .scalar_is_late = reduction == 6,
+                .type = (enum tutti_type)(form / 3 / ATTEMPT_REDUCTIONS),
                 .is_in_place = number % 3 == 0,
                 .is_vector = number % 5 == 0 && form % 3 == 2,
                 .root = (uint32_t)(number % rank_counts[n]),
@@ -132,6 +128,7 @@ static void every_type_and_operation_gives_the_processors_bits(void **state)
                 .seed = number,
             };
 
+            attempt_set_reduction(&call, form / 3);
             attempt_run(&domain, &call, DIRECT, grids, ++number);
         }
         domain_fini(&domain);

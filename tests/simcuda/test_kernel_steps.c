@@ -5,6 +5,7 @@
 #include "schedule/variants.h"
 #include "simcuda/launch.h"
 #include "simcuda/scene.h"
+#include "unit/device/elements.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +40,7 @@ static struct scene next_scene(const struct tutti_algorithm *algorithm,
     if (algorithm->collective == TUTTI_BARRIER)
         scene.count = 0;
     if (reduces) {
-        scene.op = (enum tutti_op)(seed / 3 % TUTTI_OP_COUNT);
+        scene.op = op_for(scene.type, seed / 3);
         scene.is_average = scene.op == TUTTI_SUM && seed % 2 == 0;
         scene.is_premultiplied = scene.op == TUTTI_SUM && !scene.is_average;
         scene.reads_scalar = seed % 8 < 4;

@@ -15,6 +15,7 @@
 enum { PERIOD = 4093 };
 
 const char *const value_op_names[OP_COUNT] = {"sum", "prod", "max", "min", "avg",
+                                              "band", "bor", "bxor", "land", "lor", "lxor",
                                               "premultiplied sum (immediate)",
                                               "premultiplied sum (device)"};
 
@@ -36,6 +37,21 @@ const char *const value_type_names[tuttiNumTypes] = {TUTTI_TYPES(NAME_OF)};
 size_t value_size(tuttiDataType_t type)
 {
     return formats[type].size;
+}
+
+bool value_has_op(tuttiDataType_t type, int op)
+{
+    return !formats[type].is_float || op <= tuttiAvg || op >= OP_PREMUL_IMMEDIATE;
+}
+
+int value_op(tuttiDataType_t type, size_t number)
+{
+    int ops[OP_COUNT], count = 0;
+
+    for (int op = 0; op < OP_COUNT; op++)
+        if (value_has_op(type, op))
+            ops[count++] = op;
+    return ops[number % (size_t)count];
 }
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -62,7 +78,17 @@ static uint64_t narrow(const struct format *format, uint64_t value)
 static uint64_t integer(const struct format *format, int op, int rank, size_t index)
 {
     uint64_t hash = mix(index, (uint64_t)rank);
+    uint64_t rare = hash & mix(index, (uint64_t)rank + 1000) & mix(index, (uint64_t)rank + 2000);
 
+    /* Up to 16 ranks agree on some bits, or on the truth of some elements, and not on others. */
+    switch (op) {
+    case tuttiBand: return narrow(format, ~rare);
+    case tuttiBor: return narrow(format, rare);
+    case tuttiLand: return rare >> 63 ? 0 : narrow(format, hash);
+    case tuttiLor: return rare >> 63 ? narrow(format, hash) : 0;
+    case tuttiLxor: return hash >> 63 ? narrow(format, hash) : 0;
+    default: break;
+    }
     /* The sum must not wrap before it is divided: up to 16 ranks in 8 bits. */
     if (op == tuttiAvg)
         return format->is_signed ? (uint64_t)((int64_t)(hash % 15) - 7) : hash % 16;
@@ -83,6 +109,8 @@ static uint64_t integer_result(const struct format *format, int op, int nranks, 
 {
     uint64_t result = integer(format, op, 0, index);
 
+    if (op >= tuttiLand && op <= tuttiLxor)
+        result = result != 0;
     if (op >= OP_PREMUL_IMMEDIATE)
         result *= integer_scalar(format, 0);
     for (int rank = 1; rank < nranks; rank++) {
@@ -92,6 +120,12 @@ static uint64_t integer_result(const struct format *format, int op, int nranks, 
         case tuttiProd: result *= next; break;
         case tuttiMax: result = is_less(format, result, next) ? next : result; break;
         case tuttiMin: result = is_less(format, next, result) ? next : result; break;
+        case tuttiBand: result &= next; break;
+        case tuttiBor: result |= next; break;
+        case tuttiBxor: result ^= next; break;
+        case tuttiLand: result = result != 0 && next != 0; break;
+        case tuttiLor: result = result != 0 || next != 0; break;
+        case tuttiLxor: result = (result != 0) != (next != 0); break;
         case OP_PREMUL_IMMEDIATE:
         case OP_PREMUL_DEVICE: result += next * integer_scalar(format, rank); break;
         default: result += next; break;

@@ -30,7 +30,7 @@ struct tutti_cpu_kernels {
     const char *name;
     bool is_reference;
 
-    /* Required. */
+    /* Required for all operations that the type has (tutti_op_takes). */
     tutti_reduce_kernel *reduce[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT][TUTTI_GROUP_COUNT];
 
     /* Required for sums and products of narrow floats: their intermediate results have more bits

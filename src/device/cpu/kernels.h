@@ -35,6 +35,7 @@ typedef int64_t s64 MAY_ALIAS;
 typedef uint64_t u64 MAY_ALIAS;
 typedef float f32 MAY_ALIAS;
 typedef double f64 MAY_ALIAS;
+typedef uint64_t bits64 __attribute__((may_alias, aligned(1)));
 
 /* ---- combining two accumulators ------------------------------------------------ */
 
@@ -47,6 +48,9 @@ typedef double f64 MAY_ALIAS;
 #define DEFINE_COMBINE_UNSIGNED(type)              \
     DEFINE_COMBINE(type##_sum, type, a + b)        \
     DEFINE_COMBINE(type##_prod, type, 1u * a * b)  \
+    DEFINE_COMBINE(type##_band, type, a & b)       \
+    DEFINE_COMBINE(type##_bor, type, a | b)        \
+    DEFINE_COMBINE(type##_bxor, type, a ^ b)       \
     DEFINE_COMBINE_ORDER(type)
 #define DEFINE_COMBINE_ORDER(type)                 \
     DEFINE_COMBINE(type##_max, type, b > a ? b : a) \
@@ -78,6 +82,7 @@ DEFINE_COMBINE_UNSIGNED(u8)
 DEFINE_COMBINE_UNSIGNED(u16)
 DEFINE_COMBINE_UNSIGNED(u32)
 DEFINE_COMBINE_UNSIGNED(u64)
+DEFINE_COMBINE_UNSIGNED(bits64)
 DEFINE_COMBINE_ORDER(s8)
 DEFINE_COMBINE_ORDER(s16)
 DEFINE_COMBINE_ORDER(s32)
@@ -114,6 +119,7 @@ DEFINE_NARROW_ORDER_FINISHES(e4m3, int8_t)
 DEFINE_NARROW_ORDER_FINISHES(e5m2, int8_t)
 
 #define AS_IS(value) (value)
+#define TRUTH(value) ((value) != 0)
 #define UNSCALED(value, multiply) ((void)(multiply), (value))
 
 /* ---- reducing -------------------------------------------------------------------- */
@@ -171,6 +177,51 @@ DEFINE_NARROW_ORDER_FINISHES(e5m2, int8_t)
 #define DEFINE_REDUCE_NARROW_ORDER(type, unit)                                                  \
     DEFINE_REDUCE(type##_max, unit, unit, tutti_##type##_max_key, unit##_max, type##_max_finish) \
     DEFINE_REDUCE(type##_min, unit, unit, tutti_##type##_min_key, unit##_max, type##_min_finish)
+
+#define DEFINE_REDUCE_LOGICAL(type)                                                             \
+    DEFINE_REDUCE(type##_land, type, type, TRUTH, type##_band, UNSCALED)                        \
+    DEFINE_REDUCE(type##_lor, type, type, TRUTH, type##_bor, UNSCALED)                          \
+    DEFINE_REDUCE(type##_lxor, type, type, TRUTH, type##_bxor, UNSCALED)
+
+/* ---- bitwise operations -------------------------------------------------------------------- */
+
+/* These are the same for elements of all sizes: 64 bits at a time, at any alignment, and then the
+ * bytes that are left. Those are fewer than 8, so a kernel for a few elements is short. */
+#define DEFINE_BITWISE_GROUP(op, nsrcs)                                                         \
+    static void bitwise_##op##_##nsrcs(void *dst, const void *const *srcs, size_t size_bytes)   \
+    {                                                                                           \
+        const size_t whole = size_bytes & ~(size_t)7;                                           \
+        const void *rest[nsrcs];                                                                \
+                                                                                                \
+        reduce_bits64_##op##_elements(dst, srcs, size_bytes / 8, 1.0, nsrcs);                   \
+        if (size_bytes == whole)                                                                \
+            return;                                                                             \
+        for (unsigned k = 0; k < nsrcs; k++)                                                    \
+            rest[k] = (const char *)srcs[k] + whole;                                            \
+        reduce_bits8_##op##_elements((char *)dst + whole, rest, size_bytes - whole, 1.0, nsrcs); \
+    }                                                                                           \
+    DEFINE_BITWISE_WIDTH(op, nsrcs, 8)                                                          \
+    DEFINE_BITWISE_WIDTH(op, nsrcs, 16)                                                         \
+    DEFINE_BITWISE_WIDTH(op, nsrcs, 32)                                                         \
+    DEFINE_BITWISE_WIDTH(op, nsrcs, 64)
+#define DEFINE_BITWISE_WIDTH(op, nsrcs, bits)                                                   \
+    static void reduce_w##bits##_##op##_##nsrcs(void *dst, const void *const *srcs,             \
+                                                size_t count, double multiply)                  \
+    {                                                                                           \
+        (void)multiply;                                                                         \
+        bitwise_##op##_##nsrcs(dst, srcs, count * ((bits) / 8));                                \
+    }
+#define DEFINE_BITWISE(op)                                                                      \
+    DEFINE_REDUCE_BODY(reduce_bits64_##op, bits64, bits64, AS_IS, bits64_##op, UNSCALED)        \
+    DEFINE_REDUCE_BODY(reduce_bits8_##op, u8, u8, AS_IS, u8_##op, UNSCALED)                     \
+    DEFINE_BITWISE_GROUP(op, 2)                                                                 \
+    DEFINE_BITWISE_GROUP(op, 3)                                                                 \
+    DEFINE_BITWISE_GROUP(op, 4)                                                                 \
+    DEFINE_BITWISE_GROUP(op, 8)
+
+DEFINE_BITWISE(band)
+DEFINE_BITWISE(bor)
+DEFINE_BITWISE(bxor)
 
 /* ---- converting -------------------------------------------------------------------- */
 
@@ -264,6 +315,7 @@ static void stream_bytes(void *to, const void *from, size_t size_bytes)
 #define KERNELS_UNSIGNED(code, bits)                                                            \
     DEFINE_REDUCE_MODULAR(code, code, UNSCALED)                                                 \
     DEFINE_REDUCE_ORDER(code, code, UNSCALED)                                                   \
+    DEFINE_REDUCE_LOGICAL(code)                                                                 \
     DEFINE_MULTIPLY(code, AS_IS)                                                                \
     DEFINE_DIVIDE(code, uint64_t)
 #define KERNELS_FLOATING(code, bits)                                                            \
@@ -280,27 +332,29 @@ TUTTI_TYPES(KERNELS)
 
 #define GROUPS(name) {reduce_##name##_2, reduce_##name##_3, reduce_##name##_4, reduce_##name##_8}
 #define OPS(modular, ordered)                                                                   \
-    {                                                                                           \
-        [TUTTI_SUM] = GROUPS(modular##_sum), [TUTTI_PROD] = GROUPS(modular##_prod),             \
-        [TUTTI_MAX] = GROUPS(ordered##_max), [TUTTI_MIN] = GROUPS(ordered##_min),               \
-    }
+    [TUTTI_SUM] = GROUPS(modular##_sum), [TUTTI_PROD] = GROUPS(modular##_prod),                 \
+    [TUTTI_MAX] = GROUPS(ordered##_max), [TUTTI_MIN] = GROUPS(ordered##_min)
+#define BIT_OPS(bits)                                                                           \
+    [TUTTI_BAND] = GROUPS(w##bits##_band), [TUTTI_BOR] = GROUPS(w##bits##_bor),                 \
+    [TUTTI_BXOR] = GROUPS(w##bits##_bxor), [TUTTI_LAND] = GROUPS(u##bits##_land),               \
+    [TUTTI_LOR] = GROUPS(u##bits##_lor), [TUTTI_LXOR] = GROUPS(u##bits##_lxor)
 #define MANY(name)                                                                              \
     {[TUTTI_SUM] = reduce_##name##_sum_many, [TUTTI_PROD] = reduce_##name##_prod_many}
 
 /* The members of the table for one type. */
 #define ROWS_SIGNED(NAME, code, bits)                                                           \
-    .reduce[TUTTI_##NAME] = OPS(u##bits, code),                                                 \
+    .reduce[TUTTI_##NAME] = {OPS(u##bits, code), BIT_OPS(bits)},                                \
     .multiply[TUTTI_##NAME] = multiply_u##bits,                                                 \
     .divide[TUTTI_##NAME] = divide_##code,
 #define ROWS_UNSIGNED(NAME, code, bits)                                                         \
-    .reduce[TUTTI_##NAME] = OPS(code, code),                                                    \
+    .reduce[TUTTI_##NAME] = {OPS(code, code), BIT_OPS(bits)},                                   \
     .multiply[TUTTI_##NAME] = multiply_##code,                                                  \
     .divide[TUTTI_##NAME] = divide_##code,
 #define ROWS_FLOATING(NAME, code, bits)                                                         \
-    .reduce[TUTTI_##NAME] = OPS(code, code),                                                    \
+    .reduce[TUTTI_##NAME] = {OPS(code, code)},                                                  \
     .multiply[TUTTI_##NAME] = multiply_##code,
 #define ROWS_NARROW(NAME, code, bits)                                                           \
-    .reduce[TUTTI_##NAME] = OPS(code, code),                                                    \
+    .reduce[TUTTI_##NAME] = {OPS(code, code)},                                                  \
     .reduce_many[TUTTI_##NAME] = MANY(code),                                                    \
     .widen[TUTTI_##NAME] = widen_##code,                                                        \
     .narrow[TUTTI_##NAME] = narrow_##code,

@@ -112,6 +112,15 @@ TUTTI_INLINE union value combine(const enum tutti_type type, const enum tutti_op
         return wrapped(type, a.u64 + b.u64);
     if (op == TUTTI_PROD)
         return wrapped(type, a.u64 * b.u64);
+    switch (op) {
+    case TUTTI_BAND: return (union value){.u64 = a.u64 & b.u64};
+    case TUTTI_BOR: return (union value){.u64 = a.u64 | b.u64};
+    case TUTTI_BXOR: return (union value){.u64 = a.u64 ^ b.u64};
+    case TUTTI_LAND: return (union value){.u64 = a.u64 != 0 && b.u64 != 0};
+    case TUTTI_LOR: return (union value){.u64 = a.u64 != 0 || b.u64 != 0};
+    case TUTTI_LXOR: return (union value){.u64 = (a.u64 != 0) != (b.u64 != 0)};
+    default: break;
+    }
 
     const bool is_less = is_signed(type) ? b.s64 < a.s64 : b.u64 < a.u64;
     const bool is_more = is_signed(type) ? b.s64 > a.s64 : b.u64 > a.u64;
@@ -149,13 +158,19 @@ TUTTI_INLINE void reduce_elements(const struct tutti_reduce_args *args, const en
 
 TUTTI_INLINE void reduce_type(const struct tutti_reduce_args *args, const enum tutti_type type)
 {
+#define OP_CASE(NAME, name) \
+    case TUTTI_##NAME: \
+        if (tutti_op_takes(TUTTI_##NAME, type)) { \
+            reduce_elements(args, type, TUTTI_##NAME); \
+            return; \
+        } \
+        break;
+
     switch (args->op) {
-    case TUTTI_SUM: reduce_elements(args, type, TUTTI_SUM); return;
-    case TUTTI_PROD: reduce_elements(args, type, TUTTI_PROD); return;
-    case TUTTI_MAX: reduce_elements(args, type, TUTTI_MAX); return;
-    case TUTTI_MIN: reduce_elements(args, type, TUTTI_MIN); return;
-    default: tutti_assert(!"a reduction");
+    TUTTI_OPS(OP_CASE)
+    default: break;
     }
+    tutti_assert(!"a reduction that the type has");
 }
 
 void tutti_cpu_plain_reduce(const struct tutti_reduce_args *args)

@@ -80,7 +80,11 @@ GPU_INLINE double gpu_float_min(double a, double b) { return tutti_f64_min(a, b)
  *   element_bytes      bytes of an element
  *   has_min            0: the minimum is a maximum of flipped bits (gpu_operation)
  *   open, close        unpacks a word into its values; packs values into a word
- *   combine            combines two values; `op` is a compile-time constant
+ *   combine            combines two values; `op`, TUTTI_SUM to TUTTI_MIN, is a compile-time
+ *                      constant
+ *   has_bits           1 if there are bitwise and logical operations: truth, and combine_bits
+ *   truth              makes each element of a value 1 if it is not 0
+ *   combine_bits       combines two values by TUTTI_BAND, TUTTI_BOR or TUTTI_BXOR
  *   factor, factor_of  type of the scaling factor; computes a factor from a type and a tutti_scale
  *   scale              scales a value before it is closed; integers are not changed
  *   divide             divides the elements of a closed word; floats are not changed
@@ -90,7 +94,7 @@ GPU_INLINE double gpu_float_min(double a, double b) { return tutti_f64_min(a, b)
 template <typename type> struct gpu_float_kind {
     typedef type value;
     typedef type factor;
-    enum { has_min = 1 };
+    enum { has_min = 1, has_bits = 0 };
 
     template <uint32_t op> GPU_INLINE type combine(type a, type b, uint64_t)
     {
@@ -102,6 +106,8 @@ template <typename type> struct gpu_float_kind {
     GPU_INLINE type factor_of(uint32_t, tutti_scale scale) { return (type)scale.multiply; }
     GPU_INLINE type scale(type value, type by) { return value * by; }
     GPU_INLINE gpu_word divide(gpu_word word, type) { return word; }
+    GPU_INLINE type truth(type value) { return value; }
+    GPU_INLINE type combine_bits(uint32_t, type value, type) { return value; }
 };
 
 /* Floats of less than 32 bits, combined as float32. `format` converts 4 bytes of them at a time
@@ -166,7 +172,7 @@ struct gpu_float64_kind : gpu_float_kind<double> {
 template <typename type> struct gpu_integer_kind {
     typedef type value;
     typedef gpu_divisor factor;
-    enum { has_min = 0 };
+    enum { has_min = 0, has_bits = 1 };
 
     GPU_INLINE gpu_divisor factor_of(uint32_t type_of_elements, tutti_scale scale)
     {
@@ -177,6 +183,10 @@ template <typename type> struct gpu_integer_kind {
     GPU_INLINE gpu_word divide(gpu_word word, gpu_divisor by)
     {
         return by.by == 1 ? word : gpu_divided_word(word, by);
+    }
+    GPU_INLINE type combine_bits(uint32_t op, type a, type b)
+    {
+        return op == TUTTI_BAND ? a & b : op == TUTTI_BOR ? a | b : a ^ b;
     }
 };
 
@@ -203,6 +213,7 @@ template <uint32_t bits> struct gpu_packed_kind : gpu_integer_kind<uint32_t> {
                : op == TUTTI_PROD ? gpu_packed_product<bits>(a, b)
                                   : gpu_packed_max<bits>(a ^ turned, b ^ turned) ^ turned;
     }
+    GPU_INLINE uint32_t truth(uint32_t value) { return gpu_packed_truth<bits>(value); }
 };
 
 struct gpu_int64_kind : gpu_integer_kind<uint64_t> {
@@ -222,6 +233,7 @@ struct gpu_int64_kind : gpu_integer_kind<uint64_t> {
             return a * b;
         return (b ^ flip) > (a ^ flip) ? b : a;
     }
+    GPU_INLINE uint64_t truth(uint64_t value) { return value != 0; }
 };
 
 typedef gpu_packed_kind<8> gpu_int8_kind;
@@ -260,7 +272,9 @@ template <typename kind_of_elements> struct gpu_reducer {
         value more[nvalues];
 
         kind::open(word, more);
-        if (operation.op == TUTTI_SUM)
+        if (kind::has_bits && operation.op >= TUTTI_BAND)
+            combine_bits(so_far->at, more, operation.op);
+        else if (operation.op == TUTTI_SUM)
             combine<TUTTI_SUM>(so_far->at, more, 0);
         else if (operation.op == TUTTI_PROD)
             combine<TUTTI_PROD>(so_far->at, more, 0);
@@ -287,6 +301,17 @@ template <typename kind_of_elements> struct gpu_reducer {
 
         combine<TUTTI_PROD>(product.at, factors.at, 0);
         return kind::close(product.at);
+    }
+    /* A logical operation is the bitwise one on truth values. */
+    GPU_INLINE void combine_bits(value *so_far, const value *more, uint32_t op)
+    {
+        const bool is_logical = op >= TUTTI_LAND;
+        const uint32_t bitwise = is_logical ? op - TUTTI_LAND + TUTTI_BAND : op;
+
+        GPU_UNROLL
+        for (uint32_t i = 0; i < nvalues; i++)
+            so_far[i] = kind::combine_bits(bitwise, is_logical ? kind::truth(so_far[i]) : so_far[i],
+                                           is_logical ? kind::truth(more[i]) : more[i]);
     }
     template <uint32_t op>
     GPU_INLINE void combine(value *so_far, const value *more, uint64_t flip)

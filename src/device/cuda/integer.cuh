@@ -72,6 +72,16 @@ template <uint32_t bits> GPU_INLINE uint32_t gpu_packed_max(uint32_t a, uint32_t
     return best;
 }
 
+/* Returns 1 for each element that is not 0, and else 0. */
+template <uint32_t bits> GPU_INLINE uint32_t gpu_packed_truth(uint32_t a)
+{
+    const uint32_t ones = bits == 8 ? 0x01010101u : bits == 16 ? 0x00010001u : 1u;
+    const uint32_t low = ~(ones << (bits - 1));
+
+    /* The addition carries into the top bit of an element if any of its lower bits is set. */
+    return (((a & low) + low) | a) >> (bits - 1) & ones;
+}
+
 /* ---- quotients ------------------------------------------------------------------------------- */
 
 struct gpu_divisor {

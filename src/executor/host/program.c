@@ -19,6 +19,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
     bool is_own_overlay = tutti_call_is_swap(call);
 
     program->run_type = call->type;
+    program->makes_truth = tutti_call_makes_truth(call, (int)schedule->nranks) && has_output;
     if (reduces && (!schedule->is_one_sided || schedule->sums_in_stages)) {
         program->widens = tutti_type_is_narrow_float(call->type);
         if (program->widens)
@@ -173,7 +174,7 @@ static void decide_memory(struct tutti_program *program, const struct tutti_call
                           TUTTI_LEAST_STREAMED_BYTES;
     program->is_one_round = program->npieces == 1 && !program->may_stream &&
                             schedule->needs == TUTTI_NEEDS_WINDOW && !program->stages_input &&
-                            !program->widens && !program->scales_output &&
+                            !program->widens && !program->scales_output && !program->makes_truth &&
                             program->scratch_bytes == 0;
 }
 
