@@ -54,14 +54,9 @@ struct Reduction {
     tuttiRedOp_t op;
     at::ScalarType run_type; // convert to it before, and back afterwards
     Wire wire;               // of run_type
-    // A bitwise operation, which the library does not have: gather, then combine here.
-    bool is_gathered;
 };
 
 // Throws where the operation is not defined on the type.
 Reduction reduction_of(const c10d::ReduceOp &op, at::ScalarType type);
-
-// `all` holds one block per rank in its first dimension: combine them by a bitwise operation.
-at::Tensor combine(const at::Tensor &all, c10d::ReduceOp::RedOpType op);
 
 } // namespace tutti_torch
