@@ -118,15 +118,18 @@ typedef enum {
     tuttiFloat8e5m2 = 11, /* OCP E5M2 */
     tuttiInt16 = 12, /* NCCL has neither this type nor those after it */
     tuttiUint16 = 13,
-    tuttiNumTypes = 14
+    tuttiBool = 14, /* one byte: 0 is false, any other value is true */
+    tuttiNumTypes = 15
 } tuttiDataType_t;
 
 /* Reductions. Integers wrap around. Floating types narrower than 32 bits are summed and multiplied
  * in float32, and the result is rounded once, to nearest even. Min and max of floating types
  * propagate NaN and order -0 before +0 (IEEE 754-2019 minimum and maximum). The average of floating
  * types is the sum times 1/nranks. The average of integers is the sum divided by nranks, rounded
- * toward zero. The bitwise and the logical operations take integers only. In a logical operation
- * every nonzero element is true, and each result is 1 or 0, also on a single rank. */
+ * toward zero. The bitwise and the logical operations take integers and bool. In a logical
+ * operation every nonzero element is true, and each result is 1 or 0, also on a single rank. On
+ * bool all operations are logical: sum, max and the bitwise or are a logical or, prod, min and the
+ * bitwise and are a logical and. Averages and pre-multiplied sums of bool are refused. */
 typedef enum {
     tuttiSum = 0,
     tuttiProd = 1,

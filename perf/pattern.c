@@ -24,14 +24,16 @@ struct perf_pattern {
 #define EXACT_UNSIGNED(bits, fraction_bits)                                                     \
     (bits) == 64 ? INT64_C(1) << 61 : (int64_t)(UINT64_MAX >> (64 - (bits)))
 #define EXACT_FLOATING(bits, fraction_bits) INT64_C(1) << ((fraction_bits) + 1)
+#define EXACT_BOOLEAN(bits, fraction_bits) 1
 #define EXACT_NARROW(bits, fraction_bits) EXACT_FLOATING(bits, fraction_bits)
 #define TYPE(NAME, number, name, FAMILY, code, bits, exponent_bits, fraction_bits)              \
     {TUTTI_##FAMILY == TUTTI_SIGNED     ? SIGNED                                                \
      : TUTTI_##FAMILY == TUTTI_UNSIGNED ? UNSIGNED                                              \
+     : TUTTI_##FAMILY == TUTTI_BOOLEAN  ? BOOLEAN                                               \
                                         : FLOATING,                                             \
      EXACT_##FAMILY(bits, fraction_bits), bits, exponent_bits, fraction_bits},
 
-enum family { SIGNED, UNSIGNED, FLOATING };
+enum family { SIGNED, UNSIGNED, FLOATING, BOOLEAN };
 
 static const struct {
     enum family family;
@@ -53,7 +55,7 @@ static int64_t wrap(tuttiDataType_t type, uint64_t value)
 {
     int unused = 64 - types[type].bits;
 
-    if (types[type].family == UNSIGNED)
+    if (types[type].family == UNSIGNED || types[type].family == BOOLEAN)
         return (int64_t)(value << unused >> unused);
     return types[type].family == SIGNED ? (int64_t)(value << unused) >> unused : (int64_t)value;
 }
@@ -108,6 +110,18 @@ static uint64_t rare_bits(int nranks, uint64_t seed)
     for (uint64_t turn = 1; nranks >> (turn - 1) != 0; turn++)
         bits &= scatter(seed + (turn << 32));
     return bits;
+}
+
+/* Returns the logical operation that `op` is on bool; others stay as they are. */
+static enum perf_op op_on(tuttiDataType_t type, enum perf_op op)
+{
+    if (types[type].family != BOOLEAN)
+        return op;
+    switch (op) {
+    case PERF_PROD: case PERF_MIN: case PERF_BAND: case PERF_LAND: return PERF_LAND;
+    case PERF_BXOR: case PERF_LXOR: return PERF_LXOR;
+    default: return PERF_LOR;
+    }
 }
 
 static int64_t input(tuttiDataType_t type, enum perf_op op, int nranks, int rank, int index)
@@ -239,6 +253,8 @@ static void write_row(struct perf_pattern *pattern, tuttiDataType_t type, enum p
 {
     char *row = row_of(pattern, source);
 
+    if (op != PERF_NO_OP)
+        op = op_on(type, op);
     for (int index = 0; index < PERF_PERIOD; index++) {
         char *to = row + (size_t)index * pattern->element_bytes;
 

@@ -53,7 +53,9 @@ size_t perf_type_bytes(tuttiDataType_t type)
 
 bool perf_type_has_op(tuttiDataType_t type, enum perf_op op)
 {
-    return op < PERF_BAND || op > PERF_LXOR || !tutti_type_is_floating((enum tutti_type)type);
+    if (op == PERF_AVG || op == PERF_MULSUM)
+        return tutti_type_is_scaled((enum tutti_type)type);
+    return op < PERF_BAND || !tutti_type_is_floating((enum tutti_type)type);
 }
 
 bool perf_parse_ops(const char *text, unsigned *ret_ops)

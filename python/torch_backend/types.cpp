@@ -8,6 +8,7 @@ namespace tutti_torch {
 static std::optional<tuttiDataType_t> type_of(at::ScalarType type)
 {
     switch (type) {
+    case at::kBool: return tuttiBool;
     case at::kChar: return tuttiInt8;
     case at::kByte: return tuttiUint8;
     case at::kInt: return tuttiInt32;
@@ -64,34 +65,18 @@ static tuttiRedOp_t plain_op(c10d::ReduceOp::RedOpType op)
     }
 }
 
-// 0 and 1 are all that a bool can be.
-static Reduction reduce_bool(c10d::ReduceOp::RedOpType op)
-{
-    const Wire bytes = {tuttiUint8, 1};
-
-    switch (op) {
-    case c10d::ReduceOp::SUM:
-    case c10d::ReduceOp::MAX:
-    case c10d::ReduceOp::BOR: return {tuttiMax, at::kBool, bytes};
-    case c10d::ReduceOp::PRODUCT:
-    case c10d::ReduceOp::MIN:
-    case c10d::ReduceOp::BAND: return {tuttiMin, at::kBool, bytes};
-    case c10d::ReduceOp::BXOR: return {tuttiBxor, at::kBool, bytes};
-    default: TORCH_CHECK(false, "tutti: cannot use ReduceOp.", name_of(op), " with bool");
-    }
-}
-
 Reduction reduction_of(const c10d::ReduceOp &reduce_op, at::ScalarType type)
 {
     const auto op = reduce_op.op_;
 
     TORCH_CHECK(op <= c10d::ReduceOp::PREMUL_SUM, "tutti: unknown reduction");
-    if (type == at::kBool)
-        return reduce_bool(op);
-    TORCH_CHECK(!is_bitwise(op) || at::isIntegralType(type, false) ||
+    TORCH_CHECK(!is_bitwise(op) || at::isIntegralType(type, true) ||
                     at::isBarebonesUnsignedType(type),
                 "tutti: cannot use ReduceOp.", name_of(op), " with ", c10::toString(type),
                 ": bitwise operations need integers");
+    TORCH_CHECK(type != at::kBool ||
+                    (op != c10d::ReduceOp::AVG && op != c10d::ReduceOp::PREMUL_SUM),
+                "tutti: cannot use ReduceOp.", name_of(op), " with bool");
     if (at::isComplexType(type)) {
         TORCH_CHECK(op == c10d::ReduceOp::SUM || op == c10d::ReduceOp::AVG ||
                         op == c10d::ReduceOp::PREMUL_SUM,

@@ -47,9 +47,8 @@ void check_tensor(const at::Tensor &tensor, const char *function);
 // Every type can be moved: one that the library does not know travels as bytes.
 Wire wire_of(at::ScalarType type);
 
-// A reduction that the library does on `type`, perhaps on a tensor of another type: 16-bit parts of
-// complex numbers are widened, bool is reduced as bytes (a sum is a logical or, a product a logical
-// and), complex numbers by their parts.
+// A reduction that the library does on `type`, perhaps on a tensor of another type: complex numbers
+// are reduced by their parts, and 16-bit parts are widened.
 struct Reduction {
     tuttiRedOp_t op;
     at::ScalarType run_type; // convert to it before, and back afterwards

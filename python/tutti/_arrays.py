@@ -12,14 +12,12 @@ _TYPES = [("int8", 1, "i1", (0, 8)), ("uint8", 1, "u1", (1, 8)), ("int32", 4, "i
           ("uint32", 4, "u4", (1, 32)), ("int64", 8, "i8", (0, 64)), ("uint64", 8, "u8", (1, 64)),
           ("float16", 2, "f2", (2, 16)), ("float32", 4, "f4", (2, 32)), ("float64", 8, "f8", (2, 64)),
           ("bfloat16", 2, None, (4, 16)), ("float8_e4m3fn", 1, None, (10, 8)),
-          ("float8_e5m2", 1, None, (12, 8)), ("int16", 2, "i2", (0, 16)), ("uint16", 2, "u2", (1, 16))]
+          ("float8_e5m2", 1, None, (12, 8)), ("int16", 2, "i2", (0, 16)), ("uint16", 2, "u2", (1, 16)),
+          ("bool", 1, "b1", (6, 8))]
 TYPES = {row[0]: number for number, row in enumerate(_TYPES)}
 SIZES = [row[1] for row in _TYPES]
 _BY_KIND = {row[2]: number for number, row in enumerate(_TYPES) if row[2]}
 _BY_DLPACK = {row[3]: number for number, row in enumerate(_TYPES)}
-# A bool is moved as a byte.
-_BY_KIND["b1"] = TYPES["int8"]
-_BY_DLPACK[(6, 8)] = TYPES["uint8"]
 
 
 @dataclass(frozen=True)

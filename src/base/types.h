@@ -15,10 +15,11 @@
  *   number         of the constant in tutti.h; rows are in the order of their numbers
  *   name           text in messages and on command lines
  *   FAMILY         SIGNED and UNSIGNED integers, FLOATING types that are combined in their own
- *                  type, and NARROW floating types, which are combined in float32 and rounded once
+ *                  type, NARROW floating types, which are combined in float32 and rounded once,
+ *                  and BOOLEAN ones
  *   code           the name of the type in the names of kernels
  *   bits           size of an element
- *   exponent_bits  0 for integers; so is fraction_bits
+ *   exponent_bits  0 for integers and bool; so is fraction_bits
  *
  * A signed type needs the unsigned type of its size, because sums and products of both have the
  * same bits. */
@@ -36,14 +37,15 @@
     X(FLOAT8E4M3, 10, float8e4m3, NARROW, e4m3, 8, 4, 3)       \
     X(FLOAT8E5M2, 11, float8e5m2, NARROW, e5m2, 8, 5, 2)       \
     X(INT16, 12, int16, SIGNED, s16, 16, 0, 0)                 \
-    X(UINT16, 13, uint16, UNSIGNED, u16, 16, 0, 0)
+    X(UINT16, 13, uint16, UNSIGNED, u16, 16, 0, 0)             \
+    X(BOOL, 14, bool, BOOLEAN, u8, 8, 0, 0)
 
 #define TUTTI_TYPE_CONSTANT(NAME, number, ...) TUTTI_##NAME = number,
 enum tutti_type { TUTTI_TYPES(TUTTI_TYPE_CONSTANT) TUTTI_TYPE_COUNT };
 #undef TUTTI_TYPE_CONSTANT
 
 /* The families of the table above. */
-enum tutti_family { TUTTI_SIGNED, TUTTI_UNSIGNED, TUTTI_FLOATING, TUTTI_NARROW };
+enum tutti_family { TUTTI_SIGNED, TUTTI_UNSIGNED, TUTTI_FLOATING, TUTTI_NARROW, TUTTI_BOOLEAN };
 
 /* The table of reductions of two operands: X(NAME, name). An average or a pre-multiplied sum is a
  * sum with a scaling before or after it. BAND to BXOR are bitwise operations on integers. LAND to
@@ -98,10 +100,26 @@ static inline bool tutti_op_takes(enum tutti_op op, enum tutti_type type)
     return op < TUTTI_BAND || !tutti_type_is_floating(type);
 }
 
-/* True if the results are truth values, which are 1 or 0, although the inputs need not be. */
-static inline bool tutti_op_gives_truth(enum tutti_op op)
+/* False for bool, which has no averages and no pre-multiplied sums. */
+static inline bool tutti_type_is_scaled(enum tutti_type type)
 {
-    return op >= TUTTI_LAND;
+    return tutti_type_family(type) != TUTTI_BOOLEAN;
+}
+
+/* True if the results are truth values, which are 1 or 0, although the inputs need not be. */
+static inline bool tutti_op_gives_truth(enum tutti_op op, enum tutti_type type)
+{
+    return op >= TUTTI_LAND || tutti_type_family(type) == TUTTI_BOOLEAN;
+}
+
+/* Returns the logical operation that `op` is on bool. */
+static inline enum tutti_op tutti_op_on_bool(enum tutti_op op)
+{
+    switch (op) {
+    case TUTTI_PROD: case TUTTI_MIN: case TUTTI_BAND: case TUTTI_LAND: return TUTTI_LAND;
+    case TUTTI_BXOR: case TUTTI_LXOR: return TUTTI_LXOR;
+    default: return TUTTI_LOR;
+    }
 }
 
 #endif

@@ -139,7 +139,7 @@ static inline bool tutti_call_is_swap(const struct tutti_call *call)
 static inline bool tutti_call_makes_truth(const struct tutti_call *call, int nranks)
 {
     return nranks == 1 && !tutti_call_is_message(call) &&
-           tutti_collective_reduces(call->collective) && tutti_op_gives_truth(call->op);
+           tutti_collective_reduces(call->collective) && tutti_op_gives_truth(call->op, call->type);
 }
 
 /* Returns the address of the scalar of a pre-multiplied sum, which is in the call or the user's. */

@@ -128,6 +128,8 @@ MISTAKE(allreduce_of_dead_op, tuttiAllReduce(in, out, 1, I32, dead_op, c, NULL))
 MISTAKE(allreduce_of_op_of_type, tuttiAllReduce(in, out, 1, tuttiFloat32, int_op, c, NULL))
 MISTAKE(allreduce_of_bits_of_floats, tuttiAllReduce(in, out, 1, tuttiFloat32, tuttiBand, c, NULL))
 MISTAKE(reduce_of_truth_of_floats, tuttiReduce(in, out, 1, tuttiBfloat16, tuttiLxor, 0, c, NULL))
+MISTAKE(reducescatter_of_average_of_bool,
+        tuttiReduceScatter(in, out, 1, tuttiBool, tuttiAvg, c, NULL))
 MISTAKE(reduce_of_unknown_op, tuttiReduce(in, out, 1, I32, BAD_OP, 0, c, NULL))
 MISTAKE(reducescatter_of_unknown_op, tuttiReduceScatter(in, out, 1, I32, BAD_OP, c, NULL))
 MISTAKE(scatterv_of_unknown_op, tuttiReduceScatterV(in, out, counts, NULL, I32, BAD_OP, c, NULL))
@@ -208,6 +210,7 @@ MISTAKE(split_of_color_minus_2, tuttiCommSplit(c, -2, 0, &made, NULL))
 MISTAKE(op_to_null,
         tuttiRedOpCreatePreMulSum(NULL, &one, tuttiFloat32, tuttiScalarHostImmediate, c))
 MISTAKE(op_of_null, tuttiRedOpCreatePreMulSum(&int_op, NULL, tuttiFloat32, tuttiScalarDevice, c))
+MISTAKE(op_of_bool, tuttiRedOpCreatePreMulSum(&int_op, &one, tuttiBool, tuttiScalarDevice, c))
 MISTAKE(op_of_type, tuttiRedOpCreatePreMulSum(&int_op, &one, BAD_TYPE, tuttiScalarDevice, c))
 MISTAKE(op_of_residence,
         tuttiRedOpCreatePreMulSum(&int_op, &one, tuttiFloat32, (tuttiScalarResidence_t)7, c))
@@ -260,7 +263,8 @@ static const struct mistake mistakes[] = {
     ROW(allreduce_of_dead_op, ARGUMENT, "tuttiAllReduce", "no operation of"),
     ROW(allreduce_of_op_of_type, ARGUMENT, "tuttiAllReduce", "was made for"),
     ROW(allreduce_of_bits_of_floats, ARGUMENT, "tuttiAllReduce", "(band) on rank 0 is not defined"),
-    ROW(reduce_of_truth_of_floats, ARGUMENT, "tuttiReduce", "(bfloat16); use a type of integers"),
+    ROW(reduce_of_truth_of_floats, ARGUMENT, "tuttiReduce", "(bfloat16); use bool, a type of"),
+    ROW(reducescatter_of_average_of_bool, ARGUMENT, "tuttiReduceScatter", "(avg) on rank 0"),
     ROW(reduce_of_unknown_op, ARGUMENT, "tuttiReduce", "op 77"),
     ROW(reducescatter_of_unknown_op, ARGUMENT, "tuttiReduceScatter", "op 77"),
     ROW(scatterv_of_unknown_op, ARGUMENT, "tuttiReduceScatterV", "op 77"),
@@ -320,6 +324,7 @@ static const struct mistake mistakes[] = {
     ROW(split_of_color_minus_2, ARGUMENT, "tuttiCommSplit", "color -2"),
     ROW(op_to_null, ARGUMENT, "tuttiRedOpCreatePreMulSum", "op is NULL"),
     ROW(op_of_null, ARGUMENT, "tuttiRedOpCreatePreMulSum", "scalar is NULL"),
+    ROW(op_of_bool, ARGUMENT, "tuttiRedOpCreatePreMulSum", "(bool) has no pre-multiplied sums"),
     ROW(op_of_type, ARGUMENT, "tuttiRedOpCreatePreMulSum", "datatype 77"),
     ROW(op_of_residence, ARGUMENT, "tuttiRedOpCreatePreMulSum", "residence 7"),
     ROW(op_without_comm, ARGUMENT, "tuttiRedOpCreatePreMulSum", "comm is NULL"),

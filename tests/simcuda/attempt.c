@@ -87,7 +87,8 @@ static void buffer_init(struct attempt *attempt, uint32_t rank, size_t elements,
     for (size_t i = 0; i < buffer.bytes; i++) {
         const uint64_t seed = call->seed * 1000003 + ((uint64_t)rank << 32);
         /* Some whole elements are zeros, so that logical operations have something to do. */
-        const bool is_zero = tutti_op_gives_truth(call->op) && mixed(seed + i / 8 + 77) % 4 == 0;
+        const bool is_zero = tutti_op_gives_truth(call->op, call->type) &&
+                             mixed(seed + i / 8 + 77) % 4 == 0;
 
         buffer.base[i] = is_zero ? 0 : (uint8_t)mixed(seed + i);
     }
@@ -181,7 +182,8 @@ static void want_reduction(struct attempt *attempt, uint32_t rank, const struct 
             (in.n > 1 ? in.firsts[rank] : 0) * tutti_type_size(call->type);
     }
     /* Hosts choose lines for a single rank only if it copies. */
-    if (nranks == 1 && tutti_op_gives_truth(call->op) && call->kind == TUTTI_GPU_DIRECT) {
+    if (nranks == 1 && call->kind == TUTTI_GPU_DIRECT &&
+        tutti_op_gives_truth(call->op, call->type)) {
         sources[1] = sources[0];
         args.nsrcs = 2;
         args.op = TUTTI_LOR;
@@ -360,6 +362,8 @@ void attempt_set_reduction(struct attempt_call *call, uint32_t number)
     call->op = reduction >= TUTTI_OP_COUNT      ? TUTTI_SUM
                : tutti_op_takes(op, call->type) ? op
                                                 : (enum tutti_op)(reduction % TUTTI_BAND);
+    if (!tutti_type_is_scaled(call->type))
+        return;
     call->is_average = reduction == TUTTI_OP_COUNT;
     call->is_premultiplied = reduction > TUTTI_OP_COUNT;
     call->scalar_is_late = reduction == TUTTI_OP_COUNT + 2;

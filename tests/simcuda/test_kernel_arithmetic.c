@@ -180,6 +180,8 @@ static void scaled_reductions_give_the_bits_of_processors(void **unused)
 
     (void)unused;
     for (job.type = 0; job.type < TUTTI_TYPE_COUNT; job.type++) {
+        if (!tutti_type_is_scaled(job.type))
+            continue;
         fill_arena(job.type, job.type + 200);
         for (size_t s = 0; s < COUNT_OF(scales); s++)
             for (size_t n = 0; n < COUNT_OF(source_counts); n++) {
@@ -198,6 +200,8 @@ static void a_source_may_be_multiplied_first(void **unused)
 
     (void)unused;
     for (job.type = 0; job.type < TUTTI_TYPE_COUNT; job.type++) {
+        if (!tutti_type_is_scaled(job.type))
+            continue;
         fill_arena(job.type, job.type + 300);
         for (size_t n = 0; n < COUNT_OF(source_counts); n++)
             for (int again = 0; again < 4; again++) {

@@ -41,8 +41,10 @@ static struct scene next_scene(const struct tutti_algorithm *algorithm,
         scene.count = 0;
     if (reduces) {
         scene.op = op_for(scene.type, seed / 3);
-        scene.is_average = scene.op == TUTTI_SUM && seed % 2 == 0;
-        scene.is_premultiplied = scene.op == TUTTI_SUM && !scene.is_average;
+        bool may_scale = scene.op == TUTTI_SUM && tutti_type_is_scaled(scene.type);
+
+        scene.is_average = may_scale && seed % 2 == 0;
+        scene.is_premultiplied = may_scale && !scene.is_average;
         scene.reads_scalar = seed % 8 < 4;
     }
     scene.is_in_place = seed % 5 < 2;

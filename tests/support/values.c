@@ -21,13 +21,14 @@ const char *const value_op_names[OP_COUNT] = {"sum", "prod", "max", "min", "avg"
 
 struct format {
     size_t size;
-    bool is_float, is_signed;
+    bool is_float, is_signed, is_bool;
     int exponent_bits, fraction_bits; /* of floating types */
 };
 
 #define FORMAT(NAME, number, name, FAMILY, code, bits, exponent_bits, fraction_bits)             \
     [number] = {(bits) / 8, TUTTI_##FAMILY == TUTTI_FLOATING || TUTTI_##FAMILY == TUTTI_NARROW, \
-                TUTTI_##FAMILY != TUTTI_UNSIGNED, exponent_bits, fraction_bits},
+                TUTTI_##FAMILY != TUTTI_UNSIGNED && TUTTI_##FAMILY != TUTTI_BOOLEAN,            \
+                TUTTI_##FAMILY == TUTTI_BOOLEAN, exponent_bits, fraction_bits},
 #define NAME_OF(NAME, number, name, ...) [number] = #name,
 
 static const struct format formats[tuttiNumTypes] = {TUTTI_TYPES(FORMAT)};
@@ -41,7 +42,9 @@ size_t value_size(tuttiDataType_t type)
 
 bool value_has_op(tuttiDataType_t type, int op)
 {
-    return !formats[type].is_float || op <= tuttiAvg || op >= OP_PREMUL_IMMEDIATE;
+    if (op == tuttiAvg || op >= OP_PREMUL_IMMEDIATE)
+        return !formats[type].is_bool;
+    return !formats[type].is_float || op < tuttiAvg;
 }
 
 int value_op(tuttiDataType_t type, size_t number)
@@ -73,6 +76,18 @@ static uint64_t narrow(const struct format *format, uint64_t value)
     if (format->is_signed)
         return (uint64_t)((int64_t)(value << unused) >> unused);
     return value << unused >> unused;
+}
+
+/* The logical operation that `op` is on bool; of other types `op`. */
+static int op_on(const struct format *format, int op)
+{
+    if (!format->is_bool)
+        return op;
+    switch (op) {
+    case tuttiProd: case tuttiMin: case tuttiBand: case tuttiLand: return tuttiLand;
+    case tuttiBxor: case tuttiLxor: return tuttiLxor;
+    default: return tuttiLor;
+    }
 }
 
 static uint64_t integer(const struct format *format, int op, int rank, size_t index)
@@ -229,6 +244,7 @@ static void store(const struct format *format, uint8_t *at, uint64_t bits)
 
 static uint64_t element(const struct format *format, int op, int rank, int nranks, size_t index)
 {
+    op = op_on(format, op);
     if (rank < 0)
         return format->is_float ? encode(format, real_result(format, op, nranks, index))
                                 : integer_result(format, op, nranks, index);

@@ -43,7 +43,7 @@ struct tutti_cpu_kernels {
     void (*narrow[TUTTI_TYPE_COUNT])(void *dst, const float *src, size_t count, float multiply);
 
     /* dst[i] = src[i] * *factor; `factor` points at one element of the type, at any alignment.
-     * Required for all types except narrow floats, for which it is NULL. */
+     * Required for all types except narrow floats and bool, for which it is NULL. */
     void (*multiply[TUTTI_TYPE_COUNT])(void *dst, const void *src, size_t count,
                                        const void *factor);
 

@@ -324,6 +324,8 @@ static void stream_bytes(void *to, const void *from, size_t size_bytes)
     DEFINE_MULTIPLY(code, tutti_##code##_quieted)
 #define KERNELS_NARROW(code, bits)                                                              \
     DEFINE_REDUCE_NARROW_ORDER(code, s##bits)
+/* The kernels of bool are logical ones of uint8. */
+#define KERNELS_BOOLEAN(code, bits)
 #define KERNELS(NAME, number, name, FAMILY, code, bits, ...) KERNELS_##FAMILY(code, bits)
 
 TUTTI_TYPES(KERNELS)
@@ -358,6 +360,13 @@ TUTTI_TYPES(KERNELS)
     .reduce_many[TUTTI_##NAME] = MANY(code),                                                    \
     .widen[TUTTI_##NAME] = widen_##code,                                                        \
     .narrow[TUTTI_##NAME] = narrow_##code,
+#define ROWS_BOOLEAN(NAME, code, bits)                                                          \
+    .reduce[TUTTI_##NAME] = {                                                                   \
+        [TUTTI_SUM] = GROUPS(u8_lor), [TUTTI_PROD] = GROUPS(u8_land),                           \
+        [TUTTI_MAX] = GROUPS(u8_lor), [TUTTI_MIN] = GROUPS(u8_land),                            \
+        [TUTTI_BAND] = GROUPS(u8_land), [TUTTI_BOR] = GROUPS(u8_lor),                           \
+        [TUTTI_BXOR] = GROUPS(u8_lxor), [TUTTI_LAND] = GROUPS(u8_land),                         \
+        [TUTTI_LOR] = GROUPS(u8_lor), [TUTTI_LXOR] = GROUPS(u8_lxor)},
 #define ROWS(NAME, number, name, FAMILY, code, bits, ...) ROWS_##FAMILY(NAME, code, bits)
 
 const struct tutti_cpu_kernels KERNEL_TABLE = {

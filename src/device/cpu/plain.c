@@ -43,6 +43,7 @@ typedef double f64;
 #define VALUE_UNSIGNED(type, code, bits, at) {.u64 = READ(uint##bits##_t, at)}
 #define VALUE_FLOATING(type, code, bits, at) {.code = READ(code, at)}
 #define VALUE_NARROW(type, code, bits, at) {.f32 = widened(type, READ(uint##bits##_t, at))}
+#define VALUE_BOOLEAN(type, code, bits, at) {.u64 = READ(uint##bits##_t, at)}
 #define READ_CASE(NAME, number, name, FAMILY, code, bits, ...) \
     case TUTTI_##NAME: return (union value)VALUE_##FAMILY(TUTTI_##NAME, code, bits, at);
 
@@ -101,6 +102,20 @@ TUTTI_INLINE bool is_signed(const enum tutti_type type)
      : (op) == TUTTI_MAX  ? tutti_##name##_max(a, b) \
                           : tutti_##name##_min(a, b))
 
+TUTTI_INLINE union value combine_bits(const enum tutti_op op, union value a, union value b)
+{
+    const bool a_is_true = a.u64 != 0, b_is_true = b.u64 != 0;
+
+    switch (op) {
+    case TUTTI_BAND: return (union value){.u64 = a.u64 & b.u64};
+    case TUTTI_BOR: return (union value){.u64 = a.u64 | b.u64};
+    case TUTTI_BXOR: return (union value){.u64 = a.u64 ^ b.u64};
+    case TUTTI_LAND: return (union value){.u64 = a_is_true && b_is_true};
+    case TUTTI_LOR: return (union value){.u64 = a_is_true || b_is_true};
+    default: return (union value){.u64 = a_is_true != b_is_true};
+    }
+}
+
 TUTTI_INLINE union value combine(const enum tutti_type type, const enum tutti_op op, union value a,
                                  union value b)
 {
@@ -108,19 +123,14 @@ TUTTI_INLINE union value combine(const enum tutti_type type, const enum tutti_op
         return (union value){.f64 = COMBINE_FLOATS(f64, op, a.f64, b.f64)};
     if (tutti_type_is_floating(type))
         return (union value){.f32 = COMBINE_FLOATS(f32, op, a.f32, b.f32)};
+    if (type == TUTTI_BOOL)
+        return combine_bits(tutti_op_on_bool(op), a, b);
+    if (op >= TUTTI_BAND)
+        return combine_bits(op, a, b);
     if (op == TUTTI_SUM)
         return wrapped(type, a.u64 + b.u64);
     if (op == TUTTI_PROD)
         return wrapped(type, a.u64 * b.u64);
-    switch (op) {
-    case TUTTI_BAND: return (union value){.u64 = a.u64 & b.u64};
-    case TUTTI_BOR: return (union value){.u64 = a.u64 | b.u64};
-    case TUTTI_BXOR: return (union value){.u64 = a.u64 ^ b.u64};
-    case TUTTI_LAND: return (union value){.u64 = a.u64 != 0 && b.u64 != 0};
-    case TUTTI_LOR: return (union value){.u64 = a.u64 != 0 || b.u64 != 0};
-    case TUTTI_LXOR: return (union value){.u64 = (a.u64 != 0) != (b.u64 != 0)};
-    default: break;
-    }
 
     const bool is_less = is_signed(type) ? b.s64 < a.s64 : b.u64 < a.u64;
     const bool is_more = is_signed(type) ? b.s64 > a.s64 : b.u64 > a.u64;

@@ -33,6 +33,14 @@ struct gpu_operation {
     uint64_t flip;
 };
 
+/* Returns the logical operation that `op` is on bool, as tutti_op_on_bool does. */
+GPU_INLINE uint32_t gpu_op_on_bool(uint32_t op)
+{
+    if (op == TUTTI_PROD || op == TUTTI_MIN || op == TUTTI_BAND || op == TUTTI_LAND)
+        return TUTTI_LAND;
+    return op == TUTTI_BXOR || op == TUTTI_LXOR ? TUTTI_LXOR : TUTTI_LOR;
+}
+
 GPU_INLINE gpu_operation gpu_operation_of(uint32_t type, uint32_t op)
 {
     const uint32_t bits = 8 * gpu_type_bytes(type);
@@ -40,7 +48,8 @@ GPU_INLINE gpu_operation gpu_operation_of(uint32_t type, uint32_t op)
                                            bits / 8);
     const uint64_t flip = gpu_half(signs, 0);
 
-    return gpu_operation{op, op == TUTTI_MIN ? ~flip : flip};
+    return gpu_operation{gpu_is_boolean(type) ? gpu_op_on_bool(op) : op,
+                         op == TUTTI_MIN ? ~flip : flip};
 }
 
 /* ---- floats ------------------------------------------------------------------------------- */
@@ -325,7 +334,8 @@ template <typename kind_of_elements> struct gpu_reducer {
 /* Returns `function<kind>(...)` with the kind of `type`, an enum tutti_type. */
 #define GPU_WITH_KIND(type, function, ...)                                                     \
     switch (type) {                                                                            \
-    case TUTTI_INT8: case TUTTI_UINT8: return function<gpu_int8_kind>(__VA_ARGS__);            \
+    case TUTTI_INT8: case TUTTI_UINT8: case TUTTI_BOOL:                                        \
+        return function<gpu_int8_kind>(__VA_ARGS__);                                           \
     case TUTTI_INT16: case TUTTI_UINT16: return function<gpu_int16_kind>(__VA_ARGS__);         \
     case TUTTI_INT32: case TUTTI_UINT32: return function<gpu_int32_kind>(__VA_ARGS__);         \
     case TUTTI_INT64: case TUTTI_UINT64: return function<gpu_int64_kind>(__VA_ARGS__);         \

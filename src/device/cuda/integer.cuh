@@ -20,6 +20,9 @@
 #define GPU_TYPE_IS_FLOATING(NAME, number, name, FAMILY, ...)                                   \
     | (uint32_t)(TUTTI_##FAMILY == TUTTI_FLOATING || TUTTI_##FAMILY == TUTTI_NARROW) << (number)
 
+#define GPU_TYPE_IS_BOOLEAN(NAME, number, name, FAMILY, ...)                                    \
+    | (uint32_t)(TUTTI_##FAMILY == TUTTI_BOOLEAN) << (number)
+
 GPU_INLINE uint32_t gpu_type_bytes(uint32_t type)
 {
     return 1u << ((UINT64_C(0) TUTTI_TYPES(GPU_TYPE_LOG_BYTES)) >> 2 * type & 3);
@@ -33,6 +36,11 @@ GPU_INLINE bool gpu_is_signed(uint32_t type)
 GPU_INLINE bool gpu_is_floating(uint32_t type)
 {
     return (0u TUTTI_TYPES(GPU_TYPE_IS_FLOATING)) >> type & 1;
+}
+
+GPU_INLINE bool gpu_is_boolean(uint32_t type)
+{
+    return (0u TUTTI_TYPES(GPU_TYPE_IS_BOOLEAN)) >> type & 1;
 }
 
 /* ---- elements packed in 32 bits, the first one lowest -------------------------------------- */
