@@ -386,7 +386,7 @@ static void run_piece(struct oracle *oracle)
 
         for (uint32_t i = 0; i < schedule_of(seat)->nsteps; i++)
             assert_int_equal(seat->halves_left[i], 0);
-        if (seat->program->widens || seat->program->scales_output || seat->program->makes_truth)
+        if (seat->program->finishes_output)
             finish(oracle, seat);
     }
 }

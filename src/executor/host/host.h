@@ -53,6 +53,7 @@ struct tutti_program {
     bool stages_input;   /* INPUT is widened, pre-multiplied or copied first */
     bool scales_output;  /* an average that GATHER_REDUCE does not apply */
     bool makes_truth;    /* OUTPUT is made truth values at the end (tutti_call_makes_truth) */
+    bool finishes_output; /* widens, scales_output or makes_truth */
     size_t input_blocks, output_blocks;
     /* Memory of the communicator that a piece takes: staged INPUT and OUTPUT, SCRATCH. */
     size_t staged_input_bytes, staged_output_bytes, scratch_bytes;

@@ -26,6 +26,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
             program->run_type = TUTTI_FLOAT32;
         program->scales_output = call->is_average && has_output;
     }
+    program->finishes_output = program->widens || program->scales_output || program->makes_truth;
     /* Peers that read this rank's input know its counts but not its displacements, so pack it. */
     program->stages_input = has_input &&
         (program->widens || (reduces && call->is_premultiplied) || is_own_overlay ||
@@ -174,8 +175,7 @@ static void decide_memory(struct tutti_program *program, const struct tutti_call
                           TUTTI_LEAST_STREAMED_BYTES;
     program->is_one_round = program->npieces == 1 && !program->may_stream &&
                             schedule->needs == TUTTI_NEEDS_WINDOW && !program->stages_input &&
-                            !program->widens && !program->scales_output && !program->makes_truth &&
-                            program->scratch_bytes == 0;
+                            !program->finishes_output && program->scratch_bytes == 0;
 }
 
 int tutti_program_create_cut(const struct tutti_plan *plan, const struct tutti_call *call, int rank,

@@ -445,7 +445,7 @@ int tutti_run_progress(struct tutti_engine *engine)
         check_piece_is_complete(run);
         if (has_round)
             leave_round(engine);
-        if (program->widens || program->scales_output || program->makes_truth)
+        if (program->finishes_output)
             finish_output(engine);
         run->moved = true;
         run->piece++;
