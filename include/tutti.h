@@ -116,21 +116,33 @@ typedef enum {
     tuttiBfloat16 = 9,
     tuttiFloat8e4m3 = 10, /* OCP E4M3: finite up to 448, no infinities */
     tuttiFloat8e5m2 = 11, /* OCP E5M2 */
-    tuttiNumTypes = 12
+    tuttiInt16 = 12, /* NCCL has neither this type nor those after it */
+    tuttiUint16 = 13,
+    tuttiBool = 14, /* one byte: 0 is false, any other value is true */
+    tuttiNumTypes = 15
 } tuttiDataType_t;
 
 /* Reductions. Integers wrap around. Floating types narrower than 32 bits are summed and multiplied
  * in float32, and the result is rounded once, to nearest even. Min and max of floating types
  * propagate NaN and order -0 before +0 (IEEE 754-2019 minimum and maximum). The average of floating
  * types is the sum times 1/nranks. The average of integers is the sum divided by nranks, rounded
- * toward zero. */
+ * toward zero. The bitwise and the logical operations take integers and bool. In a logical
+ * operation every nonzero element is true, and each result is 1 or 0, also on a single rank. On
+ * bool all operations are logical: sum, max and the bitwise or are a logical or, prod, min and the
+ * bitwise and are a logical and. Averages and pre-multiplied sums of bool are refused. */
 typedef enum {
     tuttiSum = 0,
     tuttiProd = 1,
     tuttiMax = 2,
     tuttiMin = 3,
     tuttiAvg = 4,
-    tuttiNumOps = 5,         /* operations made by tuttiRedOpCreatePreMulSum begin here */
+    tuttiBand = 5, /* bitwise and; NCCL has neither this operation nor those after it */
+    tuttiBor = 6,
+    tuttiBxor = 7,
+    tuttiLand = 8, /* logical and */
+    tuttiLor = 9,
+    tuttiLxor = 10,
+    tuttiNumOps = 11,        /* operations made by tuttiRedOpCreatePreMulSum begin here */
     tuttiMaxRedOp = 0x7fffffff
 } tuttiRedOp_t;
 

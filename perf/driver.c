@@ -3,6 +3,7 @@
  * place and then in place. */
 #include "measure.h"
 #include "report.h"
+#include "types.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -183,10 +184,16 @@ static void sweep(struct perf_rank *rank, struct perf_report *report, struct per
     perf_pattern_destroy(pattern);
 }
 
-/* False for an average where the ranks combine different numbers of inputs. */
-static bool may_run(enum perf_op op)
+/* True if the command line gives several types or reductions, and this type does not have this
+ * reduction. If it names just these two, the library says why it refuses them. An average is left
+ * out where the ranks combine different numbers of inputs. */
+static bool is_left_out(const struct perf_options *o, int type, int op)
 {
-    return op != PERF_AVG || perf_collective.summands == NULL;
+    bool is_one_pair = (o->types & (o->types - 1)) == 0 && (o->ops & (o->ops - 1)) == 0;
+
+    if (op == PERF_AVG && perf_collective.summands != NULL)
+        return true;
+    return !is_one_pair && !perf_type_has_op((tuttiDataType_t)type, (enum perf_op)op);
 }
 
 static void all_sweeps(struct perf_rank *rank, struct perf_report *report, struct perf_case *c)
@@ -199,7 +206,7 @@ static void all_sweeps(struct perf_rank *rank, struct perf_report *report, struc
         c->type = (tuttiDataType_t)type;
         c->element_bytes = perf_type_bytes(c->type);
         for (int op = 0; op < PERF_OP_COUNT; op++) {
-            if (perf_collective.has_op && !(o->ops >> op & 1 && may_run((enum perf_op)op)))
+            if (perf_collective.has_op && (!(o->ops >> op & 1) || is_left_out(o, type, op)))
                 continue;
             c->op = perf_collective.has_op ? (enum perf_op)op : PERF_NO_OP;
             sweep(rank, report, c);

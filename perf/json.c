@@ -3,6 +3,7 @@
 #include "json.h"
 
 #include "facts.h"
+#include "types.h"
 
 #include <string.h>
 

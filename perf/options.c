@@ -2,34 +2,14 @@
  * Parses the command line of the measuring programs. Most options are those of nccl-tests. */
 #include "options.h"
 
+#include "types.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const op_names[PERF_OP_COUNT] = {"sum", "prod", "max", "min", "avg", "mulsum"};
-
-/* `name` is the name of a type in nccl-tests. `aliases` are names of the same type in other
- * programs, separated by blanks. */
-static const struct {
-    const char *name, *aliases;
-    size_t bytes;
-} types[tuttiNumTypes] = {
-    {"int8", "char", 1},
-    {"uint8", "byte", 1},
-    {"int32", "int", 4},
-    {"uint32", "uint", 4},
-    {"int64", "long", 8},
-    {"uint64", "ulong", 8},
-    {"half", "float16 fp16 f16", 2},
-    {"float", "float32 fp32 f32", 4},
-    {"double", "float64 fp64 f64", 8},
-    {"bfloat16", "bf16", 2},
-    {"f8e4m3", "float8e4m3 float8_e4m3 fp8_e4m3 fp8e4m3", 1},
-    {"f8e5m2", "float8e5m2 float8_e5m2 fp8_e5m2 fp8e5m2", 1},
-};
 
 static const char help[] =
     "usage: %s [options]\n"
@@ -48,10 +28,10 @@ static const char help[] =
     "  -f, --stepfactor N     multiply by N to get the next size\n"
     "\n"
     "Calls.\n"
-    "  -o, --op NAME          sum, prod, max, min, avg, mulsum or all (sum)\n"
-    "  -d, --datatype NAME    int8, uint8, int32, uint32, int64, uint64, half, float, double,\n"
-    "                         bfloat16, f8e4m3, f8e5m2 or all (float); fp16, bf16, fp8_e4m3 and\n"
-    "                         other usual names, too\n"
+    "  -o, --op NAME          %s\n"
+    "                         or all (sum)\n"
+    "  -d, --datatype NAME    %s\n"
+    "                         or all (float); fp16, bf16, fp8_e4m3 and other usual names, too\n"
     "  -r, --root N           root, or all (0)\n"
     "  -m, --agg_iters N      operations per group (1: no group)\n"
     "  -s, --stream 0|1       1: on a stream, so that calls return at once (0)\n"
@@ -134,21 +114,6 @@ static const struct {
     {'V', "the library chooses how many blocks run"},
 };
 
-const char *perf_op_name(enum perf_op op)
-{
-    return op == PERF_NO_OP ? "none" : op_names[op];
-}
-
-const char *perf_type_name(tuttiDataType_t type)
-{
-    return types[type].name;
-}
-
-size_t perf_type_bytes(tuttiDataType_t type)
-{
-    return types[type].bytes;
-}
-
 static bool parse_size(const char *text, size_t *ret_bytes)
 {
     double number, unit = 1;
@@ -193,48 +158,6 @@ static bool parse_flag(const char *text, bool *ret_flag)
         return false;
     *ret_flag = number != 0;
     return true;
-}
-
-static bool parse_ops(const char *text, unsigned *ret_ops)
-{
-    if (strcmp(text, "all") == 0) {
-        *ret_ops = (1u << PERF_OP_COUNT) - 1;
-        return true;
-    }
-    for (int op = 0; op < PERF_OP_COUNT; op++)
-        if (strcmp(text, op_names[op]) == 0) {
-            *ret_ops = 1u << op;
-            return true;
-        }
-    return false;
-}
-
-static bool is_type(int type, const char *text)
-{
-    size_t length = strlen(text);
-
-    if (strcmp(text, types[type].name) == 0)
-        return true;
-    for (const char *at = types[type].aliases; *at != '\0'; at += strspn(at, " ")) {
-        if (strcspn(at, " ") == length && strncmp(at, text, length) == 0)
-            return true;
-        at += strcspn(at, " ");
-    }
-    return false;
-}
-
-static bool parse_types(const char *text, unsigned *ret_types)
-{
-    if (strcmp(text, "all") == 0) {
-        *ret_types = (1u << tuttiNumTypes) - 1;
-        return true;
-    }
-    for (int type = 0; type < tuttiNumTypes; type++)
-        if (is_type(type, text)) {
-            *ret_types = 1u << type;
-            return true;
-        }
-    return false;
 }
 
 static bool parse_root(const char *text, int *ret_root)
@@ -282,8 +205,8 @@ static bool parse_one(int letter, const char *text, struct perf_options *o, stru
         given->step = true;
         o->factor = (size_t)number;
         return is_good;
-    case 'o': return parse_ops(text, &o->ops);
-    case 'd': return parse_types(text, &o->types);
+    case 'o': return perf_parse_ops(text, &o->ops);
+    case 'd': return perf_parse_types(text, &o->types);
     case 'r': return parse_root(text, &o->root);
     case 'm': return parse_int(text, 1, 4096, &o->aggregate);
     case 's': return parse_flag(text, &o->use_stream);
@@ -429,6 +352,16 @@ static void print_version(void)
            TUTTI_PATCH, library / 10000, library / 100 % 100, library % 100);
 }
 
+static void print_help(const char *program)
+{
+    const int indent = 25; /* of the right column of the help */
+    char ops[PERF_NAMES_BYTES], types[PERF_NAMES_BYTES];
+
+    perf_name_ops(indent, ops);
+    perf_name_types(indent, types);
+    printf(help, program, ops, types);
+}
+
 int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
 {
     struct perf_options o = {
@@ -442,7 +375,7 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
     while ((letter = getopt_long(argc, argv, "t:g:b:e:i:f:o:d:r:m:s:y:R:u:n:w:N:c:z:T:a:C:p:A:I:K:"
                                              "M:S:J:hG:x:D:V:", long_options, NULL)) != -1) {
         if (letter == 'h') {
-            printf(help, argv[0]);
+            print_help(argv[0]);
             return -1;
         }
         if (letter == OPTION_VERSION) {

@@ -66,9 +66,4 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options);
 /* Returns the size after `bytes`, or 0 after the last size. */
 size_t perf_options_next_size(const struct perf_options *options, size_t bytes);
 
-/* The names are those of the command line. perf_op_name accepts PERF_NO_OP. */
-const char *perf_op_name(enum perf_op op);
-const char *perf_type_name(tuttiDataType_t type);
-size_t perf_type_bytes(tuttiDataType_t type);
-
 #endif

@@ -2,7 +2,8 @@
  * Generates inputs with an exactly known result. All arithmetic here is on whole numbers. */
 #include "pattern.h"
 
-#include "options.h"
+#include "base/types.h"
+#include "types.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,27 +17,29 @@ struct perf_pattern {
     char *rows;
 };
 
-enum family { SIGNED, UNSIGNED, FLOATING };
+/* All whole numbers from 0 to `exact` are representable in the type. Those of the 64-bit integers
+ * stop at 2^61, so that sums of a few do not leave int64_t. */
+#define EXACT_SIGNED(bits, fraction_bits)                                                       \
+    (bits) == 64 ? INT64_C(1) << 61 : INT64_MAX >> (64 - (bits))
+#define EXACT_UNSIGNED(bits, fraction_bits)                                                     \
+    (bits) == 64 ? INT64_C(1) << 61 : (int64_t)(UINT64_MAX >> (64 - (bits)))
+#define EXACT_FLOATING(bits, fraction_bits) INT64_C(1) << ((fraction_bits) + 1)
+#define EXACT_BOOLEAN(bits, fraction_bits) 1
+#define EXACT_NARROW(bits, fraction_bits) EXACT_FLOATING(bits, fraction_bits)
+#define TYPE(NAME, number, name, FAMILY, code, bits, exponent_bits, fraction_bits)              \
+    {TUTTI_##FAMILY == TUTTI_SIGNED     ? SIGNED                                                \
+     : TUTTI_##FAMILY == TUTTI_UNSIGNED ? UNSIGNED                                              \
+     : TUTTI_##FAMILY == TUTTI_BOOLEAN  ? BOOLEAN                                               \
+                                        : FLOATING,                                             \
+     EXACT_##FAMILY(bits, fraction_bits), bits, exponent_bits, fraction_bits},
 
-/* All whole numbers from 0 to `exact` are representable in the type. */
+enum family { SIGNED, UNSIGNED, FLOATING, BOOLEAN };
+
 static const struct {
     enum family family;
     int64_t exact;
-    int exponent_bits, mantissa_bits;
-} types[tuttiNumTypes] = {
-    [tuttiInt8] = {SIGNED, INT8_MAX, 0, 0},
-    [tuttiUint8] = {UNSIGNED, UINT8_MAX, 0, 0},
-    [tuttiInt32] = {SIGNED, INT32_MAX, 0, 0},
-    [tuttiUint32] = {UNSIGNED, UINT32_MAX, 0, 0},
-    [tuttiInt64] = {SIGNED, INT64_C(1) << 61, 0, 0},
-    [tuttiUint64] = {UNSIGNED, INT64_C(1) << 61, 0, 0},
-    [tuttiFloat16] = {FLOATING, 1 << 11, 5, 10},
-    [tuttiFloat32] = {FLOATING, 1 << 24, 8, 23},
-    [tuttiFloat64] = {FLOATING, INT64_C(1) << 53, 11, 52},
-    [tuttiBfloat16] = {FLOATING, 1 << 8, 8, 7},
-    [tuttiFloat8e4m3] = {FLOATING, 1 << 4, 4, 3},
-    [tuttiFloat8e5m2] = {FLOATING, 1 << 3, 5, 2},
-};
+    int bits, exponent_bits, mantissa_bits;
+} types[tuttiNumTypes] = {TUTTI_TYPES(TYPE)};
 
 /* Hashes a small number to 64 bits. The function is the finalizer of splitmix64. */
 static uint64_t scatter(uint64_t x)
@@ -50,13 +53,11 @@ static uint64_t scatter(uint64_t x)
 /* Returns the value after it has wrapped around in an integer type. */
 static int64_t wrap(tuttiDataType_t type, uint64_t value)
 {
-    switch (type) {
-    case tuttiInt8: return (int8_t)value;
-    case tuttiUint8: return (uint8_t)value;
-    case tuttiInt32: return (int32_t)value;
-    case tuttiUint32: return (uint32_t)value;
-    default: return (int64_t)value;
-    }
+    int unused = 64 - types[type].bits;
+
+    if (types[type].family == UNSIGNED || types[type].family == BOOLEAN)
+        return (int64_t)(value << unused >> unused);
+    return types[type].family == SIGNED ? (int64_t)(value << unused) >> unused : (int64_t)value;
 }
 
 /* Returns a value such that no partial sum over ranks leaves -limit .. limit. If there are more
@@ -101,13 +102,41 @@ static int64_t factor(int nranks, int rank, int index)
     return turn <= 4 ? 2 * sign : sign;
 }
 
+/* Returns random bits, few of which are set: about one of the ranks has a given bit. */
+static uint64_t rare_bits(int nranks, uint64_t seed)
+{
+    uint64_t bits = UINT64_MAX;
+
+    for (uint64_t turn = 1; nranks >> (turn - 1) != 0; turn++)
+        bits &= scatter(seed + (turn << 32));
+    return bits;
+}
+
+/* Returns the logical operation that `op` is on bool; others stay as they are. */
+static enum perf_op op_on(tuttiDataType_t type, enum perf_op op)
+{
+    if (types[type].family != BOOLEAN)
+        return op;
+    switch (op) {
+    case PERF_PROD: case PERF_MIN: case PERF_BAND: case PERF_LAND: return PERF_LAND;
+    case PERF_BXOR: case PERF_LXOR: return PERF_LXOR;
+    default: return PERF_LOR;
+    }
+}
+
 static int64_t input(tuttiDataType_t type, enum perf_op op, int nranks, int rank, int index)
 {
     enum family family = types[type].family;
     int64_t exact = types[type].exact;
-    uint64_t bits = scatter((uint64_t)rank * PERF_PERIOD + (uint64_t)index);
+    uint64_t seed = (uint64_t)rank * PERF_PERIOD + (uint64_t)index;
+    uint64_t bits = scatter(seed), rare = rare_bits(nranks, seed);
 
     switch (op) {
+    case PERF_BAND: return wrap(type, ~rare);
+    case PERF_BOR: return wrap(type, rare);
+    case PERF_LAND: return rare & 1 ? 0 : wrap(type, bits);
+    case PERF_LOR: return rare & 1 ? wrap(type, bits) : 0;
+    case PERF_LXOR: return bits & 1 ? wrap(type, bits) : 0;
     case PERF_SUM:
         return family == FLOATING ? bounded(family, exact, nranks, rank, index) : wrap(type, bits);
     case PERF_MULSUM: /* the multiplication may double the value */
@@ -128,15 +157,31 @@ static bool is_less(tuttiDataType_t type, int64_t a, int64_t b)
     return type == tuttiUint64 ? (uint64_t)a < (uint64_t)b : a < b;
 }
 
+/* Combines `value` with the result so far by a bitwise or logical operation. */
+static uint64_t combined(enum perf_op op, uint64_t so_far, uint64_t value)
+{
+    switch (op) {
+    case PERF_BAND: return so_far & value;
+    case PERF_BOR: return so_far | value;
+    case PERF_BXOR: return so_far ^ value;
+    case PERF_LAND: return so_far != 0 && value != 0;
+    case PERF_LOR: return so_far != 0 || value != 0;
+    default: return (so_far != 0) != (value != 0);
+    }
+}
+
 static int64_t reduced(tuttiDataType_t type, enum perf_op op, int summands, int nranks, int index)
 {
-    uint64_t total = op == PERF_PROD ? 1 : 0;
+    bool is_of_bits = op >= PERF_BAND && op <= PERF_LXOR;
+    uint64_t total = op == PERF_PROD || op == PERF_LAND ? 1 : op == PERF_BAND ? UINT64_MAX : 0;
     int64_t best = input(type, op, nranks, 0, index);
 
     for (int rank = 0; rank < summands; rank++) {
         int64_t value = input(type, op, nranks, rank, index);
 
-        if (op == PERF_PROD)
+        if (is_of_bits)
+            total = combined(op, total, (uint64_t)value);
+        else if (op == PERF_PROD)
             total *= (uint64_t)value;
         else if (op == PERF_MULSUM)
             total += (uint64_t)value * (uint64_t)perf_pattern_scalar(rank);
@@ -208,6 +253,8 @@ static void write_row(struct perf_pattern *pattern, tuttiDataType_t type, enum p
 {
     char *row = row_of(pattern, source);
 
+    if (op != PERF_NO_OP)
+        op = op_on(type, op);
     for (int index = 0; index < PERF_PERIOD; index++) {
         char *to = row + (size_t)index * pattern->element_bytes;
 

@@ -11,10 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The reductions that the command line can name. The first five have the same numbers as the
+/* The reductions that the command line can name. All but the last have the same numbers as the
  * library's. */
 enum perf_op {
     PERF_SUM, PERF_PROD, PERF_MAX, PERF_MIN, PERF_AVG,
+    PERF_BAND, PERF_BOR, PERF_BXOR, PERF_LAND, PERF_LOR, PERF_LXOR,
     PERF_MULSUM,
     PERF_OP_COUNT,
     PERF_NO_OP = -1 /* bytes are moved, not reduced */

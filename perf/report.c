@@ -5,6 +5,7 @@
 
 #include "environment.h"
 #include "json.h"
+#include "types.h"
 #include "waiting.h"
 
 #include <stdio.h>

@@ -76,6 +76,8 @@ def logical(rank: int, size: int) -> None:
                        (ReduceOp.MAX, [False, True, True, size > 1]),
                        (ReduceOp.PRODUCT, [False, True, size == 1, False]),
                        (ReduceOp.MIN, [False, True, size == 1, False]),
+                       (ReduceOp.BAND, [False, True, size == 1, False]),
+                       (ReduceOp.BOR, [False, True, True, size > 1]),
                        (ReduceOp.BXOR, [False, size % 2 == 1, True, size % 2 == 0])):
         tensor = mine.clone()
         dist.all_reduce(tensor, op=op)
@@ -84,6 +86,28 @@ def logical(rank: int, size: int) -> None:
 
 def test_bool_is_logical(world):
     world.run(logical)
+
+
+def bitwise(rank: int, size: int) -> None:
+    for dtype in (torch.uint8, torch.int16, torch.int64):
+        for op in (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR):
+            wanted = reduced(size, 3 * size, dtype, op)
+            mine, part = values(rank, 3 * size, dtype), torch.empty(3, dtype=dtype)
+            dist.reduce_scatter_tensor(part, mine, op=op)
+            equal(part, wanted[3 * rank:3 * rank + 3])
+            dist.reduce(mine, dst=size - 1, op=op)
+            if rank == size - 1:
+                equal(mine, wanted)
+    for dtype in (torch.uint16, torch.uint32, torch.uint64):
+        for op, wanted in ((ReduceOp.SUM, sum(range(size))), (ReduceOp.MAX, size - 1),
+                           (ReduceOp.BOR, 3 if size > 2 else 1)):
+            tensor = torch.full((5,), rank).to(dtype)
+            dist.all_reduce(tensor, op=op)
+            equal(tensor, torch.full((5,), wanted).to(dtype))
+
+
+def test_bitwise_operations_and_unsigned_types(world):
+    world.run(bitwise)
 
 
 def complex_numbers(rank: int, size: int) -> None:
@@ -534,6 +558,8 @@ def mistakes(rank: int, size: int) -> None:
         dist.all_gather_into_tensor(torch.empty(size + 1), torch.empty(1))
     with pytest.raises(RuntimeError, match="bitwise operations need integers"):
         dist.all_reduce(torch.ones(2), op=ReduceOp.BAND)
+    with pytest.raises(RuntimeError, match="cannot use ReduceOp.AVG with bool"):
+        dist.all_reduce(torch.ones(2, dtype=torch.bool), op=ReduceOp.AVG)
     with pytest.raises((ValueError, RuntimeError)):
         dist.all_to_all_single(torch.empty(3), torch.empty(3), [3] + [0] * (size - 1), [5] + [0] * (size - 1))
     with pytest.raises(ValueError, match=f"the output for rank {rank} has 2 elements, .* 3"):

@@ -89,6 +89,29 @@ def test_collectives(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_bits_and_truth(size: int) -> None:
+    def body(comm: tutti.Communicator) -> None:
+        for kind in (numpy.int16, numpy.uint16, numpy.int64):
+            bit = numpy.full(3, 1 << comm.rank, kind)
+            assert (comm.all_reduce(bit.copy(), op="bor") == (1 << size) - 1).all()
+            assert (comm.all_reduce(bit.copy(), op="bxor") == (1 << size) - 1).all()
+            assert (comm.all_reduce(bit.copy(), op="band") == (1 if size == 1 else 0)).all()
+            assert (comm.all_reduce(bit.copy(), op="land") == 1).all()
+            assert (comm.all_reduce(bit.copy(), op="lxor") == size % 2).all()
+            assert (comm.all_reduce(numpy.zeros(3, kind), op="lor") == 0).all()
+        mine = numpy.array([True, comm.rank == 0, False])
+        assert comm.all_reduce(mine.copy()).tolist() == [True, True, False]
+        assert comm.all_reduce(mine.copy(), op="prod").tolist() == [True, size == 1, False]
+        with pytest.raises(tutti.InvalidArgument, match="not defined for datatype 14"):
+            comm.all_reduce(mine.copy(), op="avg")
+        with pytest.raises(tutti.InvalidArgument, match="not defined for datatype 7"):
+            comm.all_reduce(numpy.ones(3, numpy.float32), op="bxor")
+        assert (comm.all_reduce(numpy.ones(3, numpy.float32)) == size).all()
+
+    run(size, body)
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_messages_groups_and_streams(size: int) -> None:
     def body(comm: tutti.Communicator) -> None:
         rank, received = comm.rank, numpy.empty(3)

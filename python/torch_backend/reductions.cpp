@@ -70,12 +70,8 @@ static at::Tensor as_run(const at::Tensor &input, const Reduction &reduction)
 }
 
 static void all_reduce_one(const Output &tensor, const at::Tensor &input, const c10d::ReduceOp &op,
-                           const Reduction &reduction, int size, const Seat &seat)
+                           const Reduction &reduction, const Seat &seat)
 {
-    if (reduction.is_gathered) {
-        tensor.wanted.copy_(combine(gather_all(input, size, seat), op.op_));
-        return;
-    }
     const Operation operation(op, reduction, seat.comm);
 
     if (input.scalar_type() == reduction.run_type) {
@@ -101,9 +97,8 @@ WorkPtr Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts)
     check_output(tensor, "all_reduce");
     return launch(c10d::OpType::ALLREDUCE, "tutti:all_reduce", tensors, tensors, opts.asyncOp,
                   opts.timeout,
-                  [tensor, reduction, op = opts.reduceOp, size = getSize()](const Seat &seat) {
-                      all_reduce_one(Output(tensor), as_contiguous(tensor), op, reduction, size,
-                                     seat);
+                  [tensor, reduction, op = opts.reduceOp](const Seat &seat) {
+                      all_reduce_one(Output(tensor), as_contiguous(tensor), op, reduction, seat);
                   });
 }
 
@@ -117,10 +112,10 @@ WorkPtr Backend::allreduce_coalesced(Tensors &tensors,
     check_outputs(tensors, "all_reduce_coalesced");
     return launch(c10d::OpType::ALLREDUCE_COALESCED, "tutti:all_reduce", tensors, tensors,
                   opts.asyncOp, opts.timeout,
-                  [tensors, op = opts.reduceOp, size = getSize()](const Seat &seat) {
+                  [tensors, op = opts.reduceOp](const Seat &seat) {
                       for (const auto &tensor : tensors)
                           all_reduce_one(Output(tensor), as_contiguous(tensor), op,
-                                         reduction_of(op, tensor.scalar_type()), size, seat);
+                                         reduction_of(op, tensor.scalar_type()), seat);
                   });
 }
 
@@ -185,16 +180,8 @@ WorkPtr Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opts)
         check_output(tensor, "reduce");
     return launch(
         c10d::OpType::REDUCE, "tutti:reduce", tensors, tensors, opts.asyncOp, opts.timeout,
-        [tensor, reduction, root, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {
+        [tensor, reduction, root, op = opts.reduceOp, rank = getRank()](const Seat &seat) {
             const at::Tensor input = as_contiguous(tensor);
-
-            if (reduction.is_gathered) {
-                at::Tensor result = combine(gather_all(input, size, seat), op.op_);
-
-                if (rank == root)
-                    tensor.copy_(result);
-                return;
-            }
             const Operation operation(op, reduction, seat.comm);
             at::Tensor run = as_run(input, reduction);
             const bool is_direct = run.is_same(tensor);
@@ -213,19 +200,10 @@ WorkPtr Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opts)
 // empty.
 static void reduce_scatter_one(const at::Tensor &output, const at::Tensor &input,
                                const std::vector<int64_t> &counts, const c10d::ReduceOp &op,
-                               int rank, int size, const Seat &seat)
+                               const Seat &seat)
 {
     const Reduction reduction = reduction_of(op, output.scalar_type());
     const bool is_even = counts.empty();
-
-    if (reduction.is_gathered) {
-        at::Tensor all = combine(gather_all(input, size, seat), op.op_).reshape({-1});
-        int64_t at = is_even ? output.numel() * rank
-                             : std::accumulate(counts.begin(), counts.begin() + rank, int64_t{0});
-
-        output.copy_(all.narrow(0, at, output.numel()).view(output.sizes()));
-        return;
-    }
     const Operation operation(op, reduction, seat.comm);
     const at::Tensor run = as_run(input, reduction);
     const bool is_direct = run.is_same(input);
@@ -269,9 +247,8 @@ WorkPtr Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
         counts.clear();
     return launch(c10d::OpType::REDUCE_SCATTER, "tutti:reduce_scatter", list, outputs,
                   opts.asyncOp, opts.timeout,
-                  [output, counts, list, op = opts.reduceOp, rank = getRank(),
-                   size = getSize()](const Seat &seat) {
-                      reduce_scatter_one(output, Flat::input(list, seat).whole(), counts, op, rank, size, seat);
+                  [output, counts, list, op = opts.reduceOp](const Seat &seat) {
+                      reduce_scatter_one(output, Flat::input(list, seat).whole(), counts, op, seat);
                   });
 }
 
@@ -283,8 +260,8 @@ WorkPtr Backend::_reduce_scatter_base(at::Tensor &output, at::Tensor &input,
     (void)reduction_of(opts.reduceOp, output.scalar_type());
     return launch(c10d::OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {input}, {output},
                   opts.asyncOp, opts.timeout,
-                  [output, input, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {
-                      reduce_scatter_one(output, as_contiguous(input), {}, op, rank, size, seat);
+                  [output, input, op = opts.reduceOp](const Seat &seat) {
+                      reduce_scatter_one(output, as_contiguous(input), {}, op, seat);
                   });
 }
 
@@ -300,10 +277,9 @@ WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inpu
     check_outputs(outputs, "reduce_scatter_tensor");
     return launch(c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED, "tutti:reduce_scatter", inputs,
                   outputs, opts.asyncOp, opts.timeout,
-                  [outputs, inputs, op = opts.reduceOp, rank = getRank(), size = getSize()](const Seat &seat) {
+                  [outputs, inputs, op = opts.reduceOp](const Seat &seat) {
                       for (size_t i = 0; i < inputs.size(); i++)
-                          reduce_scatter_one(outputs[i], as_contiguous(inputs[i]), {}, op, rank,
-                                             size, seat);
+                          reduce_scatter_one(outputs[i], as_contiguous(inputs[i]), {}, op, seat);
                   });
 }
 

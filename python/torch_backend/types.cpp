@@ -8,10 +8,13 @@ namespace tutti_torch {
 static std::optional<tuttiDataType_t> type_of(at::ScalarType type)
 {
     switch (type) {
+    case at::kBool: return tuttiBool;
     case at::kChar: return tuttiInt8;
     case at::kByte: return tuttiUint8;
     case at::kInt: return tuttiInt32;
     case at::kLong: return tuttiInt64;
+    case at::kShort: return tuttiInt16;
+    case at::ScalarType::UInt16: return tuttiUint16;
     case at::ScalarType::UInt32: return tuttiUint32;
     case at::ScalarType::UInt64: return tuttiUint64;
     case at::kHalf: return tuttiFloat16;
@@ -55,24 +58,10 @@ static tuttiRedOp_t plain_op(c10d::ReduceOp::RedOpType op)
     case c10d::ReduceOp::PRODUCT: return tuttiProd;
     case c10d::ReduceOp::MIN: return tuttiMin;
     case c10d::ReduceOp::MAX: return tuttiMax;
+    case c10d::ReduceOp::BAND: return tuttiBand;
+    case c10d::ReduceOp::BOR: return tuttiBor;
+    case c10d::ReduceOp::BXOR: return tuttiBxor;
     default: return tuttiSum; // a premultiplied sum replaces it
-    }
-}
-
-// 0 and 1 are all that a bool can be.
-static Reduction reduce_bool(c10d::ReduceOp::RedOpType op)
-{
-    const Wire bytes = {tuttiUint8, 1};
-
-    switch (op) {
-    case c10d::ReduceOp::SUM:
-    case c10d::ReduceOp::MAX:
-    case c10d::ReduceOp::BOR: return {tuttiMax, at::kBool, bytes, false};
-    case c10d::ReduceOp::PRODUCT:
-    case c10d::ReduceOp::MIN:
-    case c10d::ReduceOp::BAND: return {tuttiMin, at::kBool, bytes, false};
-    case c10d::ReduceOp::BXOR: return {tuttiSum, at::kBool, bytes, true};
-    default: TORCH_CHECK(false, "tutti: cannot use ReduceOp.", name_of(op), " with bool");
     }
 }
 
@@ -81,14 +70,13 @@ Reduction reduction_of(const c10d::ReduceOp &reduce_op, at::ScalarType type)
     const auto op = reduce_op.op_;
 
     TORCH_CHECK(op <= c10d::ReduceOp::PREMUL_SUM, "tutti: unknown reduction");
-    if (type == at::kBool)
-        return reduce_bool(op);
-    if (is_bitwise(op)) {
-        TORCH_CHECK(at::isIntegralType(type, false) || at::isBarebonesUnsignedType(type),
-                    "tutti: cannot use ReduceOp.", name_of(op), " with ", c10::toString(type),
-                    ": bitwise operations need integers");
-        return {tuttiSum, type, wire_of(type), true};
-    }
+    TORCH_CHECK(!is_bitwise(op) || at::isIntegralType(type, true) ||
+                    at::isBarebonesUnsignedType(type),
+                "tutti: cannot use ReduceOp.", name_of(op), " with ", c10::toString(type),
+                ": bitwise operations need integers");
+    TORCH_CHECK(type != at::kBool ||
+                    (op != c10d::ReduceOp::AVG && op != c10d::ReduceOp::PREMUL_SUM),
+                "tutti: cannot use ReduceOp.", name_of(op), " with bool");
     if (at::isComplexType(type)) {
         TORCH_CHECK(op == c10d::ReduceOp::SUM || op == c10d::ReduceOp::AVG ||
                         op == c10d::ReduceOp::PREMUL_SUM,
@@ -96,29 +84,12 @@ Reduction reduction_of(const c10d::ReduceOp &reduce_op, at::ScalarType type)
                     ": complex numbers can be summed and averaged");
         const auto run_type = type == at::kComplexHalf ? at::kComplexFloat : type;
 
-        return {plain_op(op), run_type, wire_of(run_type), false};
+        return {plain_op(op), run_type, wire_of(run_type)};
     }
-    if (type == at::kShort || type == at::ScalarType::UInt16)
-        return {plain_op(op), at::kInt, {tuttiInt32, 1}, false};
     TORCH_CHECK(type_of(type).has_value(), "tutti: cannot reduce ", c10::toString(type),
                 "; convert it to a type of torch.float32, float64, float16, bfloat16, "
                 "float8_e4m3fn, float8_e5m2, or an integer");
-    return {plain_op(op), type, wire_of(type), false};
-}
-
-at::Tensor combine(const at::Tensor &all, c10d::ReduceOp::RedOpType op)
-{
-    at::Tensor result = all[0].clone();
-
-    for (int64_t rank = 1; rank < all.size(0); rank++) {
-        if (op == c10d::ReduceOp::BAND)
-            result.bitwise_and_(all[rank]);
-        else if (op == c10d::ReduceOp::BOR)
-            result.bitwise_or_(all[rank]);
-        else
-            result.bitwise_xor_(all[rank]);
-    }
-    return result;
+    return {plain_op(op), type, wire_of(type)};
 }
 
 } // namespace tutti_torch

@@ -47,21 +47,15 @@ void check_tensor(const at::Tensor &tensor, const char *function);
 // Every type can be moved: one that the library does not know travels as bytes.
 Wire wire_of(at::ScalarType type);
 
-// A reduction that the library does on `type`, perhaps on a tensor of another type: 16-bit integers
-// and parts of complex numbers are widened, bool is reduced as bytes (a sum is a logical or, a
-// product a logical and), complex numbers by their parts.
+// A reduction that the library does on `type`, perhaps on a tensor of another type: complex numbers
+// are reduced by their parts, and 16-bit parts are widened.
 struct Reduction {
     tuttiRedOp_t op;
     at::ScalarType run_type; // convert to it before, and back afterwards
     Wire wire;               // of run_type
-    // A bitwise operation, which the library does not have: gather, then combine here.
-    bool is_gathered;
 };
 
 // Throws where the operation is not defined on the type.
 Reduction reduction_of(const c10d::ReduceOp &op, at::ScalarType type);
-
-// `all` holds one block per rank in its first dimension: combine them by a bitwise operation.
-at::Tensor combine(const at::Tensor &all, c10d::ReduceOp::RedOpType op);
 
 } // namespace tutti_torch

@@ -6,13 +6,18 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any, Optional, Sequence
 
-# tuttiDataType_t by name; and by NumPy's kind and size.
-TYPES = {"int8": 0, "uint8": 1, "int32": 2, "uint32": 3, "int64": 4, "uint64": 5, "float16": 6,
-         "float32": 7, "float64": 8, "bfloat16": 9, "float8_e4m3fn": 10, "float8_e5m2": 11}
-SIZES = [1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1]
-_BY_KIND = {"b1": 0, "i1": 0, "u1": 1, "i4": 2, "u4": 3, "i8": 4, "u8": 5, "f2": 6, "f4": 7, "f8": 8}
-_BY_DLPACK = {(0, 8): 0, (1, 8): 1, (0, 32): 2, (1, 32): 3, (0, 64): 4, (1, 64): 5, (2, 16): 6,
-              (2, 32): 7, (2, 64): 8, (4, 16): 9, (6, 8): 1, (10, 8): 10, (12, 8): 11}
+# The types of elements, in the order of tuttiDataType_t: their names, sizes in bytes, kinds and sizes
+# in NumPy, and codes and bits in DLPack.
+_TYPES = [("int8", 1, "i1", (0, 8)), ("uint8", 1, "u1", (1, 8)), ("int32", 4, "i4", (0, 32)),
+          ("uint32", 4, "u4", (1, 32)), ("int64", 8, "i8", (0, 64)), ("uint64", 8, "u8", (1, 64)),
+          ("float16", 2, "f2", (2, 16)), ("float32", 4, "f4", (2, 32)), ("float64", 8, "f8", (2, 64)),
+          ("bfloat16", 2, None, (4, 16)), ("float8_e4m3fn", 1, None, (10, 8)),
+          ("float8_e5m2", 1, None, (12, 8)), ("int16", 2, "i2", (0, 16)), ("uint16", 2, "u2", (1, 16)),
+          ("bool", 1, "b1", (6, 8))]
+TYPES = {row[0]: number for number, row in enumerate(_TYPES)}
+SIZES = [row[1] for row in _TYPES]
+_BY_KIND = {row[2]: number for number, row in enumerate(_TYPES) if row[2]}
+_BY_DLPACK = {row[3]: number for number, row in enumerate(_TYPES)}
 
 
 @dataclass(frozen=True)

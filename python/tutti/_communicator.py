@@ -13,7 +13,8 @@ from typing import Any, Deque, Iterator, List, Optional, Sequence, Tuple, Union
 from ._arrays import SIZES, Array, as_array
 from ._library import IN_PROGRESS, Config, InvalidArgument, InvalidUsage, RankInfo, UniqueId, check, lib
 
-OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3, "avg": 4}
+OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3, "avg": 4, "band": 5, "bor": 6, "bxor": 7,
+       "land": 8, "lor": 9, "lxor": 10}
 ANY_RANK = -1
 ANY_TAG = -1
 

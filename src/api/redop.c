@@ -31,7 +31,10 @@ int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int
 {
     static const enum tutti_op builtin[] = {[tuttiSum] = TUTTI_SUM, [tuttiProd] = TUTTI_PROD,
                                             [tuttiMax] = TUTTI_MAX, [tuttiMin] = TUTTI_MIN,
-                                            [tuttiAvg] = TUTTI_SUM};
+                                            [tuttiAvg] = TUTTI_SUM,  [tuttiBand] = TUTTI_BAND,
+                                            [tuttiBor] = TUTTI_BOR,  [tuttiBxor] = TUTTI_BXOR,
+                                            [tuttiLand] = TUTTI_LAND, [tuttiLor] = TUTTI_LOR,
+                                            [tuttiLxor] = TUTTI_LXOR};
     const struct tutti_redop *redop;
 
     if (op == tuttiAvg && !tutti_collective_averages(call->collective))
@@ -40,6 +43,18 @@ int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int
                           "inputs, so there is no common divisor; use tuttiSum and divide the "
                           "result", function, comm->rank);
     if (op >= 0 && op < tuttiNumOps) {
+        if (!tutti_op_takes(builtin[op], (enum tutti_type)type))
+            return tutti_fail(TUTTI_ERR_ARGUMENT,
+                              "%s: op %d (%s) on rank %d is not defined for datatype %d (%s); use "
+                              "bool, a type of integers, or a sum, product, maximum, minimum or "
+                              "average",
+                              function, op, tutti_op_name(builtin[op]), comm->rank, (int)type,
+                              tutti_type_name((enum tutti_type)type));
+        if (op == tuttiAvg && !tutti_type_is_scaled((enum tutti_type)type))
+            return tutti_fail(TUTTI_ERR_ARGUMENT,
+                              "%s: op %d (avg) on rank %d is not defined for datatype %d (bool); "
+                              "use tuttiLor or tuttiLand, or average integers",
+                              function, op, comm->rank, (int)type);
         call->op = builtin[op];
         call->is_average = op == tuttiAvg;
         return TUTTI_OK;
@@ -99,6 +114,9 @@ static int create(tuttiRedOp_t *op, const void *scalar, tuttiDataType_t datatype
     if ((unsigned)datatype >= tuttiNumTypes)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: datatype %d is unknown; use a tuttiDataType_t",
                           function, (int)datatype);
+    if (!tutti_type_is_scaled((enum tutti_type)datatype))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: datatype %d (bool) has no pre-multiplied sums "
+                          "(rank %d); use tuttiUint8", function, (int)datatype, comm->rank);
     if (residence != tuttiScalarDevice && residence != tuttiScalarHostImmediate)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: residence %d is unknown; use a "
                           "tuttiScalarResidence_t", function, (int)residence);

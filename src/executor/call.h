@@ -22,7 +22,11 @@ static inline bool tutti_kind_is_message(uint8_t kind)
 }
 
 /* Signatures encode a reduction as a value of enum tutti_op or as one of these values. */
-enum { TUTTI_OP_AVERAGE = 4, TUTTI_OP_PREMULTIPLIED = 5, TUTTI_OP_NONE = 255 };
+enum {
+    TUTTI_OP_AVERAGE = TUTTI_OP_COUNT,
+    TUTTI_OP_PREMULTIPLIED,
+    TUTTI_OP_NONE = 255
+};
 
 struct tutti_call {
     uint8_t kind; /* enum tutti_call_kind */
@@ -147,6 +151,14 @@ static inline bool tutti_call_is_swap(const struct tutti_call *call)
 {
     return tutti_collective_in_place(call->collective) == TUTTI_AFTER_COPY &&
            call->input == call->output;
+}
+
+/* True if the output must be made truth values at the end. Combining makes truth values, but a
+ * single rank combines nothing. */
+static inline bool tutti_call_makes_truth(const struct tutti_call *call, int nranks)
+{
+    return nranks == 1 && !tutti_call_is_message(call) &&
+           tutti_collective_reduces(call->collective) && tutti_op_gives_truth(call->op, call->type);
 }
 
 /* Returns the address of the scalar of a pre-multiplied sum, which is in the call or the user's. */

@@ -21,9 +21,9 @@ static const char *call_name(uint8_t call, const char **ret_suffix)
 
 static const char *op_name(uint8_t op)
 {
-    static const char *const names[] = {"sum", "prod", "max", "min", "avg", "premulsum"};
-
-    return op <= TUTTI_OP_PREMULTIPLIED ? names[op] : NULL;
+    if (op < TUTTI_OP_COUNT)
+        return tutti_op_name((enum tutti_op)op);
+    return op == TUTTI_OP_AVERAGE ? "avg" : op == TUTTI_OP_PREMULTIPLIED ? "premulsum" : NULL;
 }
 
 const char *tutti_caller_name(uint8_t caller)

@@ -72,7 +72,7 @@ static void run_types(struct member *member)
     for (int type = 0; type < tuttiNumTypes; type++)
         for (int act = 0; act < ACT_COUNT; act++)
             for (int op = 0; op < OP_COUNT; op++)
-                if (act_has_op(act, op))
+                if (act_has_op(act, op) && value_has_op(type, op))
                     run_both(member, (struct trial){.act = act, .type = type, .op = op,
                                                     .count = 67, .counts = COUNTS_RAMP, .root = 0});
 }
@@ -93,7 +93,7 @@ static void run_operations(struct member *member)
                                   .places = PLACES_GAPS, .root = member->nranks - 1};
 
             trial.in_place = (type + op / 4) % 2;
-            if (act_has_op(trial.act, op))
+            if (act_has_op(trial.act, op) && value_has_op(type, op))
                 run(member, &trial);
         }
 }

@@ -125,7 +125,9 @@ static void play(struct member *member)
 
         run(member, trial);
         trial.type = i % 2 ? tuttiBfloat16 : tuttiFloat64;
-        trial.op = act_has_op(sample->act, (int)i % OP_COUNT) ? (int)i % OP_COUNT : (int)tuttiSum;
+        trial.op = value_op(trial.type, i);
+        if (!act_has_op(sample->act, trial.op))
+            trial.op = tuttiSum;
         run(member, trial);
     }
     /* Another root is not the file's: the tuner's choice. */

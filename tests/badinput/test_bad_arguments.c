@@ -25,7 +25,7 @@ static size_t negative[NRANKS] = {(size_t)-1, 1}, far_away[NRANKS] = {0, SIZE_MA
 static size_t overflowing[NRANKS] = {1, SIZE_MAX};
 
 #define ODD ((void *)((uintptr_t)in + 1))
-#define BAD_TYPE ((tuttiDataType_t)tuttiNumTypes)
+#define BAD_TYPE ((tuttiDataType_t)77)
 #define NEGATIVE_TYPE ((tuttiDataType_t)-1)
 #define BAD_OP ((tuttiRedOp_t)77)
 #define GARBAGE_STREAM ((tuttiStream_t)(void *)in)
@@ -69,7 +69,7 @@ struct mistake {
     MISTAKE(id##_of_overflowing_count, CALL(in, out, SIZE_MAX / 4 + 2, I32, c, NULL))
 #define DATA_ROWS(id, f)                                                                 \
     COMMON_ROWS(id, f),                                                                  \
-    TABLE_ROW(id##_of_unknown_type, tuttiInvalidArgument, f, "datatype 12"),             \
+    TABLE_ROW(id##_of_unknown_type, tuttiInvalidArgument, f, "datatype 77"),             \
     TABLE_ROW(id##_of_negative_type, tuttiInvalidArgument, f, "datatype -1"),            \
     TABLE_ROW(id##_of_negative_count, tuttiInvalidArgument, f, "count is negative"),     \
     TABLE_ROW(id##_of_overflowing_count, tuttiInvalidArgument, f, "overflows")
@@ -138,6 +138,10 @@ MISTAKE(allreduce_of_negative_op, tuttiAllReduce(in, out, 1, I32, (tuttiRedOp_t)
 MISTAKE(allreduce_of_anothers_op, tuttiAllReduce(in, out, 1, I32, other_op, c, NULL))
 MISTAKE(allreduce_of_dead_op, tuttiAllReduce(in, out, 1, I32, dead_op, c, NULL))
 MISTAKE(allreduce_of_op_of_type, tuttiAllReduce(in, out, 1, tuttiFloat32, int_op, c, NULL))
+MISTAKE(allreduce_of_bits_of_floats, tuttiAllReduce(in, out, 1, tuttiFloat32, tuttiBand, c, NULL))
+MISTAKE(reduce_of_truth_of_floats, tuttiReduce(in, out, 1, tuttiBfloat16, tuttiLxor, 0, c, NULL))
+MISTAKE(reducescatter_of_average_of_bool,
+        tuttiReduceScatter(in, out, 1, tuttiBool, tuttiAvg, c, NULL))
 MISTAKE(reduce_of_unknown_op, tuttiReduce(in, out, 1, I32, BAD_OP, 0, c, NULL))
 MISTAKE(reducescatter_of_unknown_op, tuttiReduceScatter(in, out, 1, I32, BAD_OP, c, NULL))
 MISTAKE(scatterv_of_unknown_op, tuttiReduceScatterV(in, out, counts, NULL, I32, BAD_OP, c, NULL))
@@ -255,6 +259,7 @@ MISTAKE(split_of_color_minus_2, tuttiCommSplit(c, -2, 0, &made, NULL))
 MISTAKE(op_to_null,
         tuttiRedOpCreatePreMulSum(NULL, &one, tuttiFloat32, tuttiScalarHostImmediate, c))
 MISTAKE(op_of_null, tuttiRedOpCreatePreMulSum(&int_op, NULL, tuttiFloat32, tuttiScalarDevice, c))
+MISTAKE(op_of_bool, tuttiRedOpCreatePreMulSum(&int_op, &one, tuttiBool, tuttiScalarDevice, c))
 MISTAKE(op_of_type, tuttiRedOpCreatePreMulSum(&int_op, &one, BAD_TYPE, tuttiScalarDevice, c))
 MISTAKE(op_of_residence,
         tuttiRedOpCreatePreMulSum(&int_op, &one, tuttiFloat32, (tuttiScalarResidence_t)7, c))
@@ -312,6 +317,9 @@ static const struct mistake mistakes[] = {
     ROW(allreduce_of_anothers_op, ARGUMENT, "tuttiAllReduce", "no operation of"),
     ROW(allreduce_of_dead_op, ARGUMENT, "tuttiAllReduce", "no operation of"),
     ROW(allreduce_of_op_of_type, ARGUMENT, "tuttiAllReduce", "was made for"),
+    ROW(allreduce_of_bits_of_floats, ARGUMENT, "tuttiAllReduce", "(band) on rank 0 is not defined"),
+    ROW(reduce_of_truth_of_floats, ARGUMENT, "tuttiReduce", "(bfloat16); use bool, a type of"),
+    ROW(reducescatter_of_average_of_bool, ARGUMENT, "tuttiReduceScatter", "(avg) on rank 0"),
     ROW(reduce_of_unknown_op, ARGUMENT, "tuttiReduce", "op 77"),
     ROW(reducescatter_of_unknown_op, ARGUMENT, "tuttiReduceScatter", "op 77"),
     ROW(scatterv_of_unknown_op, ARGUMENT, "tuttiReduceScatterV", "op 77"),
@@ -331,7 +339,7 @@ static const struct mistake mistakes[] = {
     ROW(gatherv_of_huge_counts, ARGUMENT, "tuttiAllGatherV", "overflows"),
     ROW(gatherv_of_negative_count, ARGUMENT, "tuttiAllGatherV", "negative"),
     ROW(gatherv_of_far_displs, ARGUMENT, "tuttiAllGatherV", "overflows"),
-    ROW(gatherv_of_unknown_type, ARGUMENT, "tuttiAllGatherV", "datatype 12"),
+    ROW(gatherv_of_unknown_type, ARGUMENT, "tuttiAllGatherV", "datatype 77"),
     ROW(gatherv_overlapping, ARGUMENT, "tuttiAllGatherV", "overlap"),
     ROW(gatherv_of_overlapping_blocks, ARGUMENT, "tuttiAllGatherV",
         "displs[0] = 0 with recvcounts[0] = 3, displs[1] = 2 with recvcounts[1] = 3"),
@@ -402,7 +410,8 @@ static const struct mistake mistakes[] = {
     ROW(split_of_color_minus_2, ARGUMENT, "tuttiCommSplit", "color -2"),
     ROW(op_to_null, ARGUMENT, "tuttiRedOpCreatePreMulSum", "op is NULL"),
     ROW(op_of_null, ARGUMENT, "tuttiRedOpCreatePreMulSum", "scalar is NULL"),
-    ROW(op_of_type, ARGUMENT, "tuttiRedOpCreatePreMulSum", "datatype 12"),
+    ROW(op_of_bool, ARGUMENT, "tuttiRedOpCreatePreMulSum", "(bool) has no pre-multiplied sums"),
+    ROW(op_of_type, ARGUMENT, "tuttiRedOpCreatePreMulSum", "datatype 77"),
     ROW(op_of_residence, ARGUMENT, "tuttiRedOpCreatePreMulSum", "residence 7"),
     ROW(op_without_comm, ARGUMENT, "tuttiRedOpCreatePreMulSum", "comm is NULL"),
     ROW(destroy_unknown_op, ARGUMENT, "tuttiRedOpDestroy", "op 77"),

@@ -51,6 +51,8 @@ static const struct difference differences[] = {
      {CREW_SCAN, 500, tuttiInt32, tuttiMax, 0}, {"min", "max"}},
     {"type of an exclusive scan", {CREW_EXCLUSIVE_SCAN, 500, tuttiFloat32, tuttiSum, 0},
      {CREW_EXCLUSIVE_SCAN, 500, tuttiInt32, tuttiSum, 0}, {"float32", "int32"}},
+    {"operation on bits", {CREW_ALLREDUCE, 5, tuttiInt16, tuttiBand, 0},
+     {CREW_ALLREDUCE, 5, tuttiInt16, tuttiLxor, 0}, {"band", "lxor"}},
     {"root of broadcast", {CREW_BROADCAST, 300, tuttiInt32, tuttiSum, 0},
      {CREW_BROADCAST, 300, tuttiInt32, tuttiSum, ODD_RANK}, {"root 0", "root 1"}},
     {"root of a large broadcast", {CREW_BROADCAST, 300000, tuttiInt32, tuttiSum, 0},

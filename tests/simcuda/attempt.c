@@ -84,8 +84,14 @@ static void buffer_init(struct attempt *attempt, uint32_t rank, size_t elements,
     buffer.at = buffer.base + GUARD_BYTES + call->shift * size;
     buffer.wanted = malloc(buffer.bytes);
     assert_non_null(buffer.wanted);
-    for (size_t i = 0; i < buffer.bytes; i++)
-        buffer.base[i] = (uint8_t)mixed(call->seed * 1000003 + ((uint64_t)rank << 32) + i);
+    for (size_t i = 0; i < buffer.bytes; i++) {
+        const uint64_t seed = call->seed * 1000003 + ((uint64_t)rank << 32);
+        /* Some whole elements are zeros, so that logical operations have something to do. */
+        const bool is_zero = tutti_op_gives_truth(call->op, call->type) &&
+                             mixed(seed + i / 8 + 77) % 4 == 0;
+
+        buffer.base[i] = is_zero ? 0 : (uint8_t)mixed(seed + i);
+    }
     memcpy(buffer.wanted, buffer.base, buffer.bytes);
     *ret_buffer = buffer;
 }
@@ -176,6 +182,13 @@ static void want_reduction(struct attempt *attempt, uint32_t rank, const struct 
         blocks_of(attempt, from, true, &in);
         sources[args.nsrcs++] = images->inputs[from] +
             (in.n > 1 ? in.firsts[rank] : 0) * tutti_type_size(call->type);
+    }
+    /* Hosts choose lines for a single rank only if it copies. */
+    if (nranks == 1 && call->kind == TUTTI_GPU_DIRECT &&
+        tutti_op_gives_truth(call->op, call->type)) {
+        sources[1] = sources[0];
+        args.nsrcs = 2;
+        args.op = TUTTI_LOR;
     }
     tutti_cpu_reduce(&args);
 }
@@ -346,6 +359,21 @@ void attempt_end(struct attempt *attempt, bool must_be_right)
         free(own->output.wanted);
         free(own->arrays);
     }
+}
+
+void attempt_set_reduction(struct attempt_call *call, uint32_t number)
+{
+    const uint32_t reduction = number % ATTEMPT_REDUCTIONS;
+    const enum tutti_op op = (enum tutti_op)reduction;
+
+    call->op = reduction >= TUTTI_OP_COUNT      ? TUTTI_SUM
+               : tutti_op_takes(op, call->type) ? op
+                                                : (enum tutti_op)(reduction % TUTTI_BAND);
+    if (!tutti_type_is_scaled(call->type))
+        return;
+    call->is_average = reduction == TUTTI_OP_COUNT;
+    call->is_premultiplied = reduction > TUTTI_OP_COUNT;
+    call->scalar_is_late = reduction == TUTTI_OP_COUNT + 2;
 }
 
 bool attempt_is_possible(const struct attempt_call *call)

@@ -52,6 +52,12 @@ void attempt_begin(struct attempt *attempt, struct domain *domain, const struct 
 /* Compares everything with what it must be (or does not: the call has failed), and frees it. */
 void attempt_end(struct attempt *attempt, bool must_be_right);
 
+/* The reductions: all operations, the average, and pre-multiplied sums of both kinds of scalars. */
+enum { ATTEMPT_REDUCTIONS = TUTTI_OP_COUNT + 3 };
+
+/* Sets the reduction with this number. If the type does not have it, sets another one. */
+void attempt_set_reduction(struct attempt_call *call, uint32_t number);
+
 /* True if the collective has this form in place. */
 bool attempt_is_possible(const struct attempt_call *call);
 

@@ -300,6 +300,8 @@ static void finish(const struct oracle *oracle, struct seat *seat)
         if (seat->program->widens)
             tutti_cpu_narrow(call->type, to, (const float *)(const void *)from, count,
                              (float)scale.multiply);
+        else if (seat->program->makes_truth)
+            tutti_cpu_reduce2(call->type, TUTTI_LOR, to, to, to, count);
         else
             tutti_cpu_scale(call->type, to, to, count, scale);
         from += count * sizeof(float);
@@ -384,7 +386,7 @@ static void run_piece(struct oracle *oracle)
 
         for (uint32_t i = 0; i < schedule_of(seat)->nsteps; i++)
             assert_int_equal(seat->halves_left[i], 0);
-        if (seat->program->widens || seat->program->scales_output)
+        if (seat->program->finishes_output)
             finish(oracle, seat);
     }
 }

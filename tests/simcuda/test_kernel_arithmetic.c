@@ -161,7 +161,7 @@ static void reductions_give_the_bits_of_processors(void **unused)
     (void)unused;
     for (job.type = 0; job.type < TUTTI_TYPE_COUNT; job.type++) {
         fill_arena(job.type, job.type + 100);
-        for (job.op = 0; job.op < TUTTI_OP_COUNT; job.op++)
+        for (job.op = 0; job.op < TUTTI_OP_COUNT && tutti_op_takes(job.op, job.type); job.op++)
             for (size_t n = 0; n < COUNT_OF(source_counts); n++)
                 for (int again = 0; again < 4; again++) {
                     job.nsrcs = source_counts[n];
@@ -180,10 +180,12 @@ static void scaled_reductions_give_the_bits_of_processors(void **unused)
 
     (void)unused;
     for (job.type = 0; job.type < TUTTI_TYPE_COUNT; job.type++) {
+        if (!tutti_type_is_scaled(job.type))
+            continue;
         fill_arena(job.type, job.type + 200);
         for (size_t s = 0; s < COUNT_OF(scales); s++)
             for (size_t n = 0; n < COUNT_OF(source_counts); n++) {
-                job.op = pick(&state, 4) == 0 ? pick(&state, TUTTI_OP_COUNT) : TUTTI_SUM;
+                job.op = pick(&state, 4) == 0 ? op_for(job.type, next_random(&state)) : TUTTI_SUM;
                 job.scale = scales[s];
                 job.nsrcs = source_counts[n];
                 check_any(job, &state);
@@ -198,6 +200,8 @@ static void a_source_may_be_multiplied_first(void **unused)
 
     (void)unused;
     for (job.type = 0; job.type < TUTTI_TYPE_COUNT; job.type++) {
+        if (!tutti_type_is_scaled(job.type))
+            continue;
         fill_arena(job.type, job.type + 300);
         for (size_t n = 0; n < COUNT_OF(source_counts); n++)
             for (int again = 0; again < 4; again++) {
@@ -241,10 +245,16 @@ static void check_large(enum tutti_type type, enum tutti_op op, uint8_t *memory,
     free(got);
 }
 
+static void check_all_of_size(size_t element_bytes, uint8_t *memory, size_t count)
+{
+    for (enum tutti_type type = 0; type < TUTTI_TYPE_COUNT; type++)
+        for (enum tutti_op op = 0; op < TUTTI_OP_COUNT && tutti_op_takes(op, type) &&
+                                   tutti_type_size(type) == element_bytes; op++)
+            check_large(type, op, memory, count);
+}
+
 static void all_pairs_of_8_bits_give_the_bits_of_processors(void **unused)
 {
-    static const enum tutti_type types[] = {TUTTI_INT8, TUTTI_UINT8, TUTTI_FLOAT8E4M3,
-                                            TUTTI_FLOAT8E5M2};
     const size_t count = 65536;
     uint8_t *memory = malloc(3 * count);
 
@@ -254,16 +264,13 @@ static void all_pairs_of_8_bits_give_the_bits_of_processors(void **unused)
         memory[i] = (uint8_t)i;
         memory[count + i] = (uint8_t)(i >> 8);
     }
-    for (size_t t = 0; t < COUNT_OF(types); t++)
-        for (uint32_t op = 0; op < TUTTI_OP_COUNT; op++)
-            check_large(types[t], op, memory, count);
+    check_all_of_size(1, memory, count);
     free(memory);
 }
 
 /* With each other, those that are special and some that are not. */
 static void all_codes_of_16_bits_give_the_bits_of_processors(void **unused)
 {
-    static const enum tutti_type types[] = {TUTTI_FLOAT16, TUTTI_BFLOAT16};
     static const uint16_t others[] = {
         0, 0x8000, 1, 0x8001, 0x3ff, 0x83ff, 0x7f, 0x80, 0x400, 0x3c00, 0xbc01, 0x3f80, 0x4049,
         0x7bff, 0xfbff, 0x7f7f, 0xff7f, 0x7c00, 0xfc00, 0x7f80, 0xff80, 0x7e00, 0xffff, 0x7fc0,
@@ -277,9 +284,7 @@ static void all_codes_of_16_bits_give_the_bits_of_processors(void **unused)
         memory[i] = (uint16_t)i;
         memory[count + i] = others[i / 65536];
     }
-    for (size_t t = 0; t < COUNT_OF(types); t++)
-        for (uint32_t op = 0; op < TUTTI_OP_COUNT; op++)
-            check_large(types[t], op, (uint8_t *)memory, count);
+    check_all_of_size(2, (uint8_t *)memory, count);
     free(memory);
 }
 

@@ -110,16 +110,13 @@ static void every_type_and_operation_gives_the_processors_bits(void **state)
         struct domain domain;
 
         domain_init(&domain, rank_counts[n], &sizes);
-        for (uint32_t form = 0; form < TUTTI_TYPE_COUNT * 7 * TUTTI_COLLECTIVE_COUNT; form++) {
-            const uint32_t reduction = form / TUTTI_COLLECTIVE_COUNT % 7, mix = number % MIXES;
-            const struct attempt_call call = {
+        for (uint32_t form = 0;
+             form < TUTTI_TYPE_COUNT * ATTEMPT_REDUCTIONS * TUTTI_COLLECTIVE_COUNT; form++) {
+            const uint32_t reduction = form / TUTTI_COLLECTIVE_COUNT, mix = number % MIXES;
+            struct attempt_call call = {
                 .kind = TUTTI_GPU_DIRECT,
                 .collective = (enum tutti_collective)(form % TUTTI_COLLECTIVE_COUNT),
-                .type = (enum tutti_type)(form / TUTTI_COLLECTIVE_COUNT / 7),
-                .op = reduction < 4 ? (enum tutti_op)reduction : TUTTI_SUM,
-                .is_average = reduction == 4,
-                .is_premultiplied = reduction >= 5,
-                .scalar_is_late = reduction == 6,
+                .type = (enum tutti_type)(reduction / ATTEMPT_REDUCTIONS),
                 .is_in_place = number % 3 == 0,
                 .is_vector = number % 5 == 0 && form % TUTTI_COLLECTIVE_COUNT ==
                                                     TUTTI_REDUCE_SCATTER,
@@ -131,6 +128,7 @@ static void every_type_and_operation_gives_the_processors_bits(void **state)
                 .seed = number,
             };
 
+            attempt_set_reduction(&call, reduction);
             if (tutti_collective_reduces(call.collective) && attempt_is_possible(&call))
                 attempt_run(&domain, &call, DIRECT, grids, ++number);
         }

@@ -75,17 +75,13 @@ static void every_type_and_operation_gives_the_processors_bits(void **state)
 
         domain_init(&domain, rank_counts[n], &sizes);
         for (uint32_t type = 0; type < TUTTI_TYPE_COUNT; type++)
-            for (uint32_t form = 0; form < 7 * 2 * TUTTI_COLLECTIVE_COUNT; form++) {
-                const uint32_t reduction = form / 2 % 7;
-                const uint32_t collective = form / 2 / 7;
-                const struct attempt_call call = {
+            for (uint32_t form = 0; form < ATTEMPT_REDUCTIONS * 2 * TUTTI_COLLECTIVE_COUNT;
+                 form++) {
+                const uint32_t collective = form / 2 / ATTEMPT_REDUCTIONS;
+                struct attempt_call call = {
                     .kind = kinds[form & 1],
                     .collective = (enum tutti_collective)collective,
                     .type = (enum tutti_type)type,
-                    .op = reduction < 4 ? (enum tutti_op)reduction : TUTTI_SUM,
-                    .is_average = reduction == 4,
-                    .is_premultiplied = reduction >= 5,
-                    .scalar_is_late = reduction == 6,
                     .is_in_place = number % 3 == 0,
                     .is_vector = number % 5 == 0 && collective == TUTTI_REDUCE_SCATTER,
                     .root = number % rank_counts[n],
@@ -94,6 +90,7 @@ static void every_type_and_operation_gives_the_processors_bits(void **state)
                     .seed = number,
                 };
 
+                attempt_set_reduction(&call, form / 2);
                 if (tutti_collective_reduces(collective) && attempt_is_possible(&call))
                     attempt_run(&domain, &call, SMALL, grids, ++number);
             }
@@ -142,7 +139,7 @@ static struct attempt_call any_call(uint64_t number, uint32_t nranks)
         .kind = kinds[random & 1],
         .collective = (enum tutti_collective)(random / 2 % TUTTI_COLLECTIVE_COUNT),
         .type = (enum tutti_type)(random / 32 % TUTTI_TYPE_COUNT),
-        .op = (enum tutti_op)(random / 512 % TUTTI_OP_COUNT),
+        .op = (enum tutti_op)(random / 512 % (TUTTI_MIN + 1)),
         .is_in_place = random >> 12 & 1,
         .is_vector = random >> 13 & 1,
         .root = (uint32_t)(random >> 14) % nranks,

@@ -5,6 +5,7 @@
 #include "schedule/variants.h"
 #include "simcuda/launch.h"
 #include "simcuda/scene.h"
+#include "unit/device/elements.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,9 +40,11 @@ static struct scene next_scene(const struct tutti_algorithm *algorithm,
     if (algorithm->collective == TUTTI_BARRIER)
         scene.count = 0;
     if (reduces) {
-        scene.op = (enum tutti_op)(seed / 3 % TUTTI_OP_COUNT);
-        scene.is_average = scene.op == TUTTI_SUM && seed % 2 == 0;
-        scene.is_premultiplied = scene.op == TUTTI_SUM && !scene.is_average;
+        scene.op = op_for(scene.type, seed / 3);
+        bool may_scale = scene.op == TUTTI_SUM && tutti_type_is_scaled(scene.type);
+
+        scene.is_average = may_scale && seed % 2 == 0;
+        scene.is_premultiplied = may_scale && !scene.is_average;
         scene.reads_scalar = seed % 8 < 4;
     }
     scene.is_in_place = seed % 5 < 2;

@@ -2,6 +2,8 @@
  * Makes inputs of reductions and their expected results. */
 #include "support/values.h"
 
+#include "base/types.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
@@ -13,37 +15,46 @@
 enum { PERIOD = 4093 };
 
 const char *const value_op_names[OP_COUNT] = {"sum", "prod", "max", "min", "avg",
+                                              "band", "bor", "bxor", "land", "lor", "lxor",
                                               "premultiplied sum (immediate)",
                                               "premultiplied sum (device)"};
 
 struct format {
     size_t size;
-    bool is_float, is_signed;
+    bool is_float, is_signed, is_bool;
     int exponent_bits, fraction_bits; /* of floating types */
 };
 
-static const struct format formats[tuttiNumTypes] = {
-    [tuttiInt8] = {1, false, true, 0, 0},
-    [tuttiUint8] = {1, false, false, 0, 0},
-    [tuttiInt32] = {4, false, true, 0, 0},
-    [tuttiUint32] = {4, false, false, 0, 0},
-    [tuttiInt64] = {8, false, true, 0, 0},
-    [tuttiUint64] = {8, false, false, 0, 0},
-    [tuttiFloat16] = {2, true, true, 5, 10},
-    [tuttiFloat32] = {4, true, true, 8, 23},
-    [tuttiFloat64] = {8, true, true, 11, 52},
-    [tuttiBfloat16] = {2, true, true, 8, 7},
-    [tuttiFloat8e4m3] = {1, true, true, 4, 3},
-    [tuttiFloat8e5m2] = {1, true, true, 5, 2},
-};
+#define FORMAT(NAME, number, name, FAMILY, code, bits, exponent_bits, fraction_bits)             \
+    [number] = {(bits) / 8, TUTTI_##FAMILY == TUTTI_FLOATING || TUTTI_##FAMILY == TUTTI_NARROW, \
+                TUTTI_##FAMILY != TUTTI_UNSIGNED && TUTTI_##FAMILY != TUTTI_BOOLEAN,            \
+                TUTTI_##FAMILY == TUTTI_BOOLEAN, exponent_bits, fraction_bits},
+#define NAME_OF(NAME, number, name, ...) [number] = #name,
 
-const char *const value_type_names[tuttiNumTypes] = {
-    "int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64",
-    "bfloat16", "float8e4m3", "float8e5m2"};
+static const struct format formats[tuttiNumTypes] = {TUTTI_TYPES(FORMAT)};
+
+const char *const value_type_names[tuttiNumTypes] = {TUTTI_TYPES(NAME_OF)};
 
 size_t value_size(tuttiDataType_t type)
 {
     return formats[type].size;
+}
+
+bool value_has_op(tuttiDataType_t type, int op)
+{
+    if (op == tuttiAvg || op >= OP_PREMUL_IMMEDIATE)
+        return !formats[type].is_bool;
+    return !formats[type].is_float || op < tuttiAvg;
+}
+
+int value_op(tuttiDataType_t type, size_t number)
+{
+    int ops[OP_COUNT], count = 0;
+
+    for (int op = 0; op < OP_COUNT; op++)
+        if (value_has_op(type, op))
+            ops[count++] = op;
+    return ops[number % (size_t)count];
 }
 
 static uint64_t mix(uint64_t a, uint64_t b)
@@ -67,10 +78,32 @@ static uint64_t narrow(const struct format *format, uint64_t value)
     return value << unused >> unused;
 }
 
+/* The logical operation that `op` is on bool; of other types `op`. */
+static int op_on(const struct format *format, int op)
+{
+    if (!format->is_bool)
+        return op;
+    switch (op) {
+    case tuttiProd: case tuttiMin: case tuttiBand: case tuttiLand: return tuttiLand;
+    case tuttiBxor: case tuttiLxor: return tuttiLxor;
+    default: return tuttiLor;
+    }
+}
+
 static uint64_t integer(const struct format *format, int op, int rank, size_t index)
 {
     uint64_t hash = mix(index, (uint64_t)rank);
+    uint64_t rare = hash & mix(index, (uint64_t)rank + 1000) & mix(index, (uint64_t)rank + 2000);
 
+    /* Up to 16 ranks agree on some bits, or on the truth of some elements, and not on others. */
+    switch (op) {
+    case tuttiBand: return narrow(format, ~rare);
+    case tuttiBor: return narrow(format, rare);
+    case tuttiLand: return rare >> 63 ? 0 : narrow(format, hash);
+    case tuttiLor: return rare >> 63 ? narrow(format, hash) : 0;
+    case tuttiLxor: return hash >> 63 ? narrow(format, hash) : 0;
+    default: break;
+    }
     /* The sum must not wrap before it is divided: up to 16 ranks in 8 bits. */
     if (op == tuttiAvg)
         return format->is_signed ? (uint64_t)((int64_t)(hash % 15) - 7) : hash % 16;
@@ -91,6 +124,8 @@ static uint64_t integer_result(const struct format *format, int op, int summands
 {
     uint64_t result = integer(format, op, 0, index);
 
+    if (op >= tuttiLand && op <= tuttiLxor)
+        result = result != 0;
     if (op >= OP_PREMUL_IMMEDIATE)
         result *= integer_scalar(format, 0);
     for (int rank = 1; rank < summands; rank++) {
@@ -100,6 +135,12 @@ static uint64_t integer_result(const struct format *format, int op, int summands
         case tuttiProd: result *= next; break;
         case tuttiMax: result = is_less(format, result, next) ? next : result; break;
         case tuttiMin: result = is_less(format, next, result) ? next : result; break;
+        case tuttiBand: result &= next; break;
+        case tuttiBor: result |= next; break;
+        case tuttiBxor: result ^= next; break;
+        case tuttiLand: result = result != 0 && next != 0; break;
+        case tuttiLor: result = result != 0 || next != 0; break;
+        case tuttiLxor: result = (result != 0) != (next != 0); break;
         case OP_PREMUL_IMMEDIATE:
         case OP_PREMUL_DEVICE: result += next * integer_scalar(format, rank); break;
         default: result += next; break;
@@ -204,6 +245,7 @@ static void store(const struct format *format, uint8_t *at, uint64_t bits)
 
 static uint64_t element(const struct format *format, int op, int rank, int nranks, size_t index)
 {
+    op = op_on(format, op);
     if (rank < 0)
         return format->is_float ? encode(format, real_result(format, op, -rank, nranks, index))
                                 : integer_result(format, op, -rank, index);

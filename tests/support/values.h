@@ -3,14 +3,15 @@
  *
  * Floating values are small integers. They are chosen so that every result is exact in its type
  * whatever the order is. Integers use all their bits and wrap around. Nothing here uses the
- * library. */
+ * library, except for its table of types. */
 #ifndef TUTTI_TEST_VALUES_H
 #define TUTTI_TEST_VALUES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <tutti.h>
 
-/* The reductions: tuttiSum to tuttiAvg, then sums multiplied before, by a scalar given at once and
+/* The reductions: those of the header, then sums multiplied before, by a scalar given at once and
  * by one that is read when the operation runs. */
 enum { OP_PREMUL_IMMEDIATE = tuttiNumOps, OP_PREMUL_DEVICE, OP_COUNT };
 
@@ -18,6 +19,12 @@ extern const char *const value_op_names[OP_COUNT];
 extern const char *const value_type_names[tuttiNumTypes];
 
 size_t value_size(tuttiDataType_t type);
+
+/* False if the library refuses the reduction for the type. */
+bool value_has_op(tuttiDataType_t type, int op);
+
+/* A reduction that the type has. Numbers go through all of them in turn. */
+int value_op(tuttiDataType_t type, size_t number);
 
 /* Elements `first` to `first` + `count` - 1 of what `rank` of `nranks` contributes. */
 void values_fill(void *at, tuttiDataType_t type, int op, int rank, int nranks, size_t first,

@@ -7,7 +7,8 @@
  *
  * Numerics, for all functions here:
  *
- *  - Integers wrap around.
+ *  - Integers wrap around. Bitwise and logical operations take integers and bool
+ *    (tutti_op_takes). On bool all operations are logical, and nothing is scaled.
  *  - float32 and float64 are computed in their own type; float16, bfloat16, E4M3 and E5M2 are
  *    widened to float32 exactly, combined there, scaled, and rounded once. Sources are combined
  *    strictly from left to right; nothing is contracted into fused multiply-adds.

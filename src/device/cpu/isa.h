@@ -30,7 +30,7 @@ struct tutti_cpu_kernels {
     const char *name;
     bool is_reference;
 
-    /* Required. */
+    /* Required for all operations that the type has (tutti_op_takes). */
     tutti_reduce_kernel *reduce[TUTTI_TYPE_COUNT][TUTTI_OP_COUNT][TUTTI_GROUP_COUNT];
 
     /* Required for sums and products of narrow floats: their intermediate results have more bits
@@ -43,7 +43,7 @@ struct tutti_cpu_kernels {
     void (*narrow[TUTTI_TYPE_COUNT])(void *dst, const float *src, size_t count, float multiply);
 
     /* dst[i] = src[i] * *factor; `factor` points at one element of the type, at any alignment.
-     * Required for all types except narrow floats, for which it is NULL. */
+     * Required for all types except narrow floats and bool, for which it is NULL. */
     void (*multiply[TUTTI_TYPE_COUNT])(void *dst, const void *src, size_t count,
                                        const void *factor);
 
@@ -88,11 +88,5 @@ void tutti_cpu_plain_narrow(enum tutti_type type, void *dst, const float *src, s
                             float multiply);
 void tutti_cpu_plain_premultiply(enum tutti_type type, void *dst, const void *src, size_t count,
                                  const void *scalar);
-
-/* True if the type is float32, float64 or a narrow float. */
-static inline bool tutti_type_is_floating(enum tutti_type type)
-{
-    return type == TUTTI_FLOAT32 || type == TUTTI_FLOAT64 || tutti_type_is_narrow_float(type);
-}
 
 #endif

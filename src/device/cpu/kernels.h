@@ -35,6 +35,7 @@ typedef int64_t s64 MAY_ALIAS;
 typedef uint64_t u64 MAY_ALIAS;
 typedef float f32 MAY_ALIAS;
 typedef double f64 MAY_ALIAS;
+typedef uint64_t bits64 __attribute__((may_alias, aligned(1)));
 
 /* ---- combining two accumulators ------------------------------------------------ */
 
@@ -43,9 +44,13 @@ typedef double f64 MAY_ALIAS;
     {                                                     \
         return (type)(expression);                        \
     }
+/* 1u keeps the product of 16-bit values from being one of ints, which would overflow. */
 #define DEFINE_COMBINE_UNSIGNED(type)              \
     DEFINE_COMBINE(type##_sum, type, a + b)        \
-    DEFINE_COMBINE(type##_prod, type, a * b)       \
+    DEFINE_COMBINE(type##_prod, type, 1u * a * b)  \
+    DEFINE_COMBINE(type##_band, type, a & b)       \
+    DEFINE_COMBINE(type##_bor, type, a | b)        \
+    DEFINE_COMBINE(type##_bxor, type, a ^ b)       \
     DEFINE_COMBINE_ORDER(type)
 #define DEFINE_COMBINE_ORDER(type)                 \
     DEFINE_COMBINE(type##_max, type, b > a ? b : a) \
@@ -74,8 +79,10 @@ typedef double f64 MAY_ALIAS;
     }
 
 DEFINE_COMBINE_UNSIGNED(u8)
+DEFINE_COMBINE_UNSIGNED(u16)
 DEFINE_COMBINE_UNSIGNED(u32)
 DEFINE_COMBINE_UNSIGNED(u64)
+DEFINE_COMBINE_UNSIGNED(bits64)
 DEFINE_COMBINE_ORDER(s8)
 DEFINE_COMBINE_ORDER(s16)
 DEFINE_COMBINE_ORDER(s32)
@@ -112,6 +119,7 @@ DEFINE_NARROW_ORDER_FINISHES(e4m3, int8_t)
 DEFINE_NARROW_ORDER_FINISHES(e5m2, int8_t)
 
 #define AS_IS(value) (value)
+#define TRUTH(value) ((value) != 0)
 #define UNSCALED(value, multiply) ((void)(multiply), (value))
 
 /* ---- reducing -------------------------------------------------------------------- */
@@ -170,23 +178,50 @@ DEFINE_NARROW_ORDER_FINISHES(e5m2, int8_t)
     DEFINE_REDUCE(type##_max, unit, unit, tutti_##type##_max_key, unit##_max, type##_max_finish) \
     DEFINE_REDUCE(type##_min, unit, unit, tutti_##type##_min_key, unit##_max, type##_min_finish)
 
-DEFINE_REDUCE_MODULAR(u8, u8, UNSCALED)
-DEFINE_REDUCE_MODULAR(u32, u32, UNSCALED)
-DEFINE_REDUCE_MODULAR(u64, u64, UNSCALED)
-DEFINE_REDUCE_ORDER(u8, u8, UNSCALED)
-DEFINE_REDUCE_ORDER(u32, u32, UNSCALED)
-DEFINE_REDUCE_ORDER(u64, u64, UNSCALED)
-DEFINE_REDUCE_ORDER(s8, s8, UNSCALED)
-DEFINE_REDUCE_ORDER(s32, s32, UNSCALED)
-DEFINE_REDUCE_ORDER(s64, s64, UNSCALED)
-DEFINE_REDUCE_MODULAR(f32, float, f32_finish)
-DEFINE_REDUCE_MODULAR(f64, double, f64_finish)
-DEFINE_REDUCE_ORDER(f32, float, f32_finish)
-DEFINE_REDUCE_ORDER(f64, double, f64_finish)
-DEFINE_REDUCE_NARROW_ORDER(bf16, s16)
-DEFINE_REDUCE_NARROW_ORDER(f16, s16)
-DEFINE_REDUCE_NARROW_ORDER(e4m3, s8)
-DEFINE_REDUCE_NARROW_ORDER(e5m2, s8)
+#define DEFINE_REDUCE_LOGICAL(type)                                                             \
+    DEFINE_REDUCE(type##_land, type, type, TRUTH, type##_band, UNSCALED)                        \
+    DEFINE_REDUCE(type##_lor, type, type, TRUTH, type##_bor, UNSCALED)                          \
+    DEFINE_REDUCE(type##_lxor, type, type, TRUTH, type##_bxor, UNSCALED)
+
+/* ---- bitwise operations -------------------------------------------------------------------- */
+
+/* These are the same for elements of all sizes: 64 bits at a time, at any alignment, and then the
+ * bytes that are left. Those are fewer than 8, so a kernel for a few elements is short. */
+#define DEFINE_BITWISE_GROUP(op, nsrcs)                                                         \
+    static void bitwise_##op##_##nsrcs(void *dst, const void *const *srcs, size_t size_bytes)   \
+    {                                                                                           \
+        const size_t whole = size_bytes & ~(size_t)7;                                           \
+        const void *rest[nsrcs];                                                                \
+                                                                                                \
+        reduce_bits64_##op##_elements(dst, srcs, size_bytes / 8, 1.0, nsrcs);                   \
+        if (size_bytes == whole)                                                                \
+            return;                                                                             \
+        for (unsigned k = 0; k < nsrcs; k++)                                                    \
+            rest[k] = (const char *)srcs[k] + whole;                                            \
+        reduce_bits8_##op##_elements((char *)dst + whole, rest, size_bytes - whole, 1.0, nsrcs); \
+    }                                                                                           \
+    DEFINE_BITWISE_WIDTH(op, nsrcs, 8)                                                          \
+    DEFINE_BITWISE_WIDTH(op, nsrcs, 16)                                                         \
+    DEFINE_BITWISE_WIDTH(op, nsrcs, 32)                                                         \
+    DEFINE_BITWISE_WIDTH(op, nsrcs, 64)
+#define DEFINE_BITWISE_WIDTH(op, nsrcs, bits)                                                   \
+    static void reduce_w##bits##_##op##_##nsrcs(void *dst, const void *const *srcs,             \
+                                                size_t count, double multiply)                  \
+    {                                                                                           \
+        (void)multiply;                                                                         \
+        bitwise_##op##_##nsrcs(dst, srcs, count * ((bits) / 8));                                \
+    }
+#define DEFINE_BITWISE(op)                                                                      \
+    DEFINE_REDUCE_BODY(reduce_bits64_##op, bits64, bits64, AS_IS, bits64_##op, UNSCALED)        \
+    DEFINE_REDUCE_BODY(reduce_bits8_##op, u8, u8, AS_IS, u8_##op, UNSCALED)                     \
+    DEFINE_BITWISE_GROUP(op, 2)                                                                 \
+    DEFINE_BITWISE_GROUP(op, 3)                                                                 \
+    DEFINE_BITWISE_GROUP(op, 4)                                                                 \
+    DEFINE_BITWISE_GROUP(op, 8)
+
+DEFINE_BITWISE(band)
+DEFINE_BITWISE(bor)
+DEFINE_BITWISE(bxor)
 
 /* ---- converting -------------------------------------------------------------------- */
 
@@ -223,36 +258,25 @@ DEFINE_CONVERT(bf16, u16, tutti_bfloat16_widen, tutti_bfloat16_narrow)
         memcpy(&factor, by, sizeof(factor));                                                    \
         INDEPENDENT                                                                             \
         for (size_t i = 0; i < count; i++)                                                      \
-            dst[i] = (element)finish(src[i] * factor);                                          \
+            dst[i] = (element)finish(element##_prod(src[i], factor));                           \
     }
-
-DEFINE_MULTIPLY(u8, AS_IS)
-DEFINE_MULTIPLY(u32, AS_IS)
-DEFINE_MULTIPLY(u64, AS_IS)
-DEFINE_MULTIPLY(f32, tutti_f32_quieted)
-DEFINE_MULTIPLY(f64, tutti_f64_quieted)
 
 /* Values of at most 32 bits are divided in float64, which compilers vectorise. The truncated
  * quotient is exact, because a quotient that is not an integer differs from the next integer by at
  * least 1 / divisor. That is far more than the rounding error. */
-#define DEFINE_DIVIDE(element, divisor_type)                                                    \
+#define DEFINE_DIVIDE(element, wide)                                                            \
     static void divide_##element(void *to, const void *from, size_t count, int64_t divisor)     \
     {                                                                                           \
-        const divisor_type by = (divisor_type)divisor;                                          \
+        const wide by = (wide)divisor;                                                          \
+        const double float_by = (double)divisor;                                                \
         const element *src = from;                                                              \
         element *dst = to;                                                                      \
                                                                                                 \
         INDEPENDENT                                                                             \
         for (size_t i = 0; i < count; i++)                                                      \
-            dst[i] = (element)((divisor_type)src[i] / by);                                      \
+            dst[i] = sizeof(element) < 8 ? (element)((double)src[i] / float_by)                 \
+                                         : (element)((wide)src[i] / by);                        \
     }
-
-DEFINE_DIVIDE(s8, double)
-DEFINE_DIVIDE(u8, double)
-DEFINE_DIVIDE(s32, double)
-DEFINE_DIVIDE(u32, double)
-DEFINE_DIVIDE(s64, int64_t)
-DEFINE_DIVIDE(u64, uint64_t)
 
 /* ---- copying ------------------------------------------------------------------------- */
 
@@ -283,50 +307,71 @@ static void stream_bytes(void *to, const void *from, size_t size_bytes)
 }
 #endif
 
+/* ---- the kernels of all types --------------------------------------------------------- */
+
+#define KERNELS_SIGNED(code, bits)                                                              \
+    DEFINE_REDUCE_ORDER(code, code, UNSCALED)                                                   \
+    DEFINE_DIVIDE(code, int64_t)
+#define KERNELS_UNSIGNED(code, bits)                                                            \
+    DEFINE_REDUCE_MODULAR(code, code, UNSCALED)                                                 \
+    DEFINE_REDUCE_ORDER(code, code, UNSCALED)                                                   \
+    DEFINE_REDUCE_LOGICAL(code)                                                                 \
+    DEFINE_MULTIPLY(code, AS_IS)                                                                \
+    DEFINE_DIVIDE(code, uint64_t)
+#define KERNELS_FLOATING(code, bits)                                                            \
+    DEFINE_REDUCE_MODULAR(code, code, code##_finish)                                            \
+    DEFINE_REDUCE_ORDER(code, code, code##_finish)                                              \
+    DEFINE_MULTIPLY(code, tutti_##code##_quieted)
+#define KERNELS_NARROW(code, bits)                                                              \
+    DEFINE_REDUCE_NARROW_ORDER(code, s##bits)
+/* The kernels of bool are logical ones of uint8. */
+#define KERNELS_BOOLEAN(code, bits)
+#define KERNELS(NAME, number, name, FAMILY, code, bits, ...) KERNELS_##FAMILY(code, bits)
+
+TUTTI_TYPES(KERNELS)
+
 /* ---- the table ------------------------------------------------------------------------ */
 
 #define GROUPS(name) {reduce_##name##_2, reduce_##name##_3, reduce_##name##_4, reduce_##name##_8}
 #define OPS(modular, ordered)                                                                   \
-    {                                                                                           \
-        [TUTTI_SUM] = GROUPS(modular##_sum), [TUTTI_PROD] = GROUPS(modular##_prod),             \
-        [TUTTI_MAX] = GROUPS(ordered##_max), [TUTTI_MIN] = GROUPS(ordered##_min),               \
-    }
+    [TUTTI_SUM] = GROUPS(modular##_sum), [TUTTI_PROD] = GROUPS(modular##_prod),                 \
+    [TUTTI_MAX] = GROUPS(ordered##_max), [TUTTI_MIN] = GROUPS(ordered##_min)
+#define BIT_OPS(bits)                                                                           \
+    [TUTTI_BAND] = GROUPS(w##bits##_band), [TUTTI_BOR] = GROUPS(w##bits##_bor),                 \
+    [TUTTI_BXOR] = GROUPS(w##bits##_bxor), [TUTTI_LAND] = GROUPS(u##bits##_land),               \
+    [TUTTI_LOR] = GROUPS(u##bits##_lor), [TUTTI_LXOR] = GROUPS(u##bits##_lxor)
 #define MANY(name)                                                                              \
     {[TUTTI_SUM] = reduce_##name##_sum_many, [TUTTI_PROD] = reduce_##name##_prod_many}
 
+/* The members of the table for one type. */
+#define ROWS_SIGNED(NAME, code, bits)                                                           \
+    .reduce[TUTTI_##NAME] = {OPS(u##bits, code), BIT_OPS(bits)},                                \
+    .multiply[TUTTI_##NAME] = multiply_u##bits,                                                 \
+    .divide[TUTTI_##NAME] = divide_##code,
+#define ROWS_UNSIGNED(NAME, code, bits)                                                         \
+    .reduce[TUTTI_##NAME] = {OPS(code, code), BIT_OPS(bits)},                                   \
+    .multiply[TUTTI_##NAME] = multiply_##code,                                                  \
+    .divide[TUTTI_##NAME] = divide_##code,
+#define ROWS_FLOATING(NAME, code, bits)                                                         \
+    .reduce[TUTTI_##NAME] = {OPS(code, code)},                                                  \
+    .multiply[TUTTI_##NAME] = multiply_##code,
+#define ROWS_NARROW(NAME, code, bits)                                                           \
+    .reduce[TUTTI_##NAME] = {OPS(code, code)},                                                  \
+    .reduce_many[TUTTI_##NAME] = MANY(code),                                                    \
+    .widen[TUTTI_##NAME] = widen_##code,                                                        \
+    .narrow[TUTTI_##NAME] = narrow_##code,
+#define ROWS_BOOLEAN(NAME, code, bits)                                                          \
+    .reduce[TUTTI_##NAME] = {                                                                   \
+        [TUTTI_SUM] = GROUPS(u8_lor), [TUTTI_PROD] = GROUPS(u8_land),                           \
+        [TUTTI_MAX] = GROUPS(u8_lor), [TUTTI_MIN] = GROUPS(u8_land),                            \
+        [TUTTI_BAND] = GROUPS(u8_land), [TUTTI_BOR] = GROUPS(u8_lor),                           \
+        [TUTTI_BXOR] = GROUPS(u8_lxor), [TUTTI_LAND] = GROUPS(u8_land),                         \
+        [TUTTI_LOR] = GROUPS(u8_lor), [TUTTI_LXOR] = GROUPS(u8_lxor)},
+#define ROWS(NAME, number, name, FAMILY, code, bits, ...) ROWS_##FAMILY(NAME, code, bits)
+
 const struct tutti_cpu_kernels KERNEL_TABLE = {
     .name = KERNEL_NAME,
-    .reduce = {
-        [TUTTI_INT8] = OPS(u8, s8), [TUTTI_UINT8] = OPS(u8, u8),
-        [TUTTI_INT32] = OPS(u32, s32), [TUTTI_UINT32] = OPS(u32, u32),
-        [TUTTI_INT64] = OPS(u64, s64), [TUTTI_UINT64] = OPS(u64, u64),
-        [TUTTI_FLOAT16] = OPS(f16, f16), [TUTTI_BFLOAT16] = OPS(bf16, bf16),
-        [TUTTI_FLOAT8E4M3] = OPS(e4m3, e4m3), [TUTTI_FLOAT8E5M2] = OPS(e5m2, e5m2),
-        [TUTTI_FLOAT32] = OPS(f32, f32), [TUTTI_FLOAT64] = OPS(f64, f64),
-    },
-    .reduce_many = {
-        [TUTTI_FLOAT16] = MANY(f16), [TUTTI_BFLOAT16] = MANY(bf16),
-        [TUTTI_FLOAT8E4M3] = MANY(e4m3), [TUTTI_FLOAT8E5M2] = MANY(e5m2),
-    },
-    .widen = {
-        [TUTTI_FLOAT16] = widen_f16, [TUTTI_BFLOAT16] = widen_bf16,
-        [TUTTI_FLOAT8E4M3] = widen_e4m3, [TUTTI_FLOAT8E5M2] = widen_e5m2,
-    },
-    .narrow = {
-        [TUTTI_FLOAT16] = narrow_f16, [TUTTI_BFLOAT16] = narrow_bf16,
-        [TUTTI_FLOAT8E4M3] = narrow_e4m3, [TUTTI_FLOAT8E5M2] = narrow_e5m2,
-    },
-    .multiply = {
-        [TUTTI_INT8] = multiply_u8, [TUTTI_UINT8] = multiply_u8,
-        [TUTTI_INT32] = multiply_u32, [TUTTI_UINT32] = multiply_u32,
-        [TUTTI_INT64] = multiply_u64, [TUTTI_UINT64] = multiply_u64,
-        [TUTTI_FLOAT32] = multiply_f32, [TUTTI_FLOAT64] = multiply_f64,
-    },
-    .divide = {
-        [TUTTI_INT8] = divide_s8, [TUTTI_UINT8] = divide_u8,
-        [TUTTI_INT32] = divide_s32, [TUTTI_UINT32] = divide_u32,
-        [TUTTI_INT64] = divide_s64, [TUTTI_UINT64] = divide_u64,
-    },
+    TUTTI_TYPES(ROWS)
 #if HAS_STREAM
     .stream = stream_bytes,
 #endif

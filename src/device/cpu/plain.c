@@ -26,26 +26,34 @@ union value {
         read_element_;                         \
     })
 
+TUTTI_INLINE float widened(const enum tutti_type type, uint32_t code)
+{
+    switch (type) {
+    case TUTTI_BFLOAT16: return tutti_bfloat16_widen(code);
+    case TUTTI_FLOAT16: return tutti_small_widen(code, TUTTI_FORMAT_FLOAT16);
+    case TUTTI_FLOAT8E4M3: return tutti_small_widen(code, TUTTI_FORMAT_E4M3);
+    default: return tutti_small_widen(code, TUTTI_FORMAT_E5M2);
+    }
+}
+
+typedef float f32;
+typedef double f64;
+
+#define VALUE_SIGNED(type, code, bits, at) {.s64 = READ(int##bits##_t, at)}
+#define VALUE_UNSIGNED(type, code, bits, at) {.u64 = READ(uint##bits##_t, at)}
+#define VALUE_FLOATING(type, code, bits, at) {.code = READ(code, at)}
+#define VALUE_NARROW(type, code, bits, at) {.f32 = widened(type, READ(uint##bits##_t, at))}
+#define VALUE_BOOLEAN(type, code, bits, at) {.u64 = READ(uint##bits##_t, at)}
+#define READ_CASE(NAME, number, name, FAMILY, code, bits, ...) \
+    case TUTTI_##NAME: return (union value)VALUE_##FAMILY(TUTTI_##NAME, code, bits, at);
+
 TUTTI_INLINE union value read_value(const enum tutti_type type, const void *buffer, size_t i)
 {
     const char *at = (const char *)buffer + i * tutti_type_size(type);
 
     switch (type) {
-    case TUTTI_INT8: return (union value){.s64 = READ(int8_t, at)};
-    case TUTTI_UINT8: return (union value){.u64 = READ(uint8_t, at)};
-    case TUTTI_INT32: return (union value){.s64 = READ(int32_t, at)};
-    case TUTTI_UINT32: return (union value){.u64 = READ(uint32_t, at)};
-    case TUTTI_INT64: return (union value){.s64 = READ(int64_t, at)};
-    case TUTTI_UINT64: return (union value){.u64 = READ(uint64_t, at)};
-    case TUTTI_FLOAT32: return (union value){.f32 = READ(float, at)};
-    case TUTTI_FLOAT64: return (union value){.f64 = READ(double, at)};
-    case TUTTI_BFLOAT16: return (union value){.f32 = tutti_bfloat16_widen(READ(uint16_t, at))};
-    case TUTTI_FLOAT16:
-        return (union value){.f32 = tutti_small_widen(READ(uint16_t, at), TUTTI_FORMAT_FLOAT16)};
-    case TUTTI_FLOAT8E4M3:
-        return (union value){.f32 = tutti_small_widen(READ(uint8_t, at), TUTTI_FORMAT_E4M3)};
-    default:
-        return (union value){.f32 = tutti_small_widen(READ(uint8_t, at), TUTTI_FORMAT_E5M2)};
+    TUTTI_TYPES(READ_CASE)
+    default: return (union value){.u64 = 0};
     }
 }
 
@@ -85,7 +93,7 @@ TUTTI_INLINE union value wrapped(const enum tutti_type type, uint64_t bits)
 
 TUTTI_INLINE bool is_signed(const enum tutti_type type)
 {
-    return type == TUTTI_INT8 || type == TUTTI_INT32 || type == TUTTI_INT64;
+    return tutti_type_family(type) == TUTTI_SIGNED;
 }
 
 #define COMBINE_FLOATS(name, op, a, b)         \
@@ -94,6 +102,20 @@ TUTTI_INLINE bool is_signed(const enum tutti_type type)
      : (op) == TUTTI_MAX  ? tutti_##name##_max(a, b) \
                           : tutti_##name##_min(a, b))
 
+TUTTI_INLINE union value combine_bits(const enum tutti_op op, union value a, union value b)
+{
+    const bool a_is_true = a.u64 != 0, b_is_true = b.u64 != 0;
+
+    switch (op) {
+    case TUTTI_BAND: return (union value){.u64 = a.u64 & b.u64};
+    case TUTTI_BOR: return (union value){.u64 = a.u64 | b.u64};
+    case TUTTI_BXOR: return (union value){.u64 = a.u64 ^ b.u64};
+    case TUTTI_LAND: return (union value){.u64 = a_is_true && b_is_true};
+    case TUTTI_LOR: return (union value){.u64 = a_is_true || b_is_true};
+    default: return (union value){.u64 = a_is_true != b_is_true};
+    }
+}
+
 TUTTI_INLINE union value combine(const enum tutti_type type, const enum tutti_op op, union value a,
                                  union value b)
 {
@@ -101,6 +123,10 @@ TUTTI_INLINE union value combine(const enum tutti_type type, const enum tutti_op
         return (union value){.f64 = COMBINE_FLOATS(f64, op, a.f64, b.f64)};
     if (tutti_type_is_floating(type))
         return (union value){.f32 = COMBINE_FLOATS(f32, op, a.f32, b.f32)};
+    if (type == TUTTI_BOOL)
+        return combine_bits(tutti_op_on_bool(op), a, b);
+    if (op >= TUTTI_BAND)
+        return combine_bits(op, a, b);
     if (op == TUTTI_SUM)
         return wrapped(type, a.u64 + b.u64);
     if (op == TUTTI_PROD)
@@ -142,36 +168,30 @@ TUTTI_INLINE void reduce_elements(const struct tutti_reduce_args *args, const en
 
 TUTTI_INLINE void reduce_type(const struct tutti_reduce_args *args, const enum tutti_type type)
 {
-    switch (args->op) {
-    case TUTTI_SUM: reduce_elements(args, type, TUTTI_SUM); return;
-    case TUTTI_PROD: reduce_elements(args, type, TUTTI_PROD); return;
-    case TUTTI_MAX: reduce_elements(args, type, TUTTI_MAX); return;
-    case TUTTI_MIN: reduce_elements(args, type, TUTTI_MIN); return;
-    default: tutti_assert(!"a reduction");
-    }
-}
+#define OP_CASE(NAME, name) \
+    case TUTTI_##NAME: \
+        if (tutti_op_takes(TUTTI_##NAME, type)) { \
+            reduce_elements(args, type, TUTTI_##NAME); \
+            return; \
+        } \
+        break;
 
-/* Calls `function` with `type` as a constant. */
-#define FOR_TYPE(type, function, ...)                                                      \
-    switch (type) {                                                                        \
-    case TUTTI_INT8: function(__VA_ARGS__, TUTTI_INT8); return;                            \
-    case TUTTI_UINT8: function(__VA_ARGS__, TUTTI_UINT8); return;                          \
-    case TUTTI_INT32: function(__VA_ARGS__, TUTTI_INT32); return;                          \
-    case TUTTI_UINT32: function(__VA_ARGS__, TUTTI_UINT32); return;                        \
-    case TUTTI_INT64: function(__VA_ARGS__, TUTTI_INT64); return;                          \
-    case TUTTI_UINT64: function(__VA_ARGS__, TUTTI_UINT64); return;                        \
-    case TUTTI_FLOAT16: function(__VA_ARGS__, TUTTI_FLOAT16); return;                      \
-    case TUTTI_FLOAT32: function(__VA_ARGS__, TUTTI_FLOAT32); return;                      \
-    case TUTTI_FLOAT64: function(__VA_ARGS__, TUTTI_FLOAT64); return;                      \
-    case TUTTI_BFLOAT16: function(__VA_ARGS__, TUTTI_BFLOAT16); return;                    \
-    case TUTTI_FLOAT8E4M3: function(__VA_ARGS__, TUTTI_FLOAT8E4M3); return;                \
-    case TUTTI_FLOAT8E5M2: function(__VA_ARGS__, TUTTI_FLOAT8E5M2); return;                \
-    default: tutti_assert(!"an element type");                                             \
+    switch (args->op) {
+    TUTTI_OPS(OP_CASE)
+    default: break;
     }
+    tutti_assert(!"a reduction that the type has");
+}
 
 void tutti_cpu_plain_reduce(const struct tutti_reduce_args *args)
 {
-    FOR_TYPE(args->type, reduce_type, args);
+#define REDUCE_CASE(NAME, ...) \
+    case TUTTI_##NAME: reduce_type(args, TUTTI_##NAME); return;
+
+    switch (args->type) {
+    TUTTI_TYPES(REDUCE_CASE)
+    default: tutti_assert(!"an element type");
+    }
 }
 
 void tutti_cpu_plain_widen(enum tutti_type type, float *dst, const void *src, size_t count,
@@ -208,7 +228,13 @@ TUTTI_INLINE void premultiply_elements(void *dst, const void *src, size_t count,
 void tutti_cpu_plain_premultiply(enum tutti_type type, void *dst, const void *src, size_t count,
                                  const void *scalar)
 {
-    FOR_TYPE(type, premultiply_elements, dst, src, count, scalar);
+#define PREMULTIPLY_CASE(NAME, ...) \
+    case TUTTI_##NAME: premultiply_elements(dst, src, count, scalar, TUTTI_##NAME); return;
+
+    switch (type) {
+    TUTTI_TYPES(PREMULTIPLY_CASE)
+    default: tutti_assert(!"an element type");
+    }
 }
 
 const struct tutti_cpu_kernels tutti_cpu_plain = {.name = "plain", .is_reference = true};

@@ -25,16 +25,6 @@
 #include "device/cuda/integer.cuh"
 #include "device/cuda/words.cuh"
 
-GPU_INLINE uint32_t gpu_type_bytes(uint32_t type)
-{
-    switch (type) {
-    case TUTTI_INT8: case TUTTI_UINT8: case TUTTI_FLOAT8E4M3: case TUTTI_FLOAT8E5M2: return 1;
-    case TUTTI_FLOAT16: case TUTTI_BFLOAT16: return 2;
-    case TUTTI_INT32: case TUTTI_UINT32: case TUTTI_FLOAT32: return 4;
-    default: return 8;
-    }
-}
-
 /* The operation that combines two values. Integer kinds have only the maximum of unsigned values.
  * If the bits of `flip` are flipped before and after it, the result is the maximum of signed
  * values, or the minimum. */
@@ -43,6 +33,14 @@ struct gpu_operation {
     uint64_t flip;
 };
 
+/* Returns the logical operation that `op` is on bool, as tutti_op_on_bool does. */
+GPU_INLINE uint32_t gpu_op_on_bool(uint32_t op)
+{
+    if (op == TUTTI_PROD || op == TUTTI_MIN || op == TUTTI_BAND || op == TUTTI_LAND)
+        return TUTTI_LAND;
+    return op == TUTTI_BXOR || op == TUTTI_LXOR ? TUTTI_LXOR : TUTTI_LOR;
+}
+
 GPU_INLINE gpu_operation gpu_operation_of(uint32_t type, uint32_t op)
 {
     const uint32_t bits = 8 * gpu_type_bytes(type);
@@ -50,7 +48,8 @@ GPU_INLINE gpu_operation gpu_operation_of(uint32_t type, uint32_t op)
                                            bits / 8);
     const uint64_t flip = gpu_half(signs, 0);
 
-    return gpu_operation{op, op == TUTTI_MIN ? ~flip : flip};
+    return gpu_operation{gpu_is_boolean(type) ? gpu_op_on_bool(op) : op,
+                         op == TUTTI_MIN ? ~flip : flip};
 }
 
 /* ---- floats ------------------------------------------------------------------------------- */
@@ -90,7 +89,11 @@ GPU_INLINE double gpu_float_min(double a, double b) { return tutti_f64_min(a, b)
  *   element_bytes      bytes of an element
  *   has_min            0: the minimum is a maximum of flipped bits (gpu_operation)
  *   open, close        unpacks a word into its values; packs values into a word
- *   combine            combines two values; `op` is a compile-time constant
+ *   combine            combines two values; `op`, TUTTI_SUM to TUTTI_MIN, is a compile-time
+ *                      constant
+ *   has_bits           1 if there are bitwise and logical operations: truth, and combine_bits
+ *   truth              makes each element of a value 1 if it is not 0
+ *   combine_bits       combines two values by TUTTI_BAND, TUTTI_BOR or TUTTI_BXOR
  *   factor, factor_of  type of the scaling factor; computes a factor from a type and a tutti_scale
  *   scale              scales a value before it is closed; integers are not changed
  *   divide             divides the elements of a closed word; floats are not changed
@@ -100,7 +103,7 @@ GPU_INLINE double gpu_float_min(double a, double b) { return tutti_f64_min(a, b)
 template <typename type> struct gpu_float_kind {
     typedef type value;
     typedef type factor;
-    enum { has_min = 1 };
+    enum { has_min = 1, has_bits = 0 };
 
     template <uint32_t op> GPU_INLINE type combine(type a, type b, uint64_t)
     {
@@ -112,6 +115,8 @@ template <typename type> struct gpu_float_kind {
     GPU_INLINE type factor_of(uint32_t, tutti_scale scale) { return (type)scale.multiply; }
     GPU_INLINE type scale(type value, type by) { return value * by; }
     GPU_INLINE gpu_word divide(gpu_word word, type) { return word; }
+    GPU_INLINE type truth(type value) { return value; }
+    GPU_INLINE type combine_bits(uint32_t, type value, type) { return value; }
 };
 
 /* Floats of less than 32 bits, combined as float32. `format` converts 4 bytes of them at a time
@@ -176,7 +181,7 @@ struct gpu_float64_kind : gpu_float_kind<double> {
 template <typename type> struct gpu_integer_kind {
     typedef type value;
     typedef gpu_divisor factor;
-    enum { has_min = 0 };
+    enum { has_min = 0, has_bits = 1 };
 
     GPU_INLINE gpu_divisor factor_of(uint32_t type_of_elements, tutti_scale scale)
     {
@@ -188,11 +193,15 @@ template <typename type> struct gpu_integer_kind {
     {
         return by.by == 1 ? word : gpu_divided_word(word, by);
     }
+    GPU_INLINE type combine_bits(uint32_t op, type a, type b)
+    {
+        return op == TUTTI_BAND ? a & b : op == TUTTI_BOR ? a | b : a ^ b;
+    }
 };
 
-/* Each value holds four elements. */
-struct gpu_int8_kind : gpu_integer_kind<uint32_t> {
-    enum { element_bytes = 1, nvalues = 4 };
+/* Elements of at most 32 bits. Each value holds as many of them as fit 32 bits. */
+template <uint32_t bits> struct gpu_packed_kind : gpu_integer_kind<uint32_t> {
+    enum { element_bytes = bits / 8, nvalues = 4 };
 
     GPU_INLINE void open(gpu_word word, uint32_t *values)
     {
@@ -209,25 +218,11 @@ struct gpu_int8_kind : gpu_integer_kind<uint32_t> {
     {
         const uint32_t turned = (uint32_t)flip;
 
-        return op == TUTTI_SUM    ? gpu_bytes_sum(a, b)
-               : op == TUTTI_PROD ? gpu_bytes_product(a, b)
-                                  : gpu_bytes_max(a ^ turned, b ^ turned) ^ turned;
+        return op == TUTTI_SUM    ? gpu_packed_sum<bits>(a, b)
+               : op == TUTTI_PROD ? gpu_packed_product<bits>(a, b)
+                                  : gpu_packed_max<bits>(a ^ turned, b ^ turned) ^ turned;
     }
-};
-
-struct gpu_int32_kind : gpu_int8_kind {
-    enum { element_bytes = 4 };
-
-    template <uint32_t op> GPU_INLINE uint32_t combine(uint32_t a, uint32_t b, uint64_t flip)
-    {
-        const uint32_t turned = (uint32_t)flip;
-
-        if (op == TUTTI_SUM)
-            return a + b;
-        if (op == TUTTI_PROD)
-            return a * b;
-        return (b ^ turned) > (a ^ turned) ? b : a;
-    }
+    GPU_INLINE uint32_t truth(uint32_t value) { return gpu_packed_truth<bits>(value); }
 };
 
 struct gpu_int64_kind : gpu_integer_kind<uint64_t> {
@@ -247,8 +242,12 @@ struct gpu_int64_kind : gpu_integer_kind<uint64_t> {
             return a * b;
         return (b ^ flip) > (a ^ flip) ? b : a;
     }
+    GPU_INLINE uint64_t truth(uint64_t value) { return value != 0; }
 };
 
+typedef gpu_packed_kind<8> gpu_int8_kind;
+typedef gpu_packed_kind<16> gpu_int16_kind;
+typedef gpu_packed_kind<32> gpu_int32_kind;
 typedef gpu_narrow_kind<gpu_float16> gpu_float16_kind;
 typedef gpu_narrow_kind<gpu_bfloat16> gpu_bfloat16_kind;
 typedef gpu_narrow_kind<gpu_e4m3> gpu_e4m3_kind;
@@ -282,7 +281,9 @@ template <typename kind_of_elements> struct gpu_reducer {
         value more[nvalues];
 
         kind::open(word, more);
-        if (operation.op == TUTTI_SUM)
+        if (kind::has_bits && operation.op >= TUTTI_BAND)
+            combine_bits(so_far->at, more, operation.op);
+        else if (operation.op == TUTTI_SUM)
             combine<TUTTI_SUM>(so_far->at, more, 0);
         else if (operation.op == TUTTI_PROD)
             combine<TUTTI_PROD>(so_far->at, more, 0);
@@ -310,6 +311,17 @@ template <typename kind_of_elements> struct gpu_reducer {
         combine<TUTTI_PROD>(product.at, factors.at, 0);
         return kind::close(product.at);
     }
+    /* A logical operation is the bitwise one on truth values. */
+    GPU_INLINE void combine_bits(value *so_far, const value *more, uint32_t op)
+    {
+        const bool is_logical = op >= TUTTI_LAND;
+        const uint32_t bitwise = is_logical ? op - TUTTI_LAND + TUTTI_BAND : op;
+
+        GPU_UNROLL
+        for (uint32_t i = 0; i < nvalues; i++)
+            so_far[i] = kind::combine_bits(bitwise, is_logical ? kind::truth(so_far[i]) : so_far[i],
+                                           is_logical ? kind::truth(more[i]) : more[i]);
+    }
     template <uint32_t op>
     GPU_INLINE void combine(value *so_far, const value *more, uint64_t flip)
     {
@@ -322,7 +334,9 @@ template <typename kind_of_elements> struct gpu_reducer {
 /* Returns `function<kind>(...)` with the kind of `type`, an enum tutti_type. */
 #define GPU_WITH_KIND(type, function, ...)                                                     \
     switch (type) {                                                                            \
-    case TUTTI_INT8: case TUTTI_UINT8: return function<gpu_int8_kind>(__VA_ARGS__);            \
+    case TUTTI_INT8: case TUTTI_UINT8: case TUTTI_BOOL:                                        \
+        return function<gpu_int8_kind>(__VA_ARGS__);                                           \
+    case TUTTI_INT16: case TUTTI_UINT16: return function<gpu_int16_kind>(__VA_ARGS__);         \
     case TUTTI_INT32: case TUTTI_UINT32: return function<gpu_int32_kind>(__VA_ARGS__);         \
     case TUTTI_INT64: case TUTTI_UINT64: return function<gpu_int64_kind>(__VA_ARGS__);         \
     case TUTTI_FLOAT16: return function<gpu_float16_kind>(__VA_ARGS__);                        \

@@ -194,6 +194,12 @@ GPU_INLINE void gpu_direct_set_job(const struct gpu_direct *d, gpu_part part, ui
     table->job.count = part.count;
     table->job.scale = gpu_scale_of(d->work->is_average, nranks);
     table->job.premultiplied = TUTTI_GPU_NO_SOURCE;
+    /* A single source would be copied as it is, so a single rank combines its input with itself. */
+    if (nranks == 1 && gpu_operation_of(d->work->type, d->work->op).op >= TUTTI_LAND) {
+        table->srcs[1] = table->srcs[0];
+        table->job.nsrcs = 2;
+        table->job.op = TUTTI_LOR;
+    }
 }
 
 /* Returns the ranks, as bits, whose outputs receive each slice of a reduction. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Does integer arithmetic on four 8-bit elements at once, and divides the elements of a word. */
+ * Does arithmetic on integer elements that are packed in 32 bits, and divides the elements of a
+ * word. */
 #ifndef TUTTI_DEVICE_CUDA_INTEGER_CUH
 #define TUTTI_DEVICE_CUDA_INTEGER_CUH
 
@@ -8,40 +9,85 @@
 #include "base/types.h"
 #include "device/cuda/words.cuh"
 
+/* ---- facts about types ------------------------------------------------------------------- */
+
+/* Facts are bits of a constant, so looking one up takes a shift instead of branches. There is room
+ * for 32 types. */
+#define GPU_TYPE_LOG_BYTES(NAME, number, name, FAMILY, code, bits, ...)                         \
+    | (uint64_t)((bits) == 64 ? 3 : (bits) / 16) << 2 * (number)
+#define GPU_TYPE_IS_SIGNED(NAME, number, name, FAMILY, ...)                                     \
+    | (uint32_t)(TUTTI_##FAMILY == TUTTI_SIGNED) << (number)
+#define GPU_TYPE_IS_FLOATING(NAME, number, name, FAMILY, ...)                                   \
+    | (uint32_t)(TUTTI_##FAMILY == TUTTI_FLOATING || TUTTI_##FAMILY == TUTTI_NARROW) << (number)
+
+#define GPU_TYPE_IS_BOOLEAN(NAME, number, name, FAMILY, ...)                                    \
+    | (uint32_t)(TUTTI_##FAMILY == TUTTI_BOOLEAN) << (number)
+
+GPU_INLINE uint32_t gpu_type_bytes(uint32_t type)
+{
+    return 1u << ((UINT64_C(0) TUTTI_TYPES(GPU_TYPE_LOG_BYTES)) >> 2 * type & 3);
+}
+
 GPU_INLINE bool gpu_is_signed(uint32_t type)
 {
-    return type == TUTTI_INT8 || type == TUTTI_INT32 || type == TUTTI_INT64;
+    return (0u TUTTI_TYPES(GPU_TYPE_IS_SIGNED)) >> type & 1;
 }
 
-/* ---- four bytes at once, the first one lowest ---------------------------------------------- */
-
-/* Adds the bytes without carries from one byte to the next. */
-GPU_INLINE uint32_t gpu_bytes_sum(uint32_t a, uint32_t b)
+GPU_INLINE bool gpu_is_floating(uint32_t type)
 {
-    const uint32_t low = 0x7f7f7f7fu;
-
-    return ((a & low) + (b & low)) ^ ((a ^ b) & ~low);
+    return (0u TUTTI_TYPES(GPU_TYPE_IS_FLOATING)) >> type & 1;
 }
 
-GPU_INLINE uint32_t gpu_bytes_product(uint32_t a, uint32_t b)
+GPU_INLINE bool gpu_is_boolean(uint32_t type)
 {
-    const uint32_t first = (a * b) & 0xffu;
-    const uint32_t second = ((a >> 8) * (b & 0xff00u)) & 0xff00u;
-    const uint32_t third = ((a >> 16) * (b & 0xff0000u)) & 0xff0000u;
-    const uint32_t fourth = (a >> 24) * (b & 0xff000000u);
-
-    return first | second | third | fourth;
+    return (0u TUTTI_TYPES(GPU_TYPE_IS_BOOLEAN)) >> type & 1;
 }
 
-/* Returns the maximum of each pair of unsigned bytes. */
-GPU_INLINE uint32_t gpu_bytes_max(uint32_t a, uint32_t b)
+/* ---- elements packed in 32 bits, the first one lowest -------------------------------------- */
+
+/* Adds elements of `bits` bits without carries from one element to the next. */
+template <uint32_t bits> GPU_INLINE uint32_t gpu_packed_sum(uint32_t a, uint32_t b)
+{
+    const uint32_t low = bits == 8 ? 0x7f7f7f7fu : 0x7fff7fffu;
+
+    return bits == 32 ? a + b : ((a & low) + (b & low)) ^ ((a ^ b) & ~low);
+}
+
+template <uint32_t bits> GPU_INLINE uint32_t gpu_packed_product(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+
+    GPU_UNROLL
+    for (uint32_t at = 0; at < 32; at += bits) {
+        const uint32_t mask = ~0u >> (32 - bits) << at;
+
+        product |= ((a >> at) * (b & mask)) & mask;
+    }
+    return product;
+}
+
+/* Returns the maximum of each pair of unsigned elements. */
+template <uint32_t bits> GPU_INLINE uint32_t gpu_packed_max(uint32_t a, uint32_t b)
 {
     uint32_t best = 0;
 
     GPU_UNROLL
-    for (uint32_t mask = 0xff; mask != 0; mask <<= 8)
+    for (uint32_t at = 0; at < 32; at += bits) {
+        const uint32_t mask = ~0u >> (32 - bits) << at;
+
         best |= (b & mask) > (a & mask) ? b & mask : a & mask;
+    }
     return best;
+}
+
+/* Returns 1 for each element that is not 0, and else 0. */
+template <uint32_t bits> GPU_INLINE uint32_t gpu_packed_truth(uint32_t a)
+{
+    const uint32_t ones = bits == 8 ? 0x01010101u : bits == 16 ? 0x00010001u : 1u;
+    const uint32_t low = ~(ones << (bits - 1));
+
+    /* The addition carries into the top bit of an element if any of its lower bits is set. */
+    return (((a & low) + low) | a) >> (bits - 1) & ones;
 }
 
 /* ---- quotients ------------------------------------------------------------------------------- */

@@ -99,8 +99,9 @@ struct tutti_gpu_program {
     uint8_t stages_in_window; /* true if that copy lies in the window, because peers read it */
     /* True if an average is scaled when the output is finished, or in each GATHER_REDUCE. */
     uint8_t scales_output, scales_gathers;
+    uint8_t makes_truth;   /* true if OUTPUT is made truth values when it is finished */
     uint8_t hears_all;     /* true if one of its steps waits for all ranks */
-    uint8_t unused[7];
+    uint8_t unused[6];
     uint32_t input_blocks, output_blocks;
     /* piece_count and call_count: elements of each block in a full piece, and in the whole call. */
     uint64_t npieces, piece_count, call_count;

@@ -278,7 +278,7 @@ template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reducti
 GPU_INLINE bool gpu_is_copy(const tutti_gpu_reduction *job)
 {
     return job->nsrcs == 1 && job->premultiplied != 0 &&
-           (job->type >= TUTTI_FLOAT16 ? job->scale.multiply == 1.0 : job->scale.divide == 1);
+           (gpu_is_floating(job->type) ? job->scale.multiply == 1.0 : job->scale.divide == 1);
 }
 
 /* Copies one source to several destinations. The copy is a sum of one source of bytes, which does

@@ -85,7 +85,7 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_st
 }
 
 /* All threads: narrows the staged OUTPUT into the user's output. If OUTPUT is not staged, scales
- * the user's output in place. */
+ * the user's output in place, or makes its elements truth values. */
 GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const struct tutti_gpu_program *program = steps->program;
@@ -105,6 +105,13 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
                                         (float)scale.multiply, 0};
 
             gpu_convert(&job, gpu_crew_of_block());
+        } else if (program->makes_truth) {
+            const void *srcs[2] = {to, to};
+            void *dsts[1] = {to};
+            const tutti_gpu_reduction job = gpu_plain_job(work->type, TUTTI_LOR, count, srcs, 2,
+                                                          dsts, 1);
+
+            gpu_reduce(&job, gpu_crew_of_block());
         } else {
             gpu_multiply(work->type, to, to, count, TUTTI_GPU_NO_SOURCE, 0, scale);
         }
@@ -175,7 +182,7 @@ GPU_INLINE bool gpu_run_piece(const struct gpu_run *run, struct gpu_steps *steps
     }
     if (!(program->is_one_sided ? gpu_run_in_order(run, steps) : gpu_run_lanes(run, steps)))
         return false;
-    if (program->widens || program->scales_output) {
+    if (program->widens || program->scales_output || program->makes_truth) {
         gpu_barrier();
         gpu_finish_output(run, steps);
     }

@@ -205,6 +205,7 @@ static void describe(const struct tutti_program *program, const struct tutti_cal
         .stages_input = program->stages_input,
         .stages_in_window = program->stages_input && reads_peers(schedule),
         .scales_output = program->scales_output,
+        .makes_truth = program->makes_truth,
         .scales_gathers = call->is_average && schedule->is_one_sided && !schedule->sums_in_stages,
         .hears_all = hears_all(schedule),
         .input_blocks = (uint32_t)program->input_blocks,

@@ -42,6 +42,9 @@ static enum tutti_gpu_work_kind choose(const struct tutti_gpu *gpu, const struct
     uint64_t ll = TUTTI_GPU_LL_CAPACITY(&gpu->grid.layout);
     uint64_t ll128 = TUTTI_GPU_LL128_CAPACITY(&gpu->grid.layout);
 
+    /* Kernels with lines copy the data of a single rank. */
+    if (tutti_call_makes_truth(call, gpu->args.nranks))
+        return TUTTI_GPU_DIRECT;
     if (bytes <= (ll < MOST_LL_BYTES ? ll : MOST_LL_BYTES))
         return TUTTI_GPU_LL;
     if (bytes <= (ll128 < MOST_LL128_BYTES ? ll128 : MOST_LL128_BYTES) &&

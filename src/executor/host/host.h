@@ -52,13 +52,15 @@ struct tutti_program {
     bool widens;         /* INPUT and OUTPUT are staged as run_type */
     bool stages_input;   /* INPUT is widened, pre-multiplied or copied first */
     bool scales_output;  /* an average that GATHER_REDUCE does not apply */
+    bool makes_truth;    /* OUTPUT is made truth values at the end (tutti_call_makes_truth) */
+    bool finishes_output; /* widens, scales_output or makes_truth */
     size_t input_blocks, output_blocks;
     /* Memory of the communicator that a piece takes: staged INPUT and OUTPUT, SCRATCH. */
     size_t staged_input_bytes, staged_output_bytes, scratch_bytes;
     enum tutti_window_place window_place;
     bool may_stream;     /* results are large enough to bypass the cache */
-    /* True if the whole call is one round through windows: one piece, nothing staged, scaled or
-     * streamed, no SCRATCH, no agreement on lent memory. */
+    /* True if the whole call is one round through windows: one piece, nothing staged, streamed
+     * or changed at the end, no SCRATCH, no agreement on lent memory. */
     bool is_one_round;
     /* The program that runs instead if all ranks lend each other the buffers that the call reads
      * and writes. It is owned, and stages the same buffers as this program. NULL: there is none, so

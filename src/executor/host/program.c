@@ -19,12 +19,14 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
     bool is_own_overlay = tutti_call_is_swap(call);
 
     program->run_type = call->type;
+    program->makes_truth = tutti_call_makes_truth(call, (int)schedule->nranks) && has_output;
     if (reduces && (!schedule->is_one_sided || schedule->sums_in_stages)) {
         program->widens = tutti_type_is_narrow_float(call->type);
         if (program->widens)
             program->run_type = TUTTI_FLOAT32;
         program->scales_output = call->is_average && has_output;
     }
+    program->finishes_output = program->widens || program->scales_output || program->makes_truth;
     /* Peers that read this rank's input know its counts but not its displacements, so pack it. */
     program->stages_input = has_input &&
         (program->widens || (reduces && call->is_premultiplied) || is_own_overlay ||
@@ -173,8 +175,7 @@ static void decide_memory(struct tutti_program *program, const struct tutti_call
                           TUTTI_LEAST_STREAMED_BYTES;
     program->is_one_round = program->npieces == 1 && !program->may_stream &&
                             schedule->needs == TUTTI_NEEDS_WINDOW && !program->stages_input &&
-                            !program->widens && !program->scales_output &&
-                            program->scratch_bytes == 0;
+                            !program->finishes_output && program->scratch_bytes == 0;
 }
 
 int tutti_program_create_cut(const struct tutti_plan *plan, const struct tutti_call *call, int rank,

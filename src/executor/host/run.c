@@ -157,6 +157,8 @@ static void finish_output(const struct tutti_engine *engine)
         if (program->widens)
             tutti_cpu_narrow(call->type, to, (const float *)(const void *)from, count,
                              (float)scale.multiply);
+        else if (program->makes_truth)
+            tutti_cpu_reduce2(call->type, TUTTI_LOR, to, to, to, count);
         else
             tutti_cpu_scale(call->type, to, to, count, scale);
         from += count * sizeof(float);
@@ -443,7 +445,7 @@ int tutti_run_progress(struct tutti_engine *engine)
         check_piece_is_complete(run);
         if (has_round)
             leave_round(engine);
-        if (program->widens || program->scales_output)
+        if (program->finishes_output)
             finish_output(engine);
         run->moved = true;
         run->piece++;

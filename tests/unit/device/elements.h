@@ -15,17 +15,13 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+#define TYPE_FACTS(NAME, number, name, FAMILY, code, bits, exponent_bits, fraction_bits)         \
+    [number] = {#name, exponent_bits, fraction_bits},
+
 static const struct {
     const char *name;
     unsigned exponent_bits, fraction_bits; /* of floating types */
-} type_facts[TUTTI_TYPE_COUNT] = {
-    [TUTTI_INT8] = {"int8", 0, 0},       [TUTTI_UINT8] = {"uint8", 0, 0},
-    [TUTTI_INT32] = {"int32", 0, 0},     [TUTTI_UINT32] = {"uint32", 0, 0},
-    [TUTTI_INT64] = {"int64", 0, 0},     [TUTTI_UINT64] = {"uint64", 0, 0},
-    [TUTTI_FLOAT16] = {"float16", 5, 10}, [TUTTI_FLOAT32] = {"float32", 8, 23},
-    [TUTTI_FLOAT64] = {"float64", 11, 52}, [TUTTI_BFLOAT16] = {"bfloat16", 8, 7},
-    [TUTTI_FLOAT8E4M3] = {"e4m3", 4, 3}, [TUTTI_FLOAT8E5M2] = {"e5m2", 5, 2},
-};
+} type_facts[TUTTI_TYPE_COUNT] = {TUTTI_TYPES(TYPE_FACTS)};
 
 /* splitmix64: the same numbers on every machine. */
 static inline uint64_t next_random(uint64_t *state)
@@ -37,8 +33,9 @@ static inline uint64_t next_random(uint64_t *state)
     return bits ^ (bits >> 31);
 }
 
-/* A third of the floats are any bits at all, a third are near 1 so that sums round and cancel, a
- * third are zeros, subnormals, the largest, infinities and NaN of either sign. */
+/* An eighth of the integers are zeros, which are false. A third of the floats are any bits at all,
+ * a third are near 1 so that sums round and cancel, a third are zeros, subnormals, the largest,
+ * infinities and NaN of either sign. */
 static inline uint64_t random_element(enum tutti_type type, uint64_t *state)
 {
     const unsigned exponent_bits = type_facts[type].exponent_bits;
@@ -48,7 +45,9 @@ static inline uint64_t random_element(enum tutti_type type, uint64_t *state)
     const uint64_t bias = (UINT64_C(1) << exponent_bits) / 2 - 1;
     const uint64_t sign = (bits >> 63) << (exponent_bits + fraction_bits);
 
-    if (exponent_bits == 0 || choice % 3 == 0)
+    if (exponent_bits == 0)
+        return choice % 8 == 0 ? 0 : bits;
+    if (choice % 3 == 0)
         return bits;
     if (choice % 3 == 1)
         return sign | (bias - 1 + (bits >> 61 & 3)) << fraction_bits | fraction;
@@ -59,6 +58,14 @@ static inline uint64_t random_element(enum tutti_type type, uint64_t *state)
     case 3: return sign | (((2 * bias + 1) << fraction_bits) - 1);
     default: return sign;
     }
+}
+
+/* Returns an operation that the type has; different ones for different numbers. */
+static inline enum tutti_op op_for(enum tutti_type type, uint64_t number)
+{
+    const enum tutti_op op = (enum tutti_op)(number % TUTTI_OP_COUNT);
+
+    return tutti_op_takes(op, type) ? op : (enum tutti_op)(op % (TUTTI_MIN + 1));
 }
 
 static inline void fill_elements(enum tutti_type type, void *buffer, size_t count, uint64_t seed)

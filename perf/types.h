@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Names the types of elements and the reductions on the command line and in reports. */
+#ifndef PERF_TYPES_H
+#define PERF_TYPES_H
+
+#include "perf.h"
+
+/* The names that reports show. perf_op_name accepts PERF_NO_OP. */
+const char *perf_op_name(enum perf_op op);
+const char *perf_type_name(tuttiDataType_t type);
+
+size_t perf_type_bytes(tuttiDataType_t type);
+
+/* False if the library refuses the reduction for the type. */
+bool perf_type_has_op(tuttiDataType_t type, enum perf_op op);
+
+/* Parse the name of a type or a reduction, or "all". They store a set with one bit per number.
+ * False: there is no such name. */
+bool perf_parse_types(const char *text, unsigned *ret_types);
+bool perf_parse_ops(const char *text, unsigned *ret_ops);
+
+/* Bytes of the longest text of perf_name_types and perf_name_ops. */
+enum { PERF_NAMES_BYTES = 512 };
+
+/* Write the names of all types or reductions, separated by commas, for the help of the command
+ * line. A new line begins with `indent` blanks. */
+void perf_name_types(int indent, char text[PERF_NAMES_BYTES]);
+void perf_name_ops(int indent, char text[PERF_NAMES_BYTES]);
+
+#endif
