@@ -224,7 +224,8 @@ static void refuse_unfit(const struct perf_rank *rank)
 
     if (why != NULL)
         perf_die(rank, "%s, not %d", why, rank->nranks);
-    if (perf_collective.has_op && rank->options->ops == 1u << PERF_AVG && !may_run(PERF_AVG))
+    if (perf_collective.has_op && rank->options->ops == 1u << PERF_AVG &&
+        perf_collective.summands != NULL)
         perf_die(rank, "-o avg: %s has no averages; name another operation", perf_collective.name);
     if (perf_collective.has_root && rank->options->root >= rank->nranks)
         perf_die(rank, "-r %d: there are only %d ranks", rank->options->root, rank->nranks);
