@@ -126,7 +126,7 @@ const struct tutti_algorithm *tutti_algorithm_find(enum tutti_collective collect
 /* With one rank every collective is a copy; in an in-place call the copy does nothing. */
 static int emit_alone(enum tutti_collective collective, struct tutti_build *build)
 {
-    if (!tutti_has_output(collective, 0, 0))
+    if (!tutti_collective_has_output(collective, 0, 0))
         return TUTTI_OK;
     return tutti_build_copy(build,
                             tutti_span(TUTTI_BUF_INPUT, 0, tutti_input_blocks(collective, 1)),
@@ -173,7 +173,7 @@ int tutti_algorithm_options(const struct tutti_algorithm *algorithm,
     struct tutti_options resolved;
 
     for (int i = 0; i < TUTTI_OPTION_COUNT; i++) {
-        const struct tutti_option_range *range = &algorithm->options[i];
+        const struct tutti_algorithm_range *range = &algorithm->options[i];
         uint32_t value = options->value[i];
 
         resolved.value[i] = value == 0 ? range->usual : value;

@@ -110,10 +110,10 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
      * otherwise all serve the same rank at a time. */
     for (uint32_t i = 1; i < shape->nranks; i++) {
         uint32_t other = (shape->rank + i) % shape->nranks;
-        bool is_neighbour = parents[other] == (int32_t)shape->rank ||
+        bool is_neighbor = parents[other] == (int32_t)shape->rank ||
                             parents[shape->rank] == (int32_t)other;
 
-        if (is_neighbour && other != node.parent.rank)
+        if (is_neighbor && other != node.parent.rank)
             children[node.nchildren++] = (struct tutti_pipeline_edge){other, depth + 1};
     }
     return node;
@@ -165,16 +165,16 @@ static uint32_t round_of(uint32_t place)
 
 static int emit_own(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    uint32_t place = tutti_from_root(shape, shape->rank);
+    uint32_t place = tutti_rank_relative(shape, shape->rank);
     struct tutti_pipeline_edge children[2];
     struct tutti_pipeline_node node = {.children = children};
 
     if (place > 0)
         node.parent =
-            (struct tutti_pipeline_edge){tutti_to_rank(shape, (place - 1) / 2), round_of(place)};
+            (struct tutti_pipeline_edge){tutti_rank_absolute(shape, (place - 1) / 2), round_of(place)};
     for (uint32_t child = 2 * place + 1; child <= 2 * place + 2 && child < shape->nranks; child++)
         children[node.nchildren++] =
-            (struct tutti_pipeline_edge){tutti_to_rank(shape, child), round_of(child)};
+            (struct tutti_pipeline_edge){tutti_rank_absolute(shape, child), round_of(child)};
     return tutti_pipeline_emit(
         build, &(struct tutti_pipeline){.nodes = &node,
                                         .ntrees = 1,

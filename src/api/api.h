@@ -36,7 +36,7 @@ int tutti_api_check_blocks(const struct tutti_args *args, int nranks, int rank);
 /* redop.c: sets the fields of `call` that depend on the operation `op`. `call->collective` must be
  * set. TUTTI_ERR_ARGUMENT: `op` is not an operation of this communicator, was made for another data
  * type, or has no meaning for this collective. */
-int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int op,
+int tutti_api_resolve_redop(const struct tutti_comm *comm, const char *function, int op,
                         tuttiDataType_t type, struct tutti_call *call);
 
 #endif

@@ -31,7 +31,7 @@ struct tuttiMailbox {
     uint64_t watched_ns;
     bool has_failed;              /* every request fails from now on */
 
-    uint32_t has_orders;          /* atomic: requests are posted, or one is to be cancelled */
+    uint32_t has_orders;          /* atomic: requests are posted, or one is to be canceled */
     uint32_t waiters;             /* atomic, changed under the lock: threads that wait */
 
     pthread_mutex_t lock;         /* protects all fields below */
@@ -61,7 +61,7 @@ int tutti_mailbox_try_enter(struct tuttiMailbox *box)
     for (at = living; at != NULL && at != box; at = at->next)
         ;
     if (at != NULL)
-        rc = at->fork_generation == tutti_fork_generation() ? TUTTI_OK : TUTTI_ERR_USAGE;
+        rc = at->fork_generation == tutti_comm_fork_generation() ? TUTTI_OK : TUTTI_ERR_USAGE;
     if (rc == TUTTI_OK) {
         at->visitors++;
         tutti_log_enter(&at->comm->scope);
@@ -119,7 +119,7 @@ static void fail_all(struct tuttiMailbox *box, int rc)
 
     if (tutti_comm_failure(box->comm) == 0) {
         snprintf(message, sizeof message, "%s%srank %d, messages: %s", box->comm->name,
-                 *box->comm->name ? ": " : "", box->comm->rank, tutti_last_message());
+                 *box->comm->name ? ": " : "", box->comm->rank, tutti_message_last());
         tutti_comm_fail(box->comm, rc, message);
     }
     box->has_failed = true;
@@ -146,7 +146,7 @@ static bool has_orders(const struct tuttiMailbox *box)
     return tutti_load_acquire(&box->has_orders) != 0;
 }
 
-/* Begins the requests that other threads have posted, and cancels the one to be cancelled. */
+/* Begins the requests that other threads have posted, and cancels the one to be canceled. */
 static int take_orders(struct tuttiMailbox *box, bool *ret_moved)
 {
     struct tuttiRequest *posted, *to_cancel;
@@ -414,7 +414,7 @@ void tutti_mailbox_cancel(struct tuttiMailbox *box, struct tuttiRequest *request
     count_waiter(box, 1);
     while (box->to_cancel != NULL)
         pthread_cond_wait(&box->changed, &box->lock);
-    request->is_cancelled = true;
+    request->is_canceled = true;
     box->to_cancel = request;
     give_orders(box);
     while (box->to_cancel == request) {
@@ -454,7 +454,7 @@ int tutti_mailbox_create(tuttiComm_t child, struct tutti_comm *comm, struct tutt
     }
     box->child = child;
     box->comm = comm;
-    box->fork_generation = tutti_fork_generation();
+    box->fork_generation = tutti_comm_fork_generation();
     TUTTI_TRY_OR(free_box, rc, tutti_mail_init(&box->mail, comm->fabric, comm->nranks, comm->rank,
                                                note_done, box));
     pthread_mutex_init(&box->lock, NULL);

@@ -94,7 +94,7 @@ static int find_machine(uint32_t nranks, const struct tutti_policy *policy, bool
     if (*text != '\0')
         return tutti_machine_parse("TUTTI_MACHINE", text, nranks, ret_machine);
     *ret_machine = must_take(1, sizeof **ret_machine);
-    tutti_machine_assume(shares_memory, ground_cores(), 0, *ret_machine);
+    tutti_tuner_assume_machine(shares_memory, ground_cores(), 0, *ret_machine);
     return TUTTI_OK;
 }
 
@@ -114,7 +114,7 @@ int ground_host_open(uint32_t nranks, const struct tutti_policy *policy,
         ret_host->places.node = ret_host->node;
         ret_host->places.nnodes = 1;
     }
-    tutti_places_align(&ret_host->places);
+    tutti_placement_align(&ret_host->places);
     ret_host->view = (struct tutti_tuner_view){
         .nranks = nranks,
         .is_one_domain = shares_memory,

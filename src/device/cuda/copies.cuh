@@ -29,7 +29,7 @@
  * whichever is more. */
 GPU_INLINE uint64_t gpu_copies_pieces(const struct gpu_run *run, uint32_t peer)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     uint64_t given, taken, most;
 
     if (work->npieces)
@@ -41,7 +41,7 @@ GPU_INLINE uint64_t gpu_copies_pieces(const struct gpu_run *run, uint32_t peer)
 }
 
 /* All threads of the only block: meeting 0. False if the launch must end. */
-GPU_INLINE bool gpu_copies_begin(struct gpu_run *run, const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_copies_begin(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
     bool is_fine;
 
@@ -58,7 +58,7 @@ GPU_INLINE bool gpu_copies_begin(struct gpu_run *run, const struct tutti_gpu_wor
  * if the launch must end. */
 GPU_INLINE bool gpu_copies_await(const struct gpu_run *run)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     bool is_fine = true;
 
     for (uint32_t peer = gpu_thread(); peer < run->nranks; peer += gpu_threads())
@@ -71,7 +71,7 @@ GPU_INLINE bool gpu_copies_await(const struct gpu_run *run)
 /* All threads of a launch of one block: runs the work's current meeting. False if the launch must
  * end. The order of the stream guarantees that copies enqueued before this launch are complete, and
  * that copies enqueued after it wait for its end. */
-GPU_INLINE bool gpu_copies_meet(struct gpu_run *run, const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_copies_meet(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
     if (work->meeting == 0)
         return gpu_copies_begin(run, work);

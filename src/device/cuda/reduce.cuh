@@ -17,12 +17,12 @@
 #include "device/cuda/words.cuh"
 
 /* Returns a job without scaling and without pre-multiplication. The arrays are borrowed. */
-GPU_INLINE tutti_gpu_reduction gpu_plain_job(uint32_t type, uint32_t op, uint64_t count,
+GPU_INLINE tutti_kernel_reduction gpu_plain_job(uint32_t type, uint32_t op, uint64_t count,
                                              const void *const *srcs, uint32_t nsrcs,
                                              void *const *dsts, uint32_t ndsts)
 {
-    return tutti_gpu_reduction{type, op, nsrcs, ndsts, srcs, dsts, count, {1.0, 1},
-                               TUTTI_GPU_NO_SOURCE, 0, 0};
+    return tutti_kernel_reduction{type, op, nsrcs, ndsts, srcs, dsts, count, {1.0, 1},
+                               TUTTI_KERNEL_NO_SOURCE, 0, 0};
 }
 
 /* The parts of a job that the loops below need. A copy of them stays in registers. */
@@ -227,7 +227,7 @@ template <typename reducer> GPU_INLINE bool gpu_reduces_words(const gpu_reducing
 
 /* Prepares a job whose words begin where `aligned` is aligned to words. */
 template <typename kind>
-GPU_INLINE gpu_reducing<gpu_reducer<kind>> gpu_reducing_of(const tutti_gpu_reduction *job,
+GPU_INLINE gpu_reducing<gpu_reducer<kind>> gpu_reducing_of(const tutti_kernel_reduction *job,
                                                            const void *aligned, gpu_crew crew)
 {
     const gpu_span span = gpu_span_of<kind::element_bytes>(aligned, job->count);
@@ -240,7 +240,7 @@ GPU_INLINE gpu_reducing<gpu_reducer<kind>> gpu_reducing_of(const tutti_gpu_reduc
 }
 
 template <typename kind>
-GPU_FUNCTION void gpu_scan_by(const tutti_gpu_reduction *job, bool is_exclusive, gpu_crew crew)
+GPU_FUNCTION void gpu_scan_by(const tutti_kernel_reduction *job, bool is_exclusive, gpu_crew crew)
 {
     typedef gpu_reducer<kind> reducer;
     const gpu_reducing<reducer> r = gpu_reducing_of<kind>(job, job->srcs[0], crew);
@@ -254,7 +254,7 @@ GPU_FUNCTION void gpu_scan_by(const tutti_gpu_reduction *job, bool is_exclusive,
         gpu_scan_one<reducer, false>(&r, is_exclusive, r.at + w * GPU_WORD_BYTES);
 }
 
-template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reduction *job,
+template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_kernel_reduction *job,
                                                          gpu_crew crew)
 {
     typedef gpu_reducer<kind> reducer;
@@ -275,7 +275,7 @@ template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reducti
 
 /* Returns true if the job only copies one source, so that each result has the bits of the
  * source. */
-GPU_INLINE bool gpu_is_copy(const tutti_gpu_reduction *job)
+GPU_INLINE bool gpu_is_copy(const tutti_kernel_reduction *job)
 {
     return job->nsrcs == 1 && job->premultiplied != 0 &&
            (gpu_is_floating(job->type) ? job->scale.multiply == 1.0 : job->scale.divide == 1);
@@ -283,9 +283,9 @@ GPU_INLINE bool gpu_is_copy(const tutti_gpu_reduction *job)
 
 /* Copies one source to several destinations. The copy is a sum of one source of bytes, which does
  * not change the bytes. */
-GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
+GPU_INLINE void gpu_copy_to_all(const tutti_kernel_reduction *job, gpu_crew crew)
 {
-    tutti_gpu_reduction copy = *job;
+    tutti_kernel_reduction copy = *job;
 
     copy.type = TUTTI_UINT8;
     copy.op = TUTTI_SUM;
@@ -298,7 +298,7 @@ GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
  * nothing is stored to destination 0. A destination that is NULL is left out. A destination may be
  * the same buffer as the source of its number. There are as many destinations as sources. All
  * threads of the crew must call this. */
-GPU_FUNCTION void gpu_scan(const tutti_gpu_reduction *job, bool is_exclusive, gpu_crew crew)
+GPU_FUNCTION void gpu_scan(const tutti_kernel_reduction *job, bool is_exclusive, gpu_crew crew)
 {
     if (crew.index >= crew.count || job->count == 0)
         return;
@@ -307,7 +307,7 @@ GPU_FUNCTION void gpu_scan(const tutti_gpu_reduction *job, bool is_exclusive, gp
 
 /* Runs `job`. All threads of the crew must call this. `job` and its arrays of pointers must be in
  * memory that all these threads can read. */
-GPU_FUNCTION void gpu_reduce(const tutti_gpu_reduction *job, gpu_crew crew)
+GPU_FUNCTION void gpu_reduce(const tutti_kernel_reduction *job, gpu_crew crew)
 {
     if (crew.index >= crew.count || job->count == 0)
         return;

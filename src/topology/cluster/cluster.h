@@ -86,7 +86,7 @@ int tutti_cluster_put(struct tutti_cluster *cluster, uint32_t text, const char *
                       size_t size_bytes);
 /* Makes the kinds, once; all texts must have been put. TUTTI_ERR_REMOTE: a gpu that a rank uses is
  * not in the text of its host; TUTTI_ERR_SYSTEM: no memory. For an invalid text it returns the
- * error of tutti_nccl_xml_read(). */
+ * error of tutti_xml_read_nccl(). */
 int tutti_cluster_build(struct tutti_cluster *cluster);
 /* Frees the cluster with everything in it; NULL is allowed. */
 void tutti_cluster_destroy(struct tutti_cluster *cluster);
@@ -94,7 +94,7 @@ void tutti_cluster_destroy(struct tutti_cluster *cluster);
 /* The input for the collective algorithms: the host of each rank, and for each channel a ring and a
  * tree over all ranks. */
 struct tutti_cluster_orders {
-    struct tutti_places places; /* arrays owned by this struct */
+    struct tutti_placement places; /* arrays owned by this struct */
     uint32_t *node, *rings;
     int32_t *trees;
     double ring_bytes_per_s, tree_bytes_per_s; /* of all channels; 0: no channels */

@@ -31,7 +31,7 @@ static int load_file(const char *name, uint32_t nranks, struct tutti_machine **r
 
 int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine **ret_machine)
 {
-    const struct tutti_named_machine *named;
+    const struct tutti_machine_example *named;
 
     for (size_t i = 0; (named = tutti_machine_named(i)) != NULL; i++)
         if (strcmp(named->name, text) == 0)
@@ -96,7 +96,7 @@ void tutti_machine_at(const struct tutti_machine *machine, double footprint_byte
 
 uint32_t tutti_machine_level(const struct tutti_machine *machine, uint32_t a, uint32_t b)
 {
-    const struct tutti_places *places = &machine->places;
+    const struct tutti_placement *places = &machine->places;
 
     if (places->node == NULL ? a == b : places->node[a] == places->node[b])
         return 0;

@@ -139,7 +139,7 @@ struct tutti_machine_links {
 };
 
 struct tutti_machine {
-    struct tutti_places places; /* arrays owned by the machine */
+    struct tutti_placement places; /* arrays owned by the machine */
     struct tutti_rate level[TUTTI_MACHINE_LEVELS];
     uint32_t nics;             /* 0: one per rank */
     uint32_t cores;            /* 0: one per rank */
@@ -173,14 +173,14 @@ int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
 int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine **ret_machine);
 
 /* Built-in example machines, for any number of ranks. */
-struct tutti_named_machine {
+struct tutti_machine_example {
     const char *name;
     const char *about; /* one line */
     const char *text;  /* the description, without ranks */
 };
 
 /* Returns the static machine with this index; NULL: the index is past the last one. */
-const struct tutti_named_machine *tutti_machine_named(size_t index);
+const struct tutti_machine_example *tutti_machine_named(size_t index);
 
 /* Writes the description; parsing it gives an equal machine. The caller frees *ret_text.
  * TUTTI_ERR_SYSTEM: no memory. */
@@ -228,7 +228,7 @@ static inline double tutti_machine_signal_s(const struct tutti_machine *machine)
 static inline bool tutti_machine_is_bridged(const struct tutti_machine *machine, uint32_t a,
                                             uint32_t b)
 {
-    const struct tutti_places *places = &machine->places;
+    const struct tutti_placement *places = &machine->places;
 
     return places->cell != NULL && places->cell[a] != places->cell[b] && places->node != NULL &&
            places->node[a] == places->node[b];

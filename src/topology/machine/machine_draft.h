@@ -20,29 +20,29 @@ struct tutti_numbers {
 /* The lines that may appear once. The lines `ring`, `tree`, `link` and `path` may be repeated and
  * are not listed here. */
 enum tutti_machine_line {
-    TUTTI_LINE_RANKS,
-    TUTTI_LINE_NODE,
-    TUTTI_LINE_GROUP,
-    TUTTI_LINE_CELL,
-    TUTTI_LINE_PLACE,
-    TUTTI_LINE_LEVEL_NODE,
-    TUTTI_LINE_LEVEL_GROUP,
-    TUTTI_LINE_LEVEL_TOP,
-    TUTTI_LINE_BRIDGE,
-    TUTTI_LINE_NICS,
-    TUTTI_LINE_TRUNK,
-    TUTTI_LINE_TORUS,
-    TUTTI_LINE_CORES,
-    TUTTI_LINE_MEMORY,
-    TUTTI_LINE_COPY,
-    TUTTI_LINE_REDUCE,
-    TUTTI_LINE_LOAD,
-    TUTTI_LINE_SIGNAL,
-    TUTTI_LINE_COUNT
+    TUTTI_MACHINE_LINE_RANKS,
+    TUTTI_MACHINE_LINE_NODE,
+    TUTTI_MACHINE_LINE_GROUP,
+    TUTTI_MACHINE_LINE_CELL,
+    TUTTI_MACHINE_LINE_PLACE,
+    TUTTI_MACHINE_LINE_LEVEL_NODE,
+    TUTTI_MACHINE_LINE_LEVEL_GROUP,
+    TUTTI_MACHINE_LINE_LEVEL_TOP,
+    TUTTI_MACHINE_LINE_BRIDGE,
+    TUTTI_MACHINE_LINE_NICS,
+    TUTTI_MACHINE_LINE_TRUNK,
+    TUTTI_MACHINE_LINE_TORUS,
+    TUTTI_MACHINE_LINE_CORES,
+    TUTTI_MACHINE_LINE_MEMORY,
+    TUTTI_MACHINE_LINE_COPY,
+    TUTTI_MACHINE_LINE_REDUCE,
+    TUTTI_MACHINE_LINE_LOAD,
+    TUTTI_MACHINE_LINE_SIGNAL,
+    TUTTI_MACHINE_LINE_COUNT
 };
 
 /* A rate, and the rates of larger footprints. */
-struct tutti_speed {
+struct tutti_draft_speed {
     double bytes_per_s;
     struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS];
 };
@@ -71,7 +71,7 @@ struct tutti_draft_links {
 
 struct tutti_draft {
     struct tutti_words words;
-    struct tutti_word line_at[TUTTI_LINE_COUNT]; /* the keyword; length 0: no such line */
+    struct tutti_word line_at[TUTTI_MACHINE_LINE_COUNT]; /* the keyword; length 0: no such line */
     uint32_t nranks;
     struct tutti_numbers nodes, groups, cells, torus; /* sizes ... */
     bool nodes_are_listed, groups_are_listed, cells_are_listed; /* ... or the place of each item */
@@ -81,7 +81,7 @@ struct tutti_draft {
     struct tutti_rate level[TUTTI_MACHINE_LEVELS], bridge;
     uint32_t nics, cores;
     double trunk, signal_s;
-    struct tutti_speed memory, copy, reduce, load;
+    struct tutti_draft_speed memory, copy, reduce, load;
     struct tutti_draft_links links;
 };
 
@@ -110,7 +110,7 @@ void tutti_draft_links_fini(struct tutti_draft_links *links);
 void tutti_links_write(FILE *out, const struct tutti_machine_links *links);
 
 /* machine_links.c: returns true if a link may have this name; `length` is in bytes. */
-bool tutti_link_name_is_good(const char *name, size_t length);
+bool tutti_links_name_is_good(const char *name, size_t length);
 /* machine_links.c: frees the arrays and leaves the struct empty. */
 void tutti_links_fini(struct tutti_machine_links *links);
 

@@ -79,24 +79,24 @@ static int read_speed(struct tutti_draft *draft, double *ret_rate,
     struct tutti_word word;
 
     tutti_words_next(&draft->words, &word);
-    TUTTI_TRY(tutti_word_rate(&draft->words, word, ret_rate));
+    TUTTI_TRY(tutti_unit_read_rate(&draft->words, word, ret_rate));
     for (int i = 0; take_word(draft, "beyond", &word); i++) {
         if (i == TUTTI_MACHINE_BEYONDS)
             return tutti_words_fail(&draft->words, word, "beyond number %d; a rate has at most %d",
                                     i + 1, TUTTI_MACHINE_BEYONDS);
         tutti_words_next(&draft->words, &word);
-        TUTTI_TRY(tutti_word_bytes(&draft->words, word, &ret_beyond[i].bytes));
+        TUTTI_TRY(tutti_unit_read_bytes(&draft->words, word, &ret_beyond[i].bytes));
         if (i > 0 && ret_beyond[i].bytes <= ret_beyond[i - 1].bytes)
             return tutti_words_fail(&draft->words, word, "\"%.*s\" is not above the size before "
                                     "it; let them ascend",
                                     TUTTI_WORD(word));
         tutti_words_next(&draft->words, &word);
-        TUTTI_TRY(tutti_word_rate(&draft->words, word, &ret_beyond[i].bytes_per_s));
+        TUTTI_TRY(tutti_unit_read_rate(&draft->words, word, &ret_beyond[i].bytes_per_s));
     }
     return TUTTI_OK;
 }
 
-static int read_speed_line(struct tutti_draft *draft, struct tutti_speed *speed)
+static int read_speed_line(struct tutti_draft *draft, struct tutti_draft_speed *speed)
 {
     TUTTI_TRY(read_speed(draft, &speed->bytes_per_s, speed->beyond));
     return end_line(draft);
@@ -107,7 +107,7 @@ static int read_rate(struct tutti_draft *draft, double *ret_rate)
     struct tutti_word word;
 
     tutti_words_next(&draft->words, &word);
-    TUTTI_TRY(tutti_word_rate(&draft->words, word, ret_rate));
+    TUTTI_TRY(tutti_unit_read_rate(&draft->words, word, ret_rate));
     return end_line(draft);
 }
 
@@ -116,7 +116,7 @@ static int read_time(struct tutti_draft *draft, double *ret_seconds)
     struct tutti_word word;
 
     tutti_words_next(&draft->words, &word);
-    TUTTI_TRY(tutti_word_seconds(&draft->words, word, ret_seconds));
+    TUTTI_TRY(tutti_unit_read_seconds(&draft->words, word, ret_seconds));
     return end_line(draft);
 }
 
@@ -180,11 +180,11 @@ static int read_costs(struct tutti_draft *draft, struct tutti_rate *rate)
     while (tutti_words_next(&draft->words, &key)) {
         if (tutti_word_is(key, "latency") && !has_latency) {
             tutti_words_next(&draft->words, &value);
-            TUTTI_TRY(tutti_word_seconds(&draft->words, value, &rate->latency_s));
+            TUTTI_TRY(tutti_unit_read_seconds(&draft->words, value, &rate->latency_s));
             has_latency = true;
         } else if (tutti_word_is(key, "overhead") && !has_overhead) {
             tutti_words_next(&draft->words, &value);
-            TUTTI_TRY(tutti_word_seconds(&draft->words, value, &rate->overhead_s));
+            TUTTI_TRY(tutti_unit_read_seconds(&draft->words, value, &rate->overhead_s));
             has_overhead = true;
         } else if (tutti_word_is(key, "bandwidth") && rate->bytes_per_s == 0) {
             TUTTI_TRY(read_speed(draft, &rate->bytes_per_s, rate->beyond));
@@ -212,11 +212,11 @@ static int read_bridge(struct tutti_draft *draft)
     while (tutti_words_next(&draft->words, &key)) {
         if (tutti_word_is(key, "latency") && !has_latency) {
             tutti_words_next(&draft->words, &value);
-            TUTTI_TRY(tutti_word_seconds(&draft->words, value, &bridge->latency_s));
+            TUTTI_TRY(tutti_unit_read_seconds(&draft->words, value, &bridge->latency_s));
             has_latency = true;
         } else if (tutti_word_is(key, "bandwidth") && bridge->bytes_per_s == 0) {
             tutti_words_next(&draft->words, &value);
-            TUTTI_TRY(tutti_word_rate(&draft->words, value, &bridge->bytes_per_s));
+            TUTTI_TRY(tutti_unit_read_rate(&draft->words, value, &bridge->bytes_per_s));
         } else {
             return tutti_words_fail(&draft->words, key, "\"%.*s\"; a bridge has latency and "
                                     "bandwidth, each once",
@@ -231,25 +231,25 @@ static int read_bridge(struct tutti_draft *draft)
 
 /* ---- the lines ------------------------------------------------------------------------------- */
 
-static const char *const keywords[TUTTI_LINE_COUNT] = {
-    [TUTTI_LINE_RANKS] = "ranks",
-    [TUTTI_LINE_NODE] = "node",
-    [TUTTI_LINE_GROUP] = "group",
-    [TUTTI_LINE_CELL] = "cell",
-    [TUTTI_LINE_PLACE] = "place",
-    [TUTTI_LINE_LEVEL_NODE] = "level node",
-    [TUTTI_LINE_LEVEL_GROUP] = "level group",
-    [TUTTI_LINE_LEVEL_TOP] = "level top",
-    [TUTTI_LINE_BRIDGE] = "bridge",
-    [TUTTI_LINE_NICS] = "nics",
-    [TUTTI_LINE_TRUNK] = "trunk",
-    [TUTTI_LINE_TORUS] = "torus",
-    [TUTTI_LINE_CORES] = "cores",
-    [TUTTI_LINE_MEMORY] = "memory",
-    [TUTTI_LINE_COPY] = "copy",
-    [TUTTI_LINE_REDUCE] = "reduce",
-    [TUTTI_LINE_LOAD] = "load",
-    [TUTTI_LINE_SIGNAL] = "signal",
+static const char *const keywords[TUTTI_MACHINE_LINE_COUNT] = {
+    [TUTTI_MACHINE_LINE_RANKS] = "ranks",
+    [TUTTI_MACHINE_LINE_NODE] = "node",
+    [TUTTI_MACHINE_LINE_GROUP] = "group",
+    [TUTTI_MACHINE_LINE_CELL] = "cell",
+    [TUTTI_MACHINE_LINE_PLACE] = "place",
+    [TUTTI_MACHINE_LINE_LEVEL_NODE] = "level node",
+    [TUTTI_MACHINE_LINE_LEVEL_GROUP] = "level group",
+    [TUTTI_MACHINE_LINE_LEVEL_TOP] = "level top",
+    [TUTTI_MACHINE_LINE_BRIDGE] = "bridge",
+    [TUTTI_MACHINE_LINE_NICS] = "nics",
+    [TUTTI_MACHINE_LINE_TRUNK] = "trunk",
+    [TUTTI_MACHINE_LINE_TORUS] = "torus",
+    [TUTTI_MACHINE_LINE_CORES] = "cores",
+    [TUTTI_MACHINE_LINE_MEMORY] = "memory",
+    [TUTTI_MACHINE_LINE_COPY] = "copy",
+    [TUTTI_MACHINE_LINE_REDUCE] = "reduce",
+    [TUTTI_MACHINE_LINE_LOAD] = "load",
+    [TUTTI_MACHINE_LINE_SIGNAL] = "signal",
 };
 
 /* Finds the line that begins with the keyword; for a level, reads the second word, too. */
@@ -261,7 +261,7 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
 
     if (is_level)
         tutti_words_next(&draft->words, &level);
-    for (int line = 0; line < TUTTI_LINE_COUNT; line++) {
+    for (int line = 0; line < TUTTI_MACHINE_LINE_COUNT; line++) {
         bool names_level = strncmp(keywords[line], "level ", 6) == 0;
 
         if (names_level != is_level)
@@ -282,32 +282,32 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
 static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
 {
     switch (line) {
-    case TUTTI_LINE_RANKS: return read_one(draft, &draft->nranks);
-    case TUTTI_LINE_NODE: return read_sizes(draft, &draft->nodes, &draft->nodes_are_listed);
-    case TUTTI_LINE_GROUP: return read_sizes(draft, &draft->groups, &draft->groups_are_listed);
-    case TUTTI_LINE_CELL: return read_sizes(draft, &draft->cells, &draft->cells_are_listed);
-    case TUTTI_LINE_PLACE: return read_place(draft);
-    case TUTTI_LINE_LEVEL_NODE: return read_costs(draft, &draft->level[0]);
-    case TUTTI_LINE_LEVEL_GROUP: return read_costs(draft, &draft->level[1]);
-    case TUTTI_LINE_LEVEL_TOP: return read_costs(draft, &draft->level[2]);
-    case TUTTI_LINE_BRIDGE: return read_bridge(draft);
-    case TUTTI_LINE_NICS: return read_one(draft, &draft->nics);
-    case TUTTI_LINE_TRUNK: return read_rate(draft, &draft->trunk);
-    case TUTTI_LINE_TORUS: return read_torus(draft);
-    case TUTTI_LINE_CORES: return read_one(draft, &draft->cores);
-    case TUTTI_LINE_MEMORY: return read_speed_line(draft, &draft->memory);
-    case TUTTI_LINE_COPY: return read_speed_line(draft, &draft->copy);
-    case TUTTI_LINE_REDUCE: return read_speed_line(draft, &draft->reduce);
-    case TUTTI_LINE_LOAD: return read_speed_line(draft, &draft->load);
-    case TUTTI_LINE_SIGNAL: return read_time(draft, &draft->signal_s);
-    case TUTTI_LINE_COUNT: break;
+    case TUTTI_MACHINE_LINE_RANKS: return read_one(draft, &draft->nranks);
+    case TUTTI_MACHINE_LINE_NODE: return read_sizes(draft, &draft->nodes, &draft->nodes_are_listed);
+    case TUTTI_MACHINE_LINE_GROUP: return read_sizes(draft, &draft->groups, &draft->groups_are_listed);
+    case TUTTI_MACHINE_LINE_CELL: return read_sizes(draft, &draft->cells, &draft->cells_are_listed);
+    case TUTTI_MACHINE_LINE_PLACE: return read_place(draft);
+    case TUTTI_MACHINE_LINE_LEVEL_NODE: return read_costs(draft, &draft->level[0]);
+    case TUTTI_MACHINE_LINE_LEVEL_GROUP: return read_costs(draft, &draft->level[1]);
+    case TUTTI_MACHINE_LINE_LEVEL_TOP: return read_costs(draft, &draft->level[2]);
+    case TUTTI_MACHINE_LINE_BRIDGE: return read_bridge(draft);
+    case TUTTI_MACHINE_LINE_NICS: return read_one(draft, &draft->nics);
+    case TUTTI_MACHINE_LINE_TRUNK: return read_rate(draft, &draft->trunk);
+    case TUTTI_MACHINE_LINE_TORUS: return read_torus(draft);
+    case TUTTI_MACHINE_LINE_CORES: return read_one(draft, &draft->cores);
+    case TUTTI_MACHINE_LINE_MEMORY: return read_speed_line(draft, &draft->memory);
+    case TUTTI_MACHINE_LINE_COPY: return read_speed_line(draft, &draft->copy);
+    case TUTTI_MACHINE_LINE_REDUCE: return read_speed_line(draft, &draft->reduce);
+    case TUTTI_MACHINE_LINE_LOAD: return read_speed_line(draft, &draft->load);
+    case TUTTI_MACHINE_LINE_SIGNAL: return read_time(draft, &draft->signal_s);
+    case TUTTI_MACHINE_LINE_COUNT: break;
     }
     return tutti_fail(TUTTI_ERR_INTERNAL, "line %d of a machine has no reader", (int)line);
 }
 
 static int read_line(struct tutti_draft *draft, struct tutti_word keyword)
 {
-    enum tutti_machine_line line = TUTTI_LINE_COUNT;
+    enum tutti_machine_line line = TUTTI_MACHINE_LINE_COUNT;
 
     if (tutti_word_is(keyword, "ring") || tutti_word_is(keyword, "tree"))
         return read_order(draft, keyword, keyword.at[0] == 't');

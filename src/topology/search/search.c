@@ -37,9 +37,9 @@ static int find_cheapest(struct tutti_search_state *search, bool with_effort,
 
     tutti_pricing_costs(&search->pricing, search->price, search->cost);
     if (search->pattern == TUTTI_PATTERN_RING)
-        return tutti_cheapest_ring(&search->pricing, search->cost, with_effort, column, ret_cost,
+        return tutti_pricing_cheapest_ring(&search->pricing, search->cost, with_effort, column, ret_cost,
                                    ret_least);
-    rc = tutti_cheapest_tree(&search->pricing, search->cost, search->pattern, column, ret_cost);
+    rc = tutti_pricing_cheapest_tree(&search->pricing, search->cost, search->pattern, column, ret_cost);
     *ret_least = *ret_cost;
     return rc;
 }
@@ -160,7 +160,7 @@ static int generate(struct tutti_search_state *search, struct tutti_search_maste
 static void take_shares(struct tutti_search_state *search, const struct tutti_search_master *master)
 {
     for (uint32_t i = 0; i < master->nrows; i++)
-        if (master->basic[i] != MASTER_SLACK)
+        if (master->basic[i] != TUTTI_MASTER_SLACK)
             search->share[master->basic[i]] = master->share[i] * search->unit;
 }
 

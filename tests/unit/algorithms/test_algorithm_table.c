@@ -62,7 +62,7 @@ static void alone_a_rank_only_copies(void **state)
     (void)state;
     for (size_t i = 0; i < tutti_algorithm_count(); i++) {
         const struct tutti_algorithm *algorithm = tutti_algorithm(i);
-        uint32_t blocks = tutti_has_output(algorithm->collective, 0, 0)
+        uint32_t blocks = tutti_collective_has_output(algorithm->collective, 0, 0)
                               ? tutti_output_blocks(algorithm->collective, 1) : 0;
         struct tutti_shape shape = {.nranks = 1};
         struct tutti_schedule *schedule;

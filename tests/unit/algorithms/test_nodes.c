@@ -21,16 +21,16 @@ static void every_part_has_one_member_and_every_member_a_part(void **state)
             uint32_t part = 0;
 
             for (uint32_t member = 0; member < count; member++) {
-                struct tutti_node_parts own = tutti_share_of(total, count, member);
+                struct tutti_nodes_parts own = tutti_nodes_share_of(total, count, member);
 
                 assert_int_equal(own.first, part);
                 assert_true(own.end - own.first >= total / count);
                 assert_true(own.end - own.first <= (total + count - 1) / count);
                 for (; part < own.end; part++)
-                    assert_int_equal(tutti_share_member(total, count, part), member);
+                    assert_int_equal(tutti_nodes_share_member(total, count, part), member);
                 for (uint32_t number = 0; number < 5; number++) {
-                    assert_true(tutti_home_among(own, number) >= own.first);
-                    assert_true(tutti_home_among(own, number) < own.end);
+                    assert_true(tutti_nodes_pick(own, number) >= own.first);
+                    assert_true(tutti_nodes_pick(own, number) < own.end);
                 }
             }
             assert_int_equal(part, total);
@@ -44,7 +44,7 @@ static void homes_are_spread(void **state)
 
     (void)state;
     for (uint32_t node = 1; node < 2 * 32; node += 2)
-        found[tutti_home_among((struct tutti_node_parts){0, 4}, node)]++;
+        found[tutti_nodes_pick((struct tutti_nodes_parts){0, 4}, node)]++;
     for (int part = 0; part < 4; part++)
         assert_in_range(found[part], 6, 10);
 }
@@ -71,7 +71,7 @@ static void check_homes(const struct tutti_homes *homes, uint32_t nitems)
 static void nodes_are_found_wherever_their_ranks_are(void **state)
 {
     static const uint32_t node[] = {0, 1, 0, 2, 1, 0, 3}, group[] = {0, 1, 0, 0, 1, 0, 1};
-    struct tutti_places places = {.nranks = 7, .node = node, .nnodes = 4, .group = group,
+    struct tutti_placement places = {.nranks = 7, .node = node, .nnodes = 4, .group = group,
                                   .ngroups = 2};
     struct tutti_shape shape = {.nranks = 7, .rank = 4, .places = &places};
     struct tutti_nodes nodes;
@@ -86,11 +86,11 @@ static void nodes_are_found_wherever_their_ranks_are(void **state)
     assert_int_equal(nodes.nseats, 2);
     assert_int_equal(tutti_nodes_most_parts(&nodes), 3);
     assert_int_equal(tutti_nodes_most_seats(&nodes), 1);
-    assert_int_equal(tutti_rank_serving(&nodes, 0, 1), 2);
-    assert_int_equal(tutti_rank_serving(&nodes, 1, 0), 1);
-    assert_int_equal(tutti_rank_serving(&nodes, 3, 2), 6);
-    assert_int_equal(tutti_node_serving(&nodes, 0, 1), 2);
-    assert_int_equal(tutti_node_serving(&nodes, 1, 1), 3);
+    assert_int_equal(tutti_nodes_rank_serving(&nodes, 0, 1), 2);
+    assert_int_equal(tutti_nodes_rank_serving(&nodes, 1, 0), 1);
+    assert_int_equal(tutti_nodes_rank_serving(&nodes, 3, 2), 6);
+    assert_int_equal(tutti_nodes_node_serving(&nodes, 0, 1), 2);
+    assert_int_equal(tutti_nodes_node_serving(&nodes, 1, 1), 3);
     tutti_nodes_fini(&nodes);
     tutti_nodes_fini(&nodes);
 }
@@ -99,7 +99,7 @@ static void nodes_are_found_wherever_their_ranks_are(void **state)
 static void what_is_not_known_is_taken_apart(void **state)
 {
     static const uint32_t node[] = {0, 0, 1, 1}, group[] = {0, 0, 0, 0};
-    struct tutti_places one_group = {.nranks = 4, .node = node, .nnodes = 2, .group = group,
+    struct tutti_placement one_group = {.nranks = 4, .node = node, .nnodes = 2, .group = group,
                                      .ngroups = 1};
     struct tutti_shape known = {.nranks = 4, .rank = 2, .places = &one_group};
     struct tutti_shape unknown = {.nranks = 4, .rank = 2};
@@ -123,7 +123,7 @@ static void places_that_cannot_be_are_refused(void **state)
 {
     static const uint32_t beyond[] = {0, 2}, empty[] = {0, 0}, node[] = {0, 1}, group[] = {0, 5};
     const struct {
-        struct tutti_places places;
+        struct tutti_placement places;
         const char *message;
     } cases[] = {
         {{.nranks = 2, .node = beyond, .nnodes = 2}, "places name node 2; there are 2"},
@@ -138,7 +138,7 @@ static void places_that_cannot_be_are_refused(void **state)
         struct tutti_nodes nodes = {.me = 7};
 
         assert_int_equal(tutti_nodes_init(&shape, &nodes), TUTTI_ERR_ARGUMENT);
-        assert_non_null(strstr(tutti_last_message(), cases[i].message));
+        assert_non_null(strstr(tutti_message_last(), cases[i].message));
         assert_int_equal(nodes.me, 7);
     }
 }

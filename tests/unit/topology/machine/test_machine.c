@@ -21,7 +21,7 @@ static struct tutti_machine *parse(const char *text, uint32_t nranks)
     struct tutti_machine *machine;
 
     if (tutti_machine_parse("test", text, nranks, &machine) != TUTTI_OK)
-        fail_msg("%s: %s", text, tutti_last_message());
+        fail_msg("%s: %s", text, tutti_message_last());
     return machine;
 }
 
@@ -148,7 +148,7 @@ static void the_ranks_follow_from_what_is_there(void **state)
     }
 }
 
-static void levels_that_are_not_given_cost_what_a_neighbour_costs(void **state)
+static void levels_that_are_not_given_cost_what_a_neighbor_costs(void **state)
 {
     static const struct {
         const char *text;
@@ -234,7 +234,7 @@ static bool same_beyond(const struct tutti_beyond *a, const struct tutti_beyond 
 
 static bool same_machine(const struct tutti_machine *a, const struct tutti_machine *b)
 {
-    const struct tutti_places *x = &a->places, *y = &b->places;
+    const struct tutti_placement *x = &a->places, *y = &b->places;
     size_t n = x->nranks;
 
     return n == y->nranks && x->nnodes == y->nnodes && x->ngroups == y->ngroups &&
@@ -372,12 +372,12 @@ static void a_name_a_line_and_a_file_are_told_apart(void **state)
     tutti_machine_destroy(machine);
     unlink(path);
     assert_int_equal(tutti_machine_load(path, 0, &machine), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), path));
+    assert_non_null(strstr(tutti_message_last(), path));
 }
 
 static void every_named_machine_serves_any_number_of_ranks(void **state)
 {
-    const struct tutti_named_machine *named;
+    const struct tutti_machine_example *named;
     size_t count = 0;
 
     (void)state;
@@ -448,7 +448,7 @@ int main(void)
         cmocka_unit_test(ranks_live_where_the_pattern_says),
         cmocka_unit_test(without_nodes_each_rank_is_one),
         cmocka_unit_test(the_ranks_follow_from_what_is_there),
-        cmocka_unit_test(levels_that_are_not_given_cost_what_a_neighbour_costs),
+        cmocka_unit_test(levels_that_are_not_given_cost_what_a_neighbor_costs),
         cmocka_unit_test(ranks_are_as_far_apart_as_their_places),
         cmocka_unit_test(units_have_their_size),
         cmocka_unit_test(what_is_written_reads_as_the_same_machine),
