@@ -79,7 +79,7 @@ static void die(const char *format, ...)
 static void must(const char *what, int rc)
 {
     if (rc != TUTTI_OK)
-        die("%s: %s", what, tutti_last_message());
+        die("%s: %s", what, tutti_message_last());
 }
 
 static void must_api(const char *what, tuttiResult_t result)

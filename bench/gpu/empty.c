@@ -24,9 +24,9 @@ struct member {
 
 static void launch_empty(const struct bench_gpu *gpu)
 {
-    struct tutti_gpu_empty_argument nothing = {0};
+    struct tutti_kernel_empty_argument nothing = {0};
 
-    bench_gpu_launch(gpu, TUTTI_CUDA_KERNEL_EMPTY, 1, gpu->threads, &nothing);
+    bench_gpu_launch(gpu, TUTTI_KERNEL_EMPTY, 1, gpu->threads, &nothing);
 }
 
 static double time_launches(const struct bench_gpu *gpu)

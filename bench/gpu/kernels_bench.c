@@ -92,11 +92,11 @@ static void report_load(const struct bench_gpu *gpu, FILE *json)
 {
     printf("# %s: %u multiprocessors, blocks of %u threads\n"
            "# kernels built in: %zu bytes, loaded in %.1f ms\n",
-           gpu->name, gpu->multiprocessors, gpu->threads, tutti_cuda_image_bytes, gpu->load_ms);
+           gpu->name, gpu->multiprocessors, gpu->threads, tutti_kernel_image_bytes, gpu->load_ms);
     if (json != NULL)
         fprintf(json, "{\"what\": \"load\", \"gpu\": \"%s\", \"multiprocessors\": %u, "
                 "\"image_bytes\": %zu, \"load_ms\": %.3f}\n", gpu->name, gpu->multiprocessors,
-                tutti_cuda_image_bytes, gpu->load_ms);
+                tutti_kernel_image_bytes, gpu->load_ms);
 }
 
 static bool is_wanted(const struct settings *set, const char *what)

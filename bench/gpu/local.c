@@ -47,21 +47,21 @@ static void enqueue(const struct cell *cell, uint32_t contender)
                                          (tutti_cu_address)(uintptr_t)cell->sources[0],
                                          cell->bytes, gpu->stream));
     } else if (contender < REDUCE) {
-        struct tutti_gpu_copy_argument copy = {
+        struct tutti_kernel_copy_argument copy = {
             .src = cell->sources[0], .dst = cell->sum, .size_bytes = cell->bytes};
 
-        bench_gpu_launch(gpu, TUTTI_CUDA_KERNEL_COPY, cell->grids[contender - OWN], gpu->threads,
+        bench_gpu_launch(gpu, TUTTI_KERNEL_COPY, cell->grids[contender - OWN], gpu->threads,
                          &copy);
     } else {
-        struct tutti_gpu_reduce_argument reduce = {
+        struct tutti_kernel_reduce_argument reduce = {
             .job = {.type = cell->type, .op = TUTTI_SUM, .nsrcs = cell->nsrcs, .ndsts = 1,
                     .count = cell->bytes / tutti_type_size(cell->type),
                     .scale = {.multiply = 1.0, .divide = 1},
-                    .premultiplied = TUTTI_GPU_NO_SOURCE}};
+                    .premultiplied = TUTTI_KERNEL_NO_SOURCE}};
 
         memcpy(reduce.pointers, cell->sources, cell->nsrcs * sizeof(cell->sources[0]));
         reduce.pointers[cell->nsrcs] = cell->sum;
-        bench_gpu_launch(gpu, TUTTI_CUDA_KERNEL_REDUCE, cell->grids[contender - REDUCE],
+        bench_gpu_launch(gpu, TUTTI_KERNEL_REDUCE, cell->grids[contender - REDUCE],
                          gpu->threads, &reduce);
     }
 }

@@ -38,7 +38,7 @@ void bench_end(const char *format, ...)
 void bench_must(const struct bench_gpu *gpu, const char *what, int code)
 {
     if (code != TUTTI_CU_SUCCESS)
-        bench_end("%s: %s", what, tutti_cuda_error(gpu->cuda, code));
+        bench_end("%s: %s", what, tutti_cu_error(gpu->cuda, code));
 }
 
 static void load_graphs(void *library)
@@ -66,13 +66,13 @@ static uint32_t attribute(const struct bench_gpu *gpu, int which, tutti_cu_devic
 
 void bench_gpu_open(int ordinal, struct bench_gpu *ret_gpu)
 {
-    struct bench_gpu gpu = {.cuda = tutti_cuda_get(true)};
+    struct bench_gpu gpu = {.cuda = tutti_cu_get(true)};
     tutti_cu_device device;
     size_t total;
     uint64_t begun;
 
     if (gpu.cuda == NULL)
-        bench_end("there is no CUDA driver: %s", tutti_last_message());
+        bench_end("there is no CUDA driver: %s", tutti_message_last());
     load_graphs(gpu.cuda->library);
     bench_must(&gpu, "cuDeviceGet", gpu.cuda->device(&device, ordinal));
     bench_must(&gpu, "cuDeviceGetName",
@@ -82,11 +82,11 @@ void bench_gpu_open(int ordinal, struct bench_gpu *ret_gpu)
     bench_must(&gpu, "cuCtxSetCurrent", gpu.cuda->context_set(gpu.context));
     gpu.multiprocessors = attribute(&gpu, TUTTI_CU_MULTIPROCESSORS, device);
     gpu.threads = attribute(&gpu, TUTTI_CU_MAX_THREADS_PER_BLOCK, device);
-    gpu.threads = gpu.threads < TUTTI_GPU_THREADS ? gpu.threads : TUTTI_GPU_THREADS;
+    gpu.threads = gpu.threads < TUTTI_KERNEL_THREADS ? gpu.threads : TUTTI_KERNEL_THREADS;
     bench_must(&gpu, "cuMemGetInfo", gpu.cuda->memory_info(&gpu.free_bytes, &total));
     begun = tutti_now_ns();
-    if (tutti_cuda_kernels_get(gpu.cuda, &gpu.kernels) != TUTTI_OK)
-        bench_end("%s", tutti_last_message());
+    if (tutti_kernel_module_get(gpu.cuda, &gpu.kernels) != TUTTI_OK)
+        bench_end("%s", tutti_message_last());
     gpu.load_ms = (double)(tutti_now_ns() - begun) * 1e-6;
     bench_gpu_join(&gpu, ret_gpu);
 }
@@ -96,7 +96,7 @@ void bench_gpu_close(struct bench_gpu *gpu)
     tutti_cu_device device;
 
     bench_gpu_leave(gpu);
-    tutti_cuda_kernels_put(gpu->kernels);
+    tutti_kernel_module_put(gpu->kernels);
     bench_must(gpu, "cuCtxGetDevice", gpu->cuda->context_device(&device));
     bench_must(gpu, "cuDevicePrimaryCtxRelease", gpu->cuda->primary_release(device));
 }
@@ -104,7 +104,7 @@ void bench_gpu_close(struct bench_gpu *gpu)
 void bench_gpu_join(const struct bench_gpu *gpu, struct bench_gpu *ret_gpu)
 {
     struct bench_gpu mine = *gpu;
-    const struct tutti_cuda *cuda = gpu->cuda;
+    const struct tutti_cu_driver *cuda = gpu->cuda;
 
     bench_must(gpu, "cuCtxSetCurrent", cuda->context_set(gpu->context));
     bench_must(gpu, "cuStreamCreate",
@@ -153,12 +153,12 @@ void bench_gpu_synchronize(const struct bench_gpu *gpu)
     bench_must(gpu, "cuStreamSynchronize", gpu->cuda->stream_synchronize(gpu->stream));
 }
 
-void bench_gpu_launch(const struct bench_gpu *gpu, enum tutti_cuda_kernel kernel, uint32_t blocks,
+void bench_gpu_launch(const struct bench_gpu *gpu, enum tutti_kernel_name kernel, uint32_t blocks,
                       uint32_t threads, const void *argument)
 {
-    if (tutti_cuda_kernels_launch(gpu->kernels, kernel, blocks, threads, argument, gpu->stream) !=
+    if (tutti_kernel_module_launch(gpu->kernels, kernel, blocks, threads, argument, gpu->stream) !=
         TUTTI_OK)
-        bench_end("%s", tutti_last_message());
+        bench_end("%s", tutti_message_last());
 }
 
 /* ---- graphs ---- */

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 struct bench_gpu {
-    const struct tutti_cuda *cuda;
-    struct tutti_cuda_kernels *kernels;
+    const struct tutti_cu_driver *cuda;
+    struct tutti_kernel_module *kernels;
     struct tutti_cu_context *context;
     struct tutti_cu_stream *stream; /* does not wait for the default one */
     struct tutti_cu_event *from, *to;
@@ -37,7 +37,7 @@ void bench_gpu_free(const struct bench_gpu *gpu, void *memory);
 /* Complete on return. */
 void bench_gpu_copy(const struct bench_gpu *gpu, void *to, const void *from, size_t size_bytes);
 void bench_gpu_synchronize(const struct bench_gpu *gpu);
-void bench_gpu_launch(const struct bench_gpu *gpu, enum tutti_cuda_kernel kernel, uint32_t blocks,
+void bench_gpu_launch(const struct bench_gpu *gpu, enum tutti_kernel_name kernel, uint32_t blocks,
                       uint32_t threads, const void *argument);
 
 /* A graph of what is enqueued between the two. */

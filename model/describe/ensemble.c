@@ -207,7 +207,7 @@ static int write_all(FILE *file, const struct tutti_ensemble *ensemble)
     return TUTTI_OK;
 }
 
-int tutti_ensemble_write(const struct tutti_ensemble *ensemble, char **ret_text)
+int tutti_describe_ensemble(const struct tutti_ensemble *ensemble, char **ret_text)
 {
     char *text = NULL;
     size_t size;

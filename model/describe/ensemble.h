@@ -11,6 +11,6 @@
  * Returns TUTTI_ERR_ARGUMENT if the schedules are not those of all ranks of one collective and
  * root, or if a line cannot hold some character of the name. Returns TUTTI_ERR_SYSTEM if there is
  * no memory. */
-int tutti_ensemble_write(const struct tutti_ensemble *ensemble, char **ret_text);
+int tutti_describe_ensemble(const struct tutti_ensemble *ensemble, char **ret_text);
 
 #endif

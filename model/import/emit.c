@@ -298,7 +298,7 @@ static int fill_outputs(struct tutti_import_emitter *emitter, uint32_t rank)
 {
     const struct tutti_import_program *program = emitter->program;
 
-    if (!tutti_has_output(program->collective, rank, program->root))
+    if (!tutti_collective_has_output(program->collective, rank, program->root))
         return TUTTI_OK;
     for (uint32_t i = 0, count; i < tutti_import_outputs(program); i += count) {
         struct tutti_import_place from =

@@ -40,7 +40,7 @@ void tutti_json_record(const struct tutti_json_plan *plan, const char *format, .
                  plan->step, plan->word);
     else if (plan->rank != UINT32_MAX)
         snprintf(where, sizeof(where), "gpu %u: ", plan->rank);
-    tutti_record_failure("%s: %s%s", plan->program.file, where, what);
+    tutti_message_record_failure("%s: %s%s", plan->program.file, where, what);
 }
 
 /* ---- members --------------------------------------------------------------------------------- */

@@ -41,7 +41,7 @@ void tutti_json_record(const struct tutti_json_plan *plan, const char *format, .
 /* Records a failure in the same way and returns TUTTI_ERR_ARGUMENT. This is a macro for the same
  * reason as tutti_fail. */
 #define tutti_json_refuse(plan, ...) \
-    tutti_recorded((tutti_json_record(plan, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
+    tutti_message_recorded((tutti_json_record(plan, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 
 /* The functions below return TUTTI_ERR_ARGUMENT if a value is missing, of another type or out of
  * range. They record the failure. JSON values that they return belong to the plan.

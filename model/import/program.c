@@ -62,7 +62,7 @@ void tutti_import_record(const struct tutti_import_program *program, uint32_t op
             high = middle;
     }
     block = &program->blocks[low];
-    tutti_record_failure("%s: gpu %u, threadblock %u, step %u (%s): %s", program->file, block->rank,
+    tutti_message_record_failure("%s: gpu %u, threadblock %u, step %u (%s): %s", program->file, block->rank,
                          block->id, program->ops[op].step, program->ops[op].word, what);
 }
 
@@ -215,7 +215,7 @@ static int emit(const struct tutti_import_program *program, const struct tutti_i
     int rc;
 
     TUTTI_TRY(tutti_import_emit(program, trace, true, ret_ensemble));
-    rc = tutti_schedule_credits((const struct tutti_schedule *const *)ret_ensemble->schedules,
+    rc = tutti_check_credits_needed((const struct tutti_schedule *const *)ret_ensemble->schedules,
                                 program->nranks, &credits, &report);
     if (rc == TUTTI_OK && credits == 0)
         return TUTTI_OK;
@@ -235,7 +235,7 @@ static int try_root(struct tutti_import_program *program, const struct tutti_imp
 
     program->root = root;
     TUTTI_TRY(emit(program, trace, ret_ensemble));
-    rc = tutti_schedule_check((const struct tutti_schedule *const *)ret_ensemble->schedules,
+    rc = tutti_check_schedule((const struct tutti_schedule *const *)ret_ensemble->schedules,
                               program->nranks, &report);
     *ret_is_right = rc == TUTTI_OK;
     if (rc == TUTTI_OK || rc == TUTTI_ERR_ARGUMENT)

@@ -127,7 +127,7 @@ void tutti_import_record(const struct tutti_import_program *program, uint32_t op
 /* Records a failure in the same way and returns TUTTI_ERR_ARGUMENT. This is a macro for the same
  * reason as tutti_fail. */
 #define tutti_import_refuse(program, op, ...) \
-    tutti_recorded((tutti_import_record(program, op, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
+    tutti_message_recorded((tutti_import_record(program, op, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 
 /* Numbers the cells. After this nothing may be added to the program. Returns TUTTI_ERR_ARGUMENT if
  * there are too many cells. */

@@ -48,7 +48,7 @@ static void record(const struct reader *reader, const char *format, ...)
 /* Records a message with the position in the file, and returns TUTTI_ERR_ARGUMENT. This is a macro
  * so that the compiler sees a constant code, as with tutti_fail. */
 #define refuse(reader, ...) \
-    tutti_recorded((record(reader, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
+    tutti_message_recorded((record(reader, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 
 static void record(const struct reader *reader, const char *format, ...)
 {
@@ -58,7 +58,7 @@ static void record(const struct reader *reader, const char *format, ...)
     va_start(args, format);
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    tutti_record_failure("%s:%lu:%lu: %s", reader->program.file,
+    tutti_message_record_failure("%s:%lu:%lu: %s", reader->program.file,
                          (unsigned long)XML_GetCurrentLineNumber64(reader->parser),
                          (unsigned long)XML_GetCurrentColumnNumber64(reader->parser) + 1, what);
 }

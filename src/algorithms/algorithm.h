@@ -23,12 +23,12 @@ enum {
 /* The values that an option may have: `least` to `most`, both included. If all three are 0, the
  * algorithm does not have the option. `usual` is the default. If `usual` is 0, emit and cost
  * receive 0 and choose a value that depends on the shape. */
-struct tutti_option_range {
+struct tutti_algorithm_range {
     uint32_t least, most, usual;
 };
 
 struct tutti_moves;
-struct tutti_in_cells;
+struct tutti_cells_ops;
 
 struct tutti_algorithm {
     const char *name;   /* e.g. "ring"; unique within its collective */
@@ -40,7 +40,7 @@ struct tutti_algorithm {
     bool is_lean;
     bool sums_in_stages; /* one-sided algorithms only; see struct tutti_schedule */
     uint32_t uses;      /* TUTTI_USES_* */
-    struct tutti_option_range options[TUTTI_OPTION_COUNT];
+    struct tutti_algorithm_range options[TUTTI_OPTION_COUNT];
     /* Exactly one of `emit`, `moves` and `in_cells` is set. They are used only with at least two
      * ranks, because with one rank every collective is a copy. */
     /* Emit this rank's steps and declarations (chunks, scratch, ...); the needs above are declared
@@ -51,7 +51,7 @@ struct tutti_algorithm {
     int (*moves)(const struct tutti_shape *shape, struct tutti_moves *ret_moves);
     /* For an algorithm that uses cells: its functions, and the algorithm that it falls back to
      * where cells are of no use (cells.h). */
-    const struct tutti_in_cells *in_cells;
+    const struct tutti_cells_ops *in_cells;
     /* Fill in the cost of the longest path through all ranks when each block has `block_bytes`
      * bytes. It is called, like emit, with at least two ranks and with resolved options. NULL if
      * `in_cells` is set, because `in_cells` has a cost function of its own. */

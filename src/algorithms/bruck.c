@@ -245,7 +245,7 @@ static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
             posted++;
     }
     tutti_cost_flat(shape, rounds, hops * block_bytes, 0, copied * block_bytes, ret_cost);
-    ret_cost->level[tutti_shape_level(shape)].posted = posted;
+    ret_cost->level[tutti_level_of_shape(shape)].posted = posted;
 }
 
 const struct tutti_algorithm tutti_bruck_alltoall = {

@@ -19,15 +19,15 @@ static int count_nodes(const struct tutti_shape *shape, struct tutti_nodes *ret_
 }
 
 /* Errors are those of tutti_nodes_init. */
-static int cells_init(const struct tutti_shape *shape, struct tutti_rank_cells *ret_cells)
+static int cells_init(const struct tutti_shape *shape, struct tutti_cells_view *ret_cells)
 {
-    struct tutti_rank_cells cells = {.me = shape->rank};
+    struct tutti_cells_view cells = {.me = shape->rank};
 
     TUTTI_TRY(count_nodes(shape, &cells.nodes));
     cells.count = cells.nodes.ranks.count;
     cells.cell = cells.nodes.node;
     cells.nparts = cells.nodes.nparts;
-    cells.own = tutti_parts_of(&cells.nodes, shape->rank);
+    cells.own = tutti_nodes_parts_of(&cells.nodes, shape->rank);
     cells.members = cells.nodes.ranks.items + cells.nodes.ranks.first[cells.cell];
     cells.nmembers = tutti_homes_size(&cells.nodes.ranks, cells.cell);
     cells.servers = calloc(cells.count, sizeof(*cells.servers));
@@ -39,11 +39,11 @@ static int cells_init(const struct tutti_shape *shape, struct tutti_rank_cells *
     return TUTTI_OK;
 }
 
-static void cells_fini(struct tutti_rank_cells *cells)
+static void cells_fini(struct tutti_cells_view *cells)
 {
     tutti_nodes_fini(&cells->nodes);
     free(cells->servers);
-    *cells = (struct tutti_rank_cells){.count = 0};
+    *cells = (struct tutti_cells_view){.count = 0};
 }
 
 /* True if there are several cells and at least one of them has several ranks. */
@@ -56,9 +56,9 @@ static bool has_cells(const struct tutti_shape *shape)
 }
 
 int tutti_cells_emit(const struct tutti_shape *shape, struct tutti_build *build,
-                     const struct tutti_in_cells *in_cells)
+                     const struct tutti_cells_ops *in_cells)
 {
-    struct tutti_rank_cells cells;
+    struct tutti_cells_view cells;
     int rc;
 
     if (!has_cells(shape))
@@ -69,14 +69,14 @@ int tutti_cells_emit(const struct tutti_shape *shape, struct tutti_build *build,
     return rc;
 }
 
-uint32_t tutti_cells_stand_in(const struct tutti_rank_cells *cells, uint32_t cell, uint32_t rank)
+uint32_t tutti_cells_stand_in(const struct tutti_cells_view *cells, uint32_t cell, uint32_t rank)
 {
     if (cells->nodes.ranks.home[rank] == cell)
         return rank;
-    return tutti_cells_server(cells, cell, tutti_home_part(&cells->nodes, rank));
+    return tutti_cells_server(cells, cell, tutti_nodes_pick_part(&cells->nodes, rank));
 }
 
-int tutti_cells_wait_members(const struct tutti_rank_cells *cells, struct tutti_build *build,
+int tutti_cells_wait_members(const struct tutti_cells_view *cells, struct tutti_build *build,
                              uint32_t signal)
 {
     for (uint32_t i = 0; i < cells->nmembers; i++)
@@ -84,7 +84,7 @@ int tutti_cells_wait_members(const struct tutti_rank_cells *cells, struct tutti_
     return TUTTI_OK;
 }
 
-int tutti_cells_wait_servers(const struct tutti_rank_cells *cells, struct tutti_build *build,
+int tutti_cells_wait_servers(const struct tutti_cells_view *cells, struct tutti_build *build,
                              uint32_t part, uint32_t signal)
 {
     for (uint32_t cell = 0; cell < cells->count; cell++)
@@ -94,7 +94,7 @@ int tutti_cells_wait_servers(const struct tutti_rank_cells *cells, struct tutti_
     return TUTTI_OK;
 }
 
-int tutti_cells_among_members(const struct tutti_rank_cells *cells, struct tutti_build *build)
+int tutti_cells_among_members(const struct tutti_cells_view *cells, struct tutti_build *build)
 {
     return tutti_build_among(build, cells->members, cells->nmembers);
 }
@@ -106,7 +106,7 @@ static int ascending(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-int tutti_cells_among_servers(struct tutti_rank_cells *cells, struct tutti_build *build,
+int tutti_cells_among_servers(struct tutti_cells_view *cells, struct tutti_build *build,
                               uint32_t part)
 {
     for (uint32_t cell = 0; cell < cells->count; cell++)
@@ -116,9 +116,9 @@ int tutti_cells_among_servers(struct tutti_rank_cells *cells, struct tutti_build
 }
 
 void tutti_cells_cost(const struct tutti_shape *shape, double block_bytes,
-                      const struct tutti_in_cells *in_cells, struct tutti_cost *ret_cost)
+                      const struct tutti_cells_ops *in_cells, struct tutti_cost *ret_cost)
 {
-    struct tutti_rank_cell_counts counts = {.ranks = shape->nranks};
+    struct tutti_cells_counts counts = {.ranks = shape->nranks};
     struct tutti_nodes nodes;
 
     if (!has_cells(shape)) {

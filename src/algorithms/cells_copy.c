@@ -21,7 +21,7 @@
 
 /* ---- broadcast ------------------------------------------------------------------------------ */
 
-static struct tutti_span part_span(enum tutti_buffer buffer, struct tutti_node_parts parts)
+static struct tutti_span part_span(enum tutti_buffer buffer, struct tutti_nodes_parts parts)
 {
     return tutti_span(buffer, parts.first, parts.end - parts.first);
 }
@@ -34,7 +34,7 @@ static int take(struct tutti_build *build, uint32_t from, uint32_t signal, struc
 }
 
 /* Emit the steps of a rank whose cell does not contain the root. */
-static int take_parts(const struct tutti_shape *shape, const struct tutti_rank_cells *cells,
+static int take_parts(const struct tutti_shape *shape, const struct tutti_cells_view *cells,
                       struct tutti_build *build)
 {
     struct tutti_span own = part_span(TUTTI_BUF_WINDOW, cells->own);
@@ -44,7 +44,7 @@ static int take_parts(const struct tutti_shape *shape, const struct tutti_rank_c
     TUTTI_TRY(tutti_build_copy(build, own, part_span(TUTTI_BUF_OUTPUT, cells->own)));
     for (uint32_t i = 0; i < cells->nmembers; i++) {
         uint32_t from = cells->members[i];
-        struct tutti_node_parts theirs = tutti_parts_of(&cells->nodes, from);
+        struct tutti_nodes_parts theirs = tutti_nodes_parts_of(&cells->nodes, from);
 
         if (from != shape->rank)
             TUTTI_TRY(take(build, from, 1, part_span(TUTTI_BUF_WINDOW, theirs),
@@ -53,7 +53,7 @@ static int take_parts(const struct tutti_shape *shape, const struct tutti_rank_c
     return TUTTI_OK;
 }
 
-static int emit_parts(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
+static int emit_parts(const struct tutti_shape *shape, struct tutti_cells_view *cells,
                       struct tutti_build *build)
 {
     struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, cells->nparts);
@@ -77,7 +77,7 @@ static int emit_parts(const struct tutti_shape *shape, struct tutti_rank_cells *
 /* ---- all-gather ----------------------------------------------------------------------------- */
 
 /* Get the blocks of other cells for which this rank stands into its window. */
-static int get_across(const struct tutti_shape *shape, const struct tutti_rank_cells *cells,
+static int get_across(const struct tutti_shape *shape, const struct tutti_cells_view *cells,
                       struct tutti_build *build)
 {
     for (uint32_t i = 1; i < shape->nranks; i++) {
@@ -91,7 +91,7 @@ static int get_across(const struct tutti_shape *shape, const struct tutti_rank_c
     return tutti_build_signal(build);
 }
 
-static int emit_blocks(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
+static int emit_blocks(const struct tutti_shape *shape, struct tutti_cells_view *cells,
                        struct tutti_build *build)
 {
     struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
@@ -120,7 +120,7 @@ static int emit_blocks(const struct tutti_shape *shape, struct tutti_rank_cells 
 
 /* The first rank of each cell waits for the other ranks of its cell, then for the first ranks of
  * all cells. */
-static int emit_meeting(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
+static int emit_meeting(const struct tutti_shape *shape, struct tutti_cells_view *cells,
                         struct tutti_build *build)
 {
     uint32_t leader = cells->members[0];
@@ -140,7 +140,7 @@ static int emit_meeting(const struct tutti_shape *shape, struct tutti_rank_cells
 
 /* In cells other than the root's, a rank gets one part from the root and the other parts from the
  * ranks of its cell. */
-static void cost_parts(const struct tutti_shape *shape, const struct tutti_rank_cell_counts *counts,
+static void cost_parts(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
                        double block_bytes, struct tutti_cost *ret_cost)
 {
     tutti_cost_flat(shape, 2, block_bytes, 0, 2 * block_bytes, ret_cost);
@@ -151,7 +151,7 @@ static void cost_parts(const struct tutti_shape *shape, const struct tutti_rank_
 }
 
 static void cost_blocks(const struct tutti_shape *shape,
-                        const struct tutti_rank_cell_counts *counts, double block_bytes,
+                        const struct tutti_cells_counts *counts, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
     double elsewhere = counts->ranks - counts->in_cell, own = elsewhere * counts->share;
@@ -164,7 +164,7 @@ static void cost_blocks(const struct tutti_shape *shape,
 }
 
 static void cost_meeting(const struct tutti_shape *shape,
-                         const struct tutti_rank_cell_counts *counts, double block_bytes,
+                         const struct tutti_cells_counts *counts, double block_bytes,
                          struct tutti_cost *ret_cost)
 {
     (void)counts;
@@ -180,7 +180,7 @@ const struct tutti_algorithm tutti_cells_broadcast = {
     .collective = TUTTI_BROADCAST,
     .needs = TUTTI_NEEDS_WINDOW,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_in_cells){&tutti_direct_broadcast, emit_parts, cost_parts},
+    .in_cells = &(const struct tutti_cells_ops){&tutti_direct_broadcast, emit_parts, cost_parts},
 };
 
 const struct tutti_algorithm tutti_cells_allgather = {
@@ -188,7 +188,7 @@ const struct tutti_algorithm tutti_cells_allgather = {
     .collective = TUTTI_ALLGATHER,
     .needs = TUTTI_NEEDS_WINDOW,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_in_cells){&tutti_direct_allgather, emit_blocks, cost_blocks},
+    .in_cells = &(const struct tutti_cells_ops){&tutti_direct_allgather, emit_blocks, cost_blocks},
 };
 
 const struct tutti_algorithm tutti_cells_barrier = {
@@ -196,5 +196,5 @@ const struct tutti_algorithm tutti_cells_barrier = {
     .collective = TUTTI_BARRIER,
     .needs = TUTTI_NEEDS_WINDOW,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_in_cells){&tutti_direct_barrier, emit_meeting, cost_meeting},
+    .in_cells = &(const struct tutti_cells_ops){&tutti_direct_barrier, emit_meeting, cost_meeting},
 };

@@ -33,14 +33,14 @@
 
 /* The chunks of some parts. A part has one chunk per cell; the rank that serves the part in that
  * cell sums it. */
-static struct tutti_span parts_span(const struct tutti_rank_cells *cells, enum tutti_buffer buffer,
-                                    struct tutti_node_parts parts)
+static struct tutti_span parts_span(const struct tutti_cells_view *cells, enum tutti_buffer buffer,
+                                    struct tutti_nodes_parts parts)
 {
     return tutti_span(buffer, parts.first * cells->count,
                       (parts.end - parts.first) * cells->count);
 }
 
-static struct tutti_span piece_span(const struct tutti_rank_cells *cells, enum tutti_buffer buffer,
+static struct tutti_span piece_span(const struct tutti_cells_view *cells, enum tutti_buffer buffer,
                                     uint32_t part, uint32_t cell)
 {
     return tutti_span(buffer, part * cells->count + cell, 1);
@@ -58,7 +58,7 @@ static int lay_out_others(struct tutti_build *build, struct tutti_span own, uint
 }
 
 /* Sum the same chunks of all ranks of the cell; those of the others are in their windows. */
-static int sum_members(const struct tutti_rank_cells *cells, struct tutti_build *build,
+static int sum_members(const struct tutti_cells_view *cells, struct tutti_build *build,
                        struct tutti_span own, struct tutti_span slot)
 {
     if (cells->nmembers == 1)
@@ -67,7 +67,7 @@ static int sum_members(const struct tutti_rank_cells *cells, struct tutti_build 
 }
 
 /* Within the cell: sum the parts that this rank serves into its window. */
-static int sum_in_cell(struct tutti_rank_cells *cells, struct tutti_build *build)
+static int sum_in_cell(struct tutti_cells_view *cells, struct tutti_build *build)
 {
     struct tutti_span own = parts_span(cells, TUTTI_BUF_INPUT, cells->own);
     struct tutti_span slot = parts_span(cells, TUTTI_BUF_WINDOW, cells->own);
@@ -82,7 +82,7 @@ static int sum_in_cell(struct tutti_rank_cells *cells, struct tutti_build *build
 
 /* Across cells: sum this cell's piece of the parts that this rank serves. The result goes to OUTPUT
  * (has_output), to the window where other ranks read it (is_read), or to both. */
-static int sum_across(struct tutti_rank_cells *cells, struct tutti_build *build, bool is_read,
+static int sum_across(struct tutti_cells_view *cells, struct tutti_build *build, bool is_read,
                       bool has_output)
 {
     for (uint32_t part = cells->own.first; part < cells->own.end; part++) {
@@ -101,7 +101,7 @@ static int sum_across(struct tutti_rank_cells *cells, struct tutti_build *build,
 
 /* Get the pieces that other cells have summed, of the parts that this rank serves, into its
  * window. */
-static int get_across(struct tutti_rank_cells *cells, struct tutti_build *build)
+static int get_across(struct tutti_cells_view *cells, struct tutti_build *build)
 {
     for (uint32_t part = cells->own.first; part < cells->own.end; part++)
         for (uint32_t i = 1; i < cells->count; i++) {
@@ -117,7 +117,7 @@ static int get_across(struct tutti_rank_cells *cells, struct tutti_build *build)
 
 /* Fill OUTPUT: get the parts that others of the cell serve, and copy the pieces of this rank's
  * parts that came from other cells. */
-static int get_in_cell(struct tutti_rank_cells *cells, struct tutti_build *build)
+static int get_in_cell(struct tutti_cells_view *cells, struct tutti_build *build)
 {
     for (uint32_t part = cells->own.first; part < cells->own.end; part++)
         for (uint32_t cell = 0; cell < cells->count; cell++)
@@ -126,7 +126,7 @@ static int get_in_cell(struct tutti_rank_cells *cells, struct tutti_build *build
                                            piece_span(cells, TUTTI_BUF_OUTPUT, part, cell)));
     for (uint32_t i = 0; i < cells->nmembers; i++) {
         uint32_t from = cells->members[i];
-        struct tutti_node_parts theirs = tutti_parts_of(&cells->nodes, from);
+        struct tutti_nodes_parts theirs = tutti_nodes_parts_of(&cells->nodes, from);
 
         if (from == cells->me)
             continue;
@@ -137,7 +137,7 @@ static int get_in_cell(struct tutti_rank_cells *cells, struct tutti_build *build
     return TUTTI_OK;
 }
 
-static void declare(const struct tutti_rank_cells *cells, struct tutti_build *build,
+static void declare(const struct tutti_cells_view *cells, struct tutti_build *build,
                     uint32_t nsignals)
 {
     tutti_build_chunks(build, cells->nparts * cells->count);
@@ -145,7 +145,7 @@ static void declare(const struct tutti_rank_cells *cells, struct tutti_build *bu
     tutti_build_signals(build, nsignals);
 }
 
-static int emit_sums(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
+static int emit_sums(const struct tutti_shape *shape, struct tutti_cells_view *cells,
                      struct tutti_build *build)
 {
     (void)shape;
@@ -157,7 +157,7 @@ static int emit_sums(const struct tutti_shape *shape, struct tutti_rank_cells *c
 }
 
 /* The root gets each piece from the rank that has summed it. */
-static int emit_sums_at_root(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
+static int emit_sums_at_root(const struct tutti_shape *shape, struct tutti_cells_view *cells,
                              struct tutti_build *build)
 {
     declare(cells, build, 3);
@@ -182,7 +182,7 @@ static int emit_sums_at_root(const struct tutti_shape *shape, struct tutti_rank_
 /* ---- reduce-scatter: in each cell one rank stands for each block ---------------------------- */
 
 /* Sum this rank's block among the ranks that stand for it, one per cell, this rank included. */
-static int sum_own_block(struct tutti_rank_cells *cells, struct tutti_build *build)
+static int sum_own_block(struct tutti_cells_view *cells, struct tutti_build *build)
 {
     struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, cells->me, 1);
 
@@ -199,7 +199,7 @@ static int sum_own_block(struct tutti_rank_cells *cells, struct tutti_build *bui
                                      TUTTI_NO_SPAN, TUTTI_NO_SPAN);
 }
 
-static int emit_blocks(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
+static int emit_blocks(const struct tutti_shape *shape, struct tutti_cells_view *cells,
                        struct tutti_build *build)
 {
     tutti_build_window(build, shape->nranks);
@@ -227,7 +227,7 @@ static int emit_blocks(const struct tutti_shape *shape, struct tutti_rank_cells 
 
 enum { CELL_SLOT, SUM_SLOT, SMALL_SLOTS };
 
-static int emit_leader(struct tutti_rank_cells *cells, struct tutti_build *build)
+static int emit_leader(struct tutti_cells_view *cells, struct tutti_build *build)
 {
     struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, 1);
     struct tutti_span output = tutti_span(TUTTI_BUF_OUTPUT, 0, 1);
@@ -244,7 +244,7 @@ static int emit_leader(struct tutti_rank_cells *cells, struct tutti_build *build
     return tutti_build_signal(build);
 }
 
-static int emit_small(const struct tutti_shape *shape, struct tutti_rank_cells *cells,
+static int emit_small(const struct tutti_shape *shape, struct tutti_cells_view *cells,
                       struct tutti_build *build)
 {
     uint32_t leader = cells->members[0];
@@ -265,7 +265,7 @@ static int emit_small(const struct tutti_shape *shape, struct tutti_rank_cells *
 
 /* The cost of the sums within cells and across them, with which all-reduce and reduce begin, for a
  * vector of one byte. */
-static struct tutti_cost cost_of_sums(const struct tutti_rank_cell_counts *counts)
+static struct tutti_cost cost_of_sums(const struct tutti_cells_counts *counts)
 {
     double s = counts->in_cell, c = counts->cells, own = counts->share, across = (c - 1) / c * own;
     struct tutti_cost cost = {.reduced = (s - 1) * own + across, .copied = 1 - own};
@@ -288,7 +288,7 @@ static void scale_cost(const struct tutti_shape *shape, double rounds, double mo
     ret_cost->bridge.bytes = cost->bridge.bytes * bytes;
 }
 
-static void cost_sums(const struct tutti_shape *shape, const struct tutti_rank_cell_counts *counts,
+static void cost_sums(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
                       double block_bytes, struct tutti_cost *ret_cost)
 {
     struct tutti_cost cost = cost_of_sums(counts);
@@ -300,7 +300,7 @@ static void cost_sums(const struct tutti_shape *shape, const struct tutti_rank_c
 }
 
 static void cost_sums_at_root(const struct tutti_shape *shape,
-                              const struct tutti_rank_cell_counts *counts, double block_bytes,
+                              const struct tutti_cells_counts *counts, double block_bytes,
                               struct tutti_cost *ret_cost)
 {
     struct tutti_cost cost = cost_of_sums(counts);
@@ -312,7 +312,7 @@ static void cost_sums_at_root(const struct tutti_shape *shape,
 
 /* A rank stands for its own block and for its share of the blocks of other cells. */
 static void cost_blocks(const struct tutti_shape *shape,
-                        const struct tutti_rank_cell_counts *counts, double block_bytes,
+                        const struct tutti_cells_counts *counts, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
     double p = counts->ranks, s = counts->in_cell, c = counts->cells;
@@ -327,7 +327,7 @@ static void cost_blocks(const struct tutti_shape *shape,
 
 /* The cost at a leader. It reads all vectors of its cell and the sums of the other leaders; then
  * the other ranks of the cell read its sum. */
-static void cost_small(const struct tutti_shape *shape, const struct tutti_rank_cell_counts *counts,
+static void cost_small(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
                        double block_bytes, struct tutti_cost *ret_cost)
 {
     double s = counts->in_cell, c = counts->cells;
@@ -347,7 +347,7 @@ const struct tutti_algorithm tutti_cells_allreduce = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_in_cells){&tutti_two_shot_allreduce, emit_sums, cost_sums},
+    .in_cells = &(const struct tutti_cells_ops){&tutti_two_shot_allreduce, emit_sums, cost_sums},
 };
 
 const struct tutti_algorithm tutti_cells_one_shot_allreduce = {
@@ -356,7 +356,7 @@ const struct tutti_algorithm tutti_cells_one_shot_allreduce = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_in_cells){&tutti_one_shot_allreduce, emit_small, cost_small},
+    .in_cells = &(const struct tutti_cells_ops){&tutti_one_shot_allreduce, emit_small, cost_small},
 };
 
 const struct tutti_algorithm tutti_cells_reduce = {
@@ -366,7 +366,7 @@ const struct tutti_algorithm tutti_cells_reduce = {
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
     .in_cells =
-        &(const struct tutti_in_cells){&tutti_direct_reduce, emit_sums_at_root, cost_sums_at_root},
+        &(const struct tutti_cells_ops){&tutti_direct_reduce, emit_sums_at_root, cost_sums_at_root},
 };
 
 const struct tutti_algorithm tutti_cells_reduce_scatter = {
@@ -376,5 +376,5 @@ const struct tutti_algorithm tutti_cells_reduce_scatter = {
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
     .in_cells =
-        &(const struct tutti_in_cells){&tutti_direct_reduce_scatter, emit_blocks, cost_blocks},
+        &(const struct tutti_cells_ops){&tutti_direct_reduce_scatter, emit_blocks, cost_blocks},
 };

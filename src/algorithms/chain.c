@@ -19,7 +19,7 @@
 
 static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    uint32_t place = tutti_from_root(shape, shape->rank);
+    uint32_t place = tutti_rank_relative(shape, shape->rank);
     struct tutti_pipeline_edge next = {tutti_rank_after(shape->rank, 1, shape->nranks), place + 1};
     struct tutti_pipeline_node node = {
         .parent = {tutti_rank_before(shape->rank, 1, shape->nranks), place},
@@ -53,14 +53,14 @@ static void cost(const struct tutti_shape *shape, double block_bytes, struct tut
 {
     uint32_t hops = shape->nranks - 1, inside = hops - hops_outside(shape);
     double segment_bytes = block_bytes / shape->options.value[TUTTI_SEGMENTS];
-    enum tutti_level level = tutti_shape_level(shape);
+    enum tutti_level level = tutti_level_of_shape(shape);
 
     tutti_pipeline_cost(shape, hops, 1, 1, block_bytes, ret_cost);
     ret_cost->level[level].rounds -= inside;
     ret_cost->level[level].bytes -= inside * segment_bytes;
     ret_cost->level[TUTTI_LEVEL_NODE].rounds += inside;
     ret_cost->level[TUTTI_LEVEL_NODE].bytes += inside * segment_bytes;
-    ret_cost->is_alone = tutti_shape_is_block(shape);
+    ret_cost->is_alone = tutti_cost_is_block(shape);
 }
 
 /* Eight segments keep a chain of a few ranks busy where no steps are fused. Where steps are fused,

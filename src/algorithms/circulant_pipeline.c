@@ -134,7 +134,7 @@ static void find_receives(const struct rounds *rounds, uint32_t place, int32_t r
 static struct rounds find_rounds(const struct tutti_shape *shape)
 {
     struct rounds rounds = {.nranks = shape->nranks,
-                            .place = tutti_from_root(shape, shape->rank),
+                            .place = tutti_rank_relative(shape, shape->rank),
                             .segments = shape->options.value[TUTTI_SEGMENTS]};
 
     find_skips(&rounds);
@@ -184,7 +184,7 @@ static struct round find_round(const struct tutti_shape *shape, const struct rou
     uint32_t row = (idle + index) / q, k = (idle + index) % q;
     uint32_t to = tutti_rank_after(rounds->place, rounds->skips[k], n);
     uint32_t from = tutti_rank_before(rounds->place, rounds->skips[k], n);
-    struct round round = {.to = tutti_to_rank(shape, to), .from = tutti_to_rank(shape, from)};
+    struct round round = {.to = tutti_rank_absolute(shape, to), .from = tutti_rank_absolute(shape, from)};
 
     /* The root has everything already. */
     if (to != 0)

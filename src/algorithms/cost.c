@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-enum tutti_level tutti_shape_level(const struct tutti_shape *shape)
+enum tutti_level tutti_level_of_shape(const struct tutti_shape *shape)
 {
     const struct tutti_places *places = shape->places;
 
@@ -21,7 +21,7 @@ enum tutti_level tutti_shape_level(const struct tutti_shape *shape)
     return places->group != NULL && places->ngroups == 1 ? TUTTI_LEVEL_GROUP : TUTTI_LEVEL_TOP;
 }
 
-bool tutti_shape_is_block(const struct tutti_shape *shape)
+bool tutti_cost_is_block(const struct tutti_shape *shape)
 {
     return shape->places == NULL || shape->places->is_block;
 }
@@ -33,11 +33,11 @@ static bool is_inside(const struct tutti_shape *shape, uint32_t align, uint32_t 
     return align % run == 0 && first % run == 0 && (first == 0 || shape->nranks % run == 0);
 }
 
-enum tutti_level tutti_shape_run_level(const struct tutti_shape *shape, uint32_t first,
+enum tutti_level tutti_level_of_run(const struct tutti_shape *shape, uint32_t first,
                                        uint32_t run)
 {
     const struct tutti_places *places = shape->places;
-    enum tutti_level outermost = tutti_shape_level(shape);
+    enum tutti_level outermost = tutti_level_of_shape(shape);
 
     if (run == 0 || outermost == TUTTI_LEVEL_NODE || places == NULL || places->node == NULL)
         return outermost;
@@ -51,17 +51,17 @@ enum tutti_level tutti_shape_run_level(const struct tutti_shape *shape, uint32_t
 void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t run, double rounds,
                     double bytes, struct tutti_cost *cost)
 {
-    enum tutti_level level = tutti_shape_run_level(shape, first, run);
+    enum tutti_level level = tutti_level_of_run(shape, first, run);
 
     cost->level[level].rounds += rounds;
     cost->level[level].bytes += bytes;
 }
 
-void tutti_shape_others(const struct tutti_shape *shape, uint32_t rank,
+void tutti_level_count_others(const struct tutti_shape *shape, uint32_t rank,
                         uint32_t ret_count[TUTTI_LEVEL_COUNT])
 {
     const struct tutti_places *places = shape->places;
-    enum tutti_level outermost = tutti_shape_level(shape);
+    enum tutti_level outermost = tutti_level_of_shape(shape);
 
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++)
         ret_count[level] = 0;

@@ -74,31 +74,31 @@ static inline double tutti_cost_sum(const struct tutti_cost *cost,
 }
 
 /* The level of the most distant pair of ranks of the shape. */
-enum tutti_level tutti_shape_level(const struct tutti_shape *shape);
+enum tutti_level tutti_level_of_shape(const struct tutti_shape *shape);
 
 /* True if the ranks of every node have consecutive numbers. Data that goes from rank to rank in
  * order then leaves each node once. */
-bool tutti_shape_is_block(const struct tutti_shape *shape);
+bool tutti_cost_is_block(const struct tutti_shape *shape);
 
 /* The largest distance between two ranks of one run. The runs have `run` consecutive ranks each and
  * follow one another around the circle of ranks, starting at rank `first`. O(1). */
-enum tutti_level tutti_shape_run_level(const struct tutti_shape *shape, uint32_t first,
+enum tutti_level tutti_level_of_run(const struct tutti_shape *shape, uint32_t first,
                                        uint32_t run);
 
 /* Add `rounds` rounds in which the ranks of each such run exchange data among themselves, and
- * `bytes` bytes in all these rounds together. The runs are those of tutti_shape_run_level. */
+ * `bytes` bytes in all these rounds together. The runs are those of tutti_level_of_run. */
 void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t run, double rounds,
                     double bytes, struct tutti_cost *cost);
 
 /* Count the ranks other than `rank`, by their distance from it. O(p). */
-void tutti_shape_others(const struct tutti_shape *shape, uint32_t rank,
+void tutti_level_count_others(const struct tutti_shape *shape, uint32_t rank,
                         uint32_t ret_count[TUTTI_LEVEL_COUNT]);
 
 /* The common case: all rounds and bytes count at the level of the most distant ranks. */
 static inline void tutti_cost_flat(const struct tutti_shape *shape, double rounds, double bytes,
                                    double reduced, double copied, struct tutti_cost *ret_cost)
 {
-    enum tutti_level level = tutti_shape_level(shape);
+    enum tutti_level level = tutti_level_of_shape(shape);
 
     *ret_cost = (struct tutti_cost){.reduced = reduced, .copied = copied};
     ret_cost->level[level].rounds = rounds;

@@ -161,14 +161,14 @@ static uint32_t round_of(const uint8_t *colours, uint32_t place, uint32_t tree, 
 static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, const uint8_t *colours,
                                             uint32_t tree, struct tutti_pipeline_edge children[2])
 {
-    uint32_t most = shape->nranks - 1, place = tutti_from_root(shape, shape->rank);
+    uint32_t most = shape->nranks - 1, place = tutti_rank_relative(shape, shape->rank);
     uint32_t number = number_of(place, tree, most), below[2] = {0, 0};
     struct tutti_pipeline_node node = {.children = children};
 
     if (number == 0) {
         below[0] = top_of(most);
     } else {
-        node.parent.rank = tutti_to_rank(shape, place_of(parent_of(number, most), tree, most));
+        node.parent.rank = tutti_rank_absolute(shape, place_of(parent_of(number, most), tree, most));
         node.parent.at = round_of(colours, place, tree, most);
         if (number % 2 == 0) {
             below[0] = left_child(number);
@@ -179,7 +179,7 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
         uint32_t child = place_of(below[i], tree, most);
 
         children[node.nchildren++] = (struct tutti_pipeline_edge){
-            tutti_to_rank(shape, child), round_of(colours, child, tree, most)};
+            tutti_rank_absolute(shape, child), round_of(colours, child, tree, most)};
     }
     if (node.nchildren == 2 && children[0].at > children[1].at) {
         struct tutti_pipeline_edge later = children[0];

@@ -83,7 +83,7 @@ struct gather {
     struct tutti_rails rails;
     struct pieces last;
     /* The groups of each slot, and the cuts of each block, that the current message has. */
-    struct tutti_node_parts groups, cuts;
+    struct tutti_nodes_parts groups, cuts;
     bool is_backwards;         /* the moves will be read backwards */
 };
 
@@ -100,10 +100,10 @@ static void add_own(struct gather *gather, uint32_t rank)
 static void add_block(struct gather *gather, uint32_t part, uint32_t seat, uint32_t group)
 {
     const struct tutti_nodes *nodes = &gather->rails.nodes;
-    uint32_t node = tutti_node_serving(nodes, group, seat);
-    uint32_t rank = tutti_rank_serving(nodes, node, part);
+    uint32_t node = tutti_nodes_node_serving(nodes, group, seat);
+    uint32_t rank = tutti_nodes_rank_serving(nodes, node, part);
 
-    if (tutti_home_seat(nodes, node) == seat && tutti_home_part(nodes, rank) == part)
+    if (tutti_nodes_pick_seat(nodes, node) == seat && tutti_nodes_pick_part(nodes, rank) == part)
         add_own(gather, rank);
 }
 
@@ -137,18 +137,18 @@ static int exchange_with_groups(struct gather *gather, struct tutti_circulant_ro
     uint32_t ngroups = nodes->nodes.count, group = nodes->group;
     uint32_t to = tutti_rank_before(group, round.h, ngroups),
              from = tutti_rank_after(group, round.h, ngroups);
-    struct tutti_node_parts parts = tutti_parts_of(nodes, nodes->me),
-                            seats = tutti_seats_of(nodes, nodes->node);
+    struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, nodes->me),
+                            seats = tutti_nodes_seats_of(nodes, nodes->node);
 
     for (uint32_t part = parts.first; part < parts.end; part++)
         for (uint32_t seat = seats.first; seat < seats.end; seat++) {
             add_groups(gather, part, seat, group + round.first, tutti_circulant_slots(round));
             TUTTI_TRY(tutti_rails_send(
-                rails, tutti_rank_serving(nodes, tutti_node_serving(nodes, to, seat), part)));
+                rails, tutti_nodes_rank_serving(nodes, tutti_nodes_node_serving(nodes, to, seat), part)));
             add_groups(gather, part, seat, group + round.h + round.first,
                        tutti_circulant_slots(round));
             TUTTI_TRY(tutti_rails_recv(
-                rails, tutti_rank_serving(nodes, tutti_node_serving(nodes, from, seat), part)));
+                rails, tutti_nodes_rank_serving(nodes, tutti_nodes_node_serving(nodes, from, seat), part)));
         }
     return TUTTI_OK;
 }
@@ -160,8 +160,8 @@ static void add_message(struct gather *gather, uint32_t rank, enum source source
                         struct tutti_circulant_round round)
 {
     const struct tutti_nodes *nodes = &gather->rails.nodes;
-    struct tutti_node_parts parts = tutti_parts_of(nodes, rank),
-                            seats = tutti_seats_of(nodes, nodes->node);
+    struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, rank),
+                            seats = tutti_nodes_seats_of(nodes, nodes->node);
     uint32_t first = round.h + round.first, count = tutti_circulant_slots(round);
 
     if (source == OWN_BLOCK) {
@@ -217,7 +217,7 @@ static int add_piece(struct gather *gather, enum source source, struct tutti_cir
 static int add_round(struct gather *gather, enum source source, struct tutti_circulant_round round)
 {
     const struct tutti_nodes *nodes = &gather->rails.nodes;
-    struct tutti_node_parts all_groups = gather->groups, all_cuts = gather->cuts;
+    struct tutti_nodes_parts all_groups = gather->groups, all_cuts = gather->cuts;
     struct pieces pieces = pieces_of_round(nodes, gather->last, source, round);
     uint32_t count = pieces_count(pieces);
 
@@ -226,8 +226,8 @@ static int add_round(struct gather *gather, enum source source, struct tutti_cir
         uint32_t slot = at / pieces.cuts / pieces.groups;
 
         gather->groups =
-            tutti_share_of(all_groups.end, pieces.groups, at / pieces.cuts % pieces.groups);
-        gather->cuts = tutti_share_of(all_cuts.end, pieces.cuts, at % pieces.cuts);
+            tutti_nodes_share_of(all_groups.end, pieces.groups, at / pieces.cuts % pieces.groups);
+        gather->cuts = tutti_nodes_share_of(all_cuts.end, pieces.cuts, at % pieces.cuts);
         TUTTI_TRY(add_piece(gather, source, tutti_circulant_piece(round, pieces.slots, slot)));
     }
     gather->groups = all_groups;
@@ -257,8 +257,8 @@ static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
     TUTTI_TRY(tutti_rails_init(shape, &gather.rails));
     gather.last = pieces_of_last(&gather.rails.nodes, shape->options.value[TUTTI_SEGMENTS]);
     cuts = gather.last.cuts;
-    gather.groups = (struct tutti_node_parts){0, gather.rails.nodes.nodes.count};
-    gather.cuts = (struct tutti_node_parts){0, cuts};
+    gather.groups = (struct tutti_nodes_parts){0, gather.rails.nodes.nodes.count};
+    gather.cuts = (struct tutti_nodes_parts){0, cuts};
     moves->nchunks = shape->nranks * cuts;
     moves->own_first = shape->rank * cuts;
     moves->own_count = cuts;
@@ -297,7 +297,7 @@ static void cost_both(const struct tutti_shape *shape, const struct tutti_nodes 
     double top_messages = messages_of(nodes, last, FROM_GROUPS, ngroups);
     double rail_bytes = bytes * parts / nodes->nparts;
     double least = (double)nodes->ranks.least * nodes->nodes.least; /* ranks of a group */
-    enum tutti_level top = tutti_shape_level(shape);
+    enum tutti_level top = tutti_level_of_shape(shape);
 
     *ret_cost = (struct tutti_cost){
         .segments = group_rounds + top_rounds > 0 ? 2.0 * pieces_count(last) : 1};

@@ -78,8 +78,8 @@ static uint32_t member_rank(const struct levels *levels, uint32_t member)
 static struct tutti_span member_span(const struct levels *levels, enum tutti_buffer buffer,
                                      uint32_t member)
 {
-    struct tutti_node_parts parts =
-        tutti_share_of(levels->rails.nodes.nparts, node_size(levels), member);
+    struct tutti_nodes_parts parts =
+        tutti_nodes_share_of(levels->rails.nodes.nparts, node_size(levels), member);
     uint32_t first = chunk_at(levels, parts.first, 0);
 
     return tutti_span(buffer, first, chunk_at(levels, parts.end, 0) - first);
@@ -192,8 +192,8 @@ static int reduce_at_top(struct levels *levels)
     const struct tutti_nodes *nodes = &levels->rails.nodes;
     struct tutti_team team = {
         .ranks = levels->team, .count = nodes->nodes.count, .me = nodes->group};
-    struct tutti_node_parts parts = tutti_parts_of(nodes, nodes->me),
-                            seats = tutti_seats_of(nodes, nodes->node);
+    struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, nodes->me),
+                            seats = tutti_nodes_seats_of(nodes, nodes->node);
 
     for (uint32_t part = parts.first; part < parts.end; part++)
         for (uint32_t seat = seats.first; seat < seats.end; seat++) {
@@ -202,7 +202,7 @@ static int reduce_at_top(struct levels *levels)
 
             for (uint32_t group = 0; group < team.count; group++)
                 levels->team[group] =
-                    tutti_rank_serving(nodes, tutti_node_serving(nodes, group, seat), part);
+                    tutti_nodes_rank_serving(nodes, tutti_nodes_node_serving(nodes, group, seat), part);
             TUTTI_TRY(tutti_team_allreduce(
                 levels->build, &team, tutti_span(levels->top_source, first, levels->pieces),
                 tutti_span(TUTTI_BUF_OUTPUT, first, levels->pieces), arrival, levels->doublings));
@@ -287,7 +287,7 @@ static void cost_levels(const struct tutti_shape *shape, const struct tutti_node
     struct tutti_team_cost team =
         tutti_team_cost(nodes->nodes.count, doublings_of(shape, nodes->nodes.count),
                         rail_bytes * seats / nodes->nseats);
-    enum tutti_level top = tutti_shape_level(shape);
+    enum tutti_level top = tutti_level_of_shape(shape);
 
     *ret_cost = (struct tutti_cost){.segments = segments, .copied = team.copied,
                                     .reduced = node_bytes + group_bytes + team.reduced};

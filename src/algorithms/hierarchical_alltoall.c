@@ -40,18 +40,18 @@ static uint32_t member_of(const struct tutti_nodes *nodes, uint32_t node, uint32
 
 /* The members of another node whose blocks `carrier` carries: those whose home part it serves. They
  * are consecutive. */
-static struct tutti_node_parts carried_by(const struct tutti_nodes *nodes, uint32_t carrier,
+static struct tutti_nodes_parts carried_by(const struct tutti_nodes *nodes, uint32_t carrier,
                                           uint32_t node)
 {
-    struct tutti_node_parts parts = tutti_parts_of(nodes, carrier);
+    struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, carrier);
     uint32_t size = tutti_homes_size(&nodes->ranks, node);
-    struct tutti_node_parts served = {tutti_share_member(nodes->nparts, size, parts.first),
-                                      tutti_share_member(nodes->nparts, size, parts.end - 1) + 1};
+    struct tutti_nodes_parts served = {tutti_nodes_share_member(nodes->nparts, size, parts.first),
+                                      tutti_nodes_share_member(nodes->nparts, size, parts.end - 1) + 1};
 
     /* The home part of the first and the last may be a part that `carrier` does not serve. */
-    served.first += tutti_home_part(nodes, member_of(nodes, node, served.first)) < parts.first;
+    served.first += tutti_nodes_pick_part(nodes, member_of(nodes, node, served.first)) < parts.first;
     if (served.first < served.end)
-        served.end -= tutti_home_part(nodes, member_of(nodes, node, served.end - 1)) >= parts.end;
+        served.end -= tutti_nodes_pick_part(nodes, member_of(nodes, node, served.end - 1)) >= parts.end;
     return served;
 }
 
@@ -81,7 +81,7 @@ static struct tutti_span collected(const struct exchange *exchange, uint32_t num
 static int collect_for(struct exchange *exchange, uint32_t node, uint32_t number)
 {
     const struct tutti_nodes *nodes = &exchange->nodes;
-    struct tutti_node_parts ours = carried_by(nodes, nodes->me, node);
+    struct tutti_nodes_parts ours = carried_by(nodes, nodes->me, node);
 
     for (uint32_t at = ours.first; at < ours.end; at++)
         TUTTI_TRY(tutti_build_copy(exchange->build,
@@ -90,7 +90,7 @@ static int collect_for(struct exchange *exchange, uint32_t node, uint32_t number
     for (uint32_t i = 1; i < exchange->size; i++) {
         uint32_t carrier = exchange->members[tutti_rank_after(exchange->index, i, exchange->size)];
         uint32_t source = tutti_rank_before(exchange->index, i, exchange->size);
-        struct tutti_node_parts theirs = carried_by(nodes, carrier, node);
+        struct tutti_nodes_parts theirs = carried_by(nodes, carrier, node);
 
         for (uint32_t at = theirs.first; at < theirs.end; at++)
             TUTTI_TRY(tutti_build_send(
@@ -137,7 +137,7 @@ static int send_collected(struct exchange *exchange, uint32_t to, uint32_t numbe
 static int recv_collected(struct exchange *exchange, uint32_t node)
 {
     const struct tutti_nodes *nodes = &exchange->nodes;
-    uint32_t carrier = tutti_rank_serving(nodes, node, tutti_home_part(nodes, nodes->me));
+    uint32_t carrier = tutti_nodes_rank_serving(nodes, node, tutti_nodes_pick_part(nodes, nodes->me));
 
     for (uint32_t member = 0, run; member < tutti_homes_size(&nodes->ranks, node); member += run) {
         run = run_of(nodes, node, member);
@@ -153,7 +153,7 @@ static int emit_shift(struct exchange *exchange, uint32_t shift, uint32_t *numbe
     const struct tutti_nodes *nodes = &exchange->nodes;
     uint32_t nnodes = nodes->ranks.count;
     uint32_t to = tutti_rank_after(nodes->node, shift, nnodes);
-    struct tutti_node_parts ours = carried_by(nodes, nodes->me, to);
+    struct tutti_nodes_parts ours = carried_by(nodes, nodes->me, to);
     bool is_bounded = exchange->window < nnodes - 1;
 
     if (exchange->size > 1)
@@ -174,7 +174,7 @@ static uint32_t count_destinations(const struct exchange *exchange)
     uint32_t count = 0;
 
     for (uint32_t node = 0; node < nodes->ranks.count; node++) {
-        struct tutti_node_parts ours = carried_by(nodes, nodes->me, node);
+        struct tutti_nodes_parts ours = carried_by(nodes, nodes->me, node);
 
         count += node != nodes->node ? ours.end - ours.first : 0;
     }
@@ -233,7 +233,7 @@ static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
 
     *ret_cost = (struct tutti_cost){.segments = nnodes > 1 ? nnodes - 1 : 1};
     for (int i = 0; i < 2; i++) {
-        enum tutti_level level = i == 0 ? tutti_shape_level(shape) : TUTTI_LEVEL_GROUP;
+        enum tutti_level level = i == 0 ? tutti_level_of_shape(shape) : TUTTI_LEVEL_GROUP;
         double share = i == 0 ? 1 - near : near;
 
         ret_cost->level[level].rounds += share * rounds;

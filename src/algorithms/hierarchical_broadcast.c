@@ -42,7 +42,7 @@ typedef int add_move(struct tutti_moves *moves, uint32_t peer, uint32_t first, u
 static int add_parts(struct deal *deal, add_move *add, uint32_t peer, uint32_t owner,
                      uint32_t segment)
 {
-    struct tutti_node_parts parts = tutti_parts_of(&deal->nodes, owner);
+    struct tutti_nodes_parts parts = tutti_nodes_parts_of(&deal->nodes, owner);
 
     return add(&deal->moves, peer, segment * deal->nodes.nparts + parts.first,
                parts.end - parts.first);
@@ -114,7 +114,7 @@ static int pass_to_groups(struct deal *deal, uint32_t part)
         return TUTTI_OK;
     for (uint32_t i = 0; i < count; i++)
         deal->team[i] =
-            tutti_rank_serving(nodes, entry_of(deal, tutti_rank_after(first, i, count)), part);
+            tutti_nodes_rank_serving(nodes, entry_of(deal, tutti_rank_after(first, i, count)), part);
     return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, deal->segments, &deal->moves);
 }
 
@@ -130,7 +130,7 @@ static int pass_in_group(struct deal *deal, uint32_t part)
                               .me = tutti_rank_before(groups->index[nodes->node], first, count)};
 
     for (uint32_t i = 0; i < count; i++)
-        deal->team[i] = tutti_rank_serving(
+        deal->team[i] = tutti_nodes_rank_serving(
             nodes, groups->items[groups->first[nodes->group] + tutti_rank_after(first, i, count)],
             part);
     return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, deal->segments, &deal->moves);
@@ -140,7 +140,7 @@ static int pass_in_group(struct deal *deal, uint32_t part)
 
 static int add_all(struct deal *deal)
 {
-    struct tutti_node_parts parts = tutti_parts_of(&deal->nodes, deal->nodes.me);
+    struct tutti_nodes_parts parts = tutti_nodes_parts_of(&deal->nodes, deal->nodes.me);
 
     for (uint32_t segment = 0; segment < deal->segments; segment++)
         TUTTI_TRY(deal_out(deal, segment));
@@ -231,7 +231,7 @@ static void cost_both(const struct tutti_shape *shape, const struct tutti_nodes 
     double part_bytes = bytes / nodes->nparts / segments;
     double top_rounds = segments - 1 + tutti_rounds_of(nodes->nodes.count);
     double group_rounds = segments - 1 + tutti_rounds_of(nodes->nseats);
-    enum tutti_level top = tutti_shape_level(shape);
+    enum tutti_level top = tutti_level_of_shape(shape);
 
     *ret_cost = (struct tutti_cost){.segments = segments};
     if (nodes->nodes.count > 1) {

@@ -33,14 +33,14 @@ struct node {
 static struct node node_of(const struct tutti_shape *shape)
 {
     struct node node = {.shape = shape,
-                        .place = tutti_from_root(shape, shape->rank),
+                        .place = tutti_rank_relative(shape, shape->rank),
                         .nranks = shape->nranks,
                         .radix = shape->options.value[TUTTI_RADIX]};
 
     node.nchildren = tutti_knomial_children(node.place, node.nranks, node.radix);
     if (node.place != 0)
         node.parent =
-            tutti_to_rank(shape, tutti_knomial_parent(node.place, node.nranks, node.radix));
+            tutti_rank_absolute(shape, tutti_knomial_parent(node.place, node.nranks, node.radix));
     return node;
 }
 
@@ -63,7 +63,7 @@ static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *b
     if (node.place != 0)
         TUTTI_TRY(tutti_build_recv(build, node.parent, output));
     for (uint32_t i = 0; i < node.nchildren; i++)
-        TUTTI_TRY(tutti_build_send(build, tutti_to_rank(shape, child_place(&node, i)), source));
+        TUTTI_TRY(tutti_build_send(build, tutti_rank_absolute(shape, child_place(&node, i)), source));
     return node.place == 0 ? tutti_build_copy(build, source, output) : TUTTI_OK;
 }
 
@@ -80,7 +80,7 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
         struct tutti_span next = tutti_span(kept, 0, 1);
 
         TUTTI_TRY(
-            tutti_build_recv_reduce(build, tutti_to_rank(shape, child_place(&node, i)), sum, next));
+            tutti_build_recv_reduce(build, tutti_rank_absolute(shape, child_place(&node, i)), sum, next));
         sum = next;
     }
     return node.place == 0 ? TUTTI_OK : tutti_build_send(build, node.parent, sum);
@@ -94,7 +94,7 @@ static struct tutti_wrapped kept_blocks(const struct node *node, enum tutti_buff
                                         uint32_t first, uint32_t count, bool is_with_root)
 {
     struct tutti_wrapped blocks =
-        tutti_wrapped_span(roots, tutti_to_rank(node->shape, first), count, node->nranks);
+        tutti_wrapped_span(roots, tutti_rank_absolute(node->shape, first), count, node->nranks);
 
     if (node->place == 0)
         return blocks;
@@ -135,12 +135,12 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
     for (uint32_t i = node.nchildren; i-- > 0;) {
         uint32_t child = child_place(&node, i);
 
-        TUTTI_TRY(tutti_recv_wrapped(build, tutti_to_rank(shape, child),
+        TUTTI_TRY(tutti_wrapped_recv(build, tutti_rank_absolute(shape, child),
                                      child_blocks(&node, TUTTI_BUF_OUTPUT, child)));
     }
     if (node.place == 0)
         return TUTTI_OK;
-    return tutti_send_wrapped(build, node.parent, own_blocks(&node, TUTTI_BUF_OUTPUT));
+    return tutti_wrapped_send(build, node.parent, own_blocks(&node, TUTTI_BUF_OUTPUT));
 }
 
 static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *build)
@@ -153,12 +153,12 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
 
     if (node.place != 0) {
         tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, subtree(&node, node.place));
-        TUTTI_TRY(tutti_recv_wrapped(build, node.parent, own_blocks(&node, TUTTI_BUF_INPUT)));
+        TUTTI_TRY(tutti_wrapped_recv(build, node.parent, own_blocks(&node, TUTTI_BUF_INPUT)));
     }
     for (uint32_t i = 0; i < node.nchildren; i++) {
         uint32_t child = child_place(&node, i);
 
-        TUTTI_TRY(tutti_send_wrapped(build, tutti_to_rank(shape, child),
+        TUTTI_TRY(tutti_wrapped_send(build, tutti_rank_absolute(shape, child),
                                      child_blocks(&node, TUTTI_BUF_INPUT, child)));
     }
     return tutti_build_copy(build, kept_blocks(&node, TUTTI_BUF_INPUT, node.place, 1, false).upper,
@@ -185,7 +185,7 @@ static double add_children(const struct tutti_shape *shape, double bytes, bool h
                        cost);
         children += siblings;
     }
-    cost->is_alone = tutti_shape_is_block(shape);
+    cost->is_alone = tutti_cost_is_block(shape);
     return children;
 }
 

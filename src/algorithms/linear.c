@@ -18,7 +18,7 @@ static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *b
     if (shape->rank != shape->root)
         return tutti_build_recv(build, shape->root, output);
     for (uint32_t place = 1; place < shape->nranks; place++)
-        TUTTI_TRY(tutti_build_send(build, tutti_to_rank(shape, place), input));
+        TUTTI_TRY(tutti_build_send(build, tutti_rank_absolute(shape, place), input));
     return tutti_build_copy(build, input, output);
 }
 
@@ -30,7 +30,7 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     if (shape->rank != shape->root)
         return tutti_build_send(build, shape->root, sum);
     for (uint32_t place = 1; place < shape->nranks; place++) {
-        TUTTI_TRY(tutti_build_recv_reduce(build, tutti_to_rank(shape, place), sum, output));
+        TUTTI_TRY(tutti_build_recv_reduce(build, tutti_rank_absolute(shape, place), sum, output));
         sum = output;
     }
     return TUTTI_OK;
@@ -43,7 +43,7 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
     if (shape->rank != shape->root)
         return tutti_build_send(build, shape->root, own);
     for (uint32_t place = 1; place < shape->nranks; place++) {
-        uint32_t from = tutti_to_rank(shape, place);
+        uint32_t from = tutti_rank_absolute(shape, place);
 
         TUTTI_TRY(tutti_build_recv(build, from, tutti_span(TUTTI_BUF_OUTPUT, from, 1)));
     }
@@ -57,7 +57,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
     if (shape->rank != shape->root)
         return tutti_build_recv(build, shape->root, own);
     for (uint32_t place = 1; place < shape->nranks; place++) {
-        uint32_t to = tutti_to_rank(shape, place);
+        uint32_t to = tutti_rank_absolute(shape, place);
 
         TUTTI_TRY(tutti_build_send(build, to, tutti_span(TUTTI_BUF_INPUT, to, 1)));
     }
@@ -69,7 +69,7 @@ static void add_others(const struct tutti_shape *shape, double block_bytes, stru
 {
     uint32_t others[TUTTI_LEVEL_COUNT];
 
-    tutti_shape_others(shape, shape->root, others);
+    tutti_level_count_others(shape, shape->root, others);
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
         cost->level[level].rounds = others[level];
         cost->level[level].bytes = others[level] * block_bytes;

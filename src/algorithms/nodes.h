@@ -65,27 +65,27 @@ double tutti_homes_exchanged(const struct tutti_homes *homes, uint32_t total);
 /* ---- sharing: `total` parts among `count` members, in order ------------------------------ */
 
 /* The first part of a member. Its parts end where those of the next member begin. */
-static inline uint32_t tutti_share_first(uint32_t total, uint32_t count, uint32_t member)
+static inline uint32_t tutti_nodes_share_first(uint32_t total, uint32_t count, uint32_t member)
 {
     return (uint32_t)(((uint64_t)member * total + count - 1) / count);
 }
 
 /* The member that serves a part. */
-static inline uint32_t tutti_share_member(uint32_t total, uint32_t count, uint32_t part)
+static inline uint32_t tutti_nodes_share_member(uint32_t total, uint32_t count, uint32_t part)
 {
     return (uint32_t)((uint64_t)part * count / total);
 }
 
 /* Parts first .. end - 1. */
-struct tutti_node_parts {
+struct tutti_nodes_parts {
     uint32_t first, end;
 };
 
-static inline struct tutti_node_parts tutti_share_of(uint32_t total, uint32_t count,
+static inline struct tutti_nodes_parts tutti_nodes_share_of(uint32_t total, uint32_t count,
                                                      uint32_t member)
 {
-    return (struct tutti_node_parts){tutti_share_first(total, count, member),
-                                     tutti_share_first(total, count, member + 1)};
+    return (struct tutti_nodes_parts){tutti_nodes_share_first(total, count, member),
+                                     tutti_nodes_share_first(total, count, member + 1)};
 }
 
 /* ---- nodes and groups --------------------------------------------------------------------- */
@@ -96,53 +96,53 @@ static inline uint32_t tutti_homes_size(const struct tutti_homes *homes, uint32_
 }
 
 /* The parts that a rank serves in its node, and the seats that a node serves in its group. */
-static inline struct tutti_node_parts tutti_parts_of(const struct tutti_nodes *nodes, uint32_t rank)
+static inline struct tutti_nodes_parts tutti_nodes_parts_of(const struct tutti_nodes *nodes, uint32_t rank)
 {
-    return tutti_share_of(nodes->nparts, tutti_homes_size(&nodes->ranks, nodes->ranks.home[rank]),
+    return tutti_nodes_share_of(nodes->nparts, tutti_homes_size(&nodes->ranks, nodes->ranks.home[rank]),
                           nodes->ranks.index[rank]);
 }
 
-static inline struct tutti_node_parts tutti_seats_of(const struct tutti_nodes *nodes, uint32_t node)
+static inline struct tutti_nodes_parts tutti_nodes_seats_of(const struct tutti_nodes *nodes, uint32_t node)
 {
-    return tutti_share_of(nodes->nseats, tutti_homes_size(&nodes->nodes, nodes->nodes.home[node]),
+    return tutti_nodes_share_of(nodes->nseats, tutti_homes_size(&nodes->nodes, nodes->nodes.home[node]),
                           nodes->nodes.index[node]);
 }
 
 /* Pick one of the parts of a rank, or one of the seats of a node, for its data to travel with. The
  * choice depends on `number`, the number of the home, so that small nodes do not all use the same
  * rails. Multiplying by the golden ratio spreads the choices evenly. */
-static inline uint32_t tutti_home_among(struct tutti_node_parts own, uint32_t number)
+static inline uint32_t tutti_nodes_pick(struct tutti_nodes_parts own, uint32_t number)
 {
     uint64_t fraction = (uint32_t)(number * UINT32_C(2654435769));
 
     return own.first + (uint32_t)(fraction * (own.end - own.first) >> 32);
 }
 
-static inline uint32_t tutti_home_part(const struct tutti_nodes *nodes, uint32_t rank)
+static inline uint32_t tutti_nodes_pick_part(const struct tutti_nodes *nodes, uint32_t rank)
 {
-    return tutti_home_among(tutti_parts_of(nodes, rank), nodes->ranks.home[rank]);
+    return tutti_nodes_pick(tutti_nodes_parts_of(nodes, rank), nodes->ranks.home[rank]);
 }
 
-static inline uint32_t tutti_home_seat(const struct tutti_nodes *nodes, uint32_t node)
+static inline uint32_t tutti_nodes_pick_seat(const struct tutti_nodes *nodes, uint32_t node)
 {
-    return tutti_home_among(tutti_seats_of(nodes, node), nodes->nodes.home[node]);
+    return tutti_nodes_pick(tutti_nodes_seats_of(nodes, node), nodes->nodes.home[node]);
 }
 
 /* The rank that serves a part in a node, and the node that serves a seat in a group. */
-static inline uint32_t tutti_rank_serving(const struct tutti_nodes *nodes, uint32_t node,
+static inline uint32_t tutti_nodes_rank_serving(const struct tutti_nodes *nodes, uint32_t node,
                                           uint32_t part)
 {
     uint32_t member =
-        tutti_share_member(nodes->nparts, tutti_homes_size(&nodes->ranks, node), part);
+        tutti_nodes_share_member(nodes->nparts, tutti_homes_size(&nodes->ranks, node), part);
 
     return nodes->ranks.items[nodes->ranks.first[node] + member];
 }
 
-static inline uint32_t tutti_node_serving(const struct tutti_nodes *nodes, uint32_t group,
+static inline uint32_t tutti_nodes_node_serving(const struct tutti_nodes *nodes, uint32_t group,
                                           uint32_t seat)
 {
     uint32_t member =
-        tutti_share_member(nodes->nseats, tutti_homes_size(&nodes->nodes, group), seat);
+        tutti_nodes_share_member(nodes->nseats, tutti_homes_size(&nodes->nodes, group), seat);
 
     return nodes->nodes.items[nodes->nodes.first[group] + member];
 }

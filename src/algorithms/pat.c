@@ -41,7 +41,7 @@ struct trees {
 static struct trees trees_of(const struct tutti_shape *shape)
 {
     uint32_t rounds = tutti_rounds_of(shape->nranks);
-    uint32_t aggregated = tutti_whole_rounds_of(shape->options.value[TUTTI_AGGREGATE]);
+    uint32_t aggregated = tutti_rounds_whole(shape->options.value[TUTTI_AGGREGATE]);
 
     aggregated = aggregated < rounds ? aggregated : rounds;
     return (struct trees){.width = 1u << rounds, .nodes = 1u << (rounds - aggregated),
@@ -104,7 +104,7 @@ static double messages(const struct tutti_shape *shape)
     struct trees trees = trees_of(shape);
     uint32_t nodes = trees.nodes < shape->nranks ? trees.nodes : shape->nranks;
 
-    return tutti_whole_rounds_of(trees.subtrees) + nodes - 1.0;
+    return tutti_rounds_whole(trees.subtrees) + nodes - 1.0;
 }
 
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,

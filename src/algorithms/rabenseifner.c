@@ -28,7 +28,7 @@
 
 static uint32_t extra_of(uint32_t nranks)
 {
-    return nranks - (1u << tutti_whole_rounds_of(nranks));
+    return nranks - (1u << tutti_rounds_whole(nranks));
 }
 
 /* First block of a number, if each of the first `nextra` numbers has two blocks. */
@@ -43,7 +43,7 @@ static int add_rounds(const struct tutti_shape *shape, uint32_t ndouble, struct 
     uint32_t nextra = extra_of(shape->nranks);
     uint32_t number = tutti_folded_number(nextra, shape->rank);
 
-    for (uint32_t i = 0; i < tutti_whole_rounds_of(shape->nranks); i++) {
+    for (uint32_t i = 0; i < tutti_rounds_whole(shape->nranks); i++) {
         uint32_t size = 1u << i;
         uint32_t partner = tutti_folded_rank(nextra, number ^ size);
         uint32_t ours = number & ~(size - 1);
@@ -64,7 +64,7 @@ static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
     moves->nchunks = nranks;
     moves->own_first = rank;
     moves->own_count = 1;
-    if (tutti_is_folded_out(nextra, rank)) {
+    if (tutti_folded_is_out(nextra, rank)) {
         TUTTI_TRY(tutti_moves_send(moves, rank + 1, rank, 1));
         TUTTI_TRY(tutti_moves_recv(moves, rank + 1, 0, rank));
         return tutti_moves_recv(moves, rank + 1, rank + 1, nranks - rank - 1);
@@ -104,14 +104,14 @@ static int fold_in(struct tutti_build *build, uint32_t other, uint32_t nchunks)
 
 static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    uint32_t nchunks = 1u << tutti_whole_rounds_of(shape->nranks), nextra = extra_of(shape->nranks);
+    uint32_t nchunks = 1u << tutti_rounds_whole(shape->nranks), nextra = extra_of(shape->nranks);
     struct tutti_moves moves = {.nchunks = nchunks, .own_count = 1};
     bool is_paired = shape->rank < 2 * nextra;
     struct tutti_span sum = tutti_span(TUTTI_BUF_OUTPUT, 0, nchunks), own;
     int rc;
 
     tutti_build_chunks(build, nchunks);
-    if (tutti_is_folded_out(nextra, shape->rank))
+    if (tutti_folded_is_out(nextra, shape->rank))
         return fold_out(build, shape->rank + 1, nchunks);
     if (is_paired)
         TUTTI_TRY(fold_in(build, shape->rank - 1, nchunks));
@@ -139,7 +139,7 @@ release:
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    uint32_t n = shape->nranks, rounds = tutti_whole_rounds_of(n), nextra = extra_of(n);
+    uint32_t n = shape->nranks, rounds = tutti_rounds_whole(n), nextra = extra_of(n);
     double chunk = block_bytes / (1u << rounds), is_folded = nextra > 0;
 
     *ret_cost = (struct tutti_cost){
@@ -159,7 +159,7 @@ static double add_path(const struct tutti_shape *shape, double block_bytes, stru
     uint32_t n = shape->nranks, nextra = extra_of(n);
     double blocks = 0;
 
-    for (uint32_t i = 0; i < tutti_whole_rounds_of(n); i++) {
+    for (uint32_t i = 0; i < tutti_rounds_whole(n); i++) {
         double given = first_block(nextra, 1u << i);
 
         tutti_cost_add(shape, 0, tutti_folded_run(nextra, 2u << i, n), 1, given * block_bytes,

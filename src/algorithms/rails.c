@@ -58,7 +58,7 @@ struct tutti_circulant_round tutti_circulant_round(uint32_t count, uint32_t inde
 struct tutti_circulant_round tutti_circulant_piece(struct tutti_circulant_round round,
                                                    uint32_t npieces, uint32_t piece)
 {
-    struct tutti_node_parts slots = tutti_share_of(tutti_circulant_slots(round), npieces, piece);
+    struct tutti_nodes_parts slots = tutti_nodes_share_of(tutti_circulant_slots(round), npieces, piece);
 
     return (struct tutti_circulant_round){
         .h = round.h, .first = round.first + slots.first, .end = round.first + slots.end};
@@ -72,8 +72,8 @@ void tutti_rails_add_members(struct tutti_rails *rails, uint32_t part, uint32_t 
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t member = tutti_rank_after(first % size, i, size);
-        struct tutti_node_parts seats =
-            tutti_seats_of(&rails->nodes, groups->items[groups->first[group] + member]);
+        struct tutti_nodes_parts seats =
+            tutti_nodes_seats_of(&rails->nodes, groups->items[groups->first[group] + member]);
 
         for (uint32_t seat = seats.first; seat < seats.end; seat++)
             rails->add_seat(rails, part, seat);
@@ -88,14 +88,14 @@ int tutti_rails_exchange(struct tutti_rails *rails, struct tutti_circulant_round
     const uint32_t *members = &nodes->nodes.items[nodes->nodes.first[nodes->group]];
     uint32_t before = members[tutti_rank_before(me, round.h, size)];
     uint32_t after = members[tutti_rank_after(me, round.h, size)];
-    struct tutti_node_parts parts = tutti_parts_of(nodes, nodes->me);
+    struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, nodes->me);
 
     for (uint32_t part = parts.first; part < parts.end; part++) {
         tutti_rails_add_members(rails, part, me + round.first, tutti_circulant_slots(round));
-        TUTTI_TRY(tutti_rails_send(rails, tutti_rank_serving(nodes, before, part)));
+        TUTTI_TRY(tutti_rails_send(rails, tutti_nodes_rank_serving(nodes, before, part)));
         tutti_rails_add_members(rails, part, me + round.h + round.first,
                                 tutti_circulant_slots(round));
-        TUTTI_TRY(tutti_rails_recv(rails, tutti_rank_serving(nodes, after, part)));
+        TUTTI_TRY(tutti_rails_recv(rails, tutti_nodes_rank_serving(nodes, after, part)));
     }
     return TUTTI_OK;
 }

@@ -31,7 +31,7 @@ static inline uint32_t tutti_rounds_of(uint32_t nranks)
 
 /* Folding: of the first 2 * nextra ranks each even one passes its work to the odd one after it. The
  * remaining ranks are numbered from 0. */
-static inline bool tutti_is_folded_out(uint32_t nextra, uint32_t rank)
+static inline bool tutti_folded_is_out(uint32_t nextra, uint32_t rank)
 {
     return rank < 2 * nextra && rank % 2 == 0;
 }
@@ -56,7 +56,7 @@ static inline uint32_t tutti_folded_run(uint32_t nextra, uint32_t run, uint32_t 
 }
 
 /* The largest q with 2^q <= nranks. */
-static inline uint32_t tutti_whole_rounds_of(uint32_t nranks)
+static inline uint32_t tutti_rounds_whole(uint32_t nranks)
 {
     return 31 - (uint32_t)__builtin_clz(nranks);
 }
@@ -80,14 +80,14 @@ static inline struct tutti_wrapped tutti_wrapped_span(enum tutti_buffer buffer, 
     };
 }
 
-static inline int tutti_send_wrapped(struct tutti_build *build, uint32_t to,
+static inline int tutti_wrapped_send(struct tutti_build *build, uint32_t to,
                                      struct tutti_wrapped src)
 {
     TUTTI_TRY(tutti_build_send(build, to, src.upper));
     return tutti_build_send(build, to, src.lower);
 }
 
-static inline int tutti_recv_wrapped(struct tutti_build *build, uint32_t from,
+static inline int tutti_wrapped_recv(struct tutti_build *build, uint32_t from,
                                      struct tutti_wrapped dst)
 {
     TUTTI_TRY(tutti_build_recv(build, from, dst.upper));
@@ -95,12 +95,12 @@ static inline int tutti_recv_wrapped(struct tutti_build *build, uint32_t from,
 }
 
 /* The place of a rank in the circle that begins at the root, and the rank at a place. */
-static inline uint32_t tutti_from_root(const struct tutti_shape *shape, uint32_t rank)
+static inline uint32_t tutti_rank_relative(const struct tutti_shape *shape, uint32_t rank)
 {
     return tutti_rank_before(rank, shape->root, shape->nranks);
 }
 
-static inline uint32_t tutti_to_rank(const struct tutti_shape *shape, uint32_t place)
+static inline uint32_t tutti_rank_absolute(const struct tutti_shape *shape, uint32_t place)
 {
     return tutti_rank_after(place, shape->root, shape->nranks);
 }

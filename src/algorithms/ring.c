@@ -114,7 +114,7 @@ static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
     tutti_ring_cost(shape, 1, block_bytes, ret_cost);
-    ret_cost->is_alone = tutti_shape_is_block(shape);
+    ret_cost->is_alone = tutti_cost_is_block(shape);
 }
 
 const struct tutti_algorithm tutti_ring_allreduce = {

@@ -29,19 +29,19 @@ static uint32_t scattered_size(uint32_t place, uint32_t nranks)
 static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t n = shape->nranks;
-    uint32_t place = tutti_from_root(shape, shape->rank);
+    uint32_t place = tutti_rank_relative(shape, shape->rank);
     enum tutti_buffer source = place == 0 ? TUTTI_BUF_INPUT : TUTTI_BUF_OUTPUT;
     uint32_t nchildren = tutti_knomial_children(place, n, RADIX);
 
     tutti_build_chunks(build, n);
     if (place != 0)
         TUTTI_TRY(tutti_build_recv(build,
-                                   tutti_to_rank(shape, tutti_knomial_parent(place, n, RADIX)),
+                                   tutti_rank_absolute(shape, tutti_knomial_parent(place, n, RADIX)),
                                    tutti_span(TUTTI_BUF_OUTPUT, place, scattered_size(place, n))));
     for (uint32_t i = 0; i < nchildren; i++) {
         uint32_t child = tutti_knomial_child(place, n, RADIX, i);
 
-        TUTTI_TRY(tutti_build_send(build, tutti_to_rank(shape, child),
+        TUTTI_TRY(tutti_build_send(build, tutti_rank_absolute(shape, child),
                                    tutti_span(source, child, scattered_size(child, n))));
     }
     TUTTI_TRY(tutti_circulant_gather(n, place, shape->root, source, scattered_size, build));

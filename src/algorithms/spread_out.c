@@ -40,13 +40,13 @@ static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
     uint32_t others = shape->nranks - 1, window = shape->options.value[TUTTI_WINDOW];
-    enum tutti_level outermost = tutti_shape_level(shape);
+    enum tutti_level outermost = tutti_level_of_shape(shape);
     uint32_t count[TUTTI_LEVEL_COUNT] = {0};
     double rounds = ceil((double)others / window);
 
     count[outermost] = others;
     if (window >= others)
-        tutti_shape_others(shape, 0, count);
+        tutti_level_count_others(shape, 0, count);
     *ret_cost = (struct tutti_cost){.copied = block_bytes};
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
         ret_cost->level[level].posted = count[level];

@@ -167,7 +167,7 @@ int tutti_algorithm_options(const struct tutti_algorithm *algorithm,
     struct tutti_options resolved;
 
     for (int i = 0; i < TUTTI_OPTION_COUNT; i++) {
-        const struct tutti_option_range *range = &algorithm->options[i];
+        const struct tutti_algorithm_range *range = &algorithm->options[i];
         uint32_t value = options->value[i];
 
         resolved.value[i] = value == 0 ? range->usual : value;

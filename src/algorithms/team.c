@@ -30,7 +30,7 @@
 
 static uint32_t doublings_of(uint32_t count, uint32_t doublings)
 {
-    uint32_t most = tutti_whole_rounds_of(count);
+    uint32_t most = tutti_rounds_whole(count);
 
     return doublings < most ? doublings : most;
 }
@@ -134,7 +134,7 @@ int tutti_team_allreduce(struct tutti_build *build, const struct tutti_team *tea
     struct square square = square_of(team, doublings);
     bool is_paired = team->me < 2 * square.nextra;
 
-    if (tutti_is_folded_out(square.nextra, team->me)) {
+    if (tutti_folded_is_out(square.nextra, team->me)) {
         TUTTI_TRY(tutti_build_send(build, team->ranks[team->me + 1], own));
         return tutti_build_recv(build, team->ranks[team->me + 1], sum);
     }
@@ -188,7 +188,7 @@ int tutti_team_allreduce_all(const struct tutti_shape *shape, struct tutti_build
     TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));
     team.ranks = ranks;
     tutti_build_chunks(build, pieces);
-    if (!tutti_is_folded_out(extra_of(shape->nranks, doublings), shape->rank))
+    if (!tutti_folded_is_out(extra_of(shape->nranks, doublings), shape->rank))
         tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR,
                             (exchanges < 2 ? exchanges : 2) * pieces);
     rc = tutti_team_allreduce(build, &team, tutti_span(TUTTI_BUF_INPUT, 0, pieces),

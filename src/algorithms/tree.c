@@ -165,16 +165,16 @@ static uint32_t round_of(uint32_t place)
 
 static int emit_own(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    uint32_t place = tutti_from_root(shape, shape->rank);
+    uint32_t place = tutti_rank_relative(shape, shape->rank);
     struct tutti_pipeline_edge children[2];
     struct tutti_pipeline_node node = {.children = children};
 
     if (place > 0)
         node.parent =
-            (struct tutti_pipeline_edge){tutti_to_rank(shape, (place - 1) / 2), round_of(place)};
+            (struct tutti_pipeline_edge){tutti_rank_absolute(shape, (place - 1) / 2), round_of(place)};
     for (uint32_t child = 2 * place + 1; child <= 2 * place + 2 && child < shape->nranks; child++)
         children[node.nchildren++] =
-            (struct tutti_pipeline_edge){tutti_to_rank(shape, child), round_of(child)};
+            (struct tutti_pipeline_edge){tutti_rank_absolute(shape, child), round_of(child)};
     return tutti_pipeline_emit(
         build, &(struct tutti_pipeline){.nodes = &node,
                                         .ntrees = 1,

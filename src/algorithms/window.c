@@ -24,7 +24,7 @@
 
 #include "algorithms/ranks.h"
 
-int tutti_window_lay_out_others(const struct tutti_shape *shape, struct tutti_build *build)
+int tutti_algorithm_lay_out_others(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t above = shape->rank + 1;
 
@@ -77,7 +77,7 @@ static int emit_two_shot(const struct tutti_shape *shape, struct tutti_build *bu
     tutti_build_chunks(build, shape->nranks);
     tutti_build_window(build, shape->nranks);
     tutti_build_signals(build, 2);
-    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
+    TUTTI_TRY(tutti_algorithm_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
     TUTTI_TRY(sum_own_chunk(shape, build, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1),
@@ -90,7 +90,7 @@ static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_bui
 {
     tutti_build_window(build, shape->nranks);
     tutti_build_signals(build, 1);
-    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
+    TUTTI_TRY(tutti_algorithm_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
     return sum_own_chunk(shape, build, tutti_span(TUTTI_BUF_OUTPUT, 0, 1), TUTTI_NO_SPAN);
@@ -105,7 +105,7 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     tutti_build_chunks(build, shape->nranks);
     tutti_build_window(build, shape->nranks);
     tutti_build_signals(build, 2);
-    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
+    TUTTI_TRY(tutti_algorithm_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_wait(build, TUTTI_ALL_RANKS, 1));
     TUTTI_TRY(sum_own_chunk(shape, build, tutti_span(kept, shape->rank, 1), TUTTI_NO_SPAN));
@@ -127,7 +127,7 @@ static int emit_reduce_one_shot(const struct tutti_shape *shape, struct tutti_bu
         return tutti_build_signal(build);
     }
     for (uint32_t i = 1; i < shape->nranks; i++)
-        TUTTI_TRY(tutti_build_wait(build, (int32_t)tutti_to_rank(shape, i), 1));
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)tutti_rank_absolute(shape, i), 1));
     TUTTI_TRY(tutti_build_gather_reduce(build, input, slot, tutti_span(TUTTI_BUF_OUTPUT, 0, 1),
                                         TUTTI_NO_SPAN, TUTTI_NO_SPAN));
     return tutti_build_signal(build);

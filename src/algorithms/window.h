@@ -8,7 +8,7 @@
 
 /* Emit copies of all chunks of INPUT except number shape->rank into the window slots of the same
  * numbers. */
-int tutti_window_lay_out_others(const struct tutti_shape *shape, struct tutti_build *build);
+int tutti_algorithm_lay_out_others(const struct tutti_shape *shape, struct tutti_build *build);
 
 /* The algorithms that those in cells.h fall back to. */
 extern const struct tutti_algorithm tutti_one_shot_allreduce, tutti_two_shot_allreduce;

@@ -60,7 +60,7 @@ static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *b
 static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *build)
 {
     TUTTI_TRY(declare(build, shape->nranks));
-    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
+    TUTTI_TRY(tutti_algorithm_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
                                tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
@@ -102,7 +102,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
         TUTTI_TRY(take(build, shape->root, shape->rank, 0));
         return tutti_build_signal(build);
     }
-    TUTTI_TRY(tutti_window_lay_out_others(shape, build));
+    TUTTI_TRY(tutti_algorithm_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     return tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
                             tutti_span(TUTTI_BUF_OUTPUT, 0, 1));

@@ -18,7 +18,7 @@ static int check_type(const struct tutti_args *args)
 
 static bool is_message(const struct tutti_args *args)
 {
-    return tutti_kind_is_message(args->kind);
+    return tutti_call_kind_is_message(args->kind);
 }
 
 static bool is_vector(const struct tutti_args *args)
@@ -93,9 +93,9 @@ static int measure(const struct tutti_comm *comm, const struct tutti_args *args,
 {
     uint32_t nranks = (uint32_t)comm->nranks, rank = (uint32_t)comm->rank;
     bool is_collective = !is_message(args);
-    bool sends = is_collective ? tutti_has_input(args->collective, rank, (uint32_t)args->root)
+    bool sends = is_collective ? tutti_collective_has_input(args->collective, rank, (uint32_t)args->root)
                                : args->kind == TUTTI_CALL_SEND;
-    bool receives = is_collective ? tutti_has_output(args->collective, rank, (uint32_t)args->root)
+    bool receives = is_collective ? tutti_collective_has_output(args->collective, rank, (uint32_t)args->root)
                                   : args->kind == TUTTI_CALL_RECV;
     size_t inputs = is_collective ? tutti_input_blocks(args->collective, nranks) : 1;
     size_t outputs = is_collective ? tutti_output_blocks(args->collective, nranks) : 1;
@@ -256,7 +256,7 @@ static int check(const struct tutti_comm *comm, struct tutti_args *args,
     TUTTI_TRY(check_in_place(comm, args));
     TUTTI_TRY(tutti_api_check_blocks(args, comm->nranks, comm->rank));
     if (!is_message(args) && tutti_collective_reduces(args->collective))
-        TUTTI_TRY(tutti_redop_resolve(comm, args->function, args->op, args->type, &call));
+        TUTTI_TRY(tutti_api_resolve_redop(comm, args->function, args->op, args->type, &call));
 
     call.type = (enum tutti_type)args->type;
     call.count = args->count;
@@ -288,9 +288,9 @@ static bool may_keep(const struct tutti_args *args)
            (unsigned)args->type < tuttiNumTypes;
 }
 
-static struct tutti_call_key key_of(const struct tutti_args *args)
+static struct tutti_calls_key key_of(const struct tutti_args *args)
 {
-    return tutti_call_key(args->kind, args->collective, (uint8_t)args->type, (uint8_t)args->op,
+    return tutti_calls_key(args->kind, args->collective, (uint8_t)args->type, (uint8_t)args->op,
                           args->root, args->count, args->send == args->recv);
 }
 
@@ -298,7 +298,7 @@ static struct tutti_call_key key_of(const struct tutti_args *args)
  * rank on the CPU. For such a rank, the driver is asked only about calls that were not made before,
  * because asking takes as long as a short call. */
 static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
-                     const struct tutti_known *known, bool is_known, bool *ret_is_on_gpu)
+                     const struct tutti_calls_known *known, bool is_known, bool *ret_is_on_gpu)
 {
     *ret_is_on_gpu = false;
     if (comm->gpu != NULL || !is_known)
@@ -312,8 +312,8 @@ static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
 
 static int check_and_run(struct tutti_comm *comm, struct tutti_args *args)
 {
-    struct tutti_call_key key = {.what = 0};
-    struct tutti_known once, *known = &once;
+    struct tutti_calls_key key = {.what = 0};
+    struct tutti_calls_known once, *known = &once;
     bool is_known = false, is_on_gpu;
     int rc;
 
@@ -321,11 +321,11 @@ static int check_and_run(struct tutti_comm *comm, struct tutti_args *args)
         TUTTI_TRY(tutti_stream_check(args->stream, args->function));
     if (may_keep(args)) {
         key = key_of(args);
-        known = &comm->known[tutti_call_key_hash(&key, TUTTI_KNOWN_BITS)];
-        is_known = tutti_call_key_equal(&known->key, &key);
+        known = &comm->known[tutti_calls_key_hash(&key, TUTTI_KNOWN_BITS)];
+        is_known = tutti_calls_key_equal(&known->key, &key);
     }
     if (!is_known) {
-        once = (struct tutti_known){.key = key};
+        once = (struct tutti_calls_known){.key = key};
         TUTTI_TRY(check(comm, args, &once.reach, &once.call));
         once.is_special = is_to_itself(comm, args) || is_empty(args, &once.call);
         *known = once;

@@ -119,7 +119,7 @@ static int explain_device(const struct tutti_comm *comm, const struct tutti_call
         return TUTTI_OK;
     }
     snprintf(explanation->algorithm, sizeof explanation->algorithm, "%s",
-             tutti_gpu_way(comm->gpu->gpu, call));
+             tutti_cuda_protocol(comm->gpu->gpu, call));
     snprintf(explanation->reason, sizeof explanation->reason, "by the size of what ranks send");
     return TUTTI_OK;
 }
@@ -151,7 +151,7 @@ static int explain(const struct tutti_comm *comm, const char *name, const void *
                           function, (int)type);
     TUTTI_TRY(check_root(comm, call.collective, root));
     if (tutti_collective_reduces(call.collective))
-        TUTTI_TRY(tutti_redop_resolve(comm, function, op, type, &call));
+        TUTTI_TRY(tutti_api_resolve_redop(comm, function, op, type, &call));
     /* The counts per rank of a v-form are not given here, so `count` is taken as their mean. */
     call.kind = is_vector ? TUTTI_CALL_VECTOR : TUTTI_CALL_COLLECTIVE;
     call.type = (enum tutti_type)type;

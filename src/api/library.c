@@ -13,7 +13,7 @@ tuttiResult_t tuttiGetVersion(int *version)
 
 const char *tuttiGetVersionString(void)
 {
-    return tutti_build_version();
+    return tutti_version_text();
 }
 
 const char *tuttiGetErrorString(tuttiResult_t result)
@@ -43,5 +43,5 @@ const char *tuttiGetLastError(tuttiComm_t handle)
         tutti_handle_unvisit(handle);
     }
     tutti_log_enter(NULL);
-    return tutti_last_message();
+    return tutti_message_last();
 }

@@ -244,7 +244,7 @@ static int time_out(struct tuttiRequest *request)
                     comm->name, *comm->name ? ": " : "", comm->rank,
                     mail->sends ? "send to" : "recv from", whom, tag, mail->count,
                     tutti_comm_timeout_ms(comm));
-    return tutti_comm_fail(comm, rc, tutti_last_message());
+    return tutti_comm_fail(comm, rc, tutti_message_last());
 }
 
 /* TUTTI_AGAIN: the caller's time limit has passed, and the request is still pending. */

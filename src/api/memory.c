@@ -6,9 +6,9 @@
 #include "transport/shm/memory.h"
 
 /* Returns the CUDA driver if this thread has a current context, and otherwise NULL. */
-static const struct tutti_cuda *current_cuda(void)
+static const struct tutti_cu_driver *current_cuda(void)
 {
-    const struct tutti_cuda *cuda = tutti_cuda_get(false);
+    const struct tutti_cu_driver *cuda = tutti_cu_get(false);
     struct tutti_cu_context *context = NULL;
 
     if (cuda == NULL || cuda->context_current(&context) != TUTTI_CU_SUCCESS || context == NULL)
@@ -18,7 +18,7 @@ static const struct tutti_cuda *current_cuda(void)
 
 static int allocate(const char *function, void **ptr, size_t size, bool is_for_host)
 {
-    const struct tutti_cuda *cuda;
+    const struct tutti_cu_driver *cuda;
 
     if (ptr == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: ptr is NULL", function);
@@ -27,7 +27,7 @@ static int allocate(const char *function, void **ptr, size_t size, bool is_for_h
         return TUTTI_OK;
     }
     cuda = is_for_host ? NULL : current_cuda();
-    return cuda != NULL ? tutti_gpu_alloc(cuda, size, ptr) : tutti_memory_alloc(size, ptr);
+    return cuda != NULL ? tutti_gpumem_list_alloc(cuda, size, ptr) : tutti_memory_alloc(size, ptr);
 }
 
 tuttiResult_t tuttiMemAlloc(void **ptr, size_t size)
@@ -42,12 +42,12 @@ tuttiResult_t tuttiMemAllocHost(void **ptr, size_t size)
 
 tuttiResult_t tuttiMemFree(void *ptr)
 {
-    const struct tutti_cuda *cuda;
+    const struct tutti_cu_driver *cuda;
 
     if (ptr == NULL)
         return tuttiSuccess;
-    cuda = tutti_cuda_get(false);
-    if (cuda != NULL && tutti_gpu_alloc_free(cuda, ptr) == TUTTI_OK)
+    cuda = tutti_cu_get(false);
+    if (cuda != NULL && tutti_gpumem_list_free(cuda, ptr) == TUTTI_OK)
         return tuttiSuccess;
     return tutti_public(tutti_memory_free(ptr));
 }
@@ -64,14 +64,14 @@ static int enlist(struct tutti_comm *comm, void *buff, size_t size, void **ret_h
     /* Host memory gains nothing from registration: memory of tuttiMemAlloc is known to the library,
      * and any other is read directly. */
     if (comm->gpu != NULL && size > 0 && tutti_gpu_is_device_memory(comm, buff)) {
-        TUTTI_TRY(tutti_gpu_enter(comm->gpu->gpu));
-        rc = tutti_gpu_enlist(comm->cuda, buff, size);
-        tutti_gpu_leave(comm->gpu->gpu);
+        TUTTI_TRY(tutti_cuda_enter(comm->gpu->gpu));
+        rc = tutti_gpumem_list_add(comm->cuda, buff, size);
+        tutti_cuda_leave(comm->gpu->gpu);
     }
     if (rc != TUTTI_OK)
         return tutti_fail(rc == TUTTI_ERR_DEVICE ? TUTTI_ERR_ARGUMENT : rc,
                           "tuttiCommRegister: buff on rank %d: %s; use memory of tuttiMemAlloc or "
-                          "cuMemAlloc", comm->rank, tutti_last_message());
+                          "cuMemAlloc", comm->rank, tutti_message_last());
     *ret_handle = buff;
     return TUTTI_OK;
 }
@@ -96,9 +96,9 @@ tuttiResult_t tuttiCommDeregister(tuttiComm_t handle, void *registration)
     if (rc != TUTTI_OK)
         return tutti_public(rc);
     if (registration != NULL && comm->gpu != NULL &&
-        tutti_gpu_enter(comm->gpu->gpu) == TUTTI_OK) {
-        tutti_gpu_delist(comm->cuda, registration);
-        tutti_gpu_leave(comm->gpu->gpu);
+        tutti_cuda_enter(comm->gpu->gpu) == TUTTI_OK) {
+        tutti_gpumem_list_remove(comm->cuda, registration);
+        tutti_cuda_leave(comm->gpu->gpu);
     }
     tutti_comm_leave(comm);
     return tuttiSuccess;

@@ -26,7 +26,7 @@ static struct tutti_redop *find(const struct tutti_comm *comm, int op)
     return &comm->redops[index];
 }
 
-int tutti_redop_resolve(const struct tutti_comm *comm, const char *function, int op,
+int tutti_api_resolve_redop(const struct tutti_comm *comm, const char *function, int op,
                         tuttiDataType_t type, struct tutti_call *call)
 {
     static const enum tutti_op builtin[] = {[tuttiSum] = TUTTI_SUM, [tuttiProd] = TUTTI_PROD,

@@ -25,7 +25,7 @@
 #define tutti_fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 /* Tell the core that this is a spin loop. */
-static inline void tutti_cpu_relax(void)
+static inline void tutti_spin_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();

@@ -5,7 +5,7 @@
 
 #include <build_facts.h>
 
-const struct tutti_build_info tutti_build_info = {
+const struct tutti_version_info tutti_version_info = {
     .version = TUTTI_BUILD_VERSION,
     .revision = TUTTI_BUILD_REVISION,
     .compiler = TUTTI_BUILD_COMPILER,
@@ -15,7 +15,7 @@ const struct tutti_build_info tutti_build_info = {
     .system = TUTTI_BUILD_SYSTEM,
 };
 
-const char *tutti_build_version(void)
+const char *tutti_version_text(void)
 {
     return TUTTI_BUILD_REVISION[0] != '\0' ? TUTTI_BUILD_VERSION " (" TUTTI_BUILD_REVISION ")"
                                            : TUTTI_BUILD_VERSION;

@@ -4,7 +4,7 @@
 #define TUTTI_BASE_BUILD_INFO_H
 
 /* All members are static strings. A member is "" if its fact is not known or does not apply. */
-struct tutti_build_info {
+struct tutti_version_info {
     const char *version;    /* "0.1.0" */
     const char *revision;   /* the output of `git describe` when the build was configured */
     const char *compiler;   /* "GNU 12.2.0" */
@@ -14,9 +14,9 @@ struct tutti_build_info {
     const char *system;     /* the target of the build: "Linux x86_64" */
 };
 
-extern const struct tutti_build_info tutti_build_info;
+extern const struct tutti_version_info tutti_version_info;
 
 /* Returns a static string: "0.1.0", or "0.1.0 (1f2e3d4)" if the revision is known. */
-const char *tutti_build_version(void);
+const char *tutti_version_text(void);
 
 #endif

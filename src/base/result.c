@@ -62,7 +62,7 @@ static void record(const char *format, va_list args)
     char message[2 * TUTTI_MESSAGE_BYTES];
 
     vsnprintf(message, sizeof message, format, args);
-    tutti_set_last_message(message);
+    tutti_message_set_last(message);
 }
 
 /* Returns the length of the longest prefix of at most `most` bytes that ends before a semicolon, or
@@ -98,17 +98,17 @@ void tutti_message_copy(char *to, size_t size_bytes, const char *message)
     to[length] = '\0';
 }
 
-void tutti_record_failure(const char *format, ...)
+void tutti_message_record_failure(const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
     record(format, args);
     va_end(args);
-    tutti_log(TUTTI_LOG_WARN, "%s", tutti_last_message());
+    tutti_log(TUTTI_LOG_WARN, "%s", tutti_message_last());
 }
 
-void tutti_record_message(const char *format, ...)
+void tutti_message_record(const char *format, ...)
 {
     va_list args;
 
@@ -117,12 +117,12 @@ void tutti_record_message(const char *format, ...)
     va_end(args);
 }
 
-const char *tutti_last_message(void)
+const char *tutti_message_last(void)
 {
     return last_message != NULL ? last_message : "";
 }
 
-void tutti_set_last_message(const char *message)
+void tutti_message_set_last(const char *message)
 {
     char *to = this_message();
 

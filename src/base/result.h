@@ -38,7 +38,7 @@ enum {
 #define TUTTI_MESSAGE_BYTES 1024
 
 /* Returns `code`. The two macros below use this function as their value. */
-static inline int tutti_recorded(int code)
+static inline int tutti_message_recorded(int code)
 {
     return code;
 }
@@ -46,13 +46,13 @@ static inline int tutti_recorded(int code)
 /* Record the message for this thread, log it at level "warn", and return `code`. Only the function
  * that finds the failure uses tutti_fail; its callers pass the code on. tutti_fail is a macro so
  * that the compiler sees a constant code and knows that outputs stay unset. */
-#define tutti_fail(code, ...) tutti_recorded((tutti_record_failure(__VA_ARGS__), (code)))
-void tutti_record_failure(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+#define tutti_fail(code, ...) tutti_message_recorded((tutti_message_record_failure(__VA_ARGS__), (code)))
+void tutti_message_record_failure(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /* Does the same as tutti_fail, but logs nothing. Use it for failures that the caller may recover
  * from by a fallback. */
-#define tutti_note(code, ...) tutti_recorded((tutti_record_message(__VA_ARGS__), (code)))
-void tutti_record_message(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+#define tutti_note(code, ...) tutti_message_recorded((tutti_message_record(__VA_ARGS__), (code)))
+void tutti_message_record(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
 /* Copy a message to `to`, which has room for size_bytes with the terminating zero and may overlap
  * `message`. A message that is too long is cut after the last clause that fits, or else the last
@@ -65,11 +65,11 @@ void tutti_message_clean(char *text, size_t length);
 
 /* Returns the last message recorded on this thread; "" if there is none. The text is valid until
  * the next message of this thread, or until the thread ends. */
-const char *tutti_last_message(void);
+const char *tutti_message_last(void);
 
 /* Make `message` the last one of this thread without logging it again. It hands a failure that
  * another thread found to the caller that waits for it. */
-void tutti_set_last_message(const char *message);
+void tutti_message_set_last(const char *message);
 
 /* These two are the only control-flow macros of the library. Both leave on every nonzero result,
  * TUTTI_AGAIN included: TUTTI_TRY returns it, and TUTTI_TRY_OR jumps to `label`. */

@@ -125,7 +125,7 @@ static size_t listen_on_one_port(const struct tutti_address *addresses, size_t c
         found += error == 0;
         if (error == 0)
             continue;
-        tutti_record_message("listen on %s: %s", tutti_address_format(&address, text),
+        tutti_message_record("listen on %s: %s", tutti_address_format(&address, text),
                              tutti_limits_describe(error, cause));
         if (error != EADDRINUSE || skips_used)
             continue;
@@ -199,7 +199,7 @@ static int note_refused(const struct tutti_address *address, int *fd, int error)
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
-    tutti_record_message("connect to %s: %s", tutti_address_format(address, text), strerror(error));
+    tutti_message_record("connect to %s: %s", tutti_address_format(address, text), strerror(error));
     errno = error;
     return TUTTI_ERR_REMOTE;
 }

@@ -70,7 +70,7 @@ void tutti_words_record(const struct tutti_words *words, struct tutti_word word,
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    tutti_record_failure("%s:%zu:%zu: %s", words->name, word.line, word.column, what);
+    tutti_message_record_failure("%s:%zu:%zu: %s", words->name, word.line, word.column, what);
 }
 
 int tutti_words_expected(const struct tutti_words *words, struct tutti_word word, const char *what)

@@ -49,7 +49,7 @@ void tutti_words_record(const struct tutti_words *words, struct tutti_word word,
 /* These do the same and return `code` or TUTTI_ERR_ARGUMENT. They are macros for the same reason as
  * tutti_fail. */
 #define tutti_words_refuse(code, words, word, ...)                                                 \
-    tutti_recorded((tutti_words_record(words, word, __VA_ARGS__), (code)))
+    tutti_message_recorded((tutti_words_record(words, word, __VA_ARGS__), (code)))
 #define tutti_words_fail(words, word, ...)                                                         \
     tutti_words_refuse(TUTTI_ERR_ARGUMENT, words, word, __VA_ARGS__)
 /* Fails with TUTTI_ERR_ARGUMENT, and says what was expected in place of the word. */

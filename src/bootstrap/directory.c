@@ -99,20 +99,20 @@ void tutti_directory_close(struct tutti_directory *dir)
 static void encode(const struct tutti_note_head *head, uint8_t bytes[TUTTI_NOTE_HEAD_BYTES])
 {
     memcpy(bytes, magic, sizeof magic);
-    tutti_put_u32(bytes + 4, head->nranks);
-    tutti_put_u32(bytes + 8, head->size);
-    tutti_put_u32(bytes + 12, (uint32_t)head->code);
-    tutti_put_u32(bytes + 16, (uint32_t)head->nonce);
-    tutti_put_u32(bytes + 20, (uint32_t)(head->nonce >> 32));
+    tutti_frame_put_u32(bytes + 4, head->nranks);
+    tutti_frame_put_u32(bytes + 8, head->size);
+    tutti_frame_put_u32(bytes + 12, (uint32_t)head->code);
+    tutti_frame_put_u32(bytes + 16, (uint32_t)head->nonce);
+    tutti_frame_put_u32(bytes + 20, (uint32_t)(head->nonce >> 32));
 }
 
 static bool decode(const uint8_t bytes[TUTTI_NOTE_HEAD_BYTES], struct tutti_note_head *ret_head)
 {
     *ret_head = (struct tutti_note_head){
-        .nranks = tutti_get_u32(bytes + 4),
-        .size = tutti_get_u32(bytes + 8),
-        .code = (int32_t)tutti_get_u32(bytes + 12),
-        .nonce = tutti_get_u32(bytes + 16) | (uint64_t)tutti_get_u32(bytes + 20) << 32,
+        .nranks = tutti_frame_get_u32(bytes + 4),
+        .size = tutti_frame_get_u32(bytes + 8),
+        .code = (int32_t)tutti_frame_get_u32(bytes + 12),
+        .nonce = tutti_frame_get_u32(bytes + 16) | (uint64_t)tutti_frame_get_u32(bytes + 20) << 32,
     };
     return memcmp(bytes, magic, sizeof magic) == 0;
 }

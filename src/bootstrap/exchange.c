@@ -12,12 +12,12 @@ static const uint8_t purpose_kind[8] = "tutti/2";
 enum { AT_NRANKS = 8, AT_RANK = 12, AT_FORMING = 16 };
 _Static_assert(AT_FORMING + TUTTI_FORMING_BYTES == TUTTI_PURPOSE_BYTES, "a purpose is full");
 
-void tutti_exchange_purpose(const struct tutti_place *place, int nranks, int rank,
+void tutti_exchange_purpose(const struct tutti_meeting_place *place, int nranks, int rank,
                             struct tutti_purpose *ret_purpose)
 {
     memcpy(ret_purpose->bytes, purpose_kind, sizeof purpose_kind);
-    tutti_put_u32(ret_purpose->bytes + AT_NRANKS, (uint32_t)nranks);
-    tutti_put_u32(ret_purpose->bytes + AT_RANK, (uint32_t)rank);
+    tutti_frame_put_u32(ret_purpose->bytes + AT_NRANKS, (uint32_t)nranks);
+    tutti_frame_put_u32(ret_purpose->bytes + AT_RANK, (uint32_t)rank);
     memcpy(ret_purpose->bytes + AT_FORMING, place->forming, TUTTI_FORMING_BYTES);
 }
 
@@ -26,8 +26,8 @@ bool tutti_exchange_purpose_read(const struct tutti_purpose *purpose, uint32_t *
 {
     if (memcmp(purpose->bytes, purpose_kind, sizeof purpose_kind) != 0)
         return false;
-    *ret_nranks = tutti_get_u32(purpose->bytes + AT_NRANKS);
-    *ret_rank = tutti_get_u32(purpose->bytes + AT_RANK);
+    *ret_nranks = tutti_frame_get_u32(purpose->bytes + AT_NRANKS);
+    *ret_rank = tutti_frame_get_u32(purpose->bytes + AT_RANK);
     memcpy(ret_forming, purpose->bytes + AT_FORMING, TUTTI_FORMING_BYTES);
     return true;
 }

@@ -118,13 +118,13 @@ int tutti_inbox_error(const struct tutti_inbox *inbox, char *ret_text, size_t si
 void tutti_exchange_hang_up(int fd);
 
 /* Numbers on the wire are little-endian. */
-static inline void tutti_put_u32(uint8_t *to, uint32_t value)
+static inline void tutti_frame_put_u32(uint8_t *to, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
         to[i] = (uint8_t)(value >> (8 * i));
 }
 
-static inline uint32_t tutti_get_u32(const uint8_t *from)
+static inline uint32_t tutti_frame_get_u32(const uint8_t *from)
 {
     return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
            (uint32_t)from[3] << 24;
@@ -171,7 +171,7 @@ void *tutti_watch_next(struct tutti_watch *watch);
 #define TUTTI_FORMING_BYTES 16
 
 /* The place where root and members meet. */
-struct tutti_place {
+struct tutti_meeting_place {
     const char *where; /* address or name of the place, for messages */
     const char *name;  /* of the communicator, for messages; "" if it has none */
     uint8_t forming[TUTTI_FORMING_BYTES]; /* hash of the name */
@@ -192,7 +192,7 @@ struct tutti_place {
 /* Encode and decode the purpose that a member sends in its handshake. The root decodes the purpose
  * only after the MAC has been verified. Decoding returns false if the connection is not meant for a
  * bootstrap. */
-void tutti_exchange_purpose(const struct tutti_place *place, int nranks, int rank,
+void tutti_exchange_purpose(const struct tutti_meeting_place *place, int nranks, int rank,
                             struct tutti_purpose *ret_purpose);
 bool tutti_exchange_purpose_read(const struct tutti_purpose *purpose, uint32_t *ret_nranks,
                                  uint32_t *ret_rank, uint8_t ret_forming[TUTTI_FORMING_BYTES]);
@@ -224,7 +224,7 @@ void tutti_listener_close(struct tutti_listener *listener);
  * have joined, or when the root is destroyed before that. `on_spent` is not called if this function
  * fails. TUTTI_ERR_USAGE: this process already forms a communicator of this name at the
  * listener. */
-int tutti_exchange_serve(struct tutti_listener *listener, const struct tutti_place *place,
+int tutti_exchange_serve(struct tutti_listener *listener, const struct tutti_meeting_place *place,
                          int nranks, int rank, uint64_t deadline_ns,
                          void (*on_spent)(void *context), void *context,
                          struct tutti_bootstrap **ret_boot);
@@ -232,7 +232,7 @@ int tutti_exchange_serve(struct tutti_listener *listener, const struct tutti_pla
 /* Make a bootstrap whose rank is a member. The root is at one of `count` addresses, or, if
  * `unix_name` is not NULL, at that Unix socket. Addresses and texts are copied. */
 int tutti_exchange_join(const struct tutti_address *candidates, size_t count, const char *unix_name,
-                        const struct tutti_place *place, int nranks, int rank, uint64_t deadline_ns,
+                        const struct tutti_meeting_place *place, int nranks, int rank, uint64_t deadline_ns,
                         struct tutti_bootstrap **ret_boot);
 
 /* ---- files ----------------------------------------------------------------------- */

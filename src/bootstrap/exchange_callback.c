@@ -36,8 +36,8 @@ static int check_introductions(const struct tutti_bootstrap *boot,
                                const struct introduction *everybody)
 {
     for (int i = 0; i < boot->nranks; i++) {
-        uint32_t nranks = tutti_get_u32(everybody[i].nranks);
-        uint32_t rank = tutti_get_u32(everybody[i].rank);
+        uint32_t nranks = tutti_frame_get_u32(everybody[i].nranks);
+        uint32_t rank = tutti_frame_get_u32(everybody[i].rank);
 
         if (nranks != (uint32_t)boot->nranks)
             return tutti_fail(TUTTI_ERR_USAGE,
@@ -60,8 +60,8 @@ static int introduce(struct callback *callback)
 
     if (everybody == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %d ranks", callback->base.nranks);
-    tutti_put_u32(mine.nranks, (uint32_t)callback->base.nranks);
-    tutti_put_u32(mine.rank, (uint32_t)callback->base.rank);
+    tutti_frame_put_u32(mine.nranks, (uint32_t)callback->base.nranks);
+    tutti_frame_put_u32(mine.rank, (uint32_t)callback->base.rank);
     tutti_random_bytes(mine.secret, sizeof mine.secret);
     TUTTI_TRY_OR(free_table, rc, call(callback, &mine, sizeof mine, everybody));
     TUTTI_TRY_OR(free_table, rc, check_introductions(&callback->base, everybody));

@@ -46,14 +46,14 @@
 #define PACE_FIRST_NS (1 * TUTTI_NS_PER_MS)
 #define PACE_MOST_NS (20 * TUTTI_NS_PER_MS)
 
-static struct tutti_file_boot *file_of(struct tutti_bootstrap *boot)
+static struct tutti_filestore *file_of(struct tutti_bootstrap *boot)
 {
-    return (struct tutti_file_boot *)boot;
+    return (struct tutti_filestore *)boot;
 }
 
 /* ---- names ------------------------------------------------------------------------ */
 
-const char *tutti_file_session_name(uint64_t session, char name[TUTTI_NOTE_NAME_BYTES],
+const char *tutti_filestore_session_name(uint64_t session, char name[TUTTI_NOTE_NAME_BYTES],
                                     const char *what, ...)
 {
     int length = snprintf(name, TUTTI_NOTE_NAME_BYTES, "s%016" PRIx64 ".", session);
@@ -65,10 +65,10 @@ const char *tutti_file_session_name(uint64_t session, char name[TUTTI_NOTE_NAME_
     return name;
 }
 
-const char *tutti_file_of_session(uint64_t session, const char *name, bool is_other)
+const char *tutti_filestore_of_session(uint64_t session, const char *name, bool is_other)
 {
     char prefix[TUTTI_NOTE_NAME_BYTES];
-    size_t length = strlen(tutti_file_session_name(session, prefix, "%s", ""));
+    size_t length = strlen(tutti_filestore_session_name(session, prefix, "%s", ""));
 
     if (strncmp(name, prefix, length) == 0)
         return is_other ? NULL : name + length;
@@ -78,7 +78,7 @@ const char *tutti_file_of_session(uint64_t session, const char *name, bool is_ot
     return name + length;
 }
 
-bool tutti_file_number(const char *name, const char *prefix, uint32_t *ret_number)
+bool tutti_filestore_number(const char *name, const char *prefix, uint32_t *ret_number)
 {
     size_t length = strlen(prefix);
     unsigned long number;
@@ -99,12 +99,12 @@ static const char *numbered(char name[TUTTI_NOTE_NAME_BYTES], const char *prefix
     return name;
 }
 
-void tutti_file_adopt_key(struct tutti_file_boot *boot, const uint8_t key[TUTTI_SECRET_BYTES])
+void tutti_filestore_adopt_key(struct tutti_filestore *boot, const uint8_t key[TUTTI_SECRET_BYTES])
 {
     tutti_secret_derive(key, boot->secret_text, boot->session, boot->base.secret);
 }
 
-int tutti_file_reserve_table(struct tutti_file_boot *boot, size_t size_bytes)
+int tutti_filestore_reserve_table(struct tutti_filestore *boot, size_t size_bytes)
 {
     uint8_t *table;
 
@@ -120,7 +120,7 @@ int tutti_file_reserve_table(struct tutti_file_boot *boot, size_t size_bytes)
 
 /* ---- a member ----------------------------------------------------------------------- */
 
-static int put_join(struct tutti_file_boot *boot)
+static int put_join(struct tutti_filestore *boot)
 {
     struct tutti_note_head head = {.nonce = boot->nonce, .nranks = (uint32_t)boot->base.nranks,
                                    .size = sizeof boot->self};
@@ -130,12 +130,12 @@ static int put_join(struct tutti_file_boot *boot)
                                &boot->self);
 }
 
-static uint64_t elapsed_ms(const struct tutti_file_boot *boot)
+static uint64_t elapsed_ms(const struct tutti_filestore *boot)
 {
     return (tutti_now_ns() - boot->begun_ns) / TUTTI_NS_PER_MS;
 }
 
-static int fail_unwelcome(const struct tutti_file_boot *boot)
+static int fail_unwelcome(const struct tutti_filestore *boot)
 {
     if (boot->overwritten > 0)
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -148,8 +148,8 @@ static int fail_unwelcome(const struct tutti_file_boot *boot)
                       boot->base.nranks, boot->dir.path, (unsigned long long)elapsed_ms(boot));
 }
 
-static bool read_welcome(struct tutti_file_boot *boot, uint32_t rank,
-                         struct tutti_note_head *ret_head, struct tutti_file_welcome *ret_welcome)
+static bool read_welcome(struct tutti_filestore *boot, uint32_t rank,
+                         struct tutti_note_head *ret_head, struct tutti_filestore_welcome *ret_welcome)
 {
     char name[TUTTI_NOTE_NAME_BYTES];
 
@@ -158,17 +158,17 @@ static bool read_welcome(struct tutti_file_boot *boot, uint32_t rank,
            ret_head->size == sizeof *ret_welcome;
 }
 
-static uint64_t welcome_session(const struct tutti_file_welcome *welcome)
+static uint64_t welcome_session(const struct tutti_filestore_welcome *welcome)
 {
-    return tutti_get_u32(welcome->session) | (uint64_t)tutti_get_u32(welcome->session + 4) << 32;
+    return tutti_frame_get_u32(welcome->session) | (uint64_t)tutti_frame_get_u32(welcome->session + 4) << 32;
 }
 
 /* Look for the welcome, and write this rank's join again if it is missing or overwritten. TUTTI_OK:
  * rank 0 has welcomed this rank. */
-static int seek_welcome(struct tutti_file_boot *boot)
+static int seek_welcome(struct tutti_filestore *boot)
 {
-    struct tutti_file_welcome welcome;
-    struct tutti_file_process process;
+    struct tutti_filestore_welcome welcome;
+    struct tutti_filestore_process process;
     struct tutti_note_head head;
     char name[TUTTI_NOTE_NAME_BYTES];
     int rc;
@@ -176,7 +176,7 @@ static int seek_welcome(struct tutti_file_boot *boot)
     if (read_welcome(boot, (uint32_t)boot->base.rank, &head, &welcome) &&
         head.nonce == boot->nonce) {
         boot->session = welcome_session(&welcome);
-        tutti_file_adopt_key(boot, welcome.key);
+        tutti_filestore_adopt_key(boot, welcome.key);
         sodium_memzero(&welcome, sizeof welcome);
         boot->is_in = true;
         return TUTTI_OK;
@@ -193,36 +193,36 @@ static int seek_welcome(struct tutti_file_boot *boot)
     return tutti_now_ns() >= boot->base.deadline_ns ? fail_unwelcome(boot) : TUTTI_AGAIN;
 }
 
-static int give_record(struct tutti_file_boot *boot, const void *mine, size_t size)
+static int give_record(struct tutti_filestore *boot, const void *mine, size_t size)
 {
     struct tutti_note_head head = {.nonce = boot->nonce, .nranks = (uint32_t)boot->base.nranks,
                                    .size = (uint32_t)size};
     char name[TUTTI_NOTE_NAME_BYTES];
 
-    tutti_file_session_name(boot->session, name, "%u.%d", boot->round, boot->base.rank);
+    tutti_filestore_session_name(boot->session, name, "%u.%d", boot->round, boot->base.rank);
     TUTTI_TRY(tutti_directory_put(&boot->dir, name, &head, mine));
     boot->is_given = true;
     return TUTTI_OK;
 }
 
-static void put_left(struct tutti_file_boot *boot, int code, const char *reason)
+static void put_left(struct tutti_filestore *boot, int code, const char *reason)
 {
     struct tutti_note_head head = {.nonce = boot->nonce, .code = code,
                                    .size = (uint32_t)strnlen(reason, TUTTI_MESSAGE_BYTES / 2)};
     char name[TUTTI_NOTE_NAME_BYTES];
 
-    tutti_file_session_name(boot->session, name, "left.%d", boot->base.rank);
+    tutti_filestore_session_name(boot->session, name, "left.%d", boot->base.rank);
     tutti_directory_put(&boot->dir, name, &head, reason);
     boot->is_over = true;
 }
 
 /* Fail if rank 0 has given up. TUTTI_AGAIN: rank 0 has not given up. */
-static int look_for_error(struct tutti_file_boot *boot)
+static int look_for_error(struct tutti_filestore *boot)
 {
     char name[TUTTI_NOTE_NAME_BYTES], text[TUTTI_MESSAGE_BYTES];
     struct tutti_note_head head;
 
-    if (tutti_directory_get(&boot->dir, tutti_file_session_name(boot->session, name, "error"),
+    if (tutti_directory_get(&boot->dir, tutti_filestore_session_name(boot->session, name, "error"),
                             &head, text, sizeof text - 1) != TUTTI_OK)
         return TUTTI_AGAIN;
     tutti_message_clean(text, head.size);
@@ -235,18 +235,18 @@ static int look_for_error(struct tutti_file_boot *boot)
 }
 
 /* Fail if rank 0 has died. TUTTI_AGAIN: rank 0 lives, as far as this rank knows. */
-static int look_for_root(struct tutti_file_boot *boot)
+static int look_for_root(struct tutti_filestore *boot)
 {
-    struct tutti_file_process process;
+    struct tutti_filestore_process process;
     struct tutti_note_head head;
 
-    if (!tutti_file_is_liveness_due(boot))
+    if (!tutti_filestore_is_liveness_due(boot))
         return TUTTI_AGAIN;
     if (boot->root_pid == 0 &&
         tutti_directory_get(&boot->dir, "join.0", &head, &process, sizeof process) == TUTTI_OK &&
         head.size == sizeof process)
-        boot->root_pid = tutti_file_pid(boot, &process);
-    if (boot->root_pid == 0 || tutti_file_is_alive(boot->root_pid))
+        boot->root_pid = tutti_filestore_pid(boot, &process);
+    if (boot->root_pid == 0 || tutti_filestore_is_alive(boot->root_pid))
         return TUTTI_AGAIN;
     boot->is_over = true;
     return tutti_fail(TUTTI_ERR_REMOTE,
@@ -257,7 +257,7 @@ static int look_for_root(struct tutti_file_boot *boot)
 
 /* When this rank's deadline has passed, wait for the error of rank 0 for a short time, because rank
  * 0 knows which ranks are missing. */
-static int conclude(struct tutti_file_boot *boot)
+static int conclude(struct tutti_filestore *boot)
 {
     uint64_t now_ns = tutti_now_ns();
 
@@ -275,7 +275,7 @@ static int conclude(struct tutti_file_boot *boot)
                       (unsigned long long)elapsed_ms(boot));
 }
 
-static int member_step(struct tutti_file_boot *boot, const void *mine, size_t size, void *all)
+static int member_step(struct tutti_filestore *boot, const void *mine, size_t size, void *all)
 {
     size_t table_bytes = size * (size_t)boot->base.nranks;
     char name[TUTTI_NOTE_NAME_BYTES];
@@ -286,9 +286,9 @@ static int member_step(struct tutti_file_boot *boot, const void *mine, size_t si
         TUTTI_TRY(seek_welcome(boot));
     if (!boot->is_given)
         TUTTI_TRY(give_record(boot, mine, size));
-    TUTTI_TRY(tutti_file_reserve_table(boot, table_bytes));
+    TUTTI_TRY(tutti_filestore_reserve_table(boot, table_bytes));
 
-    tutti_file_session_name(boot->session, name, "%u.table", boot->round);
+    tutti_filestore_session_name(boot->session, name, "%u.table", boot->round);
     rc = tutti_directory_get(&boot->dir, name, &head, boot->table, table_bytes);
     if (rc == TUTTI_AGAIN)
         rc = look_for_error(boot);
@@ -303,7 +303,7 @@ static int member_step(struct tutti_file_boot *boot, const void *mine, size_t si
 
     if (table_bytes > 0)
         memcpy(all, boot->table, table_bytes);
-    tutti_directory_remove(&boot->dir, tutti_file_session_name(boot->session, name, "%u.%d",
+    tutti_directory_remove(&boot->dir, tutti_filestore_session_name(boot->session, name, "%u.%d",
                                                                boot->round, boot->base.rank));
     boot->round++;
     boot->is_given = false;
@@ -313,12 +313,12 @@ static int member_step(struct tutti_file_boot *boot, const void *mine, size_t si
 /* ---- both ----------------------------------------------------------------------------- */
 
 /* Limits how often the directory is read, no matter how often the caller calls. */
-static bool is_time_to_look(struct tutti_file_boot *boot)
+static bool is_time_to_look(struct tutti_filestore *boot)
 {
     return tutti_now_ns() >= boot->poll_ns;
 }
 
-static void look_again_later(struct tutti_file_boot *boot)
+static void look_again_later(struct tutti_filestore *boot)
 {
     uint64_t now_ns = tutti_now_ns();
     uint64_t wake_ns = now_ns + boot->pace_ns;
@@ -334,13 +334,13 @@ static void look_again_later(struct tutti_file_boot *boot)
 
 static int file_allgather(struct tutti_bootstrap *base, const void *mine, size_t size, void *all)
 {
-    struct tutti_file_boot *boot = file_of(base);
+    struct tutti_filestore *boot = file_of(base);
     int rc;
 
     TUTTI_TRY(tutti_exchange_check_size(size));
     if (!is_time_to_look(boot))
         return TUTTI_AGAIN;
-    rc = boot->leader != NULL ? tutti_file_leader_step(boot, mine, size, all)
+    rc = boot->leader != NULL ? tutti_filestore_leader_step(boot, mine, size, all)
                               : member_step(boot, mine, size, all);
     if (rc == TUTTI_AGAIN) {
         look_again_later(boot);
@@ -358,10 +358,10 @@ static int file_wait_fd(struct tutti_bootstrap *base)
 
 static bool file_describe_missing(struct tutti_bootstrap *base, char *ret_text, size_t size)
 {
-    const struct tutti_file_boot *boot = file_of(base);
+    const struct tutti_filestore *boot = file_of(base);
 
     if (boot->leader != NULL)
-        tutti_file_leader_describe_missing(boot, ret_text, size);
+        tutti_filestore_leader_describe_missing(boot, ret_text, size);
     else if (boot->is_in)
         snprintf(ret_text, size, "rank 0 in directory %s has this rank's record and waits for "
                  "other ranks", boot->dir.path);
@@ -373,7 +373,7 @@ static bool file_describe_missing(struct tutti_bootstrap *base, char *ret_text, 
 /* ---- leaving ---------------------------------------------------------------------------- */
 
 struct leaving {
-    struct tutti_file_boot *boot;
+    struct tutti_filestore *boot;
     bool is_alone; /* no other rank has a join in the directory */
 };
 
@@ -383,27 +383,27 @@ static void look_around(void *context, const char *name, uint64_t inode)
     uint32_t rank;
 
     (void)inode;
-    if (tutti_file_number(name, "join.", &rank) && rank < (uint32_t)leaving->boot->base.nranks)
+    if (tutti_filestore_number(name, "join.", &rank) && rank < (uint32_t)leaving->boot->base.nranks)
         leaving->is_alone = false;
 }
 
 static void sweep(void *context, const char *name, uint64_t inode)
 {
-    struct tutti_file_boot *boot = context;
-    struct tutti_file_welcome welcome;
+    struct tutti_filestore *boot = context;
+    struct tutti_filestore_welcome welcome;
     struct tutti_note_head head;
     uint32_t rank;
 
     (void)inode;
-    if (tutti_file_of_session(boot->session, name, false) != NULL)
+    if (tutti_filestore_of_session(boot->session, name, false) != NULL)
         tutti_directory_remove(&boot->dir, name);
     /* The next communicator may have begun already, so leave its welcomes. */
-    if (tutti_file_number(name, "welcome.", &rank) && read_welcome(boot, rank, &head, &welcome) &&
+    if (tutti_filestore_number(name, "welcome.", &rank) && read_welcome(boot, rank, &head, &welcome) &&
         welcome_session(&welcome) == boot->session)
         tutti_directory_remove(&boot->dir, name);
 }
 
-static void leave(struct tutti_file_boot *boot)
+static void leave(struct tutti_filestore *boot)
 {
     struct leaving leaving = {.boot = boot, .is_alone = true};
     char name[TUTTI_NOTE_NAME_BYTES];
@@ -423,14 +423,14 @@ static void leave(struct tutti_file_boot *boot)
 
 static void file_destroy(struct tutti_bootstrap *base, const char *reason)
 {
-    struct tutti_file_boot *boot = file_of(base);
+    struct tutti_filestore *boot = file_of(base);
 
     if (boot == NULL)
         return;
     if (boot->has_joined) {
         if (reason != NULL && boot->is_in && !boot->is_over) {
             if (boot->leader != NULL)
-                tutti_file_leader_give_up(boot, reason);
+                tutti_filestore_leader_give_up(boot, reason);
             else
                 put_left(boot, TUTTI_ERR_REMOTE, reason);
         }
@@ -438,7 +438,7 @@ static void file_destroy(struct tutti_bootstrap *base, const char *reason)
     }
     tutti_directory_close(&boot->dir);
     tutti_claim_release(boot->base.claim);
-    tutti_file_leader_destroy(boot);
+    tutti_filestore_leader_destroy(boot);
     tutti_watch_fini(&boot->watch);
     if (boot->secret_text != NULL)
         sodium_memzero(boot->secret_text, strlen(boot->secret_text));
@@ -458,7 +458,7 @@ static const struct tutti_bootstrap_ops file_ops = {
 };
 
 /* Open the directory or, for a communicator with a name, the subdirectory of that name. */
-static int open_directory(struct tutti_file_boot *boot, const char *name, bool is_private)
+static int open_directory(struct tutti_filestore *boot, const char *name, bool is_private)
 {
     struct tutti_directory parent;
     uint8_t hash[TUTTI_SECRET_BYTES];
@@ -483,7 +483,7 @@ static int open_directory(struct tutti_file_boot *boot, const char *name, bool i
 /* Rank 0 claims the directory, so that the directory serves one job of this host at a time. The key
  * is the inode number, because several paths may lead to the directory. The claim keeps the
  * directory open, so that the inode number is not reused if the directory is removed. */
-static int claim_directory(struct tutti_file_boot *boot)
+static int claim_directory(struct tutti_filestore *boot)
 {
     int fd = open(boot->parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct stat info;
@@ -501,7 +501,7 @@ static int claim_directory(struct tutti_file_boot *boot)
 
 /* Open the directory and write our join into it. Between the two steps, ranks of the previous
  * communicator may remove the directory. In that case the loop makes the directory again. */
-static int enter(struct tutti_file_boot *boot, const char *name, bool is_private)
+static int enter(struct tutti_filestore *boot, const char *name, bool is_private)
 {
     int rc = TUTTI_ERR_SYSTEM;
 
@@ -520,7 +520,7 @@ static int enter(struct tutti_file_boot *boot, const char *name, bool is_private
     return rc;
 }
 
-static int begin(struct tutti_file_boot *boot, const struct tutti_meeting *meeting)
+static int begin(struct tutti_filestore *boot, const struct tutti_meeting *meeting)
 {
     const char *name = meeting->name != NULL ? meeting->name : "";
     const char *secret = meeting->secret != NULL ? meeting->secret : "";
@@ -534,14 +534,14 @@ static int begin(struct tutti_file_boot *boot, const struct tutti_meeting *meeti
     boot->is_vague = *secret == '\0' && (meeting->job == NULL || *meeting->job == '\0');
     TUTTI_TRY(tutti_watch_init(&boot->watch));
     if (boot->base.rank == 0)
-        TUTTI_TRY(tutti_file_leader_create(boot));
+        TUTTI_TRY(tutti_filestore_leader_create(boot));
     return enter(boot, name, *secret == '\0');
 }
 
 int tutti_exchange_file(const struct tutti_meeting *meeting, int nranks, int rank,
                         uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
 {
-    struct tutti_file_boot *boot = calloc(1, sizeof *boot);
+    struct tutti_filestore *boot = calloc(1, sizeof *boot);
     int rc;
 
     if (boot == NULL)
@@ -553,7 +553,7 @@ int tutti_exchange_file(const struct tutti_meeting *meeting, int nranks, int ran
     boot->begun_ns = tutti_now_ns();
     boot->pace_ns = PACE_FIRST_NS;
     tutti_random_bytes(&boot->nonce, sizeof boot->nonce);
-    tutti_file_name_self(&boot->self);
+    tutti_filestore_name_self(&boot->self);
     rc = begin(boot, meeting);
     if (rc != TUTTI_OK) {
         file_destroy(&boot->base, NULL);

@@ -32,11 +32,11 @@ struct file_leader {
     uint64_t linger_ns; /* after a failure: until when other ranks are told the reason */
 };
 
-static void fail(struct tutti_file_boot *boot, int code, const char *format, ...)
+static void fail(struct tutti_filestore *boot, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Fail the bootstrap and tell all members the reason. Only the first call has an effect. */
-static void fail(struct tutti_file_boot *boot, int code, const char *format, ...)
+static void fail(struct tutti_filestore *boot, int code, const char *format, ...)
 {
     struct file_leader *leader = boot->leader;
     struct tutti_note_head head = {.code = code};
@@ -51,13 +51,13 @@ static void fail(struct tutti_file_boot *boot, int code, const char *format, ...
     leader->failure = code;
     leader->linger_ns = tutti_now_ns() + TUTTI_EXCHANGE_LINGER_NS;
     head.size = (uint32_t)strlen(leader->reason);
-    tutti_directory_put(&boot->dir, tutti_file_session_name(boot->session, name, "error"), &head,
+    tutti_directory_put(&boot->dir, tutti_filestore_session_name(boot->session, name, "error"), &head,
                         leader->reason);
     boot->is_over = true;
 }
 
 /* Write the ranks that the current round waits for: "rank 2 of 3 has". */
-static void name_missing(const struct tutti_file_boot *boot, char *ret_text, size_t size)
+static void name_missing(const struct tutti_filestore *boot, char *ret_text, size_t size)
 {
     int nranks = boot->base.nranks;
     bool *is_here = calloc((size_t)nranks, sizeof *is_here);
@@ -71,7 +71,7 @@ static void name_missing(const struct tutti_file_boot *boot, char *ret_text, siz
     free(is_here);
 }
 
-static void fail_missing(struct tutti_file_boot *boot)
+static void fail_missing(struct tutti_filestore *boot)
 {
     char missing[256];
 
@@ -83,7 +83,7 @@ static void fail_missing(struct tutti_file_boot *boot)
          boot->round == 0 ? "were started" : "still run", boot->dir.path);
 }
 
-void tutti_file_leader_describe_missing(const struct tutti_file_boot *boot, char *ret_text,
+void tutti_filestore_leader_describe_missing(const struct tutti_filestore *boot, char *ret_text,
                                         size_t size)
 {
     char missing[256];
@@ -93,7 +93,7 @@ void tutti_file_leader_describe_missing(const struct tutti_file_boot *boot, char
              boot->round == 0 ? "joined" : "gone on", boot->dir.path);
 }
 
-static void fail_duplicate(struct tutti_file_boot *boot, uint32_t rank)
+static void fail_duplicate(struct tutti_filestore *boot, uint32_t rank)
 {
     fail(boot, TUTTI_ERR_USAGE,
          "two ranks of %d claim number %u; give each a number of its own, and each job a directory "
@@ -103,31 +103,31 @@ static void fail_duplicate(struct tutti_file_boot *boot, uint32_t rank)
 
 /* ---- the notes in the directory -------------------------------------------------------- */
 
-static void put_welcome(struct tutti_file_boot *boot, uint32_t rank, uint64_t nonce)
+static void put_welcome(struct tutti_filestore *boot, uint32_t rank, uint64_t nonce)
 {
-    struct tutti_note_head head = {.nonce = nonce, .size = sizeof(struct tutti_file_welcome)};
-    struct tutti_file_welcome welcome;
+    struct tutti_note_head head = {.nonce = nonce, .size = sizeof(struct tutti_filestore_welcome)};
+    struct tutti_filestore_welcome welcome;
     char name[TUTTI_NOTE_NAME_BYTES];
     int rc;
 
-    tutti_put_u32(welcome.session, (uint32_t)boot->session);
-    tutti_put_u32(welcome.session + 4, (uint32_t)(boot->session >> 32));
+    tutti_frame_put_u32(welcome.session, (uint32_t)boot->session);
+    tutti_frame_put_u32(welcome.session + 4, (uint32_t)(boot->session >> 32));
     memcpy(welcome.key, boot->leader->key, sizeof welcome.key);
     snprintf(name, sizeof name, "welcome.%u", rank);
     rc = tutti_directory_put(&boot->dir, name, &head, &welcome);
     sodium_memzero(&welcome, sizeof welcome);
     if (rc < 0)
-        fail(boot, rc, "%s", tutti_last_message());
+        fail(boot, rc, "%s", tutti_message_last());
 }
 
 /* A join whose rank is not below our nranks may be stale, or may come from a process that was given
  * a larger nranks. Rank 0 welcomes the join, too, so that the process reports its nranks in its
  * record. The welcome in the directory shows whether rank 0 has already done so. */
-static void see_surplus_join(struct tutti_file_boot *boot, const char *join, uint32_t rank)
+static void see_surplus_join(struct tutti_filestore *boot, const char *join, uint32_t rank)
 {
     struct tutti_note_head asks, given;
-    struct tutti_file_welcome welcome = {.session = {0}};
-    struct tutti_file_process process;
+    struct tutti_filestore_welcome welcome = {.session = {0}};
+    struct tutti_filestore_process process;
     char name[TUTTI_NOTE_NAME_BYTES];
 
     snprintf(name, sizeof name, "welcome.%u", rank);
@@ -140,10 +140,10 @@ static void see_surplus_join(struct tutti_file_boot *boot, const char *join, uin
     put_welcome(boot, rank, asks.nonce);
 }
 
-static void see_join(struct tutti_file_boot *boot, const char *name, uint32_t rank, uint64_t inode)
+static void see_join(struct tutti_filestore *boot, const char *name, uint32_t rank, uint64_t inode)
 {
     struct known *known = &boot->leader->known[rank];
-    struct tutti_file_process process = {.kernel = {0}};
+    struct tutti_filestore_process process = {.kernel = {0}};
     struct tutti_note_head head;
     uint32_t pid;
 
@@ -160,8 +160,8 @@ static void see_join(struct tutti_file_boot *boot, const char *name, uint32_t ra
     }
     if (head.nonce == known->nonce)
         return;
-    pid = tutti_file_pid(boot, &process);
-    if (pid != 0 && !tutti_file_is_alive(pid)) {
+    pid = tutti_filestore_pid(boot, &process);
+    if (pid != 0 && !tutti_filestore_is_alive(pid)) {
         /* An earlier run has left this join, so no process will write it again. */
         if (!known->has_answered)
             tutti_directory_remove(&boot->dir, name);
@@ -175,7 +175,7 @@ static void see_join(struct tutti_file_boot *boot, const char *name, uint32_t ra
     put_welcome(boot, rank, head.nonce);
 }
 
-static void see_record(struct tutti_file_boot *boot, const char *name, uint32_t rank)
+static void see_record(struct tutti_filestore *boot, const char *name, uint32_t rank)
 {
     struct file_leader *leader = boot->leader;
     uint32_t nranks = (uint32_t)boot->base.nranks;
@@ -203,7 +203,7 @@ static void see_record(struct tutti_file_boot *boot, const char *name, uint32_t 
     }
 }
 
-static void see_left(struct tutti_file_boot *boot, const char *name, uint32_t rank)
+static void see_left(struct tutti_filestore *boot, const char *name, uint32_t rank)
 {
     char text[TUTTI_MESSAGE_BYTES / 2 + 1];
     struct tutti_note_head head;
@@ -220,34 +220,34 @@ static void see_left(struct tutti_file_boot *boot, const char *name, uint32_t ra
 
 static void see(void *context, const char *name, uint64_t inode)
 {
-    struct tutti_file_boot *boot = context;
-    const char *what = tutti_file_of_session(boot->session, name, false);
+    struct tutti_filestore *boot = context;
+    const char *what = tutti_filestore_of_session(boot->session, name, false);
     char due[16];
     uint32_t rank;
 
     snprintf(due, sizeof due, "%u.", boot->round);
-    if (tutti_file_number(name, "join.", &rank)) {
+    if (tutti_filestore_number(name, "join.", &rank)) {
         if (rank < (uint32_t)boot->base.nranks)
             see_join(boot, name, rank, inode);
         else if (boot->round == 0)
             see_surplus_join(boot, name, rank);
-    } else if (what != NULL && tutti_file_number(what, due, &rank)) {
+    } else if (what != NULL && tutti_filestore_number(what, due, &rank)) {
         see_record(boot, name, rank);
-    } else if (what != NULL && tutti_file_number(what, "left.", &rank)) {
+    } else if (what != NULL && tutti_filestore_number(what, "left.", &rank)) {
         see_left(boot, name, rank);
     }
 }
 
 /* Fail if a rank of this host has ended. Ranks that have given a record are checked, too, since
  * they must wait for the answer while records of others are missing. */
-static void look_for_dead(struct tutti_file_boot *boot)
+static void look_for_dead(struct tutti_filestore *boot)
 {
-    if (!tutti_file_is_liveness_due(boot))
+    if (!tutti_filestore_is_liveness_due(boot))
         return;
     for (int rank = 1; rank < boot->base.nranks; rank++) {
         const struct known *known = &boot->leader->known[rank];
 
-        if (known->pid == 0 || tutti_file_is_alive(known->pid))
+        if (known->pid == 0 || tutti_filestore_is_alive(known->pid))
             continue;
         /* The rank may have written its reason since the last look at the directory. */
         (void)tutti_directory_visit(&boot->dir, see, boot);
@@ -261,20 +261,20 @@ static void look_for_dead(struct tutti_file_boot *boot)
  * of notes, are left over from earlier runs. */
 static void remove_leftovers(void *context, const char *name, uint64_t inode)
 {
-    struct tutti_file_boot *boot = context;
+    struct tutti_filestore *boot = context;
     uint32_t rank;
 
     (void)inode;
     if (strncmp(name, "draft.", 6) == 0 ||
-        tutti_file_of_session(boot->session, name, true) != NULL ||
-        (tutti_file_number(name, "join.", &rank) && rank >= (uint32_t)boot->base.nranks) ||
-        (tutti_file_number(name, "welcome.", &rank) && rank >= (uint32_t)boot->base.nranks))
+        tutti_filestore_of_session(boot->session, name, true) != NULL ||
+        (tutti_filestore_number(name, "join.", &rank) && rank >= (uint32_t)boot->base.nranks) ||
+        (tutti_filestore_number(name, "welcome.", &rank) && rank >= (uint32_t)boot->base.nranks))
         tutti_directory_remove(&boot->dir, name);
 }
 
 /* ---- a round ----------------------------------------------------------------------------- */
 
-static int answer(struct tutti_file_boot *boot, void *all)
+static int answer(struct tutti_filestore *boot, void *all)
 {
     struct file_leader *leader = boot->leader;
     size_t table_bytes = leader->size * (size_t)boot->base.nranks;
@@ -285,11 +285,11 @@ static int answer(struct tutti_file_boot *boot, void *all)
     if (boot->round == 0)
         TUTTI_TRY(tutti_directory_visit(&boot->dir, remove_leftovers, boot));
     else /* a rank that has given a record of this round has read the last table */
-        tutti_directory_remove(&boot->dir, tutti_file_session_name(boot->session, name, "%u.table",
+        tutti_directory_remove(&boot->dir, tutti_filestore_session_name(boot->session, name, "%u.table",
                                                                    boot->round - 1));
     if (boot->base.nranks > 1)
         TUTTI_TRY(tutti_directory_put(
-            &boot->dir, tutti_file_session_name(boot->session, name, "%u.table", boot->round),
+            &boot->dir, tutti_filestore_session_name(boot->session, name, "%u.table", boot->round),
             &head, boot->table));
     if (table_bytes > 0)
         memcpy(all, boot->table, table_bytes);
@@ -303,7 +303,7 @@ static int answer(struct tutti_file_boot *boot, void *all)
 
 /* Ranks that do not look akin to rank 0 may belong to another job. True while rank 0 waits for
  * other processes that claim the same ranks. */
-static bool is_in_doubt(const struct tutti_file_boot *boot)
+static bool is_in_doubt(const struct tutti_filestore *boot)
 {
     const struct file_leader *leader = boot->leader;
     bool are_akin = true;
@@ -315,13 +315,13 @@ static bool is_in_doubt(const struct tutti_file_boot *boot)
     return !are_akin && tutti_now_ns() < leader->complete_ns + TUTTI_EXCHANGE_DOUBT_NS;
 }
 
-int tutti_file_leader_step(struct tutti_file_boot *boot, const void *mine, size_t size, void *all)
+int tutti_filestore_leader_step(struct tutti_filestore *boot, const void *mine, size_t size, void *all)
 {
     struct file_leader *leader = boot->leader;
     int rc;
 
     if (!boot->is_given) {
-        TUTTI_TRY(tutti_file_reserve_table(boot, size * (size_t)boot->base.nranks));
+        TUTTI_TRY(tutti_filestore_reserve_table(boot, size * (size_t)boot->base.nranks));
         leader->size = size;
         if (size > 0)
             memcpy(boot->table, mine, size);
@@ -335,7 +335,7 @@ int tutti_file_leader_step(struct tutti_file_boot *boot, const void *mine, size_
         rc = answer(boot, all);
         if (rc == TUTTI_OK)
             return rc;
-        fail(boot, rc, "%s", tutti_last_message());
+        fail(boot, rc, "%s", tutti_message_last());
     }
     if (leader->failure == TUTTI_OK)
         look_for_dead(boot);
@@ -350,13 +350,13 @@ int tutti_file_leader_step(struct tutti_file_boot *boot, const void *mine, size_
     return tutti_fail(leader->failure, "%s", leader->reason);
 }
 
-void tutti_file_leader_give_up(struct tutti_file_boot *boot, const char *reason)
+void tutti_filestore_leader_give_up(struct tutti_filestore *boot, const char *reason)
 {
     fail(boot, TUTTI_ERR_REMOTE, "rank 0 of %d gave up: %.*s", boot->base.nranks,
          TUTTI_MESSAGE_BYTES / 2, reason);
 }
 
-int tutti_file_leader_create(struct tutti_file_boot *boot)
+int tutti_filestore_leader_create(struct tutti_filestore *boot)
 {
     struct file_leader *leader = calloc(1, sizeof *leader);
 
@@ -370,11 +370,11 @@ int tutti_file_leader_create(struct tutti_file_boot *boot)
     tutti_random_bytes(leader->key, sizeof leader->key);
     boot->leader = leader;
     boot->is_in = true;
-    tutti_file_adopt_key(boot, leader->key);
+    tutti_filestore_adopt_key(boot, leader->key);
     return TUTTI_OK;
 }
 
-void tutti_file_leader_destroy(struct tutti_file_boot *boot)
+void tutti_filestore_leader_destroy(struct tutti_filestore *boot)
 {
     if (boot->leader == NULL)
         return;

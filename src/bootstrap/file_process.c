@@ -18,7 +18,7 @@
 #define LIVENESS_PACE_NS (100 * TUTTI_NS_PER_MS)
 
 /* Hash the kernel's boot id and the pid namespace. If /proc does not give them, the result is zero
- * bytes, and no rank checks our pid (tutti_file_pid). */
+ * bytes, and no rank checks our pid (tutti_filestore_pid). */
 static void name_kernel(uint8_t ret_kernel[16])
 {
     uint8_t hash[TUTTI_SECRET_BYTES];
@@ -37,17 +37,17 @@ static void name_kernel(uint8_t ret_kernel[16])
     close(fd);
 }
 
-void tutti_file_name_self(struct tutti_file_process *ret_self)
+void tutti_filestore_name_self(struct tutti_filestore_process *ret_self)
 {
     uint64_t kin = tutti_exchange_kin();
 
     name_kernel(ret_self->kernel);
-    tutti_put_u32(ret_self->pid, (uint32_t)getpid());
-    tutti_put_u32(ret_self->kin, (uint32_t)kin);
-    tutti_put_u32(ret_self->kin + 4, (uint32_t)(kin >> 32));
+    tutti_frame_put_u32(ret_self->pid, (uint32_t)getpid());
+    tutti_frame_put_u32(ret_self->kin, (uint32_t)kin);
+    tutti_frame_put_u32(ret_self->kin + 4, (uint32_t)(kin >> 32));
 }
 
-bool tutti_file_is_liveness_due(struct tutti_file_boot *boot)
+bool tutti_filestore_is_liveness_due(struct tutti_filestore *boot)
 {
     uint64_t now_ns = tutti_now_ns();
 
@@ -57,18 +57,18 @@ bool tutti_file_is_liveness_due(struct tutti_file_boot *boot)
     return true;
 }
 
-uint32_t tutti_file_pid(const struct tutti_file_boot *boot,
-                        const struct tutti_file_process *process)
+uint32_t tutti_filestore_pid(const struct tutti_filestore *boot,
+                        const struct tutti_filestore_process *process)
 {
     static const uint8_t unknown[16];
 
     if (memcmp(process->kernel, unknown, sizeof unknown) == 0 ||
         memcmp(process->kernel, boot->self.kernel, sizeof process->kernel) != 0)
         return 0;
-    return tutti_get_u32(process->pid);
+    return tutti_frame_get_u32(process->pid);
 }
 
-bool tutti_file_is_alive(uint32_t pid)
+bool tutti_filestore_is_alive(uint32_t pid)
 {
     struct pollfd end = {.events = POLLIN};
     bool has_ended;

@@ -28,8 +28,8 @@ static void make_mac(const struct tutti_frame_seal *seal,
     crypto_generichash_state state;
     uint8_t number[8];
 
-    tutti_put_u32(number, (uint32_t)seal->number);
-    tutti_put_u32(number + 4, (uint32_t)(seal->number >> 32));
+    tutti_frame_put_u32(number, (uint32_t)seal->number);
+    tutti_frame_put_u32(number + 4, (uint32_t)(seal->number >> 32));
     crypto_generichash_init(&state, seal->key, sizeof seal->key, TUTTI_MAC_BYTES);
     crypto_generichash_update(&state, number, sizeof number);
     crypto_generichash_update(&state, head, TUTTI_FRAME_HEAD_BYTES);
@@ -44,23 +44,23 @@ void tutti_frame_digest(struct tutti_frame *frame, const void *body)
 
 static void encode(const struct tutti_frame *frame, uint8_t head[TUTTI_FRAME_HEAD_BYTES])
 {
-    tutti_put_u32(head, frame->kind);
-    tutti_put_u32(head + 4, frame->round);
-    tutti_put_u32(head + 8, frame->size);
-    tutti_put_u32(head + 12, (uint32_t)frame->code);
-    tutti_put_u32(head + 16, (uint32_t)frame->session);
-    tutti_put_u32(head + 20, (uint32_t)(frame->session >> 32));
+    tutti_frame_put_u32(head, frame->kind);
+    tutti_frame_put_u32(head + 4, frame->round);
+    tutti_frame_put_u32(head + 8, frame->size);
+    tutti_frame_put_u32(head + 12, (uint32_t)frame->code);
+    tutti_frame_put_u32(head + 16, (uint32_t)frame->session);
+    tutti_frame_put_u32(head + 20, (uint32_t)(frame->session >> 32));
     memcpy(head + 24, frame->digest, sizeof frame->digest);
 }
 
 static void decode(const uint8_t head[TUTTI_FRAME_HEAD_BYTES], struct tutti_frame *ret_frame)
 {
     *ret_frame = (struct tutti_frame){
-        .kind = tutti_get_u32(head),
-        .round = tutti_get_u32(head + 4),
-        .size = tutti_get_u32(head + 8),
-        .code = (int32_t)tutti_get_u32(head + 12),
-        .session = tutti_get_u32(head + 16) | (uint64_t)tutti_get_u32(head + 20) << 32,
+        .kind = tutti_frame_get_u32(head),
+        .round = tutti_frame_get_u32(head + 4),
+        .size = tutti_frame_get_u32(head + 8),
+        .code = (int32_t)tutti_frame_get_u32(head + 12),
+        .session = tutti_frame_get_u32(head + 16) | (uint64_t)tutti_frame_get_u32(head + 20) << 32,
     };
     memcpy(ret_frame->digest, head + 24, sizeof ret_frame->digest);
 }

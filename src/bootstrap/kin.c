@@ -41,7 +41,7 @@ static void add(uint64_t *sum, const char *text)
     uint8_t hash[TUTTI_SECRET_BYTES];
 
     tutti_secret_from_text(text, hash);
-    *sum += tutti_get_u32(hash) | (uint64_t)tutti_get_u32(hash + 4) << 32;
+    *sum += tutti_frame_get_u32(hash) | (uint64_t)tutti_frame_get_u32(hash + 4) << 32;
 }
 
 uint64_t tutti_exchange_kin(void)
@@ -54,7 +54,7 @@ uint64_t tutti_exchange_kin(void)
             add(&sum, *at);
     if (getcwd(text + 3, sizeof text - 3) != NULL)
         add(&sum, text);
-    tutti_job_parent(text, sizeof text);
+    tutti_launch_parent(text, sizeof text);
     add(&sum, text);
     return sum;
 }

@@ -97,7 +97,7 @@ static int meet_on_host(struct tutti_launch *launch, bool is_one_host, const cha
                           "%s does not say which job this is: set TUTTI_ROOT=host:port, with the "
                           "host of rank 0 and a free port there",
                           launch->launcher);
-    tutti_job_socket(identity, launch->store, sizeof launch->store);
+    tutti_launch_socket(identity, launch->store, sizeof launch->store);
     return TUTTI_OK;
 }
 
@@ -169,7 +169,7 @@ static int from_openmpi(struct tutti_launch *launch)
     if (launch->store[0] != '\0')
         return TUTTI_OK;
     TUTTI_TRY(read_number(launch->launcher, "OMPI_COMM_WORLD_LOCAL_SIZE", 1, INT32_MAX, &local));
-    if (!tutti_job_ancestor("OMPI_COMM_WORLD_RANK", ancestor, sizeof ancestor))
+    if (!tutti_launch_ancestor("OMPI_COMM_WORLD_RANK", ancestor, sizeof ancestor))
         ancestor[0] = '\0';
     snprintf(identity, sizeof identity, "%s%.256s%s%s", job ? "openmpi-" : "", job ? job : "",
              job && ancestor[0] ? "-" : "", job ? ancestor : "");
@@ -193,7 +193,7 @@ static int from_mpich(struct tutti_launch *launch)
         TUTTI_TRY(read_number(launch->launcher, "MPI_LOCALNRANKS", 1, INT32_MAX, &local));
         is_one_host = local == launch->nranks;
     }
-    if (is_one_host && tutti_job_ancestor("PMI_RANK", ancestor, sizeof ancestor))
+    if (is_one_host && tutti_launch_ancestor("PMI_RANK", ancestor, sizeof ancestor))
         snprintf(identity, sizeof identity, "mpich-%s", ancestor);
     return meet_on_host(launch, is_one_host, identity);
 }
@@ -224,7 +224,7 @@ static int from_slurm(struct tutti_launch *launch)
                           "SLURM_STEP_NODELIST=%s names no node: set TUTTI_ROOT=host:port, with "
                           "the host of rank 0 and a free port there",
                           nodes ? nodes : "");
-    port = tutti_job_port((unsigned long)job, (unsigned long)step);
+    port = tutti_launch_port((unsigned long)job, (unsigned long)step);
     snprintf(launch->store, sizeof launch->store, "tcp:%s:%u-%u", host, port, port + SPARE_PORTS);
     return TUTTI_OK;
 }

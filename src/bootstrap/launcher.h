@@ -12,19 +12,19 @@
 bool tutti_slurm_first_host(const char *nodelist, char *ret_host, size_t size);
 
 /* Return a port from 20000 to 59999, computed from the numbers of the job and its step alone. */
-unsigned tutti_job_port(unsigned long job, unsigned long step);
+unsigned tutti_launch_port(unsigned long job, unsigned long step);
 
 /* Write "PID.START" of the nearest ancestor process that does not have `variable` in its
  * environment. START is its start time in ticks since boot. This ancestor is the launcher, even if
  * it starts ranks through scripts. The text is the same for all ranks that one launcher has
  * started, and no other process has the same text until the host is rebooted.
  * False: /proc does not give the facts, or no ancestor is found. */
-bool tutti_job_ancestor(const char *variable, char *ret_identity, size_t size);
+bool tutti_launch_ancestor(const char *variable, char *ret_identity, size_t size);
 
 /* Write "parent PID.START" of the parent process. START is 0 if /proc does not give it. */
-void tutti_job_parent(char *ret_text, size_t size);
+void tutti_launch_parent(char *ret_text, size_t size);
 
 /* Write the "unix:" URL of a socket on this host for the job with this identity. */
-void tutti_job_socket(const char *identity, char *ret_url, size_t size);
+void tutti_launch_socket(const char *identity, char *ret_url, size_t size);
 
 #endif

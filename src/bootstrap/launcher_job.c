@@ -45,7 +45,7 @@ bool tutti_slurm_first_host(const char *nodelist, char *ret_host, size_t size)
     return length > 0;
 }
 
-unsigned tutti_job_port(unsigned long job, unsigned long step)
+unsigned tutti_launch_port(unsigned long job, unsigned long step)
 {
     /* The factors keep the ports of consecutive jobs and steps far apart, since each may use
      * several ports in a row. */
@@ -109,7 +109,7 @@ static bool read_stat(unsigned pid, unsigned *ret_parent, unsigned long long *re
     return is_read;
 }
 
-bool tutti_job_ancestor(const char *variable, char *ret_identity, size_t size)
+bool tutti_launch_ancestor(const char *variable, char *ret_identity, size_t size)
 {
     unsigned pid = (unsigned)getppid(), parent;
     unsigned long long start;
@@ -128,7 +128,7 @@ bool tutti_job_ancestor(const char *variable, char *ret_identity, size_t size)
     return false;
 }
 
-void tutti_job_parent(char *ret_text, size_t size)
+void tutti_launch_parent(char *ret_text, size_t size)
 {
     unsigned pid = (unsigned)getppid(), grandparent;
     unsigned long long start = 0;
@@ -138,7 +138,7 @@ void tutti_job_parent(char *ret_text, size_t size)
     snprintf(ret_text, size, "parent %u.%llu", pid, start);
 }
 
-void tutti_job_socket(const char *identity, char *ret_url, size_t size)
+void tutti_launch_socket(const char *identity, char *ret_url, size_t size)
 {
     enum { READABLE_MAX = 64 };
     uint8_t hash[TUTTI_SECRET_BYTES];

@@ -110,10 +110,10 @@ static bool is_empty(const char *text)
  * the store that is the same on all ranks. It is hashed into the secret. So ranks of jobs at
  * different ports cannot join each other even if they use the same secret. */
 static int make_place(const struct tutti_meeting *meeting, const char *detail,
-                      struct tutti_place *ret_place)
+                      struct tutti_meeting_place *ret_place)
 {
     const char *name = meeting->name != NULL ? meeting->name : "";
-    struct tutti_place place = {.where = strchr(meeting->store, ':') + 1, .name = name};
+    struct tutti_meeting_place place = {.where = strchr(meeting->store, ':') + 1, .name = name};
     uint8_t hash[TUTTI_SECRET_BYTES];
     char *text;
 
@@ -153,7 +153,7 @@ static int claim_port(const struct tutti_meeting *meeting, bool is_vague,
 }
 
 static int serve_tcp(const struct tutti_meeting *meeting, const struct tcp_store *store,
-                     const struct tutti_address *resolved, const struct tutti_place *place,
+                     const struct tutti_address *resolved, const struct tutti_meeting_place *place,
                      int nranks, uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
 {
     struct tutti_address address = listening_address(resolved, store->host);
@@ -176,7 +176,7 @@ static int meet_tcp(const struct tutti_meeting *meeting, int nranks, int rank, u
                     struct tutti_bootstrap **ret_boot)
 {
     struct tutti_address resolved[4], candidates[TUTTI_CANDIDATES_MAX];
-    struct tutti_place place;
+    struct tutti_meeting_place place;
     struct tcp_store store;
     char text[sizeof store.host + 8], ports[32];
     size_t count;
@@ -211,7 +211,7 @@ static int meet_unix(const struct tutti_meeting *meeting, int nranks, int rank,
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
     const char *name = meeting->store + strlen("unix:");
     char socket_name[UNIX_NAME_MAX + 8];
-    struct tutti_place place;
+    struct tutti_meeting_place place;
     struct tutti_listener *listener;
     int rc;
 

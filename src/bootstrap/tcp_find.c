@@ -34,12 +34,12 @@
  * long, the root is gone. */
 #define GONE_AFTER_NS (2 * TUTTI_NS_PER_S)
 
-uint64_t tutti_member_elapsed_ms(const struct tutti_tcp_member *member)
+uint64_t tutti_member_elapsed_ms(const struct tutti_member_boot *member)
 {
     return (tutti_now_ns() - member->begun_ns) / TUTTI_NS_PER_MS;
 }
 
-static void drop(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt,
+static void drop(struct tutti_member_boot *member, struct tutti_member_attempt *attempt,
                  uint64_t retry_ns)
 {
     tutti_watch_close(&member->watch, &attempt->fd);
@@ -48,15 +48,15 @@ static void drop(struct tutti_tcp_member *member, struct tutti_tcp_attempt *atte
     attempt->retry_ns = retry_ns;
 }
 
-static void drop_others(struct tutti_tcp_member *member, const struct tutti_tcp_attempt *kept)
+static void drop_others(struct tutti_member_boot *member, const struct tutti_member_attempt *kept)
 {
     for (size_t i = 0; i < member->attempt_count; i++)
         if (&member->attempts[i] != kept)
             drop(member, &member->attempts[i], 0);
 }
 
-static const char *name_attempt(const struct tutti_tcp_member *member,
-                                const struct tutti_tcp_attempt *attempt,
+static const char *name_attempt(const struct tutti_member_boot *member,
+                                const struct tutti_member_attempt *attempt,
                                 char text[TUTTI_ADDRESS_TEXT_BYTES])
 {
     return member->unix_name[0] != '\0' ? member->where
@@ -64,12 +64,12 @@ static const char *name_attempt(const struct tutti_tcp_member *member,
 }
 
 /* An attempt has failed; the reason is the thread's last message. */
-static void refused(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
+static void refused(struct tutti_member_boot *member, struct tutti_member_attempt *attempt)
 {
     char text[TUTTI_ADDRESS_TEXT_BYTES];
     bool was_chosen = member->chosen == attempt;
 
-    snprintf(member->last_refusal, sizeof member->last_refusal, "%s", tutti_last_message());
+    snprintf(member->last_refusal, sizeof member->last_refusal, "%s", tutti_message_last());
     if (was_chosen && ++member->refusals == TOLD_REFUSAL)
         tutti_log(TUTTI_LOG_WARN, "%s: %s; trying again until the deadline",
                   name_attempt(member, attempt, text), member->last_refusal);
@@ -82,7 +82,7 @@ static void refused(struct tutti_tcp_member *member, struct tutti_tcp_attempt *a
     drop(member, attempt, tutti_now_ns() + attempt->pause_ns);
 }
 
-static int connect_unix(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
+static int connect_unix(struct tutti_member_boot *member, struct tutti_member_attempt *attempt)
 {
     int rc = tutti_socket_connect_unix(member->unix_name, &attempt->fd);
 
@@ -94,7 +94,7 @@ static int connect_unix(struct tutti_tcp_member *member, struct tutti_tcp_attemp
     return tutti_note(TUTTI_ERR_REMOTE, "another user's process listens there");
 }
 
-static bool is_under_way(const struct tutti_tcp_member *member)
+static bool is_under_way(const struct tutti_member_boot *member)
 {
     for (size_t i = 0; i < member->attempt_count; i++)
         if (member->attempts[i].fd >= 0)
@@ -102,7 +102,7 @@ static bool is_under_way(const struct tutti_tcp_member *member)
     return false;
 }
 
-static int call_root(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
+static int call_root(struct tutti_member_boot *member, struct tutti_member_attempt *attempt)
 {
     int rc;
 
@@ -119,7 +119,7 @@ static int call_root(struct tutti_tcp_member *member, struct tutti_tcp_attempt *
 }
 
 /* TUTTI_OK: connected, and the handshake has begun. */
-static int attempt_connect(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
+static int attempt_connect(struct tutti_member_boot *member, struct tutti_member_attempt *attempt)
 {
     bool is_unix = member->unix_name[0] != '\0';
     bool is_new = attempt->fd < 0;
@@ -132,7 +132,7 @@ static int attempt_connect(struct tutti_tcp_member *member, struct tutti_tcp_att
     if (rc == TUTTI_OK)
         attempt->is_refused = attempt->is_out_of_reach = false;
     if (rc == TUTTI_ERR_SYSTEM && !is_under_way(member))
-        return tutti_fail(rc, "rank %d: %s", member->base.rank, tutti_last_message());
+        return tutti_fail(rc, "rank %d: %s", member->base.rank, tutti_message_last());
     if (rc < 0) {
         attempt->is_refused = errno == ECONNREFUSED;
         attempt->is_out_of_reach = !attempt->is_refused && errno != ETIMEDOUT;
@@ -156,7 +156,7 @@ static int attempt_connect(struct tutti_tcp_member *member, struct tutti_tcp_att
 
 /* TUTTI_OK: the attempt has reached the root, and this rank has joined. TUTTI_AGAIN: the attempt is
  * under way, or was refused. */
-static int attempt_step(struct tutti_tcp_member *member, struct tutti_tcp_attempt *attempt)
+static int attempt_step(struct tutti_member_boot *member, struct tutti_member_attempt *attempt)
 {
     int rc;
 
@@ -180,7 +180,7 @@ static int attempt_step(struct tutti_tcp_member *member, struct tutti_tcp_attemp
 
 /* The time at which the next address is tried as well. If this attempt has been chosen, it is given
  * up at that time. */
-static uint64_t patience_end_ns(const struct tutti_tcp_attempt *attempt)
+static uint64_t patience_end_ns(const struct tutti_member_attempt *attempt)
 {
     if (attempt->greeted_ns != 0)
         return attempt->greeted_ns + ANSWER_PATIENCE_NS;
@@ -188,7 +188,7 @@ static uint64_t patience_end_ns(const struct tutti_tcp_attempt *attempt)
            (attempt->is_connected ? GREETING_PATIENCE_NS : CONNECT_PATIENCE_NS);
 }
 
-static int fail_unreachable(const struct tutti_tcp_member *member)
+static int fail_unreachable(const struct tutti_member_boot *member)
 {
     return tutti_fail(TUTTI_ERR_TIMEOUT,
                       "rank %d of %d has not found the root at %s within %llu ms; check that the "
@@ -200,7 +200,7 @@ static int fail_unreachable(const struct tutti_tcp_member *member)
 
 /* True if every address of a unique id's root has refused for GONE_AFTER_NS. Addresses that cannot
  * be reached from this host are ignored, but at least one host must have refused. */
-static bool is_root_gone(struct tutti_tcp_member *member)
+static bool is_root_gone(struct tutti_member_boot *member)
 {
     bool is_refused = false, is_open = false;
     uint64_t now_ns = tutti_now_ns();
@@ -219,7 +219,7 @@ static bool is_root_gone(struct tutti_tcp_member *member)
     return member->refused_ns != 0 && now_ns >= member->refused_ns + GONE_AFTER_NS;
 }
 
-static int fail_gone(const struct tutti_tcp_member *member)
+static int fail_gone(const struct tutti_member_boot *member)
 {
     return tutti_fail(TUTTI_ERR_REMOTE,
                       "rank %d of %d: the process that made this unique id no longer listens at %s: "
@@ -228,13 +228,13 @@ static int fail_gone(const struct tutti_tcp_member *member)
                       member->base.rank, member->base.nranks, member->where);
 }
 
-int tutti_member_find_root(struct tutti_tcp_member *member)
+int tutti_member_find_root(struct tutti_member_boot *member)
 {
     uint64_t wake_ns = member->base.deadline_ns;
     bool may_begin = true;
 
     for (size_t i = 0; i < member->attempt_count; i++) {
-        struct tutti_tcp_attempt *attempt = &member->attempts[i];
+        struct tutti_member_attempt *attempt = &member->attempts[i];
         uint64_t now_ns = tutti_now_ns();
         int rc = TUTTI_AGAIN;
 
@@ -266,9 +266,9 @@ int tutti_member_find_root(struct tutti_tcp_member *member)
     return TUTTI_AGAIN;
 }
 
-void tutti_member_call_again(struct tutti_tcp_member *member)
+void tutti_member_call_again(struct tutti_member_boot *member)
 {
-    struct tutti_tcp_attempt *attempt = member->chosen;
+    struct tutti_member_attempt *attempt = member->chosen;
 
     tutti_watch_close(&member->watch, &member->fd);
     attempt->pause_ns = member->later_pause_ns;

@@ -13,14 +13,14 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static struct tutti_tcp_member *member_of(struct tutti_bootstrap *boot)
+static struct tutti_member_boot *member_of(struct tutti_bootstrap *boot)
 {
-    return (struct tutti_tcp_member *)boot;
+    return (struct tutti_member_boot *)boot;
 }
 
 /* ---- a round ----------------------------------------------------------------------- */
 
-static void give_record(struct tutti_tcp_member *member, const void *mine, size_t size)
+static void give_record(struct tutti_member_boot *member, const void *mine, size_t size)
 {
     struct tutti_frame frame = {
         .kind = TUTTI_FRAME_RECORD, .round = member->round, .size = (uint32_t)size};
@@ -35,7 +35,7 @@ static void give_record(struct tutti_tcp_member *member, const void *mine, size_
     member->is_given = true;
 }
 
-static int make_room(struct tutti_tcp_member *member, size_t table_bytes)
+static int make_room(struct tutti_member_boot *member, size_t table_bytes)
 {
     size_t capacity = table_bytes > TUTTI_MESSAGE_BYTES ? table_bytes : TUTTI_MESSAGE_BYTES;
     uint8_t *body;
@@ -54,13 +54,13 @@ static int fail_root_left(const char *where)
 {
     char reason[TUTTI_MESSAGE_BYTES];
 
-    snprintf(reason, sizeof reason, "%s", tutti_last_message());
+    snprintf(reason, sizeof reason, "%s", tutti_message_last());
     return tutti_fail(TUTTI_ERR_REMOTE, "the root at %s left while the communicator was formed: %s",
                       where, reason);
 }
 
 /* The root cannot admit this rank now: keep its reason, and connect again after a pause. */
-static int call_again(struct tutti_tcp_member *member)
+static int call_again(struct tutti_member_boot *member)
 {
     char text[128];
 
@@ -74,7 +74,7 @@ static int call_again(struct tutti_tcp_member *member)
 }
 
 /* TUTTI_OK: the table of this round is in the inbox. */
-static int take_table(struct tutti_tcp_member *member, size_t table_bytes)
+static int take_table(struct tutti_member_boot *member, size_t table_bytes)
 {
     const struct tutti_frame *frame = &member->inbox.frame;
     char text[TUTTI_MESSAGE_BYTES];
@@ -105,7 +105,7 @@ static int take_table(struct tutti_tcp_member *member, size_t table_bytes)
 
 /* When this rank's deadline has passed, tell the root to conclude and wait for its answer for a
  * short time, because the root knows which ranks are missing. */
-static int conclude(struct tutti_tcp_member *member)
+static int conclude(struct tutti_member_boot *member)
 {
     static const char reason[] = "its deadline has passed";
     struct tutti_frame frame = {.kind = TUTTI_FRAME_ERROR, .round = member->round,
@@ -132,7 +132,7 @@ static int conclude(struct tutti_tcp_member *member)
                       (unsigned long long)tutti_member_elapsed_ms(member));
 }
 
-static int exchange_round(struct tutti_tcp_member *member, const void *mine, size_t size, void *all)
+static int exchange_round(struct tutti_member_boot *member, const void *mine, size_t size, void *all)
 {
     size_t table_bytes = size * (size_t)member->base.nranks;
     int rc;
@@ -170,7 +170,7 @@ static int exchange_round(struct tutti_tcp_member *member, const void *mine, siz
 
 static int member_allgather(struct tutti_bootstrap *boot, const void *mine, size_t size, void *all)
 {
-    struct tutti_tcp_member *member = member_of(boot);
+    struct tutti_member_boot *member = member_of(boot);
 
     int rc;
 
@@ -190,7 +190,7 @@ static int member_wait_fd(struct tutti_bootstrap *boot)
 
 static bool member_describe_missing(struct tutti_bootstrap *boot, char *ret_text, size_t size)
 {
-    const struct tutti_tcp_member *member = member_of(boot);
+    const struct tutti_member_boot *member = member_of(boot);
 
     if (member->fd >= 0)
         snprintf(ret_text, size, "the root at %s has this rank's record and waits for other ranks",
@@ -203,7 +203,7 @@ static bool member_describe_missing(struct tutti_bootstrap *boot, char *ret_text
 
 static void member_destroy(struct tutti_bootstrap *boot, const char *reason)
 {
-    struct tutti_tcp_member *member = member_of(boot);
+    struct tutti_member_boot *member = member_of(boot);
 
     if (member == NULL)
         return;
@@ -240,10 +240,10 @@ static const struct tutti_bootstrap_ops member_ops = {
 };
 
 int tutti_exchange_join(const struct tutti_address *candidates, size_t count, const char *unix_name,
-                        const struct tutti_place *place, int nranks, int rank, uint64_t deadline_ns,
+                        const struct tutti_meeting_place *place, int nranks, int rank, uint64_t deadline_ns,
                         struct tutti_bootstrap **ret_boot)
 {
-    struct tutti_tcp_member *member = calloc(1, sizeof *member);
+    struct tutti_member_boot *member = calloc(1, sizeof *member);
     int rc;
 
     if (member == NULL)

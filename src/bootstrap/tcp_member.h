@@ -7,7 +7,7 @@
 #include "bootstrap/exchange.h"
 
 /* The attempt to reach the root at one of its addresses, with its retries. */
-struct tutti_tcp_attempt {
+struct tutti_member_attempt {
     struct tutti_address address; /* unused if the root is at a Unix socket */
     int fd;                /* -1: no connection is open or being made */
     bool is_connected;
@@ -20,20 +20,20 @@ struct tutti_tcp_attempt {
     struct tutti_handshake shake;
 };
 
-struct tutti_tcp_member {
+struct tutti_member_boot {
     struct tutti_bootstrap base;
     struct tutti_watch watch;
     int spare_fd;        /* closed to connect to the root when out of descriptors; -1: none */
     char where[128];
     char unix_name[108]; /* "": the attempts use their addresses */
-    struct tutti_place place; /* its texts are NULL */
+    struct tutti_meeting_place place; /* its texts are NULL */
     uint8_t meeting_secret[TUTTI_SECRET_BYTES];
     uint64_t begun_ns;
 
     /* Until the member has joined. */
-    struct tutti_tcp_attempt attempts[TUTTI_CANDIDATES_MAX];
+    struct tutti_member_attempt attempts[TUTTI_CANDIDATES_MAX];
     size_t attempt_count;
-    struct tutti_tcp_attempt *chosen; /* the first that has greeted; NULL: none yet */
+    struct tutti_member_attempt *chosen; /* the first that has greeted; NULL: none yet */
     int refusals;            /* how often a chosen attempt has failed */
     uint64_t later_pause_ns; /* the last pause after a root asked this member to connect later */
     uint64_t refused_ns;     /* time since which all addresses refuse; 0: not all of them do */
@@ -51,16 +51,16 @@ struct tutti_tcp_member {
 };
 
 /* Milliseconds since the bootstrap was made. */
-uint64_t tutti_member_elapsed_ms(const struct tutti_tcp_member *member);
+uint64_t tutti_member_elapsed_ms(const struct tutti_member_boot *member);
 
 /* Continue to look for the root. TUTTI_OK: this member has joined, over member->fd. TUTTI_AGAIN:
  * not yet. TUTTI_ERR_TIMEOUT: the deadline has passed. TUTTI_ERR_REMOTE: the root of a unique id is
  * gone. TUTTI_ERR_SYSTEM: no descriptor is left. */
-int tutti_member_find_root(struct tutti_tcp_member *member);
+int tutti_member_find_root(struct tutti_member_boot *member);
 
 /* The root has asked this member to connect again later: close the connection, and let
  * tutti_member_find_root look for the root after a pause. The thread's last message must be the
  * root's reason. */
-void tutti_member_call_again(struct tutti_tcp_member *member);
+void tutti_member_call_again(struct tutti_member_boot *member);
 
 #endif

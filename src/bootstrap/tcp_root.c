@@ -286,7 +286,7 @@ static const struct tutti_bootstrap_ops root_ops = {
     .destroy = root_destroy,
 };
 
-int tutti_exchange_serve(struct tutti_listener *listener, const struct tutti_place *place,
+int tutti_exchange_serve(struct tutti_listener *listener, const struct tutti_meeting_place *place,
                          int nranks, int rank, uint64_t deadline_ns,
                          void (*on_spent)(void *context), void *context,
                          struct tutti_bootstrap **ret_boot)

@@ -108,7 +108,7 @@ static void left(struct tutti_root *root, struct tutti_root_seat *seat)
     if (is_owed)
         tutti_root_fail(root, TUTTI_ERR_REMOTE,
                         "rank %d of %d left while the communicator was formed: %s", seat->rank,
-                        root->base.nranks, tutti_last_message());
+                        root->base.nranks, tutti_message_last());
 }
 
 /* Continue to send. If the root has failed, the error follows the table. */
@@ -197,7 +197,7 @@ static void drop_stranger(struct tutti_root *root, struct tutti_root_seat *seat)
 
     root->has_logged_stranger = true;
     tutti_log(level, "dropped a connection to %s: %s (further ones are logged at level trace)",
-              root->where, tutti_last_message());
+              root->where, tutti_message_last());
     free_seat(root, seat);
 }
 
@@ -385,7 +385,7 @@ static struct tutti_root_seat *seat_caller(struct tutti_root *root, int fd)
 static void run_out(struct tutti_root *root, int rc)
 {
     tutti_root_fail(root, rc, "rank %d of %d, whom the others join, has no descriptor left for "
-                    "them: %s", root->base.rank, root->base.nranks, tutti_last_message());
+                    "them: %s", root->base.rank, root->base.nranks, tutti_message_last());
     root->linger_ns = tutti_now_ns() + TUTTI_EXCHANGE_LONG_LINGER_NS;
 }
 
@@ -466,7 +466,7 @@ static void accept_callers(struct tutti_root *root)
         expire_callers(root);
     }
     if (rc < 0) {
-        tutti_root_fail(root, rc, "%s", tutti_last_message());
+        tutti_root_fail(root, rc, "%s", tutti_message_last());
         tutti_watch_remove(&root->watch,
                            tutti_listener_fd(root->listener)); /* or it wakes us forever */
         root->is_listening = false;

@@ -275,7 +275,7 @@ static int decode(const uint8_t id[TUTTI_UNIQUE_ID_SIZE],
     return TUTTI_OK;
 }
 
-static int serve(int listen_fd, struct listener *claimed, const struct tutti_place *place,
+static int serve(int listen_fd, struct listener *claimed, const struct tutti_meeting_place *place,
                  int nranks, int rank, uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
 {
     struct tutti_listener *listener;
@@ -294,7 +294,7 @@ int tutti_bootstrap_from_id(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], int nranks, 
 {
     struct tutti_address candidates[CANDIDATES];
     char where[TUTTI_ADDRESS_TEXT_BYTES];
-    struct tutti_place place = {.where = where, .name = "", .is_of_id = true};
+    struct tutti_meeting_place place = {.where = where, .name = "", .is_of_id = true};
     struct listener *claimed;
     size_t count = 0;
     int listen_fd, rc;

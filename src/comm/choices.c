@@ -26,7 +26,7 @@ int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent)
         return TUTTI_OK;
     rc = tutti_policy_read((uint32_t)comm->nranks, &comm->policy);
     if (rc != TUTTI_OK) {
-        tutti_share_fail(&comm->share, rc, tutti_last_message());
+        tutti_share_fail(&comm->share, rc, tutti_message_last());
         return TUTTI_OK;
     }
     if (comm->policy == NULL)
@@ -59,7 +59,7 @@ static int learn_machine(struct tutti_comm *comm)
     comm->machine = calloc(1, sizeof *comm->machine);
     if (comm->machine == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
-    tutti_machine_assume(tutti_fabric_shares_hosts(comm->fabric), tutti_fabric_cores(comm->fabric),
+    tutti_tuner_assume_machine(tutti_fabric_shares_hosts(comm->fabric), tutti_fabric_cores(comm->fabric),
                          tutti_fabric_mbits(comm->fabric), comm->machine);
     return TUTTI_OK;
 }

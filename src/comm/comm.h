@@ -53,7 +53,7 @@ struct tutti_redop {
 #define TUTTI_NAME_BYTES 64
 
 struct tutti_cache;
-struct tutti_comm_gpu;
+struct tutti_gpu_comm;
 
 struct tutti_comm {
     int nranks, rank;
@@ -85,8 +85,8 @@ struct tutti_comm {
     struct tutti_share share;  /* files that rank 0 has read */
 
     /* Device memory: comm_gpu.h. */
-    const struct tutti_cuda *cuda;     /* NULL: this process has not loaded CUDA */
-    struct tutti_comm_gpu *gpu;        /* NULL: this rank is on the CPU */
+    const struct tutti_cu_driver *cuda;     /* NULL: this process has not loaded CUDA */
+    struct tutti_gpu_comm *gpu;        /* NULL: this rank is on the CPU */
     bool all_have_gpus;
 
     struct tutti_fabric *fabric;
@@ -104,7 +104,7 @@ struct tutti_comm {
     char fingerprint[TUTTI_FINGERPRINT_BYTES];
     const struct tutti_choice *trial;  /* overrides the tuner while tuning measures; else NULL */
     struct tutti_cache *cache;         /* plans and programs */
-    struct tutti_known known[1 << TUTTI_KNOWN_BITS]; /* used by the thread inside */
+    struct tutti_calls_known known[1 << TUTTI_KNOWN_BITS]; /* used by the thread inside */
     struct tutti_schedules *schedules; /* from files */
 
     /* Ticket of the next batch. The thread inside takes tickets. With a GPU, threads of the CUDA
@@ -135,7 +135,7 @@ void tutti_handle_close(tuttiComm_t handle);
 void tutti_handle_release(tuttiComm_t handle);
 /* Returns a number that grows in each child of fork. An object that carries another number was made
  * by the parent process. */
-uint32_t tutti_fork_generation(void);
+uint32_t tutti_comm_fork_generation(void);
 
 /* The following functions name `function`, the public function that calls them, in their messages.
  * `function` is a constant string. They attach the thread's log lines to the communicator.
@@ -252,7 +252,7 @@ void tutti_comm_report_formed(const struct tutti_comm *comm);
 void tutti_comm_report_end(const struct tutti_comm *comm);
 /* Logs which algorithm will run the calls of this kind. `runs_by` names the algorithm with its
  * options, and `by` names the authority that chose it. `is_new` is true for the first call of its
- * collective in its size class (tutti_is_new_size). Other calls are logged only at TRACE. */
+ * collective in its size class (tutti_call_is_new_size). Other calls are logged only at TRACE. */
 void tutti_comm_report_choice(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
                               const char *runs_by, const char *by, bool is_new);
 

@@ -62,7 +62,7 @@ tuttiResult_t tuttiCommDestroy(tuttiComm_t handle)
         return tutti_public(rc);
     }
     drain(comm);
-    tutti_comm_gpu_drain(comm);
+    tutti_gpu_comm_drain(comm);
     tutti_comm_report_end(comm);
     pass = comm->pass;
     tutti_handle_close(handle);
@@ -182,10 +182,10 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
         rc = tutti_fabric_find_abort(comm->fabric);
         /* Errors in replayed CUDA graphs are known only to their kernels. */
         if (rc == TUTTI_OK && comm->gpu != NULL)
-            rc = tutti_gpu_check(comm->gpu->gpu);
+            rc = tutti_cuda_check(comm->gpu->gpu);
         rc = rc == TUTTI_AGAIN ? TUTTI_OK : rc;
         if (rc != TUTTI_OK)
-            tutti_comm_fail(comm, rc, tutti_last_message());
+            tutti_comm_fail(comm, rc, tutti_message_last());
     }
     tutti_handle_unvisit(handle);
     *asyncError = tutti_public(rc);
@@ -213,7 +213,7 @@ static int measure(struct tutti_comm *comm, tuttiMemStats_t *stats)
     known.sharedBytes = usage.shared_bytes;
     known.sharedReservedBytes = usage.reserved_bytes;
     if (comm->gpu != NULL)
-        known.deviceBytes = tutti_gpu_bytes(comm->gpu->gpu);
+        known.deviceBytes = tutti_cuda_bytes(comm->gpu->gpu);
     known.connections = usage.connections;
     known.sockets = usage.sockets;
     known.size = stats->size;

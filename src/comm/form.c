@@ -20,7 +20,7 @@ static int read_schedules(struct tutti_comm *comm)
         int rc = tutti_schedules_read(&comm->share, (uint32_t)comm->nranks, &comm->schedules);
 
         if (rc != TUTTI_OK)
-            tutti_share_fail(&comm->share, rc, tutti_last_message());
+            tutti_share_fail(&comm->share, rc, tutti_message_last());
     }
     return TUTTI_OK;
 }
@@ -115,7 +115,7 @@ static int start_engine(struct tutti_comm *comm)
 
 static int meet_gpus(struct tutti_comm *comm)
 {
-    return comm->all_have_gpus ? tutti_comm_gpu_form(comm) : TUTTI_OK;
+    return comm->all_have_gpus ? tutti_gpu_comm_form(comm) : TUTTI_OK;
 }
 
 static const struct {
@@ -158,7 +158,7 @@ static int open_own(struct tutti_comm *comm, const struct tutti_settings *settin
 
     TUTTI_TRY(tutti_choices_read(comm, settings->parent));
     TUTTI_TRY(find_home(comm, args.cells));
-    TUTTI_TRY(tutti_comm_gpu_open(comm, settings->device, settings->parent));
+    TUTTI_TRY(tutti_gpu_comm_open(comm, settings->device, settings->parent));
     return tutti_fabric_open(&args, &comm->fabric);
 }
 
@@ -192,13 +192,13 @@ int tutti_comm_create(struct tutti_bootstrap *boot, const struct tutti_settings 
         int rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the records of %d ranks",
                             comm->nranks);
 
-        tutti_comm_fail(comm, rc, tutti_last_message());
+        tutti_comm_fail(comm, rc, tutti_message_last());
         tutti_comm_free(comm);
         return rc;
     }
     comm->declines = open_own(comm, settings);
     if (comm->declines != TUTTI_OK)
-        tutti_message_copy(comm->why_declines, sizeof comm->why_declines, tutti_last_message());
+        tutti_message_copy(comm->why_declines, sizeof comm->why_declines, tutti_message_last());
     /* A wrong argument is the caller's mistake, so it is reported at once, as in other calls. */
     if (comm->declines == TUTTI_ERR_ARGUMENT) {
         tutti_comm_fail(comm, TUTTI_ERR_ARGUMENT, comm->why_declines);
@@ -243,10 +243,10 @@ int tutti_comm_form(struct tutti_comm *comm)
         }
         if (rc != TUTTI_OK && comm->declines != TUTTI_OK) {
             rc = comm->declines; /* even if the exchange failed because other ranks are missing */
-            tutti_set_last_message(comm->why_declines);
+            tutti_message_set_last(comm->why_declines);
         }
         if (rc != TUTTI_OK)
-            return tutti_comm_fail(comm, rc, tutti_last_message());
+            return tutti_comm_fail(comm, rc, tutti_message_last());
         comm->phase++;
     }
     tutti_comm_report_formed(comm);
@@ -274,7 +274,7 @@ void tutti_comm_form_idle(struct tutti_comm *comm)
     pause_us = pause_us > IDLE_MS_MOST * 1000 ? IDLE_MS_MOST * 1000 : pause_us;
     /* Other phases also wait for events that no descriptor signals. */
     if (fd >= 0 && comm->phase < PHASES && phases[comm->phase].is_exchange)
-        poll(&poll_fd, 1, tutti_wait_ms(IDLE_MS_MOST));
+        poll(&poll_fd, 1, tutti_system_wait_ms(IDLE_MS_MOST));
     else
         tutti_pause_ns((uint64_t)pause_us * 1000);
 }
@@ -289,11 +289,11 @@ void tutti_comm_free(struct tutti_comm *comm)
     tutti_log_enter(&comm->scope);
     tutti_message_copy(reason, sizeof reason, comm->error_text);
     /* Errors of peers during the shutdown must not replace the caller's last message. */
-    snprintf(message, sizeof message, "%s", tutti_last_message());
+    snprintf(message, sizeof message, "%s", tutti_message_last());
     if (comm->boot != NULL)
         comm->boot->ops->destroy(comm->boot, comm->error ? reason : "it was abandoned");
     end_sharing(comm);
-    tutti_comm_gpu_free(comm);
+    tutti_gpu_comm_free(comm);
     if (comm->fabric != NULL)
         tutti_fabric_leave(comm->fabric);
     tutti_choices_fini(comm);
@@ -310,7 +310,7 @@ void tutti_comm_free(struct tutti_comm *comm)
     tutti_log_enter(NULL);
     sodium_memzero(comm->secret, sizeof comm->secret);
     free(comm);
-    tutti_set_last_message(message);
+    tutti_message_set_last(message);
 }
 
 int tutti_comm_set_state(struct tutti_comm *comm, int state)
@@ -340,7 +340,7 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
     }
     pthread_mutex_unlock(&comm->error_lock);
     if (is_first && comm->gpu != NULL && comm->gpu->gpu != NULL)
-        tutti_gpu_abort(comm->gpu->gpu);
+        tutti_cuda_abort(comm->gpu->gpu);
     if (is_first && comm->fabric != NULL) {
         tutti_fabric_abort(comm->fabric, rc, comm->error_text);
         tutti_fabric_wake(comm->fabric);
@@ -353,6 +353,6 @@ int tutti_comm_error(struct tutti_comm *comm)
     int rc = tutti_comm_failure(comm);
 
     if (rc != 0)
-        tutti_set_last_message(comm->error_text);
+        tutti_message_set_last(comm->error_text);
     return rc;
 }

@@ -54,7 +54,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, note_fork);
 }
 
-uint32_t tutti_fork_generation(void)
+uint32_t tutti_comm_fork_generation(void)
 {
     pthread_once(&fork_once, watch_forks);
     return fork_generation;
@@ -129,7 +129,7 @@ tuttiComm_t tutti_handle_create(struct tutti_comm *comm)
         tutti_gate_init(&handle->gate, gates_may_be_owned);
         handle->comm = comm;
         handle->rank = comm->rank;
-        handle->fork_generation = tutti_fork_generation();
+        handle->fork_generation = tutti_comm_fork_generation();
         comm->handle = handle;
         comm->serial = ++last_serial;
         /* release: pairs with the acquire in is_live; the handle is complete */

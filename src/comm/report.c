@@ -25,7 +25,7 @@ void tutti_comm_report_begin(const struct tutti_comm *comm)
     /* acquire and release: the exchange pairs with itself in other threads, of which one logs */
     if (comm->rank == 0 && tutti_log_is_on(TUTTI_LOG_VERSION) &&
         tutti_exchange(&has_told_version, 1) == 0)
-        tutti_log(TUTTI_LOG_VERSION, "Tutti %s", tutti_build_version());
+        tutti_log(TUTTI_LOG_VERSION, "Tutti %s", tutti_version_text());
     /* The ranks of a job usually have the same environment, so one warning is enough. */
     tutti_environment_report_unknown(comm->rank == 0 ? TUTTI_LOG_WARN : TUTTI_LOG_INFO);
 }
@@ -133,9 +133,9 @@ static void tell_of_all(const struct tutti_comm *comm)
     char pairs[256];
 
     tutti_log(TUTTI_LOG_INFO, "Tutti %s, built by %s%s%s, instruction set %s, kernels for GPUs: %s",
-              tutti_build_version(), tutti_build_info.compiler, *tutti_build_info.type ? ", " : "",
-              tutti_build_info.type, tutti_cpu_isa(),
-              *tutti_cuda_image_architectures ? tutti_cuda_image_architectures : "none");
+              tutti_version_text(), tutti_version_info.compiler, *tutti_version_info.type ? ", " : "",
+              tutti_version_info.type, tutti_cpu_isa(),
+              *tutti_kernel_image_architectures ? tutti_kernel_image_architectures : "none");
     tutti_log(TUTTI_LOG_INFO, "%d rank%s on %d host%s, formed in %.1f ms, bootstrap: %s%s",
               comm->nranks, comm->nranks == 1 ? "" : "s", nhosts, nhosts == 1 ? "" : "s",
               (double)(tutti_now_ns() - comm->begun_ns) / 1e6, comm->boot->ops->name,

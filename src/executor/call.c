@@ -75,12 +75,12 @@ void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
     bool is_collective = !tutti_call_is_message(call);
 
     *ret_input_bytes = *ret_output_bytes = 0;
-    if (is_collective ? tutti_has_input(call->collective, me, root)
+    if (is_collective ? tutti_collective_has_input(call->collective, me, root)
                       : call->kind == TUTTI_CALL_SEND)
         *ret_input_bytes =
             size * extent(is_collective ? tutti_input_blocks(call->collective, n) : 1, call->count,
                           call->input_counts, call->input_displs);
-    if (is_collective ? tutti_has_output(call->collective, me, root)
+    if (is_collective ? tutti_collective_has_output(call->collective, me, root)
                       : call->kind == TUTTI_CALL_RECV)
         *ret_output_bytes =
             size * extent(is_collective ? tutti_output_blocks(call->collective, n) : 1, call->count,

@@ -16,7 +16,7 @@ enum tutti_call_kind {
     TUTTI_CALL_RECV,
 };
 
-static inline bool tutti_kind_is_message(uint8_t kind)
+static inline bool tutti_call_kind_is_message(uint8_t kind)
 {
     return kind == TUTTI_CALL_SEND || kind == TUTTI_CALL_RECV;
 }
@@ -71,7 +71,7 @@ bool tutti_call_same_arrays(const struct tutti_call *a, const struct tutti_call 
 
 static inline bool tutti_call_is_message(const struct tutti_call *call)
 {
-    return tutti_kind_is_message(call->kind);
+    return tutti_call_kind_is_message(call->kind);
 }
 
 static inline bool tutti_call_is_vector(const struct tutti_call *call)
@@ -114,7 +114,7 @@ void tutti_call_of_elements(struct tutti_call *call, enum tutti_type type, enum 
 
 /* True if `bytes` is the first size of its class. Marks the class in *seen. A class holds the sizes
  * from one power of two up to the next, and a size of 0 counts as 1. */
-static inline bool tutti_is_new_size(uint64_t *seen, size_t bytes)
+static inline bool tutti_call_is_new_size(uint64_t *seen, size_t bytes)
 {
     uint64_t class = bytes == 0 ? 1 : UINT64_C(1) << (63 - __builtin_clzll(bytes));
     bool is_new = (*seen & class) == 0;

@@ -14,7 +14,7 @@
 
 bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer)
 {
-    const struct tutti_cuda *cuda = comm->cuda;
+    const struct tutti_cu_driver *cuda = comm->cuda;
     unsigned type = 0;
     int is_managed = 0;
     int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE, TUTTI_CU_POINTER_IS_MANAGED};
@@ -121,21 +121,21 @@ static int find_stream(const struct tutti_comm *comm, tuttiStream_t stream,
                        struct tutti_cu_stream **ret_stream)
 {
     if (stream == NULL)
-        TUTTI_TRY(tutti_gpu_await_default(comm->gpu->gpu));
+        TUTTI_TRY(tutti_cuda_await_default(comm->gpu->gpu));
     *ret_stream = stream != NULL ? (struct tutti_cu_stream *)stream
-                                 : tutti_gpu_stream(comm->gpu->gpu);
+                                 : tutti_cuda_stream(comm->gpu->gpu);
     return TUTTI_OK;
 }
 
-static int launch(struct tutti_comm *comm, const struct tutti_gpu_item *items, size_t count,
+static int launch(struct tutti_comm *comm, const struct tutti_cuda_item *items, size_t count,
                   struct tutti_cu_stream *stream, bool is_captured)
 {
-    int rc = tutti_gpu_run(comm->gpu->gpu, items, count, stream, is_captured, timeout_ns(comm));
+    int rc = tutti_cuda_run(comm->gpu->gpu, items, count, stream, is_captured, timeout_ns(comm));
 
     if (rc == TUTTI_OK)
         rc = tutti_gpu_watch(comm);
     if (rc != TUTTI_OK && rc != TUTTI_ERR_ARGUMENT)
-        tutti_comm_fail(comm, rc, tutti_last_message());
+        tutti_comm_fail(comm, rc, tutti_message_last());
     return rc;
 }
 
@@ -143,13 +143,13 @@ static int launch(struct tutti_comm *comm, const struct tutti_gpu_item *items, s
  * each peer and direction. */
 static struct tutti_header number(struct tutti_comm *comm, const struct tutti_call *call)
 {
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
     struct tutti_header header = {.signature = call->signature};
     size_t at = (size_t)call->root + (call->kind == TUTTI_CALL_SEND ? (size_t)comm->nranks : 0);
 
     if (!tutti_call_is_message(call)) {
         if (tutti_call_is_vector(call) && !tutti_call_has_pairs(call))
-            tutti_gpu_show_counts(side->gpu, side->history.sequence + 1,
+            tutti_cuda_show_counts(side->gpu, side->history.sequence + 1,
                                   tutti_call_shared_counts(call));
         return *tutti_call_history_add(&side->history, &call->signature);
     }
@@ -157,13 +157,13 @@ static struct tutti_header number(struct tutti_comm *comm, const struct tutti_ca
     return header;
 }
 
-static int find_program(struct tutti_comm *comm, struct tutti_gpu_item *item)
+static int find_program(struct tutti_comm *comm, struct tutti_cuda_item *item)
 {
-    const struct tutti_gpu_stored *stored;
+    const struct tutti_cuda_stored *stored;
     int rc = tutti_gpu_programs_find(comm, item->call, &stored);
 
     if (rc != TUTTI_OK)
-        return tutti_comm_fail(comm, rc, tutti_last_message());
+        return tutti_comm_fail(comm, rc, tutti_message_last());
     if (stored != NULL)
         item->program = *stored;
     return TUTTI_OK;
@@ -175,11 +175,11 @@ static int find_program(struct tutti_comm *comm, struct tutti_gpu_item *item)
 static int enqueue(struct tutti_comm *comm, const struct tutti_call *call,
                    struct tutti_cu_stream *stream)
 {
-    struct tutti_gpu_item item = {.call = call};
+    struct tutti_cuda_item item = {.call = call};
     struct tutti_header header;
     bool is_captured;
 
-    TUTTI_TRY(tutti_gpu_is_capturing(comm->gpu->gpu, stream, &is_captured));
+    TUTTI_TRY(tutti_cuda_is_capturing(comm->gpu->gpu, stream, &is_captured));
     if (!comm->gpu->has_domain)
         return tutti_gpu_stage_calls(comm, &call, 1, stream, is_captured);
     TUTTI_TRY(find_program(comm, &item));
@@ -194,9 +194,9 @@ int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tutti
     int rc, mode;
 
     TUTTI_TRY(find_stream(comm, stream, &on));
-    TUTTI_TRY(tutti_gpu_enter_relaxed(comm->gpu->gpu, &mode));
+    TUTTI_TRY(tutti_cuda_enter_relaxed(comm->gpu->gpu, &mode));
     rc = enqueue(comm, call, on);
-    tutti_gpu_leave_relaxed(comm->gpu->gpu, mode);
+    tutti_cuda_leave_relaxed(comm->gpu->gpu, mode);
     return rc == TUTTI_OK && stream == NULL ? tutti_gpu_wait(comm) : rc;
 }
 
@@ -240,7 +240,7 @@ const struct tutti_call *tutti_gpu_part_call(const struct tutti_gpu_part *parts,
 
 static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream, bool is_captured)
 {
-    struct tutti_gpu_item *items = malloc(part->count * sizeof *items);
+    struct tutti_cuda_item *items = malloc(part->count * sizeof *items);
     int rc = TUTTI_OK;
 
     if (items == NULL)
@@ -248,7 +248,7 @@ static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *strea
     for (size_t i = 0; rc == TUTTI_OK && i < part->count; i++) {
         struct entry *entry = &part->entries[i];
 
-        items[i] = (struct tutti_gpu_item){.call = &entry->call, .header = &entry->header};
+        items[i] = (struct tutti_cuda_item){.call = &entry->call, .header = &entry->header};
         rc = find_program(part->comm, &items[i]);
         entry->header = number(part->comm, &entry->call);
     }
@@ -275,18 +275,18 @@ static int stage_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream
  * other streams, and the other streams then wait for that stream. */
 static int enqueue_all(struct tutti_gpu_part *part, struct tutti_cu_stream *const *streams)
 {
-    struct tutti_gpu *gpu = part->comm->gpu->gpu;
+    struct tutti_cuda_gpu *gpu = part->comm->gpu->gpu;
     bool is_captured;
 
-    TUTTI_TRY(tutti_gpu_is_capturing(gpu, streams[0], &is_captured));
+    TUTTI_TRY(tutti_cuda_is_capturing(gpu, streams[0], &is_captured));
     for (size_t i = 1; i < part->count; i++)
         if (streams[i] != streams[i - 1])
-            TUTTI_TRY(tutti_gpu_follow(gpu, streams[0], streams[i]));
+            TUTTI_TRY(tutti_cuda_follow(gpu, streams[0], streams[i]));
     TUTTI_TRY(part->comm->gpu->has_domain ? launch_all(part, streams[0], is_captured)
                                           : stage_all(part, streams[0], is_captured));
     for (size_t i = 1; i < part->count; i++)
         if (streams[i] != streams[i - 1])
-            TUTTI_TRY(tutti_gpu_follow(gpu, streams[i], streams[0]));
+            TUTTI_TRY(tutti_cuda_follow(gpu, streams[i], streams[0]));
     return TUTTI_OK;
 }
 
@@ -311,9 +311,9 @@ static int launch_part(struct tutti_gpu_part *part)
     if (streams == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
     TUTTI_TRY_OR(out, rc, find_streams(part, streams));
-    TUTTI_TRY_OR(out, rc, tutti_gpu_enter_relaxed(part->comm->gpu->gpu, &mode));
+    TUTTI_TRY_OR(out, rc, tutti_cuda_enter_relaxed(part->comm->gpu->gpu, &mode));
     rc = enqueue_all(part, streams);
-    tutti_gpu_leave_relaxed(part->comm->gpu->gpu, mode);
+    tutti_cuda_leave_relaxed(part->comm->gpu->gpu, mode);
 out:
     free(streams);
     return rc;
@@ -333,10 +333,10 @@ int tutti_gpu_parts_launch(struct tutti_gpu_part *parts)
         if (rc == TUTTI_OK || first != TUTTI_OK)
             continue;
         first = rc;
-        snprintf(message, sizeof message, "%s", tutti_last_message());
+        snprintf(message, sizeof message, "%s", tutti_message_last());
     }
     if (first != TUTTI_OK)
-        tutti_set_last_message(message);
+        tutti_message_set_last(message);
     return first;
 }
 

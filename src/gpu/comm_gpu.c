@@ -10,7 +10,7 @@
 
 /* ---- which device ---------------------------------------------------------------------------- */
 
-static int find_device(const struct tutti_cuda *cuda, int wanted, struct tutti_gpu_args *args)
+static int find_device(const struct tutti_cu_driver *cuda, int wanted, struct tutti_cuda_args *args)
 {
     int count = 0, code;
 
@@ -20,7 +20,7 @@ static int find_device(const struct tutti_cuda *cuda, int wanted, struct tutti_g
             code = cuda->context_current(&args->context);
         return code == TUTTI_CU_SUCCESS
                    ? TUTTI_OK : tutti_fail(TUTTI_ERR_DEVICE, "the current CUDA context: %s",
-                                           tutti_cuda_error(cuda, code));
+                                           tutti_cu_error(cuda, code));
     }
     code = cuda->device_count(&count);
     if (code == TUTTI_CU_SUCCESS && wanted >= count)
@@ -30,19 +30,19 @@ static int find_device(const struct tutti_cuda *cuda, int wanted, struct tutti_g
         code = cuda->device(&args->device, wanted);
     return code == TUTTI_CU_SUCCESS
                ? TUTTI_OK : tutti_fail(TUTTI_ERR_DEVICE, "GPU %d: %s", wanted,
-                                       tutti_cuda_error(cuda, code));
+                                       tutti_cu_error(cuda, code));
 }
 
-static bool has_current_context(const struct tutti_cuda *cuda)
+static bool has_current_context(const struct tutti_cu_driver *cuda)
 {
     struct tutti_cu_context *context = NULL;
 
     return cuda->context_current(&context) == TUTTI_CU_SUCCESS && context != NULL;
 }
 
-static int create(struct tutti_comm *comm, const struct tutti_gpu_args *args)
+static int create(struct tutti_comm *comm, const struct tutti_cuda_args *args)
 {
-    struct tutti_comm_gpu *side = calloc(1, sizeof *side);
+    struct tutti_gpu_comm *side = calloc(1, sizeof *side);
 
     if (side == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a rank's GPU");
@@ -52,28 +52,28 @@ static int create(struct tutti_comm *comm, const struct tutti_gpu_args *args)
     side->sequences = calloc(2 * (size_t)comm->nranks, sizeof *side->sequences);
     if (side->sequences == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a rank's GPU");
-    return tutti_gpu_open(comm->cuda, args, &side->gpu);
+    return tutti_cuda_open(comm->cuda, args, &side->gpu);
 }
 
-int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted, const struct tutti_comm *parent)
+int tutti_gpu_comm_open(struct tutti_comm *comm, int wanted, const struct tutti_comm *parent)
 {
-    struct tutti_gpu_args args = {.nranks = comm->nranks, .rank = comm->rank,
+    struct tutti_cuda_args args = {.nranks = comm->nranks, .rank = comm->rank,
                                   .deadline_ns = comm->deadline_ns};
 
     /* A process that has not loaded CUDA has no device memory. In other processes, ranks on the CPU
      * need the driver, too. They use it to recognize device memory and refuse it. */
-    comm->cuda = tutti_cuda_get(wanted >= 0);
+    comm->cuda = tutti_cu_get(wanted >= 0);
     if (wanted == TUTTI_CONFIG_UNDEF_INT && parent != NULL) {
         if (parent->gpu == NULL)
             return TUTTI_OK;
-        tutti_gpu_place_of(parent->gpu->gpu, &args);
+        tutti_cuda_args_of(parent->gpu->gpu, &args);
         return create(comm, &args);
     }
     if (wanted == -1)
         return TUTTI_OK;
     if (comm->cuda == NULL && wanted != TUTTI_CONFIG_UNDEF_INT)
         return tutti_fail(TUTTI_ERR_DEVICE, "config.device is %d, but there is no CUDA driver: %s",
-                          wanted, tutti_last_message());
+                          wanted, tutti_message_last());
     if (comm->cuda == NULL || (wanted == TUTTI_CONFIG_UNDEF_INT &&
                                !has_current_context(comm->cuda)))
         return TUTTI_OK;
@@ -85,11 +85,11 @@ int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted, const struct tutti_
 
 static int begin_exchange(struct tutti_comm *comm)
 {
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
     struct tutti_call call;
 
-    tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_FORMING, tutti_gpu_message(side->gpu),
-                        side->messages, TUTTI_GPU_MESSAGE_BYTES, &call);
+    tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_FORMING, tutti_cuda_message(side->gpu),
+                        side->messages, TUTTI_CUDA_MESSAGE_BYTES, &call);
     TUTTI_TRY(tutti_batch_create(comm, &side->batch));
     TUTTI_TRY(tutti_batch_add(side->batch, &call));
     tutti_batch_issue(side->batch);
@@ -98,7 +98,7 @@ static int begin_exchange(struct tutti_comm *comm)
 
 static int go_on(struct tutti_comm *comm)
 {
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
     bool moved = false;
     int rc;
 
@@ -110,7 +110,7 @@ static int go_on(struct tutti_comm *comm)
     tutti_batch_release(side->batch);
     side->batch = NULL;
     if (rc == TUTTI_OK)
-        tutti_gpu_hear(side->gpu, side->messages);
+        tutti_cuda_hear(side->gpu, side->messages);
     return rc;
 }
 
@@ -122,32 +122,32 @@ static int look_after_others(struct tutti_comm *comm)
     return tutti_fabric_find_death(comm->fabric);
 }
 
-int tutti_comm_gpu_form(struct tutti_comm *comm)
+int tutti_gpu_comm_form(struct tutti_comm *comm)
 {
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
     int rc;
 
     if (side->messages == NULL) {
-        side->messages = malloc((size_t)comm->nranks * TUTTI_GPU_MESSAGE_BYTES);
+        side->messages = malloc((size_t)comm->nranks * TUTTI_CUDA_MESSAGE_BYTES);
         if (side->messages == NULL)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPUs of %d ranks",
                               comm->nranks);
-        tutti_gpu_prepare(
+        tutti_cuda_prepare(
             side->gpu, comm->secret,
             tutti_fabric_is_one_domain(comm->fabric) ? tutti_fabric_domain(comm->fabric) : NULL);
     }
     for (;;) {
         TUTTI_TRY(go_on(comm));
-        rc = tutti_gpu_form(side->gpu);
+        rc = tutti_cuda_form(side->gpu);
         if (rc == TUTTI_AGAIN)
             TUTTI_TRY(look_after_others(comm));
-        if (rc != TUTTI_GPU_EXCHANGE)
+        if (rc != TUTTI_CUDA_EXCHANGE)
             break;
         TUTTI_TRY(begin_exchange(comm));
     }
     if (rc != TUTTI_OK)
         return rc;
-    side->has_domain = tutti_gpu_has_domain(side->gpu);
+    side->has_domain = tutti_cuda_has_domain(side->gpu);
     free(side->messages);
     side->messages = NULL;
     return TUTTI_OK;
@@ -155,7 +155,7 @@ int tutti_comm_gpu_form(struct tutti_comm *comm)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-void tutti_comm_gpu_drain(struct tutti_comm *comm)
+void tutti_gpu_comm_drain(struct tutti_comm *comm)
 {
     if (comm->gpu == NULL)
         return;
@@ -163,21 +163,21 @@ void tutti_comm_gpu_drain(struct tutti_comm *comm)
     tutti_gpu_watch_end(comm);
 }
 
-void tutti_comm_gpu_free(struct tutti_comm *comm)
+void tutti_gpu_comm_free(struct tutti_comm *comm)
 {
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
 
     if (side == NULL)
         return;
     if (side->gpu != NULL) {
-        tutti_comm_gpu_drain(comm);
+        tutti_gpu_comm_drain(comm);
         tutti_gpu_stage_fini(comm);
         tutti_gpu_programs_fini(comm);
     }
     tutti_batch_release(side->batch);
     free(side->messages);
     free(side->sequences);
-    tutti_gpu_destroy(side->gpu, side->is_stuck);
+    tutti_cuda_destroy(side->gpu, side->is_stuck);
     pthread_cond_destroy(&side->wake);
     pthread_mutex_destroy(&side->lock);
     free(side);

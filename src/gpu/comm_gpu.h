@@ -15,8 +15,8 @@
 #include "executor/cuda/gpu.h"
 #include "queue/batch.h"
 
-struct tutti_comm_gpu {
-    struct tutti_gpu *gpu;
+struct tutti_gpu_comm {
+    struct tutti_cuda_gpu *gpu;
     bool has_domain;
     uint8_t calls_on_host;        /* 1 if the last call with a buffer was on host memory; atomic */
     struct tutti_call_history history;   /* calls that ran as kernels; for the thread in `comm` */
@@ -25,7 +25,7 @@ struct tutti_comm_gpu {
 
     /* Forming. */
     struct tutti_batch *batch;    /* the all-gather under way; NULL: none */
-    uint8_t *messages;            /* [nranks] records of TUTTI_GPU_MESSAGE_BYTES */
+    uint8_t *messages;            /* [nranks] records of TUTTI_CUDA_MESSAGE_BYTES */
 
     /* Watching (watch.c) while enqueued work is not complete. */
     pthread_t watcher;
@@ -48,19 +48,19 @@ struct tutti_comm_gpu {
  * `parent`, or none if `parent` has none. Without a parent, it then uses the device of the thread's
  * current CUDA context, if there is one. TUTTI_ERR_ARGUMENT: there is no such device.
  * TUTTI_ERR_DEVICE: the device cannot be used, or there is no CUDA driver. TUTTI_ERR_SYSTEM: there
- * is no memory. After an error the caller frees comm->gpu with tutti_comm_gpu_free. */
-int tutti_comm_gpu_open(struct tutti_comm *comm, int wanted, const struct tutti_comm *parent);
+ * is no memory. After an error the caller frees comm->gpu with tutti_gpu_comm_free. */
+int tutti_gpu_comm_open(struct tutti_comm *comm, int wanted, const struct tutti_comm *parent);
 
 /* Lets the GPUs of all ranks meet. All ranks must have a GPU, and all must call this function.
  * TUTTI_AGAIN: call again. The function uses all-gathers of the communicator itself, whose engine
  * must run. */
-int tutti_comm_gpu_form(struct tutti_comm *comm);
+int tutti_gpu_comm_form(struct tutti_comm *comm);
 
 /* Waits for the enqueued work, or ends that work if the communicator has failed. Also ends the
  * watching thread. Does nothing on a rank without a GPU. */
-void tutti_comm_gpu_drain(struct tutti_comm *comm);
+void tutti_gpu_comm_drain(struct tutti_comm *comm);
 /* Drains and frees comm->gpu, if there is one. */
-void tutti_comm_gpu_free(struct tutti_comm *comm);
+void tutti_gpu_comm_free(struct tutti_comm *comm);
 
 /* ---- calls (call.c) ----------------------------------------------------------------------- */
 
@@ -110,7 +110,7 @@ void tutti_gpu_parts_free(struct tutti_gpu_part *parts);
  * algorithm was named, or if kernels cannot run it. The kernels' built-in algorithms then run the
  * call. *ret_stored is valid until the next call of this function. */
 int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
-                            const struct tutti_gpu_stored **ret_stored);
+                            const struct tutti_cuda_stored **ret_stored);
 /* Frees the table of programs, if there is one. Their images in device memory belong to the GPU. */
 void tutti_gpu_programs_fini(struct tutti_comm *comm);
 

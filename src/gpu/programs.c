@@ -17,11 +17,11 @@ _Static_assert(ENTRIES > MOST_CALLS, "a search ends at a free entry");
 /* The program of a call. Without one, the kernels' built-in algorithms run the call. */
 struct variant {
     bool is_made, has_program;
-    struct tutti_gpu_stored stored;
+    struct tutti_cuda_stored stored;
 };
 
 struct entry {
-    struct tutti_call_key key;          /* the arguments that are the same on all ranks */
+    struct tutti_calls_key key;          /* the arguments that are the same on all ranks */
     struct variant variants[2];         /* out of place, in place; ranks may differ in this */
 };
 
@@ -32,12 +32,12 @@ struct tutti_gpu_programs {
 };
 
 /* Returns the entry of the key, or the free entry where the key belongs. */
-static struct entry *place_of(struct tutti_gpu_programs *programs, const struct tutti_call_key *key)
+static struct entry *place_of(struct tutti_gpu_programs *programs, const struct tutti_calls_key *key)
 {
-    size_t at = tutti_call_key_hash(key, BITS);
+    size_t at = tutti_calls_key_hash(key, BITS);
 
     while (programs->entries[at].key.what != 0 &&
-           !tutti_call_key_equal(&programs->entries[at].key, key))
+           !tutti_calls_key_equal(&programs->entries[at].key, key))
         at = (at + 1) % ENTRIES;
     return &programs->entries[at];
 }
@@ -63,20 +63,20 @@ static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
 }
 
 static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
-                 const struct tutti_call *call, struct tutti_gpu_stored *ret_stored)
+                 const struct tutti_call *call, struct tutti_cuda_stored *ret_stored)
 {
-    const struct tutti_gpu_grid *grid = tutti_gpu_grid(comm->gpu->gpu);
+    const struct tutti_cuda_grid *grid = tutti_cuda_grid(comm->gpu->gpu);
     struct tutti_program *program;
-    struct tutti_gpu_image image;
+    struct tutti_cuda_program_image image;
     int rc;
 
-    TUTTI_TRY(tutti_gpu_program_create(plan, call, comm->rank, grid, &program));
-    rc = tutti_gpu_program_encode(program, call, grid, &image);
+    TUTTI_TRY(tutti_cuda_program_create(plan, call, comm->rank, grid, &program));
+    rc = tutti_cuda_program_encode(program, call, grid, &image);
     tutti_program_destroy(program);
     TUTTI_TRY(rc);
-    rc = tutti_gpu_store(comm->gpu->gpu, image.bytes, image.size_bytes, &ret_stored->image);
+    rc = tutti_cuda_store(comm->gpu->gpu, image.bytes, image.size_bytes, &ret_stored->image);
     ret_stored->scratch_bytes = image.scratch_bytes;
-    tutti_gpu_image_fini(&image);
+    tutti_cuda_program_image_fini(&image);
     return rc;
 }
 
@@ -90,7 +90,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
 
     TUTTI_TRY(find_plan(comm, call, &plan));
     if (plan != NULL && (plan->schedule->needs & of_peers) != 0 &&
-        !tutti_gpu_sees_all(comm->gpu->gpu)) {
+        !tutti_cuda_sees_all(comm->gpu->gpu)) {
         tutti_log(TUTTI_LOG_INFO, "the algorithm that was named for %s reads its peers' buffers, "
                   "which on GPUs needs ranks of one process on one GPU: not used",
                   tutti_collective_name(call->collective));
@@ -102,7 +102,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
             return rc;
         variant->has_program = rc == TUTTI_OK;
         if (rc == TUTTI_OK)
-            tutti_gpu_log_call(comm->gpu->gpu, call, "runs step by step in kernels: %u steps",
+            tutti_cuda_log_call(comm->gpu->gpu, call, "runs step by step in kernels: %u steps",
                                plan->schedule->nsteps);
     }
     variant->is_made = true;
@@ -113,7 +113,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
 static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *call)
 {
     struct tutti_gpu_programs *programs = comm->gpu->programs;
-    struct tutti_call_key key = tutti_call_key_of(call, comm->nranks, false);
+    struct tutti_calls_key key = tutti_calls_key_of(call, comm->nranks, false);
     struct entry *entry = place_of(programs, &key);
 
     if (entry->key.what != 0)
@@ -128,9 +128,9 @@ static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *cal
 }
 
 int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
-                            const struct tutti_gpu_stored **ret_stored)
+                            const struct tutti_cuda_stored **ret_stored)
 {
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
     struct variant *variant;
     struct entry *entry;
 

@@ -48,7 +48,7 @@ static int copy(struct tutti_comm *comm, const void *to, const void *from, size_
     code = comm->cuda->copy_async((tutti_cu_address)(uintptr_t)to,
                                   (tutti_cu_address)(uintptr_t)from, bytes, stream);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK
-                                    : tutti_gpu_fail(comm->gpu->gpu, code,
+                                    : tutti_cuda_fail(comm->gpu->gpu, code,
                                                      "copying between the device and the host");
 }
 
@@ -100,7 +100,7 @@ static void hand_over(void *argument)
         return;
     }
     if (tutti_batch_copy(stage->pattern, &batch) != TUTTI_OK) {
-        tutti_comm_fail(stage->comm, TUTTI_ERR_SYSTEM, tutti_last_message());
+        tutti_comm_fail(stage->comm, TUTTI_ERR_SYSTEM, tutti_message_last());
         /* release: pairs with the wait of the stream for this value, in run() */
         tutti_store_release(stage->word, 1);
         return;
@@ -164,7 +164,7 @@ static int stage_in(struct tutti_comm *comm, const struct tutti_stage *stage,
 static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_batch *batch,
                struct tutti_cu_stream *stream)
 {
-    const struct tutti_cuda *cuda = comm->cuda;
+    const struct tutti_cu_driver *cuda = comm->cuda;
     tutti_cu_address word;
     int code;
 
@@ -180,7 +180,7 @@ static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_
         code = cuda->wait_value(stream, word, 1, TUTTI_CU_WAIT_EQUAL);
     if (code == TUTTI_CU_SUCCESS)
         return TUTTI_OK;
-    return tutti_gpu_fail(comm->gpu->gpu, code, "a call through the host");
+    return tutti_cuda_fail(comm->gpu->gpu, code, "a call through the host");
 }
 
 /* Records that the stage is in use until the stream has passed this point. Also needed after an
@@ -190,9 +190,9 @@ static int note(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti
     int code = comm->cuda->event_record(stage->event, stream);
 
     if (code != TUTTI_CU_SUCCESS)
-        return tutti_gpu_fail(comm->gpu->gpu, code, "an event");
+        return tutti_cuda_fail(comm->gpu->gpu, code, "an event");
     stage->is_recorded = true;
-    TUTTI_TRY(tutti_gpu_note(comm->gpu->gpu, stream));
+    TUTTI_TRY(tutti_cuda_note(comm->gpu->gpu, stream));
     return tutti_gpu_watch(comm);
 }
 
@@ -219,7 +219,7 @@ static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *ca
     TUTTI_TRY(tutti_stage_take(comm, bytes, is_captured, &stage));
     /* Host functions of different streams run in any order, but calls must keep theirs. */
     if (!is_captured)
-        TUTTI_TRY(tutti_gpu_follow_last(comm->gpu->gpu, stream));
+        TUTTI_TRY(tutti_cuda_follow_last(comm->gpu->gpu, stream));
     TUTTI_TRY(tutti_batch_create(comm, &batch));
     rc = stage_out(comm, stage, calls, count, stream, batch);
     if (rc != TUTTI_OK) {
@@ -250,7 +250,7 @@ int tutti_gpu_stage_calls(struct tutti_comm *comm, const struct tutti_call *cons
     if (rc == TUTTI_OK || rc == TUTTI_ERR_ARGUMENT)
         return rc;
     /* A batch that has a ticket must take its turn and fail, or later batches wait forever. */
-    tutti_comm_fail(comm, rc, tutti_last_message());
+    tutti_comm_fail(comm, rc, tutti_message_last());
     tutti_gpu_stage_give_up(comm);
     return rc;
 }

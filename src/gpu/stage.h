@@ -26,7 +26,7 @@ struct tutti_stage {
 /* Takes a stage that is not in use and has room for `size_bytes` of buffers, or makes one. The
  * communicator owns the stage. With `is_captured` the stage stays in use until the communicator is
  * freed. Any other stage is in use until its event has passed. The GPU's context must be current.
- * TUTTI_ERR_SYSTEM: there is no memory. Other errors are those of tutti_gpu_fail. Thread-safe. */
+ * TUTTI_ERR_SYSTEM: there is no memory. Other errors are those of tutti_cuda_fail. Thread-safe. */
 int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_captured,
                      struct tutti_stage **ret_stage);
 

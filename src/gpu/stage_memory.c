@@ -9,7 +9,7 @@
  * room for the word. */
 enum { KEPT_BYTES = 64 << 20, HEAD_BYTES = 64 };
 
-static void destroy(const struct tutti_cuda *cuda, struct tutti_stage *stage)
+static void destroy(const struct tutti_cu_driver *cuda, struct tutti_stage *stage)
 {
     if (stage->bytes != NULL)
         cuda->host_free(stage->bytes);
@@ -19,14 +19,14 @@ static void destroy(const struct tutti_cuda *cuda, struct tutti_stage *stage)
     free(stage);
 }
 
-static bool is_free(const struct tutti_cuda *cuda, const struct tutti_stage *stage)
+static bool is_free(const struct tutti_cu_driver *cuda, const struct tutti_stage *stage)
 {
     return !stage->is_captured &&
            (!stage->is_recorded || cuda->event_query(stage->event) == TUTTI_CU_SUCCESS);
 }
 
 /* Frees stages that are not in use, until at most KEPT_BYTES are left. */
-static void tidy(struct tutti_comm_gpu *side, const struct tutti_cuda *cuda)
+static void tidy(struct tutti_gpu_comm *side, const struct tutti_cu_driver *cuda)
 {
     for (struct tutti_stage **at = &side->stages; *at != NULL && side->staged_bytes > KEPT_BYTES;) {
         struct tutti_stage *stage = *at;
@@ -43,7 +43,7 @@ static void tidy(struct tutti_comm_gpu *side, const struct tutti_cuda *cuda)
 
 static int create(struct tutti_comm *comm, size_t size_bytes, struct tutti_stage **ret_stage)
 {
-    const struct tutti_cuda *cuda = comm->cuda;
+    const struct tutti_cu_driver *cuda = comm->cuda;
     struct tutti_stage *stage = calloc(1, sizeof *stage);
     int code;
 
@@ -57,14 +57,14 @@ static int create(struct tutti_comm *comm, size_t size_bytes, struct tutti_stage
         code = cuda->event_create(&stage->event, TUTTI_CU_EVENT_DISABLE_TIMING);
     if (code != TUTTI_CU_SUCCESS) {
         destroy(cuda, stage);
-        return tutti_gpu_fail(comm->gpu->gpu, code, "page-locked memory");
+        return tutti_cuda_fail(comm->gpu->gpu, code, "page-locked memory");
     }
     *ret_stage = stage;
     return TUTTI_OK;
 }
 
 /* Takes a free stage that is large enough out of the list; NULL if there is none. */
-static struct tutti_stage *find(struct tutti_comm_gpu *side, const struct tutti_cuda *cuda,
+static struct tutti_stage *find(struct tutti_gpu_comm *side, const struct tutti_cu_driver *cuda,
                                 size_t size_bytes)
 {
     for (struct tutti_stage **at = &side->stages; *at != NULL; at = &(*at)->next) {
@@ -82,7 +82,7 @@ static struct tutti_stage *find(struct tutti_comm_gpu *side, const struct tutti_
 int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_captured,
                      struct tutti_stage **ret_stage)
 {
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
     struct tutti_stage *stage;
     int rc = TUTTI_OK;
 
@@ -108,11 +108,11 @@ int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_capture
 
 void tutti_gpu_stage_fini(struct tutti_comm *comm)
 {
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
 
     tuttiHostStreamDestroy(side->stage);
     side->stage = NULL;
-    if (side->is_stuck || tutti_gpu_enter(side->gpu) != TUTTI_OK)
+    if (side->is_stuck || tutti_cuda_enter(side->gpu) != TUTTI_OK)
         return;
     while (side->stages != NULL) {
         struct tutti_stage *next = side->stages->next;
@@ -120,5 +120,5 @@ void tutti_gpu_stage_fini(struct tutti_comm *comm)
         destroy(comm->cuda, side->stages);
         side->stages = next;
     }
-    tutti_gpu_leave(side->gpu);
+    tutti_cuda_leave(side->gpu);
 }

@@ -23,7 +23,7 @@ enum { LOOK_NS = 5000000, EAGER_LOOKS = 2000, PAUSE_NS = 50000 };
  * result is the error that ends the work, which has been recorded with tutti_comm_fail. */
 static int look(struct tutti_comm *comm)
 {
-    int rc = tutti_gpu_check(comm->gpu->gpu);
+    int rc = tutti_cuda_check(comm->gpu->gpu);
 
     if (rc == TUTTI_AGAIN) {
         int record = tutti_comm_error(comm);
@@ -33,7 +33,7 @@ static int look(struct tutti_comm *comm)
         rc = record != TUTTI_OK ? record : rc;
     }
     if (rc != TUTTI_OK && rc != TUTTI_AGAIN) {
-        tutti_comm_fail(comm, rc, tutti_last_message());
+        tutti_comm_fail(comm, rc, tutti_message_last());
         tutti_gpu_stage_give_up(comm);
     }
     return rc;
@@ -42,7 +42,7 @@ static int look(struct tutti_comm *comm)
 static void *watch(void *argument)
 {
     struct tutti_comm *comm = argument;
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
 
     tutti_log_enter(&comm->scope);
     pthread_mutex_lock(&side->lock);
@@ -66,7 +66,7 @@ static void *watch(void *argument)
 
 int tutti_gpu_watch(struct tutti_comm *comm)
 {
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
     int error = 0;
 
     pthread_mutex_lock(&side->lock);
@@ -85,7 +85,7 @@ int tutti_gpu_watch(struct tutti_comm *comm)
 
 void tutti_gpu_watch_end(struct tutti_comm *comm)
 {
-    struct tutti_comm_gpu *side = comm->gpu;
+    struct tutti_gpu_comm *side = comm->gpu;
 
     if (!side->has_watcher)
         return;
@@ -98,12 +98,12 @@ void tutti_gpu_watch_end(struct tutti_comm *comm)
 }
 
 /* Kernels that have begun will end. They get the data that they wait for, see the abort word, or
- * reach their deadline. If the GPU is lost, tutti_gpu_check_ended returns an error. */
+ * reach their deadline. If the GPU is lost, tutti_cuda_check_ended returns an error. */
 static void wait_for_kernels(struct tutti_comm *comm)
 {
     uint64_t until_ns = tutti_now_ns() + GRACE_NS;
 
-    while (tutti_gpu_check_ended(comm->gpu->gpu) == TUTTI_AGAIN && !comm->gpu->is_stuck) {
+    while (tutti_cuda_check_ended(comm->gpu->gpu) == TUTTI_AGAIN && !comm->gpu->is_stuck) {
         if (tutti_now_ns() < until_ns) {
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
             continue;
@@ -132,7 +132,7 @@ int tutti_gpu_wait(struct tutti_comm *comm)
     uint32_t looks = 0;
     int rc;
 
-    while ((rc = tutti_gpu_check(comm->gpu->gpu)) == TUTTI_AGAIN) {
+    while ((rc = tutti_cuda_check(comm->gpu->gpu)) == TUTTI_AGAIN) {
         if (++looks < EAGER_LOOKS) {
             sched_yield();
             continue;
@@ -146,7 +146,7 @@ int tutti_gpu_wait(struct tutti_comm *comm)
     /* Calls through the host have ended by now. If they failed, the communicator has the error. */
     if (rc == TUTTI_OK)
         return tutti_comm_error(comm);
-    tutti_comm_fail(comm, rc, tutti_last_message());
+    tutti_comm_fail(comm, rc, tutti_message_last());
     tutti_gpu_stage_give_up(comm);
     wait_for_kernels(comm);
     return tutti_comm_error(comm);

@@ -34,7 +34,7 @@ enum { TUTTI_MAIL_ANY = -1 };
  * have in flight to, or unmatched at, one peer. */
 enum { TUTTI_MAIL_EAGER_BYTES = 8192, TUTTI_MAIL_CREDITS = 64 };
 
-enum tutti_frame_of_mail {
+enum tutti_mail_frame_kind {
     TUTTI_MAIL_EAGER = 1,
     TUTTI_MAIL_OFFER,
     TUTTI_MAIL_ACCEPT,
@@ -46,7 +46,7 @@ enum tutti_frame_of_mail {
 
 /* The header that is sent before the bytes of a message, or on its own. */
 struct tutti_mail_frame {
-    uint8_t kind;     /* enum tutti_frame_of_mail */
+    uint8_t kind;     /* enum tutti_mail_frame_kind */
     uint8_t type;     /* of EAGER and OFFER: enum tutti_type */
     uint16_t credits; /* eager messages delivered by the frame's sender since its last frame */
     uint32_t tag;     /* of EAGER and OFFER */

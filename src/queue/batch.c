@@ -81,7 +81,7 @@ int tutti_batch_add(struct tutti_batch *batch, const struct tutti_call *call)
     if (tutti_call_is_message(call)) {
         TUTTI_TRY(grow((void **)&batch->messages, batch->few, &batch->message_capacity,
                        batch->message_count, sizeof *batch->messages));
-        tutti_message_init(&batch->messages[batch->message_count++], call);
+        tutti_engine_message_init(&batch->messages[batch->message_count++], call);
         return TUTTI_OK;
     }
     TUTTI_TRY(grow((void **)&batch->own_collectives, &batch->first,
@@ -215,7 +215,7 @@ static int progress_messages(struct tutti_batch *batch, bool *moved)
 
         if (batch->messages[i].is_complete)
             continue;
-        rc = tutti_message_progress(&batch->comm->engine, &batch->messages[i], moved);
+        rc = tutti_engine_message_progress(&batch->comm->engine, &batch->messages[i], moved);
         if (rc == TUTTI_OK)
             batch->messages_left--;
         else if (rc != TUTTI_AGAIN)
@@ -329,7 +329,7 @@ static int run_message(struct tutti_comm *comm, const struct tutti_call *call)
     struct tutti_batch batch;
 
     tutti_batch_init(&batch, comm);
-    tutti_message_init(&batch.few[0], call);
+    tutti_engine_message_init(&batch.few[0], call);
     batch.message_count = 1;
     tutti_batch_issue(&batch);
     return tutti_batch_wait(&batch);

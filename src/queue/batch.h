@@ -32,7 +32,7 @@ struct tutti_batch {
     const struct tutti_call *collectives; /* own_collectives, or the caller's only call */
     struct tutti_call *own_collectives;   /* copies, in `first` until more room is needed */
     size_t collective_count, collective_capacity, collective_position;
-    struct tutti_message *messages; /* in `few` until more room is needed */
+    struct tutti_engine_message *messages; /* in `few` until more room is needed */
     size_t message_count, message_capacity, messages_left;
     uint32_t passes;           /* idle passes; they decide when to check deadline and peers */
     uint64_t watched_ns;       /* time of the last check; 0: none, as in most batches */
@@ -48,7 +48,7 @@ struct tutti_batch {
     int result;
 
     /* Room for what most batches hold, so that they need no other memory. */
-    struct tutti_message few[TUTTI_FEW_MESSAGES];
+    struct tutti_engine_message few[TUTTI_FEW_MESSAGES];
     struct tutti_call first;
     struct tutti_stream_item place;
 };

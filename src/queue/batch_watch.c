@@ -31,7 +31,7 @@ static const char *describe_call(const struct tutti_batch *batch, char text[DESC
         number++;
     }
     for (size_t i = 0; !comm->engine.run.is_active && i < batch->message_count; i++) {
-        const struct tutti_message *message = &batch->messages[i];
+        const struct tutti_engine_message *message = &batch->messages[i];
 
         if (message->is_complete)
             continue;
@@ -88,7 +88,7 @@ static int time_out(const struct tutti_batch *batch)
                         describe(batch, what), tutti_comm_timeout_ms(batch->comm),
                         name_awaited(batch, whom));
 
-    return tutti_comm_fail(batch->comm, rc, tutti_last_message());
+    return tutti_comm_fail(batch->comm, rc, tutti_message_last());
 }
 
 static void warn_of_wait(struct tutti_batch *batch, uint64_t now_ns)
@@ -170,8 +170,8 @@ void tutti_batch_record(const struct tutti_batch *batch, int rc)
 
     if (has_waited_long(batch))
         snprintf(message, sizeof message, "%s, while it waited for %s: %s", describe(batch, what),
-                 name_awaited(batch, whom), tutti_last_message());
+                 name_awaited(batch, whom), tutti_message_last());
     else
-        snprintf(message, sizeof message, "%s: %s", describe(batch, what), tutti_last_message());
+        snprintf(message, sizeof message, "%s: %s", describe(batch, what), tutti_message_last());
     tutti_comm_fail(batch->comm, rc, message);
 }

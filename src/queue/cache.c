@@ -20,7 +20,7 @@ struct plan_entry {
 };
 
 struct entry {
-    struct tutti_call_key key;
+    struct tutti_calls_key key;
     const struct tutti_choice *trial; /* a choice that is being measured; NULL: the tuner's own */
     struct tutti_program *program; /* NULL: free */
     struct tutti_call *vector;     /* a copy of a v-form, whose arrays are part of the key */
@@ -177,7 +177,7 @@ static const char *name_authority(enum tutti_authority by)
 
 static bool is_new_size(struct tutti_cache *cache, const struct tutti_tuner_query *query)
 {
-    return tutti_is_new_size(&cache->seen[query->is_lent][query->collective], query->block_bytes);
+    return tutti_call_is_new_size(&cache->seen[query->is_lent][query->collective], query->block_bytes);
 }
 
 /* Called once per kind of call. Logs the algorithm with all of its options. */
@@ -295,24 +295,24 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
 
 /* Mixes comm->trial into the key, so that choices that are measured in turn have separate slots and
  * do not drop each other's programs. */
-static struct entry *slot_of(const struct tutti_comm *comm, const struct tutti_call_key *key)
+static struct entry *slot_of(const struct tutti_comm *comm, const struct tutti_calls_key *key)
 {
-    struct tutti_call_key apart = *key;
+    struct tutti_calls_key apart = *key;
 
     apart.count ^= (uint64_t)(uintptr_t)comm->trial;
-    return &comm->cache->entries[tutti_call_key_hash(&apart, BITS)];
+    return &comm->cache->entries[tutti_calls_key_hash(&apart, BITS)];
 }
 
 int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
                         const struct tutti_program **ret_program)
 {
     uint32_t nranks = (uint32_t)comm->nranks;
-    struct tutti_call_key key = tutti_call_key_of(call, comm->nranks, tutti_call_is_swap(call));
+    struct tutti_calls_key key = tutti_calls_key_of(call, comm->nranks, tutti_call_is_swap(call));
     struct entry *entry = slot_of(comm, &key);
     struct entry fresh = {.key = key, .trial = comm->trial};
     int rc;
 
-    if (entry->program != NULL && tutti_call_key_equal(&entry->key, &key) &&
+    if (entry->program != NULL && tutti_calls_key_equal(&entry->key, &key) &&
         entry->trial == comm->trial && same_arrays(entry, call, nranks)) {
         *ret_program = entry->program;
         return TUTTI_OK;

@@ -4,7 +4,7 @@
  *
  *   table         contents                                where            used by the thread
  *   known calls   result of the argument checks,          struct           inside the
- *                 sizes of the buffers, signature         tutti_known      communicator
+ *                 sizes of the buffers, signature         tutti_calls_known      communicator
  *   programs      programs for hosts                      cache.c          whose batch has the turn
  *   programs      programs for GPUs                       gpu/programs.c   inside the communicator
  *
@@ -22,36 +22,36 @@
 
 /* A call without its addresses. A key of zeros belongs to no call. A key has only two words,
  * because every small call compares keys. */
-struct tutti_call_key {
+struct tutti_calls_key {
     uint64_t count; /* of a v-form: a hash of its arrays, which must be compared too */
-    uint64_t what;  /* the other arguments, packed by tutti_call_key */
+    uint64_t what;  /* the other arguments, packed by tutti_calls_key */
 };
 
 /* Makes a key. `op` is as in signatures, but 0 for calls that do not reduce. `is_in_place` gives
  * in-place calls a key of their own. The caller decides when to set it, because the programs of few
  * calls depend on it. */
-static inline struct tutti_call_key tutti_call_key(uint8_t kind, uint8_t collective, uint8_t type,
+static inline struct tutti_calls_key tutti_calls_key(uint8_t kind, uint8_t collective, uint8_t type,
                                                    uint8_t op, int root, size_t count,
                                                    bool is_in_place)
 {
     uint32_t low = (uint32_t)collective << 24 | (uint32_t)type << 16 | (uint32_t)op << 8 |
                    (uint32_t)kind << 4 | (1 + (uint32_t)is_in_place);
 
-    return (struct tutti_call_key){.count = count, .what = (uint64_t)(uint32_t)root << 32 | low};
+    return (struct tutti_calls_key){.count = count, .what = (uint64_t)(uint32_t)root << 32 | low};
 }
 
 /* Returns the key of a checked call. For a v-form, its count is a hash of the call's arrays. */
-struct tutti_call_key tutti_call_key_of(const struct tutti_call *call, int nranks,
+struct tutti_calls_key tutti_calls_key_of(const struct tutti_call *call, int nranks,
                                         bool is_in_place);
 
-static inline bool tutti_call_key_equal(const struct tutti_call_key *a,
-                                        const struct tutti_call_key *b)
+static inline bool tutti_calls_key_equal(const struct tutti_calls_key *a,
+                                        const struct tutti_calls_key *b)
 {
     return a->what == b->what && a->count == b->count;
 }
 
 /* Returns a hash of the key, below 2^bits. `bits` is 1 to 63. */
-static inline size_t tutti_call_key_hash(const struct tutti_call_key *key, unsigned bits)
+static inline size_t tutti_calls_key_hash(const struct tutti_calls_key *key, unsigned bits)
 {
     return (size_t)((key->count ^ key->what) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits));
 }
@@ -71,8 +71,8 @@ struct tutti_found {
 
 enum { TUTTI_KNOWN_BITS = 4 };
 
-struct tutti_known {
-    struct tutti_call_key key; /* of the arguments as the caller passed them */
+struct tutti_calls_known {
+    struct tutti_calls_key key; /* of the arguments as the caller passed them */
     bool is_special; /* no rank has data to move, or the call is a message to this rank itself */
     struct tutti_reach reach;
     struct tutti_call call; /* with the addresses of its last use */

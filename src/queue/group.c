@@ -99,7 +99,7 @@ int tutti_group_note(int rc)
 
     if (rc != TUTTI_OK && group != NULL && group->error == 0) {
         group->error = rc;
-        strncpy(group->error_text, tutti_last_message(), sizeof group->error_text - 1);
+        strncpy(group->error_text, tutti_message_last(), sizeof group->error_text - 1);
     }
     return rc;
 }
@@ -294,7 +294,7 @@ struct message {
 static struct message host_message(const struct tutti_group *group,
                                    const struct tutti_group_part *part, size_t index)
 {
-    const struct tutti_message *message;
+    const struct tutti_engine_message *message;
 
     (void)group;
     if (part->batch == NULL || index >= part->batch->message_count)
@@ -424,7 +424,7 @@ static void report_unrun(const struct tutti_group *group, const char *when)
     char text[PART_TEXT_BYTES];
 
     if ((group->part_count == 0 && group->job_count == 0) ||
-        group->fork_generation != tutti_fork_generation())
+        group->fork_generation != tutti_comm_fork_generation())
         return;
     if (group->part_count == 0)
         snprintf(text, sizeof text, "%zu call%s to form communicators",
@@ -482,7 +482,7 @@ static void report_other_threads(void)
 
     lock_groups();
     for (const struct tutti_group *at = groups; at != NULL; at = at->next)
-        if (at != open_group && at->fork_generation == tutti_fork_generation() &&
+        if (at != open_group && at->fork_generation == tutti_comm_fork_generation() &&
             tutti_load_relaxed(&at->is_waiting) != 0)
             count++;
     unlock_groups();
@@ -511,7 +511,7 @@ tuttiResult_t tuttiGroupStart(void)
     if (rc != TUTTI_OK)
         return tutti_public(rc);
     if (open_group->depth++ == 0)
-        open_group->fork_generation = tutti_fork_generation();
+        open_group->fork_generation = tutti_comm_fork_generation();
     return tuttiSuccess;
 }
 
@@ -546,7 +546,7 @@ tuttiResult_t tuttiGroupEnd(void)
     tutti_store_relaxed(&group->is_waiting, 0);
     rc = group->error;
     if (rc != TUTTI_OK)
-        tutti_set_last_message(group->error_text);
+        tutti_message_set_last(group->error_text);
     else
         rc = run(group);
     forget(group, rc);

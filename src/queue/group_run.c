@@ -30,7 +30,7 @@ static void note(int rc, int *first, char text[TUTTI_MESSAGE_BYTES])
     if (rc == TUTTI_OK || *first != TUTTI_OK)
         return;
     *first = rc;
-    strncpy(text, tutti_last_message(), TUTTI_MESSAGE_BYTES - 1);
+    strncpy(text, tutti_message_last(), TUTTI_MESSAGE_BYTES - 1);
 }
 
 /* Makes one pass over the batches and jobs that are not done. Returns how many are left. */
@@ -141,6 +141,6 @@ int tutti_group_run(struct tutti_group *group)
     run_parts(group, &first, text);
     note(tutti_gpu_parts_wait(group->gpu_parts), &first, text);
     if (first != TUTTI_OK)
-        tutti_set_last_message(text);
+        tutti_message_set_last(text);
     return first;
 }

@@ -61,7 +61,7 @@ int tutti_mailbox_try_enter(struct tuttiMailbox *box)
     for (at = living; at != NULL && at != box; at = at->next)
         ;
     if (at != NULL)
-        rc = at->fork_generation == tutti_fork_generation() ? TUTTI_OK : TUTTI_ERR_USAGE;
+        rc = at->fork_generation == tutti_comm_fork_generation() ? TUTTI_OK : TUTTI_ERR_USAGE;
     if (rc == TUTTI_OK) {
         at->visitors++;
         tutti_log_enter(&at->comm->scope);
@@ -119,7 +119,7 @@ static void fail_all(struct tuttiMailbox *box, int rc)
 
     if (tutti_comm_failure(box->comm) == 0) {
         snprintf(message, sizeof message, "%s%srank %d, messages: %s", box->comm->name,
-                 *box->comm->name ? ": " : "", box->comm->rank, tutti_last_message());
+                 *box->comm->name ? ": " : "", box->comm->rank, tutti_message_last());
         tutti_comm_fail(box->comm, rc, message);
     }
     box->has_failed = true;
@@ -447,7 +447,7 @@ int tutti_mailbox_create(tuttiComm_t child, struct tutti_comm *comm, struct tutt
     }
     box->child = child;
     box->comm = comm;
-    box->fork_generation = tutti_fork_generation();
+    box->fork_generation = tutti_comm_fork_generation();
     TUTTI_TRY_OR(free_box, rc, tutti_mail_init(&box->mail, comm->fabric, comm->nranks, comm->rank,
                                                note_done, box));
     pthread_mutex_init(&box->lock, NULL);

@@ -96,7 +96,7 @@ bool tutti_stream_is_ours(tuttiStream_t stream)
 int tutti_stream_check(tuttiStream_t stream, const char *function)
 {
     if (stream != NULL && is_living(stream)) {
-        if (stream->fork_generation == tutti_fork_generation())
+        if (stream->fork_generation == tutti_comm_fork_generation())
             return TUTTI_OK;
         return tutti_fail(TUTTI_ERR_USAGE,
                           "%s: stream was made before fork; a child must make its own", function);
@@ -128,7 +128,7 @@ static void note_error(struct tuttiStream *stream, int rc)
     if (rc == TUTTI_OK || stream->error != 0)
         return;
     stream->error = rc;
-    strncpy(stream->error_text, tutti_last_message(), sizeof stream->error_text - 1);
+    strncpy(stream->error_text, tutti_message_last(), sizeof stream->error_text - 1);
 }
 
 static void tell_event(const struct tuttiStream *stream)
@@ -212,7 +212,7 @@ static int take_error(struct tuttiStream *stream)
     int rc = stream->error;
 
     if (rc != 0)
-        tutti_set_last_message(stream->error_text);
+        tutti_message_set_last(stream->error_text);
     stream->error = 0;
     return rc;
 }
@@ -228,7 +228,7 @@ tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
     made = calloc(1, sizeof *made);
     if (made == NULL)
         return tutti_public(tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a stream"));
-    made->fork_generation = tutti_fork_generation();
+    made->fork_generation = tutti_comm_fork_generation();
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->work, NULL);
     pthread_cond_init(&made->idle, NULL);

@@ -82,11 +82,11 @@ uint32_t tutti_buffer_chunks(const struct tutti_schedule *schedule, uint32_t ran
 
     switch (buffer) {
     case TUTTI_BUF_INPUT:
-        if (!tutti_has_input(collective, rank, schedule->root))
+        if (!tutti_collective_has_input(collective, rank, schedule->root))
             return 0;
         return tutti_input_blocks(collective, schedule->nranks) * schedule->chunks_per_block;
     case TUTTI_BUF_OUTPUT:
-        if (!tutti_has_output(collective, rank, schedule->root))
+        if (!tutti_collective_has_output(collective, rank, schedule->root))
             return 0;
         return tutti_output_blocks(collective, schedule->nranks) * schedule->chunks_per_block;
     case TUTTI_BUF_SCRATCH:
@@ -106,20 +106,20 @@ const char *tutti_buffer_name(enum tutti_buffer buffer)
     return (unsigned)buffer < TUTTI_BUF_COUNT ? names[buffer] : "unknown";
 }
 
-void tutti_cells_init(struct tutti_cells *cells, const struct tutti_schedule *schedule,
+void tutti_chunk_space_init(struct tutti_chunk_space *cells, const struct tutti_schedule *schedule,
                       uint32_t rank, bool is_overlaid)
 {
     enum tutti_collective collective = (enum tutti_collective)schedule->collective;
     uint32_t input, output;
     int64_t shift;
 
-    *cells = (struct tutti_cells){.count = 0};
+    *cells = (struct tutti_chunk_space){.count = 0};
     for (int buffer = TUTTI_BUF_INPUT; buffer < TUTTI_BUF_COUNT; buffer++) {
         cells->chunks[buffer] = tutti_buffer_chunks(schedule, rank, (enum tutti_buffer)buffer);
         cells->base[buffer] = cells->count;
         cells->count += cells->chunks[buffer];
     }
-    if (!is_overlaid || !tutti_in_place_shift(collective, rank, schedule->root,
+    if (!is_overlaid || !tutti_collective_in_place_shift(collective, rank, schedule->root,
                                               schedule->chunks_per_block, &shift))
         return;
 

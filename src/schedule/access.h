@@ -24,7 +24,7 @@ uint32_t tutti_step_accesses(const struct tutti_step *step,
                              struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
 
 /* True if steps of this kind have a receiving half, or a sending half; fused ones have both. */
-static inline bool tutti_kind_receives(uint32_t kind)
+static inline bool tutti_step_kind_receives(uint32_t kind)
 {
     switch (kind) {
     case TUTTI_STEP_RECV: case TUTTI_STEP_RECV_REDUCE: case TUTTI_STEP_RECV_COPY_SEND:
@@ -32,7 +32,7 @@ static inline bool tutti_kind_receives(uint32_t kind)
     default: return false;
     }
 }
-static inline bool tutti_kind_sends(uint32_t kind)
+static inline bool tutti_step_kind_sends(uint32_t kind)
 {
     switch (kind) {
     case TUTTI_STEP_SEND: case TUTTI_STEP_RECV_COPY_SEND: case TUTTI_STEP_RECV_REDUCE_SEND:
@@ -42,11 +42,11 @@ static inline bool tutti_kind_sends(uint32_t kind)
 }
 static inline bool tutti_access_receives(const struct tutti_step *step)
 {
-    return tutti_kind_receives(step->kind);
+    return tutti_step_kind_receives(step->kind);
 }
 static inline bool tutti_access_sends(const struct tutti_step *step)
 {
-    return tutti_kind_sends(step->kind);
+    return tutti_step_kind_sends(step->kind);
 }
 static inline bool tutti_step_is_fused(const struct tutti_step *step)
 {
@@ -116,17 +116,17 @@ const char *tutti_buffer_name(enum tutti_buffer buffer);
 /* The memory of a rank as one numbered space of cells, one per chunk: INPUT, OUTPUT, SCRATCH,
  * WINDOW. If it is overlaid, INPUT and OUTPUT share cells as in an in-place call, provided that
  * this rank has one. These cells are not those of algorithms/cells.h. */
-struct tutti_cells {
+struct tutti_chunk_space {
     int64_t base[TUTTI_BUF_COUNT];
     uint32_t chunks[TUTTI_BUF_COUNT];
     uint32_t count;
 };
 
-void tutti_cells_init(struct tutti_cells *cells, const struct tutti_schedule *schedule,
+void tutti_chunk_space_init(struct tutti_chunk_space *cells, const struct tutti_schedule *schedule,
                       uint32_t rank, bool is_overlaid);
 
 /* Number of the cell of a chunk; the chunk must exist. */
-static inline uint32_t tutti_cell(const struct tutti_cells *cells, uint32_t buffer, uint32_t chunk)
+static inline uint32_t tutti_chunk_number(const struct tutti_chunk_space *cells, uint32_t buffer, uint32_t chunk)
 {
     return (uint32_t)(cells->base[buffer] + chunk);
 }

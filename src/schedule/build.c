@@ -363,6 +363,6 @@ static int fuse(struct tutti_schedule *schedule)
 
 int tutti_build_finish_fused(struct tutti_build *build, struct tutti_schedule **ret_schedule)
 {
-    tutti_schedule_summarise(build->schedule);
+    tutti_schedule_summarize(build->schedule);
     return finish(build, fuse, ret_schedule);
 }

@@ -14,7 +14,7 @@ int tutti_chunk_history_init(struct tutti_chunk_history *history,
     uint32_t ncells;
 
     *history = (struct tutti_chunk_history){.nreaders = 0};
-    tutti_cells_init(&history->cells, schedule, schedule->rank, true);
+    tutti_chunk_space_init(&history->cells, schedule, schedule->rank, true);
     ncells = history->cells.count;
     history->runs = malloc(((size_t)ncells + 1) * sizeof(*history->runs));
     if (!tutti_bits_init(&history->starts, ncells + 1) || history->runs == NULL) {
@@ -46,7 +46,7 @@ static void cut_at(struct tutti_chunk_history *history, uint32_t cell)
 uint32_t tutti_chunk_history_cut(struct tutti_chunk_history *history, struct tutti_span span,
                                  uint32_t *ret_end)
 {
-    uint32_t first = tutti_cell(&history->cells, span.buffer, span.first);
+    uint32_t first = tutti_chunk_number(&history->cells, span.buffer, span.first);
 
     tutti_assert(span.count <= history->cells.count && first <= history->cells.count - span.count);
     cut_at(history, first);

@@ -75,7 +75,7 @@ enum tutti_work {
 };
 
 /* Column in place. */
-enum tutti_in_place {
+enum tutti_collective_overlay {
     TUTTI_NEVER_IN_PLACE,
     TUTTI_AT_SAME_PLACE, /* both buffers begin at the same address */
     TUTTI_AT_OWN_BLOCK,  /* the buffer of one block is this rank's block of the other buffer */
@@ -129,9 +129,9 @@ TUTTI_INLINE enum tutti_work tutti_collective_work(uint32_t collective)
     return (enum tutti_work)(TUTTI_COLUMN(TUTTI_IN_WORK) >> 4 * collective & 15);
 }
 
-TUTTI_INLINE enum tutti_in_place tutti_collective_in_place(uint32_t collective)
+TUTTI_INLINE enum tutti_collective_overlay tutti_collective_in_place(uint32_t collective)
 {
-    return (enum tutti_in_place)(TUTTI_COLUMN(TUTTI_IN_PLACE) >> 4 * collective & 15);
+    return (enum tutti_collective_overlay)(TUTTI_COLUMN(TUTTI_IN_PLACE) >> 4 * collective & 15);
 }
 
 TUTTI_INLINE enum tutti_sources tutti_collective_sources(uint32_t collective)
@@ -206,12 +206,12 @@ TUTTI_INLINE uint32_t tutti_output_blocks(uint32_t collective, uint32_t nranks)
 }
 
 /* True if this rank has the buffer, that is, if its caller provides it. */
-TUTTI_INLINE bool tutti_has_input(uint32_t collective, uint32_t rank, uint32_t root)
+TUTTI_INLINE bool tutti_collective_has_input(uint32_t collective, uint32_t rank, uint32_t root)
 {
     return tutti_blocks_exist(tutti_collective_input(collective), rank, root);
 }
 
-TUTTI_INLINE bool tutti_has_output(uint32_t collective, uint32_t rank, uint32_t root)
+TUTTI_INLINE bool tutti_collective_has_output(uint32_t collective, uint32_t rank, uint32_t root)
 {
     return tutti_blocks_exist(tutti_collective_output(collective), rank, root);
 }
@@ -222,7 +222,7 @@ TUTTI_INLINE bool tutti_collective_is_source(uint32_t collective, uint32_t from,
 {
     const enum tutti_sources sources = tutti_collective_sources(collective);
 
-    return tutti_has_output(collective, to, root) &&
+    return tutti_collective_has_output(collective, to, root) &&
            (sources == TUTTI_FROM_ALL || (sources == TUTTI_FROM_ROOT && from == root));
 }
 
@@ -232,7 +232,7 @@ TUTTI_INLINE bool tutti_collective_is_source(uint32_t collective, uint32_t from,
 
 /* Find how in-place calls overlay the buffers: INPUT chunk c is OUTPUT chunk c + *ret_shift.
  * Returns false, and leaves *ret_shift alone, if this rank has no in-place call. */
-bool tutti_in_place_shift(enum tutti_collective collective, uint32_t rank, uint32_t root,
+bool tutti_collective_in_place_shift(enum tutti_collective collective, uint32_t rank, uint32_t root,
                           uint32_t chunks_per_block, int64_t *ret_shift);
 
 /* "allreduce", "reduce_scatter", ...; "unknown" if out of range. */

@@ -203,7 +203,7 @@ static int prepare(struct derive *derive, struct tutti_schedule *schedule)
     return TUTTI_OK;
 }
 
-void tutti_schedule_summarise(struct tutti_schedule *schedule)
+void tutti_schedule_summarize(struct tutti_schedule *schedule)
 {
     schedule->nchannels = 1;
     schedule->is_one_sided = true;
@@ -223,7 +223,7 @@ int tutti_schedule_derive(struct tutti_schedule *schedule)
     struct derive derive;
     int rc = TUTTI_OK;
 
-    tutti_schedule_summarise(schedule);
+    tutti_schedule_summarize(schedule);
     TUTTI_TRY(prepare(&derive, schedule));
     TUTTI_TRY_OR(release_all, rc, prepare_queues(&derive));
     for (uint32_t i = 0; i < schedule->nsteps; i++)

@@ -7,9 +7,9 @@
 #include "schedule/step.h"
 
 /* Set nchannels and is_one_sided from the steps. */
-void tutti_schedule_summarise(struct tutti_schedule *schedule);
+void tutti_schedule_summarize(struct tutti_schedule *schedule);
 
-/* Replace the dependencies of all steps; also does what tutti_schedule_summarise does. Time and
+/* Replace the dependencies of all steps; also does what tutti_schedule_summarize does. Time and
  * memory grow with the number of accesses and of chunks. TUTTI_ERR_SYSTEM: no memory; the
  * dependencies are then incomplete, and the schedule can only be destroyed. */
 int tutti_schedule_derive(struct tutti_schedule *schedule);

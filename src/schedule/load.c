@@ -28,7 +28,7 @@ static int prove(const char *name, const struct tutti_ensemble *ensemble)
 {
     struct tutti_check_report report;
     char step[64] = "";
-    int rc = tutti_schedule_check((const struct tutti_schedule *const *)ensemble->schedules,
+    int rc = tutti_check_schedule((const struct tutti_schedule *const *)ensemble->schedules,
                                   ensemble->nranks, &report);
 
     if (rc != TUTTI_ERR_ARGUMENT)

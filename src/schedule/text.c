@@ -69,7 +69,7 @@ uint32_t tutti_text_required(enum tutti_step_kind kind)
 uint32_t tutti_text_fields(enum tutti_step_kind kind)
 {
     uint32_t fields = tutti_text_required(kind) | BIT(AFTER);
-    bool receives = tutti_kind_receives(kind), sends = tutti_kind_sends(kind);
+    bool receives = tutti_step_kind_receives(kind), sends = tutti_step_kind_sends(kind);
 
     if (receives || sends)
         fields |= BIT(CHANNEL);

@@ -92,7 +92,7 @@ enum { TUTTI_NOTE_EMPTY, TUTTI_NOTE_BEING_WRITTEN, TUTTI_NOTE_WRITTEN };
 
 /* This rank's access to a member's own memory: none, reads by system calls (another process), or
  * plain loads and stores (the same process). */
-enum tutti_access { TUTTI_ACCESS_NONE, TUTTI_ACCESS_READ, TUTTI_ACCESS_STORE };
+enum tutti_domain_access { TUTTI_DOMAIN_ACCESS_NONE, TUTTI_DOMAIN_ACCESS_READ, TUTTI_DOMAIN_ACCESS_STORE };
 
 /* The members that the executor's inner loop uses are public. Only domain.c uses the others. */
 struct tutti_domain {
@@ -109,9 +109,9 @@ struct tutti_domain {
                                            member has mapped */
     size_t mapped_stride;
     uint8_t *areas;                  /* [nmembers][TUTTI_AREA_BYTES] */
-    uint64_t *counts;                /* [nmembers][TUTTI_COUNTS_SIDES][TUTTI_ACTIVITIES]
+    uint64_t *counts;                /* [nmembers][TUTTI_DOMAIN_COUNTS_SIDES][TUTTI_ACTIVITIES]
                                         [1 + nmembers] */
-    const enum tutti_access *access; /* [nmembers]: this rank's access to that member's own
+    const enum tutti_domain_access *access; /* [nmembers]: this rank's access to that member's own
                                         memory */
     uint32_t *sleepers;              /* in the header: the number of is_sleeping flags that are
                                         set, so that a signal reads one word */
@@ -243,12 +243,12 @@ static inline bool tutti_domain_activity(const struct tutti_domain *domain, uint
  * all ranks. An entry has the number of the call, and as many counts as there are members. Other
  * members read them to name the count that differs. Calls of the host and calls on GPUs are
  * numbered separately. */
-enum tutti_counts_side { TUTTI_COUNTS_OF_HOST, TUTTI_COUNTS_OF_GPU, TUTTI_COUNTS_SIDES };
+enum tutti_domain_counts_side { TUTTI_DOMAIN_COUNTS_OF_HOST, TUTTI_DOMAIN_COUNTS_OF_GPU, TUTTI_DOMAIN_COUNTS_SIDES };
 
 static inline uint64_t *tutti_domain_counts(const struct tutti_domain *domain, uint32_t index,
-                                            enum tutti_counts_side side, uint64_t number)
+                                            enum tutti_domain_counts_side side, uint64_t number)
 {
-    size_t place = ((size_t)index * TUTTI_COUNTS_SIDES + side) * TUTTI_ACTIVITIES +
+    size_t place = ((size_t)index * TUTTI_DOMAIN_COUNTS_SIDES + side) * TUTTI_ACTIVITIES +
                    number % TUTTI_ACTIVITIES;
 
     return domain->counts + place * (1 + (size_t)domain->nmembers);
@@ -256,7 +256,7 @@ static inline uint64_t *tutti_domain_counts(const struct tutti_domain *domain, u
 
 /* Publish this rank's counts of call `number`, from 1 on. */
 static inline void tutti_domain_show_counts(struct tutti_domain *domain,
-                                            enum tutti_counts_side side, uint64_t number,
+                                            enum tutti_domain_counts_side side, uint64_t number,
                                             const size_t *counts)
 {
     uint64_t *mine = tutti_domain_counts(domain, domain->me, side, number);
@@ -273,7 +273,7 @@ static inline void tutti_domain_show_counts(struct tutti_domain *domain,
  * rank of that count, and both values. Returns -1 if there is none, if one of the two has not begun
  * that call, or if it has since made so many others that the counts are overwritten. */
 int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t index,
-                                enum tutti_counts_side side, uint64_t number, uint64_t *ret_mine,
+                                enum tutti_domain_counts_side side, uint64_t number, uint64_t *ret_mine,
                                 uint64_t *ret_theirs);
 
 /* Copy `size` bytes from an address that member `index` has posted. The copy is by plain loads

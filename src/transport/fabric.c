@@ -43,7 +43,7 @@ static void open_part(struct tutti_fabric *fabric, uint32_t index)
     fabric->mine.uses &= ~bit;
     if (rc == TUTTI_ERR_SYSTEM)
         fabric->mine.lacks |= bit;
-    tutti_log(TUTTI_LOG_INFO, "no %s: %s", part->ops->name, tutti_last_message());
+    tutti_log(TUTTI_LOG_INFO, "no %s: %s", part->ops->name, tutti_message_last());
     release_descriptors(fabric);
 }
 

@@ -94,7 +94,7 @@ int tutti_fabric_remember(struct tutti_fabric *fabric, int rc)
 {
     if (fabric->failure == TUTTI_OK) {
         fabric->failure = rc;
-        snprintf(fabric->failure_text, sizeof fabric->failure_text, "%s", tutti_last_message());
+        snprintf(fabric->failure_text, sizeof fabric->failure_text, "%s", tutti_message_last());
     }
     return rc;
 }
@@ -194,7 +194,7 @@ int tutti_fabric_find_death(const struct tutti_fabric *fabric)
 static int check_host(struct tutti_fabric *fabric)
 {
     if (fabric->failure != TUTTI_OK) {
-        tutti_set_last_message(fabric->failure_text);
+        tutti_message_set_last(fabric->failure_text);
         return fabric->failure;
     }
     TUTTI_TRY(read_own_abort(fabric));

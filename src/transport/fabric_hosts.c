@@ -7,7 +7,7 @@
 
 static bool same_host(const struct tutti_fabric *fabric, uint32_t a, uint32_t b)
 {
-    return tutti_same_host(fabric, (int)a, (int)b);
+    return tutti_fabric_same_host(fabric, (int)a, (int)b);
 }
 
 uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_host)

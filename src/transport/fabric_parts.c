@@ -88,7 +88,7 @@ void *tutti_record_slice(const struct tutti_fabric *fabric, const struct tutti_t
     return fabric->records[rank].slices + fabric->parts[index_of(fabric, ops)].record_at;
 }
 
-void *tutti_own_record_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops)
+void *tutti_record_own_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops)
 {
     return fabric->mine.slices + fabric->parts[index_of(fabric, ops)].record_at;
 }
@@ -99,7 +99,7 @@ void *tutti_verdict_slice(const struct tutti_fabric *fabric, const struct tutti_
     return fabric->verdicts[rank].slices + fabric->parts[index_of(fabric, ops)].verdict_at;
 }
 
-void *tutti_own_verdict_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops)
+void *tutti_verdict_own_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops)
 {
     return fabric->verdict.slices + fabric->parts[index_of(fabric, ops)].verdict_at;
 }
@@ -111,13 +111,13 @@ static uint32_t bit_of(const struct tutti_fabric *fabric, const struct tutti_tra
     return (uint32_t)1 << index_of(fabric, ops);
 }
 
-bool tutti_rank_uses(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
+bool tutti_part_is_used_by(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                      int rank)
 {
     return (fabric->records[rank].uses & bit_of(fabric, ops)) != 0;
 }
 
-bool tutti_uses(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops)
+bool tutti_part_is_used(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops)
 {
     return (fabric->mine.uses & bit_of(fabric, ops)) != 0;
 }
@@ -160,12 +160,12 @@ int tutti_parts_allowed(const struct tutti_fabric *fabric, uint32_t *ret_uses)
     return TUTTI_OK;
 }
 
-bool tutti_same_host(const struct tutti_fabric *fabric, int a, int b)
+bool tutti_fabric_same_host(const struct tutti_fabric *fabric, int a, int b)
 {
     return tutti_identity_same_host(&fabric->records[a].identity, &fabric->records[b].identity);
 }
 
-bool tutti_same_network(const struct tutti_fabric *fabric, int a, int b)
+bool tutti_fabric_same_network(const struct tutti_fabric *fabric, int a, int b)
 {
     return memcmp(fabric->records[a].identity.network, fabric->records[b].identity.network,
                   TUTTI_IDENTITY_BYTES) == 0;

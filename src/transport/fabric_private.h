@@ -178,27 +178,27 @@ void tutti_part_keep(struct tutti_fabric *fabric, const struct tutti_transport_o
  * record. */
 void *tutti_record_slice(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                          int rank);
-void *tutti_own_record_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
+void *tutti_record_own_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
 /* These do the same for verdicts. The verdict of another rank is valid after settle has begun. */
 void *tutti_verdict_slice(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                           int rank);
-void *tutti_own_verdict_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
+void *tutti_verdict_own_slice(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
 /* True if the record of `rank` says that it uses the transport. Valid after join has begun. */
-bool tutti_rank_uses(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
+bool tutti_part_is_used_by(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                      int rank);
 /* True if this rank uses the transport. */
-bool tutti_uses(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
+bool tutti_part_is_used(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
 /* Get the transports that TUTTI_TRANSPORTS permits, as bits. */
 int tutti_parts_allowed(const struct tutti_fabric *fabric, uint32_t *ret_uses);
 
-/* tutti_same_host is true if two ranks are on one host, so that they may share memory.
- * tutti_same_network is true if they are in one network namespace, so that they can connect by the
+/* tutti_fabric_same_host is true if two ranks are on one host, so that they may share memory.
+ * tutti_fabric_same_network is true if they are in one network namespace, so that they can connect by the
  * loopback interface. */
-bool tutti_same_host(const struct tutti_fabric *fabric, int a, int b);
-bool tutti_same_network(const struct tutti_fabric *fabric, int a, int b);
+bool tutti_fabric_same_host(const struct tutti_fabric *fabric, int a, int b);
+bool tutti_fabric_same_network(const struct tutti_fabric *fabric, int a, int b);
 
 /* Call `progress` of all transports that are used. */
 void tutti_parts_progress(struct tutti_fabric *fabric);

@@ -231,7 +231,7 @@ static void retract(struct tutti_fabric *fabric)
 static bool sleep_on_descriptors(struct tutti_fabric *fabric)
 {
     struct epoll_event events[16];
-    int timeout_ms = tutti_wait_ms(fabric->naps ? NAP_MS : SLEEP_MS);
+    int timeout_ms = tutti_system_wait_ms(fabric->naps ? NAP_MS : SLEEP_MS);
 
     if (epoll_wait(fabric->epoll_fd, events, sizeof events / sizeof events[0], timeout_ms) <= 0)
         return false;
@@ -244,7 +244,7 @@ static bool sleep_on_descriptors(struct tutti_fabric *fabric)
 
 static void sleep_on_futex(struct tutti_fabric *fabric, uint32_t seen)
 {
-    struct timespec timeout = {.tv_nsec = tutti_wait_ms(SLEEP_MS) * 1000000L};
+    struct timespec timeout = {.tv_nsec = tutti_system_wait_ms(SLEEP_MS) * 1000000L};
 
     syscall(SYS_futex, &fabric->waiter->rings, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
@@ -281,7 +281,7 @@ static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
     uint64_t now;
 
     if (idle->passes > EAGER_PASSES)
-        tutti_cpu_relax();
+        tutti_spin_relax();
     if (idle->passes % PASSES_PER_CLOCK != 0 && fabric->spin_ns > 0)
         return;
     now = tutti_now_ns();
@@ -301,7 +301,7 @@ static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
 static void spin_crowded(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     if (idle->passes < CROWDED_LOOKS) {
-        tutti_cpu_relax();
+        tutti_spin_relax();
         return;
     }
     if (idle->passes >= CROWDED_LOOKS + CROWDED_YIELDS) {

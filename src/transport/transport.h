@@ -100,7 +100,7 @@ struct tutti_transport_ops {
     const char *name; /* the name in TUTTI_TRANSPORTS, messages and reports */
 
     /* The sizes of the transport's slices of a rank's record and verdict. The slices are zeroed
-     * before the transport fills them (tutti_own_record_slice, tutti_own_verdict_slice). Ranks
+     * before the transport fills them (tutti_record_own_slice, tutti_verdict_own_slice). Ranks
      * whose transports or sizes differ refuse each other, so a slice needs no version of its
      * own. */
     uint32_t record_bytes, verdict_bytes;
@@ -125,7 +125,7 @@ struct tutti_transport_ops {
     int (*open)(struct tutti_fabric *fabric);
 
     /* Check the slice that `rank` has published, which is bytes from the wire. It is called for all
-     * ranks, also for those that do not use the transport (tutti_rank_uses). TUTTI_ERR_USAGE names
+     * ranks, also for those that do not use the transport (tutti_part_is_used_by). TUTTI_ERR_USAGE names
      * the rank and ends forming. It may clean up the slice in place. Optional. */
     int (*check)(struct tutti_fabric *fabric, int rank);
 

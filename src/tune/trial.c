@@ -115,7 +115,7 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
     }
     TUTTI_TRY(tutti_tuner_choose(view, &query, &choice, NULL));
     TUTTI_TRY(add(&trial, &choice));
-    if (!tutti_cheapest(view, &query, &choice, &lowest))
+    if (!tutti_candidate_cheapest(view, &query, &choice, &lowest))
         lowest = INFINITY;
     for (size_t i = 0; i < tutti_algorithm_count(); i++)
         if (tutti_tuner_is_candidate(view, &query, tutti_algorithm(i)))

@@ -323,7 +323,7 @@ static int broadcast(struct tutti_comm *comm, void *bytes, size_t size)
 static int share_result(struct tutti_comm *comm, struct order *order, int rc)
 {
     order->result = rc;
-    snprintf(order->message, sizeof order->message, "%s", rc ? tutti_last_message() : "");
+    snprintf(order->message, sizeof order->message, "%s", rc ? tutti_message_last() : "");
     TUTTI_TRY(broadcast(comm, order, sizeof *order));
     order->message[sizeof order->message - 1] = '\0';
     return TUTTI_OK;
@@ -395,7 +395,7 @@ static int tune_comm(struct tutti_comm *comm, const char *file, const tuttiTuneC
         rc = tune(comm, &order, &desk);
     close_desk(&desk);
     if (rc != TUTTI_OK)
-        return tutti_comm_fail(comm, rc, tutti_last_message());
+        return tutti_comm_fail(comm, rc, tutti_message_last());
     if (order.result == TUTTI_OK)
         return TUTTI_OK;
     return tutti_fail(order.result == TUTTI_ERR_ARGUMENT ? TUTTI_ERR_ARGUMENT : TUTTI_ERR_USAGE,

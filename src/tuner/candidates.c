@@ -88,7 +88,7 @@ bool tutti_variants_next(struct tutti_variants *variants, struct tutti_choice *r
     return true;
 }
 
-void tutti_cheapest_variant(const struct tutti_tuner_view *view,
+void tutti_candidate_cheapest_variant(const struct tutti_tuner_view *view,
                             const struct tutti_tuner_query *query,
                             const struct tutti_algorithm *algorithm,
                             struct tutti_choice *ret_choice, double *ret_seconds)
@@ -118,7 +118,7 @@ static bool is_better(const struct tutti_algorithm *algorithm, double seconds,
            !isnan(seconds) && !is_cheaper(than_seconds, seconds);
 }
 
-bool tutti_cheapest(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+bool tutti_candidate_cheapest(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                     struct tutti_choice *ret_choice, double *ret_seconds)
 {
     *ret_choice = (struct tutti_choice){.algorithm = NULL};
@@ -130,7 +130,7 @@ bool tutti_cheapest(const struct tutti_tuner_view *view, const struct tutti_tune
 
         if (!tutti_tuner_is_candidate(view, query, algorithm))
             continue;
-        tutti_cheapest_variant(view, query, algorithm, &choice, &seconds);
+        tutti_candidate_cheapest_variant(view, query, algorithm, &choice, &seconds);
         if (is_better(algorithm, seconds, ret_choice, *ret_seconds)) {
             *ret_choice = choice;
             *ret_seconds = seconds;

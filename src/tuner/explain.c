@@ -116,7 +116,7 @@ int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu candidates",
                           tutti_algorithm_count());
     TUTTI_TRY_OR(fail, rc, tutti_tuner_choose(view, query, &chosen, &by));
-    if (!tutti_cheapest(view, query, &cheapest, &lowest))
+    if (!tutti_candidate_cheapest(view, query, &cheapest, &lowest))
         lowest = NAN;
     for (size_t i = 0; i < tutti_algorithm_count(); i++) {
         const struct tutti_algorithm *algorithm = tutti_algorithm(i);
@@ -127,7 +127,7 @@ int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_
         count++;
         candidate->can_serve = tutti_tuner_can_serve(view, query, algorithm);
         candidate->by = TUTTI_BY_NOBODY;
-        tutti_cheapest_variant(view, query, algorithm, &candidate->choice, &candidate->seconds);
+        tutti_candidate_cheapest_variant(view, query, algorithm, &candidate->choice, &candidate->seconds);
         if (!tutti_tuner_is_candidate(view, query, algorithm))
             candidate->seconds = NAN;
         say_why_not(view, query, lowest, candidate);

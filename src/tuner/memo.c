@@ -45,7 +45,7 @@ bool tutti_memo_cheapest(const struct tutti_tuner_view *view, const struct tutti
         *ret_choice = entry->choice;
         return true;
     }
-    if (!tutti_cheapest(view, &of_class, ret_choice, &ignored))
+    if (!tutti_candidate_cheapest(view, &of_class, ret_choice, &ignored))
         return false;
     if (entry != NULL)
         *entry = (struct tutti_memo_entry){.is_known = true, .query = of_class,

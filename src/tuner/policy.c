@@ -154,7 +154,7 @@ static int describe_machine(uint32_t nranks, char **ret_text)
     }
     rc = tutti_machine_load(given, nranks, &machine);
     if (rc == TUTTI_ERR_ARGUMENT) {
-        snprintf(why, sizeof why, "%s", tutti_last_message());
+        snprintf(why, sizeof why, "%s", tutti_message_last());
         return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_MACHINE: %s", why);
     }
     TUTTI_TRY(rc);

@@ -86,7 +86,7 @@ static int parse_option(const struct reader *reader, struct tutti_rule *rule)
     if (tutti_algorithm_options(rule->choice.algorithm, &only, &ignored) != TUTTI_OK) {
         char why[TUTTI_MESSAGE_BYTES / 2];
 
-        snprintf(why, sizeof why, "%s", tutti_last_message());
+        snprintf(why, sizeof why, "%s", tutti_message_last());
         return complain(reader, "%s", why);
     }
     rule->choice.options.value[option] = (uint32_t)value;

@@ -16,7 +16,7 @@
 static_assert(sizeof(struct tutti_cu_memory_kind) == 32, "as CUmemAllocationProp");
 static_assert(sizeof(struct tutti_cu_access) == 12, "as CUmemAccessDesc");
 
-#define AT(member) offsetof(struct tutti_cuda, member)
+#define AT(member) offsetof(struct tutti_cu_driver, member)
 static const struct tutti_library_function functions[] = {
     {"cuInit", AT(init), true},
     {"cuGetErrorString", AT(error_string), true},
@@ -93,7 +93,7 @@ static const struct tutti_library_function functions[] = {
 };
 #undef AT
 
-static struct tutti_cuda driver;
+static struct tutti_cu_driver driver;
 static enum { UNTRIED, READY, FAILED } state;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -105,14 +105,14 @@ static int load(const char *file, bool is_wanted)
     if (rc != TUTTI_OK) {
         /* A host without GPUs is normal, but a library that the user named must load. */
         tutti_log(is_wanted ? TUTTI_LOG_WARN : TUTTI_LOG_INFO,
-                  "no CUDA driver, so GPUs are not used: %s", tutti_last_message());
+                  "no CUDA driver, so GPUs are not used: %s", tutti_message_last());
         return rc;
     }
     code = driver.init(0);
     if (code != TUTTI_CU_SUCCESS) {
-        rc = tutti_note(TUTTI_ERR_SYSTEM, "cuInit: %s", tutti_cuda_error(&driver, code));
+        rc = tutti_note(TUTTI_ERR_SYSTEM, "cuInit: %s", tutti_cu_error(&driver, code));
         tutti_log(code == TUTTI_CU_NO_DEVICE && !is_wanted ? TUTTI_LOG_INFO : TUTTI_LOG_WARN,
-                  "%s does not start, so GPUs are not used: %s", file, tutti_last_message());
+                  "%s does not start, so GPUs are not used: %s", file, tutti_message_last());
         tutti_library_close(driver.library);
     }
     return rc;
@@ -136,7 +136,7 @@ static bool is_in_use(const char *file)
     return is_begun;
 }
 
-const struct tutti_cuda *tutti_cuda_get(bool must_load)
+const struct tutti_cu_driver *tutti_cu_get(bool must_load)
 {
     const char *wanted = tutti_param_text(TUTTI_PARAM_CUDA_LIBRARY);
     const char *file = wanted[0] != '\0' ? wanted : DEFAULT_LIBRARY;
@@ -150,7 +150,7 @@ const struct tutti_cuda *tutti_cuda_get(bool must_load)
     return is_ready ? &driver : NULL;
 }
 
-const char *tutti_cuda_error(const struct tutti_cuda *cuda, int code)
+const char *tutti_cu_error(const struct tutti_cu_driver *cuda, int code)
 {
     const char *text = NULL;
 

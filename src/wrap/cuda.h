@@ -135,7 +135,7 @@ struct tutti_cu_ipc_memory {
 
 /* The functions. All return one of the codes above. Those under "optional" are NULL if the driver
  * is too old to have them. */
-struct tutti_cuda {
+struct tutti_cu_driver {
     void *library;
     int (*init)(unsigned flags);
     int (*error_string)(int code, const char **ret_text);
@@ -243,9 +243,9 @@ struct tutti_cuda {
  * driver is loaded at the first call that needs it, and is never unloaded. If `must_load` is false,
  * the driver is loaded only if other code in this process has begun to use it. NULL: no driver
  * works, or it has not been loaded. Thread-safe. */
-const struct tutti_cuda *tutti_cuda_get(bool must_load);
+const struct tutti_cu_driver *tutti_cu_get(bool must_load);
 
 /* Return the driver's text for an error code. The result is never NULL. */
-const char *tutti_cuda_error(const struct tutti_cuda *cuda, int code);
+const char *tutti_cu_error(const struct tutti_cu_driver *cuda, int code);
 
 #endif

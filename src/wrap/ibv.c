@@ -39,7 +39,7 @@ int tutti_ibv_open(struct tutti_ibv *ret_ibv)
                             &ibv.library);
     if (rc != TUTTI_OK) {
         tutti_log(wanted[0] != '\0' ? TUTTI_LOG_WARN : TUTTI_LOG_INFO,
-                  "no libibverbs, so RDMA devices are not asked for: %s", tutti_last_message());
+                  "no libibverbs, so RDMA devices are not asked for: %s", tutti_message_last());
         return rc;
     }
     *ret_ibv = ibv;

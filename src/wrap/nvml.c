@@ -57,7 +57,7 @@ int tutti_nvml_open(struct tutti_nvml *ret_nvml)
     if (rc != TUTTI_OK) {
         /* A host without GPUs is normal, but a library that the user named must load. */
         tutti_log(wanted[0] != '\0' ? TUTTI_LOG_WARN : TUTTI_LOG_INFO,
-                  "no NVML, so NVIDIA GPUs are not asked for: %s", tutti_last_message());
+                  "no NVML, so NVIDIA GPUs are not asked for: %s", tutti_message_last());
         return rc;
     }
     code = nvml.init();
@@ -65,7 +65,7 @@ int tutti_nvml_open(struct tutti_nvml *ret_nvml)
         rc = tutti_note(TUTTI_ERR_SYSTEM, "nvmlInit: %s", tutti_nvml_error(&nvml, code));
         tutti_log(code == TUTTI_NVML_DRIVER_NOT_LOADED ? TUTTI_LOG_INFO : TUTTI_LOG_WARN,
                   "%s does not start, so NVIDIA GPUs are not asked for: %s", file,
-                  tutti_last_message());
+                  tutti_message_last());
         tutti_library_close(nvml.library);
         return rc;
     }

@@ -46,7 +46,7 @@ static void write_text(const char *path, const struct tutti_ensemble *ensemble)
     char *text;
 
     assert_non_null(file);
-    assert_int_equal(tutti_ensemble_write(ensemble, &text), 0);
+    assert_int_equal(tutti_describe_ensemble(ensemble, &text), 0);
     fputs(text, file);
     fclose(file);
     free(text);

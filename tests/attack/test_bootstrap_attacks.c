@@ -89,7 +89,7 @@ static void expect_record(const uint8_t *all, int rank)
  * byte, or "" if both were content. */
 static void form_over(struct relay *relay, int ret_rc[2], char text[TUTTI_MESSAGE_BYTES])
 {
-    struct tutti_place place = {.where = "the relay", .name = "", .secret = "known to ranks"};
+    struct tutti_meeting_place place = {.where = "the relay", .name = "", .secret = "known to ranks"};
     struct tutti_address root, relayed;
     struct tutti_bootstrap *boots[2];
     struct tutti_listener *listener;
@@ -120,7 +120,7 @@ static void form_over(struct relay *relay, int ret_rc[2], char text[TUTTI_MESSAG
                 expect_record(all, 0);
                 expect_record(all, 1);
             } else if (ret_rc[rank] < 0 && rank == relay->direction) {
-                snprintf(text, TUTTI_MESSAGE_BYTES, "%s", tutti_last_message());
+                snprintf(text, TUTTI_MESSAGE_BYTES, "%s", tutti_message_last());
             }
         }
         relay_step(relay, &root);

@@ -29,7 +29,7 @@ static int gather_fails(void *context, const void *input, void *output, size_t b
     return 7;
 }
 
-struct tutti_tcp_attempt {
+struct tutti_member_attempt {
     const char *text;
     tuttiResult_t (*make)(tuttiComm_t *comm);
     tuttiResult_t expected;
@@ -82,7 +82,7 @@ ATTEMPT(callback_without_magic, tuttiCommInitCallback(c, 1, 0, gather_fails, NUL
 #define ROW(name, result, ...) {#name, name, result, {__VA_ARGS__}}
 #define ARGUMENT tuttiInvalidArgument
 
-static const struct tutti_tcp_attempt attempts[] = {
+static const struct tutti_member_attempt attempts[] = {
     ROW(rank_without_comm, ARGUMENT, "tuttiCommInitRank", "comm is NULL"),
     ROW(rank_of_none, ARGUMENT, "tuttiCommInitRank", "nranks is 0"),
     ROW(rank_of_minus_1, ARGUMENT, "tuttiCommInitRank", "nranks is -1"),
@@ -154,7 +154,7 @@ static void every_failure_to_form_says_why_and_leaves_nothing(void **state)
     no_init_time.initTimeoutMs = 0;
     negative_time.timeoutMs = -5;
     for (size_t i = 0; i < sizeof attempts / sizeof *attempts; i++) {
-        const struct tutti_tcp_attempt *attempt = &attempts[i];
+        const struct tutti_member_attempt *attempt = &attempts[i];
         tuttiComm_t comm = UNTOUCHED;
         tuttiResult_t result;
         const char *text;

@@ -21,7 +21,7 @@ static inline void fuzz_require(bool is_so, const char *claim)
     if (is_so)
         return;
     fprintf(stderr, "this must hold and does not: %s\nlast message: %s\n", claim,
-            tutti_last_message());
+            tutti_message_last());
     abort();
 }
 

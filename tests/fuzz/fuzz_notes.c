@@ -27,7 +27,7 @@ static void remove_all(const char *path)
 }
 
 /* A note that all ranks of the session, or of none, would look at. */
-static void put_note(struct tutti_file_boot *boot, struct fuzz_input *input)
+static void put_note(struct tutti_filestore *boot, struct fuzz_input *input)
 {
     static const char *const plain[] = {"join.1", "join.2", "welcome.1", "welcome.2", "join.9"};
     static const char *const of_session[] = {"0.1", "0.2", "0.table", "1.1", "left.1", "error"};
@@ -38,7 +38,7 @@ static void put_note(struct tutti_file_boot *boot, struct fuzz_input *input)
     const uint8_t *body;
 
     if (which % 2 != 0)
-        name = tutti_file_session_name(boot->session, session_name, "%s",
+        name = tutti_filestore_session_name(boot->session, session_name, "%s",
                                        of_session[which / 2 % 6]);
     if ((shape & 1) != 0)
         fuzz_overwrite(input, &head.nonce, sizeof head.nonce);
@@ -63,8 +63,8 @@ static void try_rank(int rank, struct fuzz_input input)
                              rank, tutti_now_ns() + 2 * TUTTI_NS_PER_MS, &boot) == TUTTI_OK) {
         for (int i = 0; i < MOST_NOTES; i++) {
             if (input.left > 0)
-                put_note((struct tutti_file_boot *)boot, &input);
-            ((struct tutti_file_boot *)boot)->poll_ns = 0; /* look at once */
+                put_note((struct tutti_filestore *)boot, &input);
+            ((struct tutti_filestore *)boot)->poll_ns = 0; /* look at once */
             if (boot->ops->allgather(boot, mine, sizeof mine, all) < 0)
                 break;
         }

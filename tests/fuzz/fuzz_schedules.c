@@ -15,10 +15,10 @@ static void try_file(const char *text, size_t size)
 
     if (tutti_import_load("fuzz", text, size, &ensemble) != TUTTI_OK)
         return;
-    fuzz_require(tutti_ensemble_write(&ensemble, &written) == TUTTI_OK, "it can be written");
+    fuzz_require(tutti_describe_ensemble(&ensemble, &written) == TUTTI_OK, "it can be written");
     fuzz_require(tutti_ensemble_load("written", written, strlen(written), &again) == TUTTI_OK,
                  "what was written can be read");
-    fuzz_require(tutti_ensemble_write(&again, &rewritten) == TUTTI_OK, "and written again");
+    fuzz_require(tutti_describe_ensemble(&again, &rewritten) == TUTTI_OK, "and written again");
     fuzz_require(strcmp(written, rewritten) == 0, "both texts are the same");
     free(written);
     free(rewritten);

@@ -15,7 +15,7 @@ static void require(bool is_so, const char *what, const char *written)
 {
     if (is_so)
         return;
-    fprintf(stderr, "%s: %s\n%s\n", what, tutti_last_message(), written != NULL ? written : "");
+    fprintf(stderr, "%s: %s\n%s\n", what, tutti_message_last(), written != NULL ? written : "");
     abort();
 }
 
@@ -57,8 +57,8 @@ static void try_inventory(struct tutti_inventory *inventory)
     for (int is_complete = 0; is_complete < 2; is_complete++) {
         if (is_complete && tutti_inventory_complete(inventory) != TUTTI_OK)
             break; /* more devices than there may be */
-        require(tutti_nccl_xml_write(inventory, &written) == TUTTI_OK, "not written", NULL);
-        require(tutti_nccl_xml_read("written", written, strlen(written), TUTTI_SOURCE_FILE,
+        require(tutti_xml_write_nccl(inventory, &written) == TUTTI_OK, "not written", NULL);
+        require(tutti_xml_read_nccl("written", written, strlen(written), TUTTI_SOURCE_FILE,
                                     &again) == TUTTI_OK, "not read again", written);
         require(inventories_equal(inventory, again), "not the same", written);
         require(tutti_inventory_copy(inventory, &copy) == TUTTI_OK, "not copied", NULL);
@@ -76,7 +76,7 @@ static void try_nccl_xml(const char *text, size_t length)
 {
     struct tutti_inventory *inventory;
 
-    if (tutti_nccl_xml_read("fuzz", text, length, TUTTI_SOURCE_FILE, &inventory) == TUTTI_OK)
+    if (tutti_xml_read_nccl("fuzz", text, length, TUTTI_SOURCE_FILE, &inventory) == TUTTI_OK)
         try_inventory(inventory);
 }
 

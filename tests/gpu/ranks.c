@@ -17,9 +17,9 @@ const struct script *script_of(const struct rank *rank)
     return rank->seat->crew->context;
 }
 
-const struct tutti_cuda *driver(void)
+const struct tutti_cu_driver *driver(void)
 {
-    const struct tutti_cuda *cuda = tutti_cuda_get(true);
+    const struct tutti_cu_driver *cuda = tutti_cu_get(true);
 
     if (cuda == NULL)
         _exit(4);
@@ -30,7 +30,7 @@ void must(int code)
 {
     if (code == TUTTI_CU_SUCCESS)
         return;
-    fprintf(stderr, "the driver: %s\n", tutti_cuda_error(driver(), code));
+    fprintf(stderr, "the driver: %s\n", tutti_cu_error(driver(), code));
     _exit(5);
 }
 

@@ -28,7 +28,7 @@ struct script {
 
 const struct script *script_of(const struct rank *rank);
 
-const struct tutti_cuda *driver(void);
+const struct tutti_cu_driver *driver(void);
 /* Of what a test needs and no fault is to meet. */
 void must(int code);
 

@@ -67,7 +67,7 @@ struct stretch {
 static void expect_done(struct member *member, int code)
 {
     if (code != TUTTI_CU_SUCCESS)
-        member_complain(member, "the driver: %s", tutti_cuda_error(gpus_driver(), code));
+        member_complain(member, "the driver: %s", tutti_cu_error(gpus_driver(), code));
 }
 
 static struct tutti_cu_location here(const struct member *member)
@@ -81,7 +81,7 @@ static struct tutti_cu_location here(const struct member *member)
 /* Open to the rank's own device alone. */
 static struct stretch map_stretch(struct member *member)
 {
-    const struct tutti_cuda *cuda = gpus_driver();
+    const struct tutti_cu_driver *cuda = gpus_driver();
     struct tutti_cu_memory_kind kind = {.type = TUTTI_CU_MEMORY_PINNED,
                                         .handle_types = TUTTI_CU_HANDLE_FILE,
                                         .location = here(member)};
@@ -106,7 +106,7 @@ static struct stretch map_stretch(struct member *member)
 
 static void drop_stretch(struct member *member, struct stretch *stretch)
 {
-    const struct tutti_cuda *cuda = gpus_driver();
+    const struct tutti_cu_driver *cuda = gpus_driver();
 
     member_meet(member);
     expect_done(member, cuda->memory_unmap(stretch->begin, PIECES * stretch->piece_bytes));
@@ -212,19 +212,19 @@ enum { FILE_BYTES = 1 << 16 };
 
 static void open_files(struct member *member)
 {
-    struct tutti_gpu_token token = {.kind = TUTTI_GPU_MEMORY_HOST, .size_bytes = FILE_BYTES};
-    struct tutti_gpu_memory memory = {.fd = -1};
+    struct tutti_gpumem_token token = {.kind = TUTTI_GPUMEM_HOST, .size_bytes = FILE_BYTES};
+    struct tutti_gpumem memory = {.fd = -1};
     int fd = memfd_create("too short", MFD_CLOEXEC);
 
     EXPECT(member, fd >= 0 && ftruncate(fd, FILE_BYTES) == 0);
-    if (EXPECT(member, tutti_gpu_memory_open(gpus_driver(), 0, &token, fd, &memory) == 0)) {
+    if (EXPECT(member, tutti_gpumem_open(gpus_driver(), 0, &token, fd, &memory) == 0)) {
         memset(memory.host, 1, FILE_BYTES);
-        tutti_gpu_memory_free(gpus_driver(), &memory);
+        tutti_gpumem_free(gpus_driver(), &memory);
     }
     EXPECT(member, ftruncate(fd, FILE_BYTES - 1) == 0);
-    EXPECT(member, tutti_gpu_memory_open(gpus_driver(), 0, &token, fd, &memory) < 0);
+    EXPECT(member, tutti_gpumem_open(gpus_driver(), 0, &token, fd, &memory) < 0);
     close(fd);
-    EXPECT(member, tutti_gpu_memory_open(gpus_driver(), 0, &token, -1, &memory) < 0);
+    EXPECT(member, tutti_gpumem_open(gpus_driver(), 0, &token, -1, &memory) < 0);
 }
 
 static void a_file_that_is_shorter_than_its_owner_says_is_refused(void **state)

@@ -14,7 +14,7 @@ enum { COUNT = 600, RANKS = 3 };
 /* The others call only when rank 0's call has returned, which cannot be complete by then. */
 static void call_first(struct member *member)
 {
-    const struct tutti_cuda *cuda = gpus_driver();
+    const struct tutti_cu_driver *cuda = gpus_driver();
     bool is_early = member->rank == (gpus_has(member) ? 0 : -1);
     int32_t *numbers = numbers_make(member, COUNT, member->rank + 1, 0);
     tuttiStream_t stream = numbers_stream(member);
@@ -400,7 +400,7 @@ static void one_thread_may_hold_all_ranks(void **state)
  * result of the call. */
 static void call_on_default_streams(struct member *member)
 {
-    const struct tutti_cuda *cuda = gpus_driver();
+    const struct tutti_cu_driver *cuda = gpus_driver();
     int32_t *numbers = numbers_make(member, COUNT, 7, 0), *copy = numbers_make(member, COUNT, 0, 0);
     struct tutti_cu_stream *streams[] = {TUTTI_CU_STREAM_LEGACY, TUTTI_CU_STREAM_PER_THREAD};
 

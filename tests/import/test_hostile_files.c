@@ -92,10 +92,10 @@ static bool judge(const char *what, const char *text, size_t size)
     if (rc == TUTTI_ERR_ARGUMENT)
         return false;
     if (rc != TUTTI_OK)
-        fail_msg("%s: result %d, %s", what, rc, tutti_last_message());
-    assert_int_equal(tutti_ensemble_write(&ensemble, &written), TUTTI_OK);
+        fail_msg("%s: result %d, %s", what, rc, tutti_message_last());
+    assert_int_equal(tutti_describe_ensemble(&ensemble, &written), TUTTI_OK);
     if (tutti_ensemble_load("written", written, strlen(written), &again) != TUTTI_OK)
-        fail_msg("%s: written, and then refused: %s", what, tutti_last_message());
+        fail_msg("%s: written, and then refused: %s", what, tutti_message_last());
     tutti_ensemble_fini(&again);
     tutti_ensemble_fini(&ensemble);
     free(written);

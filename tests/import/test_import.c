@@ -45,14 +45,14 @@ static void samples_are_right(void **state)
         struct tutti_ensemble ensemble;
 
         if (tutti_import_load(samples[i].file, text, size, &ensemble) != TUTTI_OK)
-            fail_msg("%s", tutti_last_message());
+            fail_msg("%s", tutti_message_last());
         assert_string_equal(ensemble.name, samples[i].name);
         assert_int_equal(ensemble.nranks, samples[i].nranks);
         assert_int_equal(ensemble.schedules[0]->collective, samples[i].collective);
         assert_int_equal(ensemble.schedules[0]->chunks_per_block, samples[i].chunks);
         assert_int_equal(ensemble.least_bytes, samples[i].least_bytes);
         assert_int_equal(ensemble.most_bytes, samples[i].most_bytes);
-        assert_int_equal(tutti_schedule_check(
+        assert_int_equal(tutti_check_schedule(
                              (const struct tutti_schedule *const *)ensemble.schedules,
                              ensemble.nranks, &report), TUTTI_OK);
         assert_int_equal(report.sent, samples[i].sent);
@@ -138,7 +138,7 @@ static void programs_for_buffers_and_places_are_right(void **state)
         struct tutti_ensemble ensemble;
 
         if (tutti_import_load("case", cases[i].text, strlen(cases[i].text), &ensemble) != TUTTI_OK)
-            fail_msg("case %zu: %s", i, tutti_last_message());
+            fail_msg("case %zu: %s", i, tutti_message_last());
         assert_int_equal(ensemble.schedules[0]->root, cases[i].root);
         tutti_ensemble_fini(&ensemble);
     }
@@ -163,10 +163,10 @@ static void expect_refused(const struct edit *edit)
     sprintf(edited, "%.*s%s%s", (int)(at - text), text, edit->to, at + strlen(edit->from));
     if (tutti_import_load("f", edited, strlen(edited), &ensemble) != TUTTI_ERR_ARGUMENT)
         fail_msg("%s with %s in place of %s is accepted", edit->file, edit->to, edit->from);
-    if (strstr(tutti_last_message(), edit->message) == NULL ||
-        strchr(tutti_last_message(), '\n') != NULL)
+    if (strstr(tutti_message_last(), edit->message) == NULL ||
+        strchr(tutti_message_last(), '\n') != NULL)
         fail_msg("%s with %s: \"%s\" is not about \"%s\"", edit->file, edit->to,
-                 tutti_last_message(), edit->message);
+                 tutti_message_last(), edit->message);
     free(edited);
     free(text);
 }

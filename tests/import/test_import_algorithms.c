@@ -133,10 +133,10 @@ static void read_again(const struct team *team, const char *name, bool is_in_pla
 
     if (tutti_import_load(name, text, strlen(text), &ensemble) != TUTTI_OK)
         fail_msg("%s of %u ranks, root %u%s: %s", name, team->nranks, schedules[0]->root,
-                 is_in_place ? ", in place" : "", tutti_last_message());
-    assert_int_equal(tutti_schedule_check(schedules, team->nranks, &before), TUTTI_OK);
+                 is_in_place ? ", in place" : "", tutti_message_last());
+    assert_int_equal(tutti_check_schedule(schedules, team->nranks, &before), TUTTI_OK);
     schedules = (const struct tutti_schedule *const *)ensemble.schedules;
-    assert_int_equal(tutti_schedule_check(schedules, team->nranks, &after), TUTTI_OK);
+    assert_int_equal(tutti_check_schedule(schedules, team->nranks, &after), TUTTI_OK);
     assert_int_equal(before.sent, after.sent);
     assert_int_equal(before.received, after.received);
     assert_true(before.order_hash == after.order_hash);

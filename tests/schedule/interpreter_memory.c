@@ -56,13 +56,13 @@ static void init_rank(struct memory *memory, uint32_t rank)
     uint32_t k = schedule->chunks_per_block;
     int64_t shift;
 
-    if (tutti_has_input(collective, rank, schedule->root))
+    if (tutti_collective_has_input(collective, rank, schedule->root))
         own->ninput = tutti_input_blocks(collective, memory->nranks) * k;
-    if (tutti_has_output(collective, rank, schedule->root))
+    if (tutti_collective_has_output(collective, rank, schedule->root))
         own->noutput = tutti_output_blocks(collective, memory->nranks) * k;
     own->nuser = own->ninput + own->noutput;
     own->output_at = own->ninput;
-    if (memory->in_place && tutti_in_place_shift(collective, rank, schedule->root, k, &shift)) {
+    if (memory->in_place && tutti_collective_in_place_shift(collective, rank, schedule->root, k, &shift)) {
         own->nuser = own->ninput > own->noutput ? own->ninput : own->noutput;
         own->input_at = own->ninput > own->noutput ? 0 : (uint32_t)shift;
         own->output_at = own->ninput > own->noutput ? (uint32_t)-shift : 0;

@@ -32,7 +32,7 @@ static struct tutti_schedule *emit(const struct tutti_algorithm *algorithm,
     if (rc != TUTTI_OK)
         fail_msg("%s %s, %u ranks, root %u, rank %u: %s",
                  tutti_collective_name(algorithm->collective), algorithm->name, shape->nranks,
-                 shape->root, shape->rank, tutti_last_message());
+                 shape->root, shape->rank, tutti_message_last());
     return schedule;
 }
 
@@ -113,6 +113,6 @@ int team_check(const struct team *team, bool serves_vector, bool is_hashed,
     const struct tutti_check_options options = {.is_vector = serves_vector,
                                                 .is_hashed = is_hashed};
 
-    return tutti_schedule_prove((const struct tutti_schedule *const *)team->schedules,
+    return tutti_check_prove((const struct tutti_schedule *const *)team->schedules,
                                 team->nranks, &options, ret_report);
 }

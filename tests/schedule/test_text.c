@@ -69,14 +69,14 @@ static void round_trip(struct tutti_schedule **schedules, uint32_t nranks, const
     char *text, *again;
 
     snprintf(ensemble.name, sizeof ensemble.name, "%s", name);
-    assert_int_equal(tutti_ensemble_write(&ensemble, &text), TUTTI_OK);
+    assert_int_equal(tutti_describe_ensemble(&ensemble, &text), TUTTI_OK);
     if (tutti_ensemble_read("test", text, &back) != TUTTI_OK)
-        fail_msg("%s over %u ranks: %s", name, nranks, tutti_last_message());
+        fail_msg("%s over %u ranks: %s", name, nranks, tutti_message_last());
     assert_string_equal(back.name, name);
     assert_int_equal(back.nranks, nranks);
     for (uint32_t rank = 0; rank < nranks; rank++)
         assert_same_schedule(schedules[rank], back.schedules[rank]);
-    assert_int_equal(tutti_ensemble_write(&back, &again), TUTTI_OK);
+    assert_int_equal(tutti_describe_ensemble(&back, &again), TUTTI_OK);
     assert_string_equal(text, again);
     tutti_ensemble_fini(&back);
     free(text);
@@ -223,10 +223,10 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
         struct tutti_ensemble ensemble;
 
         assert_int_equal(tutti_ensemble_read("f", cases[i].text, &ensemble), TUTTI_ERR_ARGUMENT);
-        if (strstr(tutti_last_message(), cases[i].message) == NULL)
-            fail_msg("case %zu: \"%s\" is not about \"%s\"", i, tutti_last_message(),
+        if (strstr(tutti_message_last(), cases[i].message) == NULL)
+            fail_msg("case %zu: \"%s\" is not about \"%s\"", i, tutti_message_last(),
                      cases[i].message);
-        assert_null(strchr(tutti_last_message(), '\n'));
+        assert_null(strchr(tutti_message_last(), '\n'));
     }
 }
 
@@ -255,10 +255,10 @@ static void what_a_line_cannot_hold_is_not_written(void **state)
     char *text;
 
     (void)state;
-    assert_int_equal(tutti_ensemble_write(&ensemble, &text), TUTTI_ERR_ARGUMENT);
+    assert_int_equal(tutti_describe_ensemble(&ensemble, &text), TUTTI_ERR_ARGUMENT);
     ensemble.name[0] = '\0';
     team.schedules[1]->root = 1;
-    assert_int_equal(tutti_ensemble_write(&ensemble, &text), TUTTI_ERR_ARGUMENT);
+    assert_int_equal(tutti_describe_ensemble(&ensemble, &text), TUTTI_ERR_ARGUMENT);
     team_destroy(&team);
 }
 

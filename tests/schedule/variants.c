@@ -17,7 +17,7 @@ static const uint32_t tried_values[] = {1, 2, 3, 4, 7, 16};
 
 #define TRIED (sizeof(tried_values) / sizeof(tried_values[0]))
 
-static bool is_tried(const struct tutti_option_range *range, uint32_t value)
+static bool is_tried(const struct tutti_algorithm_range *range, uint32_t value)
 {
     return range->most != 0 && value >= range->least && value <= range->most &&
            value != range->usual;

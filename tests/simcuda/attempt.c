@@ -43,7 +43,7 @@ static size_t pair_count(const struct attempt_call *call, uint32_t from, uint32_
 
 struct blocks {
     uint32_t n;
-    size_t counts[TUTTI_GPU_RANKS], firsts[TUTTI_GPU_RANKS];
+    size_t counts[TUTTI_KERNEL_RANKS], firsts[TUTTI_KERNEL_RANKS];
     size_t extent; /* elements in all */
 };
 
@@ -108,7 +108,7 @@ static void buffers_init(struct attempt *attempt, uint32_t rank)
     blocks_of(attempt, rank, false, &out);
     own->scalar = mixed(call->seed + rank);
     if (!call->is_in_place || !(call->collective == TUTTI_ALLTOALL ||
-                                tutti_in_place_shift(call->collective, rank, call->root, 1,
+                                tutti_collective_in_place_shift(call->collective, rank, call->root, 1,
                                                      &shift))) {
         buffer_init(attempt, rank, in.extent, &own->input);
         buffer_init(attempt, rank, out.extent, &own->output);
@@ -126,7 +126,7 @@ static void buffers_init(struct attempt *attempt, uint32_t rank)
 /* ---- what is wanted ---------------------------------------------------------------------- */
 
 struct images {
-    uint8_t *inputs[TUTTI_GPU_RANKS]; /* as they enter: premultiplied */
+    uint8_t *inputs[TUTTI_KERNEL_RANKS]; /* as they enter: premultiplied */
 };
 
 static void images_init(const struct attempt *attempt, struct images *ret_images)
@@ -153,7 +153,7 @@ static void want_reduction(struct attempt *attempt, uint32_t rank, const struct 
 {
     const struct attempt_call *call = &attempt->call;
     const uint32_t nranks = attempt->domain->nranks;
-    const void *sources[TUTTI_GPU_RANKS];
+    const void *sources[TUTTI_KERNEL_RANKS];
     void *sink = wanted_at(&attempt->ranks[rank].output, 0, tutti_type_size(call->type));
     struct tutti_reduce_args args = {
         .type = call->type,
@@ -202,7 +202,7 @@ static void want(struct attempt *attempt)
 
     images_init(attempt, &images);
     for (uint32_t rank = 0; rank < attempt->domain->nranks; rank++)
-        if (tutti_has_output(collective, rank, attempt->call.root)) {
+        if (tutti_collective_has_output(collective, rank, attempt->call.root)) {
             if (tutti_collective_reduces(collective))
                 want_reduction(attempt, rank, &images);
             else
@@ -215,13 +215,13 @@ static void want(struct attempt *attempt)
 /* ---- works ----------------------------------------------------------------------------------- */
 
 static void describe(const struct attempt *attempt, uint32_t rank, bool is_input, uint64_t *arrays,
-                     struct tutti_gpu_blocks *ret_blocks)
+                     struct tutti_kernel_blocks *ret_blocks)
 {
     const uint32_t nranks = attempt->domain->nranks;
     struct blocks blocks;
 
     blocks_of(attempt, rank, is_input, &blocks);
-    *ret_blocks = (struct tutti_gpu_blocks){.count = blocks.n > 0 ? blocks.counts[0] : 0};
+    *ret_blocks = (struct tutti_kernel_blocks){.count = blocks.n > 0 ? blocks.counts[0] : 0};
     if (!attempt->call.is_vector || blocks.n == 1)
         return;
     for (uint32_t i = 0; i < nranks; i++) {
@@ -255,17 +255,17 @@ static void place(const struct attempt *attempt, uint32_t rank, const uint8_t *a
 {
     const bool by_map = rank % 2 == 0;
 
-    *ret_map = !is_mapped ? TUTTI_GPU_NOT_MAPPED : by_map ? (uint32_t)DOMAIN_MAP : 0;
+    *ret_map = !is_mapped ? TUTTI_KERNEL_NOT_MAPPED : by_map ? (uint32_t)DOMAIN_MAP : 0;
     *ret_offset = by_map ? (uint64_t)(at - attempt->domain->ranks[rank].arena)
                          : (uint64_t)(uintptr_t)at;
 }
 
 static void fill_work(struct attempt *attempt, uint32_t rank, uint64_t number,
-                      struct tutti_gpu_work *ret_work)
+                      struct tutti_kernel_work *ret_work)
 {
     const struct attempt_call *call = &attempt->call;
     struct attempt_rank *own = &attempt->ranks[rank];
-    struct tutti_gpu_work work = {
+    struct tutti_kernel_work work = {
         .kind = (uint8_t)call->kind,
         .collective = (uint8_t)call->collective,
         .type = (uint8_t)call->type,
@@ -273,8 +273,8 @@ static void fill_work(struct attempt *attempt, uint32_t rank, uint64_t number,
         .is_premultiplied = call->is_premultiplied,
         .is_average = call->is_average,
         .root = (int32_t)call->root,
-        .input = tutti_has_input(call->collective, rank, call->root) ? own->input.at : NULL,
-        .output = tutti_has_output(call->collective, rank, call->root) ? own->output.at : NULL,
+        .input = tutti_collective_has_input(call->collective, rank, call->root) ? own->input.at : NULL,
+        .output = tutti_collective_has_output(call->collective, rank, call->root) ? own->output.at : NULL,
         .chain = number * 77,
         .number = number,
         .scalar_address = call->scalar_is_late ? &own->scalar : NULL,
@@ -294,7 +294,7 @@ static void fill_work(struct attempt *attempt, uint32_t rank, uint64_t number,
 }
 
 void attempt_begin(struct attempt *attempt, struct domain *domain, const struct attempt_call *call,
-                   uint64_t number, struct tutti_gpu_work *ret_works, uint32_t stride)
+                   uint64_t number, struct tutti_kernel_work *ret_works, uint32_t stride)
 {
     memset(attempt, 0, sizeof *attempt);
     attempt->call = *call;
@@ -356,7 +356,7 @@ bool attempt_is_possible(const struct attempt_call *call)
 void attempt_run(struct domain *domain, const struct attempt_call *call, const char *kernel,
                  const struct domain_grid *grids, uint64_t number)
 {
-    struct tutti_gpu_work works[TUTTI_GPU_RANKS];
+    struct tutti_kernel_work works[TUTTI_KERNEL_RANKS];
     struct attempt attempt;
 
     domain_take_back(domain);

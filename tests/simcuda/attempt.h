@@ -9,7 +9,7 @@
 #include "simcuda/domain.h"
 
 struct attempt_call {
-    enum tutti_gpu_work_kind kind;
+    enum tutti_kernel_work_kind kind;
     enum tutti_collective collective;
     enum tutti_type type;
     enum tutti_op op;
@@ -41,13 +41,13 @@ struct attempt_rank {
 struct attempt {
     struct attempt_call call;
     struct domain *domain;
-    struct attempt_rank ranks[TUTTI_GPU_RANKS];
+    struct attempt_rank ranks[TUTTI_KERNEL_RANKS];
 };
 
 /* Takes the buffers from the ranks' arenas and fills them. `ret_works`: one for each rank, `stride`
  * apart. `number` is that of the call. */
 void attempt_begin(struct attempt *attempt, struct domain *domain, const struct attempt_call *call,
-                   uint64_t number, struct tutti_gpu_work *ret_works, uint32_t stride);
+                   uint64_t number, struct tutti_kernel_work *ret_works, uint32_t stride);
 
 /* Compares everything with what it must be (or does not: the call has failed), and frees it. */
 void attempt_end(struct attempt *attempt, bool must_be_right);

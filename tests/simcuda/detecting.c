@@ -39,8 +39,8 @@ struct tutti_inventory *load(const char *path)
     assert_non_null(file);
     length = fread(text, 1, sizeof text, file);
     fclose(file);
-    if (tutti_nccl_xml_read(path, text, length, TUTTI_SOURCE_HWLOC, &inventory) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+    if (tutti_xml_read_nccl(path, text, length, TUTTI_SOURCE_HWLOC, &inventory) != TUTTI_OK)
+        fail_msg("%s", tutti_message_last());
     return inventory;
 }
 
@@ -61,7 +61,7 @@ const char *detect(const char *root, struct tutti_inventory *inventory)
     stderr_text_begin();
     rc = tutti_detect_nvml(root, inventory);
     if (rc != TUTTI_OK)
-        fail_msg("%s\n%s", tutti_last_message(), stderr_text_end());
+        fail_msg("%s\n%s", tutti_message_last(), stderr_text_end());
     return stderr_text_end();
 }
 
@@ -89,7 +89,7 @@ uint32_t same_gpu(const struct tutti_inventory *other, uint32_t gpu,
     uint32_t pci = tutti_inventory_find_pci(
         inventory, tutti_device_number(other, other->devices[gpu].parent, TUTTI_PROPERTY_BUSID, 0));
 
-    return pci == TUTTI_NO_DEVICE ? pci : tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU);
+    return pci == TUTTI_NO_DEVICE ? pci : tutti_detect_child(inventory, pci, TUTTI_DEVICE_GPU);
 }
 
 uint32_t find_link(const struct tutti_inventory *inventory, uint32_t gpu, int64_t target)

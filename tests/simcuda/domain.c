@@ -9,12 +9,12 @@
 
 static uint64_t rounded(uint64_t bytes)
 {
-    return (bytes + TUTTI_GPU_LINE - 1) / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
+    return (bytes + TUTTI_KERNEL_LINE - 1) / TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
 }
 
 static void *zeroed(size_t bytes)
 {
-    void *at = aligned_alloc(TUTTI_GPU_LINE, rounded(bytes));
+    void *at = aligned_alloc(TUTTI_KERNEL_LINE, rounded(bytes));
 
     assert(at != NULL);
     return memset(at, 0, rounded(bytes));
@@ -25,10 +25,10 @@ static uint64_t or_else(uint64_t value, uint64_t otherwise)
     return value ? value : otherwise;
 }
 
-static void lay_out(struct tutti_gpu_layout *layout, uint32_t nranks,
+static void lay_out(struct tutti_kernel_layout *layout, uint32_t nranks,
                     const struct domain_sizes *sizes)
 {
-    *layout = (struct tutti_gpu_layout){
+    *layout = (struct tutti_kernel_layout){
         .nranks = nranks,
         .channels = (uint32_t)or_else(sizes->channels, 1),
         .slots = (uint32_t)or_else(sizes->slots, 2),
@@ -37,29 +37,29 @@ static void lay_out(struct tutti_gpu_layout *layout, uint32_t nranks,
         .ll_bytes = or_else(sizes->ll_bytes, 16384),
         .ll128_bytes = or_else(sizes->ll128_bytes, 16384),
         .window_bytes = or_else(sizes->window_bytes, 16384),
-        .ll_at = rounded(sizeof(struct tutti_gpu_mail)),
+        .ll_at = rounded(sizeof(struct tutti_kernel_mail)),
     };
     layout->ll128_at = layout->ll_at + 2 * layout->ll_bytes;
     layout->fifo_at = layout->ll128_at + 2 * layout->ll128_bytes;
-    layout->fifo_stride = rounded(TUTTI_GPU_FIFO_BYTES(layout));
+    layout->fifo_stride = rounded(TUTTI_KERNEL_FIFO_BYTES(layout));
     layout->mailbox_bytes = layout->fifo_at + layout->channels * layout->fifo_stride;
 }
 
 static void rank_init(struct domain *domain, uint32_t rank, size_t arena_bytes)
 {
-    const struct tutti_gpu_layout *layout = &domain->layout;
+    const struct tutti_kernel_layout *layout = &domain->layout;
     struct domain_rank *own = &domain->ranks[rank];
 
     own->mailboxes = zeroed(layout->nranks * layout->mailbox_bytes);
     own->windows = zeroed(2 * layout->window_bytes);
-    own->counters = zeroed(TUTTI_GPU_COUNTERS_BYTES(layout->channels, layout->nranks));
+    own->counters = zeroed(TUTTI_KERNEL_COUNTERS_BYTES(layout->channels, layout->nranks));
     own->report = zeroed(sizeof *own->report);
     own->peers = zeroed(layout->nranks * sizeof *own->peers);
     own->arena_bytes = arena_bytes;
     own->arena = zeroed(arena_bytes);
     own->arena_used = 0;
     own->domain = zeroed(sizeof *own->domain);
-    *own->domain = (struct tutti_gpu_domain){
+    *own->domain = (struct tutti_kernel_domain){
         .layout = *layout,
         .nranks = layout->nranks,
         .rank = rank,
@@ -71,7 +71,7 @@ static void rank_init(struct domain *domain, uint32_t rank, size_t arena_bytes)
 
 void domain_init(struct domain *domain, uint32_t nranks, const struct domain_sizes *sizes)
 {
-    const struct tutti_gpu_layout *layout = &domain->layout;
+    const struct tutti_kernel_layout *layout = &domain->layout;
 
     memset(domain, 0, sizeof *domain);
     domain->nranks = nranks;
@@ -80,7 +80,7 @@ void domain_init(struct domain *domain, uint32_t nranks, const struct domain_siz
         rank_init(domain, rank, or_else(sizes->arena_bytes, 1 << 20));
     for (uint32_t rank = 0; rank < nranks; rank++)
         for (uint32_t peer = 0; peer < nranks; peer++) {
-            struct tutti_gpu_peer *seen = &domain->ranks[rank].peers[peer];
+            struct tutti_kernel_peer *seen = &domain->ranks[rank].peers[peer];
 
             seen->to = domain->ranks[peer].mailboxes + rank * layout->mailbox_bytes;
             seen->from = domain->ranks[rank].mailboxes + peer * layout->mailbox_bytes;
@@ -135,7 +135,7 @@ struct row {
     pthread_t thread;
     const char *kernel;
     struct domain_grid grid;
-    const struct tutti_gpu_launch *launches;
+    const struct tutti_kernel_launch *launches;
     uint32_t nlaunches;
     uint64_t seed; /* 0: never waits */
 };
@@ -154,9 +154,9 @@ static void *run_row(void *context)
 }
 
 static void run_rows(struct domain *domain, const char *kernel, const struct domain_grid *grids,
-                     const struct tutti_gpu_launch *launches, uint32_t nlaunches, uint64_t seed)
+                     const struct tutti_kernel_launch *launches, uint32_t nlaunches, uint64_t seed)
 {
-    struct row rows[TUTTI_GPU_RANKS];
+    struct row rows[TUTTI_KERNEL_RANKS];
 
     for (uint32_t rank = 0; rank < domain->nranks; rank++) {
         int failed;
@@ -171,14 +171,14 @@ static void run_rows(struct domain *domain, const char *kernel, const struct dom
         pthread_join(rows[rank].thread, NULL);
 }
 
-static struct tutti_gpu_launch *make_launches(struct domain *domain,
-                                              const struct tutti_gpu_work *works, uint32_t nworks,
+static struct tutti_kernel_launch *make_launches(struct domain *domain,
+                                              const struct tutti_kernel_work *works, uint32_t nworks,
                                               uint32_t nlaunches, uint64_t deadline_ns)
 {
-    struct tutti_gpu_launch *launches = zeroed(domain->nranks * nlaunches * sizeof *launches);
+    struct tutti_kernel_launch *launches = zeroed(domain->nranks * nlaunches * sizeof *launches);
 
     for (uint32_t i = 0; i < domain->nranks * nlaunches; i++)
-        launches[i] = (struct tutti_gpu_launch){
+        launches[i] = (struct tutti_kernel_launch){
             .domain = domain->ranks[i / nlaunches].domain,
             .deadline_ns = deadline_ns,
             .nworks = nworks,
@@ -189,19 +189,19 @@ static struct tutti_gpu_launch *make_launches(struct domain *domain,
 }
 
 void domain_run(struct domain *domain, const char *kernel, const struct domain_grid *grids,
-                const struct tutti_gpu_work *works, uint32_t nworks, uint64_t deadline_ns)
+                const struct tutti_kernel_work *works, uint32_t nworks, uint64_t deadline_ns)
 {
-    struct tutti_gpu_launch *launches = make_launches(domain, works, nworks, 1, deadline_ns);
+    struct tutti_kernel_launch *launches = make_launches(domain, works, nworks, 1, deadline_ns);
 
     run_rows(domain, kernel, grids, launches, 1, 0);
     free(launches);
 }
 
 void domain_run_rows(struct domain *domain, const char *kernel, const struct domain_grid *grids,
-                     const struct tutti_gpu_work *works, uint32_t nworks, uint32_t nlaunches,
+                     const struct tutti_kernel_work *works, uint32_t nworks, uint32_t nlaunches,
                      uint64_t seed)
 {
-    struct tutti_gpu_launch *launches = make_launches(domain, works, nworks, nlaunches, 0);
+    struct tutti_kernel_launch *launches = make_launches(domain, works, nworks, nlaunches, 0);
 
     run_rows(domain, kernel, grids, launches, nlaunches, seed);
     free(launches);
@@ -228,7 +228,7 @@ pthread_t domain_abort(struct domain *domain)
 bool domain_is_fine(const struct domain *domain)
 {
     for (uint32_t rank = 0; rank < domain->nranks; rank++)
-        if (domain->ranks[rank].report->fault != TUTTI_GPU_FINE)
+        if (domain->ranks[rank].report->fault != TUTTI_KERNEL_FINE)
             return false;
     return true;
 }

@@ -24,10 +24,10 @@ enum { DOMAIN_MATRIX_RANKS = 8 };
 #endif
 
 struct domain_rank {
-    struct tutti_gpu_domain *domain; /* what launches are given */
-    struct tutti_gpu_peer *peers;
-    struct tutti_gpu_counters *counters;
-    struct tutti_gpu_report *report;
+    struct tutti_kernel_domain *domain; /* what launches are given */
+    struct tutti_kernel_peer *peers;
+    struct tutti_kernel_counters *counters;
+    struct tutti_kernel_report *report;
     uint8_t *mailboxes;              /* that it reads, one for each rank */
     uint8_t *windows;
     uint8_t *arena;                  /* for buffers, from its begin on */
@@ -36,8 +36,8 @@ struct domain_rank {
 
 struct domain {
     uint32_t nranks;
-    struct tutti_gpu_layout layout;
-    struct domain_rank ranks[TUTTI_GPU_RANKS];
+    struct tutti_kernel_layout layout;
+    struct domain_rank ranks[TUTTI_KERNEL_RANKS];
 };
 
 /* The memory that a domain reserves. 0 means a small default. */
@@ -64,13 +64,13 @@ struct domain_grid {
 /* Each rank runs its works, `nworks` from works[rank * nworks] on, in one launch of `kernel`. All
  * at the same time; returns when all have ended. */
 void domain_run(struct domain *domain, const char *kernel, const struct domain_grid *grids,
-                const struct tutti_gpu_work *works, uint32_t nworks, uint64_t deadline_ns);
+                const struct tutti_kernel_work *works, uint32_t nworks, uint64_t deadline_ns);
 
 /* The same, but each rank has `nlaunches` of such launches, one after the other, and does not wait
  * for others between them but dawdles now and then. Works of rank r's launch i begin at works[(r *
  * nlaunches + i) * nworks]. */
 void domain_run_rows(struct domain *domain, const char *kernel, const struct domain_grid *grids,
-                     const struct tutti_gpu_work *works, uint32_t nworks, uint32_t nlaunches,
+                     const struct tutti_kernel_work *works, uint32_t nworks, uint32_t nlaunches,
                      uint64_t seed);
 
 /* All ranks' hosts tell their kernels to end, on a thread that the caller joins: meanwhile these

@@ -76,9 +76,9 @@ void gives(int wanted, int got, const char *call, const char *file, int line)
 
 /* ---- the driver ------------------------------------------------------------------------------ */
 
-const struct tutti_cuda *driver(void)
+const struct tutti_cu_driver *driver(void)
 {
-    const struct tutti_cuda *cuda = tutti_cuda_get(true);
+    const struct tutti_cu_driver *cuda = tutti_cu_get(true);
 
     MUST(cuda != NULL);
     return cuda;

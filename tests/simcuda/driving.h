@@ -34,7 +34,7 @@ void dies_apart(void (*function)(void), const char *said, struct settings settin
 void gives(int wanted, int got, const char *call, const char *file, int line);
 
 /* The driver; loaded at the first call. */
-const struct tutti_cuda *driver(void);
+const struct tutti_cu_driver *driver(void);
 /* The primary context of a device, retained and made current. */
 struct tutti_cu_context *use_device(int ordinal);
 /* A kernel of test_kernels.cu in the current context. */

@@ -77,8 +77,8 @@ void sim_machine_load(struct sim_machine *ret_machine)
         sim_die("set TUTTI_SIM_TOPOLOGY to a topology file in NCCL's form");
     *machine = (struct sim_machine){0};
     text = read_file(path, &length);
-    if (tutti_nccl_xml_read(path, text, length, TUTTI_SOURCE_FILE, &machine->inventory) != TUTTI_OK)
-        sim_die("TUTTI_SIM_TOPOLOGY: %s", tutti_last_message());
+    if (tutti_xml_read_nccl(path, text, length, TUTTI_SOURCE_FILE, &machine->inventory) != TUTTI_OK)
+        sim_die("TUTTI_SIM_TOPOLOGY: %s", tutti_message_last());
     free(text);
     while ((gpu = tutti_inventory_next_of(machine->inventory, gpu, TUTTI_DEVICE_GPU)) !=
            TUTTI_NO_DEVICE) {

@@ -29,14 +29,14 @@ void post_add(struct post *post, uint32_t from, uint32_t to, size_t size_bytes)
         parcel->sent[i] = (uint8_t)next_random(&post->seed);
 }
 
-struct tutti_gpu_message post_message(const struct post *post, size_t index, bool sends)
+struct tutti_cuda_message post_message(const struct post *post, size_t index, bool sends)
 {
     const struct parcel *parcel = &post->parcels[index];
     uint64_t before = post->sequences[parcel->from][parcel->to];
 
     for (size_t i = 0; i <= index; i++)
         before += post->parcels[i].from == parcel->from && post->parcels[i].to == parcel->to;
-    return (struct tutti_gpu_message){
+    return (struct tutti_cuda_message){
         .peer = (int)(sends ? parcel->to : parcel->from), .sends = sends,
         .address = (uintptr_t)(sends ? parcel->sent : parcel->received) + 1,
         .size_bytes = parcel->size_bytes,
@@ -48,7 +48,7 @@ struct tutti_gpu_message post_message(const struct post *post, size_t index, boo
 
 static void encode_rank(struct post *post, uint32_t rank)
 {
-    struct tutti_gpu_message *messages = calloc(2 * post->count + 1, sizeof *messages);
+    struct tutti_cuda_message *messages = calloc(2 * post->count + 1, sizeof *messages);
     size_t count = 0;
 
     assert_non_null(messages);
@@ -58,10 +58,10 @@ static void encode_rank(struct post *post, uint32_t rank)
         if (post->parcels[i].to == rank)
             messages[count++] = post_message(post, i, false);
     }
-    assert_int_equal(tutti_gpu_messages_encode(messages, count, (int)rank, &post->stage->grid,
+    assert_int_equal(tutti_cuda_messages_encode(messages, count, (int)rank, &post->stage->grid,
                                                &post->images[rank]), TUTTI_OK);
-    post->scratch[rank] = aligned_alloc(TUTTI_GPU_LINE,
-                                        post->images[rank].scratch_bytes + TUTTI_GPU_LINE);
+    post->scratch[rank] = aligned_alloc(TUTTI_KERNEL_LINE,
+                                        post->images[rank].scratch_bytes + TUTTI_KERNEL_LINE);
     assert_non_null(post->scratch[rank]);
     free(messages);
 }
@@ -72,9 +72,9 @@ void post_encode(struct post *post)
         encode_rank(post, rank);
 }
 
-struct tutti_gpu_work post_work(const struct post *post, uint32_t rank)
+struct tutti_kernel_work post_work(const struct post *post, uint32_t rank)
 {
-    return (struct tutti_gpu_work){.kind = TUTTI_GPU_MESSAGES,
+    return (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES,
                                    .program = post->images[rank].bytes,
                                    .scratch = post->scratch[rank]};
 }
@@ -91,7 +91,7 @@ void post_compare(struct post *post)
         post->sequences[parcel->from][parcel->to]++;
     }
     for (uint32_t rank = 0; rank < post->stage->domain.nranks; rank++) {
-        tutti_gpu_image_fini(&post->images[rank]);
+        tutti_cuda_program_image_fini(&post->images[rank]);
         free(post->scratch[rank]);
     }
     post->count = 0;
@@ -101,15 +101,15 @@ void post_compare(struct post *post)
 void post_deliver(struct post *post)
 {
     struct stage *stage = post->stage;
-    struct tutti_gpu_work works[TUTTI_GPU_RANKS];
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct tutti_kernel_work works[TUTTI_KERNEL_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
 
     post_encode(post);
     for (uint32_t rank = 0; rank < stage->domain.nranks; rank++) {
         works[rank] = post_work(post, rank);
         grids[rank] = (struct domain_grid){stage->grid.nblocks, stage->threads};
     }
-    domain_run(&stage->domain, "tutti_gpu_group", grids, works, 1, 0);
+    domain_run(&stage->domain, "tutti_kernel_group", grids, works, 1, 0);
     assert_true(domain_is_fine(&stage->domain));
     post_compare(post);
 }

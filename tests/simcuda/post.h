@@ -20,19 +20,19 @@ struct post {
     struct parcel parcels[POST_MOST];
     size_t count;
     uint64_t seed;
-    struct tutti_gpu_image images[TUTTI_GPU_RANKS];
-    uint8_t *scratch[TUTTI_GPU_RANKS];
-    uint64_t sequences[TUTTI_GPU_RANKS][TUTTI_GPU_RANKS]; /* of pairs, over all batches */
+    struct tutti_cuda_program_image images[TUTTI_KERNEL_RANKS];
+    uint8_t *scratch[TUTTI_KERNEL_RANKS];
+    uint64_t sequences[TUTTI_KERNEL_RANKS][TUTTI_KERNEL_RANKS]; /* of pairs, over all batches */
 };
 
 void post_add(struct post *post, uint32_t from, uint32_t to, size_t size_bytes);
 
 /* A message as its rank's batch has it. */
-struct tutti_gpu_message post_message(const struct post *post, size_t index, bool sends);
+struct tutti_cuda_message post_message(const struct post *post, size_t index, bool sends);
 
 /* The tables of all ranks. */
 void post_encode(struct post *post);
-struct tutti_gpu_work post_work(const struct post *post, uint32_t rank);
+struct tutti_kernel_work post_work(const struct post *post, uint32_t rank);
 
 /* Encode, launch, compare; the batch is empty then. */
 void post_deliver(struct post *post);

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct tutti_cuda *cuda;
-static struct tutti_cuda_kernels *kernels;
+static const struct tutti_cu_driver *cuda;
+static struct tutti_kernel_module *kernels;
 static tutti_cu_device device;
 static struct tutti_cu_context *context;
 static struct tutti_cu_stream *stream;
@@ -30,7 +30,7 @@ static void give_up(const char *what, const char *why)
 static void must(int code, const char *what)
 {
     if (code != TUTTI_CU_SUCCESS)
-        give_up(what, tutti_cuda_error(cuda, code));
+        give_up(what, tutti_cu_error(cuda, code));
 }
 #define MUST(call) must(call, #call)
 
@@ -44,20 +44,20 @@ bool runner_open(void)
 {
     int count = 0;
 
-    cuda = tutti_cuda_get(true);
+    cuda = tutti_cu_get(true);
     if (cuda == NULL)
         return nothing("no CUDA driver");
     MUST(cuda->device_count(&count));
     if (count == 0)
         return nothing("no GPU");
-    if (tutti_cuda_image_bytes == 0 && getenv("TUTTI_CUDA_KERNELS") == NULL)
+    if (tutti_kernel_image_bytes == 0 && getenv("TUTTI_CUDA_KERNELS") == NULL)
         return nothing("no kernels, for there was no nvcc");
     MUST(cuda->device(&device, 0));
     MUST(cuda->primary_retain(&context, device));
     MUST(cuda->context_set(context));
     MUST(cuda->stream_create(&stream, TUTTI_CU_STREAM_NON_BLOCKING));
-    if (tutti_cuda_kernels_get(cuda, &kernels) != TUTTI_OK)
-        give_up("kernels", tutti_last_message());
+    if (tutti_kernel_module_get(cuda, &kernels) != TUTTI_OK)
+        give_up("kernels", tutti_message_last());
     return true;
 }
 
@@ -66,7 +66,7 @@ void runner_close(void)
     MUST(cuda->stream_destroy(stream));
     if (memory != 0)
         MUST(cuda->memory_free(memory));
-    tutti_cuda_kernels_put(kernels);
+    tutti_kernel_module_put(kernels);
     MUST(cuda->context_set(NULL));
     MUST(cuda->primary_release(device));
 }
@@ -99,13 +99,13 @@ void runner_launch(const char *kernel, uint32_t blocks, uint32_t threads, const 
 {
     static const struct {
         const char *name;
-        enum tutti_cuda_kernel kernel;
+        enum tutti_kernel_name kernel;
         size_t argument_bytes;
     } known[] = {
-        {"tutti_gpu_empty", TUTTI_CUDA_KERNEL_EMPTY, sizeof(struct tutti_gpu_empty_argument)},
-        {"tutti_gpu_copy", TUTTI_CUDA_KERNEL_COPY, sizeof(struct tutti_gpu_copy_argument)},
-        {"tutti_gpu_reduce", TUTTI_CUDA_KERNEL_REDUCE, sizeof(struct tutti_gpu_reduce_argument)},
-        {"tutti_gpu_convert", TUTTI_CUDA_KERNEL_CONVERT, sizeof(struct tutti_gpu_conversion)},
+        {"tutti_kernel_empty", TUTTI_KERNEL_EMPTY, sizeof(struct tutti_kernel_empty_argument)},
+        {"tutti_kernel_copy", TUTTI_KERNEL_COPY, sizeof(struct tutti_kernel_copy_argument)},
+        {"tutti_kernel_reduce", TUTTI_KERNEL_REDUCE, sizeof(struct tutti_kernel_reduce_argument)},
+        {"tutti_kernel_convert", TUTTI_KERNEL_CONVERT, sizeof(struct tutti_kernel_conversion)},
     };
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
@@ -113,9 +113,9 @@ void runner_launch(const char *kernel, uint32_t blocks, uint32_t threads, const 
             continue;
         if (argument_bytes != known[i].argument_bytes)
             give_up(kernel, "an argument of another kernel");
-        if (tutti_cuda_kernels_launch(kernels, known[i].kernel, blocks, threads, argument,
+        if (tutti_kernel_module_launch(kernels, known[i].kernel, blocks, threads, argument,
                                       stream) != TUTTI_OK)
-            give_up(kernel, tutti_last_message());
+            give_up(kernel, tutti_message_last());
         MUST(cuda->stream_synchronize(stream));
         return;
     }
@@ -132,10 +132,10 @@ static uint32_t attribute(int which, uint32_t most)
 
 uint32_t runner_most_blocks(void)
 {
-    return attribute(TUTTI_CU_MULTIPROCESSORS, TUTTI_GPU_BLOCKS);
+    return attribute(TUTTI_CU_MULTIPROCESSORS, TUTTI_KERNEL_BLOCKS);
 }
 
 uint32_t runner_most_threads(void)
 {
-    return attribute(TUTTI_CU_MAX_THREADS_PER_BLOCK, TUTTI_GPU_THREADS);
+    return attribute(TUTTI_CU_MAX_THREADS_PER_BLOCK, TUTTI_KERNEL_THREADS);
 }

@@ -17,13 +17,13 @@
 
 #include "unit/device/elements.h"
 
-enum { MOST_RANKS = TUTTI_GPU_RANKS, GUARD_ELEMENTS = 3 };
+enum { MOST_RANKS = TUTTI_KERNEL_RANKS, GUARD_ELEMENTS = 3 };
 
 /* One rank's part of a scene. */
 struct part {
     struct tutti_plan *plan;
     struct tutti_program *program;
-    struct tutti_gpu_image image;
+    struct tutti_cuda_program_image image;
     struct tutti_call call;        /* with the oracle's buffers */
     size_t *counts;                /* [4][nranks], of v-forms */
     size_t input_at, output_at;    /* bytes from the begin of the memory of both */
@@ -52,7 +52,7 @@ const char *scene_name(const struct scene *scene)
 
 /* ---- stages ------------------------------------------------------------------------------ */
 
-void stage_open(struct stage *stage, uint32_t nranks, const struct tutti_gpu_grid *grid,
+void stage_open(struct stage *stage, uint32_t nranks, const struct tutti_cuda_grid *grid,
                 const struct domain_sizes *sizes, uint32_t threads)
 {
     domain_init(&stage->domain, nranks, sizes);
@@ -125,9 +125,9 @@ static void lay_out(const struct scene *scene, struct part *part, uint32_t rank)
     const struct tutti_shape *shape = &scene->shape;
     enum tutti_collective collective = scene->algorithm->collective;
     size_t size = tutti_type_size(scene->type);
-    size_t inputs = tutti_has_input(collective, rank, shape->root)
+    size_t inputs = tutti_collective_has_input(collective, rank, shape->root)
                         ? tutti_input_blocks(collective, shape->nranks) : 0;
-    size_t outputs = tutti_has_output(collective, rank, shape->root)
+    size_t outputs = tutti_collective_has_output(collective, rank, shape->root)
                          ? tutti_output_blocks(collective, shape->nranks) : 0;
     size_t input = extent(part->call.input_counts, part->call.input_displs, inputs,
                           part->call.count);
@@ -142,7 +142,7 @@ static void lay_out(const struct scene *scene, struct part *part, uint32_t rank)
         return;
     if (collective == TUTTI_ALLTOALL)
         part->output_at = part->input_at;
-    else if (!tutti_in_place_shift(collective, rank, shape->root, 1, &shift))
+    else if (!tutti_collective_in_place_shift(collective, rank, shape->root, 1, &shift))
         return;
     else if (inputs <= outputs) /* the smaller within the larger */
         part->input_at = part->output_at + (size_t)shift * part->call.count * size;
@@ -184,13 +184,13 @@ static bool make_program(struct stage *stage, const struct scene *scene, struct 
     struct tutti_schedule *schedule;
 
     shape.rank = rank;
-    shape.channels = tutti_gpu_grid_channels(&stage->grid);
+    shape.channels = tutti_cuda_grid_channels(&stage->grid);
     assert_int_equal(tutti_algorithm_schedule(scene->algorithm, &shape, &schedule), TUTTI_OK);
     assert_int_equal(tutti_plan_create(schedule, &part->plan), TUTTI_OK);
-    if (tutti_gpu_program_create(part->plan, &part->call, (int)rank, &stage->grid,
+    if (tutti_cuda_program_create(part->plan, &part->call, (int)rank, &stage->grid,
                                  &part->program) != TUTTI_OK)
         return false;
-    return tutti_gpu_program_encode(part->program, &part->call, &stage->grid, &part->image) ==
+    return tutti_cuda_program_encode(part->program, &part->call, &stage->grid, &part->image) ==
            TUTTI_OK;
 }
 
@@ -214,7 +214,7 @@ static bool make_part(struct stage *stage, const struct scene *scene, struct par
     fill(scene, part, rank);
     if (!make_program(stage, scene, part, rank))
         return false;
-    part->scratch = aligned_alloc(TUTTI_GPU_LINE, part->image.scratch_bytes + TUTTI_GPU_LINE);
+    part->scratch = aligned_alloc(TUTTI_KERNEL_LINE, part->image.scratch_bytes + TUTTI_KERNEL_LINE);
     assert_non_null(part->scratch);
     return true;
 }
@@ -223,18 +223,18 @@ static void drop_part(struct part *part)
 {
     tutti_program_destroy(part->program);
     tutti_plan_destroy(part->plan);
-    tutti_gpu_image_fini(&part->image);
+    tutti_cuda_program_image_fini(&part->image);
     free(part->counts);
     free(part->memory);
     free(part->scratch);
 }
 
-static struct tutti_gpu_work work_for(const struct stage *stage, const struct scene *scene,
+static struct tutti_kernel_work work_for(const struct stage *stage, const struct scene *scene,
                                       const struct part *part, uint32_t rank, uint64_t number)
 {
     const struct domain_rank *own = &stage->domain.ranks[rank];
-    struct tutti_gpu_work work = {
-        .kind = TUTTI_GPU_STEPS, .collective = (uint8_t)scene->algorithm->collective,
+    struct tutti_kernel_work work = {
+        .kind = TUTTI_KERNEL_WORK_STEPS, .collective = (uint8_t)scene->algorithm->collective,
         .type = (uint8_t)scene->type, .op = (uint8_t)scene->op,
         .is_premultiplied = scene->is_premultiplied, .is_average = scene->is_average,
         .root = (int32_t)scene->shape.root,
@@ -290,9 +290,9 @@ static void compare(const struct stage *stage, const struct played *played)
 {
     for (uint32_t rank = 0; rank < played->scene->shape.nranks; rank++) {
         const struct part *part = &played->parts[rank];
-        const struct tutti_gpu_report *report = stage->domain.ranks[rank].report;
+        const struct tutti_kernel_report *report = stage->domain.ranks[rank].report;
 
-        if (report->fault != TUTTI_GPU_FINE)
+        if (report->fault != TUTTI_KERNEL_FINE)
             fail_msg("%s: fault %d on rank %u, waiting for %d", scene_name(played->scene),
                      (int)report->fault, rank, (int)report->rank);
         for (size_t i = 0; i < part->size_bytes; i++)
@@ -307,7 +307,7 @@ static void compare(const struct stage *stage, const struct played *played)
 static void run(struct stage *stage, const struct played *played, uint32_t count)
 {
     uint32_t nranks = stage->domain.nranks;
-    struct tutti_gpu_work *works = calloc(count * nranks, sizeof *works);
+    struct tutti_kernel_work *works = calloc(count * nranks, sizeof *works);
     struct domain_grid grids[MOST_RANKS];
 
     assert_non_null(works);
@@ -319,7 +319,7 @@ static void run(struct stage *stage, const struct played *played, uint32_t count
             grids[rank] = (struct domain_grid){stage->grid.nblocks, stage->threads};
         }
     }
-    domain_run(&stage->domain, "tutti_gpu_group", grids, works, count, 0);
+    domain_run(&stage->domain, "tutti_kernel_group", grids, works, count, 0);
     free(works);
 }
 
@@ -360,7 +360,7 @@ void scene_play_apart(struct stage *stage, const struct scene *scene, const stru
                       int odd, int absent, uint64_t deadline_ns)
 {
     struct played *played = calloc(2, sizeof *played);
-    struct tutti_gpu_launch launches[MOST_RANKS];
+    struct tutti_kernel_launch launches[MOST_RANKS];
     struct sim_kernel_call calls[MOST_RANKS];
     uint32_t ncalls = 0;
 
@@ -372,10 +372,10 @@ void scene_play_apart(struct stage *stage, const struct scene *scene, const stru
 
         if ((int)rank == absent)
             continue;
-        launches[rank] = (struct tutti_gpu_launch){
+        launches[rank] = (struct tutti_kernel_launch){
             .domain = stage->domain.ranks[rank].domain, .deadline_ns = deadline_ns, .nworks = 1,
             .first = work_for(stage, own->scene, &own->parts[rank], rank, stage->number)};
-        calls[ncalls++] = (struct sim_kernel_call){"tutti_gpu_group", stage->grid.nblocks,
+        calls[ncalls++] = (struct sim_kernel_call){"tutti_kernel_group", stage->grid.nblocks,
                                                    stage->threads, &launches[rank]};
     }
     sim_kernel_run_all(calls, ncalls);

@@ -24,12 +24,12 @@ struct scene {
 /* Where scenes are played: programs are cut for `grid`, whose layout is the domain's. */
 struct stage {
     struct domain domain;
-    struct tutti_gpu_grid grid;
+    struct tutti_cuda_grid grid;
     uint32_t threads;
     uint64_t number; /* of the last call */
 };
 
-void stage_open(struct stage *stage, uint32_t nranks, const struct tutti_gpu_grid *grid,
+void stage_open(struct stage *stage, uint32_t nranks, const struct tutti_cuda_grid *grid,
                 const struct domain_sizes *sizes, uint32_t threads);
 void stage_close(struct stage *stage);
 

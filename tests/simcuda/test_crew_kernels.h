@@ -7,8 +7,8 @@
 
 /* Threads [first, first + count) of the block do one thing, all others another. */
 struct try_crews {
-    struct tutti_gpu_reduction crew_job, others_job;
-    struct tutti_gpu_conversion conversion; /* the crew's too, afterwards */
+    struct tutti_kernel_reduction crew_job, others_job;
+    struct tutti_kernel_conversion conversion; /* the crew's too, afterwards */
     uint32_t first, count;
 };
 

@@ -42,7 +42,7 @@ static void same_links(const char *name, const struct tutti_inventory *a, uint32
 
     for (uint32_t k = a->devices[i].first_child; k != TUTTI_NO_DEVICE; k = a->devices[k].next) {
         bool is_c2c = a->devices[k].kind == TUTTI_DEVICE_C2C;
-        uint32_t l = is_c2c ? tutti_place_child(b, j, TUTTI_DEVICE_C2C)
+        uint32_t l = is_c2c ? tutti_detect_child(b, j, TUTTI_DEVICE_C2C)
                             : find_link(b, j, tutti_device_number(a, k, TUTTI_PROPERTY_TARGET, 0));
 
         if (l == TUTTI_NO_DEVICE)

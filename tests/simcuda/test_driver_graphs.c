@@ -52,7 +52,7 @@ static void count_up(void *argument)
 
 static void check_replay(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_stream *stream;
     struct tutti_cu_exec *exec;
     struct tutti_cu_function *function;
@@ -97,7 +97,7 @@ static void captured_streams_are_played_as_often_as_wanted(void **state)
 /* Two branches whose kernels wait for each other, and one that comes before and after. */
 static void check_branches(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_stream *streams[2];
     struct tutti_cu_event *events[2] = {0};
     struct tutti_cu_function *function;
@@ -167,7 +167,7 @@ static void must_end_with(struct tutti_cu_stream *stream, int code)
 
 static void check_unsafe(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_stream *stream;
     tutti_cu_address address;
     int mode = TUTTI_CU_CAPTURE_RELAXED;
@@ -196,7 +196,7 @@ static void check_unsafe(void)
 
 static void check_events(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_stream *stream, *other;
     struct tutti_cu_event *event, *outside;
 
@@ -229,7 +229,7 @@ static void check_events(void)
 
 static void check_ends(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_stream *stream, *other;
     struct tutti_cu_event *event;
     struct tutti_cu_graph *graph;

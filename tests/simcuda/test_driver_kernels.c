@@ -24,7 +24,7 @@ static struct tutti_cu_stream *make_stream(void)
 static void check_modules(void)
 {
     static const uint32_t fat[2] = {0xba55ed50, 0};
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_module *module;
     struct tutti_cu_function *function;
     int value;
@@ -215,7 +215,7 @@ static void lines_tear_and_stores_come_late_where_that_is_wanted(void **state)
 
 static void check_devices(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     unsigned char uuid[TUTTI_CU_UUID_BYTES], other[TUTTI_CU_UUID_BYTES];
     char name[64];
     int count, bus[2], value;

@@ -12,24 +12,24 @@
 
 #include <cmocka.h>
 
-static struct tutti_cuda_kernels *get(void)
+static struct tutti_kernel_module *get(void)
 {
-    struct tutti_cuda_kernels *kernels;
+    struct tutti_kernel_module *kernels;
 
-    if (tutti_cuda_kernels_get(driver(), &kernels) != TUTTI_OK) {
-        fprintf(stderr, "%s\n", tutti_last_message());
+    if (tutti_kernel_module_get(driver(), &kernels) != TUTTI_OK) {
+        fprintf(stderr, "%s\n", tutti_message_last());
         _exit(9);
     }
     return kernels;
 }
 
 /* Copy a word by a kernel, in the current context. */
-static void use(const struct tutti_cuda_kernels *kernels)
+static void use(const struct tutti_kernel_module *kernels)
 {
     uint64_t *words = zeros(2 * sizeof *words), one = 1;
 
     WORKS(driver()->copy((uintptr_t)words, (uintptr_t)&one, sizeof one));
-    MUST(tutti_cuda_kernels_copy(kernels, words + 1, words, sizeof one, NULL) == TUTTI_OK);
+    MUST(tutti_kernel_module_copy(kernels, words + 1, words, sizeof one, NULL) == TUTTI_OK);
     MUST(peek(words + 1) == 1);
 }
 
@@ -37,7 +37,7 @@ static void use(const struct tutti_cuda_kernels *kernels)
 
 static void share(void)
 {
-    struct tutti_cuda_kernels *first, *second, *other;
+    struct tutti_kernel_module *first, *second, *other;
 
     use_device(0);
     first = get();
@@ -47,12 +47,12 @@ static void share(void)
     other = get();
     MUST(other != first);
     use(other);
-    tutti_cuda_kernels_put(other);
+    tutti_kernel_module_put(other);
     use_device(0);
-    tutti_cuda_kernels_put(first);
+    tutti_kernel_module_put(first);
     use(second);
-    tutti_cuda_kernels_put(second);
-    tutti_cuda_kernels_put(NULL);
+    tutti_kernel_module_put(second);
+    tutti_kernel_module_put(NULL);
 }
 
 static void whoever_is_in_a_context_shares_its_kernels_and_the_last_unloads_them(void **state)
@@ -68,14 +68,14 @@ static void end_and_begin_again(void)
 {
     for (int i = 0; i < 3; i++) {
         struct tutti_cu_context *context = use_device(0);
-        struct tutti_cuda_kernels *kernels = get();
+        struct tutti_kernel_module *kernels = get();
 
         use(kernels);
         if (i > 0)
-            tutti_cuda_kernels_put(kernels);
+            tutti_kernel_module_put(kernels);
         WORKS(driver()->primary_release(0));
         if (i == 0) {
-            tutti_cuda_kernels_put(kernels);
+            tutti_kernel_module_put(kernels);
             GIVES(TUTTI_CU_CONTEXT_IS_DESTROYED, driver()->context_push(context));
         }
     }
@@ -90,11 +90,11 @@ static void kernels_are_loaded_anew_when_their_context_has_ended(void **state)
 /* A call that fails leaves nothing to be found by the next one. */
 static void forget_what_does_not_unload(void)
 {
-    struct tutti_cuda_kernels *kernels;
+    struct tutti_kernel_module *kernels;
 
     use_device(0);
     kernels = get();
-    tutti_cuda_kernels_put(kernels);
+    tutti_kernel_module_put(kernels);
     WORKS(driver()->primary_release(0));
     use_device(0);
     kernels = get();
@@ -112,13 +112,13 @@ static void kernels_that_cannot_be_unloaded_are_forgotten_all_the_same(void **st
 
 static void refuse_file(const char *text)
 {
-    struct tutti_cuda_kernels *kernels = NULL;
+    struct tutti_kernel_module *kernels = NULL;
 
     use_device(0);
-    MUST(tutti_cuda_kernels_get(driver(), &kernels) == TUTTI_ERR_DEVICE);
+    MUST(tutti_kernel_module_get(driver(), &kernels) == TUTTI_ERR_DEVICE);
     MUST(kernels == NULL);
-    if (strstr(tutti_last_message(), text) == NULL) {
-        fprintf(stderr, "not \"%s\", but: %s\n", text, tutti_last_message());
+    if (strstr(tutti_message_last(), text) == NULL) {
+        fprintf(stderr, "not \"%s\", but: %s\n", text, tutti_message_last());
         _exit(9);
     }
 }

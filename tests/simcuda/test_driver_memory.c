@@ -15,7 +15,7 @@
 
 static void check_alloc(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     tutti_cu_address address, base, other;
     size_t left, total, size;
 
@@ -48,7 +48,7 @@ static void devices_have_so_much_memory(void **state)
 
 static void check_copies(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     unsigned char bytes[300], back[300];
     uint64_t *first, *second;
 
@@ -132,7 +132,7 @@ static void kernels_do_not_get_away_with_memory_that_is_not_theirs(void **state)
 
 static void fill_a_peers(int must_enable)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_context *first = use_device(0);
     struct try_fill arg = {zeros(256), 32, 5};
     int can;
@@ -189,7 +189,7 @@ static uint64_t pageable[64];
 
 static void check_host(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     tutti_cu_address address;
     void *host;
     struct try_fill arg;
@@ -321,7 +321,7 @@ static void leak(void)
 
 static void misspell(void)
 {
-    tutti_cuda_get(true);
+    tutti_cu_get(true);
 }
 
 static void faults_come_on_demand_and_leaks_are_counted(void **state)

@@ -39,7 +39,7 @@ static size_t unit(void)
 
 static void check_mapping(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_memory_kind kind = kind_of(0);
     struct tutti_cu_access access = access_of(0);
     tutti_cu_memory memory, again;
@@ -182,7 +182,7 @@ static void in_two_processes(void (*first)(void), void (*second)(void))
 
 static void export_memory(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_ipc_memory handle;
     tutti_cu_address opened;
     uint64_t *words;
@@ -202,7 +202,7 @@ static void export_memory(void)
 
 static void open_memory(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_ipc_memory handle;
     tutti_cu_address address, again;
     struct try_fill arg;

@@ -53,7 +53,7 @@ static struct tutti_cu_event *make_event(unsigned flags)
 
 static void check_contexts(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_context *first, *second, *current;
     struct tutti_cu_stream *stream, *found;
     tutti_cu_address address;
@@ -98,7 +98,7 @@ static void contexts_are_of_devices_and_current_in_threads(void **state)
 
 static void check_wrong_context(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_stream *stream;
     struct tutti_cu_event *event;
     struct try_add arg = {NULL, 0};
@@ -125,7 +125,7 @@ static void what_belongs_to_another_context_is_refused(void **state)
 
 static void check_no_device(void)
 {
-    MUST(tutti_cuda_get(true) == NULL);
+    MUST(tutti_cu_get(true) == NULL);
 }
 
 static void call_in_child_of_fork(void)
@@ -153,7 +153,7 @@ static void without_devices_or_after_a_fork_it_does_not_start(void **state)
 
 static void check_order(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_stream *stream;
     struct try_fill fill;
     uint64_t *words, *gate, seen[2];
@@ -184,7 +184,7 @@ static void a_stream_works_in_order_while_the_caller_goes_on(void **state)
 
 static void check_legacy(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_stream *blocking, *free_one;
     uint64_t *gate;
 
@@ -219,7 +219,7 @@ static void count_up(void *argument)
 
 static void check_events(void)
 {
-    const struct tutti_cuda *cuda = driver();
+    const struct tutti_cu_driver *cuda = driver();
     struct tutti_cu_stream *first, *second;
     struct tutti_cu_event *event, *later, *untimed;
     uint64_t *gate;
@@ -305,7 +305,7 @@ static void check_texts(void)
 {
     const char *text;
 
-    MUST(strcmp(tutti_cuda_error(driver(), TUTTI_CU_LAUNCH_FAILED), "unspecified launch failure") ==
+    MUST(strcmp(tutti_cu_error(driver(), TUTTI_CU_LAUNCH_FAILED), "unspecified launch failure") ==
          0);
     GIVES(TUTTI_CU_INVALID_VALUE, driver()->error_name(-5, &text));
     WORKS(driver()->error_name(TUTTI_CU_NOT_READY, &text));

@@ -25,14 +25,14 @@ static uint8_t multiplied[STRIDE_BYTES] __attribute__((aligned(16)));
 
 /* Where its buffers are in the arena. */
 struct trial {
-    struct tutti_gpu_reduction job;
+    struct tutti_kernel_reduction job;
     size_t srcs[MOST_SRCS], dsts[MOST_DSTS];
     uint32_t blocks, threads;
 };
 
 static void expect(const struct trial *trial)
 {
-    const struct tutti_gpu_reduction *job = &trial->job;
+    const struct tutti_kernel_reduction *job = &trial->job;
     const void *srcs[MOST_SRCS];
     void *dsts[MOST_DSTS];
     struct tutti_reduce_args args = {
@@ -55,7 +55,7 @@ static void expect(const struct trial *trial)
 static void launch(const struct trial *trial)
 {
     const uint64_t base = runner_memory(ARENA_BYTES);
-    _Alignas(16) struct tutti_gpu_reduce_argument argument = {.job = trial->job};
+    _Alignas(16) struct tutti_kernel_reduce_argument argument = {.job = trial->job};
     uint64_t addresses[MOST_SRCS + MOST_DSTS];
     uint32_t nsrcs = trial->job.nsrcs, n = nsrcs + trial->job.ndsts;
 
@@ -64,20 +64,20 @@ static void launch(const struct trial *trial)
     for (uint32_t k = nsrcs; k < n; k++)
         addresses[k] = base + trial->dsts[k - nsrcs];
     memcpy(arena + POINTERS_AT, addresses, sizeof addresses[0] * n);
-    if (n <= TUTTI_GPU_INLINE_POINTERS) {
+    if (n <= TUTTI_KERNEL_INLINE_POINTERS) {
         memcpy(argument.pointers, addresses, sizeof addresses[0] * n);
     } else {
         argument.job.srcs = (const void *const *)(uintptr_t)(base + POINTERS_AT);
         argument.job.dsts = (void *const *)(uintptr_t)(base + POINTERS_AT + 8 * nsrcs);
     }
     runner_upload(0, arena, ARENA_BYTES);
-    runner_launch("tutti_gpu_reduce", trial->blocks, trial->threads, &argument, sizeof argument);
+    runner_launch("tutti_kernel_reduce", trial->blocks, trial->threads, &argument, sizeof argument);
     runner_download(result, 0, ARENA_BYTES);
 }
 
 static void check(const struct trial *trial)
 {
-    const struct tutti_gpu_reduction *job = &trial->job;
+    const struct tutti_kernel_reduction *job = &trial->job;
     size_t i = 0;
 
     launch(trial);
@@ -134,7 +134,7 @@ static void place(struct trial *trial, uint64_t *state)
         trial->dsts[1] = trial->srcs[(first + 1) % nsrcs];
 }
 
-static void check_any(struct tutti_gpu_reduction job, uint64_t *state)
+static void check_any(struct tutti_kernel_reduction job, uint64_t *state)
 {
     static const uint32_t counts[] = {0, 1, 2, 3, 7, 15, 16, 17, 63, 64, 257, 1000, MOST_COUNT};
     struct trial trial = {.job = job};
@@ -149,13 +149,13 @@ static void check_any(struct tutti_gpu_reduction job, uint64_t *state)
 
 static const uint32_t source_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 64};
 
-static const struct tutti_gpu_reduction plain_sum = {
-    .op = TUTTI_SUM, .scale = {1.0, 1}, .premultiplied = TUTTI_GPU_NO_SOURCE,
+static const struct tutti_kernel_reduction plain_sum = {
+    .op = TUTTI_SUM, .scale = {1.0, 1}, .premultiplied = TUTTI_KERNEL_NO_SOURCE,
 };
 
 static void reductions_give_the_bits_of_processors(void **unused)
 {
-    struct tutti_gpu_reduction job = plain_sum;
+    struct tutti_kernel_reduction job = plain_sum;
     uint64_t state = 1;
 
     (void)unused;
@@ -175,7 +175,7 @@ static void scaled_reductions_give_the_bits_of_processors(void **unused)
     static const struct tutti_scale scales[] = {
         {1.0 / 3, 3}, {-0.5, 2}, {1e-3, 1000}, {1e300, INT64_MAX}, {0.0, 255}, {1.0, 1},
     };
-    struct tutti_gpu_reduction job = plain_sum;
+    struct tutti_kernel_reduction job = plain_sum;
     uint64_t state = 2;
 
     (void)unused;
@@ -193,7 +193,7 @@ static void scaled_reductions_give_the_bits_of_processors(void **unused)
 
 static void a_source_may_be_multiplied_first(void **unused)
 {
-    struct tutti_gpu_reduction job = plain_sum;
+    struct tutti_kernel_reduction job = plain_sum;
     uint64_t state = 3;
 
     (void)unused;
@@ -218,9 +218,9 @@ static void check_large(enum tutti_type type, enum tutti_op op, uint8_t *memory,
 {
     const size_t bytes = count * tutti_type_size(type);
     const uint64_t base = runner_memory(3 * bytes);
-    _Alignas(16) struct tutti_gpu_reduce_argument argument = {
+    _Alignas(16) struct tutti_kernel_reduce_argument argument = {
         .job = {.type = type, .op = op, .nsrcs = 2, .ndsts = 1, .count = count, .scale = {1.0, 1},
-                .premultiplied = TUTTI_GPU_NO_SOURCE},
+                .premultiplied = TUTTI_KERNEL_NO_SOURCE},
         .pointers = {(void *)(uintptr_t)base, (void *)(uintptr_t)(base + bytes),
                      (void *)(uintptr_t)(base + 2 * bytes)},
     };
@@ -230,7 +230,7 @@ static void check_large(enum tutti_type type, enum tutti_op op, uint8_t *memory,
     assert_non_null(got);
     tutti_cpu_reduce2(type, op, memory + 2 * bytes, memory, memory + bytes, count);
     runner_upload(0, memory, 2 * bytes);
-    runner_launch("tutti_gpu_reduce", runner_most_blocks(), runner_most_threads(), &argument,
+    runner_launch("tutti_kernel_reduce", runner_most_blocks(), runner_most_threads(), &argument,
                   sizeof argument);
     runner_download(got, 2 * bytes, bytes);
     i = first_difference(type, got, memory + 2 * bytes, count);
@@ -289,18 +289,18 @@ static const enum tutti_type narrow_types[] = {TUTTI_FLOAT16, TUTTI_BFLOAT16, TU
                                                TUTTI_FLOAT8E5M2};
 
 /* From `src` to `dst`, of `count` elements that are somewhere in a piece of memory. */
-static void convert(struct tutti_gpu_conversion job, const void *src, size_t src_at, void *dst,
+static void convert(struct tutti_kernel_conversion job, const void *src, size_t src_at, void *dst,
                     size_t dst_at, size_t total_bytes)
 {
     const size_t from_bytes = job.is_widening ? tutti_type_size(job.type) : 4;
     const size_t to_bytes = job.is_widening ? 4 : tutti_type_size(job.type);
     const uint64_t base = runner_memory(total_bytes);
-    _Alignas(16) struct tutti_gpu_conversion argument = job;
+    _Alignas(16) struct tutti_kernel_conversion argument = job;
 
     argument.src = (const void *)(uintptr_t)(base + src_at);
     argument.dst = (void *)(uintptr_t)(base + dst_at);
     runner_upload(src_at, src, job.count * from_bytes);
-    runner_launch("tutti_gpu_convert", runner_most_blocks(), runner_most_threads(), &argument,
+    runner_launch("tutti_kernel_convert", runner_most_blocks(), runner_most_threads(), &argument,
                   sizeof argument);
     runner_download(dst, dst_at, job.count * to_bytes);
 }
@@ -310,7 +310,7 @@ static void check_widening(enum tutti_type type, size_t count, size_t skipped, f
     const size_t size = tutti_type_size(type), dst_at = (count * size + 255) / 256 * 256;
     uint8_t *codes = malloc(count * size + 1);
     float *want = malloc(count * 4 + 4), *got = malloc(count * 4 + 4);
-    const struct tutti_gpu_conversion job = {
+    const struct tutti_kernel_conversion job = {
         .type = type, .is_widening = 1, .count = count, .multiply = multiply,
     };
 
@@ -349,7 +349,7 @@ static void check_narrowing(enum tutti_type type, const float *values, size_t co
 {
     const size_t size = tutti_type_size(type), dst_at = (count * 4 + 255) / 256 * 256;
     uint8_t *want = malloc(count * size + 1), *got = malloc(count * size + 1);
-    const struct tutti_gpu_conversion job = {.type = type, .count = count, .multiply = multiply};
+    const struct tutti_kernel_conversion job = {.type = type, .count = count, .multiply = multiply};
 
     tutti_cpu_narrow(type, want, values, count, multiply);
     convert(job, values, skipped * 4, got, dst_at + 256 + skipped / 2 * size,
@@ -403,12 +403,12 @@ static void copies_are_exact_at_any_alignment(void **unused)
         const uint32_t size = sizes[pick(&state, COUNT_OF(sizes))];
         const uint32_t from = pick(&state, 33), alike = 65536 + 64 + from % 16;
         const uint32_t to = i % 10 == 0 ? from : i % 3 == 0 ? alike : 65536 + pick(&state, 33);
-        const _Alignas(16) struct tutti_gpu_copy_argument argument = {
+        const _Alignas(16) struct tutti_kernel_copy_argument argument = {
             (const void *)(uintptr_t)(base + from), (void *)(uintptr_t)(base + to), size,
         };
 
         runner_upload(0, arena, ARENA_BYTES);
-        runner_launch("tutti_gpu_copy", 1 + pick(&state, runner_most_blocks()),
+        runner_launch("tutti_kernel_copy", 1 + pick(&state, runner_most_blocks()),
                       32 * (1 + pick(&state, runner_most_threads() / 32)), &argument,
                       sizeof argument);
         runner_download(result, 0, ARENA_BYTES);
@@ -419,10 +419,10 @@ static void copies_are_exact_at_any_alignment(void **unused)
 
 static void a_kernel_may_do_nothing(void **unused)
 {
-    const _Alignas(16) struct tutti_gpu_empty_argument argument = {0};
+    const _Alignas(16) struct tutti_kernel_empty_argument argument = {0};
 
     (void)unused;
-    runner_launch("tutti_gpu_empty", 1, 32, &argument, sizeof argument);
+    runner_launch("tutti_kernel_empty", 1, 32, &argument, sizeof argument);
 }
 
 int main(void)

@@ -37,10 +37,10 @@ static void check(uint32_t threads, uint32_t first, uint32_t count)
     const _Alignas(16) struct try_crews argument = {
         .crew_job = {.type = TUTTI_BFLOAT16, .op = TUTTI_SUM, .nsrcs = 3, .ndsts = 1,
                      .srcs = sum_srcs, .dsts = sum_dsts, .count = COUNT, .scale = {1.0, 1},
-                     .premultiplied = TUTTI_GPU_NO_SOURCE},
+                     .premultiplied = TUTTI_KERNEL_NO_SOURCE},
         .others_job = {.type = TUTTI_FLOAT16, .op = TUTTI_MAX, .nsrcs = 2, .ndsts = 2, .srcs = srcs,
                        .dsts = most_dsts, .count = COUNT, .scale = {1.0, 1},
-                       .premultiplied = TUTTI_GPU_NO_SOURCE},
+                       .premultiplied = TUTTI_KERNEL_NO_SOURCE},
         .conversion = {.type = TUTTI_BFLOAT16, .is_widening = 1, .src = sum + 1, .dst = wide,
                        .count = COUNT, .multiply = 1.0f},
         .first = first, .count = count,

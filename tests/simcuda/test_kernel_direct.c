@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#define DIRECT "tutti_gpu_work_direct"
-#define GROUP "tutti_gpu_group"
+#define DIRECT "tutti_kernel_work_direct"
+#define GROUP "tutti_kernel_group"
 
 /* Which buffers of which ranks are unmapped. */
 static const struct {
@@ -23,15 +23,15 @@ static const struct {
              {0, 0x1}, {0x5, 0xa}, {0xaa, 0xaa}};
 enum { MIXES = sizeof mixes / sizeof mixes[0] };
 
-static void same_grids(struct domain_grid grids[TUTTI_GPU_RANKS], uint32_t blocks, uint32_t threads)
+static void same_grids(struct domain_grid grids[TUTTI_KERNEL_RANKS], uint32_t blocks, uint32_t threads)
 {
-    for (uint32_t i = 0; i < TUTTI_GPU_RANKS; i++)
+    for (uint32_t i = 0; i < TUTTI_KERNEL_RANKS; i++)
         grids[i] = (struct domain_grid){blocks, threads};
 }
 
-static void any_grids(struct domain_grid grids[TUTTI_GPU_RANKS])
+static void any_grids(struct domain_grid grids[TUTTI_KERNEL_RANKS])
 {
-    for (uint32_t i = 0; i < TUTTI_GPU_RANKS; i++)
+    for (uint32_t i = 0; i < TUTTI_KERNEL_RANKS; i++)
         grids[i] = (struct domain_grid){1 + i * 3 % 4, 32 << i % 2};
 }
 
@@ -39,7 +39,7 @@ static void every_collective_is_right_for_all_mixes_of_buffers(void **state)
 {
     static const struct domain_sizes sizes = {.window_bytes = 4096, .arena_bytes = 4 << 20};
     static const size_t counts[] = {0, 1, 37, 128, 1000, 3001};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
     uint64_t number = 0;
 
     (void)state;
@@ -51,7 +51,7 @@ static void every_collective_is_right_for_all_mixes_of_buffers(void **state)
         for (uint32_t form = 0; form < TUTTI_COLLECTIVE_COUNT * MIXES * 4; form++) {
             const uint32_t mix = form / 4 % MIXES;
             const struct attempt_call call = {
-                .kind = TUTTI_GPU_DIRECT,
+                .kind = TUTTI_KERNEL_WORK_DIRECT,
                 .collective = (enum tutti_collective)(form / 4 / MIXES),
                 .type = TUTTI_INT32,
                 .is_in_place = form & 1,
@@ -74,7 +74,7 @@ static void every_collective_is_right_for_all_mixes_of_buffers(void **state)
 static void many_ranks_share_a_domain(void **state)
 {
     static const struct domain_sizes sizes = {.window_bytes = 8192, .arena_bytes = 1 << 20};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
     struct domain domain;
 
     (void)state;
@@ -82,7 +82,7 @@ static void many_ranks_share_a_domain(void **state)
     domain_init(&domain, 16, &sizes);
     for (uint32_t form = 0; form < TUTTI_COLLECTIVE_COUNT * 2; form++) {
         const struct attempt_call call = {
-            .kind = TUTTI_GPU_DIRECT,
+            .kind = TUTTI_KERNEL_WORK_DIRECT,
             .collective = (enum tutti_collective)(form / 2),
             .type = TUTTI_FLOAT32,
             .root = form % 16,
@@ -103,7 +103,7 @@ static void every_type_and_operation_gives_the_processors_bits(void **state)
     static const uint32_t rank_counts[] = {1, 2, 3, 7};
     static const enum tutti_collective collectives[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE,
                                                         TUTTI_REDUCE_SCATTER};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
     uint64_t number = 0;
 
     (void)state;
@@ -115,7 +115,7 @@ static void every_type_and_operation_gives_the_processors_bits(void **state)
         for (uint32_t form = 0; form < TUTTI_TYPE_COUNT * 7 * 3; form++) {
             const uint32_t reduction = form / 3 % 7, mix = number % MIXES;
             const struct attempt_call call = {
-                .kind = TUTTI_GPU_DIRECT,
+                .kind = TUTTI_KERNEL_WORK_DIRECT,
                 .collective = collectives[form % 3],
                 .type = (enum tutti_type)(form / 21),
                 .op = reduction < 4 ? (enum tutti_op)reduction : TUTTI_SUM,
@@ -145,8 +145,8 @@ static struct attempt_call any_call(uint64_t number, uint32_t nranks)
 {
     const uint64_t random = number * UINT64_C(0x9e3779b97f4a7c15) >> 20;
     struct attempt_call call = {
-        .kind = random % 4 == 0 ? TUTTI_GPU_LL : random % 4 == 1 ? TUTTI_GPU_LL128
-                                                                : TUTTI_GPU_DIRECT,
+        .kind = random % 4 == 0 ? TUTTI_KERNEL_WORK_LL : random % 4 == 1 ? TUTTI_KERNEL_WORK_LL128
+                                                                : TUTTI_KERNEL_WORK_DIRECT,
         .collective = (enum tutti_collective)(random / 4 % TUTTI_COLLECTIVE_COUNT),
         .type = TUTTI_BFLOAT16,
         .is_in_place = random >> 12 & 1,
@@ -167,9 +167,9 @@ static void run_row_of_calls(struct domain *domain, uint32_t nlaunches, uint32_t
                              uint64_t first_number)
 {
     const uint32_t ncalls = nlaunches * nworks;
-    struct tutti_gpu_work *works = calloc(domain->nranks * ncalls, sizeof *works);
+    struct tutti_kernel_work *works = calloc(domain->nranks * ncalls, sizeof *works);
     struct attempt *attempts = calloc(ncalls, sizeof *attempts);
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
 
     assert_non_null(works);
     assert_non_null(attempts);
@@ -225,14 +225,14 @@ static void stores_may_become_visible_late(void **state)
 static void ranks_that_disagree_are_told_both_calls(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    static const struct attempt_call usual = {.kind = TUTTI_GPU_DIRECT, .count = 200,
+    static const struct attempt_call usual = {.kind = TUTTI_KERNEL_WORK_DIRECT, .count = 200,
                                               .type = TUTTI_INT32};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
 
     (void)state;
     same_grids(grids, 2, 32);
     for (uint32_t wrong = 0; wrong < 5; wrong++) {
-        struct tutti_gpu_work works[TUTTI_GPU_RANKS], others[TUTTI_GPU_RANKS];
+        struct tutti_kernel_work works[TUTTI_KERNEL_RANKS], others[TUTTI_KERNEL_RANKS];
         struct attempt attempt, other;
         struct attempt_call call = usual;
         struct domain domain;
@@ -241,7 +241,7 @@ static void ranks_that_disagree_are_told_both_calls(void **state)
         call.op = wrong == 2 ? TUTTI_MAX : call.op;
         call.collective = wrong == 3 ? TUTTI_ALLTOALL : call.collective;
         /* A rank whose count makes the call a small one uses another kind. */
-        call.kind = wrong == 1 || wrong == 4 ? TUTTI_GPU_LL : call.kind;
+        call.kind = wrong == 1 || wrong == 4 ? TUTTI_KERNEL_WORK_LL : call.kind;
         call.type = wrong == 4 ? TUTTI_UINT8 : call.type;
         domain_init(&domain, 4, &sizes);
         attempt_begin(&attempt, &domain, &usual, 5, works, 1);
@@ -249,9 +249,9 @@ static void ranks_that_disagree_are_told_both_calls(void **state)
         works[2] = others[2];
         domain_run(&domain, GROUP, grids, works, 1, 0);
         for (uint32_t rank = 0; rank < 4; rank++) {
-            const struct tutti_gpu_report *report = domain.ranks[rank].report;
+            const struct tutti_kernel_report *report = domain.ranks[rank].report;
 
-            assert_int_equal(report->fault, TUTTI_GPU_MISMATCH);
+            assert_int_equal(report->fault, TUTTI_KERNEL_MISMATCH);
             assert_true(rank == 2 ? report->rank != 2 : report->rank == 2);
             assert_memory_equal(report->mine, works[rank].signature, 16);
             assert_memory_equal(report->theirs, works[report->rank].signature, 16);
@@ -265,9 +265,9 @@ static void ranks_that_disagree_are_told_both_calls(void **state)
 /* All ranks but the last one come. */
 static void run_without_the_last(struct domain *domain, uint64_t deadline_ns)
 {
-    static const struct attempt_call call = {.kind = TUTTI_GPU_DIRECT, .count = 100};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
-    struct tutti_gpu_work works[TUTTI_GPU_RANKS];
+    static const struct attempt_call call = {.kind = TUTTI_KERNEL_WORK_DIRECT, .count = 100};
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
+    struct tutti_kernel_work works[TUTTI_KERNEL_RANKS];
     struct attempt attempt;
 
     same_grids(grids, 3, 64);
@@ -287,7 +287,7 @@ static void the_deadline_ends_kernels_that_wait(void **state)
     domain_init(&domain, 4, &sizes);
     run_without_the_last(&domain, 20 * 1000 * 1000);
     for (uint32_t rank = 0; rank < 3; rank++) {
-        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_GPU_LATE);
+        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_KERNEL_LATE);
         assert_int_equal(domain.ranks[rank].report->rank, 3);
     }
     domain_fini(&domain);
@@ -305,17 +305,17 @@ static void the_hosts_word_ends_kernels_that_wait(void **state)
     run_without_the_last(&domain, 0);
     pthread_join(thread, NULL);
     for (uint32_t rank = 0; rank < 3; rank++)
-        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_GPU_ABORTED);
+        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_KERNEL_ABORTED);
     domain_fini(&domain);
 }
 
 static void windows_that_hold_nothing_are_refused(void **state)
 {
     static const struct domain_sizes sizes = {.window_bytes = 128};
-    static const struct attempt_call call = {.kind = TUTTI_GPU_DIRECT, .count = 100,
+    static const struct attempt_call call = {.kind = TUTTI_KERNEL_WORK_DIRECT, .count = 100,
                                              .unmapped_inputs = 1};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
-    struct tutti_gpu_work works[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
+    struct tutti_kernel_work works[TUTTI_KERNEL_RANKS];
     struct attempt attempt;
     struct domain domain;
 
@@ -325,7 +325,7 @@ static void windows_that_hold_nothing_are_refused(void **state)
     attempt_begin(&attempt, &domain, &call, 8, works, 1);
     domain_run(&domain, DIRECT, grids, works, 1, 0);
     for (uint32_t rank = 0; rank < 2; rank++)
-        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_GPU_BROKEN);
+        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_KERNEL_BROKEN);
     attempt_end(&attempt, false);
     domain_fini(&domain);
 }

@@ -20,19 +20,19 @@ static const struct domain_sizes sizes = {.ll128_bytes = 1536};
 static void try_lines(struct domain *domain, uint32_t absent, uint64_t peers,
                       uint64_t deadline_ns, uint32_t rounds, uint32_t threads)
 {
-    _Alignas(16) struct tutti_gpu_line_test tests[TUTTI_GPU_RANKS];
-    struct sim_kernel_call calls[TUTTI_GPU_RANKS];
+    _Alignas(16) struct tutti_kernel_line_test tests[TUTTI_KERNEL_RANKS];
+    struct sim_kernel_call calls[TUTTI_KERNEL_RANKS];
     uint64_t all = UINT64_MAX >> (64 - domain->nranks);
 
     for (uint32_t rank = 0; rank < domain->nranks - absent; rank++) {
-        tests[rank] = (struct tutti_gpu_line_test){
+        tests[rank] = (struct tutti_kernel_line_test){
             .domain = domain->ranks[rank].domain, .deadline_ns = deadline_ns, .rounds = rounds,
             .peers = peers & all & ~(UINT64_C(1) << rank)};
         /* A rank that is not in the list has no peers. */
         if ((peers >> rank & 1) == 0)
             tests[rank].peers = 0;
         calls[rank] =
-            (struct sim_kernel_call){"tutti_gpu_test_lines", 1, threads, &tests[rank]};
+            (struct sim_kernel_call){"tutti_kernel_test_lines", 1, threads, &tests[rank]};
     }
     sim_kernel_run_all(calls, domain->nranks - absent);
 }
@@ -41,7 +41,7 @@ static void try_lines(struct domain *domain, uint32_t absent, uint64_t peers,
  * something. */
 static uint32_t count_flags(const struct domain *domain, uint32_t from, uint32_t to)
 {
-    const struct tutti_gpu_layout *layout = &domain->layout;
+    const struct tutti_kernel_layout *layout = &domain->layout;
     const uint8_t *mail = domain->ranks[to].mailboxes + from * layout->mailbox_bytes;
     const uint64_t *words = (const uint64_t *)(const void *)(mail + layout->ll128_at);
     uint32_t nflags = 0;
@@ -86,7 +86,7 @@ static void lines_that_are_torn_are_found_by_every_rank(void **state)
                 uint64_t torn = domain.ranks[rank].report->torn[peer];
 
                 assert_int_equal(torn != 0, rank != peer);
-                assert_int_not_equal(torn, TUTTI_GPU_LINES_MISSING);
+                assert_int_not_equal(torn, TUTTI_KERNEL_LINES_MISSING);
             }
         domain_fini(&domain);
     }
@@ -119,8 +119,8 @@ static void the_deadline_ends_it_where_a_rank_does_not_come(void **state)
     domain_init(&domain, 3, &sizes);
     try_lines(&domain, 1, EVERYBODY, 20 * 1000 * 1000, 6, 64);
     for (uint32_t rank = 0; rank < 2; rank++) {
-        assert_true(domain.ranks[rank].report->torn[2] == TUTTI_GPU_LINES_MISSING);
-        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_GPU_FINE);
+        assert_true(domain.ranks[rank].report->torn[2] == TUTTI_KERNEL_LINES_MISSING);
+        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_KERNEL_FINE);
     }
     domain_fini(&domain);
 }
@@ -145,8 +145,8 @@ static void the_hosts_word_ends_it_too(void **state)
     try_lines(&domain, 1, EVERYBODY, 0, 6, 32);
     pthread_join(thread, NULL);
     for (uint32_t rank = 0; rank < 2; rank++)
-        assert_true(domain.ranks[rank].report->torn[2] == TUTTI_GPU_LINES_MISSING ||
-                    domain.ranks[rank].report->torn[1 - rank] == TUTTI_GPU_LINES_MISSING);
+        assert_true(domain.ranks[rank].report->torn[2] == TUTTI_KERNEL_LINES_MISSING ||
+                    domain.ranks[rank].report->torn[1 - rank] == TUTTI_KERNEL_LINES_MISSING);
     domain_fini(&domain);
 }
 

@@ -13,14 +13,14 @@
 
 #include <cmocka.h>
 
-#define SMALL "tutti_gpu_work_small"
-#define GROUP "tutti_gpu_group"
+#define SMALL "tutti_kernel_work_small"
+#define GROUP "tutti_kernel_group"
 
-static const enum tutti_gpu_work_kind kinds[] = {TUTTI_GPU_LL, TUTTI_GPU_LL128};
+static const enum tutti_kernel_work_kind kinds[] = {TUTTI_KERNEL_WORK_LL, TUTTI_KERNEL_WORK_LL128};
 
-static void same_grids(struct domain_grid grids[TUTTI_GPU_RANKS], uint32_t blocks, uint32_t threads)
+static void same_grids(struct domain_grid grids[TUTTI_KERNEL_RANKS], uint32_t blocks, uint32_t threads)
 {
-    for (uint32_t i = 0; i < TUTTI_GPU_RANKS; i++)
+    for (uint32_t i = 0; i < TUTTI_KERNEL_RANKS; i++)
         grids[i] = (struct domain_grid){blocks, threads};
 }
 
@@ -29,7 +29,7 @@ static void same_grids(struct domain_grid grids[TUTTI_GPU_RANKS], uint32_t block
 static void every_collective_is_right_for_every_rank_count_and_root(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
     struct domain domain;
 
     (void)state;
@@ -65,7 +65,7 @@ static void every_type_and_operation_gives_the_processors_bits(void **state)
 {
     static const struct domain_sizes sizes = {0};
     static const uint32_t rank_counts[] = {1, 2, 3, 6, 9};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
     uint64_t number = 0;
 
     (void)state;
@@ -103,12 +103,12 @@ static void counts_up_to_the_capacity_are_shared_by_blocks_of_any_number(void **
     static const struct domain_sizes sizes = {.ll_bytes = 4096, .ll128_bytes = 4096};
     static const uint64_t capacities[] = {2048, 3840};
     static const size_t differences[] = {0, 1, 7, 8, 9, 15, 16, 119, 121, 1000, 2048 - 1, 2048};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
     struct domain domain;
     uint64_t number = 0;
 
     (void)state;
-    for (uint32_t i = 0; i < TUTTI_GPU_RANKS; i++)
+    for (uint32_t i = 0; i < TUTTI_KERNEL_RANKS; i++)
         grids[i] = (struct domain_grid){1 + i * 3 % 5, 32 << i % 3};
     domain_init(&domain, 4, &sizes);
     for (uint32_t form = 0; form < 2 * TUTTI_COLLECTIVE_COUNT; form++)
@@ -156,7 +156,7 @@ static void run_row_of_calls(struct domain *domain, const struct domain_grid *gr
                              uint32_t nlaunches, uint32_t nworks, uint64_t first_number)
 {
     const uint32_t ncalls = nlaunches * nworks;
-    struct tutti_gpu_work *works = calloc(domain->nranks * ncalls, sizeof *works);
+    struct tutti_kernel_work *works = calloc(domain->nranks * ncalls, sizeof *works);
     struct attempt *attempts = calloc(ncalls, sizeof *attempts);
 
     assert_non_null(works);
@@ -179,7 +179,7 @@ static void run_row_of_calls(struct domain *domain, const struct domain_grid *gr
 static void ranks_may_run_ahead_of_each_other(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
 
     (void)state;
     for (uint32_t nranks = 2; nranks <= 8; nranks += 3) {
@@ -199,13 +199,13 @@ static void ranks_may_run_ahead_of_each_other(void **state)
 static void blocks_may_find_peers_an_epoch_further(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    static const struct attempt_call call = {.kind = TUTTI_GPU_LL, .count = 4,
+    static const struct attempt_call call = {.kind = TUTTI_KERNEL_WORK_LL, .count = 4,
                                              .collective = TUTTI_BROADCAST};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
-    struct tutti_gpu_work works[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
+    struct tutti_kernel_work works[TUTTI_KERNEL_RANKS];
     struct attempt attempt;
     struct domain domain;
-    struct tutti_gpu_mail *mail;
+    struct tutti_kernel_mail *mail;
 
     (void)state;
     same_grids(grids, 2, 32);
@@ -230,7 +230,7 @@ static void blocks_may_find_peers_an_epoch_further(void **state)
 static void stores_may_become_visible_late(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
 
     (void)state;
     same_grids(grids, 2, 32);
@@ -249,10 +249,10 @@ static void stores_may_become_visible_late(void **state)
 static void a_launch_may_have_many_works(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
 
     (void)state;
-    for (uint32_t i = 0; i < TUTTI_GPU_RANKS; i++)
+    for (uint32_t i = 0; i < TUTTI_KERNEL_RANKS; i++)
         grids[i] = (struct domain_grid){1 + i % 3, 32 + 32 * (i % 2)};
     for (uint32_t nranks = 1; nranks <= 5; nranks++) {
         struct domain domain;
@@ -269,7 +269,7 @@ static void a_launch_may_have_many_works(void **state)
 static void lines_of_long_ago_are_never_taken_for_new_ones(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
     struct domain domain;
 
     (void)state;
@@ -287,7 +287,7 @@ static void lines_of_long_ago_are_never_taken_for_new_ones(void **state)
 
 static void make_calls(struct domain *domain, struct attempt *attempt,
                        const struct attempt_call *call, uint64_t number,
-                       struct tutti_gpu_work *ret_works)
+                       struct tutti_kernel_work *ret_works)
 {
     domain_take_back(domain);
     attempt_begin(attempt, domain, call, number, ret_works, 1);
@@ -296,14 +296,14 @@ static void make_calls(struct domain *domain, struct attempt *attempt,
 static void ranks_that_disagree_are_told_both_calls(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    static const struct attempt_call usual = {.kind = TUTTI_GPU_LL, .count = 20,
+    static const struct attempt_call usual = {.kind = TUTTI_KERNEL_WORK_LL, .count = 20,
                                               .type = TUTTI_INT32};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
 
     (void)state;
     same_grids(grids, 2, 32);
     for (uint32_t wrong = 0; wrong < 8; wrong++) {
-        struct tutti_gpu_work works[TUTTI_GPU_RANKS], others[TUTTI_GPU_RANKS];
+        struct tutti_kernel_work works[TUTTI_KERNEL_RANKS], others[TUTTI_KERNEL_RANKS];
         struct attempt attempt, other;
         struct attempt_call call = usual;
         struct domain domain;
@@ -314,7 +314,7 @@ static void ranks_that_disagree_are_told_both_calls(void **state)
         call.collective = wrong == 4 ? TUTTI_ALLGATHER : wrong == 5 ? TUTTI_GATHER
                           : wrong == 6 ? TUTTI_BARRIER : call.collective;
         call.root = 1;
-        call.kind = wrong == 7 ? TUTTI_GPU_LL128 : call.kind;
+        call.kind = wrong == 7 ? TUTTI_KERNEL_WORK_LL128 : call.kind;
         call.count = wrong == 7 ? 10 : call.count;
         domain_init(&domain, 4, &sizes);
         make_calls(&domain, &attempt, &usual, 5, works);
@@ -322,12 +322,12 @@ static void ranks_that_disagree_are_told_both_calls(void **state)
         works[2] = others[2];
         domain_run(&domain, SMALL, grids, works, 1, 0);
         for (uint32_t rank = 0; rank < 4; rank++) {
-            const struct tutti_gpu_report *report = domain.ranks[rank].report;
+            const struct tutti_kernel_report *report = domain.ranks[rank].report;
 
             /* The call of the odd rank may need no other rank. */
-            if (rank == 2 && report->fault == TUTTI_GPU_FINE && call.collective == TUTTI_GATHER)
+            if (rank == 2 && report->fault == TUTTI_KERNEL_FINE && call.collective == TUTTI_GATHER)
                 continue;
-            assert_int_equal(report->fault, TUTTI_GPU_MISMATCH);
+            assert_int_equal(report->fault, TUTTI_KERNEL_MISMATCH);
             assert_true(rank == 2 ? report->rank != 2 : report->rank == 2);
             assert_memory_equal(report->mine, works[rank].signature, 16);
             assert_memory_equal(report->theirs, works[report->rank].signature, 16);
@@ -343,9 +343,9 @@ static void ranks_that_disagree_are_told_both_calls(void **state)
 static void ranks_that_disagree_about_the_past_are_told(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    static const struct attempt_call call = {.kind = TUTTI_GPU_LL128, .count = 5};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
-    struct tutti_gpu_work works[TUTTI_GPU_RANKS];
+    static const struct attempt_call call = {.kind = TUTTI_KERNEL_WORK_LL128, .count = 5};
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
+    struct tutti_kernel_work works[TUTTI_KERNEL_RANKS];
     struct attempt attempt;
     struct domain domain;
 
@@ -356,7 +356,7 @@ static void ranks_that_disagree_about_the_past_are_told(void **state)
     works[1].chain++;
     domain_run(&domain, SMALL, grids, works, 1, 0);
     for (uint32_t rank = 0; rank < 2; rank++) {
-        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_GPU_MISMATCH);
+        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_KERNEL_MISMATCH);
         assert_int_equal(domain.ranks[rank].report->rank, 1 - rank);
     }
     attempt_end(&attempt, false);
@@ -366,10 +366,10 @@ static void ranks_that_disagree_about_the_past_are_told(void **state)
 static void pairs_that_disagree_about_their_counts_are_told(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    static const struct attempt_call call = {.kind = TUTTI_GPU_LL, .collective = TUTTI_ALLTOALL,
+    static const struct attempt_call call = {.kind = TUTTI_KERNEL_WORK_LL, .collective = TUTTI_ALLTOALL,
                                              .is_vector = true, .count = 10};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
-    struct tutti_gpu_work works[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
+    struct tutti_kernel_work works[TUTTI_KERNEL_RANKS];
     struct attempt attempt;
     struct domain domain;
     uint64_t expected;
@@ -381,7 +381,7 @@ static void pairs_that_disagree_about_their_counts_are_told(void **state)
     expected = works[0].out.counts[2];
     ((uint64_t *)(uintptr_t)works[2].in.counts)[0]++;
     domain_run(&domain, SMALL, grids, works, 1, 0);
-    assert_int_equal(domain.ranks[0].report->fault, TUTTI_GPU_MISMATCH);
+    assert_int_equal(domain.ranks[0].report->fault, TUTTI_KERNEL_MISMATCH);
     assert_int_equal(domain.ranks[0].report->rank, 2);
     assert_int_equal(domain.ranks[0].report->mine[1], expected);
     assert_int_equal(domain.ranks[0].report->theirs[1], expected + 1);
@@ -393,9 +393,9 @@ static void pairs_that_disagree_about_their_counts_are_told(void **state)
 static void run_without_the_last(struct domain *domain, const char *kernel, uint32_t nworks,
                                  uint64_t deadline_ns)
 {
-    static const struct attempt_call call = {.kind = TUTTI_GPU_LL, .count = 100};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
-    struct tutti_gpu_work works[2 * TUTTI_GPU_RANKS];
+    static const struct attempt_call call = {.kind = TUTTI_KERNEL_WORK_LL, .count = 100};
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
+    struct tutti_kernel_work works[2 * TUTTI_KERNEL_RANKS];
     struct attempt attempts[2];
 
     same_grids(grids, 3, 64);
@@ -420,7 +420,7 @@ static void the_deadline_ends_kernels_that_wait(void **state)
         domain_init(&domain, 4, &sizes);
         run_without_the_last(&domain, nworks > 1 ? GROUP : SMALL, nworks, 20 * 1000 * 1000);
         for (uint32_t rank = 0; rank < 3; rank++) {
-            assert_int_equal(domain.ranks[rank].report->fault, TUTTI_GPU_LATE);
+            assert_int_equal(domain.ranks[rank].report->fault, TUTTI_KERNEL_LATE);
             assert_int_equal(domain.ranks[rank].report->rank, 3);
             assert_int_equal(domain.ranks[rank].report->number, 8);
         }
@@ -440,7 +440,7 @@ static void the_hosts_word_ends_kernels_that_wait(void **state)
     run_without_the_last(&domain, SMALL, 1, 0);
     pthread_join(thread, NULL);
     for (uint32_t rank = 0; rank < 3; rank++)
-        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_GPU_ABORTED);
+        assert_int_equal(domain.ranks[rank].report->fault, TUTTI_KERNEL_ABORTED);
     /* Works that were launched meanwhile end at once. */
     run_without_the_last(&domain, GROUP, 2, 0);
     for (uint32_t rank = 0; rank < 3; rank++)
@@ -451,13 +451,13 @@ static void the_hosts_word_ends_kernels_that_wait(void **state)
 static void what_does_not_fit_is_refused(void **state)
 {
     static const struct domain_sizes sizes = {.ll_bytes = 1024, .ll128_bytes = 1024};
-    struct domain_grid grids[TUTTI_GPU_RANKS];
+    struct domain_grid grids[TUTTI_KERNEL_RANKS];
 
     (void)state;
     same_grids(grids, 1, 32);
     for (size_t i = 0; i < 2; i++) {
         const struct attempt_call call = {.kind = kinds[i], .count = i == 0 ? 513 : 961};
-        struct tutti_gpu_work works[TUTTI_GPU_RANKS];
+        struct tutti_kernel_work works[TUTTI_KERNEL_RANKS];
         struct attempt attempt;
         struct domain domain;
 
@@ -465,7 +465,7 @@ static void what_does_not_fit_is_refused(void **state)
         make_calls(&domain, &attempt, &call, 5, works);
         domain_run(&domain, SMALL, grids, works, 1, 0);
         for (uint32_t rank = 0; rank < 2; rank++) {
-            assert_int_equal(domain.ranks[rank].report->fault, TUTTI_GPU_BROKEN);
+            assert_int_equal(domain.ranks[rank].report->fault, TUTTI_KERNEL_BROKEN);
             assert_int_equal(domain.ranks[rank].report->rank, rank);
         }
         attempt_end(&attempt, false);

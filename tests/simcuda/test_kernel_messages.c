@@ -15,7 +15,7 @@
 
 static const struct domain_sizes small = {
     .channels = 4, .slots = 2, .slot_bytes = 256, .flagged_bytes = 256, .arena_bytes = 1 << 20};
-static const struct tutti_gpu_grid two_blocks = {
+static const struct tutti_cuda_grid two_blocks = {
     .nblocks = 2, .least_piece_bytes = 512, .least_share_bytes = 300};
 
 static struct post *open_post(struct stage *stage, uint32_t nranks,
@@ -123,7 +123,7 @@ static void nothing_is_read_before_it_is_released(void **state)
 /* As if so many slots of every FIFO had been filled and emptied. */
 static void set_counters(struct stage *stage, uint64_t count)
 {
-    const struct tutti_gpu_layout *layout = &stage->domain.layout;
+    const struct tutti_kernel_layout *layout = &stage->domain.layout;
 
     for (uint32_t rank = 0; rank < 2; rank++) {
         struct domain_rank *own = &stage->domain.ranks[rank];
@@ -131,7 +131,7 @@ static void set_counters(struct stage *stage, uint64_t count)
         for (size_t i = 0; i < 2 * layout->channels * 2; i++)
             ((uint64_t *)(own->counters + 1))[i] = count;
         for (uint32_t number = 0; number < layout->channels; number++) {
-            struct tutti_gpu_fifo *to = (struct tutti_gpu_fifo *)(void *)(
+            struct tutti_kernel_fifo *to = (struct tutti_kernel_fifo *)(void *)(
                 own->peers[1 - rank].to + layout->fifo_at + number * layout->fifo_stride);
 
             to->tail = to->head = count;
@@ -184,19 +184,19 @@ static void what_is_sent_to_oneself_is_received_in_the_same_group(void **state)
 {
     struct stage stage;
     struct post *post = open_post(&stage, 2, &small);
-    struct tutti_gpu_message messages[2];
-    struct tutti_gpu_image image = {.bytes = NULL};
+    struct tutti_cuda_message messages[2];
+    struct tutti_cuda_program_image image = {.bytes = NULL};
 
     (void)state;
     post_add(post, 1, 1, 40);
     messages[0] = post_message(post, 0, true);
     messages[1] = post_message(post, 0, false);
-    assert_int_equal(tutti_gpu_messages_encode(messages, 1, 1, &stage.grid, &image),
+    assert_int_equal(tutti_cuda_messages_encode(messages, 1, 1, &stage.grid, &image),
                      TUTTI_ERR_USAGE);
-    assert_int_equal(tutti_gpu_messages_encode(messages + 1, 1, 1, &stage.grid, &image),
+    assert_int_equal(tutti_cuda_messages_encode(messages + 1, 1, 1, &stage.grid, &image),
                      TUTTI_ERR_USAGE);
     messages[1].header.signature.count++;
-    assert_int_equal(tutti_gpu_messages_encode(messages, 2, 1, &stage.grid, &image),
+    assert_int_equal(tutti_cuda_messages_encode(messages, 2, 1, &stage.grid, &image),
                      TUTTI_ERR_USAGE);
     assert_null(image.bytes);
     close_post(post);

@@ -20,7 +20,7 @@
 static const struct domain_sizes small = {
     .channels = 6, .slots = 2, .slot_bytes = 256, .flagged_bytes = 256, .window_bytes = 65536,
     .arena_bytes = 1 << 19};
-static const struct tutti_gpu_grid two_blocks = {
+static const struct tutti_cuda_grid two_blocks = {
     .nblocks = 2, .least_piece_bytes = 512, .least_share_bytes = 256};
 
 static uint64_t seed;
@@ -313,7 +313,7 @@ static void any_number_of_blocks_and_threads_will_do(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(blocks); i++) {
-        struct tutti_gpu_grid grid = two_blocks;
+        struct tutti_cuda_grid grid = two_blocks;
         struct domain_sizes sizes = small;
         struct stage stage;
 

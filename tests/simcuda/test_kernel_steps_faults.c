@@ -16,7 +16,7 @@
 static const struct domain_sizes small = {
     .channels = 4, .slots = 2, .slot_bytes = 256, .flagged_bytes = 256, .window_bytes = 16384,
     .arena_bytes = 1 << 18};
-static const struct tutti_gpu_grid two_blocks = {
+static const struct tutti_cuda_grid two_blocks = {
     .nblocks = 2, .least_piece_bytes = 512, .least_share_bytes = 300};
 static const uint64_t soon_ns = 300 * 1000 * 1000, never_ns = UINT64_C(60) * 1000 * 1000 * 1000;
 
@@ -32,7 +32,7 @@ static struct scene scene_of(const char *name, size_t count)
     return scene;
 }
 
-static const struct tutti_gpu_report *report_of(const struct stage *stage, uint32_t rank)
+static const struct tutti_kernel_report *report_of(const struct stage *stage, uint32_t rank)
 {
     return stage->domain.ranks[rank].report;
 }
@@ -50,9 +50,9 @@ static void calls_that_differ_are_told_with_both_signatures(void **state)
             stage_open(&stage, 3, &two_blocks, &small, 32);
             scene_play_apart(&stage, &scene, &other, 1, TUTTI_NO_RANK, never_ns);
             for (uint32_t rank = 0; rank < 3; rank++) {
-                const struct tutti_gpu_report *report = report_of(&stage, rank);
+                const struct tutti_kernel_report *report = report_of(&stage, rank);
 
-                assert_int_equal(report->fault, TUTTI_GPU_MISMATCH);
+                assert_int_equal(report->fault, TUTTI_KERNEL_MISMATCH);
                 assert_true((report->rank == 1) == (rank != 1));
                 assert_int_equal(report->number, 1);
                 assert_int_equal(report->their_number, 1);
@@ -77,7 +77,7 @@ static void other_schedules_of_another_call_are_told(void **state)
     stage_open(&stage, 3, &two_blocks, &small, 32);
     scene_play_apart(&stage, &scene, &other, 2, TUTTI_NO_RANK, never_ns);
     for (uint32_t rank = 0; rank < 3; rank++)
-        ntold += report_of(&stage, rank)->fault == TUTTI_GPU_MISMATCH;
+        ntold += report_of(&stage, rank)->fault == TUTTI_KERNEL_MISMATCH;
     assert_int_equal(ntold, 3);
     stage_close(&stage);
 }
@@ -93,7 +93,7 @@ static void who_waits_in_vain_names_the_rank_when_time_is_up(void **state)
         stage_open(&stage, 3, &two_blocks, &small, 32);
         scene_play_apart(&stage, &scene, &scene, TUTTI_NO_RANK, 2, soon_ns);
         for (uint32_t rank = 0; rank < 2; rank++) {
-            assert_int_equal(report_of(&stage, rank)->fault, TUTTI_GPU_LATE);
+            assert_int_equal(report_of(&stage, rank)->fault, TUTTI_KERNEL_LATE);
             is_named = is_named || report_of(&stage, rank)->rank == 2;
         }
         assert_true(is_named);
@@ -113,7 +113,7 @@ static void the_host_ends_kernels_that_wait(void **state)
             stage.domain.ranks[rank].report->abort = 1;
         scene_play_apart(&stage, &scene, &scene, TUTTI_NO_RANK, 0, 0);
         for (uint32_t rank = 1; rank < 3; rank++)
-            assert_int_equal(report_of(&stage, rank)->fault, TUTTI_GPU_ABORTED);
+            assert_int_equal(report_of(&stage, rank)->fault, TUTTI_KERNEL_ABORTED);
         stage_close(&stage);
     }
 }
@@ -121,29 +121,29 @@ static void the_host_ends_kernels_that_wait(void **state)
 /* ---- messages ---------------------------------------------------------------------------- */
 
 /* The sizes that rank 0 sends and rank 1 receives differ. */
-static void send_and_receive(struct stage *stage, struct tutti_gpu_message send,
-                             struct tutti_gpu_message receive)
+static void send_and_receive(struct stage *stage, struct tutti_cuda_message send,
+                             struct tutti_cuda_message receive)
 {
-    const struct tutti_gpu_message messages[2] = {send, receive};
-    struct tutti_gpu_image images[2];
-    struct tutti_gpu_work works[2];
+    const struct tutti_cuda_message messages[2] = {send, receive};
+    struct tutti_cuda_program_image images[2];
+    struct tutti_kernel_work works[2];
     struct domain_grid grids[2];
     uint8_t *scratch[2];
 
     for (uint32_t rank = 0; rank < 2; rank++) {
-        assert_int_equal(tutti_gpu_messages_encode(&messages[rank], 1, (int)rank, &stage->grid,
+        assert_int_equal(tutti_cuda_messages_encode(&messages[rank], 1, (int)rank, &stage->grid,
                                                    &images[rank]), 0);
-        scratch[rank] = aligned_alloc(TUTTI_GPU_LINE,
-                                      images[rank].scratch_bytes + TUTTI_GPU_LINE);
+        scratch[rank] = aligned_alloc(TUTTI_KERNEL_LINE,
+                                      images[rank].scratch_bytes + TUTTI_KERNEL_LINE);
         assert_non_null(scratch[rank]);
-        works[rank] = (struct tutti_gpu_work){.kind = TUTTI_GPU_MESSAGES,
+        works[rank] = (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES,
                                               .program = images[rank].bytes,
                                               .scratch = scratch[rank]};
         grids[rank] = (struct domain_grid){stage->grid.nblocks, stage->threads};
     }
-    domain_run(&stage->domain, "tutti_gpu_group", grids, works, 1, never_ns);
+    domain_run(&stage->domain, "tutti_kernel_group", grids, works, 1, never_ns);
     for (uint32_t rank = 0; rank < 2; rank++) {
-        tutti_gpu_image_fini(&images[rank]);
+        tutti_cuda_program_image_fini(&images[rank]);
         free(scratch[rank]);
     }
 }
@@ -156,7 +156,7 @@ static void receives_that_do_not_fit_are_told(void **state)
     for (size_t i = 0; i < COUNT_OF(sizes); i++)
         for (int odd = 0; odd < 3; odd++) {
             struct post *post = calloc(1, sizeof *post);
-            struct tutti_gpu_message send, receive;
+            struct tutti_cuda_message send, receive;
             struct stage stage;
 
             assert_non_null(post);
@@ -172,7 +172,7 @@ static void receives_that_do_not_fit_are_told(void **state)
             else
                 receive.header.sequence++;
             send_and_receive(&stage, send, receive);
-            assert_int_equal(report_of(&stage, 1)->fault, TUTTI_GPU_MISMATCH);
+            assert_int_equal(report_of(&stage, 1)->fault, TUTTI_KERNEL_MISMATCH);
             assert_int_equal(report_of(&stage, 1)->rank, 0);
             assert_int_equal(report_of(&stage, 1)->number, receive.header.sequence);
             assert_int_equal(report_of(&stage, 1)->their_number, send.header.sequence);

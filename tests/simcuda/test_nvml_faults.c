@@ -138,7 +138,7 @@ static void a_lost_gpu_that_another_phase_found_is_taken_out(void **state)
     setenv("TUTTI_SIM_NVML_FAULT", "nvmlDeviceGetUUID:15@0", 1);
     detect(NOTHING_HERE, inventory);
     assert_int_equal(count_of(inventory, TUTTI_DEVICE_GPU), 7);
-    assert_int_equal(tutti_place_child(inventory, tutti_inventory_find_pci(inventory, 0x1b000),
+    assert_int_equal(tutti_detect_child(inventory, tutti_inventory_find_pci(inventory, 0x1b000),
                                        TUTTI_DEVICE_GPU), TUTTI_NO_DEVICE);
     tutti_inventory_destroy(inventory);
 }

@@ -37,10 +37,10 @@ static char *describe(const char *what, const struct machine *machine,
     struct tutti_machine *costs = NULL;
     char *text = NULL;
 
-    if (tutti_graph_machine(machine->paths, is_ring ? channels : NULL, is_ring ? NULL : channels,
+    if (tutti_search_machine(machine->paths, is_ring ? channels : NULL, is_ring ? NULL : channels,
                             &costs) != TUTTI_OK ||
         tutti_machine_write(costs, &text) != TUTTI_OK)
-        fail_msg("%s: %s", what, tutti_last_message());
+        fail_msg("%s: %s", what, tutti_message_last());
     tutti_machine_destroy(costs);
     return text;
 }

@@ -43,7 +43,7 @@ void stage_open(struct stage *stage, const char *machine, uint32_t nranks)
 {
     *stage = (struct stage){.machine = NULL};
     if (tutti_machine_load(machine, nranks, &stage->machine) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+        fail_msg("%s", tutti_message_last());
 }
 
 void stage_close(struct stage *stage)
@@ -68,7 +68,7 @@ void stage_play(struct stage *stage, enum tutti_collective collective, const cha
     if (algorithm)
         assert_non_null(stage->algorithm);
     if (stage_try(stage, block_bytes, ret_report) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+        fail_msg("%s", tutti_message_last());
 }
 
 double stage_seconds(const char *machine, uint32_t nranks, enum tutti_collective collective,

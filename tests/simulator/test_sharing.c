@@ -367,8 +367,8 @@ static void expect_refusal(struct stage *stage, const char *why)
     struct tutti_sim_report report;
 
     assert_int_equal(stage_try(stage, MIB, &report), TUTTI_ERR_ARGUMENT);
-    if (strstr(tutti_last_message(), why) == NULL)
-        fail_msg("\"%s\" lacks \"%s\"", tutti_last_message(), why);
+    if (strstr(tutti_message_last(), why) == NULL)
+        fail_msg("\"%s\" lacks \"%s\"", tutti_message_last(), why);
 }
 
 static void schedules_that_cannot_be_played_are_refused(void **state)
@@ -398,7 +398,7 @@ static void a_machine_of_another_size_is_refused(void **state)
     (void)state;
     stage_open(&stage, "ranks 2; level top bandwidth 10GB/s", 0);
     assert_int_equal(tutti_simulate(&source, stage.machine, &report), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "the machine has 2 ranks"));
+    assert_non_null(strstr(tutti_message_last(), "the machine has 2 ranks"));
     stage_close(&stage);
 }
 

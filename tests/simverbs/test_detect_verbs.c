@@ -34,7 +34,7 @@ static const char *detect(const char *root, struct tutti_inventory *inventory)
     stderr_text_begin();
     rc = tutti_detect_verbs(root, inventory);
     if (rc != TUTTI_OK)
-        fail_msg("%s\n%s", tutti_last_message(), stderr_text_end());
+        fail_msg("%s\n%s", tutti_message_last(), stderr_text_end());
     return stderr_text_end();
 }
 

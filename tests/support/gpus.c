@@ -26,9 +26,9 @@ bool gpus_has(const struct member *member)
     return use.ndevices > 0 && (use.on_cpu < 0 || member->rank % 3 != use.on_cpu);
 }
 
-const struct tutti_cuda *gpus_driver(void)
+const struct tutti_cu_driver *gpus_driver(void)
 {
-    return tutti_cuda_get(true);
+    return tutti_cu_get(true);
 }
 
 /* Complain unless the driver agrees. */
@@ -36,13 +36,13 @@ static bool expect_cuda(struct member *member, int code, const char *what)
 {
     if (code == TUTTI_CU_SUCCESS)
         return true;
-    member_complain(member, "%s: %s", what, tutti_cuda_error(gpus_driver(), code));
+    member_complain(member, "%s: %s", what, tutti_cu_error(gpus_driver(), code));
     return false;
 }
 
 void gpus_enter(struct member *member)
 {
-    const struct tutti_cuda *cuda = gpus_driver();
+    const struct tutti_cu_driver *cuda = gpus_driver();
     struct tutti_cu_context *context;
     tutti_cu_device device;
 
@@ -112,7 +112,7 @@ static bool is_tuttis(const struct member *member, size_t bytes)
 
 uint8_t *gpus_put(struct member *member, const void *host, size_t bytes)
 {
-    const struct tutti_cuda *cuda = gpus_driver();
+    const struct tutti_cu_driver *cuda = gpus_driver();
     tutti_cu_address address = 0;
     void *memory = NULL;
 
@@ -130,7 +130,7 @@ uint8_t *gpus_put(struct member *member, const void *host, size_t bytes)
 
 void gpus_take_back(struct member *member, void *host, uint8_t *device, size_t bytes)
 {
-    const struct tutti_cuda *cuda = gpus_driver();
+    const struct tutti_cu_driver *cuda = gpus_driver();
     tutti_cu_address address = (tutti_cu_address)(uintptr_t)device;
 
     if (device == NULL)

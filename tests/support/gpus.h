@@ -28,7 +28,7 @@ void gpus_enter(struct member *member);
 void gpus_leave(struct member *member);
 
 /* Returns the driver, for other uses of a test. */
-const struct tutti_cuda *gpus_driver(void);
+const struct tutti_cu_driver *gpus_driver(void);
 
 /* A copy of `bytes` of host memory on the rank's device, and back, freeing it. */
 uint8_t *gpus_put(struct member *member, const void *host, size_t bytes);

@@ -17,14 +17,14 @@
 struct machine open_machine(const char *what)
 {
     struct machine machine = {0};
-    int rc = tutti_inventory_load(what, &machine.inventory);
+    int rc = tutti_formats_load(what, &machine.inventory);
 
     if (rc == 0)
         rc = tutti_graph_build(machine.inventory, &machine.graph);
     if (rc == 0)
         rc = tutti_paths_find(machine.graph, &machine.paths);
     if (rc != 0)
-        fail_msg("%s: %s", what, tutti_last_message());
+        fail_msg("%s: %s", what, tutti_message_last());
     return machine;
 }
 

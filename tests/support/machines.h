@@ -11,7 +11,7 @@ struct machine {
     struct tutti_paths *paths;
 };
 
-/* From whatever tutti_inventory_load takes. Fails the test with the reason where it is not good. */
+/* From whatever tutti_formats_load takes. Fails the test with the reason where it is not good. */
 struct machine open_machine(const char *what);
 void close_machine(struct machine *machine);
 

@@ -35,7 +35,7 @@ static void it_tells_what_is_built_and_what_is_found(void **state)
     assert_int_equal(info("", ""), 0);
     assert_string_equal(running.err, "");
     assert_memory_equal(running.out, "Tutti ", 6);
-    running_says(tutti_build_version());
+    running_says(tutti_version_text());
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         running_says(words[i]);
 }
@@ -78,7 +78,7 @@ static void json_has_the_same_facts(void **state)
     if (facts == NULL)
         fail_msg("line %d: %s:\n%s", error.line, error.text, running.out);
     assert_string_equal(json_string_value(json_object_get(facts, "version")),
-                        tutti_build_version());
+                        tutti_version_text());
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         assert_true(json_object_size(json_object_get(facts, sections[i])) > 0);
     assert_true(json_is_array(json_object_get(facts, "interfaces")));
@@ -149,7 +149,7 @@ static void every_tool_tells_its_version(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
-        snprintf(text, sizeof text, "%s (Tutti) %s\n", tools[i].name, tutti_build_version());
+        snprintf(text, sizeof text, "%s (Tutti) %s\n", tools[i].name, tutti_version_text());
         assert_int_equal(running_run(tools[i].path, "%s", tools[i].arguments), 0);
         assert_string_equal(running.out, text);
         assert_string_equal(running.err, "");

@@ -18,7 +18,7 @@ static struct tutti_machine *read_machine(const char *text)
     struct tutti_machine *machine;
 
     if (tutti_machine_parse("measured", text, 0, &machine) != TUTTI_OK)
-        fail_msg("%s:\n%s", tutti_last_message(), text);
+        fail_msg("%s:\n%s", tutti_message_last(), text);
     return machine;
 }
 

@@ -100,15 +100,15 @@ static struct tutti_inventory *go_round(const char *name, const char *text, size
     struct tutti_inventory *inventory, *again;
     char *written;
 
-    if (tutti_nccl_xml_read(name, text, length, TUTTI_SOURCE_FILE, &inventory) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+    if (tutti_xml_read_nccl(name, text, length, TUTTI_SOURCE_FILE, &inventory) != TUTTI_OK)
+        fail_msg("%s", tutti_message_last());
     for (int is_complete = 0; is_complete < 2; is_complete++) {
         if (is_complete)
             assert_int_equal(tutti_inventory_complete(inventory), TUTTI_OK);
-        assert_int_equal(tutti_nccl_xml_write(inventory, &written), TUTTI_OK);
-        if (tutti_nccl_xml_read("written", written, strlen(written), TUTTI_SOURCE_FILE, &again) !=
+        assert_int_equal(tutti_xml_write_nccl(inventory, &written), TUTTI_OK);
+        if (tutti_xml_read_nccl("written", written, strlen(written), TUTTI_SOURCE_FILE, &again) !=
             TUTTI_OK)
-            fail_msg("%s: %s", name, tutti_last_message());
+            fail_msg("%s: %s", name, tutti_message_last());
         if (!inventories_equal(inventory, again))
             fail_msg("%s is not the same when written and read:\n%s", name, written);
         free(written);

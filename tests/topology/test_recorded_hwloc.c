@@ -114,7 +114,7 @@ static void every_machine_has_its_devices(void **state)
         char *text = recordings_load(folder_path, name, &length);
 
         if (tutti_hwloc_xml_read(name, text, length, TUTTI_SOURCE_FILE, &inventory) != TUTTI_OK)
-            fail_msg("%s", tutti_last_message());
+            fail_msg("%s", tutti_message_last());
         for (size_t i = 0; i < sizeof listed / sizeof listed[0]; i++)
             if (strcmp(listed[i].name, name) == 0)
                 check_counts(inventory, &listed[i]);

@@ -44,11 +44,11 @@ static double search_one(const char *name, const struct tutti_paths *paths,
     double rate;
 
     if (tutti_search(paths, pattern, &options, &channels) != TUTTI_OK) {
-        if (strstr(tutti_last_message(), "no network port") != NULL)
+        if (strstr(tutti_message_last(), "no network port") != NULL)
             return NO_NET;
-        if (strstr(tutti_last_message(), "has no gpus") != NULL)
+        if (strstr(tutti_message_last(), "has no gpus") != NULL)
             return NO_GPU;
-        fail_msg("%s: %s", name, tutti_last_message());
+        fail_msg("%s: %s", name, tutti_message_last());
     }
     check_channels(name, paths, channels);
     rate = channels->bytes_per_s / 1e9;
@@ -73,12 +73,12 @@ static bool is_excerpt(const char *path)
 {
     struct tutti_inventory *inventory;
 
-    if (tutti_inventory_load(path, &inventory) == TUTTI_OK) {
+    if (tutti_formats_load(path, &inventory) == TUTTI_OK) {
         tutti_inventory_destroy(inventory);
         return false;
     }
     return strstr(path, "/logs/") != NULL &&
-           strstr(tutti_last_message(), "give the whole matrix") != NULL;
+           strstr(tutti_message_last(), "give the whole matrix") != NULL;
 }
 
 static void check_machine(const char *path, const char *name)

@@ -122,7 +122,7 @@ static void check_machine(const struct machine *machine, const char *folder)
     snprintf(root, sizeof root, "%s/%s", folder, machine->folder);
     options = (struct tutti_detect_options){.root = root};
     if (tutti_detect(&options, &inventory) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+        fail_msg("%s", tutti_message_last());
     describe_cpus(inventory, text);
     assert_string_equal(text, machine->cpus);
     *text = '\0';

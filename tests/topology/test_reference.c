@@ -104,7 +104,7 @@ static struct rates search_one(const struct claim *claim, const struct machine *
     struct rates rates = {0};
 
     if (tutti_search(machine->paths, pattern, &options, &channels) != 0)
-        fail_msg("%s: %s", claim->name, tutti_last_message());
+        fail_msg("%s: %s", claim->name, tutti_message_last());
     check_channels(claim->name, machine->paths, channels);
     rates.all = channels->bytes_per_s / 1e9;
     rates.allreduce = tutti_channels_allreduce(channels, channels->bytes_per_s) / 1e9;

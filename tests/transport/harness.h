@@ -33,7 +33,7 @@ bool has_ipv6(void);
     do {                                                                                 \
         if (!(claim)) {                                                                  \
             fprintf(stderr, "%s:%d: %s (last message: %s)\n", __FILE__, __LINE__, #claim, \
-                    tutti_last_message());                                               \
+                    tutti_message_last());                                               \
             _exit(1);                                                                    \
         }                                                                                \
     } while (0)

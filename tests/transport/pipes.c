@@ -83,7 +83,7 @@ static void pipes_destroy(struct tutti_fabric *fabric)
 /* Makes the pipe from that rank, and publishes it. */
 static int make_pipe(struct tutti_fabric *fabric, int rank, int channel)
 {
-    struct pipes_record *mine = tutti_own_record_slice(fabric, &tutti_pipes_ops);
+    struct pipes_record *mine = tutti_record_own_slice(fabric, &tutti_pipes_ops);
     struct stat status;
     int ends[2];
 
@@ -142,14 +142,14 @@ static int open_out(const struct tutti_fabric *fabric, int peer, int channel)
 
 static int pipes_join(struct tutti_fabric *fabric)
 {
-    struct pipes_verdict *mine = tutti_own_verdict_slice(fabric, &tutti_pipes_ops);
+    struct pipes_verdict *mine = tutti_verdict_own_slice(fabric, &tutti_pipes_ops);
 
     mine->opens_all = 1;
     for (int rank = 0; rank < fabric->nranks; rank++) {
         int fd;
 
-        if (rank == fabric->rank || !tutti_same_host(fabric, rank, fabric->rank) ||
-            !tutti_rank_uses(fabric, &tutti_pipes_ops, rank))
+        if (rank == fabric->rank || !tutti_fabric_same_host(fabric, rank, fabric->rank) ||
+            !tutti_part_is_used_by(fabric, &tutti_pipes_ops, rank))
             continue;
         fd = open_out(fabric, rank, 0);
         if (fd < 0)
@@ -168,7 +168,7 @@ static bool opens_all(const struct tutti_fabric *fabric, int rank)
 
 static bool pipes_reach(const struct tutti_fabric *fabric, int a, int b)
 {
-    return a != b && tutti_same_host(fabric, a, b) && opens_all(fabric, a) && opens_all(fabric, b);
+    return a != b && tutti_fabric_same_host(fabric, a, b) && opens_all(fabric, a) && opens_all(fabric, b);
 }
 
 /* ---- connecting ---------------------------------------------------------------------- */

@@ -63,7 +63,7 @@ static void ranks_of_one_process_may_store_into_each_other(void **state)
         assert_int_equal(domain->me, rank);
         for (uint32_t i = 0; i < 5; i++) {
             assert_int_equal(domain->ranks[i], i);
-            assert_int_equal(domain->access[i], TUTTI_ACCESS_STORE);
+            assert_int_equal(domain->access[i], TUTTI_DOMAIN_ACCESS_STORE);
         }
         value = rank + 100;
         assert_int_equal(tutti_domain_read(domain, 0, &copy, (uint64_t)(uintptr_t)&value,
@@ -160,7 +160,7 @@ static void processes_read_each_others_memory(void **state)
 /* Changes the verdict as if its rank could not map the segment. */
 static void lose_segment(struct tutti_fabric *fabric, union tutti_verdict *verdict)
 {
-    struct tutti_shm_verdict *own = tutti_own_verdict_slice(fabric, &tutti_shm_ops);
+    struct tutti_shm_verdict *own = tutti_verdict_own_slice(fabric, &tutti_shm_ops);
 
     assert_int_equal(own->has_segment, 1);
     own->has_segment = 0;
@@ -221,9 +221,9 @@ static void a_pair_without_transport_is_named_with_the_reasons_by_all_ranks(void
     lose_segment(fabrics[1], &verdicts[1]);
     for (int rank = 0; rank < 3; rank++) {
         assert_int_equal(tutti_fabric_settle(fabrics[rank], verdicts), TUTTI_ERR_USAGE);
-        assert_non_null(strstr(tutti_last_message(), "ranks 0 and 1"));
-        assert_non_null(strstr(tutti_last_message(), "out of address space"));
-        assert_non_null(strstr(tutti_last_message(), "TUTTI_TRANSPORTS"));
+        assert_non_null(strstr(tutti_message_last(), "ranks 0 and 1"));
+        assert_non_null(strstr(tutti_message_last(), "out of address space"));
+        assert_non_null(strstr(tutti_message_last(), "TUTTI_TRANSPORTS"));
     }
     destroy_all(3, fabrics);
 }
@@ -236,7 +236,7 @@ static void an_unknown_transport_is_refused_by_name(void **state)
     (void)state;
     apply_setting(&(struct setting){.transports = "shm,smoke"});
     assert_int_equal(tutti_fabric_open(&args, &fabric), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(tutti_last_message(), "'smoke'"));
+    assert_non_null(strstr(tutti_message_last(), "'smoke'"));
     assert_null(fabric);
 }
 
@@ -251,13 +251,13 @@ static void refuse_record(size_t offset, bool is_of_tcp, const char *expected)
 
     for (args.rank = 0; args.rank < 2; args.rank++)
         assert_int_equal(tutti_fabric_open(&args, &fabrics[args.rank]), TUTTI_OK);
-    begin = is_of_tcp ? tutti_own_record_slice(fabrics[1], &tutti_tcp_ops)
+    begin = is_of_tcp ? tutti_record_own_slice(fabrics[1], &tutti_tcp_ops)
                       : fabrics[1]->mine.bytes;
     begin[offset] ^= 0x55;
     for (int rank = 0; rank < 2; rank++)
         memcpy(&records[rank], tutti_fabric_record(fabrics[rank]), sizeof records[0]);
     assert_int_equal(tutti_fabric_join(fabrics[0], records), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(tutti_last_message(), expected));
+    assert_non_null(strstr(tutti_message_last(), expected));
     destroy_all(2, fabrics);
 }
 
@@ -308,7 +308,7 @@ static void ranks_that_disagree_on_encryption_are_told_both_values(void **state)
             assert_int_equal(tutti_fabric_join(fabrics[rank], records),
                              do_agree ? TUTTI_OK : TUTTI_ERR_USAGE);
             for (int other = 0; other < 2 && !do_agree; other++)
-                assert_non_null(strstr(tutti_last_message(), expected[other]));
+                assert_non_null(strstr(tutti_message_last(), expected[other]));
         }
         destroy_all(2, fabrics);
     }
@@ -325,7 +325,7 @@ static void a_mistyped_encryption_is_refused_rather_than_turned_off(void **state
 
         apply_setting(&(struct setting){.encrypt = values[i]});
         assert_int_equal(tutti_fabric_open(&args, &fabric), TUTTI_ERR_USAGE);
-        assert_non_null(strstr(tutti_last_message(), "is none of off, auth, on"));
+        assert_non_null(strstr(tutti_message_last(), "is none of off, auth, on"));
         assert_null(fabric);
     }
 }

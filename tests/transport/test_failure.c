@@ -63,16 +63,16 @@ static int die_or_notice(struct tutti_fabric *fabric, int rank, int nranks, void
      * ranks. */
     conn = connect_waiting(fabric, peer == VICTIM || !is_domain ? VICTIM : peer, 0);
     CHECK(wait_in_vain(fabric, conn) == TUTTI_ERR_REMOTE);
-    CHECK(strstr(tutti_last_message(), "rank 1") != NULL);
+    CHECK(strstr(tutti_message_last(), "rank 1") != NULL);
     if (is_domain) {
-        CHECK(strstr(tutti_last_message(), "(pid ") != NULL);
-        CHECK(strstr(tutti_last_message(), ") died") != NULL);
+        CHECK(strstr(tutti_message_last(), "(pid ") != NULL);
+        CHECK(strstr(tutti_message_last(), ") died") != NULL);
     }
     /* It is remembered, and said again in the same words. */
-    snprintf(first, sizeof first, "%s", tutti_last_message());
-    tutti_set_last_message("");
+    snprintf(first, sizeof first, "%s", tutti_message_last());
+    tutti_message_set_last("");
     CHECK(tutti_fabric_check(fabric) == TUTTI_ERR_REMOTE);
-    CHECK(strcmp(first, tutti_last_message()) == 0);
+    CHECK(strcmp(first, tutti_message_last()) == 0);
     return 0;
 }
 
@@ -146,14 +146,14 @@ static int abort_or_learn(struct tutti_fabric *fabric, int rank, int nranks, voi
         tutti_fabric_abort(fabric, TUTTI_ERR_INTERNAL, "all-reduce 17 took longer than 5 s");
         tutti_fabric_abort(fabric, TUTTI_ERR_SYSTEM, "only the first reason counts");
         CHECK(tutti_fabric_check(fabric) == TUTTI_ERR_INTERNAL);
-        CHECK(strstr(tutti_last_message(), "all-reduce 17") != NULL);
+        CHECK(strstr(tutti_message_last(), "all-reduce 17") != NULL);
         return 0;
     }
     conn = connect_waiting(fabric, VICTIM, 0);
     CHECK(wait_in_vain(fabric, conn) == TUTTI_ERR_REMOTE);
-    CHECK(strstr(tutti_last_message(), "rank 1") != NULL);
+    CHECK(strstr(tutti_message_last(), "rank 1") != NULL);
     if (tutti_fabric_domain(fabric) != NULL)
-        CHECK(strstr(tutti_last_message(), "aborted: all-reduce 17 took longer than 5 s") != NULL);
+        CHECK(strstr(tutti_message_last(), "aborted: all-reduce 17 took longer than 5 s") != NULL);
     return 0;
 }
 
@@ -176,7 +176,7 @@ static void a_mismatch_found_by_one_is_a_usage_error_on_all(void **state)
     tutti_fabric_abort(fabrics[2], TUTTI_ERR_USAGE, "rank 0 broadcasts, rank 2 reduces");
     for (int rank = 0; rank < 3; rank++) {
         assert_int_equal(tutti_fabric_check(fabrics[rank]), TUTTI_ERR_USAGE);
-        assert_non_null(strstr(tutti_last_message(), "rank 0 broadcasts, rank 2 reduces"));
+        assert_non_null(strstr(tutti_message_last(), "rank 0 broadcasts, rank 2 reduces"));
     }
     destroy_all(3, fabrics);
 }
@@ -245,8 +245,8 @@ static void sending_to_a_rank_that_has_closed_is_an_error_that_names_it(void **s
         while (rc == TUTTI_OK);
         assert_int_equal(rc, TUTTI_ERR_REMOTE);
         /* Over TCP it is a reset, because bytes were in flight that had not been read. */
-        assert_true(strstr(tutti_last_message(), "rank 1 closed its connection") != NULL ||
-                    strstr(tutti_last_message(), "rank 1 reset its connection") != NULL);
+        assert_true(strstr(tutti_message_last(), "rank 1 closed its connection") != NULL ||
+                    strstr(tutti_message_last(), "rank 1 reset its connection") != NULL);
         destroy_all(1, fabrics);
     }
 }
@@ -289,7 +289,7 @@ static void a_rank_destroyed_while_others_use_it_is_named(void **state)
     tutti_fabric_destroy(fabrics[2]); /* without leaving */
     for (int rank = 0; rank < 2; rank++) {
         assert_int_equal(tutti_fabric_check(fabrics[rank]), TUTTI_ERR_REMOTE);
-        assert_non_null(strstr(tutti_last_message(), "rank 2"));
+        assert_non_null(strstr(tutti_message_last(), "rank 2"));
     }
     destroy_all(2, fabrics);
 }
@@ -308,7 +308,7 @@ static void calling_a_rank_that_is_gone_ends_in_an_error(void **state)
     while ((rc = tutti_fabric_connect(fabrics[0], 1, 0, &conn)) == TUTTI_AGAIN)
         tutti_fabric_idle(fabrics[0], &idle);
     assert_int_equal(rc, TUTTI_ERR_REMOTE);
-    assert_non_null(strstr(tutti_last_message(), "rank 1 takes no calls at 127.0.0.1:"));
+    assert_non_null(strstr(tutti_message_last(), "rank 1 takes no calls at 127.0.0.1:"));
     assert_null(conn);
     destroy_all(1, fabrics);
 }

@@ -111,7 +111,7 @@ static void a_failure_of_rank_0_is_everybodys(void **state)
     tutti_share_fail(&share, TUTTI_ERR_USAGE, "ring.xml:3:7: no such step");
     tutti_share_head(&share, head);
     assert_int_equal(tutti_share_expect(&other, head, 4, 3), TUTTI_ERR_USAGE);
-    assert_string_equal(tutti_last_message(), "rank 0: ring.xml:3:7: no such step");
+    assert_string_equal(tutti_message_last(), "rank 0: ring.xml:3:7: no such step");
     tutti_share_fini(&share);
     tutti_share_fini(&other);
 }

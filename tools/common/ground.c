@@ -95,7 +95,7 @@ static int find_machine(uint32_t nranks, const struct tutti_policy *policy, bool
     if (*text != '\0')
         return tutti_machine_parse("TUTTI_MACHINE", text, nranks, ret_machine);
     *ret_machine = must_take(1, sizeof **ret_machine);
-    tutti_machine_assume(shares_memory, ground_cores(), 0, *ret_machine);
+    tutti_tuner_assume_machine(shares_memory, ground_cores(), 0, *ret_machine);
     return TUTTI_OK;
 }
 

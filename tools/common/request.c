@@ -32,7 +32,7 @@ int mistake(const struct request *request, const char *format, ...)
 int failure(const struct request *request, int rc)
 {
     fflush(stdout);
-    fprintf(stderr, "%s: %s\n", request->command, tutti_last_message());
+    fprintf(stderr, "%s: %s\n", request->command, tutti_message_last());
     return rc == TUTTI_ERR_ARGUMENT || rc == TUTTI_ERR_USAGE ? EXIT_MISTAKE : EXIT_FAILURE;
 }
 
@@ -301,7 +301,7 @@ static int read_argument(struct request *request, const struct command *command,
 
 int print_version(const char *name)
 {
-    printf("%.*s (Tutti) %s\n", (int)strcspn(name, " "), name, tutti_build_version());
+    printf("%.*s (Tutti) %s\n", (int)strcspn(name, " "), name, tutti_version_text());
     return EXIT_SUCCESS;
 }
 

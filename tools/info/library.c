@@ -34,14 +34,14 @@ json_t *facts_of_build(void)
 {
     json_t *build = json_object();
 
-    facts_add(build, "revision", "%s", *tutti_build_info.revision != '\0'
-                                           ? tutti_build_info.revision : "unknown");
-    facts_add(build, "compiler", "%s", tutti_build_info.compiler);
-    facts_add(build, "type", "%s", or_none(tutti_build_info.type));
-    facts_add(build, "flags", "%s", or_none(tutti_build_info.flags));
-    facts_add(build, "sanitizers", "%s", or_none(tutti_build_info.sanitizers));
-    facts_add(build, "built for", "%s", tutti_build_info.system);
-    facts_add(build, "GPU kernels for", "%s", or_none(tutti_cuda_image_architectures));
+    facts_add(build, "revision", "%s", *tutti_version_info.revision != '\0'
+                                           ? tutti_version_info.revision : "unknown");
+    facts_add(build, "compiler", "%s", tutti_version_info.compiler);
+    facts_add(build, "type", "%s", or_none(tutti_version_info.type));
+    facts_add(build, "flags", "%s", or_none(tutti_version_info.flags));
+    facts_add(build, "sanitizers", "%s", or_none(tutti_version_info.sanitizers));
+    facts_add(build, "built for", "%s", tutti_version_info.system);
+    facts_add(build, "GPU kernels for", "%s", or_none(tutti_kernel_image_architectures));
     return build;
 }
 
@@ -60,11 +60,11 @@ json_t *facts_of_libraries(void)
 
 static void add_cuda(json_t *gpus)
 {
-    const struct tutti_cuda *cuda = tutti_cuda_get(true);
+    const struct tutti_cu_driver *cuda = tutti_cu_get(true);
     int version = 0, count = 0;
 
     if (cuda == NULL) {
-        facts_add(gpus, "CUDA driver", "no: %s", tutti_last_message());
+        facts_add(gpus, "CUDA driver", "no: %s", tutti_message_last());
         return;
     }
     if (cuda->driver_version == NULL || cuda->driver_version(&version) != TUTTI_CU_SUCCESS)
@@ -93,7 +93,7 @@ static void add_nvml(json_t *gpus)
     unsigned count = 0;
 
     if (tutti_nvml_open(&nvml) != TUTTI_OK) {
-        facts_add(gpus, "NVML", "no: %s", tutti_last_message());
+        facts_add(gpus, "NVML", "no: %s", tutti_message_last());
         return;
     }
     nvml.device_count(&count);
@@ -126,7 +126,7 @@ static void add_ports(json_t *rdma, const struct tutti_ibv *ibv, struct ibv_devi
 
         snprintf(label, sizeof label, "%s, port %u", name, i);
         if (tutti_ibv_query_port(ibv, context, i, &port) != TUTTI_OK)
-            facts_add(rdma, label, "%s", tutti_last_message());
+            facts_add(rdma, label, "%s", tutti_message_last());
         else
             facts_add(rdma, label, "%s, %u Mbit/s", port.state, port.rate_mbits_per_s);
     }
@@ -142,7 +142,7 @@ json_t *facts_of_rdma(void)
     int count = 0;
 
     if (tutti_ibv_open(&ibv) != TUTTI_OK) {
-        facts_add(rdma, "libibverbs", "no: %s", tutti_last_message());
+        facts_add(rdma, "libibverbs", "no: %s", tutti_message_last());
         return rdma;
     }
     devices = ibv.get_device_list(&count);

@@ -83,7 +83,7 @@ static int run(const struct request *request)
         return mistake(request, "\"%s\" is one word too many; see tutti-info --help",
                        request->words[0]);
     facts = json_object();
-    json_object_set_new(facts, "version", json_string(tutti_build_version()));
+    json_object_set_new(facts, "version", json_string(tutti_version_text()));
     json_object_set_new(facts, "build", facts_of_build());
     json_object_set_new(facts, "libraries", facts_of_libraries());
     json_object_set_new(facts, "memory", facts_of_memory());

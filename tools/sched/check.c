@@ -45,7 +45,7 @@ static int prove(const struct team *team, uint32_t credits, bool is_vector,
         .is_hashed = team->ensemble.nranks >= HASHED_RANKS,
     };
 
-    return tutti_schedule_prove((const struct tutti_schedule *const *)team->ensemble.schedules,
+    return tutti_check_prove((const struct tutti_schedule *const *)team->ensemble.schedules,
                                 team->ensemble.nranks, &options, ret_report);
 }
 

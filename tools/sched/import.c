@@ -26,7 +26,7 @@ static const char help[] =
 static int write_out(const struct request *request, const struct tutti_ensemble *ensemble)
 {
     char count[UNITS_TEXT], *text;
-    int rc = tutti_ensemble_write(ensemble, &text), error = 0;
+    int rc = tutti_describe_ensemble(ensemble, &text), error = 0;
 
     if (rc != TUTTI_OK)
         return failure(request, rc);

@@ -38,7 +38,7 @@ static const char *join_options(const struct tutti_algorithm *algorithm, char *t
 {
     text[0] = '\0';
     for (int i = 0; i < TUTTI_OPTION_COUNT; i++) {
-        const struct tutti_option_range *range = &algorithm->options[i];
+        const struct tutti_algorithm_range *range = &algorithm->options[i];
 
         if (range->most == 0)
             continue;

@@ -169,7 +169,7 @@ static void print_rank(const struct tutti_schedule *schedule)
 static int print_file(const struct request *request, const struct team *team)
 {
     char *text;
-    int rc = tutti_ensemble_write(&team->ensemble, &text);
+    int rc = tutti_describe_ensemble(&team->ensemble, &text);
 
     if (rc != TUTTI_OK)
         return failure(request, rc);

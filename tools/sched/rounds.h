@@ -35,7 +35,7 @@ struct rounds {
 };
 
 /* Plays the schedules. Returns false if the ranks deadlock, and leaves *ret_rounds unchanged.
- * tutti_schedule_check then finds the reason. Otherwise the caller releases *ret_rounds with
+ * tutti_check_schedule then finds the reason. Otherwise the caller releases *ret_rounds with
  * rounds_fini, which accepts a zero-initialized value. The events borrow from `team`. */
 bool rounds_play(const struct tutti_ensemble *team, struct rounds *ret_rounds);
 void rounds_fini(struct rounds *rounds);

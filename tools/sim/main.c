@@ -35,7 +35,7 @@ static const char help[] =
 
 static void print_help(FILE *out)
 {
-    const struct tutti_named_machine *machine;
+    const struct tutti_machine_example *machine;
 
     fputs(help, out);
     for (size_t i = 0; (machine = tutti_machine_named(i)) != NULL; i++)

@@ -168,7 +168,7 @@ static int choose_options(const struct request *request, const struct tutti_tune
         ret_choice->algorithm = algorithm;
         return tutti_algorithm_options(algorithm, &request->options, &ret_choice->options);
     }
-    tutti_cheapest_variant(view, query, algorithm, ret_choice, &seconds);
+    tutti_candidate_cheapest_variant(view, query, algorithm, ret_choice, &seconds);
     return TUTTI_OK;
 }
 
@@ -192,7 +192,7 @@ static bool is_too_dear(const struct request *request, const struct tutti_tuner_
     struct tutti_choice cheapest;
     double lowest;
 
-    return request->within > 0 && tutti_cheapest(view, query, &cheapest, &lowest) &&
+    return request->within > 0 && tutti_candidate_cheapest(view, query, &cheapest, &lowest) &&
            tutti_price(view, query, choice) > request->within * lowest;
 }
 

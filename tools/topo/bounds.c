@@ -11,9 +11,9 @@
 static bool is_alike(const struct tutti_graph *graph, uint32_t a, uint32_t b)
 {
     const struct tutti_graph_link *x = &graph->links[a], *y = &graph->links[b];
-    enum tutti_node_kind from = graph->nodes[x->from].kind, to = graph->nodes[x->to].kind;
-    enum tutti_node_kind other_from = graph->nodes[y->from].kind;
-    enum tutti_node_kind other_to = graph->nodes[y->to].kind;
+    enum tutti_graph_node_kind from = graph->nodes[x->from].kind, to = graph->nodes[x->to].kind;
+    enum tutti_graph_node_kind other_from = graph->nodes[y->from].kind;
+    enum tutti_graph_node_kind other_to = graph->nodes[y->to].kind;
 
     return x->kind == y->kind && x->found_by == y->found_by &&
            ((from == other_from && to == other_to) || (from == other_to && to == other_from)) &&

@@ -202,7 +202,7 @@ static void draw_host_name(const struct picture *picture, const struct stage *st
 static void draw_head(const struct picture *picture, struct svg *svg)
 {
     static const struct {
-        enum tutti_node_kind kind;
+        enum tutti_graph_node_kind kind;
         const char *what;
     } counted[] = {{TUTTI_NODE_CPU, "cpu"}, {TUTTI_NODE_GPU, "gpu"}, {TUTTI_NODE_NET, "net"}};
     struct scene scene = scene_of(picture, &picture->stages[0], svg);

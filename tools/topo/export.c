@@ -215,7 +215,7 @@ static int write_text(const struct request *request, const char *file, const cha
 static int export_machine(const struct request *request, const struct subject *subject)
 {
     char *text;
-    int rc = tutti_nccl_xml_write(subject->graph->inventory, &text), status;
+    int rc = tutti_xml_write_nccl(subject->graph->inventory, &text), status;
 
     if (rc != TUTTI_OK)
         return failure(request, rc);

@@ -20,7 +20,7 @@
 
 /* ---- what is drawn --------------------------------------------------------------------------- */
 
-static enum tutti_node_kind kind_of(const struct layout *layout, uint32_t node)
+static enum tutti_graph_node_kind kind_of(const struct layout *layout, uint32_t node)
 {
     return layout->subject->graph->nodes[node].kind;
 }
@@ -45,7 +45,7 @@ static void choose(struct layout *layout)
     for (uint32_t device = 0; device != TUTTI_NO_DEVICE;
          device = tutti_inventory_next(inventory, device)) {
         uint32_t node = subject->node_of[device];
-        enum tutti_node_kind kind;
+        enum tutti_graph_node_kind kind;
 
         if (node == TUTTI_NO_NODE || subject->graph->nodes[node].host != layout->host)
             continue;
@@ -65,7 +65,7 @@ static void choose(struct layout *layout)
 
 static bool is_leaf(const struct layout *layout, uint32_t node)
 {
-    enum tutti_node_kind kind = kind_of(layout, node);
+    enum tutti_graph_node_kind kind = kind_of(layout, node);
 
     return kind == TUTTI_NODE_GPU || kind == TUTTI_NODE_NIC;
 }

@@ -76,7 +76,7 @@ static int describe_gpus(const struct request *request, const struct subject *su
 
     TUTTI_TRY_OR(fail, rc, plans_search(subject, &wish, host, TUTTI_PATTERN_RING, &ring));
     TUTTI_TRY_OR(fail, rc, plans_search(subject, &wish, host, TUTTI_PATTERN_TREE, &tree));
-    TUTTI_TRY_OR(fail, rc, tutti_graph_machine(subject->paths, ring, tree, &machine));
+    TUTTI_TRY_OR(fail, rc, tutti_search_machine(subject->paths, ring, tree, &machine));
     TUTTI_TRY_OR(fail, rc, tutti_machine_write(machine, &text));
     status = survey_write(request->output, text);
 

@@ -23,7 +23,7 @@ struct scene {
 struct svg_stroke scene_stroke(const struct scene *scene, uint32_t link);
 bool scene_is_full(const struct scene *scene, uint32_t link);
 /* Returns true if the host has links of that kind. */
-bool scene_has_kind(const struct scene *scene, enum tutti_link_kind kind);
+bool scene_has_kind(const struct scene *scene, enum tutti_graph_link_kind kind);
 /* Shortens the text in a buffer of `size_bytes`, so that it fits `width` in a font of `size`. A
  * text that was shortened ends with dots. */
 void scene_fit(char *text, size_t size_bytes, double size, double width);

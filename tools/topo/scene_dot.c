@@ -66,7 +66,7 @@ static void write_links(FILE *out, const struct subject *subject)
     for (uint32_t i = 0; i < graph->nlinks; i++) {
         const struct tutti_graph_link *link = &graph->links[i];
         bool is_level = link->kind == TUTTI_LINK_SYS;
-        enum tutti_node_kind from = graph->nodes[link->from].kind;
+        enum tutti_graph_node_kind from = graph->nodes[link->from].kind;
         bool is_down = from == TUTTI_NODE_CPU || from == TUTTI_NODE_PCI || from == TUTTI_NODE_NIC;
         char form[NAME_BYTES];
 

@@ -59,7 +59,7 @@ static bool is_of_host(const struct scene *scene, const struct tutti_graph_link 
            graph->nodes[link->to].host == scene->host;
 }
 
-bool scene_has_kind(const struct scene *scene, enum tutti_link_kind kind)
+bool scene_has_kind(const struct scene *scene, enum tutti_graph_link_kind kind)
 {
     const struct tutti_graph *graph = scene->subject->graph;
 
@@ -113,7 +113,7 @@ double scene_draw_key(const struct scene *scene, double x, double y)
     bool has_full = false, has_assumed = false;
 
     for (int kind = 0; kind < TUTTI_LINK_COUNT; kind++)
-        if (looks[kind].name != NULL && scene_has_kind(scene, (enum tutti_link_kind)kind))
+        if (looks[kind].name != NULL && scene_has_kind(scene, (enum tutti_graph_link_kind)kind))
             x = draw_sample(scene, x, y, (struct svg_stroke){looks[kind].colour, 3, NULL},
                             kind == TUTTI_LINK_NVLINK && has_amd(scene) ? "xGMI"
                                                                         : looks[kind].name);
@@ -206,7 +206,7 @@ static void draw_nvlink(const struct scene *scene, const struct layout *layout, 
     const struct tutti_graph *graph = scene->subject->graph;
     const struct tutti_graph_link *link = &graph->links[index];
     const struct box *gpu = &layout->box[link->from], *to = &layout->box[link->to];
-    enum tutti_node_kind kind = graph->nodes[link->to].kind;
+    enum tutti_graph_node_kind kind = graph->nodes[link->to].kind;
 
     if (graph->nodes[link->from].kind != TUTTI_NODE_GPU || to->width == 0)
         return;

@@ -136,12 +136,12 @@ static bool is_same_form(const struct tutti_graph *graph, uint32_t a, uint32_t b
  * gpu 1 2" or "nvswitch". */
 static void list_ends(FILE *out, const struct tutti_graph *graph, uint32_t first, uint32_t last)
 {
-    enum tutti_node_kind kind = graph->nodes[graph->links[first].to].kind;
+    enum tutti_graph_node_kind kind = graph->nodes[graph->links[first].to].kind;
     uint32_t count = 0;
 
     for (uint32_t i = first; i < last; i++)
         count += is_same_form(graph, first, i);
-    fprintf(out, "%s%s", count > 1 ? "each of " : "", tutti_node_kind_name(kind));
+    fprintf(out, "%s%s", count > 1 ? "each of " : "", tutti_graph_node_kind_name(kind));
     for (uint32_t i = first; i < last; i++)
         if (is_same_form(graph, first, i) && kind != TUTTI_NODE_NVSWITCH)
             fprintf(out, " %u", graph->nodes[graph->links[i].to].number);
@@ -346,7 +346,7 @@ static void add_device(struct view *view, uint32_t device)
                                                 at->number));
         break;
     default:
-        snprintf(name, sizeof name, "%s", tutti_node_kind_name(at->kind));
+        snprintf(name, sizeof name, "%s", tutti_graph_node_kind_name(at->kind));
     }
     pci = tutti_inventory_above(graph->inventory, device, TUTTI_DEVICE_PCI);
     if (at->kind != TUTTI_NODE_NET && pci != TUTTI_NO_DEVICE)
@@ -390,7 +390,7 @@ static void add_host(struct view *view, uint32_t host)
 static void print_summary(const struct subject *subject)
 {
     static const struct {
-        enum tutti_node_kind kind;
+        enum tutti_graph_node_kind kind;
         const char *what;
     } counted[] = {
         {TUTTI_NODE_CPU, "cpu"},           {TUTTI_NODE_PCI, "pci switch"}, {TUTTI_NODE_GPU, "gpu"},
@@ -410,10 +410,10 @@ static void print_summary(const struct subject *subject)
 static void print_confines(void)
 {
     struct tutti_confines confines;
-    char mask[TUTTI_CPU_MASK_BYTES], *cpus;
+    char mask[TUTTI_CPUMASK_BYTES], *cpus;
 
     tutti_detect_confines(NULL, &confines);
-    tutti_cpu_mask_write(&confines.cpus, mask);
+    tutti_cpumask_write(&confines.cpus, mask);
     cpus = subject_cpus(mask);
     printf("this process: CPUs %s%s%s\n", cpus, confines.is_container ? ", in a container" : "",
            confines.is_vm ? ", in a virtual machine" : "");

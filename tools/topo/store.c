@@ -23,17 +23,17 @@ static double settled(double bytes_per_s, const struct tutti_beyond *beyond)
 static uint32_t find_cpu(const struct tutti_inventory *inventory, int cpu)
 {
     uint32_t first = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_CPU);
-    struct tutti_cpu_mask own = {0}, mask;
+    struct tutti_cpumask own = {0}, mask;
 
     if (tutti_inventory_next_of(inventory, first, TUTTI_DEVICE_CPU) == TUTTI_NO_DEVICE)
         return first;
     if (cpu < 0)
         return TUTTI_NO_DEVICE;
-    tutti_cpu_mask_add(&own, (uint32_t)cpu);
+    tutti_cpumask_add(&own, (uint32_t)cpu);
     while (first != TUTTI_NO_DEVICE &&
-           (!tutti_cpu_mask_parse(tutti_device_text(inventory, first, TUTTI_PROPERTY_AFFINITY),
+           (!tutti_cpumask_parse(tutti_device_text(inventory, first, TUTTI_PROPERTY_AFFINITY),
                                   &mask) ||
-            !tutti_cpu_mask_overlaps(&own, &mask)))
+            !tutti_cpumask_overlaps(&own, &mask)))
         first = tutti_inventory_next_of(inventory, first, TUTTI_DEVICE_CPU);
     return first;
 }
@@ -84,14 +84,14 @@ int store_measured(const char *file, const struct store_facts *facts)
     int status = EXIT_FAILURE;
 
     if (tutti_detect(&(struct tutti_detect_options){0}, &inventory) != TUTTI_OK) {
-        fprintf(stderr, "tutti-topo: %s\n", tutti_last_message());
+        fprintf(stderr, "tutti-topo: %s\n", tutti_message_last());
         return EXIT_FAILURE;
     }
     if (put_memory(inventory, facts) == TUTTI_OK && put_network(inventory, facts) == TUTTI_OK &&
-        tutti_nccl_xml_write(inventory, &text) == TUTTI_OK)
+        tutti_xml_write_nccl(inventory, &text) == TUTTI_OK)
         status = survey_write(file, text);
     else
-        fprintf(stderr, "tutti-topo: %s\n", tutti_last_message());
+        fprintf(stderr, "tutti-topo: %s\n", tutti_message_last());
     free(text);
     tutti_inventory_destroy(inventory);
     return status;

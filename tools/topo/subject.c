@@ -17,7 +17,7 @@ static int read_inventory(const struct request *request, struct tutti_inventory 
     const struct tutti_detect_options options = {.root = NULL};
 
     if (request->from != NULL)
-        return tutti_inventory_load(request->from, ret_inventory);
+        return tutti_formats_load(request->from, ret_inventory);
     return tutti_detect(&options, ret_inventory);
 }
 
@@ -74,7 +74,7 @@ void subject_close(struct subject *subject)
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-uint32_t subject_first(const struct subject *subject, uint32_t host, enum tutti_node_kind kind,
+uint32_t subject_first(const struct subject *subject, uint32_t host, enum tutti_graph_node_kind kind,
                        uint32_t *ret_count)
 {
     const struct tutti_graph *graph = subject->graph;
@@ -127,7 +127,7 @@ static bool is_same_node(const struct subject *subject, uint32_t a, uint32_t b)
 
 bool subject_is_alike(const struct subject *subject, uint32_t a, uint32_t b)
 {
-    static const enum tutti_node_kind kinds[] = {TUTTI_NODE_GPU, TUTTI_NODE_PCI, TUTTI_NODE_CPU,
+    static const enum tutti_graph_node_kind kinds[] = {TUTTI_NODE_GPU, TUTTI_NODE_PCI, TUTTI_NODE_CPU,
                                                  TUTTI_NODE_NIC, TUTTI_NODE_NET};
 
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
@@ -204,18 +204,18 @@ const char *subject_count(uint32_t count, const char *what, char text[NAME_BYTES
 
 char *subject_cpus(const char *text)
 {
-    struct tutti_cpu_mask mask = {{0}};
+    struct tutti_cpumask mask = {{0}};
     char *list = NULL;
     size_t size;
     FILE *out = must_have(open_memstream(&list, &size));
     const char *comma = "";
 
-    if (!tutti_cpu_mask_parse(text, &mask))
-        mask = (struct tutti_cpu_mask){{0}};
-    for (uint32_t first = tutti_cpu_mask_next(&mask, 0), last; first < TUTTI_CPUS;
-         first = tutti_cpu_mask_next(&mask, last + 1)) {
+    if (!tutti_cpumask_parse(text, &mask))
+        mask = (struct tutti_cpumask){{0}};
+    for (uint32_t first = tutti_cpumask_next(&mask, 0), last; first < TUTTI_CPUS;
+         first = tutti_cpumask_next(&mask, last + 1)) {
         last = first;
-        while (tutti_cpu_mask_next(&mask, last + 1) == last + 1 && last + 1 < TUTTI_CPUS)
+        while (tutti_cpumask_next(&mask, last + 1) == last + 1 && last + 1 < TUTTI_CPUS)
             last++;
         fprintf(out, "%s%u", comma, first);
         if (last > first)

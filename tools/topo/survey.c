@@ -242,7 +242,7 @@ static int tell(const struct crew *crew, FILE *notes, char **comments,
     int status;
 
     if (tutti_machine_write(machine, &text) != TUTTI_OK) {
-        fprintf(stderr, "tutti-topo: %s\n", tutti_last_message());
+        fprintf(stderr, "tutti-topo: %s\n", tutti_message_last());
         fclose(notes);
         return EXIT_FAILURE;
     }

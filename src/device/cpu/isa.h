@@ -90,7 +90,7 @@ void tutti_cpu_plain_premultiply(enum tutti_type type, void *dst, const void *sr
                                  const void *scalar);
 
 /* True if the type is float32, float64 or a narrow float. */
-static inline bool tutti_type_is_floating(enum tutti_type type)
+static inline bool tutti_cpu_is_floating(enum tutti_type type)
 {
     return type == TUTTI_FLOAT32 || type == TUTTI_FLOAT64 || tutti_type_is_narrow_float(type);
 }

@@ -13,7 +13,7 @@ struct gpu_part {
     uint64_t first, count;
 };
 
-GPU_INLINE gpu_part gpu_block_part(const struct tutti_gpu_blocks *blocks, uint32_t i)
+GPU_INLINE gpu_part gpu_block_part(const struct tutti_kernel_blocks *blocks, uint32_t i)
 {
     if (blocks->counts)
         return gpu_part{blocks->displs[i], blocks->counts[i]};
@@ -21,7 +21,7 @@ GPU_INLINE gpu_part gpu_block_part(const struct tutti_gpu_blocks *blocks, uint32
 }
 
 /* Returns the part of `rank`'s input that rank `to` needs. */
-GPU_INLINE gpu_part gpu_given(const struct tutti_gpu_work *work, uint32_t rank, uint32_t to)
+GPU_INLINE gpu_part gpu_given(const struct tutti_kernel_work *work, uint32_t rank, uint32_t to)
 {
     if (!tutti_collective_is_source(work->collective, rank, to, (uint32_t)work->root))
         return gpu_part{0, 0};
@@ -32,7 +32,7 @@ GPU_INLINE gpu_part gpu_given(const struct tutti_gpu_work *work, uint32_t rank, 
 
 /* Returns the part of `rank`'s output for the data that rank `from` gives to it. In a reduction
  * this is the part for the result. */
-GPU_INLINE gpu_part gpu_taken(const struct tutti_gpu_work *work, uint32_t rank, uint32_t from)
+GPU_INLINE gpu_part gpu_taken(const struct tutti_kernel_work *work, uint32_t rank, uint32_t from)
 {
     if (!tutti_collective_is_source(work->collective, from, rank, (uint32_t)work->root))
         return gpu_part{0, 0};
@@ -119,7 +119,7 @@ GPU_INLINE void gpu_store_some(uint8_t *at, gpu_word word, uint32_t bytes)
 
 /* Returns the element by which this rank's input is multiplied, in the first bytes of the
  * result. */
-GPU_INLINE uint64_t gpu_scalar_of(const struct tutti_gpu_work *work)
+GPU_INLINE uint64_t gpu_scalar_of(const struct tutti_kernel_work *work)
 {
     if (!work->scalar_address)
         return work->scalar;

@@ -27,7 +27,7 @@
 
 /* Returns the number of pieces that this rank has for `peer` or that `peer` has for this rank,
  * whichever is more. */
-GPU_INLINE uint64_t gpu_copies_pieces(const struct tutti_gpu_work *work, uint32_t peer)
+GPU_INLINE uint64_t gpu_copies_pieces(const struct tutti_kernel_work *work, uint32_t peer)
 {
     uint64_t given, taken, most;
 
@@ -40,7 +40,7 @@ GPU_INLINE uint64_t gpu_copies_pieces(const struct tutti_gpu_work *work, uint32_
 }
 
 /* All threads of the only block: meeting 0. False if the launch must end. */
-GPU_INLINE bool gpu_copies_begin(struct gpu_run *run, const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_copies_begin(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
     bool is_fine;
 
@@ -57,7 +57,7 @@ GPU_INLINE bool gpu_copies_begin(struct gpu_run *run, const struct tutti_gpu_wor
  * if the launch must end. */
 GPU_INLINE bool gpu_copies_await(const struct gpu_run *run)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     bool is_fine = true;
 
     for (uint32_t peer = gpu_thread(); peer < run->nranks; peer += gpu_threads())
@@ -70,7 +70,7 @@ GPU_INLINE bool gpu_copies_await(const struct gpu_run *run)
 /* All threads of a launch of one block: runs the work's current meeting. False if the launch must
  * end. The order of the stream guarantees that copies enqueued before this launch are complete, and
  * that copies enqueued after it wait for its end. */
-GPU_INLINE bool gpu_copies_meet(struct gpu_run *run, const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_copies_meet(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
     if (work->meeting == 0)
         return gpu_copies_begin(run, work);

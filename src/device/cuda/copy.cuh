@@ -120,7 +120,7 @@ GPU_INLINE void gpu_convert_some(void *dst, const void *src, uint64_t i, uint64_
 }
 
 template <typename kind, bool is_widening>
-GPU_FUNCTION void gpu_convert_by(const tutti_gpu_conversion *job, gpu_crew crew)
+GPU_FUNCTION void gpu_convert_by(const tutti_kernel_conversion *job, gpu_crew crew)
 {
     const uint32_t n = GPU_CONVERT_GROUP, at_once = GPU_CONVERT_AT_ONCE;
     const uint32_t from = is_widening ? kind::element_bytes : 4;
@@ -147,7 +147,7 @@ GPU_FUNCTION void gpu_convert_by(const tutti_gpu_conversion *job, gpu_crew crew)
 }
 
 template <typename kind>
-GPU_INLINE void gpu_convert_either(const tutti_gpu_conversion *job, gpu_crew crew)
+GPU_INLINE void gpu_convert_either(const tutti_kernel_conversion *job, gpu_crew crew)
 {
     if (job->is_widening)
         gpu_convert_by<kind, true>(job, crew);
@@ -156,7 +156,7 @@ GPU_INLINE void gpu_convert_either(const tutti_gpu_conversion *job, gpu_crew cre
 }
 
 /* All threads of the crew: runs a conversion. `job` must be in memory that all of them can read. */
-GPU_FUNCTION void gpu_convert(const tutti_gpu_conversion *job, gpu_crew crew)
+GPU_FUNCTION void gpu_convert(const tutti_kernel_conversion *job, gpu_crew crew)
 {
     if (crew.index >= crew.count)
         return;

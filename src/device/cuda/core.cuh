@@ -53,10 +53,10 @@ enum {
 
 /* The state of a launch, of which each thread has a copy; all copies in a block are the same. */
 struct gpu_run {
-    const struct tutti_gpu_domain *domain;
-    const struct tutti_gpu_peer *peers;
-    struct tutti_gpu_counters *counters;
-    const struct tutti_gpu_work *work; /* the current work */
+    const struct tutti_kernel_domain *domain;
+    const struct tutti_kernel_peer *peers;
+    struct tutti_kernel_counters *counters;
+    const struct tutti_kernel_work *work; /* the current work */
     uint32_t nranks, rank;
     uint32_t flag;     /* gpu_epoch_flag(epoch) */
     uint64_t epoch;    /* of the current work, or of the last one that took an epoch */
@@ -70,9 +70,9 @@ GPU_INLINE uint32_t gpu_epoch_flag(uint64_t epoch)
     return (uint32_t)(epoch % UINT32_MAX) + 1;
 }
 
-GPU_INLINE struct tutti_gpu_mail *gpu_mail(uint8_t *mailbox)
+GPU_INLINE struct tutti_kernel_mail *gpu_mail(uint8_t *mailbox)
 {
-    return (struct tutti_gpu_mail *)mailbox;
+    return (struct tutti_kernel_mail *)mailbox;
 }
 
 /* ---- failing ----------------------------------------------------------------------------
@@ -84,7 +84,7 @@ GPU_INLINE struct tutti_gpu_mail *gpu_mail(uint8_t *mailbox)
 GPU_INLINE uint64_t gpu_greeting_word(const struct gpu_run *run, uint32_t peer, uint32_t word,
                                       bool is_mine)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
 
     if (word == 1 && work->out.counts && tutti_collective_is_pairwise(work->collective))
         return is_mine ? work->in.counts[peer] : work->out.counts[peer];
@@ -93,10 +93,10 @@ GPU_INLINE uint64_t gpu_greeting_word(const struct gpu_run *run, uint32_t peer, 
 
 /* Makes all kernels of this rank end. The first caller reports the fault to the host. `peer` is the
  * rank for which the caller was waiting. `theirs` is the greeting of that rank, or NULL. */
-GPU_FUNCTION void gpu_fail(const struct gpu_run run, enum tutti_gpu_fault fault, uint32_t peer,
+GPU_FUNCTION void gpu_fail(const struct gpu_run run, enum tutti_kernel_fault fault, uint32_t peer,
                            const uint64_t theirs[GPU_GREETING_WORDS])
 {
-    struct tutti_gpu_report *report = run.domain->report;
+    struct tutti_kernel_report *report = run.domain->report;
 
     if (gpu_add(&report->claimed, 1) == 0) {
         gpu_store_relaxed(&report->rank, peer);
@@ -122,11 +122,11 @@ GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
     if (gpu_load_relaxed(&run.counters->is_aborted))
         return true;
     if (gpu_load_relaxed(&run.domain->report->abort)) {
-        gpu_fail(run, TUTTI_GPU_ABORTED, peer, NULL);
+        gpu_fail(run, TUTTI_KERNEL_ABORTED, peer, NULL);
         return true;
     }
     if (patience_ns && gpu_now_ns() - run.start_ns > patience_ns) {
-        gpu_fail(run, TUTTI_GPU_LATE, peer, NULL);
+        gpu_fail(run, TUTTI_KERNEL_LATE, peer, NULL);
         return true;
     }
     return false;
@@ -229,7 +229,7 @@ GPU_FUNCTION void gpu_mismatch(const struct gpu_run run, uint32_t peer)
     for (uint32_t i = 0; i < GPU_GREETING_WORDS; i++)
         if (!gpu_read_greeting(&run, peer, i, &theirs[i]))
             return;
-    gpu_fail(run, TUTTI_GPU_MISMATCH, peer, theirs);
+    gpu_fail(run, TUTTI_KERNEL_MISMATCH, peer, theirs);
 }
 
 /* Waits for the greetings of ranks [first, first + count) and compares them with this rank's call.
@@ -287,7 +287,7 @@ GPU_INLINE bool gpu_catch_up(const struct gpu_run *run)
  * this rank's inboxes. The grid must meet before the next greeting is sent. */
 GPU_FUNCTION void gpu_clean(const struct gpu_run run)
 {
-    const struct tutti_gpu_layout *layout = &run.domain->layout;
+    const struct tutti_kernel_layout *layout = &run.domain->layout;
     const uint64_t from = layout->ll_at + ((run.epoch + 1) & 1) * layout->ll_bytes;
     const uint64_t step = (uint64_t)gpu_blocks() * gpu_threads() * sizeof(gpu_word);
     const uint64_t thread = (uint64_t)gpu_block() * gpu_threads() + gpu_thread();
@@ -303,15 +303,15 @@ GPU_FUNCTION void gpu_clean(const struct gpu_run run)
 
 GPU_INLINE uint64_t gpu_signal_value(const struct gpu_run *run, uint32_t number)
 {
-    return run->epoch << TUTTI_GPU_SIGNAL_BITS | number;
+    return run->epoch << TUTTI_KERNEL_SIGNAL_BITS | number;
 }
 
-GPU_INLINE struct tutti_gpu_post *gpu_post_to(const struct gpu_run *run, uint32_t peer)
+GPU_INLINE struct tutti_kernel_post *gpu_post_to(const struct gpu_run *run, uint32_t peer)
 {
     return &gpu_mail(run->peers[peer].to)->posts[run->epoch & 1];
 }
 
-GPU_INLINE const struct tutti_gpu_post *gpu_post_from(const struct gpu_run *run, uint32_t peer)
+GPU_INLINE const struct tutti_kernel_post *gpu_post_from(const struct gpu_run *run, uint32_t peer)
 {
     return &gpu_mail(run->peers[peer].from)->posts[run->epoch & 1];
 }
@@ -321,7 +321,7 @@ GPU_INLINE void gpu_write_post(const struct gpu_run *run, uint32_t peer, uint64_
                                uint32_t input_map, uint64_t output, uint32_t output_map,
                                uint32_t number)
 {
-    struct tutti_gpu_post *post = gpu_post_to(run, peer);
+    struct tutti_kernel_post *post = gpu_post_to(run, peer);
     const uint64_t maps = (uint64_t)output_map << 32 | input_map;
 
     gpu_store_relaxed(&post->input, input);
@@ -367,9 +367,9 @@ GPU_INLINE bool gpu_await(const struct gpu_run *run, uint32_t number)
 
 /* All threads: initializes `run` from the launch and the counters. False, to all threads of the
  * block, if an earlier failure or abort has ended the communicator. */
-GPU_INLINE bool gpu_run_begin(struct gpu_run *run, const struct tutti_gpu_launch *launch)
+GPU_INLINE bool gpu_run_begin(struct gpu_run *run, const struct tutti_kernel_launch *launch)
 {
-    const struct tutti_gpu_domain *domain = launch->domain;
+    const struct tutti_kernel_domain *domain = launch->domain;
 
     run->domain = domain;
     run->peers = domain->peers;
@@ -388,10 +388,10 @@ GPU_INLINE bool gpu_run_begin(struct gpu_run *run, const struct tutti_gpu_launch
 
 /* All threads, before each work of a launch: begins the work's epoch if it takes one. False, to all
  * threads of the block, if the launch must end. */
-GPU_INLINE bool gpu_work_begin(struct gpu_run *run, const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_work_begin(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
     run->work = work;
-    if (work->kind == TUTTI_GPU_MESSAGES)
+    if (work->kind == TUTTI_KERNEL_WORK_MESSAGES)
         return true;
     run->epoch++;
     run->flag = gpu_epoch_flag(run->epoch);
@@ -411,7 +411,7 @@ GPU_INLINE bool gpu_work_begin(struct gpu_run *run, const struct tutti_gpu_work 
  * leave stores the counters for the next launch. */
 GPU_INLINE void gpu_run_end(const struct gpu_run *run)
 {
-    struct tutti_gpu_counters *counters = run->counters;
+    struct tutti_kernel_counters *counters = run->counters;
 
     gpu_barrier();
     if (gpu_thread() != 0 || gpu_add(&counters->leavers, 1) + 1 != gpu_blocks())

@@ -6,11 +6,11 @@
 
 #include <stddef.h>
 
-extern const unsigned char tutti_cuda_image[];
-extern const size_t tutti_cuda_image_bytes;
+extern const unsigned char tutti_kernel_image[];
+extern const size_t tutti_kernel_image_bytes;
 
 /* The compute capabilities that the image has code for, separated by spaces, such as "80 90"; ""
  * if there is no image. */
-extern const char tutti_cuda_image_architectures[];
+extern const char tutti_kernel_image_architectures[];
 
 #endif

@@ -14,32 +14,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[TUTTI_CUDA_KERNEL_COUNT] = {
-    [TUTTI_CUDA_KERNEL_EMPTY] = "tutti_gpu_empty",
-    [TUTTI_CUDA_KERNEL_COPY] = "tutti_gpu_copy",
-    [TUTTI_CUDA_KERNEL_REDUCE] = "tutti_gpu_reduce",
-    [TUTTI_CUDA_KERNEL_CONVERT] = "tutti_gpu_convert",
-    [TUTTI_CUDA_KERNEL_LINES] = "tutti_gpu_test_lines",
-    [TUTTI_CUDA_KERNEL_SMALL] = "tutti_gpu_work_small",
-    [TUTTI_CUDA_KERNEL_DIRECT] = "tutti_gpu_work_direct",
-    [TUTTI_CUDA_KERNEL_GROUP] = "tutti_gpu_group",
-    [TUTTI_CUDA_KERNEL_MEETING] = "tutti_gpu_meeting",
+static const char *const names[TUTTI_KERNEL_COUNT] = {
+    [TUTTI_KERNEL_EMPTY] = "tutti_kernel_empty",
+    [TUTTI_KERNEL_COPY] = "tutti_kernel_copy",
+    [TUTTI_KERNEL_REDUCE] = "tutti_kernel_reduce",
+    [TUTTI_KERNEL_CONVERT] = "tutti_kernel_convert",
+    [TUTTI_KERNEL_LINES] = "tutti_kernel_test_lines",
+    [TUTTI_KERNEL_SMALL] = "tutti_kernel_work_small",
+    [TUTTI_KERNEL_DIRECT] = "tutti_kernel_work_direct",
+    [TUTTI_KERNEL_GROUP] = "tutti_kernel_group",
+    [TUTTI_KERNEL_MEETING] = "tutti_kernel_meeting",
 };
 
 #define MOST_IMAGE_BYTES ((size_t)64 << 20) /* far more than any image of kernels has */
 
-struct tutti_cuda_kernels {
-    struct tutti_cuda_kernels *next;
+struct tutti_kernel_module {
+    struct tutti_kernel_module *next;
     uint32_t nusers; /* guarded by `lock` */
-    const struct tutti_cuda *cuda;
+    const struct tutti_cu_driver *cuda;
     struct tutti_cu_context *context;
     struct tutti_cu_module *module;
-    struct tutti_cu_function *functions[TUTTI_CUDA_KERNEL_COUNT];
+    struct tutti_cu_function *functions[TUTTI_KERNEL_COUNT];
 };
 
 /* A list with one object for each context that has users, guarded by `lock`. The last user removes
  * the object, because a later context may have the same address, but it has none of the modules. */
-static struct tutti_cuda_kernels *loaded;
+static struct tutti_kernel_module *loaded;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- the image ------------------------------------------------------------------------------ */
@@ -78,18 +78,18 @@ static int find_image(const void **ret_image, void **ret_file)
         *ret_image = *ret_file;
         return TUTTI_OK;
     }
-    if (tutti_cuda_image_bytes == 0)
+    if (tutti_kernel_image_bytes == 0)
         return tutti_note(TUTTI_ERR_DEVICE, "this library was built without nvcc and has no "
                           "kernels; build it with CUDA's compiler, or name a file of kernels in "
                           "TUTTI_CUDA_KERNELS");
-    *ret_image = tutti_cuda_image;
+    *ret_image = tutti_kernel_image;
     return TUTTI_OK;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
 /* Records why loading failed, and returns TUTTI_ERR_DEVICE. */
-static int explain(const struct tutti_cuda *cuda, int code)
+static int explain(const struct tutti_cu_driver *cuda, int code)
 {
     tutti_cu_device device;
     int major = 0, minor = 0;
@@ -101,13 +101,13 @@ static int explain(const struct tutti_cuda *cuda, int code)
         return tutti_note(TUTTI_ERR_DEVICE, "the kernels were not built for a GPU of compute "
                           "capability %d.%d; build with TUTTI_CUDA_ARCHITECTURES=%d%d or =all",
                           major, minor, major, minor);
-    return tutti_note(TUTTI_ERR_DEVICE, "loading the kernels: %s", tutti_cuda_error(cuda, code));
+    return tutti_note(TUTTI_ERR_DEVICE, "loading the kernels: %s", tutti_cu_error(cuda, code));
 }
 
-static int load(const struct tutti_cuda *cuda, struct tutti_cu_context *context,
-                struct tutti_cuda_kernels **ret_kernels)
+static int load(const struct tutti_cu_driver *cuda, struct tutti_cu_context *context,
+                struct tutti_kernel_module **ret_kernels)
 {
-    struct tutti_cuda_kernels *kernels = calloc(1, sizeof *kernels);
+    struct tutti_kernel_module *kernels = calloc(1, sizeof *kernels);
     const void *image;
     void *file = NULL;
     int code, rc;
@@ -123,12 +123,12 @@ static int load(const struct tutti_cuda *cuda, struct tutti_cu_context *context,
         rc = explain(cuda, code);
         goto fail;
     }
-    for (int i = 0; i < TUTTI_CUDA_KERNEL_COUNT; i++) {
+    for (int i = 0; i < TUTTI_KERNEL_COUNT; i++) {
         code = cuda->module_function(&kernels->functions[i], kernels->module, names[i]);
         if (code == TUTTI_CU_SUCCESS)
             continue;
         rc = tutti_note(TUTTI_ERR_DEVICE, "the kernel %s: %s; the kernels are of another version",
-                        names[i], tutti_cuda_error(cuda, code));
+                        names[i], tutti_cu_error(cuda, code));
         cuda->module_unload(kernels->module);
         goto fail;
     }
@@ -140,10 +140,10 @@ fail:
     return rc;
 }
 
-static int get_locked(const struct tutti_cuda *cuda, struct tutti_cuda_kernels **ret_kernels)
+static int get_locked(const struct tutti_cu_driver *cuda, struct tutti_kernel_module **ret_kernels)
 {
     struct tutti_cu_context *context = NULL;
-    struct tutti_cuda_kernels *kernels = loaded;
+    struct tutti_kernel_module *kernels = loaded;
     int code = cuda->context_current(&context);
 
     if (code != TUTTI_CU_SUCCESS || context == NULL)
@@ -160,7 +160,7 @@ static int get_locked(const struct tutti_cuda *cuda, struct tutti_cuda_kernels *
     return TUTTI_OK;
 }
 
-int tutti_cuda_kernels_get(const struct tutti_cuda *cuda, struct tutti_cuda_kernels **ret_kernels)
+int tutti_kernel_module_get(const struct tutti_cu_driver *cuda, struct tutti_kernel_module **ret_kernels)
 {
     int rc;
 
@@ -172,7 +172,7 @@ int tutti_cuda_kernels_get(const struct tutti_cuda *cuda, struct tutti_cuda_kern
 
 /* A context that is not current may have been destroyed, and its modules with it. Then the module
  * must not be unloaded. */
-static void unload(struct tutti_cuda_kernels *kernels)
+static void unload(struct tutti_kernel_module *kernels)
 {
     struct tutti_cu_context *context = NULL;
 
@@ -182,9 +182,9 @@ static void unload(struct tutti_cuda_kernels *kernels)
     free(kernels);
 }
 
-void tutti_cuda_kernels_put(struct tutti_cuda_kernels *kernels)
+void tutti_kernel_module_put(struct tutti_kernel_module *kernels)
 {
-    struct tutti_cuda_kernels **link = &loaded;
+    struct tutti_kernel_module **link = &loaded;
 
     if (kernels == NULL)
         return;
@@ -200,11 +200,11 @@ void tutti_cuda_kernels_put(struct tutti_cuda_kernels *kernels)
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-int tutti_cuda_kernels_occupancy(const struct tutti_cuda_kernels *kernels, uint32_t threads)
+int tutti_kernel_module_occupancy(const struct tutti_kernel_module *kernels, uint32_t threads)
 {
     int least = 0;
 
-    for (int i = TUTTI_CUDA_KERNEL_SMALL; i < TUTTI_CUDA_KERNEL_COUNT; i++) {
+    for (int i = TUTTI_KERNEL_SMALL; i < TUTTI_KERNEL_COUNT; i++) {
         int blocks = 0;
 
         if (kernels->cuda->occupancy(&blocks, kernels->functions[i], (int)threads, 0) !=
@@ -215,8 +215,8 @@ int tutti_cuda_kernels_occupancy(const struct tutti_cuda_kernels *kernels, uint3
     return least > 1 ? least : 1;
 }
 
-int tutti_cuda_kernels_launch(const struct tutti_cuda_kernels *kernels,
-                              enum tutti_cuda_kernel kernel, uint32_t blocks, uint32_t threads,
+int tutti_kernel_module_launch(const struct tutti_kernel_module *kernels,
+                              enum tutti_kernel_name kernel, uint32_t blocks, uint32_t threads,
                               const void *argument, struct tutti_cu_stream *stream)
 {
     void *parameters[] = {(void *)(uintptr_t)argument};
@@ -227,14 +227,14 @@ int tutti_cuda_kernels_launch(const struct tutti_cuda_kernels *kernels,
                ? TUTTI_OK
                : tutti_fail(TUTTI_ERR_DEVICE, "launch of %s (%u blocks of %u threads): %s",
                             names[kernel], blocks, threads,
-                            tutti_cuda_error(kernels->cuda, code));
+                            tutti_cu_error(kernels->cuda, code));
 }
 
-int tutti_cuda_kernels_copy(const struct tutti_cuda_kernels *kernels, void *to, const void *from,
+int tutti_kernel_module_copy(const struct tutti_kernel_module *kernels, void *to, const void *from,
                             size_t size_bytes, struct tutti_cu_stream *stream)
 {
-    struct tutti_gpu_copy_argument argument = {.src = from, .dst = to, .size_bytes = size_bytes};
+    struct tutti_kernel_copy_argument argument = {.src = from, .dst = to, .size_bytes = size_bytes};
 
-    return tutti_cuda_kernels_launch(kernels, TUTTI_CUDA_KERNEL_COPY, 2, 32,
+    return tutti_kernel_module_launch(kernels, TUTTI_KERNEL_COPY, 2, 32,
                                      &argument, stream);
 }

@@ -192,7 +192,7 @@ GPU_INLINE void gpu_direct_set_job(const struct gpu_direct *d, gpu_part part, ui
     table->job.dsts = table->dsts;
     table->job.count = part.count;
     table->job.scale = gpu_scale_of(d->work->is_average, nranks);
-    table->job.premultiplied = TUTTI_GPU_NO_SOURCE;
+    table->job.premultiplied = TUTTI_KERNEL_NO_SOURCE;
 }
 
 /* Returns the ranks, as bits, whose outputs receive each slice of a reduction. */
@@ -242,7 +242,7 @@ GPU_INLINE void gpu_direct_fetch_results(const struct gpu_direct *d)
 /* Copies the piece of this rank's input into its window, multiplied if need be. */
 GPU_INLINE void gpu_direct_stage(const struct gpu_direct *d)
 {
-    const struct tutti_gpu_work *work = d->work;
+    const struct tutti_kernel_work *work = d->work;
     const tutti_scale none = {1.0, 1};
 
     for (uint32_t block = 0; block < gpu_input_blocks(d); block++) {
@@ -251,9 +251,9 @@ GPU_INLINE void gpu_direct_stage(const struct gpu_direct *d)
                                          : gpu_part{0, work->in.count};
         const void *src = (const uint8_t *)work->input + (part.first + d->at) * d->size;
         void *dst = gpu_direct_window(d, d->run->rank, block);
-        const tutti_gpu_reduction job = {work->type, TUTTI_SUM, 1, 1, &src, &dst,
+        const tutti_kernel_reduction job = {work->type, TUTTI_SUM, 1, 1, &src, &dst,
                                          gpu_in_piece(d, part.count), none,
-                                         work->is_premultiplied ? 0 : TUTTI_GPU_NO_SOURCE, 0,
+                                         work->is_premultiplied ? 0 : TUTTI_KERNEL_NO_SOURCE, 0,
                                          work->is_premultiplied ? gpu_scalar_of(work) : 0};
 
         gpu_reduce(&job, gpu_crew_of_grid());
@@ -307,14 +307,14 @@ GPU_INLINE bool gpu_direct_run(struct gpu_run *run)
     GPU_SHARED(gpu_direct_table, table);
     struct gpu_direct d = {run, run->work, &table, 0, 0, false, gpu_type_bytes(run->work->type), 0,
                            0, 0};
-    const uint32_t most_signals = (1u << TUTTI_GPU_SIGNAL_BITS) - 8;
+    const uint32_t most_signals = (1u << TUTTI_KERNEL_SIGNAL_BITS) - 8;
     uint32_t signals = 0;
 
     if (!gpu_direct_enter(run, &table))
         return false;
     gpu_direct_plan(&d);
     if (d.most > 0 && d.piece_count < d.most / (most_signals / 2) + 1) {
-        gpu_fail(*run, TUTTI_GPU_BROKEN, run->rank, NULL);
+        gpu_fail(*run, TUTTI_KERNEL_BROKEN, run->rank, NULL);
         return false;
     }
     do {

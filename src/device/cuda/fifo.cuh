@@ -13,7 +13,7 @@
  * modulo a period. A word of the previous period would look like a new one. So the receiver cleans
  * the area of each of a period's last slots before it acknowledges the slot.
  *
- * Both sides count slots in device memory (struct tutti_gpu_counters), from launch to launch.
+ * Both sides count slots in device memory (struct tutti_kernel_counters), from launch to launch.
  */
 #ifndef TUTTI_DEVICE_CUDA_FIFO_CUH
 #define TUTTI_DEVICE_CUDA_FIFO_CUH
@@ -21,10 +21,10 @@
 #include "device/cuda/core.cuh"
 #include "device/cuda/program.h"
 
-GPU_INLINE struct tutti_gpu_fifo *gpu_fifo_at(const struct tutti_gpu_layout *layout,
+GPU_INLINE struct tutti_kernel_fifo *gpu_fifo_at(const struct tutti_kernel_layout *layout,
                                               uint8_t *mailbox, uint32_t number)
 {
-    return (struct tutti_gpu_fifo *)(mailbox + layout->fifo_at + number * layout->fifo_stride);
+    return (struct tutti_kernel_fifo *)(mailbox + layout->fifo_at + number * layout->fifo_stride);
 }
 
 /* Returns the counter of the slots of FIFO `number` that this rank has ever filled for `peer`. If
@@ -37,16 +37,16 @@ GPU_INLINE uint64_t *gpu_fifo_counter(const struct gpu_run *run, uint32_t number
     return (uint64_t *)(run->counters + 1) + row * run->nranks + peer;
 }
 
-GPU_INLINE struct tutti_gpu_header *gpu_slot_header(const struct tutti_gpu_layout *layout,
-                                                    struct tutti_gpu_fifo *fifo, uint64_t slot)
+GPU_INLINE struct tutti_kernel_header *gpu_slot_header(const struct tutti_kernel_layout *layout,
+                                                    struct tutti_kernel_fifo *fifo, uint64_t slot)
 {
-    return (struct tutti_gpu_header *)(fifo + 1) + slot % layout->slots;
+    return (struct tutti_kernel_header *)(fifo + 1) + slot % layout->slots;
 }
 
-GPU_INLINE uint8_t *gpu_slot_data(const struct tutti_gpu_layout *layout,
-                                  struct tutti_gpu_fifo *fifo, uint64_t slot)
+GPU_INLINE uint8_t *gpu_slot_data(const struct tutti_kernel_layout *layout,
+                                  struct tutti_kernel_fifo *fifo, uint64_t slot)
 {
-    struct tutti_gpu_header *headers = (struct tutti_gpu_header *)(fifo + 1);
+    struct tutti_kernel_header *headers = (struct tutti_kernel_header *)(fifo + 1);
 
     return (uint8_t *)(headers + layout->slots) + slot % layout->slots * layout->slot_bytes;
 }
@@ -56,15 +56,15 @@ GPU_INLINE uint8_t *gpu_slot_data(const struct tutti_gpu_layout *layout,
 enum { GPU_HEADER_WORDS = 4 }; /* words of 8 bytes that precede the data */
 #define GPU_SLOT_PERIOD UINT64_C(0x80000000)
 
-GPU_INLINE uint8_t *gpu_slot_words(const struct tutti_gpu_layout *layout,
-                                   struct tutti_gpu_fifo *fifo, uint64_t slot)
+GPU_INLINE uint8_t *gpu_slot_words(const struct tutti_kernel_layout *layout,
+                                   struct tutti_kernel_fifo *fifo, uint64_t slot)
 {
     return gpu_slot_data(layout, fifo, 0) + (uint64_t)layout->slots * layout->slot_bytes +
            slot % layout->slots * layout->flagged_bytes;
 }
 
 /* True if a message of `size_bytes` travels flagged. */
-GPU_INLINE bool gpu_is_flagged(const struct tutti_gpu_layout *layout, uint64_t size_bytes)
+GPU_INLINE bool gpu_is_flagged(const struct tutti_kernel_layout *layout, uint64_t size_bytes)
 {
     return size_bytes + GPU_HEADER_WORDS * sizeof(uint64_t) <= layout->flagged_bytes / 2 &&
            size_bytes <= layout->slot_bytes;
@@ -125,8 +125,8 @@ GPU_INLINE bool gpu_unpack_slot(const struct gpu_run *run, uint32_t peer, uint8_
 
 /* All threads of the block: clears the data and flags of a flagged slot. A barrier must come
  * between the last load from the slot and this call. */
-GPU_FUNCTION void gpu_clean_slot(const struct tutti_gpu_layout *layout,
-                                 struct tutti_gpu_fifo *fifo, uint64_t slot)
+GPU_FUNCTION void gpu_clean_slot(const struct tutti_kernel_layout *layout,
+                                 struct tutti_kernel_fifo *fifo, uint64_t slot)
 {
     uint8_t *words = gpu_slot_words(layout, fifo, slot);
 
@@ -137,7 +137,7 @@ GPU_FUNCTION void gpu_clean_slot(const struct tutti_gpu_layout *layout,
 
 /* True if the slot is among the last of its period. So each place in the FIFO is cleaned once per
  * period. */
-GPU_INLINE bool gpu_slot_must_be_cleaned(const struct tutti_gpu_layout *layout, uint64_t slot)
+GPU_INLINE bool gpu_slot_must_be_cleaned(const struct tutti_kernel_layout *layout, uint64_t slot)
 {
     return slot % GPU_SLOT_PERIOD >= GPU_SLOT_PERIOD - layout->slots;
 }

@@ -11,9 +11,9 @@
 
 /* ---- without other ranks ------------------------------------------------------------------ */
 
-GPU_KERNEL(tutti_gpu_reduce, TUTTI_GPU_THREADS, tutti_gpu_reduce_argument, argument)
+GPU_KERNEL(tutti_kernel_reduce, TUTTI_KERNEL_THREADS, tutti_kernel_reduce_argument, argument)
 {
-    tutti_gpu_reduction job = argument.job;
+    tutti_kernel_reduction job = argument.job;
 
     if (job.srcs == NULL) {
         job.srcs = (const void *const *)argument.pointers;
@@ -22,17 +22,17 @@ GPU_KERNEL(tutti_gpu_reduce, TUTTI_GPU_THREADS, tutti_gpu_reduce_argument, argum
     gpu_reduce(&job, gpu_crew_of_grid());
 }
 
-GPU_KERNEL(tutti_gpu_convert, TUTTI_GPU_THREADS, tutti_gpu_conversion, argument)
+GPU_KERNEL(tutti_kernel_convert, TUTTI_KERNEL_THREADS, tutti_kernel_conversion, argument)
 {
     gpu_convert(&argument, gpu_crew_of_grid());
 }
 
-GPU_KERNEL(tutti_gpu_copy, TUTTI_GPU_THREADS, tutti_gpu_copy_argument, argument)
+GPU_KERNEL(tutti_kernel_copy, TUTTI_KERNEL_THREADS, tutti_kernel_copy_argument, argument)
 {
     gpu_copy(argument.dst, argument.src, argument.size_bytes, gpu_crew_of_grid());
 }
 
-GPU_KERNEL(tutti_gpu_empty, TUTTI_GPU_THREADS, tutti_gpu_empty_argument, argument)
+GPU_KERNEL(tutti_kernel_empty, TUTTI_KERNEL_THREADS, tutti_kernel_empty_argument, argument)
 {
     (void)argument;
 }
@@ -40,13 +40,13 @@ GPU_KERNEL(tutti_gpu_empty, TUTTI_GPU_THREADS, tutti_gpu_empty_argument, argumen
 /* ---- with other ranks ------------------------------------------------------------------------ */
 
 /* Tests whether lines arrive whole from peers. */
-GPU_KERNEL(tutti_gpu_test_lines, TUTTI_GPU_THREADS, tutti_gpu_line_test, test)
+GPU_KERNEL(tutti_kernel_test_lines, TUTTI_KERNEL_THREADS, tutti_kernel_line_test, test)
 {
     gpu_test_lines(&test);
 }
 
 /* Runs one work of kind LL or LL128. */
-GPU_KERNEL(tutti_gpu_work_small, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+GPU_KERNEL(tutti_kernel_work_small, TUTTI_KERNEL_THREADS, tutti_kernel_launch, launch)
 {
     gpu_run run;
 
@@ -56,7 +56,7 @@ GPU_KERNEL(tutti_gpu_work_small, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
 }
 
 /* Runs one work of kind DIRECT. */
-GPU_KERNEL(tutti_gpu_work_direct, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+GPU_KERNEL(tutti_kernel_work_direct, TUTTI_KERNEL_THREADS, tutti_kernel_launch, launch)
 {
     gpu_run run;
 
@@ -66,7 +66,7 @@ GPU_KERNEL(tutti_gpu_work_direct, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
 }
 
 /* Runs works of all kinds but COPIES, one after the other. */
-GPU_KERNEL(tutti_gpu_group, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+GPU_KERNEL(tutti_kernel_group, TUTTI_KERNEL_THREADS, tutti_kernel_launch, launch)
 {
     gpu_run run;
 
@@ -76,7 +76,7 @@ GPU_KERNEL(tutti_gpu_group, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
 }
 
 /* Runs one meeting of a work of kind COPIES. The launch has one block. */
-GPU_KERNEL(tutti_gpu_meeting, TUTTI_GPU_THREADS, tutti_gpu_launch, launch)
+GPU_KERNEL(tutti_kernel_meeting, TUTTI_KERNEL_THREADS, tutti_kernel_launch, launch)
 {
     gpu_run run;
 

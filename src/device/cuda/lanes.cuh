@@ -33,7 +33,7 @@ GPU_INLINE uint8_t *gpu_lane_data(const struct gpu_run *run, const struct gpu_la
  * this rank's buffers. `in` is in the received slot, or NULL. `out` is in the slot to be filled, or
  * NULL. */
 GPU_FUNCTION void gpu_move_run(const struct gpu_run *run, const struct gpu_steps *steps,
-                               const struct tutti_gpu_step *step, const uint8_t *src, uint8_t *dst,
+                               const struct tutti_kernel_step *step, const uint8_t *src, uint8_t *dst,
                                const uint8_t *in, uint8_t *out, uint64_t size_bytes)
 {
     const uint32_t kind = step->kind;
@@ -45,7 +45,7 @@ GPU_FUNCTION void gpu_move_run(const struct gpu_run *run, const struct gpu_steps
     const void *srcs[2];
     void *dsts[2];
     uint32_t ndsts = 0;
-    tutti_gpu_reduction job;
+    tutti_kernel_reduction job;
 
     srcs[0] = reduces ? src : in ? in : kind == TUTTI_STEP_SEND ? src : dst;
     srcs[1] = in;
@@ -59,11 +59,11 @@ GPU_FUNCTION void gpu_move_run(const struct gpu_run *run, const struct gpu_steps
 }
 
 /* Finds the segment that contains byte `at` of a step, by binary search. */
-GPU_INLINE const struct tutti_gpu_segment *gpu_segment_at(const struct gpu_steps *steps,
+GPU_INLINE const struct tutti_kernel_segment *gpu_segment_at(const struct gpu_steps *steps,
                                                           uint32_t index, uint64_t at)
 {
-    const struct tutti_gpu_bound_step *bound = gpu_bound_step(steps, index);
-    const struct tutti_gpu_segment *segments = gpu_segments(steps) + bound->first;
+    const struct tutti_kernel_bound_step *bound = gpu_bound_step(steps, index);
+    const struct tutti_kernel_segment *segments = gpu_segments(steps) + bound->first;
     uint32_t first = 0, count = bound->count;
 
     while (count > 1) {
@@ -86,8 +86,8 @@ GPU_INLINE void gpu_move_bytes(const struct gpu_run *run, const struct gpu_steps
                                uint32_t index, uint64_t at, uint64_t size_bytes, const uint8_t *in,
                                uint8_t *out)
 {
-    const struct tutti_gpu_step *step = &steps->steps[index];
-    const struct tutti_gpu_segment *segment = gpu_segment_at(steps, index, at);
+    const struct tutti_kernel_step *step = &steps->steps[index];
+    const struct tutti_kernel_segment *segment = gpu_segment_at(steps, index, at);
     uint64_t done = 0;
 
     for (; done < size_bytes; segment++) {
@@ -111,7 +111,7 @@ GPU_FUNCTION bool gpu_move_flagged(const struct gpu_run *run, const struct gpu_s
                                    const struct gpu_lane *receiver, const struct gpu_lane *sender,
                                    uint32_t peer, uint32_t index, uint64_t size_bytes)
 {
-    const struct tutti_gpu_layout *layout = &run->domain->layout;
+    const struct tutti_kernel_layout *layout = &run->domain->layout;
     uint8_t *in = receiver ? gpu_lane_data(run, receiver, true) : NULL;
     bool is_fine = true;
 
@@ -138,10 +138,10 @@ GPU_INLINE bool gpu_move_slot(const struct gpu_run *run, const struct gpu_steps 
                               uint32_t number)
 {
     const struct gpu_lane *lane = &steps->lanes[number];
-    const struct tutti_gpu_lane *table = gpu_lane_of(steps, number);
+    const struct tutti_kernel_lane *table = gpu_lane_of(steps, number);
     const struct gpu_lane *receiver = table->is_receive ? lane : NULL;
     const struct gpu_lane *sender = table->is_receive ? NULL : lane;
-    const struct tutti_gpu_layout *layout = &run->domain->layout;
+    const struct tutti_kernel_layout *layout = &run->domain->layout;
     const uint64_t size = gpu_slice(run, lane);
 
     if (lane->move == GPU_MOVE_BOTH)
@@ -167,8 +167,8 @@ GPU_INLINE bool gpu_move_slot(const struct gpu_run *run, const struct gpu_steps 
 GPU_INLINE void gpu_start_step(const struct gpu_run *run, struct gpu_steps *steps,
                                uint32_t number, uint32_t position)
 {
-    const struct tutti_gpu_program *program = steps->program;
-    const struct tutti_gpu_lane *table = gpu_lane_of(steps, number);
+    const struct tutti_kernel_program *program = steps->program;
+    const struct tutti_kernel_lane *table = gpu_lane_of(steps, number);
     struct gpu_lane *lane = &steps->lanes[number];
     struct gpu_share share;
 
@@ -198,7 +198,7 @@ GPU_INLINE void gpu_start_step(const struct gpu_run *run, struct gpu_steps *step
  * free again, and advances the lane. */
 GPU_INLINE void gpu_pass_slot(const struct gpu_run *run, struct gpu_steps *steps, uint32_t number)
 {
-    const struct tutti_gpu_lane *table = gpu_lane_of(steps, number);
+    const struct tutti_kernel_lane *table = gpu_lane_of(steps, number);
     struct gpu_lane *lane = &steps->lanes[number];
     const bool is_flagged = gpu_lane_is_flagged(run, steps, lane);
 
@@ -263,7 +263,7 @@ GPU_FUNCTION uint32_t gpu_lanes_wait_for(const struct gpu_steps *steps, uint32_t
     uint32_t found = me;
 
     for (uint32_t i = 0; i < steps->program->nlanes; i++) {
-        const struct tutti_gpu_lane *table = gpu_lane_of(steps, i);
+        const struct tutti_kernel_lane *table = gpu_lane_of(steps, i);
         const struct gpu_lane *lane = &steps->lanes[i];
 
         if (lane->step == GPU_NO_STEP || !lane->is_free || table->peer < 0)
@@ -295,7 +295,7 @@ GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu
 GPU_INLINE void gpu_open_lanes(const struct gpu_run *run, struct gpu_steps *steps)
 {
     for (uint32_t i = gpu_thread(); i < steps->program->nlanes; i += gpu_threads()) {
-        const struct tutti_gpu_lane *table = gpu_lane_of(steps, i);
+        const struct tutti_kernel_lane *table = gpu_lane_of(steps, i);
         struct gpu_lane *lane = &steps->lanes[i];
         const uint32_t fifo = table->fifo + gpu_block(), peer = (uint32_t)table->peer;
 
@@ -313,7 +313,7 @@ GPU_INLINE void gpu_open_lanes(const struct gpu_run *run, struct gpu_steps *step
 GPU_INLINE void gpu_close_lanes(const struct gpu_run *run, struct gpu_steps *steps)
 {
     for (uint32_t i = gpu_thread(); i < steps->program->nlanes; i += gpu_threads()) {
-        const struct tutti_gpu_lane *table = gpu_lane_of(steps, i);
+        const struct tutti_kernel_lane *table = gpu_lane_of(steps, i);
         const uint32_t fifo = table->fifo + gpu_block();
 
         if (table->peer >= 0)

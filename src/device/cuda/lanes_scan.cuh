@@ -11,7 +11,7 @@
 
 /* ---- slots ------------------------------------------------------------------------------- */
 
-GPU_INLINE uint32_t gpu_slots_of(const struct tutti_gpu_layout *layout, uint64_t size_bytes)
+GPU_INLINE uint32_t gpu_slots_of(const struct tutti_kernel_layout *layout, uint64_t size_bytes)
 {
     return (uint32_t)((size_bytes + layout->slot_bytes - 1) / layout->slot_bytes);
 }
@@ -41,7 +41,7 @@ GPU_INLINE bool gpu_has_credit(const struct gpu_run *run, const struct gpu_lane 
 GPU_INLINE bool gpu_has_slot(const struct gpu_run *run, const struct gpu_steps *steps,
                              struct gpu_lane *lane)
 {
-    const struct tutti_gpu_layout *layout = &run->domain->layout;
+    const struct tutti_kernel_layout *layout = &run->domain->layout;
     uint64_t ignored;
 
     if (gpu_lane_is_flagged(run, steps, lane))
@@ -55,14 +55,14 @@ GPU_INLINE bool gpu_has_slot(const struct gpu_run *run, const struct gpu_steps *
 
 /* ---- headers of messages ----------------------------------------------------------------- */
 
-GPU_INLINE const struct tutti_gpu_signature *gpu_signature_of(const struct gpu_steps *steps,
+GPU_INLINE const struct tutti_kernel_signature *gpu_signature_of(const struct gpu_steps *steps,
                                                               uint32_t index)
 {
-    return gpu_table<struct tutti_gpu_signature>(steps->program, steps->program->signatures) +
+    return gpu_table<struct tutti_kernel_signature>(steps->program, steps->program->signatures) +
            index;
 }
 
-GPU_INLINE uint64_t gpu_signature_word(const struct tutti_gpu_signature *signature, uint32_t word)
+GPU_INLINE uint64_t gpu_signature_word(const struct tutti_kernel_signature *signature, uint32_t word)
 {
     return word < 2 ? signature->signature[word] : word == 2 ? signature->chain
                                                              : signature->number;
@@ -73,8 +73,8 @@ GPU_INLINE uint64_t gpu_signature_word(const struct tutti_gpu_signature *signatu
 GPU_FUNCTION bool gpu_read_header(const struct gpu_run *run, const struct gpu_lane *lane,
                                   bool is_flagged, uint64_t ret_words[GPU_HEADER_WORDS])
 {
-    const struct tutti_gpu_layout *layout = &run->domain->layout;
-    const struct tutti_gpu_header *header = gpu_slot_header(layout, lane->from, lane->slots);
+    const struct tutti_kernel_layout *layout = &run->domain->layout;
+    const struct tutti_kernel_header *header = gpu_slot_header(layout, lane->from, lane->slots);
     const uint8_t *words = gpu_slot_words(layout, lane->from, lane->slots);
 
     if (!is_flagged) {
@@ -92,10 +92,10 @@ GPU_FUNCTION bool gpu_read_header(const struct gpu_run *run, const struct gpu_la
 
 /* One thread: writes the header of the slot that is being filled. */
 GPU_INLINE void gpu_write_header(const struct gpu_run *run, const struct gpu_lane *lane,
-                                 bool is_flagged, const struct tutti_gpu_signature *signature)
+                                 bool is_flagged, const struct tutti_kernel_signature *signature)
 {
-    const struct tutti_gpu_layout *layout = &run->domain->layout;
-    struct tutti_gpu_header *header = gpu_slot_header(layout, lane->to, lane->slots);
+    const struct tutti_kernel_layout *layout = &run->domain->layout;
+    struct tutti_kernel_header *header = gpu_slot_header(layout, lane->to, lane->slots);
     uint8_t *words = gpu_slot_words(layout, lane->to, lane->slots);
 
     if (!is_flagged) {
@@ -112,18 +112,18 @@ GPU_INLINE void gpu_write_header(const struct gpu_run *run, const struct gpu_lan
 
 /* Reports that the message that has arrived is not the expected one. */
 GPU_FUNCTION void gpu_message_mismatch(struct gpu_run run, uint32_t peer,
-                                       const struct tutti_gpu_signature *mine,
+                                       const struct tutti_kernel_signature *mine,
                                        const uint64_t theirs[GPU_HEADER_WORDS])
 {
-    struct tutti_gpu_work work = {};
+    struct tutti_kernel_work work = {};
 
-    work.kind = TUTTI_GPU_MESSAGES;
+    work.kind = TUTTI_KERNEL_WORK_MESSAGES;
     work.signature[0] = mine->signature[0];
     work.signature[1] = mine->signature[1];
     work.chain = mine->chain;
     work.number = mine->number;
     run.work = &work;
-    gpu_fail(run, TUTTI_GPU_MISMATCH, peer, theirs);
+    gpu_fail(run, TUTTI_KERNEL_MISMATCH, peer, theirs);
 }
 
 /* True if the message that has arrived is the expected message. False if this is not known yet. If
@@ -133,7 +133,7 @@ GPU_FUNCTION bool gpu_header_is_right(const struct gpu_run *run, const struct gp
                                       const struct gpu_lane *lane, uint32_t peer,
                                       bool *ret_is_fine)
 {
-    const struct tutti_gpu_signature *mine = gpu_signature_of(steps, lane->step);
+    const struct tutti_kernel_signature *mine = gpu_signature_of(steps, lane->step);
     uint64_t theirs[GPU_HEADER_WORDS];
 
     if (!gpu_read_header(run, lane, gpu_lane_is_flagged(run, steps, lane), theirs))
@@ -156,7 +156,7 @@ GPU_INLINE uint64_t gpu_received(const struct gpu_steps *steps, const struct gpu
     const uint32_t number = steps->steps[lane->step].receive_lane;
     const struct gpu_lane *source;
 
-    if (number == TUTTI_GPU_NO_LANE)
+    if (number == TUTTI_KERNEL_NO_LANE)
         return lane->end;
     source = &steps->lanes[number];
     return source->step > lane->step ? lane->end : source->step == lane->step ? source->at : 0;
@@ -181,7 +181,7 @@ GPU_INLINE bool gpu_sender_follows(const struct gpu_run *run, const struct gpu_s
     const uint32_t number = steps->steps[lane->step].send_lane;
     const struct gpu_lane *sender;
 
-    if (number == TUTTI_GPU_NO_LANE)
+    if (number == TUTTI_KERNEL_NO_LANE)
         return false;
     sender = &steps->lanes[number];
     return sender->step == lane->step && sender->at == lane->at && gpu_has_credit(run, sender);
@@ -208,7 +208,7 @@ GPU_INLINE enum gpu_move gpu_receiver_can(const struct gpu_run *run, const struc
 GPU_INLINE enum gpu_move gpu_local_can(const struct gpu_run *run, const struct gpu_steps *steps,
                                        struct gpu_lane *lane, bool *ret_is_fine)
 {
-    const struct tutti_gpu_step *step = &steps->steps[lane->step];
+    const struct tutti_kernel_step *step = &steps->steps[lane->step];
     const bool is_all = step->from == TUTTI_ALL_RANKS;
     const uint32_t last = is_all ? run->nranks : (uint32_t)step->from + 1;
     const uint64_t value = gpu_round_signal(run, steps, steps->round, step->signal);
@@ -234,7 +234,7 @@ GPU_INLINE enum gpu_move gpu_local_can(const struct gpu_run *run, const struct g
 GPU_FUNCTION enum gpu_move gpu_lane_can(const struct gpu_run *run, const struct gpu_steps *steps,
                                         struct gpu_lane *lane, uint32_t number, bool *ret_is_fine)
 {
-    const struct tutti_gpu_lane *table = gpu_lane_of(steps, number);
+    const struct tutti_kernel_lane *table = gpu_lane_of(steps, number);
 
     if (lane->step == GPU_NO_STEP)
         return GPU_STAY;

@@ -20,7 +20,7 @@
 
 enum {
     GPU_LINE_LANES = 8,
-    GPU_ROUND_BYTES = GPU_WARP / GPU_LINE_LANES * TUTTI_GPU_LINE, /* a warp stores them at once */
+    GPU_ROUND_BYTES = GPU_WARP / GPU_LINE_LANES * TUTTI_KERNEL_LINE, /* a warp stores them at once */
 };
 /* Bit i: thread i of a warp has the last 16 bytes of a line, which contain the flag. */
 #define GPU_FLAG_LANES 0x80808080u
@@ -33,7 +33,7 @@ GPU_INLINE uint32_t gpu_lane(void)
 
 /* Returns the address of the calling thread's part of a round's lines in a mailbox. Successive
  * rounds use different places. */
-GPU_INLINE uint8_t *gpu_round_at(const struct tutti_gpu_layout *layout, uint8_t *mailbox,
+GPU_INLINE uint8_t *gpu_round_at(const struct tutti_kernel_layout *layout, uint8_t *mailbox,
                                  uint32_t round)
 {
     const uint32_t places = (uint32_t)(layout->ll128_bytes / GPU_ROUND_BYTES);
@@ -46,7 +46,7 @@ GPU_INLINE uint8_t *gpu_round_at(const struct tutti_gpu_layout *layout, uint8_t 
  * the rounds that use the same place. The last 8 bytes of a line are its flag. */
 GPU_INLINE gpu_word gpu_round_word(uint32_t round, uint32_t sender)
 {
-    const uint32_t number = (round * TUTTI_GPU_RANKS + sender) * GPU_WARP + gpu_lane() + 1;
+    const uint32_t number = (round * TUTTI_KERNEL_RANKS + sender) * GPU_WARP + gpu_lane() + 1;
     const uint32_t mixed = number * 2654435761u;
 
     if (GPU_FLAG_LANES >> gpu_lane() & 1)
@@ -55,7 +55,7 @@ GPU_INLINE gpu_word gpu_round_word(uint32_t round, uint32_t sender)
 }
 
 /* All threads of the warp: true if the warp may go on waiting. */
-GPU_INLINE bool gpu_test_may_wait(const struct tutti_gpu_line_test *test, uint64_t start_ns,
+GPU_INLINE bool gpu_test_may_wait(const struct tutti_kernel_line_test *test, uint64_t start_ns,
                                   uint32_t *polls)
 {
     gpu_pause();
@@ -67,7 +67,7 @@ GPU_INLINE bool gpu_test_may_wait(const struct tutti_gpu_line_test *test, uint64
 
 /* All threads of the warp: true if all lines of a round have arrived from the peer. Adds the number
  * of lines that have a flag but are not complete to *ret_torn. */
-GPU_INLINE bool gpu_test_look(const struct tutti_gpu_domain *domain, uint32_t peer, uint32_t round,
+GPU_INLINE bool gpu_test_look(const struct tutti_kernel_domain *domain, uint32_t peer, uint32_t round,
                               uint64_t *ret_torn)
 {
     const gpu_word wanted = gpu_round_word(round, peer);
@@ -84,17 +84,17 @@ GPU_INLINE bool gpu_test_look(const struct tutti_gpu_domain *domain, uint32_t pe
 }
 
 /* All threads of the warp; its first thread adds the peer's torn lines to the report. */
-GPU_INLINE void gpu_test_note(const struct tutti_gpu_domain *domain, uint32_t peer, uint64_t torn)
+GPU_INLINE void gpu_test_note(const struct tutti_kernel_domain *domain, uint32_t peer, uint64_t torn)
 {
     uint64_t *at = &domain->report->torn[peer];
 
     if (gpu_lane() == 0 && torn != 0)
-        gpu_store_relaxed(at, torn == TUTTI_GPU_LINES_MISSING ? torn : gpu_load_relaxed(at) + torn);
+        gpu_store_relaxed(at, torn == TUTTI_KERNEL_LINES_MISSING ? torn : gpu_load_relaxed(at) + torn);
 }
 
 /* Returns the first rank from `peer` on whose bit is set in `list`, or the number of ranks if there
  * is none. */
-GPU_INLINE uint32_t gpu_test_peer(const struct tutti_gpu_domain *domain, uint64_t list,
+GPU_INLINE uint32_t gpu_test_peer(const struct tutti_kernel_domain *domain, uint64_t list,
                                   uint32_t peer)
 {
     while (peer < domain->nranks && (list >> peer & 1) == 0)
@@ -104,10 +104,10 @@ GPU_INLINE uint32_t gpu_test_peer(const struct tutti_gpu_domain *domain, uint64_
 
 /* All threads of the warp: waits for a round's lines from all these peers. False if some have not
  * arrived in time. */
-GPU_INLINE bool gpu_test_receive(const struct tutti_gpu_line_test *test, uint64_t peers,
+GPU_INLINE bool gpu_test_receive(const struct tutti_kernel_line_test *test, uint64_t peers,
                                  uint32_t round, uint64_t start_ns)
 {
-    const struct tutti_gpu_domain *domain = test->domain;
+    const struct tutti_kernel_domain *domain = test->domain;
     uint32_t polls = 0;
 
     for (;;) {
@@ -123,15 +123,15 @@ GPU_INLINE bool gpu_test_receive(const struct tutti_gpu_line_test *test, uint64_
             return true;
         if (gpu_test_may_wait(test, start_ns, &polls))
             continue;
-        gpu_test_note(domain, gpu_test_peer(domain, peers, 0), TUTTI_GPU_LINES_MISSING);
+        gpu_test_note(domain, gpu_test_peer(domain, peers, 0), TUTTI_KERNEL_LINES_MISSING);
         return false;
     }
 }
 
 /* All threads of the only block: runs the test. If lines are missing, the report tells so. */
-GPU_INLINE void gpu_test_lines(const struct tutti_gpu_line_test *test)
+GPU_INLINE void gpu_test_lines(const struct tutti_kernel_line_test *test)
 {
-    const struct tutti_gpu_domain *domain = test->domain;
+    const struct tutti_kernel_domain *domain = test->domain;
     const uint32_t warps = gpu_threads() / GPU_WARP;
     const uint64_t start_ns = gpu_now_ns();
     uint64_t peers = 0;

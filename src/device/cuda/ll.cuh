@@ -33,13 +33,13 @@ struct gpu_ll_lines {
 
     GPU_INLINE uint8_t *area(const struct gpu_run *run, uint8_t *mailbox)
     {
-        const struct tutti_gpu_layout *layout = &run->domain->layout;
+        const struct tutti_kernel_layout *layout = &run->domain->layout;
 
         return mailbox + layout->ll_at + (run->epoch & 1) * layout->ll_bytes;
     }
-    GPU_INLINE uint64_t capacity_bytes(const struct tutti_gpu_layout *layout)
+    GPU_INLINE uint64_t capacity_bytes(const struct tutti_kernel_layout *layout)
     {
-        return TUTTI_GPU_LL_CAPACITY(layout);
+        return TUTTI_KERNEL_LL_CAPACITY(layout);
     }
     GPU_INLINE uint8_t *at(uint8_t *area, uint32_t unit, uint32_t)
     {
@@ -82,17 +82,17 @@ struct gpu_ll128_lines {
 
     GPU_INLINE uint8_t *area(const struct gpu_run *run, uint8_t *mailbox)
     {
-        const struct tutti_gpu_layout *layout = &run->domain->layout;
+        const struct tutti_kernel_layout *layout = &run->domain->layout;
 
         return mailbox + layout->ll128_at + (run->epoch & 1) * layout->ll128_bytes;
     }
-    GPU_INLINE uint64_t capacity_bytes(const struct tutti_gpu_layout *layout)
+    GPU_INLINE uint64_t capacity_bytes(const struct tutti_kernel_layout *layout)
     {
-        return TUTTI_GPU_LL128_CAPACITY(layout);
+        return TUTTI_KERNEL_LL128_CAPACITY(layout);
     }
     GPU_INLINE uint8_t *at(uint8_t *area, uint32_t unit, uint32_t lane)
     {
-        return area + (uint64_t)unit * TUTTI_GPU_LINE + lane * 16;
+        return area + (uint64_t)unit * TUTTI_KERNEL_LINE + lane * 16;
     }
     GPU_INLINE uint32_t room(uint32_t lane) { return lane == 7 ? 8 : 16; }
     GPU_INLINE void store(uint8_t *at, gpu_word word, uint32_t, bool is_there,
@@ -169,7 +169,7 @@ template <typename lines> GPU_INLINE uint32_t gpu_ll_slots(void)
 GPU_INLINE gpu_word gpu_ll_input(const struct gpu_run *run, gpu_part part, gpu_ll_piece piece,
                                  uint64_t scalar)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     gpu_word word = {0, 0, 0, 0};
 
     if (piece.bytes == 0)
@@ -238,7 +238,7 @@ template <typename lines> struct gpu_ll_reduction {
     GPU_INLINE bool run_by(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
     {
         typedef gpu_reducer<kind> reducer;
-        const struct tutti_gpu_work *work = run->work;
+        const struct tutti_kernel_work *work = run->work;
         const gpu_part given = gpu_given(work, run->rank, run->rank);
         const uint64_t size_bytes = given.count * kind::element_bytes;
         const gpu_operation operation = gpu_operation_of(work->type, work->op);
@@ -277,7 +277,7 @@ template <typename lines> struct gpu_ll_reduction {
  * output, and it must not need a multiplication. */
 GPU_INLINE bool gpu_ll_is_in_place(const struct gpu_run *run)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     const uint32_t size = gpu_type_bytes(work->type);
 
     return (uint64_t)work->input + gpu_given(work, run->rank, run->rank).first * size ==
@@ -290,7 +290,7 @@ GPU_INLINE bool gpu_ll_is_in_place(const struct gpu_run *run)
 template <typename lines>
 GPU_INLINE bool gpu_ll_copy(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     const uint32_t size = gpu_type_bytes(work->type), total = share.count * run->nranks;
     const bool is_in_place = gpu_ll_is_in_place(run);
 
@@ -317,7 +317,7 @@ GPU_INLINE bool gpu_ll_copy(const struct gpu_run *run, gpu_ll_share share, uint6
 template <typename lines>
 GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
 
     /* A single rank has nothing to combine, so its bits are copied without a reduction. */
     if (!tutti_collective_reduces(work->collective) || run->nranks == 1)
@@ -331,7 +331,7 @@ GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, ui
  * from another rank. */
 GPU_INLINE uint64_t gpu_ll_most(const struct gpu_run *run, bool gives)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     uint64_t most = 0;
 
     if ((gives ? work->in.counts : work->out.counts) == NULL) {
@@ -353,7 +353,7 @@ GPU_INLINE uint64_t gpu_ll_most(const struct gpu_run *run, bool gives)
  * block 0 reads greetings. False: the launch must end. Threads may get different results. */
 GPU_INLINE bool gpu_ll_hear(struct gpu_run *run)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     const uint32_t root = (uint32_t)work->root;
     /* The first threads of the block may have units to combine, so the last threads read the
      * greetings. */
@@ -381,7 +381,7 @@ template <typename lines> GPU_INLINE bool gpu_ll(struct gpu_run *run)
 
     if (gives_bytes > lines::capacity_bytes(&run->domain->layout) ||
         takes_bytes > lines::capacity_bytes(&run->domain->layout)) {
-        gpu_fail(*run, TUTTI_GPU_BROKEN, run->rank, NULL);
+        gpu_fail(*run, TUTTI_KERNEL_BROKEN, run->rank, NULL);
         return false;
     }
     gpu_ll_push<lines>(run, gpu_ll_share_of<lines>(gives_bytes), scalar);

@@ -9,14 +9,14 @@
 
 #include <stdint.h>
 
-#define TUTTI_GPU_NO_SOURCE UINT32_MAX
+#define TUTTI_KERNEL_NO_SOURCE UINT32_MAX
 
 /* The kernel computes, for all k < ndsts and i < count:
  *
  *   dsts[k][i] = round(scale(srcs[0][i] op srcs[1][i] op ... ))
  *
  * All pointers are device addresses. Buffers need only be aligned to one element. */
-struct tutti_gpu_reduction {
+struct tutti_kernel_reduction {
     uint32_t type, op; /* enum tutti_type, enum tutti_op; a single source leaves `op` unused */
     uint32_t nsrcs, ndsts;
     const void *const *srcs;
@@ -24,7 +24,7 @@ struct tutti_gpu_reduction {
     uint64_t count; /* in elements */
     struct tutti_scale scale;
     /* The index of the source whose elements are first multiplied by `scalar` and rounded, as
-     * tutti_cpu_premultiply does. TUTTI_GPU_NO_SOURCE means that there is no such source. */
+     * tutti_cpu_premultiply does. TUTTI_KERNEL_NO_SOURCE means that there is no such source. */
     uint32_t premultiplied;
     uint32_t unused;
     uint64_t scalar; /* its first bytes are one element */
@@ -33,7 +33,7 @@ struct tutti_gpu_reduction {
 /* The kernel computes dst[i] = src[i] * multiply for all i < count. It converts from a narrow
  * floating type to float32, or back. The product is computed in float32. `dst` and `src` are device
  * addresses, and the buffers must not overlap. */
-struct tutti_gpu_conversion {
+struct tutti_kernel_conversion {
     uint32_t type; /* the narrow type: an enum tutti_type */
     uint32_t is_widening; /* true if `dst` is float32, false if `src` is */
     const void *src;
@@ -45,24 +45,24 @@ struct tutti_gpu_conversion {
 
 /* ---- the arguments of kernels ------------------------------------------------------------- */
 
-enum { TUTTI_GPU_INLINE_POINTERS = 16 };
+enum { TUTTI_KERNEL_INLINE_POINTERS = 16 };
 
-/* The argument of tutti_gpu_reduce. If all pointers of the job fit into `pointers`, they are stored
+/* The argument of tutti_kernel_reduce. If all pointers of the job fit into `pointers`, they are stored
  * there, with the sources first. The arrays `srcs` and `dsts` of the job are then NULL. */
-struct tutti_gpu_reduce_argument {
-    struct tutti_gpu_reduction job;
-    void *pointers[TUTTI_GPU_INLINE_POINTERS];
+struct tutti_kernel_reduce_argument {
+    struct tutti_kernel_reduction job;
+    void *pointers[TUTTI_KERNEL_INLINE_POINTERS];
 };
 
-/* The argument of tutti_gpu_copy, which copies bytes at any alignment. `dst` may equal `src`. */
-struct tutti_gpu_copy_argument {
+/* The argument of tutti_kernel_copy, which copies bytes at any alignment. `dst` may equal `src`. */
+struct tutti_kernel_copy_argument {
     const void *src;
     void *dst;
     uint64_t size_bytes;
 };
 
-/* The argument of tutti_gpu_empty. The kernel does nothing, so its time is the cost of a launch. */
-struct tutti_gpu_empty_argument {
+/* The argument of tutti_kernel_empty. The kernel does nothing, so its time is the cost of a launch. */
+struct tutti_kernel_empty_argument {
     uint64_t unused;
 };
 

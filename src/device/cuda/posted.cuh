@@ -15,18 +15,18 @@ enum { GPU_SIGNAL_POSTED = 1, GPU_SIGNAL_STAGED = 2, GPU_SIGNAL_DONE = 3 };
 struct gpu_direct_table {
     /* Per rank: the addresses of the parts of its buffers that this rank uses (0: unmapped), and
      * the number of elements in its largest block. */
-    uint64_t inputs[TUTTI_GPU_RANKS], outputs[TUTTI_GPU_RANKS], most[TUTTI_GPU_RANKS];
-    uint32_t is_input_unmapped[TUTTI_GPU_RANKS], is_output_unmapped[TUTTI_GPU_RANKS];
+    uint64_t inputs[TUTTI_KERNEL_RANKS], outputs[TUTTI_KERNEL_RANKS], most[TUTTI_KERNEL_RANKS];
+    uint32_t is_input_unmapped[TUTTI_KERNEL_RANKS], is_output_unmapped[TUTTI_KERNEL_RANKS];
     /* The current reduction or copy. */
-    tutti_gpu_reduction job;
-    const void *srcs[TUTTI_GPU_RANKS];
-    void *dsts[TUTTI_GPU_RANKS + 1];
+    tutti_kernel_reduction job;
+    const void *srcs[TUTTI_KERNEL_RANKS];
+    void *dsts[TUTTI_KERNEL_RANKS + 1];
 };
 
 /* The state of a work, of which each thread has a copy; all copies are the same. */
 struct gpu_direct {
     struct gpu_run *run;
-    const struct tutti_gpu_work *work;
+    const struct tutti_kernel_work *work;
     gpu_direct_table *table;
     uint64_t unmapped_inputs, unmapped_outputs; /* bit r: the buffer of rank r is unmapped */
     bool is_staged;       /* true if the work runs in pieces through windows */
@@ -38,14 +38,14 @@ struct gpu_direct {
 
 /* ---- the buffers of each rank -------------------------------------------------------------- */
 
-GPU_INLINE bool gpu_has_input(const struct tutti_gpu_work *work, uint32_t rank)
+GPU_INLINE bool gpu_has_input(const struct tutti_kernel_work *work, uint32_t rank)
 {
-    return tutti_has_input(work->collective, rank, (uint32_t)work->root);
+    return tutti_collective_has_input(work->collective, rank, (uint32_t)work->root);
 }
 
-GPU_INLINE bool gpu_has_output(const struct tutti_gpu_work *work, uint32_t rank)
+GPU_INLINE bool gpu_has_output(const struct tutti_kernel_work *work, uint32_t rank)
 {
-    return tutti_has_output(work->collective, rank, (uint32_t)work->root);
+    return tutti_collective_has_output(work->collective, rank, (uint32_t)work->root);
 }
 
 /* Returns the number of blocks in an input. */
@@ -54,7 +54,7 @@ GPU_INLINE uint32_t gpu_input_blocks(const struct gpu_direct *d)
     return tutti_input_blocks(d->work->collective, d->run->nranks);
 }
 
-GPU_INLINE uint64_t gpu_largest_block(const struct tutti_gpu_blocks *blocks, uint32_t nranks)
+GPU_INLINE uint64_t gpu_largest_block(const struct tutti_kernel_blocks *blocks, uint32_t nranks)
 {
     uint64_t most = blocks->count;
 
@@ -69,7 +69,7 @@ GPU_INLINE uint64_t gpu_largest_block(const struct tutti_gpu_blocks *blocks, uin
 /* Returns the number of elements in the largest block of this rank's own buffers. */
 GPU_INLINE uint64_t gpu_direct_most(const struct gpu_run *run)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     const uint64_t in = gpu_largest_block(&work->in, run->nranks);
     const uint64_t out = gpu_largest_block(&work->out, run->nranks);
     const uint64_t given = gpu_has_input(work, run->rank) ? in : 0;
@@ -79,37 +79,37 @@ GPU_INLINE uint64_t gpu_direct_most(const struct gpu_run *run)
 }
 
 /* True for an all-to-all in place. */
-GPU_INLINE bool gpu_is_swap(const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_is_swap(const struct tutti_kernel_work *work)
 {
     return tutti_collective_in_place(work->collective) == TUTTI_AFTER_COPY &&
            work->input == work->output;
 }
 
 /* Returns the map that this rank posts for its input, or 0 if it has no input.
- * TUTTI_GPU_NOT_MAPPED: other ranks must not access the input directly (direct.cuh). */
+ * TUTTI_KERNEL_NOT_MAPPED: other ranks must not access the input directly (direct.cuh). */
 GPU_INLINE uint32_t gpu_posted_input_map(const struct gpu_run *run)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
 
     if (!gpu_has_input(work, run->rank))
         return 0;
-    return work->is_premultiplied || gpu_is_swap(work) ? TUTTI_GPU_NOT_MAPPED : work->input_map;
+    return work->is_premultiplied || gpu_is_swap(work) ? TUTTI_KERNEL_NOT_MAPPED : work->input_map;
 }
 
 GPU_INLINE uint32_t gpu_posted_output_map(const struct gpu_run *run)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
 
     if (!gpu_has_output(work, run->rank))
         return 0;
-    return gpu_is_swap(work) ? TUTTI_GPU_NOT_MAPPED : work->output_map;
+    return gpu_is_swap(work) ? TUTTI_KERNEL_NOT_MAPPED : work->output_map;
 }
 
 /* ---- posts --------------------------------------------------------------------------------- */
 
 GPU_INLINE void gpu_direct_post(const struct gpu_run *run, uint32_t peer)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     const uint32_t size = gpu_type_bytes(work->type);
     const uint64_t input = gpu_given(work, run->rank, peer).first * size;
     const uint64_t output = gpu_taken(work, run->rank, peer).first * size;
@@ -125,20 +125,20 @@ GPU_INLINE void gpu_direct_post(const struct gpu_run *run, uint32_t peer)
 GPU_INLINE uint64_t gpu_mapped(const struct gpu_run *run, uint32_t peer, uint32_t map,
                                uint64_t offset)
 {
-    return map < TUTTI_GPU_MAPS ? gpu_load_relaxed(&run->peers[peer].maps[map]) + offset : 0;
+    return map < TUTTI_KERNEL_MAPS ? gpu_load_relaxed(&run->peers[peer].maps[map]) + offset : 0;
 }
 
 GPU_INLINE bool gpu_direct_read_post(const struct gpu_run *run, gpu_direct_table *table,
                                      uint32_t peer)
 {
-    const struct tutti_gpu_post *post = gpu_post_from(run, peer);
+    const struct tutti_kernel_post *post = gpu_post_from(run, peer);
     uint64_t maps;
 
     if (!gpu_wait_for(run, peer, &post->counter, gpu_signal_value(run, GPU_SIGNAL_POSTED)))
         return false;
     maps = gpu_load_relaxed((const uint64_t *)&post->input_map);
-    table->is_input_unmapped[peer] = (uint32_t)maps >= TUTTI_GPU_MAPS;
-    table->is_output_unmapped[peer] = maps >> 32 >= TUTTI_GPU_MAPS;
+    table->is_input_unmapped[peer] = (uint32_t)maps >= TUTTI_KERNEL_MAPS;
+    table->is_output_unmapped[peer] = maps >> 32 >= TUTTI_KERNEL_MAPS;
     table->inputs[peer] = gpu_mapped(run, peer, (uint32_t)maps, gpu_load_relaxed(&post->input));
     table->outputs[peer] =
         gpu_mapped(run, peer, (uint32_t)(maps >> 32), gpu_load_relaxed(&post->output));
@@ -150,11 +150,11 @@ GPU_INLINE bool gpu_direct_read_post(const struct gpu_run *run, gpu_direct_table
  * peers cannot use the buffers. */
 GPU_INLINE void gpu_direct_note_own(const struct gpu_run *run, gpu_direct_table *table)
 {
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     const uint32_t rank = run->rank, size = gpu_type_bytes(work->type);
 
-    table->is_input_unmapped[rank] = gpu_posted_input_map(run) >= TUTTI_GPU_MAPS;
-    table->is_output_unmapped[rank] = gpu_posted_output_map(run) >= TUTTI_GPU_MAPS;
+    table->is_input_unmapped[rank] = gpu_posted_input_map(run) >= TUTTI_KERNEL_MAPS;
+    table->is_output_unmapped[rank] = gpu_posted_output_map(run) >= TUTTI_KERNEL_MAPS;
     table->inputs[rank] = (uint64_t)work->input + gpu_given(work, rank, rank).first * size;
     table->outputs[rank] = (uint64_t)work->output + gpu_taken(work, rank, rank).first * size;
     table->most[rank] = gpu_direct_most(run);
@@ -189,7 +189,7 @@ GPU_INLINE bool gpu_direct_enter(struct gpu_run *run, gpu_direct_table *table)
 
 /* True if each rank works on its own slice of the same block, as in all-reduce, reduce and
  * broadcast. */
-GPU_INLINE bool gpu_is_sliced(const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_is_sliced(const struct tutti_kernel_work *work)
 {
     return !tutti_input_is_per_rank(work->collective) &&
            !tutti_output_is_per_rank(work->collective);
@@ -214,9 +214,9 @@ GPU_INLINE bool gpu_direct_stages(const struct gpu_direct *d)
 GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
 {
     const gpu_direct_table *table = d->table;
-    const uint64_t line = TUTTI_GPU_LINE / d->size;
+    const uint64_t line = TUTTI_KERNEL_LINE / d->size;
 
-    for (uint32_t rank = 0; rank < d->run->nranks && rank < TUTTI_GPU_RANKS; rank++) {
+    for (uint32_t rank = 0; rank < d->run->nranks && rank < TUTTI_KERNEL_RANKS; rank++) {
         d->unmapped_inputs |= (uint64_t)(table->is_input_unmapped[rank] != 0) << rank;
         d->unmapped_outputs |= (uint64_t)(table->is_output_unmapped[rank] != 0) << rank;
         d->most = table->most[rank] > d->most ? table->most[rank] : d->most;
@@ -224,7 +224,7 @@ GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
     d->is_staged = gpu_direct_stages(d);
     d->piece_count = d->most;
     if (d->is_staged)
-        d->piece_count = d->run->domain->layout.window_bytes / TUTTI_GPU_LINE /
+        d->piece_count = d->run->domain->layout.window_bytes / TUTTI_KERNEL_LINE /
                          (gpu_input_blocks(d) + 1) * line;
 }
 
@@ -240,7 +240,7 @@ GPU_INLINE uint64_t gpu_in_piece(const struct gpu_direct *d, uint64_t count)
  * of a line. So the slices are aligned to lines if the buffers are. */
 GPU_INLINE gpu_part gpu_slice(const struct gpu_direct *d, uint64_t count, uint32_t rank)
 {
-    const uint64_t line = TUTTI_GPU_LINE / d->size, nranks = d->run->nranks;
+    const uint64_t line = TUTTI_KERNEL_LINE / d->size, nranks = d->run->nranks;
     const uint64_t each = (count + nranks * line - 1) / (nranks * line) * line;
     const uint64_t first = rank * each < count ? rank * each : count;
 

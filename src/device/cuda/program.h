@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Declares programs in the form that kernels read. A program is one run of bytes that contains no
  * pointers. The host makes it (executor/cuda/program.h) and copies it to device memory once. It
- * starts with a head, struct tutti_gpu_program. Tables follow the head, each at a multiple of 8
+ * starts with a head, struct tutti_kernel_program. Tables follow the head, each at a multiple of 8
  * bytes. Their positions are byte offsets from the start of the head.
  *
  * A program is either a bound schedule, with the contents of a struct tutti_program, or a list of
@@ -20,42 +20,42 @@
 #include "schedule/bind.h"
 
 enum {
-    TUTTI_GPU_PROGRAM_MAGIC = 0x50555454,
-    TUTTI_GPU_LANES = 192, /* most lanes of a program, including the one for local steps */
+    TUTTI_KERNEL_PROGRAM_MAGIC = 0x50555454,
+    TUTTI_KERNEL_LANES = 192, /* most lanes of a program, including the one for local steps */
 };
-#define TUTTI_GPU_NO_LANE UINT32_MAX
+#define TUTTI_KERNEL_NO_LANE UINT32_MAX
 
 /* `count` entries, starting `at` bytes after the start of the head. */
-struct tutti_gpu_table {
+struct tutti_kernel_table {
     uint32_t at, count;
 };
 
 /* The byte sizes and offsets of one run of a schedule over one piece. The last piece may be shorter
  * than the others, so a program has two of these. */
-struct tutti_gpu_bound {
-    struct tutti_gpu_table steps;    /* struct tutti_gpu_bound_step [nsteps] */
-    struct tutti_gpu_table segments; /* struct tutti_gpu_segment */
+struct tutti_kernel_bound {
+    struct tutti_kernel_table steps;    /* struct tutti_kernel_bound_step [nsteps] */
+    struct tutti_kernel_table segments; /* struct tutti_kernel_segment */
     uint64_t slot_bytes;             /* distance between WINDOW slots */
 };
 
-struct tutti_gpu_bound_step {
+struct tutti_kernel_bound_step {
     uint32_t first, count; /* its segments: [first, first + count) of the table `segments` */
     uint64_t bytes;        /* the sum of their bytes */
 };
 
 /* A run of bytes that is contiguous in every span of its step. */
-struct tutti_gpu_segment {
+struct tutti_kernel_segment {
     uint64_t start, bytes;       /* bytes of the step before this segment, and of this segment */
     uint64_t at[TUTTI_AT_COUNT]; /* byte offset in each span's buffer (enum tutti_slot) */
 };
 
 /* A struct tutti_step of schedule/step.h, without its spans, which are in the segments. */
-struct tutti_gpu_step {
+struct tutti_kernel_step {
     uint8_t kind;      /* enum tutti_step_kind */
     uint8_t src, dst, remote, also, remote_dst; /* enum tutti_buffer */
     uint16_t signal;   /* WAIT */
     int32_t from, to;  /* ranks, or TUTTI_NO_RANK / TUTTI_ALL_RANKS */
-    /* The lanes that run the step's receiving half and its sending half. TUTTI_GPU_NO_LANE means
+    /* The lanes that run the step's receiving half and its sending half. TUTTI_KERNEL_NO_LANE means
      * that the step has no such half. For a local or one-sided step both are the lane of local
      * steps. */
     uint32_t receive_lane, send_lane;
@@ -64,7 +64,7 @@ struct tutti_gpu_step {
 };
 
 /* One direction of one connection with its steps in order, or the local steps. */
-struct tutti_gpu_lane {
+struct tutti_kernel_lane {
     int32_t peer;          /* < 0: the lane of local steps */
     uint32_t is_receive;
     uint32_t fifo;         /* block b uses the pair's FIFO number fifo + b */
@@ -74,16 +74,16 @@ struct tutti_gpu_lane {
 
 /* A block of the user's buffer, in elements. `start` is its start in piece 0, and `count` is its
  * number of elements in all pieces together. */
-struct tutti_gpu_block {
+struct tutti_kernel_block {
     uint64_t start, count;
 };
 
-/* The content of the header in a message's first slot (struct tutti_gpu_header). */
-struct tutti_gpu_signature {
+/* The content of the header in a message's first slot (struct tutti_kernel_header). */
+struct tutti_kernel_signature {
     uint64_t number, signature[2], chain;
 };
 
-struct tutti_gpu_program {
+struct tutti_kernel_program {
     uint32_t magic;
     uint32_t size_bytes;   /* of the head and all tables */
     uint32_t nranks, rank, nblocks;
@@ -108,12 +108,12 @@ struct tutti_gpu_program {
     /* Memory of each block, in this order: staged INPUT (unless it is in the window), staged
      * OUTPUT, SCRATCH, data of a flagged slot. block_bytes is their sum. */
     uint64_t staged_input_bytes, staged_output_bytes, scratch_bytes, block_bytes;
-    struct tutti_gpu_bound full, last;  /* for all pieces but the last, and for the last */
-    struct tutti_gpu_table steps;       /* struct tutti_gpu_step */
-    struct tutti_gpu_table lanes;       /* struct tutti_gpu_lane; the last is for local steps */
-    struct tutti_gpu_table lane_steps, deps, among; /* uint32_t */
-    struct tutti_gpu_table input, output; /* struct tutti_gpu_block */
-    struct tutti_gpu_table signatures;  /* messages: struct tutti_gpu_signature [nsteps] */
+    struct tutti_kernel_bound full, last;  /* for all pieces but the last, and for the last */
+    struct tutti_kernel_table steps;       /* struct tutti_kernel_step */
+    struct tutti_kernel_table lanes;       /* struct tutti_kernel_lane; the last is for local steps */
+    struct tutti_kernel_table lane_steps, deps, among; /* uint32_t */
+    struct tutti_kernel_table input, output; /* struct tutti_kernel_block */
+    struct tutti_kernel_table signatures;  /* messages: struct tutti_kernel_signature [nsteps] */
 };
 
 #endif

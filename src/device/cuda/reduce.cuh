@@ -17,12 +17,12 @@
 #include "device/cuda/words.cuh"
 
 /* Returns a job without scaling and without pre-multiplication. The arrays are borrowed. */
-GPU_INLINE tutti_gpu_reduction gpu_plain_job(uint32_t type, uint32_t op, uint64_t count,
+GPU_INLINE tutti_kernel_reduction gpu_plain_job(uint32_t type, uint32_t op, uint64_t count,
                                              const void *const *srcs, uint32_t nsrcs,
                                              void *const *dsts, uint32_t ndsts)
 {
-    return tutti_gpu_reduction{type, op, nsrcs, ndsts, srcs, dsts, count, {1.0, 1},
-                               TUTTI_GPU_NO_SOURCE, 0, 0};
+    return tutti_kernel_reduction{type, op, nsrcs, ndsts, srcs, dsts, count, {1.0, 1},
+                               TUTTI_KERNEL_NO_SOURCE, 0, 0};
 }
 
 /* The parts of a job that the loops below need. A copy of them stays in registers. */
@@ -174,7 +174,7 @@ template <typename reducer> GPU_INLINE bool gpu_reduces_words(const gpu_reducing
     return addresses % GPU_WORD_BYTES == 0 && r->premultiplied >= r->nsrcs;
 }
 
-template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reduction *job,
+template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_kernel_reduction *job,
                                                          gpu_crew crew)
 {
     typedef gpu_reducer<kind> reducer;
@@ -199,7 +199,7 @@ template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_gpu_reducti
 
 /* Returns true if the job only copies one source, so that each result has the bits of the
  * source. */
-GPU_INLINE bool gpu_is_copy(const tutti_gpu_reduction *job)
+GPU_INLINE bool gpu_is_copy(const tutti_kernel_reduction *job)
 {
     return job->nsrcs == 1 && job->premultiplied != 0 &&
            (job->type >= TUTTI_FLOAT16 ? job->scale.multiply == 1.0 : job->scale.divide == 1);
@@ -207,9 +207,9 @@ GPU_INLINE bool gpu_is_copy(const tutti_gpu_reduction *job)
 
 /* Copies one source to several destinations. The copy is a sum of one source of bytes, which does
  * not change the bytes. */
-GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
+GPU_INLINE void gpu_copy_to_all(const tutti_kernel_reduction *job, gpu_crew crew)
 {
-    tutti_gpu_reduction copy = *job;
+    tutti_kernel_reduction copy = *job;
 
     copy.type = TUTTI_UINT8;
     copy.op = TUTTI_SUM;
@@ -220,7 +220,7 @@ GPU_INLINE void gpu_copy_to_all(const tutti_gpu_reduction *job, gpu_crew crew)
 
 /* Runs `job`. All threads of the crew must call this. `job` and its arrays of pointers must be in
  * memory that all these threads can read. */
-GPU_FUNCTION void gpu_reduce(const tutti_gpu_reduction *job, gpu_crew crew)
+GPU_FUNCTION void gpu_reduce(const tutti_kernel_reduction *job, gpu_crew crew)
 {
     if (crew.index >= crew.count || job->count == 0)
         return;

@@ -21,11 +21,11 @@ template <typename lines> GPU_FUNCTION bool gpu_run_lines(struct gpu_run *run)
     return is_fine;
 }
 
-GPU_INLINE bool gpu_run_small(struct gpu_run *run, const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_run_small(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
     if (!gpu_work_begin(run, work))
         return false;
-    return work->kind == TUTTI_GPU_LL ? gpu_run_lines<gpu_ll_lines>(run)
+    return work->kind == TUTTI_KERNEL_WORK_LL ? gpu_run_lines<gpu_ll_lines>(run)
                                       : gpu_run_lines<gpu_ll128_lines>(run);
 }
 
@@ -34,20 +34,20 @@ GPU_FUNCTION bool gpu_run_buffers(struct gpu_run *run)
     return gpu_direct_run(run);
 }
 
-GPU_INLINE bool gpu_run_direct(struct gpu_run *run, const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_run_direct(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
     return gpu_work_begin(run, work) && gpu_run_buffers(run);
 }
 
-GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_gpu_work *work)
+GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
-    if (work->kind == TUTTI_GPU_STEPS || work->kind == TUTTI_GPU_MESSAGES)
+    if (work->kind == TUTTI_KERNEL_WORK_STEPS || work->kind == TUTTI_KERNEL_WORK_MESSAGES)
         return gpu_work_begin(run, work) && gpu_run_steps(run);
-    return work->kind == TUTTI_GPU_DIRECT ? gpu_run_direct(run, work) : gpu_run_small(run, work);
+    return work->kind == TUTTI_KERNEL_WORK_DIRECT ? gpu_run_direct(run, work) : gpu_run_small(run, work);
 }
 
 /* Runs one work after the other; the grid meets between two of them. */
-GPU_INLINE void gpu_run_group(struct gpu_run *run, const struct tutti_gpu_launch *launch)
+GPU_INLINE void gpu_run_group(struct gpu_run *run, const struct tutti_kernel_launch *launch)
 {
     bool is_fine = gpu_run_any(run, &launch->first);
 

@@ -11,7 +11,7 @@
 /* ---- staging ----------------------------------------------------------------------------- */
 
 /* Returns the scalar of a work on narrow floats, widened to float32. */
-GPU_INLINE float gpu_narrow_scalar(const struct tutti_gpu_work *work)
+GPU_INLINE float gpu_narrow_scalar(const struct tutti_kernel_work *work)
 {
     const uint64_t bits = gpu_scalar_of(work);
 
@@ -28,7 +28,7 @@ GPU_INLINE float gpu_narrow_scalar(const struct tutti_gpu_work *work)
  * one piece. */
 GPU_INLINE uint64_t gpu_block_elements(const struct gpu_steps *steps, uint64_t block_count)
 {
-    const struct tutti_gpu_program *program = steps->program;
+    const struct tutti_kernel_program *program = steps->program;
     const uint64_t left = program->call_count - steps->piece * program->piece_count;
 
     if (program->npieces == 1)
@@ -38,13 +38,13 @@ GPU_INLINE uint64_t gpu_block_elements(const struct gpu_steps *steps, uint64_t b
 
 /* All threads: copies `src` to `dst` and scales it. If `multiplied` is 0, the index of the only
  * source, the elements are first multiplied by `scalar`. Otherwise `multiplied` is
- * TUTTI_GPU_NO_SOURCE. */
+ * TUTTI_KERNEL_NO_SOURCE. */
 GPU_FUNCTION void gpu_multiply(uint32_t type, void *dst, const void *src, uint64_t count,
                                uint32_t multiplied, uint64_t scalar, struct tutti_scale scale)
 {
     const void *srcs[1] = {src};
     void *dsts[1] = {dst};
-    tutti_gpu_reduction job = gpu_plain_job(type, TUTTI_SUM, count, srcs, 1, dsts, 1);
+    tutti_kernel_reduction job = gpu_plain_job(type, TUTTI_SUM, count, srcs, 1, dsts, 1);
 
     job.scale = scale;
     job.premultiplied = multiplied;
@@ -56,10 +56,10 @@ GPU_FUNCTION void gpu_multiply(uint32_t type, void *dst, const void *src, uint64
  * between blocks. Widens or multiplies the elements if the work needs that. */
 GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_steps *steps)
 {
-    const struct tutti_gpu_program *program = steps->program;
-    const struct tutti_gpu_block *blocks = gpu_table<struct tutti_gpu_block>(program,
+    const struct tutti_kernel_program *program = steps->program;
+    const struct tutti_kernel_block *blocks = gpu_table<struct tutti_kernel_block>(program,
                                                                              program->input);
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     const uint64_t bytes = gpu_type_bytes(work->type);
     uint8_t *to = steps->staged_input;
 
@@ -69,7 +69,7 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_st
             (blocks[i].start + steps->piece * program->piece_count) * bytes;
 
         if (program->widens) {
-            tutti_gpu_conversion job = {work->type, true, from, to, count,
+            tutti_kernel_conversion job = {work->type, true, from, to, count,
                                         work->is_premultiplied ? gpu_narrow_scalar(work) : 1.0f,
                                         0};
 
@@ -88,10 +88,10 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_st
  * the user's output in place. */
 GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_steps *steps)
 {
-    const struct tutti_gpu_program *program = steps->program;
-    const struct tutti_gpu_block *blocks = gpu_table<struct tutti_gpu_block>(program,
+    const struct tutti_kernel_program *program = steps->program;
+    const struct tutti_kernel_block *blocks = gpu_table<struct tutti_kernel_block>(program,
                                                                              program->output);
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_work *work = run->work;
     const struct tutti_scale scale = gpu_scale_of(work->is_average, run->nranks);
     const uint8_t *from = steps->staged_output;
 
@@ -101,12 +101,12 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
             (blocks[i].start + steps->piece * program->piece_count) * gpu_type_bytes(work->type);
 
         if (program->widens) {
-            tutti_gpu_conversion job = {work->type, false, from, to, count,
+            tutti_kernel_conversion job = {work->type, false, from, to, count,
                                         (float)scale.multiply, 0};
 
             gpu_convert(&job, gpu_crew_of_block());
         } else {
-            gpu_multiply(work->type, to, to, count, TUTTI_GPU_NO_SOURCE, 0, scale);
+            gpu_multiply(work->type, to, to, count, TUTTI_KERNEL_NO_SOURCE, 0, scale);
         }
         from += count * sizeof(float);
     }
@@ -117,11 +117,11 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
 /* One thread: finds the program's tables, and divides the block's memory. */
 GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *steps)
 {
-    const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)run->work->program;
+    const struct tutti_kernel_program *program = (const struct tutti_kernel_program *)run->work->program;
     uint8_t *memory = run->work->scratch + gpu_block() * program->block_bytes;
 
     steps->program = program;
-    steps->steps = gpu_table<struct tutti_gpu_step>(program, program->steps);
+    steps->steps = gpu_table<struct tutti_kernel_step>(program, program->steps);
     steps->deps = gpu_table<uint32_t>(program, program->deps);
     steps->among = gpu_table<uint32_t>(program, program->among);
     steps->staged_input = memory;
@@ -137,8 +137,8 @@ GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *st
 /* One thread: sets the addresses of the piece's buffers. */
 GPU_INLINE void gpu_open_piece(const struct gpu_run *run, struct gpu_steps *steps, uint64_t piece)
 {
-    const struct tutti_gpu_program *program = steps->program;
-    const struct tutti_gpu_work *work = run->work;
+    const struct tutti_kernel_program *program = steps->program;
+    const struct tutti_kernel_work *work = run->work;
     const uint64_t at = piece * program->piece_count * gpu_type_bytes(work->type);
 
     const uint64_t input = (uintptr_t)work->input + at, output = (uintptr_t)work->output + at;
@@ -162,7 +162,7 @@ GPU_INLINE void gpu_open_piece(const struct gpu_run *run, struct gpu_steps *step
 /* All threads: runs one piece. False, to all threads, if the launch must end. */
 GPU_INLINE bool gpu_run_piece(const struct gpu_run *run, struct gpu_steps *steps, uint64_t piece)
 {
-    const struct tutti_gpu_program *program = steps->program;
+    const struct tutti_kernel_program *program = steps->program;
 
     if (gpu_thread() == 0)
         gpu_open_piece(run, steps, piece);
@@ -184,11 +184,11 @@ GPU_INLINE bool gpu_run_piece(const struct gpu_run *run, struct gpu_steps *steps
 }
 
 /* True if the program cannot belong to this launch. */
-GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_gpu_program *program)
+GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_kernel_program *program)
 {
-    return program->magic != TUTTI_GPU_PROGRAM_MAGIC || program->nranks != run->nranks ||
+    return program->magic != TUTTI_KERNEL_PROGRAM_MAGIC || program->nranks != run->nranks ||
            program->rank != run->rank || program->nblocks > gpu_blocks() ||
-           program->nlanes > TUTTI_GPU_LANES;
+           program->nlanes > TUTTI_KERNEL_LANES;
 }
 
 /* All threads: runs the current work's program. False, to all threads, if the launch must end. A
@@ -197,7 +197,7 @@ GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_gpu_p
 GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
 {
     GPU_SHARED(gpu_steps, steps);
-    const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)own->work->program;
+    const struct tutti_kernel_program *program = (const struct tutti_kernel_program *)own->work->program;
     const struct gpu_run *run = &steps.run;
 
     gpu_barrier(); /* no thread uses `steps` for the previous program any more */
@@ -206,7 +206,7 @@ GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
     gpu_barrier();
 
     if (gpu_is_wrong(run, program)) {
-        gpu_fail(*run, TUTTI_GPU_BROKEN, run->rank, NULL);
+        gpu_fail(*run, TUTTI_KERNEL_BROKEN, run->rank, NULL);
         return false;
     }
     if (gpu_block() < program->nblocks && gpu_block() < program->npieces) {
@@ -228,7 +228,7 @@ GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
  * threads of a block, if the launch must end. */
 GPU_INLINE bool gpu_run_steps(struct gpu_run *run)
 {
-    const struct tutti_gpu_program *program = (const struct tutti_gpu_program *)run->work->program;
+    const struct tutti_kernel_program *program = (const struct tutti_kernel_program *)run->work->program;
 
     if (!gpu_run_program(run))
         return false;

@@ -32,7 +32,7 @@ GPU_INLINE uint64_t gpu_round_signal(const struct gpu_run *run, const struct gpu
 GPU_INLINE uint64_t gpu_window_part(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const uint64_t half = run->domain->layout.window_bytes;
-    const uint64_t part = half / steps->program->nblocks / 2 / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
+    const uint64_t part = half / steps->program->nblocks / 2 / TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
 
     return (run->epoch & 1) * half + (2 * gpu_block() + (steps->round & 1)) * part;
 }
@@ -53,13 +53,13 @@ GPU_INLINE void gpu_give_signal(const struct gpu_run *run, uint64_t value)
 GPU_INLINE void gpu_tell_places(const struct gpu_run *run, const struct gpu_steps *steps,
                                 uint32_t peer)
 {
-    const struct tutti_gpu_work *work = run->work;
-    const struct tutti_gpu_program *program = steps->program;
+    const struct tutti_kernel_work *work = run->work;
+    const struct tutti_kernel_program *program = steps->program;
     const uint64_t piece = steps->piece * program->piece_count * gpu_type_bytes(work->type);
-    struct tutti_gpu_places *places =
+    struct tutti_kernel_buffers *places =
         &gpu_block_fifo(run, run->peers[peer].to)->places[run->epoch & 1][steps->round & 1];
     const bool is_staged = program->stages_in_window;
-    const uint32_t map = is_staged ? TUTTI_GPU_IN_WINDOW : work->input_map;
+    const uint32_t map = is_staged ? TUTTI_KERNEL_IN_WINDOW : work->input_map;
 
     gpu_store_relaxed(&places->input,
                       is_staged ? gpu_window_part(run, steps) : work->input_offset + piece);
@@ -102,8 +102,8 @@ GPU_INLINE void gpu_leave_round(const struct gpu_run *run, const struct gpu_step
 GPU_INLINE uint8_t *gpu_remote_base(const struct gpu_run *run, const struct gpu_steps *steps,
                                     uint32_t peer, uint32_t buffer)
 {
-    const struct tutti_gpu_peer *remote = &run->peers[peer];
-    const struct tutti_gpu_places *places =
+    const struct tutti_kernel_peer *remote = &run->peers[peer];
+    const struct tutti_kernel_buffers *places =
         &gpu_block_fifo(run, remote->from)->places[run->epoch & 1][steps->round & 1];
     uint64_t at, maps;
     uint32_t map;
@@ -113,21 +113,21 @@ GPU_INLINE uint8_t *gpu_remote_base(const struct gpu_run *run, const struct gpu_
     at = gpu_load_relaxed(buffer == TUTTI_BUF_INPUT ? &places->input : &places->output);
     maps = gpu_load_relaxed((const uint64_t *)&places->input_map);
     map = (uint32_t)(buffer == TUTTI_BUF_INPUT ? maps : maps >> 32);
-    if (map == TUTTI_GPU_IN_WINDOW)
+    if (map == TUTTI_KERNEL_IN_WINDOW)
         return remote->window + at;
-    return map < TUTTI_GPU_MAPS ? (uint8_t *)(uintptr_t)(remote->maps[map] + at) : NULL;
+    return map < TUTTI_KERNEL_MAPS ? (uint8_t *)(uintptr_t)(remote->maps[map] + at) : NULL;
 }
 
 /* ---- steps ------------------------------------------------------------------------------- */
 
 /* Returns rank number `index` of the ranks that a step addresses as "all ranks". */
-GPU_INLINE uint32_t gpu_among(const struct gpu_steps *steps, const struct tutti_gpu_step *step,
+GPU_INLINE uint32_t gpu_among(const struct gpu_steps *steps, const struct tutti_kernel_step *step,
                               uint32_t index)
 {
     return step->among_count ? steps->among[step->among_first + index] : index;
 }
 
-GPU_INLINE uint32_t gpu_among_count(const struct gpu_run *run, const struct tutti_gpu_step *step)
+GPU_INLINE uint32_t gpu_among_count(const struct gpu_run *run, const struct tutti_kernel_step *step)
 {
     return step->among_count ? step->among_count : run->nranks;
 }
@@ -136,7 +136,7 @@ GPU_INLINE uint32_t gpu_among_count(const struct gpu_run *run, const struct tutt
  * of byte `at` of `buffer` at the step's target ranks, except this rank. Returns the number of
  * destinations including the first ones. *ret_is_fine becomes false if a buffer is not mapped. */
 GPU_INLINE uint32_t gpu_find_sinks(const struct gpu_run *run, struct gpu_steps *steps,
-                                   const struct tutti_gpu_step *step, uint32_t buffer, uint64_t at,
+                                   const struct tutti_kernel_step *step, uint32_t buffer, uint64_t at,
                                    uint32_t first, bool *ret_is_fine)
 {
     const uint32_t count = step->to == TUTTI_ALL_RANKS ? gpu_among_count(run, step)
@@ -162,8 +162,8 @@ GPU_INLINE uint32_t gpu_find_sinks(const struct gpu_run *run, struct gpu_steps *
 /* All threads: stores the sources of a GATHER_REDUCE into steps->srcs, in the order of ranks.
  * *ret_is_fine becomes false if a buffer is not mapped. */
 GPU_INLINE void gpu_find_sources(const struct gpu_run *run, struct gpu_steps *steps,
-                                 const struct tutti_gpu_step *step,
-                                 const struct tutti_gpu_segment *segment, bool *ret_is_fine)
+                                 const struct tutti_kernel_step *step,
+                                 const struct tutti_kernel_segment *segment, bool *ret_is_fine)
 {
     for (uint32_t i = gpu_thread(); i < gpu_among_count(run, step); i += gpu_threads()) {
         const uint32_t rank = gpu_among(steps, step, i);
@@ -178,8 +178,8 @@ GPU_INLINE void gpu_find_sources(const struct gpu_run *run, struct gpu_steps *st
 
 /* All threads: thread 0 stores the destinations in this rank's own memory into steps->dsts. Returns
  * their number. */
-GPU_INLINE uint32_t gpu_find_own_sinks(struct gpu_steps *steps, const struct tutti_gpu_step *step,
-                                       const struct tutti_gpu_segment *segment)
+GPU_INLINE uint32_t gpu_find_own_sinks(struct gpu_steps *steps, const struct tutti_kernel_step *step,
+                                       const struct tutti_kernel_segment *segment)
 {
     uint32_t count = 0;
 
@@ -199,14 +199,14 @@ GPU_INLINE uint32_t gpu_find_own_sinks(struct gpu_steps *steps, const struct tut
 /* All threads: runs one segment of a PUT or a GATHER_REDUCE. It has one or more sources and any
  * number of destinations. False, to all threads, if the launch must end. */
 GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps *steps,
-                                     const struct tutti_gpu_step *step,
-                                     const struct tutti_gpu_segment *segment)
+                                     const struct tutti_kernel_step *step,
+                                     const struct tutti_kernel_segment *segment)
 {
-    const struct tutti_gpu_program *program = steps->program;
+    const struct tutti_kernel_program *program = steps->program;
     const bool is_put = step->kind == TUTTI_STEP_PUT;
     const int slot = is_put ? TUTTI_AT_REMOTE : TUTTI_AT_REMOTE_DST;
     const uint32_t type = is_put ? (uint32_t)TUTTI_UINT8 : program->run_type;
-    tutti_gpu_reduction job = gpu_plain_job(type, run->work->op,
+    tutti_kernel_reduction job = gpu_plain_job(type, run->work->op,
                                             segment->bytes / gpu_type_bytes(type), steps->srcs,
                                             is_put ? 1 : gpu_among_count(run, step), steps->dsts,
                                             0);
@@ -221,7 +221,7 @@ GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps
     job.ndsts = gpu_find_sinks(run, steps, step, is_put ? step->remote : step->remote_dst,
                                segment->at[slot], job.ndsts, &is_fine);
     if (!is_fine)
-        gpu_fail(*run, TUTTI_GPU_BROKEN, run->rank, NULL);
+        gpu_fail(*run, TUTTI_KERNEL_BROKEN, run->rank, NULL);
     if (gpu_barrier_or(!is_fine))
         return false;
     gpu_reduce(&job, gpu_crew_of_block());
@@ -231,13 +231,13 @@ GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps
 
 /* All threads: runs `size_bytes` bytes of a COPY, a GET or a REDUCE. */
 GPU_INLINE void gpu_local_segment(const struct gpu_run *run, const struct gpu_steps *steps,
-                                  const struct tutti_gpu_step *step, uint8_t *dst,
+                                  const struct tutti_kernel_step *step, uint8_t *dst,
                                   const uint8_t *src, uint64_t size_bytes)
 {
     const uint32_t type = steps->program->run_type;
     const void *srcs[2] = {dst, src};
     void *dsts[1] = {dst};
-    tutti_gpu_reduction job;
+    tutti_kernel_reduction job;
 
     if (step->kind != TUTTI_STEP_REDUCE) {
         gpu_copy(dst, src, size_bytes, gpu_crew_of_block());
@@ -252,15 +252,15 @@ GPU_INLINE void gpu_local_segment(const struct gpu_run *run, const struct gpu_st
  * launch must end. */
 GPU_FUNCTION bool gpu_local_step(const struct gpu_run *run, struct gpu_steps *steps, uint32_t index)
 {
-    const struct tutti_gpu_step *step = &steps->steps[index];
-    const struct tutti_gpu_bound_step *bound = gpu_bound_step(steps, index);
-    const struct tutti_gpu_segment *segment = gpu_segments(steps) + bound->first;
+    const struct tutti_kernel_step *step = &steps->steps[index];
+    const struct tutti_kernel_bound_step *bound = gpu_bound_step(steps, index);
+    const struct tutti_kernel_segment *segment = gpu_segments(steps) + bound->first;
     const bool is_get = step->kind == TUTTI_STEP_GET;
     const uint8_t *remote = is_get ? gpu_remote_base(run, steps, (uint32_t)step->from,
                                                      step->remote) : NULL;
 
     if (is_get && !remote) {
-        gpu_fail(*run, TUTTI_GPU_BROKEN, (uint32_t)step->from, NULL);
+        gpu_fail(*run, TUTTI_KERNEL_BROKEN, (uint32_t)step->from, NULL);
         return false;
     }
     for (uint32_t i = 0; i < bound->count; i++, segment++) {
@@ -291,7 +291,7 @@ GPU_FUNCTION bool gpu_local_step(const struct gpu_run *run, struct gpu_steps *st
 /* All threads: runs a WAIT. With `hears` it also reads the greetings of the ranks that it waits
  * for. False, to all threads, if the launch must end. */
 GPU_INLINE bool gpu_wait_step(const struct gpu_run *run, const struct gpu_steps *steps,
-                              const struct tutti_gpu_step *step, bool hears)
+                              const struct tutti_kernel_step *step, bool hears)
 {
     const uint64_t value = gpu_round_signal(run, steps, steps->round, step->signal);
     const bool is_all = step->from == TUTTI_ALL_RANKS;
@@ -315,7 +315,7 @@ GPU_FUNCTION bool gpu_run_in_order(const struct gpu_run *run, struct gpu_steps *
     uint32_t given = 0;
 
     for (uint32_t i = 0; i < steps->program->nsteps; i++) {
-        const struct tutti_gpu_step *step = &steps->steps[i];
+        const struct tutti_kernel_step *step = &steps->steps[i];
 
         if (step->kind == TUTTI_STEP_SIGNAL) {
             gpu_give_signal(run, gpu_round_signal(run, steps, steps->round, ++given));

@@ -7,12 +7,12 @@
 #include "device/cuda/fifo.cuh"
 #include "device/cuda/reduce.cuh"
 
-enum { GPU_LANE_WORDS = (TUTTI_GPU_LANES + GPU_WARP - 1) / GPU_WARP };
+enum { GPU_LANE_WORDS = (TUTTI_KERNEL_LANES + GPU_WARP - 1) / GPU_WARP };
 #define GPU_NO_STEP UINT32_MAX
 
 /* A lane and its current step. A lane is one direction of one connection, or the local steps. */
 struct gpu_lane {
-    struct tutti_gpu_fifo *to, *from; /* the FIFO that this rank writes, and the peer's */
+    struct tutti_kernel_fifo *to, *from; /* the FIFO that this rank writes, and the peer's */
     uint64_t slots; /* slots ever filled (sending lane) or emptied (receiving lane) */
     uint64_t seen;  /* receiving: last value of the peer's `tail`; local: next rank to wait for */
     /* Offsets in the step's bytes: the start of the next slot, and the end of the bytes that this
@@ -34,9 +34,9 @@ enum gpu_move { GPU_STAY, GPU_MOVE, GPU_MOVE_BOTH };
 
 struct gpu_steps {
     struct gpu_run run;
-    const struct tutti_gpu_program *program;
-    const struct tutti_gpu_bound *bound;
-    const struct tutti_gpu_step *steps;
+    const struct tutti_kernel_program *program;
+    const struct tutti_kernel_bound *bound;
+    const struct tutti_kernel_step *steps;
     const uint32_t *deps, *among;
     uint64_t base[TUTTI_BUF_COUNT]; /* addresses of the buffers; of messages 0 */
     uint8_t *staged_input, *staged_output;
@@ -44,31 +44,31 @@ struct gpu_steps {
     uint64_t piece;   /* the current piece */
     uint32_t round;   /* the block's pieces before this one in this epoch */
     uint32_t signals; /* signals that local steps have given in this round */
-    struct gpu_lane lanes[TUTTI_GPU_LANES];
+    struct gpu_lane lanes[TUTTI_KERNEL_LANES];
     /* One bit for each lane: the lane can move; the lane is not done. Scans alternate between two
      * sets of bits. */
     uint32_t can_move[2][GPU_LANE_WORDS], is_open[2][GPU_LANE_WORDS];
-    const void *srcs[TUTTI_GPU_RANKS];
-    void *dsts[TUTTI_GPU_RANKS + 2];
+    const void *srcs[TUTTI_KERNEL_RANKS];
+    void *dsts[TUTTI_KERNEL_RANKS + 2];
 };
 
 /* Returns the entries of a table of the program. */
 template <typename entry>
-GPU_INLINE const entry *gpu_table(const struct tutti_gpu_program *program,
-                                  struct tutti_gpu_table table)
+GPU_INLINE const entry *gpu_table(const struct tutti_kernel_program *program,
+                                  struct tutti_kernel_table table)
 {
     return (const entry *)((const uint8_t *)program + table.at);
 }
 
-GPU_INLINE const struct tutti_gpu_bound_step *gpu_bound_step(const struct gpu_steps *steps,
+GPU_INLINE const struct tutti_kernel_bound_step *gpu_bound_step(const struct gpu_steps *steps,
                                                              uint32_t index)
 {
-    return gpu_table<struct tutti_gpu_bound_step>(steps->program, steps->bound->steps) + index;
+    return gpu_table<struct tutti_kernel_bound_step>(steps->program, steps->bound->steps) + index;
 }
 
-GPU_INLINE const struct tutti_gpu_segment *gpu_segments(const struct gpu_steps *steps)
+GPU_INLINE const struct tutti_kernel_segment *gpu_segments(const struct gpu_steps *steps)
 {
-    return gpu_table<struct tutti_gpu_segment>(steps->program, steps->bound->segments);
+    return gpu_table<struct tutti_kernel_segment>(steps->program, steps->bound->segments);
 }
 
 /* Returns the address of byte `at` of this rank's own buffer. */
@@ -78,24 +78,24 @@ GPU_INLINE uint8_t *gpu_own(const struct gpu_steps *steps, uint32_t buffer, uint
 }
 
 /* Returns the block's first FIFO in a mailbox, which holds the block's signals and places. */
-GPU_INLINE struct tutti_gpu_fifo *gpu_block_fifo(const struct gpu_run *run, uint8_t *mailbox)
+GPU_INLINE struct tutti_kernel_fifo *gpu_block_fifo(const struct gpu_run *run, uint8_t *mailbox)
 {
     return gpu_fifo_at(&run->domain->layout, mailbox, gpu_block());
 }
 
-GPU_INLINE const struct tutti_gpu_lane *gpu_lane_of(const struct gpu_steps *steps, uint32_t number)
+GPU_INLINE const struct tutti_kernel_lane *gpu_lane_of(const struct gpu_steps *steps, uint32_t number)
 {
-    return gpu_table<struct tutti_gpu_lane>(steps->program, steps->program->lanes) + number;
+    return gpu_table<struct tutti_kernel_lane>(steps->program, steps->program->lanes) + number;
 }
 
 /* True if the lane has completed its part of step `index`, or if there is no such lane. The steps
  * of a lane are in ascending order. */
 GPU_INLINE bool gpu_lane_is_past(const struct gpu_steps *steps, uint32_t lane, uint32_t index)
 {
-    return lane == TUTTI_GPU_NO_LANE || steps->lanes[lane].step > index;
+    return lane == TUTTI_KERNEL_NO_LANE || steps->lanes[lane].step > index;
 }
 
-GPU_INLINE bool gpu_deps_are_done(const struct gpu_steps *steps, const struct tutti_gpu_step *step)
+GPU_INLINE bool gpu_deps_are_done(const struct gpu_steps *steps, const struct tutti_kernel_step *step)
 {
     for (uint32_t i = 0; i < step->dep_count; i++) {
         const uint32_t index = steps->deps[step->dep_first + i];
@@ -115,13 +115,13 @@ struct gpu_share {
     bool is_there; /* false: the block has no share; one block has a share of an empty message */
 };
 
-GPU_INLINE struct gpu_share gpu_share_of(const struct tutti_gpu_program *program,
+GPU_INLINE struct gpu_share gpu_share_of(const struct tutti_kernel_program *program,
                                          uint32_t rotation, uint64_t size_bytes)
 {
     const uint64_t most = size_bytes / program->share_bytes;
     const uint64_t count = most < 1 ? 1 : most < program->nblocks ? most : program->nblocks;
-    const uint64_t share = ((size_bytes + count - 1) / count + TUTTI_GPU_LINE - 1) /
-                           TUTTI_GPU_LINE * TUTTI_GPU_LINE;
+    const uint64_t share = ((size_bytes + count - 1) / count + TUTTI_KERNEL_LINE - 1) /
+                           TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
     const uint32_t index = (gpu_block() + program->nblocks - rotation) % program->nblocks;
     const uint64_t from = index * share, to = from + share;
 
@@ -136,7 +136,7 @@ GPU_INLINE struct gpu_share gpu_share_of(const struct tutti_gpu_program *program
  * *ret_is_fine to false and returns false. */
 GPU_INLINE bool gpu_hears_now(const struct gpu_run *run, uint32_t peer, bool *ret_is_fine)
 {
-    const struct tutti_gpu_greeting *greeting =
+    const struct tutti_kernel_greeting *greeting =
         &gpu_mail(run->peers[peer].from)->greetings[run->epoch & 1];
 
     for (uint32_t word = 0; word < GPU_GREETING_WORDS; word++) {

@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 enum {
-    TUTTI_GPU_RANKS = 64,    /* most ranks of a domain */
-    TUTTI_GPU_THREADS = 256, /* most threads of a block; their number is a multiple of 32 */
-    TUTTI_GPU_BLOCKS = 256,  /* most blocks of a launch */
-    TUTTI_GPU_MAPS = 32,     /* maps of a rank: map 0, and allocations that its peers have mapped */
-    TUTTI_GPU_LINE = 128,    /* bytes that travel together */
-    TUTTI_GPU_SIGNAL_BITS = 20, /* bits of a counter that count the signals of one epoch */
+    TUTTI_KERNEL_RANKS = 64,    /* most ranks of a domain */
+    TUTTI_KERNEL_THREADS = 256, /* most threads of a block; their number is a multiple of 32 */
+    TUTTI_KERNEL_BLOCKS = 256,  /* most blocks of a launch */
+    TUTTI_KERNEL_MAPS = 32,     /* maps of a rank: map 0, and allocations that its peers have mapped */
+    TUTTI_KERNEL_LINE = 128,    /* bytes that travel together */
+    TUTTI_KERNEL_SIGNAL_BITS = 20, /* bits of a counter that count the signals of one epoch */
 };
 
 /* ---- between ranks ---------------------------------------------------------------------- */
@@ -34,37 +34,37 @@ enum {
  *
  * The signature is that of executor/signature.h. In an all-to-all-v its count is the number of
  * elements that this writer sends to this reader. */
-struct tutti_gpu_greeting {
+struct tutti_kernel_greeting {
     uint32_t words[4][4];
 };
 
 /* The addresses of the parts of the writer's buffers that this reader uses. Works that use the
  * buffers of other ranks write a post. It fills one line. The writer releases `counter` after the
  * other members, and again for each further signal of the epoch. */
-struct tutti_gpu_post {
-    uint64_t counter;       /* epoch << TUTTI_GPU_SIGNAL_BITS | signals given in it */
+struct tutti_kernel_post {
+    uint64_t counter;       /* epoch << TUTTI_KERNEL_SIGNAL_BITS | signals given in it */
     uint64_t input, output; /* byte offsets in the maps below; addresses if the map is 0 */
-    uint32_t input_map, output_map; /* indices of maps, or TUTTI_GPU_NOT_MAPPED */
+    uint32_t input_map, output_map; /* indices of maps, or TUTTI_KERNEL_NOT_MAPPED */
     uint64_t most;          /* elements of the writer's largest block */
     uint64_t unused[11];
 };
 
 /* Stands in place of the index of a map if peers cannot use the address. */
-#define TUTTI_GPU_NOT_MAPPED UINT32_MAX
+#define TUTTI_KERNEL_NOT_MAPPED UINT32_MAX
 /* Stands in place of the index of a map if the offset is one in the owner's window. */
-#define TUTTI_GPU_IN_WINDOW (UINT32_MAX - 1)
+#define TUTTI_KERNEL_IN_WINDOW (UINT32_MAX - 1)
 
 /* The start of a mailbox: three lines, of which the two greetings share one. Epoch e uses entry
  * e & 1 of each array. */
-struct tutti_gpu_mail {
-    struct tutti_gpu_post posts[2];
-    struct tutti_gpu_greeting greetings[2];
+struct tutti_kernel_mail {
+    struct tutti_kernel_post posts[2];
+    struct tutti_kernel_greeting greetings[2];
 };
 
 /* The addresses of a rank's buffers of a round, in the form of a post. A round is one run of a
  * schedule with one-sided steps over one piece. Offsets in the window count from the start of the
  * first of the rank's two windows. */
-struct tutti_gpu_places {
+struct tutti_kernel_buffers {
     uint64_t input, output;
     uint32_t input_map, output_map;
 };
@@ -73,21 +73,21 @@ struct tutti_gpu_places {
  * the reader cleans flagged slots (fifo.cuh). `tail` counts slots of this FIFO. `head` acknowledges
  * slots of the FIFO in the opposite direction. So each side polls only the mailbox that it
  * reads. */
-struct tutti_gpu_fifo {
+struct tutti_kernel_fifo {
     uint64_t tail;       /* slots of this FIFO that the writer has ever filled */
     uint64_t unused[15];
     uint64_t head;       /* slots of the opposite FIFO that the writer has ever emptied */
     uint64_t unused_too[15];
     /* For one-sided steps: the signals and buffers of the writer's block that owns this FIFO. */
-    uint64_t signals;    /* epoch << TUTTI_GPU_SIGNAL_BITS | signals given in it */
-    struct tutti_gpu_places places[2][2]; /* [epoch & 1][round & 1] */
+    uint64_t signals;    /* epoch << TUTTI_KERNEL_SIGNAL_BITS | signals given in it */
+    struct tutti_kernel_buffers places[2][2]; /* [epoch & 1][round & 1] */
     uint64_t unused_three[3];
     /* [slots] headers, one line each, then [slots][slot_bytes], then [slots][flagged_bytes] */
 };
 
 /* The first slot of a message carries this header. The receiver uses it to check that both ranks
  * mean the same message. Schedules have no headers, because greetings check their calls. */
-struct tutti_gpu_header {
+struct tutti_kernel_header {
     uint64_t number;
     uint64_t signature[2];
     uint64_t chain;
@@ -95,8 +95,8 @@ struct tutti_gpu_header {
 };
 
 /* The layout of a mailbox, and the sizes that all ranks reserve. It is the same for all pairs of a
- * domain. All sizes in bytes are multiples of TUTTI_GPU_LINE. */
-struct tutti_gpu_layout {
+ * domain. All sizes in bytes are multiples of TUTTI_KERNEL_LINE. */
+struct tutti_kernel_layout {
     uint32_t nranks, channels, slots; /* channels: FIFOs of a mailbox; slots: of each FIFO */
     uint32_t slot_bytes;
     uint32_t flagged_bytes; /* area of each slot for a message so small that it travels with flags:
@@ -112,53 +112,53 @@ struct tutti_gpu_layout {
 /* The most bytes of data that one rank may send to another in a work of kind LL or LL128. LL has 16
  * bytes of data in every 32 bytes, in units of whole warps, which are 1024 bytes. LL128 has 120
  * bytes of data in every 128 bytes. */
-#define TUTTI_GPU_LL_CAPACITY(layout) ((layout)->ll_bytes / 1024 * 512)
-#define TUTTI_GPU_LL128_CAPACITY(layout) ((layout)->ll128_bytes / TUTTI_GPU_LINE * 120)
-#define TUTTI_GPU_FIFO_BYTES(layout)                                    \
-    (sizeof(struct tutti_gpu_fifo) + (uint64_t)(layout)->slots * \
-     (sizeof(struct tutti_gpu_header) + (layout)->slot_bytes + (layout)->flagged_bytes))
+#define TUTTI_KERNEL_LL_CAPACITY(layout) ((layout)->ll_bytes / 1024 * 512)
+#define TUTTI_KERNEL_LL128_CAPACITY(layout) ((layout)->ll128_bytes / TUTTI_KERNEL_LINE * 120)
+#define TUTTI_KERNEL_FIFO_BYTES(layout)                                    \
+    (sizeof(struct tutti_kernel_fifo) + (uint64_t)(layout)->slots * \
+     (sizeof(struct tutti_kernel_header) + (layout)->slot_bytes + (layout)->flagged_bytes))
 
 /* ---- a rank's own ------------------------------------------------------------------------- */
 
 /* A rank of the domain from the view of this rank. All addresses are valid in this rank's
  * context. */
-struct tutti_gpu_peer {
+struct tutti_kernel_peer {
     uint8_t *to;     /* the mailbox from this rank to the peer, which this rank writes */
     uint8_t *from;   /* the mailbox from the peer to this rank, which the peer writes */
     uint8_t *window; /* the peer's two windows, one after the other; this rank's own if it is me */
-    uint64_t maps[TUTTI_GPU_MAPS]; /* base addresses here of the peer's allocations; [0] is 0, for
+    uint64_t maps[TUTTI_KERNEL_MAPS]; /* base addresses here of the peer's allocations; [0] is 0, for
                                       offsets that are addresses valid for both ranks */
 };
 
 /* Counters in device memory that kernels keep from launch to launch; all 0 at first. After this
  * struct lie the FIFOs' counters: slots ever filled, [channels][nranks], then slots ever emptied,
  * [channels][nranks]. */
-struct tutti_gpu_counters {
+struct tutti_kernel_counters {
     uint64_t epoch;        /* the last epoch begun */
     uint64_t heard_epoch;  /* the last epoch in which this rank read every rank's greeting */
     uint64_t arrivals;     /* arrivals of this launch's blocks at meetings of the grid */
     uint64_t leavers;      /* blocks of this launch that are done */
     uint64_t is_aborted;   /* not 0: some block has given up, so all blocks leave */
 };
-#define TUTTI_GPU_COUNTERS_BYTES(channels, nranks) \
-    (sizeof(struct tutti_gpu_counters) + 2 * (size_t)(channels) * (nranks) * sizeof(uint64_t))
+#define TUTTI_KERNEL_COUNTERS_BYTES(channels, nranks) \
+    (sizeof(struct tutti_kernel_counters) + 2 * (size_t)(channels) * (nranks) * sizeof(uint64_t))
 
 /* The reasons for which kernels give up. */
-enum tutti_gpu_fault {
-    TUTTI_GPU_FINE = 0,
-    TUTTI_GPU_ABORTED,   /* the host has set `abort` */
-    TUTTI_GPU_LATE,      /* the deadline has passed */
-    TUTTI_GPU_MISMATCH,  /* another rank runs a different call */
-    TUTTI_GPU_BROKEN,    /* a work, a program or a post is inconsistent */
+enum tutti_kernel_fault {
+    TUTTI_KERNEL_FINE = 0,
+    TUTTI_KERNEL_ABORTED,   /* the host has set `abort` */
+    TUTTI_KERNEL_LATE,      /* the deadline has passed */
+    TUTTI_KERNEL_MISMATCH,  /* another rank runs a different call */
+    TUTTI_KERNEL_BROKEN,    /* a work, a program or a post is inconsistent */
 };
 
 /* A rank's report to its host, in page-locked host memory that both access. The first thread that
  * increments `claimed` fills in the members from `rank` to `their_number`. It releases `fault`
  * last. */
-struct tutti_gpu_report {
+struct tutti_kernel_report {
     uint64_t abort;     /* written by the host: not 0 ends all kernels of the communicator */
     uint64_t unused[15];
-    uint64_t fault;     /* enum tutti_gpu_fault */
+    uint64_t fault;     /* enum tutti_kernel_fault */
     uint64_t claimed;
     uint64_t rank;      /* the rank that the kernel was waiting for */
     uint64_t number;    /* of this rank's call */
@@ -166,42 +166,42 @@ struct tutti_gpu_report {
     uint64_t their_number;
     uint64_t unused_too[7];
     /* The result of the test of lines (line_test.cuh): the number of torn lines seen from each
-     * rank, or TUTTI_GPU_LINES_MISSING. */
-    uint64_t torn[TUTTI_GPU_RANKS];
+     * rank, or TUTTI_KERNEL_LINES_MISSING. */
+    uint64_t torn[TUTTI_KERNEL_RANKS];
 };
 /* Means that some lines of that rank have not arrived in time. */
-#define TUTTI_GPU_LINES_MISSING UINT64_MAX
+#define TUTTI_KERNEL_LINES_MISSING UINT64_MAX
 
 /* A domain, in device memory. The host writes it when the domain is formed, and later adds maps. */
-struct tutti_gpu_domain {
-    struct tutti_gpu_layout layout;
+struct tutti_kernel_domain {
+    struct tutti_kernel_layout layout;
     uint32_t nranks, rank;
-    struct tutti_gpu_peer *peers; /* [nranks] */
-    struct tutti_gpu_counters *counters;
-    struct tutti_gpu_report *report;
+    struct tutti_kernel_peer *peers; /* [nranks] */
+    struct tutti_kernel_counters *counters;
+    struct tutti_kernel_report *report;
 };
 
 /* ---- works --------------------------------------------------------------------------------- */
 
-enum tutti_gpu_work_kind {
-    TUTTI_GPU_LL,       /* small calls: data are pushed to readers in words with flags (ll.cuh) */
-    TUTTI_GPU_LL128,    /* the same, but in lines of 128 bytes with one flag each */
-    TUTTI_GPU_DIRECT,   /* large calls: ranks access each other's own buffers (direct.cuh) */
-    TUTTI_GPU_STEPS,    /* a schedule, step by step (steps.cuh) */
-    TUTTI_GPU_MESSAGES, /* sends and receives, as steps between pairs of ranks (steps.cuh) */
-    TUTTI_GPU_COPIES,   /* the driver copies; kernels only meet in between (copies.cuh) */
+enum tutti_kernel_work_kind {
+    TUTTI_KERNEL_WORK_LL,       /* small calls: data are pushed to readers in words with flags (ll.cuh) */
+    TUTTI_KERNEL_WORK_LL128,    /* the same, but in lines of 128 bytes with one flag each */
+    TUTTI_KERNEL_WORK_DIRECT,   /* large calls: ranks access each other's own buffers (direct.cuh) */
+    TUTTI_KERNEL_WORK_STEPS,    /* a schedule, step by step (steps.cuh) */
+    TUTTI_KERNEL_WORK_MESSAGES, /* sends and receives, as steps between pairs of ranks (steps.cuh) */
+    TUTTI_KERNEL_WORK_COPIES,   /* the driver copies; kernels only meet in between (copies.cuh) */
 };
 
 /* The positions of a buffer's blocks, in elements. In v-forms (all-gather-v and the like) each
  * rank's block has a count and a displacement of its own. */
-struct tutti_gpu_blocks {
+struct tutti_kernel_blocks {
     uint64_t count;          /* of each block, and the distance between blocks, without `counts` */
     const uint64_t *counts;  /* v-forms: [nranks], in memory that the device can read; else NULL */
     const uint64_t *displs;  /* likewise; never NULL if `counts` is not */
 };
 
-struct tutti_gpu_work {
-    uint8_t kind;       /* enum tutti_gpu_work_kind */
+struct tutti_kernel_work {
+    uint8_t kind;       /* enum tutti_kernel_work_kind */
     uint8_t collective; /* enum tutti_collective of schedule/collective.h */
     uint8_t type, op;   /* enum tutti_type, enum tutti_op */
     uint8_t is_premultiplied; /* true if the input is multiplied by a scalar first */
@@ -209,15 +209,15 @@ struct tutti_gpu_work {
     uint8_t unused[2];
     int32_t root;
     uint32_t input_map, output_map; /* this rank's maps, the same for all peers; or
-                                       TUTTI_GPU_NOT_MAPPED */
+                                       TUTTI_KERNEL_NOT_MAPPED */
     const void *input;
     void *output;
     uint64_t input_offset, output_offset; /* bytes in those maps; addresses if the map is 0 */
-    struct tutti_gpu_blocks in, out;
+    struct tutti_kernel_blocks in, out;
     uint64_t signature[2], chain, number; /* of the call, as in a greeting */
     const void *scalar_address; /* of one element, read when the kernel runs; NULL: use `scalar` */
     uint64_t scalar;    /* an element in the first bytes */
-    const void *program; /* STEPS and MESSAGES: struct tutti_gpu_program in device memory */
+    const void *program; /* STEPS and MESSAGES: struct tutti_kernel_program in device memory */
     uint8_t *scratch;    /* STEPS and MESSAGES: block_bytes of device memory for each block */
     /* COPIES only: */
     uint32_t meeting;    /* index of this meeting among those of the call */
@@ -227,8 +227,8 @@ struct tutti_gpu_work {
 
 /* The argument of the kernel that tests lines: it exchanges `rounds` rounds of lines with some
  * peers, all of which run the same test at the same time. It runs as one block. */
-struct tutti_gpu_line_test {
-    struct tutti_gpu_domain *domain;
+struct tutti_kernel_line_test {
+    struct tutti_kernel_domain *domain;
     uint64_t peers;       /* bit r: rank r */
     uint64_t deadline_ns; /* counted from the start of the kernel; 0: none */
     uint32_t rounds;
@@ -236,13 +236,13 @@ struct tutti_gpu_line_test {
 };
 
 /* The argument of the communicating kernels. CUDA limits arguments to 4 KiB. */
-struct tutti_gpu_launch {
-    struct tutti_gpu_domain *domain;
+struct tutti_kernel_launch {
+    struct tutti_kernel_domain *domain;
     uint64_t deadline_ns;  /* counted from the start of the kernel; 0: none */
     uint32_t nworks;
     uint32_t unused;
-    const struct tutti_gpu_work *more; /* works [1, nworks), in memory that the device can read */
-    struct tutti_gpu_work first;
+    const struct tutti_kernel_work *more; /* works [1, nworks), in memory that the device can read */
+    struct tutti_kernel_work first;
 };
 
 #endif

@@ -29,13 +29,13 @@ enum { MOST_OPERATIONS = 512, MEETING_THREADS = 32 };
 
 /* Finds out whether two ranks of one process use the same GPU. A call that runs by driver copies
  * can block other streams of its process on the same GPU, and so the other rank. */
-static void look_for_sharers(struct tutti_gpu *gpu, bool *ret_share_device)
+static void look_for_sharers(struct tutti_cuda_gpu *gpu, bool *ret_share_device)
 {
     *ret_share_device = false;
     gpu->is_all_apart = true;
     for (int a = 0; a < gpu->args.nranks; a++)
         for (int b = 0; b < a; b++) {
-            const struct tutti_gpu_record *one = &gpu->records[a], *other = &gpu->records[b];
+            const struct tutti_cuda_record *one = &gpu->records[a], *other = &gpu->records[b];
 
             if (!tutti_identity_same_process(&one->identity, &other->identity))
                 continue;
@@ -45,7 +45,7 @@ static void look_for_sharers(struct tutti_gpu *gpu, bool *ret_share_device)
         }
 }
 
-static const char *find_hindrance(struct tutti_gpu *gpu)
+static const char *find_hindrance(struct tutti_cuda_gpu *gpu)
 {
     bool share_device;
 
@@ -60,7 +60,7 @@ static const char *find_hindrance(struct tutti_gpu *gpu)
     return NULL;
 }
 
-void tutti_gpu_copy_agree(struct tutti_gpu *gpu)
+void tutti_cuda_copy_agree(struct tutti_cuda_gpu *gpu)
 {
     uint64_t least_bytes = 0;
     const char *hindrance;
@@ -81,19 +81,19 @@ void tutti_gpu_copy_agree(struct tutti_gpu *gpu)
 
 /* Returns the number of blocks that a rank puts into its window. If all ranks get the same data, it
  * is 1. Otherwise it is the number of ranks. */
-static uint64_t count_slots(const struct tutti_gpu *gpu, const struct tutti_call *call)
+static uint64_t count_slots(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
     return tutti_input_blocks(call->collective, (uint32_t)gpu->args.nranks);
 }
 
-static uint64_t piece_bytes(const struct tutti_gpu *gpu, const struct tutti_call *call)
+static uint64_t piece_bytes(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
-    return gpu->grid.layout.window_bytes / count_slots(gpu, call) / TUTTI_GPU_LINE *
-           TUTTI_GPU_LINE;
+    return gpu->grid.layout.window_bytes / count_slots(gpu, call) / TUTTI_KERNEL_LINE *
+           TUTTI_KERNEL_LINE;
 }
 
 /* Returns the number of pieces in which a block of `bytes` bytes is copied. */
-static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *call,
+static uint64_t pieces_of(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call,
                           uint64_t bytes)
 {
     uint64_t piece = piece_bytes(gpu, call);
@@ -104,17 +104,17 @@ static uint64_t pieces_of(const struct tutti_gpu *gpu, const struct tutti_call *
 /* In an all-to-all-v, no rank knows the counts of the other ranks. Such a call may need any number
  * of pieces, so MOST_OPERATIONS cannot be guaranteed. So it is taken only if each rank is in a
  * process of its own, where no thread can drive several ranks. */
-bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item)
+bool tutti_cuda_copy_takes(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item)
 {
     const struct tutti_call *call = item->call;
     uint64_t bytes;
 
-    if (gpu->copy_bytes == 0 || item->program.image != NULL || tutti_gpu_is_message(item) ||
+    if (gpu->copy_bytes == 0 || item->program.image != NULL || tutti_cuda_is_message(item) ||
         tutti_collective_work(call->collective) != TUTTI_COPIES || piece_bytes(gpu, call) == 0)
         return false;
     if (tutti_call_has_pairs(call))
         return gpu->is_all_apart;
-    bytes = tutti_gpu_most_sent(gpu, call);
+    bytes = tutti_cuda_most_sent(gpu, call);
     return bytes >= gpu->copy_bytes &&
            pieces_of(gpu, call, bytes) <= MOST_OPERATIONS / 2 / (uint64_t)gpu->args.nranks;
 }
@@ -123,7 +123,7 @@ bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_it
 
 /* The state of a call while its copies are enqueued. */
 struct copying {
-    struct tutti_gpu *gpu;
+    struct tutti_cuda_gpu *gpu;
     const struct tutti_call *call;
     struct tutti_cu_stream *stream;
     uint64_t piece_count; /* elements of each block in a piece */
@@ -192,14 +192,14 @@ static struct part in_piece(const struct copying *copying, struct part part)
 
 static int copy(const struct copying *copying, const void *to, const void *from, uint64_t count)
 {
-    struct tutti_gpu *gpu = copying->gpu;
+    struct tutti_cuda_gpu *gpu = copying->gpu;
     int code;
 
     if (count == 0 || to == from)
         return TUTTI_OK;
     code = gpu->cuda->copy_async((tutti_cu_address)(uintptr_t)to, (tutti_cu_address)(uintptr_t)from,
                                  count * tutti_type_size(copying->call->type), copying->stream);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "copying");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "copying");
 }
 
 static const uint8_t *element(const struct copying *copying, const void *buffer, uint64_t index)
@@ -210,10 +210,10 @@ static const uint8_t *element(const struct copying *copying, const void *buffer,
 /* Returns the address at which rank `owner` puts the current piece of its data for rank `to`. */
 static const uint8_t *window(const struct copying *copying, int owner, int to)
 {
-    const struct tutti_gpu *gpu = copying->gpu;
+    const struct tutti_cuda_gpu *gpu = copying->gpu;
     uint64_t slot = count_slots(gpu, copying->call) > 1 ? (uint64_t)to : 0;
     tutti_cu_address windows =
-        gpu->neighbours[owner].own_at + tutti_gpu_windows_at(&gpu->grid.layout);
+        gpu->neighbours[owner].own_at + tutti_cuda_windows_at(&gpu->grid.layout);
 
     return (const uint8_t *)(uintptr_t)(windows + copying->half_bytes +
                                         slot * piece_bytes(gpu, copying->call));
@@ -271,10 +271,10 @@ static int fetch(struct copying *copying, uint64_t piece)
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-static int meet(const struct copying *copying, struct tutti_gpu_launch *launch, uint64_t meeting)
+static int meet(const struct copying *copying, struct tutti_kernel_launch *launch, uint64_t meeting)
 {
     launch->first.meeting = (uint32_t)meeting;
-    return tutti_cuda_kernels_launch(copying->gpu->kernels, TUTTI_CUDA_KERNEL_MEETING, 1,
+    return tutti_kernel_module_launch(copying->gpu->kernels, TUTTI_KERNEL_MEETING, 1,
                                      MEETING_THREADS, launch, copying->stream);
 }
 
@@ -283,7 +283,7 @@ static int meet(const struct copying *copying, struct tutti_gpu_launch *launch, 
 static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
 {
     const struct tutti_call *call = copying->call;
-    uint64_t bytes = tutti_gpu_most_sent(copying->gpu, call), npieces;
+    uint64_t bytes = tutti_cuda_most_sent(copying->gpu, call), npieces;
 
     if (tutti_call_has_pairs(call)) {
         bytes = 0;
@@ -294,7 +294,7 @@ static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
         bytes *= tutti_type_size(call->type);
     }
     npieces = pieces_of(copying->gpu, call, bytes);
-    if (npieces + 2 >= UINT64_C(1) << TUTTI_GPU_SIGNAL_BITS)
+    if (npieces + 2 >= UINT64_C(1) << TUTTI_KERNEL_SIGNAL_BITS)
         return tutti_fail(TUTTI_ERR_USAGE, "rank %d: %llu bytes in pieces of %llu are too many "
                           "pieces; raise TUTTI_GPU_MEMORY_BYTES", copying->gpu->args.rank,
                           (unsigned long long)bytes,
@@ -303,7 +303,7 @@ static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
     return TUTTI_OK;
 }
 
-static int move(struct copying *copying, struct tutti_gpu_launch *launch, uint64_t npieces)
+static int move(struct copying *copying, struct tutti_kernel_launch *launch, uint64_t npieces)
 {
     TUTTI_TRY(meet(copying, launch, 0));
     for (uint64_t piece = 0; piece < npieces; piece++) {
@@ -317,22 +317,22 @@ static int move(struct copying *copying, struct tutti_gpu_launch *launch, uint64
     return meet(copying, launch, npieces + 1);
 }
 
-int tutti_gpu_copy_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *item, bool is_captured,
+int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item, bool is_captured,
                        struct tutti_cu_stream *stream, uint64_t timeout_ns)
 {
-    struct tutti_gpu_launch launch = {.domain = gpu->domain, .deadline_ns = timeout_ns,
+    struct tutti_kernel_launch launch = {.domain = gpu->domain, .deadline_ns = timeout_ns,
                                       .nworks = 1};
     struct copying copying = {.gpu = gpu, .call = item->call, .stream = stream};
     uint64_t npieces;
 
     copying.piece_count = piece_bytes(gpu, item->call) / tutti_type_size(item->call->type);
     TUTTI_TRY(count_pieces(&copying, &npieces));
-    TUTTI_TRY(tutti_gpu_work_fill(gpu, item, is_captured, &launch.first));
-    launch.first.kind = TUTTI_GPU_COPIES;
+    TUTTI_TRY(tutti_cuda_work_fill(gpu, item, is_captured, &launch.first));
+    launch.first.kind = TUTTI_KERNEL_WORK_COPIES;
     launch.first.npieces = tutti_call_has_pairs(item->call) ? 0 : (uint32_t)npieces;
     launch.first.piece_count = copying.piece_count;
-    tutti_gpu_log_call(gpu, item->call, "is left to copy engines; pieces: %llu",
+    tutti_cuda_log_call(gpu, item->call, "is left to copy engines; pieces: %llu",
                        (unsigned long long)npieces);
     TUTTI_TRY(move(&copying, &launch, npieces));
-    return tutti_gpu_slabs_launched(gpu, stream);
+    return tutti_cuda_slabs_launched(gpu, stream);
 }

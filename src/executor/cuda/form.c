@@ -36,28 +36,28 @@ enum phase_number {
 
 /* ---- saying and hearing ------------------------------------------------------------------ */
 
-static struct tutti_gpu_record read_record(const uint8_t *messages, int rank)
+static struct tutti_cuda_record read_record(const uint8_t *messages, int rank)
 {
-    struct tutti_gpu_record record;
+    struct tutti_cuda_record record;
 
-    memcpy(&record, messages + (size_t)rank * TUTTI_GPU_MESSAGE_BYTES, sizeof record);
+    memcpy(&record, messages + (size_t)rank * TUTTI_CUDA_MESSAGE_BYTES, sizeof record);
     record.reason[sizeof record.reason - 1] = '\0';
     return record;
 }
 
-void tutti_gpu_prepare(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
+void tutti_cuda_prepare(struct tutti_cuda_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
                        struct tutti_domain *domain)
 {
     gpu->host_domain = domain;
     memcpy(gpu->secret, secret, sizeof gpu->secret);
 }
 
-const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu)
+const uint8_t *tutti_cuda_message(const struct tutti_cuda_gpu *gpu)
 {
     return gpu->message;
 }
 
-void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages)
+void tutti_cuda_hear(struct tutti_cuda_gpu *gpu, const uint8_t *messages)
 {
     tutti_assert(gpu->awaits_records);
     gpu->awaits_records = false;
@@ -66,26 +66,26 @@ void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages)
 }
 
 /* Asks for an all-gather of all ranks' records. */
-static int exchange(struct tutti_gpu *gpu)
+static int exchange(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
+    struct tutti_cuda_record *mine = &gpu->records[gpu->args.rank];
 
     memset(gpu->message, 0, sizeof gpu->message);
     memcpy(gpu->message, mine, sizeof *mine);
     gpu->awaits_records = true;
-    return TUTTI_GPU_EXCHANGE;
+    return TUTTI_CUDA_EXCHANGE;
 }
 
 /* Marks this rank as failed. If one rank fails, no rank gets a domain. */
-static void give_up(struct tutti_gpu *gpu)
+static void give_up(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
+    struct tutti_cuda_record *mine = &gpu->records[gpu->args.rank];
 
     mine->is_failed = 1;
-    tutti_message_copy(mine->reason, sizeof mine->reason, tutti_last_message());
+    tutti_message_copy(mine->reason, sizeof mine->reason, tutti_message_last());
 }
 
-static bool has_failed(const struct tutti_gpu *gpu)
+static bool has_failed(const struct tutti_cuda_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (!gpu->records[rank].is_failed)
@@ -102,7 +102,7 @@ static bool has_failed(const struct tutti_gpu *gpu)
 
 /* ---- which ranks reach each other --------------------------------------------------------- */
 
-static uint64_t list_reached(const struct tutti_gpu *gpu)
+static uint64_t list_reached(const struct tutti_cuda_gpu *gpu)
 {
     uint64_t reached = 0;
 
@@ -112,41 +112,41 @@ static uint64_t list_reached(const struct tutti_gpu *gpu)
     return reached;
 }
 
-static bool has_both_hosts(const struct tutti_gpu *gpu)
+static bool has_both_hosts(const struct tutti_cuda_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++)
-        if (!tutti_gpu_is_reached_by_all(gpu, rank) && gpu->neighbours[rank].host_at == 0)
+        if (!tutti_cuda_is_reached_by_all(gpu, rank) && gpu->neighbours[rank].host_at == 0)
             return false;
     return true;
 }
 
 /* ---- what a rank brings ------------------------------------------------------------------- */
 
-static int meet(struct tutti_gpu *gpu)
+static int meet(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
+    struct tutti_cuda_record *mine = &gpu->records[gpu->args.rank];
     int blocks = 1;
 
-    *mine = (struct tutti_gpu_record){
+    *mine = (struct tutti_cuda_record){
         .magic = MAGIC, .has_kernels = gpu->kernels != NULL, .device = gpu->args.device};
     tutti_identity_describe(&mine->identity);
     gpu->cuda->device_uuid(mine->uuid, gpu->args.device);
     mine->memory_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_MEMORY);
     mine->copy_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_COPY_ENGINES);
     if (gpu->kernels != NULL)
-        blocks = tutti_cuda_kernels_occupancy(gpu->kernels, (uint32_t)gpu->threads);
+        blocks = tutti_kernel_module_occupancy(gpu->kernels, (uint32_t)gpu->threads);
     mine->places = (uint32_t)(blocks * gpu->multiprocessors);
-    return tutti_gpu_places_claim(gpu, mine->uuid, mine->places, &mine->offered);
+    return tutti_cuda_places_claim(gpu, mine->uuid, mine->places, &mine->offered);
 }
 
 /* Returns true if there may be a domain: all ranks are on one host and have kernels, and there are
  * not too many of them. */
-static bool is_meeting(const struct tutti_gpu *gpu)
+static bool is_meeting(const struct tutti_cuda_gpu *gpu)
 {
-    if (gpu->args.nranks > TUTTI_GPU_RANKS)
+    if (gpu->args.nranks > TUTTI_KERNEL_RANKS)
         return false;
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        const struct tutti_gpu_record *record = &gpu->records[rank];
+        const struct tutti_cuda_record *record = &gpu->records[rank];
 
         if (record->magic != MAGIC || !record->has_kernels ||
             !tutti_identity_same_host(&record->identity, &gpu->records[0].identity))
@@ -156,10 +156,10 @@ static bool is_meeting(const struct tutti_gpu *gpu)
 }
 
 /* Counts the ranks on the GPU of `rank`, and those of them that are also in its process. */
-static void count_sharers(const struct tutti_gpu *gpu, int rank, uint32_t *ret_all,
+static void count_sharers(const struct tutti_cuda_gpu *gpu, int rank, uint32_t *ret_all,
                           uint32_t *ret_here)
 {
-    const struct tutti_gpu_record *record = &gpu->records[rank];
+    const struct tutti_cuda_record *record = &gpu->records[rank];
 
     *ret_all = *ret_here = 0;
     for (int other = 0; other < gpu->args.nranks; other++) {
@@ -172,9 +172,9 @@ static void count_sharers(const struct tutti_gpu *gpu, int rank, uint32_t *ret_a
 
 /* Decides how many blocks a launch may have. The blocks of all ranks on a device must be able to
  * run at once. Otherwise they could wait for each other forever. Fails on all ranks, or on none. */
-static int divide(struct tutti_gpu *gpu)
+static int divide(struct tutti_cuda_gpu *gpu)
 {
-    uint32_t least = TUTTI_GPU_BLOCKS, nhere = 1;
+    uint32_t least = TUTTI_KERNEL_BLOCKS, nhere = 1;
     bool is_one_device = true;
 
     if (!is_meeting(gpu)) {
@@ -182,7 +182,7 @@ static int divide(struct tutti_gpu *gpu)
         return TUTTI_OK;
     }
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        const struct tutti_gpu_record *record = &gpu->records[rank];
+        const struct tutti_cuda_record *record = &gpu->records[rank];
         uint32_t nsharers, nthere, blocks;
 
         count_sharers(gpu, rank, &nsharers, &nthere);
@@ -198,53 +198,53 @@ static int divide(struct tutti_gpu *gpu)
     }
     gpu->shares_device = nhere > 1;
     gpu->blocks = is_one_device || least < BLOCKS_OF_LINK ? least : BLOCKS_OF_LINK;
-    tutti_gpu_places_settle(gpu, nhere * gpu->blocks);
+    tutti_cuda_places_settle(gpu, nhere * gpu->blocks);
     return TUTTI_OK;
 }
 
-static int reserve(struct tutti_gpu *gpu)
+static int reserve(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
+    struct tutti_cuda_record *mine = &gpu->records[gpu->args.rank];
     uint64_t memory_bytes = UINT64_MAX;
     bool is_shared = false, has_others = false;
     int fd = -1;
 
-    tutti_assert(gpu->own.kind == TUTTI_GPU_MEMORY_NONE && gpu->blocks > 0);
+    tutti_assert(gpu->own.kind == TUTTI_GPUMEM_NONE && gpu->blocks > 0);
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (gpu->records[rank].memory_bytes < memory_bytes)
             memory_bytes = gpu->records[rank].memory_bytes;
-        is_shared = is_shared || !tutti_gpu_is_here(gpu, rank);
-        has_others = has_others || (tutti_gpu_is_here(gpu, rank) &&
+        is_shared = is_shared || !tutti_cuda_is_here(gpu, rank);
+        has_others = has_others || (tutti_cuda_is_here(gpu, rank) &&
                                     gpu->records[rank].device != gpu->args.device);
     }
     mine->context = (uint64_t)(uintptr_t)gpu->context;
-    mine->is_primary = has_others && tutti_gpu_has_primary(gpu);
-    tutti_gpu_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
-    TUTTI_TRY(tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
-                                     tutti_gpu_area_bytes(&gpu->grid.layout), gpu->desk,
+    mine->is_primary = has_others && tutti_cuda_has_primary(gpu);
+    tutti_cuda_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
+    TUTTI_TRY(tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
+                                     tutti_cuda_area_bytes(&gpu->grid.layout), gpu->desk,
                                      &gpu->own));
-    TUTTI_TRY(tutti_gpu_lend(gpu, &gpu->own));
+    TUTTI_TRY(tutti_cuda_lend(gpu, &gpu->own));
     mine->own_address = gpu->own.address;
-    mine->own_token = (struct tutti_gpu_token){.kind = gpu->own.kind,
+    mine->own_token = (struct tutti_gpumem_token){.kind = gpu->own.kind,
                                                .size_bytes = gpu->own.size_bytes};
-    if (is_shared && gpu->own.kind == TUTTI_GPU_MEMORY_PLAIN &&
-        tutti_gpu_memory_export(gpu->cuda, &gpu->own, &mine->own_token, &fd) != TUTTI_OK)
-        tutti_log(TUTTI_LOG_INFO, "rank %d: %s", gpu->args.rank, tutti_last_message());
+    if (is_shared && gpu->own.kind == TUTTI_GPUMEM_PLAIN &&
+        tutti_gpumem_export(gpu->cuda, &gpu->own, &mine->own_token, &fd) != TUTTI_OK)
+        tutti_log(TUTTI_LOG_INFO, "rank %d: %s", gpu->args.rank, tutti_message_last());
     return TUTTI_OK;
 }
 
-static int reserve_host(struct tutti_gpu *gpu)
+static int reserve_host(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
+    struct tutti_cuda_record *mine = &gpu->records[gpu->args.rank];
 
-    tutti_assert(gpu->own.kind != TUTTI_GPU_MEMORY_NONE);
-    if (tutti_gpu_is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPU_MEMORY_NONE)
+    tutti_assert(gpu->own.kind != TUTTI_GPUMEM_NONE);
+    if (tutti_cuda_is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPUMEM_NONE)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_memory_alloc_host(gpu->cuda, tutti_gpu_area_bytes(&gpu->grid.layout),
+    TUTTI_TRY(tutti_gpumem_alloc_host(gpu->cuda, tutti_cuda_area_bytes(&gpu->grid.layout),
                                           &gpu->host));
-    TUTTI_TRY(tutti_gpu_lend(gpu, &gpu->host));
+    TUTTI_TRY(tutti_cuda_lend(gpu, &gpu->host));
     mine->host_address = gpu->host.address;
-    mine->host_token = (struct tutti_gpu_token){.kind = gpu->host.kind,
+    mine->host_token = (struct tutti_gpumem_token){.kind = gpu->host.kind,
                                                 .size_bytes = gpu->host.size_bytes};
     tutti_log(TUTTI_LOG_INFO, "rank %d: not all GPUs reach GPU %d, so some go through host memory",
               gpu->args.rank, gpu->args.device);
@@ -253,82 +253,82 @@ static int reserve_host(struct tutti_gpu *gpu)
 
 /* ---- forming ------------------------------------------------------------------------------- */
 
-static int share(struct tutti_gpu *gpu)
+static int share(struct tutti_cuda_gpu *gpu)
 {
-    int rc = tutti_gpu_share_areas(gpu, false);
+    int rc = tutti_cuda_share_areas(gpu, false);
 
     if (rc == TUTTI_AGAIN)
         return rc;
     gpu->records[gpu->args.rank].reached = list_reached(gpu);
-    gpu->records[gpu->args.rank].linked = tutti_gpu_lines_linked(gpu);
+    gpu->records[gpu->args.rank].linked = tutti_cuda_lines_linked(gpu);
     return rc;
 }
 
-static int share_host(struct tutti_gpu *gpu)
+static int share_host(struct tutti_cuda_gpu *gpu)
 {
-    TUTTI_TRY(tutti_gpu_share_areas(gpu, true));
+    TUTTI_TRY(tutti_cuda_share_areas(gpu, true));
     if (!has_both_hosts(gpu))
         return tutti_note(TUTTI_ERR_DEVICE, "host memory of another rank cannot be opened");
     return TUTTI_OK;
 }
 
-static int store(struct tutti_gpu *gpu)
+static int store(struct tutti_cuda_gpu *gpu)
 {
     if (gpu->records[gpu->args.rank].is_failed)
         return TUTTI_OK; /* The phase before has failed, and this phase's exchange says so. */
-    TUTTI_TRY(tutti_gpu_write_tables(gpu));
-    return tutti_gpu_test_store(gpu);
+    TUTTI_TRY(tutti_cuda_write_tables(gpu));
+    return tutti_cuda_test_store(gpu);
 }
 
-static int look(struct tutti_gpu *gpu)
+static int look(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_record *mine = &gpu->records[gpu->args.rank];
+    struct tutti_cuda_record *mine = &gpu->records[gpu->args.rank];
     bool is_copy_bad = false;
     int rc;
 
     tutti_assert(gpu->domain != NULL);
-    rc = tutti_gpu_test_look(gpu, &mine->bad, &is_copy_bad);
+    rc = tutti_cuda_test_check(gpu, &mine->bad, &is_copy_bad);
     mine->is_copy_bad = is_copy_bad;
     /* Measure only once. Paths through the host are the last resort, so their speed does not
      * matter. */
     if (rc == TUTTI_OK && !gpu->has_measured)
-        rc = tutti_gpu_test_rates(gpu, &mine->slow);
+        rc = tutti_cuda_test_rates(gpu, &mine->slow);
     gpu->has_measured = true;
     return rc;
 }
 
-static int test_lines(struct tutti_gpu *gpu)
+static int test_lines(struct tutti_cuda_gpu *gpu)
 {
-    return tutti_gpu_lines_test(gpu, &gpu->records[gpu->args.rank].torn);
+    return tutti_cuda_lines_test(gpu, &gpu->records[gpu->args.rank].torn);
 }
 
-static int sum_up(struct tutti_gpu *gpu)
+static int sum_up(struct tutti_cuda_gpu *gpu)
 {
     tutti_assert(!gpu->has_domain && gpu->domain != NULL);
     gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = gpu->is_all_open = true;
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        if (!tutti_gpu_is_here(gpu, rank))
+        if (!tutti_cuda_is_here(gpu, rank))
             gpu->is_one_process = false;
         if (memcmp(gpu->records[rank].uuid, gpu->records[0].uuid, TUTTI_CU_UUID_BYTES) != 0)
             gpu->is_one_device = false;
-        if (!tutti_gpu_is_reached_by_all(gpu, rank))
+        if (!tutti_cuda_is_reached_by_all(gpu, rank))
             gpu->all_reach_all = false;
         for (int owner = 0; owner < gpu->args.nranks; owner++)
-            gpu->is_all_open = gpu->is_all_open && tutti_gpu_is_open(gpu, rank, owner);
+            gpu->is_all_open = gpu->is_all_open && tutti_cuda_is_open(gpu, rank, owner);
     }
     gpu->is_all_open = gpu->is_all_open && gpu->is_one_process;
     if (gpu->is_one_process && !gpu->is_all_open && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "not all ranks are in primary contexts, so only memory of "
                   "tuttiMemAlloc, and virtual memory, is accessed directly");
-    tutti_gpu_lines_agree(gpu);
-    tutti_gpu_copy_agree(gpu);
+    tutti_cuda_lines_agree(gpu);
+    tutti_cuda_copy_agree(gpu);
     gpu->has_domain = true;
-    tutti_gpu_sharers_enter(gpu);
-    return tutti_gpu_maps_create(gpu);
+    tutti_cuda_sharers_enter(gpu);
+    return tutti_cuda_maps_create(gpu);
 }
 
 /* Excludes the paths that were measured to be slow. Returns true if there are any. */
-static bool exclude_slow(struct tutti_gpu *gpu)
+static bool exclude_slow(struct tutti_cuda_gpu *gpu)
 {
     bool are_some = false;
 
@@ -342,7 +342,7 @@ static bool exclude_slow(struct tutti_gpu *gpu)
 
 /* Replaces paths that are wrong or slow by paths through the host, and has all paths tested again.
  * Gives up if a path through the host is wrong. */
-static int judge(struct tutti_gpu *gpu)
+static int judge(struct tutti_cuda_gpu *gpu)
 {
     bool is_bad = exclude_slow(gpu), is_host_bad = false;
 
@@ -355,7 +355,7 @@ static int judge(struct tutti_gpu *gpu)
             is_bad = true;
             gpu->excluded[from] |= bit;
             is_host_bad =
-                is_host_bad || gpu->records[owner].host_token.kind != TUTTI_GPU_MEMORY_NONE;
+                is_host_bad || gpu->records[owner].host_token.kind != TUTTI_GPUMEM_NONE;
             if (gpu->args.rank == 0)
                 tutti_log(TUTTI_LOG_WARN, "stores of rank %d to the memory of rank %d's GPU, or "
                           "loads from it, give wrong data: that path is not used", owner, from);
@@ -363,20 +363,20 @@ static int judge(struct tutti_gpu *gpu)
     gpu->records[gpu->args.rank].bad = 0;
     if (is_bad)
         gpu->next_phase = is_host_bad ? PHASE_GIVE_BACK : PHASE_ROUTE;
-    else if (!tutti_gpu_lines_are_possible(gpu))
+    else if (!tutti_cuda_lines_are_possible(gpu))
         gpu->next_phase = PHASE_SUM_UP;
     return TUTTI_OK;
 }
 
 /* Frees what the domain would have used. Freeing memory may wait for all work on the device. So no
  * rank may make calls before all ranks have freed their memory, and the all-gather ensures that. */
-static int give_back(struct tutti_gpu *gpu)
+static int give_back(struct tutti_cuda_gpu *gpu)
 {
     tutti_assert(!gpu->has_domain);
-    tutti_gpu_unshare(gpu);
-    tutti_gpu_take_back(gpu, &gpu->own);
-    tutti_gpu_take_back(gpu, &gpu->host);
-    tutti_gpu_memory_free(gpu->cuda, &gpu->state);
+    tutti_cuda_unshare(gpu);
+    tutti_cuda_take_back(gpu, &gpu->own);
+    tutti_cuda_take_back(gpu, &gpu->host);
+    tutti_gpumem_free(gpu->cuda, &gpu->state);
     return TUTTI_OK;
 }
 
@@ -386,7 +386,7 @@ struct phase {
     const char *name;
     /* Does all work of the phase, or returns TUTTI_AGAIN to be called again. It may choose another
      * phase to follow by setting gpu->next_phase. */
-    int (*step)(struct tutti_gpu *gpu);
+    int (*step)(struct tutti_cuda_gpu *gpu);
     enum phase_number next;
     bool is_exchange;    /* an all-gather of the ranks' records ends the phase */
     bool tells_failure;  /* an error goes into this rank's record; otherwise it is returned */
@@ -412,7 +412,7 @@ static const struct phase phases[PHASE_DONE] = {
 };
 
 /* Does one phase. Returns TUTTI_OK if the next phase may begin at once. */
-static int do_phase(struct tutti_gpu *gpu)
+static int do_phase(struct tutti_cuda_gpu *gpu)
 {
     const struct phase *phase;
     int rc;
@@ -431,30 +431,30 @@ static int do_phase(struct tutti_gpu *gpu)
     return phase->is_exchange ? exchange(gpu) : TUTTI_OK;
 }
 
-static int form_inside(struct tutti_gpu *gpu)
+static int form_inside(struct tutti_cuda_gpu *gpu)
 {
     while (gpu->phase != PHASE_DONE)
         TUTTI_TRY(do_phase(gpu));
     return TUTTI_OK;
 }
 
-int tutti_gpu_form(struct tutti_gpu *gpu)
+int tutti_cuda_form(struct tutti_cuda_gpu *gpu)
 {
     int rc;
 
     tutti_assert(!gpu->awaits_records && gpu->phase <= PHASE_DONE);
-    TUTTI_TRY(tutti_gpu_enter(gpu));
+    TUTTI_TRY(tutti_cuda_enter(gpu));
     rc = form_inside(gpu);
-    tutti_gpu_leave(gpu);
+    tutti_cuda_leave(gpu);
     if (rc == TUTTI_OK && !gpu->has_domain)
-        tutti_gpu_places_leave(gpu);
+        tutti_cuda_places_leave(gpu);
     if (rc == TUTTI_OK && gpu->has_domain && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other: %u blocks of %u threads each",
                   gpu->args.nranks, gpu->blocks, gpu->threads);
     return rc;
 }
 
-bool tutti_gpu_has_domain(const struct tutti_gpu *gpu)
+bool tutti_cuda_has_domain(const struct tutti_cuda_gpu *gpu)
 {
     return gpu->has_domain;
 }

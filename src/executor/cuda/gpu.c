@@ -8,65 +8,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tutti_gpu_fail(const struct tutti_gpu *gpu, int code, const char *what)
+int tutti_cuda_fail(const struct tutti_cuda_gpu *gpu, int code, const char *what)
 {
     return tutti_fail(TUTTI_ERR_DEVICE, "rank %d, GPU %d (%s): %s: %s", gpu->args.rank,
-                      gpu->args.device, gpu->name, what, tutti_cuda_error(gpu->cuda, code));
+                      gpu->args.device, gpu->name, what, tutti_cu_error(gpu->cuda, code));
 }
 
-void tutti_gpu_place_of(const struct tutti_gpu *gpu, struct tutti_gpu_args *ret_args)
+void tutti_cuda_args_of(const struct tutti_cuda_gpu *gpu, struct tutti_cuda_args *ret_args)
 {
     ret_args->device = gpu->args.device;
     ret_args->context = gpu->args.context;
 }
 
-int tutti_gpu_enter(const struct tutti_gpu *gpu)
+int tutti_cuda_enter(const struct tutti_cuda_gpu *gpu)
 {
     int code = gpu->cuda->context_push(gpu->context);
 
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "its context");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "its context");
 }
 
-void tutti_gpu_leave(const struct tutti_gpu *gpu)
+void tutti_cuda_leave(const struct tutti_cuda_gpu *gpu)
 {
     struct tutti_cu_context *ours;
 
     gpu->cuda->context_pop(&ours);
 }
 
-int tutti_gpu_enter_relaxed(const struct tutti_gpu *gpu, int *ret_mode)
+int tutti_cuda_enter_relaxed(const struct tutti_cuda_gpu *gpu, int *ret_mode)
 {
-    TUTTI_TRY(tutti_gpu_enter(gpu));
+    TUTTI_TRY(tutti_cuda_enter(gpu));
     *ret_mode = TUTTI_CU_CAPTURE_RELAXED;
     gpu->cuda->exchange_capture_mode(ret_mode);
     return TUTTI_OK;
 }
 
-void tutti_gpu_leave_relaxed(const struct tutti_gpu *gpu, int mode)
+void tutti_cuda_leave_relaxed(const struct tutti_cuda_gpu *gpu, int mode)
 {
     gpu->cuda->exchange_capture_mode(&mode);
-    tutti_gpu_leave(gpu);
+    tutti_cuda_leave(gpu);
 }
 
-int tutti_gpu_settle_desk(const struct tutti_gpu *gpu)
+int tutti_cuda_wait_setup(const struct tutti_cuda_gpu *gpu)
 {
     int code = gpu->cuda->stream_synchronize(gpu->desk);
 
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "tables and tests");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "tables and tests");
 }
 
-int tutti_gpu_put(const struct tutti_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
+int tutti_cuda_put(const struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
                   size_t size_bytes)
 {
     int code = gpu->cuda->copy_async(to, from, size_bytes, gpu->desk);
 
-    return code == TUTTI_CU_SUCCESS ? tutti_gpu_settle_desk(gpu)
-                                    : tutti_gpu_fail(gpu, code, "copying a table");
+    return code == TUTTI_CU_SUCCESS ? tutti_cuda_wait_setup(gpu)
+                                    : tutti_cuda_fail(gpu, code, "copying a table");
 }
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-static int take_context(struct tutti_gpu *gpu)
+static int take_context(struct tutti_cuda_gpu *gpu)
 {
     int code;
 
@@ -76,12 +76,12 @@ static int take_context(struct tutti_gpu *gpu)
         return TUTTI_OK;
     code = gpu->cuda->primary_retain(&gpu->context, gpu->args.device);
     if (code != TUTTI_CU_SUCCESS)
-        return tutti_gpu_fail(gpu, code, "its primary context");
+        return tutti_cuda_fail(gpu, code, "its primary context");
     gpu->holds_primary = true;
     return TUTTI_OK;
 }
 
-static int look_at(struct tutti_gpu *gpu)
+static int look_at(struct tutti_cuda_gpu *gpu)
 {
     int code = gpu->cuda->device_attribute(&gpu->multiprocessors, TUTTI_CU_MULTIPROCESSORS,
                                            gpu->args.device);
@@ -90,13 +90,13 @@ static int look_at(struct tutti_gpu *gpu)
         code = gpu->cuda->device_attribute(&gpu->most_threads, TUTTI_CU_MAX_THREADS_PER_BLOCK,
                                            gpu->args.device);
     if (code != TUTTI_CU_SUCCESS)
-        return tutti_gpu_fail(gpu, code, "its properties");
-    gpu->threads = gpu->most_threads < TUTTI_GPU_THREADS ? (uint32_t)gpu->most_threads
-                                                         : TUTTI_GPU_THREADS;
+        return tutti_cuda_fail(gpu, code, "its properties");
+    gpu->threads = gpu->most_threads < TUTTI_KERNEL_THREADS ? (uint32_t)gpu->most_threads
+                                                         : TUTTI_KERNEL_THREADS;
     return TUTTI_OK;
 }
 
-static int make_streams(struct tutti_gpu *gpu)
+static int make_streams(struct tutti_cuda_gpu *gpu)
 {
     int code = gpu->cuda->stream_create(&gpu->own_stream, TUTTI_CU_STREAM_NON_BLOCKING);
 
@@ -106,10 +106,10 @@ static int make_streams(struct tutti_gpu *gpu)
         code = gpu->cuda->event_create(&gpu->last_event, TUTTI_CU_EVENT_DISABLE_TIMING);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->event_create(&gpu->edge, TUTTI_CU_EVENT_DISABLE_TIMING);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "streams and events");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "streams and events");
 }
 
-static int reserve_lists(struct tutti_gpu *gpu)
+static int reserve_lists(struct tutti_cuda_gpu *gpu)
 {
     size_t nranks = (size_t)gpu->args.nranks;
 
@@ -126,10 +126,10 @@ static int reserve_lists(struct tutti_gpu *gpu)
     return TUTTI_OK;
 }
 
-int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *args,
-                   struct tutti_gpu **ret_gpu)
+int tutti_cuda_open(const struct tutti_cu_driver *cuda, const struct tutti_cuda_args *args,
+                   struct tutti_cuda_gpu **ret_gpu)
 {
-    struct tutti_gpu *gpu = calloc(1, sizeof *gpu);
+    struct tutti_cuda_gpu *gpu = calloc(1, sizeof *gpu);
     int rc;
 
     if (gpu == NULL)
@@ -139,52 +139,52 @@ int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *a
     TUTTI_TRY_OR(fail, rc, reserve_lists(gpu));
     TUTTI_TRY_OR(fail, rc, take_context(gpu));
     TUTTI_TRY_OR(fail, rc, look_at(gpu));
-    TUTTI_TRY_OR(fail, rc, tutti_gpu_enter(gpu));
+    TUTTI_TRY_OR(fail, rc, tutti_cuda_enter(gpu));
     rc = make_streams(gpu);
     /* Missing kernels are not an error, because data in device memory can go through the host. */
-    if (rc == TUTTI_OK && tutti_cuda_kernels_get(cuda, &gpu->kernels) != TUTTI_OK)
+    if (rc == TUTTI_OK && tutti_kernel_module_get(cuda, &gpu->kernels) != TUTTI_OK)
         tutti_log(TUTTI_LOG_WARN, "rank %d, GPU %d: device memory goes through the host: %s",
-                  args->rank, args->device, tutti_last_message());
-    tutti_gpu_leave(gpu);
+                  args->rank, args->device, tutti_message_last());
+    tutti_cuda_leave(gpu);
     if (rc != TUTTI_OK)
         goto fail;
     *ret_gpu = gpu;
     return TUTTI_OK;
 
 fail:
-    tutti_gpu_destroy(gpu, false);
+    tutti_cuda_destroy(gpu, false);
     return rc;
 }
 
-const struct tutti_gpu_grid *tutti_gpu_grid(const struct tutti_gpu *gpu)
+const struct tutti_cuda_grid *tutti_cuda_grid(const struct tutti_cuda_gpu *gpu)
 {
     return &gpu->grid;
 }
 
-bool tutti_gpu_sees_all(const struct tutti_gpu *gpu)
+bool tutti_cuda_sees_all(const struct tutti_cuda_gpu *gpu)
 {
     return gpu->is_all_open && gpu->is_one_device;
 }
 
 /* ---- letting go --------------------------------------------------------------------------- */
 
-void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck)
+void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck)
 {
     bool is_inside;
 
     if (gpu == NULL)
         return;
-    tutti_gpu_sharers_leave(gpu);
-    tutti_gpu_places_leave(gpu);
-    is_inside = gpu->context != NULL && !is_stuck && tutti_gpu_enter(gpu) == TUTTI_OK;
+    tutti_cuda_sharers_leave(gpu);
+    tutti_cuda_places_leave(gpu);
+    is_inside = gpu->context != NULL && !is_stuck && tutti_cuda_enter(gpu) == TUTTI_OK;
     if (is_inside) {
         /* Forming may have been broken off while its test kernels ran. */
-        tutti_gpu_abort(gpu);
+        tutti_cuda_abort(gpu);
         if (gpu->desk != NULL)
             gpu->cuda->stream_synchronize(gpu->desk);
-        tutti_gpu_slabs_fini(gpu);
-        tutti_gpu_scratch_fini(gpu);
-        tutti_gpu_maps_destroy(gpu);
+        tutti_cuda_slabs_fini(gpu);
+        tutti_cuda_scratch_fini(gpu);
+        tutti_cuda_maps_destroy(gpu);
         if (gpu->own_stream != NULL)
             gpu->cuda->stream_destroy(gpu->own_stream);
         if (gpu->desk != NULL)
@@ -195,15 +195,15 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck)
             gpu->cuda->event_destroy(gpu->edge);
         if (gpu->report != NULL)
             gpu->cuda->host_free(gpu->report);
-        tutti_gpu_unshare(gpu);
-        tutti_gpu_memory_free(gpu->cuda, &gpu->state);
-        tutti_gpu_take_back(gpu, &gpu->own);
-        tutti_gpu_take_back(gpu, &gpu->host);
+        tutti_cuda_unshare(gpu);
+        tutti_gpumem_free(gpu->cuda, &gpu->state);
+        tutti_cuda_take_back(gpu, &gpu->own);
+        tutti_cuda_take_back(gpu, &gpu->host);
     }
     if (!is_stuck)
-        tutti_cuda_kernels_put(gpu->kernels);
+        tutti_kernel_module_put(gpu->kernels);
     if (is_inside)
-        tutti_gpu_leave(gpu);
+        tutti_cuda_leave(gpu);
     if (gpu->holds_primary && !is_stuck)
         gpu->cuda->primary_release(gpu->args.device);
     free(gpu->records);
@@ -214,7 +214,7 @@ void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck)
     free(gpu);
 }
 
-size_t tutti_gpu_bytes(const struct tutti_gpu *gpu)
+size_t tutti_cuda_bytes(const struct tutti_cuda_gpu *gpu)
 {
-    return gpu->own.size_bytes + gpu->state.size_bytes + tutti_gpu_scratch_bytes(gpu);
+    return gpu->own.size_bytes + gpu->state.size_bytes + tutti_cuda_scratch_bytes(gpu);
 }

@@ -11,11 +11,11 @@
  * Forming needs some all-gathers, which the caller makes, so that this folder does not depend on
  * the bootstrap:
  *
- *     tutti_gpu_open(args, &gpu)
- *     while ((rc = tutti_gpu_form(gpu)) != TUTTI_OK)
+ *     tutti_cuda_open(args, &gpu)
+ *     while ((rc = tutti_cuda_form(gpu)) != TUTTI_OK)
  *         TUTTI_AGAIN: call again
- *         TUTTI_GPU_EXCHANGE: all-gather tutti_gpu_message(gpu), TUTTI_GPU_MESSAGE_BYTES of it, and
- *             give the result to tutti_gpu_hear
+ *         TUTTI_CUDA_EXCHANGE: all-gather tutti_cuda_message(gpu), TUTTI_CUDA_MESSAGE_BYTES of it, and
+ *             give the result to tutti_cuda_hear
  *
  * Functions must be called by one thread at a time unless their comment says otherwise.
  */
@@ -29,9 +29,9 @@
 
 #include <stdbool.h>
 
-struct tutti_gpu;
+struct tutti_cuda_gpu;
 
-struct tutti_gpu_args {
+struct tutti_cuda_args {
     int nranks, rank;
     tutti_cu_device device;            /* the device of this rank */
     struct tutti_cu_context *context;  /* NULL: the device's primary context */
@@ -42,77 +42,77 @@ struct tutti_domain;
 
 /* Opens the GPU: retains its context, makes streams and loads the kernels. If there are no kernels
  * for this GPU, it still opens, with a warning in the log. `cuda` is borrowed until
- * tutti_gpu_destroy, which the caller must call. TUTTI_ERR_DEVICE: the driver refused, and the
+ * tutti_cuda_destroy, which the caller must call. TUTTI_ERR_DEVICE: the driver refused, and the
  * message names the device. TUTTI_ERR_SYSTEM: no memory. */
-int tutti_gpu_open(const struct tutti_cuda *cuda, const struct tutti_gpu_args *args,
-                   struct tutti_gpu **ret_gpu);
+int tutti_cuda_open(const struct tutti_cu_driver *cuda, const struct tutti_cuda_args *args,
+                   struct tutti_cuda_gpu **ret_gpu);
 
 /* Destroys the GPU. All kernels of the rank must have ended. If some kernels have not ended, set
  * `is_stuck`, so that nothing that they use is freed. NULL is ignored. */
-void tutti_gpu_destroy(struct tutti_gpu *gpu, bool is_stuck);
+void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck);
 
 /* Fills in `device` and `context` as the GPU was opened with them, and nothing else. */
-void tutti_gpu_place_of(const struct tutti_gpu *gpu, struct tutti_gpu_args *ret_args);
+void tutti_cuda_args_of(const struct tutti_cuda_gpu *gpu, struct tutti_cuda_args *ret_args);
 
 /* ---- forming (form.c) ----------------------------------------------------------------- */
 
-#define TUTTI_GPU_EXCHANGE 2
-#define TUTTI_GPU_MESSAGE_BYTES 512
+#define TUTTI_CUDA_EXCHANGE 2
+#define TUTTI_CUDA_MESSAGE_BYTES 512
 
-/* Call it before tutti_gpu_form. Sets the communicator's secret, and the host's load/store domain
+/* Call it before tutti_cuda_form. Sets the communicator's secret, and the host's load/store domain
  * if it includes all ranks, else NULL. The domain is borrowed. */
-void tutti_gpu_prepare(struct tutti_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
+void tutti_cuda_prepare(struct tutti_cuda_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
                        struct tutti_domain *domain);
 
 /* Forms the domain, as the head of this file describes. TUTTI_OK: forming is over, with or without
  * a domain. TUTTI_ERR_USAGE, on all ranks: a GPU has fewer places than one process has ranks on
  * it. Other errors concern this rank alone. */
-int tutti_gpu_form(struct tutti_gpu *gpu);
-/* The message to all-gather. It has TUTTI_GPU_MESSAGE_BYTES bytes, and is valid until the next call
- * of tutti_gpu_form. */
-const uint8_t *tutti_gpu_message(const struct tutti_gpu *gpu);
+int tutti_cuda_form(struct tutti_cuda_gpu *gpu);
+/* The message to all-gather. It has TUTTI_CUDA_MESSAGE_BYTES bytes, and is valid until the next call
+ * of tutti_cuda_form. */
+const uint8_t *tutti_cuda_message(const struct tutti_cuda_gpu *gpu);
 /* Takes the result of the all-gather: `messages` of all ranks in their order, which are copied. */
-void tutti_gpu_hear(struct tutti_gpu *gpu, const uint8_t *messages);
+void tutti_cuda_hear(struct tutti_cuda_gpu *gpu, const uint8_t *messages);
 
 /* True if the ranks have formed a domain. Once forming is over, all ranks get the same result. */
-bool tutti_gpu_has_domain(const struct tutti_gpu *gpu);
+bool tutti_cuda_has_domain(const struct tutti_cuda_gpu *gpu);
 
 /* ---- calling (launch.c) ---------------------------------------------------------------- */
 
 /* A program in device memory (program.h), and the scratch memory that a run of it takes. */
-struct tutti_gpu_stored {
+struct tutti_cuda_stored {
     const void *image;
     size_t scratch_bytes;
 };
 
 /* One call, with the header that identifies it among the ranks' calls. */
-struct tutti_gpu_item {
+struct tutti_cuda_item {
     const struct tutti_call *call;
     const struct tutti_header *header;
-    struct tutti_gpu_stored program; /* `image` NULL: a built-in kernel runs the call */
+    struct tutti_cuda_stored program; /* `image` NULL: a built-in kernel runs the call */
 };
 
-/* Copies an encoded program into device memory, where it stays until tutti_gpu_destroy. *ret_image
+/* Copies an encoded program into device memory, where it stays until tutti_cuda_destroy. *ret_image
  * is its device address. TUTTI_ERR_DEVICE: the driver refused, for example because the device has
  * no memory. TUTTI_ERR_SYSTEM: no host memory. */
-int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
+int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
                     const void **ret_image);
 
 /* Returns the way in which a collective without a program would run. It is one of the kernels "LL",
  * "LL128" and "direct", or "copy engines". The text is constant. */
-const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *call);
+const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call);
 
 /* Logs on rank 0 how a call runs. The first call of its collective and size class is logged at
  * INFO, and later calls at TRACE. */
-void tutti_gpu_log_call(struct tutti_gpu *gpu, const struct tutti_call *call, const char *format,
+void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *call, const char *format,
                         ...) __attribute__((format(printf, 3, 4)));
 
 /* The grid by which programs are cut (program.h). It is valid from the forming of a domain until
- * tutti_gpu_destroy. */
-struct tutti_gpu_grid;
-const struct tutti_gpu_grid *tutti_gpu_grid(const struct tutti_gpu *gpu);
+ * tutti_cuda_destroy. */
+struct tutti_cuda_grid;
+const struct tutti_cuda_grid *tutti_cuda_grid(const struct tutti_cuda_gpu *gpu);
 /* True if the kernels of every rank can use any device memory of all other ranks. */
-bool tutti_gpu_sees_all(const struct tutti_gpu *gpu);
+bool tutti_cuda_sees_all(const struct tutti_cuda_gpu *gpu);
 
 /* The following functions that take a stream require that the GPU's context is current. */
 
@@ -121,66 +121,66 @@ bool tutti_gpu_sees_all(const struct tutti_gpu *gpu);
  * `items` on return. Successive uses of this function run in their order, also on different
  * streams. `is_captured`: the stream is being captured. Kernels that wait for longer than
  * `timeout_ns` end with an error; 0: there is no limit. */
-int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
                   struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns);
 
 /* Shows the counts of v-form number `number` in the host's domain, so that a rank that passes
  * different counts can name the one that differs. */
-void tutti_gpu_show_counts(struct tutti_gpu *gpu, uint64_t number, const size_t *counts);
+void tutti_cuda_show_counts(struct tutti_cuda_gpu *gpu, uint64_t number, const size_t *counts);
 
 /* Sets *ret_is_capturing to true if the stream is being captured. TUTTI_ERR_ARGUMENT: `stream` is
  * not a stream, or its capture was invalidated. */
-int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
+int tutti_cuda_is_capturing(const struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
                            bool *ret_is_capturing);
 
 /* Makes `stream` wait for all work that is on `other` now. Does nothing if both are the same. */
-int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
+int tutti_cuda_follow(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
                      struct tutti_cu_stream *other);
 
-/* Makes `stream` wait for the rank's last operation, as tutti_gpu_run does. Call it before work is
+/* Makes `stream` wait for the rank's last operation, as tutti_cuda_run does. Call it before work is
  * enqueued by other means. Do not call it while the stream is being captured. */
-int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
+int tutti_cuda_follow_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
 
-/* Makes all work on `stream` so far the rank's last operation, as if tutti_gpu_run had enqueued
+/* Makes all work on `stream` so far the rank's last operation, as if tutti_cuda_run had enqueued
  * it. Call it after work was enqueued by other means. */
-int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
+int tutti_cuda_note(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
 
-/* TUTTI_OK: all that tutti_gpu_run has enqueued is complete. TUTTI_AGAIN: not yet.
- * TUTTI_ERR_TIMEOUT, TUTTI_ERR_USAGE (different calls), TUTTI_ERR_REMOTE (tutti_gpu_abort) and
+/* TUTTI_OK: all that tutti_cuda_run has enqueued is complete. TUTTI_AGAIN: not yet.
+ * TUTTI_ERR_TIMEOUT, TUTTI_ERR_USAGE (different calls), TUTTI_ERR_REMOTE (tutti_cuda_abort) and
  * TUTTI_ERR_INTERNAL are reported by a kernel, and the message names the rank that it waited for.
  * TUTTI_ERR_DEVICE comes from the driver. Any thread. */
-int tutti_gpu_check(struct tutti_gpu *gpu);
+int tutti_cuda_check(struct tutti_cuda_gpu *gpu);
 
 /* The same, but it checks only whether the work has ended, not whether kernels report errors.
  * TUTTI_ERR_DEVICE: the GPU is lost. Any thread. */
-int tutti_gpu_check_ended(struct tutti_gpu *gpu);
+int tutti_cuda_check_ended(struct tutti_cuda_gpu *gpu);
 
 /* A stream of the rank's own, which does not wait for any default stream. */
-struct tutti_cu_stream *tutti_gpu_stream(const struct tutti_gpu *gpu);
+struct tutti_cu_stream *tutti_cuda_stream(const struct tutti_cuda_gpu *gpu);
 /* Waits until all that was enqueued on the context's default stream is complete. */
-int tutti_gpu_await_default(struct tutti_gpu *gpu);
+int tutti_cuda_await_default(struct tutti_cuda_gpu *gpu);
 
 /* Makes all kernels of this rank end soon, even those that wait. Returns at once. Any thread. */
-void tutti_gpu_abort(struct tutti_gpu *gpu);
+void tutti_cuda_abort(struct tutti_cuda_gpu *gpu);
 
 /* ---- context, errors and memory ---------------------------------------------------------- */
 
-/* tutti_gpu_enter makes the GPU's context current on the calling thread. tutti_gpu_leave restores
+/* tutti_cuda_enter makes the GPU's context current on the calling thread. tutti_cuda_leave restores
  * the context that was current before. TUTTI_ERR_DEVICE: the driver refused. Any thread. */
-int tutti_gpu_enter(const struct tutti_gpu *gpu);
-void tutti_gpu_leave(const struct tutti_gpu *gpu);
+int tutti_cuda_enter(const struct tutti_cuda_gpu *gpu);
+void tutti_cuda_leave(const struct tutti_cuda_gpu *gpu);
 
 /* The same, around code that allocates memory or queries the driver. A stream capture may forbid
  * such calls, even on other threads; the relaxed capture mode permits them on this thread. Pass
- * the mode from *ret_mode to tutti_gpu_leave_relaxed. */
-int tutti_gpu_enter_relaxed(const struct tutti_gpu *gpu, int *ret_mode);
-void tutti_gpu_leave_relaxed(const struct tutti_gpu *gpu, int mode);
+ * the mode from *ret_mode to tutti_cuda_leave_relaxed. */
+int tutti_cuda_enter_relaxed(const struct tutti_cuda_gpu *gpu, int *ret_mode);
+void tutti_cuda_leave_relaxed(const struct tutti_cuda_gpu *gpu, int mode);
 
 /* Sets the error message for `code`, an error of the driver. The message names rank, device, and
  * `what`, the object or action that failed. Returns TUTTI_ERR_DEVICE. */
-int tutti_gpu_fail(const struct tutti_gpu *gpu, int code, const char *what);
+int tutti_cuda_fail(const struct tutti_cuda_gpu *gpu, int code, const char *what);
 
 /* Bytes of device memory that the rank holds, for the memory report. */
-size_t tutti_gpu_bytes(const struct tutti_gpu *gpu);
+size_t tutti_cuda_bytes(const struct tutti_cuda_gpu *gpu);
 
 #endif

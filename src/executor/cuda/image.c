@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tutti_gpu_writer_begin(struct tutti_gpu_writer *writer)
+int tutti_cuda_writer_begin(struct tutti_cuda_writer *writer)
 {
     if (writer->size_bytes > 0) {
         /* The image stores the offsets of its tables in 32 bits. */
@@ -24,36 +24,36 @@ int tutti_gpu_writer_begin(struct tutti_gpu_writer *writer)
     return TUTTI_OK;
 }
 
-struct tutti_gpu_program *tutti_gpu_writer_head(struct tutti_gpu_writer *writer)
+struct tutti_kernel_program *tutti_cuda_writer_head(struct tutti_cuda_writer *writer)
 {
     if (writer->bytes != NULL)
-        return (struct tutti_gpu_program *)(void *)writer->bytes;
+        return (struct tutti_kernel_program *)(void *)writer->bytes;
     return &writer->head;
 }
 
-void *tutti_gpu_writer_table(struct tutti_gpu_writer *writer, struct tutti_gpu_table *ret_table,
+void *tutti_cuda_writer_table(struct tutti_cuda_writer *writer, struct tutti_kernel_table *ret_table,
                              uint32_t count, size_t entry_bytes)
 {
     size_t at = writer->used_bytes;
 
-    *ret_table = (struct tutti_gpu_table){.at = (uint32_t)at, .count = count};
+    *ret_table = (struct tutti_kernel_table){.at = (uint32_t)at, .count = count};
     writer->used_bytes += tutti_round_up(count * entry_bytes, 8);
     return writer->bytes != NULL ? writer->bytes + at : NULL;
 }
 
-void tutti_gpu_writer_copy(struct tutti_gpu_writer *writer, struct tutti_gpu_table *ret_table,
+void tutti_cuda_writer_copy(struct tutti_cuda_writer *writer, struct tutti_kernel_table *ret_table,
                            const void *from, uint32_t count, size_t entry_bytes)
 {
-    void *table = tutti_gpu_writer_table(writer, ret_table, count, entry_bytes);
+    void *table = tutti_cuda_writer_table(writer, ret_table, count, entry_bytes);
 
     if (table != NULL && count > 0)
         memcpy(table, from, count * entry_bytes);
 }
 
-bool tutti_gpu_writer_end(struct tutti_gpu_writer *writer, const struct tutti_gpu_grid *grid,
-                          struct tutti_gpu_image *ret_image)
+bool tutti_cuda_writer_end(struct tutti_cuda_writer *writer, const struct tutti_cuda_grid *grid,
+                          struct tutti_cuda_program_image *ret_image)
 {
-    struct tutti_gpu_program *head = tutti_gpu_writer_head(writer);
+    struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
     uint64_t staged = head->stages_in_window ? 0 : head->staged_input_bytes;
     uint64_t nbusy = head->npieces < head->nblocks ? head->npieces : head->nblocks;
 
@@ -65,15 +65,15 @@ bool tutti_gpu_writer_end(struct tutti_gpu_writer *writer, const struct tutti_gp
     head->size_bytes = (uint32_t)writer->size_bytes;
     head->block_bytes = tutti_round_up(staged + head->staged_output_bytes + head->scratch_bytes +
                                            grid->layout.flagged_bytes / 2,
-                                       TUTTI_GPU_LINE);
-    *ret_image = (struct tutti_gpu_image){.bytes = writer->bytes,
+                                       TUTTI_KERNEL_LINE);
+    *ret_image = (struct tutti_cuda_program_image){.bytes = writer->bytes,
                                           .size_bytes = writer->size_bytes,
                                           .scratch_bytes = head->block_bytes * nbusy};
     return true;
 }
 
-void tutti_gpu_image_fini(struct tutti_gpu_image *image)
+void tutti_cuda_program_image_fini(struct tutti_cuda_program_image *image)
 {
     free(image->bytes);
-    *image = (struct tutti_gpu_image){.bytes = NULL};
+    *image = (struct tutti_cuda_program_image){.bytes = NULL};
 }

@@ -17,7 +17,7 @@ enum { BLOCK_BYTES = 16 << 10, THREAD_BYTES = 16 };
 /* ---- how large ------------------------------------------------------------------------------ */
 
 /* An upper bound of the bytes that this rank reads or writes. */
-static uint64_t bytes_of(const struct tutti_gpu *gpu, const struct tutti_call *call)
+static uint64_t bytes_of(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
     bool is_message = tutti_call_is_message(call);
     uint64_t inputs = is_message ? 1 : tutti_input_blocks(call->collective,
@@ -36,7 +36,7 @@ static uint64_t bytes_of(const struct tutti_gpu *gpu, const struct tutti_call *c
     return elements * tutti_type_size(call->type);
 }
 
-static void size_launch(const struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
+static void size_launch(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
                         size_t count, uint32_t *ret_blocks, uint32_t *ret_threads)
 {
     uint64_t bytes = 0, blocks, threads;
@@ -58,7 +58,7 @@ static void size_launch(const struct tutti_gpu *gpu, const struct tutti_gpu_item
 /* ---- the order of streams -------------------------------------------------------------------- */
 
 /* Epochs and FIFOs rely on the kernels of a rank running one after the other. */
-int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
+int tutti_cuda_follow_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code;
 
@@ -67,10 +67,10 @@ int tutti_gpu_follow_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
     if (!gpu->has_launched)
         return TUTTI_OK;
     code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "order of streams");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "order of streams");
 }
 
-int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
+int tutti_cuda_follow(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
                      struct tutti_cu_stream *other)
 {
     int code;
@@ -80,27 +80,27 @@ int tutti_gpu_follow(struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
     code = gpu->cuda->event_record(gpu->edge, other);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->stream_wait(stream, gpu->edge, 0);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "order of streams");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "order of streams");
 }
 
-static int mark_last(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
+static int mark_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code = gpu->cuda->event_record(gpu->last_event, stream);
 
     if (code == TUTTI_CU_SUCCESS)
-        /* release: pairs with the acquire in tutti_gpu_check_ended; last_event is recorded */
+        /* release: pairs with the acquire in tutti_cuda_check_ended; last_event is recorded */
         tutti_store_release(&gpu->has_launched, true);
     return code;
 }
 
-int tutti_gpu_note(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
+int tutti_cuda_note(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code = mark_last(gpu, stream);
 
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "an event");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "an event");
 }
 
-int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *stream,
+int tutti_cuda_is_capturing(const struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
                            bool *ret_is_capturing)
 {
     int status = TUTTI_CU_CAPTURE_NONE;
@@ -109,7 +109,7 @@ int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *
     if (code != TUTTI_CU_SUCCESS || status == TUTTI_CU_CAPTURE_INVALIDATED)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "rank %d: the stream %p cannot be used: %s",
                           gpu->args.rank, (void *)stream,
-                          code != TUTTI_CU_SUCCESS ? tutti_cuda_error(gpu->cuda, code)
+                          code != TUTTI_CU_SUCCESS ? tutti_cu_error(gpu->cuda, code)
                                                    : "its capture was invalidated");
     *ret_is_capturing = status == TUTTI_CU_CAPTURE_ACTIVE;
     return TUTTI_OK;
@@ -119,42 +119,42 @@ int tutti_gpu_is_capturing(const struct tutti_gpu *gpu, struct tutti_cu_stream *
 
 /* All messages of a group become one work, at the place of the first message. Each collective is a
  * work of its own. */
-static int fill_all(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
-                    bool is_captured, struct tutti_gpu_work *works, uint32_t *ret_nworks)
+static int fill_all(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
+                    bool is_captured, struct tutti_kernel_work *works, uint32_t *ret_nworks)
 {
     bool has_messages = false;
     uint32_t nworks = 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct tutti_gpu_work *work = &works[nworks];
+        struct tutti_kernel_work *work = &works[nworks];
 
-        if (tutti_gpu_is_message(&items[i]) && has_messages)
+        if (tutti_cuda_is_message(&items[i]) && has_messages)
             continue;
         nworks++;
-        if (tutti_gpu_is_message(&items[i])) {
-            TUTTI_TRY(tutti_gpu_work_fill_messages(gpu, items, count, is_captured, work));
+        if (tutti_cuda_is_message(&items[i])) {
+            TUTTI_TRY(tutti_cuda_work_fill_messages(gpu, items, count, is_captured, work));
             has_messages = true;
             continue;
         }
-        TUTTI_TRY(tutti_gpu_work_fill(gpu, &items[i], is_captured, work));
-        if (work->kind != TUTTI_GPU_STEPS && tutti_log_is_on(TUTTI_LOG_INFO))
-            tutti_gpu_log_call(gpu, items[i].call, "runs by a kernel: %s",
-                               tutti_gpu_way(gpu, items[i].call));
+        TUTTI_TRY(tutti_cuda_work_fill(gpu, &items[i], is_captured, work));
+        if (work->kind != TUTTI_KERNEL_WORK_STEPS && tutti_log_is_on(TUTTI_LOG_INFO))
+            tutti_cuda_log_call(gpu, items[i].call, "runs by a kernel: %s",
+                               tutti_cuda_protocol(gpu, items[i].call));
     }
     *ret_nworks = nworks;
     return TUTTI_OK;
 }
 
 /* The first work travels in the kernel's argument, the others in memory that the kernel reads. */
-static int fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
-                bool is_captured, struct tutti_gpu_launch *launch)
+static int fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
+                bool is_captured, struct tutti_kernel_launch *launch)
 {
-    struct tutti_gpu_work *works;
+    struct tutti_kernel_work *works;
     void *bytes;
 
     if (count == 1)
         return fill_all(gpu, items, 1, is_captured, &launch->first, &launch->nworks);
-    TUTTI_TRY(tutti_gpu_slab_take(gpu, count * sizeof *works, is_captured, &bytes));
+    TUTTI_TRY(tutti_cuda_slab_take(gpu, count * sizeof *works, is_captured, &bytes));
     works = bytes;
     TUTTI_TRY(fill_all(gpu, items, count, is_captured, works, &launch->nworks));
     launch->first = works[0];
@@ -162,36 +162,36 @@ static int fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_
     return TUTTI_OK;
 }
 
-static enum tutti_cuda_kernel kernel_for(const struct tutti_gpu_launch *launch)
+static enum tutti_kernel_name kernel_for(const struct tutti_kernel_launch *launch)
 {
     if (launch->nworks > 1)
-        return TUTTI_CUDA_KERNEL_GROUP;
+        return TUTTI_KERNEL_GROUP;
     switch (launch->first.kind) {
-    case TUTTI_GPU_LL:
-    case TUTTI_GPU_LL128: return TUTTI_CUDA_KERNEL_SMALL;
-    case TUTTI_GPU_DIRECT: return TUTTI_CUDA_KERNEL_DIRECT;
-    default: return TUTTI_CUDA_KERNEL_GROUP;
+    case TUTTI_KERNEL_WORK_LL:
+    case TUTTI_KERNEL_WORK_LL128: return TUTTI_KERNEL_SMALL;
+    case TUTTI_KERNEL_WORK_DIRECT: return TUTTI_KERNEL_DIRECT;
+    default: return TUTTI_KERNEL_GROUP;
     }
 }
 
 /* True if a work runs a program: then all ranks must launch at least the grid's blocks. */
-static bool needs_grid(const struct tutti_gpu_launch *launch)
+static bool needs_grid(const struct tutti_kernel_launch *launch)
 {
     for (uint32_t i = 0; i < launch->nworks; i++) {
-        const struct tutti_gpu_work *work = i == 0 ? &launch->first : &launch->more[i - 1];
+        const struct tutti_kernel_work *work = i == 0 ? &launch->first : &launch->more[i - 1];
 
-        if (work->kind == TUTTI_GPU_STEPS || work->kind == TUTTI_GPU_MESSAGES)
+        if (work->kind == TUTTI_KERNEL_WORK_STEPS || work->kind == TUTTI_KERNEL_WORK_MESSAGES)
             return true;
     }
     return false;
 }
 
-static int check_sharers(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
                          struct tutti_cu_stream *stream)
 {
     for (size_t i = 0; i < count; i++)
-        if (!tutti_gpu_is_message(&items[i]))
-            TUTTI_TRY(tutti_gpu_sharers_call(gpu, stream, items[i].header->sequence));
+        if (!tutti_cuda_is_message(&items[i]))
+            TUTTI_TRY(tutti_cuda_sharers_call(gpu, stream, items[i].header->sequence));
     return TUTTI_OK;
 }
 
@@ -202,10 +202,10 @@ struct way {
     uint64_t timeout_ns;
 };
 
-static int run_kernel(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+static int run_kernel(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
                       const struct way *way)
 {
-    struct tutti_gpu_launch launch = {.domain = gpu->domain, .deadline_ns = way->timeout_ns};
+    struct tutti_kernel_launch launch = {.domain = gpu->domain, .deadline_ns = way->timeout_ns};
     uint32_t blocks, threads;
 
     if (count == 0)
@@ -214,18 +214,18 @@ static int run_kernel(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
     size_launch(gpu, items, count, &blocks, &threads);
     if (needs_grid(&launch) && blocks < gpu->grid.nblocks)
         blocks = gpu->grid.nblocks;
-    TUTTI_TRY(tutti_cuda_kernels_launch(gpu->kernels, kernel_for(&launch), blocks, threads, &launch,
+    TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, kernel_for(&launch), blocks, threads, &launch,
                                         way->stream));
-    return tutti_gpu_slabs_launched(gpu, way->stream);
+    return tutti_cuda_slabs_launched(gpu, way->stream);
 }
 
 /* Ranks need not group their calls alike, so calls that are left to copy engines must be so inside
  * groups too. They split the group: the other calls before and behind them are separate launches.
  * All messages stay in one launch. */
-static int run_apart(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+static int run_apart(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
                      const struct way *way)
 {
-    struct tutti_gpu_item *row = malloc(count * sizeof *row);
+    struct tutti_cuda_item *row = malloc(count * sizeof *row);
     bool has_messages = false;
     size_t nrow = 0;
     int rc = TUTTI_OK;
@@ -233,15 +233,15 @@ static int run_apart(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, 
     if (row == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", count);
     for (size_t i = 0; rc == TUTTI_OK && i < count; i++) {
-        if (tutti_gpu_is_message(&items[i])) {
+        if (tutti_cuda_is_message(&items[i])) {
             for (size_t k = i; !has_messages && k < count; k++)
-                if (tutti_gpu_is_message(&items[k]))
+                if (tutti_cuda_is_message(&items[k]))
                     row[nrow++] = items[k];
             has_messages = true;
-        } else if (tutti_gpu_copy_takes(gpu, &items[i])) {
+        } else if (tutti_cuda_copy_takes(gpu, &items[i])) {
             rc = run_kernel(gpu, row, nrow, way);
             nrow = 0;
-            rc = rc != TUTTI_OK ? rc : tutti_gpu_copy_run(gpu, &items[i], way->is_captured,
+            rc = rc != TUTTI_OK ? rc : tutti_cuda_copy_run(gpu, &items[i], way->is_captured,
                                                           way->stream, way->timeout_ns);
         } else {
             row[nrow++] = items[i];
@@ -252,7 +252,7 @@ static int run_apart(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, 
     return rc;
 }
 
-int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, size_t count,
+int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
                   struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
 {
     struct way way = {.stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
@@ -261,8 +261,8 @@ int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, siz
     tutti_assert(gpu->has_domain && count > 0);
     if (!is_captured) {
         TUTTI_TRY(check_sharers(gpu, items, count, stream));
-        TUTTI_TRY(tutti_gpu_maps_refresh(gpu));
-        TUTTI_TRY(tutti_gpu_follow_last(gpu, stream));
+        TUTTI_TRY(tutti_cuda_maps_refresh(gpu));
+        TUTTI_TRY(tutti_cuda_follow_last(gpu, stream));
     }
     rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &way)
                               : run_apart(gpu, items, count, &way);
@@ -274,7 +274,7 @@ int tutti_gpu_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *items, siz
         mark_last(gpu, stream);
         return rc;
     }
-    return tutti_gpu_note(gpu, stream);
+    return tutti_cuda_note(gpu, stream);
 }
 
 /* ---- the outcome ----------------------------------------------------------------------------- */
@@ -287,19 +287,19 @@ static const char *text_of(const uint64_t words[2], char text[TUTTI_SIGNATURE_TE
     return tutti_signature_format(&signature, text);
 }
 
-void tutti_gpu_show_counts(struct tutti_gpu *gpu, uint64_t number, const size_t *counts)
+void tutti_cuda_show_counts(struct tutti_cuda_gpu *gpu, uint64_t number, const size_t *counts)
 {
     if (gpu->host_domain != NULL)
-        tutti_domain_show_counts(gpu->host_domain, TUTTI_COUNTS_OF_GPU, number, counts);
+        tutti_domain_show_counts(gpu->host_domain, TUTTI_DOMAIN_COUNTS_OF_GPU, number, counts);
 }
 
 /* Sets the message for another rank that makes a different call. For v-forms, it may be the same
  * call with different counts. In an all-to-all-v, the count in `theirs` is the number of elements
  * that the other rank sends to this rank. The count in `mine` is the number that this rank expects.
  */
-static int fail_mismatch(const struct tutti_gpu *gpu)
+static int fail_mismatch(const struct tutti_cuda_gpu *gpu)
 {
-    const struct tutti_gpu_report *report = gpu->report;
+    const struct tutti_kernel_report *report = gpu->report;
     char here[TUTTI_SIGNATURE_TEXT_BYTES], there[TUTTI_SIGNATURE_TEXT_BYTES];
     struct tutti_header mine = {.sequence = report->number};
     struct tutti_signature theirs;
@@ -315,7 +315,7 @@ static int fail_mismatch(const struct tutti_gpu *gpu)
                                        mine.signature.count);
         if (tutti_signature_has_hash(&theirs) && gpu->host_domain != NULL)
             entry = tutti_domain_compare_counts(gpu->host_domain, (uint32_t)rank,
-                                                TUTTI_COUNTS_OF_GPU, report->number, &values[0],
+                                                TUTTI_DOMAIN_COUNTS_OF_GPU, report->number, &values[0],
                                                 &values[1]);
         if (tutti_signature_has_hash(&theirs))
             return tutti_counts_mismatch(&mine, rank, entry, values[0], values[1]);
@@ -328,26 +328,26 @@ static int fail_mismatch(const struct tutti_gpu *gpu)
 }
 
 /* Turns the kernel's report into a result and a message. */
-static int read_report(const struct tutti_gpu *gpu)
+static int read_report(const struct tutti_cuda_gpu *gpu)
 {
-    const struct tutti_gpu_report *report = gpu->report;
+    const struct tutti_kernel_report *report = gpu->report;
     char here[TUTTI_SIGNATURE_TEXT_BYTES];
     /* acquire: pairs with the kernel's release, which comes after the rest of the report */
     uint64_t fault = tutti_load_acquire(&report->fault);
     unsigned long long number = report->number;
 
     switch (fault) {
-    case TUTTI_GPU_FINE: return TUTTI_OK;
-    case TUTTI_GPU_ABORTED:
+    case TUTTI_KERNEL_FINE: return TUTTI_OK;
+    case TUTTI_KERNEL_ABORTED:
         return tutti_fail(TUTTI_ERR_REMOTE, "rank %d, GPU %d: %s, number %llu, was ended while it "
                           "waited for rank %d", gpu->args.rank, gpu->args.device,
                           text_of(report->mine, here), number, (int)report->rank);
-    case TUTTI_GPU_LATE:
+    case TUTTI_KERNEL_LATE:
         return tutti_fail(TUTTI_ERR_TIMEOUT, "rank %d, GPU %d: %s, number %llu, has waited too "
                           "long for rank %d; has it called the same operation, on device memory? "
                           "TUTTI_TIMEOUT_MS sets the limit", gpu->args.rank, gpu->args.device,
                           text_of(report->mine, here), number, (int)report->rank);
-    case TUTTI_GPU_MISMATCH: return fail_mismatch(gpu);
+    case TUTTI_KERNEL_MISMATCH: return fail_mismatch(gpu);
     default:
         return tutti_fail(TUTTI_ERR_INTERNAL, "rank %d, GPU %d: %s, number %llu: what rank %d sent "
                           "makes no sense", gpu->args.rank, gpu->args.device,
@@ -355,24 +355,24 @@ static int read_report(const struct tutti_gpu *gpu)
     }
 }
 
-int tutti_gpu_check_ended(struct tutti_gpu *gpu)
+int tutti_cuda_check_ended(struct tutti_cuda_gpu *gpu)
 {
     int code, mode;
 
     /* acquire: pairs with the release in mark_last; last_event is recorded */
     if (!tutti_load_acquire(&gpu->has_launched))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
+    TUTTI_TRY(tutti_cuda_enter_relaxed(gpu, &mode));
     code = gpu->cuda->event_query(gpu->last_event);
-    tutti_gpu_leave_relaxed(gpu, mode);
+    tutti_cuda_leave_relaxed(gpu, mode);
     if (code == TUTTI_CU_NOT_READY)
         return TUTTI_AGAIN;
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "an operation");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "an operation");
 }
 
-int tutti_gpu_check(struct tutti_gpu *gpu)
+int tutti_cuda_check(struct tutti_cuda_gpu *gpu)
 {
-    int rc = tutti_gpu_check_ended(gpu);
+    int rc = tutti_cuda_check_ended(gpu);
 
     if (gpu->report == NULL || (rc != TUTTI_OK && rc != TUTTI_AGAIN))
         return rc;
@@ -380,22 +380,22 @@ int tutti_gpu_check(struct tutti_gpu *gpu)
     return rc;
 }
 
-struct tutti_cu_stream *tutti_gpu_stream(const struct tutti_gpu *gpu)
+struct tutti_cu_stream *tutti_cuda_stream(const struct tutti_cuda_gpu *gpu)
 {
     return gpu->own_stream;
 }
 
-int tutti_gpu_await_default(struct tutti_gpu *gpu)
+int tutti_cuda_await_default(struct tutti_cuda_gpu *gpu)
 {
     int code, mode;
 
-    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
+    TUTTI_TRY(tutti_cuda_enter_relaxed(gpu, &mode));
     code = gpu->cuda->stream_synchronize(TUTTI_CU_STREAM_LEGACY);
-    tutti_gpu_leave_relaxed(gpu, mode);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "the default stream");
+    tutti_cuda_leave_relaxed(gpu, mode);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "the default stream");
 }
 
-void tutti_gpu_abort(struct tutti_gpu *gpu)
+void tutti_cuda_abort(struct tutti_cuda_gpu *gpu)
 {
     if (gpu->report != NULL)
         /* release: pairs with the polls of kernels in gpu_gives_up, which read nothing else */

@@ -29,13 +29,13 @@ enum {
 static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 {
     value = value < least ? least : value > most ? most : value;
-    return value / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
+    return value / TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
 }
 
-void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
-                       struct tutti_gpu_grid *ret_grid)
+void tutti_cuda_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
+                       struct tutti_cuda_grid *ret_grid)
 {
-    struct tutti_gpu_layout layout = {.nranks = nranks, .slots = SLOTS,
+    struct tutti_kernel_layout layout = {.nranks = nranks, .slots = SLOTS,
                                       .flagged_bytes = FLAGGED};
     uint64_t of_pair = memory_bytes / nranks;
     uint32_t nblocks = 1;
@@ -49,28 +49,28 @@ void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_by
     layout.window_bytes = between(memory_bytes / 8, LEAST_WINDOW, UINT64_MAX);
     layout.ll_bytes = between(of_pair / 24, LEAST_LL, MOST_LL);
     layout.ll128_bytes = between(of_pair / 12, LEAST_LL, MOST_LL128);
-    layout.ll_at = sizeof(struct tutti_gpu_mail);
+    layout.ll_at = sizeof(struct tutti_kernel_mail);
     layout.ll128_at = layout.ll_at + 2 * layout.ll_bytes;
     layout.fifo_at = layout.ll128_at + 2 * layout.ll128_bytes;
-    layout.fifo_stride = TUTTI_GPU_FIFO_BYTES(&layout);
+    layout.fifo_stride = TUTTI_KERNEL_FIFO_BYTES(&layout);
     layout.mailbox_bytes =
         tutti_round_up(layout.fifo_at + layout.channels * layout.fifo_stride, PAGE);
-    *ret_grid = (struct tutti_gpu_grid){.layout = layout, .nblocks = nblocks,
+    *ret_grid = (struct tutti_cuda_grid){.layout = layout, .nblocks = nblocks,
                                         .least_piece_bytes = LEAST_PIECE,
                                         .least_share_bytes = LEAST_SHARE};
 }
 
-size_t tutti_gpu_mailbox_at(const struct tutti_gpu_layout *layout, uint32_t writer)
+size_t tutti_cuda_mailbox_at(const struct tutti_kernel_layout *layout, uint32_t writer)
 {
     return (size_t)(writer * layout->mailbox_bytes);
 }
 
-size_t tutti_gpu_windows_at(const struct tutti_gpu_layout *layout)
+size_t tutti_cuda_windows_at(const struct tutti_kernel_layout *layout)
 {
     return (size_t)(layout->nranks * layout->mailbox_bytes);
 }
 
-size_t tutti_gpu_area_bytes(const struct tutti_gpu_layout *layout)
+size_t tutti_cuda_area_bytes(const struct tutti_kernel_layout *layout)
 {
-    return tutti_gpu_windows_at(layout) + (size_t)tutti_round_up(2 * layout->window_bytes, PAGE);
+    return tutti_cuda_windows_at(layout) + (size_t)tutti_round_up(2 * layout->window_bytes, PAGE);
 }

@@ -20,14 +20,14 @@ enum { ROUNDS_OF_ALL = 256, MOST_ROUNDS = 64, LEAST_ROUNDS = 8 };
 
 /* ---- which links ---------------------------------------------------------------------------- */
 
-static bool is_same_device(const struct tutti_gpu *gpu, int rank, int other)
+static bool is_same_device(const struct tutti_cuda_gpu *gpu, int rank, int other)
 {
     return memcmp(gpu->records[rank].uuid, gpu->records[other].uuid, TUTTI_CU_UUID_BYTES) == 0;
 }
 
 /* Looks for the device of `rank` by its UUID: this process may number devices differently from that
  * rank's process, or not see the device at all. */
-static bool find_device(const struct tutti_gpu *gpu, int rank, tutti_cu_device *ret_device)
+static bool find_device(const struct tutti_cuda_gpu *gpu, int rank, tutti_cu_device *ret_device)
 {
     int count = 0;
 
@@ -44,7 +44,7 @@ static bool find_device(const struct tutti_gpu *gpu, int rank, tutti_cu_device *
 }
 
 /* A link that carries atomics, such as NVLink, does not split lines; PCIe does. */
-static bool has_atomics(const struct tutti_gpu *gpu, tutti_cu_device from, tutti_cu_device to)
+static bool has_atomics(const struct tutti_cuda_gpu *gpu, tutti_cu_device from, tutti_cu_device to)
 {
     int has = 0;
 
@@ -52,7 +52,7 @@ static bool has_atomics(const struct tutti_gpu *gpu, tutti_cu_device from, tutti
                TUTTI_CU_SUCCESS && has != 0;
 }
 
-static bool is_linked(const struct tutti_gpu *gpu, int rank)
+static bool is_linked(const struct tutti_cuda_gpu *gpu, int rank)
 {
     tutti_cu_device mine = gpu->args.device, theirs;
 
@@ -62,7 +62,7 @@ static bool is_linked(const struct tutti_gpu *gpu, int rank)
            has_atomics(gpu, theirs, mine);
 }
 
-uint64_t tutti_gpu_lines_linked(const struct tutti_gpu *gpu)
+uint64_t tutti_cuda_lines_linked(const struct tutti_cuda_gpu *gpu)
 {
     uint64_t linked = 0;
 
@@ -74,14 +74,14 @@ uint64_t tutti_gpu_lines_linked(const struct tutti_gpu *gpu)
 
 /* ---- which pairs ---------------------------------------------------------------------------- */
 
-static bool is_possible(const struct tutti_gpu *gpu, int rank, int other)
+static bool is_possible(const struct tutti_cuda_gpu *gpu, int rank, int other)
 {
     return rank != other && (gpu->records[rank].linked >> other & 1) != 0 &&
-           (gpu->records[other].linked >> rank & 1) != 0 && tutti_gpu_reaches(gpu, rank, other) &&
-           tutti_gpu_reaches(gpu, other, rank);
+           (gpu->records[other].linked >> rank & 1) != 0 && tutti_cuda_reaches(gpu, rank, other) &&
+           tutti_cuda_reaches(gpu, other, rank);
 }
 
-static uint64_t list_possible(const struct tutti_gpu *gpu, int rank)
+static uint64_t list_possible(const struct tutti_cuda_gpu *gpu, int rank)
 {
     uint64_t possible = 0;
 
@@ -91,7 +91,7 @@ static uint64_t list_possible(const struct tutti_gpu *gpu, int rank)
     return possible;
 }
 
-bool tutti_gpu_lines_are_possible(const struct tutti_gpu *gpu)
+bool tutti_cuda_lines_are_possible(const struct tutti_cuda_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++)
         if (list_possible(gpu, rank) != 0)
@@ -102,7 +102,7 @@ bool tutti_gpu_lines_are_possible(const struct tutti_gpu *gpu)
 /* ---- the test ------------------------------------------------------------------------------- */
 
 /* True if processes of the domain share a GPU, which then gives them time slices. */
-static bool take_turns(const struct tutti_gpu *gpu)
+static bool take_turns(const struct tutti_cuda_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++)
         for (int other = 0; other < rank; other++)
@@ -113,7 +113,7 @@ static bool take_turns(const struct tutti_gpu *gpu)
     return false;
 }
 
-static uint32_t count_rounds(const struct tutti_gpu *gpu)
+static uint32_t count_rounds(const struct tutti_cuda_gpu *gpu)
 {
     int rounds = ROUNDS_OF_ALL / gpu->args.nranks;
 
@@ -124,7 +124,7 @@ static uint32_t count_rounds(const struct tutti_gpu *gpu)
 
 /* At most half of the time left for forming, because forming continues after the test, even if it
  * fails. */
-static uint64_t patience_ns(const struct tutti_gpu *gpu)
+static uint64_t patience_ns(const struct tutti_cuda_gpu *gpu)
 {
     uint64_t now_ns = tutti_now_ns();
     uint64_t left_ns = gpu->args.deadline_ns > now_ns ? gpu->args.deadline_ns - now_ns : 2;
@@ -134,40 +134,40 @@ static uint64_t patience_ns(const struct tutti_gpu *gpu)
 
 /* Enqueues the zeroing of the lines after the test kernel, because calls expect zeros at first. No
  * rank sends lines of a call before all ranks have exchanged their results, so none are lost. */
-static int clean(const struct tutti_gpu *gpu, uint64_t peers)
+static int clean(const struct tutti_cuda_gpu *gpu, uint64_t peers)
 {
-    const struct tutti_gpu_layout *layout = &gpu->grid.layout;
+    const struct tutti_kernel_layout *layout = &gpu->grid.layout;
     int code = TUTTI_CU_SUCCESS;
 
     for (int rank = 0; code == TUTTI_CU_SUCCESS && rank < gpu->args.nranks; rank++) {
-        tutti_cu_address mail = (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).from;
+        tutti_cu_address mail = (tutti_cu_address)(uintptr_t)tutti_cuda_peer_of(gpu, rank).from;
 
         if ((peers >> rank & 1) != 0)
             code = gpu->cuda->set8_async(mail + layout->ll128_at, 0,
                                          (size_t)(2 * layout->ll128_bytes), gpu->desk);
     }
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "its mailbox");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "its mailbox");
 }
 
-static int begin(const struct tutti_gpu *gpu)
+static int begin(const struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_line_test test = {
+    struct tutti_kernel_line_test test = {
         .domain = gpu->domain, .peers = list_possible(gpu, gpu->args.rank),
         .deadline_ns = patience_ns(gpu), .rounds = count_rounds(gpu)};
 
     if (test.peers == 0)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_cuda_kernels_launch(gpu->kernels, TUTTI_CUDA_KERNEL_LINES, 1, gpu->threads,
+    TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, TUTTI_KERNEL_LINES, 1, gpu->threads,
                                         &test, gpu->desk));
     return clean(gpu, test.peers);
 }
 
-static int read_result(const struct tutti_gpu *gpu, uint64_t *ret_torn)
+static int read_result(const struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
 {
     uint64_t torn = 0;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        if (gpu->report->torn[rank] == TUTTI_GPU_LINES_MISSING)
+        if (gpu->report->torn[rank] == TUTTI_KERNEL_LINES_MISSING)
             return tutti_note(TUTTI_ERR_DEVICE, "lines of rank %d have not arrived in time", rank);
         if (gpu->report->torn[rank] != 0)
             torn |= UINT64_C(1) << rank;
@@ -177,7 +177,7 @@ static int read_result(const struct tutti_gpu *gpu, uint64_t *ret_torn)
 }
 
 /* Does not wait for the kernel: one thread may form several ranks, which test each other. */
-int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn)
+int tutti_cuda_lines_test(struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
 {
     int code;
 
@@ -193,19 +193,19 @@ int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn)
         return read_result(gpu, ret_torn);
     /* The kernel may still run, and the other ranks free memory that it uses as soon as they learn
      * of the failure. */
-    tutti_gpu_settle_desk(gpu);
-    return tutti_gpu_fail(gpu, code, "the test of lines");
+    tutti_cuda_wait_setup(gpu);
+    return tutti_cuda_fail(gpu, code, "the test of lines");
 }
 
 /* ---- agreement ------------------------------------------------------------------------------- */
 
-static bool are_torn(const struct tutti_gpu *gpu, int rank, int other)
+static bool are_torn(const struct tutti_cuda_gpu *gpu, int rank, int other)
 {
     return (gpu->records[rank].torn >> other & 1) != 0 ||
            (gpu->records[other].torn >> rank & 1) != 0;
 }
 
-static void report_pair(const struct tutti_gpu *gpu, int rank, int other)
+static void report_pair(const struct tutti_cuda_gpu *gpu, int rank, int other)
 {
     if (gpu->args.rank == 0 && rank < other && are_torn(gpu, rank, other))
         tutti_log(TUTTI_LOG_WARN,
@@ -214,7 +214,7 @@ static void report_pair(const struct tutti_gpu *gpu, int rank, int other)
                   rank, gpu->records[rank].device, other, gpu->records[other].device);
 }
 
-void tutti_gpu_lines_agree(struct tutti_gpu *gpu)
+void tutti_cuda_lines_agree(struct tutti_cuda_gpu *gpu)
 {
     int nranks = gpu->args.nranks, nwhole = 0;
 

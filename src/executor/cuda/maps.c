@@ -27,16 +27,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GPU_PLACES = TUTTI_GPU_MAPS - 1 };
+enum { GPU_PLACES = TUTTI_KERNEL_MAPS - 1 };
 _Static_assert(GPU_PLACES <= 32, "a bit for each of them");
 
-enum { TOKEN_WORDS = sizeof(struct tutti_gpu_token) / sizeof(uint64_t) };
-_Static_assert(sizeof(struct tutti_gpu_token) % sizeof(uint64_t) == 0, "a token is whole words");
+enum { TOKEN_WORDS = sizeof(struct tutti_gpumem_token) / sizeof(uint64_t) };
+_Static_assert(sizeof(struct tutti_gpumem_token) % sizeof(uint64_t) == 0, "a token is whole words");
 
 struct place {
     uint64_t number; /* 0 while the rest is being written, and after the memory was freed */
     uint64_t begin;
-    uint64_t token[TOKEN_WORDS]; /* struct tutti_gpu_token */
+    uint64_t token[TOKEN_WORDS]; /* struct tutti_gpumem_token */
     int32_t fd; /* number in the owner's process; -1: none */
 };
 
@@ -47,33 +47,33 @@ struct catalog {
     /* For each peer, the answer of this catalog's owner to the peer's catalog. The high half is the
      * last number that the owner has read there. The low half has a bit for each place of the peer
      * whose memory the owner cannot use. */
-    uint64_t come[TUTTI_GPU_RANKS];
+    uint64_t come[TUTTI_KERNEL_RANKS];
 };
 _Static_assert(sizeof(struct catalog) <= TUTTI_AREA_BYTES, "it fits");
 
 /* A rank's private record of its own places and those of each peer. */
-struct tutti_gpu_maps {
+struct tutti_cuda_maps {
     uint64_t generation;             /* of the process's list of allocations, when last read */
     uint32_t last, granted;          /* last number shown; last that all have acknowledged */
     uint32_t refused;                /* bit per place: some peer cannot use it */
     int turn;                        /* where to begin to look for a free place */
-    struct tutti_gpu_allocation mine[GPU_PLACES]; /* serial 0: free */
+    struct tutti_gpumem_allocation mine[GPU_PLACES]; /* serial 0: free */
     uint32_t numbers[GPU_PLACES];
-    uint32_t learnt[TUTTI_GPU_RANKS]; /* `changes` of each rank's catalog when last read */
-    uint32_t failed[TUTTI_GPU_RANKS]; /* bit per place: it could not be opened here */
-    struct tutti_gpu_memory (*opened)[GPU_PLACES]; /* [nranks] */
+    uint32_t learnt[TUTTI_KERNEL_RANKS]; /* `changes` of each rank's catalog when last read */
+    uint32_t failed[TUTTI_KERNEL_RANKS]; /* bit per place: it could not be opened here */
+    struct tutti_gpumem (*opened)[GPU_PLACES]; /* [nranks] */
     uint64_t (*seen)[GPU_PLACES];    /* [nranks]: number of each place when last read */
 };
 
-static struct catalog *catalog_of(const struct tutti_gpu *gpu, int rank)
+static struct catalog *catalog_of(const struct tutti_cuda_gpu *gpu, int rank)
 {
     return (struct catalog *)(void *)tutti_domain_area(gpu->host_domain, (uint32_t)rank);
 }
 
-int tutti_gpu_maps_create(struct tutti_gpu *gpu)
+int tutti_cuda_maps_create(struct tutti_cuda_gpu *gpu)
 {
     size_t nranks = (size_t)gpu->args.nranks;
-    struct tutti_gpu_maps *maps;
+    struct tutti_cuda_maps *maps;
 
     if (gpu->host_domain == NULL)
         return TUTTI_OK;
@@ -86,15 +86,15 @@ int tutti_gpu_maps_create(struct tutti_gpu *gpu)
                ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for maps of %zu ranks", nranks);
 }
 
-void tutti_gpu_maps_destroy(struct tutti_gpu *gpu)
+void tutti_cuda_maps_destroy(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_maps *maps = gpu->maps;
+    struct tutti_cuda_maps *maps = gpu->maps;
 
     if (maps == NULL)
         return;
     for (int rank = 0; maps->opened != NULL && rank < gpu->args.nranks; rank++)
         for (int i = 0; i < GPU_PLACES; i++)
-            tutti_gpu_memory_free(gpu->cuda, &maps->opened[rank][i]);
+            tutti_gpumem_free(gpu->cuda, &maps->opened[rank][i]);
     free(maps->opened);
     free(maps->seen);
     free(maps);
@@ -103,7 +103,7 @@ void tutti_gpu_maps_destroy(struct tutti_gpu *gpu)
 
 /* ---- this rank's catalog --------------------------------------------------------------------- */
 
-static bool is_listed(const struct tutti_gpu_allocation *parts, size_t count, uint64_t serial)
+static bool is_listed(const struct tutti_gpumem_allocation *parts, size_t count, uint64_t serial)
 {
     for (size_t i = 0; i < count; i++)
         if (parts[i].serial == serial)
@@ -111,7 +111,7 @@ static bool is_listed(const struct tutti_gpu_allocation *parts, size_t count, ui
     return false;
 }
 
-static bool is_mine(const struct tutti_gpu_maps *maps, uint64_t serial)
+static bool is_mine(const struct tutti_cuda_maps *maps, uint64_t serial)
 {
     for (int i = 0; i < GPU_PLACES; i++)
         if (maps->mine[i].serial == serial)
@@ -121,16 +121,16 @@ static bool is_mine(const struct tutti_gpu_maps *maps, uint64_t serial)
 
 /* There is always a free place, because at most the oldest GPU_PLACES allocations are listed, and
  * the allocations that are already listed are among them. */
-static int find_free(struct tutti_gpu_maps *maps)
+static int find_free(struct tutti_cuda_maps *maps)
 {
     while (maps->mine[maps->turn].serial != 0)
         maps->turn = (maps->turn + 1) % GPU_PLACES;
     return maps->turn;
 }
 
-static void show(struct tutti_gpu *gpu, const struct tutti_gpu_allocation *part)
+static void show(struct tutti_cuda_gpu *gpu, const struct tutti_gpumem_allocation *part)
 {
-    struct tutti_gpu_maps *maps = gpu->maps;
+    struct tutti_cuda_maps *maps = gpu->maps;
     struct catalog *catalog = catalog_of(gpu, gpu->args.rank);
     uint32_t number = ++maps->last;
     int at = find_free(maps);
@@ -152,7 +152,7 @@ static void show(struct tutti_gpu *gpu, const struct tutti_gpu_allocation *part)
     tutti_store_release(&catalog->last, number);
 }
 
-static void take_down(struct tutti_gpu *gpu, int at)
+static void take_down(struct tutti_cuda_gpu *gpu, int at)
 {
     gpu->maps->mine[at].serial = 0;
     /* release: pairs with the acquire in read_place */
@@ -161,17 +161,17 @@ static void take_down(struct tutti_gpu *gpu, int at)
 
 /* Removes freed allocations from the catalog, and then lists new allocations, oldest first, while
  * there is room. */
-static void tidy(struct tutti_gpu *gpu)
+static void tidy(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_allocation parts[GPU_PLACES];
-    struct tutti_gpu_maps *maps = gpu->maps;
+    struct tutti_gpumem_allocation parts[GPU_PLACES];
+    struct tutti_cuda_maps *maps = gpu->maps;
     struct catalog *catalog = catalog_of(gpu, gpu->args.rank);
-    uint64_t generation = tutti_gpu_alloc_generation();
+    uint64_t generation = tutti_gpumem_list_generation();
     size_t count;
 
     if (maps->generation == generation)
         return;
-    count = tutti_gpu_alloc_list(gpu->args.device, !gpu->is_one_process, parts, GPU_PLACES);
+    count = tutti_gpumem_list_get(gpu->args.device, !gpu->is_one_process, parts, GPU_PLACES);
     for (int i = 0; i < GPU_PLACES; i++)
         if (maps->mine[i].serial != 0 && !is_listed(parts, count, maps->mine[i].serial))
             take_down(gpu, i);
@@ -184,18 +184,18 @@ static void tidy(struct tutti_gpu *gpu)
 }
 
 /* True if some peer cannot use the memory at that place. Valid once its number is granted. */
-static bool is_refused(const struct tutti_gpu_maps *maps, int at)
+static bool is_refused(const struct tutti_cuda_maps *maps, int at)
 {
     return (maps->refused >> at & 1) != 0;
 }
 
 /* Logs the allocations that all peers have acknowledged since the last time. */
-static void tell(const struct tutti_gpu *gpu, uint32_t granted_before)
+static void tell(const struct tutti_cuda_gpu *gpu, uint32_t granted_before)
 {
-    const struct tutti_gpu_maps *maps = gpu->maps;
+    const struct tutti_cuda_maps *maps = gpu->maps;
 
     for (int i = 0; i < GPU_PLACES; i++) {
-        const struct tutti_gpu_allocation *part = &maps->mine[i];
+        const struct tutti_gpumem_allocation *part = &maps->mine[i];
 
         if (part->serial != 0 && maps->numbers[i] > granted_before &&
             maps->numbers[i] <= maps->granted)
@@ -206,9 +206,9 @@ static void tell(const struct tutti_gpu *gpu, uint32_t granted_before)
     }
 }
 
-static void ask_peers(struct tutti_gpu *gpu)
+static void ask_peers(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_maps *maps = gpu->maps;
+    struct tutti_cuda_maps *maps = gpu->maps;
     uint32_t before = maps->granted, least = maps->last, refused = 0;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
@@ -241,35 +241,35 @@ static bool read_place(const struct place *shown, struct place *ret_place)
 }
 
 /* In the same process the address is the same, but each device must be allowed to use it. */
-static int admit_place(const struct tutti_gpu *gpu, int rank, const struct place *place,
-                       const struct tutti_gpu_token *token, tutti_cu_address *ret_address)
+static int admit_place(const struct tutti_cuda_gpu *gpu, int rank, const struct place *place,
+                       const struct tutti_gpumem_token *token, tutti_cu_address *ret_address)
 {
-    struct tutti_gpu_memory memory = {.address = place->begin, .size_bytes = token->size_bytes,
+    struct tutti_gpumem memory = {.address = place->begin, .size_bytes = token->size_bytes,
                                       .kind = token->kind, .fd = -1};
 
-    if (memory.kind == TUTTI_GPU_MEMORY_PLAIN && !tutti_gpu_is_open(gpu, gpu->args.rank, rank))
+    if (memory.kind == TUTTI_GPUMEM_PLAIN && !tutti_cuda_is_open(gpu, gpu->args.rank, rank))
         return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
     if (gpu->records[rank].device != gpu->args.device)
-        TUTTI_TRY(tutti_gpu_memory_admit(gpu->cuda, &memory, gpu->args.device));
+        TUTTI_TRY(tutti_gpumem_admit(gpu->cuda, &memory, gpu->args.device));
     *ret_address = place->begin;
     return TUTTI_OK;
 }
 
-static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place,
-                      struct tutti_gpu_memory *memory, tutti_cu_address *ret_address)
+static int open_place(struct tutti_cuda_gpu *gpu, int rank, const struct place *place,
+                      struct tutti_gpumem *memory, tutti_cu_address *ret_address)
 {
-    struct tutti_gpu_token token;
+    struct tutti_gpumem_token token;
     int fd = -1, rc;
 
     memcpy(&token, place->token, sizeof token);
-    if (tutti_gpu_is_here(gpu, rank))
+    if (tutti_cuda_is_here(gpu, rank))
         return admit_place(gpu, rank, place, &token, ret_address);
     if (place->fd >= 0) {
-        fd = tutti_fetch_descriptor(gpu->records[rank].identity.pid, place->fd);
+        fd = tutti_lend_fetch_descriptor(gpu->records[rank].identity.pid, place->fd);
         if (fd < 0)
             return tutti_note(TUTTI_ERR_DEVICE, "pidfd_getfd: %s", strerror(errno));
     }
-    rc = tutti_gpu_memory_open(gpu->cuda, gpu->args.device, &token, fd, memory);
+    rc = tutti_gpumem_open(gpu->cuda, gpu->args.device, &token, fd, memory);
     if (fd >= 0)
         close(fd);
     *ret_address = memory->address;
@@ -277,20 +277,20 @@ static int open_place(struct tutti_gpu *gpu, int rank, const struct place *place
 }
 
 /* Writes the address into the table of peers, where kernels look it up. */
-static int write_map(const struct tutti_gpu *gpu, int rank, uint32_t map, tutti_cu_address address)
+static int write_map(const struct tutti_cuda_gpu *gpu, int rank, uint32_t map, tutti_cu_address address)
 {
     uint64_t value = address;
-    tutti_cu_address at = gpu->peers_at + (size_t)rank * sizeof(struct tutti_gpu_peer) +
-                          offsetof(struct tutti_gpu_peer, maps) + map * sizeof value;
+    tutti_cu_address at = gpu->peers_at + (size_t)rank * sizeof(struct tutti_kernel_peer) +
+                          offsetof(struct tutti_kernel_peer, maps) + map * sizeof value;
 
-    return tutti_gpu_put(gpu, at, (tutti_cu_address)(uintptr_t)&value, sizeof value);
+    return tutti_cuda_put(gpu, at, (tutti_cu_address)(uintptr_t)&value, sizeof value);
 }
 
 /* Memory that cannot be opened is not an error: its owner learns of it and does not offer it. */
-static int learn_place(struct tutti_gpu *gpu, int rank, int at)
+static int learn_place(struct tutti_cuda_gpu *gpu, int rank, int at)
 {
-    struct tutti_gpu_maps *maps = gpu->maps;
-    struct tutti_gpu_memory *opened = &maps->opened[rank][at];
+    struct tutti_cuda_maps *maps = gpu->maps;
+    struct tutti_gpumem *opened = &maps->opened[rank][at];
     uint32_t bit = UINT32_C(1) << at;
     tutti_cu_address address = 0;
     struct place place;
@@ -301,21 +301,21 @@ static int learn_place(struct tutti_gpu *gpu, int rank, int at)
         return TUTTI_OK;
     maps->seen[rank][at] = place.number;
     maps->failed[rank] &= ~bit;
-    tutti_gpu_memory_free(gpu->cuda, opened);
+    tutti_gpumem_free(gpu->cuda, opened);
     if (place.number == 0)
         return TUTTI_OK;
     if (open_place(gpu, rank, &place, opened, &address) != TUTTI_OK) {
         maps->failed[rank] |= bit;
         tutti_log(TUTTI_LOG_INFO, "rank %d cannot access memory of rank %d's GPU directly: %s",
-                  gpu->args.rank, rank, tutti_last_message());
+                  gpu->args.rank, rank, tutti_message_last());
         return TUTTI_OK;
     }
     return write_map(gpu, rank, (uint32_t)at + 1, address);
 }
 
-static int learn(struct tutti_gpu *gpu, int rank)
+static int learn(struct tutti_cuda_gpu *gpu, int rank)
 {
-    struct tutti_gpu_maps *maps = gpu->maps;
+    struct tutti_cuda_maps *maps = gpu->maps;
     const struct catalog *theirs = catalog_of(gpu, rank);
     /* Both acquire: they pair with the releases in tidy and show. Places are read after them. */
     uint32_t changes = tutti_load_acquire(&theirs->changes);
@@ -332,7 +332,7 @@ static int learn(struct tutti_gpu *gpu, int rank)
     return TUTTI_OK;
 }
 
-int tutti_gpu_maps_refresh(struct tutti_gpu *gpu)
+int tutti_cuda_maps_refresh(struct tutti_cuda_gpu *gpu)
 {
     if (gpu->maps == NULL)
         return TUTTI_OK;
@@ -348,7 +348,7 @@ int tutti_gpu_maps_refresh(struct tutti_gpu *gpu)
 
 /* True for plain device memory, which enabling access between contexts covers. Memory of pools and
  * virtual memory have access rights of their own, which the driver does not tell. */
-static bool is_plain(const struct tutti_gpu *gpu, const void *buffer)
+static bool is_plain(const struct tutti_cuda_gpu *gpu, const void *buffer)
 {
     int is_plain = 0;
     int attributes[] = {TUTTI_CU_POINTER_IS_LEGACY_IPC_CAPABLE};
@@ -361,13 +361,13 @@ static bool is_plain(const struct tutti_gpu *gpu, const void *buffer)
 
 /* A buffer must lie within one allocation. It may span several allocations, for example if virtual
  * memory was mapped side by side, but peers map each allocation at an unrelated address. */
-static void find_place(const struct tutti_gpu *gpu, uint64_t address, size_t size_bytes,
+static void find_place(const struct tutti_cuda_gpu *gpu, uint64_t address, size_t size_bytes,
                        uint32_t *ret_map, uint64_t *ret_offset)
 {
-    const struct tutti_gpu_maps *maps = gpu->maps;
+    const struct tutti_cuda_maps *maps = gpu->maps;
 
     for (uint32_t i = 0; maps != NULL && i < GPU_PLACES; i++) {
-        const struct tutti_gpu_allocation *part = &maps->mine[i];
+        const struct tutti_gpumem_allocation *part = &maps->mine[i];
         uint64_t offset = address - part->begin;
 
         if (part->serial == 0 || maps->numbers[i] > maps->granted || is_refused(maps, (int)i) ||
@@ -378,12 +378,12 @@ static void find_place(const struct tutti_gpu *gpu, uint64_t address, size_t siz
     }
 }
 
-void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, size_t size_bytes,
+void tutti_cuda_locate(const struct tutti_cuda_gpu *gpu, const void *buffer, size_t size_bytes,
                       uint32_t *ret_map, uint64_t *ret_offset)
 {
     uint64_t address = (uint64_t)(uintptr_t)buffer;
 
-    *ret_map = TUTTI_GPU_NOT_MAPPED;
+    *ret_map = TUTTI_KERNEL_NOT_MAPPED;
     *ret_offset = 0;
     if (buffer == NULL || !gpu->all_reach_all)
         return;

@@ -10,13 +10,13 @@
 #include <string.h>
 
 struct batch {
-    const struct tutti_gpu_message *messages;
+    const struct tutti_cuda_message *messages;
     size_t count;
     int rank;
     /* Per message. For a message to or from another rank, it is the lane. For a send to this rank
      * itself, it is the index of the matching receive. */
     uint32_t *places;
-    struct tutti_gpu_lane lanes[TUTTI_GPU_LANES];
+    struct tutti_kernel_lane lanes[TUTTI_KERNEL_LANES];
     uint32_t nlanes, nhalves, ncopies;
 };
 
@@ -28,7 +28,7 @@ static int match_copies(struct batch *batch)
     size_t receive = 0, send = 0;
 
     for (;;) {
-        const struct tutti_gpu_message *from, *to;
+        const struct tutti_cuda_message *from, *to;
 
         while (send < batch->count && (batch->messages[send].peer != batch->rank ||
                                        !batch->messages[send].sends))
@@ -53,7 +53,7 @@ static int match_copies(struct batch *batch)
 
 /* The block that moves the first share of a message. The two directions of a pair begin at
  * different blocks, and so do a rank's neighboring peers, which spreads the load. */
-static uint32_t rotation_of(const struct batch *batch, const struct tutti_gpu_message *message,
+static uint32_t rotation_of(const struct batch *batch, const struct tutti_cuda_message *message,
                             uint32_t nblocks)
 {
     uint32_t from = (uint32_t)(message->sends ? batch->rank : message->peer);
@@ -62,12 +62,12 @@ static uint32_t rotation_of(const struct batch *batch, const struct tutti_gpu_me
     return (2 * (from ^ to) + (from < to)) % nblocks;
 }
 
-static int sort_into_lanes(struct batch *batch, const struct tutti_gpu_grid *grid)
+static int sort_into_lanes(struct batch *batch, const struct tutti_cuda_grid *grid)
 {
-    uint32_t last = (tutti_gpu_grid_channels(grid)) * grid->nblocks, first = 0;
+    uint32_t last = (tutti_cuda_grid_channels(grid)) * grid->nblocks, first = 0;
 
     for (size_t i = 0; i < batch->count; i++) {
-        const struct tutti_gpu_message *message = &batch->messages[i];
+        const struct tutti_cuda_message *message = &batch->messages[i];
         uint32_t lane = 0;
 
         if (message->peer == batch->rank)
@@ -75,11 +75,11 @@ static int sort_into_lanes(struct batch *batch, const struct tutti_gpu_grid *gri
         while (lane < batch->nlanes && (batch->lanes[lane].peer != message->peer ||
                                         batch->lanes[lane].is_receive == message->sends))
             lane++;
-        if (lane + 1 >= TUTTI_GPU_LANES)
+        if (lane + 1 >= TUTTI_KERNEL_LANES)
             return tutti_fail(TUTTI_ERR_USAGE, "messages to and from more than %d peers",
-                              TUTTI_GPU_LANES - 1);
+                              TUTTI_KERNEL_LANES - 1);
         if (lane == batch->nlanes)
-            batch->lanes[batch->nlanes++] = (struct tutti_gpu_lane){
+            batch->lanes[batch->nlanes++] = (struct tutti_kernel_lane){
                 .peer = message->peer, .is_receive = !message->sends, .fifo = last,
                 .rotation = rotation_of(batch, message, grid->nblocks)};
         batch->places[i] = lane;
@@ -90,7 +90,7 @@ static int sort_into_lanes(struct batch *batch, const struct tutti_gpu_grid *gri
         batch->lanes[lane].first = first;
         first += batch->lanes[lane].count;
     }
-    batch->lanes[batch->nlanes] = (struct tutti_gpu_lane){
+    batch->lanes[batch->nlanes] = (struct tutti_kernel_lane){
         .peer = TUTTI_NO_RANK, .first = first, .count = batch->ncopies};
     return TUTTI_OK;
 }
@@ -99,26 +99,26 @@ static int sort_into_lanes(struct batch *batch, const struct tutti_gpu_grid *gri
 
 /* The step of a message. For a message of the rank to itself, the send's step does the copy. The
  * step of its receive is in no lane's list, so it never runs. */
-static struct tutti_gpu_step step_for(const struct batch *batch, size_t index)
+static struct tutti_kernel_step step_for(const struct batch *batch, size_t index)
 {
-    const struct tutti_gpu_message *message = &batch->messages[index];
+    const struct tutti_cuda_message *message = &batch->messages[index];
     bool is_copy = message->peer == batch->rank;
     uint32_t lane = is_copy ? batch->nlanes : batch->places[index];
 
-    return (struct tutti_gpu_step){
+    return (struct tutti_kernel_step){
         .kind = (uint8_t)(is_copy ? TUTTI_STEP_COPY
                           : message->sends ? TUTTI_STEP_SEND : TUTTI_STEP_RECV),
         .src = TUTTI_BUF_INPUT, .dst = TUTTI_BUF_OUTPUT,
         .from = message->peer, .to = message->peer,
-        .receive_lane = message->sends && !is_copy ? TUTTI_GPU_NO_LANE : lane,
-        .send_lane = message->sends || is_copy ? lane : TUTTI_GPU_NO_LANE,
+        .receive_lane = message->sends && !is_copy ? TUTTI_KERNEL_NO_LANE : lane,
+        .send_lane = message->sends || is_copy ? lane : TUTTI_KERNEL_NO_LANE,
     };
 }
 
-static struct tutti_gpu_segment segment_for(const struct batch *batch, size_t index)
+static struct tutti_kernel_segment segment_for(const struct batch *batch, size_t index)
 {
-    const struct tutti_gpu_message *message = &batch->messages[index];
-    struct tutti_gpu_segment segment = {.bytes = message->size_bytes};
+    const struct tutti_cuda_message *message = &batch->messages[index];
+    struct tutti_kernel_segment segment = {.bytes = message->size_bytes};
 
     segment.at[message->sends ? TUTTI_AT_SRC : TUTTI_AT_DST] = message->address;
     if (message->sends && message->peer == batch->rank)
@@ -126,48 +126,48 @@ static struct tutti_gpu_segment segment_for(const struct batch *batch, size_t in
     return segment;
 }
 
-static struct tutti_gpu_signature signature_for(const struct tutti_header *header)
+static struct tutti_kernel_signature signature_for(const struct tutti_header *header)
 {
-    struct tutti_gpu_signature signature = {.number = header->sequence, .chain = header->chain};
+    struct tutti_kernel_signature signature = {.number = header->sequence, .chain = header->chain};
 
     memcpy(signature.signature, &header->signature, sizeof signature.signature);
     return signature;
 }
 
-static void encode_messages(struct tutti_gpu_writer *writer, const struct batch *batch)
+static void encode_messages(struct tutti_cuda_writer *writer, const struct batch *batch)
 {
-    struct tutti_gpu_program *head = tutti_gpu_writer_head(writer);
+    struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
     uint32_t count = (uint32_t)batch->count;
-    struct tutti_gpu_step *steps =
-        tutti_gpu_writer_table(writer, &head->steps, count, sizeof *steps);
-    struct tutti_gpu_bound_step *bound =
-        tutti_gpu_writer_table(writer, &head->last.steps, count, sizeof *bound);
-    struct tutti_gpu_segment *segments =
-        tutti_gpu_writer_table(writer, &head->last.segments, count, sizeof *segments);
-    struct tutti_gpu_signature *signatures =
-        tutti_gpu_writer_table(writer, &head->signatures, count, sizeof *signatures);
+    struct tutti_kernel_step *steps =
+        tutti_cuda_writer_table(writer, &head->steps, count, sizeof *steps);
+    struct tutti_kernel_bound_step *bound =
+        tutti_cuda_writer_table(writer, &head->last.steps, count, sizeof *bound);
+    struct tutti_kernel_segment *segments =
+        tutti_cuda_writer_table(writer, &head->last.segments, count, sizeof *segments);
+    struct tutti_kernel_signature *signatures =
+        tutti_cuda_writer_table(writer, &head->signatures, count, sizeof *signatures);
 
     head->full = head->last;
     for (uint32_t i = 0; steps != NULL && i < count; i++) {
         steps[i] = step_for(batch, i);
-        bound[i] = (struct tutti_gpu_bound_step){i, 1, batch->messages[i].size_bytes};
+        bound[i] = (struct tutti_kernel_bound_step){i, 1, batch->messages[i].size_bytes};
         segments[i] = segment_for(batch, i);
         signatures[i] = signature_for(&batch->messages[i].header);
     }
 }
 
-static void encode_lanes(struct tutti_gpu_writer *writer, const struct batch *batch)
+static void encode_lanes(struct tutti_cuda_writer *writer, const struct batch *batch)
 {
-    struct tutti_gpu_program *head = tutti_gpu_writer_head(writer);
-    uint32_t filled[TUTTI_GPU_LANES] = {0};
+    struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
+    uint32_t filled[TUTTI_KERNEL_LANES] = {0};
     uint32_t *steps;
 
-    tutti_gpu_writer_copy(writer, &head->lanes, batch->lanes, batch->nlanes + 1,
+    tutti_cuda_writer_copy(writer, &head->lanes, batch->lanes, batch->nlanes + 1,
                           sizeof *batch->lanes);
-    steps = tutti_gpu_writer_table(writer, &head->lane_steps, batch->nhalves + batch->ncopies,
+    steps = tutti_cuda_writer_table(writer, &head->lane_steps, batch->nhalves + batch->ncopies,
                                    sizeof *steps);
     for (size_t i = 0; steps != NULL && i < batch->count; i++) {
-        const struct tutti_gpu_message *message = &batch->messages[i];
+        const struct tutti_cuda_message *message = &batch->messages[i];
         uint32_t lane = message->peer == batch->rank ? batch->nlanes : batch->places[i];
 
         if (message->peer != batch->rank || message->sends)
@@ -175,15 +175,15 @@ static void encode_lanes(struct tutti_gpu_writer *writer, const struct batch *ba
     }
 }
 
-static int encode(const struct batch *batch, const struct tutti_gpu_grid *grid,
-                  struct tutti_gpu_image *ret_image)
+static int encode(const struct batch *batch, const struct tutti_cuda_grid *grid,
+                  struct tutti_cuda_program_image *ret_image)
 {
-    struct tutti_gpu_writer writer = {.bytes = NULL};
+    struct tutti_cuda_writer writer = {.bytes = NULL};
 
     do {
-        TUTTI_TRY(tutti_gpu_writer_begin(&writer));
-        *tutti_gpu_writer_head(&writer) = (struct tutti_gpu_program){
-            .magic = TUTTI_GPU_PROGRAM_MAGIC,
+        TUTTI_TRY(tutti_cuda_writer_begin(&writer));
+        *tutti_cuda_writer_head(&writer) = (struct tutti_kernel_program){
+            .magic = TUTTI_KERNEL_PROGRAM_MAGIC,
             .nranks = grid->layout.nranks, .rank = (uint32_t)batch->rank,
             .nblocks = grid->nblocks,
             .nsteps = (uint32_t)batch->count, .nlanes = batch->nlanes + 1,
@@ -193,13 +193,13 @@ static int encode(const struct batch *batch, const struct tutti_gpu_grid *grid,
         };
         encode_messages(&writer, batch);
         encode_lanes(&writer, batch);
-    } while (!tutti_gpu_writer_end(&writer, grid, ret_image));
+    } while (!tutti_cuda_writer_end(&writer, grid, ret_image));
     return TUTTI_OK;
 }
 
-int tutti_gpu_messages_encode(const struct tutti_gpu_message *messages, size_t count, int rank,
-                              const struct tutti_gpu_grid *grid,
-                              struct tutti_gpu_image *ret_image)
+int tutti_cuda_messages_encode(const struct tutti_cuda_message *messages, size_t count, int rank,
+                              const struct tutti_cuda_grid *grid,
+                              struct tutti_cuda_program_image *ret_image)
 {
     struct batch batch = {.messages = messages, .count = count, .rank = rank};
     int rc;

@@ -20,26 +20,26 @@
  * communicators rarely run at once. */
 enum { LEAST_PART = 32 };
 
-struct tutti_gpu_claim {
+struct tutti_cuda_claim {
     /* `secret` identifies the communicator, and `uuid` identifies the device. */
     uint8_t secret[TUTTI_SECRET_BYTES], uuid[TUTTI_CU_UUID_BYTES];
     uint32_t places, total;    /* places claimed, and all places of the device */
     uint32_t nranks, nsettled; /* ranks that hold the claim, and ranks that have settled */
-    struct tutti_gpu_claim *next;
+    struct tutti_cuda_claim *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct tutti_gpu_claim *claims;
+static struct tutti_cuda_claim *claims;
 
 /* Returns this communicator's claim on the device, or NULL. *ret_taken is the number of places in
  * all claims on the device. */
-static struct tutti_gpu_claim *find(const struct tutti_gpu *gpu, const uint8_t *uuid,
+static struct tutti_cuda_claim *find(const struct tutti_cuda_gpu *gpu, const uint8_t *uuid,
                                     uint32_t *ret_taken)
 {
-    struct tutti_gpu_claim *found = NULL;
+    struct tutti_cuda_claim *found = NULL;
 
     *ret_taken = 0;
-    for (struct tutti_gpu_claim *claim = claims; claim != NULL; claim = claim->next) {
+    for (struct tutti_cuda_claim *claim = claims; claim != NULL; claim = claim->next) {
         if (memcmp(claim->uuid, uuid, sizeof claim->uuid) != 0)
             continue;
         *ret_taken += claim->places;
@@ -57,10 +57,10 @@ static uint32_t fair_part(uint32_t total, uint32_t taken)
     return half > least ? half : least;
 }
 
-int tutti_gpu_places_claim(struct tutti_gpu *gpu, const uint8_t *uuid, uint32_t total,
+int tutti_cuda_places_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, uint32_t total,
                            uint32_t *ret_places)
 {
-    struct tutti_gpu_claim *claim;
+    struct tutti_cuda_claim *claim;
     uint32_t taken;
 
     pthread_mutex_lock(&lock);
@@ -83,9 +83,9 @@ int tutti_gpu_places_claim(struct tutti_gpu *gpu, const uint8_t *uuid, uint32_t 
                          : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a share of a GPU");
 }
 
-void tutti_gpu_places_settle(struct tutti_gpu *gpu, uint32_t places)
+void tutti_cuda_places_settle(struct tutti_cuda_gpu *gpu, uint32_t places)
 {
-    struct tutti_gpu_claim *claim = gpu->claim;
+    struct tutti_cuda_claim *claim = gpu->claim;
     uint32_t taken, total = claim->total;
 
     pthread_mutex_lock(&lock);
@@ -100,9 +100,9 @@ void tutti_gpu_places_settle(struct tutti_gpu *gpu, uint32_t places)
                   gpu->args.device, taken, total);
 }
 
-void tutti_gpu_places_leave(struct tutti_gpu *gpu)
+void tutti_cuda_places_leave(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu_claim **at = &claims, *claim = gpu->claim;
+    struct tutti_cuda_claim **at = &claims, *claim = gpu->claim;
 
     if (claim == NULL)
         return;

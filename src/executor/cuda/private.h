@@ -37,7 +37,7 @@
 
 /* The data that a rank sends to all others while they form a domain. The fields are filled in phase
  * by phase. All of them are valid in the last exchange. */
-struct tutti_gpu_record {
+struct tutti_cuda_record {
     uint64_t magic;
     uint8_t has_kernels, is_failed;
     uint8_t is_copy_bad;    /* copies by the driver from other ranks arrive corrupted */
@@ -53,7 +53,7 @@ struct tutti_gpu_record {
     uint64_t context;       /* address of the CUDA context in the rank's process */
     uint64_t copy_bytes;    /* size from which its settings leave calls to copy engines; 0: none */
     uint64_t own_address, host_address;       /* its two areas' addresses in the rank's process */
-    struct tutti_gpu_token own_token, host_token;
+    struct tutti_gpumem_token own_token, host_token;
     uint64_t reached;       /* bit r: this rank can map the memory of rank r's device */
     uint64_t bad;           /* bit r: stores by rank r here, or loads from it, were wrong */
     uint64_t slow;          /* bit r: host memory is far faster to reach than rank r's device */
@@ -61,11 +61,11 @@ struct tutti_gpu_record {
     uint64_t torn;          /* bit r: a line from rank r arrived torn */
     char reason[64];        /* the error message, if is_failed */
 };
-_Static_assert(sizeof(struct tutti_gpu_record) <= TUTTI_GPU_MESSAGE_BYTES, "it is one message");
+_Static_assert(sizeof(struct tutti_cuda_record) <= TUTTI_CUDA_MESSAGE_BYTES, "it is one message");
 
 /* The areas of another rank as this rank sees them. An area holds the mailboxes and windows. */
-struct tutti_gpu_neighbour {
-    struct tutti_gpu_memory own, host; /* mappings of areas; NONE for a rank of this process */
+struct tutti_cuda_neighbor {
+    struct tutti_gpumem own, host; /* mappings of areas; NONE for a rank of this process */
     tutti_cu_address own_at, host_at;  /* addresses of the areas in this process; 0: not reached */
 };
 
@@ -73,29 +73,29 @@ struct tutti_gpu_neighbour {
 
 /* Copies bytes on the stream `desk`, and waits until the copy is complete. Both addresses may be of
  * host or device memory. */
-int tutti_gpu_put(const struct tutti_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
+int tutti_cuda_put(const struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
                   size_t size_bytes);
 /* Waits for all work on the stream `desk`. */
-int tutti_gpu_settle_desk(const struct tutti_gpu *gpu);
+int tutti_cuda_wait_setup(const struct tutti_cuda_gpu *gpu);
 
 struct tutti_pass;
 
-struct tutti_gpu {
-    const struct tutti_cuda *cuda;
-    struct tutti_gpu_args args;
+struct tutti_cuda_gpu {
+    const struct tutti_cu_driver *cuda;
+    struct tutti_cuda_args args;
     uint8_t secret[TUTTI_SECRET_BYTES]; /* the communicator's secret */
     struct tutti_domain *host_domain;   /* the host's domain if it has all ranks, else NULL */
     bool holds_primary;                 /* this rank has retained the primary context */
     struct tutti_cu_context *context;
     char name[64];                      /* the device's name, for messages */
     int multiprocessors, most_threads;
-    struct tutti_cuda_kernels *kernels; /* NULL: none */
+    struct tutti_kernel_module *kernels; /* NULL: none */
 
     /* These are for forming a domain. */
     uint32_t phase, next_phase; /* enum phase_number of form.c */
     bool awaits_records;        /* an all-gather of messages is under way */
-    uint8_t message[TUTTI_GPU_MESSAGE_BYTES];
-    struct tutti_gpu_record *records;   /* [nranks]: the last record of each rank */
+    uint8_t message[TUTTI_CUDA_MESSAGE_BYTES];
+    struct tutti_cuda_record *records;   /* [nranks]: the last record of each rank */
     uint64_t *excluded;                 /* [nranks]: bit r: do not use the path to rank r */
     struct tutti_pass **passes;         /* [nranks]: transfers of descriptors under way */
     int *passed_fds;                    /* [nranks]: descriptors received; -1: none */
@@ -104,17 +104,17 @@ struct tutti_gpu {
 
     /* These describe the domain. An area consists of nranks mailboxes, each of which another rank
      * writes, and of two windows after them. */
-    struct tutti_gpu_grid grid;
-    struct tutti_gpu_memory own;        /* this rank's area in device memory */
-    struct tutti_gpu_memory host;       /* its area in host memory; NONE if all reach `own` */
-    struct tutti_gpu_neighbour *neighbours; /* [nranks] */
-    struct tutti_gpu_memory state;      /* holds struct tutti_gpu_domain, peers, counters */
-    struct tutti_gpu_domain *domain;    /* device address of that struct */
-    tutti_cu_address peers_at;          /* device address of struct tutti_gpu_peer [nranks] */
-    struct tutti_gpu_report *report;    /* in page-locked host memory */
+    struct tutti_cuda_grid grid;
+    struct tutti_gpumem own;        /* this rank's area in device memory */
+    struct tutti_gpumem host;       /* its area in host memory; NONE if all reach `own` */
+    struct tutti_cuda_neighbor *neighbours; /* [nranks] */
+    struct tutti_gpumem state;      /* holds struct tutti_kernel_domain, peers, counters */
+    struct tutti_kernel_domain *domain;    /* device address of that struct */
+    tutti_cu_address peers_at;          /* device address of struct tutti_kernel_peer [nranks] */
+    struct tutti_kernel_report *report;    /* in page-locked host memory */
     uint32_t blocks;                    /* most blocks of a launch */
     uint32_t threads;                   /* most threads of a block */
-    struct tutti_gpu_claim *claim;      /* places on its device (places.c) */
+    struct tutti_cuda_claim *claim;      /* places on its device (places.c) */
     bool shares_device;                 /* another rank of this process has the same device */
     /* All ranks are in one process; are on one device; reach each other's device memory. */
     bool is_one_process, is_one_device, all_reach_all;
@@ -132,118 +132,118 @@ struct tutti_gpu {
     uint64_t seen[TUTTI_COLLECTIVE_COUNT]; /* bit per size class whose first call was logged */
     /* These three are for ranks that share a GPU in one process. The lock of sharers.c protects
      * them. */
-    struct tutti_gpu *next_sharer;
+    struct tutti_cuda_gpu *next_sharer;
     const struct tutti_cu_stream *called_stream; /* stream of this rank's last collective */
     uint64_t called_number;             /* number of that collective */
-    struct tutti_gpu_slab *slabs, *slab; /* list of all slabs; the slab being filled */
-    struct tutti_gpu_scratch *scratch;  /* newest block of device memory for running programs */
-    struct tutti_gpu_scratch *store;    /* newest block of device memory that holds programs */
+    struct tutti_cuda_slab *slabs, *slab; /* list of all slabs; the slab being filled */
+    struct tutti_cuda_scratch *scratch;  /* newest block of device memory for running programs */
+    struct tutti_cuda_scratch *store;    /* newest block of device memory that holds programs */
     size_t stored_bytes;                /* used in the newest block of `store` */
-    struct tutti_gpu_maps *maps;        /* NULL if the host has no domain of all ranks */
+    struct tutti_cuda_maps *maps;        /* NULL if the host has no domain of all ranks */
 };
 
 /* ---- layout.c -------------------------------------------------------------------------- */
 
 /* Decides the sizes and positions of the mailboxes and windows for `nranks` ranks. They take about
  * `memory_bytes` of each rank's memory. Programs get at most `most_blocks` blocks. */
-void tutti_gpu_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
-                       struct tutti_gpu_grid *ret_grid);
+void tutti_cuda_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
+                       struct tutti_cuda_grid *ret_grid);
 /* These return numbers of bytes: the size of an area, the offset of the mailbox that rank `writer`
  * writes, and the offset of the two windows. Offsets are from the beginning of the area. */
-size_t tutti_gpu_area_bytes(const struct tutti_gpu_layout *layout);
-size_t tutti_gpu_mailbox_at(const struct tutti_gpu_layout *layout, uint32_t writer);
-size_t tutti_gpu_windows_at(const struct tutti_gpu_layout *layout);
+size_t tutti_cuda_area_bytes(const struct tutti_kernel_layout *layout);
+size_t tutti_cuda_mailbox_at(const struct tutti_kernel_layout *layout, uint32_t writer);
+size_t tutti_cuda_windows_at(const struct tutti_kernel_layout *layout);
 
 /* ---- share.c --------------------------------------------------------------------------- */
 
 /* Opens the areas of all other ranks: those in host memory if `is_host`, else those in device
  * memory. Returns TUTTI_AGAIN if the caller must call again. An area that cannot be opened is no
  * error. Its address in gpu->neighbours is then 0. */
-int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host);
+int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host);
 /* Returns true if this rank's context is its device's primary context. Creates the primary context
  * if there is none, as enabling peer access does too. */
-bool tutti_gpu_has_primary(const struct tutti_gpu *gpu);
+bool tutti_cuda_has_primary(const struct tutti_cuda_gpu *gpu);
 /* Returns true if kernels of rank `from` may use plain device memory of rank `owner`. Both ranks
  * must be in one process. */
-bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner);
+bool tutti_cuda_is_open(const struct tutti_cuda_gpu *gpu, int from, int owner);
 /* Closes all areas of other ranks, and drops the transfers of descriptors that are under way. */
-void tutti_gpu_unshare(struct tutti_gpu *gpu);
+void tutti_cuda_unshare(struct tutti_cuda_gpu *gpu);
 
 /* Registers an area of this rank as lent. Other ranks of this process may then still use the area
- * when this rank is destroyed. tutti_gpu_take_back ends the loan: the memory is freed once no other
- * rank uses it. If the memory was never lent, tutti_gpu_take_back frees it at once. */
-int tutti_gpu_lend(const struct tutti_gpu *gpu, const struct tutti_gpu_memory *memory);
-void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *memory);
+ * when this rank is destroyed. tutti_cuda_take_back ends the loan: the memory is freed once no other
+ * rank uses it. If the memory was never lent, tutti_cuda_take_back frees it at once. */
+int tutti_cuda_lend(const struct tutti_cuda_gpu *gpu, const struct tutti_gpumem *memory);
+void tutti_cuda_take_back(const struct tutti_cuda_gpu *gpu, struct tutti_gpumem *memory);
 
 /* ---- test.c ---------------------------------------------------------------------------- */
 
-/* tutti_gpu_test_store stores a pattern into every mailbox that this rank writes. Once all ranks
- * have done so, call tutti_gpu_test_look. That function checks the mailboxes that this rank reads,
+/* tutti_cuda_test_store stores a pattern into every mailbox that this rank writes. Once all ranks
+ * have done so, call tutti_cuda_test_check. That function checks the mailboxes that this rank reads,
  * and loads the windows of all ranks. It sets bit r in *ret_bad if rank r's pattern was wrong in
  * the mailbox or in the window. It sets *ret_is_copy_bad to true if some pattern was wrong after a
  * copy by the driver. */
-int tutti_gpu_test_store(struct tutti_gpu *gpu);
-int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad);
+int tutti_cuda_test_store(struct tutti_cuda_gpu *gpu);
+int tutti_cuda_test_check(struct tutti_cuda_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad);
 
 /* ---- rate.c ---------------------------------------------------------------------------- */
 
 /* Sets bit r in *ret_slow if rank r is on another GPU whose memory is so slow to reach that host
  * memory is better. Overwrites this rank's second window. */
-int tutti_gpu_test_rates(const struct tutti_gpu *gpu, uint64_t *ret_slow);
+int tutti_cuda_test_rates(const struct tutti_cuda_gpu *gpu, uint64_t *ret_slow);
 
 /* ---- lines.c --------------------------------------------------------------------------- */
 
 /* Sets bit r in the result if the link between rank r's device and this rank's device should keep
  * lines whole. A line has 128 bytes, and is whole if all of it arrives at once. */
-uint64_t tutti_gpu_lines_linked(const struct tutti_gpu *gpu);
+uint64_t tutti_cuda_lines_linked(const struct tutti_cuda_gpu *gpu);
 /* Returns true if any two ranks that reach each other's device memory have such a link. */
-bool tutti_gpu_lines_are_possible(const struct tutti_gpu *gpu);
+bool tutti_cuda_lines_are_possible(const struct tutti_cuda_gpu *gpu);
 /* Exchanges lines with all ranks to which this rank has such a link. Sets bit r in *ret_torn if
  * lines of rank r arrived torn. All ranks must call this at the same time. Returns TUTTI_AGAIN if
  * the caller must call again. */
-int tutti_gpu_lines_test(struct tutti_gpu *gpu, uint64_t *ret_torn);
+int tutti_cuda_lines_test(struct tutti_cuda_gpu *gpu, uint64_t *ret_torn);
 /* Decides from all ranks' results which ranks may use lines, and sets gpu->whole. */
-void tutti_gpu_lines_agree(struct tutti_gpu *gpu);
+void tutti_cuda_lines_agree(struct tutti_cuda_gpu *gpu);
 
 /* ---- slabs.c --------------------------------------------------------------------------- */
 
-struct tutti_gpu_slab;
+struct tutti_cuda_slab;
 
 /* Takes memory for the next launch, which host and device see at the same address. The memory is
  * valid until the launch has ended. If `is_captured`, it is valid until the rank is destroyed. */
-int tutti_gpu_slab_take(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
+int tutti_cuda_slab_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured,
                         void **ret_bytes);
 /* Notes that a launch on `stream` reads the memory that was taken before. Call this once the launch
  * is enqueued. */
-int tutti_gpu_slabs_launched(struct tutti_gpu *gpu, struct tutti_cu_stream *stream);
-void tutti_gpu_slabs_fini(struct tutti_gpu *gpu);
+int tutti_cuda_slabs_launched(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
+void tutti_cuda_slabs_fini(struct tutti_cuda_gpu *gpu);
 
 /* ---- scratch.c ------------------------------------------------------------------------- */
 
-struct tutti_gpu_scratch;
+struct tutti_cuda_scratch;
 
 /* Takes device memory for the next launch. Later launches get the same memory unless they need
  * more, so works must run one after the other. The GPU owns the memory. */
-int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch);
-void tutti_gpu_scratch_fini(struct tutti_gpu *gpu);
-size_t tutti_gpu_scratch_bytes(const struct tutti_gpu *gpu);
+int tutti_cuda_scratch_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch);
+void tutti_cuda_scratch_fini(struct tutti_cuda_gpu *gpu);
+size_t tutti_cuda_scratch_bytes(const struct tutti_cuda_gpu *gpu);
 
 /* ---- work.c ---------------------------------------------------------------------------- */
 
 /* Fills in the work of a collective. If `is_captured`, the memory to which the work refers outlives
  * this launch, because the launch may be replayed. */
-int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item, bool is_captured,
-                        struct tutti_gpu_work *ret_work);
+int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item, bool is_captured,
+                        struct tutti_kernel_work *ret_work);
 /* Fills in one work for all sends and receives among the items. There must be at least one. */
-int tutti_gpu_work_fill_messages(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
-                                 size_t count, bool is_captured, struct tutti_gpu_work *ret_work);
+int tutti_cuda_work_fill_messages(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
+                                 size_t count, bool is_captured, struct tutti_kernel_work *ret_work);
 
 /* Returns the largest number of bytes that one rank sends to another, or UINT64_MAX if not all
  * ranks know that number. */
-uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_call *call);
+uint64_t tutti_cuda_most_sent(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call);
 
 /* Returns true if the item is a send or a receive. */
-static inline bool tutti_gpu_is_message(const struct tutti_gpu_item *item)
+static inline bool tutti_cuda_is_message(const struct tutti_cuda_item *item)
 {
     return tutti_call_is_message(item->call);
 }
@@ -252,77 +252,77 @@ static inline bool tutti_gpu_is_message(const struct tutti_gpu_item *item)
 
 /* Decides from all ranks' records which calls are left to copy engines, and sets gpu->copy_bytes.
  */
-void tutti_gpu_copy_agree(struct tutti_gpu *gpu);
+void tutti_cuda_copy_agree(struct tutti_cuda_gpu *gpu);
 /* Returns true if this call is left to copy engines. The result is the same on all ranks. */
-bool tutti_gpu_copy_takes(const struct tutti_gpu *gpu, const struct tutti_gpu_item *item);
+bool tutti_cuda_copy_takes(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item);
 /* Enqueues such a call on `stream`, which must already wait for the rank's last operation. Kernels
  * give up if they wait for longer than `timeout_ns`. If `timeout_ns` is 0, they wait forever. */
-int tutti_gpu_copy_run(struct tutti_gpu *gpu, const struct tutti_gpu_item *item, bool is_captured,
+int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item, bool is_captured,
                        struct tutti_cu_stream *stream, uint64_t timeout_ns);
 
 /* ---- maps.c ---------------------------------------------------------------------------- */
 
-struct tutti_gpu_maps;
+struct tutti_cuda_maps;
 
 /* Creates gpu->maps. Does nothing if the host has no domain of all ranks. Returns TUTTI_ERR_SYSTEM
- * if memory runs out. Call tutti_gpu_maps_destroy after a failure, too. */
-int tutti_gpu_maps_create(struct tutti_gpu *gpu);
-void tutti_gpu_maps_destroy(struct tutti_gpu *gpu);
+ * if memory runs out. Call tutti_cuda_maps_destroy after a failure, too. */
+int tutti_cuda_maps_create(struct tutti_cuda_gpu *gpu);
+void tutti_cuda_maps_destroy(struct tutti_cuda_gpu *gpu);
 /* Shows this rank's new allocations to its peers, and maps the new allocations of the peers. Notes
  * which of this rank's allocations all peers have mapped. Do not call this while the thread
  * captures a stream. */
-int tutti_gpu_maps_refresh(struct tutti_gpu *gpu);
+int tutti_cuda_maps_refresh(struct tutti_cuda_gpu *gpu);
 
 /* Finds the map by which all peers see the whole of a buffer of this rank. *ret_offset is the
  * buffer's offset in that map, in bytes. If there is no such map, *ret_map is
- * TUTTI_GPU_NOT_MAPPED. */
-void tutti_gpu_locate(const struct tutti_gpu *gpu, const void *buffer, size_t size_bytes,
+ * TUTTI_KERNEL_NOT_MAPPED. */
+void tutti_cuda_locate(const struct tutti_cuda_gpu *gpu, const void *buffer, size_t size_bytes,
                       uint32_t *ret_map, uint64_t *ret_offset);
 
 /* ---- places.c -------------------------------------------------------------------------- */
 
-struct tutti_gpu_claim;
+struct tutti_cuda_claim;
 
 /* Claims some of the `total` places of device `uuid` for all ranks of this communicator that this
  * process has there. All of these ranks get the same number in *ret_places. Returns
  * TUTTI_ERR_SYSTEM if memory runs out.
  *
- * Each rank then calls tutti_gpu_places_settle with the number of places that these ranks need
- * together, at most the number claimed. The others become free. tutti_gpu_places_leave ends this
+ * Each rank then calls tutti_cuda_places_settle with the number of places that these ranks need
+ * together, at most the number claimed. The others become free. tutti_cuda_places_leave ends this
  * rank's part in the claim. These functions are thread-safe, because ranks of a process share the
  * claims. */
-int tutti_gpu_places_claim(struct tutti_gpu *gpu, const uint8_t *uuid, uint32_t total,
+int tutti_cuda_places_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, uint32_t total,
                            uint32_t *ret_places);
-void tutti_gpu_places_settle(struct tutti_gpu *gpu, uint32_t places);
-void tutti_gpu_places_leave(struct tutti_gpu *gpu);
+void tutti_cuda_places_settle(struct tutti_cuda_gpu *gpu, uint32_t places);
+void tutti_cuda_places_leave(struct tutti_cuda_gpu *gpu);
 
 /* ---- sharers.c ------------------------------------------------------------------------- */
 
 /* These add or remove a rank that shares its GPU with other ranks of the process. They do nothing
  * for other ranks. Thread-safe. */
-void tutti_gpu_sharers_enter(struct tutti_gpu *gpu);
-void tutti_gpu_sharers_leave(struct tutti_gpu *gpu);
+void tutti_cuda_sharers_enter(struct tutti_cuda_gpu *gpu);
+void tutti_cuda_sharers_leave(struct tutti_cuda_gpu *gpu);
 /* Records that the rank makes call `number` on `stream`. Call this before the call is enqueued.
  * Returns TUTTI_ERR_USAGE if another rank has made the same call on that stream, because the two
  * calls could never end. Thread-safe. */
-int tutti_gpu_sharers_call(struct tutti_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number);
+int tutti_cuda_sharers_call(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number);
 
 /* ---- tables.c -------------------------------------------------------------------------- */
 
 /* Returns true if rank `from` may store to and load from the device memory of rank `owner`. */
-bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner);
+bool tutti_cuda_reaches(const struct tutti_cuda_gpu *gpu, int from, int owner);
 /* Returns true if every rank may do this with the device memory of rank `owner`. */
-bool tutti_gpu_is_reached_by_all(const struct tutti_gpu *gpu, int owner);
+bool tutti_cuda_is_reached_by_all(const struct tutti_cuda_gpu *gpu, int owner);
 
 /* Writes the tables that kernels read in device memory: the domain, its peers, and its counters. */
-int tutti_gpu_write_tables(struct tutti_gpu *gpu);
+int tutti_cuda_write_tables(struct tutti_cuda_gpu *gpu);
 
 /* Returns the entry of `rank` in the table of peers that kernels read. The entry follows from the
  * paths that are known so far. */
-struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank);
+struct tutti_kernel_peer tutti_cuda_peer_of(const struct tutti_cuda_gpu *gpu, int rank);
 
 /* Returns true if `rank` is in this process. */
-static inline bool tutti_gpu_is_here(const struct tutti_gpu *gpu, int rank)
+static inline bool tutti_cuda_is_here(const struct tutti_cuda_gpu *gpu, int rank)
 {
     return tutti_identity_same_process(&gpu->records[rank].identity,
                                        &gpu->records[gpu->args.rank].identity);

@@ -18,15 +18,15 @@ static bool reads_peers(const struct tutti_schedule *schedule)
 
 /* The bytes of window that a round of one block can use. Each block has its part of a window, and
  * its rounds alternate between the halves of that part. */
-static size_t round_window_bytes(const struct tutti_gpu_grid *grid)
+static size_t round_window_bytes(const struct tutti_cuda_grid *grid)
 {
-    return grid->layout.window_bytes / grid->nblocks / 2 / TUTTI_GPU_LINE * TUTTI_GPU_LINE;
+    return grid->layout.window_bytes / grid->nblocks / 2 / TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
 }
 
 static int check_call(const struct tutti_schedule *schedule, const struct tutti_call *call,
-                      const struct tutti_gpu_grid *grid)
+                      const struct tutti_cuda_grid *grid)
 {
-    uint32_t channels = tutti_gpu_grid_channels(grid);
+    uint32_t channels = tutti_cuda_grid_channels(grid);
 
     if (schedule->nchannels > channels)
         return tutti_fail(TUTTI_ERR_USAGE, "a schedule of %u channels: kernels have %u",
@@ -40,8 +40,8 @@ static int check_call(const struct tutti_schedule *schedule, const struct tutti_
     return TUTTI_OK;
 }
 
-int tutti_gpu_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
-                             const struct tutti_gpu_grid *grid, struct tutti_program **ret_program)
+int tutti_cuda_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
+                             const struct tutti_cuda_grid *grid, struct tutti_program **ret_program)
 {
     struct tutti_cuts cuts = {
         .half_bytes = round_window_bytes(grid),
@@ -71,15 +71,15 @@ static uint32_t lane_of(const struct tutti_plan *plan, const struct tutti_step *
             plan->lanes[i].is_receive == is_receive)
             return i;
     tutti_assert(!"a lane for every step");
-    return TUTTI_GPU_NO_LANE;
+    return TUTTI_KERNEL_NO_LANE;
 }
 
-static struct tutti_gpu_step step_for(const struct tutti_plan *plan, const struct tutti_step *step)
+static struct tutti_kernel_step step_for(const struct tutti_plan *plan, const struct tutti_step *step)
 {
     bool receives = tutti_access_receives(step), sends = tutti_access_sends(step);
-    uint32_t lane = receives || sends ? TUTTI_GPU_NO_LANE : plan->nlanes;
+    uint32_t lane = receives || sends ? TUTTI_KERNEL_NO_LANE : plan->nlanes;
 
-    return (struct tutti_gpu_step){
+    return (struct tutti_kernel_step){
         .kind = step->kind,
         .src = (uint8_t)step->src.buffer, .dst = (uint8_t)step->dst.buffer,
         .remote = (uint8_t)step->remote.buffer, .also = (uint8_t)step->also.buffer,
@@ -93,28 +93,28 @@ static struct tutti_gpu_step step_for(const struct tutti_plan *plan, const struc
     };
 }
 
-static void encode_steps(struct tutti_gpu_writer *writer, const struct tutti_plan *plan)
+static void encode_steps(struct tutti_cuda_writer *writer, const struct tutti_plan *plan)
 {
     const struct tutti_schedule *schedule = plan->schedule;
-    struct tutti_gpu_program *head = tutti_gpu_writer_head(writer);
-    struct tutti_gpu_step *steps =
-        tutti_gpu_writer_table(writer, &head->steps, schedule->nsteps, sizeof *steps);
+    struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
+    struct tutti_kernel_step *steps =
+        tutti_cuda_writer_table(writer, &head->steps, schedule->nsteps, sizeof *steps);
 
     for (uint32_t i = 0; steps != NULL && i < schedule->nsteps; i++)
         steps[i] = step_for(plan, &schedule->steps[i]);
-    tutti_gpu_writer_copy(writer, &head->deps, schedule->deps, schedule->ndeps,
+    tutti_cuda_writer_copy(writer, &head->deps, schedule->deps, schedule->ndeps,
                           sizeof *schedule->deps);
-    tutti_gpu_writer_copy(writer, &head->among, schedule->among, schedule->namong,
+    tutti_cuda_writer_copy(writer, &head->among, schedule->among, schedule->namong,
                           sizeof *schedule->among);
 }
 
 /* Encodes the lanes of the plan, and one more behind them for its local steps. */
-static void encode_lanes(struct tutti_gpu_writer *writer, const struct tutti_plan *plan,
+static void encode_lanes(struct tutti_cuda_writer *writer, const struct tutti_plan *plan,
                          uint32_t nblocks)
 {
-    struct tutti_gpu_program *head = tutti_gpu_writer_head(writer);
-    struct tutti_gpu_lane *lanes =
-        tutti_gpu_writer_table(writer, &head->lanes, plan->nlanes + 1, sizeof *lanes);
+    struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
+    struct tutti_kernel_lane *lanes =
+        tutti_cuda_writer_table(writer, &head->lanes, plan->nlanes + 1, sizeof *lanes);
     uint32_t nhalves = 0, *steps;
 
     for (uint32_t i = 0; i < plan->nlanes; i++) {
@@ -122,34 +122,34 @@ static void encode_lanes(struct tutti_gpu_writer *writer, const struct tutti_pla
 
         nhalves += lane->count;
         if (lanes != NULL)
-            lanes[i] = (struct tutti_gpu_lane){
+            lanes[i] = (struct tutti_kernel_lane){
                 .peer = lane->peer, .is_receive = lane->is_receive,
                 .fifo = lane->channel * nblocks, .first = lane->first, .count = lane->count};
     }
     if (lanes != NULL)
-        lanes[plan->nlanes] = (struct tutti_gpu_lane){
+        lanes[plan->nlanes] = (struct tutti_kernel_lane){
             .peer = TUTTI_NO_RANK, .first = nhalves, .count = plan->nlocal};
-    steps = tutti_gpu_writer_table(writer, &head->lane_steps, nhalves + plan->nlocal,
+    steps = tutti_cuda_writer_table(writer, &head->lane_steps, nhalves + plan->nlocal,
                                    sizeof *steps);
     for (uint32_t i = 0; steps != NULL && i < nhalves + plan->nlocal; i++)
         steps[i] = i < nhalves ? plan->lane_steps[i] : plan->local_steps[i - nhalves];
 }
 
-static void encode_bound(struct tutti_gpu_writer *writer, const struct tutti_bound *bound,
-                         struct tutti_gpu_bound *ret_bound)
+static void encode_bound(struct tutti_cuda_writer *writer, const struct tutti_bound *bound,
+                         struct tutti_kernel_bound *ret_bound)
 {
     uint32_t nsteps = bound->schedule->nsteps;
-    struct tutti_gpu_bound_step *steps =
-        tutti_gpu_writer_table(writer, &ret_bound->steps, nsteps, sizeof *steps);
-    struct tutti_gpu_segment *segments =
-        tutti_gpu_writer_table(writer, &ret_bound->segments, bound->nsegments, sizeof *segments);
+    struct tutti_kernel_bound_step *steps =
+        tutti_cuda_writer_table(writer, &ret_bound->steps, nsteps, sizeof *steps);
+    struct tutti_kernel_segment *segments =
+        tutti_cuda_writer_table(writer, &ret_bound->segments, bound->nsegments, sizeof *segments);
 
     ret_bound->slot_bytes = bound->slot_bytes;
     for (uint32_t i = 0; steps != NULL && segments != NULL && i < nsteps; i++) {
         const struct tutti_bound_step *step = &bound->steps[i];
         uint64_t start = 0;
 
-        steps[i] = (struct tutti_gpu_bound_step){step->first, step->count, step->bytes};
+        steps[i] = (struct tutti_kernel_bound_step){step->first, step->count, step->bytes};
         for (uint32_t k = step->first; k < step->first + step->count; k++) {
             segments[k].start = start;
             segments[k].bytes = bound->segments[k].bytes;
@@ -161,12 +161,12 @@ static void encode_bound(struct tutti_gpu_writer *writer, const struct tutti_bou
 }
 
 /* Encodes where the blocks of a user's buffer are. */
-static void encode_blocks(struct tutti_gpu_writer *writer, const struct tutti_call *call,
+static void encode_blocks(struct tutti_cuda_writer *writer, const struct tutti_call *call,
                           size_t nblocks, const size_t *counts, const size_t *displs,
-                          struct tutti_gpu_table *ret_table)
+                          struct tutti_kernel_table *ret_table)
 {
-    struct tutti_gpu_block *blocks =
-        tutti_gpu_writer_table(writer, ret_table, (uint32_t)nblocks, sizeof *blocks);
+    struct tutti_kernel_block *blocks =
+        tutti_cuda_writer_table(writer, ret_table, (uint32_t)nblocks, sizeof *blocks);
     uint64_t packed = 0;
 
     for (size_t i = 0; blocks != NULL && i < nblocks; i++) {
@@ -186,12 +186,12 @@ static bool hears_all(const struct tutti_schedule *schedule)
 }
 
 static void describe(const struct tutti_program *program, const struct tutti_call *call,
-                     const struct tutti_gpu_grid *grid, struct tutti_gpu_program *head)
+                     const struct tutti_cuda_grid *grid, struct tutti_kernel_program *head)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
 
-    *head = (struct tutti_gpu_program){
-        .magic = TUTTI_GPU_PROGRAM_MAGIC,
+    *head = (struct tutti_kernel_program){
+        .magic = TUTTI_KERNEL_PROGRAM_MAGIC,
         .nranks = schedule->nranks,
         .rank = schedule->rank,
         .nblocks = grid->nblocks,
@@ -214,30 +214,30 @@ static void describe(const struct tutti_program *program, const struct tutti_cal
         .call_count = call->count,
         .staged_input_bytes = program->staged_input_bytes,
         .staged_output_bytes = program->staged_output_bytes,
-        .scratch_bytes = tutti_round_up(program->scratch_bytes, TUTTI_GPU_LINE),
+        .scratch_bytes = tutti_round_up(program->scratch_bytes, TUTTI_KERNEL_LINE),
     };
 }
 
-/* The signals of a block in all rounds of a call must fit into TUTTI_GPU_SIGNAL_BITS bits. */
-static int check_signals(const struct tutti_program *program, const struct tutti_gpu_grid *grid)
+/* The signals of a block in all rounds of a call must fit into TUTTI_KERNEL_SIGNAL_BITS bits. */
+static int check_signals(const struct tutti_program *program, const struct tutti_cuda_grid *grid)
 {
     size_t nrounds = (program->npieces + grid->nblocks - 1) / grid->nblocks;
 
-    if (nrounds * program->plan->schedule->nsignals >> TUTTI_GPU_SIGNAL_BITS == 0)
+    if (nrounds * program->plan->schedule->nsignals >> TUTTI_KERNEL_SIGNAL_BITS == 0)
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE, "a call of %zu pieces; raise TUTTI_GPU_MEMORY_BYTES or "
                       "choose another algorithm", program->npieces);
 }
 
-static int check_program(const struct tutti_program *program, const struct tutti_gpu_grid *grid)
+static int check_program(const struct tutti_program *program, const struct tutti_cuda_grid *grid)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     const struct tutti_bound *bound = program->npieces > 1 ? &program->full : &program->last;
     size_t window_bytes = schedule->window_chunks * bound->slot_bytes;
 
-    if (program->plan->nlanes + 1 > TUTTI_GPU_LANES)
+    if (program->plan->nlanes + 1 > TUTTI_KERNEL_LANES)
         return tutti_fail(TUTTI_ERR_USAGE, "a schedule of %u lanes: kernels have %d",
-                          program->plan->nlanes, TUTTI_GPU_LANES - 1);
+                          program->plan->nlanes, TUTTI_KERNEL_LANES - 1);
     if (program->widens && reads_peers(schedule))
         return tutti_fail(TUTTI_ERR_USAGE, "kernels do not read narrow floats of peers twice");
     if (reads_peers(schedule))
@@ -250,17 +250,17 @@ static int check_program(const struct tutti_program *program, const struct tutti
     return check_signals(program, grid);
 }
 
-int tutti_gpu_program_encode(const struct tutti_program *program, const struct tutti_call *call,
-                             const struct tutti_gpu_grid *grid, struct tutti_gpu_image *ret_image)
+int tutti_cuda_program_encode(const struct tutti_program *program, const struct tutti_call *call,
+                             const struct tutti_cuda_grid *grid, struct tutti_cuda_program_image *ret_image)
 {
-    struct tutti_gpu_writer writer = {.bytes = NULL};
+    struct tutti_cuda_writer writer = {.bytes = NULL};
 
     TUTTI_TRY(check_program(program, grid));
     do {
-        struct tutti_gpu_program *head;
+        struct tutti_kernel_program *head;
 
-        TUTTI_TRY(tutti_gpu_writer_begin(&writer));
-        head = tutti_gpu_writer_head(&writer);
+        TUTTI_TRY(tutti_cuda_writer_begin(&writer));
+        head = tutti_cuda_writer_head(&writer);
         describe(program, call, grid, head);
         encode_steps(&writer, program->plan);
         encode_lanes(&writer, program->plan, grid->nblocks);
@@ -272,6 +272,6 @@ int tutti_gpu_program_encode(const struct tutti_program *program, const struct t
                       call->input_displs, &head->input);
         encode_blocks(&writer, call, program->output_blocks, call->output_counts,
                       call->output_displs, &head->output);
-    } while (!tutti_gpu_writer_end(&writer, grid, ret_image));
+    } while (!tutti_cuda_writer_end(&writer, grid, ret_image));
     return TUTTI_OK;
 }

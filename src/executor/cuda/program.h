@@ -11,8 +11,8 @@
 #include "executor/host/program.h"
 
 /* The sizes by which programs are cut. They are the same on all ranks of a domain. */
-struct tutti_gpu_grid {
-    struct tutti_gpu_layout layout;
+struct tutti_cuda_grid {
+    struct tutti_kernel_layout layout;
     /* Blocks that run a program. layout.channels is a multiple of it, at least twice. */
     uint32_t nblocks;
     size_t least_piece_bytes; /* of the larger buffer: a smaller piece is not worth a block */
@@ -20,7 +20,7 @@ struct tutti_gpu_grid {
 };
 
 /* The most channels that a schedule may use. One more channel is for messages. */
-static inline uint32_t tutti_gpu_grid_channels(const struct tutti_gpu_grid *grid)
+static inline uint32_t tutti_cuda_grid_channels(const struct tutti_cuda_grid *grid)
 {
     return grid->layout.channels / grid->nblocks - 1;
 }
@@ -28,26 +28,26 @@ static inline uint32_t tutti_gpu_grid_channels(const struct tutti_gpu_grid *grid
 /* Binds `plan` to the sizes of `call`, in pieces for the blocks of the grid. `plan` is borrowed.
  * The caller destroys *ret_program with tutti_program_destroy. TUTTI_ERR_USAGE: kernels cannot run
  * the schedule; all ranks get this result. TUTTI_ERR_SYSTEM: no memory. */
-int tutti_gpu_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
-                             const struct tutti_gpu_grid *grid, struct tutti_program **ret_program);
+int tutti_cuda_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
+                             const struct tutti_cuda_grid *grid, struct tutti_program **ret_program);
 
 /* An encoded program, to be copied into device memory. */
-struct tutti_gpu_image {
+struct tutti_cuda_program_image {
     uint8_t *bytes;       /* 8-byte aligned; owned */
     size_t size_bytes;
-    size_t scratch_bytes; /* scratch memory that a run takes, a multiple of TUTTI_GPU_LINE */
+    size_t scratch_bytes; /* scratch memory that a run takes, a multiple of TUTTI_KERNEL_LINE */
 };
 /* Frees the image's bytes. */
-void tutti_gpu_image_fini(struct tutti_gpu_image *image);
+void tutti_cuda_program_image_fini(struct tutti_cuda_program_image *image);
 
-/* Encodes `program`, which tutti_gpu_program_create made for `call`. The image has no addresses,
+/* Encodes `program`, which tutti_cuda_program_create made for `call`. The image has no addresses,
  * because buffers and scalar come from the work that runs it. TUTTI_ERR_USAGE: kernels cannot run
  * the program; all ranks get this result. TUTTI_ERR_SYSTEM: no memory. */
-int tutti_gpu_program_encode(const struct tutti_program *program, const struct tutti_call *call,
-                             const struct tutti_gpu_grid *grid, struct tutti_gpu_image *ret_image);
+int tutti_cuda_program_encode(const struct tutti_program *program, const struct tutti_call *call,
+                             const struct tutti_cuda_grid *grid, struct tutti_cuda_program_image *ret_image);
 
 /* One send or receive. */
-struct tutti_gpu_message {
+struct tutti_cuda_message {
     int peer;
     bool sends;
     uint64_t address; /* as the device sees it */
@@ -57,10 +57,10 @@ struct tutti_gpu_message {
 
 /* Encodes the messages of a batch. Messages move at the same time, but those with the same peer and
  * direction move one after the other. TUTTI_ERR_USAGE: the batch has more peers than
- * TUTTI_GPU_LANES allows, or its sends of the rank to itself do not match its receives in number,
+ * TUTTI_KERNEL_LANES allows, or its sends of the rank to itself do not match its receives in number,
  * order and signature. TUTTI_ERR_SYSTEM: no memory. */
-int tutti_gpu_messages_encode(const struct tutti_gpu_message *messages, size_t count, int rank,
-                              const struct tutti_gpu_grid *grid,
-                              struct tutti_gpu_image *ret_image);
+int tutti_cuda_messages_encode(const struct tutti_cuda_message *messages, size_t count, int rank,
+                              const struct tutti_cuda_grid *grid,
+                              struct tutti_cuda_program_image *ret_image);
 
 #endif

@@ -19,7 +19,7 @@ struct meter {
     size_t size_bytes;
 };
 
-static void meter_fini(const struct tutti_gpu *gpu, struct meter *meter)
+static void meter_fini(const struct tutti_cuda_gpu *gpu, struct meter *meter)
 {
     if (meter->from != NULL)
         gpu->cuda->event_destroy(meter->from);
@@ -29,7 +29,7 @@ static void meter_fini(const struct tutti_gpu *gpu, struct meter *meter)
         gpu->cuda->host_free(meter->host);
 }
 
-static int meter_init(const struct tutti_gpu *gpu, struct meter *ret_meter)
+static int meter_init(const struct tutti_cuda_gpu *gpu, struct meter *ret_meter)
 {
     uint64_t window = gpu->grid.layout.window_bytes;
     int code;
@@ -43,10 +43,10 @@ static int meter_init(const struct tutti_gpu *gpu, struct meter *ret_meter)
     if (code == TUTTI_CU_SUCCESS)
         return TUTTI_OK;
     meter_fini(gpu, ret_meter);
-    return tutti_gpu_fail(gpu, code, "what measures its links");
+    return tutti_cuda_fail(gpu, code, "what measures its links");
 }
 
-static int time_copy(const struct tutti_gpu *gpu, const struct meter *meter, tutti_cu_address to,
+static int time_copy(const struct tutti_cuda_gpu *gpu, const struct meter *meter, tutti_cu_address to,
                      tutti_cu_address from, float *ret_ms)
 {
     int code = gpu->cuda->event_record(meter->from, gpu->desk);
@@ -56,17 +56,17 @@ static int time_copy(const struct tutti_gpu *gpu, const struct meter *meter, tut
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->event_record(meter->to, gpu->desk);
     if (code == TUTTI_CU_SUCCESS)
-        TUTTI_TRY(tutti_gpu_settle_desk(gpu));
+        TUTTI_TRY(tutti_cuda_wait_setup(gpu));
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->event_elapsed(ret_ms, meter->from, meter->to);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_gpu_fail(gpu, code, "a copy that is timed");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "a copy that is timed");
 }
 
 /* Times copies from `from` into this rank's second window, which no rank reads at this time. */
-static int measure(const struct tutti_gpu *gpu, const struct meter *meter, tutti_cu_address from,
+static int measure(const struct tutti_cuda_gpu *gpu, const struct meter *meter, tutti_cu_address from,
                    float *ret_ms)
 {
-    tutti_cu_address to = gpu->own.address + tutti_gpu_windows_at(&gpu->grid.layout) +
+    tutti_cu_address to = gpu->own.address + tutti_cuda_windows_at(&gpu->grid.layout) +
                           gpu->grid.layout.window_bytes;
 
     for (int i = 0; i < COPIES; i++) {
@@ -84,14 +84,14 @@ static double gb_per_s(const struct meter *meter, float ms)
 }
 
 /* True if `rank` is on another GPU whose memory this rank has opened. */
-static bool has_link(const struct tutti_gpu *gpu, int rank)
+static bool has_link(const struct tutti_cuda_gpu *gpu, int rank)
 {
     return gpu->neighbours[rank].own_at != 0 &&
            memcmp(gpu->records[rank].uuid, gpu->records[gpu->args.rank].uuid,
                   TUTTI_CU_UUID_BYTES) != 0;
 }
 
-static int compare_all(const struct tutti_gpu *gpu, const struct meter *meter, uint64_t *ret_slow)
+static int compare_all(const struct tutti_cuda_gpu *gpu, const struct meter *meter, uint64_t *ret_slow)
 {
     float host_ms = 0;
 
@@ -103,7 +103,7 @@ static int compare_all(const struct tutti_gpu *gpu, const struct meter *meter, u
         if (!has_link(gpu, rank))
             continue;
         TUTTI_TRY(measure(gpu, meter, gpu->neighbours[rank].own_at +
-                                          tutti_gpu_windows_at(&gpu->grid.layout), &ms));
+                                          tutti_cuda_windows_at(&gpu->grid.layout), &ms));
         tutti_log(TUTTI_LOG_TRACE, "rank %d: GPU %d copies %.1f GB/s from rank %d's GPU, %.1f from "
                   "the host's memory", gpu->args.rank, gpu->args.device, gb_per_s(meter, ms), rank,
                   gb_per_s(meter, host_ms));
@@ -117,7 +117,7 @@ static int compare_all(const struct tutti_gpu *gpu, const struct meter *meter, u
     return TUTTI_OK;
 }
 
-int tutti_gpu_test_rates(const struct tutti_gpu *gpu, uint64_t *ret_slow)
+int tutti_cuda_test_rates(const struct tutti_cuda_gpu *gpu, uint64_t *ret_slow)
 {
     bool has_links = false;
     struct meter meter;

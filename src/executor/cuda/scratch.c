@@ -11,19 +11,19 @@
 
 #include <stdlib.h>
 
-struct tutti_gpu_scratch {
-    struct tutti_gpu_scratch *next; /* the block before this one */
-    struct tutti_gpu_memory memory;
+struct tutti_cuda_scratch {
+    struct tutti_cuda_scratch *next; /* the block before this one */
+    struct tutti_gpumem memory;
 };
 
-static int grow(struct tutti_gpu *gpu, struct tutti_gpu_scratch **list, size_t size_bytes)
+static int grow(struct tutti_cuda_gpu *gpu, struct tutti_cuda_scratch **list, size_t size_bytes)
 {
-    struct tutti_gpu_scratch *scratch = calloc(1, sizeof *scratch);
+    struct tutti_cuda_scratch *scratch = calloc(1, sizeof *scratch);
     int rc;
 
     if (scratch == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a GPU's scratch");
-    rc = tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device,
+    rc = tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
                                 size_bytes, gpu->desk, &scratch->memory);
     if (rc != TUTTI_OK) {
         free(scratch);
@@ -34,7 +34,7 @@ static int grow(struct tutti_gpu *gpu, struct tutti_gpu_scratch **list, size_t s
     return TUTTI_OK;
 }
 
-int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch)
+int tutti_cuda_scratch_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch)
 {
     size_t before;
 
@@ -53,41 +53,41 @@ int tutti_gpu_scratch_take(struct tutti_gpu *gpu, size_t size_bytes, uint8_t **r
 
 enum { CHUNK_BYTES = 2 << 20 };
 
-int tutti_gpu_store(struct tutti_gpu *gpu, const void *bytes, size_t size_bytes,
+int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
                     const void **ret_image)
 {
-    size_t room = tutti_round_up(size_bytes, TUTTI_GPU_LINE);
+    size_t room = tutti_round_up(size_bytes, TUTTI_KERNEL_LINE);
     tutti_cu_address at;
     int mode, rc = TUTTI_OK;
 
-    TUTTI_TRY(tutti_gpu_enter_relaxed(gpu, &mode));
+    TUTTI_TRY(tutti_cuda_enter_relaxed(gpu, &mode));
     if (gpu->store == NULL || gpu->store->memory.size_bytes - gpu->stored_bytes < room) {
         rc = grow(gpu, &gpu->store, room > CHUNK_BYTES ? room : CHUNK_BYTES);
         gpu->stored_bytes = rc == TUTTI_OK ? 0 : gpu->stored_bytes;
     }
     if (rc == TUTTI_OK) {
         at = gpu->store->memory.address + gpu->stored_bytes;
-        rc = tutti_gpu_put(gpu, at, (tutti_cu_address)(uintptr_t)bytes, size_bytes);
+        rc = tutti_cuda_put(gpu, at, (tutti_cu_address)(uintptr_t)bytes, size_bytes);
         gpu->stored_bytes += room;
         tutti_assert(gpu->stored_bytes <= gpu->store->memory.size_bytes);
         *ret_image = (const void *)(uintptr_t)at;
     }
-    tutti_gpu_leave_relaxed(gpu, mode);
+    tutti_cuda_leave_relaxed(gpu, mode);
     return rc;
 }
 
-static void free_all(struct tutti_gpu *gpu, struct tutti_gpu_scratch **list)
+static void free_all(struct tutti_cuda_gpu *gpu, struct tutti_cuda_scratch **list)
 {
     while (*list != NULL) {
-        struct tutti_gpu_scratch *next = (*list)->next;
+        struct tutti_cuda_scratch *next = (*list)->next;
 
-        tutti_gpu_memory_free(gpu->cuda, &(*list)->memory);
+        tutti_gpumem_free(gpu->cuda, &(*list)->memory);
         free(*list);
         *list = next;
     }
 }
 
-static size_t count(const struct tutti_gpu_scratch *list)
+static size_t count(const struct tutti_cuda_scratch *list)
 {
     size_t bytes = 0;
 
@@ -96,13 +96,13 @@ static size_t count(const struct tutti_gpu_scratch *list)
     return bytes;
 }
 
-void tutti_gpu_scratch_fini(struct tutti_gpu *gpu)
+void tutti_cuda_scratch_fini(struct tutti_cuda_gpu *gpu)
 {
     free_all(gpu, &gpu->scratch);
     free_all(gpu, &gpu->store);
 }
 
-size_t tutti_gpu_scratch_bytes(const struct tutti_gpu *gpu)
+size_t tutti_cuda_scratch_bytes(const struct tutti_cuda_gpu *gpu)
 {
     return count(gpu->scratch) + count(gpu->store);
 }

@@ -16,19 +16,19 @@
 
 enum step { STEP_BEGIN, STEP_PASSING, STEP_OPEN };
 
-static const struct tutti_gpu_token *token_of(const struct tutti_gpu *gpu, int owner, bool is_host)
+static const struct tutti_gpumem_token *token_of(const struct tutti_cuda_gpu *gpu, int owner, bool is_host)
 {
     return is_host ? &gpu->records[owner].host_token : &gpu->records[owner].own_token;
 }
 
 /* ---- descriptors ----------------------------------------------------------------------- */
 
-static bool takes_descriptor(const struct tutti_gpu_token *token)
+static bool takes_descriptor(const struct tutti_gpumem_token *token)
 {
-    return token->kind == TUTTI_GPU_MEMORY_VIRTUAL || token->kind == TUTTI_GPU_MEMORY_HOST;
+    return token->kind == TUTTI_GPUMEM_VIRTUAL || token->kind == TUTTI_GPUMEM_HOST;
 }
 
-static bool is_with(const struct tutti_gpu *gpu, int rank, int owner)
+static bool is_with(const struct tutti_cuda_gpu *gpu, int rank, int owner)
 {
     return tutti_identity_same_process(&gpu->records[rank].identity, &gpu->records[owner].identity);
 }
@@ -36,7 +36,7 @@ static bool is_with(const struct tutti_gpu *gpu, int rank, int owner)
 /* Counts the members of the transfer of `owner`'s descriptor: the owner, which is member 0, and
  * all ranks of other processes. Returns this rank's index among them; UINT32_MAX: it is not one of
  * them. */
-static uint32_t count_members(const struct tutti_gpu *gpu, int owner, uint32_t *ret_nmembers)
+static uint32_t count_members(const struct tutti_cuda_gpu *gpu, int owner, uint32_t *ret_nmembers)
 {
     uint32_t nmembers = 1, me = owner == gpu->args.rank ? 0 : UINT32_MAX;
 
@@ -51,11 +51,11 @@ static uint32_t count_members(const struct tutti_gpu *gpu, int owner, uint32_t *
     return me;
 }
 
-static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
+static int begin_pass(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
 {
     struct tutti_pass_args args = {.fd = -1,
                                    .deadline_ns = tutti_pass_deadline(gpu->args.deadline_ns)};
-    struct tutti_gpu_token token;
+    struct tutti_gpumem_token token;
 
     args.me = count_members(gpu, owner, &args.nmembers);
     if (args.me == UINT32_MAX || args.nmembers < 2 ||
@@ -64,14 +64,14 @@ static int begin_pass(struct tutti_gpu *gpu, int owner, bool is_host)
     tutti_secret_derive(gpu->secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
                         args.secret);
     /* If the export fails, the others must not wait, so fd -1 tells them that there is none. */
-    if (args.me == 0 && tutti_gpu_memory_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
+    if (args.me == 0 && tutti_gpumem_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
                                                 &args.fd) != TUTTI_OK)
         args.fd = -1;
     return tutti_pass_create(&args, &gpu->passes[owner]);
 }
 
 /* A rank that does not get a descriptor does not reach its owner. The others continue. */
-static int pass_on(struct tutti_gpu *gpu)
+static int pass_on(struct tutti_cuda_gpu *gpu)
 {
     int left = 0;
 
@@ -87,7 +87,7 @@ static int pass_on(struct tutti_gpu *gpu)
         }
         if (rc != TUTTI_OK)
             tutti_log(TUTTI_LOG_INFO, "memory of rank %d's GPU has not arrived: %s", owner,
-                      tutti_last_message());
+                      tutti_message_last());
         tutti_pass_destroy(gpu->passes[owner]);
         gpu->passes[owner] = NULL;
         gpu->passed_fds[owner] = fd;
@@ -97,7 +97,7 @@ static int pass_on(struct tutti_gpu *gpu)
 
 /* ---- contexts ---------------------------------------------------------------------------- */
 
-bool tutti_gpu_has_primary(const struct tutti_gpu *gpu)
+bool tutti_cuda_has_primary(const struct tutti_cuda_gpu *gpu)
 {
     struct tutti_cu_context *primary;
 
@@ -109,9 +109,9 @@ bool tutti_gpu_has_primary(const struct tutti_gpu *gpu)
     return primary == gpu->context;
 }
 
-bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner)
+bool tutti_cuda_is_open(const struct tutti_cuda_gpu *gpu, int from, int owner)
 {
-    const struct tutti_gpu_record *theirs = &gpu->records[owner];
+    const struct tutti_cuda_record *theirs = &gpu->records[owner];
 
     /* Access between devices is enabled for primary contexts alone. */
     return theirs->context == gpu->records[from].context ||
@@ -121,16 +121,16 @@ bool tutti_gpu_is_open(const struct tutti_gpu *gpu, int from, int owner)
 /* ---- opening ---------------------------------------------------------------------------- */
 
 /* Gives this rank's device access to the area of a rank of this process. */
-static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_address *ret_address)
+static int admit(struct tutti_cuda_gpu *gpu, int owner, bool is_host, tutti_cu_address *ret_address)
 {
-    const struct tutti_gpu_record *record = &gpu->records[owner];
-    struct tutti_gpu_memory memory = {.address = record->own_address,
+    const struct tutti_cuda_record *record = &gpu->records[owner];
+    struct tutti_gpumem memory = {.address = record->own_address,
                                       .size_bytes = record->own_token.size_bytes,
                                       .kind = record->own_token.kind,
                                       .fd = -1};
 
-    if (!is_host && memory.kind == TUTTI_GPU_MEMORY_PLAIN &&
-        !tutti_gpu_is_open(gpu, gpu->args.rank, owner))
+    if (!is_host && memory.kind == TUTTI_GPUMEM_PLAIN &&
+        !tutti_cuda_is_open(gpu, gpu->args.rank, owner))
         return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
     if (!is_host && record->device != gpu->args.device) {
         struct tutti_cu_context *theirs;
@@ -150,30 +150,30 @@ static int admit(struct tutti_gpu *gpu, int owner, bool is_host, tutti_cu_addres
         }
         if (code != TUTTI_CU_SUCCESS && code != TUTTI_CU_PEER_ACCESS_ALREADY_ENABLED)
             return tutti_note(TUTTI_ERR_DEVICE, "access from GPU %d to GPU %d: %s",
-                              gpu->args.device, record->device, tutti_cuda_error(gpu->cuda, code));
-        TUTTI_TRY(tutti_gpu_memory_admit(gpu->cuda, &memory, gpu->args.device));
+                              gpu->args.device, record->device, tutti_cu_error(gpu->cuda, code));
+        TUTTI_TRY(tutti_gpumem_admit(gpu->cuda, &memory, gpu->args.device));
     }
-    TUTTI_TRY(tutti_gpu_loan_join(is_host ? record->host_address : record->own_address));
+    TUTTI_TRY(tutti_gpumem_loan_join(is_host ? record->host_address : record->own_address));
     *ret_address = is_host ? record->host_address : record->own_address;
     return TUTTI_OK;
 }
 
 /* All areas have the same size, except that drivers may round it up. */
-static bool has_right_size(const struct tutti_gpu *gpu, const struct tutti_gpu_token *token)
+static bool has_right_size(const struct tutti_cuda_gpu *gpu, const struct tutti_gpumem_token *token)
 {
-    size_t wanted = tutti_gpu_area_bytes(&gpu->grid.layout);
+    size_t wanted = tutti_cuda_area_bytes(&gpu->grid.layout);
 
     return token->size_bytes >= wanted && token->size_bytes - wanted < MOST_ROUNDING_BYTES;
 }
 
-static int open_area(struct tutti_gpu *gpu, int owner, bool is_host)
+static int open_area(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
 {
-    struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[owner];
-    struct tutti_gpu_memory *memory = is_host ? &neighbour->host : &neighbour->own;
+    struct tutti_cuda_neighbor *neighbour = &gpu->neighbours[owner];
+    struct tutti_gpumem *memory = is_host ? &neighbour->host : &neighbour->own;
     tutti_cu_address *at = is_host ? &neighbour->host_at : &neighbour->own_at;
-    const struct tutti_gpu_token *token = token_of(gpu, owner, is_host);
+    const struct tutti_gpumem_token *token = token_of(gpu, owner, is_host);
 
-    if (token->kind == TUTTI_GPU_MEMORY_NONE || *at != 0)
+    if (token->kind == TUTTI_GPUMEM_NONE || *at != 0)
         return TUTTI_OK;
     if (owner == gpu->args.rank) {
         *at = is_host ? gpu->host.address : gpu->own.address;
@@ -182,18 +182,18 @@ static int open_area(struct tutti_gpu *gpu, int owner, bool is_host)
     if (!has_right_size(gpu, token))
         return tutti_note(TUTTI_ERR_DEVICE, "it has %llu bytes, not %zu",
                           (unsigned long long)token->size_bytes,
-                          tutti_gpu_area_bytes(&gpu->grid.layout));
-    if (tutti_gpu_is_here(gpu, owner))
+                          tutti_cuda_area_bytes(&gpu->grid.layout));
+    if (tutti_cuda_is_here(gpu, owner))
         return admit(gpu, owner, is_host, at);
     if (takes_descriptor(token) && gpu->passed_fds[owner] < 0)
         return tutti_note(TUTTI_ERR_DEVICE, "no descriptor of it has arrived");
-    TUTTI_TRY(tutti_gpu_memory_open(gpu->cuda, gpu->args.device, token, gpu->passed_fds[owner],
+    TUTTI_TRY(tutti_gpumem_open(gpu->cuda, gpu->args.device, token, gpu->passed_fds[owner],
                                     memory));
     *at = memory->address;
     return TUTTI_OK;
 }
 
-static void close_fds(struct tutti_gpu *gpu)
+static void close_fds(struct tutti_cuda_gpu *gpu)
 {
     for (int owner = 0; gpu->passed_fds != NULL && owner < gpu->args.nranks; owner++) {
         if (gpu->passed_fds[owner] >= 0)
@@ -202,7 +202,7 @@ static void close_fds(struct tutti_gpu *gpu)
     }
 }
 
-int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host)
+int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host)
 {
     if (gpu->step == STEP_BEGIN) {
         for (int owner = 0; owner < gpu->args.nranks; owner++)
@@ -217,41 +217,41 @@ int tutti_gpu_share_areas(struct tutti_gpu *gpu, bool is_host)
         if (open_area(gpu, owner, is_host) != TUTTI_OK)
             tutti_log(TUTTI_LOG_INFO, "rank %d does not reach the %s of rank %d: %s",
                       gpu->args.rank, is_host ? "host memory" : "GPU", owner,
-                      tutti_last_message());
+                      tutti_message_last());
     close_fds(gpu);
     gpu->step = STEP_BEGIN;
     return TUTTI_OK;
 }
 
-static void close_areas(struct tutti_gpu *gpu, int owner)
+static void close_areas(struct tutti_cuda_gpu *gpu, int owner)
 {
-    struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[owner];
+    struct tutti_cuda_neighbor *neighbour = &gpu->neighbours[owner];
 
     if (owner != gpu->args.rank) {
-        tutti_gpu_loan_end(neighbour->own_at);
-        tutti_gpu_loan_end(neighbour->host_at);
+        tutti_gpumem_loan_end(neighbour->own_at);
+        tutti_gpumem_loan_end(neighbour->host_at);
     }
-    tutti_gpu_memory_free(gpu->cuda, &neighbour->own);
-    tutti_gpu_memory_free(gpu->cuda, &neighbour->host);
+    tutti_gpumem_free(gpu->cuda, &neighbour->own);
+    tutti_gpumem_free(gpu->cuda, &neighbour->host);
 }
 
-int tutti_gpu_lend(const struct tutti_gpu *gpu, const struct tutti_gpu_memory *memory)
+int tutti_cuda_lend(const struct tutti_cuda_gpu *gpu, const struct tutti_gpumem *memory)
 {
-    return tutti_gpu_loan_begin(&(struct tutti_gpu_loan_terms){.cuda = gpu->cuda,
+    return tutti_gpumem_loan_begin(&(struct tutti_gpumem_loan_terms){.cuda = gpu->cuda,
                                                                .context = gpu->context,
                                                                .device = gpu->args.device,
                                                                .holds_primary = gpu->holds_primary},
                                 memory);
 }
 
-void tutti_gpu_take_back(const struct tutti_gpu *gpu, struct tutti_gpu_memory *memory)
+void tutti_cuda_take_back(const struct tutti_cuda_gpu *gpu, struct tutti_gpumem *memory)
 {
-    if (!tutti_gpu_loan_end(memory->address))
-        tutti_gpu_memory_free(gpu->cuda, memory);
-    *memory = (struct tutti_gpu_memory){.kind = TUTTI_GPU_MEMORY_NONE, .fd = -1};
+    if (!tutti_gpumem_loan_end(memory->address))
+        tutti_gpumem_free(gpu->cuda, memory);
+    *memory = (struct tutti_gpumem){.kind = TUTTI_GPUMEM_NONE, .fd = -1};
 }
 
-void tutti_gpu_unshare(struct tutti_gpu *gpu)
+void tutti_cuda_unshare(struct tutti_cuda_gpu *gpu)
 {
     close_fds(gpu);
     for (int owner = 0; owner < gpu->args.nranks; owner++) {

@@ -9,9 +9,9 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct tutti_gpu *sharers;
+static struct tutti_cuda_gpu *sharers;
 
-void tutti_gpu_sharers_enter(struct tutti_gpu *gpu)
+void tutti_cuda_sharers_enter(struct tutti_cuda_gpu *gpu)
 {
     if (!gpu->shares_device)
         return;
@@ -21,9 +21,9 @@ void tutti_gpu_sharers_enter(struct tutti_gpu *gpu)
     pthread_mutex_unlock(&lock);
 }
 
-void tutti_gpu_sharers_leave(struct tutti_gpu *gpu)
+void tutti_cuda_sharers_leave(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpu **at = &sharers;
+    struct tutti_cuda_gpu **at = &sharers;
 
     pthread_mutex_lock(&lock);
     while (*at != NULL && *at != gpu)
@@ -36,7 +36,7 @@ void tutti_gpu_sharers_leave(struct tutti_gpu *gpu)
 /* Returns true if another rank of the same communicator has made this call, or a later one, on the
  * same stream. Each context has its own legacy default stream, so contexts are compared too. Each
  * thread has its own per-thread default stream, so that stream never counts. */
-static bool is_in_the_way(const struct tutti_gpu *gpu, const struct tutti_gpu *other,
+static bool is_in_the_way(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_gpu *other,
                           const struct tutti_cu_stream *stream, uint64_t number)
 {
     return other != gpu && stream != TUTTI_CU_STREAM_PER_THREAD && other->called_stream == stream &&
@@ -44,9 +44,9 @@ static bool is_in_the_way(const struct tutti_gpu *gpu, const struct tutti_gpu *o
            memcmp(other->secret, gpu->secret, sizeof gpu->secret) == 0;
 }
 
-int tutti_gpu_sharers_call(struct tutti_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number)
+int tutti_cuda_sharers_call(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number)
 {
-    const struct tutti_gpu *other;
+    const struct tutti_cuda_gpu *other;
     int rank = -1;
 
     if (!gpu->shares_device)

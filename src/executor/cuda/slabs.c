@@ -10,15 +10,15 @@
 
 enum { SLAB_BYTES = 64 << 10, UNIT = 64 };
 
-struct tutti_gpu_slab {
-    struct tutti_gpu_slab *next;
+struct tutti_cuda_slab {
+    struct tutti_cuda_slab *next;
     uint8_t *bytes;
     size_t size_bytes, used_bytes;
     struct tutti_cu_event *event; /* recorded behind the last launch that reads it */
     bool is_captured, is_recorded, is_touched;
 };
 
-static void destroy(const struct tutti_gpu *gpu, struct tutti_gpu_slab *slab)
+static void destroy(const struct tutti_cuda_gpu *gpu, struct tutti_cuda_slab *slab)
 {
     if (slab->bytes != NULL)
         gpu->cuda->host_free(slab->bytes);
@@ -27,10 +27,10 @@ static void destroy(const struct tutti_gpu *gpu, struct tutti_gpu_slab *slab)
     free(slab);
 }
 
-static int create(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
-                  struct tutti_gpu_slab **ret_slab)
+static int create(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured,
+                  struct tutti_cuda_slab **ret_slab)
 {
-    struct tutti_gpu_slab *slab = calloc(1, sizeof *slab);
+    struct tutti_cuda_slab *slab = calloc(1, sizeof *slab);
     int code;
 
     if (slab == NULL)
@@ -43,7 +43,7 @@ static int create(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
         code = gpu->cuda->event_create(&slab->event, TUTTI_CU_EVENT_DISABLE_TIMING);
     if (code != TUTTI_CU_SUCCESS) {
         destroy(gpu, slab);
-        return tutti_gpu_fail(gpu, code, "memory for a launch");
+        return tutti_cuda_fail(gpu, code, "memory for a launch");
     }
     slab->next = gpu->slabs;
     gpu->slabs = slab;
@@ -52,21 +52,21 @@ static int create(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
 }
 
 /* A touched slab belongs to the launch that is being prepared, which may need several slabs. */
-static bool is_free(const struct tutti_gpu *gpu, const struct tutti_gpu_slab *slab)
+static bool is_free(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_slab *slab)
 {
     return !slab->is_captured && !slab->is_touched &&
            (!slab->is_recorded || gpu->cuda->event_query(slab->event) == TUTTI_CU_SUCCESS);
 }
 
-static bool has_room(const struct tutti_gpu_slab *slab, size_t size_bytes)
+static bool has_room(const struct tutti_cuda_slab *slab, size_t size_bytes)
 {
     return slab != NULL && size_bytes <= slab->size_bytes - slab->used_bytes;
 }
 
 /* Makes another slab the current one. It is a free slab that is large enough, or a new one. */
-static int turn_to(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured)
+static int turn_to(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured)
 {
-    struct tutti_gpu_slab *slab;
+    struct tutti_cuda_slab *slab;
 
     gpu->slab = NULL;
     for (slab = gpu->slabs; !is_captured && slab != NULL; slab = slab->next)
@@ -79,7 +79,7 @@ static int turn_to(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured)
     return create(gpu, size_bytes, is_captured, &gpu->slab);
 }
 
-int tutti_gpu_slab_take(struct tutti_gpu *gpu, size_t size_bytes, bool is_captured,
+int tutti_cuda_slab_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured,
                         void **ret_bytes)
 {
     size_bytes = tutti_round_up(size_bytes, UNIT);
@@ -92,9 +92,9 @@ int tutti_gpu_slab_take(struct tutti_gpu *gpu, size_t size_bytes, bool is_captur
     return TUTTI_OK;
 }
 
-int tutti_gpu_slabs_launched(struct tutti_gpu *gpu, struct tutti_cu_stream *stream)
+int tutti_cuda_slabs_launched(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
-    for (struct tutti_gpu_slab *slab = gpu->slabs; slab != NULL; slab = slab->next) {
+    for (struct tutti_cuda_slab *slab = gpu->slabs; slab != NULL; slab = slab->next) {
         int code;
 
         if (!slab->is_touched)
@@ -104,16 +104,16 @@ int tutti_gpu_slabs_launched(struct tutti_gpu *gpu, struct tutti_cu_stream *stre
             continue;
         code = gpu->cuda->event_record(slab->event, stream);
         if (code != TUTTI_CU_SUCCESS)
-            return tutti_gpu_fail(gpu, code, "an event");
+            return tutti_cuda_fail(gpu, code, "an event");
         slab->is_recorded = true;
     }
     return TUTTI_OK;
 }
 
-void tutti_gpu_slabs_fini(struct tutti_gpu *gpu)
+void tutti_cuda_slabs_fini(struct tutti_cuda_gpu *gpu)
 {
     while (gpu->slabs != NULL) {
-        struct tutti_gpu_slab *next = gpu->slabs->next;
+        struct tutti_cuda_slab *next = gpu->slabs->next;
 
         destroy(gpu, gpu->slabs);
         gpu->slabs = next;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner)
+bool tutti_cuda_reaches(const struct tutti_cuda_gpu *gpu, int from, int owner)
 {
     uint64_t bit = UINT64_C(1) << owner, back = UINT64_C(1) << from;
 
@@ -14,51 +14,51 @@ bool tutti_gpu_reaches(const struct tutti_gpu *gpu, int from, int owner)
            (gpu->excluded[owner] & back) == 0;
 }
 
-bool tutti_gpu_is_reached_by_all(const struct tutti_gpu *gpu, int owner)
+bool tutti_cuda_is_reached_by_all(const struct tutti_cuda_gpu *gpu, int owner)
 {
     for (int from = 0; from < gpu->args.nranks; from++)
-        if (!tutti_gpu_reaches(gpu, from, owner))
+        if (!tutti_cuda_reaches(gpu, from, owner))
             return false;
     return true;
 }
 
-struct tutti_gpu_peer tutti_gpu_look_at(const struct tutti_gpu *gpu, int rank)
+struct tutti_kernel_peer tutti_cuda_peer_of(const struct tutti_cuda_gpu *gpu, int rank)
 {
-    const struct tutti_gpu_neighbour *neighbour = &gpu->neighbours[rank];
-    const struct tutti_gpu_layout *layout = &gpu->grid.layout;
+    const struct tutti_cuda_neighbor *neighbour = &gpu->neighbours[rank];
+    const struct tutti_kernel_layout *layout = &gpu->grid.layout;
     int me = gpu->args.rank;
-    tutti_cu_address to = tutti_gpu_reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
-    tutti_cu_address from = tutti_gpu_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
+    tutti_cu_address to = tutti_cuda_reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
+    tutti_cu_address from = tutti_cuda_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
     tutti_cu_address window =
-        tutti_gpu_is_reached_by_all(gpu, rank) ? neighbour->own_at : neighbour->host_at;
+        tutti_cuda_is_reached_by_all(gpu, rank) ? neighbour->own_at : neighbour->host_at;
 
-    return (struct tutti_gpu_peer){
-        .to = (uint8_t *)(uintptr_t)(to + tutti_gpu_mailbox_at(layout, (uint32_t)me)),
-        .from = (uint8_t *)(uintptr_t)(from + tutti_gpu_mailbox_at(layout, (uint32_t)rank)),
-        .window = (uint8_t *)(uintptr_t)(window + tutti_gpu_windows_at(layout)),
+    return (struct tutti_kernel_peer){
+        .to = (uint8_t *)(uintptr_t)(to + tutti_cuda_mailbox_at(layout, (uint32_t)me)),
+        .from = (uint8_t *)(uintptr_t)(from + tutti_cuda_mailbox_at(layout, (uint32_t)rank)),
+        .window = (uint8_t *)(uintptr_t)(window + tutti_cuda_windows_at(layout)),
     };
 }
 
-int tutti_gpu_write_tables(struct tutti_gpu *gpu)
+int tutti_cuda_write_tables(struct tutti_cuda_gpu *gpu)
 {
     size_t npeers = (size_t)gpu->args.nranks;
-    size_t peers_at = sizeof(struct tutti_gpu_domain);
-    size_t counters_at = peers_at + npeers * sizeof(struct tutti_gpu_peer);
-    size_t bytes = counters_at + TUTTI_GPU_COUNTERS_BYTES(gpu->grid.layout.channels, npeers);
-    struct tutti_gpu_peer *peers = calloc(npeers, sizeof *peers);
-    struct tutti_gpu_domain domain = {.layout = gpu->grid.layout,
+    size_t peers_at = sizeof(struct tutti_kernel_domain);
+    size_t counters_at = peers_at + npeers * sizeof(struct tutti_kernel_peer);
+    size_t bytes = counters_at + TUTTI_KERNEL_COUNTERS_BYTES(gpu->grid.layout.channels, npeers);
+    struct tutti_kernel_peer *peers = calloc(npeers, sizeof *peers);
+    struct tutti_kernel_domain domain = {.layout = gpu->grid.layout,
                                       .nranks = (uint32_t)gpu->args.nranks,
                                       .rank = (uint32_t)gpu->args.rank};
     tutti_cu_address report = 0;
     int code = TUTTI_CU_SUCCESS, rc = TUTTI_OK;
 
-    tutti_assert(npeers <= TUTTI_GPU_RANKS);
+    tutti_assert(npeers <= TUTTI_KERNEL_RANKS);
     if (peers == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the tables of %zu GPUs", npeers);
     for (size_t rank = 0; rank < npeers; rank++)
-        peers[rank] = tutti_gpu_look_at(gpu, (int)rank);
-    if (gpu->state.kind == TUTTI_GPU_MEMORY_NONE &&
-        tutti_gpu_memory_alloc(gpu->cuda, gpu->args.device, bytes, gpu->desk, &gpu->state) !=
+        peers[rank] = tutti_cuda_peer_of(gpu, (int)rank);
+    if (gpu->state.kind == TUTTI_GPUMEM_NONE &&
+        tutti_gpumem_alloc(gpu->cuda, gpu->args.device, bytes, gpu->desk, &gpu->state) !=
             TUTTI_OK) {
         free(peers);
         return TUTTI_ERR_DEVICE;
@@ -70,18 +70,18 @@ int tutti_gpu_write_tables(struct tutti_gpu *gpu)
         memset(gpu->report, 0, sizeof *gpu->report);
         code = gpu->cuda->host_device_address(&report, gpu->report, 0);
     }
-    domain.peers = (struct tutti_gpu_peer *)(uintptr_t)(gpu->state.address + peers_at);
-    domain.counters = (struct tutti_gpu_counters *)(uintptr_t)(gpu->state.address + counters_at);
-    domain.report = (struct tutti_gpu_report *)(uintptr_t)report;
-    gpu->domain = (struct tutti_gpu_domain *)(uintptr_t)gpu->state.address;
+    domain.peers = (struct tutti_kernel_peer *)(uintptr_t)(gpu->state.address + peers_at);
+    domain.counters = (struct tutti_kernel_counters *)(uintptr_t)(gpu->state.address + counters_at);
+    domain.report = (struct tutti_kernel_report *)(uintptr_t)report;
+    gpu->domain = (struct tutti_kernel_domain *)(uintptr_t)gpu->state.address;
     gpu->peers_at = gpu->state.address + peers_at;
     if (code != TUTTI_CU_SUCCESS)
-        rc = tutti_gpu_fail(gpu, code, "page-locked memory");
+        rc = tutti_cuda_fail(gpu, code, "page-locked memory");
     if (rc == TUTTI_OK)
-        rc = tutti_gpu_put(gpu, gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
+        rc = tutti_cuda_put(gpu, gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
                            sizeof domain);
     if (rc == TUTTI_OK)
-        rc = tutti_gpu_put(gpu, gpu->peers_at, (tutti_cu_address)(uintptr_t)peers,
+        rc = tutti_cuda_put(gpu, gpu->peers_at, (tutti_cu_address)(uintptr_t)peers,
                            npeers * sizeof *peers);
     free(peers);
     return rc;

@@ -10,7 +10,7 @@
 
 /* Returns the size of the pattern, which is stored where LL lines will be. Calls expect zeros
  * there, so the test clears the pattern afterwards. */
-static size_t test_bytes(const struct tutti_gpu *gpu)
+static size_t test_bytes(const struct tutti_cuda_gpu *gpu)
 {
     size_t lines = (size_t)(2 * gpu->grid.layout.ll_bytes);
     size_t window = (size_t)gpu->grid.layout.window_bytes;
@@ -26,20 +26,20 @@ static void fill(uint32_t *words, size_t bytes, int rank)
         words[i] = (uint32_t)(i * 2654435761u) ^ (uint32_t)(rank + 1) << 24;
 }
 
-static tutti_cu_address window_of(const struct tutti_gpu *gpu, int rank)
+static tutti_cu_address window_of(const struct tutti_cuda_gpu *gpu, int rank)
 {
-    struct tutti_gpu_peer peer = tutti_gpu_look_at(gpu, rank);
+    struct tutti_kernel_peer peer = tutti_cuda_peer_of(gpu, rank);
 
     return (tutti_cu_address)(uintptr_t)peer.window;
 }
 
-static int copy(struct tutti_gpu *gpu, tutti_cu_address to, tutti_cu_address from, size_t bytes)
+static int copy(struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from, size_t bytes)
 {
-    return tutti_cuda_kernels_copy(gpu->kernels, (void *)(uintptr_t)to,
+    return tutti_kernel_module_copy(gpu->kernels, (void *)(uintptr_t)to,
                                    (const void *)(uintptr_t)from, bytes, gpu->desk);
 }
 
-int tutti_gpu_test_store(struct tutti_gpu *gpu)
+int tutti_cuda_test_store(struct tutti_cuda_gpu *gpu)
 {
     size_t bytes = test_bytes(gpu);
     uint32_t *pattern = malloc(bytes);
@@ -48,23 +48,23 @@ int tutti_gpu_test_store(struct tutti_gpu *gpu)
     if (pattern == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to test the ways between GPUs");
     fill(pattern, bytes, gpu->args.rank);
-    rc = tutti_gpu_put(gpu, window_of(gpu, gpu->args.rank), (tutti_cu_address)(uintptr_t)pattern,
+    rc = tutti_cuda_put(gpu, window_of(gpu, gpu->args.rank), (tutti_cu_address)(uintptr_t)pattern,
                        bytes);
     free(pattern);
     for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++)
-        rc = copy(gpu, (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).to +
+        rc = copy(gpu, (tutti_cu_address)(uintptr_t)tutti_cuda_peer_of(gpu, rank).to +
                            gpu->grid.layout.ll_at,
                   window_of(gpu, gpu->args.rank), bytes);
-    return rc == TUTTI_OK ? tutti_gpu_settle_desk(gpu) : rc;
+    return rc == TUTTI_OK ? tutti_cuda_wait_setup(gpu) : rc;
 }
 
 /* Sets *ret_is_right to true if the pattern of `rank` is at `at`. */
-static int compare(struct tutti_gpu *gpu, tutti_cu_address at, int rank, uint32_t *found,
+static int compare(struct tutti_cuda_gpu *gpu, tutti_cu_address at, int rank, uint32_t *found,
                    uint32_t *pattern, bool *ret_is_right)
 {
     size_t bytes = test_bytes(gpu);
 
-    TUTTI_TRY(tutti_gpu_put(gpu, (tutti_cu_address)(uintptr_t)found, at, bytes));
+    TUTTI_TRY(tutti_cuda_put(gpu, (tutti_cu_address)(uintptr_t)found, at, bytes));
     fill(pattern, bytes, rank);
     *ret_is_right = memcmp(found, pattern, bytes) == 0;
     return TUTTI_OK;
@@ -72,13 +72,13 @@ static int compare(struct tutti_gpu *gpu, tutti_cu_address at, int rank, uint32_
 
 /* Returns the address of this rank's second window. Other ranks do not read it during the test, so
  * it can receive the copies. */
-static tutti_cu_address second_window(const struct tutti_gpu *gpu)
+static tutti_cu_address second_window(const struct tutti_cuda_gpu *gpu)
 {
     return window_of(gpu, gpu->args.rank) + gpu->grid.layout.window_bytes;
 }
 
 /* Checks that the driver copies the pattern of `rank` correctly out of its window. */
-static int look_at_copy(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
+static int look_at_copy(struct tutti_cuda_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
                         bool *ret_is_right)
 {
     tutti_cu_address second = second_window(gpu);
@@ -88,31 +88,31 @@ static int look_at_copy(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->copy_async(second, window_of(gpu, rank), bytes, gpu->desk);
     return code == TUTTI_CU_SUCCESS ? compare(gpu, second, rank, found, pattern, ret_is_right)
-                                    : tutti_gpu_fail(gpu, code, "a copy from another GPU");
+                                    : tutti_cuda_fail(gpu, code, "a copy from another GPU");
 }
 
-static int look_at_one(struct tutti_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
+static int look_at_one(struct tutti_cuda_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
                        bool *ret_is_right)
 {
     size_t bytes = test_bytes(gpu);
     tutti_cu_address second = second_window(gpu);
     tutti_cu_address mail =
-        (tutti_cu_address)(uintptr_t)tutti_gpu_look_at(gpu, rank).from + gpu->grid.layout.ll_at;
+        (tutti_cu_address)(uintptr_t)tutti_cuda_peer_of(gpu, rank).from + gpu->grid.layout.ll_at;
     bool stores, loads;
     int code;
 
     TUTTI_TRY(compare(gpu, mail, rank, found, pattern, &stores));
     TUTTI_TRY(copy(gpu, second, window_of(gpu, rank), bytes));
-    TUTTI_TRY(tutti_gpu_settle_desk(gpu));
+    TUTTI_TRY(tutti_cuda_wait_setup(gpu));
     TUTTI_TRY(compare(gpu, second, rank, found, pattern, &loads));
     *ret_is_right = stores && loads;
     /* Calls expect LL lines to be zero at first. */
     code = gpu->cuda->set8_async(mail, 0, bytes, gpu->desk);
-    return code == TUTTI_CU_SUCCESS ? tutti_gpu_settle_desk(gpu)
-                                    : tutti_gpu_fail(gpu, code, "its mailbox");
+    return code == TUTTI_CU_SUCCESS ? tutti_cuda_wait_setup(gpu)
+                                    : tutti_cuda_fail(gpu, code, "its mailbox");
 }
 
-int tutti_gpu_test_look(struct tutti_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad)
+int tutti_cuda_test_check(struct tutti_cuda_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad)
 {
     bool looks_at_copies = gpu->records[gpu->args.rank].copy_bytes > 0, is_copy_bad = false;
     size_t bytes = test_bytes(gpu);

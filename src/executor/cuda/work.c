@@ -16,7 +16,7 @@ enum { MOST_LL_BYTES = 16 << 10, MOST_LL128_BYTES = 256 << 10 };
 
 /* ---- which kind --------------------------------------------------------------------------- */
 
-uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_call *call)
+uint64_t tutti_cuda_most_sent(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
     uint64_t most = call->count;
@@ -29,43 +29,43 @@ uint64_t tutti_gpu_most_sent(const struct tutti_gpu *gpu, const struct tutti_cal
 }
 
 /* True if lines are whole between all pairs of ranks that exchange data in this call. */
-static bool has_whole_lines(const struct tutti_gpu *gpu, const struct tutti_call *call)
+static bool has_whole_lines(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
     if (tutti_collective_has_root(call->collective))
         return (gpu->whole >> call->root & 1) != 0;
     return gpu->whole == UINT64_MAX >> (64 - gpu->args.nranks);
 }
 
-static enum tutti_gpu_work_kind choose(const struct tutti_gpu *gpu, const struct tutti_call *call)
+static enum tutti_kernel_work_kind choose(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
-    uint64_t bytes = tutti_gpu_most_sent(gpu, call);
-    uint64_t ll = TUTTI_GPU_LL_CAPACITY(&gpu->grid.layout);
-    uint64_t ll128 = TUTTI_GPU_LL128_CAPACITY(&gpu->grid.layout);
+    uint64_t bytes = tutti_cuda_most_sent(gpu, call);
+    uint64_t ll = TUTTI_KERNEL_LL_CAPACITY(&gpu->grid.layout);
+    uint64_t ll128 = TUTTI_KERNEL_LL128_CAPACITY(&gpu->grid.layout);
 
     if (bytes <= (ll < MOST_LL_BYTES ? ll : MOST_LL_BYTES))
-        return TUTTI_GPU_LL;
+        return TUTTI_KERNEL_WORK_LL;
     if (bytes <= (ll128 < MOST_LL128_BYTES ? ll128 : MOST_LL128_BYTES) &&
         has_whole_lines(gpu, call))
-        return TUTTI_GPU_LL128;
-    return TUTTI_GPU_DIRECT;
+        return TUTTI_KERNEL_WORK_LL128;
+    return TUTTI_KERNEL_WORK_DIRECT;
 }
 
-static const char *const names[] = {[TUTTI_GPU_LL] = "LL", [TUTTI_GPU_LL128] = "LL128",
-                                    [TUTTI_GPU_DIRECT] = "direct"};
+static const char *const names[] = {[TUTTI_KERNEL_WORK_LL] = "LL", [TUTTI_KERNEL_WORK_LL128] = "LL128",
+                                    [TUTTI_KERNEL_WORK_DIRECT] = "direct"};
 
-const char *tutti_gpu_way(const struct tutti_gpu *gpu, const struct tutti_call *call)
+const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
-    struct tutti_gpu_item item = {.call = call};
+    struct tutti_cuda_item item = {.call = call};
 
-    if (tutti_gpu_copy_takes(gpu, &item))
+    if (tutti_cuda_copy_takes(gpu, &item))
         return "copy engines";
     /* In an all-to-all-v no rank knows how much the others send. */
     if (tutti_call_has_pairs(call))
-        return names[TUTTI_GPU_DIRECT];
+        return names[TUTTI_KERNEL_WORK_DIRECT];
     return names[choose(gpu, call)];
 }
 
-void tutti_gpu_log_call(struct tutti_gpu *gpu, const struct tutti_call *call, const char *format,
+void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *call, const char *format,
                         ...)
 {
     enum tutti_log_level level = TUTTI_LOG_TRACE;
@@ -74,7 +74,7 @@ void tutti_gpu_log_call(struct tutti_gpu *gpu, const struct tutti_call *call, co
 
     if (gpu->args.rank != 0 || !tutti_log_is_on(TUTTI_LOG_INFO))
         return;
-    if (tutti_is_new_size(&gpu->seen[call->collective],
+    if (tutti_call_is_new_size(&gpu->seen[call->collective],
                           call->count * tutti_type_size(call->type)))
         level = TUTTI_LOG_INFO;
     va_start(args, format);
@@ -88,17 +88,17 @@ void tutti_gpu_log_call(struct tutti_gpu *gpu, const struct tutti_call *call, co
 
 /* Copies counts and displacements into memory that kernels read. Packed blocks get displacements
  * too. */
-static int lay_blocks(struct tutti_gpu *gpu, size_t count, const size_t *counts,
-                      const size_t *displs, bool is_captured, struct tutti_gpu_blocks *ret_blocks)
+static int lay_blocks(struct tutti_cuda_gpu *gpu, size_t count, const size_t *counts,
+                      const size_t *displs, bool is_captured, struct tutti_kernel_blocks *ret_blocks)
 {
     size_t nranks = (size_t)gpu->args.nranks;
     uint64_t *copy, at = 0;
     void *bytes;
 
-    *ret_blocks = (struct tutti_gpu_blocks){.count = count};
+    *ret_blocks = (struct tutti_kernel_blocks){.count = count};
     if (counts == NULL)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpu_slab_take(gpu, 2 * nranks * sizeof *copy, is_captured, &bytes));
+    TUTTI_TRY(tutti_cuda_slab_take(gpu, 2 * nranks * sizeof *copy, is_captured, &bytes));
     copy = bytes;
     for (size_t rank = 0; rank < nranks; rank++) {
         copy[rank] = counts[rank];
@@ -110,7 +110,7 @@ static int lay_blocks(struct tutti_gpu *gpu, size_t count, const size_t *counts,
     return TUTTI_OK;
 }
 
-static void sign(const struct tutti_header *header, struct tutti_gpu_work *work)
+static void sign(const struct tutti_header *header, struct tutti_kernel_work *work)
 {
     _Static_assert(sizeof header->signature == sizeof work->signature, "two words");
     memcpy(work->signature, &header->signature, sizeof work->signature);
@@ -118,12 +118,12 @@ static void sign(const struct tutti_header *header, struct tutti_gpu_work *work)
     work->number = header->sequence;
 }
 
-int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item, bool is_captured,
-                        struct tutti_gpu_work *ret_work)
+int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item, bool is_captured,
+                        struct tutti_kernel_work *ret_work)
 {
     const struct tutti_call *call = item->call;
     size_t input_bytes, output_bytes;
-    struct tutti_gpu_work work = {
+    struct tutti_kernel_work work = {
         .kind = (uint8_t)choose(gpu, call),
         .collective = (uint8_t)call->collective,
         .type = (uint8_t)call->type,
@@ -137,14 +137,14 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
     };
 
     if (item->program.image != NULL) {
-        work.kind = TUTTI_GPU_STEPS;
+        work.kind = TUTTI_KERNEL_WORK_STEPS;
         work.program = item->program.image;
-        TUTTI_TRY(tutti_gpu_scratch_take(gpu, item->program.scratch_bytes, &work.scratch));
+        TUTTI_TRY(tutti_cuda_scratch_take(gpu, item->program.scratch_bytes, &work.scratch));
     }
     memcpy(&work.scalar, call->scalar, sizeof work.scalar);
     tutti_call_measure(call, gpu->args.nranks, gpu->args.rank, &input_bytes, &output_bytes);
-    tutti_gpu_locate(gpu, call->input, input_bytes, &work.input_map, &work.input_offset);
-    tutti_gpu_locate(gpu, call->output, output_bytes, &work.output_map, &work.output_offset);
+    tutti_cuda_locate(gpu, call->input, input_bytes, &work.input_map, &work.input_offset);
+    tutti_cuda_locate(gpu, call->output, output_bytes, &work.output_map, &work.output_offset);
     TUTTI_TRY(lay_blocks(gpu, call->count, call->input_counts, call->input_displs, is_captured,
                          &work.in));
     TUTTI_TRY(lay_blocks(gpu, call->count, call->output_counts, call->output_displs, is_captured,
@@ -156,47 +156,47 @@ int tutti_gpu_work_fill(struct tutti_gpu *gpu, const struct tutti_gpu_item *item
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
-static struct tutti_gpu_message message_of(const struct tutti_gpu_item *item)
+static struct tutti_cuda_message message_of(const struct tutti_cuda_item *item)
 {
     const struct tutti_call *call = item->call;
     bool sends = call->kind == TUTTI_CALL_SEND;
 
-    return (struct tutti_gpu_message){
+    return (struct tutti_cuda_message){
         .peer = call->root, .sends = sends,
         .address = (uint64_t)(uintptr_t)(sends ? call->input : call->output),
         .size_bytes = call->count * tutti_type_size(call->type), .header = *item->header};
 }
 
-static int encode(struct tutti_gpu *gpu, const struct tutti_gpu_message *messages, size_t count,
-                  bool is_captured, struct tutti_gpu_work *work)
+static int encode(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_message *messages, size_t count,
+                  bool is_captured, struct tutti_kernel_work *work)
 {
-    struct tutti_gpu_image image;
+    struct tutti_cuda_program_image image;
     void *bytes;
     int rc;
 
-    TUTTI_TRY(tutti_gpu_messages_encode(messages, count, gpu->args.rank, &gpu->grid, &image));
-    rc = tutti_gpu_slab_take(gpu, image.size_bytes, is_captured, &bytes);
+    TUTTI_TRY(tutti_cuda_messages_encode(messages, count, gpu->args.rank, &gpu->grid, &image));
+    rc = tutti_cuda_slab_take(gpu, image.size_bytes, is_captured, &bytes);
     if (rc == TUTTI_OK) {
         memcpy(bytes, image.bytes, image.size_bytes);
-        *work = (struct tutti_gpu_work){.kind = TUTTI_GPU_MESSAGES, .program = bytes};
+        *work = (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES, .program = bytes};
         sign(&messages[0].header, work);
-        rc = tutti_gpu_scratch_take(gpu, image.scratch_bytes, &work->scratch);
+        rc = tutti_cuda_scratch_take(gpu, image.scratch_bytes, &work->scratch);
     }
-    tutti_gpu_image_fini(&image);
+    tutti_cuda_program_image_fini(&image);
     return rc;
 }
 
-int tutti_gpu_work_fill_messages(struct tutti_gpu *gpu, const struct tutti_gpu_item *items,
-                                 size_t count, bool is_captured, struct tutti_gpu_work *ret_work)
+int tutti_cuda_work_fill_messages(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
+                                 size_t count, bool is_captured, struct tutti_kernel_work *ret_work)
 {
-    struct tutti_gpu_message *messages = malloc(count * sizeof *messages);
+    struct tutti_cuda_message *messages = malloc(count * sizeof *messages);
     size_t nmessages = 0;
     int rc;
 
     if (messages == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu messages", count);
     for (size_t i = 0; i < count; i++)
-        if (tutti_gpu_is_message(&items[i]))
+        if (tutti_cuda_is_message(&items[i]))
             messages[nmessages++] = message_of(&items[i]);
     rc = encode(gpu, messages, nmessages, is_captured, ret_work);
     free(messages);

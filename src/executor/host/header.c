@@ -8,24 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tutti_lane_reserve_words(struct tutti_lane_state *state, uint32_t nwords)
+int tutti_run_lane_reserve_words(struct tutti_run_lane_state *state, uint32_t nwords)
 {
     return TUTTI_ARRAY_RESERVE(state->words, nwords, state->word_capacity, "counts");
 }
 
 static const uint8_t *header_to_send(const struct tutti_run *run,
-                                     const struct tutti_lane_state *state)
+                                     const struct tutti_run_lane_state *state)
 {
     return run->ncounts == 0 ? (const uint8_t *)run->header : (const uint8_t *)state->words;
 }
 
-static uint8_t *header_to_receive(const struct tutti_run *run, struct tutti_lane_state *state)
+static uint8_t *header_to_receive(const struct tutti_run *run, struct tutti_run_lane_state *state)
 {
     return run->ncounts == 0 ? (uint8_t *)&state->header : (uint8_t *)state->words;
 }
 
-void tutti_lane_write_counts(const struct tutti_run *run, const struct tutti_lane *lane,
-                         struct tutti_lane_state *state)
+void tutti_run_lane_write_counts(const struct tutti_run *run, const struct tutti_lane *lane,
+                         struct tutti_run_lane_state *state)
 {
     const struct tutti_call *call = run->call;
     struct tutti_header header = *run->header;
@@ -42,7 +42,7 @@ void tutti_lane_write_counts(const struct tutti_run *run, const struct tutti_lan
 
 /* Sends the header together with the first segment of the step if the transport can send two
  * buffers at once. A small step then travels with its header in one message instead of two. */
-static int offer_header(const struct tutti_run *run, struct tutti_lane_state *state,
+static int offer_header(const struct tutti_run *run, struct tutti_run_lane_state *state,
                         const struct tutti_step *step, const struct tutti_bound_step *bound,
                         size_t *ret_taken)
 {
@@ -62,7 +62,7 @@ static int offer_header(const struct tutti_run *run, struct tutti_lane_state *st
     return ops->send(state->conn, header + done, size - done, ret_taken);
 }
 
-int tutti_lane_send_header(struct tutti_run *run, struct tutti_lane_state *state,
+int tutti_run_lane_send_header(struct tutti_run *run, struct tutti_run_lane_state *state,
                            const struct tutti_step *step, const struct tutti_bound_step *bound)
 {
     size_t taken;
@@ -76,12 +76,12 @@ int tutti_lane_send_header(struct tutti_run *run, struct tutti_lane_state *state
     taken += state->header_bytes;
     state->header_bytes = (uint32_t)(taken < run->header_bytes ? taken : run->header_bytes);
     if (taken > run->header_bytes)
-        tutti_lane_advance(run, state, &run->bound->segments[bound->first],
+        tutti_run_lane_advance(run, state, &run->bound->segments[bound->first],
                            taken - run->header_bytes);
     return state->header_bytes == run->header_bytes ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-static int take_header(const struct tutti_run *run, struct tutti_lane_state *state,
+static int take_header(const struct tutti_run *run, struct tutti_run_lane_state *state,
                        const struct tutti_step *step, const struct tutti_bound_step *bound,
                        size_t *ret_got)
 {
@@ -94,14 +94,14 @@ static int take_header(const struct tutti_run *run, struct tutti_lane_state *sta
     if (ops->recv_two == NULL || bound->bytes == 0)
         return ops->recv(state->conn, rest, size, ret_got);
     segment = &run->bound->segments[bound->first];
-    if (tutti_lane_receives_in_place(step))
+    if (tutti_run_lane_receives_in_place(step))
         data = run->base[step->dst.buffer] + segment->at[TUTTI_AT_DST];
     return ops->recv_two(state->conn, rest, size, data, segment->bytes, ret_got);
 }
 
 /* Compares the received part of a header with this rank's header. The result is TUTTI_OK also if
  * the bytes that are still missing decide. */
-static int check_header(const struct tutti_engine *engine, const struct tutti_lane_state *state)
+static int check_header(const struct tutti_engine *engine, const struct tutti_run_lane_state *state)
 {
     const struct tutti_run *run = &engine->run;
 
@@ -122,7 +122,7 @@ static void tell_peer(struct tutti_run *run, struct tutti_conn *conn)
     const struct tutti_plan *plan = run->program->plan;
 
     for (uint32_t i = 0; i < plan->nlanes; i++) {
-        struct tutti_lane_state *state = &run->lanes[i];
+        struct tutti_run_lane_state *state = &run->lanes[i];
         size_t taken;
 
         if (plan->lanes[i].is_receive || plan->lanes[i].peer != conn->peer ||
@@ -139,13 +139,13 @@ static int part(struct tutti_run *run, struct tutti_conn *conn, int rc)
 {
     char message[TUTTI_MESSAGE_BYTES];
 
-    memcpy(message, tutti_last_message(), sizeof message);
+    memcpy(message, tutti_message_last(), sizeof message);
     tell_peer(run, conn);
-    tutti_set_last_message(message);
+    tutti_message_set_last(message);
     return rc;
 }
 
-int tutti_lane_receive_header(struct tutti_engine *engine, struct tutti_lane_state *state,
+int tutti_run_lane_receive_header(struct tutti_engine *engine, struct tutti_run_lane_state *state,
                               const struct tutti_step *step, uint32_t index)
 {
     struct tutti_run *run = &engine->run;
@@ -169,13 +169,13 @@ int tutti_lane_receive_header(struct tutti_engine *engine, struct tutti_lane_sta
     if (got == left)
         return TUTTI_OK;
     run->received[index] += got - left;
-    tutti_lane_advance(run, state, &run->bound->segments[bound->first], got - left);
+    tutti_run_lane_advance(run, state, &run->bound->segments[bound->first], got - left);
     return TUTTI_OK;
 }
 
 /* Reads the rest of the header that a lane waits for, as far as it has arrived, but no data. */
 static int read_header(struct tutti_engine *engine, const struct tutti_lane *lane,
-                       struct tutti_lane_state *state)
+                       struct tutti_run_lane_state *state)
 {
     struct tutti_run *run = &engine->run;
     size_t got;

@@ -37,7 +37,7 @@
 #include "transport/shm/lend.h"
 
 /* Where the window of a round is (domain.h). */
-enum tutti_window_place { TUTTI_IN_POST, TUTTI_IN_SLOT, TUTTI_IN_HALF };
+enum tutti_run_window_place { TUTTI_IN_POST, TUTTI_IN_SLOT, TUTTI_IN_HALF };
 
 /* A program is the plan and the sizes for one kind of call. It is made once per kind and cached. */
 struct tutti_program {
@@ -55,7 +55,7 @@ struct tutti_program {
     size_t input_blocks, output_blocks;
     /* Memory of the communicator that a piece takes: staged INPUT and OUTPUT, SCRATCH. */
     size_t staged_input_bytes, staged_output_bytes, scratch_bytes;
-    enum tutti_window_place window_place;
+    enum tutti_run_window_place window_place;
     bool may_stream;     /* results are large enough to bypass the cache */
     /* True if the whole call is one round through windows: one piece, nothing staged, scaled or
      * streamed, no SCRATCH, no agreement on lent memory. */
@@ -72,7 +72,7 @@ struct tutti_program {
 enum { TUTTI_HEADER_WORDS = 4, TUTTI_MOST_COUNTS = 128 };
 _Static_assert(sizeof(struct tutti_header) == TUTTI_HEADER_WORDS * sizeof(uint64_t), "whole words");
 
-struct tutti_lane_state {
+struct tutti_run_lane_state {
     struct tutti_conn *conn;
     uint32_t position;    /* index of the current step among the lane's */
     uint32_t segment;     /* index of the current segment of that step */
@@ -119,7 +119,7 @@ struct tutti_run {
     uint32_t signals_given;
     /* two-sided steps */
     uint32_t lanes_left;
-    struct tutti_lane_state *lanes;
+    struct tutti_run_lane_state *lanes;
     uint8_t *halves_left;              /* per step: halves to do; 0: the step is complete */
     size_t *received;                  /* per step: bytes that its receiving half has moved */
     uint32_t lane_capacity, step_capacity;
@@ -294,13 +294,13 @@ int tutti_run_agree(struct tutti_engine *engine);
 uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint32_t buffer);
 /* stream.c: returns the size in bytes of the last level of cache that a core uses. If the size is
  * not known, the result is a guess. */
-size_t tutti_last_cache_bytes(void);
+size_t tutti_engine_last_cache_bytes(void);
 /* stream.c: true if the results of the active run should bypass the cache. Call it once per run
  * whose program has `may_stream`, because it also records the result as recent. */
 bool tutti_run_streams(struct tutti_engine *engine);
 /* The same for a message to be received in `output`. Call it once per message. `is_mutual`: the
  * batch of the message both sends and receives. */
-bool tutti_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
+bool tutti_engine_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
                            bool is_mutual);
 /* lanes.c: moves every lane of the current piece as far as it can go. TUTTI_OK: all are complete.
  * TUTTI_AGAIN: a lane must wait. */

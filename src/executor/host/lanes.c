@@ -12,7 +12,7 @@ enum { BOUNCE_BYTES = 32 * 1024 };
 
 static const struct tutti_step *current_step(const struct tutti_run *run,
                                              const struct tutti_lane *lane,
-                                             const struct tutti_lane_state *state,
+                                             const struct tutti_run_lane_state *state,
                                              uint32_t *ret_index)
 {
     const struct tutti_plan *plan = run->program->plan;
@@ -21,7 +21,7 @@ static const struct tutti_step *current_step(const struct tutti_run *run,
     return &plan->schedule->steps[*ret_index];
 }
 
-static void finish_half(struct tutti_run *run, struct tutti_lane_state *state, uint32_t index)
+static void finish_half(struct tutti_run *run, struct tutti_run_lane_state *state, uint32_t index)
 {
     run->halves_left[index]--;
     state->position++;
@@ -35,7 +35,7 @@ static void finish_half(struct tutti_run *run, struct tutti_lane_state *state, u
 /* ---- sending -------------------------------------------------------------------- */
 
 /* The state of the lane in which the step's other half receives. */
-static struct tutti_lane_state *receiving_lane(struct tutti_run *run, const struct tutti_step *step)
+static struct tutti_run_lane_state *receiving_lane(struct tutti_run *run, const struct tutti_step *step)
 {
     const struct tutti_plan *plan = run->program->plan;
 
@@ -46,10 +46,10 @@ static struct tutti_lane_state *receiving_lane(struct tutti_run *run, const stru
     return NULL;
 }
 
-static int send_from_bounce(struct tutti_run *run, struct tutti_lane_state *state,
+static int send_from_bounce(struct tutti_run *run, struct tutti_run_lane_state *state,
                             const struct tutti_step *step, uint32_t index)
 {
-    struct tutti_lane_state *source = receiving_lane(run, step);
+    struct tutti_run_lane_state *source = receiving_lane(run, step);
     size_t waiting, taken;
 
     /* The receiving half may not have begun, because its lane is still at an earlier step. */
@@ -67,7 +67,7 @@ static int send_from_bounce(struct tutti_run *run, struct tutti_lane_state *stat
     return taken < waiting ? TUTTI_AGAIN : TUTTI_OK;
 }
 
-static int send_step(struct tutti_run *run, struct tutti_lane_state *state,
+static int send_step(struct tutti_run *run, struct tutti_run_lane_state *state,
                      const struct tutti_step *step, uint32_t index)
 {
     const struct tutti_bound_step *bound = &run->bound->steps[index];
@@ -90,7 +90,7 @@ static int send_step(struct tutti_run *run, struct tutti_lane_state *state,
             return TUTTI_AGAIN;
         TUTTI_TRY(state->conn->ops->send(state->conn, base + segment->at[slot] + state->offset,
                                          size, &taken));
-        tutti_lane_advance(run, state, segment, taken);
+        tutti_run_lane_advance(run, state, segment, taken);
         if (taken < size)
             return TUTTI_AGAIN;
     }
@@ -99,7 +99,7 @@ static int send_step(struct tutti_run *run, struct tutti_lane_state *state,
 
 /* ---- receiving ------------------------------------------------------------------- */
 
-static int receive_copy(struct tutti_run *run, struct tutti_lane_state *state,
+static int receive_copy(struct tutti_run *run, struct tutti_run_lane_state *state,
                         const struct tutti_segment *segment, uint8_t *dst, uint32_t index)
 {
     size_t size = segment->bytes - state->offset, got;
@@ -107,11 +107,11 @@ static int receive_copy(struct tutti_run *run, struct tutti_lane_state *state,
     TUTTI_TRY(state->conn->ops->recv(state->conn, dst + segment->at[TUTTI_AT_DST] + state->offset,
                                      size, &got));
     run->received[index] += got;
-    tutti_lane_advance(run, state, segment, got);
+    tutti_run_lane_advance(run, state, segment, got);
     return got < size ? TUTTI_AGAIN : TUTTI_OK;
 }
 
-static int receive_reduce(struct tutti_run *run, struct tutti_lane_state *state,
+static int receive_reduce(struct tutti_run *run, struct tutti_run_lane_state *state,
                           const struct tutti_segment *segment, const struct tutti_step *step,
                           uint32_t index)
 {
@@ -138,11 +138,11 @@ static int receive_reduce(struct tutti_run *run, struct tutti_lane_state *state,
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
         state->filled += size;
     run->received[index] += size;
-    tutti_lane_advance(run, state, segment, size);
+    tutti_run_lane_advance(run, state, segment, size);
     return TUTTI_OK;
 }
 
-static int receive_step(struct tutti_run *run, struct tutti_lane_state *state,
+static int receive_step(struct tutti_run *run, struct tutti_run_lane_state *state,
                         const struct tutti_step *step, uint32_t index)
 {
     const struct tutti_bound_step *bound = &run->bound->steps[index];
@@ -150,7 +150,7 @@ static int receive_step(struct tutti_run *run, struct tutti_lane_state *state,
     while (state->moved < bound->bytes) {
         const struct tutti_segment *segment = &run->bound->segments[bound->first + state->segment];
 
-        if (tutti_lane_receives_in_place(step))
+        if (tutti_run_lane_receives_in_place(step))
             TUTTI_TRY(receive_copy(run, state, segment, run->base[step->dst.buffer], index));
         else
             TUTTI_TRY(receive_reduce(run, state, segment, step, index));
@@ -167,7 +167,7 @@ static int advance_lane(struct tutti_engine *engine, uint32_t number)
 {
     struct tutti_run *run = &engine->run;
     const struct tutti_lane *lane = &run->program->plan->lanes[number];
-    struct tutti_lane_state *state = &run->lanes[number];
+    struct tutti_run_lane_state *state = &run->lanes[number];
 
     while (state->position < lane->count) {
         uint32_t index;
@@ -180,10 +180,10 @@ static int advance_lane(struct tutti_engine *engine, uint32_t number)
                 TUTTI_TRY(tutti_fabric_connect(engine->fabric, lane->peer, lane->channel,
                                                &state->conn));
             if (lane->is_receive) {
-                TUTTI_TRY(tutti_lane_receive_header(engine, state, step, index));
+                TUTTI_TRY(tutti_run_lane_receive_header(engine, state, step, index));
                 TUTTI_TRY(receive_step(run, state, step, index));
             } else {
-                TUTTI_TRY(tutti_lane_send_header(run, state, step, &run->bound->steps[index]));
+                TUTTI_TRY(tutti_run_lane_send_header(run, state, step, &run->bound->steps[index]));
                 TUTTI_TRY(send_step(run, state, step, index));
             }
         }
@@ -219,7 +219,7 @@ void tutti_lanes_begin_piece(struct tutti_run *run)
     tutti_assert(plan->nlanes <= run->lane_capacity && schedule->nsteps <= run->step_capacity);
     run->lanes_left = plan->nlanes;
     for (uint32_t i = 0; i < plan->nlanes; i++) {
-        struct tutti_lane_state *state = &run->lanes[i];
+        struct tutti_run_lane_state *state = &run->lanes[i];
 
         state->position = state->segment = 0;
         state->offset = state->moved = 0;
@@ -228,7 +228,7 @@ void tutti_lanes_begin_piece(struct tutti_run *run)
             state->conn = NULL;
             state->header_bytes = 0;
             if (run->ncounts > 0 && !plan->lanes[i].is_receive)
-                tutti_lane_write_counts(run, &plan->lanes[i], state);
+                tutti_run_lane_write_counts(run, &plan->lanes[i], state);
         }
     }
     for (uint32_t i = 0; i < schedule->nsteps; i++) {
@@ -264,7 +264,7 @@ int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan, ui
         run->step_capacity = nsteps;
     }
     for (uint32_t i = 0; ncounts > 0 && i < plan->nlanes; i++)
-        TUTTI_TRY(tutti_lane_reserve_words(&run->lanes[i], TUTTI_HEADER_WORDS + ncounts));
+        TUTTI_TRY(tutti_run_lane_reserve_words(&run->lanes[i], TUTTI_HEADER_WORDS + ncounts));
     for (uint32_t i = 0; i < plan->nlanes; i++) {
         if (!plan->lanes[i].needs_bounce || run->lanes[i].bounce != NULL)
             continue;
@@ -306,7 +306,7 @@ size_t tutti_lanes_bytes(const struct tutti_run *run)
 /* True if the lane waits for its peer. It does not if received bytes only wait for room in the
  * bounce buffer, whose contents are not sent yet. */
 static bool is_starved(const struct tutti_run *run, const struct tutti_lane *lane,
-                       const struct tutti_lane_state *state)
+                       const struct tutti_run_lane_state *state)
 {
     const struct tutti_step *step;
     const void *bytes;

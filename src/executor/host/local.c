@@ -25,7 +25,7 @@ static uint8_t *peer_base(const struct tutti_engine *engine, uint32_t index, uin
 
     if (buffer == TUTTI_BUF_WINDOW)
         return tutti_run_window(engine, index);
-    if (domain->access[index] != TUTTI_ACCESS_STORE)
+    if (domain->access[index] != TUTTI_DOMAIN_ACCESS_STORE)
         return tutti_run_lent(engine, index, buffer);
     return posted_base(engine, index, buffer);
 }

@@ -31,7 +31,7 @@ size_t tutti_numbering_bytes(const struct tutti_numbering *numbering)
     return 2 * (size_t)numbering->nranks * (sizeof *numbering->sequences + sizeof *numbering->last);
 }
 
-void tutti_message_init(struct tutti_message *message, const struct tutti_call *call)
+void tutti_engine_message_init(struct tutti_engine_message *message, const struct tutti_call *call)
 {
     bool sends = call->kind == TUTTI_CALL_SEND;
 
@@ -50,13 +50,13 @@ void tutti_message_init(struct tutti_message *message, const struct tutti_call *
     message->theirs = (struct tutti_header){.sequence = 0};
 }
 
-static size_t lane_of(const struct tutti_numbering *numbering, const struct tutti_message *message)
+static size_t lane_of(const struct tutti_numbering *numbering, const struct tutti_engine_message *message)
 {
     tutti_assert(message->peer >= 0 && message->peer < numbering->nranks);
     return (size_t)message->peer + (message->sends ? (size_t)numbering->nranks : 0);
 }
 
-void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_message *messages,
+void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_engine_message *messages,
                          size_t count)
 {
     size_t sends = 0;
@@ -78,7 +78,7 @@ void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_message
 /* A message's header travels without the chain, because messages are not part of it. */
 enum { HEADER_BYTES = offsetof(struct tutti_header, chain) };
 
-static int offer_header(const struct tutti_message *message, size_t *ret_taken)
+static int offer_header(const struct tutti_engine_message *message, size_t *ret_taken)
 {
     const struct tutti_conn_ops *ops = message->conn->ops;
     const uint8_t *header = (const uint8_t *)&message->header;
@@ -90,7 +90,7 @@ static int offer_header(const struct tutti_message *message, size_t *ret_taken)
     return ops->send(message->conn, header + done, left, ret_taken);
 }
 
-static int send_header(struct tutti_message *message, bool *moved)
+static int send_header(struct tutti_engine_message *message, bool *moved)
 {
     size_t taken, left = HEADER_BYTES - message->header_bytes;
 
@@ -103,7 +103,7 @@ static int send_header(struct tutti_message *message, bool *moved)
     return taken < left ? TUTTI_AGAIN : TUTTI_OK;
 }
 
-static int take_header(struct tutti_message *message, size_t *ret_got)
+static int take_header(struct tutti_engine_message *message, size_t *ret_got)
 {
     const struct tutti_conn_ops *ops = message->conn->ops;
     uint8_t *rest = (uint8_t *)&message->theirs + message->header_bytes;
@@ -114,7 +114,7 @@ static int take_header(struct tutti_message *message, size_t *ret_got)
     return ops->recv(message->conn, rest, left, ret_got);
 }
 
-static int receive_header(struct tutti_message *message, bool *moved)
+static int receive_header(struct tutti_engine_message *message, bool *moved)
 {
     size_t got, left;
 
@@ -132,14 +132,14 @@ static int receive_header(struct tutti_message *message, bool *moved)
     return TUTTI_OK;
 }
 
-static int move_header(struct tutti_message *message, bool *moved)
+static int move_header(struct tutti_engine_message *message, bool *moved)
 {
     if (message->header_bytes == HEADER_BYTES)
         return TUTTI_OK;
     return message->sends ? send_header(message, moved) : receive_header(message, moved);
 }
 
-static int move_payload(struct tutti_message *message, bool *moved)
+static int move_payload(struct tutti_engine_message *message, bool *moved)
 {
     struct tutti_conn *conn = message->conn;
 
@@ -164,7 +164,7 @@ static void copy_past_cache(void *dst, const void *src, size_t size_bytes)
     tutti_cpu_copy(dst, src, size_bytes, true);
 }
 
-int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *message, bool *moved)
+int tutti_engine_message_progress(struct tutti_engine *engine, struct tutti_engine_message *message, bool *moved)
 {
     if (message->is_complete)
         return TUTTI_OK;
@@ -173,7 +173,7 @@ int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *me
     if (message->conn == NULL) {
         TUTTI_TRY(tutti_fabric_connect(engine->fabric, message->peer, TUTTI_CHANNEL_POINT_TO_POINT,
                                        &message->conn));
-        message->streams = !message->sends && tutti_message_streams(engine, message->data,
+        message->streams = !message->sends && tutti_engine_message_streams(engine, message->data,
                                                                     message->size,
                                                                     message->is_mutual);
     }

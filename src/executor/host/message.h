@@ -9,8 +9,8 @@
 
 #include "executor/host/host.h"
 
-struct tutti_message {
-    struct tutti_message *before;    /* previous message of this batch, peer, direction; or NULL */
+struct tutti_engine_message {
+    struct tutti_engine_message *before;    /* previous message of this batch, peer, direction; or NULL */
     struct tutti_conn *conn;
     uint8_t *data;                   /* borrowed from the caller; a send only reads it */
     size_t size, moved;              /* bytes */
@@ -27,7 +27,7 @@ struct tutti_message {
 struct tutti_numbering {
     int nranks;
     uint64_t *sequences;             /* [2][nranks], receives then sends: last number given */
-    struct tutti_message **last;     /* [2][nranks]: last message of a batch while it is added */
+    struct tutti_engine_message **last;     /* [2][nranks]: last message of a batch while it is added */
 };
 
 /* TUTTI_ERR_SYSTEM: no memory. */
@@ -37,16 +37,16 @@ void tutti_numbering_fini(struct tutti_numbering *numbering);
 size_t tutti_numbering_bytes(const struct tutti_numbering *numbering);
 
 /* Initializes a message for `call`, a send or receive. The call's buffer is borrowed. */
-void tutti_message_init(struct tutti_message *message, const struct tutti_call *call);
+void tutti_engine_message_init(struct tutti_engine_message *message, const struct tutti_call *call);
 
 /* Numbers the messages of a batch, and links each to the one that must be complete before it. They
  * must stay at their addresses until all are complete. */
-void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_message *messages,
+void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_engine_message *messages,
                        size_t count);
 
 /* Moves the message as far as it can go. TUTTI_OK: complete. TUTTI_AGAIN: call again. Sets *moved
  * if there was any progress, and leaves it alone otherwise. TUTTI_ERR_USAGE: the peer's message
  * does not match; the error message names both. Other errors are the transport's. */
-int tutti_message_progress(struct tutti_engine *engine, struct tutti_message *message, bool *moved);
+int tutti_engine_message_progress(struct tutti_engine *engine, struct tutti_engine_message *message, bool *moved);
 
 #endif

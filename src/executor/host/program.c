@@ -14,8 +14,8 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     bool reduces = tutti_collective_reduces(call->collective);
-    bool has_input = tutti_has_input(call->collective, (uint32_t)rank, schedule->root);
-    bool has_output = tutti_has_output(call->collective, (uint32_t)rank, schedule->root);
+    bool has_input = tutti_collective_has_input(call->collective, (uint32_t)rank, schedule->root);
+    bool has_output = tutti_collective_has_output(call->collective, (uint32_t)rank, schedule->root);
     bool is_own_overlay = tutti_call_is_swap(call);
 
     program->run_type = call->type;
@@ -140,7 +140,7 @@ static size_t staged_bytes(const struct tutti_program *program, const size_t *co
 }
 
 /* Looks at the first piece, because it is the largest. */
-static enum tutti_window_place place_window(const struct tutti_program *program)
+static enum tutti_run_window_place place_window(const struct tutti_program *program)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     const struct tutti_bound *bound = program->npieces > 1 ? &program->full : &program->last;

@@ -20,7 +20,7 @@ int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, 
     *engine = (struct tutti_engine){.fabric = fabric, .nranks = nranks, .rank = rank};
     if (tutti_fabric_is_one_domain(fabric))
         engine->domain = tutti_fabric_domain(fabric);
-    engine->cache_bytes = tutti_last_cache_bytes();
+    engine->cache_bytes = tutti_engine_last_cache_bytes();
     engine->sources = calloc((size_t)nranks, sizeof *engine->sources);
     engine->sinks = calloc((size_t)nranks + 2, sizeof *engine->sinks);
     if (engine->sources == NULL || engine->sinks == NULL) {
@@ -252,7 +252,7 @@ int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind)
 static int enter_round(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
-    enum tutti_window_place place = run->program->window_place;
+    enum tutti_run_window_place place = run->program->window_place;
 
     TUTTI_TRY(tutti_run_open_post(engine, place == TUTTI_IN_HALF ? 1 : TUTTI_POSTS - 1));
     run->base[TUTTI_BUF_WINDOW] = tutti_run_window(engine, engine->domain->me);
@@ -349,7 +349,7 @@ static void prepare_counts(struct tutti_engine *engine, const struct tutti_call 
     run->is_vector = is_vector;
     run->ncounts = has_pairs ? 1 : 0;
     if (has_hash && engine->domain != NULL)
-        tutti_domain_show_counts(engine->domain, TUTTI_COUNTS_OF_HOST,
+        tutti_domain_show_counts(engine->domain, TUTTI_DOMAIN_COUNTS_OF_HOST,
                                  engine->history.sequence + 1, tutti_call_shared_counts(call));
     else if (has_hash && engine->nranks <= TUTTI_MOST_COUNTS)
         run->ncounts = (uint32_t)engine->nranks;
@@ -468,11 +468,11 @@ int tutti_run_explain(struct tutti_engine *engine, int rc)
     if (!run->is_active || run->phase != PHASE_STEPS ||
         run->program->plan->schedule->is_one_sided)
         return rc;
-    memcpy(message, tutti_last_message(), sizeof message);
+    memcpy(message, tutti_message_last(), sizeof message);
     found = tutti_lanes_read_headers(engine);
     if (found != TUTTI_OK)
         return found;
-    tutti_set_last_message(message);
+    tutti_message_set_last(message);
     return rc;
 }
 

@@ -16,7 +16,7 @@
 
 /* Asks the kernel first, because the kernel tells the size of one cache. The C library may tell the
  * sum of all last-level caches of a processor, of which a core uses only one. */
-size_t tutti_last_cache_bytes(void)
+size_t tutti_engine_last_cache_bytes(void)
 {
     unsigned long kib = 0;
     char line[32];
@@ -78,7 +78,7 @@ bool tutti_run_streams(struct tutti_engine *engine)
     return footprint > engine->cache_bytes || !is_near;
 }
 
-bool tutti_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
+bool tutti_engine_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
                            bool is_mutual)
 {
     /* If this rank both sends and receives, the other ranks most likely do the same. */

@@ -95,7 +95,7 @@ static bool has_in_place(const struct tutti_check *check)
     int64_t shift;
 
     for (uint32_t rank = 0; rank < check->nranks; rank++)
-        has = has || tutti_in_place_shift((enum tutti_collective)schedule->collective, rank,
+        has = has || tutti_collective_in_place_shift((enum tutti_collective)schedule->collective, rank,
                                           schedule->root, schedule->chunks_per_block, &shift);
     return has;
 }
@@ -121,7 +121,7 @@ static int prove(struct tutti_check *check)
     return tutti_check_facts(check);
 }
 
-int tutti_schedule_prove(const struct tutti_schedule *const *schedules, uint32_t nranks,
+int tutti_check_prove(const struct tutti_schedule *const *schedules, uint32_t nranks,
                          const struct tutti_check_options *options,
                          struct tutti_check_report *ret_report)
 {
@@ -135,15 +135,15 @@ int tutti_schedule_prove(const struct tutti_schedule *const *schedules, uint32_t
     return rc;
 }
 
-int tutti_schedule_check(const struct tutti_schedule *const *schedules, uint32_t nranks,
+int tutti_check_schedule(const struct tutti_schedule *const *schedules, uint32_t nranks,
                          struct tutti_check_report *ret_report)
 {
     const struct tutti_check_options options = {.is_vector = false};
 
-    return tutti_schedule_prove(schedules, nranks, &options, ret_report);
+    return tutti_check_prove(schedules, nranks, &options, ret_report);
 }
 
-int tutti_schedule_credits(const struct tutti_schedule *const *schedules, uint32_t nranks,
+int tutti_check_credits_needed(const struct tutti_schedule *const *schedules, uint32_t nranks,
                            uint32_t *ret_least, struct tutti_check_report *ret_report)
 {
     struct tutti_check check = {.schedules = schedules,

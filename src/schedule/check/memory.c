@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* Cells of INPUT and OUTPUT, which are the first of a rank's cells. */
-static uint32_t user_cells(const struct tutti_cells *cells)
+static uint32_t user_cells(const struct tutti_chunk_space *cells)
 {
     return cells->count - cells->chunks[TUTTI_BUF_SCRATCH] - cells->chunks[TUTTI_BUF_WINDOW];
 }
@@ -21,9 +21,9 @@ int tutti_check_memory_init(struct tutti_check_memory *memory, const struct tutt
     TUTTI_TRY(tutti_check_alloc(&memory->cells, check->nranks, sizeof(*memory->cells), 0));
     TUTTI_TRY(tutti_check_alloc(&memory->first, check->nranks, sizeof(uint32_t), 0));
     for (uint32_t rank = 0; rank < check->nranks; rank++) {
-        struct tutti_cells *cells = &memory->cells[rank];
+        struct tutti_chunk_space *cells = &memory->cells[rank];
 
-        tutti_cells_init(cells, check->schedules[rank], rank, is_overlaid);
+        tutti_chunk_space_init(cells, check->schedules[rank], rank, is_overlaid);
         memory->first[rank] = memory->count;
         memory->count += check->nruns * user_cells(cells) + cells->chunks[TUTTI_BUF_SCRATCH] +
                          2 * cells->chunks[TUTTI_BUF_WINDOW];
@@ -86,11 +86,11 @@ void tutti_check_join(struct tutti_check_memory *memory, uint32_t first, uint32_
 uint32_t tutti_check_cell(const struct tutti_check_memory *memory, uint32_t run, uint32_t rank,
                           uint32_t buffer, uint32_t chunk)
 {
-    const struct tutti_cells *cells = &memory->cells[rank];
+    const struct tutti_chunk_space *cells = &memory->cells[rank];
     uint32_t user = user_cells(cells), first = memory->first[rank];
 
     if (buffer == TUTTI_BUF_INPUT || buffer == TUTTI_BUF_OUTPUT)
-        return first + run * user + tutti_cell(cells, buffer, chunk);
+        return first + run * user + tutti_chunk_number(cells, buffer, chunk);
     first += memory->check->nruns * user;
     if (buffer == TUTTI_BUF_SCRATCH)
         return first + chunk;

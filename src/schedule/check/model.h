@@ -171,7 +171,7 @@ int tutti_check_facts(struct tutti_check *check);
  * rank's cells are one stretch. */
 struct tutti_check_memory {
     const struct tutti_check *check;
-    struct tutti_cells *cells; /* per rank */
+    struct tutti_chunk_space *cells; /* per rank */
     uint32_t *first;           /* per rank */
     uint32_t count;
     uint64_t *starts;          /* a bit per cell: set if a stretch begins here */

@@ -86,7 +86,7 @@ int tutti_cluster_put(struct tutti_cluster *cluster, uint32_t text, const char *
                       size_t size_bytes);
 /* Makes the kinds, once; all texts must have been put. TUTTI_ERR_REMOTE: a gpu that a rank uses is
  * not in the text of its host; TUTTI_ERR_SYSTEM: no memory. For an invalid text it returns the
- * error of tutti_nccl_xml_read(). */
+ * error of tutti_xml_read_nccl(). */
 int tutti_cluster_build(struct tutti_cluster *cluster);
 /* Frees the cluster with everything in it; NULL is allowed. */
 void tutti_cluster_destroy(struct tutti_cluster *cluster);

@@ -71,7 +71,7 @@ int tutti_cluster_describe(const struct tutti_inventory *inventory, uint64_t hos
     TUTTI_TRY(tutti_inventory_copy(inventory, &copy));
     number_guids(copy);
     forget_names(copy);
-    rc = tutti_nccl_xml_write(copy, &text);
+    rc = tutti_xml_write_nccl(copy, &text);
     tutti_inventory_destroy(copy);
     TUTTI_TRY(rc);
     size_bytes = strlen(text);

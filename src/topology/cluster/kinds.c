@@ -110,7 +110,7 @@ static int add_text(const struct tutti_cluster *cluster, const struct entry *ent
     int rc;
 
     snprintf(name, sizeof name, "what rank %u says of its host", text->owner);
-    TUTTI_TRY(tutti_nccl_xml_read(name, text->text, text->size_bytes, TUTTI_SOURCE_FILE, &one));
+    TUTTI_TRY(tutti_xml_read_nccl(name, text->text, text->size_bytes, TUTTI_SOURCE_FILE, &one));
     for (uint32_t device = 0; device != TUTTI_NO_DEVICE;
          device = tutti_inventory_next(one, device)) {
         if (one->devices[device].kind == TUTTI_DEVICE_CPU)

@@ -11,16 +11,16 @@
 
 /* ---- CPU sets -------------------------------------------------------------------------------- */
 
-static bool ask_scheduler(struct tutti_cpu_mask *ret_mask)
+static bool ask_scheduler(struct tutti_cpumask *ret_mask)
 {
     cpu_set_t *set = CPU_ALLOC(TUTTI_CPUS);
     size_t size = CPU_ALLOC_SIZE(TUTTI_CPUS);
     bool is_known = set != NULL && sched_getaffinity(0, size, set) == 0;
 
-    *ret_mask = (struct tutti_cpu_mask){{0}};
+    *ret_mask = (struct tutti_cpumask){{0}};
     for (uint32_t cpu = 0; is_known && cpu < TUTTI_CPUS; cpu++)
         if (CPU_ISSET_S(cpu, size, set))
-            tutti_cpu_mask_add(ret_mask, cpu);
+            tutti_cpumask_add(ret_mask, cpu);
     CPU_FREE(set);
     return is_known;
 }
@@ -51,7 +51,7 @@ static bool find_group(const char *root, const char *hierarchy, char ret_path[TU
  * needed because a container may see its own group as the root, not under `path`. The call shortens
  * `path`. */
 static bool read_group(const char *root, const char *mount, char *path, const char *file,
-                       struct tutti_cpu_mask *ret_mask)
+                       struct tutti_cpumask *ret_mask)
 {
     char text[TUTTI_SYSFS_BYTES];
 
@@ -60,7 +60,7 @@ static bool read_group(const char *root, const char *mount, char *path, const ch
 
         if (tutti_sysfs_read(root, text, "%s%s/%s", mount, strcmp(path, "/") == 0 ? "" : path,
                              file) &&
-            tutti_cpu_mask_parse_list(text, ret_mask))
+            tutti_cpumask_parse_list(text, ret_mask))
             return true;
         if (*path == '\0' || slash == NULL)
             return false;
@@ -68,7 +68,7 @@ static bool read_group(const char *root, const char *mount, char *path, const ch
     }
 }
 
-static bool read_groups(const char *root, struct tutti_cpu_mask *ret_mask)
+static bool read_groups(const char *root, struct tutti_cpumask *ret_mask)
 {
     static const struct {
         const char *hierarchy, *mount, *file;
@@ -90,11 +90,11 @@ static bool read_groups(const char *root, struct tutti_cpu_mask *ret_mask)
 
 static void find_cpus(const char *root, struct tutti_confines *confines)
 {
-    struct tutti_cpu_mask group;
+    struct tutti_cpumask group;
     char text[TUTTI_SYSFS_BYTES];
     bool is_known = *root == '\0' ? ask_scheduler(&confines->cpus)
                                   : tutti_sysfs_read(root, text, "sys/devices/system/cpu/online") &&
-                                        tutti_cpu_mask_parse_list(text, &confines->cpus);
+                                        tutti_cpumask_parse_list(text, &confines->cpus);
 
     if (read_groups(root, &group)) {
         for (size_t i = 0; is_known && i < TUTTI_CPU_WORDS; i++)
@@ -102,7 +102,7 @@ static void find_cpus(const char *root, struct tutti_confines *confines)
         confines->cpus = group;
         is_known = true;
     }
-    confines->ncpus = is_known ? tutti_cpu_mask_count(&confines->cpus) : 0;
+    confines->ncpus = is_known ? tutti_cpumask_count(&confines->cpus) : 0;
 }
 
 /* ---- containers and virtual machines --------------------------------------------------------- */

@@ -57,11 +57,11 @@ int tutti_detect(const struct tutti_detect_options *options,
     int rc;
 
     if (options->given != NULL)
-        return tutti_inventory_load(options->given, ret_inventory);
+        return tutti_formats_load(options->given, ret_inventory);
     TUTTI_TRY(tutti_inventory_create(&inventory));
     rc = run_phases(options, options->root != NULL ? options->root : "", inventory);
     if (rc == TUTTI_OK)
-        rc = tutti_place_cpu(inventory, &cpu);
+        rc = tutti_detect_cpu(inventory, &cpu);
     if (rc != TUTTI_OK) {
         tutti_inventory_destroy(inventory);
         return rc;

@@ -14,7 +14,7 @@
 
 struct tutti_detect_options {
     const char *root;  /* NULL or "": this machine; else a directory that contains sys/ and proc/ */
-    const char *given; /* replaces detection by tutti_inventory_load(given); NULL: detect */
+    const char *given; /* replaces detection by tutti_formats_load(given); NULL: detect */
     bool is_cpus_only; /* skip devices, which take the most time; ignored if `given` is set */
 };
 
@@ -30,7 +30,7 @@ int tutti_detect(const struct tutti_detect_options *options,
 
 /* The limits of a process within its machine. */
 struct tutti_confines {
-    struct tutti_cpu_mask cpus; /* CPUs that the process may use */
+    struct tutti_cpumask cpus; /* CPUs that the process may use */
     uint32_t ncpus;             /* their number; 0: not known */
     bool is_container;
     bool is_vm;                 /* virtual machine: links may lack rates, and bridges may be

@@ -90,8 +90,8 @@ static int add_gpu(const char *root, struct tutti_inventory *inventory, struct n
 
     if (!tutti_sysfs_read(root, text, NODES "/%d/properties", (int)node->number))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_place_pci(root, inventory, node->busid, TUTTI_SOURCE_SYSFS, &pci));
-    node->gpu = tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU);
+    TUTTI_TRY(tutti_detect_pci(root, inventory, node->busid, TUTTI_SOURCE_SYSFS, &pci));
+    node->gpu = tutti_detect_child(inventory, pci, TUTTI_DEVICE_GPU);
     if (node->gpu == TUTTI_NO_DEVICE)
         TUTTI_TRY(tutti_inventory_add(inventory, pci, TUTTI_DEVICE_GPU, TUTTI_SOURCE_SYSFS,
                                       &node->gpu));

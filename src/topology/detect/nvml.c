@@ -22,7 +22,7 @@
 /* ---- the GPU and its pci --------------------------------------------------------------------- */
 
 static int set_pci(struct tutti_inventory *inventory, uint32_t pci,
-                   const struct tutti_nvml_facts *facts)
+                   const struct tutti_detect_nvml_facts *facts)
 {
     const struct {
         enum tutti_property property;
@@ -50,7 +50,7 @@ static int set_pci(struct tutti_inventory *inventory, uint32_t pci,
 }
 
 static int set_gpu(struct tutti_inventory *inventory, uint32_t gpu,
-                   const struct tutti_nvml_facts *facts)
+                   const struct tutti_detect_nvml_facts *facts)
 {
     TUTTI_TRY(tutti_device_set_number(inventory, gpu, TUTTI_PROPERTY_DEV, SOURCE, facts->index));
     if (facts->sm > 0)
@@ -68,7 +68,7 @@ static int set_gpu(struct tutti_inventory *inventory, uint32_t gpu,
     return TUTTI_OK;
 }
 
-static void log_gpu(const struct tutti_nvml_facts *facts)
+static void log_gpu(const struct tutti_detect_nvml_facts *facts)
 {
     uint32_t links = 0;
     char address[32];
@@ -86,13 +86,13 @@ static void log_gpu(const struct tutti_nvml_facts *facts)
 }
 
 static int put_gpu(const char *root, struct tutti_inventory *inventory,
-                   const struct tutti_nvml_facts *facts)
+                   const struct tutti_detect_nvml_facts *facts)
 {
     uint32_t pci, gpu;
 
-    TUTTI_TRY(tutti_place_pci(root, inventory, facts->busid, SOURCE, &pci));
+    TUTTI_TRY(tutti_detect_pci(root, inventory, facts->busid, SOURCE, &pci));
     TUTTI_TRY(set_pci(inventory, pci, facts));
-    gpu = tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU);
+    gpu = tutti_detect_child(inventory, pci, TUTTI_DEVICE_GPU);
     if (gpu == TUTTI_NO_DEVICE)
         TUTTI_TRY(tutti_inventory_add(inventory, pci, TUTTI_DEVICE_GPU, SOURCE, &gpu));
     log_gpu(facts);
@@ -104,7 +104,7 @@ static int put_gpu(const char *root, struct tutti_inventory *inventory,
 static void take_out_gpu(struct tutti_inventory *inventory, int64_t busid)
 {
     uint32_t pci = busid >= 0 ? tutti_inventory_find_pci(inventory, busid) : TUTTI_NO_DEVICE;
-    uint32_t gpu = pci != TUTTI_NO_DEVICE ? tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU)
+    uint32_t gpu = pci != TUTTI_NO_DEVICE ? tutti_detect_child(inventory, pci, TUTTI_DEVICE_GPU)
                                           : TUTTI_NO_DEVICE;
 
     if (gpu != TUTTI_NO_DEVICE && inventory->devices[gpu].found_by <= SOURCE)
@@ -114,7 +114,7 @@ static void take_out_gpu(struct tutti_inventory *inventory, int64_t busid)
 /* ---- the links of the GPU -------------------------------------------------------------------- */
 
 static int64_t target_class(const char *root, const struct tutti_inventory *inventory,
-                            const struct tutti_nvml_target *target, enum tutti_source *ret_source)
+                            const struct tutti_detect_nvml_target *target, enum tutti_source *ret_source)
 {
     uint32_t pci = tutti_inventory_find_pci(inventory, target->busid);
     int64_t class;
@@ -131,7 +131,7 @@ static int64_t target_class(const char *root, const struct tutti_inventory *inve
             return tutti_device_number(inventory, pci, TUTTI_PROPERTY_CLASS, 0);
     }
     *ret_source = TUTTI_SOURCE_SYSFS;
-    class = tutti_place_class(root, target->busid);
+    class = tutti_detect_pci_class(root, target->busid);
     if (class >= 0)
         return class;
     /* A peer that is not even visible to this VM's kernel is a switch, unless NVML reports a
@@ -154,7 +154,7 @@ static enum tutti_source best_source(const struct tutti_inventory *inventory, ui
 }
 
 /* Returns true if NVML reports links to this address. */
-static bool is_target(const struct tutti_nvml_facts *facts, int64_t busid)
+static bool is_target(const struct tutti_detect_nvml_facts *facts, int64_t busid)
 {
     for (uint32_t i = 0; i < facts->ntargets; i++)
         if (facts->targets[i].busid == busid)
@@ -163,7 +163,7 @@ static bool is_target(const struct tutti_nvml_facts *facts, int64_t busid)
 }
 
 static void take_out_links(struct tutti_inventory *inventory, uint32_t gpu,
-                           const struct tutti_nvml_facts *facts)
+                           const struct tutti_detect_nvml_facts *facts)
 {
     uint32_t next;
 
@@ -187,7 +187,7 @@ static uint32_t find_link(const struct tutti_inventory *inventory, uint32_t gpu,
 }
 
 static int put_link(const char *root, struct tutti_inventory *inventory, uint32_t gpu,
-                    const struct tutti_nvml_target *target)
+                    const struct tutti_detect_nvml_target *target)
 {
     uint32_t link = find_link(inventory, gpu, target->busid);
     enum tutti_source source;
@@ -204,9 +204,9 @@ static int put_link(const char *root, struct tutti_inventory *inventory, uint32_
 }
 
 static int put_c2c(struct tutti_inventory *inventory, uint32_t gpu,
-                   const struct tutti_nvml_facts *facts)
+                   const struct tutti_detect_nvml_facts *facts)
 {
-    uint32_t c2c = tutti_place_child(inventory, gpu, TUTTI_DEVICE_C2C);
+    uint32_t c2c = tutti_detect_child(inventory, gpu, TUTTI_DEVICE_C2C);
 
     if (facts->c2c_links == 0)
         return TUTTI_OK;
@@ -220,10 +220,10 @@ static int put_c2c(struct tutti_inventory *inventory, uint32_t gpu,
 
 /* Runs after all GPUs are placed, because the other end of a link may be one of them. */
 static int put_links(const char *root, struct tutti_inventory *inventory,
-                     const struct tutti_nvml_facts *facts)
+                     const struct tutti_detect_nvml_facts *facts)
 {
     uint32_t pci = tutti_inventory_find_pci(inventory, facts->busid);
-    uint32_t gpu = tutti_place_child(inventory, pci, TUTTI_DEVICE_GPU);
+    uint32_t gpu = tutti_detect_child(inventory, pci, TUTTI_DEVICE_GPU);
 
     /* If a user's file describes NVLinks of this GPU, the file is trusted for all its NVLinks. */
     if (best_source(inventory, gpu, TUTTI_DEVICE_NVLINK) <= SOURCE) {
@@ -237,7 +237,7 @@ static int put_links(const char *root, struct tutti_inventory *inventory,
 /* ---- the phase ------------------------------------------------------------------------------- */
 
 static int put_all(const char *root, struct tutti_inventory *inventory,
-                   const struct tutti_nvml_facts *facts, unsigned count)
+                   const struct tutti_detect_nvml_facts *facts, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         TUTTI_TRY(put_gpu(root, inventory, &facts[i]));
@@ -249,7 +249,7 @@ static int put_all(const char *root, struct tutti_inventory *inventory,
 static int detect(const struct tutti_nvml *nvml, const char *root,
                   struct tutti_inventory *inventory)
 {
-    struct tutti_nvml_facts *facts;
+    struct tutti_detect_nvml_facts *facts;
     unsigned count = 0, nread = 0;
     int rc, code = nvml->device_count(&count);
 
@@ -268,7 +268,7 @@ static int detect(const struct tutti_nvml *nvml, const char *root,
     if (facts == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for what NVML says of %u GPUs", count);
     for (unsigned i = 0; i < count; i++) {
-        if (tutti_nvml_read_gpu(nvml, i, &facts[nread]) == TUTTI_NVML_READ)
+        if (tutti_detect_nvml_gpu(nvml, i, &facts[nread]) == TUTTI_DETECT_NVML_READ)
             nread++;
         else
             take_out_gpu(inventory, facts[nread].busid);

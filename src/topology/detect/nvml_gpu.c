@@ -55,7 +55,7 @@ static double generation_gts(unsigned generation)
 /* Idle GPUs lower the speed of their link, so the function takes the maximum speed. A width below
  * the maximum is permanent (a slot with fewer lanes, bad contacts), so the function takes the
  * current width. */
-static void read_pcie(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
+static void read_pcie(struct inquiry *inquiry, struct tutti_detect_nvml_facts *facts)
 {
     const struct tutti_nvml *nvml = inquiry->nvml;
     struct tutti_nvml_gpu *gpu = inquiry->gpu;
@@ -110,21 +110,21 @@ static bool read_field(struct inquiry *inquiry, const char *what, unsigned id, u
     }
 }
 
-static void count_link(struct tutti_nvml_facts *facts, int64_t busid, int remote_type)
+static void count_link(struct tutti_detect_nvml_facts *facts, int64_t busid, int remote_type)
 {
-    struct tutti_nvml_target *target = facts->targets;
+    struct tutti_detect_nvml_target *target = facts->targets;
 
     while (target < facts->targets + facts->ntargets && target->busid != busid)
         target++;
     if (target == facts->targets + facts->ntargets) {
-        *target = (struct tutti_nvml_target){.busid = busid, .remote_type = remote_type};
+        *target = (struct tutti_detect_nvml_target){.busid = busid, .remote_type = remote_type};
         facts->ntargets++;
     }
     target->links++;
 }
 
 /* Reads the other end of an active link and counts the link. */
-static void read_link(struct inquiry *inquiry, unsigned link, struct tutti_nvml_facts *facts)
+static void read_link(struct inquiry *inquiry, unsigned link, struct tutti_detect_nvml_facts *facts)
 {
     const struct tutti_nvml *nvml = inquiry->nvml;
     int type = TUTTI_NVML_REMOTE_UNKNOWN;
@@ -159,7 +159,7 @@ static void read_link(struct inquiry *inquiry, unsigned link, struct tutti_nvml_
         facts->link_mbytes_per_s = (unsigned)speed;
 }
 
-static void read_links(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
+static void read_links(struct inquiry *inquiry, struct tutti_detect_nvml_facts *facts)
 {
     for (unsigned link = 0; link < TUTTI_NVML_LINKS && inquiry->loss == 0; link++) {
         int is_active = 0;
@@ -175,7 +175,7 @@ static void read_links(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
 /* No superchip has this many links; a larger count from the driver is not trusted. */
 #define MOST_C2C_LINKS 64
 
-static void read_c2c(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
+static void read_c2c(struct inquiry *inquiry, struct tutti_detect_nvml_facts *facts)
 {
     uint64_t count, status, speed;
 
@@ -205,7 +205,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size_bytes)
 
 /* GPUs with equal cluster and clique can access each other's memory over NVLink, even between
  * hosts. A cluster id of zeros is the NVSwitch board of a single host. */
-static void read_fabric(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
+static void read_fabric(struct inquiry *inquiry, struct tutti_detect_nvml_facts *facts)
 {
     static const unsigned char none[TUTTI_NVML_CLUSTER_BYTES];
     struct tutti_nvml_fabric_v2 fabric = {.version = TUTTI_NVML_FABRIC_VERSION};
@@ -233,7 +233,7 @@ static void read_fabric(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
 }
 
 /* Detects a GPU whose memory no other GPU may read, because of the chip set, the model or a VM. */
-static void read_peers(struct inquiry *inquiry, unsigned index, struct tutti_nvml_facts *facts)
+static void read_peers(struct inquiry *inquiry, unsigned index, struct tutti_detect_nvml_facts *facts)
 {
     const struct tutti_nvml *nvml = inquiry->nvml;
     unsigned count = 0, nrefused = 0, nallowed = 0;
@@ -257,7 +257,7 @@ static void read_peers(struct inquiry *inquiry, unsigned index, struct tutti_nvm
 
 /* ---- the whole GPU --------------------------------------------------------------------------- */
 
-static void read_identity(struct inquiry *inquiry, struct tutti_nvml_facts *facts)
+static void read_identity(struct inquiry *inquiry, struct tutti_detect_nvml_facts *facts)
 {
     const struct tutti_nvml *nvml = inquiry->nvml;
     unsigned mode, pending;
@@ -277,24 +277,24 @@ static void read_identity(struct inquiry *inquiry, struct tutti_nvml_facts *fact
         facts->is_split = mode != 0;
 }
 
-static enum tutti_nvml_reading unusable(const struct inquiry *inquiry, int code)
+static enum tutti_detect_nvml_reading unusable(const struct inquiry *inquiry, int code)
 {
     /* In a container, GPUs of other containers cause this error. */
     tutti_log(code == TUTTI_NVML_NO_PERMISSION ? TUTTI_LOG_DEBUG : TUTTI_LOG_WARN,
               "%s is left out: NVML says: %s", inquiry->who, tutti_nvml_error(inquiry->nvml, code));
-    return TUTTI_NVML_UNUSABLE;
+    return TUTTI_DETECT_NVML_UNUSABLE;
 }
 
-enum tutti_nvml_reading tutti_nvml_read_gpu(const struct tutti_nvml *nvml, unsigned index,
-                                            struct tutti_nvml_facts *ret_facts)
+enum tutti_detect_nvml_reading tutti_detect_nvml_gpu(const struct tutti_nvml *nvml, unsigned index,
+                                            struct tutti_detect_nvml_facts *ret_facts)
 {
     struct inquiry inquiry = {.nvml = nvml};
-    struct tutti_nvml_facts *facts = ret_facts;
+    struct tutti_detect_nvml_facts *facts = ret_facts;
     struct tutti_nvml_pci pci = {0};
     char address[32];
     int code;
 
-    *facts = (struct tutti_nvml_facts){.index = index, .busid = -1};
+    *facts = (struct tutti_detect_nvml_facts){.index = index, .busid = -1};
     snprintf(inquiry.who, sizeof inquiry.who, "GPU %u", index);
     code = nvml->device(index, &inquiry.gpu);
     if (code == TUTTI_NVML_SUCCESS)
@@ -313,5 +313,5 @@ enum tutti_nvml_reading tutti_nvml_read_gpu(const struct tutti_nvml *nvml, unsig
     read_c2c(&inquiry, facts);
     read_fabric(&inquiry, facts);
     read_peers(&inquiry, index, facts);
-    return inquiry.loss == 0 ? TUTTI_NVML_READ : unusable(&inquiry, inquiry.loss);
+    return inquiry.loss == 0 ? TUTTI_DETECT_NVML_READ : unusable(&inquiry, inquiry.loss);
 }

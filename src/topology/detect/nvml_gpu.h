@@ -13,13 +13,13 @@
 #define TUTTI_NVML_HIDDEN_BUSID ((int64_t)0xfffffff << 20 | 0xff << 12 | 0xff << 4)
 
 /* All NVLinks from a GPU to the same other end. */
-struct tutti_nvml_target {
+struct tutti_detect_nvml_target {
     int64_t busid;
     int remote_type; /* TUTTI_NVML_REMOTE_... */
     uint32_t links;
 };
 
-struct tutti_nvml_facts {
+struct tutti_detect_nvml_facts {
     unsigned index; /* the driver's number of the GPU */
     int64_t busid;
     unsigned ids, subsystem_ids; /* as in struct tutti_nvml_pci; 0: not known */
@@ -27,7 +27,7 @@ struct tutti_nvml_facts {
     char name[TUTTI_NVML_TEXT_BYTES], uuid[TUTTI_NVML_TEXT_BYTES]; /* "": not known */
     double pcie_gts;     /* 0: not known */
     unsigned pcie_width; /* likewise */
-    struct tutti_nvml_target targets[TUTTI_NVML_LINKS]; /* ordered by their first link */
+    struct tutti_detect_nvml_target targets[TUTTI_NVML_LINKS]; /* ordered by their first link */
     uint32_t ntargets;
     unsigned link_version, link_mbytes_per_s; /* of the first active link; 0: not known */
     uint32_t c2c_links, c2c_mbytes_per_s; /* active links to the CPU; rate of one, 0: not known */
@@ -36,14 +36,14 @@ struct tutti_nvml_facts {
     bool refuses_peers; /* no other GPU may read its memory */
 };
 
-enum tutti_nvml_reading {
-    TUTTI_NVML_READ,
-    TUTTI_NVML_UNUSABLE, /* logged with the GPU's name; `busid` is set, or -1 */
+enum tutti_detect_nvml_reading {
+    TUTTI_DETECT_NVML_READ,
+    TUTTI_DETECT_NVML_UNUSABLE, /* logged with the GPU's name; `busid` is set, or -1 */
 };
 
 /* Reads GPU number `index` into *ret_facts; values that are not available stay unknown.
- * TUTTI_NVML_UNUSABLE: the GPU cannot be accessed, is lost, or needs a reset. */
-enum tutti_nvml_reading tutti_nvml_read_gpu(const struct tutti_nvml *nvml, unsigned index,
-                                            struct tutti_nvml_facts *ret_facts);
+ * TUTTI_DETECT_NVML_UNUSABLE: the GPU cannot be accessed, is lost, or needs a reset. */
+enum tutti_detect_nvml_reading tutti_detect_nvml_gpu(const struct tutti_nvml *nvml, unsigned index,
+                                            struct tutti_detect_nvml_facts *ret_facts);
 
 #endif

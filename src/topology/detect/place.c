@@ -26,14 +26,14 @@ static bool read_pci_number(const char *root, int64_t busid, const char *file,
     return end != text;
 }
 
-int64_t tutti_place_class(const char *root, int64_t busid)
+int64_t tutti_detect_pci_class(const char *root, int64_t busid)
 {
     long long number;
 
     return read_pci_number(root, busid, "class", &number) ? number & 0xffffff : -1;
 }
 
-uint32_t tutti_place_child(const struct tutti_inventory *inventory, uint32_t parent,
+uint32_t tutti_detect_child(const struct tutti_inventory *inventory, uint32_t parent,
                            enum tutti_device_kind kind)
 {
     uint32_t child = inventory->devices[parent].first_child;
@@ -54,7 +54,7 @@ static int add_cpu(struct tutti_inventory *inventory, enum tutti_source source, 
     return TUTTI_OK;
 }
 
-int tutti_place_cpu(struct tutti_inventory *inventory, uint32_t *ret_cpu)
+int tutti_detect_cpu(struct tutti_inventory *inventory, uint32_t *ret_cpu)
 {
     uint32_t cpu = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_CPU);
 
@@ -99,7 +99,7 @@ static int set_ids(const char *root, struct tutti_inventory *inventory, uint32_t
     return TUTTI_OK;
 }
 
-int tutti_place_pci(const char *root, struct tutti_inventory *inventory, int64_t busid,
+int tutti_detect_pci(const char *root, struct tutti_inventory *inventory, int64_t busid,
                     enum tutti_source source, uint32_t *ret_pci)
 {
     uint32_t cpu, pci = tutti_inventory_find_pci(inventory, busid);
@@ -113,7 +113,7 @@ int tutti_place_pci(const char *root, struct tutti_inventory *inventory, int64_t
     if (read_pci_number(root, busid, "numa_node", &numa) && numa >= 0)
         TUTTI_TRY(numa_cpu(inventory, numa, &cpu));
     else
-        TUTTI_TRY(tutti_place_cpu(inventory, &cpu));
+        TUTTI_TRY(tutti_detect_cpu(inventory, &cpu));
     TUTTI_TRY(tutti_inventory_add(inventory, cpu, TUTTI_DEVICE_PCI, source, &pci));
     TUTTI_TRY(tutti_device_set_number(inventory, pci, TUTTI_PROPERTY_BUSID, source, busid));
     TUTTI_TRY(set_ids(root, inventory, pci, busid));

@@ -50,7 +50,7 @@ static void remove_net(struct tutti_inventory *inventory, const char *name, int6
 
 static int find_or_add_nic(struct tutti_inventory *inventory, uint32_t parent, uint32_t *ret_nic)
 {
-    uint32_t nic = tutti_place_child(inventory, parent, TUTTI_DEVICE_NIC);
+    uint32_t nic = tutti_detect_child(inventory, parent, TUTTI_DEVICE_NIC);
 
     if (nic == TUTTI_NO_DEVICE)
         TUTTI_TRY(tutti_inventory_add(inventory, parent, TUTTI_DEVICE_NIC, TUTTI_SOURCE_SYSFS,
@@ -161,7 +161,7 @@ static int add_rdma(const char *root, struct tutti_inventory *inventory, const c
         return TUTTI_OK;
     if (!tutti_sysfs_cut_at_busid(path, &busid))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_place_pci(root, inventory, busid, TUTTI_SOURCE_SYSFS, &pci));
+    TUTTI_TRY(tutti_detect_pci(root, inventory, busid, TUTTI_SOURCE_SYSFS, &pci));
     TUTTI_TRY(find_or_add_nic(inventory, pci, &nic));
     drop_interfaces(root, inventory, nic);
     snprintf(path, sizeof path, "sys/class/infiniband/%s/ports", name);
@@ -216,12 +216,12 @@ static int find_parent(const char *root, struct tutti_inventory *inventory, cons
         !tutti_sysfs_exists(root, "sys/class/net/%s/device", name))
         return TUTTI_OK;
     if (!tutti_sysfs_cut_at_busid(path, &busid))
-        return tutti_place_cpu(inventory, ret_parent);
+        return tutti_detect_cpu(inventory, ret_parent);
     tutti_busid_write(busid, address, sizeof address);
     if (tutti_sysfs_exists(root, "sys/class/net/%s/device/infiniband", name) ||
         tutti_sysfs_exists(root, "sys/bus/pci/devices/%s/infiniband", address))
         return TUTTI_OK;
-    return tutti_place_pci(root, inventory, busid, TUTTI_SOURCE_SYSFS, ret_parent);
+    return tutti_detect_pci(root, inventory, busid, TUTTI_SOURCE_SYSFS, ret_parent);
 }
 
 static int add_interface(const char *root, struct tutti_inventory *inventory, const char *name)

@@ -93,8 +93,8 @@ static int find_nic(const char *root, struct tutti_inventory *inventory, const c
     int64_t busid;
 
     if (find_busid(root, name, &busid)) {
-        TUTTI_TRY(tutti_place_pci(root, inventory, busid, SOURCE, &above));
-        nic = tutti_place_child(inventory, above, TUTTI_DEVICE_NIC);
+        TUTTI_TRY(tutti_detect_pci(root, inventory, busid, SOURCE, &above));
+        nic = tutti_detect_child(inventory, above, TUTTI_DEVICE_NIC);
     } else {
         /* Another port of the device may have added the nic already. */
         uint32_t net = next_net(inventory, TUTTI_NO_DEVICE, name, 0);
@@ -102,7 +102,7 @@ static int find_nic(const char *root, struct tutti_inventory *inventory, const c
         if (net != TUTTI_NO_DEVICE)
             nic = inventory->devices[net].parent;
         else
-            TUTTI_TRY(tutti_place_cpu(inventory, &above));
+            TUTTI_TRY(tutti_detect_cpu(inventory, &above));
     }
     if (nic == TUTTI_NO_DEVICE)
         TUTTI_TRY(tutti_inventory_add(inventory, above, TUTTI_DEVICE_NIC, SOURCE, &nic));
@@ -184,14 +184,14 @@ static int detect_open_device(const struct tutti_ibv *ibv, struct ibv_context *c
     struct tutti_ibv_port port;
 
     if (tutti_ibv_query_device(ibv, context, &device) != TUTTI_OK) {
-        tutti_log(TUTTI_LOG_WARN, "RDMA device %s is left out: %s", name, tutti_last_message());
+        tutti_log(TUTTI_LOG_WARN, "RDMA device %s is left out: %s", name, tutti_message_last());
         take_out(inventory, name, 0);
         return TUTTI_OK;
     }
     for (uint32_t i = 1; i <= device.nports; i++) {
         if (tutti_ibv_query_port(ibv, context, i, &port) != TUTTI_OK) {
             tutti_log(TUTTI_LOG_WARN, "port %u of RDMA device %s is left out: %s", i, name,
-                      tutti_last_message());
+                      tutti_message_last());
             take_out(inventory, name, i);
             continue;
         }

@@ -20,17 +20,17 @@ struct candidate {
 };
 
 static bool cpus_of(const struct tutti_hwloc *hwloc, uint32_t object,
-                    struct tutti_cpu_mask *ret_mask)
+                    struct tutti_cpumask *ret_mask)
 {
     const char *text = hwloc->objects[object].cpuset;
 
-    return text != NULL && tutti_cpu_mask_parse(text, ret_mask);
+    return text != NULL && tutti_cpumask_parse(text, ret_mask);
 }
 
 /* Visits each CPU of a mask, in ascending order. */
 #define FOR_EACH_CPU(cpu, mask)                                                     \
-    for (uint32_t cpu = tutti_cpu_mask_next(mask, 0); cpu < TUTTI_CPUS;             \
-         cpu = tutti_cpu_mask_next(mask, cpu + 1))
+    for (uint32_t cpu = tutti_cpumask_next(mask, 0); cpu < TUTTI_CPUS;             \
+         cpu = tutti_cpumask_next(mask, cpu + 1))
 
 /* ---- owners of CPUs -------------------------------------------------------------------------- */
 
@@ -66,15 +66,15 @@ static int find_owners(struct tutti_hwloc_build *build, struct owners *owners)
     for (uint32_t cpu = 0; cpu < TUTTI_CPUS; cpu++)
         owners->of_cpu[cpu] = TUTTI_NO_OBJECT;
     for (uint32_t i = 0; i < hwloc->nobjects; i++) {
-        struct tutti_cpu_mask mask;
+        struct tutti_cpumask mask;
 
         if (hwloc->objects[i].kind == owners->kind)
             candidates[count++] = (struct candidate){
-                .object = i, .ncpus = cpus_of(hwloc, i, &mask) ? tutti_cpu_mask_count(&mask) : 0};
+                .object = i, .ncpus = cpus_of(hwloc, i, &mask) ? tutti_cpumask_count(&mask) : 0};
     }
     qsort(candidates, count, sizeof *candidates, compare_candidates);
     for (uint32_t i = 0; i < count; i++) {
-        struct tutti_cpu_mask mask;
+        struct tutti_cpumask mask;
 
         if (candidates[i].ncpus == 0 || !cpus_of(hwloc, candidates[i].object, &mask))
             continue;
@@ -91,7 +91,7 @@ static int find_owners(struct tutti_hwloc_build *build, struct owners *owners)
 static uint32_t owner_of(const struct tutti_hwloc *hwloc, const struct owners *owners,
                          uint32_t object)
 {
-    struct tutti_cpu_mask mask;
+    struct tutti_cpumask mask;
     uint32_t first;
 
     if (!cpus_of(hwloc, object, &mask))
@@ -99,7 +99,7 @@ static uint32_t owner_of(const struct tutti_hwloc *hwloc, const struct owners *o
     FOR_EACH_CPU(cpu, &mask)
         if (owners->of_cpu[cpu] == object)
             return object;
-    first = tutti_cpu_mask_next(&mask, 0);
+    first = tutti_cpumask_next(&mask, 0);
     return first == TUTTI_CPUS ? object : owners->of_cpu[first];
 }
 
@@ -177,7 +177,7 @@ static int add_cpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t nt
     uint32_t package = package_of(hwloc, object), cpu;
     bool is_numbered = node->kind == TUTTI_HWLOC_NUMA && node->os_index >= 0;
     int64_t package_index = package == TUTTI_NO_OBJECT ? -1 : hwloc->objects[package].os_index;
-    struct tutti_cpu_mask mask;
+    struct tutti_cpumask mask;
 
     TUTTI_TRY(tutti_inventory_add(build->inventory, 0, TUTTI_DEVICE_CPU, build->source, &cpu));
     build->device_of[object] = cpu;
@@ -187,7 +187,7 @@ static int add_cpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t nt
     if (package_index >= 0)
         TUTTI_TRY(tutti_device_set_number(build->inventory, cpu, TUTTI_PROPERTY_PACKAGE,
                                           build->source, package_index));
-    if (cpus_of(hwloc, object, &mask) && tutti_cpu_mask_count(&mask) > 0)
+    if (cpus_of(hwloc, object, &mask) && tutti_cpumask_count(&mask) > 0)
         TUTTI_TRY(tutti_device_set_text(build->inventory, cpu, TUTTI_PROPERTY_AFFINITY,
                                         build->source, node->cpuset));
     TUTTI_TRY(set_text(build, cpu, TUTTI_PROPERTY_MODEL_NAME,
@@ -221,7 +221,7 @@ static int compare_sharings(const void *a, const void *b)
 static uint32_t find_sharings(const struct tutti_hwloc *hwloc, const struct owners *owners,
                               struct sharing sharings[TUTTI_CPUS])
 {
-    struct tutti_cpu_mask taken = {{0}}, mask;
+    struct tutti_cpumask taken = {{0}}, mask;
     uint32_t level = 0, count = 0;
 
     for (uint32_t i = 0; i < hwloc->nobjects; i++)
@@ -231,7 +231,7 @@ static uint32_t find_sharings(const struct tutti_hwloc *hwloc, const struct owne
         uint32_t first = count;
 
         if (hwloc->objects[i].kind != TUTTI_HWLOC_CACHE || hwloc->objects[i].level != level ||
-            !cpus_of(hwloc, i, &mask) || tutti_cpu_mask_overlaps(&mask, &taken))
+            !cpus_of(hwloc, i, &mask) || tutti_cpumask_overlaps(&mask, &taken))
             continue;
         FOR_EACH_CPU(cpu, &mask) {
             uint32_t owner = owners->of_cpu[cpu];

@@ -93,15 +93,15 @@ static int read_cpuset(struct tutti_xml *xml, const struct tutti_xml_element *el
                        struct tutti_hwloc_object *object)
 {
     const char *value = tutti_xml_value(element, "cpuset");
-    char written[TUTTI_CPU_MASK_BYTES];
-    struct tutti_cpu_mask mask;
+    char written[TUTTI_CPUMASK_BYTES];
+    struct tutti_cpumask mask;
 
     if (value == NULL || *value == '\0' || strncmp(value, "0xf...f", 7) == 0)
         return TUTTI_OK;
-    if (!tutti_cpu_mask_parse(value, &mask))
+    if (!tutti_cpumask_parse(value, &mask))
         return tutti_xml_fail(xml, "cpuset=\"%.40s\" is no mask of CPUs, such as "
                               "\"0x000000ff,0xffff0000\"", value);
-    tutti_cpu_mask_write(&mask, written);
+    tutti_cpumask_write(&mask, written);
     object->cpuset = strdup(written);
     return object->cpuset != NULL ? TUTTI_OK
                                   : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a mask of CPUs");

@@ -69,7 +69,7 @@ int tutti_hwloc_xml_read(const char *name, const char *text, size_t length,
         tutti_inventory_destroy(build.inventory);
     /* The inventory's message, such as for too many devices, does not name the text. */
     if (rc == TUTTI_ERR_ARGUMENT)
-        rc = tutti_fail(rc, "%s: %s", name, tutti_last_message());
+        rc = tutti_fail(rc, "%s: %s", name, tutti_message_last());
 fini_hwloc:
     tutti_hwloc_fini(&hwloc);
     return rc;

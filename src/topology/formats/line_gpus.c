@@ -189,7 +189,7 @@ static int read_c2c(struct tutti_line_reader *reader, struct tutti_word at,
     (void)at;
     if (tutti_line_item_ends(reader))
         return tutti_line_expected(reader, "a rate such as 450GB/s");
-    TUTTI_TRY(tutti_word_rate(&reader->words, word, &bytes_per_s));
+    TUTTI_TRY(tutti_unit_read_rate(&reader->words, word, &bytes_per_s));
     if (bytes_per_s < 1e6 || bytes_per_s > 1e15)
         return tutti_line_expected(reader, "a rate from 1MB/s to 1000TB/s");
     host->gpus.c2c_mb = (int64_t)(bytes_per_s / 1e6);

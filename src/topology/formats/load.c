@@ -23,7 +23,7 @@ static const struct form {
     int (*read)(const char *name, const char *text, size_t length, enum tutti_source source,
                 struct tutti_inventory **ret_inventory);
 } forms[] = {
-    {"system", tutti_nccl_xml_read},
+    {"system", tutti_xml_read_nccl},
     {"topology", tutti_hwloc_xml_read},
 };
 
@@ -88,7 +88,7 @@ static int parse_xml(const char *name, const char *text, size_t length, const ch
     return TUTTI_OK;
 }
 
-int tutti_inventory_parse(const char *name, const char *text, size_t length,
+int tutti_formats_parse(const char *name, const char *text, size_t length,
                           struct tutti_inventory **ret_inventory)
 {
     const char *element = first_element(text);
@@ -111,13 +111,13 @@ static int load_file(const char *name, struct tutti_inventory **ret_inventory)
              "such as \"%s\"",
              TUTTI_XML_BYTES >> 20, tutti_known_machine(0)->name);
     TUTTI_TRY(tutti_file_read(name, TUTTI_XML_BYTES, cure, &text, &length));
-    rc = tutti_inventory_parse(strcmp(name, "-") == 0 ? "standard input" : name, text, length,
+    rc = tutti_formats_parse(strcmp(name, "-") == 0 ? "standard input" : name, text, length,
                                ret_inventory);
     free(text);
     return rc;
 }
 
-int tutti_inventory_load(const char *what, struct tutti_inventory **ret_inventory)
+int tutti_formats_load(const char *what, struct tutti_inventory **ret_inventory)
 {
     const struct tutti_known_machine *known;
 

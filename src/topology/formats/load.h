@@ -12,11 +12,11 @@
  * hwloc, which is completed with tutti_inventory_complete(). It may be the matrix of nvidia-smi
  * topo -m (formats/matrix.h), or else lines. The caller destroys the inventory. TUTTI_ERR_ARGUMENT:
  * `what` is none of these, or has an error; TUTTI_ERR_SYSTEM: no memory. */
-int tutti_inventory_load(const char *what, struct tutti_inventory **ret_inventory);
+int tutti_formats_load(const char *what, struct tutti_inventory **ret_inventory);
 
 /* Does the same for the text of a file; `name` begins error messages. `text` must end in zero,
  * which `length` does not count. */
-int tutti_inventory_parse(const char *name, const char *text, size_t length,
+int tutti_formats_parse(const char *name, const char *text, size_t length,
                           struct tutti_inventory **ret_inventory);
 
 #endif

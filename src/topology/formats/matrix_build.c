@@ -174,7 +174,7 @@ static int add_group(struct build *build, uint32_t parent, int level, uint32_t f
 
 static int add_cpu(struct build *build, uint32_t first, uint32_t number)
 {
-    struct tutti_cpu_mask cpus;
+    struct tutti_cpumask cpus;
     uint32_t cpu;
 
     TUTTI_TRY(tutti_inventory_add(build->inventory, 0, TUTTI_DEVICE_CPU, TUTTI_SOURCE_ASSUMED,
@@ -182,12 +182,12 @@ static int add_cpu(struct build *build, uint32_t first, uint32_t number)
     TUTTI_TRY(tutti_device_set_number(build->inventory, cpu, TUTTI_PROPERTY_NUMA,
                                       TUTTI_SOURCE_ASSUMED, number));
     for (uint32_t i = first; i < build->matrix->count; i++) {
-        char mask[TUTTI_CPU_MASK_BYTES];
+        char mask[TUTTI_CPUMASK_BYTES];
 
         if (build->group[2][i] != first || build->matrix->devices[i].affinity[0] == '\0' ||
-            !tutti_cpu_mask_parse_list(build->matrix->devices[i].affinity, &cpus))
+            !tutti_cpumask_parse_list(build->matrix->devices[i].affinity, &cpus))
             continue;
-        tutti_cpu_mask_write(&cpus, mask);
+        tutti_cpumask_write(&cpus, mask);
         TUTTI_TRY(tutti_device_set_text(build->inventory, cpu, TUTTI_PROPERTY_AFFINITY,
                                         build->source, mask));
         break;

@@ -47,7 +47,7 @@ static int read_attributes(struct reader *reader, struct tutti_xml *xml,
                                       attribute->value);
         if (rc == TUTTI_ERR_ARGUMENT)
             return tutti_xml_fail(xml, "<%s>: %s; correct it, or leave it out", element->name,
-                                  tutti_last_message());
+                                  tutti_message_last());
         TUTTI_TRY(rc);
     }
     return TUTTI_OK;
@@ -139,7 +139,7 @@ static int on_begin(void *context, struct tutti_xml *xml, const struct tutti_xml
     rc = tutti_inventory_add(reader->inventory, parent, kind, reader->source,
                              &reader->device[element->depth]);
     if (rc == TUTTI_ERR_ARGUMENT)
-        return tutti_xml_fail(xml, "<%s>: %s", element->name, tutti_last_message());
+        return tutti_xml_fail(xml, "<%s>: %s", element->name, tutti_message_last());
     TUTTI_TRY(rc);
     return read_attributes(reader, xml, element, reader->device[element->depth]);
 }
@@ -154,7 +154,7 @@ static int on_end(void *context, struct tutti_xml *xml, const char *name, const 
     return TUTTI_OK;
 }
 
-int tutti_nccl_xml_read(const char *name, const char *text, size_t length,
+int tutti_xml_read_nccl(const char *name, const char *text, size_t length,
                         enum tutti_source source, struct tutti_inventory **ret_inventory)
 {
     static const struct tutti_xml_handler handler = {.begin = on_begin, .end = on_end};

@@ -26,12 +26,12 @@
  * invalid value of a known attribute is TUTTI_ERR_ARGUMENT, with line and column. Values that the
  * file leaves out stay unset; see tutti_inventory_complete(). The caller destroys the inventory.
  * TUTTI_ERR_SYSTEM: no memory. */
-int tutti_nccl_xml_read(const char *name, const char *text, size_t length,
+int tutti_xml_read_nccl(const char *name, const char *text, size_t length,
                         enum tutti_source source, struct tutti_inventory **ret_inventory);
 
 /* Writes an inventory; reading the result gives an equal inventory. On a machine with AMD GPUs
  * (version 2, or a gpu with gcn) nvlinks are written as <xgmi>. *ret_text ends in zero, and the
  * caller frees *ret_text. TUTTI_ERR_SYSTEM: no memory. */
-int tutti_nccl_xml_write(const struct tutti_inventory *inventory, char **ret_text);
+int tutti_xml_write_nccl(const struct tutti_inventory *inventory, char **ret_text);
 
 #endif

@@ -100,7 +100,7 @@ static void write_tree(FILE *out, const struct tutti_inventory *inventory)
     }
 }
 
-int tutti_nccl_xml_write(const struct tutti_inventory *inventory, char **ret_text)
+int tutti_xml_write_nccl(const struct tutti_inventory *inventory, char **ret_text)
 {
     char *text = NULL;
     size_t size = 0;

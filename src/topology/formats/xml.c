@@ -32,7 +32,7 @@ static void record_at(const struct tutti_xml *xml, size_t line, size_t column, c
     for (char *at = what; *at != '\0'; at++)
         if ((unsigned char)*at < 0x20 || *at == 0x7f)
             *at = '?';
-    tutti_record_failure("%s:%zu:%zu: %s", xml->name, line, column, what);
+    tutti_message_record_failure("%s:%zu:%zu: %s", xml->name, line, column, what);
 }
 
 void tutti_xml_record(struct tutti_xml *xml, const char *format, ...)

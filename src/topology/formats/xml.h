@@ -60,9 +60,9 @@ int tutti_xml_read(const char *name, const char *text, size_t length,
 const char *tutti_xml_value(const struct tutti_xml_element *element, const char *name);
 
 /* Handlers use this macro to record an error at the current tag; its value is TUTTI_ERR_ARGUMENT.
- * It is a macro for the same reason as tutti_fail. The arguments may use tutti_last_message(). */
+ * It is a macro for the same reason as tutti_fail. The arguments may use tutti_message_last(). */
 #define tutti_xml_fail(xml, ...) \
-    tutti_recorded((tutti_xml_record(xml, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
+    tutti_message_recorded((tutti_xml_record(xml, __VA_ARGS__), TUTTI_ERR_ARGUMENT))
 void tutti_xml_record(struct tutti_xml *xml, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 /* Returns the line of the current tag, counted from 1, for messages about two places. */

@@ -16,7 +16,7 @@ static const char *const link_names[TUTTI_LINK_COUNT] = {
     "nvlink", "c2c", "pci", "sys", "port", "fabric",
 };
 
-const char *tutti_node_kind_name(enum tutti_node_kind kind)
+const char *tutti_graph_node_kind_name(enum tutti_graph_node_kind kind)
 {
     return node_names[kind];
 }
@@ -57,7 +57,7 @@ static bool has_child(const struct tutti_inventory *inventory, uint32_t device,
 }
 
 /* Returns the kind of node that a device becomes; TUTTI_NODE_COUNT: none. */
-static enum tutti_node_kind kind_of(const struct tutti_inventory *inventory, uint32_t device)
+static enum tutti_graph_node_kind kind_of(const struct tutti_inventory *inventory, uint32_t device)
 {
     switch (inventory->devices[device].kind) {
     case TUTTI_DEVICE_CPU: return TUTTI_NODE_CPU;
@@ -84,7 +84,7 @@ static int64_t order_of(const struct tutti_inventory *inventory, uint32_t device
     }
 }
 
-static void add_node(struct draft *draft, enum tutti_node_kind kind, uint32_t device,
+static void add_node(struct draft *draft, enum tutti_graph_node_kind kind, uint32_t device,
                      uint32_t host)
 {
     draft->order[draft->count] =
@@ -117,7 +117,7 @@ static int collect_nodes(struct draft *draft)
 
     for (uint32_t device = 0; device != TUTTI_NO_DEVICE;
          device = tutti_inventory_next(inventory, device)) {
-        enum tutti_node_kind kind = kind_of(inventory, device);
+        enum tutti_graph_node_kind kind = kind_of(inventory, device);
         uint32_t host;
 
         if (kind == TUTTI_NODE_COUNT)
@@ -127,7 +127,7 @@ static int collect_nodes(struct draft *draft)
             return tutti_fail(TUTTI_ERR_ARGUMENT, "more than %d hosts in one inventory; describe "
                               "them as a cluster of equal ones", TUTTI_GRAPH_HOSTS);
         add_node(draft, kind, device, host);
-        if (kind == TUTTI_NODE_GPU && tutti_gpu_has_switch(inventory, device))
+        if (kind == TUTTI_NODE_GPU && tutti_graph_has_switch(inventory, device))
             add_switch(draft, device, host);
     }
     if (draft->nhosts > 1)

@@ -25,7 +25,7 @@
 /* Limit for gpus, nets and cpus together. */
 #define TUTTI_GRAPH_ENDS 1024
 
-enum tutti_node_kind {
+enum tutti_graph_node_kind {
     TUTTI_NODE_GPU,
     TUTTI_NODE_NVSWITCH, /* all NVSwitches of a domain, as one node */
     TUTTI_NODE_PCI,      /* a switch or bridge */
@@ -36,7 +36,7 @@ enum tutti_node_kind {
     TUTTI_NODE_COUNT
 };
 
-enum tutti_link_kind {
+enum tutti_graph_link_kind {
     TUTTI_LINK_NVLINK, /* also xGMI */
     TUTTI_LINK_C2C,
     TUTTI_LINK_PCI,
@@ -47,7 +47,7 @@ enum tutti_link_kind {
 };
 
 struct tutti_graph_node {
-    enum tutti_node_kind kind;
+    enum tutti_graph_node_kind kind;
     uint32_t device;  /* in the inventory; TUTTI_NO_DEVICE: several, or none */
     uint32_t host;
     uint32_t cpu;     /* nearest cpu node above it; a cpu's own; TUTTI_NO_NODE: none */
@@ -57,7 +57,7 @@ struct tutti_graph_node {
 
 struct tutti_graph_link {
     uint32_t from, to, reverse;
-    enum tutti_link_kind kind;
+    enum tutti_graph_link_kind kind;
     uint32_t count;       /* NVLinks side by side, PCIe lanes; 0: not known */
     double bytes_per_s;   /* each way: measured if available, else nominal */
     double nominal_bytes_per_s;
@@ -103,6 +103,6 @@ void tutti_graph_node_name(const struct tutti_graph *graph, uint32_t node, char 
 /* Writes a link's name, such as "gpu 3 -> nvswitch (nvlink)". */
 void tutti_graph_link_name(const struct tutti_graph *graph, uint32_t link, char *ret_name,
                            size_t size_bytes);
-const char *tutti_node_kind_name(enum tutti_node_kind kind);
+const char *tutti_graph_node_kind_name(enum tutti_graph_node_kind kind);
 
 #endif

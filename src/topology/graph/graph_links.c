@@ -43,7 +43,7 @@ static int add_one(struct links *links, struct tutti_graph_link link)
     return TUTTI_OK;
 }
 
-static struct tutti_graph_link make_link(uint32_t from, uint32_t to, enum tutti_link_kind kind,
+static struct tutti_graph_link make_link(uint32_t from, uint32_t to, enum tutti_graph_link_kind kind,
                                          double bytes_per_s, enum tutti_source source)
 {
     return (struct tutti_graph_link){
@@ -105,7 +105,7 @@ static bool leads_to_switch(const struct tutti_inventory *inventory, uint32_t gp
            (class >> 8 == TUTTI_PCI_NVSWITCH >> 8 || target >> 20 >= 0xfffffff);
 }
 
-bool tutti_gpu_has_switch(const struct tutti_inventory *inventory, uint32_t gpu)
+bool tutti_graph_has_switch(const struct tutti_inventory *inventory, uint32_t gpu)
 {
     for (uint32_t nvlink = inventory->devices[gpu].first_child; nvlink != TUTTI_NO_DEVICE;
          nvlink = inventory->devices[nvlink].next)

@@ -10,6 +10,6 @@
 int tutti_graph_link(struct tutti_graph *graph);
 
 /* Returns true if a gpu has NVLinks to a switch. */
-bool tutti_gpu_has_switch(const struct tutti_inventory *inventory, uint32_t gpu);
+bool tutti_graph_has_switch(const struct tutti_inventory *inventory, uint32_t gpu);
 
 #endif

@@ -31,8 +31,8 @@ const char *tutti_path_class_name(enum tutti_path_class class)
 /* One step along a path. Paths between gpus and nets are searched from both ends, so rules that
  * differ by direction check which end the path starts at. */
 struct step {
-    enum tutti_link_kind kind;
-    enum tutti_node_kind from, to;
+    enum tutti_graph_link_kind kind;
+    enum tutti_graph_node_kind from, to;
     int stage;
     bool is_start;      /* `from` is the start of the path */
     bool touches_cpu;
@@ -370,7 +370,7 @@ static int find_from(struct finder *finder, uint32_t from)
 
 static int collect_ends(struct tutti_paths *paths)
 {
-    static const enum tutti_node_kind kinds[] = {TUTTI_NODE_GPU, TUTTI_NODE_NET, TUTTI_NODE_CPU};
+    static const enum tutti_graph_node_kind kinds[] = {TUTTI_NODE_GPU, TUTTI_NODE_NET, TUTTI_NODE_CPU};
     const struct tutti_graph *graph = paths->graph;
     uint32_t count = 0;
 

@@ -22,9 +22,9 @@ static const char *parse_word(const char *at, uint32_t *ret_word)
     return at + digits;
 }
 
-bool tutti_cpu_mask_parse(const char *text, struct tutti_cpu_mask *ret_mask)
+bool tutti_cpumask_parse(const char *text, struct tutti_cpumask *ret_mask)
 {
-    struct tutti_cpu_mask mask = {{0}};
+    struct tutti_cpumask mask = {{0}};
     size_t nwords = 1;
 
     if (*text == '\0')
@@ -58,9 +58,9 @@ static const char *parse_cpu(const char *at, uint32_t *ret_cpu)
     return at + digits;
 }
 
-bool tutti_cpu_mask_parse_list(const char *text, struct tutti_cpu_mask *ret_mask)
+bool tutti_cpumask_parse_list(const char *text, struct tutti_cpumask *ret_mask)
 {
-    struct tutti_cpu_mask mask = {{0}};
+    struct tutti_cpumask mask = {{0}};
 
     while (strchr(" \n", *text) == NULL) {
         uint32_t first, last;
@@ -72,7 +72,7 @@ bool tutti_cpu_mask_parse_list(const char *text, struct tutti_cpu_mask *ret_mask
         if (text == NULL || last < first || strchr(", \n", *text) == NULL)
             return false;
         for (uint32_t cpu = first; cpu <= last; cpu++)
-            tutti_cpu_mask_add(&mask, cpu);
+            tutti_cpumask_add(&mask, cpu);
         text += *text == ',';
     }
     if (text[strspn(text, " \n")] != '\0')
@@ -81,24 +81,24 @@ bool tutti_cpu_mask_parse_list(const char *text, struct tutti_cpu_mask *ret_mask
     return true;
 }
 
-void tutti_cpu_mask_write(const struct tutti_cpu_mask *mask,
-                          char ret_text[TUTTI_CPU_MASK_BYTES])
+void tutti_cpumask_write(const struct tutti_cpumask *mask,
+                          char ret_text[TUTTI_CPUMASK_BYTES])
 {
     size_t used = 0, highest = TUTTI_CPU_WORDS - 1;
 
     while (highest > 0 && mask->words[highest] == 0)
         highest--;
     for (size_t i = highest + 1; i-- > 0; )
-        used += (size_t)snprintf(ret_text + used, TUTTI_CPU_MASK_BYTES - used,
+        used += (size_t)snprintf(ret_text + used, TUTTI_CPUMASK_BYTES - used,
                                  i == highest ? "%08x" : ",%08x", mask->words[i]);
 }
 
-void tutti_cpu_mask_add(struct tutti_cpu_mask *mask, uint32_t cpu)
+void tutti_cpumask_add(struct tutti_cpumask *mask, uint32_t cpu)
 {
     mask->words[cpu / 32] |= 1u << cpu % 32;
 }
 
-uint32_t tutti_cpu_mask_next(const struct tutti_cpu_mask *mask, uint32_t cpu)
+uint32_t tutti_cpumask_next(const struct tutti_cpumask *mask, uint32_t cpu)
 {
     while (cpu < TUTTI_CPUS) {
         uint32_t rest = mask->words[cpu / 32] >> cpu % 32;
@@ -110,7 +110,7 @@ uint32_t tutti_cpu_mask_next(const struct tutti_cpu_mask *mask, uint32_t cpu)
     return TUTTI_CPUS;
 }
 
-uint32_t tutti_cpu_mask_count(const struct tutti_cpu_mask *mask)
+uint32_t tutti_cpumask_count(const struct tutti_cpumask *mask)
 {
     uint32_t count = 0;
 
@@ -119,7 +119,7 @@ uint32_t tutti_cpu_mask_count(const struct tutti_cpu_mask *mask)
     return count;
 }
 
-bool tutti_cpu_mask_overlaps(const struct tutti_cpu_mask *a, const struct tutti_cpu_mask *b)
+bool tutti_cpumask_overlaps(const struct tutti_cpumask *a, const struct tutti_cpumask *b)
 {
     for (size_t i = 0; i < TUTTI_CPU_WORDS; i++)
         if ((a->words[i] & b->words[i]) != 0)

@@ -10,28 +10,28 @@
 #define TUTTI_CPUS 8192
 #define TUTTI_CPU_WORDS (TUTTI_CPUS / 32)
 /* The bytes of the longest written mask, with its terminating zero. */
-#define TUTTI_CPU_MASK_BYTES (9 * TUTTI_CPU_WORDS + 1)
+#define TUTTI_CPUMASK_BYTES (9 * TUTTI_CPU_WORDS + 1)
 
-struct tutti_cpu_mask {
+struct tutti_cpumask {
     uint32_t words[TUTTI_CPU_WORDS]; /* CPUs 0 to 31 in the first */
 };
 
 /* Parses "ffff0000,0000ffff" or "0xff,,0x0": words of up to 8 hexadecimal digits, highest first; an
  * empty word is 0. Returns false if the text is no mask, or has CPUs beyond TUTTI_CPUS. */
-bool tutti_cpu_mask_parse(const char *text, struct tutti_cpu_mask *ret_mask);
+bool tutti_cpumask_parse(const char *text, struct tutti_cpumask *ret_mask);
 /* Parses a list as the kernel writes it, such as "0-3,8". Trailing blanks are allowed; "" is the
  * empty set. Returns false if the text is no list, or has CPUs beyond TUTTI_CPUS. */
-bool tutti_cpu_mask_parse_list(const char *text, struct tutti_cpu_mask *ret_mask);
+bool tutti_cpumask_parse_list(const char *text, struct tutti_cpumask *ret_mask);
 /* Writes words of 8 digits, beginning with the highest word that is not 0. The empty set becomes
  * "00000000". */
-void tutti_cpu_mask_write(const struct tutti_cpu_mask *mask,
-                          char ret_text[TUTTI_CPU_MASK_BYTES]);
+void tutti_cpumask_write(const struct tutti_cpumask *mask,
+                          char ret_text[TUTTI_CPUMASK_BYTES]);
 
 /* Adds a CPU, which must be below TUTTI_CPUS. */
-void tutti_cpu_mask_add(struct tutti_cpu_mask *mask, uint32_t cpu);
+void tutti_cpumask_add(struct tutti_cpumask *mask, uint32_t cpu);
 /* Returns the first CPU of the mask that is at least `cpu`; TUTTI_CPUS: none. */
-uint32_t tutti_cpu_mask_next(const struct tutti_cpu_mask *mask, uint32_t cpu);
-uint32_t tutti_cpu_mask_count(const struct tutti_cpu_mask *mask);
-bool tutti_cpu_mask_overlaps(const struct tutti_cpu_mask *a, const struct tutti_cpu_mask *b);
+uint32_t tutti_cpumask_next(const struct tutti_cpumask *mask, uint32_t cpu);
+uint32_t tutti_cpumask_count(const struct tutti_cpumask *mask);
+bool tutti_cpumask_overlaps(const struct tutti_cpumask *a, const struct tutti_cpumask *b);
 
 #endif

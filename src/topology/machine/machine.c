@@ -31,7 +31,7 @@ static int load_file(const char *name, uint32_t nranks, struct tutti_machine **r
 
 int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine **ret_machine)
 {
-    const struct tutti_named_machine *named;
+    const struct tutti_machine_example *named;
 
     for (size_t i = 0; (named = tutti_machine_named(i)) != NULL; i++)
         if (strcmp(named->name, text) == 0)

@@ -173,14 +173,14 @@ int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
 int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine **ret_machine);
 
 /* Built-in example machines, for any number of ranks. */
-struct tutti_named_machine {
+struct tutti_machine_example {
     const char *name;
     const char *about; /* one line */
     const char *text;  /* the description, without ranks */
 };
 
 /* Returns the static machine with this index; NULL: the index is past the last one. */
-const struct tutti_named_machine *tutti_machine_named(size_t index);
+const struct tutti_machine_example *tutti_machine_named(size_t index);
 
 /* Writes the description; parsing it gives an equal machine. The caller frees *ret_text.
  * TUTTI_ERR_SYSTEM: no memory. */

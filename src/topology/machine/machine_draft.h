@@ -42,7 +42,7 @@ enum tutti_machine_line {
 };
 
 /* A rate, and the rates of larger footprints. */
-struct tutti_speed {
+struct tutti_draft_speed {
     double bytes_per_s;
     struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS];
 };
@@ -81,7 +81,7 @@ struct tutti_draft {
     struct tutti_rate level[TUTTI_MACHINE_LEVELS], bridge;
     uint32_t nics, cores;
     double trunk, signal_s;
-    struct tutti_speed memory, copy, reduce, load;
+    struct tutti_draft_speed memory, copy, reduce, load;
     struct tutti_draft_links links;
 };
 
@@ -110,7 +110,7 @@ void tutti_draft_links_fini(struct tutti_draft_links *links);
 void tutti_links_write(FILE *out, const struct tutti_machine_links *links);
 
 /* machine_links.c: returns true if a link may have this name; `length` is in bytes. */
-bool tutti_link_name_is_good(const char *name, size_t length);
+bool tutti_links_name_is_good(const char *name, size_t length);
 /* machine_links.c: frees the arrays and leaves the struct empty. */
 void tutti_links_fini(struct tutti_machine_links *links);
 

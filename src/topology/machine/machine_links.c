@@ -24,7 +24,7 @@ void tutti_links_fini(struct tutti_machine_links *links)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-bool tutti_link_name_is_good(const char *name, size_t length)
+bool tutti_links_name_is_good(const char *name, size_t length)
 {
     bool is_good = length > 0 && length < TUTTI_MACHINE_NAME_BYTES &&
                    ((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z'));
@@ -41,7 +41,7 @@ static int check_link(const struct tutti_machine_link *link, uint32_t number)
     if (!(link->bytes_per_s >= 1) || !isfinite(link->bytes_per_s))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "link %u carries %g B/s; a link carries 1 B/s or "
                           "more", number, link->bytes_per_s);
-    if (length > 0 && !tutti_link_name_is_good(link->name, length))
+    if (length > 0 && !tutti_links_name_is_good(link->name, length))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the name of link %u, \"%.*s\", is none; it begins "
                           "with a letter, has no blank, ; or #, and at most %d characters", number,
                           (int)length, link->name, TUTTI_MACHINE_NAME_BYTES - 1);

@@ -25,7 +25,7 @@ static int read_link(struct tutti_draft *draft, struct tutti_word word)
         return tutti_words_fail(&draft->words, word, "link number %u; there may be %u",
                                 links->nlinks + 1, TUTTI_MACHINE_LINKS);
     if (word.length > 0 && !is_digit(word) && word.at[0] != '.') {
-        if (!tutti_link_name_is_good(word.at, word.length))
+        if (!tutti_links_name_is_good(word.at, word.length))
             return tutti_words_fail(&draft->words, word,
                                     "\"%.*s\" is neither a rate such as "
                                     "50GB/s nor a link's name; a name begins with a letter and has "
@@ -34,7 +34,7 @@ static int read_link(struct tutti_draft *draft, struct tutti_word word)
         memcpy(link.name, word.at, word.length);
         tutti_words_next(&draft->words, &word);
     }
-    TUTTI_TRY(tutti_word_rate(&draft->words, word, &link.bytes_per_s));
+    TUTTI_TRY(tutti_unit_read_rate(&draft->words, word, &link.bytes_per_s));
     if (link.bytes_per_s < 1)
         return tutti_words_fail(&draft->words, word, "\"%.*s\"; a link carries 1B/s or more",
                                 TUTTI_WORD(word));
@@ -77,7 +77,7 @@ static int read_crossing(struct tutti_draft *draft, struct tutti_word word,
         weight.at = times + 1;
         weight.length -= number.length + 1;
         weight.column += number.length + 1;
-        TUTTI_TRY(tutti_word_decimal(&draft->words, weight, TUTTI_MACHINE_WEIGHT_LEAST,
+        TUTTI_TRY(tutti_unit_read_decimal(&draft->words, weight, TUTTI_MACHINE_WEIGHT_LEAST,
                                      TUTTI_MACHINE_WEIGHT_MOST, &crossing.weight));
     }
     for (uint32_t i = path->first; i < path->first + path->count; i++)
@@ -104,7 +104,7 @@ static int read_way(struct tutti_draft *draft, struct tutti_draft_path *path)
             has_via = is_in_via = true;
         } else if (tutti_word_is(word, "latency") && !has_latency) {
             tutti_words_next(&draft->words, &word);
-            TUTTI_TRY(tutti_word_seconds(&draft->words, word, &path->latency_s));
+            TUTTI_TRY(tutti_unit_read_seconds(&draft->words, word, &path->latency_s));
             has_latency = true;
             is_in_via = false;
         } else {
@@ -250,14 +250,14 @@ static void write_path(FILE *out, const struct tutti_machine_links *links,
     fprintf(out, "path %u %u", path->from, path->to);
     if (path->latency_s >= 0) {
         fputs(" latency ", out);
-        tutti_words_write(out, tutti_time_units, path->latency_s);
+        tutti_unit_write(out, tutti_time_units, path->latency_s);
     }
     fputs(" via", out);
     for (uint32_t i = path->first; i < path->first + path->count; i++) {
         fprintf(out, " %u", links->crossings[i].link);
         if (links->crossings[i].weight != 1) {
             fputc('x', out);
-            tutti_words_write(out, tutti_no_units, links->crossings[i].weight);
+            tutti_unit_write(out, tutti_no_units, links->crossings[i].weight);
         }
     }
     fputc('\n', out);
@@ -269,7 +269,7 @@ void tutti_links_write(FILE *out, const struct tutti_machine_links *links)
         const char *name = links->links[i].name;
 
         fprintf(out, "link %s%s", name, name[0] != '\0' ? " " : "");
-        tutti_words_write(out, tutti_rate_units, links->links[i].bytes_per_s);
+        tutti_unit_write(out, tutti_rate_units, links->links[i].bytes_per_s);
         fputc('\n', out);
     }
     for (uint32_t i = 0; i < links->npaths; i++)

@@ -5,7 +5,7 @@
  * message occupies a port. */
 #include "topology/machine/machine.h"
 
-static const struct tutti_named_machine machines[] = {
+static const struct tutti_machine_example machines[] = {
     {"flat", "every rank on its own port: 5 us a message, 50 GB/s",
      "level top overhead 5us bandwidth 50GB/s"},
     {"nodes8", "nodes of 8: inside 1 us, 350 GB/s; between them a 50 GB/s port per rank, 5 us",
@@ -19,7 +19,7 @@ static const struct tutti_named_machine machines[] = {
      "level top latency 10us overhead 5us bandwidth 12.5GB/s; memory 200GB/s"},
 };
 
-const struct tutti_named_machine *tutti_machine_named(size_t index)
+const struct tutti_machine_example *tutti_machine_named(size_t index)
 {
     return index < sizeof machines / sizeof machines[0] ? &machines[index] : NULL;
 }

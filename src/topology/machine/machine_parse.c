@@ -79,24 +79,24 @@ static int read_speed(struct tutti_draft *draft, double *ret_rate,
     struct tutti_word word;
 
     tutti_words_next(&draft->words, &word);
-    TUTTI_TRY(tutti_word_rate(&draft->words, word, ret_rate));
+    TUTTI_TRY(tutti_unit_read_rate(&draft->words, word, ret_rate));
     for (int i = 0; take_word(draft, "beyond", &word); i++) {
         if (i == TUTTI_MACHINE_BEYONDS)
             return tutti_words_fail(&draft->words, word, "beyond number %d; a rate has at most %d",
                                     i + 1, TUTTI_MACHINE_BEYONDS);
         tutti_words_next(&draft->words, &word);
-        TUTTI_TRY(tutti_word_bytes(&draft->words, word, &ret_beyond[i].bytes));
+        TUTTI_TRY(tutti_unit_read_bytes(&draft->words, word, &ret_beyond[i].bytes));
         if (i > 0 && ret_beyond[i].bytes <= ret_beyond[i - 1].bytes)
             return tutti_words_fail(&draft->words, word, "\"%.*s\" is not above the size before "
                                     "it; let them ascend",
                                     TUTTI_WORD(word));
         tutti_words_next(&draft->words, &word);
-        TUTTI_TRY(tutti_word_rate(&draft->words, word, &ret_beyond[i].bytes_per_s));
+        TUTTI_TRY(tutti_unit_read_rate(&draft->words, word, &ret_beyond[i].bytes_per_s));
     }
     return TUTTI_OK;
 }
 
-static int read_speed_line(struct tutti_draft *draft, struct tutti_speed *speed)
+static int read_speed_line(struct tutti_draft *draft, struct tutti_draft_speed *speed)
 {
     TUTTI_TRY(read_speed(draft, &speed->bytes_per_s, speed->beyond));
     return end_line(draft);
@@ -107,7 +107,7 @@ static int read_rate(struct tutti_draft *draft, double *ret_rate)
     struct tutti_word word;
 
     tutti_words_next(&draft->words, &word);
-    TUTTI_TRY(tutti_word_rate(&draft->words, word, ret_rate));
+    TUTTI_TRY(tutti_unit_read_rate(&draft->words, word, ret_rate));
     return end_line(draft);
 }
 
@@ -116,7 +116,7 @@ static int read_time(struct tutti_draft *draft, double *ret_seconds)
     struct tutti_word word;
 
     tutti_words_next(&draft->words, &word);
-    TUTTI_TRY(tutti_word_seconds(&draft->words, word, ret_seconds));
+    TUTTI_TRY(tutti_unit_read_seconds(&draft->words, word, ret_seconds));
     return end_line(draft);
 }
 
@@ -180,11 +180,11 @@ static int read_costs(struct tutti_draft *draft, struct tutti_rate *rate)
     while (tutti_words_next(&draft->words, &key)) {
         if (tutti_word_is(key, "latency") && !has_latency) {
             tutti_words_next(&draft->words, &value);
-            TUTTI_TRY(tutti_word_seconds(&draft->words, value, &rate->latency_s));
+            TUTTI_TRY(tutti_unit_read_seconds(&draft->words, value, &rate->latency_s));
             has_latency = true;
         } else if (tutti_word_is(key, "overhead") && !has_overhead) {
             tutti_words_next(&draft->words, &value);
-            TUTTI_TRY(tutti_word_seconds(&draft->words, value, &rate->overhead_s));
+            TUTTI_TRY(tutti_unit_read_seconds(&draft->words, value, &rate->overhead_s));
             has_overhead = true;
         } else if (tutti_word_is(key, "bandwidth") && rate->bytes_per_s == 0) {
             TUTTI_TRY(read_speed(draft, &rate->bytes_per_s, rate->beyond));
@@ -212,11 +212,11 @@ static int read_bridge(struct tutti_draft *draft)
     while (tutti_words_next(&draft->words, &key)) {
         if (tutti_word_is(key, "latency") && !has_latency) {
             tutti_words_next(&draft->words, &value);
-            TUTTI_TRY(tutti_word_seconds(&draft->words, value, &bridge->latency_s));
+            TUTTI_TRY(tutti_unit_read_seconds(&draft->words, value, &bridge->latency_s));
             has_latency = true;
         } else if (tutti_word_is(key, "bandwidth") && bridge->bytes_per_s == 0) {
             tutti_words_next(&draft->words, &value);
-            TUTTI_TRY(tutti_word_rate(&draft->words, value, &bridge->bytes_per_s));
+            TUTTI_TRY(tutti_unit_read_rate(&draft->words, value, &bridge->bytes_per_s));
         } else {
             return tutti_words_fail(&draft->words, key, "\"%.*s\"; a bridge has latency and "
                                     "bandwidth, each once",

@@ -264,7 +264,7 @@ static int check_lines(const struct tutti_draft *draft)
     return TUTTI_OK;
 }
 
-static void set_speed(const struct tutti_speed *speed, double *ret_bytes_per_s,
+static void set_speed(const struct tutti_draft_speed *speed, double *ret_bytes_per_s,
                       struct tutti_beyond ret_beyond[TUTTI_MACHINE_BEYONDS])
 {
     *ret_bytes_per_s = speed->bytes_per_s;

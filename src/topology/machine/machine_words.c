@@ -93,20 +93,20 @@ static int word_quantity(const struct tutti_words *words, struct tutti_word word
     return tutti_words_expected(words, word, what);
 }
 
-int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word,
+int tutti_unit_read_seconds(const struct tutti_words *words, struct tutti_word word,
                        double *ret_seconds)
 {
     return word_quantity(words, word, tutti_time_units, "a time such as 2.5us (ns, us, ms, s)",
                          ret_seconds);
 }
 
-int tutti_word_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes)
+int tutti_unit_read_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes)
 {
     return word_quantity(words, word, tutti_size_units, "a size such as 1MiB (B, KiB, MiB, GiB)",
                          ret_bytes);
 }
 
-int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
+int tutti_unit_read_rate(const struct tutti_words *words, struct tutti_word word,
                     double *ret_bytes_per_s)
 {
     double value;
@@ -121,7 +121,7 @@ int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
     return TUTTI_OK;
 }
 
-int tutti_word_decimal(const struct tutti_words *words, struct tutti_word word, double least,
+int tutti_unit_read_decimal(const struct tutti_words *words, struct tutti_word word, double least,
                        double most, double *ret_value)
 {
     char what[64];
@@ -149,7 +149,7 @@ static bool write_exactly(FILE *out, const struct tutti_unit *unit, double value
     return false;
 }
 
-void tutti_words_write(FILE *out, const struct tutti_unit *units, double value)
+void tutti_unit_write(FILE *out, const struct tutti_unit *units, double value)
 {
     const struct tutti_unit *unit = units, *plain = units;
 

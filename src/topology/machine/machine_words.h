@@ -10,13 +10,13 @@
 
 /* These functions read the value of a word. TUTTI_ERR_ARGUMENT: the word has no such value or is
  * out of range, and the message names the expected form. */
-int tutti_word_seconds(const struct tutti_words *words, struct tutti_word word,
+int tutti_unit_read_seconds(const struct tutti_words *words, struct tutti_word word,
                        double *ret_seconds);
-int tutti_word_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes);
-int tutti_word_rate(const struct tutti_words *words, struct tutti_word word,
+int tutti_unit_read_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes);
+int tutti_unit_read_rate(const struct tutti_words *words, struct tutti_word word,
                     double *ret_bytes_per_s);
 /* Reads a plain decimal number from `least` to `most`. */
-int tutti_word_decimal(const struct tutti_words *words, struct tutti_word word, double least,
+int tutti_unit_read_decimal(const struct tutti_words *words, struct tutti_word word, double least,
                        double most, double *ret_value);
 
 /* A unit. Tables of units list the largest unit first. A value is number * multiply / divide, and
@@ -34,6 +34,6 @@ extern const struct tutti_unit tutti_no_units[];
 /* Writes a value with the largest unit that leaves at least 1 before the point, and with the fewest
  * digits that read back as the same value. At least three digits are used, so that 350 does not
  * become 3.5e+02. */
-void tutti_words_write(FILE *out, const struct tutti_unit *units, double value);
+void tutti_unit_write(FILE *out, const struct tutti_unit *units, double value);
 
 #endif

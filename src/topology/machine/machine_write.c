@@ -14,9 +14,9 @@ static void write_beyond(FILE *out, const struct tutti_beyond beyond[TUTTI_MACHI
 {
     for (int i = 0; i < TUTTI_MACHINE_BEYONDS && beyond[i].bytes_per_s > 0; i++) {
         fputs(" beyond ", out);
-        tutti_words_write(out, tutti_size_units, beyond[i].bytes);
+        tutti_unit_write(out, tutti_size_units, beyond[i].bytes);
         fputc(' ', out);
-        tutti_words_write(out, tutti_rate_units, beyond[i].bytes_per_s);
+        tutti_unit_write(out, tutti_rate_units, beyond[i].bytes_per_s);
     }
 }
 
@@ -26,7 +26,7 @@ static void write_rate(FILE *out, const char *keyword, double bytes_per_s,
     if (bytes_per_s == 0)
         return;
     fprintf(out, "%s ", keyword);
-    tutti_words_write(out, tutti_rate_units, bytes_per_s);
+    tutti_unit_write(out, tutti_rate_units, bytes_per_s);
     if (beyond != NULL)
         write_beyond(out, beyond);
     fputc('\n', out);
@@ -35,15 +35,15 @@ static void write_rate(FILE *out, const char *keyword, double bytes_per_s,
 static void write_level(FILE *out, const char *name, const struct tutti_rate *rate)
 {
     fprintf(out, "level %-5s latency ", name);
-    tutti_words_write(out, tutti_time_units, rate->latency_s);
+    tutti_unit_write(out, tutti_time_units, rate->latency_s);
     fputs(" overhead ", out);
-    tutti_words_write(out, tutti_time_units, rate->overhead_s);
+    tutti_unit_write(out, tutti_time_units, rate->overhead_s);
     fputs(" bandwidth ", out);
-    tutti_words_write(out, tutti_rate_units, rate->bytes_per_s);
+    tutti_unit_write(out, tutti_rate_units, rate->bytes_per_s);
     write_beyond(out, rate->beyond);
     if (rate->core_bytes_per_s > 0) {
         fputs(" core ", out);
-        tutti_words_write(out, tutti_rate_units, rate->core_bytes_per_s);
+        tutti_unit_write(out, tutti_rate_units, rate->core_bytes_per_s);
         write_beyond(out, rate->core_beyond);
     }
     fputc('\n', out);
@@ -54,10 +54,10 @@ static void write_bridge(FILE *out, const struct tutti_machine *machine)
     if (machine->bridge_latency_s == 0 && machine->bridge_bytes_per_s == 0)
         return;
     fputs("bridge latency ", out);
-    tutti_words_write(out, tutti_time_units, machine->bridge_latency_s);
+    tutti_unit_write(out, tutti_time_units, machine->bridge_latency_s);
     if (machine->bridge_bytes_per_s > 0) {
         fputs(" bandwidth ", out);
-        tutti_words_write(out, tutti_rate_units, machine->bridge_bytes_per_s);
+        tutti_unit_write(out, tutti_rate_units, machine->bridge_bytes_per_s);
     }
     fputc('\n', out);
 }
@@ -194,7 +194,7 @@ static int write_machine(FILE *out, const struct tutti_machine *machine)
     write_rate(out, "load", machine->load_bytes_per_s, machine->load_beyond);
     if (machine->signal_s > 0) {
         fputs("signal ", out);
-        tutti_words_write(out, tutti_time_units, machine->signal_s);
+        tutti_unit_write(out, tutti_time_units, machine->signal_s);
         fputc('\n', out);
     }
     write_orders(out, places);

@@ -73,8 +73,8 @@ static int fill_up(struct packing *packing)
         tutti_pricing_costs(pricing, search->price, search->cost);
         TUTTI_TRY(tutti_column_create(pricing, &column));
         rc = search->pattern == TUTTI_PATTERN_RING
-                 ? tutti_cheapest_ring(pricing, search->cost, false, &column, &cost, &least)
-                 : tutti_cheapest_tree(pricing, search->cost, search->pattern, &column, &cost);
+                 ? tutti_pricing_cheapest_ring(pricing, search->cost, false, &column, &cost, &least)
+                 : tutti_pricing_cheapest_tree(pricing, search->cost, search->pattern, &column, &cost);
         is_good = rc == TUTTI_OK && isfinite(cost) && fits(packing, &column);
         if (!is_good) {
             tutti_column_destroy(&column);

@@ -270,7 +270,7 @@ drop_text:
     return rc;
 }
 
-int tutti_graph_machine(const struct tutti_paths *paths, const struct tutti_channels *ring,
+int tutti_search_machine(const struct tutti_paths *paths, const struct tutti_channels *ring,
                         const struct tutti_channels *tree, struct tutti_machine **ret_machine)
 {
     struct costs costs = {.paths = paths, .graph = paths->graph,

@@ -329,7 +329,7 @@ static double cost_of_tree(const struct tutti_pricing *pricing, const double *co
     return nroots == 1 ? sum : INFINITY;
 }
 
-int tutti_cheapest_tree(const struct tutti_pricing *pricing, const double *cost,
+int tutti_pricing_cheapest_tree(const struct tutti_pricing *pricing, const double *cost,
                         enum tutti_pattern pattern, struct tutti_search_column *column,
                         double *ret_cost)
 {

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 struct allocation {
-    struct tutti_gpu_allocation part;
-    struct tutti_gpu_memory memory; /* its kind is NONE if the user has allocated the memory */
+    struct tutti_gpumem_allocation part;
+    struct tutti_gpumem memory; /* its kind is NONE if the user has allocated the memory */
     struct tutti_cu_context *context;
-    int listings; /* calls of tutti_gpu_enlist that tutti_gpu_delist has not yet undone */
+    int listings; /* calls of tutti_gpumem_list_add that tutti_gpumem_list_remove has not yet undone */
     struct allocation *next;
 };
 
@@ -40,7 +40,7 @@ static void add(struct allocation *allocation)
         end = &(*end)->next;
     *end = allocation;
     allocation->part.serial = ++last_serial;
-    /* release: pairs with the acquire in tutti_gpu_alloc_generation */
+    /* release: pairs with the acquire in tutti_gpumem_list_generation */
     tutti_store_release(&generation, generation + 1);
     pthread_mutex_unlock(&lock);
 }
@@ -54,8 +54,8 @@ static void drop(struct allocation *allocation)
 
 /* Let all devices of this process that can reach the memory use it. Ranks of this process may be on
  * any of them. */
-static void admit_all(const struct tutti_cuda *cuda, tutti_cu_device owner,
-                      const struct tutti_gpu_memory *memory)
+static void admit_all(const struct tutti_cu_driver *cuda, tutti_cu_device owner,
+                      const struct tutti_gpumem *memory)
 {
     int count = 0;
 
@@ -64,14 +64,14 @@ static void admit_all(const struct tutti_cuda *cuda, tutti_cu_device owner,
         int can = 0;
 
         if (device != owner && cuda->can_access_peer(&can, device, owner) == TUTTI_CU_SUCCESS &&
-            can && tutti_gpu_memory_admit(cuda, memory, device) != TUTTI_OK)
-            tutti_log(TUTTI_LOG_INFO, "%s", tutti_last_message());
+            can && tutti_gpumem_admit(cuda, memory, device) != TUTTI_OK)
+            tutti_log(TUTTI_LOG_INFO, "%s", tutti_message_last());
     }
 }
 
 /* ---- allocations of ours --------------------------------------------------------------------- */
 
-int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret_address)
+int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_bytes, void **ret_address)
 {
     struct allocation *allocation = calloc(1, sizeof *allocation);
     struct tutti_cu_stream *stream = NULL;
@@ -88,9 +88,9 @@ int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret
     if (code != TUTTI_CU_SUCCESS) {
         free(allocation);
         return tutti_fail(TUTTI_ERR_DEVICE, "the current CUDA context: %s",
-                          tutti_cuda_error(cuda, code));
+                          tutti_cu_error(cuda, code));
     }
-    rc = tutti_gpu_memory_alloc(cuda, device, size_bytes, stream, &allocation->memory);
+    rc = tutti_gpumem_alloc(cuda, device, size_bytes, stream, &allocation->memory);
     cuda->stream_destroy(stream);
     if (rc != TUTTI_OK) {
         free(allocation);
@@ -99,21 +99,21 @@ int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret
     allocation->part.device = device;
     allocation->part.begin = allocation->memory.address;
     allocation->part.size_bytes = allocation->memory.size_bytes;
-    allocation->part.token = (struct tutti_gpu_token){.kind = allocation->memory.kind,
+    allocation->part.token = (struct tutti_gpumem_token){.kind = allocation->memory.kind,
                                                       .size_bytes = allocation->memory.size_bytes};
     allocation->part.fd = -1;
     allocation->part.is_passable =
-        tutti_gpu_memory_export(cuda, &allocation->memory, &allocation->part.token,
+        tutti_gpumem_export(cuda, &allocation->memory, &allocation->part.token,
                                 &allocation->part.fd) == TUTTI_OK;
     if (!allocation->part.is_passable)
-        tutti_log(TUTTI_LOG_INFO, "%s", tutti_last_message());
+        tutti_log(TUTTI_LOG_INFO, "%s", tutti_message_last());
     admit_all(cuda, device, &allocation->memory);
     add(allocation);
     *ret_address = (void *)(uintptr_t)allocation->part.begin;
     return TUTTI_OK;
 }
 
-int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
+int tutti_gpumem_list_free(const struct tutti_cu_driver *cuda, void *address)
 {
     struct allocation **at, *allocation;
     struct tutti_cu_context *before;
@@ -121,9 +121,9 @@ int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
     pthread_mutex_lock(&lock);
     at = find((tutti_cu_address)(uintptr_t)address);
     allocation = *at;
-    if (allocation != NULL && allocation->memory.kind != TUTTI_GPU_MEMORY_NONE) {
+    if (allocation != NULL && allocation->memory.kind != TUTTI_GPUMEM_NONE) {
         *at = allocation->next;
-        /* release: pairs with the acquire in tutti_gpu_alloc_generation */
+        /* release: pairs with the acquire in tutti_gpumem_list_generation */
         tutti_store_release(&generation, generation + 1);
     } else {
         allocation = NULL;
@@ -132,7 +132,7 @@ int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
     if (allocation == NULL)
         return tutti_note(TUTTI_ERR_ARGUMENT, "%p was not given by tuttiMemAlloc", address);
     if (cuda->context_push(allocation->context) == TUTTI_CU_SUCCESS) {
-        tutti_gpu_memory_free(cuda, &allocation->memory);
+        tutti_gpumem_free(cuda, &allocation->memory);
         cuda->context_pop(&before);
     }
     drop(allocation);
@@ -143,10 +143,10 @@ int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address)
 
 /* Finds the allocation of the user that contains these bytes, and exports it for other
  * processes. */
-static int describe(const struct tutti_cuda *cuda, const void *address, size_t size_bytes,
-                    struct tutti_gpu_allocation *part)
+static int describe(const struct tutti_cu_driver *cuda, const void *address, size_t size_bytes,
+                    struct tutti_gpumem_allocation *part)
 {
-    struct tutti_gpu_memory memory = {.kind = TUTTI_GPU_MEMORY_PLAIN, .fd = -1};
+    struct tutti_gpumem memory = {.kind = TUTTI_GPUMEM_PLAIN, .fd = -1};
     int is_plain = 0, code, rc;
     int attributes[] = {TUTTI_CU_POINTER_IS_LEGACY_IPC_CAPABLE, TUTTI_CU_POINTER_DEVICE_ORDINAL};
     void *values[] = {&is_plain, &part->device};
@@ -154,23 +154,23 @@ static int describe(const struct tutti_cuda *cuda, const void *address, size_t s
     code = cuda->address_range(&memory.address, &memory.size_bytes,
                                (tutti_cu_address)(uintptr_t)address);
     if (code != TUTTI_CU_SUCCESS)
-        return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cuda_error(cuda, code));
+        return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cu_error(cuda, code));
     if (size_bytes > memory.size_bytes - ((tutti_cu_address)(uintptr_t)address - memory.address))
         return tutti_note(TUTTI_ERR_DEVICE, "%zu bytes at %p go beyond the allocation there, of "
                           "%zu bytes at %p", size_bytes, address, memory.size_bytes,
                           (void *)(uintptr_t)memory.address);
     code = cuda->pointer_attributes(2, attributes, values, memory.address);
     if (code != TUTTI_CU_SUCCESS)
-        return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cuda_error(cuda, code));
+        return tutti_note(TUTTI_ERR_DEVICE, "%p: %s", address, tutti_cu_error(cuda, code));
     if (!is_plain) {
         if (cuda->memory_retain == NULL ||
             cuda->memory_retain(&memory.handle, (void *)(uintptr_t)memory.address) !=
                 TUTTI_CU_SUCCESS)
             return tutti_note(TUTTI_ERR_DEVICE, "%p is memory of a kind that cannot be passed on",
                               address);
-        memory.kind = TUTTI_GPU_MEMORY_VIRTUAL;
+        memory.kind = TUTTI_GPUMEM_VIRTUAL;
     }
-    rc = tutti_gpu_memory_export(cuda, &memory, &part->token, &part->fd);
+    rc = tutti_gpumem_export(cuda, &memory, &part->token, &part->fd);
     if (!is_plain)
         cuda->memory_release(memory.handle);
     part->begin = memory.address;
@@ -179,7 +179,7 @@ static int describe(const struct tutti_cuda *cuda, const void *address, size_t s
     return rc;
 }
 
-int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address, size_t size_bytes)
+int tutti_gpumem_list_add(const struct tutti_cu_driver *cuda, const void *address, size_t size_bytes)
 {
     struct allocation *fresh = calloc(1, sizeof *fresh), *known;
     int rc;
@@ -205,7 +205,7 @@ int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address, size_t 
     return TUTTI_OK;
 }
 
-void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address)
+void tutti_gpumem_list_remove(const struct tutti_cu_driver *cuda, const void *address)
 {
     tutti_cu_address begin = 0;
     struct allocation **at, *gone = NULL;
@@ -217,10 +217,10 @@ void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address)
     pthread_mutex_lock(&lock);
     at = find(begin);
     if (*at != NULL && (*at)->listings > 0 && --(*at)->listings == 0 &&
-        (*at)->memory.kind == TUTTI_GPU_MEMORY_NONE) {
+        (*at)->memory.kind == TUTTI_GPUMEM_NONE) {
         gone = *at;
         *at = gone->next;
-        /* release: pairs with the acquire in tutti_gpu_alloc_generation */
+        /* release: pairs with the acquire in tutti_gpumem_list_generation */
         tutti_store_release(&generation, generation + 1);
     }
     pthread_mutex_unlock(&lock);
@@ -230,15 +230,15 @@ void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-uint64_t tutti_gpu_alloc_generation(void)
+uint64_t tutti_gpumem_list_generation(void)
 {
-    /* acquire: pairs with the releases in add, tutti_gpu_alloc_free and tutti_gpu_delist; the lock
+    /* acquire: pairs with the releases in add, tutti_gpumem_list_free and tutti_gpumem_list_remove; the lock
      * orders accesses to the list itself */
     return tutti_load_acquire(&generation);
 }
 
-size_t tutti_gpu_alloc_list(tutti_cu_device device, bool for_processes,
-                            struct tutti_gpu_allocation *ret_parts, size_t most)
+size_t tutti_gpumem_list_get(tutti_cu_device device, bool for_processes,
+                            struct tutti_gpumem_allocation *ret_parts, size_t most)
 {
     size_t count = 0;
 

@@ -10,37 +10,37 @@
 
 /* Allocate zeroed memory on the current context's device. All devices of this process that can
  * reach it may use it, and other processes may use it if the driver permits that. The caller frees
- * it with tutti_gpu_alloc_free. TUTTI_ERR_SYSTEM: no host memory. TUTTI_ERR_DEVICE: any other
+ * it with tutti_gpumem_list_free. TUTTI_ERR_SYSTEM: no host memory. TUTTI_ERR_DEVICE: any other
  * failure. */
-int tutti_gpu_alloc(const struct tutti_cuda *cuda, size_t size_bytes, void **ret_address);
+int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_bytes, void **ret_address);
 
-/* Free an allocation. TUTTI_ERR_ARGUMENT: it is not an address that tutti_gpu_alloc returned. */
-int tutti_gpu_alloc_free(const struct tutti_cuda *cuda, void *address);
+/* Free an allocation. TUTTI_ERR_ARGUMENT: it is not an address that tutti_gpumem_list_alloc returned. */
+int tutti_gpumem_list_free(const struct tutti_cu_driver *cuda, void *address);
 
-/* tutti_gpu_enlist adds the whole allocation of the user that contains these bytes to the list. It
- * stays there until tutti_gpu_delist has been called as often for it. TUTTI_ERR_DEVICE, recorded
+/* tutti_gpumem_list_add adds the whole allocation of the user that contains these bytes to the list. It
+ * stays there until tutti_gpumem_list_remove has been called as often for it. TUTTI_ERR_DEVICE, recorded
  * but not logged: memory of its kind cannot be shared, or the bytes are in several allocations. */
-int tutti_gpu_enlist(const struct tutti_cuda *cuda, const void *address, size_t size_bytes);
-void tutti_gpu_delist(const struct tutti_cuda *cuda, const void *address);
+int tutti_gpumem_list_add(const struct tutti_cu_driver *cuda, const void *address, size_t size_bytes);
+void tutti_gpumem_list_remove(const struct tutti_cu_driver *cuda, const void *address);
 
 /* Returns a number that grows with every change of the list. */
-uint64_t tutti_gpu_alloc_generation(void);
+uint64_t tutti_gpumem_list_generation(void);
 
 /* An entry of the list. */
-struct tutti_gpu_allocation {
+struct tutti_gpumem_allocation {
     uint64_t serial; /* no two entries have the same */
     tutti_cu_device device;
     tutti_cu_address begin;
     size_t size_bytes;
     bool is_passable; /* other processes can open the memory by `token` and `fd` */
-    struct tutti_gpu_token token;
+    struct tutti_gpumem_token token;
     int fd; /* owned by the list, for kinds that are shared by a descriptor; else -1 */
 };
 
 /* Get at most `most` entries of `device`, the oldest first. With `for_processes`, get only those
  * that can be shared with other processes. Returns their number. The descriptors stay the list's
  * and are closed with their entries. */
-size_t tutti_gpu_alloc_list(tutti_cu_device device, bool for_processes,
-                            struct tutti_gpu_allocation *ret_parts, size_t most);
+size_t tutti_gpumem_list_get(tutti_cu_device device, bool for_processes,
+                            struct tutti_gpumem_allocation *ret_parts, size_t most);
 
 #endif

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int trouble(const struct tutti_cuda *cuda, int code, const char *what, size_t size_bytes,
+static int trouble(const struct tutti_cu_driver *cuda, int code, const char *what, size_t size_bytes,
                    tutti_cu_device device)
 {
     return tutti_note(TUTTI_ERR_DEVICE, "%s of %zu bytes on GPU %d: %s", what, size_bytes, device,
-                      tutti_cuda_error(cuda, code));
+                      tutti_cu_error(cuda, code));
 }
 
 /* ---- virtual memory ------------------------------------------------------------------- */
@@ -30,7 +30,7 @@ static struct tutti_cu_memory_kind kind_of(tutti_cu_device device)
         .location = {.type = TUTTI_CU_LOCATION_DEVICE, .id = device}};
 }
 
-static bool has_virtual(const struct tutti_cuda *cuda, tutti_cu_device device)
+static bool has_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device device)
 {
     int has_memory = 0, has_files = 0;
 
@@ -45,7 +45,7 @@ static bool has_virtual(const struct tutti_cuda *cuda, tutti_cu_device device)
            has_memory != 0 && has_files != 0;
 }
 
-static int admit(const struct tutti_cuda *cuda, tutti_cu_address address, size_t size_bytes,
+static int admit(const struct tutti_cu_driver *cuda, tutti_cu_address address, size_t size_bytes,
                  tutti_cu_device device)
 {
     struct tutti_cu_access access = {
@@ -56,7 +56,7 @@ static int admit(const struct tutti_cuda *cuda, tutti_cu_address address, size_t
 }
 
 /* Map `handle` at an address that `device` can use. */
-static int place(const struct tutti_cuda *cuda, tutti_cu_device device, tutti_cu_memory handle,
+static int place(const struct tutti_cu_driver *cuda, tutti_cu_device device, tutti_cu_memory handle,
                  size_t size_bytes, tutti_cu_address *ret_address)
 {
     tutti_cu_address address;
@@ -77,11 +77,11 @@ static int place(const struct tutti_cuda *cuda, tutti_cu_device device, tutti_cu
     return code;
 }
 
-static int alloc_virtual(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
-                         struct tutti_gpu_memory *ret_memory)
+static int alloc_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device device, size_t size_bytes,
+                         struct tutti_gpumem *ret_memory)
 {
     struct tutti_cu_memory_kind kind = kind_of(device);
-    struct tutti_gpu_memory memory = {.kind = TUTTI_GPU_MEMORY_VIRTUAL, .fd = -1};
+    struct tutti_gpumem memory = {.kind = TUTTI_GPUMEM_VIRTUAL, .fd = -1};
     size_t unit;
     int code = cuda->granularity(&unit, &kind, TUTTI_CU_GRANULARITY_MINIMUM);
 
@@ -93,7 +93,7 @@ static int alloc_virtual(const struct tutti_cuda *cuda, tutti_cu_device device, 
         return trouble(cuda, code, "memory", size_bytes, device);
     code = place(cuda, device, memory.handle, memory.size_bytes, &memory.address);
     if (code != TUTTI_CU_SUCCESS) {
-        tutti_gpu_memory_free(cuda, &memory);
+        tutti_gpumem_free(cuda, &memory);
         return trouble(cuda, code, "addresses", size_bytes, device);
     }
     *ret_memory = memory;
@@ -102,10 +102,10 @@ static int alloc_virtual(const struct tutti_cuda *cuda, tutti_cu_device device, 
 
 /* ---- making ---------------------------------------------------------------------------- */
 
-static int alloc_plain(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
-                       struct tutti_gpu_memory *ret_memory)
+static int alloc_plain(const struct tutti_cu_driver *cuda, tutti_cu_device device, size_t size_bytes,
+                       struct tutti_gpumem *ret_memory)
 {
-    struct tutti_gpu_memory memory = {.kind = TUTTI_GPU_MEMORY_PLAIN, .size_bytes = size_bytes,
+    struct tutti_gpumem memory = {.kind = TUTTI_GPUMEM_PLAIN, .size_bytes = size_bytes,
                                       .fd = -1};
     int code = cuda->memory_alloc(&memory.address, size_bytes);
 
@@ -115,11 +115,11 @@ static int alloc_plain(const struct tutti_cuda *cuda, tutti_cu_device device, si
     return TUTTI_OK;
 }
 
-int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device, size_t size_bytes,
+int tutti_gpumem_alloc(const struct tutti_cu_driver *cuda, tutti_cu_device device, size_t size_bytes,
                            struct tutti_cu_stream *stream,
-                           struct tutti_gpu_memory *ret_memory)
+                           struct tutti_gpumem *ret_memory)
 {
-    struct tutti_gpu_memory memory;
+    struct tutti_gpumem memory;
     int code;
 
     /* Virtual memory is preferred, because cuMemFree of plain memory waits for all work on the
@@ -127,47 +127,47 @@ int tutti_gpu_memory_alloc(const struct tutti_cuda *cuda, tutti_cu_device device
     if (!(has_virtual(cuda, device) &&
           alloc_virtual(cuda, device, size_bytes, &memory) == TUTTI_OK) &&
         alloc_plain(cuda, device, size_bytes, &memory) != TUTTI_OK)
-        return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_last_message());
+        return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_message_last());
     /* Do not use the default stream, which may wait for kernels that wait for this rank. */
     code = cuda->set8_async(memory.address, 0, memory.size_bytes, stream);
     if (code == TUTTI_CU_SUCCESS)
         code = cuda->stream_synchronize(stream);
     if (code != TUTTI_CU_SUCCESS) {
-        tutti_gpu_memory_free(cuda, &memory);
+        tutti_gpumem_free(cuda, &memory);
         trouble(cuda, code, "clearing", size_bytes, device);
-        return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_last_message());
+        return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_message_last());
     }
     *ret_memory = memory;
     return TUTTI_OK;
 }
 
-int tutti_gpu_memory_alloc_host(const struct tutti_cuda *cuda, size_t size_bytes,
-                                struct tutti_gpu_memory *ret_memory)
+int tutti_gpumem_alloc_host(const struct tutti_cu_driver *cuda, size_t size_bytes,
+                                struct tutti_gpumem *ret_memory)
 {
-    struct tutti_gpu_token token = {.kind = TUTTI_GPU_MEMORY_HOST,
+    struct tutti_gpumem_token token = {.kind = TUTTI_GPUMEM_HOST,
                                     .size_bytes = tutti_round_up(size_bytes, 4096)};
     int fd, rc;
 
     if (tutti_memfd_create("tutti-gpu", (size_t)token.size_bytes, &fd) != TUTTI_OK)
         return tutti_fail(TUTTI_ERR_DEVICE, "%zu bytes of memory to share between GPUs: %s",
-                          size_bytes, tutti_last_message());
-    rc = tutti_gpu_memory_open(cuda, 0, &token, fd, ret_memory);
+                          size_bytes, tutti_message_last());
+    rc = tutti_gpumem_open(cuda, 0, &token, fd, ret_memory);
     if (rc != TUTTI_OK) {
         close(fd);
-        return tutti_fail(rc, "%s", tutti_last_message());
+        return tutti_fail(rc, "%s", tutti_message_last());
     }
     ret_memory->is_borrowed = false;
     ret_memory->fd = fd;
     return TUTTI_OK;
 }
 
-int tutti_gpu_memory_admit(const struct tutti_cuda *cuda, const struct tutti_gpu_memory *memory,
+int tutti_gpumem_admit(const struct tutti_cu_driver *cuda, const struct tutti_gpumem *memory,
                            tutti_cu_device device)
 {
     int code;
 
     /* Access to plain memory is granted per context, by cuCtxEnablePeerAccess. */
-    if (memory->kind != TUTTI_GPU_MEMORY_VIRTUAL)
+    if (memory->kind != TUTTI_GPUMEM_VIRTUAL)
         return TUTTI_OK;
     code = admit(cuda, memory->address, memory->size_bytes, device);
     return code == TUTTI_CU_SUCCESS
@@ -176,17 +176,17 @@ int tutti_gpu_memory_admit(const struct tutti_cuda *cuda, const struct tutti_gpu
 
 /* ---- passing on ------------------------------------------------------------------------ */
 
-int tutti_gpu_memory_export(const struct tutti_cuda *cuda, const struct tutti_gpu_memory *memory,
-                            struct tutti_gpu_token *ret_token, int *ret_fd)
+int tutti_gpumem_export(const struct tutti_cu_driver *cuda, const struct tutti_gpumem *memory,
+                            struct tutti_gpumem_token *ret_token, int *ret_fd)
 {
-    struct tutti_gpu_token token = {.kind = memory->kind, .size_bytes = memory->size_bytes};
+    struct tutti_gpumem_token token = {.kind = memory->kind, .size_bytes = memory->size_bytes};
     int fd = -1, code = TUTTI_CU_SUCCESS;
 
     switch (memory->kind) {
-    case TUTTI_GPU_MEMORY_VIRTUAL:
+    case TUTTI_GPUMEM_VIRTUAL:
         code = cuda->memory_export(&fd, memory->handle, TUTTI_CU_HANDLE_FILE, 0);
         break;
-    case TUTTI_GPU_MEMORY_PLAIN: code = cuda->ipc_export(&token.ipc, memory->address); break;
+    case TUTTI_GPUMEM_PLAIN: code = cuda->ipc_export(&token.ipc, memory->address); break;
     default:
         fd = dup(memory->fd);
         if (fd < 0)
@@ -194,14 +194,14 @@ int tutti_gpu_memory_export(const struct tutti_cuda *cuda, const struct tutti_gp
     }
     if (code != TUTTI_CU_SUCCESS)
         return tutti_note(TUTTI_ERR_DEVICE, "memory of a GPU cannot be passed on to other "
-                          "processes: %s", tutti_cuda_error(cuda, code));
+                          "processes: %s", tutti_cu_error(cuda, code));
     *ret_token = token;
     *ret_fd = fd;
     return TUTTI_OK;
 }
 
-static int open_virtual(const struct tutti_cuda *cuda, tutti_cu_device device, int fd,
-                        struct tutti_gpu_memory *memory)
+static int open_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device device, int fd,
+                        struct tutti_gpumem *memory)
 {
     int code = cuda->memory_import(&memory->handle, (void *)(intptr_t)fd, TUTTI_CU_HANDLE_FILE);
 
@@ -213,7 +213,7 @@ static int open_virtual(const struct tutti_cuda *cuda, tutti_cu_device device, i
     return code;
 }
 
-static int open_host(const struct tutti_cuda *cuda, int fd, struct tutti_gpu_memory *memory)
+static int open_host(const struct tutti_cu_driver *cuda, int fd, struct tutti_gpumem *memory)
 {
     struct stat status;
     int code;
@@ -236,20 +236,20 @@ static int open_host(const struct tutti_cuda *cuda, int fd, struct tutti_gpu_mem
     return code;
 }
 
-int tutti_gpu_memory_open(const struct tutti_cuda *cuda, tutti_cu_device device,
-                          const struct tutti_gpu_token *token, int fd,
-                          struct tutti_gpu_memory *ret_memory)
+int tutti_gpumem_open(const struct tutti_cu_driver *cuda, tutti_cu_device device,
+                          const struct tutti_gpumem_token *token, int fd,
+                          struct tutti_gpumem *ret_memory)
 {
-    struct tutti_gpu_memory memory = {.kind = token->kind, .size_bytes = token->size_bytes,
+    struct tutti_gpumem memory = {.kind = token->kind, .size_bytes = token->size_bytes,
                                       .is_borrowed = true, .fd = -1};
     int code;
 
     switch (memory.kind) {
-    case TUTTI_GPU_MEMORY_VIRTUAL: code = open_virtual(cuda, device, fd, &memory); break;
-    case TUTTI_GPU_MEMORY_PLAIN:
+    case TUTTI_GPUMEM_VIRTUAL: code = open_virtual(cuda, device, fd, &memory); break;
+    case TUTTI_GPUMEM_PLAIN:
         code = cuda->ipc_open(&memory.address, token->ipc, TUTTI_CU_IPC_LAZY_PEER_ACCESS);
         break;
-    case TUTTI_GPU_MEMORY_HOST: code = open_host(cuda, fd, &memory); break;
+    case TUTTI_GPUMEM_HOST: code = open_host(cuda, fd, &memory); break;
     default: return tutti_note(TUTTI_ERR_DEVICE, "memory of a kind %u", token->kind);
     }
     if (code != TUTTI_CU_SUCCESS)
@@ -258,23 +258,23 @@ int tutti_gpu_memory_open(const struct tutti_cuda *cuda, tutti_cu_device device,
     return TUTTI_OK;
 }
 
-void tutti_gpu_memory_free(const struct tutti_cuda *cuda, struct tutti_gpu_memory *memory)
+void tutti_gpumem_free(const struct tutti_cu_driver *cuda, struct tutti_gpumem *memory)
 {
     switch (memory->kind) {
-    case TUTTI_GPU_MEMORY_VIRTUAL:
+    case TUTTI_GPUMEM_VIRTUAL:
         if (memory->address != 0) {
             cuda->memory_unmap(memory->address, memory->size_bytes);
             cuda->address_free(memory->address, memory->size_bytes);
         }
         cuda->memory_release(memory->handle);
         break;
-    case TUTTI_GPU_MEMORY_PLAIN:
+    case TUTTI_GPUMEM_PLAIN:
         if (memory->is_borrowed)
             cuda->ipc_close(memory->address);
         else
             cuda->memory_free(memory->address);
         break;
-    case TUTTI_GPU_MEMORY_HOST:
+    case TUTTI_GPUMEM_HOST:
         cuda->host_unregister(memory->host);
         munmap(memory->host, memory->size_bytes);
         if (memory->fd >= 0)
@@ -282,5 +282,5 @@ void tutti_gpu_memory_free(const struct tutti_cuda *cuda, struct tutti_gpu_memor
         break;
     default: break;
     }
-    *memory = (struct tutti_gpu_memory){.fd = -1};
+    *memory = (struct tutti_gpumem){.fd = -1};
 }

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 struct loan {
-    struct tutti_gpu_loan_terms terms;
-    struct tutti_gpu_memory memory;
+    struct tutti_gpumem_loan_terms terms;
+    struct tutti_gpumem memory;
     int users;
     struct loan *next;
 };
@@ -27,8 +27,8 @@ static struct loan **find(tutti_cu_address address)
     return at;
 }
 
-int tutti_gpu_loan_begin(const struct tutti_gpu_loan_terms *terms,
-                         const struct tutti_gpu_memory *memory)
+int tutti_gpumem_loan_begin(const struct tutti_gpumem_loan_terms *terms,
+                         const struct tutti_gpumem *memory)
 {
     struct loan *loan = malloc(sizeof *loan);
     struct tutti_cu_context *context;
@@ -46,7 +46,7 @@ int tutti_gpu_loan_begin(const struct tutti_gpu_loan_terms *terms,
     return TUTTI_OK;
 }
 
-int tutti_gpu_loan_join(tutti_cu_address address)
+int tutti_gpumem_loan_join(tutti_cu_address address)
 {
     struct loan *loan;
 
@@ -63,11 +63,11 @@ int tutti_gpu_loan_join(tutti_cu_address address)
  * kernels of other ranks. */
 static void settle(struct loan *loan)
 {
-    const struct tutti_cuda *cuda = loan->terms.cuda;
+    const struct tutti_cu_driver *cuda = loan->terms.cuda;
     struct tutti_cu_context *ours;
 
     if (cuda->context_push(loan->terms.context) == TUTTI_CU_SUCCESS) {
-        tutti_gpu_memory_free(cuda, &loan->memory);
+        tutti_gpumem_free(cuda, &loan->memory);
         cuda->context_pop(&ours);
     }
     if (loan->terms.holds_primary)
@@ -75,7 +75,7 @@ static void settle(struct loan *loan)
     free(loan);
 }
 
-bool tutti_gpu_loan_end(tutti_cu_address address)
+bool tutti_gpumem_loan_end(tutti_cu_address address)
 {
     struct loan **at, *loan;
     bool is_last;

@@ -9,24 +9,24 @@
 
 #include <stdbool.h>
 
-struct tutti_gpu_loan_terms {
-    const struct tutti_cuda *cuda;
+struct tutti_gpumem_loan_terms {
+    const struct tutti_cu_driver *cuda;
     struct tutti_cu_context *context; /* the owner's context, in which the memory is freed */
     tutti_cu_device device;
     bool holds_primary;               /* the context is a primary one, which the loan must retain */
 };
 
 /* Take over `memory` from the caller, who becomes its first user. From now on the last
- * tutti_gpu_loan_end frees it. TUTTI_ERR_SYSTEM: no memory; the caller keeps `memory`. */
-int tutti_gpu_loan_begin(const struct tutti_gpu_loan_terms *terms,
-                         const struct tutti_gpu_memory *memory);
+ * tutti_gpumem_loan_end frees it. TUTTI_ERR_SYSTEM: no memory; the caller keeps `memory`. */
+int tutti_gpumem_loan_begin(const struct tutti_gpumem_loan_terms *terms,
+                         const struct tutti_gpumem *memory);
 
 /* Join as a user of the memory at `address`. TUTTI_ERR_DEVICE, recorded but not logged: it was
  * freed already. */
-int tutti_gpu_loan_join(tutti_cu_address address);
+int tutti_gpumem_loan_join(tutti_cu_address address);
 
 /* The owner and each rank that has joined call this when they have finished with the memory at
  * `address`. Returns false if there is no such loan. */
-bool tutti_gpu_loan_end(tutti_cu_address address);
+bool tutti_gpumem_loan_end(tutti_cu_address address);
 
 #endif

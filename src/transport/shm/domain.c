@@ -41,7 +41,7 @@ void tutti_domain_ring_all(struct tutti_domain *domain)
 }
 
 int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t index,
-                                enum tutti_counts_side side, uint64_t number, uint64_t *ret_mine,
+                                enum tutti_domain_counts_side side, uint64_t number, uint64_t *ret_mine,
                                 uint64_t *ret_theirs)
 {
     const uint64_t *mine = tutti_domain_counts(domain, domain->me, side, number);
@@ -83,7 +83,7 @@ int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, ui
     const struct tutti_shm_segment *segment = (const struct tutti_shm_segment *)domain;
     uint8_t *to = dst;
 
-    if (domain->access[index] == TUTTI_ACCESS_STORE) {
+    if (domain->access[index] == TUTTI_DOMAIN_ACCESS_STORE) {
         memcpy(dst, (const void *)(uintptr_t)address, size);
         return TUTTI_OK;
     }
@@ -101,7 +101,7 @@ int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, ui
     return TUTTI_OK;
 }
 
-enum tutti_access tutti_shm_segment_probe(const struct tutti_identity *mine,
+enum tutti_domain_access tutti_shm_segment_probe(const struct tutti_identity *mine,
                                           const struct tutti_identity *theirs, bool may_read)
 {
     uint8_t seen[TUTTI_IDENTITY_BYTES];
@@ -110,12 +110,12 @@ enum tutti_access tutti_shm_segment_probe(const struct tutti_identity *mine,
                            .iov_len = sizeof seen};
 
     if (tutti_identity_same_process(mine, theirs))
-        return TUTTI_ACCESS_STORE;
+        return TUTTI_DOMAIN_ACCESS_STORE;
     /* In another pid namespace the same pid would denote another process. */
     if (!may_read || mine->pid_namespace != theirs->pid_namespace || mine->pid_namespace == 0)
-        return TUTTI_ACCESS_NONE;
+        return TUTTI_DOMAIN_ACCESS_NONE;
     if (process_vm_readv(theirs->pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof seen ||
         memcmp(seen, theirs->probe, sizeof seen) != 0)
-        return TUTTI_ACCESS_NONE;
-    return TUTTI_ACCESS_READ;
+        return TUTTI_DOMAIN_ACCESS_NONE;
+    return TUTTI_DOMAIN_ACCESS_READ;
 }

@@ -29,7 +29,7 @@ static bool has_anybody_failed(const struct tutti_domain *domain)
 bool tutti_domain_enter(struct tutti_domain *domain)
 {
     struct tutti_shm_segment *segment = segment_of(domain);
-    struct tutti_member *me;
+    struct tutti_shm_member *me;
 
     if (segment->times_inside++ > 0)
         return true;
@@ -62,9 +62,9 @@ bool tutti_domain_exit(struct tutti_domain *domain)
  * this rank is about to return. */
 static bool is_awaited(const struct tutti_shm_segment *segment, uint32_t index, uint64_t until)
 {
-    if (segment->access[index] == TUTTI_ACCESS_STORE)
+    if (segment->access[index] == TUTTI_DOMAIN_ACCESS_STORE)
         return true;
-    return segment->lends && segment->access[index] == TUTTI_ACCESS_READ &&
+    return segment->lends && segment->access[index] == TUTTI_DOMAIN_ACCESS_READ &&
            tutti_now_ns() < until && tutti_shm_segment_is_alive(segment, index);
 }
 

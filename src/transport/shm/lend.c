@@ -94,7 +94,7 @@ size_t tutti_lend_bytes(const struct tutti_lend *lend)
 static void show(struct tutti_lend *lend, const struct tutti_memory_part *part)
 {
     uint32_t number = ++lend->last, place = number % TUTTI_LEND_SLOTS;
-    struct tutti_lend_slot *shown = tutti_domain_lend_slots(lend->domain, lend->domain->me) + place;
+    struct tutti_lend_slot *shown = tutti_lend_slots(lend->domain, lend->domain->me) + place;
 
     tutti_assert(part->fd >= 0 && part->size_bytes > 0);
     lend->mine[place] = *part;
@@ -113,7 +113,7 @@ static void take_down(struct tutti_lend *lend, uint32_t place)
     tutti_assert(lend->numbers[place] != 0);
     lend->numbers[place] = 0;
     /* release: pairs with the acquire in read_place */
-    tutti_store_release(&tutti_domain_lend_slots(lend->domain, lend->domain->me)[place].number, 0);
+    tutti_store_release(&tutti_lend_slots(lend->domain, lend->domain->me)[place].number, 0);
 }
 
 static bool has(const struct tutti_memory_part *parts, size_t count, uint64_t inode)
@@ -160,10 +160,10 @@ static uint32_t ask_peers(const struct tutti_lend *lend)
     for (uint32_t index = 0; index < domain->nmembers; index++) {
         uint32_t mapped;
 
-        if (index == domain->me || domain->access[index] == TUTTI_ACCESS_STORE)
+        if (index == domain->me || domain->access[index] == TUTTI_DOMAIN_ACCESS_STORE)
             continue;
         /* acquire: pairs with the release in tutti_lend_learn */
-        mapped = tutti_load_acquire(tutti_domain_mapped(domain, index, domain->me));
+        mapped = tutti_load_acquire(tutti_lend_mapped(domain, index, domain->me));
         if (mapped < least)
             least = mapped;
     }
@@ -202,7 +202,7 @@ uint32_t tutti_lend_offer(struct tutti_lend *lend, const void *buffer, size_t si
 bool tutti_lend_is_mapped(const struct tutti_lend *lend, uint32_t index, uint32_t number)
 {
     /* acquire: pairs with the release in tutti_lend_learn */
-    return tutti_load_acquire(tutti_domain_mapped(lend->domain, index, lend->domain->me)) >= number;
+    return tutti_load_acquire(tutti_lend_mapped(lend->domain, index, lend->domain->me)) >= number;
 }
 
 uint32_t tutti_lend_last(const struct tutti_lend *lend)
@@ -223,7 +223,7 @@ static bool read_place(const struct tutti_lend_slot *shown, struct tutti_lend_sl
     return ret_place->number != 0 && tutti_load_acquire(&shown->number) == ret_place->number;
 }
 
-int tutti_fetch_descriptor(int pid, int fd)
+int tutti_lend_fetch_descriptor(int pid, int fd)
 {
     int process = (int)syscall(SYS_pidfd_open, pid, 0), ours, error;
 
@@ -243,7 +243,7 @@ static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_l
                    struct borrowed *borrowed)
 {
     struct tutti_shm_segment *segment = segment_of(lend);
-    int fd = tutti_fetch_descriptor(segment->pids[index], place->fd);
+    int fd = tutti_lend_fetch_descriptor(segment->pids[index], place->fd);
     struct stat status;
     uint8_t *here;
 
@@ -276,15 +276,15 @@ static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_l
 void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
 {
     struct peer *peer = &lend->peers[index];
-    const struct tutti_lend_slot *list = tutti_domain_lend_slots(lend->domain, index);
+    const struct tutti_lend_slot *list = tutti_lend_slots(lend->domain, index);
 
     tutti_assert(index < lend->domain->nmembers && index != lend->domain->me);
-    if (peer->last == last || lend->domain->access[index] == TUTTI_ACCESS_STORE)
+    if (peer->last == last || lend->domain->access[index] == TUTTI_DOMAIN_ACCESS_STORE)
         return;
     peer->last = last;
     if (peer->borrowed == NULL)
         peer->borrowed = calloc(TUTTI_LEND_SLOTS, sizeof *peer->borrowed);
-    if (peer->borrowed == NULL || lend->domain->access[index] != TUTTI_ACCESS_READ)
+    if (peer->borrowed == NULL || lend->domain->access[index] != TUTTI_DOMAIN_ACCESS_READ)
         return;
     for (uint32_t i = 0; i < TUTTI_LEND_SLOTS; i++) {
         struct tutti_lend_slot place;
@@ -296,7 +296,7 @@ void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
             return; /* the owner will never learn that this rank has mapped it */
     }
     /* release: pairs with the acquire in ask_peers and in tutti_lend_is_mapped */
-    tutti_store_release(tutti_domain_mapped(lend->domain, lend->domain->me, index), last);
+    tutti_store_release(tutti_lend_mapped(lend->domain, lend->domain->me, index), last);
 }
 
 uint8_t *tutti_lend_at(const struct tutti_lend *lend, uint32_t index, uint32_t number,

@@ -36,7 +36,7 @@ struct tutti_lend_slot {
  * that are lent. */
 #define TUTTI_NOT_THERE UINT32_MAX
 
-static inline struct tutti_lend_slot *tutti_domain_lend_slots(const struct tutti_domain *domain,
+static inline struct tutti_lend_slot *tutti_lend_slots(const struct tutti_domain *domain,
                                                               uint32_t index)
 {
     return domain->lend_slots + (size_t)index * TUTTI_LEND_SLOTS;
@@ -44,7 +44,7 @@ static inline struct tutti_lend_slot *tutti_domain_lend_slots(const struct tutti
 
 /* Returns the place of the number up to which `reader` has mapped the list of `owner`. Only the
  * reader writes it. */
-static inline uint32_t *tutti_domain_mapped(const struct tutti_domain *domain, uint32_t reader,
+static inline uint32_t *tutti_lend_mapped(const struct tutti_domain *domain, uint32_t reader,
                                             uint32_t owner)
 {
     return domain->mapped + reader * domain->mapped_stride + owner;
@@ -84,7 +84,7 @@ uint8_t *tutti_lend_at(const struct tutti_lend *lend, uint32_t index, uint32_t n
                        uint64_t address, uint64_t size_bytes);
 
 /* Returns a copy of another process's descriptor, which the caller closes; -1: errno tells why. */
-int tutti_fetch_descriptor(int pid, int fd);
+int tutti_lend_fetch_descriptor(int pid, int fd);
 
 /* Returns the heap memory that `lend` holds, in bytes, for the memory report. NULL is accepted. */
 size_t tutti_lend_bytes(const struct tutti_lend *lend);

@@ -36,7 +36,7 @@ static void find_members(struct tutti_fabric *fabric, struct tutti_shm *shm)
     for (int rank = 0; rank < fabric->nranks; rank++) {
         const union tutti_record *record = &fabric->records[rank];
 
-        if (!tutti_rank_uses(fabric, &tutti_shm_ops, rank) ||
+        if (!tutti_part_is_used_by(fabric, &tutti_shm_ops, rank) ||
             memcmp(record->identity.host, fabric->mine.identity.host, TUTTI_IDENTITY_BYTES) != 0)
             continue;
         if (rank == fabric->rank)
@@ -62,7 +62,7 @@ uint32_t tutti_shm_index(const struct tutti_shm *shm, int rank)
 
 static void decline(struct tutti_fabric *fabric, const struct tutti_shm *shm, const char *reason)
 {
-    struct tutti_shm_verdict *verdict = tutti_own_verdict_slice(fabric, &tutti_shm_ops);
+    struct tutti_shm_verdict *verdict = tutti_verdict_own_slice(fabric, &tutti_shm_ops);
 
     verdict->has_segment = 0;
     tutti_message_copy(verdict->reason, sizeof verdict->reason, reason);
@@ -97,19 +97,19 @@ static int begin_passing(struct tutti_fabric *fabric, struct tutti_shm *shm)
 static void learn_access(struct tutti_fabric *fabric, struct tutti_shm *shm,
                          struct tutti_shm_segment *segment)
 {
-    struct tutti_shm_verdict *verdict = tutti_own_verdict_slice(fabric, &tutti_shm_ops);
+    struct tutti_shm_verdict *verdict = tutti_verdict_own_slice(fabric, &tutti_shm_ops);
 
     verdict->can_read = 1;
     for (uint32_t i = 0; i < shm->nmembers; i++) {
         const union tutti_record *theirs = &fabric->records[shm->members[i]];
-        bool may_read = tutti_uses(fabric, &tutti_cma_ops) &&
-                        tutti_rank_uses(fabric, &tutti_cma_ops, (int)shm->members[i]);
+        bool may_read = tutti_part_is_used(fabric, &tutti_cma_ops) &&
+                        tutti_part_is_used_by(fabric, &tutti_cma_ops, (int)shm->members[i]);
 
         segment->pids[i] = theirs->identity.pid;
         errno = 0;
         segment->access[i] =
             tutti_shm_segment_probe(&fabric->mine.identity, &theirs->identity, may_read);
-        if (segment->access[i] != TUTTI_ACCESS_NONE)
+        if (segment->access[i] != TUTTI_DOMAIN_ACCESS_NONE)
             continue;
         verdict->can_read = 0;
         if (shm->cma_denied_by < 0) {
@@ -121,7 +121,7 @@ static void learn_access(struct tutti_fabric *fabric, struct tutti_shm *shm,
 
 static int pass_and_map(struct tutti_fabric *fabric, struct tutti_shm *shm)
 {
-    struct tutti_shm_verdict *verdict = tutti_own_verdict_slice(fabric, &tutti_shm_ops);
+    struct tutti_shm_verdict *verdict = tutti_verdict_own_slice(fabric, &tutti_shm_ops);
     struct tutti_shm_segment *segment;
     int fd;
 
@@ -147,7 +147,7 @@ static int shm_join(struct tutti_fabric *fabric)
             return TUTTI_OK;
         }
         if (begin_passing(fabric, shm) != TUTTI_OK) {
-            decline(fabric, shm, tutti_last_message());
+            decline(fabric, shm, tutti_message_last());
             return TUTTI_OK;
         }
     }
@@ -155,7 +155,7 @@ static int shm_join(struct tutti_fabric *fabric)
     if (rc == TUTTI_AGAIN)
         return TUTTI_AGAIN;
     if (rc != TUTTI_OK)
-        decline(fabric, shm, tutti_last_message());
+        decline(fabric, shm, tutti_message_last());
     tutti_pass_destroy(shm->pass);
     shm->pass = NULL;
     return TUTTI_OK;
@@ -171,14 +171,14 @@ static void take_back_partial_segments(struct tutti_fabric *fabric)
         struct tutti_shm_verdict *verdict = tutti_shm_verdict(fabric, loser);
 
         verdict->reason[sizeof verdict->reason - 1] = '\0';
-        if (!tutti_rank_uses(fabric, &tutti_shm_ops, loser)) {
+        if (!tutti_part_is_used_by(fabric, &tutti_shm_ops, loser)) {
             verdict->has_segment = 0;
             continue;
         }
         if (verdict->has_segment)
             continue;
         for (int rank = 0; rank < fabric->nranks; rank++)
-            if (tutti_same_host(fabric, rank, loser))
+            if (tutti_fabric_same_host(fabric, rank, loser))
                 tutti_shm_verdict(fabric, rank)->has_segment = 0;
     }
 }
@@ -186,7 +186,7 @@ static void take_back_partial_segments(struct tutti_fabric *fabric)
 static bool shm_reach(const struct tutti_fabric *fabric, int a, int b)
 {
     /* settle has taken has_segment from all ranks of a host in which one lacks it */
-    return a != b && tutti_same_host(fabric, a, b) && tutti_shm_verdict(fabric, a)->has_segment &&
+    return a != b && tutti_fabric_same_host(fabric, a, b) && tutti_shm_verdict(fabric, a)->has_segment &&
            tutti_shm_verdict(fabric, b)->has_segment;
 }
 
@@ -205,7 +205,7 @@ static bool share_hosts(const struct tutti_fabric *fabric)
 {
     for (int rank = 1; rank < fabric->nranks; rank++)
         for (int other = rank - 1; other >= 0; other--)
-            if (tutti_same_host(fabric, other, rank)) {
+            if (tutti_fabric_same_host(fabric, other, rank)) {
                 if (!shm_reach(fabric, other, rank))
                     return false;
                 break;
@@ -223,7 +223,7 @@ static void sum_up(const struct tutti_fabric *fabric, struct tutti_sharing *ret_
     for (int rank = 0; rank < fabric->nranks; rank++) {
         const struct tutti_shm_verdict *verdict = tutti_shm_verdict(fabric, rank);
 
-        if (!verdict->has_segment || !tutti_same_host(fabric, rank, 0))
+        if (!verdict->has_segment || !tutti_fabric_same_host(fabric, rank, 0))
             sharing.is_one_domain = false;
         if (!verdict->can_read)
             sharing.all_read = false;
@@ -242,12 +242,12 @@ static int open_lend_slots(struct tutti_shm *shm, struct tutti_sharing *sharing)
     bool has_reader = false;
 
     for (uint32_t index = 0; index < shm->nmembers; index++) {
-        enum tutti_access access = shm->segment->access[index];
+        enum tutti_domain_access access = shm->segment->access[index];
 
         if (index == shm->my_index)
             continue;
-        sharing->shares_memory |= access != TUTTI_ACCESS_NONE;
-        has_reader |= access == TUTTI_ACCESS_READ;
+        sharing->shares_memory |= access != TUTTI_DOMAIN_ACCESS_NONE;
+        has_reader |= access == TUTTI_DOMAIN_ACCESS_READ;
     }
     if (has_reader)
         TUTTI_TRY(tutti_lend_create(&shm->segment->domain, &shm->lend));
@@ -291,12 +291,12 @@ static void shm_explain(const struct tutti_fabric *fabric, int a, int b, char *r
     const int ranks[] = {a, b};
     const char *reason = "another rank of the host could not";
 
-    if (!tutti_same_host(fabric, a, b)) {
+    if (!tutti_fabric_same_host(fabric, a, b)) {
         snprintf(ret_text, size, "not on one host");
         return;
     }
     for (size_t i = 0; i < 2; i++)
-        if (!tutti_rank_uses(fabric, &tutti_shm_ops, ranks[i]))
+        if (!tutti_part_is_used_by(fabric, &tutti_shm_ops, ranks[i]))
             return;
     for (size_t i = 2; i-- > 0;)
         if (tutti_shm_verdict(fabric, ranks[i])->reason[0] != '\0')

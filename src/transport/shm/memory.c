@@ -83,7 +83,7 @@ static int make_file(size_t size, uint64_t *ret_inode)
 
     if (tutti_memfd_create("tutti-memory", whole_pages(size), &fd) != TUTTI_OK) {
         tutti_log(TUTTI_LOG_WARN, "tuttiMemAlloc: other ranks cannot map these %zu bytes, which "
-                  "makes calls on them slower: %s", size, tutti_last_message());
+                  "makes calls on them slower: %s", size, tutti_message_last());
         return -1;
     }
     (void)fstat(fd, &status);

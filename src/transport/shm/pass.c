@@ -73,7 +73,7 @@ int tutti_pass_create(const struct tutti_pass_args *args, struct tutti_pass **re
     pass->args = *args;
     pass->fd = args->me == 0 ? args->fd : -1;
     if (args->me == 0 && args->fd < 0)
-        snprintf(pass->refusal, sizeof pass->refusal, "%s", tutti_last_message());
+        snprintf(pass->refusal, sizeof pass->refusal, "%s", tutti_message_last());
     pass->listen_fd = -1;
     for (int i = 0; i < GUESTS; i++)
         pass->guests[i].fd = -1;

@@ -15,13 +15,13 @@ void tutti_shm_usage(const struct tutti_fabric *fabric, struct tutti_fabric_usag
     usage->shared_bytes += tutti_shm_segment_touched(shm->segment);
     usage->reserved_bytes += shm->segment->header->total_bytes;
     usage->private_bytes += sizeof *shm->segment + tutti_lend_bytes(shm->lend);
-    usage->private_bytes += shm->nmembers * (2 * sizeof(uint32_t) + sizeof(enum tutti_access));
+    usage->private_bytes += shm->nmembers * (2 * sizeof(uint32_t) + sizeof(enum tutti_domain_access));
 }
 
 static bool has_several_processes(const struct tutti_shm *shm)
 {
     for (uint32_t i = 0; i < shm->nmembers; i++)
-        if (shm->segment->access[i] != TUTTI_ACCESS_STORE)
+        if (shm->segment->access[i] != TUTTI_DOMAIN_ACCESS_STORE)
             return true;
     return false;
 }
@@ -35,7 +35,7 @@ static void describe_cma(const struct tutti_fabric *fabric, const struct tutti_s
         return;
     }
     for (uint32_t i = 0; i < shm->nmembers; i++)
-        if (!tutti_rank_uses(fabric, &tutti_cma_ops, (int)shm->members[i])) {
+        if (!tutti_part_is_used_by(fabric, &tutti_cma_ops, (int)shm->members[i])) {
             snprintf(ret_text, size, "no, excluded by TUTTI_TRANSPORTS on rank %u",
                      shm->members[i]);
             return;

@@ -33,7 +33,7 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
     struct layout at;
 
     at.members = tutti_round_up(sizeof(struct tutti_shm_segment_header), TUTTI_CACHE_LINE);
-    at.waiters = at.members + n * sizeof(struct tutti_member);
+    at.waiters = at.members + n * sizeof(struct tutti_shm_member);
     at.activities = at.waiters + n * sizeof(struct tutti_waiter);
     at.posts = at.activities + n * sizeof(struct tutti_activities);
     at.slots = tutti_round_up(at.posts + n * TUTTI_POSTS * sizeof(struct tutti_post), PAGE);
@@ -46,7 +46,7 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
     at.mapped_stride = tutti_round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
     at.areas = tutti_round_up(at.mapped + n * at.mapped_stride, PAGE);
     at.counts = at.areas + n * TUTTI_AREA_BYTES;
-    at.total = at.counts + n * TUTTI_COUNTS_SIDES * TUTTI_ACTIVITIES * (1 + n) * sizeof(uint64_t);
+    at.total = at.counts + n * TUTTI_DOMAIN_COUNTS_SIDES * TUTTI_ACTIVITIES * (1 + n) * sizeof(uint64_t);
     return at;
 }
 
@@ -62,7 +62,7 @@ int tutti_shm_segment_create(uint32_t nmembers, int *ret_fd)
     header.total_bytes = lay_out(nmembers, header.half_bytes, header.fifo_bytes).total;
     rc = tutti_memfd_create("tutti", header.total_bytes, &fd);
     if (rc != TUTTI_OK)
-        return tutti_fail(rc, "%s", tutti_last_message());
+        return tutti_fail(rc, "%s", tutti_message_last());
     if (pwrite(fd, &header, sizeof header, 0) != (ssize_t)sizeof header) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "write to the shared segment of %u ranks: %s", nmembers,
                         strerror(errno));
@@ -170,7 +170,7 @@ static void point_into(struct tutti_shm_segment *segment, uint8_t *base,
 
     tutti_assert(domain->me < header->nmembers && at.total == header->total_bytes);
     segment->header = (struct tutti_shm_segment_header *)(void *)base;
-    segment->members = (struct tutti_member *)(void *)(base + at.members);
+    segment->members = (struct tutti_shm_member *)(void *)(base + at.members);
     segment->fifos = base + at.fifos;
     segment->fifo_stride = at.fifo_stride;
     domain->waiters = (struct tutti_waiter *)(void *)(base + at.waiters);
@@ -319,7 +319,7 @@ static size_t resident_bytes(uint8_t *begin, size_t size)
 size_t tutti_shm_segment_touched(const struct tutti_shm_segment *segment)
 {
     const struct tutti_domain *domain = &segment->domain;
-    size_t bytes = sizeof(struct tutti_waiter) + sizeof(struct tutti_member) +
+    size_t bytes = sizeof(struct tutti_waiter) + sizeof(struct tutti_shm_member) +
                    TUTTI_POSTS * sizeof(struct tutti_post);
 
     bytes += resident_bytes(tutti_domain_slot(domain, domain->me, 0),

@@ -28,22 +28,22 @@ struct tutti_shm_segment_header {
 };
 
 /* A member is present from its lock on the segment's byte [index] until it announces otherwise. */
-struct tutti_member {
+struct tutti_shm_member {
     alignas(TUTTI_CACHE_LINE) uint32_t presence; /* enum below; its owner writes it */
     uint32_t is_inside; /* 1 while the owner accesses memory of other members (guard.c); its owner
                            writes it */
 };
-enum { TUTTI_MEMBER_PRESENT, TUTTI_MEMBER_LEFT, TUTTI_MEMBER_DROPPED };
+enum { TUTTI_SHM_MEMBER_PRESENT, TUTTI_SHM_MEMBER_LEFT, TUTTI_SHM_MEMBER_DROPPED };
 
 struct tutti_shm_segment {
     struct tutti_domain domain; /* first, because domain.c converts between the two */
     struct tutti_shm_segment_header *header;
-    struct tutti_member *members;
+    struct tutti_shm_member *members;
     uint8_t *fifos;
     size_t fifo_stride;
     uint32_t *ranks;            /* [nmembers], which domain.ranks points to */
     int32_t *pids;              /* [nmembers] */
-    enum tutti_access *access;  /* [nmembers], which domain.access points to */
+    enum tutti_domain_access *access;  /* [nmembers], which domain.access points to */
     struct tutti_bell bell;     /* the bell of this member; its fd is -1 until it is opened */
     bool lends;                 /* this member lends memory to other processes, or once did */
     uint32_t times_inside;      /* calls of tutti_domain_enter that tutti_domain_exit has not yet
@@ -74,7 +74,7 @@ bool tutti_shm_segment_is_alive(const struct tutti_shm_segment *segment, uint32_
 
 /* Tests and returns this rank's access to the memory of the process that identifies itself as
  * `theirs`. */
-enum tutti_access tutti_shm_segment_probe(const struct tutti_identity *mine,
+enum tutti_domain_access tutti_shm_segment_probe(const struct tutti_identity *mine,
                                           const struct tutti_identity *theirs, bool may_read);
 
 /* Returns the bytes of the segment that hold this rank's windows, posts and outgoing FIFOs. Only

@@ -105,7 +105,7 @@ static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric
     shm->domain = &segment->domain;
     shm->lend = host->lend;
     shm->peer_index = other;
-    shm->is_one_process = segment->access[other] == TUTTI_ACCESS_STORE;
+    shm->is_one_process = segment->access[other] == TUTTI_DOMAIN_ACCESS_STORE;
     shm->threshold = shm->mutual_threshold = shm->lent_threshold = SIZE_MAX;
     if (ops == &tutti_cma_ops)
         set_thresholds(shm);

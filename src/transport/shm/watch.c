@@ -19,14 +19,14 @@ static bool has_ended(const struct tutti_shm *shm, uint32_t index, struct tutti_
         return false;
     /* Test the lock first, then the flag, which is set before the lock is released. */
     is_alive =
-        segment->access[index] == TUTTI_ACCESS_STORE || tutti_shm_segment_is_alive(segment, index);
+        segment->access[index] == TUTTI_DOMAIN_ACCESS_STORE || tutti_shm_segment_is_alive(segment, index);
     /* acquire: pairs with the release in tutti_shm_leave */
     presence = tutti_load_acquire(&segment->members[index].presence);
-    if (presence == TUTTI_MEMBER_LEFT || (presence != TUTTI_MEMBER_DROPPED && is_alive))
+    if (presence == TUTTI_SHM_MEMBER_LEFT || (presence != TUTTI_SHM_MEMBER_DROPPED && is_alive))
         return false;
     ret_loss->peer = (int)shm->members[index];
     snprintf(ret_loss->what, sizeof ret_loss->what,
-             presence == TUTTI_MEMBER_DROPPED
+             presence == TUTTI_SHM_MEMBER_DROPPED
                  ? "(pid %d) destroyed its communicator while others used it"
                  : "(pid %d) died",
              pid);
@@ -101,7 +101,7 @@ void tutti_shm_leave(struct tutti_fabric *fabric, bool is_orderly)
         return;
     /* release: pairs with the acquire in has_ended; it comes before the lock is released */
     tutti_store_release(&shm->segment->members[shm->my_index].presence,
-                        (uint32_t)(is_orderly ? TUTTI_MEMBER_LEFT : TUTTI_MEMBER_DROPPED));
+                        (uint32_t)(is_orderly ? TUTTI_SHM_MEMBER_LEFT : TUTTI_SHM_MEMBER_DROPPED));
     /* Wake peers that sleep, so that they see this at once. Peers in the same process have no other
      * sign that this rank has ended. */
     if (!is_orderly)
@@ -116,6 +116,6 @@ bool tutti_shm_has_left(const struct tutti_fabric *fabric, int rank)
         if ((int)shm->members[index] == rank)
             /* acquire: pairs with the release in tutti_shm_leave; everything that it sent is
              * visible */
-            return tutti_load_acquire(&shm->segment->members[index].presence) == TUTTI_MEMBER_LEFT;
+            return tutti_load_acquire(&shm->segment->members[index].presence) == TUTTI_SHM_MEMBER_LEFT;
     return false;
 }

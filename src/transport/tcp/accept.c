@@ -117,7 +117,7 @@ static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
         if (rc == TUTTI_ERR_REMOTE && tutti_tcp_note_begins(caller))
             return tutti_tcp_note_step(fabric, caller);
         if (rc != TUTTI_OK && rc != TUTTI_AGAIN && !was_probe(&caller->shake, rc))
-            note_stranger(fabric, tutti_last_message());
+            note_stranger(fabric, tutti_message_last());
         TUTTI_TRY(rc);
         if (was_told(fabric, &caller->shake))
             return TUTTI_ERR_REMOTE; /* the caller sends nothing more, so close it */
@@ -238,11 +238,11 @@ static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd
            (link = find_stranger(tutti_tcp_of(fabric))) != NULL) {
         if (!has_had_its_time(*link))
             return TUTTI_AGAIN;
-        drop_stranger(fabric, link, tutti_last_message());
+        drop_stranger(fabric, link, tutti_message_last());
     }
     if (rc == TUTTI_ERR_SYSTEM)
         tutti_fabric_remember(fabric, tutti_fail(rc, "cannot take a peer's connection: %s",
-                                                 tutti_last_message()));
+                                                 tutti_message_last()));
     return rc;
 }
 

@@ -142,7 +142,7 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
         snprintf(conn->reason, sizeof conn->reason,
                  "takes no calls at %s (and %zu other addresses): it has ended, or a firewall is "
                  "in the way (%.400s)",
-                 tutti_address_format(&candidates[0], text), count - 1, tutti_last_message());
+                 tutti_address_format(&candidates[0], text), count - 1, tutti_message_last());
         return TUTTI_ERR_REMOTE;
     }
     turn(dial, count);
@@ -178,7 +178,7 @@ void tutti_tcp_dial_step(struct tutti_fabric *fabric)
                 if (conn->reason[0] == '\0')
                     snprintf(conn->reason, sizeof conn->reason, "%s%.900s",
                              rc == TUTTI_ERR_SYSTEM ? "" : "cannot be connected to: ",
-                             tutti_last_message());
+                             tutti_message_last());
             }
         }
     }

@@ -72,7 +72,7 @@ static int listen_everywhere(struct tutti_fabric *fabric, struct tutti_tcp *tcp)
     TUTTI_TRY(tutti_address_list_rated(mine->candidates, mbits, TUTTI_MAX_CANDIDATES, &count));
     /* Listen only at addresses that the others learn. */
     if (tutti_socket_listen_each(mine->candidates, count, tcp->listen_fds, &mine->port_be) == 0)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "%s", tutti_last_message());
+        return tutti_fail(TUTTI_ERR_SYSTEM, "%s", tutti_message_last());
     TUTTI_TRY_OR(stop_listening, rc, reserve(fabric, tcp));
     list_candidates(fabric, tcp, count, mbits);
     mine->nsockets = (uint8_t)tutti_param_int(TUTTI_PARAM_SOCKETS_PER_PEER);
@@ -118,7 +118,7 @@ static int tcp_open(struct tutti_fabric *fabric)
     if (rc == TUTTI_OK)
         return TUTTI_OK;
     memset(mine->why_none, 0, sizeof mine->why_none);
-    tutti_message_copy(mine->why_none, sizeof mine->why_none, tutti_last_message());
+    tutti_message_copy(mine->why_none, sizeof mine->why_none, tutti_message_last());
     return rc;
 }
 
@@ -129,7 +129,7 @@ static int tcp_check(struct tutti_fabric *fabric, int rank)
     struct tutti_tcp_record *record = tutti_tcp_record(fabric, rank);
     uint8_t own_mode = tutti_tcp_own_record(fabric)->seal_mode;
 
-    if (!tutti_rank_uses(fabric, &tutti_tcp_ops, rank)) {
+    if (!tutti_part_is_used_by(fabric, &tutti_tcp_ops, rank)) {
         record->ncandidates = 0;
         record->why_none[sizeof record->why_none - 1] = '\0';
         tutti_message_clean(record->why_none, strlen(record->why_none));
@@ -200,7 +200,7 @@ static void tcp_explain(const struct tutti_fabric *fabric, int a, int b, char *r
     for (size_t i = 2; i-- > 0;) {
         const char *why = tutti_tcp_record(fabric, ranks[i])->why_none;
 
-        if (tutti_rank_uses(fabric, &tutti_tcp_ops, ranks[i]))
+        if (tutti_part_is_used_by(fabric, &tutti_tcp_ops, ranks[i]))
             continue;
         is_excluded = true;
         if (why[0] != '\0')

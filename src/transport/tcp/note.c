@@ -133,7 +133,7 @@ static bool wait_for_any(const struct errand *errands, size_t count, uint64_t un
         is_any_under_way |= errands[i].fd >= 0;
     }
     if (is_any_under_way && now_ns < until_ns)
-        (void)poll(polled, count, tutti_wait_ms((int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1));
+        (void)poll(polled, count, tutti_system_wait_ms((int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1));
     return is_any_under_way;
 }
 
@@ -153,7 +153,7 @@ void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *
         close(tcp->spare_fd);
     tcp->spare_fd = -1;
     /* Keep the caller's last message, which the errands would overwrite. */
-    snprintf(message, sizeof message, "%s", tutti_last_message());
+    snprintf(message, sizeof message, "%s", tutti_message_last());
     for (int peer = 0; peer < fabric->nranks; peer++) {
         struct errand errand = {.fd = -1, .peer = peer};
 
@@ -173,7 +173,7 @@ void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *
     for (size_t i = 0; i < count; i++)
         if (errands[i].fd >= 0)
             close(errands[i].fd);
-    tutti_set_last_message(message);
+    tutti_message_set_last(message);
 }
 
 /* ---- taking -------------------------------------------------------------------------- */

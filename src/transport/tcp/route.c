@@ -28,7 +28,7 @@ static bool is_reachable(const struct tutti_fabric *fabric, int from, int to,
 
     if (!has_family(caller, address->family))
         return false;
-    if (tutti_same_network(fabric, from, to))
+    if (tutti_fabric_same_network(fabric, from, to))
         return true;
     if (address->is_loopback)
         return false;

@@ -37,7 +37,7 @@ enum { FAST_MBITS = 25000, FASTEST_MBITS = 100000 };
 
 bool tutti_tcp_is_near(const struct tutti_fabric *fabric, int peer)
 {
-    return tutti_same_network(fabric, peer, fabric->rank);
+    return tutti_fabric_same_network(fabric, peer, fabric->rank);
 }
 
 /* The slower of the two ranks' interfaces determines the number of sockets. */

@@ -180,7 +180,7 @@ static inline struct tutti_tcp_record *tutti_tcp_record(const struct tutti_fabri
 
 static inline struct tutti_tcp_record *tutti_tcp_own_record(struct tutti_fabric *fabric)
 {
-    return tutti_own_record_slice(fabric, &tutti_tcp_ops);
+    return tutti_record_own_slice(fabric, &tutti_tcp_ops);
 }
 
 /* Operations of the transport (transport.h) that life.c does not implement itself. */

@@ -32,7 +32,7 @@ static const struct {
 static void open(size_t which, uint32_t nranks, struct tutti_machine **ret_machine)
 {
     if (tutti_machine_load(machines[which].text, nranks, ret_machine) != TUTTI_OK)
-        fail_msg("%s: %s", machines[which].text, tutti_last_message());
+        fail_msg("%s: %s", machines[which].text, tutti_message_last());
 }
 
 /* The outermost pair within any of the runs; the last one may be cut short. */
@@ -58,7 +58,7 @@ static void check_runs(size_t which, uint32_t nranks)
     shape.places = &machine->places;
     for (uint32_t first = 0; first < nranks; first++)
         for (uint32_t run = 2; run <= nranks; run++) {
-            uint32_t found = tutti_shape_run_level(&shape, first, run);
+            uint32_t found = tutti_level_of_run(&shape, first, run);
             uint32_t level = farthest(machine, first, run);
             /* The last run may be short, and happen to lie well. */
             bool is_exact = first == 0 && nranks % run == 0;
@@ -94,7 +94,7 @@ static void others_are_counted_by_how_far_they_are(void **state)
                 for (uint32_t other = 0; other < nranks; other++)
                     if (other != rank)
                         counted[tutti_machine_level(machine, rank, other)]++;
-                tutti_shape_others(&shape, rank, found);
+                tutti_level_count_others(&shape, rank, found);
                 assert_memory_equal(found, counted, sizeof found);
             }
             tutti_machine_destroy(machine);
@@ -110,7 +110,7 @@ static void nodes_of_neighbours_are_known(void **state)
 
         open(i, 24, &machine);
         shape.places = &machine->places;
-        assert_int_equal(tutti_shape_is_block(&shape), machines[i].is_block);
+        assert_int_equal(tutti_cost_is_block(&shape), machines[i].is_block);
         tutti_machine_destroy(machine);
     }
 }

@@ -21,16 +21,16 @@ static void every_part_has_one_member_and_every_member_a_part(void **state)
             uint32_t part = 0;
 
             for (uint32_t member = 0; member < count; member++) {
-                struct tutti_node_parts own = tutti_share_of(total, count, member);
+                struct tutti_nodes_parts own = tutti_nodes_share_of(total, count, member);
 
                 assert_int_equal(own.first, part);
                 assert_true(own.end - own.first >= total / count);
                 assert_true(own.end - own.first <= (total + count - 1) / count);
                 for (; part < own.end; part++)
-                    assert_int_equal(tutti_share_member(total, count, part), member);
+                    assert_int_equal(tutti_nodes_share_member(total, count, part), member);
                 for (uint32_t number = 0; number < 5; number++) {
-                    assert_true(tutti_home_among(own, number) >= own.first);
-                    assert_true(tutti_home_among(own, number) < own.end);
+                    assert_true(tutti_nodes_pick(own, number) >= own.first);
+                    assert_true(tutti_nodes_pick(own, number) < own.end);
                 }
             }
             assert_int_equal(part, total);
@@ -44,7 +44,7 @@ static void homes_are_spread(void **state)
 
     (void)state;
     for (uint32_t node = 1; node < 2 * 32; node += 2)
-        found[tutti_home_among((struct tutti_node_parts){0, 4}, node)]++;
+        found[tutti_nodes_pick((struct tutti_nodes_parts){0, 4}, node)]++;
     for (int part = 0; part < 4; part++)
         assert_in_range(found[part], 6, 10);
 }
@@ -86,11 +86,11 @@ static void nodes_are_found_wherever_their_ranks_are(void **state)
     assert_int_equal(nodes.nseats, 2);
     assert_int_equal(tutti_nodes_most_parts(&nodes), 3);
     assert_int_equal(tutti_nodes_most_seats(&nodes), 1);
-    assert_int_equal(tutti_rank_serving(&nodes, 0, 1), 2);
-    assert_int_equal(tutti_rank_serving(&nodes, 1, 0), 1);
-    assert_int_equal(tutti_rank_serving(&nodes, 3, 2), 6);
-    assert_int_equal(tutti_node_serving(&nodes, 0, 1), 2);
-    assert_int_equal(tutti_node_serving(&nodes, 1, 1), 3);
+    assert_int_equal(tutti_nodes_rank_serving(&nodes, 0, 1), 2);
+    assert_int_equal(tutti_nodes_rank_serving(&nodes, 1, 0), 1);
+    assert_int_equal(tutti_nodes_rank_serving(&nodes, 3, 2), 6);
+    assert_int_equal(tutti_nodes_node_serving(&nodes, 0, 1), 2);
+    assert_int_equal(tutti_nodes_node_serving(&nodes, 1, 1), 3);
     tutti_nodes_fini(&nodes);
     tutti_nodes_fini(&nodes);
 }
@@ -138,7 +138,7 @@ static void places_that_cannot_be_are_refused(void **state)
         struct tutti_nodes nodes = {.me = 7};
 
         assert_int_equal(tutti_nodes_init(&shape, &nodes), TUTTI_ERR_ARGUMENT);
-        assert_non_null(strstr(tutti_last_message(), cases[i].message));
+        assert_non_null(strstr(tutti_message_last(), cases[i].message));
         assert_int_equal(nodes.me, 7);
     }
 }

@@ -80,7 +80,7 @@ static void prove(uint32_t nranks, bool is_fused)
 
     for (uint32_t rank = 0; rank < nranks; rank++)
         schedules[rank] = emit(nranks, rank, is_fused);
-    if (tutti_schedule_check((const struct tutti_schedule *const *)schedules, nranks, &why) !=
+    if (tutti_check_schedule((const struct tutti_schedule *const *)schedules, nranks, &why) !=
         TUTTI_OK)
         fail_msg("%u ranks, %u doublings, halves of %u%s%s: rank %u step %d: %s", nranks,
                  setting.doublings, setting.half_chunks, setting.is_apart ? ", apart" : "",

@@ -56,7 +56,7 @@ static void a_failure_names_the_elements_and_changes_nothing(void **state)
     numbers[0] = 7;
     assert_int_equal(TUTTI_ARRAY_RESERVE(numbers, (size_t)UINT32_MAX + 1, capacity, "numbers"),
                      TUTTI_ERR_SYSTEM);
-    assert_non_null(strstr(tutti_last_message(), " numbers"));
+    assert_non_null(strstr(tutti_message_last(), " numbers"));
     assert_ptr_equal(numbers, before);
     assert_int_equal(capacity, first);
     assert_int_equal(numbers[0], 7);

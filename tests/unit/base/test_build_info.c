@@ -17,8 +17,8 @@ static void the_version_is_that_of_the_header(void **state)
 
     (void)state;
     snprintf(version, sizeof version, "%d.%d.%d", TUTTI_MAJOR, TUTTI_MINOR, TUTTI_PATCH);
-    assert_string_equal(tutti_build_info.version, version);
-    assert_memory_equal(tutti_build_version(), version, strlen(version));
+    assert_string_equal(tutti_version_info.version, version);
+    assert_memory_equal(tutti_version_text(), version, strlen(version));
 }
 
 static void the_revision_is_in_parentheses_where_it_is_known(void **state)
@@ -26,17 +26,17 @@ static void the_revision_is_in_parentheses_where_it_is_known(void **state)
     char text[128];
 
     (void)state;
-    snprintf(text, sizeof text, "%s (%s)", tutti_build_info.version, tutti_build_info.revision);
-    if (tutti_build_info.revision[0] == '\0')
-        text[strlen(tutti_build_info.version)] = '\0';
-    assert_string_equal(tutti_build_version(), text);
+    snprintf(text, sizeof text, "%s (%s)", tutti_version_info.version, tutti_version_info.revision);
+    if (tutti_version_info.revision[0] == '\0')
+        text[strlen(tutti_version_info.version)] = '\0';
+    assert_string_equal(tutti_version_text(), text);
 }
 
 static void compiler_and_system_are_known(void **state)
 {
     (void)state;
-    assert_true(strlen(tutti_build_info.compiler) > strlen("GNU "));
-    assert_true(strlen(tutti_build_info.system) > strlen("Linux "));
+    assert_true(strlen(tutti_version_info.compiler) > strlen("GNU "));
+    assert_true(strlen(tutti_version_info.system) > strlen("Linux "));
 }
 
 int main(void)

@@ -47,7 +47,7 @@ static void a_file_of_any_length_up_to_the_limit_is_read(void **state)
         if (lengths[i] > 0) {
             assert_int_equal(tutti_file_read(name, lengths[i] - 1, CURE, &text, &length),
                              TUTTI_ERR_ARGUMENT);
-            assert_non_null(strstr(tutti_last_message(), " bytes; " CURE));
+            assert_non_null(strstr(tutti_message_last(), " bytes; " CURE));
         }
         fclose(file);
     }
@@ -71,7 +71,7 @@ static void what_is_no_text_is_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(tutti_file_read(cases[i].name, 1 << 20, CURE, &text, &length),
                          TUTTI_ERR_ARGUMENT);
-        assert_string_equal(tutti_last_message(), cases[i].says);
+        assert_string_equal(tutti_message_last(), cases[i].says);
         /* Outputs change only on success. */
         assert_ptr_equal(text, &state);
         assert_int_equal(length, 7);

@@ -106,7 +106,7 @@ static void different_secrets_part_on_both_sides(void **state)
     run(shakes, rc);
     assert_int_equal(rc[ACCEPTOR], TUTTI_ERR_REMOTE);
     assert_int_equal(rc[CONNECTOR], TUTTI_ERR_REMOTE);
-    assert_non_null(strstr(tutti_last_message(), "secret"));
+    assert_non_null(strstr(tutti_message_last(), "secret"));
     unpair(fds);
 }
 
@@ -189,7 +189,7 @@ static void another_version_is_named(void **state)
     tutti_handshake_start(&shake, fds[0], false, secret, &purpose, TUTTI_NEVER);
     assert_int_equal(send(fds[1], "TUTi\0\0\0\x63", 8, 0), 8);
     assert_int_equal(tutti_handshake_step(&shake), TUTTI_ERR_REMOTE);
-    assert_non_null(strstr(tutti_last_message(), "version 99"));
+    assert_non_null(strstr(tutti_message_last(), "version 99"));
     unpair(fds);
 }
 

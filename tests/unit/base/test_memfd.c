@@ -57,7 +57,7 @@ static void a_limit_on_files_is_an_error_that_names_it(void **state)
         fd = -1;
         if (tutti_memfd_create("test", SIZE + 1, &fd) != TUTTI_ERR_SYSTEM || fd != -1)
             _exit(2);
-        _exit(strstr(tutti_last_message(), "65536 bytes (RLIMIT_FSIZE)") != NULL ? 0 : 3);
+        _exit(strstr(tutti_message_last(), "65536 bytes (RLIMIT_FSIZE)") != NULL ? 0 : 3);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);

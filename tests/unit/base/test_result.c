@@ -36,9 +36,9 @@ static void fail_returns_its_code_and_keeps_the_message(void **state)
 {
     (void)state;
     assert_int_equal(tutti_fail(TUTTI_ERR_REMOTE, "rank %d of %s", 3, "world"), TUTTI_ERR_REMOTE);
-    assert_string_equal(tutti_last_message(), "rank 3 of world");
+    assert_string_equal(tutti_message_last(), "rank 3 of world");
     assert_int_equal(tutti_note(TUTTI_ERR_SYSTEM, "port %d", 7), TUTTI_ERR_SYSTEM);
-    assert_string_equal(tutti_last_message(), "port 7");
+    assert_string_equal(tutti_message_last(), "port 7");
 }
 
 static void a_message_too_long_is_cut_not_overrun(void **state)
@@ -50,10 +50,10 @@ static void a_message_too_long_is_cut_not_overrun(void **state)
     text[sizeof text - 1] = '\0';
 
     tutti_fail(TUTTI_ERR_SYSTEM, "%s", text);
-    assert_int_equal(strlen(tutti_last_message()), TUTTI_MESSAGE_BYTES - 1);
-    tutti_set_last_message("short");
-    tutti_set_last_message(text);
-    assert_int_equal(strlen(tutti_last_message()), TUTTI_MESSAGE_BYTES - 1);
+    assert_int_equal(strlen(tutti_message_last()), TUTTI_MESSAGE_BYTES - 1);
+    tutti_message_set_last("short");
+    tutti_message_set_last(text);
+    assert_int_equal(strlen(tutti_message_last()), TUTTI_MESSAGE_BYTES - 1);
 }
 
 static void a_message_that_does_not_fit_ends_where_a_clause_or_a_word_does(void **state)
@@ -76,11 +76,11 @@ static void a_message_that_does_not_fit_ends_where_a_clause_or_a_word_does(void 
 static void a_message_may_be_set_from_itself(void **state)
 {
     (void)state;
-    tutti_set_last_message("rank 1 left");
-    tutti_set_last_message(tutti_last_message());
-    assert_string_equal(tutti_last_message(), "rank 1 left");
-    tutti_set_last_message(tutti_last_message() + 5);
-    assert_string_equal(tutti_last_message(), "1 left");
+    tutti_message_set_last("rank 1 left");
+    tutti_message_set_last(tutti_message_last());
+    assert_string_equal(tutti_message_last(), "rank 1 left");
+    tutti_message_set_last(tutti_message_last() + 5);
+    assert_string_equal(tutti_message_last(), "1 left");
 }
 
 static void *fail_on_thread(void *argument)
@@ -95,10 +95,10 @@ static void messages_belong_to_their_thread(void **state)
     pthread_t thread;
 
     (void)state;
-    tutti_set_last_message("of this thread");
+    tutti_message_set_last("of this thread");
     assert_int_equal(pthread_create(&thread, NULL, fail_on_thread, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_string_equal(tutti_last_message(), "of this thread");
+    assert_string_equal(tutti_message_last(), "of this thread");
 }
 
 static void try_leaves_on_everything_but_success(void **state)

@@ -118,7 +118,7 @@ static void what_is_no_address_is_refused_and_named(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         assert_int_equal(address_parse(texts[i], &address), TUTTI_ERR_ARGUMENT);
-        assert_non_null(strstr(tutti_last_message(), texts[i]));
+        assert_non_null(strstr(tutti_message_last(), texts[i]));
     }
 }
 
@@ -185,8 +185,8 @@ static void a_filter_that_matches_nothing_is_named(void **state)
 
     (void)state;
     list_with("=nosuchif,nosuchprefix", "any", TUTTI_ERR_USAGE, addresses, &count);
-    assert_non_null(strstr(tutti_last_message(), "nosuchprefix"));
-    assert_non_null(strstr(tutti_last_message(), " lo"));
+    assert_non_null(strstr(tutti_message_last(), "nosuchprefix"));
+    assert_non_null(strstr(tutti_message_last(), " lo"));
 }
 
 static void a_pair_connects_and_moves_bytes(void **state)
@@ -240,7 +240,7 @@ static void a_closed_peer_is_an_error_and_no_signal(void **state)
     close(far_fd);
     wait_for(near_fd, POLLIN);
     assert_int_equal(tutti_socket_recv(near_fd, &byte, 1, &done), TUTTI_ERR_REMOTE);
-    assert_non_null(strstr(tutti_last_message(), "closed"));
+    assert_non_null(strstr(tutti_message_last(), "closed"));
     /* The first byte draws the reset; SIGPIPE would end this process. */
     while ((rc = tutti_socket_send(near_fd, &byte, 1, &done)) == TUTTI_OK)
         wait_for(near_fd, POLLOUT);
@@ -259,8 +259,8 @@ static void a_port_in_use_is_named(void **state)
     assert_int_equal(address_parse(loopbacks[0], &address), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&address, &listener, &address.port_be), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&address, &second, &port_be), TUTTI_ERR_SYSTEM);
-    assert_non_null(strstr(tutti_last_message(), tutti_address_format(&address, text)));
-    assert_non_null(strstr(tutti_last_message(), "in use"));
+    assert_non_null(strstr(tutti_message_last(), tutti_address_format(&address, text)));
+    assert_non_null(strstr(tutti_message_last(), "in use"));
     close(listener);
 }
 
@@ -277,7 +277,7 @@ static void a_refused_connect_leaves_no_descriptor(void **state)
         wait_for(fd, POLLOUT);
     assert_int_equal(rc, TUTTI_ERR_REMOTE);
     assert_int_equal(fd, -1);
-    assert_non_null(strstr(tutti_last_message(), "refused"));
+    assert_non_null(strstr(tutti_message_last(), "refused"));
 }
 
 static void one_listener_serves_both_families(void **state)

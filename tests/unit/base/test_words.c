@@ -66,16 +66,16 @@ static void messages_begin_with_the_position(void **state)
     assert_false(tutti_word_is(word, "bb"));
     assert_int_equal(tutti_words_fail(&words, word, "\"%.*s\" is bad", TUTTI_WORD(word)),
                      TUTTI_ERR_ARGUMENT);
-    assert_string_equal(tutti_last_message(), "file:2:2: \"b\" is bad");
+    assert_string_equal(tutti_message_last(), "file:2:2: \"b\" is bad");
     assert_int_equal(tutti_word_number(&words, word, 1, 9, &number), TUTTI_ERR_ARGUMENT);
-    assert_string_equal(tutti_last_message(), "file:2:2: \"b\"; expected a number from 1 to 9");
+    assert_string_equal(tutti_message_last(), "file:2:2: \"b\"; expected a number from 1 to 9");
     assert_true(tutti_words_next(&words, &word));
     assert_int_equal(tutti_word_number(&words, word, 1, 9, &number), TUTTI_ERR_ARGUMENT);
     assert_int_equal(tutti_word_number(&words, word, 1, 12, &number), TUTTI_OK);
     assert_int_equal(number, 12);
     assert_false(tutti_words_next(&words, &word));
     assert_int_equal(tutti_words_expected(&words, word, "more"), TUTTI_ERR_ARGUMENT);
-    assert_string_equal(tutti_last_message(), "file:2:6: the line ends here; expected more");
+    assert_string_equal(tutti_message_last(), "file:2:6: the line ends here; expected more");
 }
 
 int main(void)

@@ -85,7 +85,7 @@ static void step(struct crew *crew, int index, size_t size)
     memset(table, 0xee, (size_t)boot->nranks * size);
     crew->rc[index] = boot->ops->allgather(boot, mine, size, table);
     if (crew->rc[index] < 0)
-        snprintf(crew->message[index], TUTTI_MESSAGE_BYTES, "%s", tutti_last_message());
+        snprintf(crew->message[index], TUTTI_MESSAGE_BYTES, "%s", tutti_message_last());
     for (int rank = 0; rank < boot->nranks; rank++)
         for (size_t i = 0; i < size; i++) {
             uint8_t due = crew->rc[index] == TUTTI_OK ? pattern(rank, i, size) : 0xee;
@@ -179,13 +179,13 @@ void crew_expect(const struct crew *crew, int rc, const char *words)
     }
 }
 
-void crew_place(const struct crew *crew, const char *secret, struct tutti_place *ret_place)
+void crew_place(const struct crew *crew, const char *secret, struct tutti_meeting_place *ret_place)
 {
     const char *port = strrchr(crew->url, ':') + 1;
     uint8_t hash[TUTTI_SECRET_BYTES];
     char text[256];
 
-    *ret_place = (struct tutti_place){.where = crew->url, .name = ""};
+    *ret_place = (struct tutti_meeting_place){.where = crew->url, .name = ""};
     snprintf(text, sizeof text, "%s\n\n%s-%s", secret, port, port);
     tutti_secret_from_text(text, ret_place->secret);
     tutti_secret_from_text("", hash);

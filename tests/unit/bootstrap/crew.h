@@ -59,7 +59,7 @@ void crew_expect(const struct crew *crew, int rc, const char *words);
 
 /* The knowledge of the place that a rank of the crew with this secret has, for tests that imitate
  * one. BY_TCP. */
-void crew_place(const struct crew *crew, const char *secret, struct tutti_place *ret_place);
+void crew_place(const struct crew *crew, const char *secret, struct tutti_meeting_place *ret_place);
 
 /* The port in an id or in a "tcp:" URL, for strangers who want to call. */
 int crew_call(const struct crew *crew);

@@ -60,7 +60,7 @@ static void *be_rank(void *argument)
         memcpy(seat->secret, boot->secret, sizeof seat->secret);
         boot->ops->destroy(boot, NULL);
     }
-    strcpy(seat->message, tutti_last_message());
+    strcpy(seat->message, tutti_message_last());
     return NULL;
 }
 

@@ -135,7 +135,7 @@ static void disagreement_on_the_record_is_told_to_all(void **state)
                 rc[i] = crew.boots[i]->ops->allgather(crew.boots[i], mine, i == 1 ? 8 : 16, all);
                 waiting -= rc[i] != TUTTI_AGAIN;
                 if (rc[i] != TUTTI_AGAIN)
-                    assert_non_null(strstr(tutti_last_message(), "rank 1 8"));
+                    assert_non_null(strstr(tutti_message_last(), "rank 1 8"));
             }
         for (int i = 0; i < 3; i++) {
             assert_int_equal(rc[i], TUTTI_ERR_USAGE);
@@ -303,7 +303,7 @@ static void an_id_that_is_used_again_is_named(void **state)
     crew_expect(&crew, TUTTI_OK, "");
     /* While its communicator still forms, and afterwards: by the process that made it ... */
     assert_int_equal(tutti_bootstrap_from_id(crew.id, 2, 0, plenty(), &boot), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(tutti_last_message(), "an id serves one communicator"));
+    assert_non_null(strstr(tutti_message_last(), "an id serves one communicator"));
     crew_leave(&crew, 0, NULL);
     crew_leave(&crew, 1, NULL);
     crew.count = 0;
@@ -385,7 +385,7 @@ static int join_and_send(const struct tutti_frame *frame, size_t body_bytes)
     struct tutti_inbox inbox = {.done = 0};
     struct tutti_frame sealed = *frame;
     struct tutti_purpose purpose;
-    struct tutti_place place;
+    struct tutti_meeting_place place;
     int fd = crew_call(&crew), rc;
 
     crew_place(&crew, "secret", &place);
@@ -491,7 +491,7 @@ static void stores_that_are_none_are_refused_by_name(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         assert_int_equal(bootstrap_from_store(urls[i], NULL, 2, 1, 0, &boot), TUTTI_ERR_ARGUMENT);
-        assert_non_null(strstr(tutti_last_message(), urls[i]));
+        assert_non_null(strstr(tutti_message_last(), urls[i]));
     }
 }
 
@@ -507,7 +507,7 @@ static void a_port_in_use_is_an_error_that_names_it(void **state)
     assert_int_equal(address_parse(crew.url + 4, &address), TUTTI_OK);
     assert_int_equal(tutti_socket_listen(&address, &fd, &port_be), TUTTI_OK);
     assert_int_equal(bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
-    assert_non_null(strstr(tutti_last_message(), crew.url + 4));
+    assert_non_null(strstr(tutti_message_last(), crew.url + 4));
     close(fd);
 }
 
@@ -520,21 +520,21 @@ static void an_unusable_directory_is_an_error_that_names_it(void **state)
     crew_open(&crew, BY_FILE);
     snprintf(url, sizeof url, "file:%s/absent/below", crew.directory);
     assert_int_equal(bootstrap_from_store(url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
-    assert_non_null(strstr(tutti_last_message(), url + 5));
+    assert_non_null(strstr(tutti_message_last(), url + 5));
 
     assert_int_equal(chmod(crew.directory, 0777), 0);
     assert_int_equal(bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
-    assert_non_null(strstr(tutti_last_message(), "writable by everybody"));
+    assert_non_null(strstr(tutti_message_last(), "writable by everybody"));
     assert_int_equal(chmod(crew.directory, 0770), 0);
     assert_int_equal(bootstrap_from_store(crew.url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
-    assert_non_null(strstr(tutti_last_message(), "writable by its group"));
+    assert_non_null(strstr(tutti_message_last(), "writable by its group"));
     assert_int_equal(chmod(crew.directory, 0700), 0);
 
     snprintf(link, sizeof link, "%s-link", crew.directory);
     assert_int_equal(symlink(crew.directory, link), 0);
     snprintf(url, sizeof url, "file:%s", link);
     assert_int_equal(bootstrap_from_store(url, NULL, 2, 0, 0, &boot), TUTTI_ERR_SYSTEM);
-    assert_non_null(strstr(tutti_last_message(), "symbolic link"));
+    assert_non_null(strstr(tutti_message_last(), "symbolic link"));
     assert_int_equal(unlink(link), 0);
     crew_close(&crew);
 }

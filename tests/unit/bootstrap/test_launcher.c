@@ -140,10 +140,10 @@ static void check_case(size_t number, const struct launch_case *launch_case)
     tutti_param_reset();
     rc = tutti_launch_detect(&launch);
     if (rc != launch_case->rc)
-        fail_msg("case %zu: result %d: %s", number, rc, tutti_last_message());
+        fail_msg("case %zu: result %d: %s", number, rc, tutti_message_last());
     if (rc != TUTTI_OK) {
-        if (strstr(tutti_last_message(), launch_case->launcher) == NULL)
-            fail_msg("case %zu: '%s' does not say '%s'", number, tutti_last_message(),
+        if (strstr(tutti_message_last(), launch_case->launcher) == NULL)
+            fail_msg("case %zu: '%s' does not say '%s'", number, tutti_message_last(),
                      launch_case->launcher);
         assert_int_equal(launch.rank, -7);
         return;
@@ -196,9 +196,9 @@ static void ports_of_jobs_stay_in_their_range(void **state)
 {
     (void)state;
     for (unsigned long job = 0; job < 100000; job += 37)
-        assert_in_range(tutti_job_port(job, job % 5), 20000, 59999);
-    assert_in_range(tutti_job_port(UINT32_MAX, UINT32_MAX), 20000, 59999);
-    assert_int_not_equal(tutti_job_port(1, 0), tutti_job_port(1, 1));
+        assert_in_range(tutti_launch_port(job, job % 5), 20000, 59999);
+    assert_in_range(tutti_launch_port(UINT32_MAX, UINT32_MAX), 20000, 59999);
+    assert_int_not_equal(tutti_launch_port(1, 0), tutti_launch_port(1, 1));
 }
 
 /* Run this test again as a rank: under a shell that inherits PMI_RANK, or directly. */

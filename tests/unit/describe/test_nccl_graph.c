@@ -101,7 +101,7 @@ static void more_than_a_search_finds_is_refused(void **state)
         for (size_t n = 0; n < cases[i].fits; n++)
             assert_int_equal(cases[i].add(graphs), TUTTI_OK);
         assert_int_equal(cases[i].add(graphs), TUTTI_ERR_ARGUMENT);
-        assert_memory_equal(tutti_last_message(), cases[i].said, strlen(cases[i].said));
+        assert_memory_equal(tutti_message_last(), cases[i].said, strlen(cases[i].said));
     }
     tutti_nccl_graphs_destroy(graphs);
 }

@@ -114,8 +114,8 @@ static void the_first_call_that_differed_is_named(void **state)
                          TUTTI_ERR_USAGE);
         snprintf(name, sizeof name, "on rank 7: number %d, broadcast(count 300, int32, root 0)",
                  20 - (int)back);
-        assert_non_null(strstr(tutti_last_message(), name));
-        assert_true((strstr(tutti_last_message(), "or one before it") != NULL) ==
+        assert_non_null(strstr(tutti_message_last(), name));
+        assert_true((strstr(tutti_message_last(), "or one before it") != NULL) ==
                     (back == TUTTI_CHAIN_CALLS));
     }
 }
@@ -128,8 +128,8 @@ static void what_lies_too_far_back_is_known_to_be_early(void **state)
     run(&mine, &theirs, 15, 20);
     assert_int_equal(tutti_call_history_mismatch(&mine, last_of(&mine), 7, last_of(&theirs)),
                      TUTTI_ERR_USAGE);
-    assert_non_null(strstr(tutti_last_message(), "before number 20"));
-    assert_non_null(strstr(tutti_last_message(), "rank 7"));
+    assert_non_null(strstr(tutti_message_last(), "before number 20"));
+    assert_non_null(strstr(tutti_message_last(), "rank 7"));
 }
 
 static void the_last_calls_are_remembered(void **state)
@@ -159,7 +159,7 @@ static void a_call_that_both_remember_is_named_on_both_sides(void **state)
     assert_int_equal(tutti_call_history_mismatch(&mine, tutti_call_history_find(&mine, 18), 2,
                                                  tutti_call_history_find(&theirs, 18)),
                      TUTTI_ERR_USAGE);
-    assert_non_null(strstr(tutti_last_message(), "root 0) here, broadcast(count 300, int32, root "
+    assert_non_null(strstr(tutti_message_last(), "root 0) here, broadcast(count 300, int32, root "
                                                  "1) there"));
 }
 
@@ -183,7 +183,7 @@ static void who_is_told_of_a_chain_finds_the_call(void **state)
         if (last < 20)
             continue;
         assert_int_equal(compare(20, 20, last), TUTTI_ERR_USAGE);
-        assert_non_null(strstr(tutti_last_message(), "on rank 7: number 20, broadcast(count 300, "
+        assert_non_null(strstr(tutti_message_last(), "on rank 7: number 20, broadcast(count 300, "
                                                      "int32, root 0) here"));
     }
 }

@@ -11,14 +11,14 @@
 
 enum { RANKS = 3 };
 
-static struct tutti_call_key key_of(const struct tutti_call *call)
+static struct tutti_calls_key key_of(const struct tutti_call *call)
 {
-    return tutti_call_key_of(call, RANKS, false);
+    return tutti_calls_key_of(call, RANKS, false);
 }
 
-static bool equal(struct tutti_call_key a, struct tutti_call_key b)
+static bool equal(struct tutti_calls_key a, struct tutti_calls_key b)
 {
-    return tutti_call_key_equal(&a, &b);
+    return tutti_calls_key_equal(&a, &b);
 }
 
 static const struct tutti_call plain = {.kind = TUTTI_CALL_COLLECTIVE,
@@ -42,7 +42,7 @@ static void each_argument_tells_calls_apart(void **state)
             assert_false(equal(key_of(&others[i]), key_of(&plain)));
             assert_false(equal(key_of(&others[i]), key_of(&others[j])));
         }
-    assert_false(equal(tutti_call_key_of(&plain, RANKS, true), key_of(&plain)));
+    assert_false(equal(tutti_calls_key_of(&plain, RANKS, true), key_of(&plain)));
 }
 
 static void addresses_do_not(void **state)
@@ -53,13 +53,13 @@ static void addresses_do_not(void **state)
     (void)state;
     other.input = other.output = &byte;
     assert_true(equal(key_of(&other), key_of(&plain)));
-    assert_false(equal(key_of(&plain), (struct tutti_call_key){.what = 0}));
+    assert_false(equal(key_of(&plain), (struct tutti_calls_key){.what = 0}));
 }
 
 static void a_key_from_arguments_is_that_of_the_checked_call(void **state)
 {
     (void)state;
-    assert_true(equal(tutti_call_key(plain.kind, TUTTI_ALLREDUCE, 0, 0, 0, 8, false),
+    assert_true(equal(tutti_calls_key(plain.kind, TUTTI_ALLREDUCE, 0, 0, 0, 8, false),
                       key_of(&plain)));
 }
 
@@ -68,7 +68,7 @@ static void the_arrays_of_a_v_form_tell_it_apart(void **state)
     const size_t counts[RANKS] = {1, 2, 3}, same[RANKS] = {1, 2, 3}, others[RANKS] = {1, 3, 2};
     struct tutti_call call = {.kind = TUTTI_CALL_VECTOR, .collective = TUTTI_ALLGATHER,
                               .output_counts = counts};
-    struct tutti_call_key key = key_of(&call);
+    struct tutti_calls_key key = key_of(&call);
 
     (void)state;
     call.output_counts = same;
@@ -88,9 +88,9 @@ static void hashes_of_common_sizes_spread(void **state)
 
     (void)state;
     for (int shift = 0; shift < 8; shift++) {
-        struct tutti_call_key key = tutti_call_key(0, 0, 0, 0, 0, (size_t)2 << shift, false);
+        struct tutti_calls_key key = tutti_calls_key(0, 0, 0, 0, 0, (size_t)2 << shift, false);
 
-        used |= 1u << tutti_call_key_hash(&key, TUTTI_KNOWN_BITS);
+        used |= 1u << tutti_calls_key_hash(&key, TUTTI_KNOWN_BITS);
     }
     for (; used != 0; used &= used - 1)
         count++;

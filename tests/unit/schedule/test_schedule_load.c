@@ -27,7 +27,7 @@ static void a_right_file_is_accepted(void **state)
         struct tutti_ensemble ensemble;
 
         if (tutti_ensemble_load("f", texts[i], strlen(texts[i]), &ensemble) != TUTTI_OK)
-            fail_msg("text %zu: %s", i, tutti_last_message());
+            fail_msg("text %zu: %s", i, tutti_message_last());
         assert_int_equal(ensemble.nranks, 2);
         tutti_ensemble_fini(&ensemble);
     }
@@ -52,8 +52,8 @@ static void what_is_wrong_is_said(void **state)
 
         assert_int_equal(tutti_ensemble_load("f", cases[i].text, strlen(cases[i].text), &ensemble),
                          TUTTI_ERR_ARGUMENT);
-        if (strncmp(tutti_last_message(), cases[i].said, strlen(cases[i].said)) != 0)
-            fail_msg("%s\nsaid: %s", cases[i].text, tutti_last_message());
+        if (strncmp(tutti_message_last(), cases[i].said, strlen(cases[i].said)) != 0)
+            fail_msg("%s\nsaid: %s", cases[i].text, tutti_message_last());
     }
 }
 
@@ -65,7 +65,7 @@ static void a_zero_byte_is_refused(void **state)
     (void)state;
     assert_int_equal(tutti_ensemble_load("f", text, sizeof text - 1, &ensemble),
                      TUTTI_ERR_ARGUMENT);
-    assert_string_equal(tutti_last_message(), "f: byte 2 is zero; this is no schedule");
+    assert_string_equal(tutti_message_last(), "f: byte 2 is zero; this is no schedule");
 }
 
 int main(void)

@@ -36,7 +36,7 @@ static void open_host(struct host *host, uint32_t ncells, uint32_t cores)
         host->places.ncells = ncells;
     }
     tutti_places_align(&host->places);
-    tutti_machine_assume(true, cores, 0, &host->machine);
+    tutti_tuner_assume_machine(true, cores, 0, &host->machine);
     host->view = (struct tutti_tuner_view){
         .nranks = NRANKS, .is_one_domain = true, .all_read = true, .half_bytes = 256 << 10,
         .places = &host->places, .machine = &host->machine, .memo = &host->memo,

@@ -23,7 +23,7 @@ static struct tutti_machine *machine_of(const char *text, uint32_t nranks)
     struct tutti_machine *machine;
 
     if (tutti_machine_load(text, nranks, &machine) != TUTTI_OK)
-        fail_msg("%s: %s", text, tutti_last_message());
+        fail_msg("%s: %s", text, tutti_message_last());
     return machine;
 }
 
@@ -147,7 +147,7 @@ static void memory_is_used_as_threads_have_it(void **state)
         struct tutti_choice choice;
         enum tutti_authority by;
 
-        tutti_machine_assume(true, habit->cores, 0, &machine);
+        tutti_tuner_assume_machine(true, habit->cores, 0, &machine);
         assert_int_equal(tutti_tuner_choose(&view, &query, &choice, &by), TUTTI_OK);
         if (by != TUTTI_BY_HOST || strcmp(choice.algorithm->name, habit->algorithm) != 0)
             fail_msg("question %zu: %s, not %s", i, choice.algorithm->name, habit->algorithm);
@@ -170,7 +170,7 @@ static void narrow_floats_are_reduced_through_windows(void **state)
     struct tutti_choice choice;
 
     (void)state;
-    tutti_machine_assume(true, 2, 0, &machine);
+    tutti_tuner_assume_machine(true, 2, 0, &machine);
     assert_int_equal(tutti_tuner_choose(&view, &query, &choice, NULL), TUTTI_OK);
     assert_string_equal(choice.algorithm->name, "direct");
     query.is_lent = true;
@@ -289,7 +289,7 @@ static void the_cheapest_is_as_cheap_as_any(void **state)
             if (tutti_algorithm(i)->collective == query.collective &&
                 tutti_tuner_can_serve(&view, &query, tutti_algorithm(i)))
                 least = fmin(least, least_of(&view, &query, tutti_algorithm(i)));
-        if (tutti_cheapest(&view, &query, &choice, &seconds) != (least < INFINITY))
+        if (tutti_candidate_cheapest(&view, &query, &choice, &seconds) != (least < INFINITY))
             fail_msg("%s on %s: priced by one way only",
                      tutti_collective_name(query.collective), machines[at % 4]);
         if (least < INFINITY &&
@@ -443,7 +443,7 @@ static void prices_of_a_thousand_ranks_are_low(void **state)
         double seconds;
         char name[96];
 
-        assert_true(tutti_cheapest(&view, &query, &choice, &seconds));
+        assert_true(tutti_candidate_cheapest(&view, &query, &choice, &seconds));
         tutti_choice_format(&choice, name, sizeof name);
         print_message("%zu bytes: %.1f us by %s\n", targets[i].bytes, seconds * 1e6, name);
         if (seconds > targets[i].most)
@@ -467,7 +467,7 @@ static void assumptions_agree_with_what_was_measured(void **state)
                                     .stage_bytes = 16 << 20, .scratch_bytes = 64 << 20};
 
     (void)state;
-    tutti_machine_assume(false, 2, 0, &machine);
+    tutti_tuner_assume_machine(false, 2, 0, &machine);
     assert_true(seconds_of(&view, 32 << 10, "recursive_doubling") <
                 seconds_of(&view, 32 << 10, "circulant"));
     assert_true(seconds_of(&view, 128 << 10, "recursive_doubling") >

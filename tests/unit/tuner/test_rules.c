@@ -26,10 +26,10 @@ static void check(const struct mistake *mistake,
 
     if (rc != TUTTI_ERR_USAGE)
         fail_msg("\"%s\" gives %d", mistake->text, rc);
-    if (strncmp(tutti_last_message(), mistake->where, strlen(mistake->where)) != 0 ||
-        strstr(tutti_last_message(), mistake->word) == NULL ||
-        strchr(tutti_last_message(), '\n') != NULL)
-        fail_msg("\"%s\" says: %s", mistake->text, tutti_last_message());
+    if (strncmp(tutti_message_last(), mistake->where, strlen(mistake->where)) != 0 ||
+        strstr(tutti_message_last(), mistake->word) == NULL ||
+        strchr(tutti_message_last(), '\n') != NULL)
+        fail_msg("\"%s\" says: %s", mistake->text, tutti_message_last());
     assert_int_equal(rules.count, 77);
 }
 

@@ -66,7 +66,7 @@ static void a_table_is_written_as_a_whole(void **state)
     unlink(path);
     snprintf(where, sizeof where, "%s/in/no/directory", path);
     assert_int_equal(tutti_table_write(where, ""), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(tutti_last_message(), where));
+    assert_non_null(strstr(tutti_message_last(), where));
 }
 
 static void a_machine_has_a_name_without_blanks(void **state)
@@ -157,8 +157,8 @@ static void what_the_environment_gets_wrong_is_said(void **state)
         set(wrong[i].name, wrong[i].value);
         if (tutti_policy_read(4, &policy) != TUTTI_ERR_USAGE)
             fail_msg("%s=%s is taken", wrong[i].name, wrong[i].value);
-        if (strstr(tutti_last_message(), wrong[i].word) == NULL)
-            fail_msg("%s=%s: %s", wrong[i].name, wrong[i].value, tutti_last_message());
+        if (strstr(tutti_message_last(), wrong[i].word) == NULL)
+            fail_msg("%s=%s: %s", wrong[i].name, wrong[i].value, tutti_message_last());
     }
     set(NULL, NULL);
     assert_int_equal(tutti_policy_read(4, &policy), TUTTI_OK);
@@ -184,8 +184,8 @@ static void rules_come_from_files_or_stand_for_themselves(void **state)
     assert_int_equal(write(fd, text + 15, 15), 15);
     close(fd);
     assert_int_equal(tutti_policy_read(4, &policy), TUTTI_ERR_USAGE);
-    assert_non_null(strstr(tutti_last_message(), path));
-    assert_non_null(strstr(tutti_last_message(), ":2:11: "));
+    assert_non_null(strstr(tutti_message_last(), path));
+    assert_non_null(strstr(tutti_message_last(), ":2:11: "));
     unlink(path);
 
     set("TUTTI_TUNE", "allreduce ring; broadcast chain");

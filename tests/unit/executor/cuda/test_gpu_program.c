@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-static const struct tutti_gpu_grid grid = {
+static const struct tutti_cuda_grid grid = {
     .layout = {.nranks = 6, .channels = 16, .slots = 4, .slot_bytes = 4096, .flagged_bytes = 512,
                .window_bytes = 1 << 20},
     .nblocks = 4, .least_piece_bytes = 1 << 14, .least_share_bytes = 1 << 12};
@@ -43,26 +43,26 @@ static struct tutti_call call_of(enum tutti_collective collective, enum tutti_ty
 
 /* ---- tables ------------------------------------------------------------------------------ */
 
-static const struct tutti_gpu_program *head_of(const struct tutti_gpu_image *image)
+static const struct tutti_kernel_program *head_of(const struct tutti_cuda_program_image *image)
 {
-    return (const struct tutti_gpu_program *)(const void *)image->bytes;
+    return (const struct tutti_kernel_program *)(const void *)image->bytes;
 }
 
-static const void *table_at(const struct tutti_gpu_image *image, struct tutti_gpu_table table,
+static const void *table_at(const struct tutti_cuda_program_image *image, struct tutti_kernel_table table,
                             size_t entry_bytes)
 {
     assert_int_equal(table.at % 8, 0);
-    assert_true(table.at >= sizeof(struct tutti_gpu_program));
+    assert_true(table.at >= sizeof(struct tutti_kernel_program));
     assert_true(table.at + table.count * entry_bytes <= image->size_bytes);
     return image->bytes + table.at;
 }
 
 /* Each half of a step is in the lane that it names, once, and lanes are ascending. */
-static void check_lanes(const struct tutti_gpu_image *image)
+static void check_lanes(const struct tutti_cuda_program_image *image)
 {
-    const struct tutti_gpu_program *head = head_of(image);
-    const struct tutti_gpu_step *steps = table_at(image, head->steps, sizeof *steps);
-    const struct tutti_gpu_lane *lanes = table_at(image, head->lanes, sizeof *lanes);
+    const struct tutti_kernel_program *head = head_of(image);
+    const struct tutti_kernel_step *steps = table_at(image, head->steps, sizeof *steps);
+    const struct tutti_kernel_lane *lanes = table_at(image, head->lanes, sizeof *lanes);
     const uint32_t *lane_steps = table_at(image, head->lane_steps, sizeof *lane_steps);
     uint32_t nhalves = 0, nnamed = 0;
 
@@ -74,7 +74,7 @@ static void check_lanes(const struct tutti_gpu_image *image)
         assert_int_equal(lanes[i].first, nhalves);
         nhalves += lanes[i].count;
         for (uint32_t k = lanes[i].first; k < nhalves; k++) {
-            const struct tutti_gpu_step *step = &steps[lane_steps[k]];
+            const struct tutti_kernel_step *step = &steps[lane_steps[k]];
 
             assert_true(k == lanes[i].first || lane_steps[k] > lane_steps[k - 1]);
             assert_true(is_local || lanes[i].is_receive ? step->receive_lane == i
@@ -82,18 +82,18 @@ static void check_lanes(const struct tutti_gpu_image *image)
         }
     }
     for (uint32_t i = 0; i < head->nsteps; i++)
-        nnamed += (steps[i].receive_lane != TUTTI_GPU_NO_LANE) +
-                  (steps[i].send_lane != TUTTI_GPU_NO_LANE &&
+        nnamed += (steps[i].receive_lane != TUTTI_KERNEL_NO_LANE) +
+                  (steps[i].send_lane != TUTTI_KERNEL_NO_LANE &&
                    steps[i].send_lane != steps[i].receive_lane);
     assert_int_equal(nhalves, nnamed);
     assert_int_equal(head->lane_steps.count, nhalves);
 }
 
-static void check_bound(const struct tutti_gpu_image *image, const struct tutti_gpu_bound *bound,
+static void check_bound(const struct tutti_cuda_program_image *image, const struct tutti_kernel_bound *bound,
                         const struct tutti_bound *wanted)
 {
-    const struct tutti_gpu_bound_step *steps = table_at(image, bound->steps, sizeof *steps);
-    const struct tutti_gpu_segment *segments = table_at(image, bound->segments, sizeof *segments);
+    const struct tutti_kernel_bound_step *steps = table_at(image, bound->steps, sizeof *steps);
+    const struct tutti_kernel_segment *segments = table_at(image, bound->segments, sizeof *segments);
 
     assert_int_equal(bound->segments.count, wanted->nsegments);
     for (uint32_t i = 0; i < bound->steps.count; i++) {
@@ -111,18 +111,18 @@ static void check_bound(const struct tutti_gpu_image *image, const struct tutti_
     }
 }
 
-static void check_image(const struct tutti_gpu_image *image, const struct tutti_program *program)
+static void check_image(const struct tutti_cuda_program_image *image, const struct tutti_program *program)
 {
-    const struct tutti_gpu_program *head = head_of(image);
+    const struct tutti_kernel_program *head = head_of(image);
     const struct tutti_schedule *schedule = program->plan->schedule;
 
-    assert_int_equal(head->magic, TUTTI_GPU_PROGRAM_MAGIC);
+    assert_int_equal(head->magic, TUTTI_KERNEL_PROGRAM_MAGIC);
     assert_int_equal(head->size_bytes, image->size_bytes);
     assert_int_equal(head->nsteps, schedule->nsteps);
     assert_memory_equal(table_at(image, head->deps, sizeof(uint32_t)),
                         schedule->ndeps > 0 ? (const void *)schedule->deps : image->bytes,
                         schedule->ndeps * sizeof(uint32_t));
-    assert_true(image->scratch_bytes % TUTTI_GPU_LINE == 0);
+    assert_true(image->scratch_bytes % TUTTI_KERNEL_LINE == 0);
     check_lanes(image);
     check_bound(image, &head->last, &program->last);
     if (program->npieces > 1)
@@ -137,15 +137,15 @@ static void tables_say_what_the_plan_says(void **state)
             const struct tutti_algorithm *algorithm = tutti_algorithm(a);
             size_t count = algorithm->collective == TUTTI_BARRIER ? 0 : 77 + 10007 * (a % 3);
             struct tutti_call call = call_of(algorithm->collective, TUTTI_BFLOAT16, count);
-            struct tutti_plan *plan = plan_of(algorithm, 6, rank, tutti_gpu_grid_channels(&grid));
-            struct tutti_gpu_image image;
+            struct tutti_plan *plan = plan_of(algorithm, 6, rank, tutti_cuda_grid_channels(&grid));
+            struct tutti_cuda_program_image image;
             struct tutti_program *program;
 
-            assert_int_equal(tutti_gpu_program_create(plan, &call, (int)rank, &grid, &program),
+            assert_int_equal(tutti_cuda_program_create(plan, &call, (int)rank, &grid, &program),
                              TUTTI_OK);
-            assert_int_equal(tutti_gpu_program_encode(program, &call, &grid, &image), TUTTI_OK);
+            assert_int_equal(tutti_cuda_program_encode(program, &call, &grid, &image), TUTTI_OK);
             check_image(&image, program);
-            tutti_gpu_image_fini(&image);
+            tutti_cuda_program_image_fini(&image);
             tutti_program_destroy(program);
             tutti_plan_destroy(plan);
         }
@@ -160,8 +160,8 @@ static struct tutti_program *program_of(const char *name, enum tutti_type type, 
     struct tutti_program *program;
 
     *ret_plan = plan_of(tutti_algorithm_find(TUTTI_ALLREDUCE, name), 6, 0,
-                        tutti_gpu_grid_channels(&grid));
-    assert_int_equal(tutti_gpu_program_create(*ret_plan, &call, 0, &grid, &program), TUTTI_OK);
+                        tutti_cuda_grid_channels(&grid));
+    assert_int_equal(tutti_cuda_program_create(*ret_plan, &call, 0, &grid, &program), TUTTI_OK);
     return program;
 }
 
@@ -217,8 +217,8 @@ static void schedules_of_too_many_channels_are_refused(void **state)
     struct tutti_program *program = NULL;
 
     (void)state;
-    assert_true(plan->schedule->nchannels > tutti_gpu_grid_channels(&grid));
-    assert_int_equal(tutti_gpu_program_create(plan, &call, 0, &grid, &program), TUTTI_ERR_USAGE);
+    assert_true(plan->schedule->nchannels > tutti_cuda_grid_channels(&grid));
+    assert_int_equal(tutti_cuda_program_create(plan, &call, 0, &grid, &program), TUTTI_ERR_USAGE);
     assert_null(program);
     tutti_plan_destroy(plan);
 }
@@ -228,12 +228,12 @@ static void schedules_of_too_many_lanes_are_refused(void **state)
     struct tutti_call call = call_of(TUTTI_ALLTOALL, TUTTI_INT32, 10);
     struct tutti_plan *plan = plan_of(tutti_algorithm_find(TUTTI_ALLTOALL, "spread_out"), 128, 0,
                                       1);
-    struct tutti_gpu_image image = {.bytes = NULL};
+    struct tutti_cuda_program_image image = {.bytes = NULL};
     struct tutti_program *program;
 
     (void)state;
-    assert_int_equal(tutti_gpu_program_create(plan, &call, 0, &grid, &program), TUTTI_OK);
-    assert_int_equal(tutti_gpu_program_encode(program, &call, &grid, &image), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_cuda_program_create(plan, &call, 0, &grid, &program), TUTTI_OK);
+    assert_int_equal(tutti_cuda_program_encode(program, &call, &grid, &image), TUTTI_ERR_USAGE);
     assert_null(image.bytes);
     tutti_program_destroy(program);
     tutti_plan_destroy(plan);
@@ -244,14 +244,14 @@ static void blocks_too_large_for_the_window_are_refused(void **state)
     size_t counts[6] = {10, 10, 1 << 18, 10, 10, 10};
     struct tutti_call call = call_of(TUTTI_ALLGATHER, TUTTI_INT32, 10);
     struct tutti_plan *plan = plan_of(tutti_algorithm_find(TUTTI_ALLGATHER, "direct"), 6, 0, 1);
-    struct tutti_gpu_image image = {.bytes = NULL};
+    struct tutti_cuda_program_image image = {.bytes = NULL};
     struct tutti_program *program;
 
     (void)state;
     call.kind = TUTTI_CALL_VECTOR;
     call.output_counts = counts;
-    assert_int_equal(tutti_gpu_program_create(plan, &call, 0, &grid, &program), TUTTI_OK);
-    assert_int_equal(tutti_gpu_program_encode(program, &call, &grid, &image), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_cuda_program_create(plan, &call, 0, &grid, &program), TUTTI_OK);
+    assert_int_equal(tutti_cuda_program_encode(program, &call, &grid, &image), TUTTI_ERR_USAGE);
     assert_null(image.bytes);
     tutti_program_destroy(program);
     tutti_plan_destroy(plan);
@@ -260,16 +260,16 @@ static void blocks_too_large_for_the_window_are_refused(void **state)
 /* A terabyte through windows of a few lines. */
 static void calls_of_too_many_rounds_are_refused(void **state)
 {
-    struct tutti_gpu_grid tiny = grid;
+    struct tutti_cuda_grid tiny = grid;
     struct tutti_call call = call_of(TUTTI_ALLREDUCE, TUTTI_INT64, (size_t)1 << 37);
     struct tutti_plan *plan = plan_of(tutti_algorithm_find(TUTTI_ALLREDUCE, "one_shot"), 6, 0, 1);
-    struct tutti_gpu_image image = {.bytes = NULL};
+    struct tutti_cuda_program_image image = {.bytes = NULL};
     struct tutti_program *program;
 
     (void)state;
     tiny.layout.window_bytes = 1 << 13;
-    assert_int_equal(tutti_gpu_program_create(plan, &call, 0, &tiny, &program), TUTTI_OK);
-    assert_int_equal(tutti_gpu_program_encode(program, &call, &tiny, &image), TUTTI_ERR_USAGE);
+    assert_int_equal(tutti_cuda_program_create(plan, &call, 0, &tiny, &program), TUTTI_OK);
+    assert_int_equal(tutti_cuda_program_encode(program, &call, &tiny, &image), TUTTI_ERR_USAGE);
     assert_null(image.bytes);
     tutti_program_destroy(program);
     tutti_plan_destroy(plan);

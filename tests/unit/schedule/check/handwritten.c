@@ -113,7 +113,7 @@ int check_all(const struct row *row, struct tutti_schedule *const schedules[MOST
     for (uint32_t rank = 0; rank < row->nranks; rank++)
         all[rank] = schedules[rank];
     *ret_report = (struct tutti_check_report){.rank = ANY, .step = ANY};
-    return tutti_schedule_prove(all, row->nranks, &options, ret_report);
+    return tutti_check_prove(all, row->nranks, &options, ret_report);
 }
 
 void destroy_all(const struct row *row, struct tutti_schedule *schedules[MOST_RANKS])

@@ -92,7 +92,7 @@ static int prove_with(const struct row *row, struct tutti_schedule *const *sched
 {
     const struct tutti_check_options options = {.credits = credits, .is_vector = row->is_vector};
 
-    return tutti_schedule_prove((const struct tutti_schedule *const *)schedules, row->nranks,
+    return tutti_check_prove((const struct tutti_schedule *const *)schedules, row->nranks,
                                 &options, ret_report);
 }
 
@@ -106,7 +106,7 @@ static void the_least_number_of_credits_is_found(void **state)
         uint32_t least = 77;
 
         build_all(&need->row, schedules);
-        MUST(tutti_schedule_credits((const struct tutti_schedule *const *)schedules,
+        MUST(tutti_check_credits_needed((const struct tutti_schedule *const *)schedules,
                                     need->row.nranks, &least, &why));
         if (least != need->credits)
             fail_msg("%s: %u credits, not %u", need->row.name, least, need->credits);
@@ -170,7 +170,7 @@ static void told(const struct row *row, const char *what)
     uint32_t least = 77;
 
     build_all(row, schedules);
-    assert_int_equal(tutti_schedule_credits((const struct tutti_schedule *const *)schedules,
+    assert_int_equal(tutti_check_credits_needed((const struct tutti_schedule *const *)schedules,
                                             row->nranks, &least, &why), TUTTI_ERR_ARGUMENT);
     assert_int_equal(least, 77);
     assert_string_equal(why.what, what);

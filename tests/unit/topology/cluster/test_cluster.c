@@ -41,7 +41,7 @@ static void join(struct crew *crew, const char *line, uint64_t host, uint32_t nr
     struct tutti_inventory *inventory;
 
     if (tutti_line_read("line", line, &inventory) != 0)
-        fail_msg("%s: %s", line, tutti_last_message());
+        fail_msg("%s: %s", line, tutti_message_last());
     for (uint32_t i = 0; i < nranks; i++) {
         int64_t gpu = ngpus == 0 ? TUTTI_CLUSTER_NO_GPU : busid_of_gpu(inventory, i % ngpus);
         uint32_t rank = crew->count++;
@@ -72,7 +72,7 @@ static int meet(struct crew *crew)
 static void must_meet(struct crew *crew)
 {
     if (meet(crew) != 0)
-        fail_msg("%s", tutti_last_message());
+        fail_msg("%s", tutti_message_last());
 }
 
 static void part(struct crew *crew)
@@ -286,19 +286,19 @@ static void what_is_not_as_announced_is_refused(void **state)
     join(&crew, PCIE, 1, 2, 2);
     crew.text[0][10] ^= 1;
     assert_int_equal(meet(&crew), TUTTI_ERR_REMOTE);
-    assert_non_null(strstr(tutti_last_message(), "differs from its digest"));
+    assert_non_null(strstr(tutti_message_last(), "differs from its digest"));
     part(&crew);
 
     join(&crew, PCIE, 1, 2, 2);
     crew.record[1].size_bytes = 0xffffffff;
     assert_int_equal(meet(&crew), TUTTI_ERR_REMOTE);
-    assert_non_null(strstr(tutti_last_message(), "rank 1 announces"));
+    assert_non_null(strstr(tutti_message_last(), "rank 1 announces"));
     part(&crew);
 
     join(&crew, PCIE, 1, 2, 2);
     crew.record[0].gpu = crew.record[1].gpu = 12345;
     assert_int_equal(meet(&crew), TUTTI_ERR_REMOTE);
-    assert_non_null(strstr(tutti_last_message(), "which is not in what its host says"));
+    assert_non_null(strstr(tutti_message_last(), "which is not in what its host says"));
     part(&crew);
 }
 

@@ -19,22 +19,22 @@ static struct tutti_inventory *detect(const struct tutti_detect_options *options
     struct tutti_inventory *inventory = NULL;
 
     if (tutti_detect(options, &inventory) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+        fail_msg("%s", tutti_message_last());
     return inventory;
 }
 
 /* All CPUs of all cpus. */
-static struct tutti_cpu_mask all_cpus(const struct tutti_inventory *inventory)
+static struct tutti_cpumask all_cpus(const struct tutti_inventory *inventory)
 {
-    struct tutti_cpu_mask all = {{0}}, mask;
+    struct tutti_cpumask all = {{0}}, mask;
 
     for (uint32_t cpu = inventory->devices[0].first_child; cpu != TUTTI_NO_DEVICE;
          cpu = inventory->devices[cpu].next) {
         if (!tutti_device_has(inventory, cpu, TUTTI_PROPERTY_AFFINITY))
             continue;
-        assert_true(tutti_cpu_mask_parse(
+        assert_true(tutti_cpumask_parse(
             tutti_device_text(inventory, cpu, TUTTI_PROPERTY_AFFINITY), &mask));
-        assert_false(tutti_cpu_mask_overlaps(&all, &mask));
+        assert_false(tutti_cpumask_overlaps(&all, &mask));
         for (size_t i = 0; i < TUTTI_CPU_WORDS; i++)
             all.words[i] |= mask.words[i];
     }
@@ -51,7 +51,7 @@ static void this_machine_has_the_cpus_that_this_process_may_use(void **state)
     for (int is_cpus_only = 0; is_cpus_only < 2; is_cpus_only++) {
         const struct tutti_detect_options options = {.is_cpus_only = is_cpus_only};
         struct tutti_inventory *inventory = detect(&options);
-        struct tutti_cpu_mask all = all_cpus(inventory);
+        struct tutti_cpumask all = all_cpus(inventory);
         struct tutti_confines confines;
 
         tutti_detect_confines(NULL, &confines);
@@ -134,7 +134,7 @@ static void a_file_stands_for_the_machine(void **state)
     inventory = NULL;
     assert_int_equal(tutti_detect(&options, &inventory), TUTTI_ERR_ARGUMENT);
     assert_null(inventory);
-    assert_non_null(strstr(tutti_last_message(), path));
+    assert_non_null(strstr(tutti_message_last(), path));
 }
 
 int main(void)

@@ -30,7 +30,7 @@ static void cpus_are_those_of_the_nearest_group_that_says(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char text[TUTTI_CPU_MASK_BYTES];
+        char text[TUTTI_CPUMASK_BYTES];
         struct tutti_confines confines;
         struct fake_root root;
 
@@ -40,9 +40,9 @@ static void cpus_are_those_of_the_nearest_group_that_says(void **state)
         fake_root_put(&root, cases[i].file, cases[i].cpus);
         tutti_detect_confines(root.path, &confines);
         fake_root_destroy(&root);
-        tutti_cpu_mask_write(&confines.cpus, text);
+        tutti_cpumask_write(&confines.cpus, text);
         assert_string_equal(text, cases[i].mask);
-        assert_int_equal(confines.ncpus, tutti_cpu_mask_count(&confines.cpus));
+        assert_int_equal(confines.ncpus, tutti_cpumask_count(&confines.cpus));
         assert_false(confines.is_container);
         assert_false(confines.is_vm);
     }

@@ -35,7 +35,7 @@ static struct tutti_inventory *detect(const struct fake_root *root)
     struct tutti_inventory *inventory = NULL;
 
     if (tutti_detect(&options, &inventory) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+        fail_msg("%s", tutti_message_last());
     return inventory;
 }
 

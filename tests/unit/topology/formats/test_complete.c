@@ -18,7 +18,7 @@ static struct tutti_inventory *complete(const char *text)
 {
     struct tutti_inventory *inventory;
 
-    assert_int_equal(tutti_nccl_xml_read("t", text, strlen(text), TUTTI_SOURCE_FILE, &inventory),
+    assert_int_equal(tutti_xml_read_nccl("t", text, strlen(text), TUTTI_SOURCE_FILE, &inventory),
                      TUTTI_OK);
     assert_int_equal(tutti_inventory_complete(inventory), TUTTI_OK);
     return inventory;

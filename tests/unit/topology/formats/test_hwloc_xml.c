@@ -27,7 +27,7 @@ static struct tutti_inventory *read_xml(const char *text)
     struct tutti_inventory *inventory = NULL;
 
     if (tutti_hwloc_xml_read("x", text, strlen(text), TUTTI_SOURCE_HWLOC, &inventory) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+        fail_msg("%s", tutti_message_last());
     return inventory;
 }
 
@@ -278,9 +278,9 @@ static void mistakes_are_found_where_they_are(void **state)
 
         assert_int_equal(rc, TUTTI_ERR_ARGUMENT);
         assert_null(inventory);
-        if (strncmp(tutti_last_message(), cases[i].where, strlen(cases[i].where)) != 0 ||
-            strstr(tutti_last_message(), cases[i].what) == NULL)
-            fail_msg("%s\n  says \"%s\"", cases[i].text, tutti_last_message());
+        if (strncmp(tutti_message_last(), cases[i].where, strlen(cases[i].where)) != 0 ||
+            strstr(tutti_message_last(), cases[i].what) == NULL)
+            fail_msg("%s\n  says \"%s\"", cases[i].text, tutti_message_last());
     }
 }
 
@@ -299,7 +299,7 @@ static void more_devices_than_are_believed_are_refused(void **state)
     used += (size_t)sprintf(text + used, "</object></topology>");
     assert_int_equal(tutti_hwloc_xml_read("x", text, used, TUTTI_SOURCE_FILE, &inventory),
                      TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "x: more than 16384 devices"));
+    assert_non_null(strstr(tutti_message_last(), "x: more than 16384 devices"));
     free(text);
 }
 
@@ -316,23 +316,23 @@ static void masks_read_as_they_are_written(void **state)
     };
     static const char *const none[] = {"", "x", "0x123456789", "1;2", "0xf...f"};
     static const char *const no_lists[] = {"x", "1-", "3-1", "8192", "1,,2", "1 2", "-1"};
-    struct tutti_cpu_mask mask;
-    char text[TUTTI_CPU_MASK_BYTES];
+    struct tutti_cpumask mask;
+    char text[TUTTI_CPUMASK_BYTES];
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_true(tutti_cpu_mask_parse(cases[i].text, &mask));
-        tutti_cpu_mask_write(&mask, text);
+        assert_true(tutti_cpumask_parse(cases[i].text, &mask));
+        tutti_cpumask_write(&mask, text);
         assert_string_equal(text, cases[i].written);
-        assert_int_equal(tutti_cpu_mask_count(&mask), cases[i].count);
-        assert_true(tutti_cpu_mask_parse_list(cases[i].list, &mask));
-        tutti_cpu_mask_write(&mask, text);
+        assert_int_equal(tutti_cpumask_count(&mask), cases[i].count);
+        assert_true(tutti_cpumask_parse_list(cases[i].list, &mask));
+        tutti_cpumask_write(&mask, text);
         assert_string_equal(text, cases[i].written);
     }
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
-        assert_false(tutti_cpu_mask_parse(none[i], &mask));
+        assert_false(tutti_cpumask_parse(none[i], &mask));
     for (size_t i = 0; i < sizeof no_lists / sizeof no_lists[0]; i++)
-        assert_false(tutti_cpu_mask_parse_list(no_lists[i], &mask));
+        assert_false(tutti_cpumask_parse_list(no_lists[i], &mask));
 }
 
 static void rates_tell_generation_and_lanes(void **state)

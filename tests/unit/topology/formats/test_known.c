@@ -25,7 +25,7 @@ static struct tutti_inventory *read_known(const struct tutti_known_machine *mach
     struct tutti_inventory *inventory = NULL;
 
     if (tutti_line_read(machine->name, machine->line, &inventory) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+        fail_msg("%s", tutti_message_last());
     return inventory;
 }
 
@@ -154,11 +154,11 @@ static void each_is_written_as_xml_and_reads_the_same(void **state)
         struct tutti_inventory *inventory = read_known(machine), *back;
         char *text;
 
-        if (tutti_nccl_xml_write(inventory, &text) != TUTTI_OK)
-            fail_msg("%s: %s", machine->name, tutti_last_message());
-        if (tutti_nccl_xml_read("written", text, strlen(text), TUTTI_SOURCE_FILE, &back) !=
+        if (tutti_xml_write_nccl(inventory, &text) != TUTTI_OK)
+            fail_msg("%s: %s", machine->name, tutti_message_last());
+        if (tutti_xml_read_nccl("written", text, strlen(text), TUTTI_SOURCE_FILE, &back) !=
             TUTTI_OK)
-            fail_msg("%s: %s\n%s", machine->name, tutti_last_message(), text);
+            fail_msg("%s: %s\n%s", machine->name, tutti_message_last(), text);
         if (!inventories_equal(inventory, back))
             fail_msg("%s reads otherwise:\n%s", machine->name, text);
         assert_int_equal(tutti_inventory_complete(back), TUTTI_OK);

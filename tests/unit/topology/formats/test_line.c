@@ -19,7 +19,7 @@ static struct tutti_inventory *read_line(const char *text)
     struct tutti_inventory *inventory = NULL;
 
     if (tutti_line_read("m", text, &inventory) != TUTTI_OK)
-        fail_msg("%s\nrefused: %s", text, tutti_last_message());
+        fail_msg("%s\nrefused: %s", text, tutti_message_last());
     return inventory;
 }
 

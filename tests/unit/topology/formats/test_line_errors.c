@@ -133,7 +133,7 @@ static void mistakes_are_found_where_they_are(void **state)
 
         if (tutti_line_read("m", cases[i].text, &inventory) != TUTTI_ERR_ARGUMENT)
             fail_msg("accepted: %s", cases[i].text);
-        said = tutti_last_message();
+        said = tutti_message_last();
         if (strncmp(said, cases[i].says, strlen(cases[i].says)) != 0 || strchr(said, '\n') != NULL)
             fail_msg("%s\nsaid: %s\nnot:  %s", cases[i].text, said, cases[i].says);
         /* Outputs change only on success. */
@@ -150,7 +150,7 @@ static void a_list_of_places_has_an_end(void **state)
     for (int i = 0; i < 257; i++)
         strcat(text, " 0");
     assert_int_equal(tutti_line_read("m", text, &inventory), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "\"0\"; expected the end of the list"));
+    assert_non_null(strstr(tutti_message_last(), "\"0\"; expected the end of the list"));
 }
 
 /* One byte of a good line changed at a time, to every other value: it is read or refused, and the
@@ -176,10 +176,10 @@ static void mutated_lines_are_read_or_refused(void **state)
                 continue;
             }
             accepted++;
-            assert_int_equal(tutti_nccl_xml_write(inventory, &written), TUTTI_OK);
-            if (tutti_nccl_xml_read("w", written, strlen(written), TUTTI_SOURCE_FILE, &back) !=
+            assert_int_equal(tutti_xml_write_nccl(inventory, &written), TUTTI_OK);
+            if (tutti_xml_read_nccl("w", written, strlen(written), TUTTI_SOURCE_FILE, &back) !=
                 TUTTI_OK)
-                fail_msg("%s\nwas written and is refused: %s", text, tutti_last_message());
+                fail_msg("%s\nwas written and is refused: %s", text, tutti_message_last());
             assert_true(inventories_equal(inventory, back));
             tutti_inventory_destroy(inventory);
             tutti_inventory_destroy(back);

@@ -25,7 +25,7 @@ static char *xml_of(const char *line)
     char *text;
 
     assert_int_equal(tutti_line_read("m", line, &inventory), TUTTI_OK);
-    assert_int_equal(tutti_nccl_xml_write(inventory, &text), TUTTI_OK);
+    assert_int_equal(tutti_xml_write_nccl(inventory, &text), TUTTI_OK);
     tutti_inventory_destroy(inventory);
     return text;
 }
@@ -46,8 +46,8 @@ static void expect(const char *what)
 {
     struct tutti_inventory *inventory = NULL, *expected = NULL;
 
-    if (tutti_inventory_load(what, &inventory) != TUTTI_OK)
-        fail_msg("%s: %s", what, tutti_last_message());
+    if (tutti_formats_load(what, &inventory) != TUTTI_OK)
+        fail_msg("%s: %s", what, tutti_message_last());
     assert_int_equal(tutti_line_read("m", LINE, &expected), TUTTI_OK);
     assert_true(inventories_equal(inventory, expected));
     tutti_inventory_destroy(inventory);
@@ -85,7 +85,7 @@ static void a_line_and_a_known_name_need_no_file(void **state)
     (void)state;
     expect(LINE);
     expect("1 host:2 gpus h100 mesh 4,1 nic 100G");
-    assert_int_equal(tutti_inventory_load(tutti_known_machine(0)->name, &inventory), TUTTI_OK);
+    assert_int_equal(tutti_formats_load(tutti_known_machine(0)->name, &inventory), TUTTI_OK);
     assert_int_equal(tutti_line_read("m", tutti_known_machine(0)->line, &expected), TUTTI_OK);
     assert_true(inventories_equal(inventory, expected));
     tutti_inventory_destroy(inventory);
@@ -100,7 +100,7 @@ static void what_a_file_leaves_to_the_driver_is_filled_in(void **state)
                          "/></cpu></system>", name, sizeof name);
 
     (void)state;
-    assert_int_equal(tutti_inventory_load(name, &inventory), TUTTI_OK);
+    assert_int_equal(tutti_formats_load(name, &inventory), TUTTI_OK);
     assert_int_not_equal(tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_GPU),
                          TUTTI_NO_DEVICE);
     tutti_inventory_destroy(inventory);
@@ -119,7 +119,7 @@ static void xml_of_hwloc_is_known_by_its_outermost_element(void **state)
     uint32_t cpu;
 
     (void)state;
-    assert_int_equal(tutti_inventory_load(name, &inventory), TUTTI_OK);
+    assert_int_equal(tutti_formats_load(name, &inventory), TUTTI_OK);
     cpu = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_CPU);
     assert_int_not_equal(cpu, TUTTI_NO_DEVICE);
     assert_string_equal(tutti_device_text(inventory, cpu, TUTTI_PROPERTY_AFFINITY), "00000003");
@@ -152,9 +152,9 @@ static void what_is_none_of_them_is_refused_with_what_to_give(void **state)
 
         if (cases[i].content != NULL)
             file = file_of(cases[i].content, name, sizeof name);
-        assert_int_equal(tutti_inventory_load(name, &inventory), TUTTI_ERR_ARGUMENT);
-        if (strstr(tutti_last_message(), cases[i].says) == NULL)
-            fail_msg("case %zu said: %s\nnot %s", i, tutti_last_message(), cases[i].says);
+        assert_int_equal(tutti_formats_load(name, &inventory), TUTTI_ERR_ARGUMENT);
+        if (strstr(tutti_message_last(), cases[i].says) == NULL)
+            fail_msg("case %zu said: %s\nnot %s", i, tutti_message_last(), cases[i].says);
         /* Outputs change only on success. */
         assert_ptr_equal(inventory, &state);
         if (file != NULL)

@@ -78,7 +78,7 @@ static void machines_are_made_that_explain_the_matrix(void **state)
         assert_true(tutti_matrix_is(good[i].text));
         if (tutti_matrix_read("matrix", good[i].text, TUTTI_SOURCE_FILE, &inventory) != 0 ||
             tutti_graph_build(inventory, &graph) != 0 || tutti_paths_find(graph, &paths) != 0)
-            fail_msg("%s: %s", good[i].name, tutti_last_message());
+            fail_msg("%s: %s", good[i].name, tutti_message_last());
         assert_int_equal(graph->count[TUTTI_NODE_GPU], good[i].ngpus);
         assert_int_equal(graph->count[TUTTI_NODE_NET], good[i].nnets);
         if (graph->count[TUTTI_NODE_CPU] != good[i].ncpus ||
@@ -139,8 +139,8 @@ static void what_is_no_matrix_is_refused_with_its_line(void **state)
         assert_int_equal(tutti_matrix_read("matrix", bad[i].text, TUTTI_SOURCE_FILE, &inventory),
                          TUTTI_ERR_ARGUMENT);
         assert_null(inventory);
-        if (strstr(tutti_last_message(), bad[i].message) == NULL)
-            fail_msg("\"%s\" does not say \"%s\"", tutti_last_message(), bad[i].message);
+        if (strstr(tutti_message_last(), bad[i].message) == NULL)
+            fail_msg("\"%s\" does not say \"%s\"", tutti_message_last(), bad[i].message);
     }
 }
 

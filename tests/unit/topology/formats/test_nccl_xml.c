@@ -20,8 +20,8 @@ static struct tutti_inventory *read_good(const char *text)
 {
     struct tutti_inventory *inventory;
 
-    if (tutti_nccl_xml_read("t", text, strlen(text), TUTTI_SOURCE_FILE, &inventory) != TUTTI_OK)
-        fail_msg("%s\nrefused: %s", text, tutti_last_message());
+    if (tutti_xml_read_nccl("t", text, strlen(text), TUTTI_SOURCE_FILE, &inventory) != TUTTI_OK)
+        fail_msg("%s\nrefused: %s", text, tutti_message_last());
     return inventory;
 }
 
@@ -112,7 +112,7 @@ static void what_is_read_is_written(void **state)
         struct tutti_inventory *inventory = read_good(cases[i].text), *again;
         char *written;
 
-        assert_int_equal(tutti_nccl_xml_write(inventory, &written), TUTTI_OK);
+        assert_int_equal(tutti_xml_write_nccl(inventory, &written), TUTTI_OK);
         assert_string_equal(written, cases[i].written);
         again = read_good(written);
         assert_true(inventories_equal(inventory, again));
@@ -128,7 +128,7 @@ static void values_are_the_source_s(void **state)
     struct tutti_inventory *inventory;
 
     (void)state;
-    assert_int_equal(tutti_nccl_xml_read("t", text, strlen(text), TUTTI_SOURCE_HWLOC, &inventory),
+    assert_int_equal(tutti_xml_read_nccl("t", text, strlen(text), TUTTI_SOURCE_HWLOC, &inventory),
                      TUTTI_OK);
     assert_int_equal(inventory->count, 3);
     for (uint32_t i = 0; i < 3; i++)
@@ -177,11 +177,11 @@ static void mistakes_are_found_where_they_are(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct tutti_inventory *inventory = (struct tutti_inventory *)&state;
 
-        if (tutti_nccl_xml_read("t", cases[i].text, strlen(cases[i].text), TUTTI_SOURCE_FILE,
+        if (tutti_xml_read_nccl("t", cases[i].text, strlen(cases[i].text), TUTTI_SOURCE_FILE,
                                 &inventory) != TUTTI_ERR_ARGUMENT)
             fail_msg("accepted: %s", cases[i].text);
-        if (strncmp(tutti_last_message(), cases[i].said, strlen(cases[i].said)) != 0)
-            fail_msg("%s\nsaid: %s\nnot:  %s", cases[i].text, tutti_last_message(),
+        if (strncmp(tutti_message_last(), cases[i].said, strlen(cases[i].said)) != 0)
+            fail_msg("%s\nsaid: %s\nnot:  %s", cases[i].text, tutti_message_last(),
                      cases[i].said);
         assert_ptr_equal(inventory, &state);
     }
@@ -222,11 +222,11 @@ static void what_is_hostile_is_refused_early(void **state)
         for (size_t j = 0; j < cases[i].times; j++, used += each)
             memcpy(text + used, cases[i].part, each);
         strcpy(text + used, cases[i].after);
-        rc = tutti_nccl_xml_read("t", text, strlen(text), TUTTI_SOURCE_FILE, &inventory);
+        rc = tutti_xml_read_nccl("t", text, strlen(text), TUTTI_SOURCE_FILE, &inventory);
         free(text);
         assert_int_equal(rc, TUTTI_ERR_ARGUMENT);
-        if (strncmp(tutti_last_message(), cases[i].said, strlen(cases[i].said)) != 0)
-            fail_msg("said: %s\nnot:  %s", tutti_last_message(), cases[i].said);
+        if (strncmp(tutti_message_last(), cases[i].said, strlen(cases[i].said)) != 0)
+            fail_msg("said: %s\nnot:  %s", tutti_message_last(), cases[i].said);
     }
 }
 
@@ -237,9 +237,9 @@ static void a_text_cut_anywhere_is_refused(void **state)
 
     (void)state;
     for (size_t length = 0; length + 1 < sizeof good; length++)
-        assert_int_equal(tutti_nccl_xml_read("t", good, length, TUTTI_SOURCE_FILE, &inventory),
+        assert_int_equal(tutti_xml_read_nccl("t", good, length, TUTTI_SOURCE_FILE, &inventory),
                          TUTTI_ERR_ARGUMENT);
-    assert_int_equal(tutti_nccl_xml_read("t", good, sizeof good - 1, TUTTI_SOURCE_FILE, &inventory),
+    assert_int_equal(tutti_xml_read_nccl("t", good, sizeof good - 1, TUTTI_SOURCE_FILE, &inventory),
                      TUTTI_OK);
     tutti_inventory_destroy(inventory);
 }

@@ -113,8 +113,8 @@ static void mistakes_are_found_where_they_are(void **state)
 
         if (read_text(cases[i].text, &notes) != TUTTI_ERR_ARGUMENT)
             fail_msg("accepted: %s", cases[i].text);
-        if (strncmp(tutti_last_message(), cases[i].said, strlen(cases[i].said)) != 0)
-            fail_msg("%s\nsaid: %s\nnot:  %s", cases[i].text, tutti_last_message(),
+        if (strncmp(tutti_message_last(), cases[i].said, strlen(cases[i].said)) != 0)
+            fail_msg("%s\nsaid: %s\nnot:  %s", cases[i].text, tutti_message_last(),
                      cases[i].said);
     }
 }
@@ -177,8 +177,8 @@ static void what_is_within_a_limit_is_read_and_one_more_refused(void **state)
 
             free(text);
             assert_int_equal(rc, more == 0 ? TUTTI_OK : TUTTI_ERR_ARGUMENT);
-            if (more == 1 && strstr(tutti_last_message(), cases[i].said) != tutti_last_message())
-                fail_msg("%s, not %s", tutti_last_message(), cases[i].said);
+            if (more == 1 && strstr(tutti_message_last(), cases[i].said) != tutti_message_last())
+                fail_msg("%s, not %s", tutti_message_last(), cases[i].said);
         }
 }
 
@@ -195,7 +195,7 @@ static void depth_and_attributes_are_limited(void **state)
         free(opened);
         free(text);
     }
-    assert_non_null(strstr(tutti_last_message(), "f:1:193: <a> is inside more than 63 others"));
+    assert_non_null(strstr(tutti_message_last(), "f:1:193: <a> is inside more than 63 others"));
     for (uint32_t nattributes = 64; nattributes <= 65; nattributes++) {
         char text[1024] = "<a";
         size_t count = 0;
@@ -206,7 +206,7 @@ static void depth_and_attributes_are_limited(void **state)
         assert_int_equal(tutti_xml_read("f", text, strlen(text), &counter, &count),
                          nattributes == 64 ? TUTTI_OK : TUTTI_ERR_ARGUMENT);
     }
-    assert_non_null(strstr(tutti_last_message(), "f:1:1: <a> has more than 64 attributes"));
+    assert_non_null(strstr(tutti_message_last(), "f:1:1: <a> has more than 64 attributes"));
 }
 
 static void what_is_no_text_or_too_long_is_refused(void **state)
@@ -217,11 +217,11 @@ static void what_is_no_text_or_too_long_is_refused(void **state)
     (void)state;
     assert_int_equal(tutti_xml_read("f", text, strlen(text), &counter, &count),
                      TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "f:1:1: 16777222 bytes; 16777216 are read"));
+    assert_non_null(strstr(tutti_message_last(), "f:1:1: 16777222 bytes; 16777216 are read"));
     free(text);
     assert_int_equal(tutti_xml_read("f", "<a>\n<\0b/></a>", 13, &counter, &count),
                      TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "f:2:2: a zero byte"));
+    assert_non_null(strstr(tutti_message_last(), "f:2:2: a zero byte"));
     assert_int_equal(count, 0);
 }
 

@@ -21,9 +21,9 @@ static struct tutti_graph *graph_of_xml(const char *text)
     struct tutti_inventory *inventory = NULL;
     struct tutti_graph *graph = NULL;
 
-    if (tutti_nccl_xml_read("xml", text, strlen(text), TUTTI_SOURCE_FILE, &inventory) != 0 ||
+    if (tutti_xml_read_nccl("xml", text, strlen(text), TUTTI_SOURCE_FILE, &inventory) != 0 ||
         tutti_graph_build(inventory, &graph) != 0)
-        fail_msg("%s", tutti_last_message());
+        fail_msg("%s", tutti_message_last());
     tutti_inventory_destroy(inventory);
     return graph;
 }

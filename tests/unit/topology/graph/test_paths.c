@@ -21,7 +21,7 @@ static uint32_t node_named(const struct tutti_graph *graph, const char *name)
 
     assert_int_equal(sscanf(name, "%15s %u", kind, &number), 2);
     for (uint32_t i = 0; i < graph->nnodes; i++)
-        if (strcmp(tutti_node_kind_name(graph->nodes[i].kind), kind) == 0 &&
+        if (strcmp(tutti_graph_node_kind_name(graph->nodes[i].kind), kind) == 0 &&
             graph->nodes[i].number == number)
             return i;
     fail_msg("no %s", name);
@@ -167,7 +167,7 @@ static void too_many_ends_are_refused(void **state)
     assert_int_equal(tutti_line_read("line", "120 hosts: 8 gpus h100 nvswitch, 2 cpus",
                                      &inventory), 0);
     assert_int_equal(tutti_graph_build(inventory, &graph), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "1200 gpus, nets and cpus"));
+    assert_non_null(strstr(tutti_message_last(), "1200 gpus, nets and cpus"));
     tutti_inventory_destroy(inventory);
 }
 

@@ -221,7 +221,7 @@ static void a_user_may_say_it(void **state)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         if (tutti_home_read(refused[i], 0, &home) != TUTTI_ERR_USAGE)
             fail_msg("\"%s\" is not refused", refused[i]);
-        assert_non_null(strstr(tutti_last_message(), "TUTTI_CELLS"));
+        assert_non_null(strstr(tutti_message_last(), "TUTTI_CELLS"));
     }
     tutti_home_find(&found);
     assert_int_equal(tutti_home_read("auto", 0, &home), TUTTI_OK);

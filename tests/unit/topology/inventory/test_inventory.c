@@ -96,7 +96,7 @@ static void what_does_not_fit_is_refused(void **state)
     (void)state;
     assert_int_equal(tutti_inventory_add(inventory, cpu, TUTTI_DEVICE_GPU, TUTTI_SOURCE_FILE,
                                          &device), TUTTI_ERR_ARGUMENT);
-    assert_string_equal(tutti_last_message(), "a gpu does not go below a cpu");
+    assert_string_equal(tutti_message_last(), "a gpu does not go below a cpu");
     assert_int_equal(device, 99);
     assert_int_equal(tutti_inventory_move(inventory, pci, below), TUTTI_ERR_ARGUMENT);
     assert_int_equal(tutti_inventory_move(inventory, pci, pci), TUTTI_ERR_ARGUMENT);
@@ -115,7 +115,7 @@ static void a_machine_that_nobody_built_is_refused(void **state)
         add(inventory, 0, TUTTI_DEVICE_CPU);
     assert_int_equal(tutti_inventory_add(inventory, 0, TUTTI_DEVICE_CPU, TUTTI_SOURCE_FILE,
                                          &device), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "more than 16384 devices"));
+    assert_non_null(strstr(tutti_message_last(), "more than 16384 devices"));
     tutti_inventory_destroy(inventory);
 }
 
@@ -355,7 +355,7 @@ static void written_forms_are_read_and_written_back(void **state)
         if (!is_good) {
             const char *name = tutti_property_info(forms[i].property)->name;
 
-            assert_memory_equal(tutti_last_message(), name, strlen(name));
+            assert_memory_equal(tutti_message_last(), name, strlen(name));
         } else {
             assert_int_equal(tutti_device_write(inventory, device, forms[i].property, text,
                                                 sizeof text), strlen(forms[i].written));

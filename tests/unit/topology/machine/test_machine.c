@@ -21,7 +21,7 @@ static struct tutti_machine *parse(const char *text, uint32_t nranks)
     struct tutti_machine *machine;
 
     if (tutti_machine_parse("test", text, nranks, &machine) != TUTTI_OK)
-        fail_msg("%s: %s", text, tutti_last_message());
+        fail_msg("%s: %s", text, tutti_message_last());
     return machine;
 }
 
@@ -372,12 +372,12 @@ static void a_name_a_line_and_a_file_are_told_apart(void **state)
     tutti_machine_destroy(machine);
     unlink(path);
     assert_int_equal(tutti_machine_load(path, 0, &machine), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), path));
+    assert_non_null(strstr(tutti_message_last(), path));
 }
 
 static void every_named_machine_serves_any_number_of_ranks(void **state)
 {
-    const struct tutti_named_machine *named;
+    const struct tutti_machine_example *named;
     size_t count = 0;
 
     (void)state;

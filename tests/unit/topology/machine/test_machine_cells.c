@@ -60,7 +60,7 @@ static void cells_are_what_a_description_says_and_writing_them_loses_nothing(voi
         snprintf(text, sizeof text, "%s; " LEVEL "; bridge bandwidth 40GB/s latency 0.1us",
                  cases[i].text);
         if (tutti_machine_parse("m", text, 0, &machine) != TUTTI_OK)
-            fail_msg("%s", tutti_last_message());
+            fail_msg("%s", tutti_message_last());
         assert_cells(machine, cases[i].text, cases[i].cells);
         assert_int_equal(machine->places.ncells, cases[i].ncells);
         assert_true(machine->bridge_bytes_per_s == 40e9);
@@ -103,9 +103,9 @@ static void what_fits_no_machine_is_refused(void **state)
 
         if (tutti_machine_parse("m", cases[i].text, 0, &machine) != TUTTI_ERR_ARGUMENT)
             fail_msg("\"%s\" is not refused", cases[i].text);
-        if (strstr(tutti_last_message(), cases[i].where) == NULL ||
-            strstr(tutti_last_message(), cases[i].what) == NULL)
-            fail_msg("\"%s\" is refused by: %s", cases[i].text, tutti_last_message());
+        if (strstr(tutti_message_last(), cases[i].where) == NULL ||
+            strstr(tutti_message_last(), cases[i].what) == NULL)
+            fail_msg("\"%s\" is refused by: %s", cases[i].text, tutti_message_last());
     }
 }
 

@@ -112,7 +112,7 @@ static void mistakes_are_found_where_they_are(void **state)
         if (tutti_machine_parse("m", cases[i].text, cases[i].nranks, &machine) !=
             TUTTI_ERR_ARGUMENT)
             fail_msg("accepted: %s", cases[i].text);
-        said = tutti_last_message();
+        said = tutti_message_last();
         if (strncmp(said, cases[i].where, strlen(cases[i].where)) != 0 ||
             strstr(said, cases[i].what) == NULL || strchr(said, '\n') != NULL)
             fail_msg("%s\nsaid: %s\nnot:  %s%s", cases[i].text, said, cases[i].where,
@@ -134,7 +134,7 @@ static void more_rings_than_fit_are_refused(void **state)
     tutti_machine_destroy(machine);
     strcat(text, ";ring 0");
     assert_int_equal(tutti_machine_parse("m", text, 1, &machine), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "ring number 65; there may be 64"));
+    assert_non_null(strstr(tutti_message_last(), "ring number 65; there may be 64"));
 }
 
 static void what_is_no_text_file_is_refused(void **state)
@@ -143,13 +143,13 @@ static void what_is_no_text_file_is_refused(void **state)
 
     (void)state;
     assert_int_equal(tutti_machine_load("/dev/null", 0, &machine), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "/dev/null:1:1: no level is given"));
+    assert_non_null(strstr(tutti_message_last(), "/dev/null:1:1: no level is given"));
     assert_int_equal(tutti_machine_load("/tmp", 0, &machine), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "is it a file?"));
+    assert_non_null(strstr(tutti_message_last(), "is it a file?"));
     assert_int_equal(tutti_machine_load("/proc/self/cmdline", 0, &machine), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "has a zero byte"));
+    assert_non_null(strstr(tutti_message_last(), "has a zero byte"));
     assert_int_equal(tutti_machine_load("no-such", 0, &machine), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "a known name such as \"flat\""));
+    assert_non_null(strstr(tutti_message_last(), "a known name such as \"flat\""));
 }
 
 /* One byte of a good description changed at a time, to every other value: it is read or refused,

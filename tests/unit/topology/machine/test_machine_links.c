@@ -20,7 +20,7 @@ static struct tutti_machine *parse(const char *text)
     struct tutti_machine *machine;
 
     if (tutti_machine_parse("test", text, 0, &machine) != TUTTI_OK)
-        fail_msg("%s: %s", text, tutti_last_message());
+        fail_msg("%s: %s", text, tutti_message_last());
     return machine;
 }
 
@@ -255,7 +255,7 @@ static void mistakes_are_found_where_they_are(void **state)
 
         if (tutti_machine_parse("m", cases[i].text, 0, &machine) != TUTTI_ERR_ARGUMENT)
             fail_msg("accepted: %s", cases[i].text);
-        said = tutti_last_message();
+        said = tutti_message_last();
         if (strncmp(said, cases[i].where, strlen(cases[i].where)) != 0 ||
             strstr(said, cases[i].what) == NULL)
             fail_msg("%s\nsaid: %s\nnot:  %s%s", cases[i].text, said, cases[i].where,
@@ -277,7 +277,7 @@ static void more_links_than_fit_are_refused(void **state)
         fputs(" 1B/s", out);
     fclose(out);
     assert_int_equal(tutti_machine_parse("m", text, 0, &machine), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "link number 65537; there may be 65536"));
+    assert_non_null(strstr(tutti_message_last(), "link number 65537; there may be 65536"));
     free(text);
     out = open_memstream(&text, &size);
     fputs("ranks 2;" LEVEL ";path 0 1 via", out);
@@ -285,7 +285,7 @@ static void more_links_than_fit_are_refused(void **state)
         fprintf(out, " %u", i);
     fclose(out);
     assert_int_equal(tutti_machine_parse("m", text, 0, &machine), TUTTI_ERR_ARGUMENT);
-    assert_non_null(strstr(tutti_last_message(), "link number 65 of the path; there may be 64"));
+    assert_non_null(strstr(tutti_message_last(), "link number 65 of the path; there may be 64"));
     free(text);
 }
 
@@ -380,8 +380,8 @@ static void wrong_arrays_change_nothing(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(tutti_machine_set_links(machine, &cases[i].links), TUTTI_ERR_ARGUMENT);
-        if (strstr(tutti_last_message(), cases[i].what) == NULL)
-            fail_msg("said: %s\nnot: %s", tutti_last_message(), cases[i].what);
+        if (strstr(tutti_message_last(), cases[i].what) == NULL)
+            fail_msg("said: %s\nnot: %s", tutti_message_last(), cases[i].what);
         assert_true(tutti_machine_path_rate(machine, tutti_machine_path(machine, 0, 1)) == 7);
     }
     tutti_machine_destroy(machine);

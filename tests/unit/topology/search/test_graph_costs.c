@@ -33,7 +33,7 @@ static struct tutti_channels *search(const struct tutti_paths *paths, enum tutti
     struct tutti_channels *plan;
 
     if (tutti_search(paths, pattern, &options, &plan) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+        fail_msg("%s", tutti_message_last());
     return plan;
 }
 
@@ -42,8 +42,8 @@ static struct tutti_machine *describe(const struct machine *of, const struct tut
 {
     struct tutti_machine *machine;
 
-    if (tutti_graph_machine(of->paths, ring, tree, &machine) != TUTTI_OK)
-        fail_msg("%s", tutti_last_message());
+    if (tutti_search_machine(of->paths, ring, tree, &machine) != TUTTI_OK)
+        fail_msg("%s", tutti_message_last());
     return machine;
 }
 
@@ -100,7 +100,7 @@ static void what_is_written_reads_back(void **state)
 
         assert_int_equal(tutti_machine_write(machine, &text), TUTTI_OK);
         if (tutti_machine_parse("written", text, 0, &again) != TUTTI_OK)
-            fail_msg("%s:\n%s", tutti_last_message(), text);
+            fail_msg("%s:\n%s", tutti_message_last(), text);
         assert_int_equal(tutti_machine_write(again, &second), TUTTI_OK);
         assert_string_equal(text, second);
         free(text);
@@ -213,9 +213,9 @@ static void without_gpus_there_is_none(void **state)
     struct tutti_machine *machine = NULL;
 
     (void)state;
-    assert_int_equal(tutti_graph_machine(of.paths, NULL, NULL, &machine), TUTTI_ERR_ARGUMENT);
+    assert_int_equal(tutti_search_machine(of.paths, NULL, NULL, &machine), TUTTI_ERR_ARGUMENT);
     assert_null(machine);
-    assert_non_null(strstr(tutti_last_message(), "no gpus"));
+    assert_non_null(strstr(tutti_message_last(), "no gpus"));
     close_machine(&of);
 }
 

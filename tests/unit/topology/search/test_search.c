@@ -75,7 +75,7 @@ static void machines_whose_best_is_known_get_it(void **state)
         struct tutti_channels *plan;
 
         if (tutti_search(machine.paths, known[i].pattern, &options, &plan) != 0)
-            fail_msg("%s: %s", known[i].line, tutti_last_message());
+            fail_msg("%s: %s", known[i].line, tutti_message_last());
         if (!is_near(plan->bytes_per_s / 1e9, known[i].gb_per_s) ||
             !is_near(plan->bound_bytes_per_s / 1e9, known[i].bound_gb_per_s))
             fail_msg("%s: %s of %g GB/s, bound %g; %g, bound %g, are known", known[i].line,
@@ -118,7 +118,7 @@ static void links_carry_what_plans_put_on_them(void **state)
                 struct tutti_channels *plan;
 
                 if (tutti_search(machine.paths, pattern, &options, &plan) != 0)
-                    fail_msg("%s: %s", machines[m], tutti_last_message());
+                    fail_msg("%s: %s", machines[m], tutti_message_last());
                 check_channels(machines[m], machine.paths, plan);
                 assert_true(plan->nchannels <= (way == 3 ? 2 : 32));
                 /* Channels of one width lose little against shares of any. */
@@ -315,8 +315,8 @@ static void what_cannot_be_searched_is_refused_with_the_reason(void **state)
         assert_int_equal(tutti_search(machine.paths, RING, &refused[i].options, &plan),
                          TUTTI_ERR_ARGUMENT);
         assert_null(plan);
-        if (strstr(tutti_last_message(), refused[i].message) == NULL)
-            fail_msg("\"%s\" does not say \"%s\"", tutti_last_message(), refused[i].message);
+        if (strstr(tutti_message_last(), refused[i].message) == NULL)
+            fail_msg("\"%s\" does not say \"%s\"", tutti_message_last(), refused[i].message);
         close_machine(&machine);
     }
 }

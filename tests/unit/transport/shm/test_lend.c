@@ -53,7 +53,7 @@ static int serve(struct tutti_lend *lend, const struct request *request)
     return *here;
 }
 
-static void be_the_other(int fd, int in, int out, pid_t owner, enum tutti_access access)
+static void be_the_other(int fd, int in, int out, pid_t owner, enum tutti_domain_access access)
 {
     struct tutti_shm_segment *segment;
     struct tutti_lend *lend;
@@ -63,7 +63,7 @@ static void be_the_other(int fd, int in, int out, pid_t owner, enum tutti_access
         _exit(1);
     segment->pids[0] = owner;
     segment->access[0] = access;
-    segment->access[1] = TUTTI_ACCESS_STORE;
+    segment->access[1] = TUTTI_DOMAIN_ACCESS_STORE;
     if (tutti_lend_create(&segment->domain, &lend) != TUTTI_OK)
         _exit(2);
     while (read(in, &request, sizeof request) == (ssize_t)sizeof request) {
@@ -77,7 +77,7 @@ static void be_the_other(int fd, int in, int out, pid_t owner, enum tutti_access
     _exit(0);
 }
 
-static struct pair begin(enum tutti_access access)
+static struct pair begin(enum tutti_domain_access access)
 {
     int there[2], back[2], fd;
     pid_t owner = getpid();
@@ -101,7 +101,7 @@ static struct pair begin(enum tutti_access access)
     pair.from = back[0];
     assert_int_equal(tutti_shm_segment_map(fd, 0, 2, ranks, &pair.segment), TUTTI_OK);
     pair.segment->pids[1] = pair.pid;
-    pair.segment->access[0] = TUTTI_ACCESS_STORE;
+    pair.segment->access[0] = TUTTI_DOMAIN_ACCESS_STORE;
     pair.segment->access[1] = access;
     assert_int_equal(tutti_lend_create(&pair.segment->domain, &pair.lend), TUTTI_OK);
     return pair;
@@ -149,7 +149,7 @@ static struct request about(char what, uint32_t number, const uint8_t *at, int v
 
 static void memory_is_offered_once_the_other_maps_it(void **state)
 {
-    struct pair pair = begin(TUTTI_ACCESS_READ);
+    struct pair pair = begin(TUTTI_DOMAIN_ACCESS_READ);
     uint8_t *memory = allocate();
     uint32_t number;
 
@@ -176,7 +176,7 @@ static void memory_is_offered_once_the_other_maps_it(void **state)
 
 static void who_cannot_map_is_never_offered_anything(void **state)
 {
-    struct pair pair = begin(TUTTI_ACCESS_NONE);
+    struct pair pair = begin(TUTTI_DOMAIN_ACCESS_NONE);
     uint8_t *memory = allocate();
 
     (void)state;
@@ -191,7 +191,7 @@ static void who_cannot_map_is_never_offered_anything(void **state)
 /* The same address again and again, as an allocator of the kernel's gives it. */
 static void what_is_freed_is_neither_offered_nor_taken_for_what_follows(void **state)
 {
-    struct pair pair = begin(TUTTI_ACCESS_READ);
+    struct pair pair = begin(TUTTI_DOMAIN_ACCESS_READ);
 
     (void)state;
     for (int i = 1; i <= 3 * TUTTI_LEND_SLOTS; i++) {
@@ -214,7 +214,7 @@ static void what_is_freed_is_neither_offered_nor_taken_for_what_follows(void **s
 
 static void freed_before_it_was_mapped_it_does_no_harm(void **state)
 {
-    struct pair pair = begin(TUTTI_ACCESS_READ);
+    struct pair pair = begin(TUTTI_DOMAIN_ACCESS_READ);
     uint8_t *kept = allocate(), *freed = allocate();
 
     (void)state;
