@@ -150,7 +150,7 @@ static struct tutti_header number(struct tutti_comm *comm, const struct tutti_ca
     if (!tutti_call_is_message(call)) {
         if (tutti_call_is_vector(call) && !tutti_call_has_pairs(call))
             tutti_cuda_show_counts(side->gpu, side->history.sequence + 1,
-                                  tutti_call_shared_counts(call));
+                                   tutti_call_shared_counts(call));
         return *tutti_call_history_add(&side->history, &call->signature);
     }
     header.sequence = ++side->sequences[at];

@@ -46,7 +46,7 @@ static int prove(const struct team *team, uint32_t credits, bool is_vector,
     };
 
     return tutti_check_prove((const struct tutti_schedule *const *)team->ensemble.schedules,
-                                team->ensemble.nranks, &options, ret_report);
+                             team->ensemble.nranks, &options, ret_report);
 }
 
 static void print_proof(const struct team *team, const struct tutti_check_report *report)

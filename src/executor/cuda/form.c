@@ -46,7 +46,7 @@ static struct tutti_cuda_record read_record(const uint8_t *messages, int rank)
 }
 
 void tutti_cuda_prepare(struct tutti_cuda_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
-                       struct tutti_domain *domain)
+                        struct tutti_domain *domain)
 {
     gpu->host_domain = domain;
     memcpy(gpu->secret, secret, sizeof gpu->secret);
@@ -221,12 +221,11 @@ static int reserve(struct tutti_cuda_gpu *gpu)
     mine->is_primary = has_others && tutti_cuda_has_primary(gpu);
     tutti_cuda_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
-                                     tutti_cuda_area_bytes(&gpu->grid.layout), gpu->desk,
-                                     &gpu->own));
+                                 tutti_cuda_area_bytes(&gpu->grid.layout), gpu->desk, &gpu->own));
     TUTTI_TRY(tutti_cuda_lend(gpu, &gpu->own));
     mine->own_address = gpu->own.address;
     mine->own_token = (struct tutti_gpumem_token){.kind = gpu->own.kind,
-                                               .size_bytes = gpu->own.size_bytes};
+                                                  .size_bytes = gpu->own.size_bytes};
     if (is_shared && gpu->own.kind == TUTTI_GPUMEM_PLAIN &&
         tutti_gpumem_export(gpu->cuda, &gpu->own, &mine->own_token, &fd) != TUTTI_OK)
         tutti_log(TUTTI_LOG_INFO, "rank %d: %s", gpu->args.rank, tutti_message_last());
@@ -240,12 +239,12 @@ static int reserve_host(struct tutti_cuda_gpu *gpu)
     tutti_assert(gpu->own.kind != TUTTI_GPUMEM_NONE);
     if (tutti_cuda_is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPUMEM_NONE)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpumem_alloc_host(gpu->cuda, tutti_cuda_area_bytes(&gpu->grid.layout),
-                                          &gpu->host));
+    TUTTI_TRY(
+        tutti_gpumem_alloc_host(gpu->cuda, tutti_cuda_area_bytes(&gpu->grid.layout), &gpu->host));
     TUTTI_TRY(tutti_cuda_lend(gpu, &gpu->host));
     mine->host_address = gpu->host.address;
     mine->host_token = (struct tutti_gpumem_token){.kind = gpu->host.kind,
-                                                .size_bytes = gpu->host.size_bytes};
+                                                   .size_bytes = gpu->host.size_bytes};
     tutti_log(TUTTI_LOG_INFO, "rank %d: not all GPUs reach GPU %d, so some go through host memory",
               gpu->args.rank, gpu->args.device);
     return TUTTI_OK;
@@ -354,8 +353,7 @@ static int judge(struct tutti_cuda_gpu *gpu)
                 continue;
             is_bad = true;
             gpu->excluded[from] |= bit;
-            is_host_bad =
-                is_host_bad || gpu->records[owner].host_token.kind != TUTTI_GPUMEM_NONE;
+            is_host_bad = is_host_bad || gpu->records[owner].host_token.kind != TUTTI_GPUMEM_NONE;
             if (gpu->args.rank == 0)
                 tutti_log(TUTTI_LOG_WARN, "stores of rank %d to the memory of rank %d's GPU, or "
                           "loads from it, give wrong data: that path is not used", owner, from);

@@ -71,7 +71,7 @@ int tutti_cuda_follow_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *s
 }
 
 int tutti_cuda_follow(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                     struct tutti_cu_stream *other)
+                      struct tutti_cu_stream *other)
 {
     int code;
 
@@ -101,7 +101,7 @@ int tutti_cuda_note(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 }
 
 int tutti_cuda_is_capturing(const struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                           bool *ret_is_capturing)
+                            bool *ret_is_capturing)
 {
     int status = TUTTI_CU_CAPTURE_NONE;
     int code = gpu->cuda->stream_is_capturing(stream, &status);
@@ -139,7 +139,7 @@ static int fill_all(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *it
         TUTTI_TRY(tutti_cuda_work_fill(gpu, &items[i], is_captured, work));
         if (work->kind != TUTTI_KERNEL_WORK_STEPS && tutti_log_is_on(TUTTI_LOG_INFO))
             tutti_cuda_log_call(gpu, items[i].call, "runs by a kernel: %s",
-                               tutti_cuda_protocol(gpu, items[i].call));
+                                tutti_cuda_protocol(gpu, items[i].call));
     }
     *ret_nworks = nworks;
     return TUTTI_OK;
@@ -186,8 +186,8 @@ static bool needs_grid(const struct tutti_kernel_launch *launch)
     return false;
 }
 
-static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                         struct tutti_cu_stream *stream)
+static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
+                         size_t count, struct tutti_cu_stream *stream)
 {
     for (size_t i = 0; i < count; i++)
         if (!tutti_cuda_is_message(&items[i]))
@@ -214,8 +214,8 @@ static int run_kernel(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *
     size_launch(gpu, items, count, &blocks, &threads);
     if (needs_grid(&launch) && blocks < gpu->grid.nblocks)
         blocks = gpu->grid.nblocks;
-    TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, kernel_for(&launch), blocks, threads, &launch,
-                                        way->stream));
+    TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, kernel_for(&launch), blocks, threads,
+                                         &launch, way->stream));
     return tutti_cuda_slabs_launched(gpu, way->stream);
 }
 
@@ -242,7 +242,7 @@ static int run_apart(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *i
             rc = run_kernel(gpu, row, nrow, way);
             nrow = 0;
             rc = rc != TUTTI_OK ? rc : tutti_cuda_copy_run(gpu, &items[i], way->is_captured,
-                                                          way->stream, way->timeout_ns);
+                                                           way->stream, way->timeout_ns);
         } else {
             row[nrow++] = items[i];
         }
@@ -253,7 +253,7 @@ static int run_apart(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *i
 }
 
 int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                  struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
+                   struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
 {
     struct way way = {.stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
     int rc;
@@ -315,8 +315,8 @@ static int fail_mismatch(const struct tutti_cuda_gpu *gpu)
                                        mine.signature.count);
         if (tutti_signature_has_hash(&theirs) && gpu->host_domain != NULL)
             entry = tutti_domain_compare_counts(gpu->host_domain, (uint32_t)rank,
-                                                TUTTI_DOMAIN_COUNTS_OF_GPU, report->number, &values[0],
-                                                &values[1]);
+                                                TUTTI_DOMAIN_COUNTS_OF_GPU, report->number,
+                                                &values[0], &values[1]);
         if (tutti_signature_has_hash(&theirs))
             return tutti_counts_mismatch(&mine, rank, entry, values[0], values[1]);
     }

@@ -59,8 +59,8 @@ struct tutti_cuda_maps {
     int turn;                        /* where to begin to look for a free place */
     struct tutti_gpumem_allocation mine[GPU_PLACES]; /* serial 0: free */
     uint32_t numbers[GPU_PLACES];
-    uint32_t learnt[TUTTI_KERNEL_RANKS]; /* `changes` of each rank's catalog when last read */
-    uint32_t failed[TUTTI_KERNEL_RANKS]; /* bit per place: it could not be opened here */
+    uint32_t learnt[TUTTI_KERNEL_RANKS];       /* `changes` of each rank's catalog when last read */
+    uint32_t failed[TUTTI_KERNEL_RANKS];       /* bit per place: it could not be opened here */
     struct tutti_gpumem (*opened)[GPU_PLACES]; /* [nranks] */
     uint64_t (*seen)[GPU_PLACES];    /* [nranks]: number of each place when last read */
 };
@@ -245,7 +245,7 @@ static int admit_place(const struct tutti_cuda_gpu *gpu, int rank, const struct 
                        const struct tutti_gpumem_token *token, tutti_cu_address *ret_address)
 {
     struct tutti_gpumem memory = {.address = place->begin, .size_bytes = token->size_bytes,
-                                      .kind = token->kind, .fd = -1};
+                                  .kind = token->kind, .fd = -1};
 
     if (memory.kind == TUTTI_GPUMEM_PLAIN && !tutti_cuda_is_open(gpu, gpu->args.rank, rank))
         return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
@@ -277,7 +277,8 @@ static int open_place(struct tutti_cuda_gpu *gpu, int rank, const struct place *
 }
 
 /* Writes the address into the table of peers, where kernels look it up. */
-static int write_map(const struct tutti_cuda_gpu *gpu, int rank, uint32_t map, tutti_cu_address address)
+static int write_map(const struct tutti_cuda_gpu *gpu, int rank, uint32_t map,
+                     tutti_cu_address address)
 {
     uint64_t value = address;
     tutti_cu_address at = gpu->peers_at + (size_t)rank * sizeof(struct tutti_kernel_peer) +
@@ -379,7 +380,7 @@ static void find_place(const struct tutti_cuda_gpu *gpu, uint64_t address, size_
 }
 
 void tutti_cuda_locate(const struct tutti_cuda_gpu *gpu, const void *buffer, size_t size_bytes,
-                      uint32_t *ret_map, uint64_t *ret_offset)
+                       uint32_t *ret_map, uint64_t *ret_offset)
 {
     uint64_t address = (uint64_t)(uintptr_t)buffer;
 

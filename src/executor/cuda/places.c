@@ -34,7 +34,7 @@ static struct tutti_cuda_claim *claims;
 /* Returns this communicator's claim on the device, or NULL. *ret_taken is the number of places in
  * all claims on the device. */
 static struct tutti_cuda_claim *find(const struct tutti_cuda_gpu *gpu, const uint8_t *uuid,
-                                    uint32_t *ret_taken)
+                                     uint32_t *ret_taken)
 {
     struct tutti_cuda_claim *found = NULL;
 
@@ -58,7 +58,7 @@ static uint32_t fair_part(uint32_t total, uint32_t taken)
 }
 
 int tutti_cuda_places_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, uint32_t total,
-                           uint32_t *ret_places)
+                            uint32_t *ret_places)
 {
     struct tutti_cuda_claim *claim;
     uint32_t taken;
