@@ -43,7 +43,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tuttiConfig.cmake ${PROJECT_BINARY_DIR}/tutt
 file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 set(pc_prefix "\${pcfiledir}/${to_prefix}")
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
-# The compiler knows /usr, and pkg-config leaves its folders out only where they are spelt like this.
+# The compiler knows /usr, and pkg-config leaves its folders out only where they are spelled like this.
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
     set(pc_prefix /usr)
 endif()

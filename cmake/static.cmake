@@ -4,9 +4,9 @@
 # link-time optimization, and with the public names alone, so that no other name can clash with theirs.
 set(static_object ${CMAKE_CURRENT_BINARY_DIR}/tutti-$<CONFIG>.o)
 separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS}")
-set(optimised -flto=auto -flinker-output=nolto-rel -O3 -ffp-contract=off)
+set(optimized -flto=auto -flinker-output=nolto-rel -O3 -ffp-contract=off)
 add_custom_command(OUTPUT ${static_object}
-    COMMAND ${CMAKE_C_COMPILER} ${flags} -r -nostdlib "$<${whole}:${optimised}>" -o ${static_object}
+    COMMAND ${CMAKE_C_COMPILER} ${flags} -r -nostdlib "$<${whole}:${optimized}>" -o ${static_object}
         $<TARGET_OBJECTS:tutti-objects> $<TARGET_OBJECTS:tutti-cuda-image> $<TARGET_FILE:tutti-machines>
     COMMAND ${CMAKE_OBJCOPY} --wildcard "--keep-global-symbol=tutti[A-Z]*" ${static_object}
     DEPENDS $<TARGET_OBJECTS:tutti-objects> $<TARGET_OBJECTS:tutti-cuda-image> tutti-machines

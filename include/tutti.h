@@ -714,10 +714,10 @@ TUTTI_API tuttiResult_t tuttiMailboxRecv(void *recvbuff, size_t count, tuttiData
  * request remains. With 0 the call does not wait at all.
  *  - tuttiTimeout: the deadline of the mailbox has passed.
  *  - tuttiRemoteError: a peer died, or has destroyed its mailbox.
- *  - tuttiInvalidUsage: the request was cancelled, or the message has another type or count.
+ *  - tuttiInvalidUsage: the request was canceled, or the message has another type or count.
  *
  * After any of these errors the mailbox is lost, and all its requests end with that error. The only
- * exception is a request that was cancelled. */
+ * exception is a request that was canceled. */
 TUTTI_API tuttiResult_t tuttiRequestWait(tuttiRequest_t *request, int timeoutMs, int *peer,
                                          int *tag);
 

@@ -23,7 +23,7 @@ enum { TRIAL_STEPS = 1 << 20, TRIALS = 9 };
 struct run {
     struct perf_rank *rank;
     struct perf_field *field;
-    int event_fd;   /* signalled when the stream has finished its calls */
+    int event_fd;   /* signaled when the stream has finished its calls */
     uint64_t steps; /* length of the computation; 0: this rank only makes the call */
 };
 

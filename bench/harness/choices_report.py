@@ -86,7 +86,7 @@ def as_text(results):
 # ---- the map ----
 
 
-def colour(ratio):
+def color(ratio):
     """Pale green up to the limit, then from yellow to full red at three times the fastest."""
     if ratio <= GOOD:
         return "#d5ecd9"
@@ -113,7 +113,7 @@ def panel(canvas, cells, who, left, top, width):
         x = left + LABEL + k * (len(sizes) * column + gap) + i * column
         y = top + 54 + rows.index(cell["collective"]) * ROW
         ratio = cell[who]["ratio"]
-        canvas.rectangle(x + 0.5, y + 0.5, column - 1, ROW - 1, colour(ratio), 2)
+        canvas.rectangle(x + 0.5, y + 0.5, column - 1, ROW - 1, color(ratio), 2)
         if ratio > GOOD:
             canvas.text(x + column / 2, y + ROW / 2 + 3, f"{ratio:.1f}" if ratio < 9.95
                         else f"{ratio:.0f}", 9, INK, "middle")

@@ -89,8 +89,8 @@ def draw(results):
     timing = report.TIMING_WORDS[figures.judged(results)]
     about = f"time of one operation against size in bytes, {timing}; lower is better"
     if "limit" in figures.libraries_of(results):
-        about += "; grey: faster than the bytes can be moved" if results["transport"] == "shm" \
-            else "; grey: faster than plain sockets"
+        about += "; gray: faster than the bytes can be moved" if results["transport"] == "shm" \
+            else "; gray: faster than plain sockets"
     for line in report.heading(results) + [about]:
         canvas.text(MARGIN, y, line, 12, INK if line == about else FAINT)
         y += 17

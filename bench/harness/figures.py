@@ -95,7 +95,7 @@ def limit_ratio(results, cell, library):
 
 
 def libraries_of(results):
-    """Those with a time in any cell, in the order of their colours."""
+    """Those with a time in any cell, in the order of their colors."""
     seen = {one["library"] for cell in results["cells"] for one in cell["times"].values()}
     return [library for library in settings.LIBRARIES if library in seen]
 

@@ -25,42 +25,42 @@ class Canvas:
     def add(self, text):
         self.parts.append(text)
 
-    def text(self, x, y, words, size=12, colour=INK, anchor="start", weight="normal"):
-        self.add(f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" '
+    def text(self, x, y, words, size=12, color=INK, anchor="start", weight="normal"):
+        self.add(f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{color}" '
                  f'text-anchor="{anchor}" font-weight="{weight}">{escape(words)}</text>')
 
-    def line(self, x1, y1, x2, y2, colour=GRID, width=1):
+    def line(self, x1, y1, x2, y2, color=GRID, width=1):
         self.add(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-                 f'stroke="{colour}" stroke-width="{width}"/>')
+                 f'stroke="{color}" stroke-width="{width}"/>')
 
     def rectangle(self, x, y, width, height, fill, radius=0):
         self.add(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
                  f'rx="{radius}" fill="{fill}"/>')
 
     def curve(self, points, library):
-        colour, dashes, _ = STYLES[library]
+        color, dashes, _ = STYLES[library]
         width = 2.6 if library in settings.OURS else 1.7
         dash = f' stroke-dasharray="{dashes}"' if dashes else ""
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        self.add(f'<polyline points="{path}" fill="none" stroke="{colour}" '
+        self.add(f'<polyline points="{path}" fill="none" stroke="{color}" '
                  f'stroke-width="{width}" stroke-linejoin="round"{dash}/>')
         for x, y in points:
             self.marker(x, y, library)
 
     def marker(self, x, y, library):
-        colour, _, shape = STYLES[library]
+        color, _, shape = STYLES[library]
         if shape == "none":
             return
         if shape in ("circle", "hollow"):
-            fill = colour if shape == "circle" else "#ffffff"
+            fill = color if shape == "circle" else "#ffffff"
             self.add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.4" fill="{fill}" '
-                     f'stroke="{colour}" stroke-width="1.4"/>')
+                     f'stroke="{color}" stroke-width="1.4"/>')
             return
         corners = {"square": ((-3, -3), (3, -3), (3, 3), (-3, 3)),
                    "triangle": ((0, -4), (3.8, 3), (-3.8, 3)),
                    "diamond": ((0, -4.4), (4, 0), (0, 4.4), (-4, 0))}[shape]
         path = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
-        self.add(f'<polygon points="{path}" fill="{colour}"/>')
+        self.add(f'<polygon points="{path}" fill="{color}"/>')
 
 
 def time_text(microseconds):

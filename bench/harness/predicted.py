@@ -7,7 +7,7 @@ from harness.parts import size_text
 
 LARGE = 64 << 10
 QUIET = 1.0
-COLOURS = {"allreduce": "#c2185b", "allgather": "#1768ac", "reduce_scatter": "#d97706",
+COLORS = {"allreduce": "#c2185b", "allgather": "#1768ac", "reduce_scatter": "#d97706",
            "broadcast": "#2e7d32", "alltoall": "#6a4c93"}
 PANEL, GAP = 520, 70
 
@@ -110,10 +110,10 @@ def panel(canvas, results, transport, left, top):
     canvas.line(left, top + PANEL, left + PANEL, top, plot.FAINT, 1.4)
     for cell in cells:
         x, y = left + at(cell["measured_s"] * 1e6), top + PANEL - at(cell["predicted_s"] * 1e6)
-        colour = COLOURS[cell["collective"]]
-        fill = colour if cell["by"] == "choice" else "#ffffff"
+        color = COLORS[cell["collective"]]
+        fill = color if cell["by"] == "choice" else "#ffffff"
         canvas.add(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{3.6 if cell["ranks"] == 2 else 5}" '
-                   f'fill="{fill}" stroke="{colour}" stroke-width="1.4"/>')
+                   f'fill="{fill}" stroke="{color}" stroke-width="1.4"/>')
 
 
 def draw(results):
@@ -122,8 +122,8 @@ def draw(results):
     canvas.text(GAP, 40, "Predicted against measured time", 20, weight="bold")
     for i, line in enumerate(heading(results)):
         canvas.text(GAP, 62 + 17 * i, line, 12, plot.FAINT)
-    for i, (name, colour) in enumerate(COLOURS.items()):
-        canvas.rectangle(GAP + 130 * i, 104, 11, 11, colour, 3)
+    for i, (name, color) in enumerate(COLORS.items()):
+        canvas.rectangle(GAP + 130 * i, 104, 11, 11, color, 3)
         canvas.text(GAP + 17 + 130 * i, 114, name, 12)
     canvas.text(GAP, 136, "filled: the library's choice; small: 2 ranks, large: more; on the line: "
                 "right", 12, plot.FAINT)

@@ -8,7 +8,7 @@ from harness.plot import FAINT, INK, MARGIN, WIDTH, Canvas, document, short_size
 LABEL, ROW, GAP = 150, 30, 34
 
 
-def colour(times):
+def color(times):
     """Green where we are faster, full at 64 times; red where slower, full at half."""
     if times >= 1:
         full, strength = (46, 158, 91), min(math.log2(times) / 6, 1)
@@ -36,7 +36,7 @@ def panel(canvas, rows, title, left, top, width):
             if row["collective"] != call:
                 continue
             x, times = left + LABEL + column * sizes.index(row["bytes"]), row["gloo_us"] / row["tutti_us"]
-            canvas.rectangle(x + 1, y + 1, column - 2, ROW - 2, colour(times), 3)
+            canvas.rectangle(x + 1, y + 1, column - 2, ROW - 2, color(times), 3)
             canvas.text(x + column / 2, y + ROW / 2 + 4, times_text(times), 12, INK, "middle", "bold")
     y = top + 44 + len(calls) * ROW + 16
     for row in rows:

@@ -11,8 +11,8 @@ LABEL, ROW, GAP = 112, 44, 34
 MET, MISSED = "#1b7a43", "#b3261e"
 
 
-def colour(ratio):
-    """Green where we are faster, red where slower; full colour at twice or half."""
+def color(ratio):
+    """Green where we are faster, red where slower; full color at twice or half."""
     strength = min(abs(math.log2(max(ratio, 1e-6))), 1.0)
     full = (46, 158, 91) if ratio <= 1 else (222, 92, 76)
     mixed = (round(255 + (part - 255) * (0.12 + 0.6 * strength)) for part in full)
@@ -31,7 +31,7 @@ def square(canvas, results, cell, library, parts, left, top, width):
     ratio = figures.main_ratio(results, cell, library, figures.judged(results))
     if ratio is None:
         return
-    canvas.rectangle(left + 1, top + 1, width - 2, ROW - 2, colour(ratio), 3)
+    canvas.rectangle(left + 1, top + 1, width - 2, ROW - 2, color(ratio), 3)
     limit = figures.limit_ratio(results, cell, library)
     canvas.text(left + width / 2, top + (19 if limit else 27), report.ratio_text(ratio), 13, INK,
                 "middle", "bold")

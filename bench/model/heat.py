@@ -6,18 +6,18 @@ from model import simulate
 
 INK, SOFT = "#1f2430", "#5c6470"
 # From far to near, light to dark, so that it reads without color too.
-COLOURS = ("#f6efe3", "#fbdca5", "#f3b86b", "#9cc7b4", "#4d9a8c", "#1d6a6a")
+COLORS = ("#f6efe3", "#fbdca5", "#f3b86b", "#9cc7b4", "#4d9a8c", "#1d6a6a")
 LIMITS = (0.2, 0.4, 0.6, 0.8, 0.95)
 CELL_WIDTH, CELL_HEIGHT, LABEL, GAP, TOP = 46, 19, 190, 22, 104
 FORMS = (("of_bound", "of the larger bound"), ("of_sum", "of the sum of the bounds"))
 
 
-def colour_of(share):
-    return COLOURS[sum(share >= limit for limit in LIMITS)]
+def color_of(share):
+    return COLORS[sum(share >= limit for limit in LIMITS)]
 
 
-def text(x, y, words, size=11, colour=INK, anchor="start", weight="normal"):
-    return (f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}" text-anchor="{anchor}" '
+def text(x, y, words, size=11, color=INK, anchor="start", weight="normal"):
+    return (f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{color}" text-anchor="{anchor}" '
             f'font-weight="{weight}">{escape(words)}</text>')
 
 
@@ -37,7 +37,7 @@ def panel(cells, rows, columns, left, machine, form):
         x = left + column * CELL_WIDTH
         share = min(cell[key], 1)
         parts.append(f'<rect x="{x:g}" y="{y:g}" width="{CELL_WIDTH - 2}" '
-                     f'height="{CELL_HEIGHT - 2}" rx="2" fill="{colour_of(share)}"><title>'
+                     f'height="{CELL_HEIGHT - 2}" rx="2" fill="{color_of(share)}"><title>'
                      f'{escape(simulate.choice_text(cell))}</title></rect>')
         parts.append(text(x + CELL_WIDTH / 2 - 1, y + 12.5, f"{100 * share:.0f}", 10,
                           "#ffffff" if share >= LIMITS[3] else INK, "middle"))
@@ -47,9 +47,9 @@ def panel(cells, rows, columns, left, machine, form):
 def legend(left):
     bounds = ("0", *(f"{100 * limit:.0f}" for limit in LIMITS), "100")
     parts = []
-    for at, colour in enumerate(COLOURS):
+    for at, color in enumerate(COLORS):
         x = left + at * 92
-        parts.append(f'<rect x="{x}" y="44" width="14" height="14" rx="2" fill="{colour}"/>')
+        parts.append(f'<rect x="{x}" y="44" width="14" height="14" rx="2" fill="{color}"/>')
         parts.append(text(x + 20, 55, f"{bounds[at]} to {bounds[at + 1]} %", 11, SOFT))
     return parts
 

@@ -35,7 +35,7 @@ function first_sentence(text, line)
     return text
 }
 
-# The file's own comment: below the licence line.
+# The file's own comment: below the license line.
 NR == 1 { print "/** @file tutti.h"; next }
 
 /^\/\* ---- .* -+ \*\/$/ {

@@ -35,7 +35,7 @@ struct part {
 
 struct bounds {
     const struct tutti_sim_network *network;
-    const struct tutti_places *places;
+    const struct tutti_placement *places;
     enum tutti_collective collective;
     uint32_t root;
     double block_bytes;
@@ -115,7 +115,7 @@ static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t
 
 static bool is_one_memory(const struct tutti_sim_network *network)
 {
-    return network->memories != SIM_NONE && network->nics == SIM_NONE && network->torus == SIM_NONE;
+    return network->memories != TUTTI_SIM_NONE && network->nics == TUTTI_SIM_NONE && network->torus == TUTTI_SIM_NONE;
 }
 
 static void cut_torus(struct bounds *bounds)
@@ -258,21 +258,21 @@ static int hold_ranks(struct bounds *bounds, struct part *parts)
     for (uint32_t d = 0; d < bounds->places->ndims; d++)
         outer += level[2].bytes_per_s * (bounds->places->dims[d] > 2 ? 2
                                          : bounds->places->dims[d] == 2 ? 1 : 0);
-    if (network->nics != SIM_NONE)
+    if (network->nics != TUTTI_SIM_NONE)
         outer = network->links[network->nics].nominal;
     TUTTI_TRY(tutti_sim_borders(network->machine, NULL, network->nranks, bounds->borders));
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
         uint32_t node = part_of(bounds->places->node, rank);
-        uint32_t neighbours = network->node_size[node] - 1;
+        uint32_t neighbors = network->node_size[node] - 1;
         const struct tutti_sim_border *border = &bounds->borders[rank];
 
         parts[rank] = (struct part){.ranks = 1, .has_root = rank == bounds->root};
-        if (!have_paths(border->far, network->nranks - 1 - neighbours))
+        if (!have_paths(border->far, network->nranks - 1 - neighbors))
             parts[rank].bytes_per_s += outer;
-        if (neighbours > 0 && !have_paths(border->near, neighbours))
+        if (neighbors > 0 && !have_paths(border->near, neighbors))
             parts[rank].bytes_per_s += level[0].bytes_per_s;
         parts[rank].bytes_per_s += larger(border->bytes_per_s[0], border->bytes_per_s[1]);
-        if (neighbours > 0)
+        if (neighbors > 0)
             hold_latency(bounds, smaller(level[0].overhead_s + level[0].latency_s,
                                          tutti_machine_signal_s(network->machine)));
     }
@@ -290,7 +290,7 @@ static int hold_nodes(struct bounds *bounds, struct part *parts)
     uint32_t nnodes = bounds->places->node ? bounds->places->nnodes : network->nranks;
     struct tutti_rate least = level[tutti_sim_has_level(network, 1) ? 1 : 2];
 
-    if (network->nics == SIM_NONE)
+    if (network->nics == TUTTI_SIM_NONE)
         return TUTTI_OK;
     if (tutti_sim_has_level(network, 2)) {
         least.overhead_s = smaller(least.overhead_s, level[2].overhead_s);
@@ -309,7 +309,7 @@ static int hold_groups(struct bounds *bounds, struct part *parts)
     const struct tutti_rate *top = &machine->level[2];
     uint32_t ngroups = bounds->places->ngroups;
 
-    if (bounds->network->nics == SIM_NONE || bounds->places->group == NULL || ngroups < 2)
+    if (bounds->network->nics == TUTTI_SIM_NONE || bounds->places->group == NULL || ngroups < 2)
         return TUTTI_OK;
     measure(bounds, bounds->places->group, top->bytes_per_s, parts, ngroups);
     for (uint32_t i = 0; i < ngroups; i++)
@@ -324,14 +324,14 @@ static int hold_groups(struct bounds *bounds, struct part *parts)
 static int hold_all(struct bounds *bounds, struct part *parts)
 {
     const struct tutti_sim_network *network = bounds->network;
-    bool is_torus = network->torus != SIM_NONE && network->machine->links.npaths == 0;
+    bool is_torus = network->torus != TUTTI_SIM_NONE && network->machine->links.npaths == 0;
 
     TUTTI_TRY(hold_ranks(bounds, parts));
     TUTTI_TRY(hold_nodes(bounds, parts));
     TUTTI_TRY(hold_groups(bounds, parts));
     if (is_torus)
         spread_torus(bounds);
-    if (is_torus && network->ports == SIM_NONE)
+    if (is_torus && network->ports == TUTTI_SIM_NONE)
         cut_torus(bounds);
     if (is_one_memory(network))
         load_and_store(bounds);

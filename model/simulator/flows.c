@@ -16,7 +16,7 @@ static const double tolerance = 1e-9;
  * fraction `least_part` of the rate that it would have alone. So rounding cannot make a rate 0. */
 static const double same = 1e-12, least_part = 1e-12;
 
-static void unlink_use(struct tutti_sim_wire *link, struct tutti_sim_use *use)
+static void unlink_use(struct tutti_sim_network_link *link, struct tutti_sim_use *use)
 {
     if (use->previous)
         use->previous->next = use->next;
@@ -28,7 +28,7 @@ static void unlink_use(struct tutti_sim_wire *link, struct tutti_sim_use *use)
 
 static int touch(struct tutti_sim_flows *flows, uint32_t id)
 {
-    struct tutti_sim_wire *link = &flows->network->links[id];
+    struct tutti_sim_network_link *link = &flows->network->links[id];
 
     if (link->is_dirty)
         return TUTTI_OK;
@@ -42,7 +42,7 @@ static int add_use(struct tutti_sim_flows *flows, uint32_t id, uint32_t at,
                    const struct tutti_sim_crossing *crossing, double now_s)
 {
     struct tutti_sim_flow *flow = &flows->flows[id];
-    struct tutti_sim_wire *link = &flows->network->links[crossing->link];
+    struct tutti_sim_network_link *link = &flows->network->links[crossing->link];
     struct tutti_sim_use *use = &flow->uses[at];
 
     *use = (struct tutti_sim_use){
@@ -61,7 +61,7 @@ static int take_flow(struct tutti_sim_flows *flows, uint32_t *ret_id)
 {
     uint32_t id = flows->free;
 
-    if (id != SIM_NONE) {
+    if (id != TUTTI_SIM_NONE) {
         flows->free = flows->flows[id].next_free;
     } else {
         TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->flows, flows->nflows, flows->flow_capacity, "flows"));
@@ -104,7 +104,7 @@ static int end(struct tutti_sim_flows *flows, uint32_t id, double now_s)
 
     for (uint32_t i = 0; i < flow->nuses; i++) {
         struct tutti_sim_use *use = &flow->uses[i];
-        struct tutti_sim_wire *link = &flows->network->links[use->link];
+        struct tutti_sim_network_link *link = &flows->network->links[use->link];
 
         unlink_use(link, use);
         link->demand -= flow->alone * use->weight;
@@ -121,7 +121,7 @@ static int end(struct tutti_sim_flows *flows, uint32_t id, double now_s)
     return TUTTI_OK;
 }
 
-static int foresee(struct tutti_sim_flows *flows, uint32_t id)
+static int schedule_end(struct tutti_sim_flows *flows, uint32_t id)
 {
     struct tutti_sim_flow *flow = &flows->flows[id];
     double upto = flow->mark >= 0 ? flow->mark : 0;
@@ -142,12 +142,12 @@ int tutti_sim_flow_reach(struct tutti_sim_flows *flows, uint32_t flow, double no
     at->left = at->mark;
     at->mark = -1;
     at->since_s = now_s;
-    return foresee(flows, flow);
+    return schedule_end(flows, flow);
 }
 
 /* ---- the flows that a change affects ----------------------------------------------- */
 
-static bool is_overbooked(const struct tutti_sim_wire *link)
+static bool is_overbooked(const struct tutti_sim_network_link *link)
 {
     return link->demand > link->capacity * (1 + tolerance);
 }
@@ -166,7 +166,7 @@ static int reach_flow(struct tutti_sim_flows *flows, uint32_t id)
  * of flows whose rates are computed anew. */
 static int reach_link(struct tutti_sim_flows *flows, uint32_t id)
 {
-    struct tutti_sim_wire *link = &flows->network->links[id];
+    struct tutti_sim_network_link *link = &flows->network->links[id];
 
     if (link->number == flows->number)
         return TUTTI_OK;
@@ -218,7 +218,7 @@ static int fix(struct tutti_sim_flows *flows, uint32_t id, double part, double n
 
     flow->is_fixed = true;
     for (uint32_t u = 0; u < flow->nuses; u++) {
-        struct tutti_sim_wire *link = &flows->network->links[flow->uses[u].link];
+        struct tutti_sim_network_link *link = &flows->network->links[flow->uses[u].link];
 
         if (!link->is_tight)
             continue;
@@ -233,13 +233,13 @@ static int fix(struct tutti_sim_flows *flows, uint32_t id, double part, double n
         flow->left = 0;
     flow->since_s = now_s;
     flow->rate = rate;
-    return foresee(flows, id);
+    return schedule_end(flows, id);
 }
 
 static void open(struct tutti_sim_flows *flows)
 {
     for (uint32_t i = 0; i < flows->ntight; i++) {
-        struct tutti_sim_wire *link = &flows->network->links[flows->tight[i]];
+        struct tutti_sim_network_link *link = &flows->network->links[flows->tight[i]];
 
         link->spare = link->capacity;
         link->wanted = 0;
@@ -258,7 +258,7 @@ static double growth(const struct tutti_sim_flows *flows)
     double part = 1;
 
     for (uint32_t i = 0; i < flows->ntight; i++) {
-        const struct tutti_sim_wire *link = &flows->network->links[flows->tight[i]];
+        const struct tutti_sim_network_link *link = &flows->network->links[flows->tight[i]];
 
         if (link->nopen > 0 && link->spare < part * link->wanted)
             part = link->spare / link->wanted;
@@ -269,7 +269,7 @@ static double growth(const struct tutti_sim_flows *flows)
 static int fill(struct tutti_sim_flows *flows, double part, double now_s)
 {
     for (uint32_t i = 0; i < flows->ntight; i++) {
-        const struct tutti_sim_wire *link = &flows->network->links[flows->tight[i]];
+        const struct tutti_sim_network_link *link = &flows->network->links[flows->tight[i]];
 
         if (link->nopen == 0 || link->spare > part * link->wanted * (1 + same))
             continue;

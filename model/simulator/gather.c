@@ -22,7 +22,7 @@
 
 static bool is_same_lane(const struct tutti_sim_score *score, uint32_t a, uint32_t b)
 {
-    return a != SIM_NONE && b != SIM_NONE && score->messages[a].lane == score->messages[b].lane;
+    return a != TUTTI_SIM_NONE && b != TUTTI_SIM_NONE && score->messages[a].lane == score->messages[b].lane;
 }
 
 static bool depends(const struct tutti_sim_score *score, uint32_t on, uint32_t step)
@@ -116,9 +116,9 @@ static void join(struct tutti_sim_score *score, uint32_t id)
     struct tutti_sim_message *next = &score->messages[message->next];
     struct tutti_sim_step *steps = score->steps;
 
-    for (uint32_t at = next->sender; at != SIM_NONE; at = steps[at].next_out)
+    for (uint32_t at = next->sender; at != TUTTI_SIM_NONE; at = steps[at].next_out)
         steps[at].out = id;
-    for (uint32_t at = next->receiver; at != SIM_NONE; at = steps[at].next_in)
+    for (uint32_t at = next->receiver; at != TUTTI_SIM_NONE; at = steps[at].next_in)
         steps[at].in = id;
     steps[message->last_sender].next_out = next->sender;
     steps[message->last_receiver].next_in = next->receiver;
@@ -141,7 +141,7 @@ void tutti_sim_score_gather(struct tutti_sim_score *score)
 
             if (message->is_part)
                 continue;
-            while (message->next != SIM_NONE &&
+            while (message->next != TUTTI_SIM_NONE &&
                    are_one(score, message, &score->messages[message->next])) {
                 join(score, id);
                 has_joined = true;

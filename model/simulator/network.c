@@ -9,7 +9,7 @@
 
 bool tutti_sim_has_level(const struct tutti_sim_network *network, uint32_t level)
 {
-    const struct tutti_places *places = &network->machine->places;
+    const struct tutti_placement *places = &network->machine->places;
 
     if (level == 1)
         return places->group != NULL && tutti_sim_node_count(network) > places->ngroups;
@@ -78,7 +78,7 @@ static uint32_t reserve(struct tutti_sim_network *network, bool exists, uint32_t
     uint32_t first = network->nlinks;
 
     if (!exists)
-        return SIM_NONE;
+        return TUTTI_SIM_NONE;
     network->nlinks += count;
     return first;
 }
@@ -86,14 +86,14 @@ static uint32_t reserve(struct tutti_sim_network *network, bool exists, uint32_t
 static void set(struct tutti_sim_network *network, uint32_t first, uint32_t count, double capacity,
                 double nominal)
 {
-    if (first == SIM_NONE)
+    if (first == TUTTI_SIM_NONE)
         return;
     for (uint32_t i = first; i < first + count; i++)
-        network->links[i] = (struct tutti_sim_wire){.capacity = capacity,
+        network->links[i] = (struct tutti_sim_network_link){.capacity = capacity,
                                                     .nominal = nominal,
-                                                    .holder = SIM_NONE,
-                                                    .head = SIM_NONE,
-                                                    .tail = SIM_NONE};
+                                                    .holder = TUTTI_SIM_NONE,
+                                                    .head = TUTTI_SIM_NONE,
+                                                    .tail = TUTTI_SIM_NONE};
 }
 
 static bool has_full_nodes(const struct tutti_sim_network *network)
@@ -116,7 +116,7 @@ static bool has_own_cores(const struct tutti_sim_network *network)
 int tutti_sim_network_init(struct tutti_sim_network *network, const struct tutti_machine *machine,
                            uint32_t nranks)
 {
-    const struct tutti_places *places = &machine->places;
+    const struct tutti_placement *places = &machine->places;
     double nic = 0;
     bool is_torus = places->ndims > 0;
     uint32_t nnodes, ngroups = places->group ? places->ngroups : 1;
@@ -183,13 +183,13 @@ void tutti_sim_network_fini(struct tutti_sim_network *network)
 
 static bool is_of(uint32_t link, uint32_t first, uint32_t count)
 {
-    return first != SIM_NONE && link >= first && link - first < count;
+    return first != TUTTI_SIM_NONE && link >= first && link - first < count;
 }
 
 void tutti_sim_link_name(const struct tutti_sim_network *network, uint32_t link, char *ret_name,
                          size_t size_bytes)
 {
-    const struct tutti_places *places = &network->machine->places;
+    const struct tutti_placement *places = &network->machine->places;
     static const char *const ways[] = {"out", "in"};
 
     if (is_of(link, network->ports, 2 * network->nranks)) {

@@ -36,10 +36,10 @@ struct tutti_sim_route {
     double bytes_per_s; /* rate of a flow that is alone; 0: no limit */
     /* For messages only: */
     struct tutti_rate rate;
-    uint32_t out, in;   /* the ports of sender and receiver, as links; or SIM_NONE */
+    uint32_t out, in;   /* the ports of sender and receiver, as links; or TUTTI_SIM_NONE */
 };
 
-struct tutti_sim_wire {
+struct tutti_sim_network_link {
     double capacity;       /* per second, in the unit of the link's kind */
     double nominal;        /* for reports: the capacity, in bytes per second except for cores */
     double demand;         /* capacity that its flows would take if each flow were alone */
@@ -52,16 +52,16 @@ struct tutti_sim_wire {
     bool is_tight, was_tight, is_dirty;
     double bytes, busy_s, busy_since_s;
     /* For ports with an overhead: the message that holds the port, and the first and last of the
-     * waiting messages. They wait in the order in which they became ready. SIM_NONE: no message. */
+     * waiting messages. They wait in the order in which they became ready. TUTTI_SIM_NONE: no message. */
     uint32_t holder, head, tail;
 };
 
 struct tutti_sim_network {
     const struct tutti_machine *machine;
     uint32_t nranks;
-    struct tutti_sim_wire *links;
+    struct tutti_sim_network_link *links;
     uint32_t nlinks;
-    /* Index of the first link of each kind; SIM_NONE: there are no links of this kind. `given` are
+    /* Index of the first link of each kind; TUTTI_SIM_NONE: there are no links of this kind. `given` are
      * the links of a machine that gives the paths of pairs. */
     uint32_t ports, cells, nics, trunks, torus, memories, cores, own_cores, given;
     uint32_t nnics;
@@ -86,7 +86,7 @@ static inline uint32_t tutti_sim_node_of(const struct tutti_sim_network *network
 
 static inline uint32_t tutti_sim_node_count(const struct tutti_sim_network *network)
 {
-    const struct tutti_places *places = &network->machine->places;
+    const struct tutti_placement *places = &network->machine->places;
 
     return places->node ? places->nnodes : network->nranks;
 }

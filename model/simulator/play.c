@@ -27,9 +27,9 @@ static int step_ready(struct tutti_sim_play *play, uint32_t id)
     step->ready_s = play->now_s;
     step->begin_s = play->now_s;
     step->cause = play->cause;
-    if (step->in != SIM_NONE)
+    if (step->in != TUTTI_SIM_NONE)
         return tutti_sim_message_agree(play, step->in); /* a fused step sends once a slice is in */
-    if (step->out != SIM_NONE)
+    if (step->out != TUTTI_SIM_NONE)
         return tutti_sim_message_agree(play, step->out);
     return tutti_sim_local_ready(play, id);
 }
@@ -59,10 +59,10 @@ static int settle_changes(struct tutti_sim_play *play)
         uint32_t id = play->done.at[i];
         const struct tutti_sim_step *step = &play->score.steps[id];
 
-        play->cause = (struct tutti_sim_cause){SIM_CAUSE_STEP, id};
+        play->cause = (struct tutti_sim_cause){TUTTI_SIM_CAUSE_STEP, id};
         for (uint32_t d = 0; d < step->ndependents; d++)
             TUTTI_TRY(satisfy(play, play->score.dependents[step->dependents + d]));
-        if (step->next_local != SIM_NONE)
+        if (step->next_local != TUTTI_SIM_NONE)
             TUTTI_TRY(satisfy(play, step->next_local));
     }
     play->done.count = 0;
@@ -81,8 +81,8 @@ static int handle_flow(struct tutti_sim_play *play, const struct tutti_sim_event
         return TUTTI_OK;
     TUTTI_TRY(tutti_sim_flow_reach(&play->flows, event->id, play->now_s, &is_over));
     switch (kind) {
-    case SIM_FLOW_MESSAGE: return tutti_sim_message_flowed(play, owner, is_over);
-    case SIM_FLOW_OVERHEAD: return tutti_sim_overhead_flowed(play, owner);
+    case TUTTI_SIM_FLOW_MESSAGE: return tutti_sim_message_flowed(play, owner, is_over);
+    case TUTTI_SIM_FLOW_OVERHEAD: return tutti_sim_overhead_flowed(play, owner);
     default: return tutti_sim_work_flowed(play, owner);
     }
 }
@@ -90,11 +90,11 @@ static int handle_flow(struct tutti_sim_play *play, const struct tutti_sim_event
 static int handle(struct tutti_sim_play *play, const struct tutti_sim_event *event)
 {
     switch ((enum tutti_sim_event_kind)event->kind) {
-    case SIM_EVENT_FLOW: return handle_flow(play, event);
-    case SIM_EVENT_OVERHEAD:
-    case SIM_EVENT_HEAD:
-    case SIM_EVENT_ARRIVAL:
-    case SIM_EVENT_TAIL: return tutti_sim_message_event(play, event->kind, event->id);
+    case TUTTI_SIM_EVENT_FLOW: return handle_flow(play, event);
+    case TUTTI_SIM_EVENT_OVERHEAD:
+    case TUTTI_SIM_EVENT_HEAD:
+    case TUTTI_SIM_EVENT_ARRIVAL:
+    case TUTTI_SIM_EVENT_TAIL: return tutti_sim_message_event(play, event->kind, event->id);
     default: return tutti_sim_work_event(play, event->kind, event->id);
     }
 }
@@ -104,7 +104,7 @@ static int settle(struct tutti_sim_play *play)
 {
     do {
         TUTTI_TRY(settle_changes(play));
-        TUTTI_TRY(tutti_sim_employ(play));
+        TUTTI_TRY(tutti_sim_run_idle_cores(play));
         if (play->done.count > 0)
             continue;
         TUTTI_TRY(tutti_sim_dispatch(play));
@@ -115,7 +115,7 @@ static int settle(struct tutti_sim_play *play)
 
 static int begin(struct tutti_sim_play *play)
 {
-    play->cause = (struct tutti_sim_cause){SIM_CAUSE_START, 0};
+    play->cause = (struct tutti_sim_cause){TUTTI_SIM_CAUSE_START, 0};
     for (uint32_t id = 0; id < play->score.nsteps; id++)
         if (play->score.steps[id].unmet == 0)
             play->score.steps[id].ready_s = -1;
@@ -166,7 +166,7 @@ int tutti_sim_play_check(const struct tutti_sim_play *play)
 
 static int check_sharing(const struct tutti_sim_play *play)
 {
-    const struct tutti_places *places = &play->network.machine->places;
+    const struct tutti_placement *places = &play->network.machine->places;
 
     if (!play->score.is_sharing || play->score.nranks == 1 ||
         (places->node != NULL && places->nnodes == 1))
@@ -201,7 +201,7 @@ static int prepare(struct tutti_sim_play *play)
 {
     uint32_t nranks = play->score.nranks;
     size_t nseen;
-    const struct tutti_sim_queue empty = {SIM_NONE, SIM_NONE};
+    const struct tutti_sim_queue empty = {TUTTI_SIM_NONE, TUTTI_SIM_NONE};
 
     play->cores = calloc(nranks, sizeof(*play->cores));
     play->given = calloc(nranks, sizeof(*play->given));
@@ -222,7 +222,7 @@ static int prepare(struct tutti_sim_play *play)
     play->network.among = play->score.among;
     play->flows.network = &play->network;
     play->flows.events = &play->events;
-    play->flows.free = SIM_NONE;
+    play->flows.free = TUTTI_SIM_NONE;
     play->nleft = play->score.nsteps;
     for (uint32_t id = 0; id < play->score.nsteps; id++)
         play->score.steps[id].done_s = -1;

@@ -24,21 +24,21 @@
 /* Slice size: the bytes that pass through a fused step or its arithmetic at a time. It stands for
  * what stays in a core's cache and goes into a socket in one write. It only affects how fast a
  * pipeline fills. */
-#define SIM_SLICE_BYTES 65536.0
+#define TUTTI_SIM_SLICE_BYTES 65536.0
 
 enum tutti_sim_event_kind {
-    SIM_EVENT_FLOW,        /* scheduled by tutti_sim_flows_share */
-    SIM_EVENT_OVERHEAD,    /* a message's overhead is over */
-    SIM_EVENT_HEAD,        /* a message's first slice has arrived */
-    SIM_EVENT_ARRIVAL,     /* all of a message has arrived */
-    SIM_EVENT_TAIL,        /* a message's last slice has left */
-    SIM_EVENT_WORKED_HEAD, /* a step has done the arithmetic of its first slice */
-    SIM_EVENT_WORKED_TAIL, /* a step has done the arithmetic of its last slice */
-    SIM_EVENT_SEEN,        /* ranks of the same cell see the signal that a step has given ... */
-    SIM_EVENT_SEEN_AFAR,   /* ... and ranks of other cells, if it takes longer there */
+    TUTTI_SIM_EVENT_FLOW,        /* scheduled by tutti_sim_flows_share */
+    TUTTI_SIM_EVENT_OVERHEAD,    /* a message's overhead is over */
+    TUTTI_SIM_EVENT_HEAD,        /* a message's first slice has arrived */
+    TUTTI_SIM_EVENT_ARRIVAL,     /* all of a message has arrived */
+    TUTTI_SIM_EVENT_TAIL,        /* a message's last slice has left */
+    TUTTI_SIM_EVENT_WORKED_HEAD, /* a step has done the arithmetic of its first slice */
+    TUTTI_SIM_EVENT_WORKED_TAIL, /* a step has done the arithmetic of its last slice */
+    TUTTI_SIM_EVENT_SEEN,        /* ranks of the same cell see the signal that a step has given ... */
+    TUTTI_SIM_EVENT_SEEN_AFAR,   /* ... and ranks of other cells, if it takes longer there */
 };
 
-enum tutti_sim_flow_kind { SIM_FLOW_MESSAGE, SIM_FLOW_OVERHEAD, SIM_FLOW_WORK };
+enum tutti_sim_flow_kind { TUTTI_SIM_FLOW_MESSAGE, TUTTI_SIM_FLOW_OVERHEAD, TUTTI_SIM_FLOW_WORK };
 
 struct tutti_sim_list {
     uint32_t *at;
@@ -121,18 +121,18 @@ int tutti_sim_work_event(struct tutti_sim_play *play, enum tutti_sim_event_kind 
                          uint32_t step);
 int tutti_sim_work_flowed(struct tutti_sim_play *play, uint32_t step);
 /* Lets idle cores take up waiting work. */
-int tutti_sim_employ(struct tutti_sim_play *play);
+int tutti_sim_run_idle_cores(struct tutti_sim_play *play);
 
 /* Bytes of the first slice. */
 static inline double tutti_sim_head(double bytes)
 {
-    return bytes < SIM_SLICE_BYTES ? bytes : SIM_SLICE_BYTES;
+    return bytes < TUTTI_SIM_SLICE_BYTES ? bytes : TUTTI_SIM_SLICE_BYTES;
 }
 
 /* True if the step receives a message and sends one. */
 static inline bool tutti_sim_is_fused(const struct tutti_sim_step *step)
 {
-    return step->in != SIM_NONE && step->out != SIM_NONE;
+    return step->in != TUTTI_SIM_NONE && step->out != TUTTI_SIM_NONE;
 }
 
 /* True if the message consists of several joined ones. */
@@ -142,7 +142,7 @@ static inline bool tutti_sim_is_gathered(const struct tutti_sim_message *message
 }
 
 /* Schedules an event `after_s` from now. */
-static inline int tutti_sim_foresee(struct tutti_sim_play *play, double after_s,
+static inline int tutti_sim_add_event(struct tutti_sim_play *play, double after_s,
                                     enum tutti_sim_event_kind kind, uint32_t id)
 {
     return tutti_sim_events_add(&play->events, play->now_s + after_s, kind, id, 0);

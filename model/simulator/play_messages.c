@@ -36,11 +36,11 @@ static int leave(struct tutti_sim_play *play, uint32_t id)
 
     message->sent_s = play->now_s;
     TUTTI_TRY(tutti_sim_list_add(&play->sent, id));
-    TUTTI_TRY(tutti_sim_foresee(play, message->latency_s, SIM_EVENT_ARRIVAL, id));
-    for (uint32_t at = message->sender; at != SIM_NONE; at = play->score.steps[at].next_out)
+    TUTTI_TRY(tutti_sim_add_event(play, message->latency_s, TUTTI_SIM_EVENT_ARRIVAL, id));
+    for (uint32_t at = message->sender; at != TUTTI_SIM_NONE; at = play->score.steps[at].next_out)
         TUTTI_TRY(tutti_sim_half_done(play, at));
-    play->cause = (struct tutti_sim_cause){SIM_CAUSE_SENT, id};
-    return message->next == SIM_NONE ? TUTTI_OK : tutti_sim_message_agree(play, message->next);
+    play->cause = (struct tutti_sim_cause){TUTTI_SIM_CAUSE_SENT, id};
+    return message->next == TUTTI_SIM_NONE ? TUTTI_OK : tutti_sim_message_agree(play, message->next);
 }
 
 /* Ends the flow of a message. A forwarded message cannot end before its input has arrived and one
@@ -51,7 +51,7 @@ static int end_flow(struct tutti_sim_play *play, uint32_t id)
     double end_s = play->now_s;
 
     message->has_flowed = true;
-    for (uint32_t at = message->sender; at != SIM_NONE; at = play->score.steps[at].next_out) {
+    for (uint32_t at = message->sender; at != TUTTI_SIM_NONE; at = play->score.steps[at].next_out) {
         const struct tutti_sim_step *sender = &play->score.steps[at];
         double tail_s;
 
@@ -68,7 +68,7 @@ static int end_flow(struct tutti_sim_play *play, uint32_t id)
     if (end_s <= play->now_s)
         return leave(play, id);
     message->has_tail = true;
-    return tutti_sim_foresee(play, end_s - play->now_s, SIM_EVENT_TAIL, id);
+    return tutti_sim_add_event(play, end_s - play->now_s, TUTTI_SIM_EVENT_TAIL, id);
 }
 
 int tutti_sim_message_complete_input(struct tutti_sim_play *play, uint32_t id)
@@ -83,7 +83,7 @@ static bool wants_head(const struct tutti_sim_play *play, const struct tutti_sim
 {
     const struct tutti_sim_step *receiver = &play->score.steps[message->receiver];
 
-    if (message->bytes <= SIM_SLICE_BYTES)
+    if (message->bytes <= TUTTI_SIM_SLICE_BYTES)
         return false;
     return receiver->kind == TUTTI_STEP_RECV_REDUCE ||
            (tutti_sim_is_fused(receiver) && !tutti_sim_is_gathered(message));
@@ -99,8 +99,8 @@ static int begin_flow(struct tutti_sim_play *play, uint32_t id)
     TUTTI_TRY(find_route(play, message));
     message->alone_s = message->bytes / play->route.bytes_per_s;
     return tutti_sim_flow_start(&play->flows, &play->route, message->bytes,
-                                wants_head(play, message) ? message->bytes - SIM_SLICE_BYTES : -1,
-                                SIM_FLOW_MESSAGE, id, play->now_s);
+                                wants_head(play, message) ? message->bytes - TUTTI_SIM_SLICE_BYTES : -1,
+                                TUTTI_SIM_FLOW_MESSAGE, id, play->now_s);
 }
 
 static int begin_overhead(struct tutti_sim_play *play, uint32_t id)
@@ -111,10 +111,10 @@ static int begin_overhead(struct tutti_sim_play *play, uint32_t id)
     TUTTI_TRY(tutti_sim_route_overhead(&play->network, steps[message->sender].rank,
                                        steps[message->receiver].rank, &play->route));
     if (play->route.count == 0)
-        return tutti_sim_foresee(play, message->overhead_s, SIM_EVENT_OVERHEAD, id);
+        return tutti_sim_add_event(play, message->overhead_s, TUTTI_SIM_EVENT_OVERHEAD, id);
     play->route.bytes_per_s = 1; /* This flow is in seconds of work, not in bytes. */
     return tutti_sim_flow_start(&play->flows, &play->route, message->overhead_s, -1,
-                                SIM_FLOW_OVERHEAD, id, play->now_s);
+                                TUTTI_SIM_FLOW_OVERHEAD, id, play->now_s);
 }
 
 /* Starts a message whose ports are free or shared, and occupies the ports that it needs
@@ -126,7 +126,7 @@ static int start(struct tutti_sim_play *play, uint32_t id)
     message->begin_s = play->now_s;
     play->nmessages++;
     play->bytes += message->bytes;
-    if (message->out != SIM_NONE) {
+    if (message->out != TUTTI_SIM_NONE) {
         play->network.links[message->out].holder = id;
         play->network.links[message->in].holder = id;
     }
@@ -158,7 +158,7 @@ static int head_arrives(struct tutti_sim_play *play, uint32_t id, bool is_whole)
 {
     const struct tutti_sim_message *message = message_of(play, id);
 
-    for (uint32_t at = message->receiver; at != SIM_NONE; at = play->score.steps[at].next_in) {
+    for (uint32_t at = message->receiver; at != TUTTI_SIM_NONE; at = play->score.steps[at].next_in) {
         struct tutti_sim_step *receiver = &play->score.steps[at];
 
         if (receiver->has_head ||
@@ -177,7 +177,7 @@ static int arrive(struct tutti_sim_play *play, uint32_t id)
     message->has_arrived = true;
     message->arrived_s = play->now_s;
     TUTTI_TRY(head_arrives(play, id, true));
-    for (uint32_t at = message->receiver; at != SIM_NONE; at = play->score.steps[at].next_in)
+    for (uint32_t at = message->receiver; at != TUTTI_SIM_NONE; at = play->score.steps[at].next_in)
         TUTTI_TRY(tutti_sim_all_arrived(play, at));
     return TUTTI_OK;
 }
@@ -186,9 +186,9 @@ int tutti_sim_message_event(struct tutti_sim_play *play, enum tutti_sim_event_ki
                             uint32_t id)
 {
     switch (kind) {
-    case SIM_EVENT_OVERHEAD: return begin_flow(play, id);
-    case SIM_EVENT_HEAD: return head_arrives(play, id, false);
-    case SIM_EVENT_TAIL: return leave(play, id);
+    case TUTTI_SIM_EVENT_OVERHEAD: return begin_flow(play, id);
+    case TUTTI_SIM_EVENT_HEAD: return head_arrives(play, id, false);
+    case TUTTI_SIM_EVENT_TAIL: return leave(play, id);
     default: return arrive(play, id);
     }
 }
@@ -200,7 +200,7 @@ int tutti_sim_message_flowed(struct tutti_sim_play *play, uint32_t id, bool is_o
     if (is_over)
         return end_flow(play, id);
     message->head_s = play->now_s;
-    return tutti_sim_foresee(play, message->latency_s, SIM_EVENT_HEAD, id);
+    return tutti_sim_add_event(play, message->latency_s, TUTTI_SIM_EVENT_HEAD, id);
 }
 
 int tutti_sim_overhead_flowed(struct tutti_sim_play *play, uint32_t id)
@@ -212,20 +212,20 @@ int tutti_sim_overhead_flowed(struct tutti_sim_play *play, uint32_t id)
 
 static bool is_free(const struct tutti_sim_play *play, uint32_t port)
 {
-    return play->network.links[port].holder == SIM_NONE;
+    return play->network.links[port].holder == TUTTI_SIM_NONE;
 }
 
 static void queue_up(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_message *message = message_of(play, id);
-    struct tutti_sim_wire *out = &play->network.links[message->out];
-    struct tutti_sim_wire *in = &play->network.links[message->in];
+    struct tutti_sim_network_link *out = &play->network.links[message->out];
+    struct tutti_sim_network_link *in = &play->network.links[message->in];
 
-    message->out_next = message->in_next = SIM_NONE;
+    message->out_next = message->in_next = TUTTI_SIM_NONE;
     message->out_previous = out->tail;
     message->in_previous = in->tail;
-    *(out->tail == SIM_NONE ? &out->head : &message_of(play, out->tail)->out_next) = id;
-    *(in->tail == SIM_NONE ? &in->head : &message_of(play, in->tail)->in_next) = id;
+    *(out->tail == TUTTI_SIM_NONE ? &out->head : &message_of(play, out->tail)->out_next) = id;
+    *(in->tail == TUTTI_SIM_NONE ? &in->head : &message_of(play, in->tail)->in_next) = id;
     out->tail = id;
     in->tail = id;
 }
@@ -233,16 +233,16 @@ static void queue_up(struct tutti_sim_play *play, uint32_t id)
 static void step_out(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_message *m = message_of(play, id);
-    struct tutti_sim_wire *out = &play->network.links[m->out];
-    struct tutti_sim_wire *in = &play->network.links[m->in];
+    struct tutti_sim_network_link *out = &play->network.links[m->out];
+    struct tutti_sim_network_link *in = &play->network.links[m->in];
 
-    *(m->out_previous == SIM_NONE ? &out->head : &message_of(play, m->out_previous)->out_next) =
+    *(m->out_previous == TUTTI_SIM_NONE ? &out->head : &message_of(play, m->out_previous)->out_next) =
         m->out_next;
-    *(m->in_previous == SIM_NONE ? &in->head : &message_of(play, m->in_previous)->in_next) =
+    *(m->in_previous == TUTTI_SIM_NONE ? &in->head : &message_of(play, m->in_previous)->in_next) =
         m->in_next;
-    *(m->out_next == SIM_NONE ? &out->tail : &message_of(play, m->out_next)->out_previous) =
+    *(m->out_next == TUTTI_SIM_NONE ? &out->tail : &message_of(play, m->out_next)->out_previous) =
         m->out_previous;
-    *(m->in_next == SIM_NONE ? &in->tail : &message_of(play, m->in_next)->in_previous) =
+    *(m->in_next == TUTTI_SIM_NONE ? &in->tail : &message_of(play, m->in_next)->in_previous) =
         m->in_previous;
 }
 
@@ -251,9 +251,9 @@ static int serve(struct tutti_sim_play *play, uint32_t port, bool is_out)
 {
     uint32_t next;
 
-    if (port == SIM_NONE || !is_free(play, port))
+    if (port == TUTTI_SIM_NONE || !is_free(play, port))
         return TUTTI_OK;
-    for (uint32_t id = play->network.links[port].head; id != SIM_NONE; id = next) {
+    for (uint32_t id = play->network.links[port].head; id != TUTTI_SIM_NONE; id = next) {
         const struct tutti_sim_message *message = message_of(play, id);
 
         next = is_out ? message->out_next : message->in_next;
@@ -269,17 +269,17 @@ static void release(struct tutti_sim_play *play, uint32_t id)
 {
     const struct tutti_sim_message *message = message_of(play, id);
 
-    if (message->out == SIM_NONE)
+    if (message->out == TUTTI_SIM_NONE)
         return;
-    play->network.links[message->out].holder = SIM_NONE;
-    play->network.links[message->in].holder = SIM_NONE;
+    play->network.links[message->out].holder = TUTTI_SIM_NONE;
+    play->network.links[message->in].holder = TUTTI_SIM_NONE;
 }
 
 static int admit(struct tutti_sim_play *play, uint32_t id)
 {
     const struct tutti_sim_message *message = message_of(play, id);
 
-    if (message->out == SIM_NONE || (is_free(play, message->out) && is_free(play, message->in)))
+    if (message->out == TUTTI_SIM_NONE || (is_free(play, message->out) && is_free(play, message->in)))
         return start(play, id);
     queue_up(play, id);
     return TUTTI_OK;

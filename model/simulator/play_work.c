@@ -15,8 +15,8 @@ static struct tutti_sim_step *step_of(struct tutti_sim_play *play, uint32_t id)
 
 static void queue_add(struct tutti_sim_play *play, struct tutti_sim_queue *queue, uint32_t id)
 {
-    step_of(play, id)->next_waiting = SIM_NONE;
-    *(queue->tail == SIM_NONE ? &queue->head : &step_of(play, queue->tail)->next_waiting) = id;
+    step_of(play, id)->next_waiting = TUTTI_SIM_NONE;
+    *(queue->tail == TUTTI_SIM_NONE ? &queue->head : &step_of(play, queue->tail)->next_waiting) = id;
     queue->tail = id;
 }
 
@@ -24,10 +24,10 @@ static uint32_t queue_take(struct tutti_sim_play *play, struct tutti_sim_queue *
 {
     uint32_t id = queue->head;
 
-    if (id != SIM_NONE)
+    if (id != TUTTI_SIM_NONE)
         queue->head = step_of(play, id)->next_waiting;
-    if (queue->head == SIM_NONE)
-        queue->tail = SIM_NONE;
+    if (queue->head == TUTTI_SIM_NONE)
+        queue->tail = TUTTI_SIM_NONE;
     return id;
 }
 
@@ -57,7 +57,7 @@ static int pass_on(struct tutti_sim_play *play, uint32_t id)
 
     if (!tutti_sim_is_fused(step))
         return TUTTI_OK;
-    play->cause = (struct tutti_sim_cause){SIM_CAUSE_HEAD, step->in};
+    play->cause = (struct tutti_sim_cause){TUTTI_SIM_CAUSE_HEAD, step->in};
     return tutti_sim_message_agree(play, step->out);
 }
 
@@ -89,8 +89,8 @@ int tutti_sim_all_arrived(struct tutti_sim_play *play, uint32_t id)
     if (step->alone_s == 0)
         return receive(play, id);
     /* The arithmetic ran while the bytes arrived. Only the arithmetic of the last slice remains. */
-    return tutti_sim_foresee(play, step->alone_s * tutti_sim_head(step->bytes) / step->bytes,
-                             SIM_EVENT_WORKED_TAIL, id);
+    return tutti_sim_add_event(play, step->alone_s * tutti_sim_head(step->bytes) / step->bytes,
+                             TUTTI_SIM_EVENT_WORKED_TAIL, id);
 }
 
 /* ---- work -------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ static int worked(struct tutti_sim_play *play, uint32_t id)
 
     play->cores[step->rank].is_busy = false;
     TUTTI_TRY(tutti_sim_list_add(&play->awake, step->rank));
-    if (step->in == SIM_NONE)
+    if (step->in == TUTTI_SIM_NONE)
         return tutti_sim_half_done(play, id);
     step->is_worked = true;
     return play->score.messages[step->in].has_arrived ? receive(play, id) : TUTTI_OK;
@@ -115,29 +115,29 @@ static int begin_work(struct tutti_sim_play *play, uint32_t id)
     step->begin_s = play->now_s;
     TUTTI_TRY(tutti_sim_route_work(&play->network, step, &play->route));
     if (step->bytes == 0 || play->route.bytes_per_s == 0) {
-        if (step->in != SIM_NONE)
+        if (step->in != TUTTI_SIM_NONE)
             TUTTI_TRY(pass_on(play, id));
         return worked(play, id);
     }
     step->alone_s = step->bytes / play->route.bytes_per_s;
     if (tutti_sim_is_fused(step))
-        TUTTI_TRY(tutti_sim_foresee(play, tutti_sim_head(step->bytes) / play->route.bytes_per_s,
-                                    SIM_EVENT_WORKED_HEAD, id));
+        TUTTI_TRY(tutti_sim_add_event(play, tutti_sim_head(step->bytes) / play->route.bytes_per_s,
+                                    TUTTI_SIM_EVENT_WORKED_HEAD, id));
     if (step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET)
         play->bytes += step->bytes *
                        (step->peer != TUTTI_ALL_RANKS ? 1
                         : step->among_count > 0       ? step->among_count - 1
                                                       : play->score.nranks - 1);
-    return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, -1, SIM_FLOW_WORK, id,
+    return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, -1, TUTTI_SIM_FLOW_WORK, id,
                                 play->now_s);
 }
 
-int tutti_sim_employ(struct tutti_sim_play *play)
+int tutti_sim_run_idle_cores(struct tutti_sim_play *play)
 {
     for (uint32_t i = 0; i < play->awake.count; i++) {
         struct tutti_sim_core *core = &play->cores[play->awake.at[i]];
 
-        while (!core->is_busy && core->queue.head != SIM_NONE)
+        while (!core->is_busy && core->queue.head != TUTTI_SIM_NONE)
             TUTTI_TRY(begin_work(play, queue_take(play, &core->queue)));
     }
     play->awake.count = 0;
@@ -191,11 +191,11 @@ int tutti_sim_local_ready(struct tutti_sim_play *play, uint32_t id)
     switch (step->kind) {
     case TUTTI_STEP_SIGNAL: /* A signal is a store, so the rank that gives it continues at once. */
         TUTTI_TRY(
-            tutti_sim_foresee(play, tutti_machine_signal_s(&play->machine), SIM_EVENT_SEEN, id));
+            tutti_sim_add_event(play, tutti_machine_signal_s(&play->machine), TUTTI_SIM_EVENT_SEEN, id));
         if (has_afar(play))
-            TUTTI_TRY(tutti_sim_foresee(
+            TUTTI_TRY(tutti_sim_add_event(
                 play, tutti_machine_signal_s(&play->machine) + play->machine.bridge_latency_s,
-                SIM_EVENT_SEEN_AFAR, id));
+                TUTTI_SIM_EVENT_SEEN_AFAR, id));
         return tutti_sim_half_done(play, id);
     case TUTTI_STEP_WAIT:
         if (is_seen(play, step))
@@ -214,8 +214,8 @@ static int wake(struct tutti_sim_play *play, struct tutti_sim_queue *queue,
     struct tutti_sim_queue waiting = *queue;
     uint32_t id;
 
-    *queue = (struct tutti_sim_queue){SIM_NONE, SIM_NONE};
-    while ((id = queue_take(play, &waiting)) != SIM_NONE) {
+    *queue = (struct tutti_sim_queue){TUTTI_SIM_NONE, TUTTI_SIM_NONE};
+    while ((id = queue_take(play, &waiting)) != TUTTI_SIM_NONE) {
         if (!is_seen(play, step_of(play, id))) {
             queue_add(play, queue, id);
             continue;
@@ -229,7 +229,7 @@ static int wake(struct tutti_sim_play *play, struct tutti_sim_queue *queue,
 static int see(struct tutti_sim_play *play, uint32_t id, bool is_afar)
 {
     uint32_t rank = step_of(play, id)->rank;
-    struct tutti_sim_cause cause = {SIM_CAUSE_SIGNAL, id};
+    struct tutti_sim_cause cause = {TUTTI_SIM_CAUSE_SIGNAL, id};
     uint16_t number = ++(is_afar ? play->given_afar : play->given)[rank];
     uint32_t *ngiven = is_afar ? play->ngiven_afar : play->ngiven;
 
@@ -245,8 +245,8 @@ static int see(struct tutti_sim_play *play, uint32_t id, bool is_afar)
 int tutti_sim_work_event(struct tutti_sim_play *play, enum tutti_sim_event_kind kind, uint32_t id)
 {
     switch (kind) {
-    case SIM_EVENT_WORKED_HEAD: return pass_on(play, id);
-    case SIM_EVENT_WORKED_TAIL: return receive(play, id);
-    default: return see(play, id, kind == SIM_EVENT_SEEN_AFAR);
+    case TUTTI_SIM_EVENT_WORKED_HEAD: return pass_on(play, id);
+    case TUTTI_SIM_EVENT_WORKED_TAIL: return receive(play, id);
+    default: return see(play, id, kind == TUTTI_SIM_EVENT_SEEN_AFAR);
     }
 }

@@ -85,7 +85,7 @@ static int walk_sent(struct walk *walk, uint32_t id)
 
     if (!message->has_tail)
         return walk_sending(walk, id, 1);
-    for (uint32_t at = message->sender; at != SIM_NONE; at = steps[at].next_out)
+    for (uint32_t at = message->sender; at != TUTTI_SIM_NONE; at = steps[at].next_out)
         if (tutti_sim_is_fused(&steps[at]) &&
             (!tutti_sim_is_fused(&steps[last]) || steps[at].received_s > steps[last].received_s))
             last = at;
@@ -101,7 +101,7 @@ static int walk_received(struct walk *walk, uint32_t id)
     TUTTI_TRY(add_work(walk, id, message->arrived_s, step->alone_s, "reduce",
                        &walk->report->work_share, "core"));
     TUTTI_TRY(add_hop(walk, id, message->sent_s, "latency", &walk->report->latency_share));
-    walk->next = (struct tutti_sim_cause){SIM_CAUSE_SENT, step->in};
+    walk->next = (struct tutti_sim_cause){TUTTI_SIM_CAUSE_SENT, step->in};
     return TUTTI_OK;
 }
 
@@ -109,7 +109,7 @@ static int walk_head(struct walk *walk, uint32_t id)
 {
     const struct tutti_sim_message *message = &walk->play->score.messages[id];
     const struct tutti_sim_step *step = &walk->play->score.steps[message->receiver];
-    bool is_whole = message->bytes <= SIM_SLICE_BYTES || tutti_sim_is_gathered(message);
+    bool is_whole = message->bytes <= TUTTI_SIM_SLICE_BYTES || tutti_sim_is_gathered(message);
     double head_s = is_whole ? message->sent_s : message->head_s;
 
     TUTTI_TRY(add_work(walk, message->receiver, head_s + message->latency_s, step->alone_s,
@@ -117,7 +117,7 @@ static int walk_head(struct walk *walk, uint32_t id)
     TUTTI_TRY(add_hop(walk, message->receiver, head_s, "latency", &walk->report->latency_share));
     if (is_whole)
         return walk_sent(walk, id);
-    return walk_sending(walk, id, SIM_SLICE_BYTES / message->bytes);
+    return walk_sending(walk, id, TUTTI_SIM_SLICE_BYTES / message->bytes);
 }
 
 static int walk_step(struct walk *walk, uint32_t id)
@@ -126,11 +126,11 @@ static int walk_step(struct walk *walk, uint32_t id)
     struct tutti_sim_report *report = walk->report;
     bool is_arithmetic = step->kind == TUTTI_STEP_REDUCE || step->kind == TUTTI_STEP_GATHER_REDUCE;
 
-    if (step->out != SIM_NONE && walk->play->score.messages[step->out].sent_s >= step->done_s) {
-        walk->next = (struct tutti_sim_cause){SIM_CAUSE_SENT, step->out};
+    if (step->out != TUTTI_SIM_NONE && walk->play->score.messages[step->out].sent_s >= step->done_s) {
+        walk->next = (struct tutti_sim_cause){TUTTI_SIM_CAUSE_SENT, step->out};
         return TUTTI_OK;
     }
-    if (step->in != SIM_NONE)
+    if (step->in != TUTTI_SIM_NONE)
         return walk_received(walk, id);
     walk->next = step->cause;
     switch (step->kind) {
@@ -152,13 +152,13 @@ static int walk_step(struct walk *walk, uint32_t id)
 
 static int walk_back(struct walk *walk)
 {
-    while (walk->next.kind != SIM_CAUSE_START) {
+    while (walk->next.kind != TUTTI_SIM_CAUSE_START) {
         uint32_t id = walk->next.id;
 
         switch (walk->next.kind) {
-        case SIM_CAUSE_SENT: TUTTI_TRY(walk_sent(walk, id)); break;
-        case SIM_CAUSE_HEAD: TUTTI_TRY(walk_head(walk, id)); break;
-        case SIM_CAUSE_SIGNAL:
+        case TUTTI_SIM_CAUSE_SENT: TUTTI_TRY(walk_sent(walk, id)); break;
+        case TUTTI_SIM_CAUSE_HEAD: TUTTI_TRY(walk_head(walk, id)); break;
+        case TUTTI_SIM_CAUSE_SIGNAL:
             TUTTI_TRY(add_hop(walk, id, walk->play->score.steps[id].done_s, "latency",
                               &walk->report->latency_share));
             TUTTI_TRY(walk_step(walk, id));
@@ -173,7 +173,7 @@ static int tell_path(const struct tutti_sim_play *play, uint32_t last,
                      struct tutti_sim_report *report)
 {
     struct walk walk = {.play = play, .report = report, .at_s = report->seconds,
-                        .next = {SIM_CAUSE_STEP, last}};
+                        .next = {TUTTI_SIM_CAUSE_STEP, last}};
 
     TUTTI_TRY(walk_back(&walk));
     report->nhops = walk.nhops;
@@ -206,7 +206,7 @@ static int tell_links(const struct tutti_sim_play *play, struct tutti_sim_report
     if (report->links == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to report %u links", network->nlinks);
     for (uint32_t i = 0; i < network->nlinks; i++) {
-        const struct tutti_sim_wire *link = &network->links[i];
+        const struct tutti_sim_network_link *link = &network->links[i];
         struct tutti_sim_link *told = &report->links[report->nlinks];
 
         if (link->bytes == 0)
@@ -225,7 +225,7 @@ static int tell_links(const struct tutti_sim_play *play, struct tutti_sim_report
 static int tell(const struct tutti_sim_play *play, struct tutti_sim_report *report)
 {
     const struct tutti_sim_score *score = &play->score;
-    uint32_t last = SIM_NONE;
+    uint32_t last = TUTTI_SIM_NONE;
 
     report->nmessages = play->nmessages;
     report->bytes = play->bytes;
@@ -238,10 +238,10 @@ static int tell(const struct tutti_sim_play *play, struct tutti_sim_report *repo
 
         if (step->done_s > *seconds)
             *seconds = step->done_s;
-        if (last == SIM_NONE || step->done_s > score->steps[last].done_s)
+        if (last == TUTTI_SIM_NONE || step->done_s > score->steps[last].done_s)
             last = id;
     }
-    if (last != SIM_NONE) {
+    if (last != TUTTI_SIM_NONE) {
         report->seconds = score->steps[last].done_s;
         TUTTI_TRY(tell_path(play, last, report));
     }

@@ -10,7 +10,7 @@
 
 static bool is_crowded(const struct tutti_sim_network *network, uint32_t rank)
 {
-    return network->cores != SIM_NONE &&
+    return network->cores != TUTTI_SIM_NONE &&
            network->node_size[tutti_sim_node_of(network, rank)] > network->machine->cores;
 }
 
@@ -28,7 +28,7 @@ static int cross(struct tutti_sim_route *route, uint32_t link, double weight, do
 static int cross_memory(const struct tutti_sim_network *network, uint32_t rank, double touched,
                         struct tutti_sim_route *route)
 {
-    if (network->memories == SIM_NONE)
+    if (network->memories == TUTTI_SIM_NONE)
         return TUTTI_OK;
     return cross(route, network->memories + tutti_sim_node_of(network, rank), touched, touched);
 }
@@ -43,7 +43,7 @@ static int cross_cores(const struct tutti_sim_network *network, uint32_t rank, d
     if (bytes_per_s == 0)
         return TUTTI_OK;
     seconds = 1 / bytes_per_s;
-    if (network->own_cores != SIM_NONE)
+    if (network->own_cores != TUTTI_SIM_NONE)
         TUTTI_TRY(cross(route, network->own_cores + rank, seconds, seconds));
     if (!is_crowded(network, rank))
         return TUTTI_OK;
@@ -55,7 +55,7 @@ static int cross_cores(const struct tutti_sim_network *network, uint32_t rank, d
 static int route_torus(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
                        struct tutti_sim_route *route)
 {
-    const struct tutti_places *places = &network->machine->places;
+    const struct tutti_placement *places = &network->machine->places;
     uint32_t at = from, stride = 1, hops = 0;
 
     route->rate = *tutti_sim_rate_of(network, 2);
@@ -91,7 +91,7 @@ static int cross_bridge(const struct tutti_sim_network *network, uint32_t from, 
 {
     const uint32_t *cell = network->machine->places.cell;
 
-    if (network->cells == SIM_NONE || !tutti_machine_is_bridged(network->machine, from, to))
+    if (network->cells == TUTTI_SIM_NONE || !tutti_machine_is_bridged(network->machine, from, to))
         return TUTTI_OK;
     TUTTI_TRY(cross(route, network->cells + 2 * cell[from], 1, 1));
     return cross(route, network->cells + 2 * cell[to] + 1, 1, 1);
@@ -118,7 +118,7 @@ static int route_ports(const struct tutti_sim_network *network, uint32_t from, u
         route->rate.bytes_per_s = lesser(route->rate.bytes_per_s, machine->bridge_bytes_per_s);
         TUTTI_TRY(cross_bridge(network, from, to, route));
     }
-    if (level == 2 && network->trunks != SIM_NONE) {
+    if (level == 2 && network->trunks != TUTTI_SIM_NONE) {
         TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[from], 1, 1));
         TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[to] + 1, 1, 1));
     }
@@ -173,8 +173,8 @@ static void begin(struct tutti_sim_route *route)
     route->count = 0;
     route->bytes_per_s = 0;
     route->rate = (struct tutti_rate){0};
-    route->out = SIM_NONE;
-    route->in = SIM_NONE;
+    route->out = TUTTI_SIM_NONE;
+    route->in = TUTTI_SIM_NONE;
 }
 
 static bool is_one_node(const struct tutti_sim_network *network, uint32_t from, uint32_t to)
@@ -190,7 +190,7 @@ int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t fr
     begin(route);
     if (path != NULL)
         TUTTI_TRY(route_path(network, path, route));
-    else if (network->torus != SIM_NONE && !is_one_node(network, from, to))
+    else if (network->torus != TUTTI_SIM_NONE && !is_one_node(network, from, to))
         TUTTI_TRY(route_torus(network, from, to, route));
     else
         TUTTI_TRY(route_ports(network, from, to, route));
@@ -281,7 +281,7 @@ static int cross_peers(const struct tutti_sim_network *network, const struct tut
             continue;
         }
         TUTTI_TRY(cross_bridge(network, is_load ? rank : own, is_load ? own : rank, route));
-        if (network->memories == SIM_NONE)
+        if (network->memories == TUTTI_SIM_NONE)
             TUTTI_TRY(cross(route, network->ports + 2 * rank + !is_load, 1 / load_speed(network),
                             1));
     }
@@ -301,7 +301,7 @@ static void merge(const struct tutti_sim_network *network, struct tutti_sim_rout
 {
     uint32_t count = 0;
 
-    if ((network->given == SIM_NONE && network->cells == SIM_NONE) || route->count == 0)
+    if ((network->given == TUTTI_SIM_NONE && network->cells == TUTTI_SIM_NONE) || route->count == 0)
         return;
     qsort(route->at, route->count, sizeof(*route->at), by_link);
     for (uint32_t i = 0; i < route->count; i++) {

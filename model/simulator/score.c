@@ -19,7 +19,7 @@ struct lane {
     uint64_t key;                /* 0: a free entry of the table */
     uint32_t last;               /* the last message of the lane */
     uint32_t unclaimed[SIDES];   /* the first message whose step on this side is not loaded yet,
-                                    or SIM_NONE */
+                                    or TUTTI_SIM_NONE */
 };
 
 struct lanes {
@@ -63,11 +63,11 @@ static int claim(struct tutti_sim_score *score, struct lanes *lanes, uint64_t ke
         TUTTI_TRY(lanes_grow(lanes));
     lane = find_lane(lanes, key);
     if (lane->key == 0) {
-        *lane = (struct lane){key, SIM_NONE, {SIM_NONE, SIM_NONE}};
+        *lane = (struct lane){key, TUTTI_SIM_NONE, {TUTTI_SIM_NONE, TUTTI_SIM_NONE}};
         lanes->used++;
     }
     id = lane->unclaimed[side];
-    if (id != SIM_NONE) {
+    if (id != TUTTI_SIM_NONE) {
         lane->unclaimed[side] = score->messages[id].next;
         *ret_message = id;
         return TUTTI_OK;
@@ -75,21 +75,21 @@ static int claim(struct tutti_sim_score *score, struct lanes *lanes, uint64_t ke
     TUTTI_TRY(
         TUTTI_ARRAY_ROOM(score->messages, score->nmessages, score->message_capacity, "messages"));
     id = score->nmessages++;
-    score->messages[id] = (struct tutti_sim_message){.sender = SIM_NONE,
-                                                     .receiver = SIM_NONE,
-                                                     .next = SIM_NONE,
-                                                     .out = SIM_NONE,
-                                                     .in = SIM_NONE,
+    score->messages[id] = (struct tutti_sim_message){.sender = TUTTI_SIM_NONE,
+                                                     .receiver = TUTTI_SIM_NONE,
+                                                     .next = TUTTI_SIM_NONE,
+                                                     .out = TUTTI_SIM_NONE,
+                                                     .in = TUTTI_SIM_NONE,
                                                      .unmet = 2,
                                                      .begin_s = -1};
     score->messages[id].lane = id;
-    if (lane->last != SIM_NONE) {
+    if (lane->last != TUTTI_SIM_NONE) {
         score->messages[lane->last].next = id;
         score->messages[id].lane = score->messages[lane->last].lane;
         score->messages[id].unmet++;
     }
     lane->last = id;
-    if (lane->unclaimed[SIDES - 1 - side] == SIM_NONE)
+    if (lane->unclaimed[SIDES - 1 - side] == TUTTI_SIM_NONE)
         lane->unclaimed[SIDES - 1 - side] = id;
     *ret_message = id;
     return TUTTI_OK;
@@ -143,17 +143,17 @@ static int load_step(struct tutti_sim_score *score, struct lanes *lanes,
         .rank = schedule->rank,
         .is_shared = step->src.buffer == TUTTI_BUF_WINDOW || step->dst.buffer == TUTTI_BUF_WINDOW,
         .copies = (step->dst.buffer != TUTTI_BUF_NONE) + (step->also.buffer != TUTTI_BUF_NONE),
-        .in = SIM_NONE,
-        .out = SIM_NONE,
-        .next_in = SIM_NONE,
-        .next_out = SIM_NONE,
+        .in = TUTTI_SIM_NONE,
+        .out = TUTTI_SIM_NONE,
+        .next_in = TUTTI_SIM_NONE,
+        .next_out = TUTTI_SIM_NONE,
         .first_chunk = span->first,
         .end_chunk = span->first + span->count,
         .among = score->namong + step->among_first,
         .among_count = step->among_count,
         .unmet = step->dep_count,
-        .next_local = SIM_NONE,
-        .next_waiting = SIM_NONE,
+        .next_local = TUTTI_SIM_NONE,
+        .next_waiting = TUTTI_SIM_NONE,
         .bytes = (double)tutti_bind_step_bytes(schedule, step, source->element_bytes,
                                                source->block_count),
     };
@@ -165,7 +165,7 @@ static int load_step(struct tutti_sim_score *score, struct lanes *lanes,
  * chains the steps that are not two-sided, because a rank runs these in program order. */
 static int load_order(struct tutti_sim_score *score, const struct tutti_schedule *schedule)
 {
-    uint32_t first = score->first[schedule->rank], last_local = SIM_NONE;
+    uint32_t first = score->first[schedule->rank], last_local = TUTTI_SIM_NONE;
     struct tutti_sim_step *steps = score->steps + first;
 
     TUTTI_TRY(TUTTI_ARRAY_RESERVE(score->dependents, score->ndependents + schedule->ndeps,
@@ -187,7 +187,7 @@ static int load_order(struct tutti_sim_score *score, const struct tutti_schedule
         }
         if (tutti_step_is_two_sided(step))
             continue;
-        if (last_local != SIM_NONE) {
+        if (last_local != TUTTI_SIM_NONE) {
             steps[last_local].next_local = first + at;
             steps[at].unmet++;
         }
@@ -228,9 +228,9 @@ static int match(struct tutti_sim_score *score)
     for (uint32_t id = 0; id < score->nmessages; id++) {
         struct tutti_sim_message *message = &score->messages[id];
 
-        if (message->receiver == SIM_NONE)
+        if (message->receiver == TUTTI_SIM_NONE)
             return complain(score, message->sender, "no rank receives what it sends");
-        if (message->sender == SIM_NONE)
+        if (message->sender == TUTTI_SIM_NONE)
             return complain(score, message->receiver, "no rank sends what it receives");
         message->last_sender = message->sender;
         message->last_receiver = message->receiver;

@@ -11,16 +11,16 @@
 
 #include "simulator/simulator.h"
 
-#define SIM_NONE UINT32_MAX
+#define TUTTI_SIM_NONE UINT32_MAX
 
 /* The event that made a step or a message ready, which is the precondition that was met last. */
 struct tutti_sim_cause {
     enum {
-        SIM_CAUSE_START,  /* the beginning of the play: there was no precondition */
-        SIM_CAUSE_STEP,   /* step `id` was complete */
-        SIM_CAUSE_SENT,   /* message `id` had left its lane */
-        SIM_CAUSE_HEAD,   /* the first slice of message `id` had arrived */
-        SIM_CAUSE_SIGNAL, /* the signal given by step `id` was seen */
+        TUTTI_SIM_CAUSE_START,  /* the beginning of the play: there was no precondition */
+        TUTTI_SIM_CAUSE_STEP,   /* step `id` was complete */
+        TUTTI_SIM_CAUSE_SENT,   /* message `id` had left its lane */
+        TUTTI_SIM_CAUSE_HEAD,   /* the first slice of message `id` had arrived */
+        TUTTI_SIM_CAUSE_SIGNAL, /* the signal given by step `id` was seen */
     } kind;
     uint32_t id;
 };
@@ -37,7 +37,7 @@ struct tutti_sim_step {
     int32_t peer;       /* for one-sided steps: a rank, TUTTI_ALL_RANKS or TUTTI_NO_RANK */
     uint32_t among, among_count; /* range in score->among: its ranks; count 0: all ranks */
     uint32_t rank;
-    uint32_t in, out;   /* the messages that it receives and sends, or SIM_NONE */
+    uint32_t in, out;   /* the messages that it receives and sends, or TUTTI_SIM_NONE */
     uint32_t next_in, next_out; /* the next step of the same gathered message */
     uint32_t unmet;     /* number of preconditions still to be met */
     uint32_t first_chunk, end_chunk; /* chunks of the buffer that it sends or receives into; the
@@ -60,7 +60,7 @@ struct tutti_sim_message {
     uint32_t next;             /* the next message of its lane */
     uint32_t unmet;            /* preconditions (lane, senders, receivers) still to be met */
     uint32_t out_next, out_previous, in_next, in_previous; /* neighbors in its ports' queues */
-    uint32_t out, in;          /* ports that it needs exclusively, or SIM_NONE */
+    uint32_t out, in;          /* ports that it needs exclusively, or TUTTI_SIM_NONE */
     bool has_flowed, has_arrived, has_tail;
     struct tutti_sim_cause cause;
     double bytes;

@@ -90,7 +90,7 @@ def test_messages_groups_and_streams(size: int) -> None:
             late = box.recv(numpy.empty(1), tag=77)
             assert not late.test() and late.wait(10) is None
             late.cancel()
-            with pytest.raises(tutti.InvalidUsage, match="cancelled"):
+            with pytest.raises(tutti.InvalidUsage, match="canceled"):
                 late.wait()
             comm.barrier()
         with tutti.HostStream() as stream:

@@ -10,7 +10,7 @@
 
 static int count_nodes(const struct tutti_shape *shape, struct tutti_nodes *ret_nodes)
 {
-    struct tutti_places places = {
+    struct tutti_placement places = {
         .nranks = shape->nranks, .node = shape->places->cell, .nnodes = shape->places->ncells};
     struct tutti_shape by_cell = *shape;
 
@@ -49,7 +49,7 @@ static void cells_fini(struct tutti_cells_view *cells)
 /* True if there are several cells and at least one of them has several ranks. */
 static bool has_cells(const struct tutti_shape *shape)
 {
-    const struct tutti_places *places = shape->places;
+    const struct tutti_placement *places = shape->places;
 
     return places != NULL && places->cell != NULL && places->ncells > 1 &&
            places->ncells < shape->nranks;

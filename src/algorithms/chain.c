@@ -38,7 +38,7 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
  * each node but the last once; and once more if the row begins inside a node. */
 static uint32_t hops_outside(const struct tutti_shape *shape)
 {
-    const struct tutti_places *places = shape->places;
+    const struct tutti_placement *places = shape->places;
     uint32_t hops = shape->nranks - 1, root = shape->root;
 
     if (places == NULL || places->node == NULL || !places->is_block)

@@ -12,7 +12,7 @@
 
 enum tutti_level tutti_level_of_shape(const struct tutti_shape *shape)
 {
-    const struct tutti_places *places = shape->places;
+    const struct tutti_placement *places = shape->places;
 
     if (places == NULL || places->node == NULL)
         return TUTTI_LEVEL_TOP;
@@ -35,7 +35,7 @@ static bool is_inside(const struct tutti_shape *shape, uint32_t align, uint32_t 
 
 enum tutti_level tutti_level_of_run(const struct tutti_shape *shape, uint32_t first, uint32_t run)
 {
-    const struct tutti_places *places = shape->places;
+    const struct tutti_placement *places = shape->places;
     enum tutti_level outermost = tutti_level_of_shape(shape);
 
     if (run == 0 || outermost == TUTTI_LEVEL_NODE || places == NULL || places->node == NULL)
@@ -59,7 +59,7 @@ void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t ru
 void tutti_level_count_others(const struct tutti_shape *shape, uint32_t rank,
                               uint32_t ret_count[TUTTI_LEVEL_COUNT])
 {
-    const struct tutti_places *places = shape->places;
+    const struct tutti_placement *places = shape->places;
     enum tutti_level outermost = tutti_level_of_shape(shape);
 
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++)

@@ -113,52 +113,52 @@ static struct edge other_child(struct edge edge, uint32_t most)
 /* Color the edges of one walk alternately. The walk goes from an edge to the other edge at its
  * lower end, from there to the other edge at its upper end, and so on. It is a circle of even
  * length, or it ends on both sides at a parent with one child. */
-static void colour_way(uint8_t *colours[TREES], struct edge edge, uint32_t most)
+static void color_way(uint8_t *colors[TREES], struct edge edge, uint32_t most)
 {
     struct edge back = other_child(edge, most);
 
-    for (uint8_t colour = 0; edge.place != 0 && colours[edge.tree][edge.place] == UNKNOWN;) {
-        colours[edge.tree][edge.place] = colour;
+    for (uint8_t color = 0; edge.place != 0 && colors[edge.tree][edge.place] == UNKNOWN;) {
+        colors[edge.tree][edge.place] = color;
         edge = other_parent(edge);
-        colours[edge.tree][edge.place] = !colour;
+        colors[edge.tree][edge.place] = !color;
         edge = other_child(edge, most);
     }
-    for (uint8_t colour = 1; back.place != 0 && colours[back.tree][back.place] == UNKNOWN;) {
-        colours[back.tree][back.place] = colour;
+    for (uint8_t color = 1; back.place != 0 && colors[back.tree][back.place] == UNKNOWN;) {
+        colors[back.tree][back.place] = color;
         back = other_parent(back);
-        colours[back.tree][back.place] = !colour;
+        colors[back.tree][back.place] = !color;
         back = other_child(back, most);
     }
 }
 
 /* Color the edges of both trees. The array of a tree is indexed by the place below the edge, from 1
  * to `most`. */
-static void colour_edges(uint8_t *colours[TREES], uint32_t most)
+static void color_edges(uint8_t *colors[TREES], uint32_t most)
 {
     for (uint32_t t = 0; t < TREES; t++)
-        memset(colours[t], UNKNOWN, most + 1);
+        memset(colors[t], UNKNOWN, most + 1);
     for (uint32_t place = 1; place <= most; place++)
         for (uint32_t t = 0; t < TREES; t++)
-            if (colours[t][place] == UNKNOWN)
-                colour_way(colours, (struct edge){t, place}, most);
+            if (colors[t][place] == UNKNOWN)
+                color_way(colors, (struct edge){t, place}, most);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* The first round of the edge above a place: the first round of the edge's color after the first
  * round of the edge above the parent. For the root it is 0. */
-static uint32_t round_of(const uint8_t *colours, uint32_t place, uint32_t tree, uint32_t most)
+static uint32_t round_of(const uint8_t *colors, uint32_t place, uint32_t tree, uint32_t most)
 {
     uint32_t parent, round;
 
     if (place == 0)
         return 0;
     parent = place_of(parent_of(number_of(place, tree, most), most), tree, most);
-    round = round_of(colours, parent, tree, most) + 1;
-    return round + (round % 2 != colours[place]);
+    round = round_of(colors, parent, tree, most) + 1;
+    return round + (round % 2 != colors[place]);
 }
 
-static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, const uint8_t *colours,
+static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, const uint8_t *colors,
                                             uint32_t tree, struct tutti_pipeline_edge children[2])
 {
     uint32_t most = shape->nranks - 1, place = tutti_rank_relative(shape, shape->rank);
@@ -170,7 +170,7 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
     } else {
         node.parent.rank =
             tutti_rank_absolute(shape, place_of(parent_of(number, most), tree, most));
-        node.parent.at = round_of(colours, place, tree, most);
+        node.parent.at = round_of(colors, place, tree, most);
         if (number % 2 == 0) {
             below[0] = left_child(number);
             below[1] = right_child(number, most);
@@ -180,7 +180,7 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
         uint32_t child = place_of(below[i], tree, most);
 
         children[node.nchildren++] = (struct tutti_pipeline_edge){
-            tutti_rank_absolute(shape, child), round_of(colours, child, tree, most)};
+            tutti_rank_absolute(shape, child), round_of(colors, child, tree, most)};
     }
     if (node.nchildren == 2 && children[0].at > children[1].at) {
         struct tutti_pipeline_edge later = children[0];
@@ -194,16 +194,16 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
 static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint8_t *marks = malloc(TREES * (size_t)shape->nranks);
-    uint8_t *colours[TREES] = {marks, marks + shape->nranks};
+    uint8_t *colors[TREES] = {marks, marks + shape->nranks};
     struct tutti_pipeline_edge children[TREES][2];
     struct tutti_pipeline_node nodes[TREES];
     int rc;
 
     if (marks == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for two trees of %u ranks", shape->nranks);
-    colour_edges(colours, shape->nranks - 1);
+    color_edges(colors, shape->nranks - 1);
     for (uint32_t t = 0; t < TREES; t++)
-        nodes[t] = find_node(shape, colours[t], t, children[t]);
+        nodes[t] = find_node(shape, colors[t], t, children[t]);
     rc = tutti_pipeline_emit(
         build, &(struct tutti_pipeline){.nodes = nodes,
                                         .ntrees = TREES,

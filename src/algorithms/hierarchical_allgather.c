@@ -252,7 +252,7 @@ static int add_all(struct gather *gather)
 
 static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
-    struct gather gather = {.is_backwards = moves->use == MOVES_SCATTER};
+    struct gather gather = {.is_backwards = moves->use == TUTTI_MOVES_SCATTER};
     uint32_t cuts;
     int rc;
 

@@ -314,10 +314,10 @@ static int make_and_emit(const struct tutti_shape *shape, struct tutti_build *bu
                          enum tutti_moves_use use)
 {
     static int (*const emit[])(const struct tutti_moves *moves, struct tutti_build *build) = {
-        [MOVES_GATHER] = emit_allgather,
-        [MOVES_SCATTER] = emit_reduce_scatter,
-        [MOVES_ALLREDUCE_GATHER] = emit_allreduce_gather,
-        [MOVES_ALLREDUCE_SCATTER] = emit_allreduce_scatter,
+        [TUTTI_MOVES_GATHER] = emit_allgather,
+        [TUTTI_MOVES_SCATTER] = emit_reduce_scatter,
+        [TUTTI_MOVES_ALLREDUCE_GATHER] = emit_allreduce_gather,
+        [TUTTI_MOVES_ALLREDUCE_SCATTER] = emit_allreduce_scatter,
     };
     struct tutti_moves moves = {.use = use};
     int rc = make(shape, &moves);
@@ -332,9 +332,9 @@ int tutti_moves_emit(const struct tutti_shape *shape, struct tutti_build *build,
                      int (*make)(const struct tutti_shape *shape, struct tutti_moves *ret_moves))
 {
     if (!tutti_collective_reduces(shape->collective))
-        return make_and_emit(shape, build, make, MOVES_GATHER);
+        return make_and_emit(shape, build, make, TUTTI_MOVES_GATHER);
     if (tutti_input_is_per_rank(shape->collective))
-        return make_and_emit(shape, build, make, MOVES_SCATTER);
-    TUTTI_TRY(make_and_emit(shape, build, make, MOVES_ALLREDUCE_SCATTER));
-    return make_and_emit(shape, build, make, MOVES_ALLREDUCE_GATHER);
+        return make_and_emit(shape, build, make, TUTTI_MOVES_SCATTER);
+    TUTTI_TRY(make_and_emit(shape, build, make, TUTTI_MOVES_ALLREDUCE_SCATTER));
+    return make_and_emit(shape, build, make, TUTTI_MOVES_ALLREDUCE_GATHER);
 }

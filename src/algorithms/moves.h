@@ -24,10 +24,10 @@ struct tutti_move {
 
 /* The collective that a list of moves is made for. */
 enum tutti_moves_use {
-    MOVES_GATHER,           /* an all-gather; the chunks of block b begin at b * own_count */
-    MOVES_SCATTER,          /* a reduce-scatter, which reads the list backwards; chunks as above */
-    MOVES_ALLREDUCE_GATHER, /* the two halves of an all-reduce; any rank may own any chunk */
-    MOVES_ALLREDUCE_SCATTER,
+    TUTTI_MOVES_GATHER,           /* an all-gather; the chunks of block b begin at b * own_count */
+    TUTTI_MOVES_SCATTER,          /* a reduce-scatter, which reads the list backwards; chunks as above */
+    TUTTI_MOVES_ALLREDUCE_GATHER, /* the two halves of an all-reduce; any rank may own any chunk */
+    TUTTI_MOVES_ALLREDUCE_SCATTER,
 };
 
 /* The moves of one rank, in an order that is correct if each completes before the next begins. Two

@@ -71,7 +71,7 @@ static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uin
 }
 
 /* Places give groups per rank; here they are needed per node. */
-static int groups_init(const struct tutti_places *places, struct tutti_nodes *nodes)
+static int groups_init(const struct tutti_placement *places, struct tutti_nodes *nodes)
 {
     uint32_t nnodes = nodes->ranks.count, *of;
     int rc;
@@ -90,7 +90,7 @@ static int groups_init(const struct tutti_places *places, struct tutti_nodes *no
 
 int tutti_nodes_init(const struct tutti_shape *shape, struct tutti_nodes *ret_nodes)
 {
-    const struct tutti_places *places = shape->places;
+    const struct tutti_placement *places = shape->places;
     struct tutti_nodes nodes = {.me = shape->rank};
     int rc;
 

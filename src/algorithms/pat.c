@@ -94,7 +94,7 @@ static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
         TUTTI_TRY(add_message(shape, moves, distance, distance, 2 * distance));
     for (uint32_t node = 1; node < trees.nodes; node++)
         TUTTI_TRY(add_message(shape, moves, node & (0 - node), node, trees.nodes));
-    return moves->use == MOVES_SCATTER ? assign_slots(shape, &trees, moves) : TUTTI_OK;
+    return moves->use == TUTTI_MOVES_SCATTER ? assign_slots(shape, &trees, moves) : TUTTI_OK;
 }
 
 /* ---- costs -------------------------------------------------------------------------- */

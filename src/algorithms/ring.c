@@ -40,10 +40,10 @@ static uint32_t before(const struct ring *ring, uint32_t by, uint32_t nranks)
                                          : tutti_rank_before(ring->place, by, nranks)];
 }
 
-static void look_around(const struct tutti_shape *shape, enum tutti_moves_use use,
+static void find_rank_in_rings(const struct tutti_shape *shape, enum tutti_moves_use use,
                         const struct tutti_rings *rings, struct ring *around)
 {
-    bool is_reversed = use == MOVES_SCATTER || use == MOVES_ALLREDUCE_SCATTER;
+    bool is_reversed = use == TUTTI_MOVES_SCATTER || use == TUTTI_MOVES_ALLREDUCE_SCATTER;
 
     for (uint32_t i = 0; i < rings->ndirected; i++) {
         struct ring ring = {.cycle = rings->cycles + (size_t)(i / 2) * shape->nranks,
@@ -62,7 +62,7 @@ int tutti_ring_moves(const struct tutti_shape *shape, const struct tutti_rings *
     struct ring around[TUTTI_RINGS_MOST];
 
     tutti_assert(nrings >= 1 && nrings <= TUTTI_RINGS_MOST);
-    look_around(shape, moves->use, rings, around);
+    find_rank_in_rings(shape, moves->use, rings, around);
     moves->nchunks = n * nrings;
     moves->own_first = shape->rank * nrings;
     moves->own_count = nrings;

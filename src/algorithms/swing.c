@@ -44,7 +44,7 @@ struct torus {
 static struct torus torus_of(const struct tutti_shape *shape)
 {
     struct torus torus = {.ndims = 1, .d = {shape->nranks}, .x = {shape->rank}};
-    const struct tutti_places *places = shape->places;
+    const struct tutti_placement *places = shape->places;
     uint64_t product = 1;
 
     if (places == NULL || places->ndims == 0 || places->ndims > DIMS_MOST)
@@ -102,7 +102,7 @@ struct line {
     uint32_t d, x;
     uint32_t rank, stride; /* this rank, and the distance to the next rank on the line */
     uint32_t base, step, jump, count;
-    bool is_labelled;      /* numbered by label_of */
+    bool is_labeled;      /* numbered by label_of */
     uint32_t *held;        /* distances of the blocks held, as an even place sees them */
     bool *is_held;
     uint32_t nheld;
@@ -127,7 +127,7 @@ static uint32_t number_of(const struct line *line, uint32_t x)
 {
     uint32_t even = even_part(line->d);
 
-    return line->is_labelled && x < even ? label_of(x, even) : x;
+    return line->is_labeled && x < even ? label_of(x, even) : x;
 }
 
 static void list_block(const struct line *line, uint32_t x, uint32_t *chunks, uint32_t *count)
@@ -232,9 +232,9 @@ static int add_dimensions(const struct tutti_shape *shape, const struct torus *t
         line->rank = shape->rank;
         line->stride = below;
         line->count = above;
-        line->is_labelled = is_free && has_labels(line->d);
+        line->is_labeled = is_free && has_labels(line->d);
         for (uint32_t j = 0; j < i; j++) {
-            struct line other = {.d = torus->d[j], .is_labelled = has_labels(torus->d[j])};
+            struct line other = {.d = torus->d[j], .is_labeled = has_labels(torus->d[j])};
 
             prefix = prefix * torus->d[j] + number_of(&other, torus->x[j]);
         }
@@ -252,7 +252,7 @@ static int add_dimensions(const struct tutti_shape *shape, const struct torus *t
 
 static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
-    bool is_free = moves->use == MOVES_ALLREDUCE_GATHER || moves->use == MOVES_ALLREDUCE_SCATTER;
+    bool is_free = moves->use == TUTTI_MOVES_ALLREDUCE_GATHER || moves->use == TUTTI_MOVES_ALLREDUCE_SCATTER;
     struct torus torus = torus_of(shape);
     size_t n = shape->nranks;
     struct line line = {.held = malloc(3 * n * sizeof(*line.held)),

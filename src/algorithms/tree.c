@@ -110,10 +110,10 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
      * otherwise all serve the same rank at a time. */
     for (uint32_t i = 1; i < shape->nranks; i++) {
         uint32_t other = (shape->rank + i) % shape->nranks;
-        bool is_neighbour = parents[other] == (int32_t)shape->rank ||
+        bool is_neighbor = parents[other] == (int32_t)shape->rank ||
                             parents[shape->rank] == (int32_t)other;
 
-        if (is_neighbour && other != node.parent.rank)
+        if (is_neighbor && other != node.parent.rank)
             children[node.nchildren++] = (struct tutti_pipeline_edge){other, depth + 1};
     }
     return node;

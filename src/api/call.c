@@ -304,7 +304,7 @@ static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
 {
     *ret_is_on_gpu = false;
     if (comm->gpu != NULL || !is_known)
-        TUTTI_TRY(tutti_gpu_place(comm, args->function, args->send, known->reach.send_bytes,
+        TUTTI_TRY(tutti_gpu_classify_call(comm, args->function, args->send, known->reach.send_bytes,
                                   args->recv, known->reach.recv_bytes, args->stream,
                                   ret_is_on_gpu));
     if (*ret_is_on_gpu)

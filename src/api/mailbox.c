@@ -143,7 +143,7 @@ static int check_buffer(struct tutti_comm *comm, const struct message *message)
                           "elements", message->function, message->buffer_name,
                           (const void *)mail->data, comm->rank, size);
     return comm->cuda == NULL ? TUTTI_OK
-                              : tutti_gpu_place(comm, message->function, mail->data, bytes, NULL, 0,
+                              : tutti_gpu_classify_call(comm, message->function, mail->data, bytes, NULL, 0,
                                                 NULL, &is_on_gpu);
 }
 
@@ -217,8 +217,8 @@ static int tell_result(const struct tuttiRequest *request)
 
     if (rc == TUTTI_OK)
         return rc;
-    if (request->is_cancelled && rc == TUTTI_ERR_USAGE)
-        return tutti_note(rc, "the receive was cancelled");
+    if (request->is_canceled && rc == TUTTI_ERR_USAGE)
+        return tutti_note(rc, "the receive was canceled");
     if (tutti_mailbox_try_enter(mailbox) != TUTTI_OK)
         return tutti_note(TUTTI_ERR_USAGE, "the mailbox was destroyed before the message was "
                           "complete");
@@ -302,7 +302,7 @@ tuttiResult_t tuttiRequestCancel(tuttiRequest_t request)
         return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiRequestCancel: request is NULL"));
     if (request->mail.sends)
         return tutti_public(tutti_fail(TUTTI_ERR_USAGE, "tuttiRequestCancel: the request is a "
-                                       "send; only receives can be cancelled"));
+                                       "send; only receives can be canceled"));
     rc = tutti_mailbox_enter(request->mailbox, "tuttiRequestCancel");
     if (rc == TUTTI_OK) {
         tutti_mailbox_cancel(request->mailbox, request);

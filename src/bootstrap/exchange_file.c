@@ -379,7 +379,7 @@ struct leaving {
     bool is_alone; /* no other rank has a join in the directory */
 };
 
-static void look_around(void *context, const char *name, uint64_t inode)
+static void note_join(void *context, const char *name, uint64_t inode)
 {
     struct leaving *leaving = context;
     uint32_t rank;
@@ -411,7 +411,7 @@ static void leave(struct tutti_filestore *boot)
     char name[TUTTI_NOTE_NAME_BYTES];
 
     tutti_directory_remove(&boot->dir, numbered(name, "join.", boot->base.rank));
-    if (tutti_directory_visit(&boot->dir, look_around, &leaving) != TUTTI_OK || !leaving.is_alone)
+    if (tutti_directory_visit(&boot->dir, note_join, &leaving) != TUTTI_OK || !leaving.is_alone)
         return;
     if (boot->is_in)
         tutti_directory_visit(&boot->dir, sweep, boot);

@@ -73,7 +73,7 @@ bool tutti_filestore_is_alive(uint32_t pid)
     struct pollfd end = {.events = POLLIN};
     bool has_ended;
 
-    /* A zombie can still be signalled, so kill(2) would not do, but its pidfd is readable. */
+    /* A zombie can still be signaled, so kill(2) would not do, but its pidfd is readable. */
     end.fd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     if (end.fd < 0)
         return errno != ESRCH;

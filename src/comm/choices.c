@@ -17,7 +17,7 @@ int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent)
         if (comm->machine == NULL)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
         *comm->machine = *parent->machine;
-        comm->machine->places = (struct tutti_places){.nranks = 0};
+        comm->machine->places = (struct tutti_placement){.nranks = 0};
         comm->machine->links = (struct tutti_machine_links){.nlinks = 0};
         comm->machine->ring_rates = NULL;
         return TUTTI_OK;
@@ -70,7 +70,7 @@ static int learn_machine(struct tutti_comm *comm)
  * of its groups, so these groups are kept only if each rank has a host of its own. */
 static int learn_places(struct tutti_comm *comm, uint32_t nhosts)
 {
-    struct tutti_places *places = &comm->places;
+    struct tutti_placement *places = &comm->places;
     uint32_t ncells;
 
     TUTTI_TRY(tutti_fabric_cells(comm->fabric, comm->hosts, comm->cells, &ncells));
@@ -86,11 +86,11 @@ static int learn_places(struct tutti_comm *comm, uint32_t nhosts)
             places->ngroups = 0;
         }
     }
-    tutti_places_align(places);
+    tutti_placement_align(places);
     return TUTTI_OK;
 }
 
-static int look_around(struct tutti_comm *comm)
+static int learn_view(struct tutti_comm *comm)
 {
     const char *host = comm->policy ? comm->policy->text[TUTTI_POLICY_HOST] : "";
     uint32_t nhosts = tutti_fabric_hosts(comm->fabric, comm->hosts);
@@ -128,7 +128,7 @@ static int look(struct tutti_comm *comm)
     shared = tutti_share_bytes(&comm->share, TUTTI_SHARE_TUNING, &size);
     if (shared != NULL && comm->policy == NULL)
         TUTTI_TRY(tutti_policy_unpack(shared, size, &comm->policy));
-    return look_around(comm);
+    return learn_view(comm);
 }
 
 int tutti_choices_look(struct tutti_comm *comm)
@@ -148,7 +148,7 @@ int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy)
     tutti_policy_release(comm->policy);
     comm->policy = policy;
     tutti_cache_forget(comm->cache);
-    return look_around(comm);
+    return learn_view(comm);
 }
 
 void tutti_choices_fini(struct tutti_comm *comm)
@@ -161,7 +161,7 @@ void tutti_choices_fini(struct tutti_comm *comm)
 
 size_t tutti_choices_bytes(const struct tutti_comm *comm)
 {
-    const struct tutti_places *places = &comm->places;
+    const struct tutti_placement *places = &comm->places;
     size_t bytes = 2 * (size_t)comm->nranks * sizeof *comm->hosts, nranks = (size_t)comm->nranks;
 
     if (comm->machine != NULL)

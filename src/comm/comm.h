@@ -98,7 +98,7 @@ struct tutti_comm {
     struct tutti_memo memo;
     struct tutti_policy *policy;       /* NULL: none was given */
     struct tutti_machine *machine;     /* described or assumed */
-    struct tutti_places places;
+    struct tutti_placement places;
     uint32_t *hosts;                   /* [nranks]: host of each rank */
     uint32_t *cells;                   /* [nranks]: cell of each rank, if hosts have cells */
     char fingerprint[TUTTI_FINGERPRINT_BYTES];

@@ -46,7 +46,7 @@ static void remember_side(const struct tutti_comm *comm, bool is_on_gpu)
         tutti_store_relaxed(&comm->gpu->calls_on_host, on_host);
 }
 
-int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const void *send,
+int tutti_gpu_classify_call(const struct tutti_comm *comm, const char *function, const void *send,
                     size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
                     bool *ret_is_on_gpu)
 {

@@ -73,7 +73,7 @@ bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffe
  * buffer is given. TUTTI_ERR_ARGUMENT: only one buffer is in device memory. The same error is
  * returned for device memory if the rank is on the CPU, or the stream is a host stream. Messages
  * name `function`. */
-int tutti_gpu_place(const struct tutti_comm *comm, const char *function, const void *send,
+int tutti_gpu_classify_call(const struct tutti_comm *comm, const char *function, const void *send,
                     size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
                     bool *ret_is_on_gpu);
 

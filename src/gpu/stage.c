@@ -76,7 +76,7 @@ static void push(struct tutti_stage *stage, struct tutti_batch *batch)
     if (stage->is_issued_late)
         tutti_batch_issue(batch);
     batch->streams_missing = 1;
-    tutti_stream_push(stage->comm->gpu->stage, &batch->place, batch, true);
+    tutti_stream_push(stage->comm->gpu->stage, &batch->stream_item, batch, true);
 }
 
 /* Pushes the batch once, either for the driver or for tutti_gpu_stage_give_up. */

@@ -50,7 +50,7 @@ struct tutti_batch {
     /* Room for what most batches hold, so that they need no other memory. */
     struct tutti_engine_message few[TUTTI_FEW_MESSAGES];
     struct tutti_call first;
-    struct tutti_stream_item place;
+    struct tutti_stream_item stream_item;
 };
 
 /* Both functions make an empty batch of `comm` with one reference. tutti_batch_init uses the

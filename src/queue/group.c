@@ -206,7 +206,7 @@ static int queue_call(struct tutti_comm *comm, const struct tutti_call *call, tu
 
     TUTTI_TRY(tutti_batch_create(comm, &single.batch));
     TUTTI_TRY_OR(out, rc, tutti_batch_add(single.batch, call));
-    use.item = &single.batch->place;
+    use.item = &single.batch->stream_item;
     tutti_group_issue(&single);
 out:
     tutti_batch_release(single.batch);

@@ -31,7 +31,7 @@ struct tuttiMailbox {
     uint64_t watched_ns;
     bool has_failed;              /* every request fails from now on */
 
-    uint32_t has_orders;          /* atomic: requests are posted, or one is to be cancelled */
+    uint32_t has_orders;          /* atomic: requests are posted, or one is to be canceled */
     uint32_t waiters;             /* atomic, changed under the lock: threads that wait */
 
     pthread_mutex_t lock;         /* protects all fields below */
@@ -146,7 +146,7 @@ static bool has_orders(const struct tuttiMailbox *box)
     return tutti_load_acquire(&box->has_orders) != 0;
 }
 
-/* Begins the requests that other threads have posted, and cancels the one to be cancelled. */
+/* Begins the requests that other threads have posted, and cancels the one to be canceled. */
 static int take_orders(struct tuttiMailbox *box, bool *ret_moved)
 {
     struct tuttiRequest *posted, *to_cancel;
@@ -407,7 +407,7 @@ void tutti_mailbox_cancel(struct tuttiMailbox *box, struct tuttiRequest *request
     count_waiter(box, 1);
     while (box->to_cancel != NULL)
         pthread_cond_wait(&box->changed, &box->lock);
-    request->is_cancelled = true;
+    request->is_canceled = true;
     box->to_cancel = request;
     give_orders(box);
     while (box->to_cancel == request) {

@@ -145,7 +145,7 @@ static void drop(struct tutti_stream_item *item)
 {
     struct tutti_batch *batch = item->batch;
 
-    if (item != &batch->place)
+    if (item != &batch->stream_item)
         free(item);
     tutti_batch_release(batch);
 }

@@ -32,7 +32,7 @@ static uint32_t align(const uint32_t *of, uint32_t nranks, uint32_t *ret_borders
     return divisor;
 }
 
-void tutti_places_align(struct tutti_places *places)
+void tutti_placement_align(struct tutti_placement *places)
 {
     uint32_t borders;
 

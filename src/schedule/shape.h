@@ -32,7 +32,7 @@ struct tutti_options {
 const char *tutti_option_name(enum tutti_option option);
 
 /* Where ranks are. Borrowed, immutable, and the same on all ranks. */
-struct tutti_places {
+struct tutti_placement {
     uint32_t nranks;
     /* Node (host, or load/store domain) of each rank, 0 .. nnodes-1, numbered in the order of their
      * first ranks. NULL: each rank is a node of its own. Nodes may differ in size, and the ranks of
@@ -47,7 +47,7 @@ struct tutti_places {
      * likewise through all nodes; a cell lies within a node. NULL: nodes have no cells. */
     const uint32_t *cell;
     uint32_t ncells;
-    /* Set by tutti_places_align from `node` and `group`. Every rank at which a node (or a group)
+    /* Set by tutti_placement_align from `node` and `group`. Every rank at which a node (or a group)
      * begins is a multiple of this; 0: not known, or there is only one. */
     uint32_t node_align, group_align;
     bool is_block; /* the ranks of every node are consecutive */
@@ -66,7 +66,7 @@ struct tutti_places {
 
 /* Set node_align, group_align and is_block. Call it after `node` and `group` are set: costs then
  * know which rounds stay within a node. */
-void tutti_places_align(struct tutti_places *places);
+void tutti_placement_align(struct tutti_placement *places);
 
 struct tutti_shape {
     /* The collective to emit or to price. tutti_algorithm_emit and _cost take it from the
@@ -74,7 +74,7 @@ struct tutti_shape {
     enum tutti_collective collective;
     uint32_t nranks, rank, root;
     struct tutti_options options;
-    const struct tutti_places *places; /* borrowed; NULL: nothing is known */
+    const struct tutti_placement *places; /* borrowed; NULL: nothing is known */
     /* Number of channels that the executor has. If an algorithm asks for more, its channels share
      * these. 0: no limit. */
     uint32_t channels;

@@ -62,7 +62,7 @@ static int32_t cell_at(const struct tutti_fabric *fabric, uint32_t rank, int lev
 }
 
 /* Returns the last rank before `rank` on its host; `rank` itself means that there is none. */
-static uint32_t neighbour(const uint32_t *host, uint32_t rank)
+static uint32_t neighbor(const uint32_t *host, uint32_t rank)
 {
     uint32_t before = rank;
 
@@ -82,7 +82,7 @@ static void find_levels(const struct tutti_fabric *fabric, const uint32_t *host,
                                                 than ranks */
     for (int level = TUTTI_CELL_LEVELS - 1; level >= 0; level--)
         for (uint32_t rank = 0; rank < nranks; rank++)
-            if (cell_at(fabric, rank, level) != cell_at(fabric, neighbour(host, rank), level))
+            if (cell_at(fabric, rank, level) != cell_at(fabric, neighbor(host, rank), level))
                 ret_level[host[rank]] = (uint8_t)level;
     for (uint32_t rank = 0; rank < nranks; rank++)
         if (cell_at(fabric, rank, ret_level[host[rank]]) < 0)

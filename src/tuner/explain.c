@@ -72,7 +72,7 @@ void tutti_authority_format(const struct tutti_tuner_view *view,
         [TUTTI_POLICY_RULE] = "TUTTI_TUNE",
         [TUTTI_POLICY_TABLE] = "TUTTI_TUNE_TABLE",
     };
-    const char *why = "by the built-in table, since its cost is not modelled";
+    const char *why = "by the built-in table, since its cost is not modeled";
 
     if (by == TUTTI_BY_PRICE)
         why = "the lowest price of its size class";

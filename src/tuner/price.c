@@ -57,7 +57,7 @@ static double bridge_rounds(const struct tutti_tuner_view *view, const struct tu
 static double wire_of(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                       const struct tutti_cost *cost, int level)
 {
-    const struct tutti_places *places = view->places;
+    const struct tutti_placement *places = view->places;
     double in_node = cost->is_alone ? 1 : crowd(view, places ? places->nnodes : 0);
     double in_group = cost->is_alone ? 1 : crowd(view, places ? places->ngroups : 0);
     double bytes = cost->level[level].bytes, wire;

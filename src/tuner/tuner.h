@@ -55,7 +55,7 @@ struct tutti_tuner_view {
     /* The view does not own these objects. Each may be NULL if nothing is known about it. Without a
      * machine no algorithm has a price. The places in the machine are ignored, and `places` is used
      * instead. */
-    const struct tutti_places *places;
+    const struct tutti_placement *places;
     const struct tutti_machine *machine;
     const struct tutti_policy *policy;
     const char *fingerprint; /* selects the section of tables (table.h) */

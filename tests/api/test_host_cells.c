@@ -33,7 +33,7 @@ static tuttiResult_t form(struct crew_seat *seat)
 
 static bool has_cells(const struct tutti_comm *comm, const char *cells)
 {
-    const struct tutti_places *places = comm->view.places;
+    const struct tutti_placement *places = comm->view.places;
     uint32_t ncells = 0;
 
     if (*cells == '\0')

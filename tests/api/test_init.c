@@ -111,7 +111,7 @@ static void join_slowly(struct member *member)
     use_and_destroy(member);
 }
 
-static void initialisation_may_go_on_in_queries(void **state)
+static void initialization_may_go_on_in_queries(void **state)
 {
     (void)state;
     run_everywhere(join_slowly, NULL);
@@ -406,7 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_joins_all_ranks),
-        cmocka_unit_test(initialisation_may_go_on_in_queries),
+        cmocka_unit_test(initialization_may_go_on_in_queries),
         cmocka_unit_test(one_thread_joins_all_ranks_in_a_group),
         cmocka_unit_test(ranks_of_one_call_serve_threads),
         cmocka_unit_test(a_directory_joins_all_ranks_and_is_left_empty),

@@ -163,7 +163,7 @@ static void version_prints_the_version_alone(void **state)
                                      {NULL, 0}});
 }
 
-static void a_misspelt_variable_is_told_by_rank_0(void **state)
+static void a_misspelled_variable_is_told_by_rank_0(void **state)
 {
     static const char *const environment[] = {"TUTTI_DEBUG", "warn", "TUTTI_ALGORITM", "x", NULL};
 
@@ -330,7 +330,7 @@ int main(void)
         cmocka_unit_test(transports_that_were_excluded_are_told),
         cmocka_unit_test(why_ranks_cannot_read_each_others_memory_is_told),
         cmocka_unit_test(version_prints_the_version_alone),
-        cmocka_unit_test(a_misspelt_variable_is_told_by_rank_0),
+        cmocka_unit_test(a_misspelled_variable_is_told_by_rank_0),
         cmocka_unit_test(ranks_that_are_missing_are_named_while_the_others_wait),
         cmocka_unit_test(without_notices_nothing_is_said),
         cmocka_unit_test(what_calls_run_by_is_told_once_for_each_power_of_two_of_sizes),

@@ -339,7 +339,7 @@ static void cancel(struct member *member)
                                        &taken_back));
     EXPECT_OK(member, tuttiRequestCancel(taken_back));
     EXPECT_RESULT(member, tuttiInvalidUsage, tuttiRequestWait(&taken_back, -1, NULL, NULL));
-    EXPECT(member, taken_back == NULL && strstr(tuttiGetLastError(NULL), "cancelled") != NULL);
+    EXPECT(member, taken_back == NULL && strstr(tuttiGetLastError(NULL), "canceled") != NULL);
     member_meet(member);
     /* The mailbox is as before, and what was taken back takes nothing. */
     EXPECT_OK(member, tuttiMailboxSend(&member->rank, 1, tuttiInt32, 1 - member->rank, 9, box,

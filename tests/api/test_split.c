@@ -62,7 +62,7 @@ static void split_by_parity(struct member *member)
         leave(member, &child);
 }
 
-static void ranks_of_one_colour_are_ordered_by_key_then_rank(void **state)
+static void ranks_of_one_color_are_ordered_by_key_then_rank(void **state)
 {
     (void)state;
     run_everywhere(split_by_parity);
@@ -81,7 +81,7 @@ static void leave_some_out(struct member *member)
         leave(member, &child);
 }
 
-static void ranks_without_a_colour_take_part_and_get_null(void **state)
+static void ranks_without_a_color_take_part_and_get_null(void **state)
 {
     (void)state;
     run_everywhere(leave_some_out);
@@ -223,8 +223,8 @@ static void wrong_arguments_leave_the_communicator_as_it_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_of_one_colour_are_ordered_by_key_then_rank),
-        cmocka_unit_test(ranks_without_a_colour_take_part_and_get_null),
+        cmocka_unit_test(ranks_of_one_color_are_ordered_by_key_then_rank),
+        cmocka_unit_test(ranks_without_a_color_take_part_and_get_null),
         cmocka_unit_test(a_child_may_be_split_and_outlived),
         cmocka_unit_test(rows_and_columns_of_a_grid_work_side_by_side),
         cmocka_unit_test(one_thread_splits_all_ranks_in_a_group),

@@ -346,7 +346,7 @@ static tuttiResult_t compare_schedules(struct crew_seat *seat)
                ? tuttiSuccess : tuttiInvalidArgument;
 }
 
-static void equal_schedules_are_recognised(void **state)
+static void equal_schedules_are_recognized(void **state)
 {
     (void)state;
     for (int nranks = 2; nranks <= 3; nranks++)
@@ -436,7 +436,7 @@ int main(void)
         cmocka_unit_test(places_are_the_hosts),
         cmocka_unit_test(what_was_measured_is_used_and_kept),
         cmocka_unit_test(the_greatest_size_is_the_last),
-        cmocka_unit_test(equal_schedules_are_recognised),
+        cmocka_unit_test(equal_schedules_are_recognized),
         cmocka_unit_test(a_wrong_order_changes_nothing),
         cmocka_unit_test(any_number_of_ranks_and_any_budget_will_do),
     };

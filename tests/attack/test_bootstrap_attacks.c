@@ -40,7 +40,7 @@ enum {
 /* A man in the middle of one member and the root, who holds no secret. */
 struct relay {
     int listen_fd;
-    int fds[2];         /* towards root and member; -1: none yet, or gone */
+    int fds[2];         /* toward root and member; -1: none yet, or gone */
     size_t carried[2];  /* by direction */
     int direction;      /* in which one byte is changed */
     size_t at;

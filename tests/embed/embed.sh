@@ -111,7 +111,7 @@ test_static_names()
         sort >shared
     [ -s shared ] || fail "the shared library exports nothing"
     diff shared static || fail "the static library has other names (>) than the shared one (<)"
-    ! readelf -SW "$archive" | grep -q 'gnu\.lto' || fail "objects need link-time optimisation"
+    ! readelf -SW "$archive" | grep -q 'gnu\.lto' || fail "objects need link-time optimization"
 }
 
 test_cxx17()
@@ -233,11 +233,11 @@ test_build_type()
         -DTUTTI_BUILD_TESTS=OFF >log
     grep 'Build type: RelWithDebInfo' log || fail "no line says what is built"
     grep '"command".*base/log\.c' build/compile_commands.json | grep -q -e '-O3' ||
-        fail "the library is not optimised"
+        fail "the library is not optimized"
     "$cmake" -S "$source" -B build -DCMAKE_BUILD_TYPE=Debug >log
     ! grep 'Build type' log || fail "the user's choice is overridden"
     ! grep '"command".*base/log\.c' build/compile_commands.json | grep -q -e '-O3' ||
-        fail "a debug build is optimised"
+        fail "a debug build is optimized"
 }
 
 # The command that make would run.
@@ -294,7 +294,7 @@ test_packages()
         [ -f "$1" ] || { cat log; fail "there is no package $name"; }
         dpkg-deb -c "$1" >"$name.files"
         dpkg-deb -f "$1" >"$name.control"
-        grep -q "/usr/share/doc/$name/copyright" "$name.files" || fail "$name has no licence"
+        grep -q "/usr/share/doc/$name/copyright" "$name.files" || fail "$name has no license"
         ! grep -vE ' \./(usr/.*)?$' "$name.files" || fail "$name has these files outside of /usr"
     done
     grep -q 'libtutti\.so\.0 ->' libtutti0.files

@@ -259,8 +259,8 @@ static void progress_is_ordinary_text_elsewhere(void **state)
 static void ranks_are_told_who_they_are_and_where_to_meet(void **state)
 {
     const char *const arguments[] = {
-        "-n", "2", "--env", "COLOUR=deep blue", "-e", "EMPTY=", "--", "sh", "-c",
-        "echo $TUTTI_RANK $TUTTI_NRANKS $TUTTI_LOCAL_RANK $TUTTI_LOCAL_NRANKS \"$COLOUR\" "
+        "-n", "2", "--env", "COLOR=deep blue", "-e", "EMPTY=", "--", "sh", "-c",
+        "echo $TUTTI_RANK $TUTTI_NRANKS $TUTTI_LOCAL_RANK $TUTTI_LOCAL_NRANKS \"$COLOR\" "
         "${EMPTY-unset} ${#TUTTI_SECRET}; echo secret $TUTTI_SECRET; echo root $TUTTI_ROOT",
         NULL};
     char secret[80], root[128], line[160];

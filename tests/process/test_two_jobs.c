@@ -60,7 +60,7 @@ static void make_pair(struct job pair[2], const char *const *variables, int nran
                                .way = "once", .port = port + apart * (unsigned)i};
 }
 
-static void torchruns_at_neighbouring_ports_both_form(void **state)
+static void torchruns_at_neighboring_ports_both_form(void **state)
 {
     static const char *const with_one_secret[] = {
         "RANK=%r", "WORLD_SIZE=%n", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=%p",
@@ -179,7 +179,7 @@ static void secrets_tell_jobs_at_one_port_apart(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(torchruns_at_neighbouring_ports_both_form),
+        cmocka_unit_test(torchruns_at_neighboring_ports_both_form),
         cmocka_unit_test(jobs_of_one_launcher_form_side_by_side),
         cmocka_unit_test(jobs_at_one_port_never_mix),
         cmocka_unit_test(jobs_in_one_directory_never_mix),

@@ -164,7 +164,7 @@ static void place_torus(struct variant *variant)
 /* The groups that would be nodes are the cells of one node. */
 static void place_cells(const struct pattern *pattern, struct variant *variant)
 {
-    struct tutti_places *places = &variant->places;
+    struct tutti_placement *places = &variant->places;
     uint32_t n = places->nranks;
 
     place_nodes(pattern, variant);
@@ -175,7 +175,7 @@ static void place_cells(const struct pattern *pattern, struct variant *variant)
     places->nnodes = 1;
     places->group = NULL;
     places->ngroups = 1;
-    tutti_places_align(places);
+    tutti_placement_align(places);
 }
 
 static void place(const struct pattern *pattern, struct variant *variant)

@@ -8,7 +8,7 @@
 struct variant {
     char name[64];               /* "segments=3", "nodes of 4, cyclic", ...; "" for variant 0 */
     struct tutti_shape shape;    /* nranks, options, places; rank and root are 0 */
-    struct tutti_places places;
+    struct tutti_placement places;
     uint32_t *numbers;           /* what places points to */
 };
 

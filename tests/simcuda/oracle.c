@@ -209,7 +209,7 @@ static void run_segment(struct oracle *oracle, uint32_t rank, const struct tutti
            gathers || step->kind == TUTTI_STEP_REDUCE);
 }
 
-static bool has_signalled(const struct oracle *oracle, uint32_t me, const struct tutti_step *step)
+static bool has_signaled(const struct oracle *oracle, uint32_t me, const struct tutti_step *step)
 {
     for (uint32_t rank = 0; rank < oracle->nranks; rank++)
         if (rank != me && (step->from == TUTTI_ALL_RANKS || step->from == (int32_t)rank) &&
@@ -225,7 +225,7 @@ static bool run_local(struct oracle *oracle, uint32_t rank, uint32_t index)
     const struct tutti_bound_step *bound = &seat->bound->steps[index];
 
     if (step->kind == TUTTI_STEP_WAIT)
-        return has_signalled(oracle, rank, step);
+        return has_signaled(oracle, rank, step);
     if (step->kind == TUTTI_STEP_SIGNAL)
         seat->signals++;
     else

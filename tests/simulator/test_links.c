@@ -464,7 +464,7 @@ static void no_algorithm_beats_the_bounds_of_any_graph(void **state)
         stage_open(&stage, machine, 0);
         for (size_t i = 0; i < tutti_algorithm_count(); i++) {
             const struct tutti_algorithm *algorithm = tutti_algorithm(i);
-            const struct tutti_places *places = &stage.machine->places;
+            const struct tutti_placement *places = &stage.machine->places;
 
             if (algorithm->needs != 0 && (places->node == NULL || places->nnodes > 1))
                 continue;

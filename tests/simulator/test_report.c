@@ -33,7 +33,7 @@ static const char torus[] = "torus 3 4; ranks 12;"
 
 static bool can_play(const struct stage *stage, const struct tutti_algorithm *algorithm)
 {
-    const struct tutti_places *places = &stage->machine->places;
+    const struct tutti_placement *places = &stage->machine->places;
 
     return algorithm->needs == 0 || (places->node != NULL && places->nnodes == 1);
 }

@@ -177,7 +177,7 @@ static void what_is_written_is_escaped(void **state)
 
     (void)state;
     svg_begin(&svg, 100, 50, "a < b & \"c\"");
-    svg_text(&svg, 10, 10, (struct svg_font){.size = 10, .colour = "#000"}, "<&>\"\x01 µ");
+    svg_text(&svg, 10, 10, (struct svg_font){.size = 10, .color = "#000"}, "<&>\"\x01 µ");
     assert_int_equal(svg_end(&svg, "escaped.svg"), 0);
     assert_true(running_is_svg("escaped.svg"));
     running_read("escaped.svg", text, sizeof text);

@@ -115,7 +115,7 @@ int ground_host_open(uint32_t nranks, const struct tutti_policy *policy,
         ret_host->places.node = ret_host->node;
         ret_host->places.nnodes = 1;
     }
-    tutti_places_align(&ret_host->places);
+    tutti_placement_align(&ret_host->places);
     ret_host->view = (struct tutti_tuner_view){
         .nranks = nranks,
         .is_one_domain = shares_memory,

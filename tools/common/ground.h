@@ -26,7 +26,7 @@ void ground_view(const struct tutti_machine *machine, struct tutti_tuner_view *r
 struct ground_host {
     struct tutti_tuner_view view; /* the view that a communicator of these processes would have */
     struct tutti_machine *machine;
-    struct tutti_places places;
+    struct tutti_placement places;
     uint32_t *node;
     char fingerprint[TUTTI_FINGERPRINT_BYTES];
 };

@@ -3,7 +3,7 @@
 #include "draw/plot.h"
 
 #include "common/memory.h"
-#include "draw/colours.h"
+#include "draw/colors.h"
 #include "draw/svg.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@
 #define LABEL_GAP 15.0
 #define LABEL_SIZE 12.0
 
-static const struct svg_font soft = {.size = 12, .colour = COLOUR_SOFT};
+static const struct svg_font soft = {.size = 12, .color = COLOR_SOFT};
 
 struct frame {
     struct svg svg;
@@ -108,10 +108,10 @@ static struct svg_stroke stroke_of(const struct plot *plot, size_t series)
     size_t index = 0;
 
     if (plot->series[series].is_bound)
-        return (struct svg_stroke){.colour = COLOUR_INK, .width = 1.5, .dash = "5 4"};
+        return (struct svg_stroke){.color = COLOR_INK, .width = 1.5, .dash = "5 4"};
     for (size_t i = 0; i < series; i++)
         index += !plot->series[i].is_bound;
-    return (struct svg_stroke){colour_of(index), 2, dash_of(index)};
+    return (struct svg_stroke){color_of(index), 2, dash_of(index)};
 }
 
 /* Draws a sample of the curve's line and then the name, to the right of the frame. A thin line
@@ -119,11 +119,11 @@ static struct svg_stroke stroke_of(const struct plot *plot, size_t series)
 static void draw_label(const struct plot *plot, struct frame *frame, const struct label *label)
 {
     struct svg_stroke stroke = stroke_of(plot, label->series);
-    struct svg_font font = {.size = LABEL_SIZE, .colour = COLOUR_INK};
+    struct svg_font font = {.size = LABEL_SIZE, .color = COLOR_INK};
     double right = LEFT + WIDTH;
     double x[] = {right + 4, right + 20}, y[] = {label->end_y, label->y};
 
-    svg_path(&frame->svg, x, y, 2, (struct svg_stroke){.colour = stroke.colour, .width = 0.8});
+    svg_path(&frame->svg, x, y, 2, (struct svg_stroke){.color = stroke.color, .width = 0.8});
     svg_line(&frame->svg, right + 20, label->y, right + 46, label->y, stroke);
     svg_text(&frame->svg, right + 52, label->y + 4, font, "%s", plot->series[label->series].name);
 }
@@ -132,13 +132,13 @@ static void draw_label(const struct plot *plot, struct frame *frame, const struc
 static void draw_inner_label(const struct plot *plot, struct frame *frame,
                              const struct label *label)
 {
-    struct svg_font font = {.size = LABEL_SIZE, .colour = COLOUR_INK, .has_halo = true};
+    struct svg_font font = {.size = LABEL_SIZE, .color = COLOR_INK, .has_halo = true};
     const char *name = plot->series[label->series].name;
     bool is_right = label->end_x + svg_text_width(name, font.size) > LEFT + WIDTH - 10;
 
     font.anchor = is_right ? SVG_RIGHT : SVG_LEFT;
-    svg_circle(&frame->svg, label->end_x, label->end_y, 3, stroke_of(plot, label->series).colour,
-               (struct svg_stroke){.colour = NULL});
+    svg_circle(&frame->svg, label->end_x, label->end_y, 3, stroke_of(plot, label->series).color,
+               (struct svg_stroke){.color = NULL});
     svg_text(&frame->svg, label->end_x + (is_right ? -7 : 7), label->y + 4, font, "%s", name);
 }
 
@@ -179,7 +179,7 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
 {
     struct svg *svg = &frame->svg;
     struct axis_tick ticks[AXIS_TICKS];
-    struct svg_stroke grid = {.colour = COLOUR_FAINT, .width = 1};
+    struct svg_stroke grid = {.color = COLOR_FAINT, .width = 1};
     struct svg_font middle = soft, right = soft;
     double bottom = TOP + HEIGHT;
     /* Numbers without units are short, so more of them fit. */
@@ -193,7 +193,7 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
         if (ticks[i].label[0] != '\0')
             svg_line(svg, x, TOP, x, bottom, grid);
         svg_line(svg, x, bottom, x, bottom + (ticks[i].label[0] ? 5 : 3),
-                 (struct svg_stroke){.colour = COLOUR_RULE, .width = 1});
+                 (struct svg_stroke){.color = COLOR_RULE, .width = 1});
         svg_text(svg, x, bottom + 19, middle, "%s", ticks[i].label);
     }
     for (size_t i = 0, count = axis_ticks(&frame->y, 9, ticks); i < count; i++) {
@@ -202,11 +202,11 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
         if (ticks[i].label[0] != '\0')
             svg_line(svg, LEFT, y, LEFT + WIDTH, y, grid);
         svg_line(svg, LEFT - (ticks[i].label[0] ? 5 : 3), y, LEFT, y,
-                 (struct svg_stroke){.colour = COLOUR_RULE, .width = 1});
+                 (struct svg_stroke){.color = COLOR_RULE, .width = 1});
         svg_text(svg, LEFT - 9, y + 4, right, "%s", ticks[i].label);
     }
     svg_rect(svg, LEFT, TOP, WIDTH, HEIGHT, NULL,
-             (struct svg_stroke){.colour = COLOUR_RULE, .width = 1});
+             (struct svg_stroke){.color = COLOR_RULE, .width = 1});
     svg_text(svg, LEFT + WIDTH / 2, bottom + 40, middle, "%s", plot->x_name);
     svg_text(svg, 14, TOP - 22, soft, "%s", plot->y_name);
 }
@@ -227,8 +227,8 @@ static void draw_curve(const struct plot *plot, struct frame *frame, size_t inde
         if (count > 1)
             svg_path(&frame->svg, x, y, count, stroke_of(plot, index));
         if (count == 1)
-            svg_circle(&frame->svg, x[0], y[0], 3.5, stroke_of(plot, index).colour,
-                       (struct svg_stroke){.colour = NULL});
+            svg_circle(&frame->svg, x[0], y[0], 3.5, stroke_of(plot, index).color,
+                       (struct svg_stroke){.color = NULL});
         count = 0;
     }
     free(x);
@@ -251,7 +251,7 @@ int plot_draw(const struct plot *plot, const char *file_name)
         names = fmax(names, svg_text_width(plot->series[i].name, LABEL_SIZE));
     svg_begin(&frame.svg, LEFT + WIDTH + 52 + names + 12, TOP + HEIGHT + 54, plot->title);
     svg_text(&frame.svg, 14, 24,
-             (struct svg_font){.size = 16, .colour = COLOUR_INK, .is_bold = true}, "%s",
+             (struct svg_font){.size = 16, .color = COLOR_INK, .is_bold = true}, "%s",
              plot->title);
     svg_text(&frame.svg, 14 + svg_text_width(plot->title, 16) + 10, 24, soft, "%s", plot->subtitle);
     draw_axes(plot, &frame);

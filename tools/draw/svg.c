@@ -4,7 +4,7 @@
 
 #include "common/file.h"
 #include "common/memory.h"
-#include "draw/colours.h"
+#include "draw/colors.h"
 
 #include <errno.h>
 #include <math.h>
@@ -39,14 +39,14 @@ void svg_begin(struct svg *svg, double width, double height, const char *title)
             "sans-serif\">\n<title>", width, height, width, height);
     write_escaped(svg->out, title);
     fputs("</title>\n", svg->out);
-    svg_rect(svg, 0, 0, width, height, COLOUR_PAPER, (struct svg_stroke){.colour = NULL});
+    svg_rect(svg, 0, 0, width, height, COLOR_PAPER, (struct svg_stroke){.color = NULL});
 }
 
 static void write_stroke(FILE *out, struct svg_stroke stroke)
 {
-    if (stroke.colour == NULL)
+    if (stroke.color == NULL)
         return;
-    fprintf(out, " stroke=\"%s\" stroke-width=\"%.4g\"", stroke.colour, stroke.width);
+    fprintf(out, " stroke=\"%s\" stroke-width=\"%.4g\"", stroke.color, stroke.width);
     if (stroke.dash != NULL)
         fprintf(out, " stroke-dasharray=\"%s\"", stroke.dash);
 }
@@ -80,7 +80,7 @@ void svg_arrow(struct svg *svg, double x1, double y1, double x2, double y2,
     /* The shaft ends inside the head. If it ended at the tip, the tip would not be sharp. */
     svg_line(svg, x1, y1, bx + ux, by + uy, stroke);
     fprintf(svg->out, "<polygon points=\"%.5g,%.5g %.5g,%.5g %.5g,%.5g\" fill=\"%s\"/>\n", x2, y2,
-            bx - uy * half, by + ux * half, bx + uy * half, by - ux * half, stroke.colour);
+            bx - uy * half, by + ux * half, bx + uy * half, by - ux * half, stroke.color);
 }
 
 void svg_box(struct svg *svg, double x, double y, double width, double height, double radius,
@@ -119,14 +119,14 @@ void svg_text(struct svg *svg, double x, double y, struct svg_font font, const c
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     fprintf(svg->out, "<text x=\"%.5g\" y=\"%.5g\" font-size=\"%.4g\" fill=\"%s\"", x, y, font.size,
-            font.colour);
+            font.color);
     if (font.anchor != SVG_LEFT)
         fprintf(svg->out, " text-anchor=\"%s\"", anchors[font.anchor]);
     if (font.is_bold)
         fputs(" font-weight=\"bold\"", svg->out);
     if (font.has_halo)
         fprintf(svg->out, " paint-order=\"stroke\" stroke=\"%s\" stroke-width=\"3\" "
-                "stroke-linejoin=\"round\"", COLOUR_PAPER);
+                "stroke-linejoin=\"round\"", COLOR_PAPER);
     fputc('>', svg->out);
     write_escaped(svg->out, text);
     fputs("</text>\n", svg->out);

@@ -17,7 +17,7 @@ struct svg {
 
 /* The look of a line. */
 struct svg_stroke {
-    const char *colour; /* NULL: no line */
+    const char *color; /* NULL: no line */
     double width;
     const char *dash; /* for example "6 3"; NULL: solid */
 };
@@ -26,7 +26,7 @@ enum svg_anchor { SVG_LEFT, SVG_MIDDLE, SVG_RIGHT };
 
 struct svg_font {
     double size;
-    const char *colour;
+    const char *color;
     enum svg_anchor anchor;
     bool is_bold;
     bool has_halo; /* a white edge keeps the text readable over lines */

@@ -114,7 +114,7 @@ static int check_file(const struct request *request, struct tally *tally)
 }
 
 static int check_algorithm(const struct request *request, const struct tutti_algorithm *algorithm,
-                           const struct tutti_places *places, uint32_t nranks, struct tally *tally)
+                           const struct tutti_placement *places, uint32_t nranks, struct tally *tally)
 {
     bool has_roots = tutti_collective_has_root(algorithm->collective);
     uint32_t first = request->has_every_root ? 0 : request->root;
@@ -140,7 +140,7 @@ static int check_ranks(const struct request *request, enum tutti_collective coll
     bool is_all = request->words[1] != NULL && strcmp(request->words[1], "all") == 0;
     const struct tutti_algorithm *only = NULL;
     struct tutti_machine *machine;
-    const struct tutti_places *places;
+    const struct tutti_placement *places;
     int status = REQUEST_GO;
 
     if (!is_all)

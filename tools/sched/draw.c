@@ -2,7 +2,7 @@
  * tutti-sched draw: draws a schedule in space and time. Ranks are rows, rounds are columns, and
  * messages are arrows from row to row.
  */
-#include "draw/colours.h"
+#include "draw/colors.h"
 #include "draw/svg.h"
 #include "common/memory.h"
 #include "common/units.h"
@@ -45,17 +45,17 @@ enum look { LOOK_MOVED, LOOK_REDUCED, LOOK_PUT, LOOK_GET, LOOK_GATHERED, LOOK_CO
             LOOK_SIGNAL, LOOK_WAIT, LOOKS };
 
 static const struct {
-    const char *name, *colour;
+    const char *name, *color;
 } looks[LOOKS] = {
-    [LOOK_MOVED] = {"sent and stored", COLOUR_BLUE},
-    [LOOK_REDUCED] = {"sent and reduced", COLOUR_VERMILION},
-    [LOOK_PUT] = {"put", COLOUR_GREEN},
-    [LOOK_GET] = {"get", COLOUR_SKY},
-    [LOOK_GATHERED] = {"gather-reduce", COLOUR_VERMILION},
-    [LOOK_COPY] = {"copy", COLOUR_GREY},
-    [LOOK_REDUCE] = {"local reduce", COLOUR_ORANGE},
-    [LOOK_SIGNAL] = {"signal", COLOUR_PURPLE},
-    [LOOK_WAIT] = {"wait", COLOUR_PURPLE},
+    [LOOK_MOVED] = {"sent and stored", COLOR_BLUE},
+    [LOOK_REDUCED] = {"sent and reduced", COLOR_VERMILION},
+    [LOOK_PUT] = {"put", COLOR_GREEN},
+    [LOOK_GET] = {"get", COLOR_SKY},
+    [LOOK_GATHERED] = {"gather-reduce", COLOR_VERMILION},
+    [LOOK_COPY] = {"copy", COLOR_GRAY},
+    [LOOK_REDUCE] = {"local reduce", COLOR_ORANGE},
+    [LOOK_SIGNAL] = {"signal", COLOR_PURPLE},
+    [LOOK_WAIT] = {"wait", COLOR_PURPLE},
 };
 
 static enum look look_of(const struct event *event)
@@ -96,16 +96,16 @@ static void draw_stage(struct scene *scene)
 {
     uint32_t n = scene->team->ensemble.nranks, nrounds = scene->rounds->nrounds;
     double right = x_of(scene, nrounds), bottom = TOP + n * scene->row;
-    struct svg_font small = {.size = 11, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE};
-    struct svg_font rank = {.size = 12, .colour = COLOUR_INK, .anchor = SVG_RIGHT};
+    struct svg_font small = {.size = 11, .color = COLOR_SOFT, .anchor = SVG_MIDDLE};
+    struct svg_font rank = {.size = 12, .color = COLOR_INK, .anchor = SVG_RIGHT};
     uint32_t stride = scene->column < 26 ? 5 : 1;
 
     for (uint32_t round = 0; round < nrounds; round += 2)
         svg_rect(&scene->svg, x_of(scene, round), TOP, scene->column, bottom - TOP, "#f5f6f8",
-                 (struct svg_stroke){.colour = NULL});
+                 (struct svg_stroke){.color = NULL});
     for (uint32_t i = 0; i < n; i++) {
         svg_line(&scene->svg, LEFT, y_of(scene, i), right, y_of(scene, i),
-                 (struct svg_stroke){.colour = COLOUR_RULE, .width = 1});
+                 (struct svg_stroke){.color = COLOR_RULE, .width = 1});
         svg_text(&scene->svg, LEFT - 12, y_of(scene, i) + 4, rank, "%s%u", i == 0 ? "rank " : "",
                  i);
     }
@@ -134,7 +134,7 @@ static void write_chunks(const struct event *event, char *text, size_t size)
 /* Writes the chunks beside the sender, on the side where the arrow does not run. */
 static void draw_chunks(struct scene *scene, const struct event *event)
 {
-    struct svg_font font = {.size = scene->row < 26 ? 9 : 10.5, .colour = COLOUR_INK,
+    struct svg_font font = {.size = scene->row < 26 ? 9 : 10.5, .color = COLOR_INK,
                             .has_halo = true};
     double y = y_of(scene, event->from) + (event->to > event->from ? -4 : font.size + 1);
     char text[64];
@@ -147,15 +147,15 @@ static void draw_chunks(struct scene *scene, const struct event *event)
 static void draw_arrow(struct scene *scene, const struct event *event)
 {
     struct svg_stroke stroke = {
-        .colour = looks[look_of(event)].colour,
+        .color = looks[look_of(event)].color,
         .width = scene->row < 26 ? 1.3 : 1.7,
         .dash = dashes[event->channel % DASHES],
     };
     double inset = scene->column < 40 ? 3 : 6;
     double x1 = x_of(scene, event->begin) + inset, x2 = x_of(scene, event->end) - inset / 2;
 
-    svg_circle(&scene->svg, x1, y_of(scene, event->from), 2.5, stroke.colour,
-               (struct svg_stroke){.colour = NULL});
+    svg_circle(&scene->svg, x1, y_of(scene, event->from), 2.5, stroke.color,
+               (struct svg_stroke){.color = NULL});
     svg_arrow(&scene->svg, x1, y_of(scene, event->from), x2, y_of(scene, event->to), stroke);
 }
 
@@ -163,11 +163,11 @@ static void draw_arrow(struct scene *scene, const struct event *event)
  * are few ranks, thin lines show from which ranks the step reads. */
 static void draw_box(struct scene *scene, const struct event *event)
 {
-    struct svg_stroke thin = {.colour = looks[look_of(event)].colour, .width = 0.7, .dash = "2 3"};
+    struct svg_stroke thin = {.color = looks[look_of(event)].color, .width = 0.7, .dash = "2 3"};
     double y = y_of(scene, event->to), height = fmin(scene->row * 0.6, 18);
     double left = x_of(scene, event->begin) + scene->column * 0.35;
     double width = scene->column * 0.6;
-    struct svg_font font = {.size = 10.5, .colour = COLOUR_PAPER, .anchor = SVG_MIDDLE};
+    struct svg_font font = {.size = 10.5, .color = COLOR_PAPER, .anchor = SVG_MIDDLE};
     bool is_fan = event->kind == TUTTI_STEP_GATHER_REDUCE && scene->team->ensemble.nranks <= 8;
     char chunks[64];
 
@@ -175,8 +175,8 @@ static void draw_box(struct scene *scene, const struct event *event)
         if (tutti_among_rank(event->among, i) != event->to)
             svg_line(&scene->svg, x_of(scene, event->begin) + 4,
                      y_of(scene, tutti_among_rank(event->among, i)), left, y, thin);
-    svg_rect(&scene->svg, left, y - height / 2, width, height, thin.colour,
-             (struct svg_stroke){.colour = NULL});
+    svg_rect(&scene->svg, left, y - height / 2, width, height, thin.color,
+             (struct svg_stroke){.color = NULL});
     write_chunks(event, chunks, sizeof chunks);
     if (height >= 14 && svg_text_width(chunks, font.size) < width - 20)
         svg_text(&scene->svg, left + width / 2, y + 4, font, "%s%s",
@@ -185,20 +185,20 @@ static void draw_box(struct scene *scene, const struct event *event)
 
 static void draw_mark(struct scene *scene, const struct event *event)
 {
-    const char *colour = looks[look_of(event)].colour;
+    const char *color = looks[look_of(event)].color;
     double x = x_of(scene, event->begin), y = y_of(scene, event->to);
-    struct svg_stroke none = {.colour = NULL};
+    struct svg_stroke none = {.color = NULL};
 
     switch (look_of(event)) {
     case LOOK_SIGNAL:
-        svg_circle(&scene->svg, x, y, 4, colour, none);
+        svg_circle(&scene->svg, x, y, 4, color, none);
         break;
     case LOOK_WAIT:
-        svg_circle(&scene->svg, x, y, 6, NULL, (struct svg_stroke){.colour = colour, .width = 1.5});
+        svg_circle(&scene->svg, x, y, 6, NULL, (struct svg_stroke){.color = color, .width = 1.5});
         break;
     default:
-        svg_rect(&scene->svg, x - 3.5, y - 3.5, 7, 7, colour,
-                 (struct svg_stroke){.colour = COLOUR_PAPER, .width = 1});
+        svg_rect(&scene->svg, x - 3.5, y - 3.5, 7, 7, color,
+                 (struct svg_stroke){.color = COLOR_PAPER, .width = 1});
     }
 }
 
@@ -206,18 +206,18 @@ static void draw_mark(struct scene *scene, const struct event *event)
 
 static double draw_key(struct scene *scene, enum look look, double x, double y, bool is_message)
 {
-    struct svg_font font = {.size = 12, .colour = COLOUR_SOFT};
-    struct svg_stroke stroke = {.colour = looks[look].colour, .width = 1.7};
-    struct svg_stroke none = {.colour = NULL};
+    struct svg_font font = {.size = 12, .color = COLOR_SOFT};
+    struct svg_stroke stroke = {.color = looks[look].color, .width = 1.7};
+    struct svg_stroke none = {.color = NULL};
 
     if (is_message)
         svg_arrow(&scene->svg, x, y, x + 24, y, stroke);
     else if (look == LOOK_SIGNAL)
-        svg_circle(&scene->svg, x + 14, y, 4, stroke.colour, none);
+        svg_circle(&scene->svg, x + 14, y, 4, stroke.color, none);
     else if (look == LOOK_WAIT)
         svg_circle(&scene->svg, x + 14, y, 6, NULL, stroke);
     else
-        svg_rect(&scene->svg, x + 8, y - 4, look == LOOK_GATHERED ? 16 : 8, 8, stroke.colour, none);
+        svg_rect(&scene->svg, x + 8, y - 4, look == LOOK_GATHERED ? 16 : 8, 8, stroke.color, none);
     svg_text(&scene->svg, x + 30, y + 4, font, "%s", looks[look].name);
     return x + 30 + svg_text_width(looks[look].name, 12) + 20;
 }
@@ -237,10 +237,10 @@ static void draw_legend(struct scene *scene, double x, double y)
             x = draw_key(scene, (enum look)look, x, y, look <= LOOK_GET);
     for (uint32_t channel = 0; nchannels > 1 && channel < nchannels && channel < DASHES;
          channel++) {
-        struct svg_stroke stroke = {COLOUR_INK, 1.5, dashes[channel]};
+        struct svg_stroke stroke = {COLOR_INK, 1.5, dashes[channel]};
 
         svg_line(&scene->svg, x, y, x + 26, y, stroke);
-        svg_text(&scene->svg, x + 32, y + 4, (struct svg_font){.size = 12, .colour = COLOUR_SOFT},
+        svg_text(&scene->svg, x + 32, y + 4, (struct svg_font){.size = 12, .color = COLOR_SOFT},
                  "channel %u", channel);
         x += 110;
     }
@@ -271,8 +271,8 @@ static void begin_scene(struct scene *scene)
 {
     uint32_t n = scene->team->ensemble.nranks, nrounds = scene->rounds->nrounds;
     double width, titles;
-    struct svg_font bold = {.size = 16, .colour = COLOUR_INK, .is_bold = true};
-    struct svg_font soft = {.size = 12, .colour = COLOUR_SOFT};
+    struct svg_font bold = {.size = 16, .color = COLOR_INK, .is_bold = true};
+    struct svg_font soft = {.size = 12, .color = COLOR_SOFT};
     char counts[3][UNITS_TEXT], messages[UNITS_TEXT + 16] = "", subtitle[160];
 
     scene->row = fmin(fmax(560.0 / n, 22), 42);

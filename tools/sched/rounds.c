@@ -136,7 +136,7 @@ static bool deps_are_complete(const struct player *player, uint32_t rank, uint32
 }
 
 /* Returns true if all ranks for which a wait step waits have given the signal. */
-static bool is_signalled(const struct player *player, uint32_t rank, const struct tutti_step *wait)
+static bool is_signaled(const struct player *player, uint32_t rank, const struct tutti_step *wait)
 {
     for (uint32_t other = 0; other < player->n; other++) {
         bool is_meant = wait->from == TUTTI_ALL_RANKS ? other != rank
@@ -195,7 +195,7 @@ static bool run_locals(struct player *player, uint32_t rank)
             continue;
         if (player->local_until[rank] > player->now || !deps_are_complete(player, rank, *next))
             break;
-        if (step->kind == TUTTI_STEP_WAIT && !is_signalled(player, rank, step))
+        if (step->kind == TUTTI_STEP_WAIT && !is_signaled(player, rank, step))
             break;
         if (step->kind == TUTTI_STEP_COPY || step->kind == TUTTI_STEP_REDUCE)
             moves = schedule->is_one_sided;

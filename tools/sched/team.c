@@ -38,7 +38,7 @@ static void end_title(struct team *team)
 /* ---- by an algorithm ------------------------------------------------------------------------- */
 
 int team_emit(const struct tutti_algorithm *algorithm, const struct tutti_options *options,
-              const struct tutti_places *places, uint32_t nranks, uint32_t root,
+              const struct tutti_placement *places, uint32_t nranks, uint32_t root,
               struct team *ret_team)
 {
     struct team team = {.is_vector = algorithm->serves_vector};

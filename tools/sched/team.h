@@ -26,7 +26,7 @@ int team_read(const struct request *request, struct team *ret_team);
 /* Builds the algorithm's schedules of all ranks. `places` may be NULL. Returns TUTTI_OK, and then
  * the caller releases the team with team_fini. Otherwise returns an error code. */
 int team_emit(const struct tutti_algorithm *algorithm, const struct tutti_options *options,
-              const struct tutti_places *places, uint32_t nranks, uint32_t root,
+              const struct tutti_placement *places, uint32_t nranks, uint32_t root,
               struct team *ret_team);
 
 static inline void team_fini(struct team *team)

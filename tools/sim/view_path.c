@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Draws the critical path of one simulated case, to show why the case takes as long as it does.
  * Each row is a rank on the path, in the order in which the path reaches the ranks. Each bar is one
- * hop of the path. The colour of a bar shows how that time was spent.
+ * hop of the path. The color of a bar shows how that time was spent.
  */
 #include "sim/views.h"
 
 #include "common/memory.h"
 #include "common/units.h"
 #include "draw/axis.h"
-#include "draw/colours.h"
+#include "draw/colors.h"
 #include "draw/svg.h"
 #include "tuner/explain.h"
 
@@ -23,17 +23,17 @@
 #define KINDS 9
 
 static const struct {
-    const char *why, *name, *colour;
+    const char *why, *name, *color;
 } kinds[KINDS] = {
-    {"overhead", "overhead", COLOUR_ORANGE},
-    {"latency", "latency", COLOUR_SKY},
-    {"bandwidth", "bandwidth", COLOUR_BLUE},
-    {"reduce", "reduce", COLOUR_VERMILION},
-    {"copy", "copy", COLOUR_PURPLE},
-    {"port", "wait for a port", COLOUR_GREY},
-    {"link", "wait for a link", COLOUR_GREEN},
-    {"core", "wait for a core", COLOUR_BROWN},
-    {"", "other", COLOUR_INK},
+    {"overhead", "overhead", COLOR_ORANGE},
+    {"latency", "latency", COLOR_SKY},
+    {"bandwidth", "bandwidth", COLOR_BLUE},
+    {"reduce", "reduce", COLOR_VERMILION},
+    {"copy", "copy", COLOR_PURPLE},
+    {"port", "wait for a port", COLOR_GRAY},
+    {"link", "wait for a link", COLOR_GREEN},
+    {"core", "wait for a core", COLOR_BROWN},
+    {"", "other", COLOR_INK},
 };
 
 struct path {
@@ -98,9 +98,9 @@ static double y_of(const struct path *path, uint32_t rank)
 static void draw_stage(struct path *path)
 {
     double bottom = TOP + (double)path->nrows * path->row + 6;
-    struct svg_font small = {.size = 12, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE};
-    struct svg_font rank = {.size = 11, .colour = COLOUR_INK, .anchor = SVG_RIGHT};
-    struct svg_stroke grid = {.colour = COLOUR_FAINT, .width = 1};
+    struct svg_font small = {.size = 12, .color = COLOR_SOFT, .anchor = SVG_MIDDLE};
+    struct svg_font rank = {.size = 11, .color = COLOR_INK, .anchor = SVG_RIGHT};
+    struct svg_stroke grid = {.color = COLOR_FAINT, .width = 1};
     struct axis_tick ticks[AXIS_TICKS];
     size_t stride = (size_t)ceil(LABEL_GAP / path->row);
     char text[UNITS_TEXT];
@@ -119,7 +119,7 @@ static void draw_stage(struct path *path)
 static void draw_hops(struct path *path)
 {
     double height = fmin(path->row * 0.62, 13);
-    struct svg_stroke none = {.colour = NULL}, thin = {.colour = COLOUR_GREY, .width = 0.8};
+    struct svg_stroke none = {.color = NULL}, thin = {.color = COLOR_GRAY, .width = 0.8};
 
     for (size_t i = 1; i < path->nhops; i++)
         if (path->hops[i]->rank != path->hops[i - 1]->rank)
@@ -133,7 +133,7 @@ static void draw_hops(struct path *path)
 
         svg_rect(&path->svg, x, y_of(path, hop->rank) - height / 2,
                  fmax(axis_at(&path->time, hop->end_s) - x, 0.5), height,
-                 kinds[kind_of(hop)].colour, none);
+                 kinds[kind_of(hop)].color, none);
     }
 }
 
@@ -142,7 +142,7 @@ static void draw_hops(struct path *path)
 static void draw_legend(struct path *path, double seconds)
 {
     double sums[KINDS] = {0}, x = 24;
-    struct svg_font font = {.size = 12, .colour = COLOUR_INK};
+    struct svg_font font = {.size = 12, .color = COLOR_INK};
     char text[96], time[UNITS_TEXT];
 
     for (size_t i = 0; i < path->nhops; i++)
@@ -152,7 +152,7 @@ static void draw_legend(struct path *path, double seconds)
             continue;
         snprintf(text, sizeof text, "%s %s, %.0f %%", kinds[i].name,
                  units_seconds_drawn(sums[i], time), 100 * sums[i] / seconds);
-        svg_rect(&path->svg, x, 62, 12, 12, kinds[i].colour, (struct svg_stroke){.colour = NULL});
+        svg_rect(&path->svg, x, 62, 12, 12, kinds[i].color, (struct svg_stroke){.color = NULL});
         svg_text(&path->svg, x + 18, 72, font, "%s", text);
         x += 18 + svg_text_width(text, 12) + 22;
     }
@@ -172,8 +172,8 @@ int view_path(const struct sweep *sweep, const struct sim_case *one, const char 
     svg_begin(&path.svg, LEFT + WIDTH + RIGHT_MARGIN, TOP + (double)path.nrows * path.row + 44,
               title);
     svg_text(&path.svg, 24, 28,
-             (struct svg_font){.size = 16, .colour = COLOUR_INK, .is_bold = true}, "%s", title);
-    svg_text(&path.svg, 24, 47, (struct svg_font){.size = 12, .colour = COLOUR_SOFT},
+             (struct svg_font){.size = 16, .color = COLOR_INK, .is_bold = true}, "%s", title);
+    svg_text(&path.svg, 24, 47, (struct svg_font){.size = 12, .color = COLOR_SOFT},
              "%s, the least possible is %s%s%s", units_seconds_drawn(report->seconds, text[2]),
              units_seconds_drawn(sweep_bound(one) / one->npieces, text[3]),
              report->nlinks > 0 ? "; the busiest link is " : "",

@@ -3,7 +3,7 @@
 #include "base/result.h"
 #include "common/file.h"
 #include "common/memory.h"
-#include "draw/colours.h"
+#include "draw/colors.h"
 #include "topo/commands.h"
 #include "topo/layout.h"
 #include "topo/scene.h"
@@ -196,7 +196,7 @@ static void draw_host_name(const struct picture *picture, const struct stage *st
     snprintf(text, sizeof text, alike > 0 ? "host %u, and %u more like it" : "host %u", stage->host,
              alike);
     svg_text(svg, SCENE_MARGIN, stage->top - 14,
-             (struct svg_font){.size = 13, .colour = COLOUR_INK, .is_bold = true}, "%s", text);
+             (struct svg_font){.size = 13, .color = COLOR_INK, .is_bold = true}, "%s", text);
 }
 
 static void draw_head(const struct picture *picture, struct svg *svg)
@@ -215,9 +215,9 @@ static void draw_head(const struct picture *picture, struct svg *svg)
             snprintf(text + strlen(text), sizeof text - strlen(text), ", %s",
                      subject_count(graph->count[counted[i].kind], counted[i].what, count));
     svg_text(svg, SCENE_MARGIN, 30,
-             (struct svg_font){.size = 17, .colour = COLOUR_INK, .is_bold = true}, "%s",
+             (struct svg_font){.size = 17, .color = COLOR_INK, .is_bold = true}, "%s",
              picture->subject->name);
-    svg_text(svg, SCENE_MARGIN, 49, (struct svg_font){.size = 12, .colour = COLOUR_SOFT},
+    svg_text(svg, SCENE_MARGIN, 49, (struct svg_font){.size = 12, .color = COLOR_SOFT},
              "%s; numbers beside links are GB/s each way", text);
     scene_draw_key(&scene, SCENE_MARGIN, 68);
 }

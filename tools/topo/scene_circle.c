@@ -3,7 +3,7 @@
  * of channels. */
 #include "common/memory.h"
 #include "common/units.h"
-#include "draw/colours.h"
+#include "draw/colors.h"
 #include "topo/scene.h"
 
 #include <math.h>
@@ -41,13 +41,13 @@ static void draw_bead(const struct scene *scene, const struct circle *circle, ui
     double x, y;
 
     place(circle, index, &x, &y);
-    svg_circle(scene->svg, x, y, circle->bead + 2, COLOUR_PAPER,
-               (struct svg_stroke){.colour = NULL});
-    svg_circle(scene->svg, x, y, circle->bead, is_root ? edge : COLOUR_PAPER,
+    svg_circle(scene->svg, x, y, circle->bead + 2, COLOR_PAPER,
+               (struct svg_stroke){.color = NULL});
+    svg_circle(scene->svg, x, y, circle->bead, is_root ? edge : COLOR_PAPER,
                (struct svg_stroke){edge, 1.3, NULL});
     svg_text(scene->svg, x, y + circle->bead * 0.34,
              (struct svg_font){.size = circle->bead * 0.98, .anchor = SVG_MIDDLE, .is_bold = true,
-                               .colour = is_root ? COLOUR_PAPER : COLOUR_INK},
+                               .color = is_root ? COLOR_PAPER : COLOR_INK},
              "%u", number);
 }
 
@@ -113,7 +113,7 @@ static struct svg_stroke form_stroke(const struct scene *scene, uint32_t link, u
     static const char *const shades[] = {"#00664b", "#3fb38f", "#9fd8c4", "#c9c9a0"};
     struct svg_stroke stroke = scene_stroke(scene, link);
 
-    stroke.colour = shades[form < 4 ? form : 3];
+    stroke.color = shades[form < 4 ? form : 3];
     return stroke;
 }
 
@@ -146,7 +146,7 @@ void scene_draw_mesh(const struct scene *scene, double x, double y)
     uint32_t first = subject_first(scene->subject, scene->host, TUTTI_NODE_GPU, &count);
 
     svg_text(scene->svg, x, y + 12,
-             (struct svg_font){.size = 13, .colour = COLOUR_INK, .is_bold = true},
+             (struct svg_font){.size = 13, .color = COLOR_INK, .is_bold = true},
              "Links between gpus");
     for (uint32_t form = nforms; form-- > 0;)
         for (uint32_t i = 0; i < graph->nlinks; i++) {
@@ -159,17 +159,17 @@ void scene_draw_mesh(const struct scene *scene, double x, double y)
             svg_line(scene->svg, x1, y1, x2, y2, form_stroke(scene, i, form));
             if (scene_is_full(scene, i))
                 svg_line(scene->svg, x1, y1, x2, y2,
-                         (struct svg_stroke){COLOUR_VERMILION, 1.5, NULL});
+                         (struct svg_stroke){COLOR_VERMILION, 1.5, NULL});
         }
     for (uint32_t i = 0; i < count; i++)
-        draw_bead(scene, &circle, i, graph->nodes[first + i].number, COLOUR_GREEN, false);
+        draw_bead(scene, &circle, i, graph->nodes[first + i].number, COLOR_GREEN, false);
     y = circle.y + circle.radius + circle.bead + 24;
     for (uint32_t form = 0; form < nforms; form++, y += KEY_LINE) {
         char text[NAME_BYTES], rate[UNITS_TEXT];
 
         subject_link_form(scene->subject, forms[form], text, sizeof text);
         svg_line(scene->svg, x, y, x + 26, y, form_stroke(scene, forms[form], form));
-        svg_text(scene->svg, x + 34, y + 4, (struct svg_font){.size = 11.5, .colour = COLOUR_SOFT},
+        svg_text(scene->svg, x + 34, y + 4, (struct svg_font){.size = 11.5, .color = COLOR_SOFT},
                  "%s, %s", text, units_rate(graph->links[forms[form]].bytes_per_s, rate));
     }
 }
@@ -213,7 +213,7 @@ void scene_plan_size(const struct tutti_channels *plan, uint32_t ncolumns, doubl
 
 /* Draws an arrow from the edge of one gpu to the edge of another. */
 static void draw_hop(const struct scene *scene, const struct circle *circle, uint32_t from,
-                     uint32_t to, const char *colour)
+                     uint32_t to, const char *color)
 {
     double x1, y1, x2, y2, length;
 
@@ -225,13 +225,13 @@ static void draw_hop(const struct scene *scene, const struct circle *circle, uin
     svg_arrow(scene->svg, x1 + (x2 - x1) * circle->bead / length,
               y1 + (y2 - y1) * circle->bead / length,
               x2 - (x2 - x1) * (circle->bead + 1) / length,
-              y2 - (y2 - y1) * (circle->bead + 1) / length, (struct svg_stroke){colour, 1.7, NULL});
+              y2 - (y2 - y1) * (circle->bead + 1) / length, (struct svg_stroke){color, 1.7, NULL});
 }
 
 /* Draws an arrow from outside the circle to a gpu, or from the gpu to the outside. A gpu may have
  * both, so each arrow is a little to one side. */
 static void draw_net(const struct scene *scene, const struct circle *circle, uint32_t gpu,
-                     bool is_in, const char *colour)
+                     bool is_in, const char *color)
 {
     double x, y, dx, dy, length, side = is_in ? -4 : 4;
 
@@ -250,22 +250,22 @@ static void draw_net(const struct scene *scene, const struct circle *circle, uin
     y += dx * side + dy * (circle->bead + 1);
     if (is_in)
         svg_arrow(scene->svg, x + 19 * dx, y + 19 * dy, x, y,
-                  (struct svg_stroke){colour, 1.7, NULL});
+                  (struct svg_stroke){color, 1.7, NULL});
     else
         svg_arrow(scene->svg, x, y, x + 19 * dx, y + 19 * dy,
-                  (struct svg_stroke){colour, 1.7, NULL});
+                  (struct svg_stroke){color, 1.7, NULL});
 }
 
 static void draw_caption(const struct scene *scene, const struct tutti_channels *plan,
-                         const struct order *order, double x, double y, const char *colour)
+                         const struct order *order, double x, double y, const char *color)
 {
-    struct svg_font font = {.size = 12, .colour = colour, .anchor = SVG_MIDDLE, .is_bold = true};
+    struct svg_font font = {.size = 12, .color = color, .anchor = SVG_MIDDLE, .is_bold = true};
     char count[NAME_BYTES];
 
     svg_text(scene->svg, x, y, font, "%s", subject_count(order->count, "channel", count));
     if (!has_nets(plan))
         return;
-    font = (struct svg_font){.size = 11, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE};
+    font = (struct svg_font){.size = 11, .color = COLOR_SOFT, .anchor = SVG_MIDDLE};
     if (order->channel->net_in == order->channel->net_out)
         svg_text(scene->svg, x, y + 15, font, "in and out by net %u", order->channel->net_in);
     else
@@ -274,7 +274,7 @@ static void draw_caption(const struct scene *scene, const struct tutti_channels 
 }
 
 static void draw_order(const struct scene *scene, const struct tutti_channels *plan,
-                       const struct order *order, double x, double y, const char *colour)
+                       const struct order *order, double x, double y, const char *color)
 {
     struct circle circle = {x, y, order_radius(plan), 10, plan->ngpus};
     const struct tutti_channel *channel = order->channel;
@@ -282,20 +282,20 @@ static void draw_order(const struct scene *scene, const struct tutti_channels *p
     uint32_t n = plan->ngpus, root = is_ring ? 0 : plans_root(plan, channel);
     uint32_t first = is_ring ? channel->gpu[0] : root, last = is_ring ? channel->gpu[n - 1] : root;
 
-    svg_circle(scene->svg, x, y, circle.radius, NULL, (struct svg_stroke){COLOUR_FAINT, 1, NULL});
+    svg_circle(scene->svg, x, y, circle.radius, NULL, (struct svg_stroke){COLOR_FAINT, 1, NULL});
     for (uint32_t i = 0; i < n; i++)
         if (is_ring && n > 1 && (i + 1 < n || !has_nets(plan)))
-            draw_hop(scene, &circle, channel->gpu[i], channel->gpu[(i + 1) % n], colour);
+            draw_hop(scene, &circle, channel->gpu[i], channel->gpu[(i + 1) % n], color);
         else if (!is_ring && i != root)
-            draw_hop(scene, &circle, channel->gpu[i], i, colour);
+            draw_hop(scene, &circle, channel->gpu[i], i, color);
     if (has_nets(plan)) {
-        draw_net(scene, &circle, first, true, colour);
-        draw_net(scene, &circle, last, false, colour);
+        draw_net(scene, &circle, first, true, color);
+        draw_net(scene, &circle, last, false, color);
     }
     for (uint32_t i = 0; i < n; i++)
-        draw_bead(scene, &circle, i, plan->gpus[i], colour, !is_ring && i == root);
+        draw_bead(scene, &circle, i, plan->gpus[i], color, !is_ring && i == root);
     draw_caption(scene, plan, order, x, y + cell_size(plan) / 2 + (has_nets(plan) ? 8 : 14),
-                 colour);
+                 color);
 }
 
 static void draw_heading(const struct scene *scene, const struct tutti_channels *plan, double x,
@@ -306,7 +306,7 @@ static void draw_heading(const struct scene *scene, const struct tutti_channels 
     double share = plan->bytes_per_s / plan->bound_bytes_per_s;
 
     svg_text(scene->svg, x, y + 12,
-             (struct svg_font){.size = 13, .colour = COLOUR_INK, .is_bold = true}, "%s",
+             (struct svg_font){.size = 13, .color = COLOR_INK, .is_bold = true}, "%s",
              names[plan->pattern]);
     snprintf(text, sizeof text, "%s of %s", subject_count(plan->nchannels, "channel", count),
              plans_rate(plan->channel_bytes_per_s, rate));
@@ -318,7 +318,7 @@ static void draw_heading(const struct scene *scene, const struct tutti_channels 
     else if (isfinite(share))
         snprintf(text + strlen(text), sizeof text - strlen(text), "; %.1f %% of what can be",
                  100 * share);
-    svg_text(scene->svg, x, y + 29, (struct svg_font){.size = 12, .colour = COLOUR_SOFT}, "%s",
+    svg_text(scene->svg, x, y + 29, (struct svg_font){.size = 12, .color = COLOR_SOFT}, "%s",
              text);
 }
 
@@ -333,11 +333,11 @@ void scene_draw_plan(const struct scene *scene, const struct tutti_channels *pla
     draw_heading(scene, plan, x, y);
     for (uint32_t i = 0; i < drawn; i++)
         draw_order(scene, plan, &orders[i], x + i % ncolumns * (size + CELL_GAP) + size / 2,
-                   top + i / ncolumns * (size + CAPTION) + size / 2, colour_of(i));
+                   top + i / ncolumns * (size + CAPTION) + size / 2, color_of(i));
     for (uint32_t i = drawn; i < count; i++)
         left += orders[i].count;
     if (left > 0)
         svg_text(scene->svg, x, top + (drawn + ncolumns - 1) / ncolumns * (size + CAPTION) + 6,
-                 (struct svg_font){.size = 12, .colour = COLOUR_SOFT},
+                 (struct svg_font){.size = 12, .color = COLOR_SOFT},
                  "and %u more orders with %u channels", count - drawn, left);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writes a machine and its plans in the language of Graphviz. */
 #include "common/memory.h"
-#include "draw/colours.h"
+#include "draw/colors.h"
 #include "topo/scene.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static void write_hosts(FILE *out, const struct subject *subject)
 
     for (uint32_t host = 0; host < graph->nhosts; host++) {
         fprintf(out, "  subgraph cluster_%u {\n    label=\"host %u\"; color=\"%s\";\n", host, host,
-                COLOUR_RULE);
+                COLOR_RULE);
         for (uint32_t node = 0; node < graph->nnodes; node++)
             if (graph->nodes[node].host == host && graph->nodes[node].kind != TUTTI_NODE_FABRIC)
                 write_node(out, subject, node);
@@ -58,9 +58,9 @@ static void write_hosts(FILE *out, const struct subject *subject)
 static void write_links(FILE *out, const struct subject *subject)
 {
     static const char *const inks[TUTTI_LINK_COUNT] = {
-        [TUTTI_LINK_NVLINK] = COLOUR_GREEN, [TUTTI_LINK_C2C] = COLOUR_PURPLE,
-        [TUTTI_LINK_PCI] = COLOUR_GREY, [TUTTI_LINK_SYS] = COLOUR_BROWN,
-        [TUTTI_LINK_PORT] = COLOUR_BLUE, [TUTTI_LINK_FABRIC] = COLOUR_BLUE};
+        [TUTTI_LINK_NVLINK] = COLOR_GREEN, [TUTTI_LINK_C2C] = COLOR_PURPLE,
+        [TUTTI_LINK_PCI] = COLOR_GRAY, [TUTTI_LINK_SYS] = COLOR_BROWN,
+        [TUTTI_LINK_PORT] = COLOR_BLUE, [TUTTI_LINK_FABRIC] = COLOR_BLUE};
     const struct tutti_graph *graph = subject->graph;
 
     for (uint32_t i = 0; i < graph->nlinks; i++) {
@@ -87,14 +87,14 @@ static void write_links(FILE *out, const struct subject *subject)
 }
 
 static void write_hop(FILE *out, const struct subject *subject, uint32_t from, uint32_t to,
-                      const char *colour)
+                      const char *color)
 {
     fprintf(out, "  n%u -> n%u [color=\"%s\", penwidth=1.5, constraint=false];\n",
-            tutti_graph_gpu(subject->graph, from), tutti_graph_gpu(subject->graph, to), colour);
+            tutti_graph_gpu(subject->graph, from), tutti_graph_gpu(subject->graph, to), color);
 }
 
 static void write_order(FILE *out, const struct subject *subject, const struct tutti_channels *plan,
-                        const struct order *order, const char *colour)
+                        const struct order *order, const char *color)
 {
     const uint32_t *gpu = order->channel->gpu;
     bool is_ring = plan->pattern == TUTTI_PATTERN_RING;
@@ -105,11 +105,11 @@ static void write_order(FILE *out, const struct subject *subject, const struct t
     free(text);
     for (uint32_t i = 0; i < plan->ngpus; i++)
         if (!is_ring && gpu[i] != TUTTI_NO_NODE)
-            write_hop(out, subject, plan->gpus[gpu[i]], plan->gpus[i], colour);
+            write_hop(out, subject, plan->gpus[gpu[i]], plan->gpus[i], color);
         else if (is_ring && plan->ngpus > 1 &&
                  (i + 1 < plan->ngpus || order->channel->net_in == TUTTI_NO_NODE))
             write_hop(out, subject, plan->gpus[gpu[i]], plan->gpus[gpu[(i + 1) % plan->ngpus]],
-                      colour);
+                      color);
 }
 
 char *scene_write_dot(const struct subject *subject, struct tutti_channels *const *plans,
@@ -132,7 +132,7 @@ char *scene_write_dot(const struct subject *subject, struct tutti_channels *cons
         uint32_t count = plans_orders(plans[p], orders);
 
         for (uint32_t i = 0; i < count && i < SCENE_ORDERS; i++)
-            write_order(out, subject, plans[p], &orders[i], colour_of(i));
+            write_order(out, subject, plans[p], &orders[i], color_of(i));
     }
     fputs("}\n", out);
     if (fclose(out) != 0)

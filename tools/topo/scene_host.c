@@ -3,7 +3,7 @@
  * a link. */
 #include "common/memory.h"
 #include "common/units.h"
-#include "draw/colours.h"
+#include "draw/colors.h"
 #include "topo/layout.h"
 #include "topo/scene.h"
 
@@ -21,14 +21,14 @@
 /* ---- looks ----------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *colour, *name;
+    const char *color, *name;
 } looks[TUTTI_LINK_COUNT] = {
-    [TUTTI_LINK_NVLINK] = {COLOUR_GREEN, "NVLink"},
-    [TUTTI_LINK_C2C] = {COLOUR_PURPLE, "coherent link"},
-    [TUTTI_LINK_PCI] = {COLOUR_GREY, "PCIe"},
-    [TUTTI_LINK_SYS] = {COLOUR_BROWN, "between NUMA nodes"},
-    [TUTTI_LINK_PORT] = {COLOUR_BLUE, NULL},
-    [TUTTI_LINK_FABRIC] = {COLOUR_BLUE, NULL},
+    [TUTTI_LINK_NVLINK] = {COLOR_GREEN, "NVLink"},
+    [TUTTI_LINK_C2C] = {COLOR_PURPLE, "coherent link"},
+    [TUTTI_LINK_PCI] = {COLOR_GRAY, "PCIe"},
+    [TUTTI_LINK_SYS] = {COLOR_BROWN, "between NUMA nodes"},
+    [TUTTI_LINK_PORT] = {COLOR_BLUE, NULL},
+    [TUTTI_LINK_FABRIC] = {COLOR_BLUE, NULL},
 };
 
 bool scene_is_full(const struct scene *scene, uint32_t index)
@@ -45,7 +45,7 @@ struct svg_stroke scene_stroke(const struct scene *scene, uint32_t index)
     const struct tutti_graph_link *link = &scene->subject->graph->links[index];
 
     return (struct svg_stroke){
-        .colour = scene_is_full(scene, index) ? COLOUR_VERMILION : looks[link->kind].colour,
+        .color = scene_is_full(scene, index) ? COLOR_VERMILION : looks[link->kind].color,
         .width = fmin(1.2 * log2(1 + link->bytes_per_s / 6e9) + 0.3, 9),
         .dash = link->found_by == TUTTI_SOURCE_ASSUMED ? "6 3" : NULL,
     };
@@ -102,7 +102,7 @@ static double draw_sample(const struct scene *scene, double x, double y, struct 
                           const char *name)
 {
     svg_line(scene->svg, x, y, x + 26, y, stroke);
-    svg_text(scene->svg, x + 33, y + 4, (struct svg_font){.size = 11.5, .colour = COLOUR_SOFT},
+    svg_text(scene->svg, x + 33, y + 4, (struct svg_font){.size = 11.5, .color = COLOR_SOFT},
              "%s", name);
     return x + 33 + svg_text_width(name, 11.5) + 14;
 }
@@ -114,7 +114,7 @@ double scene_draw_key(const struct scene *scene, double x, double y)
 
     for (int kind = 0; kind < TUTTI_LINK_COUNT; kind++)
         if (looks[kind].name != NULL && scene_has_kind(scene, (enum tutti_graph_link_kind)kind))
-            x = draw_sample(scene, x, y, (struct svg_stroke){looks[kind].colour, 3, NULL},
+            x = draw_sample(scene, x, y, (struct svg_stroke){looks[kind].color, 3, NULL},
                             kind == TUTTI_LINK_NVLINK && has_amd(scene) ? "xGMI"
                                                                         : looks[kind].name);
     for (uint32_t i = 0; i < graph->nlinks; i++) {
@@ -124,9 +124,9 @@ double scene_draw_key(const struct scene *scene, double x, double y)
         has_assumed = has_assumed || graph->links[i].found_by == TUTTI_SOURCE_ASSUMED;
     }
     if (has_assumed)
-        x = draw_sample(scene, x, y, (struct svg_stroke){COLOUR_SOFT, 2, "6 3"}, "assumed");
+        x = draw_sample(scene, x, y, (struct svg_stroke){COLOR_SOFT, 2, "6 3"}, "assumed");
     if (has_full)
-        x = draw_sample(scene, x, y, (struct svg_stroke){COLOUR_VERMILION, 3, NULL},
+        x = draw_sample(scene, x, y, (struct svg_stroke){COLOR_VERMILION, 3, NULL},
                         "full: it bounds");
     return x;
 }
@@ -139,7 +139,7 @@ static void draw_rate(const struct scene *scene, double x, double y, uint32_t li
                       enum svg_anchor anchor)
 {
     struct svg_font font = {.size = LAYOUT_SMALL, .has_halo = true, .anchor = anchor,
-                            .colour = scene_is_full(scene, link) ? COLOUR_VERMILION : COLOUR_SOFT,
+                            .color = scene_is_full(scene, link) ? COLOR_VERMILION : COLOR_SOFT,
                             .is_bold = scene_is_full(scene, link)};
     char form[NAME_BYTES] = "";
 
@@ -228,7 +228,7 @@ static void draw_two_cpus(const struct scene *scene, const struct layout *layout
     const struct box *left = a->x < b->x ? a : b, *right = left == a ? b : a;
     double y = left->y + left->height / 2, x = (left->x + left->width + right->x) / 2;
     struct svg_font font = {.size = LAYOUT_SMALL, .anchor = SVG_MIDDLE,
-                            .colour = scene_is_full(scene, index) ? COLOUR_VERMILION : COLOUR_SOFT,
+                            .color = scene_is_full(scene, index) ? COLOR_VERMILION : COLOR_SOFT,
                             .is_bold = scene_is_full(scene, index)};
 
     svg_line(scene->svg, left->x + left->width, y, right->x, y, scene_stroke(scene, index));
@@ -268,8 +268,8 @@ static void draw_bus(const struct scene *scene, const struct layout *layout)
     svg_line(scene->svg, left, layout->bus_y, right, layout->bus_y, scene_stroke(scene, shown));
     svg_text(scene->svg, left, layout->bus_y - 8,
              (struct svg_font){.size = LAYOUT_SMALL,
-                               .colour = scene_is_full(scene, shown) ? COLOUR_VERMILION
-                                                                     : COLOUR_SOFT},
+                               .color = scene_is_full(scene, shown) ? COLOR_VERMILION
+                                                                     : COLOR_SOFT},
              most > least * 1.001 ? "any two: %.3g to %.3g" : "any two: %.3g", least / 1e9,
              most / 1e9);
 }
@@ -304,12 +304,12 @@ static void draw_lines(const struct scene *scene, const struct box *box, const c
                        const char *first, const char *second)
 {
     double x = box->x + box->width / 2, y = box->y + (*second != '\0' ? 19 : 24);
-    struct svg_font font = {.size = LAYOUT_BOLD, .colour = COLOUR_INK, .anchor = SVG_MIDDLE,
+    struct svg_font font = {.size = LAYOUT_BOLD, .color = COLOR_INK, .anchor = SVG_MIDDLE,
                             .is_bold = true};
     char text[NAME_BYTES];
 
     svg_text(scene->svg, x, y, font, "%s", bold);
-    font = (struct svg_font){.size = LAYOUT_SMALL, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE};
+    font = (struct svg_font){.size = LAYOUT_SMALL, .color = COLOR_SOFT, .anchor = SVG_MIDDLE};
     snprintf(text, sizeof text, "%s", first);
     scene_fit(text, sizeof text, font.size, box->width);
     svg_text(scene->svg, x, y + 15, font, "%s", text);
@@ -364,7 +364,7 @@ static void draw_nic(const struct scene *scene, uint32_t node, const struct box 
                      (struct svg_stroke){EDGE_NIC, 1, NULL});
         if (scene_is_full(scene, up))
             svg_box(scene->svg, cell.x + 1.5, cell.y + 1.5, cell.width - 3, cell.height - 3,
-                    RADIUS - 1.5, NULL, (struct svg_stroke){COLOUR_VERMILION, 2, NULL});
+                    RADIUS - 1.5, NULL, (struct svg_stroke){COLOR_VERMILION, 2, NULL});
         draw_lines(scene, &cell, name, subject_model(scene->subject, net), form);
     }
 }
@@ -382,13 +382,13 @@ static void draw_caches(const struct scene *scene, uint32_t node, const struct b
     while ((mask = strsep(&rest, ";")) != NULL && count > 0) {
         char *cpus = subject_cpus(mask);
 
-        svg_box(scene->svg, x + 1.5, box->y + box->height - 22, width - 3, 16, 3, COLOUR_PAPER,
-                (struct svg_stroke){COLOUR_RULE, 1, NULL});
+        svg_box(scene->svg, x + 1.5, box->y + box->height - 22, width - 3, 16, 3, COLOR_PAPER,
+                (struct svg_stroke){COLOR_RULE, 1, NULL});
         cpus[strcspn(cpus, ",")] = '\0'; /* The first range suffices; the second hardware threads
                                             of the cores follow after a comma. */
         if (svg_text_width(cpus, 9) < width - 6)
             svg_text(scene->svg, x + width / 2, box->y + box->height - 10.5,
-                     (struct svg_font){.size = 9, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE},
+                     (struct svg_font){.size = 9, .color = COLOR_SOFT, .anchor = SVG_MIDDLE},
                      "%s", cpus);
         free(cpus);
         x += width;
@@ -404,7 +404,7 @@ static void draw_cpu(const struct scene *scene, uint32_t node, const struct box 
     layout_cpu_text(scene->subject, node, lines);
     upper.height = LAYOUT_CPU;
     svg_box(scene->svg, box->x, box->y, box->width, box->height, RADIUS, FILL_CPU,
-            (struct svg_stroke){COLOUR_RULE, 1, NULL});
+            (struct svg_stroke){COLOR_RULE, 1, NULL});
     draw_lines(scene, &upper, lines[0], lines[1], lines[2]);
     if (layout_caches(scene->subject, node) > 0)
         draw_caches(scene, node, box);
@@ -418,9 +418,9 @@ static void draw_switch(const struct scene *scene, uint32_t node, const struct b
     tutti_busid_write(tutti_device_number(graph->inventory, graph->nodes[node].device,
                                           TUTTI_PROPERTY_BUSID, 0), busid, sizeof busid);
     svg_box(scene->svg, box->x, box->y, box->width, box->height, RADIUS, FILL_SWITCH,
-            (struct svg_stroke){COLOUR_GREY, 1, NULL});
+            (struct svg_stroke){COLOR_GRAY, 1, NULL});
     svg_text(scene->svg, box->x + box->width / 2, box->y + 15,
-             (struct svg_font){.size = LAYOUT_SMALL, .colour = COLOUR_SOFT, .anchor = SVG_MIDDLE},
+             (struct svg_font){.size = LAYOUT_SMALL, .color = COLOR_SOFT, .anchor = SVG_MIDDLE},
              box->width > 140 ? "PCI %s" : "%s", busid);
 }
 
@@ -436,9 +436,9 @@ static void draw_bar(const struct scene *scene, uint32_t node, const struct box 
     if (svg_text_width(text, LAYOUT_BOLD) > box->width - 10)
         strcpy(text, "NVSwitch");
     svg_box(scene->svg, box->x, box->y, box->width, box->height, RADIUS, FILL_GPU,
-            (struct svg_stroke){COLOUR_GREEN, 1.2, NULL});
+            (struct svg_stroke){COLOR_GREEN, 1.2, NULL});
     svg_text(scene->svg, box->x + box->width / 2, box->y + 17,
-             (struct svg_font){.size = LAYOUT_BOLD, .colour = COLOUR_INK, .anchor = SVG_MIDDLE},
+             (struct svg_font){.size = LAYOUT_BOLD, .color = COLOR_INK, .anchor = SVG_MIDDLE},
              "%s", text);
 }
 

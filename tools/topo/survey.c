@@ -35,7 +35,7 @@ struct survey {
     uint32_t nnodes;
     int mates;      /* number of ranks on rank 0's node, including rank 0 */
     int cores;      /* number of cores that rank 0 may use */
-    int neighbour;  /* another rank on rank 0's node; -1: none */
+    int neighbor;  /* another rank on rank 0's node; -1: none */
     int stranger;   /* a rank on another node; -1: none */
 };
 
@@ -71,7 +71,7 @@ static void look_around(struct crew *crew, struct survey *survey)
     describe_host(mine.host, sizeof mine.host);
     crew_gather(crew, &mine, sizeof mine, all);
     *survey = (struct survey){.node = must_take((size_t)crew->nranks, sizeof *survey->node),
-                              .cores = all[0].cores, .neighbour = -1, .stranger = -1};
+                              .cores = all[0].cores, .neighbor = -1, .stranger = -1};
     for (int rank = 0; rank < crew->nranks; rank++) {
         int first = 0;
 
@@ -79,8 +79,8 @@ static void look_around(struct crew *crew, struct survey *survey)
             first++;
         survey->node[rank] = first == rank ? survey->nnodes++ : survey->node[first];
         survey->mates += first == 0;
-        if (rank > 0 && first == 0 && survey->neighbour < 0)
-            survey->neighbour = rank;
+        if (rank > 0 && first == 0 && survey->neighbor < 0)
+            survey->neighbor = rank;
         if (first > 0 && survey->stranger < 0)
             survey->stranger = rank;
     }
@@ -276,8 +276,8 @@ int survey_run(struct crew *crew)
     int status = EXIT_SUCCESS;
 
     look_around(crew, &survey);
-    if (survey.neighbour > 0)
-        meter_link(crew, 0, survey.neighbour, &inside);
+    if (survey.neighbor > 0)
+        meter_link(crew, 0, survey.neighbor, &inside);
     if (survey.stranger > 0)
         meter_link(crew, 0, survey.stranger, &outside);
     crowd.turns = (double)survey.mates / survey.cores;
@@ -293,30 +293,30 @@ int survey_run(struct crew *crew)
                 "mean square.\n",
                 crew->nranks, *transports != '\0' ? transports : "the usual transports",
                 crew->is_quick ? ", quickly" : "");
-        if (survey.neighbour > 0)
+        if (survey.neighbor > 0)
             set_level(notes, "node", &inside, &machine.level[0]);
         if (survey.stranger > 0)
             set_level(notes, "top", &outside, &machine.level[2]);
-        if (crowd.rounds.count > 0 && survey.neighbour > 0)
+        if (crowd.rounds.count > 0 && survey.neighbor > 0)
             set_crowd(notes, "node", &crowd, &machine.level[0]);
-        if (survey.neighbour < 0)
+        if (survey.neighbor < 0)
             machine.level[0] = machine.level[2];
         if (survey.stranger < 0)
             machine.level[2] = machine.level[0];
         machine.level[1] = machine.level[2];
         set_memory(notes, &memory, &machine);
         /* Over sockets, a barrier consists of rounds of messages, so it gives no signal time. */
-        if (survey.neighbour > 0 && survey.stranger < 0 && uses_memory(transports))
+        if (survey.neighbor > 0 && survey.stranger < 0 && uses_memory(transports))
             machine.signal_s = signal_s;
         machine.cores = (uint32_t)survey.cores;
-        machine.places = (struct tutti_places){.nranks = (uint32_t)crew->nranks,
+        machine.places = (struct tutti_placement){.nranks = (uint32_t)crew->nranks,
                                                .node = survey.node, .nnodes = survey.nnodes};
         round_all(&machine);
         status = tell(crew, notes, &comments, &machine);
         if (status == EXIT_SUCCESS && crew->xml != NULL)
             status = store_measured(crew->xml, &(struct store_facts){
                 .machine = &machine, .cpu = sched_getcpu(),
-                .has_memory = survey.neighbour > 0 && uses_memory(transports),
+                .has_memory = survey.neighbor > 0 && uses_memory(transports),
                 .has_network = survey.stranger > 0});
         free(comments);
     }

@@ -68,7 +68,7 @@ def needed_by(path):
 
 def copy_library(name, package, folder):
     """By the name that the linker looks for, and by that which programs ask for: links would not
-    survive every way of travelling."""
+    survive every way of traveling."""
     path = next(path for path in files_of(package) if path.endswith(f"/lib{name}.so"))
     soname = re.search(r"SONAME.*\[(.+)\]", output_of("readelf", "-d", path)).group(1)
     for target in (f"lib{name}.so", soname):
@@ -137,7 +137,7 @@ def environment(folder):
                       f"{libc_version()}: pack on an older system")
     library = os.path.join(folder, "lib")
     program = os.path.join(folder, "bin", "pkg-config")
-    os.chmod(program, 0o755)  # which not every way of travelling keeps
+    os.chmod(program, 0o755)  # which not every way of traveling keeps
     before = os.environ.get("LD_LIBRARY_PATH")
     return {"PKG_CONFIG": program,
             "PKG_CONFIG_LIBDIR": os.path.join(folder, "pkgconfig"),

@@ -2,7 +2,7 @@
  * Conversion of single values between float32 and the narrow floating types.
  *
  * CPUs and GPUs compile the same source: it is valid C11, C++17 and CUDA C++. The functions contain
- * no branches, tables or processor-specific instructions, so the compiler vectorises a loop around
+ * no branches, tables or processor-specific instructions, so the compiler vectorizes a loop around
  * any of them. The numerics are those of device/cpu/cpu.h. Compile with -ffp-contract=off or
  * -fmad=false, because a product fused with the rounding addition below would be rounded
  * differently.

@@ -4,7 +4,7 @@
  * The bits of each float are mapped to an integer key, and the float with the larger key is the
  * result. Keys order -0 below +0, and NaN of either sign above all numbers, so an integer
  * comparison also propagates NaN. The largest key does not depend on the order of the sources.
- * There are no branches, so the compiler vectorises loops of these functions.
+ * There are no branches, so the compiler vectorizes loops of these functions.
  */
 #ifndef TUTTI_DEVICE_ORDER_H
 #define TUTTI_DEVICE_ORDER_H

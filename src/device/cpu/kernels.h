@@ -3,7 +3,7 @@
  * header and is compiled with that set's flags. The header has no include guard, because it defines
  * functions and a table.
  *
- * The loops are plain C that the compiler vectorises. Sums and products of narrow floats are in
+ * The loops are plain C that the compiler vectorizes. Sums and products of narrow floats are in
  * narrow.h, which must be included first. The including file also defines, before the inclusion:
  *
  *   KERNEL_TABLE, KERNEL_NAME         the table's symbol and its name
@@ -232,7 +232,7 @@ DEFINE_MULTIPLY(u64, AS_IS)
 DEFINE_MULTIPLY(f32, tutti_f32_quieted)
 DEFINE_MULTIPLY(f64, tutti_f64_quieted)
 
-/* Values of at most 32 bits are divided in float64, which compilers vectorise. The truncated
+/* Values of at most 32 bits are divided in float64, which compilers vectorize. The truncated
  * quotient is exact, because a quotient that is not an integer differs from the next integer by at
  * least 1 / divisor. That is far more than the rounding error. */
 #define DEFINE_DIVIDE(element, divisor_type)                                                    \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sums, products and conversions of the narrow floating types on vectors. Compilers do not
- * vectorise these kernels well by themselves. Like kernels.h, this header has no include guard.
+ * vectorize these kernels well by themselves. Like kernels.h, this header has no include guard.
  * Everything in it is static.
  *
  * The unit of work is a step, which is as many elements as fill two vectors of float32. NaN are

@@ -213,7 +213,7 @@ static const uint8_t *window(const struct copying *copying, int owner, int to)
     const struct tutti_cuda_gpu *gpu = copying->gpu;
     uint64_t slot = count_slots(gpu, copying->call) > 1 ? (uint64_t)to : 0;
     tutti_cu_address windows =
-        gpu->neighbours[owner].own_at + tutti_cuda_windows_at(&gpu->grid.layout);
+        gpu->neighbors[owner].own_at + tutti_cuda_windows_at(&gpu->grid.layout);
 
     return (const uint8_t *)(uintptr_t)(windows + copying->half_bytes +
                                         slot * piece_bytes(gpu, copying->call));

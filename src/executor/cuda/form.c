@@ -107,7 +107,7 @@ static uint64_t list_reached(const struct tutti_cuda_gpu *gpu)
     uint64_t reached = 0;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++)
-        if (gpu->neighbours[rank].own_at != 0)
+        if (gpu->neighbors[rank].own_at != 0)
             reached |= UINT64_C(1) << rank;
     return reached;
 }
@@ -115,7 +115,7 @@ static uint64_t list_reached(const struct tutti_cuda_gpu *gpu)
 static bool has_both_hosts(const struct tutti_cuda_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++)
-        if (!tutti_cuda_is_reached_by_all(gpu, rank) && gpu->neighbours[rank].host_at == 0)
+        if (!tutti_cuda_is_reached_by_all(gpu, rank) && gpu->neighbors[rank].host_at == 0)
             return false;
     return true;
 }
@@ -221,7 +221,7 @@ static int reserve(struct tutti_cuda_gpu *gpu)
     mine->is_primary = has_others && tutti_cuda_has_primary(gpu);
     tutti_cuda_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
-                                 tutti_cuda_area_bytes(&gpu->grid.layout), gpu->desk, &gpu->own));
+                                 tutti_cuda_area_bytes(&gpu->grid.layout), gpu->setup_stream, &gpu->own));
     TUTTI_TRY(tutti_cuda_lend(gpu, &gpu->own));
     mine->own_address = gpu->own.address;
     mine->own_token = (struct tutti_gpumem_token){.kind = gpu->own.kind,

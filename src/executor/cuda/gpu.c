@@ -50,7 +50,7 @@ void tutti_cuda_leave_relaxed(const struct tutti_cuda_gpu *gpu, int mode)
 
 int tutti_cuda_wait_setup(const struct tutti_cuda_gpu *gpu)
 {
-    int code = gpu->cuda->stream_synchronize(gpu->desk);
+    int code = gpu->cuda->stream_synchronize(gpu->setup_stream);
 
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "tables and tests");
 }
@@ -58,7 +58,7 @@ int tutti_cuda_wait_setup(const struct tutti_cuda_gpu *gpu)
 int tutti_cuda_put(const struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
                    size_t size_bytes)
 {
-    int code = gpu->cuda->copy_async(to, from, size_bytes, gpu->desk);
+    int code = gpu->cuda->copy_async(to, from, size_bytes, gpu->setup_stream);
 
     return code == TUTTI_CU_SUCCESS ? tutti_cuda_wait_setup(gpu)
                                     : tutti_cuda_fail(gpu, code, "copying a table");
@@ -101,7 +101,7 @@ static int make_streams(struct tutti_cuda_gpu *gpu)
     int code = gpu->cuda->stream_create(&gpu->own_stream, TUTTI_CU_STREAM_NON_BLOCKING);
 
     if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->stream_create(&gpu->desk, TUTTI_CU_STREAM_NON_BLOCKING);
+        code = gpu->cuda->stream_create(&gpu->setup_stream, TUTTI_CU_STREAM_NON_BLOCKING);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->event_create(&gpu->last_event, TUTTI_CU_EVENT_DISABLE_TIMING);
     if (code == TUTTI_CU_SUCCESS)
@@ -117,9 +117,9 @@ static int reserve_lists(struct tutti_cuda_gpu *gpu)
     gpu->excluded = calloc(nranks, sizeof *gpu->excluded);
     gpu->passes = calloc(nranks, sizeof *gpu->passes);
     gpu->passed_fds = malloc(nranks * sizeof *gpu->passed_fds);
-    gpu->neighbours = calloc(nranks, sizeof *gpu->neighbours);
+    gpu->neighbors = calloc(nranks, sizeof *gpu->neighbors);
     if (gpu->records == NULL || gpu->excluded == NULL || gpu->passes == NULL ||
-        gpu->passed_fds == NULL || gpu->neighbours == NULL)
+        gpu->passed_fds == NULL || gpu->neighbors == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPUs of %zu ranks", nranks);
     for (size_t rank = 0; rank < nranks; rank++)
         gpu->passed_fds[rank] = -1;
@@ -180,15 +180,15 @@ void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck)
     if (is_inside) {
         /* Forming may have been broken off while its test kernels ran. */
         tutti_cuda_abort(gpu);
-        if (gpu->desk != NULL)
-            gpu->cuda->stream_synchronize(gpu->desk);
+        if (gpu->setup_stream != NULL)
+            gpu->cuda->stream_synchronize(gpu->setup_stream);
         tutti_cuda_slabs_fini(gpu);
         tutti_cuda_scratch_fini(gpu);
         tutti_cuda_maps_destroy(gpu);
         if (gpu->own_stream != NULL)
             gpu->cuda->stream_destroy(gpu->own_stream);
-        if (gpu->desk != NULL)
-            gpu->cuda->stream_destroy(gpu->desk);
+        if (gpu->setup_stream != NULL)
+            gpu->cuda->stream_destroy(gpu->setup_stream);
         if (gpu->last_event != NULL)
             gpu->cuda->event_destroy(gpu->last_event);
         if (gpu->edge != NULL)
@@ -210,7 +210,7 @@ void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck)
     free(gpu->excluded);
     free(gpu->passes);
     free(gpu->passed_fds);
-    free(gpu->neighbours);
+    free(gpu->neighbors);
     free(gpu);
 }
 

@@ -144,7 +144,7 @@ static int clean(const struct tutti_cuda_gpu *gpu, uint64_t peers)
 
         if ((peers >> rank & 1) != 0)
             code = gpu->cuda->set8_async(mail + layout->ll128_at, 0,
-                                         (size_t)(2 * layout->ll128_bytes), gpu->desk);
+                                         (size_t)(2 * layout->ll128_bytes), gpu->setup_stream);
     }
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "its mailbox");
 }
@@ -158,7 +158,7 @@ static int begin(const struct tutti_cuda_gpu *gpu)
     if (test.peers == 0)
         return TUTTI_OK;
     TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, TUTTI_KERNEL_LINES, 1, gpu->threads, &test,
-                                         gpu->desk));
+                                         gpu->setup_stream));
     return clean(gpu, test.peers);
 }
 
@@ -185,7 +185,7 @@ int tutti_cuda_lines_test(struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
         TUTTI_TRY(begin(gpu));
         gpu->step = STEP_RUNNING;
     }
-    code = gpu->cuda->stream_query(gpu->desk);
+    code = gpu->cuda->stream_query(gpu->setup_stream);
     if (code == TUTTI_CU_NOT_READY)
         return TUTTI_AGAIN;
     gpu->step = STEP_BEGIN;

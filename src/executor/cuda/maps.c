@@ -59,7 +59,7 @@ struct tutti_cuda_maps {
     int turn;                        /* where to begin to look for a free place */
     struct tutti_gpumem_allocation mine[GPU_PLACES]; /* serial 0: free */
     uint32_t numbers[GPU_PLACES];
-    uint32_t learnt[TUTTI_KERNEL_RANKS];       /* `changes` of each rank's catalog when last read */
+    uint32_t learned[TUTTI_KERNEL_RANKS];       /* `changes` of each rank's catalog when last read */
     uint32_t failed[TUTTI_KERNEL_RANKS];       /* bit per place: it could not be opened here */
     struct tutti_gpumem (*opened)[GPU_PLACES]; /* [nranks] */
     uint64_t (*seen)[GPU_PLACES];    /* [nranks]: number of each place when last read */
@@ -322,11 +322,11 @@ static int learn(struct tutti_cuda_gpu *gpu, int rank)
     uint32_t changes = tutti_load_acquire(&theirs->changes);
     uint32_t last = tutti_load_acquire(&theirs->last);
 
-    if (changes == maps->learnt[rank])
+    if (changes == maps->learned[rank])
         return TUTTI_OK;
     for (int i = 0; i < GPU_PLACES; i++)
         TUTTI_TRY(learn_place(gpu, rank, i));
-    maps->learnt[rank] = changes;
+    maps->learned[rank] = changes;
     /* release: pairs with the acquire in ask_peers */
     tutti_store_release(&catalog_of(gpu, gpu->args.rank)->come[rank],
                         (uint64_t)last << 32 | maps->failed[rank]);

@@ -71,11 +71,11 @@ struct tutti_cuda_neighbor {
 
 /* ---- gpu.c -------------------------------------------------------------------------------- */
 
-/* Copies bytes on the stream `desk`, and waits until the copy is complete. Both addresses may be of
+/* Copies bytes on the stream `setup_stream`, and waits until the copy is complete. Both addresses may be of
  * host or device memory. */
 int tutti_cuda_put(const struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
                    size_t size_bytes);
-/* Waits for all work on the stream `desk`. */
+/* Waits for all work on the stream `setup_stream`. */
 int tutti_cuda_wait_setup(const struct tutti_cuda_gpu *gpu);
 
 struct tutti_pass;
@@ -107,7 +107,7 @@ struct tutti_cuda_gpu {
     struct tutti_cuda_grid grid;
     struct tutti_gpumem own;                /* this rank's area in device memory */
     struct tutti_gpumem host;               /* its area in host memory; NONE if all reach `own` */
-    struct tutti_cuda_neighbor *neighbours; /* [nranks] */
+    struct tutti_cuda_neighbor *neighbors; /* [nranks] */
     struct tutti_gpumem state;      /* holds struct tutti_kernel_domain, peers, counters */
     struct tutti_kernel_domain *domain; /* device address of that struct */
     tutti_cu_address peers_at;          /* device address of struct tutti_kernel_peer [nranks] */
@@ -125,7 +125,7 @@ struct tutti_cuda_gpu {
 
     /* These are for calls. */
     struct tutti_cu_stream *own_stream; /* for calls that complete before they return */
-    struct tutti_cu_stream *desk;       /* for tables and tests; it never waits for works */
+    struct tutti_cu_stream *setup_stream;       /* for tables and tests; it never waits for works */
     struct tutti_cu_event *last_event;  /* recorded after the last launch */
     struct tutti_cu_event *edge;        /* makes one stream wait for another */
     bool has_launched;
@@ -158,7 +158,7 @@ size_t tutti_cuda_windows_at(const struct tutti_kernel_layout *layout);
 
 /* Opens the areas of all other ranks: those in host memory if `is_host`, else those in device
  * memory. Returns TUTTI_AGAIN if the caller must call again. An area that cannot be opened is no
- * error. Its address in gpu->neighbours is then 0. */
+ * error. Its address in gpu->neighbors is then 0. */
 int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host);
 /* Returns true if this rank's context is its device's primary context. Creates the primary context
  * if there is none, as enabling peer access does too. */

@@ -49,12 +49,12 @@ static int meter_init(const struct tutti_cuda_gpu *gpu, struct meter *ret_meter)
 static int time_copy(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
                      tutti_cu_address to, tutti_cu_address from, float *ret_ms)
 {
-    int code = gpu->cuda->event_record(meter->from, gpu->desk);
+    int code = gpu->cuda->event_record(meter->from, gpu->setup_stream);
 
     if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->copy_async(to, from, meter->size_bytes, gpu->desk);
+        code = gpu->cuda->copy_async(to, from, meter->size_bytes, gpu->setup_stream);
     if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->event_record(meter->to, gpu->desk);
+        code = gpu->cuda->event_record(meter->to, gpu->setup_stream);
     if (code == TUTTI_CU_SUCCESS)
         TUTTI_TRY(tutti_cuda_wait_setup(gpu));
     if (code == TUTTI_CU_SUCCESS)
@@ -86,7 +86,7 @@ static double gb_per_s(const struct meter *meter, float ms)
 /* True if `rank` is on another GPU whose memory this rank has opened. */
 static bool has_link(const struct tutti_cuda_gpu *gpu, int rank)
 {
-    return gpu->neighbours[rank].own_at != 0 &&
+    return gpu->neighbors[rank].own_at != 0 &&
            memcmp(gpu->records[rank].uuid, gpu->records[gpu->args.rank].uuid,
                   TUTTI_CU_UUID_BYTES) != 0;
 }
@@ -103,7 +103,7 @@ static int compare_all(const struct tutti_cuda_gpu *gpu, const struct meter *met
 
         if (!has_link(gpu, rank))
             continue;
-        TUTTI_TRY(measure(gpu, meter, gpu->neighbours[rank].own_at +
+        TUTTI_TRY(measure(gpu, meter, gpu->neighbors[rank].own_at +
                                           tutti_cuda_windows_at(&gpu->grid.layout), &ms));
         tutti_log(TUTTI_LOG_TRACE, "rank %d: GPU %d copies %.1f GB/s from rank %d's GPU, %.1f from "
                   "the host's memory", gpu->args.rank, gpu->args.device, gb_per_s(meter, ms), rank,

@@ -24,7 +24,7 @@ static int grow(struct tutti_cuda_gpu *gpu, struct tutti_cuda_scratch **list, si
     if (scratch == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a GPU's scratch");
     rc = tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
-                            size_bytes, gpu->desk, &scratch->memory);
+                            size_bytes, gpu->setup_stream, &scratch->memory);
     if (rc != TUTTI_OK) {
         free(scratch);
         return rc;

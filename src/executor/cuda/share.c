@@ -169,9 +169,9 @@ static bool has_right_size(const struct tutti_cuda_gpu *gpu, const struct tutti_
 
 static int open_area(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
 {
-    struct tutti_cuda_neighbor *neighbour = &gpu->neighbours[owner];
-    struct tutti_gpumem *memory = is_host ? &neighbour->host : &neighbour->own;
-    tutti_cu_address *at = is_host ? &neighbour->host_at : &neighbour->own_at;
+    struct tutti_cuda_neighbor *neighbor = &gpu->neighbors[owner];
+    struct tutti_gpumem *memory = is_host ? &neighbor->host : &neighbor->own;
+    tutti_cu_address *at = is_host ? &neighbor->host_at : &neighbor->own_at;
     const struct tutti_gpumem_token *token = token_of(gpu, owner, is_host);
 
     if (token->kind == TUTTI_GPUMEM_NONE || *at != 0)
@@ -226,14 +226,14 @@ int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host)
 
 static void close_areas(struct tutti_cuda_gpu *gpu, int owner)
 {
-    struct tutti_cuda_neighbor *neighbour = &gpu->neighbours[owner];
+    struct tutti_cuda_neighbor *neighbor = &gpu->neighbors[owner];
 
     if (owner != gpu->args.rank) {
-        tutti_gpumem_loan_end(neighbour->own_at);
-        tutti_gpumem_loan_end(neighbour->host_at);
+        tutti_gpumem_loan_end(neighbor->own_at);
+        tutti_gpumem_loan_end(neighbor->host_at);
     }
-    tutti_gpumem_free(gpu->cuda, &neighbour->own);
-    tutti_gpumem_free(gpu->cuda, &neighbour->host);
+    tutti_gpumem_free(gpu->cuda, &neighbor->own);
+    tutti_gpumem_free(gpu->cuda, &neighbor->host);
 }
 
 int tutti_cuda_lend(const struct tutti_cuda_gpu *gpu, const struct tutti_gpumem *memory)
@@ -259,13 +259,13 @@ void tutti_cuda_unshare(struct tutti_cuda_gpu *gpu)
     for (int owner = 0; owner < gpu->args.nranks; owner++) {
         if (gpu->passes != NULL)
             tutti_pass_destroy(gpu->passes[owner]);
-        if (gpu->neighbours != NULL)
+        if (gpu->neighbors != NULL)
             close_areas(gpu, owner);
     }
     free(gpu->passes);
     free(gpu->passed_fds);
-    free(gpu->neighbours);
+    free(gpu->neighbors);
     gpu->passes = NULL;
     gpu->passed_fds = NULL;
-    gpu->neighbours = NULL;
+    gpu->neighbors = NULL;
 }

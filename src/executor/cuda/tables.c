@@ -24,15 +24,15 @@ bool tutti_cuda_is_reached_by_all(const struct tutti_cuda_gpu *gpu, int owner)
 
 struct tutti_kernel_peer tutti_cuda_peer_of(const struct tutti_cuda_gpu *gpu, int rank)
 {
-    const struct tutti_cuda_neighbor *neighbour = &gpu->neighbours[rank];
+    const struct tutti_cuda_neighbor *neighbor = &gpu->neighbors[rank];
     const struct tutti_kernel_layout *layout = &gpu->grid.layout;
     int me = gpu->args.rank;
     tutti_cu_address to =
-        tutti_cuda_reaches(gpu, me, rank) ? neighbour->own_at : neighbour->host_at;
+        tutti_cuda_reaches(gpu, me, rank) ? neighbor->own_at : neighbor->host_at;
     tutti_cu_address from =
         tutti_cuda_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
     tutti_cu_address window =
-        tutti_cuda_is_reached_by_all(gpu, rank) ? neighbour->own_at : neighbour->host_at;
+        tutti_cuda_is_reached_by_all(gpu, rank) ? neighbor->own_at : neighbor->host_at;
 
     return (struct tutti_kernel_peer){
         .to = (uint8_t *)(uintptr_t)(to + tutti_cuda_mailbox_at(layout, (uint32_t)me)),
@@ -60,7 +60,7 @@ int tutti_cuda_write_tables(struct tutti_cuda_gpu *gpu)
     for (size_t rank = 0; rank < npeers; rank++)
         peers[rank] = tutti_cuda_peer_of(gpu, (int)rank);
     if (gpu->state.kind == TUTTI_GPUMEM_NONE &&
-        tutti_gpumem_alloc(gpu->cuda, gpu->args.device, bytes, gpu->desk, &gpu->state) !=
+        tutti_gpumem_alloc(gpu->cuda, gpu->args.device, bytes, gpu->setup_stream, &gpu->state) !=
             TUTTI_OK) {
         free(peers);
         return TUTTI_ERR_DEVICE;

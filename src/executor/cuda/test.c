@@ -37,7 +37,7 @@ static int copy(struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_addres
                 size_t bytes)
 {
     return tutti_kernel_module_copy(gpu->kernels, (void *)(uintptr_t)to,
-                                    (const void *)(uintptr_t)from, bytes, gpu->desk);
+                                    (const void *)(uintptr_t)from, bytes, gpu->setup_stream);
 }
 
 int tutti_cuda_test_store(struct tutti_cuda_gpu *gpu)
@@ -84,10 +84,10 @@ static int look_at_copy(struct tutti_cuda_gpu *gpu, int rank, uint32_t *found, u
 {
     tutti_cu_address second = second_window(gpu);
     size_t bytes = test_bytes(gpu);
-    int code = gpu->cuda->set8_async(second, 0, bytes, gpu->desk);
+    int code = gpu->cuda->set8_async(second, 0, bytes, gpu->setup_stream);
 
     if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->copy_async(second, window_of(gpu, rank), bytes, gpu->desk);
+        code = gpu->cuda->copy_async(second, window_of(gpu, rank), bytes, gpu->setup_stream);
     return code == TUTTI_CU_SUCCESS ? compare(gpu, second, rank, found, pattern, ret_is_right)
                                     : tutti_cuda_fail(gpu, code, "a copy from another GPU");
 }
@@ -108,7 +108,7 @@ static int look_at_one(struct tutti_cuda_gpu *gpu, int rank, uint32_t *found, ui
     TUTTI_TRY(compare(gpu, second, rank, found, pattern, &loads));
     *ret_is_right = stores && loads;
     /* Calls expect LL lines to be zero at first. */
-    code = gpu->cuda->set8_async(mail, 0, bytes, gpu->desk);
+    code = gpu->cuda->set8_async(mail, 0, bytes, gpu->setup_stream);
     return code == TUTTI_CU_SUCCESS ? tutti_cuda_wait_setup(gpu)
                                     : tutti_cuda_fail(gpu, code, "its mailbox");
 }

@@ -37,7 +37,7 @@
 #include "transport/shm/lend.h"
 
 /* Where the window of a round is (domain.h). */
-enum tutti_run_window_place { TUTTI_IN_POST, TUTTI_IN_SLOT, TUTTI_IN_HALF };
+enum tutti_run_window_location { TUTTI_IN_POST, TUTTI_IN_SLOT, TUTTI_IN_HALF };
 
 /* A program is the plan and the sizes for one kind of call. It is made once per kind and cached. */
 struct tutti_program {
@@ -55,7 +55,7 @@ struct tutti_program {
     size_t input_blocks, output_blocks;
     /* Memory of the communicator that a piece takes: staged INPUT and OUTPUT, SCRATCH. */
     size_t staged_input_bytes, staged_output_bytes, scratch_bytes;
-    enum tutti_run_window_place window_place;
+    enum tutti_run_window_location window_place;
     bool may_stream;     /* results are large enough to bypass the cache */
     /* True if the whole call is one round through windows: one piece, nothing staged, scaled or
      * streamed, no SCRATCH, no agreement on lent memory. */
@@ -167,7 +167,7 @@ void tutti_engine_fini(struct tutti_engine *engine);
 /* Bytes of heap that the engine holds, for the memory report. */
 size_t tutti_engine_bytes(const struct tutti_engine *engine);
 
-/* Begins `call` with `program`. The caller keeps both until the run is complete or cancelled. No
+/* Begins `call` with `program`. The caller keeps both until the run is complete or canceled. No
  * run may be active. TUTTI_ERR_SYSTEM: no memory; no run has begun. */
 int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call);

@@ -139,7 +139,7 @@ int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const ui
 
 /* Without a domain a rank cannot look at its peers' calls. Instead, each waiting rank tells the
  * next rank of its calls after some checks, and compares those of the rank before it. */
-static int check_neighbour(struct tutti_engine *engine)
+static int check_neighbor(struct tutti_engine *engine)
 {
     const struct tutti_header *mine = engine->run.header;
     uint64_t words[TUTTI_STATE_WORDS] = {mine->sequence, engine->history.chain};
@@ -159,7 +159,7 @@ int tutti_run_check_peers(struct tutti_engine *engine)
     if (!engine->run.is_active)
         return TUTTI_OK;
     if (engine->domain == NULL)
-        return check_neighbour(engine);
+        return check_neighbor(engine);
     for (uint32_t rank = 0; rank < engine->domain->nmembers; rank++)
         if (find_parting(engine, rank, &mine, &theirs))
             return report(engine, &mine, (int)rank, &theirs);

@@ -140,7 +140,7 @@ static size_t staged_bytes(const struct tutti_program *program, const size_t *co
 }
 
 /* Looks at the first piece, because it is the largest. */
-static enum tutti_run_window_place place_window(const struct tutti_program *program)
+static enum tutti_run_window_location place_window(const struct tutti_program *program)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     const struct tutti_bound *bound = program->npieces > 1 ? &program->full : &program->last;

@@ -252,7 +252,7 @@ int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind)
 static int enter_round(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
-    enum tutti_run_window_place place = run->program->window_place;
+    enum tutti_run_window_location place = run->program->window_place;
 
     TUTTI_TRY(tutti_run_open_post(engine, place == TUTTI_IN_HALF ? 1 : TUTTI_POSTS - 1));
     run->base[TUTTI_BUF_WINDOW] = tutti_run_window(engine, engine->domain->me);

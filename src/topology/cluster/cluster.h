@@ -94,7 +94,7 @@ void tutti_cluster_destroy(struct tutti_cluster *cluster);
 /* The input for the collective algorithms: the host of each rank, and for each channel a ring and a
  * tree over all ranks. */
 struct tutti_cluster_orders {
-    struct tutti_places places; /* arrays owned by this struct */
+    struct tutti_placement places; /* arrays owned by this struct */
     uint32_t *node, *rings;
     int32_t *trees;
     double ring_bytes_per_s, tree_bytes_per_s; /* of all channels; 0: no channels */

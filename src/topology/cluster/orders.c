@@ -324,7 +324,7 @@ static int set_nodes(const struct tutti_cluster *cluster, struct tutti_cluster_o
     orders->places.node = orders->node;
     orders->places.nnodes = cluster->nhosts;
     orders->places.ngroups = 1;
-    tutti_places_align(&orders->places);
+    tutti_placement_align(&orders->places);
     return TUTTI_OK;
 }
 

@@ -65,10 +65,10 @@ struct item {
 enum { CPUS, SWITCHES, GPUS, NICS, ITEMS };
 
 static const struct item items[ITEMS] = {
-    [CPUS] = {"cpu", "cpus", TUTTI_LINE_SOCKETS, tutti_line_read_cpus},
-    [SWITCHES] = {"switch", "switches", TUTTI_LINE_SWITCHES, tutti_line_read_switches},
-    [GPUS] = {"gpu", "gpus", TUTTI_LINE_GPUS, tutti_line_read_gpus},
-    [NICS] = {"nic", "nics", TUTTI_LINE_NICS, tutti_line_read_nics},
+    [CPUS] = {"cpu", "cpus", TUTTI_LINE_MOST_SOCKETS, tutti_line_read_cpus},
+    [SWITCHES] = {"switch", "switches", TUTTI_LINE_MOST_SWITCHES, tutti_line_read_switches},
+    [GPUS] = {"gpu", "gpus", TUTTI_LINE_MOST_GPUS, tutti_line_read_gpus},
+    [NICS] = {"nic", "nics", TUTTI_LINE_MOST_NICS, tutti_line_read_nics},
 };
 
 /* Returns the field for an item's count; NULL: the host has the item already, or too many items of
@@ -80,7 +80,7 @@ static uint32_t *count_of(struct tutti_line_host *host, int item)
                                          : &host->gpus.count;
 
     if (item == NICS)
-        return host->nnics < TUTTI_LINE_NIC_ITEMS ? &host->nics[host->nnics++].count : NULL;
+        return host->nnics < TUTTI_LINE_MOST_NIC_ITEMS ? &host->nics[host->nnics++].count : NULL;
     return *count == 0 ? count : NULL;
 }
 
@@ -101,7 +101,7 @@ static int read_item(struct tutti_line_reader *reader, struct tutti_line_host *h
     count = count_of(host, item);
     if (count == NULL && item == NICS)
         return tutti_words_fail(&reader->words, reader->word, "a host has at most %u items of nics",
-                                TUTTI_LINE_NIC_ITEMS);
+                                TUTTI_LINE_MOST_NIC_ITEMS);
     if (count == NULL)
         return tutti_words_fail(&reader->words, reader->word, "\"%s\" again; a host has them once",
                                 items[item].many);

@@ -24,9 +24,9 @@ struct build {
     struct tutti_inventory *inventory;
     const struct tutti_line_host *parts;
     uint32_t host, first_rank;
-    uint32_t cpu[TUTTI_LINE_NODES];
-    uint32_t switches[TUTTI_LINE_SWITCHES]; /* the switches that devices are placed below */
-    uint32_t gpu_pci[TUTTI_LINE_GPUS], gpu[TUTTI_LINE_GPUS];
+    uint32_t cpu[TUTTI_LINE_MOST_NODES];
+    uint32_t switches[TUTTI_LINE_MOST_SWITCHES]; /* the switches that devices are placed below */
+    uint32_t gpu_pci[TUTTI_LINE_MOST_GPUS], gpu[TUTTI_LINE_MOST_GPUS];
 };
 
 static int add(struct build *build, uint32_t parent, enum tutti_device_kind kind,
@@ -53,7 +53,7 @@ static uint32_t node_count(const struct build *build)
 
 /* ---- cpus ------------------------------------------------------------------------------------ */
 
-#define MASK_WORDS (TUTTI_LINE_CORES / 32)
+#define MASK_WORDS (TUTTI_LINE_MOST_CORES / 32)
 #define MASK_BYTES (9 * MASK_WORDS + 1)
 
 /* Writes the mask of all threads of cores first ... first + count - 1 of the host, highest word
@@ -161,7 +161,7 @@ static int add_switch(struct build *build, uint32_t parent, uint32_t *ret_switch
 static int add_switches(struct build *build)
 {
     const struct tutti_line_switches *switches = &build->parts->switches;
-    uint32_t uppers = switches->upper, upper[TUTTI_LINE_SWITCHES];
+    uint32_t uppers = switches->upper, upper[TUTTI_LINE_MOST_SWITCHES];
 
     for (uint32_t i = 0; i < uppers; i++)
         TUTTI_TRY(add_switch(build, build->cpu[tutti_line_deal(i, uppers, node_count(build))],

@@ -102,7 +102,7 @@ static int read_shape(struct tutti_line_reader *reader, struct tutti_word at,
     if (shape == TUTTI_LINE_PCIE || shape == TUTTI_LINE_CUBE ||
         !tutti_line_fits_count(reader->word))
         return TUTTI_OK;
-    return tutti_line_number(reader, 1, TUTTI_LINE_LINKS, &gpus->links);
+    return tutti_line_number(reader, 1, TUTTI_LINE_MOST_LINKS, &gpus->links);
 }
 
 static int pair_expected(const struct tutti_line_reader *reader, struct tutti_word word,
@@ -110,7 +110,7 @@ static int pair_expected(const struct tutti_line_reader *reader, struct tutti_wo
 {
     return tutti_words_fail(&reader->words, word, "\"%.*s\"; expected two different GPUs from 0 to "
                             "%u and their links, at most %u, such as 0-1:4", (int)word.length,
-                            word.at, count - 1, TUTTI_LINE_LINKS);
+                            word.at, count - 1, TUTTI_LINE_MOST_LINKS);
 }
 
 /* Takes digits off the beginning of a word, and then the character `behind`, unless `behind` is
@@ -144,7 +144,7 @@ static int read_pair(struct tutti_line_reader *reader, struct tutti_line_gpus *g
         is_good = take_digits(&word, '\0', &links);
     }
     if (!is_good || word.length > 0 || a == b || a >= count || b >= count || links == 0 ||
-        links > TUTTI_LINE_LINKS)
+        links > TUTTI_LINE_MOST_LINKS)
         return pair_expected(reader, reader->word, count);
     if (gpus->between[a * count + b] != 0)
         return tutti_words_fail(&reader->words, reader->word, "GPUs %u and %u are joined again; "
@@ -177,7 +177,7 @@ static int read_cpu_links(struct tutti_line_reader *reader, struct tutti_word at
                           struct tutti_line_host *host)
 {
     (void)at;
-    return tutti_line_number(reader, 1, TUTTI_LINE_LINKS, &host->gpus.cpu_links);
+    return tutti_line_number(reader, 1, TUTTI_LINE_MOST_LINKS, &host->gpus.cpu_links);
 }
 
 static int read_c2c(struct tutti_line_reader *reader, struct tutti_word at,

@@ -147,7 +147,7 @@ bool tutti_line_nic_rails(const struct tutti_line_host *host, const struct tutti
 
 double tutti_line_generation_speed(uint32_t generation)
 {
-    static const double speeds[TUTTI_LINE_GENERATIONS + 1] = {0, 2.5, 5, 8, 16, 32, 64, 128};
+    static const double speeds[TUTTI_LINE_MOST_GENERATIONS + 1] = {0, 2.5, 5, 8, 16, 32, 64, 128};
 
     return speeds[generation];
 }

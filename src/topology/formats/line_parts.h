@@ -8,17 +8,17 @@
 #include "topology/inventory/inventory.h"
 
 /* Upper bounds for one host; anything larger is an error. */
-#define TUTTI_LINE_GPUS 256u
-#define TUTTI_LINE_NICS 256u /* of one item */
-#define TUTTI_LINE_NIC_ITEMS 8u
-#define TUTTI_LINE_SWITCHES 256u
-#define TUTTI_LINE_SOCKETS 64u
-#define TUTTI_LINE_NODES 64u /* NUMA nodes */
-#define TUTTI_LINE_CORES 2048u /* per host, counting each thread */
-#define TUTTI_LINE_CACHES 64u  /* of a socket */
-#define TUTTI_LINE_LINKS 64u   /* between two devices */
-#define TUTTI_LINE_LANES 32u
-#define TUTTI_LINE_GENERATIONS 7u /* of PCI */
+#define TUTTI_LINE_MOST_GPUS 256u
+#define TUTTI_LINE_MOST_NICS 256u /* of one item */
+#define TUTTI_LINE_MOST_NIC_ITEMS 8u
+#define TUTTI_LINE_MOST_SWITCHES 256u
+#define TUTTI_LINE_MOST_SOCKETS 64u
+#define TUTTI_LINE_MOST_NODES 64u /* NUMA nodes */
+#define TUTTI_LINE_MOST_CORES 2048u /* per host, counting each thread */
+#define TUTTI_LINE_MOST_CACHES 64u  /* of a socket */
+#define TUTTI_LINE_MOST_LINKS 64u   /* between two devices */
+#define TUTTI_LINE_MOST_LANES 32u
+#define TUTTI_LINE_MOST_GENERATIONS 7u /* of PCI */
 
 /* The properties that the name of a CPU model implies. */
 struct tutti_line_cpu_model {
@@ -55,7 +55,7 @@ extern const struct tutti_line_gpu_model tutti_line_other_nvidia, tutti_line_oth
 /* UNSAID: the default, which may depend on other words. */
 enum tutti_line_answer { TUTTI_LINE_UNSAID, TUTTI_LINE_YES, TUTTI_LINE_NO };
 
-/* The PCI link of a device towards the root. */
+/* The PCI link of a device toward the root. */
 struct tutti_line_pci {
     uint32_t generation; /* 0: the default */
     uint32_t lanes;
@@ -68,7 +68,7 @@ enum tutti_line_placing { TUTTI_LINE_DEALT, TUTTI_LINE_ON_CPU, TUTTI_LINE_NEAR_G
 struct tutti_line_place {
     enum tutti_line_placing how;
     uint32_t count;
-    uint16_t number[TUTTI_LINE_NICS]; /* NUMA nodes or GPUs */
+    uint16_t number[TUTTI_LINE_MOST_NICS]; /* NUMA nodes or GPUs */
 };
 
 struct tutti_line_cpus {
@@ -123,7 +123,7 @@ struct tutti_line_host {
     struct tutti_line_cpus cpus;
     struct tutti_line_switches switches;
     struct tutti_line_gpus gpus;
-    struct tutti_line_nics nics[TUTTI_LINE_NIC_ITEMS];
+    struct tutti_line_nics nics[TUTTI_LINE_MOST_NIC_ITEMS];
     uint32_t nnics; /* items */
 };
 

@@ -74,7 +74,7 @@ bool tutti_line_fits_lanes(struct tutti_word word)
 int tutti_line_read_generation(const struct tutti_line_reader *reader, struct tutti_word at,
                                struct tutti_line_pci *pci)
 {
-    return tutti_word_number(&reader->words, behind(at, 3), 1, TUTTI_LINE_GENERATIONS,
+    return tutti_word_number(&reader->words, behind(at, 3), 1, TUTTI_LINE_MOST_GENERATIONS,
                              &pci->generation);
 }
 
@@ -82,7 +82,7 @@ int tutti_line_read_lanes(const struct tutti_line_reader *reader, struct tutti_w
                           struct tutti_line_pci *pci)
 {
     pci->has_lanes = true;
-    return tutti_word_number(&reader->words, behind(at, 1), 0, TUTTI_LINE_LANES, &pci->lanes);
+    return tutti_word_number(&reader->words, behind(at, 1), 0, TUTTI_LINE_MOST_LANES, &pci->lanes);
 }
 
 int tutti_line_read_place(struct tutti_line_reader *reader, enum tutti_line_placing how,
@@ -96,9 +96,9 @@ int tutti_line_read_place(struct tutti_line_reader *reader, enum tutti_line_plac
     do {
         uint32_t number;
 
-        if (place->count == TUTTI_LINE_NICS)
+        if (place->count == TUTTI_LINE_MOST_NICS)
             return tutti_line_expected(reader, "the end of the list, which is long enough");
-        TUTTI_TRY(tutti_line_number(reader, 0, TUTTI_LINE_NICS - 1, &number));
+        TUTTI_TRY(tutti_line_number(reader, 0, TUTTI_LINE_MOST_NICS - 1, &number));
         place->number[place->count++] = (uint16_t)number;
     } while (tutti_line_fits_count(reader->word));
     return TUTTI_OK;
@@ -132,7 +132,7 @@ static int read_cores(struct tutti_line_reader *reader, struct tutti_word at,
                       struct tutti_line_host *host)
 {
     (void)at;
-    return tutti_line_number(reader, 1, TUTTI_LINE_CORES, &host->cpus.cores);
+    return tutti_line_number(reader, 1, TUTTI_LINE_MOST_CORES, &host->cpus.cores);
 }
 
 static int read_threads(struct tutti_line_reader *reader, struct tutti_word at,
@@ -146,14 +146,14 @@ static int read_nodes(struct tutti_line_reader *reader, struct tutti_word at,
                       struct tutti_line_host *host)
 {
     (void)at;
-    return tutti_line_number(reader, 1, TUTTI_LINE_NODES, &host->cpus.nodes);
+    return tutti_line_number(reader, 1, TUTTI_LINE_MOST_NODES, &host->cpus.nodes);
 }
 
 static int read_caches(struct tutti_line_reader *reader, struct tutti_word at,
                        struct tutti_line_host *host)
 {
     (void)at;
-    return tutti_line_number(reader, 1, TUTTI_LINE_CACHES, &host->cpus.caches);
+    return tutti_line_number(reader, 1, TUTTI_LINE_MOST_CACHES, &host->cpus.caches);
 }
 
 static const struct tutti_line_option cpu_options[] = {
@@ -175,15 +175,15 @@ int tutti_line_read_cpus(struct tutti_line_reader *reader, struct tutti_word at,
     TUTTI_TRY(tutti_line_options(reader, cpu_options, host));
     if (cpus->cores == 0)
         cpus->cores = cpus->model->cores;
-    if (cpus->sockets * cpus->cores * cpus->threads > TUTTI_LINE_CORES)
+    if (cpus->sockets * cpus->cores * cpus->threads > TUTTI_LINE_MOST_CORES)
         return tutti_words_fail(&reader->words, at, "%u cpus of %u cores with %u threads "
                                 "are %u CPUs; a host has at most %u", cpus->sockets, cpus->cores,
                                 cpus->threads, cpus->sockets * cpus->cores * cpus->threads,
-                                TUTTI_LINE_CORES);
-    if (cpus->sockets * cpus->nodes > TUTTI_LINE_NODES)
+                                TUTTI_LINE_MOST_CORES);
+    if (cpus->sockets * cpus->nodes > TUTTI_LINE_MOST_NODES)
         return tutti_words_fail(&reader->words, at, "%u cpus of %u nodes are %u NUMA "
                                 "nodes; a host has at most %u", cpus->sockets, cpus->nodes,
-                                cpus->sockets * cpus->nodes, TUTTI_LINE_NODES);
+                                cpus->sockets * cpus->nodes, TUTTI_LINE_MOST_NODES);
     if (cpus->cores % cpus->nodes != 0)
         return tutti_words_fail(&reader->words, at, "%u cores are not dealt evenly to %u "
                                 "nodes", cpus->cores, cpus->nodes);

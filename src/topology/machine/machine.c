@@ -96,7 +96,7 @@ void tutti_machine_at(const struct tutti_machine *machine, double footprint_byte
 
 uint32_t tutti_machine_level(const struct tutti_machine *machine, uint32_t a, uint32_t b)
 {
-    const struct tutti_places *places = &machine->places;
+    const struct tutti_placement *places = &machine->places;
 
     if (places->node == NULL ? a == b : places->node[a] == places->node[b])
         return 0;

@@ -139,7 +139,7 @@ struct tutti_machine_links {
 };
 
 struct tutti_machine {
-    struct tutti_places places; /* arrays owned by the machine */
+    struct tutti_placement places; /* arrays owned by the machine */
     struct tutti_rate level[TUTTI_MACHINE_LEVELS];
     uint32_t nics;             /* 0: one per rank */
     uint32_t cores;            /* 0: one per rank */
@@ -228,7 +228,7 @@ static inline double tutti_machine_signal_s(const struct tutti_machine *machine)
 static inline bool tutti_machine_is_bridged(const struct tutti_machine *machine, uint32_t a,
                                             uint32_t b)
 {
-    const struct tutti_places *places = &machine->places;
+    const struct tutti_placement *places = &machine->places;
 
     return places->cell != NULL && places->cell[a] != places->cell[b] && places->node != NULL &&
            places->node[a] == places->node[b];

@@ -24,7 +24,7 @@ static uint32_t cell_in_node(const struct tutti_numbers *sizes, uint64_t round, 
 /* Sets the cell of each rank, and returns the number of cells. `seen` and `last` hold one entry per
  * node and are zero at first. `seen` counts the visited ranks of the node, and `last` is the cell
  * of the last of them. The ranks of a node are visited in order, and therefore its cells, too. */
-static uint32_t fill_cells(const struct tutti_numbers *sizes, const struct tutti_places *places,
+static uint32_t fill_cells(const struct tutti_numbers *sizes, const struct tutti_placement *places,
                            uint32_t *seen, uint32_t *last, uint32_t *cell)
 {
     uint64_t round = 0;
@@ -43,7 +43,7 @@ static uint32_t fill_cells(const struct tutti_numbers *sizes, const struct tutti
     return ncells;
 }
 
-static int place_pattern(const struct tutti_numbers *sizes, const struct tutti_places *places,
+static int place_pattern(const struct tutti_numbers *sizes, const struct tutti_placement *places,
                          uint32_t *cell, uint32_t *ret_ncells)
 {
     uint32_t *work = calloc(2 * (size_t)places->nnodes, sizeof *work);
@@ -57,7 +57,7 @@ static int place_pattern(const struct tutti_numbers *sizes, const struct tutti_p
 
 /* ---- from a list --------------------------------------------------------------------------- */
 
-static int place_list(const struct tutti_draft *draft, const struct tutti_places *places,
+static int place_list(const struct tutti_draft *draft, const struct tutti_placement *places,
                       uint32_t *cell, uint32_t *ret_ncells)
 {
     uint32_t ncells, *node;
@@ -80,7 +80,7 @@ static int place_list(const struct tutti_draft *draft, const struct tutti_places
     return rc;
 }
 
-int tutti_draft_place_cells(const struct tutti_draft *draft, struct tutti_places *places)
+int tutti_draft_place_cells(const struct tutti_draft *draft, struct tutti_placement *places)
 {
     uint32_t *cell;
 
@@ -108,7 +108,7 @@ int tutti_draft_place_cells(const struct tutti_draft *draft, struct tutti_places
 /* Returns the size of the first cell if this size, repeated, describes all cells; else 0. Each cell
  * but the last of its node must have this size, and hold the node's next ranks in order. `cell` is
  * scratch, with an entry per rank. */
-static uint32_t find_size(const struct tutti_places *places, uint32_t *cell)
+static uint32_t find_size(const struct tutti_placement *places, uint32_t *cell)
 {
     uint32_t size = 0, ncells;
     struct tutti_numbers sizes = {.values = &size, .count = 1};
@@ -123,7 +123,7 @@ static uint32_t find_size(const struct tutti_places *places, uint32_t *cell)
     return size;
 }
 
-int tutti_machine_write_cells(FILE *out, const struct tutti_places *places)
+int tutti_machine_write_cells(FILE *out, const struct tutti_placement *places)
 {
     uint32_t *cell, size;
 

@@ -20,25 +20,25 @@ struct tutti_numbers {
 /* The lines that may appear once. The lines `ring`, `tree`, `link` and `path` may be repeated and
  * are not listed here. */
 enum tutti_machine_line {
-    TUTTI_LINE_RANKS,
-    TUTTI_LINE_NODE,
-    TUTTI_LINE_GROUP,
-    TUTTI_LINE_CELL,
-    TUTTI_LINE_PLACE,
-    TUTTI_LINE_LEVEL_NODE,
-    TUTTI_LINE_LEVEL_GROUP,
-    TUTTI_LINE_LEVEL_TOP,
-    TUTTI_LINE_BRIDGE,
-    TUTTI_LINE_NICS,
-    TUTTI_LINE_TRUNK,
-    TUTTI_LINE_TORUS,
-    TUTTI_LINE_CORES,
-    TUTTI_LINE_MEMORY,
-    TUTTI_LINE_COPY,
-    TUTTI_LINE_REDUCE,
-    TUTTI_LINE_LOAD,
-    TUTTI_LINE_SIGNAL,
-    TUTTI_LINE_COUNT
+    TUTTI_MACHINE_LINE_RANKS,
+    TUTTI_MACHINE_LINE_NODE,
+    TUTTI_MACHINE_LINE_GROUP,
+    TUTTI_MACHINE_LINE_CELL,
+    TUTTI_MACHINE_LINE_PLACE,
+    TUTTI_MACHINE_LINE_LEVEL_NODE,
+    TUTTI_MACHINE_LINE_LEVEL_GROUP,
+    TUTTI_MACHINE_LINE_LEVEL_TOP,
+    TUTTI_MACHINE_LINE_BRIDGE,
+    TUTTI_MACHINE_LINE_NICS,
+    TUTTI_MACHINE_LINE_TRUNK,
+    TUTTI_MACHINE_LINE_TORUS,
+    TUTTI_MACHINE_LINE_CORES,
+    TUTTI_MACHINE_LINE_MEMORY,
+    TUTTI_MACHINE_LINE_COPY,
+    TUTTI_MACHINE_LINE_REDUCE,
+    TUTTI_MACHINE_LINE_LOAD,
+    TUTTI_MACHINE_LINE_SIGNAL,
+    TUTTI_MACHINE_LINE_COUNT
 };
 
 /* A rate, and the rates of larger footprints. */
@@ -71,7 +71,7 @@ struct tutti_draft_links {
 
 struct tutti_draft {
     struct tutti_words words;
-    struct tutti_word line_at[TUTTI_LINE_COUNT]; /* the keyword; length 0: no such line */
+    struct tutti_word line_at[TUTTI_MACHINE_LINE_COUNT]; /* the keyword; length 0: no such line */
     uint32_t nranks;
     struct tutti_numbers nodes, groups, cells, torus; /* sizes ... */
     bool nodes_are_listed, groups_are_listed, cells_are_listed; /* ... or the place of each item */

@@ -231,25 +231,25 @@ static int read_bridge(struct tutti_draft *draft)
 
 /* ---- the lines ------------------------------------------------------------------------------- */
 
-static const char *const keywords[TUTTI_LINE_COUNT] = {
-    [TUTTI_LINE_RANKS] = "ranks",
-    [TUTTI_LINE_NODE] = "node",
-    [TUTTI_LINE_GROUP] = "group",
-    [TUTTI_LINE_CELL] = "cell",
-    [TUTTI_LINE_PLACE] = "place",
-    [TUTTI_LINE_LEVEL_NODE] = "level node",
-    [TUTTI_LINE_LEVEL_GROUP] = "level group",
-    [TUTTI_LINE_LEVEL_TOP] = "level top",
-    [TUTTI_LINE_BRIDGE] = "bridge",
-    [TUTTI_LINE_NICS] = "nics",
-    [TUTTI_LINE_TRUNK] = "trunk",
-    [TUTTI_LINE_TORUS] = "torus",
-    [TUTTI_LINE_CORES] = "cores",
-    [TUTTI_LINE_MEMORY] = "memory",
-    [TUTTI_LINE_COPY] = "copy",
-    [TUTTI_LINE_REDUCE] = "reduce",
-    [TUTTI_LINE_LOAD] = "load",
-    [TUTTI_LINE_SIGNAL] = "signal",
+static const char *const keywords[TUTTI_MACHINE_LINE_COUNT] = {
+    [TUTTI_MACHINE_LINE_RANKS] = "ranks",
+    [TUTTI_MACHINE_LINE_NODE] = "node",
+    [TUTTI_MACHINE_LINE_GROUP] = "group",
+    [TUTTI_MACHINE_LINE_CELL] = "cell",
+    [TUTTI_MACHINE_LINE_PLACE] = "place",
+    [TUTTI_MACHINE_LINE_LEVEL_NODE] = "level node",
+    [TUTTI_MACHINE_LINE_LEVEL_GROUP] = "level group",
+    [TUTTI_MACHINE_LINE_LEVEL_TOP] = "level top",
+    [TUTTI_MACHINE_LINE_BRIDGE] = "bridge",
+    [TUTTI_MACHINE_LINE_NICS] = "nics",
+    [TUTTI_MACHINE_LINE_TRUNK] = "trunk",
+    [TUTTI_MACHINE_LINE_TORUS] = "torus",
+    [TUTTI_MACHINE_LINE_CORES] = "cores",
+    [TUTTI_MACHINE_LINE_MEMORY] = "memory",
+    [TUTTI_MACHINE_LINE_COPY] = "copy",
+    [TUTTI_MACHINE_LINE_REDUCE] = "reduce",
+    [TUTTI_MACHINE_LINE_LOAD] = "load",
+    [TUTTI_MACHINE_LINE_SIGNAL] = "signal",
 };
 
 /* Finds the line that begins with the keyword; for a level, reads the second word, too. */
@@ -261,7 +261,7 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
 
     if (is_level)
         tutti_words_next(&draft->words, &level);
-    for (int line = 0; line < TUTTI_LINE_COUNT; line++) {
+    for (int line = 0; line < TUTTI_MACHINE_LINE_COUNT; line++) {
         bool names_level = strncmp(keywords[line], "level ", 6) == 0;
 
         if (names_level != is_level)
@@ -282,32 +282,32 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
 static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
 {
     switch (line) {
-    case TUTTI_LINE_RANKS: return read_one(draft, &draft->nranks);
-    case TUTTI_LINE_NODE: return read_sizes(draft, &draft->nodes, &draft->nodes_are_listed);
-    case TUTTI_LINE_GROUP: return read_sizes(draft, &draft->groups, &draft->groups_are_listed);
-    case TUTTI_LINE_CELL: return read_sizes(draft, &draft->cells, &draft->cells_are_listed);
-    case TUTTI_LINE_PLACE: return read_place(draft);
-    case TUTTI_LINE_LEVEL_NODE: return read_costs(draft, &draft->level[0]);
-    case TUTTI_LINE_LEVEL_GROUP: return read_costs(draft, &draft->level[1]);
-    case TUTTI_LINE_LEVEL_TOP: return read_costs(draft, &draft->level[2]);
-    case TUTTI_LINE_BRIDGE: return read_bridge(draft);
-    case TUTTI_LINE_NICS: return read_one(draft, &draft->nics);
-    case TUTTI_LINE_TRUNK: return read_rate(draft, &draft->trunk);
-    case TUTTI_LINE_TORUS: return read_torus(draft);
-    case TUTTI_LINE_CORES: return read_one(draft, &draft->cores);
-    case TUTTI_LINE_MEMORY: return read_speed_line(draft, &draft->memory);
-    case TUTTI_LINE_COPY: return read_speed_line(draft, &draft->copy);
-    case TUTTI_LINE_REDUCE: return read_speed_line(draft, &draft->reduce);
-    case TUTTI_LINE_LOAD: return read_speed_line(draft, &draft->load);
-    case TUTTI_LINE_SIGNAL: return read_time(draft, &draft->signal_s);
-    case TUTTI_LINE_COUNT: break;
+    case TUTTI_MACHINE_LINE_RANKS: return read_one(draft, &draft->nranks);
+    case TUTTI_MACHINE_LINE_NODE: return read_sizes(draft, &draft->nodes, &draft->nodes_are_listed);
+    case TUTTI_MACHINE_LINE_GROUP: return read_sizes(draft, &draft->groups, &draft->groups_are_listed);
+    case TUTTI_MACHINE_LINE_CELL: return read_sizes(draft, &draft->cells, &draft->cells_are_listed);
+    case TUTTI_MACHINE_LINE_PLACE: return read_place(draft);
+    case TUTTI_MACHINE_LINE_LEVEL_NODE: return read_costs(draft, &draft->level[0]);
+    case TUTTI_MACHINE_LINE_LEVEL_GROUP: return read_costs(draft, &draft->level[1]);
+    case TUTTI_MACHINE_LINE_LEVEL_TOP: return read_costs(draft, &draft->level[2]);
+    case TUTTI_MACHINE_LINE_BRIDGE: return read_bridge(draft);
+    case TUTTI_MACHINE_LINE_NICS: return read_one(draft, &draft->nics);
+    case TUTTI_MACHINE_LINE_TRUNK: return read_rate(draft, &draft->trunk);
+    case TUTTI_MACHINE_LINE_TORUS: return read_torus(draft);
+    case TUTTI_MACHINE_LINE_CORES: return read_one(draft, &draft->cores);
+    case TUTTI_MACHINE_LINE_MEMORY: return read_speed_line(draft, &draft->memory);
+    case TUTTI_MACHINE_LINE_COPY: return read_speed_line(draft, &draft->copy);
+    case TUTTI_MACHINE_LINE_REDUCE: return read_speed_line(draft, &draft->reduce);
+    case TUTTI_MACHINE_LINE_LOAD: return read_speed_line(draft, &draft->load);
+    case TUTTI_MACHINE_LINE_SIGNAL: return read_time(draft, &draft->signal_s);
+    case TUTTI_MACHINE_LINE_COUNT: break;
     }
     return tutti_fail(TUTTI_ERR_INTERNAL, "line %d of a machine has no reader", (int)line);
 }
 
 static int read_line(struct tutti_draft *draft, struct tutti_word keyword)
 {
-    enum tutti_machine_line line = TUTTI_LINE_COUNT;
+    enum tutti_machine_line line = TUTTI_MACHINE_LINE_COUNT;
 
     if (tutti_word_is(keyword, "ring") || tutti_word_is(keyword, "tree"))
         return read_order(draft, keyword, keyword.at[0] == 't');

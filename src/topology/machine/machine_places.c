@@ -107,7 +107,7 @@ int tutti_draft_copy_list(const struct tutti_draft *draft, const struct tutti_nu
     return TUTTI_OK;
 }
 
-static int place_nodes(const struct tutti_draft *draft, struct tutti_places *places)
+static int place_nodes(const struct tutti_draft *draft, struct tutti_placement *places)
 {
     bool has_nodes = draft->nodes.count > 0;
     uint32_t *of;
@@ -129,7 +129,7 @@ static int place_nodes(const struct tutti_draft *draft, struct tutti_places *pla
     return draft->is_cyclic ? deal(&draft->nodes, places->nnodes, of, places->nranks) : TUTTI_OK;
 }
 
-static int place_groups(const struct tutti_draft *draft, struct tutti_places *places)
+static int place_groups(const struct tutti_draft *draft, struct tutti_placement *places)
 {
     uint32_t *of, *of_node;
     int rc = TUTTI_OK;
@@ -253,13 +253,13 @@ static int fill_levels(const struct tutti_draft *draft, struct tutti_machine *ma
 static int check_lines(const struct tutti_draft *draft)
 {
     if (draft->is_cyclic && (draft->nodes.count == 0 || draft->nodes_are_listed))
-        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_LINE_PLACE], "place cyclic "
+        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_PLACE], "place cyclic "
                                 "needs the sizes of nodes; add a line such as \"node 8\"");
     if (draft->trunk != 0 && draft->groups.count == 0)
-        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_LINE_TRUNK], "a trunk joins "
+        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_TRUNK], "a trunk joins "
                                 "groups; add a line such as \"group 16\", the nodes of a group");
     if (draft->cells.count > 0 && draft->nodes.count == 0)
-        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_LINE_CELL], "a cell is a part "
+        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_CELL], "a cell is a part "
                                 "of a node; add a line such as \"node 8\", the ranks of a node");
     return TUTTI_OK;
 }
@@ -274,7 +274,7 @@ static void set_speed(const struct tutti_draft_speed *speed, double *ret_bytes_p
 int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
                       struct tutti_machine *machine)
 {
-    struct tutti_places *places = &machine->places;
+    struct tutti_placement *places = &machine->places;
     uint32_t *orders;
 
     TUTTI_TRY(check_lines(draft));
@@ -283,7 +283,7 @@ int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
     TUTTI_TRY(place_nodes(draft, places));
     TUTTI_TRY(place_groups(draft, places));
     TUTTI_TRY(tutti_draft_place_cells(draft, places));
-    tutti_places_align(places);
+    tutti_placement_align(places);
     if (draft->nrings > 0) {
         int rc = place_orders(draft, draft->rings, draft->nrings, places->nranks, false, &orders);
 

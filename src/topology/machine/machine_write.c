@@ -132,7 +132,7 @@ static void write_places(FILE *out, const char *keyword, const uint32_t *of, uin
     }
 }
 
-static int write_nodes(FILE *out, const struct tutti_places *places)
+static int write_nodes(FILE *out, const struct tutti_placement *places)
 {
     uint32_t *work = calloc(3 * (size_t)places->nranks, sizeof *work);
     uint32_t *of_node = work + 2 * (size_t)places->nranks;
@@ -152,7 +152,7 @@ static int write_nodes(FILE *out, const struct tutti_places *places)
     return TUTTI_OK;
 }
 
-static void write_orders(FILE *out, const struct tutti_places *places)
+static void write_orders(FILE *out, const struct tutti_placement *places)
 {
     size_t n = places->nranks;
 
@@ -170,7 +170,7 @@ static void write_orders(FILE *out, const struct tutti_places *places)
 
 static int write_machine(FILE *out, const struct tutti_machine *machine)
 {
-    const struct tutti_places *places = &machine->places;
+    const struct tutti_placement *places = &machine->places;
 
     fprintf(out, "tutti-machine 1\nranks %u\n", places->nranks);
     TUTTI_TRY(write_nodes(out, places));

@@ -31,12 +31,12 @@ int tutti_master_init(struct tutti_search_master *master, uint32_t nrows)
     if (master->inverse == NULL || master->share == NULL || master->basic == NULL ||
         master->price == NULL || master->spare == NULL) {
         tutti_master_fini(master);
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a programme of %u rows", nrows);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a program of %u rows", nrows);
     }
     for (uint32_t row = 0; row < nrows; row++) {
         master->inverse[row * n + row] = 1;
         master->share[row] = right_side(row);
-        master->basic[row] = MASTER_SLACK;
+        master->basic[row] = TUTTI_MASTER_SLACK;
     }
     return TUTTI_OK;
 }
@@ -58,7 +58,7 @@ static void set_prices(struct tutti_search_master *master)
     for (uint32_t basic = 0; basic < master->nrows; basic++) {
         const double *row = master->inverse + (size_t)basic * master->nrows;
 
-        if (master->basic[basic] == MASTER_SLACK)
+        if (master->basic[basic] == TUTTI_MASTER_SLACK)
             continue;
         for (uint32_t i = 0; i < master->nrows; i++)
             master->price[i] += row[i];
@@ -69,7 +69,7 @@ static void set_prices(struct tutti_search_master *master)
  * the rate at which each basic variable falls as the new variable grows. */
 static bool pivot(struct tutti_search_master *master, uint32_t column, const double *weight)
 {
-    uint32_t n = master->nrows, leaves = MASTER_SLACK;
+    uint32_t n = master->nrows, leaves = TUTTI_MASTER_SLACK;
     double least = INFINITY, *leaving;
 
     for (uint32_t i = 0; i < n; i++)
@@ -77,7 +77,7 @@ static bool pivot(struct tutti_search_master *master, uint32_t column, const dou
             least = master->share[i] / weight[i];
             leaves = i;
         }
-    if (leaves == MASTER_SLACK)
+    if (leaves == TUTTI_MASTER_SLACK)
         return false;
     leaving = master->inverse + (size_t)leaves * n;
     for (uint32_t j = 0; j < n; j++)
@@ -112,7 +112,7 @@ static void settle(struct tutti_search_master *master)
             return;
         for (uint32_t i = 0; i < master->nrows; i++)
             master->spare[i] = master->inverse[(size_t)i * master->nrows + worst];
-        if (!pivot(master, MASTER_SLACK, master->spare))
+        if (!pivot(master, TUTTI_MASTER_SLACK, master->spare))
             return;
     }
 }

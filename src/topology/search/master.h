@@ -16,13 +16,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MASTER_SLACK UINT32_MAX
+#define TUTTI_MASTER_SLACK UINT32_MAX
 
 struct tutti_search_master {
     uint32_t nrows;
     double *inverse; /* inverse of the basis matrix, row by row */
     double *share;   /* of each basic variable */
-    uint32_t *basic; /* per basic variable: its column; MASTER_SLACK: a row's slack */
+    uint32_t *basic; /* per basic variable: its column; TUTTI_MASTER_SLACK: a row's slack */
     double *price;   /* per row: its dual price */
     double *spare;   /* scratch: one value per row */
 };

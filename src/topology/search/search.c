@@ -161,7 +161,7 @@ static int generate(struct tutti_search_state *search, struct tutti_search_maste
 static void take_shares(struct tutti_search_state *search, const struct tutti_search_master *master)
 {
     for (uint32_t i = 0; i < master->nrows; i++)
-        if (master->basic[i] != MASTER_SLACK)
+        if (master->basic[i] != TUTTI_MASTER_SLACK)
             search->share[master->basic[i]] = master->share[i] * search->unit;
 }
 

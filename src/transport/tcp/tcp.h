@@ -52,7 +52,7 @@ struct tutti_tcp_record {
 
 /* The place in one direction of the stream: the socket of the next byte, and how many more bytes go
  * there. With a single socket `left` does not change. */
-struct tutti_tcp_place {
+struct tutti_tcp_position {
     int socket;
     size_t left;
 };
@@ -87,7 +87,7 @@ struct tutti_tcp_conn {
     struct tutti_address far_end;   /* the peer's address of the latest socket */
     uint64_t silent_ns[TUTTI_TCP_MAX_SOCKETS]; /* the time from which on bytes have not been
                                                   acknowledged; 0: all are acknowledged */
-    struct tutti_tcp_place out, in;
+    struct tutti_tcp_position out, in;
 
     uint8_t *buffer; /* TUTTI_TCP_BUFFER_BYTES; [begin, begin + have) is next in the stream */
     size_t begin, have;
@@ -231,7 +231,7 @@ int tutti_tcp_conn_add(struct tutti_tcp_conn *conn, int index,
 
 /* Move the place in the stream by `size` bytes, which must all be in the current stripe. */
 static inline void tutti_tcp_advance(const struct tutti_tcp_conn *tcp,
-                                     struct tutti_tcp_place *place, size_t size)
+                                     struct tutti_tcp_position *place, size_t size)
 {
     if (tcp->nsockets == 1)
         return;

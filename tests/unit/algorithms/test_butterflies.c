@@ -34,7 +34,7 @@ static uint32_t count_sends(const struct tutti_schedule *schedule)
 /* Chunks are numbered such that what goes to a partner is a run. */
 static void swing_sends_one_message_a_round_where_rings_are_powers_of_two(void **state)
 {
-    const struct tutti_places torus = {.nranks = 256, .dims = {4, 8, 1, 8}, .ndims = 4};
+    const struct tutti_placement torus = {.nranks = 256, .dims = {4, 8, 1, 8}, .ndims = 4};
 
     (void)state;
     for (uint32_t rank = 0; rank < 256; rank++) {
@@ -81,7 +81,7 @@ static void swing_loads_links_less_than_doubling(void **state)
 
 static void swing_stays_on_the_lines_of_a_torus(void **state)
 {
-    const struct tutti_places torus = {.nranks = 105, .dims = {3, 5, 7}, .ndims = 3};
+    const struct tutti_placement torus = {.nranks = 105, .dims = {3, 5, 7}, .ndims = 3};
 
     (void)state;
     for (uint32_t rank = 0; rank < 105; rank++) {

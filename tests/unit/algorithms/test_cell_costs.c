@@ -26,7 +26,7 @@ static const struct house houses[] = {{2, 2, false}, {4, 2, false}, {2, 4, true}
                                       {3, 3, false}, {16, 2, false}, {8, 8, false}, {2, 32, true}};
 
 struct spread {
-    struct tutti_places places;
+    struct tutti_placement places;
     uint32_t node[MOST_RANKS], cell[MOST_RANKS];
 };
 
@@ -40,7 +40,7 @@ static void spread_init(struct spread *spread, const struct house *house)
     spread->places.node = spread->node;
     spread->places.cell = spread->cell;
     spread->places.ncells = house->cells;
-    tutti_places_align(&spread->places);
+    tutti_placement_align(&spread->places);
 }
 
 /* The traffic of the schedules of all ranks, in chunks. */

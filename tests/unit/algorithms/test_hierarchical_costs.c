@@ -26,7 +26,7 @@ struct machine {
 };
 
 struct spread {
-    struct tutti_places places;
+    struct tutti_placement places;
     uint32_t *node, *group;
 };
 
@@ -48,7 +48,7 @@ static void spread_init(struct spread *spread, const struct machine *machine, ui
         spread->node[rank] = nodes;
         spread->group[rank] = machine->group > 0 ? nodes / machine->group : 0;
     }
-    spread->places = (struct tutti_places){.nranks = nranks, .node = spread->node,
+    spread->places = (struct tutti_placement){.nranks = nranks, .node = spread->node,
                                            .nnodes = nodes + 1, .ngroups = 1};
     if (machine->group > 0) {
         spread->places.group = spread->group;
@@ -64,7 +64,7 @@ static void spread_fini(struct spread *spread)
 
 static enum tutti_level level_between(const struct tutti_shape *shape, uint32_t a, uint32_t b)
 {
-    const struct tutti_places *places = shape->places;
+    const struct tutti_placement *places = shape->places;
 
     if (places->node[a] == places->node[b])
         return TUTTI_LEVEL_NODE;

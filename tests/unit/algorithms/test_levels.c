@@ -101,7 +101,7 @@ static void others_are_counted_by_how_far_they_are(void **state)
         }
 }
 
-static void nodes_of_neighbours_are_known(void **state)
+static void nodes_of_neighbors_are_known(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
@@ -170,7 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(runs_are_as_far_as_their_outermost_pair),
         cmocka_unit_test(others_are_counted_by_how_far_they_are),
-        cmocka_unit_test(nodes_of_neighbours_are_known),
+        cmocka_unit_test(nodes_of_neighbors_are_known),
         cmocka_unit_test(nothing_goes_farther_than_its_cost_says),
     };
 

@@ -71,7 +71,7 @@ static void check_homes(const struct tutti_homes *homes, uint32_t nitems)
 static void nodes_are_found_wherever_their_ranks_are(void **state)
 {
     static const uint32_t node[] = {0, 1, 0, 2, 1, 0, 3}, group[] = {0, 1, 0, 0, 1, 0, 1};
-    struct tutti_places places = {.nranks = 7, .node = node, .nnodes = 4, .group = group,
+    struct tutti_placement places = {.nranks = 7, .node = node, .nnodes = 4, .group = group,
                                   .ngroups = 2};
     struct tutti_shape shape = {.nranks = 7, .rank = 4, .places = &places};
     struct tutti_nodes nodes;
@@ -99,7 +99,7 @@ static void nodes_are_found_wherever_their_ranks_are(void **state)
 static void what_is_not_known_is_taken_apart(void **state)
 {
     static const uint32_t node[] = {0, 0, 1, 1}, group[] = {0, 0, 0, 0};
-    struct tutti_places one_group = {.nranks = 4, .node = node, .nnodes = 2, .group = group,
+    struct tutti_placement one_group = {.nranks = 4, .node = node, .nnodes = 2, .group = group,
                                      .ngroups = 1};
     struct tutti_shape known = {.nranks = 4, .rank = 2, .places = &one_group};
     struct tutti_shape unknown = {.nranks = 4, .rank = 2};
@@ -123,7 +123,7 @@ static void places_that_cannot_be_are_refused(void **state)
 {
     static const uint32_t beyond[] = {0, 2}, empty[] = {0, 0}, node[] = {0, 1}, group[] = {0, 5};
     const struct {
-        struct tutti_places places;
+        struct tutti_placement places;
         const char *message;
     } cases[] = {
         {{.nranks = 2, .node = beyond, .nnodes = 2}, "places name node 2; there are 2"},

@@ -160,7 +160,7 @@ static void given_trees_cost_what_they_are_worth(void **state)
     (void)state;
     for (uint32_t nranks = 2; nranks <= 20; nranks++) {
         int32_t parents[2][20];
-        struct tutti_places places = {.nranks = nranks, .trees = parents[0], .ntrees = 1};
+        struct tutti_placement places = {.nranks = nranks, .trees = parents[0], .ntrees = 1};
         struct tutti_shape shape = {.nranks = nranks, .places = &places};
         uint32_t segments = tree->options[TUTTI_SEGMENTS].usual;
         struct tutti_cost cost, of_chain = cost_of(chain, shape);
@@ -226,7 +226,7 @@ static void one_sided_ones_load_and_store_what_they_say(void **state)
             const struct tutti_algorithm *algorithm =
                 tutti_algorithm_find(one_sided[i].collective, one_sided[i].name);
             uint32_t nodes[33] = {0};
-            struct tutti_places places = {.nranks = nranks, .node = nodes, .nnodes = 1};
+            struct tutti_placement places = {.nranks = nranks, .node = nodes, .nnodes = 1};
             struct tutti_shape shape = {.nranks = nranks, .root = nranks / 2, .places = &places};
             struct tutti_cost cost = cost_of(algorithm, shape);
             uint32_t chunks = 0;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-static void misspelt_names_are_near_those_that_are_meant(void **state)
+static void misspelled_names_are_near_those_that_are_meant(void **state)
 {
     static const char *const cases[][2] = {
         {"TUTTI_ALGORITM", "TUTTI_ALGORITHM"},
@@ -142,7 +142,7 @@ static void values_are_checked_as_the_library_reads_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(misspelt_names_are_near_those_that_are_meant),
+        cmocka_unit_test(misspelled_names_are_near_those_that_are_meant),
         cmocka_unit_test(every_parameter_is_nearest_to_itself),
         cmocka_unit_test(variables_are_shown_but_secrets_are_not),
         cmocka_unit_test(an_unknown_variable_is_told_once_with_the_one_that_it_is_like),

@@ -23,7 +23,7 @@ static uint32_t next_random(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-static void neighbours_are_those_of_a_plain_list(void **state)
+static void neighbors_are_those_of_a_plain_list(void **state)
 {
     static bool expected[CHUNKS];
     uint64_t seed = 5;
@@ -133,7 +133,7 @@ static void what_is_told_apart_keeps_its_writer_and_readers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_are_those_of_a_plain_list),
+        cmocka_unit_test(neighbors_are_those_of_a_plain_list),
         cmocka_unit_test(a_write_makes_one_run_of_what_was_told_apart),
         cmocka_unit_test(what_is_told_apart_keeps_its_writer_and_readers),
     };

@@ -18,7 +18,7 @@
 enum { NRANKS = 32 };
 
 struct host {
-    struct tutti_places places;
+    struct tutti_placement places;
     struct tutti_machine machine;
     struct tutti_memo memo;
     struct tutti_tuner_view view;
@@ -35,7 +35,7 @@ static void open_host(struct host *host, uint32_t ncells, uint32_t cores)
         host->places.cell = host->cell;
         host->places.ncells = ncells;
     }
-    tutti_places_align(&host->places);
+    tutti_placement_align(&host->places);
     tutti_tuner_assume_machine(true, cores, 0, &host->machine);
     host->view = (struct tutti_tuner_view){
         .nranks = NRANKS, .is_one_domain = true, .all_read = true, .half_bytes = 256 << 10,

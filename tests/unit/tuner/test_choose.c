@@ -462,7 +462,7 @@ static void assumptions_agree_with_what_was_measured(void **state)
     } measured[] = {{8, 6.46}, {1 << 10, 6.61}, {8 << 10, 9.91}, {64 << 10, 32.8},
                     {512 << 10, 169}, {1 << 20, 240}, {4 << 20, 986}, {32 << 20, 10305}};
     struct tutti_machine machine;
-    struct tutti_places places = {.nranks = 2, .node = (const uint32_t[]){0, 0}, .nnodes = 1};
+    struct tutti_placement places = {.nranks = 2, .node = (const uint32_t[]){0, 0}, .nnodes = 1};
     struct tutti_tuner_view view = {.nranks = 2, .machine = &machine, .places = &places,
                                     .stage_bytes = 16 << 20, .scratch_bytes = 64 << 20};
 

@@ -92,7 +92,7 @@ static const char *found(const struct tutti_rules *rules, enum tutti_collective 
                          uint32_t nranks, size_t bytes)
 {
     static const uint32_t node[64] = {0};
-    struct tutti_places places = {.nranks = nranks, .node = node, .nnodes = 1};
+    struct tutti_placement places = {.nranks = nranks, .node = node, .nnodes = 1};
     struct tutti_tuner_view view = {.nranks = nranks, .places = &places, .fingerprint = "here"};
     struct tutti_tuner_query query = {.collective = collective, .block_bytes = bytes};
     const struct tutti_rule *rule = tutti_rules_find(rules, &view, &query);

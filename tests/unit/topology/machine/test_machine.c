@@ -148,7 +148,7 @@ static void the_ranks_follow_from_what_is_there(void **state)
     }
 }
 
-static void levels_that_are_not_given_cost_what_a_neighbour_costs(void **state)
+static void levels_that_are_not_given_cost_what_a_neighbor_costs(void **state)
 {
     static const struct {
         const char *text;
@@ -234,7 +234,7 @@ static bool same_beyond(const struct tutti_beyond *a, const struct tutti_beyond 
 
 static bool same_machine(const struct tutti_machine *a, const struct tutti_machine *b)
 {
-    const struct tutti_places *x = &a->places, *y = &b->places;
+    const struct tutti_placement *x = &a->places, *y = &b->places;
     size_t n = x->nranks;
 
     return n == y->nranks && x->nnodes == y->nnodes && x->ngroups == y->ngroups &&
@@ -448,7 +448,7 @@ int main(void)
         cmocka_unit_test(ranks_live_where_the_pattern_says),
         cmocka_unit_test(without_nodes_each_rank_is_one),
         cmocka_unit_test(the_ranks_follow_from_what_is_there),
-        cmocka_unit_test(levels_that_are_not_given_cost_what_a_neighbour_costs),
+        cmocka_unit_test(levels_that_are_not_given_cost_what_a_neighbor_costs),
         cmocka_unit_test(ranks_are_as_far_apart_as_their_places),
         cmocka_unit_test(units_have_their_size),
         cmocka_unit_test(what_is_written_reads_as_the_same_machine),
