@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tests how names are given. A tag with the library's prefix is defined once, so that a debugger
- * and a reader see one struct of a name. Headers export only names with the library's prefix. The
- * word after that prefix leads to one folder: headers of no other folder declare functions or tags
- * that begin with it. The test reads the sources of the tree. */
+ * and a reader see one struct of a name. Headers export only names with the library's prefix,
+ * macros included. The word after that prefix leads to one folder: headers of no other folder
+ * declare functions or tags that begin with it. The test reads the sources of the tree. */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,6 +108,23 @@ static void note_prefix(const char *path, const char *name, size_t length)
     }
 }
 
+/* Reports the macros of a header without the library's prefix. Those of expat give its functions
+ * other names. */
+static void check_macros(const char *path, const char *text)
+{
+    static const char define[] = "define";
+
+    for (const char *at = strchr(text, '#'); at != NULL; at = strchr(at + 1, '#')) {
+        const char *word = skip_blanks(at + 1);
+
+        if (!begins_with(word, length_of(word), define) || length_of(word) != strlen(define))
+            continue;
+        word = skip_blanks(word + strlen(define));
+        if (!has_prefix(word, length_of(word)) && !begins_with(word, length_of(word), "XML_"))
+            report(path, word, length_of(word), "is a macro of a header without the prefix TUTTI_");
+    }
+}
+
 /* One word of a stripped text at file scope or deeper. */
 static void check_word(const char *path, const char *word, size_t length, bool is_header,
                        bool is_file_scope)
@@ -145,6 +162,8 @@ static void check_text(const char *path, char *text, bool is_header)
     size_t braces = 0, parentheses = 0;
 
     sources_strip(text);
+    if (is_header)
+        check_macros(path, text);
     sources_strip_directives(text);
     for (size_t i = 0; text[i] != '\0'; i++) {
         size_t length = length_of(text + i);
@@ -203,8 +222,9 @@ static void each_fault_is_found(void **state)
         {"static inline int f(void) { return g(); }", 1, ""},
         {"static inline int tutti_f(void) { return g(); }", 0, ""},
         {"void tutti_f(void) __attribute__((cold));", 0, ""},
-        {"#define X(a) f(a)\nint tutti_f(void);", 0, ""},
-        {"#define X(a) \\\n f(a)\nint f(void);", 1, ""},
+        {"#define TUTTI_X(a) f(a)\nint tutti_f(void);", 0, ""},
+        {"#define TUTTI_X(a) \\\n f(a)\nint f(void);", 1, ""},
+        {"# define X(a) a\n#define Y", 2, ""},
         {"/* int f(void); */ \"f(\" // f()\n", 0, ""},
         {"int tutti_a_f(void);", 1, "int tutti_a_g(void);"},
         {"int tutti_a_f(void);", 0, "int tutti_ab_g(void) { tutti_a_f(); }"},
