@@ -13,8 +13,8 @@
 
 #define MAGIC UINT64_C(0x3155504749545554) /* "TUTIGPU1" */
 
-/* The number of blocks that saturates a GPU's links. More blocks would only take places from other
- * communicators. These blocks have as many threads as NCCL 2 has in its 32 channels. */
+/* The number of blocks that saturates a GPU's links. More blocks would only take room from
+ * other communicators. These blocks have as many threads as NCCL 2 has in its 32 channels. */
 enum { BLOCKS_OF_LINK = 64 };
 
 /* The table `phases` below says what each phase does and which phase follows. */
@@ -135,8 +135,8 @@ static int meet(struct tutti_cuda_gpu *gpu)
     mine->copy_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_COPY_ENGINES);
     if (gpu->kernels != NULL)
         blocks = tutti_kernel_module_occupancy(gpu->kernels, (uint32_t)gpu->threads);
-    mine->places = (uint32_t)(blocks * gpu->multiprocessors);
-    return tutti_cuda_places_claim(gpu, mine->uuid, mine->places, &mine->offered);
+    mine->resident = (uint32_t)(blocks * gpu->multiprocessors);
+    return tutti_cuda_residency_claim(gpu, mine->uuid, mine->resident, &mine->offered);
 }
 
 /* Returns true if there may be a domain: all ranks are on one host and have kernels, and there are
@@ -186,11 +186,11 @@ static int divide(struct tutti_cuda_gpu *gpu)
         uint32_t nsharers, nthere, blocks;
 
         count_sharers(gpu, rank, &nsharers, &nthere);
-        if (nthere > record->places)
+        if (nthere > record->resident)
             return tutti_fail(TUTTI_ERR_USAGE,
                               "%u ranks of one process share GPU %d, on which the "
                               "kernels of %u run at a time; use more GPUs or fewer ranks",
-                              nthere, record->device, record->places);
+                              nthere, record->device, record->resident);
         nhere = rank == gpu->args.rank ? nthere : nhere;
         is_one_device = is_one_device && nsharers == (uint32_t)gpu->args.nranks;
         blocks = record->offered > nsharers ? record->offered / nsharers : 1;
@@ -198,7 +198,7 @@ static int divide(struct tutti_cuda_gpu *gpu)
     }
     gpu->shares_device = nhere > 1;
     gpu->blocks = is_one_device || least < BLOCKS_OF_LINK ? least : BLOCKS_OF_LINK;
-    tutti_cuda_places_settle(gpu, nhere * gpu->blocks);
+    tutti_cuda_residency_settle(gpu, nhere * gpu->blocks);
     return TUTTI_OK;
 }
 
@@ -221,7 +221,8 @@ static int reserve(struct tutti_cuda_gpu *gpu)
     mine->is_primary = has_others && tutti_cuda_has_primary(gpu);
     tutti_cuda_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
-                                 tutti_cuda_area_bytes(&gpu->grid.layout), gpu->setup_stream, &gpu->own));
+                                 tutti_cuda_area_bytes(&gpu->grid.layout), gpu->setup_stream,
+                                 &gpu->own));
     TUTTI_TRY(tutti_cuda_lend(gpu, &gpu->own));
     mine->own_address = gpu->own.address;
     mine->own_token = (struct tutti_gpumem_token){.kind = gpu->own.kind,
@@ -445,7 +446,7 @@ int tutti_cuda_form(struct tutti_cuda_gpu *gpu)
     rc = form_inside(gpu);
     tutti_cuda_leave(gpu);
     if (rc == TUTTI_OK && !gpu->has_domain)
-        tutti_cuda_places_leave(gpu);
+        tutti_cuda_residency_leave(gpu);
     if (rc == TUTTI_OK && gpu->has_domain && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other: %u blocks of %u threads each",
                   gpu->args.nranks, gpu->blocks, gpu->threads);

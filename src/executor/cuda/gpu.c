@@ -175,7 +175,7 @@ void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck)
     if (gpu == NULL)
         return;
     tutti_cuda_sharers_leave(gpu);
-    tutti_cuda_places_leave(gpu);
+    tutti_cuda_residency_leave(gpu);
     is_inside = gpu->context != NULL && !is_stuck && tutti_cuda_enter(gpu) == TUTTI_OK;
     if (is_inside) {
         /* Forming may have been broken off while its test kernels ran. */

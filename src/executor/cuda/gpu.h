@@ -65,8 +65,8 @@ void tutti_cuda_prepare(struct tutti_cuda_gpu *gpu, const uint8_t secret[TUTTI_S
                         struct tutti_domain *domain);
 
 /* Forms the domain, as the head of this file describes. TUTTI_OK: forming is over, with or without
- * a domain. TUTTI_ERR_USAGE, on all ranks: a GPU has fewer places than one process has ranks on
- * it. Other errors concern this rank alone. */
+ * a domain. TUTTI_ERR_USAGE, on all ranks: a GPU can hold fewer resident blocks than one
+ * process has ranks on it. Other errors concern this rank alone. */
 int tutti_cuda_form(struct tutti_cuda_gpu *gpu);
 /* The message to all-gather. It has TUTTI_CUDA_MESSAGE_BYTES bytes, and is valid until the next
  * call of tutti_cuda_form. */
@@ -98,8 +98,8 @@ struct tutti_cuda_item {
 int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
                      const void **ret_image);
 
-/* Returns the way in which a collective without a program would run. It is one of the kernels "LL",
- * "LL128" and "direct", or "copy engines". The text is constant. */
+/* Returns the protocol by which a collective without a program would run: "LL", "LL128", "direct"
+ * or "copy engines". The text is constant. */
 const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call);
 
 /* Logs on rank 0 how a call runs. The first call of its collective and size class is logged at

@@ -196,34 +196,34 @@ static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
 }
 
 /* The parameters that all calls of a group share. */
-struct way {
+struct launch_options {
     struct tutti_cu_stream *stream;
     bool is_captured;
     uint64_t timeout_ns;
 };
 
 static int run_kernel(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                      const struct way *way)
+                      const struct launch_options *options)
 {
-    struct tutti_kernel_launch launch = {.domain = gpu->domain, .deadline_ns = way->timeout_ns};
+    struct tutti_kernel_launch launch = {.domain = gpu->domain, .deadline_ns = options->timeout_ns};
     uint32_t blocks, threads;
 
     if (count == 0)
         return TUTTI_OK;
-    TUTTI_TRY(fill(gpu, items, count, way->is_captured, &launch));
+    TUTTI_TRY(fill(gpu, items, count, options->is_captured, &launch));
     size_launch(gpu, items, count, &blocks, &threads);
     if (needs_grid(&launch) && blocks < gpu->grid.nblocks)
         blocks = gpu->grid.nblocks;
     TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, kernel_for(&launch), blocks, threads,
-                                         &launch, way->stream));
-    return tutti_cuda_slabs_launched(gpu, way->stream);
+                                         &launch, options->stream));
+    return tutti_cuda_slabs_launched(gpu, options->stream);
 }
 
 /* Ranks need not group their calls alike, so calls that are left to copy engines must be so inside
  * groups too. They split the group: the other calls before and behind them are separate launches.
  * All messages stay in one launch. */
 static int run_apart(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                     const struct way *way)
+                     const struct launch_options *options)
 {
     struct tutti_cuda_item *row = malloc(count * sizeof *row);
     bool has_messages = false;
@@ -239,15 +239,15 @@ static int run_apart(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *i
                     row[nrow++] = items[k];
             has_messages = true;
         } else if (tutti_cuda_copy_takes(gpu, &items[i])) {
-            rc = run_kernel(gpu, row, nrow, way);
+            rc = run_kernel(gpu, row, nrow, options);
             nrow = 0;
-            rc = rc != TUTTI_OK ? rc : tutti_cuda_copy_run(gpu, &items[i], way->is_captured,
-                                                           way->stream, way->timeout_ns);
+            rc = rc != TUTTI_OK ? rc : tutti_cuda_copy_run(gpu, &items[i], options->is_captured,
+                                                           options->stream, options->timeout_ns);
         } else {
             row[nrow++] = items[i];
         }
     }
-    rc = rc != TUTTI_OK ? rc : run_kernel(gpu, row, nrow, way);
+    rc = rc != TUTTI_OK ? rc : run_kernel(gpu, row, nrow, options);
     free(row);
     return rc;
 }
@@ -255,7 +255,8 @@ static int run_apart(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *i
 int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
                    struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
 {
-    struct way way = {.stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
+    struct launch_options options = {
+        .stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
     int rc;
 
     tutti_assert(gpu->has_domain && count > 0);
@@ -264,8 +265,8 @@ int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *ite
         TUTTI_TRY(tutti_cuda_maps_refresh(gpu));
         TUTTI_TRY(tutti_cuda_follow_last(gpu, stream));
     }
-    rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &way)
-                              : run_apart(gpu, items, count, &way);
+    rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &options)
+                              : run_apart(gpu, items, count, &options);
     if (is_captured)
         return rc;
     /* A call that fails half-way may have left work on the stream, which must end before the rank's

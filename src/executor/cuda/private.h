@@ -10,7 +10,7 @@
  *   lines.c     tests that lines of 128 bytes arrive whole
  *   rate.c      measures the paths between GPUs
  *   maps.c      shows a rank's buffers to its peers, and maps theirs
- *   places.c    divides a device's places among communicators
+ *   residency.c divides the blocks that can be resident on a device among communicators
  *   sharers.c   refuses calls by which ranks on one GPU would wait for each other forever
  *   work.c      turns a call into a work for kernels
  *   slabs.c     manages host memory that launches read
@@ -21,9 +21,9 @@
  *   messages.c  encodes sends and receives for kernels
  *   image.c     writes the images of programs and of messages
  *
- * A work (device/cuda/work.h) is what a kernel is told to do for one call. The places of a device
- * are the blocks that can run on it at once. Functions must be called by one thread at a time for
- * each GPU. Functions that return an int return TUTTI_OK or an error, with a message.
+ * A work (device/cuda/work.h) is what a kernel is told to do for one call. Functions must be called
+ * by one thread at a time for each GPU. Functions that return an int return TUTTI_OK or an error,
+ * with a message.
  */
 #ifndef TUTTI_EXECUTOR_CUDA_PRIVATE_H
 #define TUTTI_EXECUTOR_CUDA_PRIVATE_H
@@ -47,8 +47,8 @@ struct tutti_cuda_record {
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
-    uint32_t places;        /* blocks that can run at once on the device */
-    uint32_t offered;       /* places there for this communicator's ranks in this process */
+    uint32_t resident;      /* most blocks that can be resident on the device */
+    uint32_t offered;       /* of those, for this communicator's ranks in this process */
     uint64_t memory_bytes;  /* limit of device memory in this rank's settings */
     uint64_t context;       /* address of the CUDA context in the rank's process */
     uint64_t copy_bytes;    /* size from which its settings leave calls to copy engines; 0: none */
@@ -71,8 +71,8 @@ struct tutti_cuda_neighbor {
 
 /* ---- gpu.c -------------------------------------------------------------------------------- */
 
-/* Copies bytes on the stream `setup_stream`, and waits until the copy is complete. Both addresses may be of
- * host or device memory. */
+/* Copies bytes on the stream `setup_stream`, and waits until the copy is complete. Both addresses
+ * may be of host or device memory. */
 int tutti_cuda_put(const struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
                    size_t size_bytes);
 /* Waits for all work on the stream `setup_stream`. */
@@ -107,14 +107,14 @@ struct tutti_cuda_gpu {
     struct tutti_cuda_grid grid;
     struct tutti_gpumem own;                /* this rank's area in device memory */
     struct tutti_gpumem host;               /* its area in host memory; NONE if all reach `own` */
-    struct tutti_cuda_neighbor *neighbors; /* [nranks] */
+    struct tutti_cuda_neighbor *neighbors;  /* [nranks] */
     struct tutti_gpumem state;      /* holds struct tutti_kernel_domain, peers, counters */
     struct tutti_kernel_domain *domain; /* device address of that struct */
     tutti_cu_address peers_at;          /* device address of struct tutti_kernel_peer [nranks] */
     struct tutti_kernel_report *report; /* in page-locked host memory */
     uint32_t blocks;                    /* most blocks of a launch */
     uint32_t threads;                   /* most threads of a block */
-    struct tutti_cuda_claim *claim;     /* places on its device (places.c) */
+    struct tutti_cuda_claim *claim;     /* resident blocks on its device (residency.c) */
     bool shares_device;                 /* another rank of this process has the same device */
     /* All ranks are in one process; are on one device; reach each other's device memory. */
     bool is_one_process, is_one_device, all_reach_all;
@@ -125,7 +125,7 @@ struct tutti_cuda_gpu {
 
     /* These are for calls. */
     struct tutti_cu_stream *own_stream; /* for calls that complete before they return */
-    struct tutti_cu_stream *setup_stream;       /* for tables and tests; it never waits for works */
+    struct tutti_cu_stream *setup_stream; /* for tables and tests; never waits for works */
     struct tutti_cu_event *last_event;  /* recorded after the last launch */
     struct tutti_cu_event *edge;        /* makes one stream wait for another */
     bool has_launched;
@@ -280,22 +280,22 @@ int tutti_cuda_maps_refresh(struct tutti_cuda_gpu *gpu);
 void tutti_cuda_locate(const struct tutti_cuda_gpu *gpu, const void *buffer, size_t size_bytes,
                        uint32_t *ret_map, uint64_t *ret_offset);
 
-/* ---- places.c -------------------------------------------------------------------------- */
+/* ---- residency.c ----------------------------------------------------------------------- */
 
 struct tutti_cuda_claim;
 
-/* Claims some of the `total` places of device `uuid` for all ranks of this communicator that this
- * process has there. All of these ranks get the same number in *ret_places. Returns
- * TUTTI_ERR_SYSTEM if memory runs out.
+/* Claims some of the `total` blocks that can be resident on device `uuid`, for all ranks of this
+ * communicator that this process has there. All of these ranks get the same number in *ret_blocks.
+ * Returns TUTTI_ERR_SYSTEM if memory runs out.
  *
- * Each rank then calls tutti_cuda_places_settle with the number of places that these ranks need
- * together, at most the number claimed. The others become free. tutti_cuda_places_leave ends this
- * rank's part in the claim. These functions are thread-safe, because ranks of a process share the
- * claims. */
-int tutti_cuda_places_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, uint32_t total,
-                            uint32_t *ret_places);
-void tutti_cuda_places_settle(struct tutti_cuda_gpu *gpu, uint32_t places);
-void tutti_cuda_places_leave(struct tutti_cuda_gpu *gpu);
+ * Each rank then calls tutti_cuda_residency_settle with the number of blocks that these ranks need
+ * together, at most the number claimed. The others become free. tutti_cuda_residency_leave ends
+ * this rank's part in the claim. These functions are thread-safe, because ranks of a process share
+ * the claims. */
+int tutti_cuda_residency_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, uint32_t total,
+                               uint32_t *ret_blocks);
+void tutti_cuda_residency_settle(struct tutti_cuda_gpu *gpu, uint32_t blocks);
+void tutti_cuda_residency_leave(struct tutti_cuda_gpu *gpu);
 
 /* ---- sharers.c ------------------------------------------------------------------------- */
 

@@ -27,8 +27,7 @@ struct tutti_kernel_peer tutti_cuda_peer_of(const struct tutti_cuda_gpu *gpu, in
     const struct tutti_cuda_neighbor *neighbor = &gpu->neighbors[rank];
     const struct tutti_kernel_layout *layout = &gpu->grid.layout;
     int me = gpu->args.rank;
-    tutti_cu_address to =
-        tutti_cuda_reaches(gpu, me, rank) ? neighbor->own_at : neighbor->host_at;
+    tutti_cu_address to = tutti_cuda_reaches(gpu, me, rank) ? neighbor->own_at : neighbor->host_at;
     tutti_cu_address from =
         tutti_cuda_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
     tutti_cu_address window =
