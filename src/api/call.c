@@ -305,8 +305,8 @@ static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
     *ret_is_on_gpu = false;
     if (comm->gpu != NULL || !is_known)
         TUTTI_TRY(tutti_gpu_classify_call(comm, args->function, args->send, known->reach.send_bytes,
-                                  args->recv, known->reach.recv_bytes, args->stream,
-                                  ret_is_on_gpu));
+                                          args->recv, known->reach.recv_bytes, args->stream,
+                                          ret_is_on_gpu));
     if (*ret_is_on_gpu)
         return tutti_gpu_check_scalar(comm, args->function, &known->call);
     return args->stream != NULL ? tutti_stream_check(args->stream, args->function) : TUTTI_OK;

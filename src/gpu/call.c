@@ -47,8 +47,8 @@ static void remember_side(const struct tutti_comm *comm, bool is_on_gpu)
 }
 
 int tutti_gpu_classify_call(const struct tutti_comm *comm, const char *function, const void *send,
-                    size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
-                    bool *ret_is_on_gpu)
+                            size_t send_bytes, const void *recv, size_t recv_bytes,
+                            tuttiStream_t stream, bool *ret_is_on_gpu)
 {
     bool is_sent = send != NULL && tutti_gpu_is_device_memory(comm, send);
     bool is_received = recv == send ? is_sent

@@ -114,7 +114,8 @@ static int check_file(const struct request *request, struct tally *tally)
 }
 
 static int check_algorithm(const struct request *request, const struct tutti_algorithm *algorithm,
-                           const struct tutti_placement *places, uint32_t nranks, struct tally *tally)
+                           const struct tutti_placement *places, uint32_t nranks,
+                           struct tally *tally)
 {
     bool has_roots = tutti_collective_has_root(algorithm->collective);
     uint32_t first = request->has_every_root ? 0 : request->root;
