@@ -34,6 +34,6 @@ int tutti_api_check_blocks(const struct tutti_args *args, int nranks, int rank);
 /* redop.c: sets the fields of `call` that depend on the operation `op`. TUTTI_ERR_ARGUMENT: `op` is
  * not an operation of this communicator, or was made for another data type. */
 int tutti_api_resolve_redop(const struct tutti_comm *comm, const char *function, int op,
-                        tuttiDataType_t type, struct tutti_call *call);
+                            tuttiDataType_t type, struct tutti_call *call);
 
 #endif
