@@ -50,8 +50,7 @@ static void enqueue(const struct cell *cell, uint32_t contender)
         struct tutti_kernel_copy_argument copy = {
             .src = cell->sources[0], .dst = cell->sum, .size_bytes = cell->bytes};
 
-        bench_gpu_launch(gpu, TUTTI_KERNEL_COPY, cell->grids[contender - OWN], gpu->threads,
-                         &copy);
+        bench_gpu_launch(gpu, TUTTI_KERNEL_COPY, cell->grids[contender - OWN], gpu->threads, &copy);
     } else {
         struct tutti_kernel_reduce_argument reduce = {
             .job = {.type = cell->type, .op = TUTTI_SUM, .nsrcs = cell->nsrcs, .ndsts = 1,
@@ -61,8 +60,8 @@ static void enqueue(const struct cell *cell, uint32_t contender)
 
         memcpy(reduce.pointers, cell->sources, cell->nsrcs * sizeof(cell->sources[0]));
         reduce.pointers[cell->nsrcs] = cell->sum;
-        bench_gpu_launch(gpu, TUTTI_KERNEL_REDUCE, cell->grids[contender - REDUCE],
-                         gpu->threads, &reduce);
+        bench_gpu_launch(gpu, TUTTI_KERNEL_REDUCE, cell->grids[contender - REDUCE], gpu->threads,
+                         &reduce);
     }
 }
 

@@ -84,7 +84,8 @@ static uint32_t output_of(const struct tutti_import_program *program, uint32_t r
     uint32_t inputs = tutti_import_inputs(program), outputs = tutti_import_outputs(program);
     uint32_t local = cell - program->first_cell[rank], block = rank * program->chunks;
 
-    if (!tutti_collective_has_output(program->collective, rank, program->root) || local >= inputs + outputs)
+    if (!tutti_collective_has_output(program->collective, rank, program->root) ||
+        local >= inputs + outputs)
         return TUTTI_IMPORT_NOWHERE;
     if (local >= inputs)
         return local - inputs;
@@ -118,7 +119,8 @@ uint32_t tutti_import_overlaid(const struct tutti_import_places *places, uint32_
     const struct tutti_import_program *program = places->program;
     int64_t shift, chunk;
 
-    if (!tutti_collective_in_place_shift(program->collective, rank, program->root, program->chunks, &shift))
+    if (!tutti_collective_in_place_shift(program->collective, rank, program->root, program->chunks,
+                                         &shift))
         return TUTTI_IMPORT_NOWHERE;
     chunk = (int64_t)output - shift;
     if (chunk < 0 || chunk >= tutti_import_inputs(program))

@@ -62,8 +62,9 @@ void tutti_import_record(const struct tutti_import_program *program, uint32_t op
             high = middle;
     }
     block = &program->blocks[low];
-    tutti_message_record_failure("%s: gpu %u, threadblock %u, step %u (%s): %s", program->file, block->rank,
-                         block->id, program->ops[op].step, program->ops[op].word, what);
+    tutti_message_record_failure("%s: gpu %u, threadblock %u, step %u (%s): %s", program->file,
+                                 block->rank, block->id, program->ops[op].step,
+                                 program->ops[op].word, what);
 }
 
 int tutti_import_add_block(struct tutti_import_program *program, uint32_t rank, uint32_t id)
@@ -216,7 +217,7 @@ static int emit(const struct tutti_import_program *program, const struct tutti_i
 
     TUTTI_TRY(tutti_import_emit(program, trace, true, ret_ensemble));
     rc = tutti_check_credits_needed((const struct tutti_schedule *const *)ret_ensemble->schedules,
-                                program->nranks, &credits, &report);
+                                    program->nranks, &credits, &report);
     if (rc == TUTTI_OK && credits == 0)
         return TUTTI_OK;
     tutti_ensemble_fini(ret_ensemble);

@@ -59,8 +59,9 @@ static void record(const struct reader *reader, const char *format, ...)
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     tutti_message_record_failure("%s:%lu:%lu: %s", reader->program.file,
-                         (unsigned long)XML_GetCurrentLineNumber64(reader->parser),
-                         (unsigned long)XML_GetCurrentColumnNumber64(reader->parser) + 1, what);
+                                 (unsigned long)XML_GetCurrentLineNumber64(reader->parser),
+                                 (unsigned long)XML_GetCurrentColumnNumber64(reader->parser) + 1,
+                                 what);
 }
 
 /* ---- attributes ------------------------------------------------------------------------------ */

@@ -116,7 +116,8 @@ static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t
 
 static bool is_one_memory(const struct tutti_sim_network *network)
 {
-    return network->memories != TUTTI_SIM_NONE && network->nics == TUTTI_SIM_NONE && network->torus == TUTTI_SIM_NONE;
+    return network->memories != TUTTI_SIM_NONE && network->nics == TUTTI_SIM_NONE &&
+           network->torus == TUTTI_SIM_NONE;
 }
 
 static void cut_torus(struct bounds *bounds)

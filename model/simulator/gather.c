@@ -22,7 +22,8 @@
 
 static bool is_same_lane(const struct tutti_sim_score *score, uint32_t a, uint32_t b)
 {
-    return a != TUTTI_SIM_NONE && b != TUTTI_SIM_NONE && score->messages[a].lane == score->messages[b].lane;
+    return a != TUTTI_SIM_NONE && b != TUTTI_SIM_NONE &&
+           score->messages[a].lane == score->messages[b].lane;
 }
 
 static bool depends(const struct tutti_sim_score *score, uint32_t on, uint32_t step)

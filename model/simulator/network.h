@@ -52,7 +52,8 @@ struct tutti_sim_network_link {
     bool is_tight, was_tight, is_dirty;
     double bytes, busy_s, busy_since_s;
     /* For ports with an overhead: the message that holds the port, and the first and last of the
-     * waiting messages. They wait in the order in which they became ready. TUTTI_SIM_NONE: no message. */
+     * waiting messages. They wait in the order in which they became ready. TUTTI_SIM_NONE: no
+     * message. */
     uint32_t holder, head, tail;
 };
 
@@ -61,8 +62,8 @@ struct tutti_sim_network {
     uint32_t nranks;
     struct tutti_sim_network_link *links;
     uint32_t nlinks;
-    /* Index of the first link of each kind; TUTTI_SIM_NONE: there are no links of this kind. `given` are
-     * the links of a machine that gives the paths of pairs. */
+    /* Index of the first link of each kind; TUTTI_SIM_NONE: there are no links of this kind.
+     * `given` are the links of a machine that gives the paths of pairs. */
     uint32_t ports, cells, nics, trunks, torus, memories, cores, own_cores, given;
     uint32_t nnics;
     uint32_t *nic;        /* per rank: the index of its NIC, counted through all nodes */

@@ -34,8 +34,8 @@ enum tutti_sim_event_kind {
     TUTTI_SIM_EVENT_TAIL,        /* a message's last slice has left */
     TUTTI_SIM_EVENT_WORKED_HEAD, /* a step has done the arithmetic of its first slice */
     TUTTI_SIM_EVENT_WORKED_TAIL, /* a step has done the arithmetic of its last slice */
-    TUTTI_SIM_EVENT_SEEN,        /* ranks of the same cell see the signal that a step has given ... */
-    TUTTI_SIM_EVENT_SEEN_AFAR,   /* ... and ranks of other cells, if it takes longer there */
+    TUTTI_SIM_EVENT_SEEN,      /* ranks of the same cell see the signal that a step has given ... */
+    TUTTI_SIM_EVENT_SEEN_AFAR, /* ... and ranks of other cells, if it takes longer there */
 };
 
 enum tutti_sim_flow_kind { TUTTI_SIM_FLOW_MESSAGE, TUTTI_SIM_FLOW_OVERHEAD, TUTTI_SIM_FLOW_WORK };
@@ -143,7 +143,7 @@ static inline bool tutti_sim_is_gathered(const struct tutti_sim_message *message
 
 /* Schedules an event `after_s` from now. */
 static inline int tutti_sim_add_event(struct tutti_sim_play *play, double after_s,
-                                    enum tutti_sim_event_kind kind, uint32_t id)
+                                      enum tutti_sim_event_kind kind, uint32_t id)
 {
     return tutti_sim_events_add(&play->events, play->now_s + after_s, kind, id, 0);
 }

@@ -40,7 +40,8 @@ static int leave(struct tutti_sim_play *play, uint32_t id)
     for (uint32_t at = message->sender; at != TUTTI_SIM_NONE; at = play->score.steps[at].next_out)
         TUTTI_TRY(tutti_sim_half_done(play, at));
     play->cause = (struct tutti_sim_cause){TUTTI_SIM_CAUSE_SENT, id};
-    return message->next == TUTTI_SIM_NONE ? TUTTI_OK : tutti_sim_message_agree(play, message->next);
+    return message->next == TUTTI_SIM_NONE ? TUTTI_OK
+                                           : tutti_sim_message_agree(play, message->next);
 }
 
 /* Ends the flow of a message. A forwarded message cannot end before its input has arrived and one
@@ -99,7 +100,8 @@ static int begin_flow(struct tutti_sim_play *play, uint32_t id)
     TUTTI_TRY(find_route(play, message));
     message->alone_s = message->bytes / play->route.bytes_per_s;
     return tutti_sim_flow_start(&play->flows, &play->route, message->bytes,
-                                wants_head(play, message) ? message->bytes - TUTTI_SIM_SLICE_BYTES : -1,
+                                wants_head(play, message) ? message->bytes - TUTTI_SIM_SLICE_BYTES
+                                                          : -1,
                                 TUTTI_SIM_FLOW_MESSAGE, id, play->now_s);
 }
 
@@ -158,7 +160,8 @@ static int head_arrives(struct tutti_sim_play *play, uint32_t id, bool is_whole)
 {
     const struct tutti_sim_message *message = message_of(play, id);
 
-    for (uint32_t at = message->receiver; at != TUTTI_SIM_NONE; at = play->score.steps[at].next_in) {
+    for (uint32_t at = message->receiver; at != TUTTI_SIM_NONE;
+         at = play->score.steps[at].next_in) {
         struct tutti_sim_step *receiver = &play->score.steps[at];
 
         if (receiver->has_head ||
@@ -236,7 +239,8 @@ static void step_out(struct tutti_sim_play *play, uint32_t id)
     struct tutti_sim_network_link *out = &play->network.links[m->out];
     struct tutti_sim_network_link *in = &play->network.links[m->in];
 
-    *(m->out_previous == TUTTI_SIM_NONE ? &out->head : &message_of(play, m->out_previous)->out_next) =
+    *(m->out_previous == TUTTI_SIM_NONE ? &out->head
+                                        : &message_of(play, m->out_previous)->out_next) =
         m->out_next;
     *(m->in_previous == TUTTI_SIM_NONE ? &in->head : &message_of(play, m->in_previous)->in_next) =
         m->in_next;
@@ -279,7 +283,8 @@ static int admit(struct tutti_sim_play *play, uint32_t id)
 {
     const struct tutti_sim_message *message = message_of(play, id);
 
-    if (message->out == TUTTI_SIM_NONE || (is_free(play, message->out) && is_free(play, message->in)))
+    if (message->out == TUTTI_SIM_NONE ||
+        (is_free(play, message->out) && is_free(play, message->in)))
         return start(play, id);
     queue_up(play, id);
     return TUTTI_OK;

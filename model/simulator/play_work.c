@@ -16,7 +16,8 @@ static struct tutti_sim_step *step_of(struct tutti_sim_play *play, uint32_t id)
 static void queue_add(struct tutti_sim_play *play, struct tutti_sim_queue *queue, uint32_t id)
 {
     step_of(play, id)->next_waiting = TUTTI_SIM_NONE;
-    *(queue->tail == TUTTI_SIM_NONE ? &queue->head : &step_of(play, queue->tail)->next_waiting) = id;
+    *(queue->tail == TUTTI_SIM_NONE ? &queue->head : &step_of(play, queue->tail)->next_waiting) =
+        id;
     queue->tail = id;
 }
 
@@ -90,7 +91,7 @@ int tutti_sim_all_arrived(struct tutti_sim_play *play, uint32_t id)
         return receive(play, id);
     /* The arithmetic ran while the bytes arrived. Only the arithmetic of the last slice remains. */
     return tutti_sim_add_event(play, step->alone_s * tutti_sim_head(step->bytes) / step->bytes,
-                             TUTTI_SIM_EVENT_WORKED_TAIL, id);
+                               TUTTI_SIM_EVENT_WORKED_TAIL, id);
 }
 
 /* ---- work -------------------------------------------------------------------------- */
@@ -122,14 +123,14 @@ static int begin_work(struct tutti_sim_play *play, uint32_t id)
     step->alone_s = step->bytes / play->route.bytes_per_s;
     if (tutti_sim_is_fused(step))
         TUTTI_TRY(tutti_sim_add_event(play, tutti_sim_head(step->bytes) / play->route.bytes_per_s,
-                                    TUTTI_SIM_EVENT_WORKED_HEAD, id));
+                                      TUTTI_SIM_EVENT_WORKED_HEAD, id));
     if (step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET)
         play->bytes += step->bytes *
                        (step->peer != TUTTI_ALL_RANKS ? 1
                         : step->among_count > 0       ? step->among_count - 1
                                                       : play->score.nranks - 1);
-    return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, -1, TUTTI_SIM_FLOW_WORK, id,
-                                play->now_s);
+    return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, -1, TUTTI_SIM_FLOW_WORK,
+                                id, play->now_s);
 }
 
 int tutti_sim_run_idle_cores(struct tutti_sim_play *play)
@@ -190,8 +191,8 @@ int tutti_sim_local_ready(struct tutti_sim_play *play, uint32_t id)
 
     switch (step->kind) {
     case TUTTI_STEP_SIGNAL: /* A signal is a store, so the rank that gives it continues at once. */
-        TUTTI_TRY(
-            tutti_sim_add_event(play, tutti_machine_signal_s(&play->machine), TUTTI_SIM_EVENT_SEEN, id));
+        TUTTI_TRY(tutti_sim_add_event(play, tutti_machine_signal_s(&play->machine),
+                                      TUTTI_SIM_EVENT_SEEN, id));
         if (has_afar(play))
             TUTTI_TRY(tutti_sim_add_event(
                 play, tutti_machine_signal_s(&play->machine) + play->machine.bridge_latency_s,

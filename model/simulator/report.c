@@ -126,7 +126,8 @@ static int walk_step(struct walk *walk, uint32_t id)
     struct tutti_sim_report *report = walk->report;
     bool is_arithmetic = step->kind == TUTTI_STEP_REDUCE || step->kind == TUTTI_STEP_GATHER_REDUCE;
 
-    if (step->out != TUTTI_SIM_NONE && walk->play->score.messages[step->out].sent_s >= step->done_s) {
+    if (step->out != TUTTI_SIM_NONE &&
+        walk->play->score.messages[step->out].sent_s >= step->done_s) {
         walk->next = (struct tutti_sim_cause){TUTTI_SIM_CAUSE_SENT, step->out};
         return TUTTI_OK;
     }

@@ -150,9 +150,8 @@ static void cost_parts(const struct tutti_shape *shape, const struct tutti_cells
     ret_cost->bridge.bytes = (counts->cells - 1) * block_bytes;
 }
 
-static void cost_blocks(const struct tutti_shape *shape,
-                        const struct tutti_cells_counts *counts, double block_bytes,
-                        struct tutti_cost *ret_cost)
+static void cost_blocks(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                        double block_bytes, struct tutti_cost *ret_cost)
 {
     double elsewhere = counts->ranks - counts->in_cell, own = elsewhere * counts->share;
 
@@ -163,9 +162,8 @@ static void cost_blocks(const struct tutti_shape *shape,
     ret_cost->bridge.bytes = elsewhere * block_bytes;
 }
 
-static void cost_meeting(const struct tutti_shape *shape,
-                         const struct tutti_cells_counts *counts, double block_bytes,
-                         struct tutti_cost *ret_cost)
+static void cost_meeting(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                         double block_bytes, struct tutti_cost *ret_cost)
 {
     (void)counts;
     (void)block_bytes;

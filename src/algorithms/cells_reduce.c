@@ -311,9 +311,8 @@ static void cost_sums_at_root(const struct tutti_shape *shape,
 }
 
 /* A rank stands for its own block and for its share of the blocks of other cells. */
-static void cost_blocks(const struct tutti_shape *shape,
-                        const struct tutti_cells_counts *counts, double block_bytes,
-                        struct tutti_cost *ret_cost)
+static void cost_blocks(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                        double block_bytes, struct tutti_cost *ret_cost)
 {
     double p = counts->ranks, s = counts->in_cell, c = counts->cells;
     double own = 1 + (p - s) * counts->share;

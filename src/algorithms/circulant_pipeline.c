@@ -184,7 +184,8 @@ static struct round find_round(const struct tutti_shape *shape, const struct rou
     uint32_t row = (idle + index) / q, k = (idle + index) % q;
     uint32_t to = tutti_rank_after(rounds->place, rounds->skips[k], n);
     uint32_t from = tutti_rank_before(rounds->place, rounds->skips[k], n);
-    struct round round = {.to = tutti_rank_absolute(shape, to), .from = tutti_rank_absolute(shape, from)};
+    struct round round = {.to = tutti_rank_absolute(shape, to),
+                          .from = tutti_rank_absolute(shape, from)};
 
     /* The root has everything already. */
     if (to != 0)

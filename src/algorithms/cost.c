@@ -33,8 +33,7 @@ static bool is_inside(const struct tutti_shape *shape, uint32_t align, uint32_t 
     return align % run == 0 && first % run == 0 && (first == 0 || shape->nranks % run == 0);
 }
 
-enum tutti_level tutti_level_of_run(const struct tutti_shape *shape, uint32_t first,
-                                       uint32_t run)
+enum tutti_level tutti_level_of_run(const struct tutti_shape *shape, uint32_t first, uint32_t run)
 {
     const struct tutti_placement *places = shape->places;
     enum tutti_level outermost = tutti_level_of_shape(shape);
@@ -58,7 +57,7 @@ void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t ru
 }
 
 void tutti_level_count_others(const struct tutti_shape *shape, uint32_t rank,
-                        uint32_t ret_count[TUTTI_LEVEL_COUNT])
+                              uint32_t ret_count[TUTTI_LEVEL_COUNT])
 {
     const struct tutti_placement *places = shape->places;
     enum tutti_level outermost = tutti_level_of_shape(shape);

@@ -82,8 +82,7 @@ bool tutti_cost_is_block(const struct tutti_shape *shape);
 
 /* The largest distance between two ranks of one run. The runs have `run` consecutive ranks each and
  * follow one another around the circle of ranks, starting at rank `first`. O(1). */
-enum tutti_level tutti_level_of_run(const struct tutti_shape *shape, uint32_t first,
-                                       uint32_t run);
+enum tutti_level tutti_level_of_run(const struct tutti_shape *shape, uint32_t first, uint32_t run);
 
 /* Add `rounds` rounds in which the ranks of each such run exchange data among themselves, and
  * `bytes` bytes in all these rounds together. The runs are those of tutti_level_of_run. */
@@ -92,7 +91,7 @@ void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t ru
 
 /* Count the ranks other than `rank`, by their distance from it. O(p). */
 void tutti_level_count_others(const struct tutti_shape *shape, uint32_t rank,
-                        uint32_t ret_count[TUTTI_LEVEL_COUNT]);
+                              uint32_t ret_count[TUTTI_LEVEL_COUNT]);
 
 /* The common case: all rounds and bytes count at the level of the most distant ranks. */
 static inline void tutti_cost_flat(const struct tutti_shape *shape, double rounds, double bytes,

@@ -168,7 +168,8 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
     if (number == 0) {
         below[0] = top_of(most);
     } else {
-        node.parent.rank = tutti_rank_absolute(shape, place_of(parent_of(number, most), tree, most));
+        node.parent.rank =
+            tutti_rank_absolute(shape, place_of(parent_of(number, most), tree, most));
         node.parent.at = round_of(colors, place, tree, most);
         if (number % 2 == 0) {
             below[0] = left_child(number);

@@ -138,17 +138,19 @@ static int exchange_with_groups(struct gather *gather, struct tutti_circulant_ro
     uint32_t to = tutti_rank_before(group, round.h, ngroups),
              from = tutti_rank_after(group, round.h, ngroups);
     struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, nodes->me),
-                            seats = tutti_nodes_seats_of(nodes, nodes->node);
+                             seats = tutti_nodes_seats_of(nodes, nodes->node);
 
     for (uint32_t part = parts.first; part < parts.end; part++)
         for (uint32_t seat = seats.first; seat < seats.end; seat++) {
             add_groups(gather, part, seat, group + round.first, tutti_circulant_slots(round));
             TUTTI_TRY(tutti_rails_send(
-                rails, tutti_nodes_rank_serving(nodes, tutti_nodes_node_serving(nodes, to, seat), part)));
+                rails,
+                tutti_nodes_rank_serving(nodes, tutti_nodes_node_serving(nodes, to, seat), part)));
             add_groups(gather, part, seat, group + round.h + round.first,
                        tutti_circulant_slots(round));
             TUTTI_TRY(tutti_rails_recv(
-                rails, tutti_nodes_rank_serving(nodes, tutti_nodes_node_serving(nodes, from, seat), part)));
+                rails, tutti_nodes_rank_serving(nodes, tutti_nodes_node_serving(nodes, from, seat),
+                                                part)));
         }
     return TUTTI_OK;
 }
@@ -161,7 +163,7 @@ static void add_message(struct gather *gather, uint32_t rank, enum source source
 {
     const struct tutti_nodes *nodes = &gather->rails.nodes;
     struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, rank),
-                            seats = tutti_nodes_seats_of(nodes, nodes->node);
+                             seats = tutti_nodes_seats_of(nodes, nodes->node);
     uint32_t first = round.h + round.first, count = tutti_circulant_slots(round);
 
     if (source == OWN_BLOCK) {

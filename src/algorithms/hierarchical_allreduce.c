@@ -193,7 +193,7 @@ static int reduce_at_top(struct levels *levels)
     struct tutti_team team = {
         .ranks = levels->team, .count = nodes->nodes.count, .me = nodes->group};
     struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, nodes->me),
-                            seats = tutti_nodes_seats_of(nodes, nodes->node);
+                             seats = tutti_nodes_seats_of(nodes, nodes->node);
 
     for (uint32_t part = parts.first; part < parts.end; part++)
         for (uint32_t seat = seats.first; seat < seats.end; seat++) {
@@ -201,8 +201,8 @@ static int reduce_at_top(struct levels *levels)
             uint32_t arrival[2] = {first, levels->nchunks + first};
 
             for (uint32_t group = 0; group < team.count; group++)
-                levels->team[group] =
-                    tutti_nodes_rank_serving(nodes, tutti_nodes_node_serving(nodes, group, seat), part);
+                levels->team[group] = tutti_nodes_rank_serving(
+                    nodes, tutti_nodes_node_serving(nodes, group, seat), part);
             TUTTI_TRY(tutti_team_allreduce(
                 levels->build, &team, tutti_span(levels->top_source, first, levels->pieces),
                 tutti_span(TUTTI_BUF_OUTPUT, first, levels->pieces), arrival, levels->doublings));

@@ -41,17 +41,20 @@ static uint32_t member_of(const struct tutti_nodes *nodes, uint32_t node, uint32
 /* The members of another node whose blocks `carrier` carries: those whose home part it serves. They
  * are consecutive. */
 static struct tutti_nodes_parts carried_by(const struct tutti_nodes *nodes, uint32_t carrier,
-                                          uint32_t node)
+                                           uint32_t node)
 {
     struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, carrier);
     uint32_t size = tutti_homes_size(&nodes->ranks, node);
-    struct tutti_nodes_parts served = {tutti_nodes_share_member(nodes->nparts, size, parts.first),
-                                      tutti_nodes_share_member(nodes->nparts, size, parts.end - 1) + 1};
+    struct tutti_nodes_parts served = {
+        tutti_nodes_share_member(nodes->nparts, size, parts.first),
+        tutti_nodes_share_member(nodes->nparts, size, parts.end - 1) + 1};
 
     /* The home part of the first and the last may be a part that `carrier` does not serve. */
-    served.first += tutti_nodes_pick_part(nodes, member_of(nodes, node, served.first)) < parts.first;
+    served.first +=
+        tutti_nodes_pick_part(nodes, member_of(nodes, node, served.first)) < parts.first;
     if (served.first < served.end)
-        served.end -= tutti_nodes_pick_part(nodes, member_of(nodes, node, served.end - 1)) >= parts.end;
+        served.end -=
+            tutti_nodes_pick_part(nodes, member_of(nodes, node, served.end - 1)) >= parts.end;
     return served;
 }
 
@@ -137,7 +140,8 @@ static int send_collected(struct exchange *exchange, uint32_t to, uint32_t numbe
 static int recv_collected(struct exchange *exchange, uint32_t node)
 {
     const struct tutti_nodes *nodes = &exchange->nodes;
-    uint32_t carrier = tutti_nodes_rank_serving(nodes, node, tutti_nodes_pick_part(nodes, nodes->me));
+    uint32_t carrier =
+        tutti_nodes_rank_serving(nodes, node, tutti_nodes_pick_part(nodes, nodes->me));
 
     for (uint32_t member = 0, run; member < tutti_homes_size(&nodes->ranks, node); member += run) {
         run = run_of(nodes, node, member);

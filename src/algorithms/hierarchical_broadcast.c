@@ -113,8 +113,8 @@ static int pass_to_groups(struct deal *deal, uint32_t part)
     if (entry_of(deal, nodes->group) != nodes->node)
         return TUTTI_OK;
     for (uint32_t i = 0; i < count; i++)
-        deal->team[i] =
-            tutti_nodes_rank_serving(nodes, entry_of(deal, tutti_rank_after(first, i, count)), part);
+        deal->team[i] = tutti_nodes_rank_serving(
+            nodes, entry_of(deal, tutti_rank_after(first, i, count)), part);
     return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, deal->segments, &deal->moves);
 }
 

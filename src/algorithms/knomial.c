@@ -63,7 +63,8 @@ static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *b
     if (node.place != 0)
         TUTTI_TRY(tutti_build_recv(build, node.parent, output));
     for (uint32_t i = 0; i < node.nchildren; i++)
-        TUTTI_TRY(tutti_build_send(build, tutti_rank_absolute(shape, child_place(&node, i)), source));
+        TUTTI_TRY(
+            tutti_build_send(build, tutti_rank_absolute(shape, child_place(&node, i)), source));
     return node.place == 0 ? tutti_build_copy(build, source, output) : TUTTI_OK;
 }
 
@@ -79,8 +80,8 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     for (uint32_t i = node.nchildren; i-- > 0;) {
         struct tutti_span next = tutti_span(kept, 0, 1);
 
-        TUTTI_TRY(
-            tutti_build_recv_reduce(build, tutti_rank_absolute(shape, child_place(&node, i)), sum, next));
+        TUTTI_TRY(tutti_build_recv_reduce(build, tutti_rank_absolute(shape, child_place(&node, i)),
+                                          sum, next));
         sum = next;
     }
     return node.place == 0 ? TUTTI_OK : tutti_build_send(build, node.parent, sum);

@@ -24,8 +24,8 @@ struct tutti_move {
 
 /* The collective that a list of moves is made for. */
 enum tutti_moves_use {
-    TUTTI_MOVES_GATHER,           /* an all-gather; the chunks of block b begin at b * own_count */
-    TUTTI_MOVES_SCATTER,          /* a reduce-scatter, which reads the list backwards; chunks as above */
+    TUTTI_MOVES_GATHER,  /* an all-gather; the chunks of block b begin at b * own_count */
+    TUTTI_MOVES_SCATTER, /* a reduce-scatter, which reads the list backwards; chunks as above */
     TUTTI_MOVES_ALLREDUCE_GATHER, /* the two halves of an all-reduce; any rank may own any chunk */
     TUTTI_MOVES_ALLREDUCE_SCATTER,
 };

@@ -82,10 +82,10 @@ struct tutti_nodes_parts {
 };
 
 static inline struct tutti_nodes_parts tutti_nodes_share_of(uint32_t total, uint32_t count,
-                                                     uint32_t member)
+                                                            uint32_t member)
 {
     return (struct tutti_nodes_parts){tutti_nodes_share_first(total, count, member),
-                                     tutti_nodes_share_first(total, count, member + 1)};
+                                      tutti_nodes_share_first(total, count, member + 1)};
 }
 
 /* ---- nodes and groups --------------------------------------------------------------------- */
@@ -96,16 +96,20 @@ static inline uint32_t tutti_homes_size(const struct tutti_homes *homes, uint32_
 }
 
 /* The parts that a rank serves in its node, and the seats that a node serves in its group. */
-static inline struct tutti_nodes_parts tutti_nodes_parts_of(const struct tutti_nodes *nodes, uint32_t rank)
+static inline struct tutti_nodes_parts tutti_nodes_parts_of(const struct tutti_nodes *nodes,
+                                                            uint32_t rank)
 {
-    return tutti_nodes_share_of(nodes->nparts, tutti_homes_size(&nodes->ranks, nodes->ranks.home[rank]),
-                          nodes->ranks.index[rank]);
+    return tutti_nodes_share_of(nodes->nparts,
+                                tutti_homes_size(&nodes->ranks, nodes->ranks.home[rank]),
+                                nodes->ranks.index[rank]);
 }
 
-static inline struct tutti_nodes_parts tutti_nodes_seats_of(const struct tutti_nodes *nodes, uint32_t node)
+static inline struct tutti_nodes_parts tutti_nodes_seats_of(const struct tutti_nodes *nodes,
+                                                            uint32_t node)
 {
-    return tutti_nodes_share_of(nodes->nseats, tutti_homes_size(&nodes->nodes, nodes->nodes.home[node]),
-                          nodes->nodes.index[node]);
+    return tutti_nodes_share_of(nodes->nseats,
+                                tutti_homes_size(&nodes->nodes, nodes->nodes.home[node]),
+                                nodes->nodes.index[node]);
 }
 
 /* Pick one of the parts of a rank, or one of the seats of a node, for its data to travel with. The
@@ -130,7 +134,7 @@ static inline uint32_t tutti_nodes_pick_seat(const struct tutti_nodes *nodes, ui
 
 /* The rank that serves a part in a node, and the node that serves a seat in a group. */
 static inline uint32_t tutti_nodes_rank_serving(const struct tutti_nodes *nodes, uint32_t node,
-                                          uint32_t part)
+                                                uint32_t part)
 {
     uint32_t member =
         tutti_nodes_share_member(nodes->nparts, tutti_homes_size(&nodes->ranks, node), part);
@@ -139,7 +143,7 @@ static inline uint32_t tutti_nodes_rank_serving(const struct tutti_nodes *nodes,
 }
 
 static inline uint32_t tutti_nodes_node_serving(const struct tutti_nodes *nodes, uint32_t group,
-                                          uint32_t seat)
+                                                uint32_t seat)
 {
     uint32_t member =
         tutti_nodes_share_member(nodes->nseats, tutti_homes_size(&nodes->nodes, group), seat);

@@ -58,7 +58,8 @@ struct tutti_circulant_round tutti_circulant_round(uint32_t count, uint32_t inde
 struct tutti_circulant_round tutti_circulant_piece(struct tutti_circulant_round round,
                                                    uint32_t npieces, uint32_t piece)
 {
-    struct tutti_nodes_parts slots = tutti_nodes_share_of(tutti_circulant_slots(round), npieces, piece);
+    struct tutti_nodes_parts slots =
+        tutti_nodes_share_of(tutti_circulant_slots(round), npieces, piece);
 
     return (struct tutti_circulant_round){
         .h = round.h, .first = round.first + slots.first, .end = round.first + slots.end};

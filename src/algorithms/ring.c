@@ -41,7 +41,7 @@ static uint32_t before(const struct ring *ring, uint32_t by, uint32_t nranks)
 }
 
 static void find_rank_in_rings(const struct tutti_shape *shape, enum tutti_moves_use use,
-                        const struct tutti_rings *rings, struct ring *around)
+                               const struct tutti_rings *rings, struct ring *around)
 {
     bool is_reversed = use == TUTTI_MOVES_SCATTER || use == TUTTI_MOVES_ALLREDUCE_SCATTER;
 

@@ -35,9 +35,9 @@ static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *b
 
     tutti_build_chunks(build, n);
     if (place != 0)
-        TUTTI_TRY(tutti_build_recv(build,
-                                   tutti_rank_absolute(shape, tutti_knomial_parent(place, n, RADIX)),
-                                   tutti_span(TUTTI_BUF_OUTPUT, place, scattered_size(place, n))));
+        TUTTI_TRY(tutti_build_recv(
+            build, tutti_rank_absolute(shape, tutti_knomial_parent(place, n, RADIX)),
+            tutti_span(TUTTI_BUF_OUTPUT, place, scattered_size(place, n))));
     for (uint32_t i = 0; i < nchildren; i++) {
         uint32_t child = tutti_knomial_child(place, n, RADIX, i);
 

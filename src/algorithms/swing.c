@@ -102,7 +102,7 @@ struct line {
     uint32_t d, x;
     uint32_t rank, stride; /* this rank, and the distance to the next rank on the line */
     uint32_t base, step, jump, count;
-    bool is_labeled;      /* numbered by label_of */
+    bool is_labeled;       /* numbered by label_of */
     uint32_t *held;        /* distances of the blocks held, as an even place sees them */
     bool *is_held;
     uint32_t nheld;
@@ -252,7 +252,8 @@ static int add_dimensions(const struct tutti_shape *shape, const struct torus *t
 
 static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
-    bool is_free = moves->use == TUTTI_MOVES_ALLREDUCE_GATHER || moves->use == TUTTI_MOVES_ALLREDUCE_SCATTER;
+    bool is_free =
+        moves->use == TUTTI_MOVES_ALLREDUCE_GATHER || moves->use == TUTTI_MOVES_ALLREDUCE_SCATTER;
     struct torus torus = torus_of(shape);
     size_t n = shape->nranks;
     struct line line = {.held = malloc(3 * n * sizeof(*line.held)),

@@ -170,8 +170,8 @@ static int emit_own(const struct tutti_shape *shape, struct tutti_build *build)
     struct tutti_pipeline_node node = {.children = children};
 
     if (place > 0)
-        node.parent =
-            (struct tutti_pipeline_edge){tutti_rank_absolute(shape, (place - 1) / 2), round_of(place)};
+        node.parent = (struct tutti_pipeline_edge){tutti_rank_absolute(shape, (place - 1) / 2),
+                                                   round_of(place)};
     for (uint32_t child = 2 * place + 1; child <= 2 * place + 2 && child < shape->nranks; child++)
         children[node.nchildren++] =
             (struct tutti_pipeline_edge){tutti_rank_absolute(shape, child), round_of(child)};

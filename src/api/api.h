@@ -37,6 +37,6 @@ int tutti_api_check_blocks(const struct tutti_args *args, int nranks, int rank);
  * set. TUTTI_ERR_ARGUMENT: `op` is not an operation of this communicator, was made for another data
  * type, or has no meaning for this collective. */
 int tutti_api_resolve_redop(const struct tutti_comm *comm, const char *function, int op,
-                        tuttiDataType_t type, struct tutti_call *call);
+                            tuttiDataType_t type, struct tutti_call *call);
 
 #endif

@@ -93,10 +93,12 @@ static int measure(const struct tutti_comm *comm, const struct tutti_args *args,
 {
     uint32_t nranks = (uint32_t)comm->nranks, rank = (uint32_t)comm->rank;
     bool is_collective = !is_message(args);
-    bool sends = is_collective ? tutti_collective_has_input(args->collective, rank, (uint32_t)args->root)
-                               : args->kind == TUTTI_CALL_SEND;
-    bool receives = is_collective ? tutti_collective_has_output(args->collective, rank, (uint32_t)args->root)
-                                  : args->kind == TUTTI_CALL_RECV;
+    bool sends = is_collective
+                     ? tutti_collective_has_input(args->collective, rank, (uint32_t)args->root)
+                     : args->kind == TUTTI_CALL_SEND;
+    bool receives = is_collective
+                        ? tutti_collective_has_output(args->collective, rank, (uint32_t)args->root)
+                        : args->kind == TUTTI_CALL_RECV;
     size_t inputs = is_collective ? tutti_input_blocks(args->collective, nranks) : 1;
     size_t outputs = is_collective ? tutti_output_blocks(args->collective, nranks) : 1;
     size_t size = tutti_type_size((enum tutti_type)args->type), send_elements = 0;
@@ -301,7 +303,7 @@ static bool may_keep(const struct tutti_args *args)
 static struct tutti_calls_key key_of(const struct tutti_args *args)
 {
     return tutti_calls_key(args->kind, args->collective, (uint8_t)args->type, (uint8_t)args->op,
-                          args->root, args->count, args->send == args->recv);
+                           args->root, args->count, args->send == args->recv);
 }
 
 /* In a process with CUDA, determine whether the call is on device memory, which is an error for a
@@ -313,8 +315,8 @@ static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
     *ret_is_on_gpu = false;
     if (comm->gpu != NULL || !is_known)
         TUTTI_TRY(tutti_gpu_classify_call(comm, args->function, args->send, known->reach.send_bytes,
-                                  args->recv, known->reach.recv_bytes, args->stream,
-                                  ret_is_on_gpu));
+                                          args->recv, known->reach.recv_bytes, args->stream,
+                                          ret_is_on_gpu));
     if (*ret_is_on_gpu)
         return tutti_gpu_check_scalar(comm, args->function, &known->call);
     return args->stream != NULL ? tutti_stream_check(args->stream, args->function) : TUTTI_OK;

@@ -143,8 +143,8 @@ static int check_buffer(struct tutti_comm *comm, const struct message *message)
                           "elements", message->function, message->buffer_name,
                           (const void *)mail->data, comm->rank, size);
     return comm->cuda == NULL ? TUTTI_OK
-                              : tutti_gpu_classify_call(comm, message->function, mail->data, bytes, NULL, 0,
-                                                NULL, &is_on_gpu);
+                              : tutti_gpu_classify_call(comm, message->function, mail->data, bytes,
+                                                        NULL, 0, NULL, &is_on_gpu);
 }
 
 static int post(tuttiMailbox_t mailbox, const struct message *message, int tag,

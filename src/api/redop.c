@@ -27,7 +27,7 @@ static struct tutti_redop *find(const struct tutti_comm *comm, int op)
 }
 
 int tutti_api_resolve_redop(const struct tutti_comm *comm, const char *function, int op,
-                        tuttiDataType_t type, struct tutti_call *call)
+                            tuttiDataType_t type, struct tutti_call *call)
 {
     static const enum tutti_op builtin[] = {[tuttiSum] = TUTTI_SUM, [tuttiProd] = TUTTI_PROD,
                                             [tuttiMax] = TUTTI_MAX, [tuttiMin] = TUTTI_MIN,

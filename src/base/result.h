@@ -46,8 +46,10 @@ static inline int tutti_message_recorded(int code)
 /* Record the message for this thread, log it at level "warn", and return `code`. Only the function
  * that finds the failure uses tutti_fail; its callers pass the code on. tutti_fail is a macro so
  * that the compiler sees a constant code and knows that outputs stay unset. */
-#define tutti_fail(code, ...) tutti_message_recorded((tutti_message_record_failure(__VA_ARGS__), (code)))
-void tutti_message_record_failure(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+#define tutti_fail(code, ...)                                                                      \
+    tutti_message_recorded((tutti_message_record_failure(__VA_ARGS__), (code)))
+void tutti_message_record_failure(const char *format, ...)
+    __attribute__((format(printf, 1, 2), cold));
 
 /* Does the same as tutti_fail, but logs nothing. Use it for failures that the caller may recover
  * from by a fallback. */

@@ -232,8 +232,8 @@ int tutti_exchange_serve(struct tutti_listener *listener, const struct tutti_mee
 /* Make a bootstrap whose rank is a member. The root is at one of `count` addresses, or, if
  * `unix_name` is not NULL, at that Unix socket. Addresses and texts are copied. */
 int tutti_exchange_join(const struct tutti_address *candidates, size_t count, const char *unix_name,
-                        const struct tutti_meeting_place *place, int nranks, int rank, uint64_t deadline_ns,
-                        struct tutti_bootstrap **ret_boot);
+                        const struct tutti_meeting_place *place, int nranks, int rank,
+                        uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 
 /* ---- files ----------------------------------------------------------------------- */
 

@@ -54,7 +54,7 @@ static struct tutti_filestore *file_of(struct tutti_bootstrap *boot)
 /* ---- names ------------------------------------------------------------------------ */
 
 const char *tutti_filestore_session_name(uint64_t session, char name[TUTTI_NOTE_NAME_BYTES],
-                                    const char *what, ...)
+                                         const char *what, ...)
 {
     int length = snprintf(name, TUTTI_NOTE_NAME_BYTES, "s%016" PRIx64 ".", session);
     va_list args;
@@ -149,7 +149,8 @@ static int fail_unwelcome(const struct tutti_filestore *boot)
 }
 
 static bool read_welcome(struct tutti_filestore *boot, uint32_t rank,
-                         struct tutti_note_head *ret_head, struct tutti_filestore_welcome *ret_welcome)
+                         struct tutti_note_head *ret_head,
+                         struct tutti_filestore_welcome *ret_welcome)
 {
     char name[TUTTI_NOTE_NAME_BYTES];
 
@@ -160,7 +161,8 @@ static bool read_welcome(struct tutti_filestore *boot, uint32_t rank,
 
 static uint64_t welcome_session(const struct tutti_filestore_welcome *welcome)
 {
-    return tutti_frame_get_u32(welcome->session) | (uint64_t)tutti_frame_get_u32(welcome->session + 4) << 32;
+    return tutti_frame_get_u32(welcome->session) |
+           (uint64_t)tutti_frame_get_u32(welcome->session + 4) << 32;
 }
 
 /* Look for the welcome, and write this rank's join again if it is missing or overwritten. TUTTI_OK:
@@ -304,7 +306,7 @@ static int member_step(struct tutti_filestore *boot, const void *mine, size_t si
     if (table_bytes > 0)
         memcpy(all, boot->table, table_bytes);
     tutti_directory_remove(&boot->dir, tutti_filestore_session_name(boot->session, name, "%u.%d",
-                                                               boot->round, boot->base.rank));
+                                                                    boot->round, boot->base.rank));
     boot->round++;
     boot->is_given = false;
     return TUTTI_OK;
@@ -398,8 +400,8 @@ static void sweep(void *context, const char *name, uint64_t inode)
     if (tutti_filestore_of_session(boot->session, name, false) != NULL)
         tutti_directory_remove(&boot->dir, name);
     /* The next communicator may have begun already, so leave its welcomes. */
-    if (tutti_filestore_number(name, "welcome.", &rank) && read_welcome(boot, rank, &head, &welcome) &&
-        welcome_session(&welcome) == boot->session)
+    if (tutti_filestore_number(name, "welcome.", &rank) &&
+        read_welcome(boot, rank, &head, &welcome) && welcome_session(&welcome) == boot->session)
         tutti_directory_remove(&boot->dir, name);
 }
 

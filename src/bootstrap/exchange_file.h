@@ -60,7 +60,8 @@ struct tutti_filestore {
 /* Write the name of a session's note. `what` is "error", "left.3", "0.table" or "0.3", given as a
  * printf format. Returns `name`. */
 const char *tutti_filestore_session_name(uint64_t session, char name[TUTTI_NOTE_NAME_BYTES],
-                                    const char *what, ...) __attribute__((format(printf, 3, 4)));
+                                         const char *what, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Check whether `name` belongs to a note of this session, or, with `is_other`, to a note of any
  * other session. Returns the part of `name` after the session's number, or NULL if `name` does not
@@ -88,7 +89,7 @@ void tutti_filestore_name_self(struct tutti_filestore_process *ret_self);
 /* Return the pid of a join's process, or 0 if the process does not run under our kernel and in our
  * pid namespace. */
 uint32_t tutti_filestore_pid(const struct tutti_filestore *boot,
-                        const struct tutti_filestore_process *process);
+                             const struct tutti_filestore_process *process);
 
 /* Return false if the process `pid` of this host has ended, even if it is still a zombie. Return
  * true if it lives, or if its state cannot be determined. */
@@ -100,9 +101,10 @@ bool tutti_filestore_is_alive(uint32_t pid);
  * memory. */
 int tutti_filestore_leader_create(struct tutti_filestore *boot);
 /* The `allgather` and `describe_missing` of rank 0; see tutti_bootstrap_ops. */
-int tutti_filestore_leader_step(struct tutti_filestore *boot, const void *mine, size_t size, void *all);
+int tutti_filestore_leader_step(struct tutti_filestore *boot, const void *mine, size_t size,
+                                void *all);
 void tutti_filestore_leader_describe_missing(const struct tutti_filestore *boot, char *ret_text,
-                                        size_t size);
+                                             size_t size);
 /* Write the note that tells all members the reason, unless one has already been written. */
 void tutti_filestore_leader_give_up(struct tutti_filestore *boot, const char *reason);
 /* Free boot->leader, which may be NULL. */

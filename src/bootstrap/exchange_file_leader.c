@@ -51,8 +51,8 @@ static void fail(struct tutti_filestore *boot, int code, const char *format, ...
     leader->failure = code;
     leader->linger_ns = tutti_now_ns() + TUTTI_EXCHANGE_LINGER_NS;
     head.size = (uint32_t)strlen(leader->reason);
-    tutti_directory_put(&boot->dir, tutti_filestore_session_name(boot->session, name, "error"), &head,
-                        leader->reason);
+    tutti_directory_put(&boot->dir, tutti_filestore_session_name(boot->session, name, "error"),
+                        &head, leader->reason);
     boot->is_over = true;
 }
 
@@ -84,7 +84,7 @@ static void fail_missing(struct tutti_filestore *boot)
 }
 
 void tutti_filestore_leader_describe_missing(const struct tutti_filestore *boot, char *ret_text,
-                                        size_t size)
+                                             size_t size)
 {
     char missing[256];
 
@@ -285,8 +285,9 @@ static int answer(struct tutti_filestore *boot, void *all)
     if (boot->round == 0)
         TUTTI_TRY(tutti_directory_visit(&boot->dir, remove_leftovers, boot));
     else /* a rank that has given a record of this round has read the last table */
-        tutti_directory_remove(&boot->dir, tutti_filestore_session_name(boot->session, name, "%u.table",
-                                                                   boot->round - 1));
+        tutti_directory_remove(&boot->dir,
+                               tutti_filestore_session_name(boot->session, name, "%u.table",
+                                                            boot->round - 1));
     if (boot->base.nranks > 1)
         TUTTI_TRY(tutti_directory_put(
             &boot->dir, tutti_filestore_session_name(boot->session, name, "%u.table", boot->round),
@@ -315,7 +316,8 @@ static bool is_in_doubt(const struct tutti_filestore *boot)
     return !are_akin && tutti_now_ns() < leader->complete_ns + TUTTI_EXCHANGE_DOUBT_NS;
 }
 
-int tutti_filestore_leader_step(struct tutti_filestore *boot, const void *mine, size_t size, void *all)
+int tutti_filestore_leader_step(struct tutti_filestore *boot, const void *mine, size_t size,
+                                void *all)
 {
     struct file_leader *leader = boot->leader;
     int rc;

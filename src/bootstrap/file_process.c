@@ -58,7 +58,7 @@ bool tutti_filestore_is_liveness_due(struct tutti_filestore *boot)
 }
 
 uint32_t tutti_filestore_pid(const struct tutti_filestore *boot,
-                        const struct tutti_filestore_process *process)
+                             const struct tutti_filestore_process *process)
 {
     static const uint8_t unknown[16];
 

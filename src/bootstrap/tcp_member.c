@@ -132,7 +132,8 @@ static int conclude(struct tutti_member_boot *member)
                       (unsigned long long)tutti_member_elapsed_ms(member));
 }
 
-static int exchange_round(struct tutti_member_boot *member, const void *mine, size_t size, void *all)
+static int exchange_round(struct tutti_member_boot *member, const void *mine, size_t size,
+                          void *all)
 {
     size_t table_bytes = size * (size_t)member->base.nranks;
     int rc;
@@ -240,8 +241,8 @@ static const struct tutti_bootstrap_ops member_ops = {
 };
 
 int tutti_exchange_join(const struct tutti_address *candidates, size_t count, const char *unix_name,
-                        const struct tutti_meeting_place *place, int nranks, int rank, uint64_t deadline_ns,
-                        struct tutti_bootstrap **ret_boot)
+                        const struct tutti_meeting_place *place, int nranks, int rank,
+                        uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
 {
     struct tutti_member_boot *member = calloc(1, sizeof *member);
     int rc;

@@ -59,8 +59,9 @@ static int learn_machine(struct tutti_comm *comm)
     comm->machine = calloc(1, sizeof *comm->machine);
     if (comm->machine == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
-    tutti_tuner_assume_machine(tutti_fabric_shares_hosts(comm->fabric), tutti_fabric_cores(comm->fabric),
-                         tutti_fabric_mbits(comm->fabric), comm->machine);
+    tutti_tuner_assume_machine(tutti_fabric_shares_hosts(comm->fabric),
+                               tutti_fabric_cores(comm->fabric), tutti_fabric_mbits(comm->fabric),
+                               comm->machine);
     return TUTTI_OK;
 }
 

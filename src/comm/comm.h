@@ -85,8 +85,8 @@ struct tutti_comm {
     struct tutti_share share;  /* files that rank 0 has read */
 
     /* Device memory: comm_gpu.h. */
-    const struct tutti_cu_driver *cuda;     /* NULL: this process has not loaded CUDA */
-    struct tutti_gpu_comm *gpu;        /* NULL: this rank is on the CPU */
+    const struct tutti_cu_driver *cuda; /* NULL: this process has not loaded CUDA */
+    struct tutti_gpu_comm *gpu;         /* NULL: this rank is on the CPU */
     bool all_have_gpus;
 
     struct tutti_fabric *fabric;

@@ -133,8 +133,8 @@ static void tell_of_all(const struct tutti_comm *comm)
     char pairs[256];
 
     tutti_log(TUTTI_LOG_INFO, "Tutti %s, built by %s%s%s, instruction set %s, kernels for GPUs: %s",
-              tutti_version_text(), tutti_version_info.compiler, *tutti_version_info.type ? ", " : "",
-              tutti_version_info.type, tutti_cpu_isa(),
+              tutti_version_text(), tutti_version_info.compiler,
+              *tutti_version_info.type ? ", " : "", tutti_version_info.type, tutti_cpu_isa(),
               *tutti_kernel_image_architectures ? tutti_kernel_image_architectures : "none");
     tutti_log(TUTTI_LOG_INFO, "%d rank%s on %d host%s, formed in %.1f ms, bootstrap: %s%s",
               comm->nranks, comm->nranks == 1 ? "" : "s", nhosts, nhosts == 1 ? "" : "s",

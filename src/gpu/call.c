@@ -47,8 +47,8 @@ static void remember_side(const struct tutti_comm *comm, bool is_on_gpu)
 }
 
 int tutti_gpu_classify_call(const struct tutti_comm *comm, const char *function, const void *send,
-                    size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
-                    bool *ret_is_on_gpu)
+                            size_t send_bytes, const void *recv, size_t recv_bytes,
+                            tuttiStream_t stream, bool *ret_is_on_gpu)
 {
     bool is_sent = send != NULL && tutti_gpu_is_device_memory(comm, send);
     bool is_received = recv == send ? is_sent
@@ -150,7 +150,7 @@ static struct tutti_header number(struct tutti_comm *comm, const struct tutti_ca
     if (!tutti_call_is_message(call)) {
         if (tutti_call_is_vector(call) && !tutti_call_has_pairs(call))
             tutti_cuda_show_counts(side->gpu, side->history.sequence + 1,
-                                  tutti_call_shared_counts(call));
+                                   tutti_call_shared_counts(call));
         return *tutti_call_history_add(&side->history, &call->signature);
     }
     header.sequence = ++side->sequences[at];

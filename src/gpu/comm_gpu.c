@@ -58,7 +58,7 @@ static int create(struct tutti_comm *comm, const struct tutti_cuda_args *args)
 int tutti_gpu_comm_open(struct tutti_comm *comm, int wanted, const struct tutti_comm *parent)
 {
     struct tutti_cuda_args args = {.nranks = comm->nranks, .rank = comm->rank,
-                                  .deadline_ns = comm->deadline_ns};
+                                   .deadline_ns = comm->deadline_ns};
 
     /* A process that has not loaded CUDA has no device memory. In other processes, ranks on the CPU
      * need the driver, too. They use it to recognize device memory and refuse it. */

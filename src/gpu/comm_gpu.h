@@ -74,8 +74,8 @@ bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffe
  * returned for device memory if the rank is on the CPU, or the stream is a host stream. Messages
  * name `function`. */
 int tutti_gpu_classify_call(const struct tutti_comm *comm, const char *function, const void *send,
-                    size_t send_bytes, const void *recv, size_t recv_bytes, tuttiStream_t stream,
-                    bool *ret_is_on_gpu);
+                            size_t send_bytes, const void *recv, size_t recv_bytes,
+                            tuttiStream_t stream, bool *ret_is_on_gpu);
 
 /* Checks the scalar of a call. TUTTI_ERR_ARGUMENT: `call` is a pre-multiplied sum whose scalar the
  * device cannot read. */

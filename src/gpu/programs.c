@@ -21,7 +21,7 @@ struct variant {
 };
 
 struct entry {
-    struct tutti_calls_key key;          /* the arguments that are the same on all ranks */
+    struct tutti_calls_key key;         /* the arguments that are the same on all ranks */
     struct variant variants[2];         /* out of place, in place; ranks may differ in this */
 };
 
@@ -32,7 +32,8 @@ struct tutti_gpu_programs {
 };
 
 /* Returns the entry of the key, or the free entry where the key belongs. */
-static struct entry *place_of(struct tutti_gpu_programs *programs, const struct tutti_calls_key *key)
+static struct entry *place_of(struct tutti_gpu_programs *programs,
+                              const struct tutti_calls_key *key)
 {
     size_t at = tutti_calls_key_hash(key, BITS);
 
@@ -103,7 +104,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
         variant->has_program = rc == TUTTI_OK;
         if (rc == TUTTI_OK)
             tutti_cuda_log_call(comm->gpu->gpu, call, "runs step by step in kernels: %u steps",
-                               plan->schedule->nsteps);
+                                plan->schedule->nsteps);
     }
     variant->is_made = true;
     return TUTTI_OK;

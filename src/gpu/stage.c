@@ -49,7 +49,7 @@ static int copy(struct tutti_comm *comm, const void *to, const void *from, size_
                                   (tutti_cu_address)(uintptr_t)from, bytes, stream);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK
                                     : tutti_cuda_fail(comm->gpu->gpu, code,
-                                                     "copying between the device and the host");
+                                                      "copying between the device and the host");
 }
 
 /* Copies the result in. In a v-form the memory between the blocks must stay as it is. */

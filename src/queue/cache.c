@@ -177,7 +177,8 @@ static const char *name_authority(enum tutti_authority by)
 
 static bool is_new_size(struct tutti_cache *cache, const struct tutti_tuner_query *query)
 {
-    return tutti_call_is_new_size(&cache->seen[query->is_lent][query->collective], query->block_bytes);
+    return tutti_call_is_new_size(&cache->seen[query->is_lent][query->collective],
+                                  query->block_bytes);
 }
 
 /* Called once per kind of call. Logs the algorithm with all of its options. */

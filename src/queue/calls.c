@@ -23,14 +23,15 @@ static uint64_t hash_counts(const struct tutti_call *call, int nranks)
     return hash;
 }
 
-struct tutti_calls_key tutti_calls_key_of(const struct tutti_call *call, int nranks, bool is_in_place)
+struct tutti_calls_key tutti_calls_key_of(const struct tutti_call *call, int nranks,
+                                          bool is_in_place)
 {
     uint8_t op = call->is_average         ? TUTTI_OP_AVERAGE
                  : call->is_premultiplied ? TUTTI_OP_PREMULTIPLIED
                                           : (uint8_t)call->op;
     struct tutti_calls_key key = tutti_calls_key(call->kind, (uint8_t)call->collective,
-                                               (uint8_t)call->type, op, call->root, call->count,
-                                               is_in_place);
+                                                 (uint8_t)call->type, op, call->root, call->count,
+                                                 is_in_place);
 
     if (tutti_call_is_vector(call))
         key.count = hash_counts(call, nranks);

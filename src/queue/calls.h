@@ -31,8 +31,8 @@ struct tutti_calls_key {
  * in-place calls a key of their own. The caller decides when to set it, because the programs of few
  * calls depend on it. */
 static inline struct tutti_calls_key tutti_calls_key(uint8_t kind, uint8_t collective, uint8_t type,
-                                                   uint8_t op, int root, size_t count,
-                                                   bool is_in_place)
+                                                     uint8_t op, int root, size_t count,
+                                                     bool is_in_place)
 {
     uint32_t low = (uint32_t)collective << 24 | (uint32_t)type << 16 | (uint32_t)op << 8 |
                    (uint32_t)kind << 4 | (1 + (uint32_t)is_in_place);
@@ -43,10 +43,10 @@ static inline struct tutti_calls_key tutti_calls_key(uint8_t kind, uint8_t colle
 /* Returns the key of a checked call. For a v-form, its count is a hash of the call's counts and
  * displacements. */
 struct tutti_calls_key tutti_calls_key_of(const struct tutti_call *call, int nranks,
-                                        bool is_in_place);
+                                          bool is_in_place);
 
 static inline bool tutti_calls_key_equal(const struct tutti_calls_key *a,
-                                        const struct tutti_calls_key *b)
+                                         const struct tutti_calls_key *b)
 {
     return a->what == b->what && a->count == b->count;
 }

@@ -15,7 +15,7 @@ struct tuttiRequest {
     struct tutti_mail_request mail;   /* must be the first member */
     struct tuttiMailbox *mailbox;
     struct tuttiRequest *next_posted; /* in the mailbox's list of posted requests */
-    bool is_canceled;                /* a cancel was requested */
+    bool is_canceled;                 /* a cancel was requested */
 };
 
 /* Makes a mailbox over `child`, a communicator of its own with state `comm`. Takes ownership of

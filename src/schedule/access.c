@@ -107,7 +107,7 @@ const char *tutti_buffer_name(enum tutti_buffer buffer)
 }
 
 void tutti_chunk_space_init(struct tutti_chunk_space *cells, const struct tutti_schedule *schedule,
-                      uint32_t rank, bool is_overlaid)
+                            uint32_t rank, bool is_overlaid)
 {
     enum tutti_collective collective = (enum tutti_collective)schedule->collective;
     uint32_t input, output;
@@ -120,7 +120,7 @@ void tutti_chunk_space_init(struct tutti_chunk_space *cells, const struct tutti_
         cells->count += cells->chunks[buffer];
     }
     if (!is_overlaid || !tutti_collective_in_place_shift(collective, rank, schedule->root,
-                                              schedule->chunks_per_block, &shift))
+                                                         schedule->chunks_per_block, &shift))
         return;
 
     /* The smaller buffer is inside the larger one; everything after it moves down. */

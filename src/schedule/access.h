@@ -123,10 +123,11 @@ struct tutti_chunk_space {
 };
 
 void tutti_chunk_space_init(struct tutti_chunk_space *cells, const struct tutti_schedule *schedule,
-                      uint32_t rank, bool is_overlaid);
+                            uint32_t rank, bool is_overlaid);
 
 /* Number of the cell of a chunk; the chunk must exist. */
-static inline uint32_t tutti_chunk_number(const struct tutti_chunk_space *cells, uint32_t buffer, uint32_t chunk)
+static inline uint32_t tutti_chunk_number(const struct tutti_chunk_space *cells, uint32_t buffer,
+                                          uint32_t chunk)
 {
     return (uint32_t)(cells->base[buffer] + chunk);
 }

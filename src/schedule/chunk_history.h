@@ -31,7 +31,7 @@ struct tutti_chunk_reader {
 };
 
 struct tutti_chunk_history {
-    struct tutti_chunk_space cells;           /* overlaid as in place */
+    struct tutti_chunk_space cells;     /* overlaid as in place */
     struct tutti_bits starts;           /* cells where a run begins, and the end of memory */
     struct tutti_chunk_run *runs;       /* per cell; valid where a run begins */
     struct tutti_chunk_reader *readers; /* linked lists; runs may share their tails */

@@ -67,11 +67,12 @@ enum tutti_collective tutti_collective_of_call(uint8_t call, bool *ret_is_vector
 }
 
 bool tutti_collective_in_place_shift(enum tutti_collective collective, uint32_t rank, uint32_t root,
-                          uint32_t chunks_per_block, int64_t *ret_shift)
+                                     uint32_t chunks_per_block, int64_t *ret_shift)
 {
     int64_t block = (int64_t)rank * chunks_per_block;
 
-    if (!tutti_collective_has_input(collective, rank, root) || !tutti_collective_has_output(collective, rank, root))
+    if (!tutti_collective_has_input(collective, rank, root) ||
+        !tutti_collective_has_output(collective, rank, root))
         return false;
     switch (tutti_collective_in_place(collective)) {
     case TUTTI_AT_SAME_PLACE: *ret_shift = 0; return true;

@@ -278,7 +278,7 @@ TUTTI_INLINE uint32_t tutti_collective_summands(uint32_t collective, uint32_t to
 /* Find how in-place calls overlay the buffers: INPUT chunk c is OUTPUT chunk c + *ret_shift.
  * Returns false, and leaves *ret_shift alone, if this rank has no in-place call. */
 bool tutti_collective_in_place_shift(enum tutti_collective collective, uint32_t rank, uint32_t root,
-                          uint32_t chunks_per_block, int64_t *ret_shift);
+                                     uint32_t chunks_per_block, int64_t *ret_shift);
 
 /* "allreduce", "reduce_scatter", ...; "unknown" if out of range. */
 const char *tutti_collective_name(enum tutti_collective collective);

@@ -92,7 +92,11 @@ enum { TUTTI_NOTE_EMPTY, TUTTI_NOTE_BEING_WRITTEN, TUTTI_NOTE_WRITTEN };
 
 /* This rank's access to a member's own memory: none, reads by system calls (another process), or
  * plain loads and stores (the same process). */
-enum tutti_domain_access { TUTTI_DOMAIN_ACCESS_NONE, TUTTI_DOMAIN_ACCESS_READ, TUTTI_DOMAIN_ACCESS_STORE };
+enum tutti_domain_access {
+    TUTTI_DOMAIN_ACCESS_NONE,
+    TUTTI_DOMAIN_ACCESS_READ,
+    TUTTI_DOMAIN_ACCESS_STORE
+};
 
 /* The members that the executor's inner loop uses are public. Only domain.c uses the others. */
 struct tutti_domain {
@@ -243,7 +247,11 @@ static inline bool tutti_domain_activity(const struct tutti_domain *domain, uint
  * all ranks. An entry has the number of the call, and as many counts as there are members. Other
  * members read them to name the count that differs. Calls of the host and calls on GPUs are
  * numbered separately. */
-enum tutti_domain_counts_side { TUTTI_DOMAIN_COUNTS_OF_HOST, TUTTI_DOMAIN_COUNTS_OF_GPU, TUTTI_DOMAIN_COUNTS_SIDES };
+enum tutti_domain_counts_side {
+    TUTTI_DOMAIN_COUNTS_OF_HOST,
+    TUTTI_DOMAIN_COUNTS_OF_GPU,
+    TUTTI_DOMAIN_COUNTS_SIDES
+};
 
 static inline uint64_t *tutti_domain_counts(const struct tutti_domain *domain, uint32_t index,
                                             enum tutti_domain_counts_side side, uint64_t number)
@@ -273,8 +281,8 @@ static inline void tutti_domain_show_counts(struct tutti_domain *domain,
  * rank of that count, and both values. Returns -1 if there is none, if one of the two has not begun
  * that call, or if it has since made so many others that the counts are overwritten. */
 int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t index,
-                                enum tutti_domain_counts_side side, uint64_t number, uint64_t *ret_mine,
-                                uint64_t *ret_theirs);
+                                enum tutti_domain_counts_side side, uint64_t number,
+                                uint64_t *ret_mine, uint64_t *ret_theirs);
 
 /* Copy `size` bytes from an address that member `index` has posted. The copy is by plain loads
  * within a process, and by system calls between processes. TUTTI_ERR_REMOTE: the memory cannot be

@@ -112,7 +112,7 @@ static uint32_t bit_of(const struct tutti_fabric *fabric, const struct tutti_tra
 }
 
 bool tutti_part_is_used_by(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
-                     int rank)
+                           int rank)
 {
     return (fabric->records[rank].uses & bit_of(fabric, ops)) != 0;
 }

@@ -187,7 +187,7 @@ void *tutti_verdict_own_slice(struct tutti_fabric *fabric, const struct tutti_tr
 
 /* True if the record of `rank` says that it uses the transport. Valid after join has begun. */
 bool tutti_part_is_used_by(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
-                     int rank);
+                           int rank);
 /* True if this rank uses the transport. */
 bool tutti_part_is_used(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
@@ -195,8 +195,8 @@ bool tutti_part_is_used(const struct tutti_fabric *fabric, const struct tutti_tr
 int tutti_parts_allowed(const struct tutti_fabric *fabric, uint32_t *ret_uses);
 
 /* tutti_fabric_same_host is true if two ranks are on one host, so that they may share memory.
- * tutti_fabric_same_network is true if they are in one network namespace, so that they can connect by the
- * loopback interface. */
+ * tutti_fabric_same_network is true if they are in one network namespace, so that they can connect
+ * by the loopback interface. */
 bool tutti_fabric_same_host(const struct tutti_fabric *fabric, int a, int b);
 bool tutti_fabric_same_network(const struct tutti_fabric *fabric, int a, int b);
 

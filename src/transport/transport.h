@@ -125,8 +125,8 @@ struct tutti_transport_ops {
     int (*open)(struct tutti_fabric *fabric);
 
     /* Check the slice that `rank` has published, which is bytes from the wire. It is called for all
-     * ranks, also for those that do not use the transport (tutti_part_is_used_by). TUTTI_ERR_USAGE names
-     * the rank and ends forming. It may clean up the slice in place. Optional. */
+     * ranks, also for those that do not use the transport (tutti_part_is_used_by). TUTTI_ERR_USAGE
+     * names the rank and ends forming. It may clean up the slice in place. Optional. */
     int (*check)(struct tutti_fabric *fabric, int rank);
 
     /* Try with the peers whether the transport works, as far as the records do not tell, and put

@@ -19,7 +19,7 @@ static const struct tutti_rate by_network = {.overhead_s = 5.6e-6, .latency_s = 
                                              .bytes_per_s = 1.25e9};
 
 void tutti_tuner_assume_machine(bool shares_memory, uint32_t cores, uint32_t mbits,
-                          struct tutti_machine *ret_machine)
+                                struct tutti_machine *ret_machine)
 {
     struct tutti_rate network = by_network;
 

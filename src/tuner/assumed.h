@@ -10,6 +10,6 @@
  * of CPU cores of a node. `mbits` is the speed of the interfaces between nodes in Mbit/s, or 0 if
  * it is not known. */
 void tutti_tuner_assume_machine(bool shares_memory, uint32_t cores, uint32_t mbits,
-                          struct tutti_machine *ret_machine);
+                                struct tutti_machine *ret_machine);
 
 #endif

@@ -89,9 +89,9 @@ bool tutti_variants_next(struct tutti_variants *variants, struct tutti_choice *r
 }
 
 void tutti_candidate_cheapest_variant(const struct tutti_tuner_view *view,
-                            const struct tutti_tuner_query *query,
-                            const struct tutti_algorithm *algorithm,
-                            struct tutti_choice *ret_choice, double *ret_seconds)
+                                      const struct tutti_tuner_query *query,
+                                      const struct tutti_algorithm *algorithm,
+                                      struct tutti_choice *ret_choice, double *ret_seconds)
 {
     struct tutti_variants variants = {.algorithm = algorithm, .nranks = view->nranks};
     struct tutti_choice choice;
@@ -118,8 +118,9 @@ static bool is_better(const struct tutti_algorithm *algorithm, double seconds,
            !isnan(seconds) && !is_cheaper(than_seconds, seconds);
 }
 
-bool tutti_candidate_cheapest(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
-                    struct tutti_choice *ret_choice, double *ret_seconds)
+bool tutti_candidate_cheapest(const struct tutti_tuner_view *view,
+                              const struct tutti_tuner_query *query,
+                              struct tutti_choice *ret_choice, double *ret_seconds)
 {
     *ret_choice = (struct tutti_choice){.algorithm = NULL};
     *ret_seconds = INFINITY;

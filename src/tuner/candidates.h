@@ -21,13 +21,14 @@ bool tutti_variants_next(struct tutti_variants *variants, struct tutti_choice *r
 /* Finds the cheapest combination of an algorithm's options, and its price in seconds. Without a
  * machine the price is NAN, and the options are the usual ones. */
 void tutti_candidate_cheapest_variant(const struct tutti_tuner_view *view,
-                            const struct tutti_tuner_query *query,
-                            const struct tutti_algorithm *algorithm,
-                            struct tutti_choice *ret_choice, double *ret_seconds);
+                                      const struct tutti_tuner_query *query,
+                                      const struct tutti_algorithm *algorithm,
+                                      struct tutti_choice *ret_choice, double *ret_seconds);
 
 /* Finds the cheapest of all candidates for the call (tutti_tuner_is_candidate), and its price in
  * seconds. Returns false if no candidate has a finite price, for example without a machine. */
-bool tutti_candidate_cheapest(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
-                    struct tutti_choice *ret_choice, double *ret_seconds);
+bool tutti_candidate_cheapest(const struct tutti_tuner_view *view,
+                              const struct tutti_tuner_query *query,
+                              struct tutti_choice *ret_choice, double *ret_seconds);
 
 #endif

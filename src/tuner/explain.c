@@ -127,7 +127,8 @@ int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_
         count++;
         candidate->can_serve = tutti_tuner_can_serve(view, query, algorithm);
         candidate->by = TUTTI_BY_NOBODY;
-        tutti_candidate_cheapest_variant(view, query, algorithm, &candidate->choice, &candidate->seconds);
+        tutti_candidate_cheapest_variant(view, query, algorithm, &candidate->choice,
+                                         &candidate->seconds);
         if (!tutti_tuner_is_candidate(view, query, algorithm))
             candidate->seconds = NAN;
         say_why_not(view, query, lowest, candidate);

@@ -25,8 +25,9 @@ struct tutti_memo {
  * larger than the size that represents it. */
 size_t tutti_memo_class(size_t bytes);
 
-/* Does the same as tutti_candidate_cheapest for the size that represents the query's class, and remembers the
- * result in view->memo, if there is one. Returns false if no algorithm has a price. */
+/* Does the same as tutti_candidate_cheapest for the size that represents the query's class.
+ * Remembers the result in view->memo, if there is one. Returns false if no algorithm has a
+ * price. */
 bool tutti_memo_cheapest(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                          struct tutti_choice *ret_choice);
 

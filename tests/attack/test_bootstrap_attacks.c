@@ -89,7 +89,8 @@ static void expect_record(const uint8_t *all, int rank)
  * byte, or "" if both were content. */
 static void form_over(struct relay *relay, int ret_rc[2], char text[TUTTI_MESSAGE_BYTES])
 {
-    struct tutti_meeting_place place = {.where = "the relay", .name = "", .secret = "known to ranks"};
+    struct tutti_meeting_place place = {
+        .where = "the relay", .name = "", .secret = "known to ranks"};
     struct tutti_address root, relayed;
     struct tutti_bootstrap *boots[2];
     struct tutti_listener *listener;

@@ -14,7 +14,8 @@
 
 enum { NRANKS = 4, RECORD_BYTES = 64, MOST_GUESTS = 3, MOST_FRAMES = 24, MOST_STEPS = 400 };
 
-static const struct tutti_meeting_place place = {.where = "here", .name = "", .secret = "known to ranks"};
+static const struct tutti_meeting_place place = {
+    .where = "here", .name = "", .secret = "known to ranks"};
 
 /* The end of a connection that is ours. */
 struct guest {

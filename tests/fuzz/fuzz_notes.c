@@ -39,7 +39,7 @@ static void put_note(struct tutti_filestore *boot, struct fuzz_input *input)
 
     if (which % 2 != 0)
         name = tutti_filestore_session_name(boot->session, session_name, "%s",
-                                       of_session[which / 2 % 6]);
+                                            of_session[which / 2 % 6]);
     if ((shape & 1) != 0)
         fuzz_overwrite(input, &head.nonce, sizeof head.nonce);
     if ((shape & 2) != 0)

@@ -62,7 +62,8 @@ static void init_rank(struct memory *memory, uint32_t rank)
         own->noutput = tutti_output_blocks(collective, memory->nranks) * k;
     own->nuser = own->ninput + own->noutput;
     own->output_at = own->ninput;
-    if (memory->in_place && tutti_collective_in_place_shift(collective, rank, schedule->root, k, &shift)) {
+    if (memory->in_place &&
+        tutti_collective_in_place_shift(collective, rank, schedule->root, k, &shift)) {
         own->nuser = own->ninput > own->noutput ? own->ninput : own->noutput;
         own->input_at = own->ninput > own->noutput ? 0 : (uint32_t)shift;
         own->output_at = own->ninput > own->noutput ? (uint32_t)-shift : 0;

@@ -114,5 +114,5 @@ int team_check(const struct team *team, bool serves_vector, bool is_hashed,
                                                 .is_hashed = is_hashed};
 
     return tutti_check_prove((const struct tutti_schedule *const *)team->schedules,
-                                team->nranks, &options, ret_report);
+                             team->nranks, &options, ret_report);
 }

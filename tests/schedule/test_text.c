@@ -108,7 +108,7 @@ static void steps_that_go_by_some_ranks_survive_a_round_trip(void **state)
         for (uint32_t nranks = 5; nranks <= 9; nranks++) {
             const struct tutti_algorithm *algorithm = tutti_algorithm(i);
             struct tutti_placement places = {.nranks = nranks, .node = node, .nnodes = 1,
-                                          .cell = cell, .ncells = 3};
+                                             .cell = cell, .ncells = 3};
             struct tutti_shape shape = {.nranks = nranks, .places = &places};
             struct team team;
 

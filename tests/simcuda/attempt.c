@@ -114,8 +114,8 @@ static void buffers_init(struct attempt *attempt, uint32_t rank)
     blocks_of(attempt, rank, false, &out);
     own->scalar = mixed(call->seed + rank);
     if (!call->is_in_place || !(call->collective == TUTTI_ALLTOALL ||
-                                tutti_collective_in_place_shift(call->collective, rank, call->root, 1,
-                                                     &shift))) {
+                                tutti_collective_in_place_shift(call->collective, rank, call->root,
+                                                                1, &shift))) {
         buffer_init(attempt, rank, in.extent, &own->input);
         buffer_init(attempt, rank, out.extent, &own->output);
         return;
@@ -293,8 +293,10 @@ static void fill_work(struct attempt *attempt, uint32_t rank, uint64_t number,
         .is_average = call->is_average,
         .has_pairs = call->is_vector && tutti_counts_are_by_pair(call->collective),
         .root = (int32_t)call->root,
-        .input = tutti_collective_has_input(call->collective, rank, call->root) ? own->input.at : NULL,
-        .output = tutti_collective_has_output(call->collective, rank, call->root) ? own->output.at : NULL,
+        .input =
+            tutti_collective_has_input(call->collective, rank, call->root) ? own->input.at : NULL,
+        .output =
+            tutti_collective_has_output(call->collective, rank, call->root) ? own->output.at : NULL,
         .chain = number * 77,
         .number = number,
         .scalar_address = call->scalar_is_late ? &own->scalar : NULL,

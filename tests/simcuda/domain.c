@@ -172,8 +172,9 @@ static void run_rows(struct domain *domain, const char *kernel, const struct dom
 }
 
 static struct tutti_kernel_launch *make_launches(struct domain *domain,
-                                              const struct tutti_kernel_work *works, uint32_t nworks,
-                                              uint32_t nlaunches, uint64_t deadline_ns)
+                                                 const struct tutti_kernel_work *works,
+                                                 uint32_t nworks, uint32_t nlaunches,
+                                                 uint64_t deadline_ns)
 {
     struct tutti_kernel_launch *launches = zeroed(domain->nranks * nlaunches * sizeof *launches);
 

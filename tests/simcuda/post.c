@@ -59,7 +59,7 @@ static void encode_rank(struct post *post, uint32_t rank)
             messages[count++] = post_message(post, i, false);
     }
     assert_int_equal(tutti_cuda_messages_encode(messages, count, (int)rank, &post->stage->grid,
-                                               &post->images[rank]), TUTTI_OK);
+                                                &post->images[rank]), TUTTI_OK);
     post->scratch[rank] = aligned_alloc(TUTTI_KERNEL_LINE,
                                         post->images[rank].scratch_bytes + TUTTI_KERNEL_LINE);
     assert_non_null(post->scratch[rank]);
@@ -75,8 +75,8 @@ void post_encode(struct post *post)
 struct tutti_kernel_work post_work(const struct post *post, uint32_t rank)
 {
     return (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES,
-                                   .program = post->images[rank].bytes,
-                                   .scratch = post->scratch[rank]};
+                                      .program = post->images[rank].bytes,
+                                      .scratch = post->scratch[rank]};
 }
 
 void post_compare(struct post *post)

@@ -114,7 +114,7 @@ void runner_launch(const char *kernel, uint32_t blocks, uint32_t threads, const 
         if (argument_bytes != known[i].argument_bytes)
             give_up(kernel, "an argument of another kernel");
         if (tutti_kernel_module_launch(kernels, known[i].kernel, blocks, threads, argument,
-                                      stream) != TUTTI_OK)
+                                       stream) != TUTTI_OK)
             give_up(kernel, tutti_message_last());
         MUST(cuda->stream_synchronize(stream));
         return;

@@ -188,7 +188,7 @@ static bool make_program(struct stage *stage, const struct scene *scene, struct 
     assert_int_equal(tutti_algorithm_schedule(scene->algorithm, &shape, &schedule), TUTTI_OK);
     assert_int_equal(tutti_plan_create(schedule, &part->plan), TUTTI_OK);
     if (tutti_cuda_program_create(part->plan, &part->call, (int)rank, &stage->grid,
-                                 &part->program) != TUTTI_OK)
+                                  &part->program) != TUTTI_OK)
         return false;
     return tutti_cuda_program_encode(part->program, &part->call, &stage->grid, &part->image) ==
            TUTTI_OK;
@@ -230,7 +230,7 @@ static void drop_part(struct part *part)
 }
 
 static struct tutti_kernel_work work_for(const struct stage *stage, const struct scene *scene,
-                                      const struct part *part, uint32_t rank, uint64_t number)
+                                         const struct part *part, uint32_t rank, uint64_t number)
 {
     const struct domain_rank *own = &stage->domain.ranks[rank];
     struct tutti_kernel_work work = {

@@ -23,7 +23,8 @@ static const struct {
              {0, 0x1}, {0x5, 0xa}, {0xaa, 0xaa}};
 enum { MIXES = sizeof mixes / sizeof mixes[0] };
 
-static void same_grids(struct domain_grid grids[TUTTI_KERNEL_RANKS], uint32_t blocks, uint32_t threads)
+static void same_grids(struct domain_grid grids[TUTTI_KERNEL_RANKS], uint32_t blocks,
+                       uint32_t threads)
 {
     for (uint32_t i = 0; i < TUTTI_KERNEL_RANKS; i++)
         grids[i] = (struct domain_grid){blocks, threads};
@@ -143,8 +144,9 @@ static struct attempt_call any_call(uint64_t number, uint32_t nranks)
 {
     const uint64_t random = number * UINT64_C(0x9e3779b97f4a7c15) >> 20;
     struct attempt_call call = {
-        .kind = random % 4 == 0 ? TUTTI_KERNEL_WORK_LL : random % 4 == 1 ? TUTTI_KERNEL_WORK_LL128
-                                                                : TUTTI_KERNEL_WORK_DIRECT,
+        .kind = random % 4 == 0   ? TUTTI_KERNEL_WORK_LL
+                : random % 4 == 1 ? TUTTI_KERNEL_WORK_LL128
+                                  : TUTTI_KERNEL_WORK_DIRECT,
         .collective = (enum tutti_collective)(random / 4 % TUTTI_COLLECTIVE_COUNT),
         .type = TUTTI_BFLOAT16,
         .is_in_place = random >> 12 & 1,

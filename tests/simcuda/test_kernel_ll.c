@@ -18,7 +18,8 @@
 
 static const enum tutti_kernel_work_kind kinds[] = {TUTTI_KERNEL_WORK_LL, TUTTI_KERNEL_WORK_LL128};
 
-static void same_grids(struct domain_grid grids[TUTTI_KERNEL_RANKS], uint32_t blocks, uint32_t threads)
+static void same_grids(struct domain_grid grids[TUTTI_KERNEL_RANKS], uint32_t blocks,
+                       uint32_t threads)
 {
     for (uint32_t i = 0; i < TUTTI_KERNEL_RANKS; i++)
         grids[i] = (struct domain_grid){blocks, threads};
@@ -366,8 +367,9 @@ static void ranks_that_disagree_about_the_past_are_told(void **state)
 static void pairs_that_disagree_about_their_counts_are_told(void **state)
 {
     static const struct domain_sizes sizes = {0};
-    static const struct attempt_call call = {.kind = TUTTI_KERNEL_WORK_LL, .collective = TUTTI_ALLTOALL,
-                                             .is_vector = true, .count = 10};
+    static const struct attempt_call call = {.kind = TUTTI_KERNEL_WORK_LL,
+                                             .collective = TUTTI_ALLTOALL, .is_vector = true,
+                                             .count = 10};
     struct domain_grid grids[TUTTI_KERNEL_RANKS];
     struct tutti_kernel_work works[TUTTI_KERNEL_RANKS];
     struct attempt attempt;

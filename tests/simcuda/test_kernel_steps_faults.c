@@ -132,13 +132,13 @@ static void send_and_receive(struct stage *stage, struct tutti_cuda_message send
 
     for (uint32_t rank = 0; rank < 2; rank++) {
         assert_int_equal(tutti_cuda_messages_encode(&messages[rank], 1, (int)rank, &stage->grid,
-                                                   &images[rank]), 0);
+                                                    &images[rank]), 0);
         scratch[rank] = aligned_alloc(TUTTI_KERNEL_LINE,
                                       images[rank].scratch_bytes + TUTTI_KERNEL_LINE);
         assert_non_null(scratch[rank]);
         works[rank] = (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES,
-                                              .program = images[rank].bytes,
-                                              .scratch = scratch[rank]};
+                                                 .program = images[rank].bytes,
+                                                 .scratch = scratch[rank]};
         grids[rank] = (struct domain_grid){stage->grid.nblocks, stage->threads};
     }
     domain_run(&stage->domain, "tutti_kernel_group", grids, works, 1, never_ns);

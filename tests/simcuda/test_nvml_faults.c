@@ -139,7 +139,7 @@ static void a_lost_gpu_that_another_phase_found_is_taken_out(void **state)
     detect(NOTHING_HERE, inventory);
     assert_int_equal(count_of(inventory, TUTTI_DEVICE_GPU), 7);
     assert_int_equal(tutti_detect_child(inventory, tutti_inventory_find_pci(inventory, 0x1b000),
-                                       TUTTI_DEVICE_GPU), TUTTI_NO_DEVICE);
+                                        TUTTI_DEVICE_GPU), TUTTI_NO_DEVICE);
     tutti_inventory_destroy(inventory);
 }
 

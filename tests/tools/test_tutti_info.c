@@ -77,8 +77,7 @@ static void json_has_the_same_facts(void **state)
     facts = json_loads(running.out, 0, &error);
     if (facts == NULL)
         fail_msg("line %d: %s:\n%s", error.line, error.text, running.out);
-    assert_string_equal(json_string_value(json_object_get(facts, "version")),
-                        tutti_version_text());
+    assert_string_equal(json_string_value(json_object_get(facts, "version")), tutti_version_text());
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         assert_true(json_object_size(json_object_get(facts, sections[i])) > 0);
     assert_true(json_is_array(json_object_get(facts, "interfaces")));

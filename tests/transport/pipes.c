@@ -168,7 +168,8 @@ static bool opens_all(const struct tutti_fabric *fabric, int rank)
 
 static bool pipes_reach(const struct tutti_fabric *fabric, int a, int b)
 {
-    return a != b && tutti_fabric_same_host(fabric, a, b) && opens_all(fabric, a) && opens_all(fabric, b);
+    return a != b && tutti_fabric_same_host(fabric, a, b) && opens_all(fabric, a) &&
+           opens_all(fabric, b);
 }
 
 /* ---- connecting ---------------------------------------------------------------------- */

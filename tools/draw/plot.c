@@ -250,9 +250,8 @@ int plot_draw(const struct plot *plot, const char *file_name)
     for (size_t i = 0; i < plot->nseries; i++)
         names = fmax(names, svg_text_width(plot->series[i].name, LABEL_SIZE));
     svg_begin(&frame.svg, LEFT + WIDTH + 52 + names + 12, TOP + HEIGHT + 54, plot->title);
-    svg_text(&frame.svg, 14, 24,
-             (struct svg_font){.size = 16, .color = COLOR_INK, .is_bold = true}, "%s",
-             plot->title);
+    svg_text(&frame.svg, 14, 24, (struct svg_font){.size = 16, .color = COLOR_INK, .is_bold = true},
+             "%s", plot->title);
     svg_text(&frame.svg, 14 + svg_text_width(plot->title, 16) + 10, 24, soft, "%s", plot->subtitle);
     draw_axes(plot, &frame);
     /* Draw the curves in reverse order, so that the first curve is on top. */

@@ -46,7 +46,7 @@ static int prove(const struct team *team, uint32_t credits, bool is_vector,
     };
 
     return tutti_check_prove((const struct tutti_schedule *const *)team->ensemble.schedules,
-                                team->ensemble.nranks, &options, ret_report);
+                             team->ensemble.nranks, &options, ret_report);
 }
 
 static void print_proof(const struct team *team, const struct tutti_check_report *report)
@@ -114,7 +114,8 @@ static int check_file(const struct request *request, struct tally *tally)
 }
 
 static int check_algorithm(const struct request *request, const struct tutti_algorithm *algorithm,
-                           const struct tutti_placement *places, uint32_t nranks, struct tally *tally)
+                           const struct tutti_placement *places, uint32_t nranks,
+                           struct tally *tally)
 {
     bool has_roots = tutti_collective_has_root(algorithm->collective);
     uint32_t first = request->has_every_root ? 0 : request->root;

@@ -132,8 +132,8 @@ static void draw_hops(struct path *path)
         double x = axis_at(&path->time, hop->begin_s);
 
         svg_rect(&path->svg, x, y_of(path, hop->rank) - height / 2,
-                 fmax(axis_at(&path->time, hop->end_s) - x, 0.5), height,
-                 kinds[kind_of(hop)].color, none);
+                 fmax(axis_at(&path->time, hop->end_s) - x, 0.5), height, kinds[kind_of(hop)].color,
+                 none);
     }
 }
 
@@ -171,8 +171,8 @@ int view_path(const struct sweep *sweep, const struct sim_case *one, const char 
              units_bytes(one->size_bytes, text[1]), one->npieces > 1 ? " of one piece" : "");
     svg_begin(&path.svg, LEFT + WIDTH + RIGHT_MARGIN, TOP + (double)path.nrows * path.row + 44,
               title);
-    svg_text(&path.svg, 24, 28,
-             (struct svg_font){.size = 16, .color = COLOR_INK, .is_bold = true}, "%s", title);
+    svg_text(&path.svg, 24, 28, (struct svg_font){.size = 16, .color = COLOR_INK, .is_bold = true},
+             "%s", title);
     svg_text(&path.svg, 24, 47, (struct svg_font){.size = 12, .color = COLOR_SOFT},
              "%s, the least possible is %s%s%s", units_seconds_drawn(report->seconds, text[2]),
              units_seconds_drawn(sweep_bound(one) / one->npieces, text[3]),

@@ -41,8 +41,7 @@ static void draw_bead(const struct scene *scene, const struct circle *circle, ui
     double x, y;
 
     place(circle, index, &x, &y);
-    svg_circle(scene->svg, x, y, circle->bead + 2, COLOR_PAPER,
-               (struct svg_stroke){.color = NULL});
+    svg_circle(scene->svg, x, y, circle->bead + 2, COLOR_PAPER, (struct svg_stroke){.color = NULL});
     svg_circle(scene->svg, x, y, circle->bead, is_root ? edge : COLOR_PAPER,
                (struct svg_stroke){edge, 1.3, NULL});
     svg_text(scene->svg, x, y + circle->bead * 0.34,
@@ -294,8 +293,7 @@ static void draw_order(const struct scene *scene, const struct tutti_channels *p
     }
     for (uint32_t i = 0; i < n; i++)
         draw_bead(scene, &circle, i, plan->gpus[i], color, !is_ring && i == root);
-    draw_caption(scene, plan, order, x, y + cell_size(plan) / 2 + (has_nets(plan) ? 8 : 14),
-                 color);
+    draw_caption(scene, plan, order, x, y + cell_size(plan) / 2 + (has_nets(plan) ? 8 : 14), color);
 }
 
 static void draw_heading(const struct scene *scene, const struct tutti_channels *plan, double x,
@@ -318,8 +316,7 @@ static void draw_heading(const struct scene *scene, const struct tutti_channels 
     else if (isfinite(share))
         snprintf(text + strlen(text), sizeof text - strlen(text), "; %.1f %% of what can be",
                  100 * share);
-    svg_text(scene->svg, x, y + 29, (struct svg_font){.size = 12, .color = COLOR_SOFT}, "%s",
-             text);
+    svg_text(scene->svg, x, y + 29, (struct svg_font){.size = 12, .color = COLOR_SOFT}, "%s", text);
 }
 
 void scene_draw_plan(const struct scene *scene, const struct tutti_channels *plan,

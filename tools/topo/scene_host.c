@@ -102,8 +102,8 @@ static double draw_sample(const struct scene *scene, double x, double y, struct 
                           const char *name)
 {
     svg_line(scene->svg, x, y, x + 26, y, stroke);
-    svg_text(scene->svg, x + 33, y + 4, (struct svg_font){.size = 11.5, .color = COLOR_SOFT},
-             "%s", name);
+    svg_text(scene->svg, x + 33, y + 4, (struct svg_font){.size = 11.5, .color = COLOR_SOFT}, "%s",
+             name);
     return x + 33 + svg_text_width(name, 11.5) + 14;
 }
 
@@ -388,8 +388,8 @@ static void draw_caches(const struct scene *scene, uint32_t node, const struct b
                                             of the cores follow after a comma. */
         if (svg_text_width(cpus, 9) < width - 6)
             svg_text(scene->svg, x + width / 2, box->y + box->height - 10.5,
-                     (struct svg_font){.size = 9, .color = COLOR_SOFT, .anchor = SVG_MIDDLE},
-                     "%s", cpus);
+                     (struct svg_font){.size = 9, .color = COLOR_SOFT, .anchor = SVG_MIDDLE}, "%s",
+                     cpus);
         free(cpus);
         x += width;
     }
@@ -438,8 +438,8 @@ static void draw_bar(const struct scene *scene, uint32_t node, const struct box 
     svg_box(scene->svg, box->x, box->y, box->width, box->height, RADIUS, FILL_GPU,
             (struct svg_stroke){COLOR_GREEN, 1.2, NULL});
     svg_text(scene->svg, box->x + box->width / 2, box->y + 17,
-             (struct svg_font){.size = LAYOUT_BOLD, .color = COLOR_INK, .anchor = SVG_MIDDLE},
-             "%s", text);
+             (struct svg_font){.size = LAYOUT_BOLD, .color = COLOR_INK, .anchor = SVG_MIDDLE}, "%s",
+             text);
 }
 
 void scene_draw_host(const struct scene *scene, const struct layout *layout)

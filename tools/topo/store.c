@@ -32,7 +32,7 @@ static uint32_t find_cpu(const struct tutti_inventory *inventory, int cpu)
     tutti_cpumask_add(&own, (uint32_t)cpu);
     while (first != TUTTI_NO_DEVICE &&
            (!tutti_cpumask_parse(tutti_device_text(inventory, first, TUTTI_PROPERTY_AFFINITY),
-                                  &mask) ||
+                                 &mask) ||
             !tutti_cpumask_overlaps(&own, &mask)))
         first = tutti_inventory_next_of(inventory, first, TUTTI_DEVICE_CPU);
     return first;

@@ -74,8 +74,8 @@ void subject_close(struct subject *subject)
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-uint32_t subject_first(const struct subject *subject, uint32_t host, enum tutti_graph_node_kind kind,
-                       uint32_t *ret_count)
+uint32_t subject_first(const struct subject *subject, uint32_t host,
+                       enum tutti_graph_node_kind kind, uint32_t *ret_count)
 {
     const struct tutti_graph *graph = subject->graph;
     uint32_t first = TUTTI_NO_NODE, count = 0;
@@ -127,8 +127,8 @@ static bool is_same_node(const struct subject *subject, uint32_t a, uint32_t b)
 
 bool subject_is_alike(const struct subject *subject, uint32_t a, uint32_t b)
 {
-    static const enum tutti_graph_node_kind kinds[] = {TUTTI_NODE_GPU, TUTTI_NODE_PCI, TUTTI_NODE_CPU,
-                                                 TUTTI_NODE_NIC, TUTTI_NODE_NET};
+    static const enum tutti_graph_node_kind kinds[] = {
+        TUTTI_NODE_GPU, TUTTI_NODE_PCI, TUTTI_NODE_CPU, TUTTI_NODE_NIC, TUTTI_NODE_NET};
 
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         uint32_t count, other_count;

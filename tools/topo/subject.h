@@ -24,8 +24,8 @@ void subject_close(struct subject *subject);
 
 /* Returns the first node of one kind in a host, or TUTTI_NO_NODE, and the number of these nodes.
  * Their indices are consecutive. */
-uint32_t subject_first(const struct subject *subject, uint32_t host, enum tutti_graph_node_kind kind,
-                       uint32_t *ret_count);
+uint32_t subject_first(const struct subject *subject, uint32_t host,
+                       enum tutti_graph_node_kind kind, uint32_t *ret_count);
 /* Returns true if both hosts have the same devices and links, so that results for one hold for the
  * other. */
 bool subject_is_alike(const struct subject *subject, uint32_t a, uint32_t b);

@@ -35,7 +35,7 @@ struct survey {
     uint32_t nnodes;
     int mates;      /* number of ranks on rank 0's node, including rank 0 */
     int cores;      /* number of cores that rank 0 may use */
-    int neighbor;  /* another rank on rank 0's node; -1: none */
+    int neighbor;   /* another rank on rank 0's node; -1: none */
     int stranger;   /* a rank on another node; -1: none */
 };
 
@@ -310,7 +310,7 @@ int survey_run(struct crew *crew)
             machine.signal_s = signal_s;
         machine.cores = (uint32_t)survey.cores;
         machine.places = (struct tutti_placement){.nranks = (uint32_t)crew->nranks,
-                                               .node = survey.node, .nnodes = survey.nnodes};
+                                                  .node = survey.node, .nnodes = survey.nnodes};
         round_all(&machine);
         status = tell(crew, notes, &comments, &machine);
         if (status == EXIT_SUCCESS && crew->xml != NULL)

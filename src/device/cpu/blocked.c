@@ -133,7 +133,7 @@ static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
 static bool is_unscaled(const struct tutti_reduce_args *args)
 {
     return tutti_cpu_is_floating(args->type) ? args->scale.multiply == 1.0
-                                              : args->scale.divide == 1;
+                                             : args->scale.divide == 1;
 }
 
 /* Several destinations are written block by block, so that the source is read from memory once. */

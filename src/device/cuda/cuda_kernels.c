@@ -160,7 +160,8 @@ static int get_locked(const struct tutti_cu_driver *cuda, struct tutti_kernel_mo
     return TUTTI_OK;
 }
 
-int tutti_kernel_module_get(const struct tutti_cu_driver *cuda, struct tutti_kernel_module **ret_kernels)
+int tutti_kernel_module_get(const struct tutti_cu_driver *cuda,
+                            struct tutti_kernel_module **ret_kernels)
 {
     int rc;
 
@@ -216,8 +217,8 @@ int tutti_kernel_module_occupancy(const struct tutti_kernel_module *kernels, uin
 }
 
 int tutti_kernel_module_launch(const struct tutti_kernel_module *kernels,
-                              enum tutti_kernel_name kernel, uint32_t blocks, uint32_t threads,
-                              const void *argument, struct tutti_cu_stream *stream)
+                               enum tutti_kernel_name kernel, uint32_t blocks, uint32_t threads,
+                               const void *argument, struct tutti_cu_stream *stream)
 {
     void *parameters[] = {(void *)(uintptr_t)argument};
     int code = kernels->cuda->launch(kernels->functions[kernel], blocks, 1, 1, threads, 1, 1, 0,
@@ -231,10 +232,10 @@ int tutti_kernel_module_launch(const struct tutti_kernel_module *kernels,
 }
 
 int tutti_kernel_module_copy(const struct tutti_kernel_module *kernels, void *to, const void *from,
-                            size_t size_bytes, struct tutti_cu_stream *stream)
+                             size_t size_bytes, struct tutti_cu_stream *stream)
 {
     struct tutti_kernel_copy_argument argument = {.src = from, .dst = to, .size_bytes = size_bytes};
 
     return tutti_kernel_module_launch(kernels, TUTTI_KERNEL_COPY, 2, 32,
-                                     &argument, stream);
+                                      &argument, stream);
 }

@@ -37,7 +37,8 @@ struct tutti_kernel_module;
  * cannot be read. It returns the same if the image has no code for this GPU or is of another
  * version. The message is recorded but not logged. Returns TUTTI_ERR_SYSTEM if there is no
  * memory. */
-int tutti_kernel_module_get(const struct tutti_cu_driver *cuda, struct tutti_kernel_module **ret_kernels);
+int tutti_kernel_module_get(const struct tutti_cu_driver *cuda,
+                            struct tutti_kernel_module **ret_kernels);
 
 /* Each user calls this once, when none of its launches is running any more. The call of the last
  * user frees the object. If the context of the kernels is current, it also unloads the kernels.
@@ -53,12 +54,12 @@ int tutti_kernel_module_occupancy(const struct tutti_kernel_module *kernels, uin
  * that the enum names; it is copied before the call returns. Returns TUTTI_ERR_DEVICE if the driver
  * refuses the launch. */
 int tutti_kernel_module_launch(const struct tutti_kernel_module *kernels,
-                              enum tutti_kernel_name kernel, uint32_t blocks, uint32_t threads,
-                              const void *argument, struct tutti_cu_stream *stream);
+                               enum tutti_kernel_name kernel, uint32_t blocks, uint32_t threads,
+                               const void *argument, struct tutti_cu_stream *stream);
 
 /* Enqueues a copy by loads and stores of a few threads, for tests that must not use a copy engine.
  * Returns TUTTI_ERR_DEVICE like tutti_kernel_module_launch. */
 int tutti_kernel_module_copy(const struct tutti_kernel_module *kernels, void *to, const void *from,
-                            size_t size_bytes, struct tutti_cu_stream *stream);
+                             size_t size_bytes, struct tutti_cu_stream *stream);
 
 #endif

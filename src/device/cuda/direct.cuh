@@ -291,9 +291,9 @@ GPU_INLINE void gpu_direct_stage(const struct gpu_direct *d)
         const void *src = (const uint8_t *)work->input + (part.first + d->at) * d->size;
         void *dst = gpu_direct_window(d, d->run->rank, block);
         const tutti_kernel_reduction job = {work->type, TUTTI_SUM, 1, 1, &src, &dst,
-                                         gpu_in_piece(d, part.count), none,
-                                         work->is_premultiplied ? 0 : TUTTI_KERNEL_NO_SOURCE, 0,
-                                         work->is_premultiplied ? gpu_scalar_of(work) : 0};
+                                            gpu_in_piece(d, part.count), none,
+                                            work->is_premultiplied ? 0 : TUTTI_KERNEL_NO_SOURCE, 0,
+                                            work->is_premultiplied ? gpu_scalar_of(work) : 0};
 
         gpu_reduce(&job, gpu_crew_of_grid());
     }

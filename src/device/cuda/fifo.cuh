@@ -22,7 +22,7 @@
 #include "device/cuda/program.h"
 
 GPU_INLINE struct tutti_kernel_fifo *gpu_fifo_at(const struct tutti_kernel_layout *layout,
-                                              uint8_t *mailbox, uint32_t number)
+                                                 uint8_t *mailbox, uint32_t number)
 {
     return (struct tutti_kernel_fifo *)(mailbox + layout->fifo_at + number * layout->fifo_stride);
 }
@@ -38,7 +38,8 @@ GPU_INLINE uint64_t *gpu_fifo_counter(const struct gpu_run *run, uint32_t number
 }
 
 GPU_INLINE struct tutti_kernel_header *gpu_slot_header(const struct tutti_kernel_layout *layout,
-                                                    struct tutti_kernel_fifo *fifo, uint64_t slot)
+                                                       struct tutti_kernel_fifo *fifo,
+                                                       uint64_t slot)
 {
     return (struct tutti_kernel_header *)(fifo + 1) + slot % layout->slots;
 }

@@ -33,8 +33,8 @@ GPU_INLINE uint8_t *gpu_lane_data(const struct gpu_run *run, const struct gpu_la
  * this rank's buffers. `in` is in the received slot, or NULL. `out` is in the slot to be filled, or
  * NULL. */
 GPU_FUNCTION void gpu_move_run(const struct gpu_run *run, const struct gpu_steps *steps,
-                               const struct tutti_kernel_step *step, const uint8_t *src, uint8_t *dst,
-                               const uint8_t *in, uint8_t *out, uint64_t size_bytes)
+                               const struct tutti_kernel_step *step, const uint8_t *src,
+                               uint8_t *dst, const uint8_t *in, uint8_t *out, uint64_t size_bytes)
 {
     const uint32_t kind = step->kind;
     const bool reduces = in && (kind == TUTTI_STEP_RECV_REDUCE ||
@@ -60,7 +60,7 @@ GPU_FUNCTION void gpu_move_run(const struct gpu_run *run, const struct gpu_steps
 
 /* Finds the segment that contains byte `at` of a step, by binary search. */
 GPU_INLINE const struct tutti_kernel_segment *gpu_segment_at(const struct gpu_steps *steps,
-                                                          uint32_t index, uint64_t at)
+                                                             uint32_t index, uint64_t at)
 {
     const struct tutti_kernel_bound_step *bound = gpu_bound_step(steps, index);
     const struct tutti_kernel_segment *segments = gpu_segments(steps) + bound->first;

@@ -56,13 +56,14 @@ GPU_INLINE bool gpu_has_slot(const struct gpu_run *run, const struct gpu_steps *
 /* ---- headers of messages ----------------------------------------------------------------- */
 
 GPU_INLINE const struct tutti_kernel_signature *gpu_signature_of(const struct gpu_steps *steps,
-                                                              uint32_t index)
+                                                                 uint32_t index)
 {
     return gpu_table<struct tutti_kernel_signature>(steps->program, steps->program->signatures) +
            index;
 }
 
-GPU_INLINE uint64_t gpu_signature_word(const struct tutti_kernel_signature *signature, uint32_t word)
+GPU_INLINE uint64_t gpu_signature_word(const struct tutti_kernel_signature *signature,
+                                       uint32_t word)
 {
     return word < 2 ? signature->signature[word] : word == 2 ? signature->chain
                                                              : signature->number;

@@ -20,7 +20,8 @@
 
 enum {
     GPU_LINE_LANES = 8,
-    GPU_ROUND_BYTES = GPU_WARP / GPU_LINE_LANES * TUTTI_KERNEL_LINE, /* a warp stores them at once */
+    /* A warp stores them at once. */
+    GPU_ROUND_BYTES = GPU_WARP / GPU_LINE_LANES * TUTTI_KERNEL_LINE,
 };
 /* Bit i: thread i of a warp has the last 16 bytes of a line, which contain the flag. */
 #define GPU_FLAG_LANES 0x80808080u
@@ -67,8 +68,8 @@ GPU_INLINE bool gpu_test_may_wait(const struct tutti_kernel_line_test *test, uin
 
 /* All threads of the warp: true if all lines of a round have arrived from the peer. Adds the number
  * of lines that have a flag but are not complete to *ret_torn. */
-GPU_INLINE bool gpu_test_look(const struct tutti_kernel_domain *domain, uint32_t peer, uint32_t round,
-                              uint64_t *ret_torn)
+GPU_INLINE bool gpu_test_look(const struct tutti_kernel_domain *domain, uint32_t peer,
+                              uint32_t round, uint64_t *ret_torn)
 {
     const gpu_word wanted = gpu_round_word(round, peer);
     const gpu_word word =
@@ -84,12 +85,14 @@ GPU_INLINE bool gpu_test_look(const struct tutti_kernel_domain *domain, uint32_t
 }
 
 /* All threads of the warp; its first thread adds the peer's torn lines to the report. */
-GPU_INLINE void gpu_test_note(const struct tutti_kernel_domain *domain, uint32_t peer, uint64_t torn)
+GPU_INLINE void gpu_test_note(const struct tutti_kernel_domain *domain, uint32_t peer,
+                              uint64_t torn)
 {
     uint64_t *at = &domain->report->torn[peer];
 
     if (gpu_lane() == 0 && torn != 0)
-        gpu_store_relaxed(at, torn == TUTTI_KERNEL_LINES_MISSING ? torn : gpu_load_relaxed(at) + torn);
+        gpu_store_relaxed(at,
+                          torn == TUTTI_KERNEL_LINES_MISSING ? torn : gpu_load_relaxed(at) + torn);
 }
 
 /* Returns the first rank from `peer` on whose bit is set in `list`, or the number of ranks if there

@@ -47,8 +47,8 @@ struct tutti_kernel_conversion {
 
 enum { TUTTI_KERNEL_INLINE_POINTERS = 16 };
 
-/* The argument of tutti_kernel_reduce. If all pointers of the job fit into `pointers`, they are stored
- * there, with the sources first. The arrays `srcs` and `dsts` of the job are then NULL. */
+/* The argument of tutti_kernel_reduce. If all pointers of the job fit into `pointers`, they are
+ * stored there, with the sources first. The arrays `srcs` and `dsts` of the job are then NULL. */
 struct tutti_kernel_reduce_argument {
     struct tutti_kernel_reduction job;
     void *pointers[TUTTI_KERNEL_INLINE_POINTERS];
@@ -61,7 +61,7 @@ struct tutti_kernel_copy_argument {
     uint64_t size_bytes;
 };
 
-/* The argument of tutti_kernel_empty. The kernel does nothing, so its time is the cost of a launch. */
+/* The argument of tutti_kernel_empty. It does nothing, so its time is the cost of a launch. */
 struct tutti_kernel_empty_argument {
     uint64_t unused;
 };

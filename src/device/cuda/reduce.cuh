@@ -18,11 +18,11 @@
 
 /* Returns a job without scaling and without pre-multiplication. The arrays are borrowed. */
 GPU_INLINE tutti_kernel_reduction gpu_plain_job(uint32_t type, uint32_t op, uint64_t count,
-                                             const void *const *srcs, uint32_t nsrcs,
-                                             void *const *dsts, uint32_t ndsts)
+                                                const void *const *srcs, uint32_t nsrcs,
+                                                void *const *dsts, uint32_t ndsts)
 {
     return tutti_kernel_reduction{type, op, nsrcs, ndsts, srcs, dsts, count, {1.0, 1},
-                               TUTTI_KERNEL_NO_SOURCE, 0, 0};
+                                  TUTTI_KERNEL_NO_SOURCE, 0, 0};
 }
 
 /* The parts of a job that the loops below need. A copy of them stays in registers. */

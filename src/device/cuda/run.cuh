@@ -26,7 +26,7 @@ GPU_INLINE bool gpu_run_small(struct gpu_run *run, const struct tutti_kernel_wor
     if (!gpu_work_begin(run, work))
         return false;
     return work->kind == TUTTI_KERNEL_WORK_LL ? gpu_run_lines<gpu_ll_lines>(run)
-                                      : gpu_run_lines<gpu_ll128_lines>(run);
+                                              : gpu_run_lines<gpu_ll128_lines>(run);
 }
 
 GPU_FUNCTION bool gpu_run_buffers(struct gpu_run *run)
@@ -43,7 +43,8 @@ GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_kernel_work 
 {
     if (work->kind == TUTTI_KERNEL_WORK_STEPS || work->kind == TUTTI_KERNEL_WORK_MESSAGES)
         return gpu_work_begin(run, work) && gpu_run_steps(run);
-    return work->kind == TUTTI_KERNEL_WORK_DIRECT ? gpu_run_direct(run, work) : gpu_run_small(run, work);
+    return work->kind == TUTTI_KERNEL_WORK_DIRECT ? gpu_run_direct(run, work)
+                                                  : gpu_run_small(run, work);
 }
 
 /* Runs one work after the other; the grid meets between two of them. */

@@ -58,7 +58,7 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_st
 {
     const struct tutti_kernel_program *program = steps->program;
     const struct tutti_kernel_block *blocks = gpu_table<struct tutti_kernel_block>(program,
-                                                                             program->input);
+                                                                                   program->input);
     const struct tutti_kernel_work *work = run->work;
     const uint64_t bytes = gpu_type_bytes(work->type);
     uint8_t *to = steps->staged_input;
@@ -70,8 +70,8 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_st
 
         if (program->widens) {
             tutti_kernel_conversion job = {work->type, true, from, to, count,
-                                        work->is_premultiplied ? gpu_narrow_scalar(work) : 1.0f,
-                                        0};
+                                           work->is_premultiplied ? gpu_narrow_scalar(work) : 1.0f,
+                                           0};
 
             gpu_convert(&job, gpu_crew_of_block());
         } else if (work->is_premultiplied) {
@@ -90,7 +90,7 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
 {
     const struct tutti_kernel_program *program = steps->program;
     const struct tutti_kernel_block *blocks = gpu_table<struct tutti_kernel_block>(program,
-                                                                             program->output);
+                                                                                   program->output);
     const struct tutti_kernel_work *work = run->work;
     const struct tutti_scale scale = gpu_scale_of(work->is_average, run->nranks);
     const uint8_t *from = steps->staged_output;
@@ -102,7 +102,7 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
 
         if (program->widens) {
             tutti_kernel_conversion job = {work->type, false, from, to, count,
-                                        (float)scale.multiply, 0};
+                                           (float)scale.multiply, 0};
 
             gpu_convert(&job, gpu_crew_of_block());
         } else if (program->makes_truth) {
@@ -124,7 +124,8 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
 /* One thread: finds the program's tables, and divides the block's memory. */
 GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *steps)
 {
-    const struct tutti_kernel_program *program = (const struct tutti_kernel_program *)run->work->program;
+    const struct tutti_kernel_program *program =
+        (const struct tutti_kernel_program *)run->work->program;
     uint8_t *memory = run->work->scratch + gpu_block() * program->block_bytes;
 
     steps->program = program;
@@ -204,7 +205,8 @@ GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_kerne
 GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
 {
     GPU_SHARED(gpu_steps, steps);
-    const struct tutti_kernel_program *program = (const struct tutti_kernel_program *)own->work->program;
+    const struct tutti_kernel_program *program =
+        (const struct tutti_kernel_program *)own->work->program;
     const struct gpu_run *run = &steps.run;
 
     gpu_barrier(); /* no thread uses `steps` for the previous program any more */
@@ -235,7 +237,8 @@ GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
  * threads of a block, if the launch must end. */
 GPU_INLINE bool gpu_run_steps(struct gpu_run *run)
 {
-    const struct tutti_kernel_program *program = (const struct tutti_kernel_program *)run->work->program;
+    const struct tutti_kernel_program *program =
+        (const struct tutti_kernel_program *)run->work->program;
 
     if (!gpu_run_program(run))
         return false;

@@ -32,7 +32,8 @@ GPU_INLINE uint64_t gpu_round_signal(const struct gpu_run *run, const struct gpu
 GPU_INLINE uint64_t gpu_window_part(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const uint64_t half = run->domain->layout.window_bytes;
-    const uint64_t part = half / steps->program->nblocks / 2 / TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
+    const uint64_t part =
+        half / steps->program->nblocks / 2 / TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
 
     return (run->epoch & 1) * half + (2 * gpu_block() + (steps->round & 1)) * part;
 }
@@ -136,8 +137,8 @@ GPU_INLINE uint32_t gpu_among_count(const struct gpu_run *run, const struct tutt
  * of byte `at` of `buffer` at the step's target ranks, except this rank. Returns the number of
  * destinations including the first ones. *ret_is_fine becomes false if a buffer is not mapped. */
 GPU_INLINE uint32_t gpu_find_sinks(const struct gpu_run *run, struct gpu_steps *steps,
-                                   const struct tutti_kernel_step *step, uint32_t buffer, uint64_t at,
-                                   uint32_t first, bool *ret_is_fine)
+                                   const struct tutti_kernel_step *step, uint32_t buffer,
+                                   uint64_t at, uint32_t first, bool *ret_is_fine)
 {
     const uint32_t count = step->to == TUTTI_ALL_RANKS ? gpu_among_count(run, step)
                                                        : step->to >= 0;
@@ -178,7 +179,8 @@ GPU_INLINE void gpu_find_sources(const struct gpu_run *run, struct gpu_steps *st
 
 /* All threads: thread 0 stores the destinations in this rank's own memory into steps->dsts. Returns
  * their number. */
-GPU_INLINE uint32_t gpu_find_own_sinks(struct gpu_steps *steps, const struct tutti_kernel_step *step,
+GPU_INLINE uint32_t gpu_find_own_sinks(struct gpu_steps *steps,
+                                       const struct tutti_kernel_step *step,
                                        const struct tutti_kernel_segment *segment)
 {
     uint32_t count = 0;
@@ -207,9 +209,9 @@ GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps
     const int slot = is_put ? TUTTI_AT_REMOTE : TUTTI_AT_REMOTE_DST;
     const uint32_t type = is_put ? (uint32_t)TUTTI_UINT8 : program->run_type;
     tutti_kernel_reduction job = gpu_plain_job(type, run->work->op,
-                                            segment->bytes / gpu_type_bytes(type), steps->srcs,
-                                            is_put ? 1 : gpu_among_count(run, step), steps->dsts,
-                                            0);
+                                               segment->bytes / gpu_type_bytes(type), steps->srcs,
+                                               is_put ? 1 : gpu_among_count(run, step), steps->dsts,
+                                               0);
     bool is_fine = true;
 
     job.scale = gpu_scale_of(!is_put && program->scales_gathers, run->nranks);

@@ -61,7 +61,7 @@ GPU_INLINE const entry *gpu_table(const struct tutti_kernel_program *program,
 }
 
 GPU_INLINE const struct tutti_kernel_bound_step *gpu_bound_step(const struct gpu_steps *steps,
-                                                             uint32_t index)
+                                                                uint32_t index)
 {
     return gpu_table<struct tutti_kernel_bound_step>(steps->program, steps->bound->steps) + index;
 }
@@ -83,7 +83,8 @@ GPU_INLINE struct tutti_kernel_fifo *gpu_block_fifo(const struct gpu_run *run, u
     return gpu_fifo_at(&run->domain->layout, mailbox, gpu_block());
 }
 
-GPU_INLINE const struct tutti_kernel_lane *gpu_lane_of(const struct gpu_steps *steps, uint32_t number)
+GPU_INLINE const struct tutti_kernel_lane *gpu_lane_of(const struct gpu_steps *steps,
+                                                       uint32_t number)
 {
     return gpu_table<struct tutti_kernel_lane>(steps->program, steps->program->lanes) + number;
 }
@@ -95,7 +96,8 @@ GPU_INLINE bool gpu_lane_is_past(const struct gpu_steps *steps, uint32_t lane, u
     return lane == TUTTI_KERNEL_NO_LANE || steps->lanes[lane].step > index;
 }
 
-GPU_INLINE bool gpu_deps_are_done(const struct gpu_steps *steps, const struct tutti_kernel_step *step)
+GPU_INLINE bool gpu_deps_are_done(const struct gpu_steps *steps,
+                                  const struct tutti_kernel_step *step)
 {
     for (uint32_t i = 0; i < step->dep_count; i++) {
         const uint32_t index = steps->deps[step->dep_first + i];

@@ -20,8 +20,8 @@ enum {
     TUTTI_KERNEL_RANKS = 64,    /* most ranks of a domain */
     TUTTI_KERNEL_THREADS = 256, /* most threads of a block; their number is a multiple of 32 */
     TUTTI_KERNEL_BLOCKS = 256,  /* most blocks of a launch */
-    TUTTI_KERNEL_MAPS = 32,     /* maps of a rank: map 0, and allocations that its peers have mapped */
-    TUTTI_KERNEL_LINE = 128,    /* bytes that travel together */
+    TUTTI_KERNEL_MAPS = 32,  /* maps of a rank: map 0, and allocations that its peers have mapped */
+    TUTTI_KERNEL_LINE = 128, /* bytes that travel together */
     TUTTI_KERNEL_SIGNAL_BITS = 20, /* bits of a counter that count the signals of one epoch */
 };
 
@@ -114,7 +114,7 @@ struct tutti_kernel_layout {
  * bytes of data in every 128 bytes. */
 #define TUTTI_KERNEL_LL_CAPACITY(layout) ((layout)->ll_bytes / 1024 * 512)
 #define TUTTI_KERNEL_LL128_CAPACITY(layout) ((layout)->ll128_bytes / TUTTI_KERNEL_LINE * 120)
-#define TUTTI_KERNEL_FIFO_BYTES(layout)                                    \
+#define TUTTI_KERNEL_FIFO_BYTES(layout)                                 \
     (sizeof(struct tutti_kernel_fifo) + (uint64_t)(layout)->slots * \
      (sizeof(struct tutti_kernel_header) + (layout)->slot_bytes + (layout)->flagged_bytes))
 
@@ -126,8 +126,8 @@ struct tutti_kernel_peer {
     uint8_t *to;     /* the mailbox from this rank to the peer, which this rank writes */
     uint8_t *from;   /* the mailbox from the peer to this rank, which the peer writes */
     uint8_t *window; /* the peer's two windows, one after the other; this rank's own if it is me */
-    uint64_t maps[TUTTI_KERNEL_MAPS]; /* base addresses here of the peer's allocations; [0] is 0, for
-                                      offsets that are addresses valid for both ranks */
+    uint64_t maps[TUTTI_KERNEL_MAPS]; /* base addresses here of the peer's allocations; [0] is 0,
+                                         for offsets that are addresses valid for both ranks */
 };
 
 /* Counters in device memory that kernels keep from launch to launch; all 0 at first. After this
@@ -146,10 +146,10 @@ struct tutti_kernel_counters {
 /* The reasons for which kernels give up. */
 enum tutti_kernel_fault {
     TUTTI_KERNEL_FINE = 0,
-    TUTTI_KERNEL_ABORTED,   /* the host has set `abort` */
-    TUTTI_KERNEL_LATE,      /* the deadline has passed */
-    TUTTI_KERNEL_MISMATCH,  /* another rank runs a different call */
-    TUTTI_KERNEL_BROKEN,    /* a work, a program or a post is inconsistent */
+    TUTTI_KERNEL_ABORTED,  /* the host has set `abort` */
+    TUTTI_KERNEL_LATE,     /* the deadline has passed */
+    TUTTI_KERNEL_MISMATCH, /* another rank runs a different call */
+    TUTTI_KERNEL_BROKEN,   /* a work, a program or a post is inconsistent */
 };
 
 /* A rank's report to its host, in page-locked host memory that both access. The first thread that
@@ -184,11 +184,11 @@ struct tutti_kernel_domain {
 /* ---- works --------------------------------------------------------------------------------- */
 
 enum tutti_kernel_work_kind {
-    TUTTI_KERNEL_WORK_LL,       /* small calls: data are pushed to readers in words with flags (ll.cuh) */
+    TUTTI_KERNEL_WORK_LL,       /* small calls: data travel in words with flags (ll.cuh) */
     TUTTI_KERNEL_WORK_LL128,    /* the same, but in lines of 128 bytes with one flag each */
-    TUTTI_KERNEL_WORK_DIRECT,   /* large calls: ranks access each other's own buffers (direct.cuh) */
+    TUTTI_KERNEL_WORK_DIRECT,   /* large calls: ranks access each other's buffers (direct.cuh) */
     TUTTI_KERNEL_WORK_STEPS,    /* a schedule, step by step (steps.cuh) */
-    TUTTI_KERNEL_WORK_MESSAGES, /* sends and receives, as steps between pairs of ranks (steps.cuh) */
+    TUTTI_KERNEL_WORK_MESSAGES, /* sends and receives, as steps between pairs (steps.cuh) */
     TUTTI_KERNEL_WORK_COPIES,   /* the driver copies; kernels only meet in between (copies.cuh) */
 };
 
@@ -242,7 +242,7 @@ struct tutti_kernel_launch {
     uint64_t deadline_ns;  /* counted from the start of the kernel; 0: none */
     uint32_t nworks;
     uint32_t unused;
-    const struct tutti_kernel_work *more; /* works [1, nworks), in memory that the device can read */
+    const struct tutti_kernel_work *more; /* works [1, nworks); the device can read this memory */
     struct tutti_kernel_work first;
 };
 

@@ -275,7 +275,7 @@ static int meet(const struct copying *copying, struct tutti_kernel_launch *launc
 {
     launch->first.meeting = (uint32_t)meeting;
     return tutti_kernel_module_launch(copying->gpu->kernels, TUTTI_KERNEL_MEETING, 1,
-                                     MEETING_THREADS, launch, copying->stream);
+                                      MEETING_THREADS, launch, copying->stream);
 }
 
 /* Computes the number of pieces that this rank sends or receives. If counts are by pair, this
@@ -319,11 +319,11 @@ static int move(struct copying *copying, struct tutti_kernel_launch *launch, uin
     return meet(copying, launch, npieces + 1);
 }
 
-int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item, bool is_captured,
-                       struct tutti_cu_stream *stream, uint64_t timeout_ns)
+int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item,
+                        bool is_captured, struct tutti_cu_stream *stream, uint64_t timeout_ns)
 {
     struct tutti_kernel_launch launch = {.domain = gpu->domain, .deadline_ns = timeout_ns,
-                                      .nworks = 1};
+                                         .nworks = 1};
     struct copying copying = {.gpu = gpu, .call = item->call, .stream = stream};
     uint64_t npieces;
 
@@ -334,7 +334,7 @@ int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item
     launch.first.npieces = tutti_call_has_pairs(item->call) ? 0 : (uint32_t)npieces;
     launch.first.piece_count = copying.piece_count;
     tutti_cuda_log_call(gpu, item->call, "is left to copy engines; pieces: %llu",
-                       (unsigned long long)npieces);
+                        (unsigned long long)npieces);
     TUTTI_TRY(move(&copying, &launch, npieces));
     return tutti_cuda_slabs_launched(gpu, stream);
 }

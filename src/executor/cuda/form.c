@@ -13,8 +13,8 @@
 
 #define MAGIC UINT64_C(0x3155504749545554) /* "TUTIGPU1" */
 
-/* The number of blocks that saturates a GPU's links. More blocks would only take places from other
- * communicators. These blocks have as many threads as NCCL 2 has in its 32 channels. */
+/* The number of blocks that saturates a GPU's links. More blocks would only take room from
+ * other communicators. These blocks have as many threads as NCCL 2 has in its 32 channels. */
 enum { BLOCKS_OF_LINK = 64 };
 
 /* The table `phases` below says what each phase does and which phase follows. */
@@ -46,7 +46,7 @@ static struct tutti_cuda_record read_record(const uint8_t *messages, int rank)
 }
 
 void tutti_cuda_prepare(struct tutti_cuda_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
-                       struct tutti_domain *domain)
+                        struct tutti_domain *domain)
 {
     gpu->host_domain = domain;
     memcpy(gpu->secret, secret, sizeof gpu->secret);
@@ -135,8 +135,8 @@ static int meet(struct tutti_cuda_gpu *gpu)
     mine->copy_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_COPY_ENGINES);
     if (gpu->kernels != NULL)
         blocks = tutti_kernel_module_occupancy(gpu->kernels, (uint32_t)gpu->threads);
-    mine->places = (uint32_t)(blocks * gpu->multiprocessors);
-    return tutti_cuda_residency_claim(gpu, mine->uuid, mine->places, &mine->offered);
+    mine->resident = (uint32_t)(blocks * gpu->multiprocessors);
+    return tutti_cuda_residency_claim(gpu, mine->uuid, mine->resident, &mine->offered);
 }
 
 /* Returns true if there may be a domain: all ranks are on one host and have kernels, and there are
@@ -186,11 +186,11 @@ static int divide(struct tutti_cuda_gpu *gpu)
         uint32_t nsharers, nthere, blocks;
 
         count_sharers(gpu, rank, &nsharers, &nthere);
-        if (nthere > record->places)
+        if (nthere > record->resident)
             return tutti_fail(TUTTI_ERR_USAGE,
                               "%u ranks of one process share GPU %d, on which the "
                               "kernels of %u run at a time; use more GPUs or fewer ranks",
-                              nthere, record->device, record->places);
+                              nthere, record->device, record->resident);
         nhere = rank == gpu->args.rank ? nthere : nhere;
         is_one_device = is_one_device && nsharers == (uint32_t)gpu->args.nranks;
         blocks = record->offered > nsharers ? record->offered / nsharers : 1;
@@ -221,12 +221,12 @@ static int reserve(struct tutti_cuda_gpu *gpu)
     mine->is_primary = has_others && tutti_cuda_has_primary(gpu);
     tutti_cuda_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
-                                     tutti_cuda_area_bytes(&gpu->grid.layout), gpu->setup_stream,
-                                     &gpu->own));
+                                 tutti_cuda_area_bytes(&gpu->grid.layout), gpu->setup_stream,
+                                 &gpu->own));
     TUTTI_TRY(tutti_cuda_lend(gpu, &gpu->own));
     mine->own_address = gpu->own.address;
     mine->own_token = (struct tutti_gpumem_token){.kind = gpu->own.kind,
-                                               .size_bytes = gpu->own.size_bytes};
+                                                  .size_bytes = gpu->own.size_bytes};
     if (is_shared && gpu->own.kind == TUTTI_GPUMEM_PLAIN &&
         tutti_gpumem_export(gpu->cuda, &gpu->own, &mine->own_token, &fd) != TUTTI_OK)
         tutti_log(TUTTI_LOG_INFO, "rank %d: %s", gpu->args.rank, tutti_message_last());
@@ -240,12 +240,12 @@ static int reserve_host(struct tutti_cuda_gpu *gpu)
     tutti_assert(gpu->own.kind != TUTTI_GPUMEM_NONE);
     if (tutti_cuda_is_reached_by_all(gpu, gpu->args.rank) || gpu->host.kind != TUTTI_GPUMEM_NONE)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_gpumem_alloc_host(gpu->cuda, tutti_cuda_area_bytes(&gpu->grid.layout),
-                                          &gpu->host));
+    TUTTI_TRY(
+        tutti_gpumem_alloc_host(gpu->cuda, tutti_cuda_area_bytes(&gpu->grid.layout), &gpu->host));
     TUTTI_TRY(tutti_cuda_lend(gpu, &gpu->host));
     mine->host_address = gpu->host.address;
     mine->host_token = (struct tutti_gpumem_token){.kind = gpu->host.kind,
-                                                .size_bytes = gpu->host.size_bytes};
+                                                   .size_bytes = gpu->host.size_bytes};
     tutti_log(TUTTI_LOG_INFO, "rank %d: not all GPUs reach GPU %d, so some go through host memory",
               gpu->args.rank, gpu->args.device);
     return TUTTI_OK;
@@ -354,8 +354,7 @@ static int judge(struct tutti_cuda_gpu *gpu)
                 continue;
             is_bad = true;
             gpu->excluded[from] |= bit;
-            is_host_bad =
-                is_host_bad || gpu->records[owner].host_token.kind != TUTTI_GPUMEM_NONE;
+            is_host_bad = is_host_bad || gpu->records[owner].host_token.kind != TUTTI_GPUMEM_NONE;
             if (gpu->args.rank == 0)
                 tutti_log(TUTTI_LOG_WARN, "stores of rank %d to the memory of rank %d's GPU, or "
                           "loads from it, give wrong data: that path is not used", owner, from);

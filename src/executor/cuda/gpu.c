@@ -56,7 +56,7 @@ int tutti_cuda_wait_setup(const struct tutti_cuda_gpu *gpu)
 }
 
 int tutti_cuda_put(const struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
-                  size_t size_bytes)
+                   size_t size_bytes)
 {
     int code = gpu->cuda->copy_async(to, from, size_bytes, gpu->setup_stream);
 
@@ -127,7 +127,7 @@ static int reserve_lists(struct tutti_cuda_gpu *gpu)
 }
 
 int tutti_cuda_open(const struct tutti_cu_driver *cuda, const struct tutti_cuda_args *args,
-                   struct tutti_cuda_gpu **ret_gpu)
+                    struct tutti_cuda_gpu **ret_gpu)
 {
     struct tutti_cuda_gpu *gpu = calloc(1, sizeof *gpu);
     int rc;

@@ -14,8 +14,8 @@
  *     tutti_cuda_open(args, &gpu)
  *     while ((rc = tutti_cuda_form(gpu)) != TUTTI_OK)
  *         TUTTI_AGAIN: call again
- *         TUTTI_CUDA_EXCHANGE: all-gather tutti_cuda_message(gpu), TUTTI_CUDA_MESSAGE_BYTES of it, and
- *             give the result to tutti_cuda_hear
+ *         TUTTI_CUDA_EXCHANGE: all-gather tutti_cuda_message(gpu), TUTTI_CUDA_MESSAGE_BYTES of it,
+ * and give the result to tutti_cuda_hear
  *
  * Functions must be called by one thread at a time unless their comment says otherwise.
  */
@@ -45,7 +45,7 @@ struct tutti_domain;
  * tutti_cuda_destroy, which the caller must call. TUTTI_ERR_DEVICE: the driver refused, and the
  * message names the device. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cuda_open(const struct tutti_cu_driver *cuda, const struct tutti_cuda_args *args,
-                   struct tutti_cuda_gpu **ret_gpu);
+                    struct tutti_cuda_gpu **ret_gpu);
 
 /* Destroys the GPU. All kernels of the rank must have ended. If some kernels have not ended, set
  * `is_stuck`, so that nothing that they use is freed. NULL is ignored. */
@@ -62,14 +62,14 @@ void tutti_cuda_args_of(const struct tutti_cuda_gpu *gpu, struct tutti_cuda_args
 /* Call it before tutti_cuda_form. Sets the communicator's secret, and the host's load/store domain
  * if it includes all ranks, else NULL. The domain is borrowed. */
 void tutti_cuda_prepare(struct tutti_cuda_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
-                       struct tutti_domain *domain);
+                        struct tutti_domain *domain);
 
 /* Forms the domain, as the head of this file describes. TUTTI_OK: forming is over, with or without
- * a domain. TUTTI_ERR_USAGE, on all ranks: a GPU has fewer places than one process has ranks on
- * it. Other errors concern this rank alone. */
+ * a domain. TUTTI_ERR_USAGE, on all ranks: a GPU can hold fewer resident blocks than one
+ * process has ranks on it. Other errors concern this rank alone. */
 int tutti_cuda_form(struct tutti_cuda_gpu *gpu);
-/* The message to all-gather. It has TUTTI_CUDA_MESSAGE_BYTES bytes, and is valid until the next call
- * of tutti_cuda_form. */
+/* The message to all-gather. It has TUTTI_CUDA_MESSAGE_BYTES bytes, and is valid until the next
+ * call of tutti_cuda_form. */
 const uint8_t *tutti_cuda_message(const struct tutti_cuda_gpu *gpu);
 /* Takes the result of the all-gather: `messages` of all ranks in their order, which are copied. */
 void tutti_cuda_hear(struct tutti_cuda_gpu *gpu, const uint8_t *messages);
@@ -96,16 +96,16 @@ struct tutti_cuda_item {
  * is its device address. TUTTI_ERR_DEVICE: the driver refused, for example because the device has
  * no memory. TUTTI_ERR_SYSTEM: no host memory. */
 int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
-                    const void **ret_image);
+                     const void **ret_image);
 
-/* Returns the way in which a collective without a program would run. It is one of the kernels "LL",
- * "LL128" and "direct", or "copy engines". The text is constant. */
+/* Returns the protocol by which a collective without a program would run: "LL", "LL128", "direct"
+ * or "copy engines". The text is constant. */
 const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call);
 
 /* Logs on rank 0 how a call runs. The first call of its collective and size class is logged at
  * INFO, and later calls at TRACE. */
-void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *call, const char *format,
-                        ...) __attribute__((format(printf, 3, 4)));
+void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *call,
+                         const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The grid by which programs are cut (program.h). It is valid from the forming of a domain until
  * tutti_cuda_destroy. */
@@ -122,7 +122,7 @@ bool tutti_cuda_sees_all(const struct tutti_cuda_gpu *gpu);
  * streams. `is_captured`: the stream is being captured. Kernels that wait for longer than
  * `timeout_ns` end with an error; 0: there is no limit. */
 int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                  struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns);
+                   struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns);
 
 /* Shows the counts of v-form number `number` in the host's domain, so that a rank that passes
  * different counts can name the one that differs. */
@@ -131,11 +131,11 @@ void tutti_cuda_show_counts(struct tutti_cuda_gpu *gpu, uint64_t number, const s
 /* Sets *ret_is_capturing to true if the stream is being captured. TUTTI_ERR_ARGUMENT: `stream` is
  * not a stream, or its capture was invalidated. */
 int tutti_cuda_is_capturing(const struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                           bool *ret_is_capturing);
+                            bool *ret_is_capturing);
 
 /* Makes `stream` wait for all work that is on `other` now. Does nothing if both are the same. */
 int tutti_cuda_follow(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                     struct tutti_cu_stream *other);
+                      struct tutti_cu_stream *other);
 
 /* Makes `stream` wait for the rank's last operation, as tutti_cuda_run does. Call it before work is
  * enqueued by other means. Do not call it while the stream is being captured. */

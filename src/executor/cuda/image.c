@@ -31,8 +31,9 @@ struct tutti_kernel_program *tutti_cuda_writer_head(struct tutti_cuda_writer *wr
     return &writer->head;
 }
 
-void *tutti_cuda_writer_table(struct tutti_cuda_writer *writer, struct tutti_kernel_table *ret_table,
-                             uint32_t count, size_t entry_bytes)
+void *tutti_cuda_writer_table(struct tutti_cuda_writer *writer,
+                              struct tutti_kernel_table *ret_table, uint32_t count,
+                              size_t entry_bytes)
 {
     size_t at = writer->used_bytes;
 
@@ -42,7 +43,7 @@ void *tutti_cuda_writer_table(struct tutti_cuda_writer *writer, struct tutti_ker
 }
 
 void tutti_cuda_writer_copy(struct tutti_cuda_writer *writer, struct tutti_kernel_table *ret_table,
-                           const void *from, uint32_t count, size_t entry_bytes)
+                            const void *from, uint32_t count, size_t entry_bytes)
 {
     void *table = tutti_cuda_writer_table(writer, ret_table, count, entry_bytes);
 
@@ -51,7 +52,7 @@ void tutti_cuda_writer_copy(struct tutti_cuda_writer *writer, struct tutti_kerne
 }
 
 bool tutti_cuda_writer_end(struct tutti_cuda_writer *writer, const struct tutti_cuda_grid *grid,
-                          struct tutti_cuda_program_image *ret_image)
+                           struct tutti_cuda_program_image *ret_image)
 {
     struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
     uint64_t staged = head->stages_in_window ? 0 : head->staged_input_bytes;
@@ -67,8 +68,8 @@ bool tutti_cuda_writer_end(struct tutti_cuda_writer *writer, const struct tutti_
                                            grid->layout.flagged_bytes / 2,
                                        TUTTI_KERNEL_LINE);
     *ret_image = (struct tutti_cuda_program_image){.bytes = writer->bytes,
-                                          .size_bytes = writer->size_bytes,
-                                          .scratch_bytes = head->block_bytes * nbusy};
+                                                   .size_bytes = writer->size_bytes,
+                                                   .scratch_bytes = head->block_bytes * nbusy};
     return true;
 }
 

@@ -28,16 +28,17 @@ struct tutti_kernel_program *tutti_cuda_writer_head(struct tutti_cuda_writer *wr
 
 /* Adds a table of `count` entries, zeroed, at the next multiple of 8 bytes. Returns where to write
  * it; NULL in the first pass. */
-void *tutti_cuda_writer_table(struct tutti_cuda_writer *writer, struct tutti_kernel_table *ret_table,
-                             uint32_t count, size_t entry_bytes);
+void *tutti_cuda_writer_table(struct tutti_cuda_writer *writer,
+                              struct tutti_kernel_table *ret_table, uint32_t count,
+                              size_t entry_bytes);
 
 /* Adds a table and fills it from `from`. */
 void tutti_cuda_writer_copy(struct tutti_cuda_writer *writer, struct tutti_kernel_table *ret_table,
-                           const void *from, uint32_t count, size_t entry_bytes);
+                            const void *from, uint32_t count, size_t entry_bytes);
 
 /* Ends a pass. False: the first pass has ended, and the caller must write everything again. True:
  * the image is complete, and *ret_image owns its bytes. */
 bool tutti_cuda_writer_end(struct tutti_cuda_writer *writer, const struct tutti_cuda_grid *grid,
-                          struct tutti_cuda_program_image *ret_image);
+                           struct tutti_cuda_program_image *ret_image);
 
 #endif

@@ -80,7 +80,7 @@ int tutti_cuda_follow_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *s
 }
 
 int tutti_cuda_follow(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                     struct tutti_cu_stream *other)
+                      struct tutti_cu_stream *other)
 {
     int code;
 
@@ -110,7 +110,7 @@ int tutti_cuda_note(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 }
 
 int tutti_cuda_is_capturing(const struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                           bool *ret_is_capturing)
+                            bool *ret_is_capturing)
 {
     int status = TUTTI_CU_CAPTURE_NONE;
     int code = gpu->cuda->stream_is_capturing(stream, &status);
@@ -148,7 +148,7 @@ static int fill_all(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *it
         TUTTI_TRY(tutti_cuda_work_fill(gpu, &items[i], is_captured, work));
         if (work->kind != TUTTI_KERNEL_WORK_STEPS && tutti_log_is_on(TUTTI_LOG_INFO))
             tutti_cuda_log_call(gpu, items[i].call, "runs by a kernel: %s",
-                               tutti_cuda_protocol(gpu, items[i].call));
+                                tutti_cuda_protocol(gpu, items[i].call));
     }
     *ret_nworks = nworks;
     return TUTTI_OK;
@@ -195,8 +195,8 @@ static bool needs_grid(const struct tutti_kernel_launch *launch)
     return false;
 }
 
-static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                         struct tutti_cu_stream *stream)
+static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
+                         size_t count, struct tutti_cu_stream *stream)
 {
     for (size_t i = 0; i < count; i++)
         if (!tutti_cuda_is_message(&items[i]))
@@ -205,34 +205,34 @@ static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
 }
 
 /* The parameters that all calls of a group share. */
-struct way {
+struct launch_options {
     struct tutti_cu_stream *stream;
     bool is_captured;
     uint64_t timeout_ns;
 };
 
 static int run_kernel(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                      const struct way *way)
+                      const struct launch_options *options)
 {
-    struct tutti_kernel_launch launch = {.domain = gpu->domain, .deadline_ns = way->timeout_ns};
+    struct tutti_kernel_launch launch = {.domain = gpu->domain, .deadline_ns = options->timeout_ns};
     uint32_t blocks, threads;
 
     if (count == 0)
         return TUTTI_OK;
-    TUTTI_TRY(fill(gpu, items, count, way->is_captured, &launch));
+    TUTTI_TRY(fill(gpu, items, count, options->is_captured, &launch));
     size_launch(gpu, items, count, &blocks, &threads);
     if (needs_grid(&launch) && blocks < gpu->grid.nblocks)
         blocks = gpu->grid.nblocks;
-    TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, kernel_for(&launch), blocks, threads, &launch,
-                                        way->stream));
-    return tutti_cuda_slabs_launched(gpu, way->stream);
+    TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, kernel_for(&launch), blocks, threads,
+                                         &launch, options->stream));
+    return tutti_cuda_slabs_launched(gpu, options->stream);
 }
 
 /* Ranks need not group their calls alike, so calls that are left to copy engines must be so inside
  * groups too. They split the group: the other calls before and behind them are separate launches.
  * All messages stay in one launch. */
 static int run_apart(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                     const struct way *way)
+                     const struct launch_options *options)
 {
     struct tutti_cuda_item *row = malloc(count * sizeof *row);
     bool has_messages = false;
@@ -248,23 +248,24 @@ static int run_apart(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *i
                     row[nrow++] = items[k];
             has_messages = true;
         } else if (tutti_cuda_copy_takes(gpu, &items[i])) {
-            rc = run_kernel(gpu, row, nrow, way);
+            rc = run_kernel(gpu, row, nrow, options);
             nrow = 0;
-            rc = rc != TUTTI_OK ? rc : tutti_cuda_copy_run(gpu, &items[i], way->is_captured,
-                                                          way->stream, way->timeout_ns);
+            rc = rc != TUTTI_OK ? rc : tutti_cuda_copy_run(gpu, &items[i], options->is_captured,
+                                                           options->stream, options->timeout_ns);
         } else {
             row[nrow++] = items[i];
         }
     }
-    rc = rc != TUTTI_OK ? rc : run_kernel(gpu, row, nrow, way);
+    rc = rc != TUTTI_OK ? rc : run_kernel(gpu, row, nrow, options);
     free(row);
     return rc;
 }
 
 int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                  struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
+                   struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
 {
-    struct way way = {.stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
+    struct launch_options options = {
+        .stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
     int rc;
 
     tutti_assert(gpu->has_domain && count > 0);
@@ -273,8 +274,8 @@ int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *ite
         TUTTI_TRY(tutti_cuda_maps_refresh(gpu));
         TUTTI_TRY(tutti_cuda_follow_last(gpu, stream));
     }
-    rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &way)
-                              : run_apart(gpu, items, count, &way);
+    rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &options)
+                              : run_apart(gpu, items, count, &options);
     if (is_captured)
         return rc;
     /* A call that fails half-way may have left work on the stream, which must end before the rank's
@@ -324,8 +325,8 @@ static int fail_mismatch(const struct tutti_cuda_gpu *gpu)
                                        mine.signature.count);
         if (tutti_signature_has_hash(&theirs) && gpu->host_domain != NULL)
             entry = tutti_domain_compare_counts(gpu->host_domain, (uint32_t)rank,
-                                                TUTTI_DOMAIN_COUNTS_OF_GPU, report->number, &values[0],
-                                                &values[1]);
+                                                TUTTI_DOMAIN_COUNTS_OF_GPU, report->number,
+                                                &values[0], &values[1]);
         if (tutti_signature_has_hash(&theirs))
             return tutti_counts_mismatch(&mine, rank, entry, values[0], values[1]);
     }

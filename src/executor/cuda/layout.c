@@ -33,10 +33,10 @@ static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 }
 
 void tutti_cuda_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
-                       struct tutti_cuda_grid *ret_grid)
+                        struct tutti_cuda_grid *ret_grid)
 {
     struct tutti_kernel_layout layout = {.nranks = nranks, .slots = SLOTS,
-                                      .flagged_bytes = FLAGGED};
+                                         .flagged_bytes = FLAGGED};
     uint64_t of_pair = memory_bytes / nranks;
     uint32_t nblocks = 1;
 
@@ -56,8 +56,8 @@ void tutti_cuda_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_b
     layout.mailbox_bytes =
         tutti_round_up(layout.fifo_at + layout.channels * layout.fifo_stride, PAGE);
     *ret_grid = (struct tutti_cuda_grid){.layout = layout, .nblocks = nblocks,
-                                        .least_piece_bytes = LEAST_PIECE,
-                                        .least_share_bytes = LEAST_SHARE};
+                                         .least_piece_bytes = LEAST_PIECE,
+                                         .least_share_bytes = LEAST_SHARE};
 }
 
 size_t tutti_cuda_mailbox_at(const struct tutti_kernel_layout *layout, uint32_t writer)

@@ -10,10 +10,10 @@
  *   it. So the owner alone decides which memory it offers in its posts, without a negotiation.
  * All other memory is copied through the rank's window.
  *
- * An allocation keeps its place in the catalog, and its map in kernels, for as long as it lives,
- * because enqueued kernels and replayed graphs refer to maps. If no place is free, an allocation is
- * not listed until a place becomes free. A freed allocation is removed from the catalog at once,
- * and its place is used again only after all other free places. */
+ * An allocation keeps its entry in the catalog, and its map in kernels, for as long as it lives,
+ * because enqueued kernels and replayed graphs refer to maps. If no entry is free, an allocation is
+ * not listed until an entry becomes free. A freed allocation is removed from the catalog at once,
+ * and its entry is used again only after all other free entries. */
 #include "executor/cuda/private.h"
 
 #include "base/atomic.h"
@@ -27,13 +27,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { GPU_PLACES = TUTTI_KERNEL_MAPS - 1 };
-_Static_assert(GPU_PLACES <= 32, "a bit for each of them");
+enum { ENTRIES = TUTTI_KERNEL_MAPS - 1 };
+_Static_assert(ENTRIES <= 32, "a bit for each of them");
 
 enum { TOKEN_WORDS = sizeof(struct tutti_gpumem_token) / sizeof(uint64_t) };
 _Static_assert(sizeof(struct tutti_gpumem_token) % sizeof(uint64_t) == 0, "a token is whole words");
 
-struct place {
+struct entry {
     uint64_t number; /* 0 while the rest is being written, and after the memory was freed */
     uint64_t begin;
     uint64_t token[TOKEN_WORDS]; /* struct tutti_gpumem_token */
@@ -41,28 +41,28 @@ struct place {
 };
 
 struct catalog {
-    struct place places[GPU_PLACES];
+    struct entry entries[ENTRIES];
     uint32_t changes;                /* grows when allocations are shown or removed */
     uint32_t last;                   /* the last number shown */
     /* For each peer, the answer of this catalog's owner to the peer's catalog. The high half is the
-     * last number that the owner has read there. The low half has a bit for each place of the peer
+     * last number that the owner has read there. The low half has a bit for each entry of the peer
      * whose memory the owner cannot use. */
     uint64_t come[TUTTI_KERNEL_RANKS];
 };
 _Static_assert(sizeof(struct catalog) <= TUTTI_AREA_BYTES, "it fits");
 
-/* A rank's private record of its own places and those of each peer. */
+/* A rank's private record of its own entries and those of each peer. */
 struct tutti_cuda_maps {
     uint64_t generation;             /* of the process's list of allocations, when last read */
     uint32_t last, granted;          /* last number shown; last that all have acknowledged */
-    uint32_t refused;                /* bit per place: some peer cannot use it */
-    int turn;                        /* where to begin to look for a free place */
-    struct tutti_gpumem_allocation mine[GPU_PLACES]; /* serial 0: free */
-    uint32_t numbers[GPU_PLACES];
-    uint32_t learned[TUTTI_KERNEL_RANKS]; /* `changes` of each rank's catalog when last read */
-    uint32_t failed[TUTTI_KERNEL_RANKS]; /* bit per place: it could not be opened here */
-    struct tutti_gpumem (*opened)[GPU_PLACES]; /* [nranks] */
-    uint64_t (*seen)[GPU_PLACES];    /* [nranks]: number of each place when last read */
+    uint32_t refused;                /* bit per entry: some peer cannot use it */
+    int turn;                        /* where to begin to look for a free entry */
+    struct tutti_gpumem_allocation mine[ENTRIES]; /* serial 0: free */
+    uint32_t numbers[ENTRIES];
+    uint32_t learned[TUTTI_KERNEL_RANKS];      /* `changes` of each rank's catalog when last read */
+    uint32_t failed[TUTTI_KERNEL_RANKS];       /* bit per entry: it could not be opened here */
+    struct tutti_gpumem (*opened)[ENTRIES]; /* [nranks] */
+    uint64_t (*seen)[ENTRIES];    /* [nranks]: number of each entry when last read */
 };
 
 static struct catalog *catalog_of(const struct tutti_cuda_gpu *gpu, int rank)
@@ -93,7 +93,7 @@ void tutti_cuda_maps_destroy(struct tutti_cuda_gpu *gpu)
     if (maps == NULL)
         return;
     for (int rank = 0; maps->opened != NULL && rank < gpu->args.nranks; rank++)
-        for (int i = 0; i < GPU_PLACES; i++)
+        for (int i = 0; i < ENTRIES; i++)
             tutti_gpumem_free(gpu->cuda, &maps->opened[rank][i]);
     free(maps->opened);
     free(maps->seen);
@@ -113,18 +113,18 @@ static bool is_listed(const struct tutti_gpumem_allocation *parts, size_t count,
 
 static bool is_mine(const struct tutti_cuda_maps *maps, uint64_t serial)
 {
-    for (int i = 0; i < GPU_PLACES; i++)
+    for (int i = 0; i < ENTRIES; i++)
         if (maps->mine[i].serial == serial)
             return true;
     return false;
 }
 
-/* There is always a free place, because at most the oldest GPU_PLACES allocations are listed, and
+/* There is always a free entry, because at most the oldest ENTRIES allocations are listed, and
  * the allocations that are already listed are among them. */
 static int find_free(struct tutti_cuda_maps *maps)
 {
     while (maps->mine[maps->turn].serial != 0)
-        maps->turn = (maps->turn + 1) % GPU_PLACES;
+        maps->turn = (maps->turn + 1) % ENTRIES;
     return maps->turn;
 }
 
@@ -134,36 +134,36 @@ static void show(struct tutti_cuda_gpu *gpu, const struct tutti_gpumem_allocatio
     struct catalog *catalog = catalog_of(gpu, gpu->args.rank);
     uint32_t number = ++maps->last;
     int at = find_free(maps);
-    struct place *place = &catalog->places[at];
+    struct entry *entry = &catalog->entries[at];
     uint64_t token[TOKEN_WORDS];
 
-    maps->turn = (at + 1) % GPU_PLACES;
+    maps->turn = (at + 1) % ENTRIES;
     memcpy(token, &part->token, sizeof token);
     maps->mine[at] = *part;
     maps->numbers[at] = number;
     /* release: a reader that sees a word of the rest sees the zero before it; pairs with
-     * read_place */
-    tutti_store_release(&place->number, 0);
-    tutti_store_release(&place->begin, part->begin);
+     * read_entry */
+    tutti_store_release(&entry->number, 0);
+    tutti_store_release(&entry->begin, part->begin);
     for (int i = 0; i < TOKEN_WORDS; i++)
-        tutti_store_release(&place->token[i], token[i]);
-    tutti_store_release(&place->fd, part->fd);
-    tutti_store_release(&place->number, number);
+        tutti_store_release(&entry->token[i], token[i]);
+    tutti_store_release(&entry->fd, part->fd);
+    tutti_store_release(&entry->number, number);
     tutti_store_release(&catalog->last, number);
 }
 
 static void take_down(struct tutti_cuda_gpu *gpu, int at)
 {
     gpu->maps->mine[at].serial = 0;
-    /* release: pairs with the acquire in read_place */
-    tutti_store_release(&catalog_of(gpu, gpu->args.rank)->places[at].number, 0);
+    /* release: pairs with the acquire in read_entry */
+    tutti_store_release(&catalog_of(gpu, gpu->args.rank)->entries[at].number, 0);
 }
 
 /* Removes freed allocations from the catalog, and then lists new allocations, oldest first, while
  * there is room. */
 static void tidy(struct tutti_cuda_gpu *gpu)
 {
-    struct tutti_gpumem_allocation parts[GPU_PLACES];
+    struct tutti_gpumem_allocation parts[ENTRIES];
     struct tutti_cuda_maps *maps = gpu->maps;
     struct catalog *catalog = catalog_of(gpu, gpu->args.rank);
     uint64_t generation = tutti_gpumem_list_generation();
@@ -171,8 +171,8 @@ static void tidy(struct tutti_cuda_gpu *gpu)
 
     if (maps->generation == generation)
         return;
-    count = tutti_gpumem_list_get(gpu->args.device, !gpu->is_one_process, parts, GPU_PLACES);
-    for (int i = 0; i < GPU_PLACES; i++)
+    count = tutti_gpumem_list_get(gpu->args.device, !gpu->is_one_process, parts, ENTRIES);
+    for (int i = 0; i < ENTRIES; i++)
         if (maps->mine[i].serial != 0 && !is_listed(parts, count, maps->mine[i].serial))
             take_down(gpu, i);
     for (size_t i = 0; i < count; i++)
@@ -183,7 +183,7 @@ static void tidy(struct tutti_cuda_gpu *gpu)
     tutti_store_release(&catalog->changes, catalog->changes + 1);
 }
 
-/* True if some peer cannot use the memory at that place. Valid once its number is granted. */
+/* True if some peer cannot use the memory of that entry. Valid once its number is granted. */
 static bool is_refused(const struct tutti_cuda_maps *maps, int at)
 {
     return (maps->refused >> at & 1) != 0;
@@ -194,7 +194,7 @@ static void tell(const struct tutti_cuda_gpu *gpu, uint32_t granted_before)
 {
     const struct tutti_cuda_maps *maps = gpu->maps;
 
-    for (int i = 0; i < GPU_PLACES; i++) {
+    for (int i = 0; i < ENTRIES; i++) {
         const struct tutti_gpumem_allocation *part = &maps->mine[i];
 
         if (part->serial != 0 && maps->numbers[i] > granted_before &&
@@ -229,43 +229,43 @@ static void ask_peers(struct tutti_cuda_gpu *gpu)
 
 /* ---- the catalogs of peers ------------------------------------------------------------------- */
 
-static bool read_place(const struct place *shown, struct place *ret_place)
+static bool read_entry(const struct entry *shown, struct entry *ret_entry)
 {
     /* All loads acquire: they pair with the releases in show. */
-    ret_place->number = tutti_load_acquire(&shown->number);
-    ret_place->begin = tutti_load_acquire(&shown->begin);
+    ret_entry->number = tutti_load_acquire(&shown->number);
+    ret_entry->begin = tutti_load_acquire(&shown->begin);
     for (int i = 0; i < TOKEN_WORDS; i++)
-        ret_place->token[i] = tutti_load_acquire(&shown->token[i]);
-    ret_place->fd = tutti_load_acquire(&shown->fd);
-    return ret_place->number != 0 && tutti_load_acquire(&shown->number) == ret_place->number;
+        ret_entry->token[i] = tutti_load_acquire(&shown->token[i]);
+    ret_entry->fd = tutti_load_acquire(&shown->fd);
+    return ret_entry->number != 0 && tutti_load_acquire(&shown->number) == ret_entry->number;
 }
 
 /* In the same process the address is the same, but each device must be allowed to use it. */
-static int admit_place(const struct tutti_cuda_gpu *gpu, int rank, const struct place *place,
+static int admit_entry(const struct tutti_cuda_gpu *gpu, int rank, const struct entry *entry,
                        const struct tutti_gpumem_token *token, tutti_cu_address *ret_address)
 {
-    struct tutti_gpumem memory = {.address = place->begin, .size_bytes = token->size_bytes,
-                                      .kind = token->kind, .fd = -1};
+    struct tutti_gpumem memory = {.address = entry->begin, .size_bytes = token->size_bytes,
+                                  .kind = token->kind, .fd = -1};
 
     if (memory.kind == TUTTI_GPUMEM_PLAIN && !tutti_cuda_is_open(gpu, gpu->args.rank, rank))
         return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
     if (gpu->records[rank].device != gpu->args.device)
         TUTTI_TRY(tutti_gpumem_admit(gpu->cuda, &memory, gpu->args.device));
-    *ret_address = place->begin;
+    *ret_address = entry->begin;
     return TUTTI_OK;
 }
 
-static int open_place(struct tutti_cuda_gpu *gpu, int rank, const struct place *place,
+static int open_entry(struct tutti_cuda_gpu *gpu, int rank, const struct entry *entry,
                       struct tutti_gpumem *memory, tutti_cu_address *ret_address)
 {
     struct tutti_gpumem_token token;
     int fd = -1, rc;
 
-    memcpy(&token, place->token, sizeof token);
+    memcpy(&token, entry->token, sizeof token);
     if (tutti_cuda_is_here(gpu, rank))
-        return admit_place(gpu, rank, place, &token, ret_address);
-    if (place->fd >= 0) {
-        fd = tutti_lend_fetch_descriptor(gpu->records[rank].identity.pid, place->fd);
+        return admit_entry(gpu, rank, entry, &token, ret_address);
+    if (entry->fd >= 0) {
+        fd = tutti_lend_fetch_descriptor(gpu->records[rank].identity.pid, entry->fd);
         if (fd < 0)
             return tutti_note(TUTTI_ERR_DEVICE, "pidfd_getfd: %s", strerror(errno));
     }
@@ -277,7 +277,8 @@ static int open_place(struct tutti_cuda_gpu *gpu, int rank, const struct place *
 }
 
 /* Writes the address into the table of peers, where kernels look it up. */
-static int write_map(const struct tutti_cuda_gpu *gpu, int rank, uint32_t map, tutti_cu_address address)
+static int write_map(const struct tutti_cuda_gpu *gpu, int rank, uint32_t map,
+                     tutti_cu_address address)
 {
     uint64_t value = address;
     tutti_cu_address at = gpu->peers_at + (size_t)rank * sizeof(struct tutti_kernel_peer) +
@@ -287,24 +288,24 @@ static int write_map(const struct tutti_cuda_gpu *gpu, int rank, uint32_t map, t
 }
 
 /* Memory that cannot be opened is not an error: its owner learns of it and does not offer it. */
-static int learn_place(struct tutti_cuda_gpu *gpu, int rank, int at)
+static int learn_entry(struct tutti_cuda_gpu *gpu, int rank, int at)
 {
     struct tutti_cuda_maps *maps = gpu->maps;
     struct tutti_gpumem *opened = &maps->opened[rank][at];
     uint32_t bit = UINT32_C(1) << at;
     tutti_cu_address address = 0;
-    struct place place;
+    struct entry entry;
 
-    if (!read_place(&catalog_of(gpu, rank)->places[at], &place))
-        place.number = 0;
-    if (place.number == maps->seen[rank][at])
+    if (!read_entry(&catalog_of(gpu, rank)->entries[at], &entry))
+        entry.number = 0;
+    if (entry.number == maps->seen[rank][at])
         return TUTTI_OK;
-    maps->seen[rank][at] = place.number;
+    maps->seen[rank][at] = entry.number;
     maps->failed[rank] &= ~bit;
     tutti_gpumem_free(gpu->cuda, opened);
-    if (place.number == 0)
+    if (entry.number == 0)
         return TUTTI_OK;
-    if (open_place(gpu, rank, &place, opened, &address) != TUTTI_OK) {
+    if (open_entry(gpu, rank, &entry, opened, &address) != TUTTI_OK) {
         maps->failed[rank] |= bit;
         tutti_log(TUTTI_LOG_INFO, "rank %d cannot access memory of rank %d's GPU directly: %s",
                   gpu->args.rank, rank, tutti_message_last());
@@ -323,8 +324,8 @@ static int learn(struct tutti_cuda_gpu *gpu, int rank)
 
     if (changes == maps->learned[rank])
         return TUTTI_OK;
-    for (int i = 0; i < GPU_PLACES; i++)
-        TUTTI_TRY(learn_place(gpu, rank, i));
+    for (int i = 0; i < ENTRIES; i++)
+        TUTTI_TRY(learn_entry(gpu, rank, i));
     maps->learned[rank] = changes;
     /* release: pairs with the acquire in ask_peers */
     tutti_store_release(&catalog_of(gpu, gpu->args.rank)->come[rank],
@@ -361,12 +362,12 @@ static bool is_plain(const struct tutti_cuda_gpu *gpu, const void *buffer)
 
 /* A buffer must lie within one allocation. It may span several allocations, for example if virtual
  * memory was mapped side by side, but peers map each allocation at an unrelated address. */
-static void find_place(const struct tutti_cuda_gpu *gpu, uint64_t address, size_t size_bytes,
+static void find_entry(const struct tutti_cuda_gpu *gpu, uint64_t address, size_t size_bytes,
                        uint32_t *ret_map, uint64_t *ret_offset)
 {
     const struct tutti_cuda_maps *maps = gpu->maps;
 
-    for (uint32_t i = 0; maps != NULL && i < GPU_PLACES; i++) {
+    for (uint32_t i = 0; maps != NULL && i < ENTRIES; i++) {
         const struct tutti_gpumem_allocation *part = &maps->mine[i];
         uint64_t offset = address - part->begin;
 
@@ -379,7 +380,7 @@ static void find_place(const struct tutti_cuda_gpu *gpu, uint64_t address, size_
 }
 
 void tutti_cuda_locate(const struct tutti_cuda_gpu *gpu, const void *buffer, size_t size_bytes,
-                      uint32_t *ret_map, uint64_t *ret_offset)
+                       uint32_t *ret_map, uint64_t *ret_offset)
 {
     uint64_t address = (uint64_t)(uintptr_t)buffer;
 
@@ -392,5 +393,5 @@ void tutti_cuda_locate(const struct tutti_cuda_gpu *gpu, const void *buffer, siz
         *ret_offset = address;
         return;
     }
-    find_place(gpu, address, size_bytes, ret_map, ret_offset);
+    find_entry(gpu, address, size_bytes, ret_map, ret_offset);
 }

@@ -163,9 +163,9 @@ static void encode_lanes(struct tutti_cuda_writer *writer, const struct batch *b
     uint32_t *steps;
 
     tutti_cuda_writer_copy(writer, &head->lanes, batch->lanes, batch->nlanes + 1,
-                          sizeof *batch->lanes);
+                           sizeof *batch->lanes);
     steps = tutti_cuda_writer_table(writer, &head->lane_steps, batch->nhalves + batch->ncopies,
-                                   sizeof *steps);
+                                    sizeof *steps);
     for (size_t i = 0; steps != NULL && i < batch->count; i++) {
         const struct tutti_cuda_message *message = &batch->messages[i];
         uint32_t lane = message->peer == batch->rank ? batch->nlanes : batch->places[i];
@@ -198,8 +198,8 @@ static int encode(const struct batch *batch, const struct tutti_cuda_grid *grid,
 }
 
 int tutti_cuda_messages_encode(const struct tutti_cuda_message *messages, size_t count, int rank,
-                              const struct tutti_cuda_grid *grid,
-                              struct tutti_cuda_program_image *ret_image)
+                               const struct tutti_cuda_grid *grid,
+                               struct tutti_cuda_program_image *ret_image)
 {
     struct batch batch = {.messages = messages, .count = count, .rank = rank};
     int rc;

@@ -10,7 +10,7 @@
  *   lines.c     tests that lines of 128 bytes arrive whole
  *   rate.c      measures the paths between GPUs
  *   maps.c      shows a rank's buffers to its peers, and maps theirs
- *   places.c    divides a device's places among communicators
+ *   residency.c divides the blocks that can be resident on a device among communicators
  *   sharers.c   refuses calls by which ranks on one GPU would wait for each other forever
  *   work.c      turns a call into a work for kernels
  *   slabs.c     manages host memory that launches read
@@ -21,9 +21,9 @@
  *   messages.c  encodes sends and receives for kernels
  *   image.c     writes the images of programs and of messages
  *
- * A work (device/cuda/work.h) is what a kernel is told to do for one call. The places of a device
- * are the blocks that can run on it at once. Functions must be called by one thread at a time for
- * each GPU. Functions that return an int return TUTTI_OK or an error, with a message.
+ * A work (device/cuda/work.h) is what a kernel is told to do for one call. Functions must be called
+ * by one thread at a time for each GPU. Functions that return an int return TUTTI_OK or an error,
+ * with a message.
  */
 #ifndef TUTTI_EXECUTOR_CUDA_PRIVATE_H
 #define TUTTI_EXECUTOR_CUDA_PRIVATE_H
@@ -47,8 +47,8 @@ struct tutti_cuda_record {
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;
-    uint32_t places;        /* blocks that can run at once on the device */
-    uint32_t offered;       /* places there for this communicator's ranks in this process */
+    uint32_t resident;      /* most blocks that can be resident on the device */
+    uint32_t offered;       /* of those, for this communicator's ranks in this process */
     uint64_t memory_bytes;  /* limit of device memory in this rank's settings */
     uint64_t context;       /* address of the CUDA context in the rank's process */
     uint64_t copy_bytes;    /* size from which its settings leave calls to copy engines; 0: none */
@@ -65,16 +65,16 @@ _Static_assert(sizeof(struct tutti_cuda_record) <= TUTTI_CUDA_MESSAGE_BYTES, "it
 
 /* The areas of another rank as this rank sees them. An area holds the mailboxes and windows. */
 struct tutti_cuda_neighbor {
-    struct tutti_gpumem own, host; /* mappings of areas; NONE for a rank of this process */
+    struct tutti_gpumem own, host;     /* mappings of areas; NONE for a rank of this process */
     tutti_cu_address own_at, host_at;  /* addresses of the areas in this process; 0: not reached */
 };
 
 /* ---- gpu.c -------------------------------------------------------------------------------- */
 
-/* Copies bytes on the stream `setup_stream`, and waits until the copy is complete. Both addresses may be of
- * host or device memory. */
+/* Copies bytes on the stream `setup_stream`, and waits until the copy is complete. Both addresses
+ * may be of host or device memory. */
 int tutti_cuda_put(const struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
-                  size_t size_bytes);
+                   size_t size_bytes);
 /* Waits for all work on the stream `setup_stream`. */
 int tutti_cuda_wait_setup(const struct tutti_cuda_gpu *gpu);
 
@@ -95,7 +95,7 @@ struct tutti_cuda_gpu {
     uint32_t phase, next_phase; /* enum phase_number of form.c */
     bool awaits_records;        /* an all-gather of messages is under way */
     uint8_t message[TUTTI_CUDA_MESSAGE_BYTES];
-    struct tutti_cuda_record *records;   /* [nranks]: the last record of each rank */
+    struct tutti_cuda_record *records;  /* [nranks]: the last record of each rank */
     uint64_t *excluded;                 /* [nranks]: bit r: do not use the path to rank r */
     struct tutti_pass **passes;         /* [nranks]: transfers of descriptors under way */
     int *passed_fds;                    /* [nranks]: descriptors received; -1: none */
@@ -105,16 +105,16 @@ struct tutti_cuda_gpu {
     /* These describe the domain. An area consists of nranks mailboxes, each of which another rank
      * writes, and of two windows after them. */
     struct tutti_cuda_grid grid;
-    struct tutti_gpumem own;        /* this rank's area in device memory */
-    struct tutti_gpumem host;       /* its area in host memory; NONE if all reach `own` */
-    struct tutti_cuda_neighbor *neighbors; /* [nranks] */
+    struct tutti_gpumem own;                /* this rank's area in device memory */
+    struct tutti_gpumem host;               /* its area in host memory; NONE if all reach `own` */
+    struct tutti_cuda_neighbor *neighbors;  /* [nranks] */
     struct tutti_gpumem state;      /* holds struct tutti_kernel_domain, peers, counters */
-    struct tutti_kernel_domain *domain;    /* device address of that struct */
+    struct tutti_kernel_domain *domain; /* device address of that struct */
     tutti_cu_address peers_at;          /* device address of struct tutti_kernel_peer [nranks] */
-    struct tutti_kernel_report *report;    /* in page-locked host memory */
+    struct tutti_kernel_report *report; /* in page-locked host memory */
     uint32_t blocks;                    /* most blocks of a launch */
     uint32_t threads;                   /* most threads of a block */
-    struct tutti_cuda_claim *claim;      /* places on its device (places.c) */
+    struct tutti_cuda_claim *claim;     /* resident blocks on its device (residency.c) */
     bool shares_device;                 /* another rank of this process has the same device */
     /* All ranks are in one process; are on one device; reach each other's device memory. */
     bool is_one_process, is_one_device, all_reach_all;
@@ -125,7 +125,7 @@ struct tutti_cuda_gpu {
 
     /* These are for calls. */
     struct tutti_cu_stream *own_stream; /* for calls that complete before they return */
-    struct tutti_cu_stream *setup_stream;       /* for tables and tests; it never waits for works */
+    struct tutti_cu_stream *setup_stream; /* for tables and tests; never waits for works */
     struct tutti_cu_event *last_event;  /* recorded after the last launch */
     struct tutti_cu_event *edge;        /* makes one stream wait for another */
     bool has_launched;
@@ -139,7 +139,7 @@ struct tutti_cuda_gpu {
     struct tutti_cuda_scratch *scratch;  /* newest block of device memory for running programs */
     struct tutti_cuda_scratch *store;    /* newest block of device memory that holds programs */
     size_t stored_bytes;                /* used in the newest block of `store` */
-    struct tutti_cuda_maps *maps;        /* NULL if the host has no domain of all ranks */
+    struct tutti_cuda_maps *maps;       /* NULL if the host has no domain of all ranks */
 };
 
 /* ---- layout.c -------------------------------------------------------------------------- */
@@ -147,7 +147,7 @@ struct tutti_cuda_gpu {
 /* Decides the sizes and positions of the mailboxes and windows for `nranks` ranks. They take about
  * `memory_bytes` of each rank's memory. Programs get at most `most_blocks` blocks. */
 void tutti_cuda_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
-                       struct tutti_cuda_grid *ret_grid);
+                        struct tutti_cuda_grid *ret_grid);
 /* These return numbers of bytes: the size of an area, the offset of the mailbox that rank `writer`
  * writes, and the offset of the two windows. Offsets are from the beginning of the area. */
 size_t tutti_cuda_area_bytes(const struct tutti_kernel_layout *layout);
@@ -170,18 +170,18 @@ bool tutti_cuda_is_open(const struct tutti_cuda_gpu *gpu, int from, int owner);
 void tutti_cuda_unshare(struct tutti_cuda_gpu *gpu);
 
 /* Registers an area of this rank as lent. Other ranks of this process may then still use the area
- * when this rank is destroyed. tutti_cuda_take_back ends the loan: the memory is freed once no other
- * rank uses it. If the memory was never lent, tutti_cuda_take_back frees it at once. */
+ * when this rank is destroyed. tutti_cuda_take_back ends the loan: the memory is freed once no
+ * other rank uses it. If the memory was never lent, tutti_cuda_take_back frees it at once. */
 int tutti_cuda_lend(const struct tutti_cuda_gpu *gpu, const struct tutti_gpumem *memory);
 void tutti_cuda_take_back(const struct tutti_cuda_gpu *gpu, struct tutti_gpumem *memory);
 
 /* ---- test.c ---------------------------------------------------------------------------- */
 
 /* tutti_cuda_test_store stores a pattern into every mailbox that this rank writes. Once all ranks
- * have done so, call tutti_cuda_test_check. That function checks the mailboxes that this rank reads,
- * and loads the windows of all ranks. It sets bit r in *ret_bad if rank r's pattern was wrong in
- * the mailbox or in the window. It sets *ret_is_copy_bad to true if some pattern was wrong after a
- * copy by the driver. */
+ * have done so, call tutti_cuda_test_check. That function checks the mailboxes that this rank
+ * reads, and loads the windows of all ranks. It sets bit r in *ret_bad if rank r's pattern was
+ * wrong in the mailbox or in the window. It sets *ret_is_copy_bad to true if some pattern was wrong
+ * after a copy by the driver. */
 int tutti_cuda_test_store(struct tutti_cuda_gpu *gpu);
 int tutti_cuda_test_check(struct tutti_cuda_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad);
 
@@ -212,7 +212,7 @@ struct tutti_cuda_slab;
 /* Takes memory for the next launch, which host and device see at the same address. The memory is
  * valid until the launch has ended. If `is_captured`, it is valid until the rank is destroyed. */
 int tutti_cuda_slab_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured,
-                        void **ret_bytes);
+                         void **ret_bytes);
 /* Notes that a launch on `stream` reads the memory that was taken before. Call this once the launch
  * is enqueued. */
 int tutti_cuda_slabs_launched(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
@@ -232,11 +232,12 @@ size_t tutti_cuda_scratch_bytes(const struct tutti_cuda_gpu *gpu);
 
 /* Fills in the work of a collective. If `is_captured`, the memory to which the work refers outlives
  * this launch, because the launch may be replayed. */
-int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item, bool is_captured,
-                        struct tutti_kernel_work *ret_work);
+int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item,
+                         bool is_captured, struct tutti_kernel_work *ret_work);
 /* Fills in one work for all sends and receives among the items. There must be at least one. */
 int tutti_cuda_work_fill_messages(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
-                                 size_t count, bool is_captured, struct tutti_kernel_work *ret_work);
+                                  size_t count, bool is_captured,
+                                  struct tutti_kernel_work *ret_work);
 
 /* Returns the largest number of bytes that one rank sends to another, or UINT64_MAX if not all
  * ranks know that number. */
@@ -257,8 +258,8 @@ void tutti_cuda_copy_agree(struct tutti_cuda_gpu *gpu);
 bool tutti_cuda_copy_takes(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item);
 /* Enqueues such a call on `stream`, which must already wait for the rank's last operation. Kernels
  * give up if they wait for longer than `timeout_ns`. If `timeout_ns` is 0, they wait forever. */
-int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item, bool is_captured,
-                       struct tutti_cu_stream *stream, uint64_t timeout_ns);
+int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item,
+                        bool is_captured, struct tutti_cu_stream *stream, uint64_t timeout_ns);
 
 /* ---- maps.c ---------------------------------------------------------------------------- */
 
@@ -277,23 +278,23 @@ int tutti_cuda_maps_refresh(struct tutti_cuda_gpu *gpu);
  * buffer's offset in that map, in bytes. If there is no such map, *ret_map is
  * TUTTI_KERNEL_NOT_MAPPED. */
 void tutti_cuda_locate(const struct tutti_cuda_gpu *gpu, const void *buffer, size_t size_bytes,
-                      uint32_t *ret_map, uint64_t *ret_offset);
+                       uint32_t *ret_map, uint64_t *ret_offset);
 
-/* ---- places.c -------------------------------------------------------------------------- */
+/* ---- residency.c ----------------------------------------------------------------------- */
 
 struct tutti_cuda_claim;
 
-/* Claims some of the `total` places of device `uuid` for all ranks of this communicator that this
- * process has there. All of these ranks get the same number in *ret_places. Returns
- * TUTTI_ERR_SYSTEM if memory runs out.
+/* Claims some of the `total` blocks that can be resident on device `uuid`, for all ranks of this
+ * communicator that this process has there. All of these ranks get the same number in *ret_blocks.
+ * Returns TUTTI_ERR_SYSTEM if memory runs out.
  *
- * Each rank then calls tutti_cuda_residency_settle with the number of places that these ranks need
- * together, at most the number claimed. The others become free. tutti_cuda_residency_leave ends this
- * rank's part in the claim. These functions are thread-safe, because ranks of a process share the
- * claims. */
+ * Each rank then calls tutti_cuda_residency_settle with the number of blocks that these ranks need
+ * together, at most the number claimed. The others become free. tutti_cuda_residency_leave ends
+ * this rank's part in the claim. These functions are thread-safe, because ranks of a process share
+ * the claims. */
 int tutti_cuda_residency_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, uint32_t total,
-                           uint32_t *ret_places);
-void tutti_cuda_residency_settle(struct tutti_cuda_gpu *gpu, uint32_t places);
+                               uint32_t *ret_blocks);
+void tutti_cuda_residency_settle(struct tutti_cuda_gpu *gpu, uint32_t blocks);
 void tutti_cuda_residency_leave(struct tutti_cuda_gpu *gpu);
 
 /* ---- sharers.c ------------------------------------------------------------------------- */
@@ -305,7 +306,8 @@ void tutti_cuda_sharers_leave(struct tutti_cuda_gpu *gpu);
 /* Records that the rank makes call `number` on `stream`. Call this before the call is enqueued.
  * Returns TUTTI_ERR_USAGE if another rank has made the same call on that stream, because the two
  * calls could never end. Thread-safe. */
-int tutti_cuda_sharers_call(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number);
+int tutti_cuda_sharers_call(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
+                            uint64_t number);
 
 /* ---- tables.c -------------------------------------------------------------------------- */
 

@@ -40,8 +40,9 @@ static int check_call(const struct tutti_schedule *schedule, const struct tutti_
     return TUTTI_OK;
 }
 
-int tutti_cuda_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
-                             const struct tutti_cuda_grid *grid, struct tutti_program **ret_program)
+int tutti_cuda_program_create(const struct tutti_plan *plan, const struct tutti_call *call,
+                              int rank, const struct tutti_cuda_grid *grid,
+                              struct tutti_program **ret_program)
 {
     struct tutti_cuts cuts = {
         .half_bytes = round_window_bytes(grid),
@@ -74,7 +75,8 @@ static uint32_t lane_of(const struct tutti_plan *plan, const struct tutti_step *
     return TUTTI_KERNEL_NO_LANE;
 }
 
-static struct tutti_kernel_step step_for(const struct tutti_plan *plan, const struct tutti_step *step)
+static struct tutti_kernel_step step_for(const struct tutti_plan *plan,
+                                         const struct tutti_step *step)
 {
     bool receives = tutti_access_receives(step), sends = tutti_access_sends(step);
     uint32_t lane = receives || sends ? TUTTI_KERNEL_NO_LANE : plan->nlanes;
@@ -103,9 +105,9 @@ static void encode_steps(struct tutti_cuda_writer *writer, const struct tutti_pl
     for (uint32_t i = 0; steps != NULL && i < schedule->nsteps; i++)
         steps[i] = step_for(plan, &schedule->steps[i]);
     tutti_cuda_writer_copy(writer, &head->deps, schedule->deps, schedule->ndeps,
-                          sizeof *schedule->deps);
+                           sizeof *schedule->deps);
     tutti_cuda_writer_copy(writer, &head->among, schedule->among, schedule->namong,
-                          sizeof *schedule->among);
+                           sizeof *schedule->among);
 }
 
 /* Encodes the lanes of the plan, and one more behind them for its local steps. */
@@ -130,7 +132,7 @@ static void encode_lanes(struct tutti_cuda_writer *writer, const struct tutti_pl
         lanes[plan->nlanes] = (struct tutti_kernel_lane){
             .peer = TUTTI_NO_RANK, .first = nhalves, .count = plan->nlocal};
     steps = tutti_cuda_writer_table(writer, &head->lane_steps, nhalves + plan->nlocal,
-                                   sizeof *steps);
+                                    sizeof *steps);
     for (uint32_t i = 0; steps != NULL && i < nhalves + plan->nlocal; i++)
         steps[i] = i < nhalves ? plan->lane_steps[i] : plan->local_steps[i - nhalves];
 }
@@ -252,7 +254,8 @@ static int check_program(const struct tutti_program *program, const struct tutti
 }
 
 int tutti_cuda_program_encode(const struct tutti_program *program, const struct tutti_call *call,
-                             const struct tutti_cuda_grid *grid, struct tutti_cuda_program_image *ret_image)
+                              const struct tutti_cuda_grid *grid,
+                              struct tutti_cuda_program_image *ret_image)
 {
     struct tutti_cuda_writer writer = {.bytes = NULL};
 

@@ -28,8 +28,9 @@ static inline uint32_t tutti_cuda_grid_channels(const struct tutti_cuda_grid *gr
 /* Binds `plan` to the sizes of `call`, in pieces for the blocks of the grid. `plan` is borrowed.
  * The caller destroys *ret_program with tutti_program_destroy. TUTTI_ERR_USAGE: kernels cannot run
  * the schedule; all ranks get this result. TUTTI_ERR_SYSTEM: no memory. */
-int tutti_cuda_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
-                             const struct tutti_cuda_grid *grid, struct tutti_program **ret_program);
+int tutti_cuda_program_create(const struct tutti_plan *plan, const struct tutti_call *call,
+                              int rank, const struct tutti_cuda_grid *grid,
+                              struct tutti_program **ret_program);
 
 /* An encoded program, to be copied into device memory. */
 struct tutti_cuda_program_image {
@@ -44,7 +45,8 @@ void tutti_cuda_program_image_fini(struct tutti_cuda_program_image *image);
  * because buffers and scalar come from the work that runs it. TUTTI_ERR_USAGE: kernels cannot run
  * the program; all ranks get this result. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cuda_program_encode(const struct tutti_program *program, const struct tutti_call *call,
-                             const struct tutti_cuda_grid *grid, struct tutti_cuda_program_image *ret_image);
+                              const struct tutti_cuda_grid *grid,
+                              struct tutti_cuda_program_image *ret_image);
 
 /* One send or receive. */
 struct tutti_cuda_message {
@@ -57,10 +59,10 @@ struct tutti_cuda_message {
 
 /* Encodes the messages of a batch. Messages move at the same time, but those with the same peer and
  * direction move one after the other. TUTTI_ERR_USAGE: the batch has more peers than
- * TUTTI_KERNEL_LANES allows, or its sends of the rank to itself do not match its receives in number,
- * order and signature. TUTTI_ERR_SYSTEM: no memory. */
+ * TUTTI_KERNEL_LANES allows, or its sends of the rank to itself do not match its receives in
+ * number, order and signature. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cuda_messages_encode(const struct tutti_cuda_message *messages, size_t count, int rank,
-                              const struct tutti_cuda_grid *grid,
-                              struct tutti_cuda_program_image *ret_image);
+                               const struct tutti_cuda_grid *grid,
+                               struct tutti_cuda_program_image *ret_image);
 
 #endif

@@ -46,8 +46,8 @@ static int meter_init(const struct tutti_cuda_gpu *gpu, struct meter *ret_meter)
     return tutti_cuda_fail(gpu, code, "what measures its links");
 }
 
-static int time_copy(const struct tutti_cuda_gpu *gpu, const struct meter *meter, tutti_cu_address to,
-                     tutti_cu_address from, float *ret_ms)
+static int time_copy(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
+                     tutti_cu_address to, tutti_cu_address from, float *ret_ms)
 {
     int code = gpu->cuda->event_record(meter->from, gpu->setup_stream);
 
@@ -63,8 +63,8 @@ static int time_copy(const struct tutti_cuda_gpu *gpu, const struct meter *meter
 }
 
 /* Times copies from `from` into this rank's second window, which no rank reads at this time. */
-static int measure(const struct tutti_cuda_gpu *gpu, const struct meter *meter, tutti_cu_address from,
-                   float *ret_ms)
+static int measure(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
+                   tutti_cu_address from, float *ret_ms)
 {
     tutti_cu_address to = gpu->own.address + tutti_cuda_windows_at(&gpu->grid.layout) +
                           gpu->grid.layout.window_bytes;
@@ -91,7 +91,8 @@ static bool has_link(const struct tutti_cuda_gpu *gpu, int rank)
                   TUTTI_CU_UUID_BYTES) != 0;
 }
 
-static int compare_all(const struct tutti_cuda_gpu *gpu, const struct meter *meter, uint64_t *ret_slow)
+static int compare_all(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
+                       uint64_t *ret_slow)
 {
     float host_ms = 0;
 

@@ -24,7 +24,7 @@ static int grow(struct tutti_cuda_gpu *gpu, struct tutti_cuda_scratch **list, si
     if (scratch == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a GPU's scratch");
     rc = tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
-                                size_bytes, gpu->setup_stream, &scratch->memory);
+                            size_bytes, gpu->setup_stream, &scratch->memory);
     if (rc != TUTTI_OK) {
         free(scratch);
         return rc;
@@ -54,7 +54,7 @@ int tutti_cuda_scratch_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, uint8
 enum { CHUNK_BYTES = 2 << 20 };
 
 int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
-                    const void **ret_image)
+                     const void **ret_image)
 {
     size_t room = tutti_round_up(size_bytes, TUTTI_KERNEL_LINE);
     tutti_cu_address at;

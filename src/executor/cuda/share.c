@@ -16,7 +16,8 @@
 
 enum step { STEP_BEGIN, STEP_PASSING, STEP_OPEN };
 
-static const struct tutti_gpumem_token *token_of(const struct tutti_cuda_gpu *gpu, int owner, bool is_host)
+static const struct tutti_gpumem_token *token_of(const struct tutti_cuda_gpu *gpu, int owner,
+                                                 bool is_host)
 {
     return is_host ? &gpu->records[owner].host_token : &gpu->records[owner].own_token;
 }
@@ -65,7 +66,7 @@ static int begin_pass(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
                         args.secret);
     /* If the export fails, the others must not wait, so fd -1 tells them that there is none. */
     if (args.me == 0 && tutti_gpumem_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
-                                                &args.fd) != TUTTI_OK)
+                                            &args.fd) != TUTTI_OK)
         args.fd = -1;
     return tutti_pass_create(&args, &gpu->passes[owner]);
 }
@@ -125,9 +126,9 @@ static int admit(struct tutti_cuda_gpu *gpu, int owner, bool is_host, tutti_cu_a
 {
     const struct tutti_cuda_record *record = &gpu->records[owner];
     struct tutti_gpumem memory = {.address = record->own_address,
-                                      .size_bytes = record->own_token.size_bytes,
-                                      .kind = record->own_token.kind,
-                                      .fd = -1};
+                                  .size_bytes = record->own_token.size_bytes,
+                                  .kind = record->own_token.kind,
+                                  .fd = -1};
 
     if (!is_host && memory.kind == TUTTI_GPUMEM_PLAIN &&
         !tutti_cuda_is_open(gpu, gpu->args.rank, owner))
@@ -188,7 +189,7 @@ static int open_area(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
     if (takes_descriptor(token) && gpu->passed_fds[owner] < 0)
         return tutti_note(TUTTI_ERR_DEVICE, "no descriptor of it has arrived");
     TUTTI_TRY(tutti_gpumem_open(gpu->cuda, gpu->args.device, token, gpu->passed_fds[owner],
-                                    memory));
+                                memory));
     *at = memory->address;
     return TUTTI_OK;
 }
@@ -237,11 +238,12 @@ static void close_areas(struct tutti_cuda_gpu *gpu, int owner)
 
 int tutti_cuda_lend(const struct tutti_cuda_gpu *gpu, const struct tutti_gpumem *memory)
 {
-    return tutti_gpumem_loan_begin(&(struct tutti_gpumem_loan_terms){.cuda = gpu->cuda,
-                                                               .context = gpu->context,
-                                                               .device = gpu->args.device,
-                                                               .holds_primary = gpu->holds_primary},
-                                memory);
+    return tutti_gpumem_loan_begin(
+        &(struct tutti_gpumem_loan_terms){.cuda = gpu->cuda,
+                                          .context = gpu->context,
+                                          .device = gpu->args.device,
+                                          .holds_primary = gpu->holds_primary},
+        memory);
 }
 
 void tutti_cuda_take_back(const struct tutti_cuda_gpu *gpu, struct tutti_gpumem *memory)

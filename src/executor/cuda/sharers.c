@@ -44,7 +44,8 @@ static bool is_in_the_way(const struct tutti_cuda_gpu *gpu, const struct tutti_c
            memcmp(other->secret, gpu->secret, sizeof gpu->secret) == 0;
 }
 
-int tutti_cuda_sharers_call(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream, uint64_t number)
+int tutti_cuda_sharers_call(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
+                            uint64_t number)
 {
     const struct tutti_cuda_gpu *other;
     int rank = -1;

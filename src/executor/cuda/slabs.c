@@ -80,7 +80,7 @@ static int turn_to(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captur
 }
 
 int tutti_cuda_slab_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured,
-                        void **ret_bytes)
+                         void **ret_bytes)
 {
     size_bytes = tutti_round_up(size_bytes, UNIT);
     if (!has_room(gpu->slab, size_bytes) || gpu->slab->is_captured != is_captured)

@@ -28,7 +28,8 @@ struct tutti_kernel_peer tutti_cuda_peer_of(const struct tutti_cuda_gpu *gpu, in
     const struct tutti_kernel_layout *layout = &gpu->grid.layout;
     int me = gpu->args.rank;
     tutti_cu_address to = tutti_cuda_reaches(gpu, me, rank) ? neighbor->own_at : neighbor->host_at;
-    tutti_cu_address from = tutti_cuda_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
+    tutti_cu_address from =
+        tutti_cuda_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
     tutti_cu_address window =
         tutti_cuda_is_reached_by_all(gpu, rank) ? neighbor->own_at : neighbor->host_at;
 
@@ -47,8 +48,8 @@ int tutti_cuda_write_tables(struct tutti_cuda_gpu *gpu)
     size_t bytes = counters_at + TUTTI_KERNEL_COUNTERS_BYTES(gpu->grid.layout.channels, npeers);
     struct tutti_kernel_peer *peers = calloc(npeers, sizeof *peers);
     struct tutti_kernel_domain domain = {.layout = gpu->grid.layout,
-                                      .nranks = (uint32_t)gpu->args.nranks,
-                                      .rank = (uint32_t)gpu->args.rank};
+                                         .nranks = (uint32_t)gpu->args.nranks,
+                                         .rank = (uint32_t)gpu->args.rank};
     tutti_cu_address report = 0;
     int code = TUTTI_CU_SUCCESS, rc = TUTTI_OK;
 
@@ -81,10 +82,10 @@ int tutti_cuda_write_tables(struct tutti_cuda_gpu *gpu)
         rc = tutti_cuda_fail(gpu, code, "page-locked memory");
     if (rc == TUTTI_OK)
         rc = tutti_cuda_put(gpu, gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
-                           sizeof domain);
+                            sizeof domain);
     if (rc == TUTTI_OK)
         rc = tutti_cuda_put(gpu, gpu->peers_at, (tutti_cu_address)(uintptr_t)peers,
-                           npeers * sizeof *peers);
+                            npeers * sizeof *peers);
     free(peers);
     return rc;
 }

@@ -33,10 +33,11 @@ static tutti_cu_address window_of(const struct tutti_cuda_gpu *gpu, int rank)
     return (tutti_cu_address)(uintptr_t)peer.window;
 }
 
-static int copy(struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from, size_t bytes)
+static int copy(struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
+                size_t bytes)
 {
     return tutti_kernel_module_copy(gpu->kernels, (void *)(uintptr_t)to,
-                                   (const void *)(uintptr_t)from, bytes, gpu->setup_stream);
+                                    (const void *)(uintptr_t)from, bytes, gpu->setup_stream);
 }
 
 int tutti_cuda_test_store(struct tutti_cuda_gpu *gpu)
@@ -49,7 +50,7 @@ int tutti_cuda_test_store(struct tutti_cuda_gpu *gpu)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to test the ways between GPUs");
     fill(pattern, bytes, gpu->args.rank);
     rc = tutti_cuda_put(gpu, window_of(gpu, gpu->args.rank), (tutti_cu_address)(uintptr_t)pattern,
-                       bytes);
+                        bytes);
     free(pattern);
     for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++)
         rc = copy(gpu, (tutti_cu_address)(uintptr_t)tutti_cuda_peer_of(gpu, rank).to +

@@ -36,7 +36,8 @@ static bool has_whole_lines(const struct tutti_cuda_gpu *gpu, const struct tutti
     return gpu->whole == UINT64_MAX >> (64 - gpu->args.nranks);
 }
 
-static enum tutti_kernel_work_kind choose(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
+static enum tutti_kernel_work_kind choose(const struct tutti_cuda_gpu *gpu,
+                                          const struct tutti_call *call)
 {
     uint64_t bytes = tutti_cuda_most_sent(gpu, call);
     uint64_t ll = TUTTI_KERNEL_LL_CAPACITY(&gpu->grid.layout);
@@ -53,7 +54,8 @@ static enum tutti_kernel_work_kind choose(const struct tutti_cuda_gpu *gpu, cons
     return TUTTI_KERNEL_WORK_DIRECT;
 }
 
-static const char *const names[] = {[TUTTI_KERNEL_WORK_LL] = "LL", [TUTTI_KERNEL_WORK_LL128] = "LL128",
+static const char *const names[] = {[TUTTI_KERNEL_WORK_LL] = "LL",
+                                    [TUTTI_KERNEL_WORK_LL128] = "LL128",
                                     [TUTTI_KERNEL_WORK_DIRECT] = "direct"};
 
 const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
@@ -68,8 +70,8 @@ const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct t
     return names[choose(gpu, call)];
 }
 
-void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *call, const char *format,
-                        ...)
+void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *call,
+                         const char *format, ...)
 {
     enum tutti_log_level level = TUTTI_LOG_TRACE;
     char how[120];
@@ -78,7 +80,7 @@ void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *ca
     if (gpu->args.rank != 0 || !tutti_log_is_on(TUTTI_LOG_INFO))
         return;
     if (tutti_call_is_new_size(&gpu->seen[call->collective],
-                          call->count * tutti_type_size(call->type)))
+                               call->count * tutti_type_size(call->type)))
         level = TUTTI_LOG_INFO;
     va_start(args, format);
     vsnprintf(how, sizeof how, format, args);
@@ -92,7 +94,8 @@ void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *ca
 /* Copies counts and displacements into memory that kernels read. Packed blocks get displacements
  * too. */
 static int lay_blocks(struct tutti_cuda_gpu *gpu, size_t count, const size_t *counts,
-                      const size_t *displs, bool is_captured, struct tutti_kernel_blocks *ret_blocks)
+                      const size_t *displs, bool is_captured,
+                      struct tutti_kernel_blocks *ret_blocks)
 {
     size_t nranks = (size_t)gpu->args.nranks;
     uint64_t *copy, at = 0;
@@ -121,8 +124,8 @@ static void sign(const struct tutti_header *header, struct tutti_kernel_work *wo
     work->number = header->sequence;
 }
 
-int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item, bool is_captured,
-                        struct tutti_kernel_work *ret_work)
+int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item,
+                         bool is_captured, struct tutti_kernel_work *ret_work)
 {
     const struct tutti_call *call = item->call;
     size_t input_bytes, output_bytes;
@@ -171,8 +174,8 @@ static struct tutti_cuda_message message_of(const struct tutti_cuda_item *item)
         .size_bytes = call->count * tutti_type_size(call->type), .header = *item->header};
 }
 
-static int encode(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_message *messages, size_t count,
-                  bool is_captured, struct tutti_kernel_work *work)
+static int encode(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_message *messages,
+                  size_t count, bool is_captured, struct tutti_kernel_work *work)
 {
     struct tutti_cuda_program_image image;
     void *bytes;
@@ -191,7 +194,8 @@ static int encode(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_message *m
 }
 
 int tutti_cuda_work_fill_messages(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
-                                 size_t count, bool is_captured, struct tutti_kernel_work *ret_work)
+                                  size_t count, bool is_captured,
+                                  struct tutti_kernel_work *ret_work)
 {
     struct tutti_cuda_message *messages = malloc(count * sizeof *messages);
     size_t nmessages = 0;

@@ -64,7 +64,7 @@ static int offer_header(const struct tutti_run *run, struct tutti_run_lane_state
 }
 
 int tutti_run_lane_send_header(struct tutti_run *run, struct tutti_run_lane_state *state,
-                           const struct tutti_step *step, const struct tutti_bound_step *bound)
+                               const struct tutti_step *step, const struct tutti_bound_step *bound)
 {
     size_t taken;
 
@@ -78,7 +78,7 @@ int tutti_run_lane_send_header(struct tutti_run *run, struct tutti_run_lane_stat
     state->header_bytes = (uint32_t)(taken < run->header_bytes ? taken : run->header_bytes);
     if (taken > run->header_bytes)
         tutti_run_lane_advance(run, state, &run->bound->segments[bound->first],
-                           taken - run->header_bytes);
+                               taken - run->header_bytes);
     return state->header_bytes == run->header_bytes ? TUTTI_OK : TUTTI_AGAIN;
 }
 
@@ -147,7 +147,7 @@ static int part(struct tutti_run *run, struct tutti_conn *conn, int rc)
 }
 
 int tutti_run_lane_receive_header(struct tutti_engine *engine, struct tutti_run_lane_state *state,
-                              const struct tutti_step *step, uint32_t index)
+                                  const struct tutti_step *step, uint32_t index)
 {
     struct tutti_run *run = &engine->run;
     const struct tutti_bound_step *bound = &run->bound->steps[index];

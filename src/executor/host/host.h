@@ -302,8 +302,8 @@ size_t tutti_engine_last_cache_bytes(void);
 bool tutti_run_streams(struct tutti_engine *engine);
 /* The same for a message to be received in `output`. Call it once per message. `is_mutual`: the
  * batch of the message both sends and receives. */
-bool tutti_engine_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
-                           bool is_mutual);
+bool tutti_engine_message_streams(struct tutti_engine *engine, const void *output,
+                                  size_t size_bytes, bool is_mutual);
 /* lanes.c: moves every lane of the current piece as far as it can go. TUTTI_OK: all are complete.
  * TUTTI_AGAIN: a lane must wait. */
 int tutti_run_lanes(struct tutti_engine *engine);

@@ -9,7 +9,7 @@
 /* Counts `bytes` bytes of `segment` as moved. It must be the current segment of the lane's current
  * step, and `bytes` must not reach beyond its end. */
 static inline void tutti_run_lane_advance(struct tutti_run *run, struct tutti_run_lane_state *state,
-                                      const struct tutti_segment *segment, size_t bytes)
+                                          const struct tutti_segment *segment, size_t bytes)
 {
     state->moved += bytes;
     state->offset += bytes;
@@ -31,20 +31,20 @@ static inline bool tutti_run_lane_receives_in_place(const struct tutti_step *ste
  * beginning of the step. TUTTI_OK: the header is sent. TUTTI_AGAIN: a part of the header is still
  * to be sent. */
 int tutti_run_lane_send_header(struct tutti_run *run, struct tutti_run_lane_state *state,
-                           const struct tutti_step *step, const struct tutti_bound_step *bound);
+                               const struct tutti_step *step, const struct tutti_bound_step *bound);
 
 /* Receives the rest of the header before step `index`, and compares it with this rank's header.
  * TUTTI_OK: the header has arrived and is equal. TUTTI_AGAIN: a part has not arrived yet.
  * TUTTI_ERR_USAGE: the peer makes a different call. This rank's header has then been sent to the
  * peer, as far as the transport took it at once. */
 int tutti_run_lane_receive_header(struct tutti_engine *engine, struct tutti_run_lane_state *state,
-                              const struct tutti_step *step, uint32_t index);
+                                  const struct tutti_step *step, uint32_t index);
 
 /* Makes room for `nwords` words of header and counts, in a run with counts behind headers.
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_run_lane_reserve_words(struct tutti_run_lane_state *state, uint32_t nwords);
 /* Writes the header and the counts that the sending lane `lane` sends. */
 void tutti_run_lane_write_counts(const struct tutti_engine *engine, const struct tutti_lane *lane,
-                             struct tutti_run_lane_state *state);
+                                 struct tutti_run_lane_state *state);
 
 #endif

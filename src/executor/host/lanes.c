@@ -35,7 +35,8 @@ static void finish_half(struct tutti_run *run, struct tutti_run_lane_state *stat
 /* ---- sending -------------------------------------------------------------------- */
 
 /* The state of the lane in which the step's other half receives. */
-static struct tutti_run_lane_state *receiving_lane(struct tutti_run *run, const struct tutti_step *step)
+static struct tutti_run_lane_state *receiving_lane(struct tutti_run *run,
+                                                   const struct tutti_step *step)
 {
     const struct tutti_plan *plan = run->program->plan;
 

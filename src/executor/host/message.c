@@ -50,7 +50,8 @@ void tutti_engine_message_init(struct tutti_engine_message *message, const struc
     message->theirs = (struct tutti_header){.sequence = 0};
 }
 
-static size_t lane_of(const struct tutti_numbering *numbering, const struct tutti_engine_message *message)
+static size_t lane_of(const struct tutti_numbering *numbering,
+                      const struct tutti_engine_message *message)
 {
     tutti_assert(message->peer >= 0 && message->peer < numbering->nranks);
     return (size_t)message->peer + (message->sends ? (size_t)numbering->nranks : 0);
@@ -164,7 +165,8 @@ static void copy_past_cache(void *dst, const void *src, size_t size_bytes)
     tutti_cpu_copy(dst, src, size_bytes, true);
 }
 
-int tutti_engine_message_progress(struct tutti_engine *engine, struct tutti_engine_message *message, bool *moved)
+int tutti_engine_message_progress(struct tutti_engine *engine, struct tutti_engine_message *message,
+                                  bool *moved)
 {
     if (message->is_complete)
         return TUTTI_OK;
@@ -174,8 +176,8 @@ int tutti_engine_message_progress(struct tutti_engine *engine, struct tutti_engi
         TUTTI_TRY(tutti_fabric_connect(engine->fabric, message->peer, TUTTI_CHANNEL_POINT_TO_POINT,
                                        &message->conn));
         message->streams = !message->sends && tutti_engine_message_streams(engine, message->data,
-                                                                    message->size,
-                                                                    message->is_mutual);
+                                                                           message->size,
+                                                                           message->is_mutual);
     }
     tutti_assert(message->header_bytes <= HEADER_BYTES && message->moved <= message->size);
     message->conn->is_mutual = message->is_mutual;

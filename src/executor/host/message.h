@@ -10,7 +10,7 @@
 #include "executor/host/host.h"
 
 struct tutti_engine_message {
-    struct tutti_engine_message *before;    /* previous message of this batch, peer, direction; or NULL */
+    struct tutti_engine_message *before; /* of this batch, peer and direction; NULL: none */
     struct tutti_conn *conn;
     uint8_t *data;                   /* borrowed from the caller; a send only reads it */
     size_t size, moved;              /* bytes */
@@ -27,7 +27,7 @@ struct tutti_engine_message {
 struct tutti_numbering {
     int nranks;
     uint64_t *sequences;             /* [2][nranks], receives then sends: last number given */
-    struct tutti_engine_message **last;     /* [2][nranks]: last message of a batch while it is added */
+    struct tutti_engine_message **last; /* [2][nranks]: last message of a batch while it is added */
 };
 
 /* TUTTI_ERR_SYSTEM: no memory. */
@@ -47,6 +47,7 @@ void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_engine_
 /* Moves the message as far as it can go. TUTTI_OK: complete. TUTTI_AGAIN: call again. Sets *moved
  * if there was any progress, and leaves it alone otherwise. TUTTI_ERR_USAGE: the peer's message
  * does not match; the error message names both. Other errors are the transport's. */
-int tutti_engine_message_progress(struct tutti_engine *engine, struct tutti_engine_message *message, bool *moved);
+int tutti_engine_message_progress(struct tutti_engine *engine, struct tutti_engine_message *message,
+                                  bool *moved);
 
 #endif

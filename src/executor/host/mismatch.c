@@ -44,8 +44,9 @@ static int report_counts(const struct tutti_engine *engine, const struct tutti_h
     int entry = -1;
 
     if (engine->domain != NULL)
-        entry = tutti_domain_compare_counts(engine->domain, (uint32_t)rank, TUTTI_DOMAIN_COUNTS_OF_HOST,
-                                            mine->sequence, &here, &there);
+        entry =
+            tutti_domain_compare_counts(engine->domain, (uint32_t)rank, TUTTI_DOMAIN_COUNTS_OF_HOST,
+                                        mine->sequence, &here, &there);
     return tutti_counts_mismatch(mine, rank, entry, here, there);
 }
 

@@ -78,8 +78,8 @@ bool tutti_run_streams(struct tutti_engine *engine)
     return footprint > engine->cache_bytes || !is_near;
 }
 
-bool tutti_engine_message_streams(struct tutti_engine *engine, const void *output, size_t size_bytes,
-                           bool is_mutual)
+bool tutti_engine_message_streams(struct tutti_engine *engine, const void *output,
+                                  size_t size_bytes, bool is_mutual)
 {
     /* If this rank both sends and receives, the other ranks most likely do the same. */
     size_t footprint = 2 * size_bytes * (is_mutual ? (size_t)engine->nranks : 1);

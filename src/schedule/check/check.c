@@ -95,8 +95,9 @@ static bool has_in_place(const struct tutti_check *check)
     int64_t shift;
 
     for (uint32_t rank = 0; rank < check->nranks; rank++)
-        has = has || tutti_collective_in_place_shift((enum tutti_collective)schedule->collective, rank,
-                                          schedule->root, schedule->chunks_per_block, &shift);
+        has = has ||
+              tutti_collective_in_place_shift((enum tutti_collective)schedule->collective, rank,
+                                              schedule->root, schedule->chunks_per_block, &shift);
     return has;
 }
 
@@ -122,8 +123,8 @@ static int prove(struct tutti_check *check)
 }
 
 int tutti_check_prove(const struct tutti_schedule *const *schedules, uint32_t nranks,
-                         const struct tutti_check_options *options,
-                         struct tutti_check_report *ret_report)
+                      const struct tutti_check_options *options,
+                      struct tutti_check_report *ret_report)
 {
     struct tutti_check check = {
         .schedules = schedules, .nranks = nranks, .options = *options, .report = ret_report};
@@ -144,7 +145,7 @@ int tutti_check_schedule(const struct tutti_schedule *const *schedules, uint32_t
 }
 
 int tutti_check_credits_needed(const struct tutti_schedule *const *schedules, uint32_t nranks,
-                           uint32_t *ret_least, struct tutti_check_report *ret_report)
+                               uint32_t *ret_least, struct tutti_check_report *ret_report)
 {
     struct tutti_check check = {.schedules = schedules,
                                 .nranks = nranks,

@@ -81,8 +81,8 @@ struct tutti_check_report {
 /* Check `schedules`, those of ranks 0 .. nranks-1. Returns TUTTI_OK; TUTTI_ERR_ARGUMENT if they are
  * wrong (the report says why, and nothing is logged); or TUTTI_ERR_SYSTEM if memory runs out. */
 int tutti_check_prove(const struct tutti_schedule *const *schedules, uint32_t nranks,
-                         const struct tutti_check_options *options,
-                         struct tutti_check_report *ret_report);
+                      const struct tutti_check_options *options,
+                      struct tutti_check_report *ret_report);
 
 /* The same with no credits, equal blocks and the exact form. Every algorithm of the library passes
  * it. */
@@ -93,6 +93,6 @@ int tutti_check_schedule(const struct tutti_schedule *const *schedules, uint32_t
  * rank is stuck. TUTTI_ERR_ARGUMENT: no number is enough, and the report tells which step waits for
  * which. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_check_credits_needed(const struct tutti_schedule *const *schedules, uint32_t nranks,
-                           uint32_t *ret_least, struct tutti_check_report *ret_report);
+                               uint32_t *ret_least, struct tutti_check_report *ret_report);
 
 #endif

@@ -30,7 +30,7 @@ int tutti_detect(const struct tutti_detect_options *options,
 
 /* The limits of a process within its machine. */
 struct tutti_confines {
-    struct tutti_cpumask cpus; /* CPUs that the process may use */
+    struct tutti_cpumask cpus;  /* CPUs that the process may use */
     uint32_t ncpus;             /* their number; 0: not known */
     bool is_container;
     bool is_vm;                 /* virtual machine: links may lack rates, and bridges may be

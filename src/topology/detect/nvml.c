@@ -114,7 +114,8 @@ static void take_out_gpu(struct tutti_inventory *inventory, int64_t busid)
 /* ---- the links of the GPU -------------------------------------------------------------------- */
 
 static int64_t target_class(const char *root, const struct tutti_inventory *inventory,
-                            const struct tutti_detect_nvml_target *target, enum tutti_source *ret_source)
+                            const struct tutti_detect_nvml_target *target,
+                            enum tutti_source *ret_source)
 {
     uint32_t pci = tutti_inventory_find_pci(inventory, target->busid);
     int64_t class;

@@ -233,7 +233,8 @@ static void read_fabric(struct inquiry *inquiry, struct tutti_detect_nvml_facts 
 }
 
 /* Detects a GPU whose memory no other GPU may read, because of the chip set, the model or a VM. */
-static void read_peers(struct inquiry *inquiry, unsigned index, struct tutti_detect_nvml_facts *facts)
+static void read_peers(struct inquiry *inquiry, unsigned index,
+                       struct tutti_detect_nvml_facts *facts)
 {
     const struct tutti_nvml *nvml = inquiry->nvml;
     unsigned count = 0, nrefused = 0, nallowed = 0;
@@ -286,7 +287,7 @@ static enum tutti_detect_nvml_reading unusable(const struct inquiry *inquiry, in
 }
 
 enum tutti_detect_nvml_reading tutti_detect_nvml_gpu(const struct tutti_nvml *nvml, unsigned index,
-                                            struct tutti_detect_nvml_facts *ret_facts)
+                                                     struct tutti_detect_nvml_facts *ret_facts)
 {
     struct inquiry inquiry = {.nvml = nvml};
     struct tutti_detect_nvml_facts *facts = ret_facts;

@@ -44,6 +44,6 @@ enum tutti_detect_nvml_reading {
 /* Reads GPU number `index` into *ret_facts; values that are not available stay unknown.
  * TUTTI_DETECT_NVML_UNUSABLE: the GPU cannot be accessed, is lost, or needs a reset. */
 enum tutti_detect_nvml_reading tutti_detect_nvml_gpu(const struct tutti_nvml *nvml, unsigned index,
-                                            struct tutti_detect_nvml_facts *ret_facts);
+                                                     struct tutti_detect_nvml_facts *ret_facts);
 
 #endif

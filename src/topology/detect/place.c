@@ -34,7 +34,7 @@ int64_t tutti_detect_pci_class(const char *root, int64_t busid)
 }
 
 uint32_t tutti_detect_child(const struct tutti_inventory *inventory, uint32_t parent,
-                           enum tutti_device_kind kind)
+                            enum tutti_device_kind kind)
 {
     uint32_t child = inventory->devices[parent].first_child;
 
@@ -100,7 +100,7 @@ static int set_ids(const char *root, struct tutti_inventory *inventory, uint32_t
 }
 
 int tutti_detect_pci(const char *root, struct tutti_inventory *inventory, int64_t busid,
-                    enum tutti_source source, uint32_t *ret_pci)
+                     enum tutti_source source, uint32_t *ret_pci)
 {
     uint32_t cpu, pci = tutti_inventory_find_pci(inventory, busid);
     long long numa;

@@ -10,12 +10,12 @@
 /* Finds the pci with this bus id. A missing pci is added below the cpu that the kernel names, or
  * else below the first cpu. A missing cpu is added, too. `source` is recorded for an added pci. */
 int tutti_detect_pci(const char *root, struct tutti_inventory *inventory, int64_t busid,
-                    enum tutti_source source, uint32_t *ret_pci);
+                     enum tutti_source source, uint32_t *ret_pci);
 /* Finds the first cpu, and adds one if the inventory has none. */
 int tutti_detect_cpu(struct tutti_inventory *inventory, uint32_t *ret_cpu);
 /* Returns the first child of this kind; TUTTI_NO_DEVICE: none. */
 uint32_t tutti_detect_child(const struct tutti_inventory *inventory, uint32_t parent,
-                           enum tutti_device_kind kind);
+                            enum tutti_device_kind kind);
 
 /* Returns the PCI class that the kernel gives for a bus id; -1: the kernel knows no such device. */
 int64_t tutti_detect_pci_class(const char *root, int64_t busid);

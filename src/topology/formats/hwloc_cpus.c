@@ -28,8 +28,8 @@ static bool cpus_of(const struct tutti_hwloc *hwloc, uint32_t object,
 }
 
 /* Visits each CPU of a mask, in ascending order. */
-#define FOR_EACH_CPU(cpu, mask)                                                     \
-    for (uint32_t cpu = tutti_cpumask_next(mask, 0); cpu < TUTTI_CPUS;             \
+#define FOR_EACH_CPU(cpu, mask)                                          \
+    for (uint32_t cpu = tutti_cpumask_next(mask, 0); cpu < TUTTI_CPUS; \
          cpu = tutti_cpumask_next(mask, cpu + 1))
 
 /* ---- owners of CPUs -------------------------------------------------------------------------- */

@@ -89,7 +89,7 @@ static int parse_xml(const char *name, const char *text, size_t length, const ch
 }
 
 int tutti_formats_parse(const char *name, const char *text, size_t length,
-                          struct tutti_inventory **ret_inventory)
+                        struct tutti_inventory **ret_inventory)
 {
     const char *element = first_element(text);
 
@@ -112,7 +112,7 @@ static int load_file(const char *name, struct tutti_inventory **ret_inventory)
              TUTTI_XML_BYTES >> 20, tutti_known_machine(0)->name);
     TUTTI_TRY(tutti_file_read(name, TUTTI_XML_BYTES, cure, &text, &length));
     rc = tutti_formats_parse(strcmp(name, "-") == 0 ? "standard input" : name, text, length,
-                               ret_inventory);
+                             ret_inventory);
     free(text);
     return rc;
 }

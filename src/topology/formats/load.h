@@ -17,6 +17,6 @@ int tutti_formats_load(const char *what, struct tutti_inventory **ret_inventory)
 /* Does the same for the text of a file; `name` begins error messages. `text` must end in zero,
  * which `length` does not count. */
 int tutti_formats_parse(const char *name, const char *text, size_t length,
-                          struct tutti_inventory **ret_inventory);
+                        struct tutti_inventory **ret_inventory);
 
 #endif

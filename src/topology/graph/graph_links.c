@@ -43,8 +43,9 @@ static int add_one(struct links *links, struct tutti_graph_link link)
     return TUTTI_OK;
 }
 
-static struct tutti_graph_link make_link(uint32_t from, uint32_t to, enum tutti_graph_link_kind kind,
-                                         double bytes_per_s, enum tutti_source source)
+static struct tutti_graph_link make_link(uint32_t from, uint32_t to,
+                                         enum tutti_graph_link_kind kind, double bytes_per_s,
+                                         enum tutti_source source)
 {
     return (struct tutti_graph_link){
         .from = from, .to = to, .kind = kind, .bytes_per_s = bytes_per_s,

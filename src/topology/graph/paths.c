@@ -370,7 +370,8 @@ static int find_from(struct finder *finder, uint32_t from)
 
 static int collect_ends(struct tutti_paths *paths)
 {
-    static const enum tutti_graph_node_kind kinds[] = {TUTTI_NODE_GPU, TUTTI_NODE_NET, TUTTI_NODE_CPU};
+    static const enum tutti_graph_node_kind kinds[] = {TUTTI_NODE_GPU, TUTTI_NODE_NET,
+                                                       TUTTI_NODE_CPU};
     const struct tutti_graph *graph = paths->graph;
     uint32_t count = 0;
 

@@ -82,7 +82,7 @@ bool tutti_cpumask_parse_list(const char *text, struct tutti_cpumask *ret_mask)
 }
 
 void tutti_cpumask_write(const struct tutti_cpumask *mask,
-                          char ret_text[TUTTI_CPUMASK_BYTES])
+                         char ret_text[TUTTI_CPUMASK_BYTES])
 {
     size_t used = 0, highest = TUTTI_CPU_WORDS - 1;
 

@@ -25,7 +25,7 @@ bool tutti_cpumask_parse_list(const char *text, struct tutti_cpumask *ret_mask);
 /* Writes words of 8 digits, beginning with the highest word that is not 0. The empty set becomes
  * "00000000". */
 void tutti_cpumask_write(const struct tutti_cpumask *mask,
-                          char ret_text[TUTTI_CPUMASK_BYTES]);
+                         char ret_text[TUTTI_CPUMASK_BYTES]);
 
 /* Adds a CPU, which must be below TUTTI_CPUS. */
 void tutti_cpumask_add(struct tutti_cpumask *mask, uint32_t cpu);

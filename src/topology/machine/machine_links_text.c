@@ -78,7 +78,7 @@ static int read_crossing(struct tutti_draft *draft, struct tutti_word word,
         weight.length -= number.length + 1;
         weight.column += number.length + 1;
         TUTTI_TRY(tutti_unit_read_decimal(&draft->words, weight, TUTTI_MACHINE_WEIGHT_LEAST,
-                                     TUTTI_MACHINE_WEIGHT_MOST, &crossing.weight));
+                                          TUTTI_MACHINE_WEIGHT_MOST, &crossing.weight));
     }
     for (uint32_t i = path->first; i < path->first + path->count; i++)
         if (links->crossings[i].link == crossing.link)

@@ -284,7 +284,8 @@ static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
     switch (line) {
     case TUTTI_MACHINE_LINE_RANKS: return read_one(draft, &draft->nranks);
     case TUTTI_MACHINE_LINE_NODE: return read_sizes(draft, &draft->nodes, &draft->nodes_are_listed);
-    case TUTTI_MACHINE_LINE_GROUP: return read_sizes(draft, &draft->groups, &draft->groups_are_listed);
+    case TUTTI_MACHINE_LINE_GROUP:
+        return read_sizes(draft, &draft->groups, &draft->groups_are_listed);
     case TUTTI_MACHINE_LINE_CELL: return read_sizes(draft, &draft->cells, &draft->cells_are_listed);
     case TUTTI_MACHINE_LINE_PLACE: return read_place(draft);
     case TUTTI_MACHINE_LINE_LEVEL_NODE: return read_costs(draft, &draft->level[0]);

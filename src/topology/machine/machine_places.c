@@ -253,14 +253,17 @@ static int fill_levels(const struct tutti_draft *draft, struct tutti_machine *ma
 static int check_lines(const struct tutti_draft *draft)
 {
     if (draft->is_cyclic && (draft->nodes.count == 0 || draft->nodes_are_listed))
-        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_PLACE], "place cyclic "
-                                "needs the sizes of nodes; add a line such as \"node 8\"");
+        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_PLACE],
+                                "place cyclic needs the sizes of nodes; add a line such as "
+                                "\"node 8\"");
     if (draft->trunk != 0 && draft->groups.count == 0)
-        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_TRUNK], "a trunk joins "
-                                "groups; add a line such as \"group 16\", the nodes of a group");
+        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_TRUNK],
+                                "a trunk joins groups; add a line such as \"group 16\", the "
+                                "nodes of a group");
     if (draft->cells.count > 0 && draft->nodes.count == 0)
-        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_CELL], "a cell is a part "
-                                "of a node; add a line such as \"node 8\", the ranks of a node");
+        return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_CELL],
+                                "a cell is a part of a node; add a line such as \"node 8\", the "
+                                "ranks of a node");
     return TUTTI_OK;
 }
 

@@ -94,20 +94,21 @@ static int word_quantity(const struct tutti_words *words, struct tutti_word word
 }
 
 int tutti_unit_read_seconds(const struct tutti_words *words, struct tutti_word word,
-                       double *ret_seconds)
+                            double *ret_seconds)
 {
     return word_quantity(words, word, tutti_time_units, "a time such as 2.5us (ns, us, ms, s)",
                          ret_seconds);
 }
 
-int tutti_unit_read_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes)
+int tutti_unit_read_bytes(const struct tutti_words *words, struct tutti_word word,
+                          double *ret_bytes)
 {
     return word_quantity(words, word, tutti_size_units, "a size such as 1MiB (B, KiB, MiB, GiB)",
                          ret_bytes);
 }
 
 int tutti_unit_read_rate(const struct tutti_words *words, struct tutti_word word,
-                    double *ret_bytes_per_s)
+                         double *ret_bytes_per_s)
 {
     double value;
 
@@ -122,7 +123,7 @@ int tutti_unit_read_rate(const struct tutti_words *words, struct tutti_word word
 }
 
 int tutti_unit_read_decimal(const struct tutti_words *words, struct tutti_word word, double least,
-                       double most, double *ret_value)
+                            double most, double *ret_value)
 {
     char what[64];
     double value;

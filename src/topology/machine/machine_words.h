@@ -11,13 +11,14 @@
 /* These functions read the value of a word. TUTTI_ERR_ARGUMENT: the word has no such value or is
  * out of range, and the message names the expected form. */
 int tutti_unit_read_seconds(const struct tutti_words *words, struct tutti_word word,
-                       double *ret_seconds);
-int tutti_unit_read_bytes(const struct tutti_words *words, struct tutti_word word, double *ret_bytes);
+                            double *ret_seconds);
+int tutti_unit_read_bytes(const struct tutti_words *words, struct tutti_word word,
+                          double *ret_bytes);
 int tutti_unit_read_rate(const struct tutti_words *words, struct tutti_word word,
-                    double *ret_bytes_per_s);
+                         double *ret_bytes_per_s);
 /* Reads a plain decimal number from `least` to `most`. */
 int tutti_unit_read_decimal(const struct tutti_words *words, struct tutti_word word, double least,
-                       double most, double *ret_value);
+                            double most, double *ret_value);
 
 /* A unit. Tables of units list the largest unit first. A value is number * multiply / divide, and
  * both factors are exact, so a value that is written with a unit reads back as the same value. */

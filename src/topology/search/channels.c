@@ -74,7 +74,8 @@ static int fill_up(struct packing *packing)
         TUTTI_TRY(tutti_column_create(pricing, &column));
         rc = search->pattern == TUTTI_PATTERN_RING
                  ? tutti_pricing_cheapest_ring(pricing, search->cost, false, &column, &cost, &least)
-                 : tutti_pricing_cheapest_tree(pricing, search->cost, search->pattern, &column, &cost);
+                 : tutti_pricing_cheapest_tree(pricing, search->cost, search->pattern, &column,
+                                               &cost);
         is_good = rc == TUTTI_OK && isfinite(cost) && fits(packing, &column);
         if (!is_good) {
             tutti_column_destroy(&column);

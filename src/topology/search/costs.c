@@ -271,7 +271,7 @@ drop_text:
 }
 
 int tutti_search_machine(const struct tutti_paths *paths, const struct tutti_channels *ring,
-                        const struct tutti_channels *tree, struct tutti_machine **ret_machine)
+                         const struct tutti_channels *tree, struct tutti_machine **ret_machine)
 {
     struct costs costs = {.paths = paths, .graph = paths->graph,
                           .nranks = paths->graph->count[TUTTI_NODE_GPU]};

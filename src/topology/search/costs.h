@@ -19,6 +19,6 @@
  * The caller destroys the machine. TUTTI_ERR_ARGUMENT: the graph has no gpus, or two of them have
  * no path; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_search_machine(const struct tutti_paths *paths, const struct tutti_channels *ring,
-                        const struct tutti_channels *tree, struct tutti_machine **ret_machine);
+                         const struct tutti_channels *tree, struct tutti_machine **ret_machine);
 
 #endif

@@ -63,10 +63,11 @@ void tutti_pricing_costs(const struct tutti_pricing *pricing, const double *pric
  * there is none. A tree is always the exact optimum. For a ring, *ret_least is a lower bound on the
  * cost of any ring: as tight as possible if with_effort is set, and possibly 0 otherwise.
  * TUTTI_ERR_SYSTEM: no memory. */
-int tutti_pricing_cheapest_ring(const struct tutti_pricing *pricing, const double *cost, bool with_effort,
-                        struct tutti_search_column *column, double *ret_cost, double *ret_least);
+int tutti_pricing_cheapest_ring(const struct tutti_pricing *pricing, const double *cost,
+                                bool with_effort, struct tutti_search_column *column,
+                                double *ret_cost, double *ret_least);
 int tutti_pricing_cheapest_tree(const struct tutti_pricing *pricing, const double *cost,
-                        enum tutti_pattern pattern, struct tutti_search_column *column,
-                        double *ret_cost);
+                                enum tutti_pattern pattern, struct tutti_search_column *column,
+                                double *ret_cost);
 
 #endif

@@ -331,8 +331,9 @@ static int look_by_all_ways(struct tour *tour, bool with_effort, double *ret_lea
     return TUTTI_OK;
 }
 
-int tutti_pricing_cheapest_ring(const struct tutti_pricing *pricing, const double *cost, bool with_effort,
-                        struct tutti_search_column *column, double *ret_cost, double *ret_least)
+int tutti_pricing_cheapest_ring(const struct tutti_pricing *pricing, const double *cost,
+                                bool with_effort, struct tutti_search_column *column,
+                                double *ret_cost, double *ret_least)
 {
     uint32_t n = pricing->ngpus;
     struct tour tour = {.pricing = pricing, .cost = cost, .n = n, .best_cost = INFINITY};

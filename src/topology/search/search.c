@@ -37,9 +37,10 @@ static int find_cheapest(struct tutti_search_state *search, bool with_effort,
 
     tutti_pricing_costs(&search->pricing, search->price, search->cost);
     if (search->pattern == TUTTI_PATTERN_RING)
-        return tutti_pricing_cheapest_ring(&search->pricing, search->cost, with_effort, column, ret_cost,
-                                   ret_least);
-    rc = tutti_pricing_cheapest_tree(&search->pricing, search->cost, search->pattern, column, ret_cost);
+        return tutti_pricing_cheapest_ring(&search->pricing, search->cost, with_effort, column,
+                                           ret_cost, ret_least);
+    rc = tutti_pricing_cheapest_tree(&search->pricing, search->cost, search->pattern, column,
+                                     ret_cost);
     *ret_least = *ret_cost;
     return rc;
 }

@@ -330,8 +330,8 @@ static double cost_of_tree(const struct tutti_pricing *pricing, const double *co
 }
 
 int tutti_pricing_cheapest_tree(const struct tutti_pricing *pricing, const double *cost,
-                        enum tutti_pattern pattern, struct tutti_search_column *column,
-                        double *ret_cost)
+                                enum tutti_pattern pattern, struct tutti_search_column *column,
+                                double *ret_cost)
 {
     size_t n = pricing->ngpus;
     struct tree_builder builder = {.n = pricing->ngpus,

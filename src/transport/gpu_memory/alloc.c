@@ -14,7 +14,7 @@ struct allocation {
     struct tutti_gpumem_allocation part;
     struct tutti_gpumem memory; /* its kind is NONE if the user has allocated the memory */
     struct tutti_cu_context *context;
-    int listings; /* calls of tutti_gpumem_list_add that tutti_gpumem_list_remove has not yet undone */
+    int listings; /* calls of tutti_gpumem_list_add less those of tutti_gpumem_list_remove */
     struct allocation *next;
 };
 
@@ -70,7 +70,8 @@ static void admit_all(const struct tutti_cu_driver *cuda, tutti_cu_device owner,
 
 /* ---- allocations of ours --------------------------------------------------------------------- */
 
-int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_bytes, void **ret_address)
+int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_bytes,
+                            void **ret_address)
 {
     struct allocation *allocation = calloc(1, sizeof *allocation);
     struct tutti_cu_stream *stream = NULL;
@@ -98,12 +99,12 @@ int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_byte
     allocation->part.device = device;
     allocation->part.begin = allocation->memory.address;
     allocation->part.size_bytes = allocation->memory.size_bytes;
-    allocation->part.token = (struct tutti_gpumem_token){.kind = allocation->memory.kind,
-                                                      .size_bytes = allocation->memory.size_bytes};
+    allocation->part.token = (struct tutti_gpumem_token){
+        .kind = allocation->memory.kind, .size_bytes = allocation->memory.size_bytes};
     allocation->part.fd = -1;
     allocation->part.is_passable =
         tutti_gpumem_export(cuda, &allocation->memory, &allocation->part.token,
-                                &allocation->part.fd) == TUTTI_OK;
+                            &allocation->part.fd) == TUTTI_OK;
     if (!allocation->part.is_passable)
         tutti_log(TUTTI_LOG_INFO, "%s", tutti_message_last());
     admit_all(cuda, device, &allocation->memory);
@@ -180,7 +181,8 @@ static int describe(const struct tutti_cu_driver *cuda, const void *address, siz
     return rc;
 }
 
-int tutti_gpumem_list_add(const struct tutti_cu_driver *cuda, const void *address, size_t size_bytes)
+int tutti_gpumem_list_add(const struct tutti_cu_driver *cuda, const void *address,
+                          size_t size_bytes)
 {
     struct allocation *fresh = calloc(1, sizeof *fresh), *known;
     int rc;
@@ -233,13 +235,13 @@ void tutti_gpumem_list_remove(const struct tutti_cu_driver *cuda, const void *ad
 
 uint64_t tutti_gpumem_list_generation(void)
 {
-    /* acquire: pairs with the releases in add, tutti_gpumem_list_free and tutti_gpumem_list_remove; the lock
-     * orders accesses to the list itself */
+    /* acquire: pairs with the releases in add, tutti_gpumem_list_free and tutti_gpumem_list_remove;
+     * the lock orders accesses to the list itself */
     return tutti_load_acquire(&generation);
 }
 
 size_t tutti_gpumem_list_get(tutti_cu_device device, bool for_processes,
-                            struct tutti_gpumem_allocation *ret_parts, size_t most)
+                             struct tutti_gpumem_allocation *ret_parts, size_t most)
 {
     size_t count = 0;
 

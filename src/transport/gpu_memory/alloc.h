@@ -12,15 +12,19 @@
  * reach it may use it, and other processes may use it if the driver permits that. The caller frees
  * it with tutti_gpumem_list_free. TUTTI_ERR_SYSTEM: no host memory. TUTTI_ERR_DEVICE: any other
  * failure. */
-int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_bytes, void **ret_address);
+int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_bytes,
+                            void **ret_address);
 
-/* Free an allocation. TUTTI_ERR_ARGUMENT: it is not an address that tutti_gpumem_list_alloc returned. */
+/* Free an allocation. TUTTI_ERR_ARGUMENT: it is not an address that tutti_gpumem_list_alloc
+ * returned. */
 int tutti_gpumem_list_free(const struct tutti_cu_driver *cuda, void *address);
 
-/* tutti_gpumem_list_add adds the whole allocation of the user that contains these bytes to the list. It
- * stays there until tutti_gpumem_list_remove has been called as often for it. TUTTI_ERR_DEVICE, recorded
- * but not logged: memory of its kind cannot be shared, or the bytes are in several allocations. */
-int tutti_gpumem_list_add(const struct tutti_cu_driver *cuda, const void *address, size_t size_bytes);
+/* tutti_gpumem_list_add adds the whole allocation of the user that contains these bytes to the
+ * list. It stays there until tutti_gpumem_list_remove has been called as often for it.
+ * TUTTI_ERR_DEVICE, recorded but not logged: memory of its kind cannot be shared, or the bytes are
+ * in several allocations. */
+int tutti_gpumem_list_add(const struct tutti_cu_driver *cuda, const void *address,
+                          size_t size_bytes);
 void tutti_gpumem_list_remove(const struct tutti_cu_driver *cuda, const void *address);
 
 /* Returns a number that grows with every change of the list. */
@@ -41,6 +45,6 @@ struct tutti_gpumem_allocation {
  * that can be shared with other processes. Returns their number. The descriptors stay the list's
  * and are closed with their entries. */
 size_t tutti_gpumem_list_get(tutti_cu_device device, bool for_processes,
-                            struct tutti_gpumem_allocation *ret_parts, size_t most);
+                             struct tutti_gpumem_allocation *ret_parts, size_t most);
 
 #endif

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int trouble(const struct tutti_cu_driver *cuda, int code, const char *what, size_t size_bytes,
-                   tutti_cu_device device)
+static int trouble(const struct tutti_cu_driver *cuda, int code, const char *what,
+                   size_t size_bytes, tutti_cu_device device)
 {
     return tutti_note(TUTTI_ERR_DEVICE, "%s of %zu bytes on GPU %d: %s", what, size_bytes, device,
                       tutti_cu_error(cuda, code));
@@ -77,8 +77,8 @@ static int place(const struct tutti_cu_driver *cuda, tutti_cu_device device, tut
     return code;
 }
 
-static int alloc_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device device, size_t size_bytes,
-                         struct tutti_gpumem *ret_memory)
+static int alloc_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device device,
+                         size_t size_bytes, struct tutti_gpumem *ret_memory)
 {
     struct tutti_cu_memory_kind kind = kind_of(device);
     struct tutti_gpumem memory = {.kind = TUTTI_GPUMEM_VIRTUAL, .fd = -1};
@@ -102,11 +102,11 @@ static int alloc_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device dev
 
 /* ---- making ---------------------------------------------------------------------------- */
 
-static int alloc_plain(const struct tutti_cu_driver *cuda, tutti_cu_device device, size_t size_bytes,
-                       struct tutti_gpumem *ret_memory)
+static int alloc_plain(const struct tutti_cu_driver *cuda, tutti_cu_device device,
+                       size_t size_bytes, struct tutti_gpumem *ret_memory)
 {
     struct tutti_gpumem memory = {.kind = TUTTI_GPUMEM_PLAIN, .size_bytes = size_bytes,
-                                      .fd = -1};
+                                  .fd = -1};
     int code = cuda->memory_alloc(&memory.address, size_bytes);
 
     if (code != TUTTI_CU_SUCCESS)
@@ -115,9 +115,9 @@ static int alloc_plain(const struct tutti_cu_driver *cuda, tutti_cu_device devic
     return TUTTI_OK;
 }
 
-int tutti_gpumem_alloc(const struct tutti_cu_driver *cuda, tutti_cu_device device, size_t size_bytes,
-                           struct tutti_cu_stream *stream,
-                           struct tutti_gpumem *ret_memory)
+int tutti_gpumem_alloc(const struct tutti_cu_driver *cuda, tutti_cu_device device,
+                       size_t size_bytes, struct tutti_cu_stream *stream,
+                       struct tutti_gpumem *ret_memory)
 {
     struct tutti_gpumem memory;
     int code;
@@ -142,10 +142,10 @@ int tutti_gpumem_alloc(const struct tutti_cu_driver *cuda, tutti_cu_device devic
 }
 
 int tutti_gpumem_alloc_host(const struct tutti_cu_driver *cuda, size_t size_bytes,
-                                struct tutti_gpumem *ret_memory)
+                            struct tutti_gpumem *ret_memory)
 {
     struct tutti_gpumem_token token = {.kind = TUTTI_GPUMEM_HOST,
-                                    .size_bytes = tutti_round_up(size_bytes, 4096)};
+                                       .size_bytes = tutti_round_up(size_bytes, 4096)};
     int fd, rc;
 
     if (tutti_memfd_create("tutti-gpu", (size_t)token.size_bytes, &fd) != TUTTI_OK)
@@ -162,7 +162,7 @@ int tutti_gpumem_alloc_host(const struct tutti_cu_driver *cuda, size_t size_byte
 }
 
 int tutti_gpumem_admit(const struct tutti_cu_driver *cuda, const struct tutti_gpumem *memory,
-                           tutti_cu_device device)
+                       tutti_cu_device device)
 {
     int code;
 
@@ -177,7 +177,7 @@ int tutti_gpumem_admit(const struct tutti_cu_driver *cuda, const struct tutti_gp
 /* ---- passing on ------------------------------------------------------------------------ */
 
 int tutti_gpumem_export(const struct tutti_cu_driver *cuda, const struct tutti_gpumem *memory,
-                            struct tutti_gpumem_token *ret_token, int *ret_fd)
+                        struct tutti_gpumem_token *ret_token, int *ret_fd)
 {
     struct tutti_gpumem_token token = {.kind = memory->kind, .size_bytes = memory->size_bytes};
     int fd = -1, code = TUTTI_CU_SUCCESS;
@@ -237,11 +237,11 @@ static int open_host(const struct tutti_cu_driver *cuda, int fd, struct tutti_gp
 }
 
 int tutti_gpumem_open(const struct tutti_cu_driver *cuda, tutti_cu_device device,
-                          const struct tutti_gpumem_token *token, int fd,
-                          struct tutti_gpumem *ret_memory)
+                      const struct tutti_gpumem_token *token, int fd,
+                      struct tutti_gpumem *ret_memory)
 {
     struct tutti_gpumem memory = {.kind = token->kind, .size_bytes = token->size_bytes,
-                                      .is_borrowed = true, .fd = -1};
+                                  .is_borrowed = true, .fd = -1};
     int code;
 
     switch (memory.kind) {

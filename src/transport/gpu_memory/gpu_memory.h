@@ -43,31 +43,31 @@ struct tutti_gpumem_token {
  * `stream`. The call waits for this work. Other processes can open the memory if the driver permits
  * that. The caller frees it with tutti_gpumem_free. TUTTI_ERR_DEVICE: any failure; the message
  * names the device. */
-int tutti_gpumem_alloc(const struct tutti_cu_driver *cuda, tutti_cu_device device, size_t size_bytes,
-                           struct tutti_cu_stream *stream,
-                           struct tutti_gpumem *ret_memory);
+int tutti_gpumem_alloc(const struct tutti_cu_driver *cuda, tutti_cu_device device,
+                       size_t size_bytes, struct tutti_cu_stream *stream,
+                       struct tutti_gpumem *ret_memory);
 
 /* Does the same for zeroed host memory that GPUs can use. */
 int tutti_gpumem_alloc_host(const struct tutti_cu_driver *cuda, size_t size_bytes,
-                                struct tutti_gpumem *ret_memory);
+                            struct tutti_gpumem *ret_memory);
 
 /* Let another device of this process use the memory. The device must be able to reach it.
  * TUTTI_ERR_DEVICE, recorded but not logged: the driver refuses. */
 int tutti_gpumem_admit(const struct tutti_cu_driver *cuda, const struct tutti_gpumem *memory,
-                           tutti_cu_device device);
+                       tutti_cu_device device);
 
 /* Get the data by which the memory is shared. *ret_fd is a new descriptor that the caller passes
  * and closes, or -1 if the kind needs none. TUTTI_ERR_DEVICE, recorded but not logged: this driver
  * does not let other processes open the memory. */
 int tutti_gpumem_export(const struct tutti_cu_driver *cuda, const struct tutti_gpumem *memory,
-                            struct tutti_gpumem_token *ret_token, int *ret_fd);
+                        struct tutti_gpumem_token *ret_token, int *ret_fd);
 
 /* Open another process's memory for `device`, which must be the current context's. The caller keeps
  * and closes `fd`, and releases the memory with tutti_gpumem_free. TUTTI_ERR_DEVICE, recorded
  * but not logged: the memory cannot be opened. */
 int tutti_gpumem_open(const struct tutti_cu_driver *cuda, tutti_cu_device device,
-                          const struct tutti_gpumem_token *token, int fd,
-                          struct tutti_gpumem *ret_memory);
+                      const struct tutti_gpumem_token *token, int fd,
+                      struct tutti_gpumem *ret_memory);
 
 /* Release memory that was allocated or opened. A zeroed struct is accepted, too. */
 void tutti_gpumem_free(const struct tutti_cu_driver *cuda, struct tutti_gpumem *memory);

@@ -28,7 +28,7 @@ static struct loan **find(tutti_cu_address address)
 }
 
 int tutti_gpumem_loan_begin(const struct tutti_gpumem_loan_terms *terms,
-                         const struct tutti_gpumem *memory)
+                            const struct tutti_gpumem *memory)
 {
     struct loan *loan = malloc(sizeof *loan);
     struct tutti_cu_context *context;

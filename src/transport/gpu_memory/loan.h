@@ -19,7 +19,7 @@ struct tutti_gpumem_loan_terms {
 /* Take over `memory` from the caller, who becomes its first user. From now on the last
  * tutti_gpumem_loan_end frees it. TUTTI_ERR_SYSTEM: no memory; the caller keeps `memory`. */
 int tutti_gpumem_loan_begin(const struct tutti_gpumem_loan_terms *terms,
-                         const struct tutti_gpumem *memory);
+                            const struct tutti_gpumem *memory);
 
 /* Join as a user of the memory at `address`. TUTTI_ERR_DEVICE, recorded but not logged: it was
  * freed already. */

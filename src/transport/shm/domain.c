@@ -41,8 +41,8 @@ void tutti_domain_ring_all(struct tutti_domain *domain)
 }
 
 int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t index,
-                                enum tutti_domain_counts_side side, uint64_t number, uint64_t *ret_mine,
-                                uint64_t *ret_theirs)
+                                enum tutti_domain_counts_side side, uint64_t number,
+                                uint64_t *ret_mine, uint64_t *ret_theirs)
 {
     const uint64_t *mine = tutti_domain_counts(domain, domain->me, side, number);
     const uint64_t *theirs = tutti_domain_counts(domain, index, side, number);
@@ -102,7 +102,7 @@ int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, ui
 }
 
 enum tutti_domain_access tutti_shm_segment_probe(const struct tutti_identity *mine,
-                                          const struct tutti_identity *theirs, bool may_read)
+                                                 const struct tutti_identity *theirs, bool may_read)
 {
     uint8_t seen[TUTTI_IDENTITY_BYTES];
     struct iovec local = {.iov_base = seen, .iov_len = sizeof seen};

@@ -37,7 +37,7 @@ struct tutti_lend_slot {
 #define TUTTI_NOT_THERE UINT32_MAX
 
 static inline struct tutti_lend_slot *tutti_lend_slots(const struct tutti_domain *domain,
-                                                              uint32_t index)
+                                                       uint32_t index)
 {
     return domain->lend_slots + (size_t)index * TUTTI_LEND_SLOTS;
 }
@@ -45,7 +45,7 @@ static inline struct tutti_lend_slot *tutti_lend_slots(const struct tutti_domain
 /* Returns the place of the number up to which `reader` has mapped the list of `owner`. Only the
  * reader writes it. */
 static inline uint32_t *tutti_lend_mapped(const struct tutti_domain *domain, uint32_t reader,
-                                            uint32_t owner)
+                                          uint32_t owner)
 {
     return domain->mapped + reader * domain->mapped_stride + owner;
 }

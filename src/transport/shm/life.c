@@ -186,8 +186,8 @@ static void take_back_partial_segments(struct tutti_fabric *fabric)
 static bool shm_reach(const struct tutti_fabric *fabric, int a, int b)
 {
     /* settle has taken has_segment from all ranks of a host in which one lacks it */
-    return a != b && tutti_fabric_same_host(fabric, a, b) && tutti_shm_verdict(fabric, a)->has_segment &&
-           tutti_shm_verdict(fabric, b)->has_segment;
+    return a != b && tutti_fabric_same_host(fabric, a, b) &&
+           tutti_shm_verdict(fabric, a)->has_segment && tutti_shm_verdict(fabric, b)->has_segment;
 }
 
 static bool cma_reach(const struct tutti_fabric *fabric, int a, int b)

@@ -15,7 +15,8 @@ void tutti_shm_usage(const struct tutti_fabric *fabric, struct tutti_fabric_usag
     usage->shared_bytes += tutti_shm_segment_touched(shm->segment);
     usage->reserved_bytes += shm->segment->header->total_bytes;
     usage->private_bytes += sizeof *shm->segment + tutti_lend_bytes(shm->lend);
-    usage->private_bytes += shm->nmembers * (2 * sizeof(uint32_t) + sizeof(enum tutti_domain_access));
+    usage->private_bytes +=
+        shm->nmembers * (2 * sizeof(uint32_t) + sizeof(enum tutti_domain_access));
 }
 
 static bool has_several_processes(const struct tutti_shm *shm)

@@ -46,7 +46,8 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
     at.mapped_stride = tutti_round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
     at.areas = tutti_round_up(at.mapped + n * at.mapped_stride, PAGE);
     at.counts = at.areas + n * TUTTI_AREA_BYTES;
-    at.total = at.counts + n * TUTTI_DOMAIN_COUNTS_SIDES * TUTTI_ACTIVITIES * (1 + n) * sizeof(uint64_t);
+    at.total =
+        at.counts + n * TUTTI_DOMAIN_COUNTS_SIDES * TUTTI_ACTIVITIES * (1 + n) * sizeof(uint64_t);
     return at;
 }
 

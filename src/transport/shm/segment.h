@@ -43,7 +43,7 @@ struct tutti_shm_segment {
     size_t fifo_stride;
     uint32_t *ranks;            /* [nmembers], which domain.ranks points to */
     int32_t *pids;              /* [nmembers] */
-    enum tutti_domain_access *access;  /* [nmembers], which domain.access points to */
+    enum tutti_domain_access *access; /* [nmembers], which domain.access points to */
     struct tutti_bell bell;     /* the bell of this member; its fd is -1 until it is opened */
     bool lends;                 /* this member lends memory to other processes, or once did */
     uint32_t times_inside;      /* calls of tutti_domain_enter that tutti_domain_exit has not yet
@@ -75,7 +75,8 @@ bool tutti_shm_segment_is_alive(const struct tutti_shm_segment *segment, uint32_
 /* Tests and returns this rank's access to the memory of the process that identifies itself as
  * `theirs`. */
 enum tutti_domain_access tutti_shm_segment_probe(const struct tutti_identity *mine,
-                                          const struct tutti_identity *theirs, bool may_read);
+                                                 const struct tutti_identity *theirs,
+                                                 bool may_read);
 
 /* Returns the bytes of the segment that hold this rank's windows, posts and outgoing FIFOs. Only
  * pages that any rank has touched count. */

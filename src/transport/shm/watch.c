@@ -18,8 +18,8 @@ static bool has_ended(const struct tutti_shm *shm, uint32_t index, struct tutti_
     if (index == shm->my_index)
         return false;
     /* Test the lock first, then the flag, which is set before the lock is released. */
-    is_alive =
-        segment->access[index] == TUTTI_DOMAIN_ACCESS_STORE || tutti_shm_segment_is_alive(segment, index);
+    is_alive = segment->access[index] == TUTTI_DOMAIN_ACCESS_STORE ||
+               tutti_shm_segment_is_alive(segment, index);
     /* acquire: pairs with the release in tutti_shm_leave */
     presence = tutti_load_acquire(&segment->members[index].presence);
     if (presence == TUTTI_SHM_MEMBER_LEFT || (presence != TUTTI_SHM_MEMBER_DROPPED && is_alive))
@@ -116,6 +116,7 @@ bool tutti_shm_has_left(const struct tutti_fabric *fabric, int rank)
         if ((int)shm->members[index] == rank)
             /* acquire: pairs with the release in tutti_shm_leave; everything that it sent is
              * visible */
-            return tutti_load_acquire(&shm->segment->members[index].presence) == TUTTI_SHM_MEMBER_LEFT;
+            return tutti_load_acquire(&shm->segment->members[index].presence) ==
+                   TUTTI_SHM_MEMBER_LEFT;
     return false;
 }

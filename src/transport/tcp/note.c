@@ -133,7 +133,8 @@ static bool wait_for_any(const struct errand *errands, size_t count, uint64_t un
         is_any_under_way |= errands[i].fd >= 0;
     }
     if (is_any_under_way && now_ns < until_ns)
-        (void)poll(polled, count, tutti_system_wait_ms((int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1));
+        (void)poll(polled, count,
+                   tutti_system_wait_ms((int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1));
     return is_any_under_way;
 }
 

@@ -49,7 +49,7 @@ static void spread_init(struct spread *spread, const struct machine *machine, ui
         spread->group[rank] = machine->group > 0 ? nodes / machine->group : 0;
     }
     spread->places = (struct tutti_placement){.nranks = nranks, .node = spread->node,
-                                           .nnodes = nodes + 1, .ngroups = 1};
+                                              .nnodes = nodes + 1, .ngroups = 1};
     if (machine->group > 0) {
         spread->places.group = spread->group;
         spread->places.ngroups = spread->group[nranks - 1] + 1;

@@ -72,7 +72,7 @@ static void nodes_are_found_wherever_their_ranks_are(void **state)
 {
     static const uint32_t node[] = {0, 1, 0, 2, 1, 0, 3}, group[] = {0, 1, 0, 0, 1, 0, 1};
     struct tutti_placement places = {.nranks = 7, .node = node, .nnodes = 4, .group = group,
-                                  .ngroups = 2};
+                                     .ngroups = 2};
     struct tutti_shape shape = {.nranks = 7, .rank = 4, .places = &places};
     struct tutti_nodes nodes;
 
@@ -100,7 +100,7 @@ static void what_is_not_known_is_taken_apart(void **state)
 {
     static const uint32_t node[] = {0, 0, 1, 1}, group[] = {0, 0, 0, 0};
     struct tutti_placement one_group = {.nranks = 4, .node = node, .nnodes = 2, .group = group,
-                                     .ngroups = 1};
+                                        .ngroups = 1};
     struct tutti_shape known = {.nranks = 4, .rank = 2, .places = &one_group};
     struct tutti_shape unknown = {.nranks = 4, .rank = 2};
     struct tutti_nodes nodes;

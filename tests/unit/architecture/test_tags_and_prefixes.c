@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tests how names are given. A tag with the library's prefix is defined once, so that a debugger
- * and a reader see one struct of a name. Headers export only names with the library's prefix. The
- * test reads the sources of the tree. */
+ * and a reader see one struct of a name. Headers export only names with the library's prefix,
+ * macros included. The word after that prefix leads to one folder: headers of no other folder
+ * declare functions or tags that begin with it. The test reads the sources of the tree. */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,18 +17,20 @@
 
 #include "sources.h"
 
-enum { MOST_TAGS = 4096, MOST_NAME = 128 };
+enum { MOST_TAGS = 4096, MOST_WORDS = 1024, MOST_NAME = 128, MOST_PATH = 256 };
 
 /* Headers that are templates. An object includes one to get functions of its own, all static, and
  * no other header includes it. */
 static const char *const templates[] = {"src/device/cpu/kernels.h", "src/device/cpu/narrow.h"};
 
-struct tag {
-    char name[MOST_NAME], path[256];
+/* A name, and the file or the folder that it belongs to. */
+struct name {
+    char name[MOST_NAME], path[MOST_PATH];
 };
 
-static struct tag tags[MOST_TAGS];
-static size_t ntags, nfaults, nexported;
+static struct name tags[MOST_TAGS], words[MOST_WORDS];
+static size_t ntags, nwords, nfaults, nexported;
+static bool is_quiet;
 
 static bool begins_with(const char *word, size_t length, const char *prefix)
 {
@@ -64,22 +67,62 @@ static const char *skip_blanks(const char *at)
 
 static void report(const char *path, const char *word, size_t length, const char *fault)
 {
-    if (path != NULL)
+    if (!is_quiet)
         print_error("%s: %.*s %s\n", path, (int)length, word, fault);
     nfaults++;
 }
 
 static void note_tag(const char *path, const char *word, size_t length)
 {
-    struct tag *tag = &tags[ntags];
+    struct name *tag = &tags[ntags];
 
     assert_true(length < MOST_NAME && ntags < MOST_TAGS);
     for (size_t i = 0; i < ntags; i++)
         if (strlen(tags[i].name) == length && memcmp(tags[i].name, word, length) == 0)
             report(path, word, length, "is defined in another file, too");
     snprintf(tag->name, sizeof(tag->name), "%.*s", (int)length, word);
-    snprintf(tag->path, sizeof(tag->path), "%s", path != NULL ? path : "");
+    snprintf(tag->path, sizeof(tag->path), "%s", path);
     ntags++;
+}
+
+/* Checks that the first word of a name in a header leads to the folder of that header alone. */
+static void note_prefix(const char *path, const char *name, size_t length)
+{
+    struct name word = {.name = ""};
+    size_t at = 0;
+
+    if (!begins_with(name, length, "tutti_"))
+        return;
+    sscanf(name, "tutti_%127[a-z0-9A-Z]", word.name);
+    snprintf(word.path, sizeof(word.path), "%.*s", (int)(strrchr(path, '/') - path), path);
+    while (at < nwords && strcmp(words[at].name, word.name) != 0)
+        at++;
+    if (at == nwords) {
+        assert_true(nwords < MOST_WORDS);
+        words[nwords++] = word;
+    } else if (strcmp(words[at].path, word.path) != 0) {
+        char fault[MOST_PATH + 64];
+
+        snprintf(fault, sizeof(fault), "has the first word of names in %s", words[at].path);
+        report(path, name, length, fault);
+    }
+}
+
+/* Reports the macros of a header without the library's prefix. Those of expat give its functions
+ * other names. */
+static void check_macros(const char *path, const char *text)
+{
+    static const char define[] = "define";
+
+    for (const char *at = strchr(text, '#'); at != NULL; at = strchr(at + 1, '#')) {
+        const char *word = skip_blanks(at + 1);
+
+        if (!begins_with(word, length_of(word), define) || length_of(word) != strlen(define))
+            continue;
+        word = skip_blanks(word + strlen(define));
+        if (!has_prefix(word, length_of(word)) && !begins_with(word, length_of(word), "XML_"))
+            report(path, word, length_of(word), "is a macro of a header without the prefix TUTTI_");
+    }
 }
 
 /* One word of a stripped text at file scope or deeper. */
@@ -101,6 +144,8 @@ static void check_word(const char *path, const char *word, size_t length, bool i
             note_tag(path, next, name);
         else if (is_header)
             report(path, next, name, "is a tag of a header without the prefix tutti_");
+        if (is_header)
+            note_prefix(path, next, name);
         nexported += is_header;
         return;
     }
@@ -109,6 +154,7 @@ static void check_word(const char *path, const char *word, size_t length, bool i
     nexported++;
     if (!has_prefix(word, length))
         report(path, word, length, "is a function of a header without the prefix tutti_");
+    note_prefix(path, word, length);
 }
 
 static void check_text(const char *path, char *text, bool is_header)
@@ -116,6 +162,8 @@ static void check_text(const char *path, char *text, bool is_header)
     size_t braces = 0, parentheses = 0;
 
     sources_strip(text);
+    if (is_header)
+        check_macros(path, text);
     sources_strip_directives(text);
     for (size_t i = 0; text[i] != '\0'; i++) {
         size_t length = length_of(text + i);
@@ -147,43 +195,55 @@ static void check_file(const char *path, char *text)
     check_text(path, text, strcmp(dot, ".h") == 0 && !is_template(path));
 }
 
-static void tags_are_defined_once_and_headers_export_prefixed_names(void **state)
+static void tags_are_defined_once_and_prefixes_of_headers_lead_to_one_folder(void **state)
 {
     static const char *const tops[] = {"src", "model", "include", NULL};
 
     (void)state;
-    ntags = nfaults = nexported = 0;
+    ntags = nwords = nfaults = nexported = 0;
     sources_visit(TUTTI_SOURCE_DIR, tops, check_file);
     /* A reader that finds nothing would find no fault either. */
-    assert_true(ntags > 300 && nexported > 1000);
+    assert_true(ntags > 300 && nwords > 200 && nexported > 1000);
     assert_int_equal(nfaults, 0);
 }
 
 static void each_fault_is_found(void **state)
 {
+    /* `text` is a header of the folder src/a, `other` one of src/b. */
     static const struct {
         const char *text;
         size_t faults;
+        const char *other;
     } cases[] = {
-        {"struct tutti_a { int b; }; enum tutti_a { C };", 1},
-        {"struct tutti_a; struct tutti_a { int b; };", 0},
-        {"struct a { int b; };", 1},
-        {"int tutti_f(int (*g)(void)), f(void);", 1},
-        {"static inline int f(void) { return g(); }", 1},
-        {"static inline int tutti_f(void) { return g(); }", 0},
-        {"void tutti_f(void) __attribute__((cold));", 0},
-        {"#define X(a) f(a)\nint tutti_f(void);", 0},
-        {"#define X(a) \\\n f(a)\nint f(void);", 1},
-        {"/* int f(void); */ \"f(\" // f()\n", 0},
+        {"struct tutti_a { int b; }; enum tutti_a { C };", 1, ""},
+        {"struct tutti_a; struct tutti_a { int b; };", 0, ""},
+        {"struct a { int b; };", 1, ""},
+        {"int tutti_f(int (*g)(void)), f(void);", 1, ""},
+        {"static inline int f(void) { return g(); }", 1, ""},
+        {"static inline int tutti_f(void) { return g(); }", 0, ""},
+        {"void tutti_f(void) __attribute__((cold));", 0, ""},
+        {"#define TUTTI_X(a) f(a)\nint tutti_f(void);", 0, ""},
+        {"#define TUTTI_X(a) \\\n f(a)\nint f(void);", 1, ""},
+        {"# define X(a) a\n#define Y", 2, ""},
+        {"/* int f(void); */ \"f(\" // f()\n", 0, ""},
+        {"int tutti_a_f(void);", 1, "int tutti_a_g(void);"},
+        {"int tutti_a_f(void);", 0, "int tutti_ab_g(void) { tutti_a_f(); }"},
+        {"struct tutti_a { int b; };", 1, "struct tutti_a_c *tutti_a_get(void);"},
+        {"struct tutti_a { int b; };", 0, "struct tutti_a; int tutti_b(struct tutti_a *a);"},
+        {"struct tutti_a { int b; };", 1, "enum tutti_a_kind { C };"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[128];
 
-        ntags = nfaults = 0;
+        ntags = nwords = nfaults = 0;
+        is_quiet = true;
         snprintf(text, sizeof(text), "%s", cases[i].text);
-        check_text(NULL, text, true);
+        check_text("src/a/a.h", text, true);
+        snprintf(text, sizeof(text), "%s", cases[i].other);
+        check_text("src/b/b.h", text, true);
+        is_quiet = false;
         assert_int_equal(nfaults, cases[i].faults);
     }
 }
@@ -191,7 +251,7 @@ static void each_fault_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tags_are_defined_once_and_headers_export_prefixed_names),
+        cmocka_unit_test(tags_are_defined_once_and_prefixes_of_headers_lead_to_one_folder),
         cmocka_unit_test(each_fault_is_found),
     };
 

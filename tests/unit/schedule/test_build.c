@@ -88,10 +88,13 @@ static void every_collective_overlays_its_buffers_as_documented(void **state)
 
         assert_int_equal(tutti_input_blocks(rows[i].collective, 5), rows[i].input_blocks);
         assert_int_equal(tutti_output_blocks(rows[i].collective, 5), rows[i].output_blocks);
-        assert_int_equal(tutti_collective_has_input(rows[i].collective, rows[i].rank, 1), rows[i].has_input);
-        assert_int_equal(tutti_collective_has_output(rows[i].collective, rows[i].rank, 1), rows[i].has_output);
-        assert_int_equal(tutti_collective_in_place_shift(rows[i].collective, rows[i].rank, 1, 3, &shift),
-                         rows[i].is_overlaid);
+        assert_int_equal(tutti_collective_has_input(rows[i].collective, rows[i].rank, 1),
+                         rows[i].has_input);
+        assert_int_equal(tutti_collective_has_output(rows[i].collective, rows[i].rank, 1),
+                         rows[i].has_output);
+        assert_int_equal(
+            tutti_collective_in_place_shift(rows[i].collective, rows[i].rank, 1, 3, &shift),
+            rows[i].is_overlaid);
         assert_int_equal(shift, rows[i].shift);
     }
 }

@@ -148,10 +148,11 @@ static void in_place_calls_overlay_what_fits(void **state)
     (void)state;
     for (uint32_t c = 0; c < TUTTI_COLLECTIVE_COUNT; c++)
         for (uint32_t rank = 0; rank < NRANKS; rank++) {
-            bool has_both = tutti_collective_has_input(c, rank, ROOT) && tutti_collective_has_output(c, rank, ROOT);
+            bool has_both = tutti_collective_has_input(c, rank, ROOT) &&
+                            tutti_collective_has_output(c, rank, ROOT);
             int64_t shift = -1000, wanted = 0;
-            bool is_overlaid = tutti_collective_in_place_shift((enum tutti_collective)c, rank, ROOT, CHUNKS,
-                                                    &shift);
+            bool is_overlaid = tutti_collective_in_place_shift((enum tutti_collective)c, rank, ROOT,
+                                                               CHUNKS, &shift);
 
             if (!has_both || tutti_collective_is_pairwise(c)) {
                 assert_false(is_overlaid);
@@ -174,7 +175,8 @@ static void sources_are_the_ranks_with_an_input(void **state)
         for (uint32_t to = 0; to < NRANKS; to++)
             for (uint32_t from = 0; from < NRANKS; from++)
                 assert_int_equal(tutti_collective_is_source(c, from, to, ROOT),
-                                 tutti_collective_has_output(c, to, ROOT) && tutti_collective_has_input(c, from, ROOT) &&
+                                 tutti_collective_has_output(c, to, ROOT) &&
+                                     tutti_collective_has_input(c, from, ROOT) &&
                                      (c != TUTTI_SCAN || from <= to) &&
                                      (c != TUTTI_EXCLUSIVE_SCAN || from < to));
 }

@@ -218,7 +218,7 @@ static void expect_no_deadlock(struct tutti_schedule *const *schedules, uint32_t
     struct tutti_check_report report;
     uint32_t credits = 0;
     int rc = tutti_check_credits_needed((const struct tutti_schedule *const *)schedules, nranks,
-                                    &credits, &report);
+                                        &credits, &report);
 
     if (rc != TUTTI_OK || credits != 0)
         fail_msg("schedule %u, %s: %u credits; %s", number, what, credits,
@@ -313,7 +313,7 @@ static uint32_t triangle_credits(bool is_bold)
         MUST(tutti_schedule_fuse(schedules[rank], is_bold));
     }
     MUST(tutti_check_credits_needed((const struct tutti_schedule *const *)schedules, 3, &credits,
-                                &report));
+                                    &report));
     for (uint32_t rank = 0; rank < 3; rank++)
         tutti_schedule_destroy(schedules[rank]);
     return credits;

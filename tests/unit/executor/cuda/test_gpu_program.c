@@ -48,8 +48,8 @@ static const struct tutti_kernel_program *head_of(const struct tutti_cuda_progra
     return (const struct tutti_kernel_program *)(const void *)image->bytes;
 }
 
-static const void *table_at(const struct tutti_cuda_program_image *image, struct tutti_kernel_table table,
-                            size_t entry_bytes)
+static const void *table_at(const struct tutti_cuda_program_image *image,
+                            struct tutti_kernel_table table, size_t entry_bytes)
 {
     assert_int_equal(table.at % 8, 0);
     assert_true(table.at >= sizeof(struct tutti_kernel_program));
@@ -89,11 +89,12 @@ static void check_lanes(const struct tutti_cuda_program_image *image)
     assert_int_equal(head->lane_steps.count, nhalves);
 }
 
-static void check_bound(const struct tutti_cuda_program_image *image, const struct tutti_kernel_bound *bound,
-                        const struct tutti_bound *wanted)
+static void check_bound(const struct tutti_cuda_program_image *image,
+                        const struct tutti_kernel_bound *bound, const struct tutti_bound *wanted)
 {
     const struct tutti_kernel_bound_step *steps = table_at(image, bound->steps, sizeof *steps);
-    const struct tutti_kernel_segment *segments = table_at(image, bound->segments, sizeof *segments);
+    const struct tutti_kernel_segment *segments =
+        table_at(image, bound->segments, sizeof *segments);
 
     assert_int_equal(bound->segments.count, wanted->nsegments);
     for (uint32_t i = 0; i < bound->steps.count; i++) {
@@ -111,7 +112,8 @@ static void check_bound(const struct tutti_cuda_program_image *image, const stru
     }
 }
 
-static void check_image(const struct tutti_cuda_program_image *image, const struct tutti_program *program)
+static void check_image(const struct tutti_cuda_program_image *image,
+                        const struct tutti_program *program)
 {
     const struct tutti_kernel_program *head = head_of(image);
     const struct tutti_schedule *schedule = program->plan->schedule;

@@ -92,8 +92,8 @@ static int prove_with(const struct row *row, struct tutti_schedule *const *sched
 {
     const struct tutti_check_options options = {.credits = credits, .is_vector = row->is_vector};
 
-    return tutti_check_prove((const struct tutti_schedule *const *)schedules, row->nranks,
-                                &options, ret_report);
+    return tutti_check_prove((const struct tutti_schedule *const *)schedules, row->nranks, &options,
+                             ret_report);
 }
 
 static void the_least_number_of_credits_is_found(void **state)
@@ -107,7 +107,7 @@ static void the_least_number_of_credits_is_found(void **state)
 
         build_all(&need->row, schedules);
         MUST(tutti_check_credits_needed((const struct tutti_schedule *const *)schedules,
-                                    need->row.nranks, &least, &why));
+                                        need->row.nranks, &least, &why));
         if (least != need->credits)
             fail_msg("%s: %u credits, not %u", need->row.name, least, need->credits);
         destroy_all(&need->row, schedules);
@@ -171,7 +171,7 @@ static void told(const struct row *row, const char *what)
 
     build_all(row, schedules);
     assert_int_equal(tutti_check_credits_needed((const struct tutti_schedule *const *)schedules,
-                                            row->nranks, &least, &why), TUTTI_ERR_ARGUMENT);
+                                                row->nranks, &least, &why), TUTTI_ERR_ARGUMENT);
     assert_int_equal(least, 77);
     assert_string_equal(why.what, what);
     assert_int_equal(why.rank, row->rank);

@@ -78,8 +78,8 @@ static void a_ring_that_stores_nothing_waits_for_itself(void **state)
     assert_int_equal(check_all(&row, schedules, &why), TUTTI_ERR_ARGUMENT);
     assert_non_null(strstr(why.what, row.what));
     /* The slice that each holds back keeps the message before it in its lane. */
-    MUST(tutti_check_credits_needed((const struct tutti_schedule *const *)schedules, row.nranks, &least,
-                                &why));
+    MUST(tutti_check_credits_needed((const struct tutti_schedule *const *)schedules, row.nranks,
+                                    &least, &why));
     assert_int_equal(least, 2);
     destroy_all(&row, schedules);
 }

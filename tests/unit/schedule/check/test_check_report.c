@@ -21,8 +21,8 @@ static struct tutti_check_report prove(const struct row *row, bool is_hashed)
     int rc;
 
     build_all(row, schedules);
-    rc = tutti_check_prove((const struct tutti_schedule *const *)schedules, row->nranks,
-                              &options, &report);
+    rc = tutti_check_prove((const struct tutti_schedule *const *)schedules, row->nranks, &options,
+                           &report);
     assert_int_equal(rc, row->what == NULL ? TUTTI_OK : TUTTI_ERR_ARGUMENT);
     destroy_all(row, schedules);
     return report;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Divides the places of a device among the communicators of this process. A place is room for one
- * block, and a device has as many places as blocks that can run on it at once.
+ * Divides the blocks that can be resident on a device among the communicators of this process.
  *
- * The kernels of one call wait for each other, so all their blocks must run at once. Waiting
- * kernels of other communicators must not take the places that they need. So each communicator
- * claims a number of places, and its launches never use more. A claim takes at most half of the
- * places that are left, so that some remain for the next communicator. Claimed places that a
- * communicator does not need become free when it settles. */
+ * The kernels of one call wait for each other, so all their blocks must be resident at once.
+ * Waiting kernels of other communicators must not take the room that they need. So each
+ * communicator claims a number of resident blocks, and its launches never use more. A claim takes
+ * at most half of the blocks that are left, so that some remain for the next communicator. Claimed
+ * blocks that a communicator does not need become free when it settles. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -15,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A communicator gets at least 1/32 of the device's places, even if others have claimed all places.
+/* A communicator gets at least 1/32 of the device's blocks, even if others have claimed all.
  * The claims then exceed the device. This is acceptable, because 1/32 is only a few blocks, and all
  * communicators rarely run at once. */
 enum { LEAST_PART = 32 };
@@ -23,7 +22,7 @@ enum { LEAST_PART = 32 };
 struct tutti_cuda_claim {
     /* `secret` identifies the communicator, and `uuid` identifies the device. */
     uint8_t secret[TUTTI_SECRET_BYTES], uuid[TUTTI_CU_UUID_BYTES];
-    uint32_t places, total;    /* places claimed, and all places of the device */
+    uint32_t blocks, total;    /* blocks claimed, and all that can be resident on the device */
     uint32_t nranks, nsettled; /* ranks that hold the claim, and ranks that have settled */
     struct tutti_cuda_claim *next;
 };
@@ -31,10 +30,10 @@ struct tutti_cuda_claim {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tutti_cuda_claim *claims;
 
-/* Returns this communicator's claim on the device, or NULL. *ret_taken is the number of places in
+/* Returns this communicator's claim on the device, or NULL. *ret_taken is the number of blocks in
  * all claims on the device. */
 static struct tutti_cuda_claim *find(const struct tutti_cuda_gpu *gpu, const uint8_t *uuid,
-                                    uint32_t *ret_taken)
+                                     uint32_t *ret_taken)
 {
     struct tutti_cuda_claim *found = NULL;
 
@@ -42,7 +41,7 @@ static struct tutti_cuda_claim *find(const struct tutti_cuda_gpu *gpu, const uin
     for (struct tutti_cuda_claim *claim = claims; claim != NULL; claim = claim->next) {
         if (memcmp(claim->uuid, uuid, sizeof claim->uuid) != 0)
             continue;
-        *ret_taken += claim->places;
+        *ret_taken += claim->blocks;
         if (memcmp(claim->secret, gpu->secret, sizeof claim->secret) == 0)
             found = claim;
     }
@@ -58,7 +57,7 @@ static uint32_t fair_part(uint32_t total, uint32_t taken)
 }
 
 int tutti_cuda_residency_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, uint32_t total,
-                           uint32_t *ret_places)
+                               uint32_t *ret_blocks)
 {
     struct tutti_cuda_claim *claim;
     uint32_t taken;
@@ -69,13 +68,13 @@ int tutti_cuda_residency_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, 
         memcpy(claim->secret, gpu->secret, sizeof claim->secret);
         memcpy(claim->uuid, uuid, sizeof claim->uuid);
         claim->total = total;
-        claim->places = fair_part(total, taken);
+        claim->blocks = fair_part(total, taken);
         claim->next = claims;
         claims = claim;
     }
     if (claim != NULL) {
         claim->nranks++;
-        *ret_places = claim->places;
+        *ret_blocks = claim->blocks;
     }
     pthread_mutex_unlock(&lock);
     gpu->claim = claim;
@@ -83,7 +82,7 @@ int tutti_cuda_residency_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, 
                          : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a share of a GPU");
 }
 
-void tutti_cuda_residency_settle(struct tutti_cuda_gpu *gpu, uint32_t places)
+void tutti_cuda_residency_settle(struct tutti_cuda_gpu *gpu, uint32_t blocks)
 {
     struct tutti_cuda_claim *claim = gpu->claim;
     uint32_t taken, total = claim->total;
@@ -91,12 +90,13 @@ void tutti_cuda_residency_settle(struct tutti_cuda_gpu *gpu, uint32_t places)
     pthread_mutex_lock(&lock);
     /* Only the last rank reduces the claim, because until then other ranks rely on all of it. */
     if (++claim->nsettled == claim->nranks)
-        claim->places = places;
+        claim->blocks = blocks;
     find(gpu, claim->uuid, &taken);
     pthread_mutex_unlock(&lock);
     if (taken > total && gpu->args.rank == 0)
-        tutti_log(TUTTI_LOG_INFO, "the communicators on GPU %d may use %u places of its %u: if all "
-                  "of them run large calls at once, some may wait for others",
+        tutti_log(TUTTI_LOG_INFO, "the communicators on GPU %d may use %u blocks, of which %u "
+                  "can be resident: if all of them run large calls at once, some may wait for "
+                  "others",
                   gpu->args.device, taken, total);
 }
 
