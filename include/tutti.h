@@ -542,10 +542,10 @@ TUTTI_API tuttiResult_t tuttiReduce(const void *sendbuff, void *recvbuff, size_t
                                     tuttiDataType_t datatype, tuttiRedOp_t op, int root,
                                     tuttiComm_t comm, tuttiStream_t stream);
 
-/* Combine the inputs of the ranks up to the own one with `op`: recvbuff[i] on rank r = op over ranks
- * 0 to r of sendbuff[i], i < count. In place: sendbuff == recvbuff. With floats, the result of a
- * rank need not have the bits of the result before it combined with its own input. Algorithms:
- * doubling (Hillis and Steele 1986) and a chain (Worringen 2003).
+/* Combine the inputs of the ranks up to the own one with `op`: recvbuff[i] on rank r = op over
+ * ranks 0 to r of sendbuff[i], i < count. In place: sendbuff == recvbuff. With floats, the result
+ * of rank r need not equal, bit by bit, the result of rank r - 1 combined with the input of rank r.
+ * Algorithms: doubling (Hillis and Steele 1986) and a chain (Worringen 2003).
  *  - tuttiInvalidArgument: `op` is tuttiAvg. The ranks combine different numbers of inputs, so
  *    there is no common divisor. */
 TUTTI_API tuttiResult_t tuttiScan(const void *sendbuff, void *recvbuff, size_t count,

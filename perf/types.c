@@ -55,7 +55,7 @@ bool perf_type_has_op(tuttiDataType_t type, enum perf_op op)
 {
     if (op == PERF_AVG || op == PERF_MULSUM)
         return tutti_type_is_scaled((enum tutti_type)type);
-    return op < PERF_BAND || !tutti_cpu_is_floating((enum tutti_type)type);
+    return op < PERF_BAND || !tutti_type_is_floating((enum tutti_type)type);
 }
 
 bool perf_parse_ops(const char *text, unsigned *ret_ops)

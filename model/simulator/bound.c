@@ -157,7 +157,8 @@ static void load_and_store(struct bounds *bounds)
     uint32_t nranks = bounds->network->nranks;
 
     for (uint32_t rank = 0; rank < nranks; rank++) {
-        if (tutti_collective_has_input(bounds->collective, rank, bounds->root) && is_needed(bounds, rank))
+        if (tutti_collective_has_input(bounds->collective, rank, bounds->root) &&
+            is_needed(bounds, rank))
             blocks += tutti_input_blocks(bounds->collective, nranks);
         if (tutti_collective_has_output(bounds->collective, rank, bounds->root))
             blocks += tutti_output_blocks(bounds->collective, nranks);

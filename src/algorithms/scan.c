@@ -122,7 +122,8 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
         if (receives(&scan, skip))
             TUTTI_TRY(receive(&scan, skip));
     }
-    if (scan.nreceives > 1 || !tutti_collective_has_output(shape->collective, shape->rank, shape->root))
+    if (scan.nreceives > 1 ||
+        !tutti_collective_has_output(shape->collective, shape->rank, shape->root))
         return TUTTI_OK;
     return tutti_build_copy(build, scan.kept, result);
 }

@@ -193,7 +193,7 @@ static int check_vectors(const struct tutti_comm *comm, struct tutti_args *args)
         (receives && tutti_output_is_per_rank(args->collective) && args->recv_counts == NULL))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: the array of counts is NULL on rank %d; it must "
                           "have %d entries", args->function, comm->rank, comm->nranks);
-    if (!tutti_counts_are_by_pair(args->collective) || !sends || !receives)
+    if (!tutti_collective_counts_by_pair(args->collective) || !sends || !receives)
         return TUTTI_OK;
     given = args->send_counts != NULL ? args->send_counts[rank] : args->count;
     taken = args->recv_counts != NULL ? args->recv_counts[rank] : args->count;
@@ -208,7 +208,7 @@ static uint64_t signature_count(const struct tutti_comm *comm, const struct tutt
 {
     if (!is_vector(args))
         return args->count;
-    if (tutti_counts_are_by_pair(args->collective))
+    if (tutti_collective_counts_by_pair(args->collective))
         return 0;
     return tutti_counts_hash(args->recv_counts ? args->recv_counts : args->send_counts,
                              comm->nranks);
@@ -262,7 +262,7 @@ static int check(const struct tutti_comm *comm, struct tutti_args *args,
     TUTTI_TRY(check_type(args));
     TUTTI_TRY(check_root(comm, args));
     TUTTI_TRY(check_vectors(comm, args));
-    if (is_vector(args) && !tutti_counts_are_by_pair(args->collective))
+    if (is_vector(args) && !tutti_collective_counts_by_pair(args->collective))
         args->count = (args->recv_counts ? args->recv_counts : args->send_counts)[comm->rank];
     TUTTI_TRY(measure(comm, args, ret_reach));
     TUTTI_TRY(check_in_place(comm, args));

@@ -86,7 +86,7 @@ static inline bool tutti_type_is_narrow_float(enum tutti_type type)
     return tutti_type_family(type) == TUTTI_NARROW;
 }
 
-static inline bool tutti_cpu_is_floating(enum tutti_type type)
+static inline bool tutti_type_is_floating(enum tutti_type type)
 {
     return tutti_type_family(type) == TUTTI_FLOATING || tutti_type_is_narrow_float(type);
 }
@@ -97,7 +97,7 @@ const char *tutti_op_name(enum tutti_op op);
 /* False for bitwise and logical operations on floating types. */
 static inline bool tutti_op_takes(enum tutti_op op, enum tutti_type type)
 {
-    return op < TUTTI_BAND || !tutti_cpu_is_floating(type);
+    return op < TUTTI_BAND || !tutti_type_is_floating(type);
 }
 
 /* False for bool, which has no averages and no pre-multiplied sums. */

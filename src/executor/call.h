@@ -87,7 +87,7 @@ static inline bool tutti_call_is_vector(const struct tutti_call *call)
 /* True for a v-form in which only the two ranks of a pair know the pair's count (collective.h). */
 static inline bool tutti_call_has_pairs(const struct tutti_call *call)
 {
-    return tutti_call_is_vector(call) && tutti_counts_are_by_pair(call->collective);
+    return tutti_call_is_vector(call) && tutti_collective_counts_by_pair(call->collective);
 }
 
 /* Returns the number of elements that rank `rank` gives to rank `to`, or takes from rank `from`, in

@@ -41,7 +41,7 @@ bool tutti_signature_has_hash(const struct tutti_signature *signature)
     bool is_vector;
     enum tutti_collective collective = tutti_collective_of_call(signature->call, &is_vector);
 
-    return is_vector && !tutti_counts_are_by_pair(collective);
+    return is_vector && !tutti_collective_counts_by_pair(collective);
 }
 
 bool tutti_signature_has_pairs(const struct tutti_signature *signature)
@@ -49,14 +49,15 @@ bool tutti_signature_has_pairs(const struct tutti_signature *signature)
     bool is_vector;
     enum tutti_collective collective = tutti_collective_of_call(signature->call, &is_vector);
 
-    return is_vector && tutti_counts_are_by_pair(collective);
+    return is_vector && tutti_collective_counts_by_pair(collective);
 }
 
 /* `counts` is the text of the call's counts: empty, or ending with a comma and a blank. */
 static const char *format(const struct tutti_signature *signature, const char *counts,
                           char text[TUTTI_SIGNATURE_TEXT_BYTES])
 {
-    const char *suffix, *op = op_name(signature->op), *caller = tutti_caller_name(signature->caller);
+    const char *suffix, *op = op_name(signature->op);
+    const char *caller = tutti_caller_name(signature->caller);
     const char *name = call_name(signature->call, &suffix);
     char root[24] = "";
 

@@ -343,8 +343,8 @@ static void go_on(struct tuttiMailbox *box)
     hand_over(box);
 }
 
-/* Starts the thread of the mailbox if there is none. Fails if the mailbox is being destroyed, because
- * nothing would end the request then. The lock is held. */
+/* Starts the thread of the mailbox if there is none. Fails if the mailbox is being destroyed,
+ * because nothing would end the request then. The lock is held. */
 static int prepare_for_request(struct tuttiMailbox *box)
 {
     if (box->is_closing)

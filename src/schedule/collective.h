@@ -191,7 +191,7 @@ TUTTI_INLINE bool tutti_collective_is_pairwise(uint32_t collective)
 /* True if each count of the v-form concerns one pair of ranks, and other ranks need not know it.
  * The pairs are all pairs of ranks in an all-to-all, and the root with each rank in a collective
  * with a root. False if all ranks must know all counts. */
-TUTTI_INLINE bool tutti_counts_are_by_pair(uint32_t collective)
+TUTTI_INLINE bool tutti_collective_counts_by_pair(uint32_t collective)
 {
     return tutti_collective_is_pairwise(collective) || tutti_collective_has_root(collective);
 }

@@ -291,7 +291,7 @@ static void fill_work(struct attempt *attempt, uint32_t rank, uint64_t number,
         .op = (uint8_t)call->op,
         .is_premultiplied = call->is_premultiplied,
         .is_average = call->is_average,
-        .has_pairs = call->is_vector && tutti_counts_are_by_pair(call->collective),
+        .has_pairs = call->is_vector && tutti_collective_counts_by_pair(call->collective),
         .root = (int32_t)call->root,
         .input =
             tutti_collective_has_input(call->collective, rank, call->root) ? own->input.at : NULL,

@@ -23,7 +23,7 @@ enum {
     TCP_SETTING = 2
 };
 
-/* The row after `setting` (NULL: the first row) that this machine can run, or NULL after the last. */
+/* The row after `setting` (NULL: the first row) that this machine can run. NULL after the last. */
 static inline const struct setting *next_setting(const struct setting *setting)
 {
     setting = setting == NULL ? settings : setting + 1;

@@ -132,7 +132,7 @@ static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
 
 static bool is_unscaled(const struct tutti_reduce_args *args)
 {
-    return tutti_cpu_is_floating(args->type) ? args->scale.multiply == 1.0
+    return tutti_type_is_floating(args->type) ? args->scale.multiply == 1.0
                                              : args->scale.divide == 1;
 }
 

@@ -121,7 +121,7 @@ TUTTI_INLINE union value combine(const enum tutti_type type, const enum tutti_op
 {
     if (type == TUTTI_FLOAT64)
         return (union value){.f64 = COMBINE_FLOATS(f64, op, a.f64, b.f64)};
-    if (tutti_cpu_is_floating(type))
+    if (tutti_type_is_floating(type))
         return (union value){.f32 = COMBINE_FLOATS(f32, op, a.f32, b.f32)};
     if (type == TUTTI_BOOL)
         return combine_bits(tutti_op_on_bool(op), a, b);
@@ -143,7 +143,7 @@ TUTTI_INLINE union value scaled(const enum tutti_type type, union value value,
 {
     if (type == TUTTI_FLOAT64)
         value.f64 *= scale.multiply;
-    else if (tutti_cpu_is_floating(type))
+    else if (tutti_type_is_floating(type))
         value.f32 *= (float)scale.multiply;
     else if (is_signed(type))
         value.s64 /= scale.divide;

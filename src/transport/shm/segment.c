@@ -41,8 +41,8 @@ static struct layout lay_out(size_t n, size_t half_bytes, size_t fifo_bytes)
     at.fifos = at.windows + n * 2 * half_bytes;
     at.fifo_stride = tutti_round_up(sizeof(struct tutti_fifo) + fifo_bytes, PAGE);
     at.lend_slots = at.fifos + TUTTI_CHANNEL_COUNT * n * n * at.fifo_stride;
-    at.mapped = tutti_round_up(at.lend_slots + n * TUTTI_LEND_SLOTS * sizeof(struct tutti_lend_slot),
-                             TUTTI_CACHE_LINE);
+    at.mapped = at.lend_slots + n * TUTTI_LEND_SLOTS * sizeof(struct tutti_lend_slot);
+    at.mapped = tutti_round_up(at.mapped, TUTTI_CACHE_LINE);
     at.mapped_stride = tutti_round_up(n * sizeof(uint32_t), TUTTI_CACHE_LINE);
     at.areas = tutti_round_up(at.mapped + n * at.mapped_stride, PAGE);
     at.counts = at.areas + n * TUTTI_AREA_BYTES;

@@ -351,7 +351,7 @@ static void a_lone_nan_changes_nothing_but_its_own_element(void **state)
 
     for (size_t isa = 0; (kernels = tutti_cpu_available(isa)) != NULL; isa++)
         for (args.type = 0; args.type < TUTTI_TYPE_COUNT; args.type++)
-            for (args.op = 0; args.op <= TUTTI_MIN && tutti_cpu_is_floating(args.type); args.op++)
+            for (args.op = 0; args.op <= TUTTI_MIN && tutti_type_is_floating(args.type); args.op++)
                 for (size_t at = 0; at < COUNT; at++) {
                     const size_t size = tutti_type_size(args.type);
 

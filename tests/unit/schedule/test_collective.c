@@ -206,7 +206,7 @@ static void counts_are_by_pair_where_not_all_ranks_get_them(void **state)
     (void)state;
     for (uint32_t c = 0; c < TUTTI_COLLECTIVE_COUNT; c++)
         if (tutti_collective_call((enum tutti_collective)c, true) != TUTTI_NO_CALL)
-            assert_int_equal(tutti_counts_are_by_pair(c),
+            assert_int_equal(tutti_collective_counts_by_pair(c),
                              c == TUTTI_ALLTOALL || c == TUTTI_GATHER || c == TUTTI_SCATTER);
 }
 
