@@ -153,12 +153,13 @@ static inline bool tutti_call_is_swap(const struct tutti_call *call)
            call->input == call->output;
 }
 
-/* True if the output must be made truth values at the end. Combining makes truth values, but a
- * single rank combines nothing. */
-static inline bool tutti_call_makes_truth(const struct tutti_call *call, int nranks)
+/* True if the output of `rank` must be made truth values at the end. Combining makes truth values,
+ * but a rank whose result is the input of one rank combines nothing. */
+static inline bool tutti_call_makes_truth(const struct tutti_call *call, int rank, int nranks)
 {
-    return nranks == 1 && !tutti_call_is_message(call) &&
-           tutti_collective_reduces(call->collective) && tutti_op_gives_truth(call->op, call->type);
+    return !tutti_call_is_message(call) && tutti_collective_reduces(call->collective) &&
+           tutti_op_gives_truth(call->op, call->type) &&
+           tutti_collective_summands(call->collective, (uint32_t)rank, (uint32_t)nranks) == 1;
 }
 
 /* Returns the address of the scalar of a pre-multiplied sum, which is in the call or the user's. */

@@ -183,8 +183,8 @@ static void want_reduction(struct attempt *attempt, uint32_t rank, const struct 
         sources[args.nsrcs++] = images->inputs[from] +
             (in.n > 1 ? in.firsts[rank] : 0) * tutti_type_size(call->type);
     }
-    /* Hosts choose lines for a single rank only if it copies. */
-    if (nranks == 1 && call->kind == TUTTI_KERNEL_WORK_DIRECT &&
+    /* Hosts choose lines only if a rank with a single source copies it. */
+    if (args.nsrcs == 1 && call->kind == TUTTI_KERNEL_WORK_DIRECT &&
         tutti_op_gives_truth(call->op, call->type)) {
         sources[1] = sources[0];
         args.nsrcs = 2;

@@ -194,12 +194,18 @@ GPU_INLINE void gpu_scan_one(const gpu_reducing<reducer> *r, bool is_exclusive, 
                 continue;
             if (is_exclusive && k + u > 0)
                 gpu_scan_store<reducer, is_element>(r, k + u, at, result);
-            /* The result of a single source has the bits of the source. */
+            /* The result of a single source has the bits of the source, but a logical operation
+             * makes it a truth value, by combining it with itself. */
             if (k + u == 0) {
                 sum = reducer::open(words[u]);
                 result = words[u];
-            } else {
-                reducer::add(&sum, words[u], r->operation);
+            }
+            if (k + u > 0 || r->operation.op >= TUTTI_LAND) {
+                gpu_operation operation = r->operation;
+
+                if (k + u == 0)
+                    operation.op = TUTTI_LOR;
+                reducer::add(&sum, words[u], operation);
                 result = reducer::close(&sum, r->factor);
             }
             if (!is_exclusive)

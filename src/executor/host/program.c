@@ -19,7 +19,8 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
     bool is_own_overlay = tutti_call_is_swap(call);
 
     program->run_type = call->type;
-    program->makes_truth = tutti_call_makes_truth(call, (int)schedule->nranks) && has_output;
+    program->makes_truth = has_output &&
+                           tutti_call_makes_truth(call, rank, (int)schedule->nranks);
     if (reduces && (!schedule->is_one_sided || schedule->sums_in_stages)) {
         program->widens = tutti_type_is_narrow_float(call->type);
         if (program->widens)
