@@ -5,7 +5,8 @@
  * A communicator joins `nranks` ranks. A rank is a thread or a process, and the ranks of one
  * communicator may be on one host or on many, in any mix. Each rank calls the same collectives in
  * the same order. Argument order, group semantics, data types, operations and result codes are
- * NCCL's. docs/glossary.md defines the terms.
+ * NCCL's. Data types and operations that NCCL does not have follow those that it has.
+ * docs/glossary.md defines the terms.
  *
  * These conventions hold for every function, unless its comment says otherwise:
  *
@@ -43,8 +44,8 @@
  *  - Order. Operations on one communicator run in the order of their calls, also when they are
  *    issued on different streams. If the ranks' GPUs can access each other's memory, operations on
  *    host memory and operations on device memory are ordered separately.
- *  - Determinism. All ranks receive identical bits. The same call on the same communicator gives
- *    the same bits on every run.
+ *  - Determinism. All ranks that receive the same result receive identical bits. The same call on
+ *    the same communicator gives the same bits on every run.
  *  - Every wait ends. An operation ends in success, or in an error that names the rank and the
  *    collective. It ends in an error when a peer dies, when ranks call different collectives, or
  *    when a deadline (tuttiConfig_t) passes. A deadline can be turned off. Such an error leaves the
@@ -129,7 +130,9 @@ typedef enum {
  * toward zero. The bitwise and the logical operations take integers and bool. In a logical
  * operation every nonzero element is true, and each result is 1 or 0, also on a single rank. On
  * bool all operations are logical: sum, max and the bitwise or are a logical or, prod, min and the
- * bitwise and are a logical and. Averages and pre-multiplied sums of bool are refused. */
+ * bitwise and are a logical and, and the bitwise xor is a logical xor. There are no averages and no
+ * pre-multiplied sums of bool. An operation on a type that does not have it is refused with
+ * tuttiInvalidArgument. */
 typedef enum {
     tuttiSum = 0,
     tuttiProd = 1,
@@ -451,7 +454,8 @@ TUTTI_API tuttiResult_t tuttiCommSetTimeout(tuttiComm_t comm, int timeoutMs);
 typedef struct {
     size_t size; /* the initializer sets this field */
     /* Names that are separated by commas, as in TUTTI_ALGORITHM: allreduce, reduce, broadcast,
-     * allgather, reduce_scatter, alltoall, gather, scatter, barrier. NULL means all of them. */
+     * allgather, reduce_scatter, alltoall, gather, scatter, barrier, scan, exclusive_scan. NULL
+     * means all of them. */
     const char *collectives;
     /* The smallest size in bytes (default 4). Sizes are those of the larger of a rank's two
      * buffers. They grow by factors of 4 from minBytes up to maxBytes. */
@@ -497,13 +501,14 @@ typedef struct {
  * block. All ranks get the same answer if they pass the same kind of memory.
  *
  * `collective` is a name as in TUTTI_ALGORITHM (allreduce, reduce, broadcast, allgather,
- * reduce_scatter, alltoall, gather, scatter, barrier), or allgatherv, reduce_scatterv, alltoallv,
- * gatherv or scatterv. `count`, `datatype`, `op` and `root` are those of the call. For a form with
- * a count per rank `count` is their mean. `op` and `root` are ignored if the call has none.
- * `buffer` is an address in the kind of memory that the ranks would pass: device memory, memory
- * from tuttiMemAlloc, or other memory. It is not read. NULL means ordinary host memory.
- *  - tuttiInvalidArgument: the name, type or operation is unknown, `root` is not a rank, or
- *    explanation->size is not set. */
+ * reduce_scatter, alltoall, gather, scatter, barrier, scan, exclusive_scan), or allgatherv,
+ * reduce_scatterv, alltoallv, gatherv or scatterv. `count`, `datatype`, `op` and `root` are those
+ * of the call. For a form with a count per rank `count` is their mean. `op` and `root` are ignored
+ * if the call has none. `buffer` is an address in the kind of memory that the ranks would pass:
+ * device memory, memory from tuttiMemAlloc, or other memory. It is not read. NULL means ordinary
+ * host memory.
+ *  - tuttiInvalidArgument: the name, type or operation is unknown, the call would refuse the
+ *    operation, `root` is not a rank, or explanation->size is not set. */
 TUTTI_API tuttiResult_t tuttiCommExplain(tuttiComm_t comm, const char *collective,
                                          const void *buffer, size_t count,
                                          tuttiDataType_t datatype, tuttiRedOp_t op, int root,
@@ -515,7 +520,7 @@ TUTTI_API tuttiResult_t tuttiCommExplain(tuttiComm_t comm, const char *collectiv
  * `scalar` points to one element of `datatype`. *op is valid for this communicator and data type
  * until tuttiRedOpDestroy. The call is local, and ranks may use different scalars. A communicator
  * has at most 4096 operations at a time.
- *  - tuttiInvalidArgument: `datatype` or `residence` is unknown.
+ *  - tuttiInvalidArgument: `datatype` or `residence` is unknown, or `datatype` is tuttiBool.
  *  - tuttiInvalidUsage: the communicator has as many operations as it can have. */
 TUTTI_API tuttiResult_t tuttiRedOpCreatePreMulSum(tuttiRedOp_t *op, void *scalar,
                                                   tuttiDataType_t datatype,
@@ -542,20 +547,22 @@ TUTTI_API tuttiResult_t tuttiReduce(const void *sendbuff, void *recvbuff, size_t
                                     tuttiDataType_t datatype, tuttiRedOp_t op, int root,
                                     tuttiComm_t comm, tuttiStream_t stream);
 
-/* Combine the inputs of the ranks up to the own one with `op`: recvbuff[i] on rank r = op over
- * ranks 0 to r of sendbuff[i], i < count. In place: sendbuff == recvbuff. With floats, the result
- * of rank r need not equal, bit by bit, the result of rank r - 1 combined with the input of rank r.
- * Algorithms: doubling (Hillis and Steele 1986) and a chain (Worringen 2003).
+/* Combine the inputs of the ranks up to and including this one with `op`: recvbuff[i] on rank r =
+ * op over ranks 0 to r of sendbuff[i], i < count. In place: sendbuff == recvbuff. With floats, the
+ * result of rank r need not equal, bit by bit, the result of rank r - 1 combined with the input of
+ * rank r. Algorithms: doubling (Hillis and Steele 1986) and a chain (Worringen 2003).
  *  - tuttiInvalidArgument: `op` is tuttiAvg. The ranks combine different numbers of inputs, so
  *    there is no common divisor. */
 TUTTI_API tuttiResult_t tuttiScan(const void *sendbuff, void *recvbuff, size_t count,
                                   tuttiDataType_t datatype, tuttiRedOp_t op, tuttiComm_t comm,
                                   tuttiStream_t stream);
 
-/* Combine as tuttiScan does, but without the own input: recvbuff[i] on rank r > 0 = op over ranks 0
- * to r - 1 of sendbuff[i], i < count. On rank 0, recvbuff is ignored: nothing is written to it, and
- * it may be NULL. In place: sendbuff == recvbuff. The errors are those of tuttiScan. Algorithms:
- * doubling with skips of 1, 2, 3, 6, 12, ... (Traff 2025) and a chain (Worringen 2003). */
+/* Combine as tuttiScan does, but without the input of this rank: recvbuff[i] on rank r > 0 = op
+ * over ranks 0 to r - 1 of sendbuff[i], i < count. On rank 0, recvbuff is ignored: nothing is
+ * written to it, and it may be NULL. The input of the last rank is in no result, but the last rank
+ * must pass a sendbuff, too. In place: sendbuff == recvbuff. The errors are those of tuttiScan.
+ * Algorithms: doubling with skips of 1, 2, 3, 6, 12, ... (Traff 2025) and a chain (Worringen
+ * 2003). */
 TUTTI_API tuttiResult_t tuttiExclusiveScan(const void *sendbuff, void *recvbuff, size_t count,
                                            tuttiDataType_t datatype, tuttiRedOp_t op,
                                            tuttiComm_t comm, tuttiStream_t stream);

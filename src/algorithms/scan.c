@@ -13,7 +13,7 @@
  *
  * Exclusive: the skips are 1, 2, 3, 6, 12, ... A rank keeps the inputs of the ranks before it, not
  * its own. In the round of skip 1 it sends its own input. In the round of skip 2 it sends what it
- * keeps, combined with its own input. From then on it sends what it keeps. That are the inputs of
+ * keeps, combined with its own input. From then on it sends what it keeps. These are the inputs of
  * 3, 6, 12, ... ranks before it, or of all of them if there are fewer. Rank 0 sends only in the
  * first two rounds. So there are ceil(log2(p - 1) + log2(4/3)) rounds. All but the first combine
  * once for the result, and the one of skip 2 once more for the message.

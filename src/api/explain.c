@@ -120,7 +120,10 @@ static int explain_device(const struct tutti_comm *comm, const struct tutti_call
     }
     snprintf(explanation->algorithm, sizeof explanation->algorithm, "%s",
              tutti_cuda_protocol(comm->gpu->gpu, call));
-    snprintf(explanation->reason, sizeof explanation->reason, "by the size of what ranks send");
+    snprintf(explanation->reason, sizeof explanation->reason, "%s",
+             tutti_call_has_pairs(call) || tutti_call_makes_truth_somewhere(call, comm->nranks)
+                 ? "the only one for such calls"
+                 : "by the size of what ranks send");
     return TUTTI_OK;
 }
 

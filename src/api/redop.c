@@ -29,10 +29,10 @@ static struct tutti_redop *find(const struct tutti_comm *comm, int op)
 int tutti_api_resolve_redop(const struct tutti_comm *comm, const char *function, int op,
                             tuttiDataType_t type, struct tutti_call *call)
 {
-    static const enum tutti_op builtin[] = {[tuttiSum] = TUTTI_SUM, [tuttiProd] = TUTTI_PROD,
-                                            [tuttiMax] = TUTTI_MAX, [tuttiMin] = TUTTI_MIN,
-                                            [tuttiAvg] = TUTTI_SUM,  [tuttiBand] = TUTTI_BAND,
-                                            [tuttiBor] = TUTTI_BOR,  [tuttiBxor] = TUTTI_BXOR,
+    static const enum tutti_op builtin[] = {[tuttiSum] = TUTTI_SUM,   [tuttiProd] = TUTTI_PROD,
+                                            [tuttiMax] = TUTTI_MAX,   [tuttiMin] = TUTTI_MIN,
+                                            [tuttiAvg] = TUTTI_SUM,   [tuttiBand] = TUTTI_BAND,
+                                            [tuttiBor] = TUTTI_BOR,   [tuttiBxor] = TUTTI_BXOR,
                                             [tuttiLand] = TUTTI_LAND, [tuttiLor] = TUTTI_LOR,
                                             [tuttiLxor] = TUTTI_LXOR};
     const struct tutti_redop *redop;

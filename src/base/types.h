@@ -48,8 +48,9 @@ enum tutti_type { TUTTI_TYPES(TUTTI_TYPE_CONSTANT) TUTTI_TYPE_COUNT };
 enum tutti_family { TUTTI_SIGNED, TUTTI_UNSIGNED, TUTTI_FLOATING, TUTTI_NARROW, TUTTI_BOOLEAN };
 
 /* The table of reductions of two operands: X(NAME, name). An average or a pre-multiplied sum is a
- * sum with a scaling before or after it. BAND to BXOR are bitwise operations on integers. LAND to
- * LXOR are logical ones: a nonzero operand is true, and the result is 1 or 0. */
+ * sum with a scaling before or after it. BAND to BXOR are bitwise operations on integers, and
+ * logical ones on bool. LAND to LXOR are logical ones: a nonzero operand is true, and the result is
+ * 1 or 0. */
 #define TUTTI_OPS(X) \
     X(SUM, sum) X(PROD, prod) X(MAX, max) X(MIN, min) X(BAND, band) X(BOR, bor) X(BXOR, bxor) \
     X(LAND, land) X(LOR, lor) X(LXOR, lxor)

@@ -162,6 +162,13 @@ static inline bool tutti_call_makes_truth(const struct tutti_call *call, int ran
            tutti_collective_summands(call->collective, (uint32_t)rank, (uint32_t)nranks) == 1;
 }
 
+/* True if the output of some rank must be made truth values. If there is such a rank, it is rank 0,
+ * or rank 1 in an exclusive scan. */
+static inline bool tutti_call_makes_truth_somewhere(const struct tutti_call *call, int nranks)
+{
+    return tutti_call_makes_truth(call, 0, nranks) || tutti_call_makes_truth(call, 1, nranks);
+}
+
 /* Returns the address of the scalar of a pre-multiplied sum, which is in the call or the user's. */
 static inline const void *tutti_call_scalar(const struct tutti_call *call)
 {

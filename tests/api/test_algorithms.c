@@ -56,8 +56,8 @@ static void run_act(struct member *member, enum act act)
         trial.op = tuttiSum;
         run(member, trial);
         trial.type = i % 2 ? tuttiBfloat16 : tuttiFloat64;
-        trial.op = value_op(trial.type, i);
-        if (act_reduces(act) && act_has_op(act, trial.op))
+        trial.op = act_op(act, trial.type, i);
+        if (act_reduces(act))
             run(member, trial);
     }
 }

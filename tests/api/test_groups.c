@@ -166,7 +166,7 @@ static void drive_all(struct member *member)
         for (size_t count = 0; count < 30000; count = count * 7 + 5) {
             struct trial trial = small_trial(act, count, (int)count % INIT_ALL_RANKS);
 
-            trial.op = act_reduces(act) ? value_op(trial.type, count) : 0;
+            trial.op = act_op(act, trial.type, count);
             trial.in_place = count % 2 && act_can_be_in_place(act);
             EXPECT_OK(member, tuttiGroupStart());
             for (int rank = 0; rank < INIT_ALL_RANKS; rank++) {

@@ -125,9 +125,7 @@ static void play(struct member *member)
 
         run(member, trial);
         trial.type = i % 2 ? tuttiBfloat16 : tuttiFloat64;
-        trial.op = value_op(trial.type, i);
-        if (!act_has_op(sample->act, trial.op))
-            trial.op = tuttiSum;
+        trial.op = act_op(sample->act, trial.type, i);
         run(member, trial);
     }
     /* Another root is not the file's: the tuner's choice. */

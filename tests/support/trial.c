@@ -60,6 +60,13 @@ bool act_has_op(enum act act, int op)
     return op == tuttiAvg ? acts[act].averages : acts[act].reduces || op == tuttiSum;
 }
 
+int act_op(enum act act, tuttiDataType_t type, size_t number)
+{
+    int op = value_op(type, number);
+
+    return act_has_op(act, op) ? op : tuttiSum;
+}
+
 bool act_has_root(enum act act)
 {
     return acts[act].has_root;

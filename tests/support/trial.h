@@ -43,6 +43,9 @@ bool act_reduces(enum act act);
 /* True if the act may be called with that operation. Where nothing is reduced, tuttiSum stands for
  * none. */
 bool act_has_op(enum act act, int op);
+/* One of the operations that the call and the type have, by any number; tuttiSum if the call does
+ * not reduce. */
+int act_op(enum act act, tuttiDataType_t type, size_t number);
 bool act_has_root(enum act act);
 bool act_is_vector(enum act act);
 bool act_can_be_in_place(enum act act);

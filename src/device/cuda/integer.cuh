@@ -19,7 +19,6 @@
     | (uint32_t)(TUTTI_##FAMILY == TUTTI_SIGNED) << (number)
 #define GPU_TYPE_IS_FLOATING(NAME, number, name, FAMILY, ...)                                   \
     | (uint32_t)(TUTTI_##FAMILY == TUTTI_FLOATING || TUTTI_##FAMILY == TUTTI_NARROW) << (number)
-
 #define GPU_TYPE_IS_BOOLEAN(NAME, number, name, FAMILY, ...)                                    \
     | (uint32_t)(TUTTI_##FAMILY == TUTTI_BOOLEAN) << (number)
 

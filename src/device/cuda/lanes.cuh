@@ -369,7 +369,7 @@ GPU_FUNCTION bool gpu_run_lanes(const struct gpu_run *run, struct gpu_steps *ste
         steps->signals = 0;
     for (uint32_t scans = 0;; scans++, turn ^= 1) {
         gpu_barrier(); /* before this, all lanes have been advanced */
-        if (!gpu_scan(run, steps, turn, is_fine))
+        if (!gpu_lanes_scan(run, steps, turn, is_fine))
             return false;
         if (!gpu_any(steps->is_open[turn], steps->program->nlanes))
             break;

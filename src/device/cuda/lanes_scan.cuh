@@ -257,7 +257,7 @@ GPU_FUNCTION enum gpu_move gpu_lane_can(const struct gpu_run *run, const struct 
 
 /* All threads: fills in can_move[turn] and is_open[turn], the bits of the lanes that can move and
  * of the lanes that are not done. False, to all threads, if the launch must end. */
-GPU_INLINE bool gpu_scan(const struct gpu_run *run, struct gpu_steps *steps, uint32_t turn,
+GPU_INLINE bool gpu_lanes_scan(const struct gpu_run *run, struct gpu_steps *steps, uint32_t turn,
                          bool is_fine)
 {
     const uint32_t nlanes = steps->program->nlanes;

@@ -109,7 +109,7 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
             const void *srcs[2] = {to, to};
             void *dsts[1] = {to};
             const tutti_kernel_reduction job = gpu_plain_job(work->type, TUTTI_LOR, count, srcs, 2,
-                                                          dsts, 1);
+                                                             dsts, 1);
 
             gpu_reduce(&job, gpu_crew_of_block());
         } else {

@@ -25,6 +25,8 @@ enum {
     LEAST_SHARE = 16 << 10, /* fewest bytes of a message that are worth a block */
     PAGE = 4096,
 };
+_Static_assert(LEAST_WINDOW / 2 / TUTTI_KERNEL_LINE >= TUTTI_KERNEL_RANKS,
+               "a piece of a staged scan has a line for each rank");
 
 static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 {

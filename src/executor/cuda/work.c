@@ -43,10 +43,8 @@ static enum tutti_kernel_work_kind choose(const struct tutti_cuda_gpu *gpu,
     uint64_t ll = TUTTI_KERNEL_LL_CAPACITY(&gpu->grid.layout);
     uint64_t ll128 = TUTTI_KERNEL_LL128_CAPACITY(&gpu->grid.layout);
 
-    /* Kernels with lines copy the result of a rank that combines nothing. If there is one, it is
-     * rank 0, or rank 1 in an exclusive scan. All ranks must choose alike. */
-    if (tutti_call_makes_truth(call, 0, gpu->args.nranks) ||
-        tutti_call_makes_truth(call, 1, gpu->args.nranks))
+    /* Kernels with lines copy the result of a rank that combines nothing. */
+    if (tutti_call_makes_truth_somewhere(call, gpu->args.nranks))
         return TUTTI_KERNEL_WORK_DIRECT;
     if (bytes <= (ll < MOST_LL_BYTES ? ll : MOST_LL_BYTES))
         return TUTTI_KERNEL_WORK_LL;
@@ -66,9 +64,6 @@ const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct t
 
     if (tutti_cuda_copy_takes(gpu, &item))
         return "copy engines";
-    /* If counts are by pair, no rank knows how much the others send. */
-    if (tutti_call_has_pairs(call))
-        return names[TUTTI_KERNEL_WORK_DIRECT];
     return names[choose(gpu, call)];
 }
 

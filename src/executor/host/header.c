@@ -25,7 +25,7 @@ static uint8_t *header_to_receive(const struct tutti_run *run, struct tutti_run_
 }
 
 void tutti_run_lane_write_counts(const struct tutti_engine *engine, const struct tutti_lane *lane,
-                             struct tutti_run_lane_state *state)
+                                 struct tutti_run_lane_state *state)
 {
     const struct tutti_run *run = &engine->run;
     const struct tutti_call *call = run->call;

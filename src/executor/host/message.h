@@ -42,7 +42,7 @@ void tutti_engine_message_init(struct tutti_engine_message *message, const struc
 /* Numbers the messages of a batch, and links each to the one that must be complete before it. They
  * must stay at their addresses until all are complete. */
 void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_engine_message *messages,
-                       size_t count);
+                         size_t count);
 
 /* Moves the message as far as it can go. TUTTI_OK: complete. TUTTI_AGAIN: call again. Sets *moved
  * if there was any progress, and leaves it alone otherwise. TUTTI_ERR_USAGE: the peer's message
