@@ -93,8 +93,10 @@
     line(tutti_cells_barrier)                                                             \
     line(tutti_dissemination_barrier)                                                     \
     line(tutti_doubling_scan)                                                             \
+    line(tutti_tree_scan)                                                                 \
     line(tutti_chain_scan)                                                                \
     line(tutti_doubling_exclusive_scan)                                                   \
+    line(tutti_tree_exclusive_scan)                                                       \
     line(tutti_chain_exclusive_scan)
 
 #define DECLARE(algorithm) extern const struct tutti_algorithm algorithm;
