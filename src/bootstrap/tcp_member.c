@@ -145,10 +145,11 @@ static int exchange_round(struct tutti_member_boot *member, const void *mine, si
     /* Receive before sending: if the root has given up, its reason is more useful than the error
      * of a send on a closed connection. */
     rc = take_table(member, table_bytes);
-    if (rc == TUTTI_AGAIN && member->fd < 0)
-        return rc;
-    if (rc == TUTTI_AGAIN && tutti_outbox_step(&member->outbox, member->fd) < 0)
+    if (rc == TUTTI_AGAIN && member->fd >= 0 &&
+        tutti_outbox_step(&member->outbox, member->fd) < 0)
         rc = take_table(member, table_bytes);
+    if (rc == TUTTI_AGAIN && member->fd < 0)
+        return rc; /* either table was a request to connect again later */
     if (rc == TUTTI_AGAIN)
         rc = conclude(member);
     if (rc == TUTTI_AGAIN) {
