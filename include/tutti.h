@@ -550,7 +550,8 @@ TUTTI_API tuttiResult_t tuttiReduce(const void *sendbuff, void *recvbuff, size_t
 /* Combine the inputs of the ranks up to and including this one with `op`: recvbuff[i] on rank r =
  * op over ranks 0 to r of sendbuff[i], i < count. In place: sendbuff == recvbuff. With floats, the
  * result of rank r need not equal, bit by bit, the result of rank r - 1 combined with the input of
- * rank r. Algorithms: doubling (Hillis and Steele 1986) and a chain (Worringen 2003).
+ * rank r. Algorithms: doubling (Hillis and Steele 1986), a tree (Sanders and Traff 2006) and a chain
+ * (Worringen 2003).
  *  - tuttiInvalidArgument: `op` is tuttiAvg. The ranks combine different numbers of inputs, so
  *    there is no common divisor. */
 TUTTI_API tuttiResult_t tuttiScan(const void *sendbuff, void *recvbuff, size_t count,
@@ -561,8 +562,8 @@ TUTTI_API tuttiResult_t tuttiScan(const void *sendbuff, void *recvbuff, size_t c
  * over ranks 0 to r - 1 of sendbuff[i], i < count. On rank 0, recvbuff is ignored: nothing is
  * written to it, and it may be NULL. The input of the last rank is in no result, but the last rank
  * must pass a sendbuff, too. In place: sendbuff == recvbuff. The errors are those of tuttiScan.
- * Algorithms: doubling with skips of 1, 2, 3, 6, 12, ... (Traff 2025) and a chain (Worringen
- * 2003). */
+ * Algorithms: doubling with skips of 1, 2, 3, 6, 12, ... (Traff 2025), a tree (Sanders and Traff
+ * 2006) and a chain (Worringen 2003). */
 TUTTI_API tuttiResult_t tuttiExclusiveScan(const void *sendbuff, void *recvbuff, size_t count,
                                            tuttiDataType_t datatype, tuttiRedOp_t op,
                                            tuttiComm_t comm, tuttiStream_t stream);

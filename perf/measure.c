@@ -33,10 +33,16 @@ struct run {
     struct perf_result result;
 };
 
+/* True if a call that runs again gives the same result. In place, a maximum or minimum does so if
+ * each rank combines its own input, too. */
 static bool repeats(const struct perf_field *field)
 {
+    int (*summands)(int rank) = field->what->summands;
+    int rank = field->call->rank;
+
     return !field->is_in_place || field->what->repeats_in_place ||
-           field->call->op == PERF_MAX || field->call->op == PERF_MIN;
+           ((field->call->op == PERF_MAX || field->call->op == PERF_MIN) &&
+            (summands == NULL || summands(rank) > rank));
 }
 
 static int block_iterations(const struct perf_options *options, size_t bytes, int block)

@@ -40,7 +40,7 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 
 /* ---- scans ----------------------------------------------------------------------------------- */
 
-/* The parts of a segment: what arrives, and what is passed on. */
+/* Emit a segment: receive what arrives, and send what is passed on. */
 static int pass_on(const struct tutti_shape *shape, struct tutti_build *build, uint32_t segment)
 {
     bool is_first = shape->rank == 0, is_last = shape->rank + 1 == shape->nranks;
@@ -62,8 +62,8 @@ static int pass_on(const struct tutti_shape *shape, struct tutti_build *build, u
     return tutti_build_send(build, shape->rank + 1, is_exclusive ? passed : output);
 }
 
-/* In an exclusive scan, OUTPUT may be INPUT, so a rank that passes on keeps its input in SCRATCH.
- * It copies a segment while it waits for the one before. */
+/* OUTPUT may be the memory of INPUT. So in an exclusive scan a rank that passes data on keeps its
+ * input in SCRATCH. It copies a segment while it waits for the segment before. */
 static int emit_scan(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t segments = shape->options.value[TUTTI_SEGMENTS];
@@ -117,7 +117,8 @@ static void cost(const struct tutti_shape *shape, double block_bytes, struct tut
     ret_cost->is_alone = tutti_cost_is_block(shape);
 }
 
-/* A scan keeps what it passes on, or copies what it keeps. */
+/* In an inclusive scan rank 0 copies its input to its output. In an exclusive scan the ranks
+ * between the first and the last copy theirs to SCRATCH. */
 static void cost_scan(const struct tutti_shape *shape, double block_bytes,
                       struct tutti_cost *ret_cost)
 {

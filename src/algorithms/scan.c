@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scans of small vectors by doubling: in each round every rank sends what it has combined to a rank
- * `skip` places after it, and combines it with what arrives from the rank `skip` places before it.
+ * Scans of small vectors by doubling: in each round every rank sends what it has combined to the
+ * rank `skip` places after it, and combines it with what arrives from the rank `skip` places before
+ * it. The operators are commutative, so either operand of a step may be the first.
  *
  * Inclusive: the skips are 1, 2, 4, ... Before the round of skip s a rank has combined the inputs
  * of the s ranks that end with it, or of all ranks up to it if there are fewer. So there are
- * ceil(log2 p) rounds, and as many combinations.
+ * ceil(log2 p) rounds, each with one combination.
  *
- *   p = 5      rank 0    1    2    3    4        numbers: the ranks combined
- *   skip 1          0   01   12   23   34
- *   skip 2          0   01  012 0123 1234
- *   skip 4          0   01  012 0123 01234
+ *   p = 5       rank 0     1     2     3     4       numbers: the ranks combined
+ *   skip 1           0    01    12    23    34
+ *   skip 2           0    01   012  0123  1234
+ *   skip 4           0    01   012  0123 01234
  *
- * Exclusive: the skips are 1, 2, 3, 6, 12, ... A rank keeps the inputs of the ranks before it, not
+ * Exclusive: the skips are 1, 2, 3, 6, 12, ... A rank keeps the inputs of ranks before it, without
  * its own. In the round of skip 1 it sends its own input. In the round of skip 2 it sends what it
- * keeps, combined with its own input. From then on it sends what it keeps. These are the inputs of
- * 3, 6, 12, ... ranks before it, or of all of them if there are fewer. Rank 0 sends only in the
- * first two rounds. So there are ceil(log2(p - 1) + log2(4/3)) rounds. All but the first combine
- * once for the result, and the one of skip 2 once more for the message.
+ * keeps, combined with its own input. In later rounds it sends what it keeps: the inputs of the 3,
+ * 6, 12, ... ranks before it, or of all ranks before it if there are fewer. Rank 0 sends only in
+ * the first two rounds. So there are ceil(log2(p - 1) + log2(4/3)) rounds. Each but the first has
+ * one combination for the result. The round of skip 2 has another one for its message.
  *
- *   p = 6      rank 0    1    2    3    4    5
- *   skip 1          -    0    1    2    3    4
- *   skip 2          -    0   01  012  123  234
- *   skip 3          -    0   01  012 0123 01234
+ *   p = 6       rank 0     1     2     3     4     5
+ *   skip 1           -     0     1     2     3     4
+ *   skip 2           -     0    01   012   123   234
+ *   skip 3           -     0    01   012  0123 01234
  *
- * No chunk is sent and received into at the same time, so nobody waits for its own send. Sums are
- * therefore kept in two chunks of SCRATCH in turn, and only the last one in OUTPUT. OUTPUT may be
- * INPUT, which is sent in the first round. So what arrives in that round goes to SCRATCH on every
- * rank, and the one rank for which it is the result copies it.
+ * A rank that received into the memory that it sends would wait for its own send, and thus for all
+ * ranks after it. So sums are kept in two chunks of SCRATCH in turn, and only the last one in
+ * OUTPUT. OUTPUT may be the memory of INPUT, which is sent in the first round. So what arrives in
+ * that round always goes to SCRATCH. Rank 1, for which it is the result, copies it.
  *
- * Sources: Hillis and Steele, "Data parallel algorithms", 1986; Traff, "Communication round and
+ * Sources: Hillis and Steele, "Data parallel algorithms", 1986; Träff, "Communication round and
  * computation efficient exclusive prefix-sums algorithms (for MPI_Exscan)", arXiv 2507.04785, 2025.
  */
 #include "algorithms/algorithm.h"
@@ -52,10 +53,10 @@ static uint32_t next_skip(const struct scan *scan, uint32_t skip)
     return scan->is_exclusive && skip == 2 ? 3 : 2 * skip;
 }
 
-/* True if this rank receives in the round of that skip. */
+/* True if this rank receives in the round of that skip. In an exclusive scan rank 0 has nothing to
+ * give after the first two rounds. */
 static bool receives(const struct scan *scan, uint32_t skip)
 {
-    /* In an exclusive scan, rank 0 has nothing to give after two rounds. */
     return scan->rank >= skip + (scan->is_exclusive && skip > 2 ? 1 : 0);
 }
 

@@ -182,16 +182,16 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     return TUTTI_OK;
 }
 
-/* The lowest rank goes up and down the whole height. Each hop waits for one of at most two children,
- * and each segment for three messages of the one before. */
+/* A segment goes up and down the height, where each hop waits for at most three messages at a port.
+ * Each segment follows the one before by as many. */
 static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
     uint32_t height = 31 - (uint32_t)__builtin_clz(shape->nranks);
     uint32_t segments = shape->options.value[TUTTI_SEGMENTS];
     double rounds = shape->nranks < 3 ? segments : 3.0 * height + 3.0 * (segments - 1);
 
-    tutti_cost_flat(shape, rounds, rounds * block_bytes / segments, 3 * block_bytes, block_bytes,
-                    ret_cost);
+    tutti_cost_flat(shape, rounds, rounds * block_bytes / segments,
+                    (shape->nranks < 3 ? 1 : 3) * block_bytes, block_bytes, ret_cost);
 }
 
 #define TREE_OPTIONS {[TUTTI_SEGMENTS] = {.least = 1, .most = 1024, .usual = 8}}

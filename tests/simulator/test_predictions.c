@@ -49,6 +49,8 @@ static const struct exception exceptions[] = {
     {TUTTI_REDUCE, "chain", 0.05, 1.02},
     {TUTTI_SCAN, "chain", 0.05, 1.02},
     {TUTTI_EXCLUSIVE_SCAN, "chain", 0.05, 1.02},
+    {TUTTI_SCAN, "tree", 0.3, 1.15},
+    {TUTTI_EXCLUSIVE_SCAN, "tree", 0.1, 1.15},
     {TUTTI_BROADCAST, "tree", 0.05, 1.02},
     {TUTTI_REDUCE, "tree", 0.05, 1.02},
     {TUTTI_ALLREDUCE, "tree", 0.5, 1.15},
