@@ -20,12 +20,16 @@
 
 #define NOWHERE TUTTI_IMPORT_NOWHERE
 
+/* The most parts of an event in addition to those of its refs. One is for the data of a message at
+ * its other end. The other is for a temporary sum (make_aside in sum.c). */
+enum { MORE_PARTS = 2 };
+
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-/* Find the places and the size classes (places.h) of the cells that a ref reads. */
-static int load(struct tutti_import_emitter *emitter, uint32_t op,
-                const struct tutti_import_ref *ref, struct tutti_import_part *part,
-                uint32_t *classes)
+/* Finds the places and the size classes (places.h) of the cells that a ref reads. */
+static int find_places(struct tutti_import_emitter *emitter, uint32_t op,
+                       const struct tutti_import_ref *ref, struct tutti_import_part *part,
+                       uint32_t *classes)
 {
     for (uint32_t i = 0; i < ref->count; i++) {
         const struct tutti_import_content *content =
@@ -43,9 +47,9 @@ static int load(struct tutti_import_emitter *emitter, uint32_t op,
     return TUTTI_OK;
 }
 
-/* True if what a ref reads has been in the same place since an earlier event. */
-static bool lies_since(const struct tutti_import_emitter *emitter,
-                       const struct tutti_import_ref *ref, uint32_t event)
+/* Returns true if the data that a ref reads have not moved or changed since `event`. */
+static bool is_unmoved_since(const struct tutti_import_emitter *emitter,
+                             const struct tutti_import_ref *ref, uint32_t event)
 {
     for (uint32_t i = 0; i < ref->count; i++)
         if (emitter->places.contents[tutti_import_ref_cell(emitter->program, ref, i)].since > event)
@@ -53,7 +57,7 @@ static bool lies_since(const struct tutti_import_emitter *emitter,
     return true;
 }
 
-/* True if one of the op's sources has `cell` as a chunk other than its i-th. */
+/* Returns true if one of the op's sources has `cell` as a chunk other than its i-th. */
 static bool reads_elsewhere(const struct tutti_import_emitter *emitter,
                             const struct tutti_import_op *op, uint32_t cell, uint32_t i)
 {
@@ -68,7 +72,7 @@ static bool reads_elsewhere(const struct tutti_import_emitter *emitter,
     return false;
 }
 
-/* Save a chunk of INPUT in SCRATCH if the current event is about to overwrite it. The event writes
+/* Saves a chunk of INPUT in SCRATCH if the current event is about to overwrite it. The event writes
  * `cell`, chunk i of a destination, at chunk `output` of OUTPUT. An in-place call overlays that
  * chunk with a chunk of INPUT, which must be saved if it is read after the write. `is_first` is
  * true for the op's first destination. */
@@ -99,10 +103,10 @@ static int save_input(struct tutti_import_emitter *emitter, const struct tutti_i
     return TUTTI_OK;
 }
 
-/* Choose the places for the chunks that a ref writes. */
-static int choose(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
-                  const struct tutti_import_ref *ref, struct tutti_import_part *part,
-                  const uint32_t *classes, bool is_first)
+/* Chooses the places for the chunks that a ref writes. */
+static int choose_places(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
+                         const struct tutti_import_ref *ref, struct tutti_import_part *part,
+                         const uint32_t *classes, bool is_first)
 {
     for (uint32_t i = 0; i < ref->count; i++) {
         uint32_t cell = tutti_import_ref_cell(emitter->program, ref, i);
@@ -115,8 +119,10 @@ static int choose(struct tutti_import_emitter *emitter, const struct tutti_impor
     return TUTTI_OK;
 }
 
-static void store(struct tutti_import_emitter *emitter, const struct tutti_import_ref *ref,
-                  const struct tutti_import_part *part, const uint32_t *classes, uint32_t lowest)
+/* Records where the data of a ref are now. */
+static void record_places(struct tutti_import_emitter *emitter, const struct tutti_import_ref *ref,
+                          const struct tutti_import_part *part, const uint32_t *classes,
+                          uint32_t lowest)
 {
     for (uint32_t i = 0; i < ref->count; i++) {
         struct tutti_import_content *content =
@@ -131,8 +137,8 @@ static void store(struct tutti_import_emitter *emitter, const struct tutti_impor
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Emit a MOVE or a RECV. The sources are loaded first because choosing the destinations needs their
- * size classes. */
+/* Emits a MOVE or a RECV. The places of the sources are found first, because choosing the
+ * destinations needs the size classes of the sources. */
 static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                      uint32_t at, const struct tutti_import_event *event, uint32_t *classes)
 {
@@ -146,13 +152,13 @@ static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_im
                     ->refs[emitter->program->ops[emitter->trace->events[event->mate].op].first_ref];
     parts = &emitter->parts[emitter->nparts];
     for (uint32_t s = 0; s < op->nsrcs; s++)
-        TUTTI_TRY(load(emitter, at, &srcs[s], tutti_import_new_part(emitter, srcs[s].rank, count),
-                       classes));
+        TUTTI_TRY(find_places(emitter, at, &srcs[s],
+                              tutti_import_new_part(emitter, srcs[s].rank, count), classes));
     if (sent != NULL && event->is_direct) {
         struct tutti_import_part *part = tutti_import_new_part(emitter, sent->rank, count);
 
-        TUTTI_TRY(load(emitter, at, sent, part, classes));
-        if (lies_since(emitter, sent, event->mate))
+        TUTTI_TRY(find_places(emitter, at, sent, part, classes));
+        if (is_unmoved_since(emitter, sent, event->mate))
             part->event = event->mate;
     }
     if (sent != NULL && !event->is_direct) {
@@ -160,7 +166,7 @@ static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_im
         struct tutti_import_part *part = tutti_import_new_part(emitter, dsts[0].rank, count);
 
         memcpy(part->places, from, count * sizeof(*from));
-        part->lowest = from[count].chunk; /* stored by emit_send */
+        part->lowest = from[count].chunk; /* set by emit_send */
         for (uint32_t i = 0; i < count; i++)
             classes[i] = from[i].chunk % emitter->program->chunks;
     }
@@ -168,26 +174,27 @@ static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_im
     first = tutti_import_new_part(emitter, dsts[0].rank, count);
     for (uint32_t d = 0; d < op->ndsts; d++) {
         dst = d == 0 ? first : tutti_import_new_part(emitter, dsts[d].rank, count);
-        TUTTI_TRY(choose(emitter, op, &dsts[d], dst, classes, d == 0));
+        TUTTI_TRY(choose_places(emitter, op, &dsts[d], dst, classes, d == 0));
     }
-    /* Load again, because saving inputs may have moved the sources. */
+    /* Find the places again, because saving inputs may have moved the sources. */
     for (uint32_t s = 0; s < op->nsrcs; s++)
-        TUTTI_TRY(load(emitter, at, &srcs[s], &parts[s], classes));
+        TUTTI_TRY(find_places(emitter, at, &srcs[s], &parts[s], classes));
     for (uint32_t s = 0; s < nparts; s++)
         lowest = parts[s].lowest < lowest ? parts[s].lowest : lowest;
     dst = first;
     TUTTI_TRY(tutti_import_sum(emitter, count, parts, nparts, first, classes));
-    store(emitter, &dsts[0], first, classes, lowest);
+    record_places(emitter, &dsts[0], first, classes, lowest);
     for (uint32_t d = 1; d < op->ndsts; d++) {
         TUTTI_TRY(tutti_import_add(emitter, count, first, NULL, ++dst));
-        store(emitter, &dsts[d], dst, classes, lowest);
+        record_places(emitter, &dsts[d], dst, classes, lowest);
     }
     return TUTTI_OK;
 }
 
-/* Emit a message whose data may be overwritten before the program receives it. The message goes
- * into SCRATCH of the receiver, and emit_move finds its places in `buffered`. One additional place
- * holds the part's lowest rank. A direct message is emitted by emit_move. */
+/* Emits a message whose data may be overwritten before the program receives it. The message goes
+ * into SCRATCH of the receiver, and emit_move finds its places in `buffered`. The entry after the
+ * last place is not a place: its `chunk` holds the part's lowest rank. A direct message is emitted
+ * by emit_move. */
 static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                      uint32_t at, uint32_t *classes)
 {
@@ -202,7 +209,7 @@ static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_im
         return TUTTI_OK;
     part = tutti_import_new_part(emitter, src->rank, count);
     dst = tutti_import_new_part(emitter, to, count);
-    TUTTI_TRY(load(emitter, at, src, part, classes));
+    TUTTI_TRY(find_places(emitter, at, src, part, classes));
     for (uint32_t i = 0; i < count; i++)
         TUTTI_TRY(tutti_import_scratch(&emitter->places, to, classes[i], &dst->places[i]));
     emitter->buffered[emitter->event] = malloc((count + 1) * sizeof(*dst->places));
@@ -213,8 +220,9 @@ static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_im
     return tutti_import_add(emitter, count, part, NULL, dst);
 }
 
-/* Record that the new steps of the op's ranks stay at the event that emitted them. Only a send may
- * wish for an earlier position, and send_run in sum.c has already recorded that. */
+/* Records that the new steps of the op's ranks keep the position of the current event. Only a send
+ * may move to an earlier position (order.h). send_run in sum.c has already recorded that
+ * position. */
 static int note_steps(struct tutti_import_emitter *emitter, const struct tutti_import_op *op)
 {
     for (uint32_t i = 0; i < (uint32_t)op->nsrcs + op->ndsts; i++) {
@@ -245,7 +253,7 @@ static int emit_event(struct tutti_import_emitter *emitter, uint32_t *classes)
     return note_steps(emitter, op);
 }
 
-/* ---- before and after ------------------------------------------------------------------------ */
+/* ---- preparing and finishing ----------------------------------------------------------------- */
 
 static void note_read(struct tutti_import_emitter *emitter, const struct tutti_import_ref *ref,
                       uint32_t event)
@@ -257,9 +265,10 @@ static void note_read(struct tutti_import_emitter *emitter, const struct tutti_i
     }
 }
 
-/* Fill in last_read. Return the largest number of parts, and of chunks in a part, that an event
- * needs. */
-static void survey(struct tutti_import_emitter *emitter, uint32_t *ret_parts, uint32_t *ret_count)
+/* Fills in last_read. Sets *ret_parts and *ret_count to the largest numbers of parts, and of chunks
+ * in a part, that an event needs. */
+static void find_reads_and_sizes(struct tutti_import_emitter *emitter, uint32_t *ret_parts,
+                                 uint32_t *ret_count)
 {
     *ret_parts = *ret_count = 0;
     for (uint32_t e = 0; e < emitter->trace->nevents; e++) {
@@ -271,8 +280,8 @@ static void survey(struct tutti_import_emitter *emitter, uint32_t *ret_parts, ui
 
         for (uint32_t s = 0; s < op->nsrcs; s++)
             note_read(emitter, &refs[s], 1 + (is_later ? event->mate : e));
-        if ((uint32_t)op->nsrcs + op->ndsts + 3 > *ret_parts)
-            *ret_parts = (uint32_t)op->nsrcs + op->ndsts + 3;
+        if ((uint32_t)op->nsrcs + op->ndsts + MORE_PARTS > *ret_parts)
+            *ret_parts = (uint32_t)op->nsrcs + op->ndsts + MORE_PARTS;
         *ret_count = refs[0].count > *ret_count ? refs[0].count : *ret_count;
     }
 }
@@ -292,8 +301,8 @@ static int begin(struct tutti_import_emitter *emitter)
     return TUTTI_OK;
 }
 
-/* Copy to OUTPUT the chunks that no op has written. Such a chunk is part of the input of a program
- * for in-place calls. In a call with separate buffers it still has to get to OUTPUT. */
+/* Copies to OUTPUT the chunks that no op has written. Such a chunk is part of the input of a
+ * program for in-place calls. In a call with separate buffers it still has to get to OUTPUT. */
 static int fill_outputs(struct tutti_import_emitter *emitter, uint32_t rank)
 {
     const struct tutti_import_program *program = emitter->program;
@@ -350,7 +359,7 @@ static int emit_all(struct tutti_import_emitter *emitter, struct tutti_ensemble 
     if (emitter->builds == NULL || emitter->orders == NULL || emitter->last_read == NULL ||
         emitter->buffered == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the steps of %u ranks", program->nranks);
-    survey(emitter, &parts, &count);
+    find_reads_and_sizes(emitter, &parts, &count);
     emitter->parts = calloc((size_t)parts + 1, sizeof(*emitter->parts));
     emitter->pool = calloc((size_t)parts * count + 1, sizeof(*emitter->pool));
     classes = calloc((size_t)count + 1, sizeof(*classes));

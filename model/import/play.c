@@ -52,12 +52,13 @@ static uint32_t *clock_of(struct play *play, uint32_t block)
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-static void count_block(uint32_t *who, uint32_t block)
+/* Sets *user to the only block that uses the object, or to MANY. */
+static void note_user(uint32_t *user, uint32_t block)
 {
-    *who = *who == NONE || *who == block ? block : MANY;
+    *user = *user == NONE || *user == block ? block : MANY;
 }
 
-/* Find the ops that other blocks wait for, and the blocks that use each object. */
+/* Finds the ops that other blocks wait for, and the blocks that use each object. */
 static int survey(struct play *play)
 {
     const struct tutti_import_program *program = play->program;
@@ -74,47 +75,47 @@ static int survey(struct play *play)
                 play->is_awaited[program->blocks[op->object].first_op + op->count - 1] = true;
             if (op->kind == TUTTI_IMPORT_POST) {
                 play->states[op->object].total++;
-                count_block(&play->states[op->object].poster, b);
+                note_user(&play->states[op->object].poster, b);
             }
             if (op->kind == TUTTI_IMPORT_WAIT)
-                count_block(&play->states[op->object].taker, b);
+                note_user(&play->states[op->object].taker, b);
             if (op->kind != TUTTI_IMPORT_BARRIER)
                 continue;
             if (play->states[op->object].members > 0 &&
                 play->states[op->object].members != op->count)
                 return tutti_import_refuse(program, at,
-                                           "is for %u threadblocks, and elsewhere for "
-                                           "%u",
+                                           "is for %u threadblocks, and elsewhere for %u",
                                            op->count, play->states[op->object].members);
             play->states[op->object].members = op->count;
         }
     return TUTTI_OK;
 }
 
-/* Check that the last post to an object, or the last take from it, is ordered before this one. The
- * k-th take gets the k-th post, so without such an order the pairs would depend on timing. */
-static int check_turns(struct play *play, uint32_t block, uint32_t op, uint32_t time,
+/* Checks that the previous post to an object, or the previous take from it, is ordered before this
+ * one, and records this one as the last. The k-th take gets the k-th post, so without such an order
+ * the pairs would depend on timing. */
+static int check_order(struct play *play, uint32_t block, uint32_t op, uint32_t time,
                        uint32_t *last, uint32_t *last_time)
 {
     const struct tutti_import_block *blocks = play->program->blocks;
 
     if (*last != NONE && clock_of(play, block)[*last] < *last_time)
         return tutti_import_refuse(play->program, op,
-                                   "threadblock %u of gpu %u uses the same "
-                                   "channel, and nothing orders the two; give each its own",
+                                   "threadblock %u of gpu %u uses the same channel, and nothing "
+                                   "orders the two; give each its own",
                                    blocks[*last].id, blocks[*last].rank);
     *last = block;
     *last_time = time;
     return TUTTI_OK;
 }
 
-static int post(struct play *play, uint32_t block, uint32_t op, uint32_t event)
+static int add_post(struct play *play, uint32_t block, uint32_t op, uint32_t event)
 {
     uint32_t object = play->program->ops[op].object, index = play->nposts;
     struct state *state = &play->states[object];
 
     if (play->program->objects[object].kind != TUTTI_IMPORT_SEMAPHORE)
-        TUTTI_TRY(check_turns(play, block, op, clock_of(play, block)[block], &state->last_poster,
+        TUTTI_TRY(check_order(play, block, op, clock_of(play, block)[block], &state->last_poster,
                               &state->last_post_time));
     TUTTI_TRY(TUTTI_ARRAY_ROOM(play->posts, index, play->post_capacity, "messages of a schedule"));
     play->posts[index] = (struct post){.event = event, .next = NONE};
@@ -130,14 +131,14 @@ static int post(struct play *play, uint32_t block, uint32_t op, uint32_t event)
     return TUTTI_OK;
 }
 
-/* Take the first post that is left, because the k-th take gets the k-th post. */
+/* Takes the first post that is left, because the k-th take gets the k-th post. */
 static int take(struct play *play, uint32_t block, uint32_t op, uint32_t *ret_event)
 {
     struct state *state = &play->states[play->program->ops[op].object];
     struct post *first = &play->posts[state->first];
 
     /* The op that takes is not over yet, so its time is one later. */
-    TUTTI_TRY(check_turns(play, block, op, clock_of(play, block)[block] + 1, &state->last_taker,
+    TUTTI_TRY(check_order(play, block, op, clock_of(play, block)[block] + 1, &state->last_taker,
                           &state->last_take_time));
     if (first->clock != NULL && !play->program->ops[op].is_relaxed)
         tutti_import_clock_join(&play->races, clock_of(play, block), first->clock);
@@ -149,13 +150,14 @@ static int take(struct play *play, uint32_t block, uint32_t op, uint32_t *ret_ev
     return TUTTI_OK;
 }
 
-/* Acquire a semaphore: join the clocks of the releases that must be over by then.
+/* Acquires a semaphore: joins the clocks of the releases that must be over before the acquisition
+ * can succeed. The k-th acquisition succeeds after k - `initial` releases.
  *
- * The k-th acquisition needs k - `initial` releases. If only one block releases the semaphore, the
- * first of its releases are over, as many as are needed. If several blocks do, no particular
- * release must be over, unless all releases of the program are needed. If several blocks acquire
- * the semaphore, any of them may be the first. Then one release is needed, or none if `initial` is
- * not 0. */
+ * - One block releases: its first k - `initial` releases are over.
+ * - Several blocks release: it is not known which releases are over, except if all releases of the
+ *   program are needed.
+ * - Several blocks acquire: this block may have been the first, so only one release is sure, or
+ *   none if `initial` is not 0. */
 static void acquire(struct play *play, uint32_t block, uint32_t object)
 {
     struct state *state = &play->states[object];
@@ -172,9 +174,8 @@ static void acquire(struct play *play, uint32_t block, uint32_t object)
         tutti_import_clock_join(&play->races, clock, play->posts[i].clock);
 }
 
-/* Let a block arrive at a barrier, or leave it. When the last block arrives, the clocks of all
- * members become equal, and then all members may continue. Returns true if this block may
- * continue. */
+/* Lets a block arrive at a barrier, or leave it. When the last block arrives, the clocks of all
+ * members become equal, and all members may continue. Returns true if this block may continue. */
 static bool pass_barrier(struct play *play, uint32_t block, const struct tutti_import_op *op)
 {
     const struct tutti_import_program *program = play->program;
@@ -210,7 +211,7 @@ static bool pass_barrier(struct play *play, uint32_t block, const struct tutti_i
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
-/* True if all packets that the op reads have been written. */
+/* Returns true if all packets that the op reads have been written. */
 static bool has_packets(const struct play *play, const struct tutti_import_op *op)
 {
     const struct tutti_import_ref *srcs = play->program->refs + op->first_ref;
@@ -239,7 +240,9 @@ static void join_packets(struct play *play, uint32_t block, const struct tutti_i
         }
 }
 
-static bool is_ready(struct play *play, uint32_t block, const struct tutti_import_op *op)
+/* Returns true if the op can run now. For a BARRIER, this call also lets the block arrive at the
+ * barrier or leave it. */
+static bool try_begin(struct play *play, uint32_t block, const struct tutti_import_op *op)
 {
     const struct state *states = play->states; /* of an AFTER, `object` is a block instead */
 
@@ -255,7 +258,7 @@ static bool is_ready(struct play *play, uint32_t block, const struct tutti_impor
     }
 }
 
-/* Return true if the data that event `sent` sent are still unchanged in the sender's cells. */
+/* Returns true if the data that event `sent` sent are still unchanged in the sender's cells. */
 static bool is_kept(const struct play *play, uint32_t sent)
 {
     const struct tutti_import_op *send = &play->program->ops[play->trace.events[sent].op];
@@ -281,8 +284,7 @@ static int receive(struct play *play, uint32_t block, uint32_t at, struct tutti_
     send = &program->ops[play->trace.events[event->mate].op];
     if (program->refs[send->first_ref].count != program->refs[op->first_ref].count)
         return tutti_import_refuse(program, at,
-                                   "receives %u chunks where step %u of the sender "
-                                   "sends %u",
+                                   "receives %u chunks where step %u of the sender sends %u",
                                    program->refs[op->first_ref].count, send->step,
                                    program->refs[send->first_ref].count);
     event->is_direct = is_kept(play, event->mate);
@@ -313,11 +315,11 @@ static int run_op(struct play *play, uint32_t block, uint32_t at)
     if (op->kind <= TUTTI_IMPORT_RECV) {
         TUTTI_TRY(tutti_import_touch(&play->races, block, at, play->trace.nevents));
         if (op->kind == TUTTI_IMPORT_SEND)
-            TUTTI_TRY(post(play, block, at, play->trace.nevents));
+            TUTTI_TRY(add_post(play, block, at, play->trace.nevents));
         play->trace.events[play->trace.nevents++] = event;
     }
     if (op->kind == TUTTI_IMPORT_POST)
-        TUTTI_TRY(post(play, block, at, NONE));
+        TUTTI_TRY(add_post(play, block, at, NONE));
     if (play->is_awaited[at])
         TUTTI_TRY(tutti_import_clock_copy(&play->races, block, &play->op_clocks[at]));
     play->done[block]++;
@@ -345,8 +347,8 @@ static int report_wait(const struct play *play, uint32_t at)
     }
 }
 
-/* Report the first block that is stuck, if any. A block that does not wait for another block of its
- * gpu is preferred, because it is more likely to be the cause. */
+/* Reports the first block that is stuck, if any. A block that does not wait for another block of
+ * its gpu is preferred, because it is more likely to be the cause. */
 static int report_standstill(const struct play *play)
 {
     const struct tutti_import_program *program = play->program;
@@ -387,10 +389,9 @@ static int play_all(struct play *play)
             uint32_t at = program->blocks[b].first_op + play->done[b];
             bool moves_data = false;
 
-            /* Each turn moves data with one op only, so that the order resembles a concurrent
-             * run. */
+            /* Each turn moves data with one op only, so the order resembles a concurrent run. */
             while (!moves_data && play->done[b] < program->blocks[b].nops &&
-                   is_ready(play, b, &program->ops[at])) {
+                   try_begin(play, b, &program->ops[at])) {
                 moves_data = program->ops[at].kind <= TUTTI_IMPORT_RECV;
                 TUTTI_TRY(run_op(play, b, at));
                 moved = true;

@@ -168,7 +168,7 @@ static int check_sharing(const struct tutti_sim_play *play)
 {
     const struct tutti_placement *places = &play->network.machine->places;
 
-    if (!play->score.is_sharing || play->score.nranks == 1 ||
+    if (!play->score.has_one_sided || play->score.nranks == 1 ||
         (places->node != NULL && places->nnodes == 1))
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_ARGUMENT,

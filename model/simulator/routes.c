@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+/* Returns true if the ranks of this node share too few cores, so that cores are links. */
 static bool is_crowded(const struct tutti_sim_network *network, uint32_t rank)
 {
     return network->cores != TUTTI_SIM_NONE &&
@@ -23,8 +24,8 @@ static int cross(struct tutti_sim_route *route, uint32_t link, double weight, do
     return TUTTI_OK;
 }
 
-/* Adds the node's memory. For each byte that is moved, `touched` bytes of memory are loaded or
- * stored. */
+/* Adds the memory of the rank's node to the route. For each byte that is moved, `touched` bytes of
+ * memory are loaded or stored. */
 static int cross_memory(const struct tutti_sim_network *network, uint32_t rank, double touched,
                         struct tutti_sim_route *route)
 {
@@ -33,8 +34,8 @@ static int cross_memory(const struct tutti_sim_network *network, uint32_t rank, 
     return cross(route, network->memories + tutti_sim_node_of(network, rank), touched, touched);
 }
 
-/* Adds the rank's core, which processes `bytes_per_s` at full speed. If `bytes_per_s` is 0, the
- * core is not involved. */
+/* Adds the rank's core to the route. The core processes `bytes_per_s` at full speed. If
+ * `bytes_per_s` is 0, the core is not involved. */
 static int cross_cores(const struct tutti_sim_network *network, uint32_t rank, double bytes_per_s,
                        struct tutti_sim_route *route)
 {
@@ -50,8 +51,8 @@ static int cross_cores(const struct tutti_sim_network *network, uint32_t rank, d
     return cross(route, network->cores + tutti_sim_node_of(network, rank), seconds, seconds);
 }
 
-/* Adds the links of a torus, dimension by dimension. In each dimension the route goes the shorter
- * way around. It goes up if both ways are equally long. */
+/* Adds the links of a torus to the route, dimension by dimension. In each dimension the route goes
+ * the shorter way around. It goes up if both ways are equally long. */
 static int route_torus(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
                        struct tutti_sim_route *route)
 {
@@ -84,8 +85,8 @@ static double lesser(double a, double b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* Adds the bridge between two cells of a node, if data from one rank's memory to the other's
- * crosses it. */
+/* Adds the bridge between two cells of a node to the route, if data from one rank's memory to the
+ * other's crosses it. */
 static int cross_bridge(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
                         struct tutti_sim_route *route)
 {
@@ -135,7 +136,7 @@ static int cross_path(const struct tutti_sim_network *network,
     return TUTTI_OK;
 }
 
-/* A path without links has the rate of its level, and no other route affects that rate. */
+/* A path without links has the rate of its level, and shares it with no other route. */
 static int route_path(const struct tutti_sim_network *network,
                       const struct tutti_machine_path *path, struct tutti_sim_route *route)
 {
@@ -149,10 +150,11 @@ static int route_path(const struct tutti_sim_network *network,
     return cross_path(network, path, route);
 }
 
-/* Adds the core that loads and stores a message within a node. It is the receiver's core, unless
- * the level says that both ranks' cores move messages. */
-static int cross_node(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
-                      struct tutti_sim_route *route)
+/* Adds what a message within a node uses: the memory of the node, and the core that loads and
+ * stores the message. That is the receiver's core. If the level has a rate for cores, the caller
+ * adds both ranks' cores instead. */
+static int cross_within_node(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
+                             struct tutti_sim_route *route)
 {
     TUTTI_TRY(cross_memory(network, from, 2, route));
     return route->rate.core_bytes_per_s > 0
@@ -168,7 +170,7 @@ static double load_speed(const struct tutti_sim_network *network)
     return speed > 0 ? speed : tutti_sim_rate_of(network, 0)->bytes_per_s;
 }
 
-static void begin(struct tutti_sim_route *route)
+static void clear(struct tutti_sim_route *route)
 {
     route->count = 0;
     route->bytes_per_s = 0;
@@ -187,7 +189,7 @@ int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t fr
 {
     const struct tutti_machine_path *path = tutti_machine_path(network->machine, from, to);
 
-    begin(route);
+    clear(route);
     if (path != NULL)
         TUTTI_TRY(route_path(network, path, route));
     else if (network->torus != TUTTI_SIM_NONE && !is_one_node(network, from, to))
@@ -195,7 +197,7 @@ int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t fr
     else
         TUTTI_TRY(route_ports(network, from, to, route));
     if (is_one_node(network, from, to))
-        TUTTI_TRY(cross_node(network, from, to, route));
+        TUTTI_TRY(cross_within_node(network, from, to, route));
     route->bytes_per_s = lesser(route->rate.bytes_per_s, route->rate.core_bytes_per_s);
     TUTTI_TRY(cross_cores(network, from, route->rate.core_bytes_per_s, route));
     return cross_cores(network, to, route->rate.core_bytes_per_s, route);
@@ -204,12 +206,13 @@ int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t fr
 int tutti_sim_route_overhead(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
                              struct tutti_sim_route *route)
 {
-    bool is_both = tutti_sim_rate_of(network, tutti_machine_level(network->machine, from, to))
-                       ->core_bytes_per_s > 0;
+    uint32_t level = tutti_machine_level(network->machine, from, to);
+    bool uses_both_cores = tutti_sim_rate_of(network, level)->core_bytes_per_s > 0;
 
-    begin(route);
+    clear(route);
+    /* A rate of 1 makes the flow's unit a second of work. */
     TUTTI_TRY(cross_cores(network, from, 1, route));
-    return is_both ? cross_cores(network, to, 1, route) : TUTTI_OK;
+    return uses_both_cores ? cross_cores(network, to, 1, route) : TUTTI_OK;
 }
 
 /* ---- work --------------------------------------------------------------------------- */
@@ -253,7 +256,7 @@ static double count_ports(const struct tutti_sim_network *network,
     return count;
 }
 
-/* Adds the port of the rank that loads and stores. */
+/* Adds the port of the rank that loads and stores to the route. */
 static int cross_own_port(const struct tutti_sim_network *network, uint32_t rank, bool is_load,
                           double bytes, struct tutti_sim_route *route)
 {
@@ -262,8 +265,8 @@ static int cross_own_port(const struct tutti_sim_network *network, uint32_t rank
     return cross(route, network->ports + 2 * rank + is_load, bytes / load_speed(network), bytes);
 }
 
-/* Adds the links to or from the memory of peers. Where ranks share memory, only the rank that loads
- * and stores is busy, and the peers need no ports. */
+/* Adds the links to or from the memory of peers to the route. Where ranks share memory, only the
+ * rank that loads and stores is busy, and the peers need no ports. */
 static int cross_peers(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
                        int32_t peer, bool is_load, struct tutti_sim_route *route)
 {
@@ -296,8 +299,9 @@ static int by_link(const void *a, const void *b)
 }
 
 /* Accesses to several ranks at a time may cross a link more than once. Replaces these crossings by
- * one, and limits the rate of the route to that of its narrowest link. */
-static void merge(const struct tutti_sim_network *network, struct tutti_sim_route *route)
+ * one, and limits the rate of the route to that of its narrowest link. Does nothing if the machine
+ * gives neither paths nor bridges. */
+static void merge_crossings(const struct tutti_sim_network *network, struct tutti_sim_route *route)
 {
     uint32_t count = 0;
 
@@ -323,8 +327,8 @@ static void merge(const struct tutti_sim_network *network, struct tutti_sim_rout
 /* Limits the rate of a step. For each byte of the step its rank loads or stores `accessed` bytes,
  * of which `ported` pass through the rank's port. Paths have their own rates. Accesses that cross
  * no link at all run at the rate of loads. */
-static void hold_access(const struct tutti_sim_network *network, double accessed, double ported,
-                        struct tutti_sim_route *route)
+static void limit_rate(const struct tutti_sim_network *network, double accessed, double ported,
+                       struct tutti_sim_route *route)
 {
     if (ported > 0)
         route->bytes_per_s = lesser(route->bytes_per_s, load_speed(network) / ported);
@@ -347,10 +351,9 @@ static int route_gather(const struct tutti_sim_network *network, const struct tu
     TUTTI_TRY(cross_peers(network, step, TUTTI_ALL_RANKS, true, route));
     TUTTI_TRY(cross_peers(network, step, step->peer, false, route));
     route->bytes_per_s = network->machine->reduce_bytes_per_s / others;
-    hold_access(network, others, ported, route);
-    merge(network, route);
-    return cross_memory(network, step->rank,
-                        others + 1 + step->copies + stored, route);
+    limit_rate(network, others, ported, route);
+    merge_crossings(network, route);
+    return cross_memory(network, step->rank, others + 1 + step->copies + stored, route);
 }
 
 /* Routes a PUT or a GET. A PUT to all ranks also stores into this rank's own memory. */
@@ -363,16 +366,15 @@ static int route_access(const struct tutti_sim_network *network, const struct tu
 
     TUTTI_TRY(cross_own_port(network, step->rank, is_load, ported, route));
     TUTTI_TRY(cross_peers(network, step, step->peer, is_load, route));
-    hold_access(network, peers, ported, route);
-    merge(network, route);
-    return cross_memory(network, step->rank,
-                        step->peer == TUTTI_ALL_RANKS ? 2 + peers : 2, route);
+    limit_rate(network, peers, ported, route);
+    merge_crossings(network, route);
+    return cross_memory(network, step->rank, step->peer == TUTTI_ALL_RANKS ? 2 + peers : 2, route);
 }
 
 int tutti_sim_route_work(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
                          struct tutti_sim_route *route)
 {
-    begin(route);
+    clear(route);
     switch (step->kind) {
     case TUTTI_STEP_GATHER_REDUCE:
         if (count_peers(network, step, TUTTI_ALL_RANKS) > 0)
@@ -393,6 +395,8 @@ int tutti_sim_route_work(const struct tutti_sim_network *network, const struct t
         TUTTI_TRY(cross_memory(network, step->rank, 3, route));
         break;
     }
+    /* If nothing else limits the rate, the node's memory does, which is then the only link of the
+     * route. */
     if (route->bytes_per_s == 0 && route->count > 0)
         route->bytes_per_s = network->machine->memory_bytes_per_s / route->at[0].weight;
     return cross_cores(network, step->rank, route->bytes_per_s, route);

@@ -157,7 +157,7 @@ static int load_step(struct tutti_sim_score *score, struct lanes *lanes,
         .bytes = (double)tutti_bind_step_bytes(schedule, step, source->element_bytes,
                                                source->block_count),
     };
-    score->is_sharing = score->is_sharing || tutti_step_is_one_sided(step);
+    score->has_one_sided = score->has_one_sided || tutti_step_is_one_sided(step);
     return load_messages(score, lanes, step, schedule->rank, id);
 }
 

@@ -40,8 +40,8 @@ struct tutti_sim_step {
     uint32_t in, out;   /* the messages that it receives and sends, or TUTTI_SIM_NONE */
     uint32_t next_in, next_out; /* the next step of the same gathered message */
     uint32_t unmet;     /* number of preconditions still to be met */
-    uint32_t first_chunk, end_chunk; /* chunks of the buffer that it sends or receives into; the
-                                        end is exclusive */
+    uint32_t first_chunk, end_chunk; /* the chunks that it sends, or receives into; the end is
+                                        exclusive */
     uint32_t dependents, ndependents; /* range in score->dependents */
     uint32_t next_local; /* the next local step of its rank, in program order */
     uint32_t next_waiting; /* the next step in the queue that it is in */
@@ -61,10 +61,13 @@ struct tutti_sim_message {
     uint32_t unmet;            /* preconditions (lane, senders, receivers) still to be met */
     uint32_t out_next, out_previous, in_next, in_previous; /* neighbors in its ports' queues */
     uint32_t out, in;          /* ports that it needs exclusively, or TUTTI_SIM_NONE */
-    bool has_flowed, has_arrived, has_tail;
+    bool has_flowed;           /* its flow is over */
+    bool has_arrived;          /* all of it is at the receiver */
+    bool has_tail;             /* its last slice leaves after its flow is over, as it waited for its
+                                  input */
     struct tutti_sim_cause cause;
     double bytes;
-    /* play.h shows these times. begin_s is less than 0 before the message begins. */
+    /* play.h has a drawing of these times. begin_s is less than 0 before the message begins. */
     double ready_s, begin_s, flow_s, sent_s, arrived_s;
     double head_s;             /* when the first slice had left */
     double alone_s;            /* time of the bytes if no other message shares the links */
@@ -82,14 +85,14 @@ struct tutti_sim_score {
     uint32_t step_capacity, dependent_capacity, among_capacity, message_capacity;
     uint32_t nsignals;
     double footprint_bytes; /* size of the call at one rank: topology/machine/machine.h */
-    bool is_sharing; /* true if there are one-sided steps */
+    bool has_one_sided; /* true if there are one-sided steps */
 };
 
 /* Builds the score of a call. Requests the schedules of all ranks from the source, one at a time,
- * and matches sends with receives. If `gathers`, joins some messages into gathered writes. The
- * caller releases *ret_score with tutti_sim_score_fini. TUTTI_ERR_ARGUMENT: a message lacks one of
- * its steps, its two steps differ in size, or a schedule is one of another rank. TUTTI_ERR_SYSTEM:
- * out of memory. Errors of the source are returned unchanged. */
+ * and matches sends with receives. If `gathers` is true, joins some messages into gathered writes.
+ * The caller releases *ret_score with tutti_sim_score_fini. TUTTI_ERR_ARGUMENT: a message lacks one
+ * of its steps, its two steps differ in size, or the source gave the schedule of another rank.
+ * TUTTI_ERR_SYSTEM: out of memory. Errors of the source are returned unchanged. */
 int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
                          struct tutti_sim_score *ret_score);
 /* Joins messages into gathered writes (gather.c). tutti_sim_score_load calls this function. */

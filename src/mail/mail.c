@@ -90,27 +90,27 @@ int tutti_mail_progress(struct tutti_mail *mail, bool *ret_moved)
         struct tutti_mail_peer *peer = &mail->peers[rank];
         int rc;
 
-        if (rank == mail->rank || peer->has_left || (peer->uses == 0 && mail->any == 0))
+        if (rank == mail->rank || peer->has_left || (peer->uses == 0 && mail->from_any == 0))
             continue;
         rc = tutti_mail_move(mail, rank, ret_moved);
         if (rc != TUTTI_OK && rc != TUTTI_AGAIN)
             return rc;
     }
-    return mail->any > 0 ? check_any(mail) : TUTTI_OK;
+    return mail->from_any > 0 ? check_any(mail) : TUTTI_OK;
 }
 
 /* A rank of this host may be seen to have left before its last messages have been received. One
- * more pass receives these messages, so the rank is let go only at the second look. */
+ * more pass receives these messages, so the rank counts as left only at the second look. */
 int tutti_mail_look_for_leavers(struct tutti_mail *mail)
 {
     for (int rank = 0; rank < mail->nranks; rank++) {
         struct tutti_mail_peer *peer = &mail->peers[rank];
 
-        if (rank == mail->rank || peer->has_left || (peer->uses == 0 && mail->any == 0) ||
+        if (rank == mail->rank || peer->has_left || (peer->uses == 0 && mail->from_any == 0) ||
             !tutti_fabric_has_left(mail->fabric, rank))
             continue;
         if (peer->seems_gone)
-            TUTTI_TRY(tutti_mail_let_go(mail, rank));
+            TUTTI_TRY(tutti_mail_note_left(mail, rank));
         peer->seems_gone = true;
     }
     return TUTTI_OK;
@@ -130,7 +130,7 @@ static void fail_peer(struct tutti_mail *mail, struct tutti_mail_peer *peer, int
 {
     peer->is_torn = peer->is_torn || peer->out_moved > 0;
     peer->out_moved = 0;
-    peer->is_offered = false;
+    peer->is_frame_fixed = false;
     /* A queued frame either completes its request, or the request is in one of the lists below. */
     while (peer->out_first != NULL) {
         struct tutti_mail_out *out = peer->out_first;
@@ -158,7 +158,7 @@ void tutti_mail_fail(struct tutti_mail *mail, int rc)
         at->taker = at->own = NULL;
     }
     fail_list(mail, &mail->posted, rc);
-    mail->any = 0;
+    mail->from_any = 0;
 }
 
 int tutti_mail_waits_for(const struct tutti_mail *mail)

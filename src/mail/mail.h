@@ -13,8 +13,9 @@
  *       <....... ACCEPT id, the receiver's id
  *       DATA the receiver's id, bytes ....>      straight into the caller's memory
  *
- * So the unmatched bytes that a receiver buffers are bounded, and no message delays messages with
- * other tags. A large message is copied no more often than by a plain send and receive.
+ * Every frame returns credits for the eager messages that were delivered. A CREDIT frame does only
+ * that. So the unmatched bytes that a receiver buffers are bounded, and no message delays messages
+ * with other tags. A large message is copied no more often than by a plain send and receive.
  *
  * A rank that leaves sends BYE to all ranks that it is connected to. A receive from any rank then
  * continues without it. A connection that ends without BYE is an error.
@@ -48,7 +49,8 @@ enum tutti_mail_frame_kind {
 struct tutti_mail_frame {
     uint8_t kind;     /* enum tutti_mail_frame_kind */
     uint8_t type;     /* of EAGER and OFFER: enum tutti_type */
-    uint16_t credits; /* eager messages delivered by the frame's sender since its last frame */
+    /* Eager messages of the frame's receiver that its sender has delivered since its last frame. */
+    uint16_t credits;
     uint32_t tag;     /* of EAGER and OFFER */
     uint64_t count;   /* of EAGER and OFFER: elements. Of DATA: bytes */
     uint64_t id;      /* of OFFER and ACCEPT: the sender's. Of DATA: the receiver's */
@@ -106,8 +108,8 @@ struct tutti_mail_peer {
     bool is_torn;                     /* a frame was abandoned after a part of it was sent */
     struct tutti_mail_out *out_first, *out_last;
     size_t out_moved;                 /* bytes of out_first sent, frame included */
-    bool is_offered;                  /* out_first was offered to the transport, which may have
-                                         taken nothing; its frame must not change any more */
+    bool is_frame_fixed;              /* the transport has been given out_first, and may have taken
+                                         nothing; its frame must not change any more */
     bool seems_gone;                  /* seen to have left; its last messages may not be here yet */
     struct tutti_mail_out own;        /* a frame of no request: CREDIT or BYE */
     /* credits: eager messages that this rank may still send to the peer. owed: eager messages of
@@ -121,8 +123,10 @@ struct tutti_mail_peer {
     size_t in_frame;                  /* bytes of the frame received */
     uint8_t *in_bytes;                /* destination of the bytes that follow it */
     size_t in_size, in_moved;         /* how many follow, and how many were received */
-    struct tutti_mail_request *in_request; /* the receive that they are for, or */
-    struct tutti_mail_arrival *in_arrival; /* the arrival that buffers them; else NULL */
+    /* The bytes are for a receive, or for the arrival that buffers them. Both are NULL if no bytes
+     * follow. */
+    struct tutti_mail_request *in_request;
+    struct tutti_mail_arrival *in_arrival;
 };
 
 struct tutti_mail {
@@ -132,7 +136,7 @@ struct tutti_mail {
     struct tutti_mail_list posted;    /* unmatched receives, in the order of posting */
     struct tutti_mail_arrival *arrivals, *last_arrival; /* in the order of arrival */
     size_t pending;                   /* requests that are not done */
-    uint32_t any;                     /* unmatched receives from any rank */
+    uint32_t from_any;                /* unmatched receives from any rank */
     uint64_t last_id;
     void (*done)(void *context, struct tutti_mail_request *request);
     void *context;
@@ -150,8 +154,7 @@ void tutti_mail_fini(struct tutti_mail *mail);
 /* Begin a request, whose arguments the caller has checked. The request may already be done, and
  * even freed, when this function returns. After an error the request is still pending, and the
  * caller must call tutti_mail_fail. TUTTI_ERR_USAGE: the request matches a message of another type
- * or count.
- * TUTTI_ERR_REMOTE: the request's peer has left. TUTTI_ERR_SYSTEM: there is no memory. */
+ * or count. TUTTI_ERR_REMOTE: the request's peer has left. TUTTI_ERR_SYSTEM: there is no memory. */
 int tutti_mail_post(struct tutti_mail *mail, struct tutti_mail_request *request);
 
 /* Cancel a receive that has no message yet. The receive is then done with the result
@@ -207,11 +210,11 @@ void tutti_mail_finish(struct tutti_mail *mail, struct tutti_mail_request *reque
 /* The next three functions are in wire.c. */
 
 /* Queue a frame for a peer. `out` and its bytes must stay valid until the frame is sent. */
-void tutti_mail_queue(struct tutti_mail *mail, int peer, struct tutti_mail_out *out);
+void tutti_mail_queue(struct tutti_mail *mail, int rank, struct tutti_mail_out *out);
 /* Send as much of the queue as the transport takes now. */
-int tutti_mail_push(struct tutti_mail *mail, int peer, bool *ret_moved);
+int tutti_mail_push(struct tutti_mail *mail, int rank, bool *ret_moved);
 /* Connect to the peer if necessary, then receive and send all that can be moved now. */
-int tutti_mail_move(struct tutti_mail *mail, int peer, bool *ret_moved);
+int tutti_mail_move(struct tutti_mail *mail, int rank, bool *ret_moved);
 
 /* The next three functions are in match.c. */
 
@@ -222,6 +225,6 @@ int tutti_mail_take_frame(struct tutti_mail *mail, int from);
 int tutti_mail_take_bytes(struct tutti_mail *mail, int from);
 /* Record that the rank has left, so that nothing more will come from it. TUTTI_ERR_REMOTE: a
  * request waits for the rank. */
-int tutti_mail_let_go(struct tutti_mail *mail, int rank);
+int tutti_mail_note_left(struct tutti_mail *mail, int rank);
 
 #endif

@@ -56,8 +56,8 @@ static struct tutti_mail_request *take_posted(struct tutti_mail *mail, int from,
     if (at == NULL)
         return NULL;
     tutti_mail_remove(&mail->posted, at);
-    tutti_assert(!at->sends && (at->peer != TUTTI_MAIL_ANY || mail->any > 0));
-    mail->any -= at->peer == TUTTI_MAIL_ANY;
+    tutti_assert(!at->sends && (at->peer != TUTTI_MAIL_ANY || mail->from_any > 0));
+    mail->from_any -= at->peer == TUTTI_MAIL_ANY;
     return at;
 }
 
@@ -139,7 +139,7 @@ static int post_receive(struct tutti_mail *mail, struct tutti_mail_request *rece
     struct tutti_mail_arrival *arrival = find_arrival(mail, receive);
 
     if (arrival == NULL) {
-        mail->any += receive->peer == TUTTI_MAIL_ANY;
+        mail->from_any += receive->peer == TUTTI_MAIL_ANY;
         tutti_mail_append(&mail->posted, receive);
         return receive->peer != TUTTI_MAIL_ANY && mail->peers[receive->peer].has_left
                    ? fail_left(receive->peer) : TUTTI_OK;
@@ -230,7 +230,7 @@ bool tutti_mail_cancel(struct tutti_mail *mail, struct tutti_mail_request *reque
     if (at == NULL)
         return false;
     tutti_mail_remove(&mail->posted, request);
-    mail->any -= request->peer == TUTTI_MAIL_ANY;
+    mail->from_any -= request->peer == TUTTI_MAIL_ANY;
     tutti_mail_finish(mail, request, TUTTI_ERR_USAGE);
     return true;
 }
@@ -336,7 +336,7 @@ static int take_data(struct tutti_mail *mail, int from)
 
 /* Complete messages of the rank may still be received. Messages that the rank has only offered, or
  * sent in part, are dropped. */
-int tutti_mail_let_go(struct tutti_mail *mail, int rank)
+int tutti_mail_note_left(struct tutti_mail *mail, int rank)
 {
     struct tutti_mail_peer *peer = &mail->peers[rank];
     struct tutti_mail_arrival *next;
@@ -373,7 +373,7 @@ int tutti_mail_take_frame(struct tutti_mail *mail, int from)
     case TUTTI_MAIL_ACCEPT: return take_accept(mail, from);
     case TUTTI_MAIL_DATA: return take_data(mail, from);
     case TUTTI_MAIL_CREDIT: return TUTTI_OK;
-    case TUTTI_MAIL_BYE: return tutti_mail_let_go(mail, from);
+    case TUTTI_MAIL_BYE: return tutti_mail_note_left(mail, from);
     default: return fail_frame(from, &peer->frame, "is unknown");
     }
 }

@@ -54,14 +54,14 @@ static int offer(struct tutti_mail_peer *peer, struct tutti_mail_out *out, size_
     return ops->send(peer->conn, frame + moved, FRAME_BYTES - moved, ret_taken);
 }
 
-/* Credits are loaded once for each frame, before its first byte is offered to the transport,
- * because a frame that was offered must not change. */
+/* Credits are loaded once for each frame, before the transport is first given the frame. After that
+ * the frame must not change. */
 static void load_credits(struct tutti_mail_peer *peer, struct tutti_mail_out *out)
 {
-    if (peer->is_offered)
+    if (peer->is_frame_fixed)
         return;
     tutti_assert(peer->out_moved == 0 && peer->owed <= TUTTI_MAIL_CREDITS);
-    peer->is_offered = true;
+    peer->is_frame_fixed = true;
     out->frame.credits = (uint16_t)peer->owed;
     peer->owed = 0;
 }
@@ -86,7 +86,7 @@ int tutti_mail_push(struct tutti_mail *mail, int rank, bool *ret_moved)
         if (peer->out_moved < FRAME_BYTES + out->size)
             continue;
         peer->out_moved = 0;
-        peer->is_offered = false;
+        peer->is_frame_fixed = false;
         peer->out_first = out->next;
         if (out->completes != NULL)
             tutti_mail_finish(mail, out->completes, TUTTI_OK);

@@ -19,7 +19,7 @@
 /* A batch's place in the queue of a stream. */
 struct tutti_stream_item {
     struct tutti_batch *batch;
-    bool moves; /* true: this stream runs the batch; false: it only waits for the batch */
+    bool runs_batch; /* true: this stream runs the batch; false: it only waits for the batch */
     struct tutti_stream_item *next;
 };
 

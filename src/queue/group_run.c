@@ -10,7 +10,7 @@
 void tutti_group_issue(struct tutti_group_part *part)
 {
     struct tutti_batch *batch = part->batch;
-    bool moves = !part->is_ours;
+    bool runs_batch = !part->is_ours;
 
     tutti_batch_issue(batch);
     batch->streams_missing = (uint32_t)part->use_count;
@@ -18,9 +18,9 @@ void tutti_group_issue(struct tutti_group_part *part)
     for (size_t i = 0; i < part->use_count; i++) {
         struct tutti_group_use *use = &part->uses[i];
 
-        tutti_stream_push(use->stream, use->item, batch, moves);
+        tutti_stream_push(use->stream, use->item, batch, runs_batch);
         use->item = NULL;
-        moves = false;
+        runs_batch = false;
     }
 }
 

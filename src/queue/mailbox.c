@@ -19,7 +19,7 @@ enum { LEAVE_MS = 1000 };
 struct tuttiMailbox {
     struct tuttiMailbox *next;    /* in the list of live mailboxes */
     uint32_t fork_generation;
-    uint32_t visitors;            /* threads in a call on the mailbox; under living_lock */
+    uint32_t visitors;            /* threads in a call on the mailbox; protected by live_lock */
     tuttiComm_t child;
     struct tutti_comm *comm;      /* the state of `child` */
 
@@ -46,9 +46,9 @@ struct tuttiMailbox {
 };
 
 /* The list of live mailboxes. A pointer that is not in it is never dereferenced. */
-static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER; /* a mailbox has no visitors any more */
-static struct tuttiMailbox *living;
+static struct tuttiMailbox *live_boxes;
 
 /* ---- entering and leaving -------------------------------------------------------------- */
 
@@ -57,8 +57,8 @@ int tutti_mailbox_try_enter(struct tuttiMailbox *box)
     struct tuttiMailbox *at;
     int rc = TUTTI_ERR_ARGUMENT;
 
-    pthread_mutex_lock(&living_lock);
-    for (at = living; at != NULL && at != box; at = at->next)
+    pthread_mutex_lock(&live_lock);
+    for (at = live_boxes; at != NULL && at != box; at = at->next)
         ;
     if (at != NULL)
         rc = at->fork_generation == tutti_comm_fork_generation() ? TUTTI_OK : TUTTI_ERR_USAGE;
@@ -66,7 +66,7 @@ int tutti_mailbox_try_enter(struct tuttiMailbox *box)
         at->visitors++;
         tutti_log_enter(&at->comm->scope);
     }
-    pthread_mutex_unlock(&living_lock);
+    pthread_mutex_unlock(&live_lock);
     return rc;
 }
 
@@ -85,10 +85,10 @@ int tutti_mailbox_enter(struct tuttiMailbox *box, const char *function)
 
 void tutti_mailbox_leave(struct tuttiMailbox *box)
 {
-    pthread_mutex_lock(&living_lock);
+    pthread_mutex_lock(&live_lock);
     if (--box->visitors == 0)
         pthread_cond_broadcast(&left);
-    pthread_mutex_unlock(&living_lock);
+    pthread_mutex_unlock(&live_lock);
 }
 
 struct tutti_comm *tutti_mailbox_comm(const struct tuttiMailbox *box)
@@ -460,10 +460,10 @@ int tutti_mailbox_create(tuttiComm_t child, struct tutti_comm *comm, struct tutt
     pthread_mutex_init(&box->lock, NULL);
     pthread_cond_init(&box->work, NULL);
     init_condition(&box->changed);
-    pthread_mutex_lock(&living_lock);
-    box->next = living;
-    living = box;
-    pthread_mutex_unlock(&living_lock);
+    pthread_mutex_lock(&live_lock);
+    box->next = live_boxes;
+    live_boxes = box;
+    pthread_mutex_unlock(&live_lock);
     *ret_box = box;
     return TUTTI_OK;
 
@@ -475,15 +475,15 @@ destroy_child:
 }
 
 /* Refuses new visitors. Visitors that are inside are not affected. */
-static void leave_living(struct tuttiMailbox *box)
+static void remove_live(struct tuttiMailbox *box)
 {
-    pthread_mutex_lock(&living_lock);
-    for (struct tuttiMailbox **at = &living; *at != NULL; at = &(*at)->next)
+    pthread_mutex_lock(&live_lock);
+    for (struct tuttiMailbox **at = &live_boxes; *at != NULL; at = &(*at)->next)
         if (*at == box) {
             *at = box->next;
             break;
         }
-    pthread_mutex_unlock(&living_lock);
+    pthread_mutex_unlock(&live_lock);
 }
 
 static void stop_thread(struct tuttiMailbox *box)
@@ -529,16 +529,16 @@ static void say_bye(struct tuttiMailbox *box)
 
 void tutti_mailbox_destroy(struct tuttiMailbox *box)
 {
-    leave_living(box);
+    remove_live(box);
     /* Count this thread as a waiter, so that the thread of the mailbox stops driving. */
     count_waiter(box, 1);
     tutti_fabric_wake(box->comm->fabric);
     stop_thread(box);
     end_requests(box);
-    pthread_mutex_lock(&living_lock);
+    pthread_mutex_lock(&live_lock);
     while (box->visitors > 0)
-        pthread_cond_wait(&left, &living_lock);
-    pthread_mutex_unlock(&living_lock);
+        pthread_cond_wait(&left, &live_lock);
+    pthread_mutex_unlock(&live_lock);
     say_bye(box);
     tutti_mail_fini(&box->mail);
     tutti_log_enter(NULL);

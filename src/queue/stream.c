@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Host streams. A stream's thread sleeps on a condition while the queue is empty. While a batch
- * runs, the thread waits by the rules of the batch's communicator. Waking the thread takes longer
- * than a small operation. So a thread that synchronizes with a stream serves the queue itself, if
- * the stream's thread has not begun yet and no CPUs were set aside for streams. Only one thread at
- * a time serves a stream, and it serves until the queue is empty. */
+ * Implements host streams. A stream's thread sleeps on a condition while the queue is empty. While
+ * a batch runs, the thread waits by the rules of the batch's communicator. Waking the thread takes
+ * longer than a small operation. So a thread that synchronizes with a stream serves the queue
+ * itself, if the stream's thread has not begun yet and no CPUs were set aside for streams. Only one
+ * thread at a time serves a stream, and it serves until the queue is empty. */
 #include "queue/stream.h"
 
 #include "base/param.h"
@@ -17,15 +17,18 @@
 
 struct tuttiStream {
     struct tuttiStream *next; /* in the list of live streams */
-    uint32_t groups;          /* open groups that refer to the stream; under living_lock */
+    uint32_t groups;          /* open groups that refer to the stream; protected by live_lock */
     uint32_t fork_generation; /* of the process that made the stream */
     pthread_t thread;
     int event_fd;
-    /* CPUs were set aside for streams. Only `thread` serves then, since others may lack a core. */
+    /* True if TUTTI_STREAM_CPUS sets CPUs aside for streams. Then only `thread` serves the queue,
+     * so that other threads keep their own cores free for computing. */
     bool has_own_cpus;
     pthread_mutex_t lock; /* protects all fields below */
-    pthread_cond_t work;  /* wakes `thread`: no thread serves the queue, or `thread` must end */
-    pthread_cond_t idle;  /* wakes threads that synchronize: the queue has become empty */
+    /* Wakes `thread` when there is something to serve and no thread serves, or when `thread` must
+     * end. */
+    pthread_cond_t work;
+    pthread_cond_t idle;  /* wakes threads that synchronize when the queue is empty */
     struct tutti_stream_item *first, *last; /* items that are not finished */
     bool is_served;       /* by `thread`, or by a thread that synchronizes */
     bool is_closing;
@@ -36,66 +39,66 @@ struct tuttiStream {
 };
 
 /* The list of live streams. A pointer that is not in it is never dereferenced. */
-static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct tuttiStream *living;
+static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tuttiStream *live_streams;
 
-static void enter_living(struct tuttiStream *stream)
+static void add_live(struct tuttiStream *stream)
 {
-    pthread_mutex_lock(&living_lock);
-    stream->next = living;
-    living = stream;
-    pthread_mutex_unlock(&living_lock);
+    pthread_mutex_lock(&live_lock);
+    stream->next = live_streams;
+    live_streams = stream;
+    pthread_mutex_unlock(&live_lock);
 }
 
 /* Removes the stream from the list. Returns false, and does nothing, if a group refers to it. */
-static bool leave_living(struct tuttiStream *stream)
+static bool remove_live(struct tuttiStream *stream)
 {
     bool is_free;
 
-    pthread_mutex_lock(&living_lock);
+    pthread_mutex_lock(&live_lock);
     is_free = stream->groups == 0;
-    for (struct tuttiStream **at = &living; is_free && *at != NULL; at = &(*at)->next)
+    for (struct tuttiStream **at = &live_streams; is_free && *at != NULL; at = &(*at)->next)
         if (*at == stream) {
             *at = stream->next;
             break;
         }
-    pthread_mutex_unlock(&living_lock);
+    pthread_mutex_unlock(&live_lock);
     return is_free;
 }
 
 void tutti_stream_hold(tuttiStream_t stream)
 {
-    pthread_mutex_lock(&living_lock);
+    pthread_mutex_lock(&live_lock);
     stream->groups++;
-    pthread_mutex_unlock(&living_lock);
+    pthread_mutex_unlock(&live_lock);
 }
 
 void tutti_stream_let_go(tuttiStream_t stream)
 {
-    pthread_mutex_lock(&living_lock);
+    pthread_mutex_lock(&live_lock);
     stream->groups--;
-    pthread_mutex_unlock(&living_lock);
+    pthread_mutex_unlock(&live_lock);
 }
 
-static bool is_living(const struct tuttiStream *stream)
+static bool is_live(const struct tuttiStream *stream)
 {
     const struct tuttiStream *at;
 
-    pthread_mutex_lock(&living_lock);
-    for (at = living; at != NULL && at != stream; at = at->next)
+    pthread_mutex_lock(&live_lock);
+    for (at = live_streams; at != NULL && at != stream; at = at->next)
         ;
-    pthread_mutex_unlock(&living_lock);
+    pthread_mutex_unlock(&live_lock);
     return at != NULL;
 }
 
 bool tutti_stream_is_ours(tuttiStream_t stream)
 {
-    return is_living(stream);
+    return is_live(stream);
 }
 
 int tutti_stream_check(tuttiStream_t stream, const char *function)
 {
-    if (stream != NULL && is_living(stream)) {
+    if (stream != NULL && is_live(stream)) {
         if (stream->fork_generation == tutti_comm_fork_generation())
             return TUTTI_OK;
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -110,7 +113,8 @@ int tutti_stream_check(tuttiStream_t stream, const char *function)
 static int serve(const struct tutti_stream_item *item)
 {
     struct tutti_batch *batch = item->batch;
-    struct tutti_batch waiting = {.comm = batch->comm};
+    /* Keeps the state of this thread's waiting. `batch` itself may be run by another thread. */
+    struct tutti_batch own_wait = {.comm = batch->comm};
     uint32_t missing;
 
     /* release: pairs with the acquire below in other streams, and in group_run.c */
@@ -118,9 +122,9 @@ static int serve(const struct tutti_stream_item *item)
     tutti_assert(missing > 0);
     /* acquire: pairs with the release above, and with the one in finish() of batch.c */
     while (tutti_load_acquire(&batch->streams_missing) != 0 ||
-           (!item->moves && !tutti_load_acquire(&batch->is_done)))
-        tutti_batch_idle(&waiting);
-    return item->moves ? tutti_batch_wait(batch) : TUTTI_OK;
+           (!item->runs_batch && !tutti_load_acquire(&batch->is_done)))
+        tutti_batch_idle(&own_wait);
+    return item->runs_batch ? tutti_batch_wait(batch) : TUTTI_OK;
 }
 
 static void note_error(struct tuttiStream *stream, int rc)
@@ -161,7 +165,7 @@ static void serve_all(struct tuttiStream *stream)
 
         pthread_mutex_unlock(&stream->lock);
         rc = serve(item);
-        tutti_log_enter(NULL);
+        tutti_log_enter(NULL); /* leaves the log scope that serve() may have entered */
         pthread_mutex_lock(&stream->lock);
         note_error(stream, rc);
         stream->first = item->next;
@@ -192,9 +196,9 @@ static void *run(void *argument)
 }
 
 void tutti_stream_push(tuttiStream_t stream, struct tutti_stream_item *item,
-                       struct tutti_batch *batch, bool moves)
+                       struct tutti_batch *batch, bool runs_batch)
 {
-    *item = (struct tutti_stream_item){.batch = batch, .moves = moves};
+    *item = (struct tutti_stream_item){.batch = batch, .runs_batch = runs_batch};
     pthread_mutex_lock(&stream->lock);
     if (stream->last == NULL)
         stream->first = item;
@@ -239,7 +243,7 @@ tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
         goto fail;
     }
     TUTTI_TRY_OR(close_event, rc, tutti_stream_thread(run, made, &made->thread));
-    enter_living(made);
+    add_live(made);
     *stream = made;
     return tuttiSuccess;
 
@@ -262,7 +266,7 @@ tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream)
     rc = tutti_stream_check(stream, "tuttiHostStreamDestroy");
     if (rc != TUTTI_OK)
         return tutti_public(rc);
-    if (!leave_living(stream))
+    if (!remove_live(stream))
         return tutti_public(tutti_fail(TUTTI_ERR_USAGE, "tuttiHostStreamDestroy: an open group "
                                        "holds calls on the stream; call tuttiGroupEnd first"));
     pthread_mutex_lock(&stream->lock);

@@ -20,10 +20,10 @@ void tutti_stream_hold(tuttiStream_t stream);
 void tutti_stream_let_go(tuttiStream_t stream);
 
 /* Appends `batch` to the stream's queue, in `item`. The stream takes over one reference to the
- * batch. `item` is &batch->stream_item, or it comes from malloc and the stream frees it. If `moves`
- * is true, the thread that serves this stream runs the batch. Otherwise that thread only waits
- * until the batch is done. This function cannot fail. Thread-safe. */
+ * batch. `item` is &batch->stream_item, or it comes from malloc and the stream frees it. If
+ * `runs_batch` is true, the thread that serves this stream runs the batch. Otherwise that thread
+ * only waits until the batch is done. This function cannot fail. Thread-safe. */
 void tutti_stream_push(tuttiStream_t stream, struct tutti_stream_item *item,
-                       struct tutti_batch *batch, bool moves);
+                       struct tutti_batch *batch, bool runs_batch);
 
 #endif

@@ -53,7 +53,7 @@ static int hash_choice(const struct tutti_comm *comm, const struct tutti_choice 
 int tutti_trial_find_equal(struct tutti_comm *comm, const struct tutti_choice *choices,
                            uint32_t count, uint32_t *ret_equal)
 {
-    uint64_t hashes[TUTTI_TRIAL_MOST] = {0};
+    uint64_t hashes[TUTTI_TRIAL_COMPARED] = {0};
     struct tutti_call call;
 
     for (uint32_t i = 0; i < count; i++)

@@ -31,7 +31,7 @@ enum { VARIANTS = 3 };
 #define FAR_BEHIND 4.0
 #define WELL_BEHIND 1.8
 #define BEHIND 1.3
-/* The time that is left is divided among the live candidates, and each share among this many
+/* The time that is left is divided among the remaining candidates, and each share among this many
  * samples. The length of a sample has limits. A sample then has so many calls that the barriers
  * around it do not matter, and that disturbances average out. Fewer candidates have longer
  * samples. */
@@ -120,7 +120,7 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
     for (size_t i = 0; i < tutti_algorithm_count(); i++)
         if (tutti_tuner_is_candidate(view, &query, tutti_algorithm(i)))
             TUTTI_TRY(add_variants(&trial, view, &query, tutti_algorithm(i), HOPELESS * lowest));
-    trial.live = (UINT64_C(1) << trial.nchoices) - 1;
+    trial.remaining = (UINT64_C(1) << trial.nchoices) - 1;
     *ret_trial = trial;
     return TUTTI_OK;
 }
@@ -129,7 +129,7 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
 
 /* Rank 0's decision after each round, for all ranks. */
 struct verdict {
-    uint64_t live;
+    uint64_t remaining;
     uint32_t is_over, winner;
     uint32_t repeats[TUTTI_TRIAL_CHOICES]; /* number of calls in a sample of each candidate */
 };
@@ -202,21 +202,21 @@ static int warm_up(struct race *race)
             rc = tutti_cache_program(race->comm, &race->call, &ignored);
         race->comm->trial = NULL;
         if (rc == TUTTI_ERR_USAGE) {
-            trial->live &= ~(UINT64_C(1) << i);
+            trial->remaining &= ~(UINT64_C(1) << i);
             continue;
         }
         TUTTI_TRY(rc);
         TUTTI_TRY(run_choice(race, i, 1));
         TUTTI_TRY(sample(race, i, 2));
     }
-    race->verdict.live = trial->live;
+    race->verdict.remaining = trial->remaining;
     return TUTTI_OK;
 }
 
 static int run_round(struct race *race)
 {
     for (uint32_t i = 0; i < race->trial->nchoices; i++)
-        if (race->trial->live >> i & 1) {
+        if (race->trial->remaining >> i & 1) {
             /* Another candidate's program may have replaced this one's in the cache. The extra call
              * makes it again, outside of the sample. If one call is a whole sample, it is so long
              * that making the program does not matter. */
@@ -257,9 +257,9 @@ static double median(const double *samples, uint32_t count)
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 
-static bool is_live(const struct tutti_trial *trial, uint32_t index)
+static bool is_remaining(const struct tutti_trial *trial, uint32_t index)
 {
-    return (trial->live >> index & 1) != 0;
+    return (trial->remaining >> index & 1) != 0;
 }
 
 /* Returns the wanted length of a sample in seconds. */
@@ -267,9 +267,9 @@ static double sample_time(const struct race *race)
 {
     uint64_t now_ns = tutti_now_ns();
     double left_s = race->deadline_ns > now_ns ? (double)(race->deadline_ns - now_ns) * 1e-9 : 0;
-    int nlive = __builtin_popcountll(race->trial->live);
+    int nremaining = __builtin_popcountll(race->trial->remaining);
 
-    return fmin(fmax(left_s / nlive / SAMPLES_HOPED_FOR, SAMPLE_LEAST_S), SAMPLE_MOST_S);
+    return fmin(fmax(left_s / nremaining / SAMPLES_HOPED_FOR, SAMPLE_LEAST_S), SAMPLE_MOST_S);
 }
 
 /* Sets how often each candidate is called in its next sample. */
@@ -278,7 +278,7 @@ static void set_repeats(struct race *race)
     double sample_s = sample_time(race);
 
     for (uint32_t i = 0; i < race->trial->nchoices; i++) {
-        double repeats = is_live(race->trial, i) ? sample_s / race->latest[i] : 1;
+        double repeats = is_remaining(race->trial, i) ? sample_s / race->latest[i] : 1;
 
         race->verdict.repeats[i] = repeats < 1 ? 1 : repeats > 4096 ? 4096 : (uint32_t)repeats;
     }
@@ -295,7 +295,7 @@ static bool stays(const struct race *race, uint32_t winner)
     for (uint32_t round = 0; round < race->rounds; round++)
         lost += race->samples[winner][round] < race->samples[0][round];
     is_sure = race->rounds >= 3 && 4 * lost >= 3 * race->rounds;
-    return is_live(trial, 0) && behind <= (is_sure ? INERTIA : INERTIA_UNSURE);
+    return is_remaining(trial, 0) && behind <= (is_sure ? INERTIA : INERTIA_UNSURE);
 }
 
 static void judge(struct race *race)
@@ -305,19 +305,20 @@ static void judge(struct race *race)
     double limit = race->rounds < 3 ? FAR_BEHIND : race->rounds < 6 ? WELL_BEHIND : BEHIND;
 
     for (uint32_t i = 0; i < trial->nchoices; i++)
-        trial->seconds[i] = is_live(trial, i) ? median(race->samples[i], race->rounds)
-                                              : trial->seconds[i];
+        trial->seconds[i] = is_remaining(trial, i) ? median(race->samples[i], race->rounds)
+                                                   : trial->seconds[i];
     for (uint32_t i = 0, best = UINT32_MAX; i < trial->nchoices; i++)
-        if (is_live(trial, i) && (best == UINT32_MAX || trial->seconds[i] < trial->seconds[best]))
+        if (is_remaining(trial, i) &&
+            (best == UINT32_MAX || trial->seconds[i] < trial->seconds[best]))
             verdict->winner = best = i;
     for (uint32_t i = 0; i < trial->nchoices; i++)
-        if (is_live(trial, i) && trial->seconds[i] > limit * trial->seconds[verdict->winner])
-            verdict->live &= ~(UINT64_C(1) << i);
+        if (is_remaining(trial, i) && trial->seconds[i] > limit * trial->seconds[verdict->winner])
+            verdict->remaining &= ~(UINT64_C(1) << i);
     if (stays(race, verdict->winner))
         verdict->winner = 0;
     verdict->is_over = race->rounds == TUTTI_TRIAL_ROUNDS ||
                        tutti_now_ns() >= race->deadline_ns ||
-                       (race->rounds >= 3 && (verdict->live & (verdict->live - 1)) == 0);
+                       (race->rounds >= 3 && (verdict->remaining & (verdict->remaining - 1)) == 0);
 }
 
 /* Broadcasts rank 0's verdict. */
@@ -337,8 +338,8 @@ int tutti_trial_run(struct tutti_comm *comm, struct tutti_trial *trial, void *in
 
     begin(&race, comm, trial, input, output, deadline_ns);
     TUTTI_TRY(agree(&race));
-    trial->is_over = race.verdict.is_over != 0;
-    if (!trial->is_over)
+    trial->is_skipped = race.verdict.is_over != 0;
+    if (!trial->is_skipped)
         TUTTI_TRY(warm_up(&race));
     while (race.verdict.is_over == 0) {
         if (comm->rank == 0)
@@ -352,7 +353,7 @@ int tutti_trial_run(struct tutti_comm *comm, struct tutti_trial *trial, void *in
         if (comm->rank == 0)
             judge(&race);
         TUTTI_TRY(agree(&race));
-        trial->live = race.verdict.live;
+        trial->remaining = race.verdict.remaining;
         trial->winner = race.verdict.winner;
     }
     return TUTTI_OK;

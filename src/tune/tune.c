@@ -224,7 +224,7 @@ static int measure(struct bench *bench, enum tutti_collective collective)
         /* Cached programs refer to this trial's choices by address. */
         tutti_cache_forget(bench->comm->cache);
         bench->left -= bench->left > 1;
-        if (trial->is_over)
+        if (trial->is_skipped)
             break;
         measured++;
     }

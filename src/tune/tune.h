@@ -9,9 +9,11 @@
 
 #include "queue/batch.h"
 
-/* The most candidates of a trial, the most rounds of a trial, and the most choices that
- * tutti_trial_find_equal compares. */
-enum { TUTTI_TRIAL_CHOICES = 40, TUTTI_TRIAL_ROUNDS = 15, TUTTI_TRIAL_MOST = 64 };
+enum {
+    TUTTI_TRIAL_CHOICES = 40,  /* the most candidates of a trial */
+    TUTTI_TRIAL_ROUNDS = 15,   /* the most rounds of a trial */
+    TUTTI_TRIAL_COMPARED = 64, /* the most choices that tutti_trial_find_equal compares */
+};
 
 struct tutti_trial {
     enum tutti_collective collective;
@@ -20,12 +22,12 @@ struct tutti_trial {
     /* The candidates, the same on all ranks. The first is the tuner's choice without this trial. */
     struct tutti_choice choices[TUTTI_TRIAL_CHOICES];
     uint32_t nchoices;
-    uint64_t live; /* bit i is set while candidate i has not been dropped */
+    uint64_t remaining; /* bit i: candidate i has not been dropped */
     /* The median seconds of a call of each candidate. Only rank 0 sets them. */
     double seconds[TUTTI_TRIAL_CHOICES];
     /* The fastest candidate, on all ranks. The first candidate wins unless it is clearly slower. */
     uint32_t winner;
-    bool is_over; /* true if there was no time left to begin */
+    bool is_skipped; /* true if no time was left to begin, so nothing was measured */
 };
 
 /* Collects the candidates for calls of the collective that have about `bytes` in the larger buffer,
@@ -41,8 +43,8 @@ int tutti_trial_run(struct tutti_comm *comm, struct tutti_trial *trial, void *in
                     uint64_t deadline_ns);
 
 /* For each choice i, sets ret_equal[i] to the index of the first choice that has the same schedules
- * on all ranks, which is at most i. `count` is at most TUTTI_TRIAL_MOST. All ranks must call this
- * function with the same choices. The options of the choices must be resolved. */
+ * on all ranks, which is at most i. `count` is at most TUTTI_TRIAL_COMPARED. All ranks must call
+ * this function with the same choices. The options of the choices must be resolved. */
 int tutti_trial_find_equal(struct tutti_comm *comm, const struct tutti_choice *choices,
                            uint32_t count, uint32_t *ret_equal);
 

@@ -67,7 +67,7 @@ static void without_a_driver_nothing_is_found_and_one_line_says_so(void **state)
                             "function nvmlInit_v2"},
         {SIM_NVML, "nvmlInit_v2:9", "INFO " SIM_NVML " does not start"},
         {SIM_NVML, "nvmlInit_v2:18", "WARN " SIM_NVML " does not start"},
-        {SIM_NVML, "nvmlDeviceGetCount_v2:999", "WARN NVIDIA GPUs are not asked for: NVML does"},
+        {SIM_NVML, "nvmlDeviceGetCount_v2:999", "WARN NVIDIA GPUs are not detected: NVML does"},
     };
 
     (void)state;

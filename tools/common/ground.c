@@ -30,8 +30,10 @@ double ground_bus_factor(enum tutti_collective collective, uint32_t nranks)
 {
     double part = (nranks - 1.0) / nranks;
 
+    /* In an all-reduce, each byte enters and leaves a port, apart from the part of its own rank. */
     if (tutti_collective_agrees(collective))
         return 2 * part;
+    /* In a broadcast or a reduction to one rank, that rank's port carries each byte once. */
     if (!tutti_input_is_per_rank(collective) && !tutti_output_is_per_rank(collective))
         return 1;
     return part;
@@ -94,6 +96,7 @@ static int find_machine(uint32_t nranks, const struct tutti_policy *policy, bool
     if (*text != '\0')
         return tutti_machine_parse("TUTTI_MACHINE", text, nranks, ret_machine);
     *ret_machine = must_take(1, sizeof **ret_machine);
+    /* The speed of the interfaces between nodes is not known, and there is only one node. */
     tutti_tuner_assume_machine(shares_memory, ground_cores(), 0, *ret_machine);
     return TUTTI_OK;
 }
@@ -102,7 +105,7 @@ int ground_host_open(uint32_t nranks, const struct tutti_policy *policy,
                      struct ground_host *ret_host)
 {
     bool shares_memory = may_use("shm");
-    bool reads = shares_memory && may_use("cma");
+    bool reads_by_cma = shares_memory && may_use("cma");
     const char *host = policy != NULL ? policy->text[TUTTI_POLICY_HOST] : "";
 
     *ret_host = (struct ground_host){.node = NULL};
@@ -118,7 +121,7 @@ int ground_host_open(uint32_t nranks, const struct tutti_policy *policy,
     ret_host->view = (struct tutti_tuner_view){
         .nranks = nranks,
         .is_one_domain = shares_memory,
-        .all_read = reads,
+        .all_read = reads_by_cma,
         .half_bytes = shares_memory ? (size_t)tutti_param_int(TUTTI_PARAM_WINDOW_BYTES) / 2 : 0,
         .stage_bytes = TUTTI_STAGE_BYTES,
         .scratch_bytes = TUTTI_SCRATCH_BYTES,
@@ -127,8 +130,8 @@ int ground_host_open(uint32_t nranks, const struct tutti_policy *policy,
         .policy = policy,
         .fingerprint = ret_host->fingerprint,
     };
-    tutti_fingerprint(host, &ret_host->view, reads ? "cma" : shares_memory ? "shm" : "tcp",
-                      ret_host->fingerprint);
+    tutti_fingerprint(host, &ret_host->view,
+                      reads_by_cma ? "cma" : shares_memory ? "shm" : "tcp", ret_host->fingerprint);
     return TUTTI_OK;
 }
 

@@ -27,7 +27,7 @@ struct ground_host {
     struct tutti_tuner_view view; /* the view that a communicator of these processes would have */
     struct tutti_machine *machine;
     struct tutti_placement places;
-    uint32_t *node;
+    uint32_t *node; /* owned; NULL if the machine gives the nodes */
     char fingerprint[TUTTI_FINGERPRINT_BYTES];
 };
 

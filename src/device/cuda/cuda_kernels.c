@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[TUTTI_KERNEL_COUNT] = {
+static const char *const names[TUTTI_KERNEL_NAME_COUNT] = {
     [TUTTI_KERNEL_EMPTY] = "tutti_kernel_empty",
     [TUTTI_KERNEL_COPY] = "tutti_kernel_copy",
     [TUTTI_KERNEL_REDUCE] = "tutti_kernel_reduce",
     [TUTTI_KERNEL_CONVERT] = "tutti_kernel_convert",
-    [TUTTI_KERNEL_LINES] = "tutti_kernel_test_lines",
+    [TUTTI_KERNEL_TEST_LINES] = "tutti_kernel_test_lines",
     [TUTTI_KERNEL_SMALL] = "tutti_kernel_work_small",
     [TUTTI_KERNEL_DIRECT] = "tutti_kernel_work_direct",
     [TUTTI_KERNEL_GROUP] = "tutti_kernel_group",
@@ -34,7 +34,7 @@ struct tutti_kernel_module {
     const struct tutti_cu_driver *cuda;
     struct tutti_cu_context *context;
     struct tutti_cu_module *module;
-    struct tutti_cu_function *functions[TUTTI_KERNEL_COUNT];
+    struct tutti_cu_function *functions[TUTTI_KERNEL_NAME_COUNT];
 };
 
 /* A list with one object for each context that has users, guarded by `lock`. The last user removes
@@ -123,7 +123,7 @@ static int load(const struct tutti_cu_driver *cuda, struct tutti_cu_context *con
         rc = explain(cuda, code);
         goto fail;
     }
-    for (int i = 0; i < TUTTI_KERNEL_COUNT; i++) {
+    for (int i = 0; i < TUTTI_KERNEL_NAME_COUNT; i++) {
         code = cuda->module_function(&kernels->functions[i], kernels->module, names[i]);
         if (code == TUTTI_CU_SUCCESS)
             continue;
@@ -205,7 +205,7 @@ int tutti_kernel_module_occupancy(const struct tutti_kernel_module *kernels, uin
 {
     int least = 0;
 
-    for (int i = TUTTI_KERNEL_SMALL; i < TUTTI_KERNEL_COUNT; i++) {
+    for (int i = TUTTI_KERNEL_SMALL; i < TUTTI_KERNEL_NAME_COUNT; i++) {
         int blocks = 0;
 
         if (kernels->cuda->occupancy(&blocks, kernels->functions[i], (int)threads, 0) !=

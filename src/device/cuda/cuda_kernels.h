@@ -13,18 +13,19 @@
 
 #include <stdbool.h>
 
-/* The kernels, each with the type of its argument. */
+/* The kernels, each with the type of its argument. The kernels from SMALL on communicate with other
+ * ranks. */
 enum tutti_kernel_name {
-    TUTTI_KERNEL_EMPTY,   /* struct tutti_kernel_empty_argument */
-    TUTTI_KERNEL_COPY,    /* struct tutti_kernel_copy_argument */
-    TUTTI_KERNEL_REDUCE,  /* struct tutti_kernel_reduce_argument */
-    TUTTI_KERNEL_CONVERT, /* struct tutti_kernel_conversion */
-    TUTTI_KERNEL_LINES,   /* struct tutti_kernel_line_test */
-    TUTTI_KERNEL_SMALL,   /* struct tutti_kernel_launch, for this one and those below */
+    TUTTI_KERNEL_EMPTY,      /* struct tutti_kernel_empty_argument */
+    TUTTI_KERNEL_COPY,       /* struct tutti_kernel_copy_argument */
+    TUTTI_KERNEL_REDUCE,     /* struct tutti_kernel_reduce_argument */
+    TUTTI_KERNEL_CONVERT,    /* struct tutti_kernel_conversion */
+    TUTTI_KERNEL_TEST_LINES, /* struct tutti_kernel_line_test */
+    TUTTI_KERNEL_SMALL,      /* struct tutti_kernel_launch, for this one and those below */
     TUTTI_KERNEL_DIRECT,
     TUTTI_KERNEL_GROUP,
     TUTTI_KERNEL_MEETING,
-    TUTTI_KERNEL_COUNT
+    TUTTI_KERNEL_NAME_COUNT
 };
 
 struct tutti_kernel_module;
@@ -46,7 +47,7 @@ int tutti_kernel_module_get(const struct tutti_cu_driver *cuda,
 void tutti_kernel_module_put(struct tutti_kernel_module *kernels);
 
 /* Returns the number of blocks of `threads` threads that one multiprocessor can run at the same
- * time. This is the least number among all communicating kernels. It is at least 1, and 1 if the
+ * time. This is the least number among the kernels from SMALL on. It is at least 1, and 1 if the
  * driver cannot tell. */
 int tutti_kernel_module_occupancy(const struct tutti_kernel_module *kernels, uint32_t threads);
 

@@ -5,9 +5,9 @@
  *
  * Each warp is responsible for one or more peers. In a round it sends some lines to each of them.
  * Then it waits for their lines, polling all these peers in rotation. The lines use the area of
- * LL128 works in the mailboxes, and rounds alternate between its two halves. A rank sends for round
- * r + 2 only after it has received all lines of round r + 1. The sender of those lines had read the
- * lines of round r before it sent them.
+ * LL128 works in the mailboxes, and rounds alternate between its two halves. A rank sends its lines
+ * of round r + 2 only after it has received all lines of round r + 1. The senders of those had read
+ * the lines of round r before, so nothing is overwritten before it is read.
  *
  * The report to the host counts torn lines, which have a flag but are not complete. The flags have
  * values that no epoch has, so a late line cannot be mistaken for a line of a work.
@@ -19,15 +19,15 @@
 #include "device/cuda/words.cuh"
 
 enum {
-    GPU_LINE_LANES = 8,
-    /* A warp stores them at once. */
-    GPU_ROUND_BYTES = GPU_WARP / GPU_LINE_LANES * TUTTI_KERNEL_LINE,
+    GPU_LINE_THREADS = 8,
+    /* The bytes that a warp stores at once. */
+    GPU_ROUND_BYTES = GPU_WARP / GPU_LINE_THREADS * TUTTI_KERNEL_LINE,
 };
 /* Bit i: thread i of a warp has the last 16 bytes of a line, which contain the flag. */
-#define GPU_FLAG_LANES 0x80808080u
+#define GPU_FLAG_THREADS 0x80808080u
 
 /* Returns the index of the calling thread in its warp. */
-GPU_INLINE uint32_t gpu_lane(void)
+GPU_INLINE uint32_t gpu_warp_thread(void)
 {
     return gpu_thread() % GPU_WARP;
 }
@@ -40,22 +40,24 @@ GPU_INLINE uint8_t *gpu_round_at(const struct tutti_kernel_layout *layout, uint8
     const uint32_t places = (uint32_t)(layout->ll128_bytes / GPU_ROUND_BYTES);
 
     return mailbox + layout->ll128_at + (round & 1) * layout->ll128_bytes +
-           (uint64_t)(round / 2 % places) * GPU_ROUND_BYTES + gpu_lane() * GPU_WORD_BYTES;
+           (uint64_t)(round / 2 % places) * GPU_ROUND_BYTES + gpu_warp_thread() * GPU_WORD_BYTES;
 }
 
 /* Returns the content of the calling thread's part of a round's lines. The content differs between
  * the rounds that use the same place. The last 8 bytes of a line are its flag. */
 GPU_INLINE gpu_word gpu_round_word(uint32_t round, uint32_t sender)
 {
-    const uint32_t number = (round * TUTTI_KERNEL_RANKS + sender) * GPU_WARP + gpu_lane() + 1;
+    const uint32_t number =
+        (round * TUTTI_KERNEL_RANKS + sender) * GPU_WARP + gpu_warp_thread() + 1;
     const uint32_t mixed = number * 2654435761u;
 
-    if (GPU_FLAG_LANES >> gpu_lane() & 1)
+    if (GPU_FLAG_THREADS >> gpu_warp_thread() & 1)
         return gpu_word{mixed, ~mixed, round + 1, UINT32_MAX};
     return gpu_word{mixed, ~mixed, mixed ^ 0x55555555u, mixed + 1};
 }
 
-/* All threads of the warp: true if the warp may go on waiting. */
+/* All threads of the warp must call this. Returns true if the warp may go on waiting. Returns false
+ * after an abort or the deadline. */
 GPU_INLINE bool gpu_test_may_wait(const struct tutti_kernel_line_test *test, uint64_t start_ns,
                                   uint32_t *polls)
 {
@@ -66,47 +68,48 @@ GPU_INLINE bool gpu_test_may_wait(const struct tutti_kernel_line_test *test, uin
                          (test->deadline_ns != 0 && gpu_now_ns() - start_ns > test->deadline_ns));
 }
 
-/* All threads of the warp: true if all lines of a round have arrived from the peer. Adds the number
- * of lines that have a flag but are not complete to *ret_torn. */
-GPU_INLINE bool gpu_test_look(const struct tutti_kernel_domain *domain, uint32_t peer,
-                              uint32_t round, uint64_t *ret_torn)
+/* All threads of the warp must call this. Returns true if all lines of a round have arrived from
+ * the peer. Adds the number of lines that have a flag but are not complete to *torn. */
+GPU_INLINE bool gpu_test_check_lines(const struct tutti_kernel_domain *domain, uint32_t peer,
+                                     uint32_t round, uint64_t *torn)
 {
     const gpu_word wanted = gpu_round_word(round, peer);
     const gpu_word word =
         gpu_load_line(gpu_round_at(&domain->layout, domain->peers[peer].from, round), true);
     const bool is_flagged = gpu_half(word, 1) == gpu_half(wanted, 1);
-    const uint32_t flags = gpu_ballot(is_flagged) & GPU_FLAG_LANES;
+    const uint32_t flags = gpu_ballot(is_flagged) & GPU_FLAG_THREADS;
     const uint32_t wrong = gpu_ballot(!is_flagged || gpu_half(word, 0) != gpu_half(wanted, 0));
 
-    for (uint32_t lane = 0; lane < GPU_WARP; lane += GPU_LINE_LANES)
-        if ((flags >> lane & 0xff) != 0 && (wrong >> lane & 0xff) != 0)
-            ++*ret_torn;
-    return flags == GPU_FLAG_LANES;
+    for (uint32_t first = 0; first < GPU_WARP; first += GPU_LINE_THREADS)
+        if ((flags >> first & 0xff) != 0 && (wrong >> first & 0xff) != 0)
+            ++*torn;
+    return flags == GPU_FLAG_THREADS;
 }
 
-/* All threads of the warp; its first thread adds the peer's torn lines to the report. */
-GPU_INLINE void gpu_test_note(const struct tutti_kernel_domain *domain, uint32_t peer,
-                              uint64_t torn)
+/* All threads of the warp must call this. The first thread adds the peer's torn lines to the
+ * report. */
+GPU_INLINE void gpu_test_report_torn(const struct tutti_kernel_domain *domain, uint32_t peer,
+                                     uint64_t torn)
 {
     uint64_t *at = &domain->report->torn[peer];
 
-    if (gpu_lane() == 0 && torn != 0)
+    if (gpu_warp_thread() == 0 && torn != 0)
         gpu_store_relaxed(at,
                           torn == TUTTI_KERNEL_LINES_MISSING ? torn : gpu_load_relaxed(at) + torn);
 }
 
 /* Returns the first rank from `peer` on whose bit is set in `list`, or the number of ranks if there
  * is none. */
-GPU_INLINE uint32_t gpu_test_peer(const struct tutti_kernel_domain *domain, uint64_t list,
-                                  uint32_t peer)
+GPU_INLINE uint32_t gpu_test_next_peer(const struct tutti_kernel_domain *domain, uint64_t list,
+                                       uint32_t peer)
 {
     while (peer < domain->nranks && (list >> peer & 1) == 0)
         peer++;
     return peer;
 }
 
-/* All threads of the warp: waits for a round's lines from all these peers. False if some have not
- * arrived in time. */
+/* All threads of the warp must call this. Waits for a round's lines from all these peers. Returns
+ * false if some have not arrived in time. */
 GPU_INLINE bool gpu_test_receive(const struct tutti_kernel_line_test *test, uint64_t peers,
                                  uint32_t round, uint64_t start_ns)
 {
@@ -114,24 +117,26 @@ GPU_INLINE bool gpu_test_receive(const struct tutti_kernel_line_test *test, uint
     uint32_t polls = 0;
 
     for (;;) {
-        for (uint32_t peer = gpu_test_peer(domain, peers, 0); peer < domain->nranks;
-             peer = gpu_test_peer(domain, peers, peer + 1)) {
+        for (uint32_t peer = gpu_test_next_peer(domain, peers, 0); peer < domain->nranks;
+             peer = gpu_test_next_peer(domain, peers, peer + 1)) {
             uint64_t torn = 0;
 
-            if (gpu_test_look(domain, peer, round, &torn))
+            if (gpu_test_check_lines(domain, peer, round, &torn))
                 peers &= ~(UINT64_C(1) << peer);
-            gpu_test_note(domain, peer, torn);
+            gpu_test_report_torn(domain, peer, torn);
         }
         if (peers == 0)
             return true;
         if (gpu_test_may_wait(test, start_ns, &polls))
             continue;
-        gpu_test_note(domain, gpu_test_peer(domain, peers, 0), TUTTI_KERNEL_LINES_MISSING);
+        gpu_test_report_torn(domain, gpu_test_next_peer(domain, peers, 0),
+                             TUTTI_KERNEL_LINES_MISSING);
         return false;
     }
 }
 
-/* All threads of the only block: runs the test. If lines are missing, the report tells so. */
+/* All threads of the only block must call this. Runs the test. If lines are missing, the report
+ * says so. */
 GPU_INLINE void gpu_test_lines(const struct tutti_kernel_line_test *test)
 {
     const struct tutti_kernel_domain *domain = test->domain;
@@ -142,8 +147,8 @@ GPU_INLINE void gpu_test_lines(const struct tutti_kernel_line_test *test)
     for (uint32_t peer = gpu_thread() / GPU_WARP; peer < domain->nranks; peer += warps)
         peers |= test->peers & UINT64_C(1) << peer;
     for (uint32_t round = 0; round < test->rounds; round++) {
-        for (uint32_t peer = gpu_test_peer(domain, peers, 0); peer < domain->nranks;
-             peer = gpu_test_peer(domain, peers, peer + 1))
+        for (uint32_t peer = gpu_test_next_peer(domain, peers, 0); peer < domain->nranks;
+             peer = gpu_test_next_peer(domain, peers, peer + 1))
             gpu_store_line(gpu_round_at(&domain->layout, domain->peers[peer].to, round),
                            gpu_round_word(round, domain->rank), true);
         if (!gpu_test_receive(test, peers, round, start_ns))

@@ -100,7 +100,7 @@ struct tutti_kernel_program {
     /* True if an average is scaled when the output is finished, or in each GATHER_REDUCE. */
     uint8_t scales_output, scales_gathers;
     uint8_t makes_truth;   /* true if OUTPUT is made truth values when it is finished */
-    uint8_t hears_all;     /* true if one of its steps waits for all ranks */
+    uint8_t waits_for_all; /* true if one of its steps waits for all ranks */
     uint8_t unused[6];
     uint32_t input_blocks, output_blocks;
     /* piece_count and call_count: elements of each block in a full piece, and in the whole call. */

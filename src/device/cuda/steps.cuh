@@ -228,7 +228,7 @@ GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
                 return false;
         gpu_close_lanes(run, &steps);
     }
-    if (!program->hears_all)
+    if (!program->waits_for_all)
         return true;
     return !gpu_barrier_or(!gpu_hear(run, 0, run->nranks, gpu_thread(), gpu_threads()));
 }
@@ -242,7 +242,7 @@ GPU_INLINE bool gpu_run_steps(struct gpu_run *run)
 
     if (!gpu_run_program(run))
         return false;
-    if (program->hears_all)
+    if (program->waits_for_all)
         run->heard = run->epoch;
     return true;
 }

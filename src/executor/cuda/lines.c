@@ -157,8 +157,8 @@ static int begin(const struct tutti_cuda_gpu *gpu)
 
     if (test.peers == 0)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, TUTTI_KERNEL_LINES, 1, gpu->threads, &test,
-                                         gpu->setup_stream));
+    TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, TUTTI_KERNEL_TEST_LINES, 1, gpu->threads,
+                                         &test, gpu->setup_stream));
     return clean(gpu, test.peers);
 }
 

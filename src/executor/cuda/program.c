@@ -11,14 +11,15 @@
 
 /* ---- cutting ------------------------------------------------------------------------- */
 
-static bool reads_peers(const struct tutti_schedule *schedule)
+/* Returns true if ranks access INPUT and OUTPUT of peers. */
+static bool accesses_peer_buffers(const struct tutti_schedule *schedule)
 {
     return (schedule->needs & (TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE)) != 0;
 }
 
-/* The bytes of window that a round of one block can use. Each block has its part of a window, and
- * its rounds alternate between the halves of that part. */
-static size_t round_window_bytes(const struct tutti_cuda_grid *grid)
+/* Returns the bytes of window that a round of one thread block can use. Each thread block has its
+ * part of a window, and its rounds alternate between the halves of that part. */
+static size_t window_bytes_per_round(const struct tutti_cuda_grid *grid)
 {
     return grid->layout.window_bytes / grid->nblocks / 2 / TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
 }
@@ -29,11 +30,11 @@ static int check_call(const struct tutti_schedule *schedule, const struct tutti_
     uint32_t channels = tutti_cuda_grid_channels(grid);
 
     if (schedule->nchannels > channels)
-        return tutti_fail(TUTTI_ERR_USAGE, "a schedule of %u channels: kernels have %u",
+        return tutti_fail(TUTTI_ERR_USAGE, "the schedule has %u channels, but kernels have only %u",
                           schedule->nchannels, channels);
-    /* Blocks that differ in size may have gaps, so they are packed first. There is no room for a
-     * packed copy that peers could read. */
-    if (reads_peers(schedule) && call->input_counts != NULL)
+    /* Blocks of a buffer that differ in size may have gaps, so they are packed first. There is no
+     * room for a packed copy that peers could read. */
+    if (accesses_peer_buffers(schedule) && call->input_counts != NULL)
         return tutti_fail(TUTTI_ERR_USAGE, "kernels do not read the blocks of a peer's %s when "
                           "these differ in size; choose an algorithm that does not",
                           tutti_collective_name(call->collective));
@@ -45,7 +46,7 @@ int tutti_cuda_program_create(const struct tutti_plan *plan, const struct tutti_
                               struct tutti_program **ret_program)
 {
     struct tutti_cuts cuts = {
-        .half_bytes = round_window_bytes(grid),
+        .half_bytes = window_bytes_per_round(grid),
         .stage_bytes = TUTTI_STAGE_BYTES / grid->nblocks,
         .scratch_bytes = TUTTI_SCRATCH_BYTES / grid->nblocks,
         .npieces = grid->nblocks,
@@ -54,14 +55,14 @@ int tutti_cuda_program_create(const struct tutti_plan *plan, const struct tutti_
 
     TUTTI_TRY(check_call(plan->schedule, call, grid));
     /* If peers read this rank's input, a staged copy must fit into the window, which they see. */
-    if (reads_peers(plan->schedule))
+    if (accesses_peer_buffers(plan->schedule))
         cuts.stage_bytes = cuts.scratch_bytes = cuts.half_bytes;
     return tutti_program_create_cut(plan, call, rank, &cuts, ret_program);
 }
 
 /* ---- schedules ------------------------------------------------------------------------ */
 
-/* The lane in which the receiving or sending half of a step runs. */
+/* Returns the lane in which the receiving or sending half of a step runs. */
 static uint32_t lane_of(const struct tutti_plan *plan, const struct tutti_step *step,
                         bool is_receive)
 {
@@ -79,7 +80,9 @@ static struct tutti_kernel_step step_for(const struct tutti_plan *plan,
                                          const struct tutti_step *step)
 {
     bool receives = tutti_access_receives(step), sends = tutti_access_sends(step);
-    uint32_t lane = receives || sends ? TUTTI_KERNEL_NO_LANE : plan->nlanes;
+    /* A step without a receiving or sending half is in the lane of local steps, after the plan's
+     * lanes. */
+    uint32_t other_lane = receives || sends ? TUTTI_KERNEL_NO_LANE : plan->nlanes;
 
     return (struct tutti_kernel_step){
         .kind = step->kind,
@@ -88,8 +91,8 @@ static struct tutti_kernel_step step_for(const struct tutti_plan *plan,
         .remote_dst = (uint8_t)step->remote_dst.buffer,
         .signal = step->signal,
         .from = step->from, .to = step->to,
-        .receive_lane = receives ? lane_of(plan, step, true) : lane,
-        .send_lane = sends ? lane_of(plan, step, false) : lane,
+        .receive_lane = receives ? lane_of(plan, step, true) : other_lane,
+        .send_lane = sends ? lane_of(plan, step, false) : other_lane,
         .dep_first = step->dep_first, .dep_count = step->dep_count,
         .among_first = step->among_first, .among_count = step->among_count,
     };
@@ -112,7 +115,7 @@ static void encode_steps(struct tutti_cuda_writer *writer, const struct tutti_pl
 
 /* Encodes the lanes of the plan, and one more behind them for its local steps. */
 static void encode_lanes(struct tutti_cuda_writer *writer, const struct tutti_plan *plan,
-                         uint32_t nblocks)
+                         uint32_t grid_blocks)
 {
     struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
     struct tutti_kernel_lane *lanes =
@@ -126,7 +129,7 @@ static void encode_lanes(struct tutti_cuda_writer *writer, const struct tutti_pl
         if (lanes != NULL)
             lanes[i] = (struct tutti_kernel_lane){
                 .peer = lane->peer, .is_receive = lane->is_receive,
-                .fifo = lane->channel * nblocks, .first = lane->first, .count = lane->count};
+                .fifo = lane->channel * grid_blocks, .first = lane->first, .count = lane->count};
     }
     if (lanes != NULL)
         lanes[plan->nlanes] = (struct tutti_kernel_lane){
@@ -163,22 +166,22 @@ static void encode_bound(struct tutti_cuda_writer *writer, const struct tutti_bo
 }
 
 /* Encodes where the blocks of a user's buffer are. */
-static void encode_blocks(struct tutti_cuda_writer *writer, const struct tutti_call *call,
-                          size_t nblocks, const size_t *counts, const size_t *displs,
-                          struct tutti_kernel_table *ret_table)
+static void encode_buffer_blocks(struct tutti_cuda_writer *writer, const struct tutti_call *call,
+                                 size_t count, const size_t *counts, const size_t *displs,
+                                 struct tutti_kernel_table *ret_table)
 {
     struct tutti_kernel_block *blocks =
-        tutti_cuda_writer_table(writer, ret_table, (uint32_t)nblocks, sizeof *blocks);
+        tutti_cuda_writer_table(writer, ret_table, (uint32_t)count, sizeof *blocks);
     uint64_t packed = 0;
 
-    for (size_t i = 0; blocks != NULL && i < nblocks; i++) {
+    for (size_t i = 0; blocks != NULL && i < count; i++) {
         blocks[i].count = counts != NULL ? counts[i] : call->count;
         blocks[i].start = counts != NULL && displs != NULL ? displs[i] : packed;
         packed += blocks[i].count;
     }
 }
 
-static bool hears_all(const struct tutti_schedule *schedule)
+static bool waits_for_all(const struct tutti_schedule *schedule)
 {
     for (uint32_t i = 0; i < schedule->nsteps; i++)
         if (schedule->steps[i].kind == TUTTI_STEP_WAIT &&
@@ -205,11 +208,12 @@ static void describe(const struct tutti_program *program, const struct tutti_cal
         .run_type = (uint8_t)program->run_type,
         .widens = program->widens,
         .stages_input = program->stages_input,
-        .stages_in_window = program->stages_input && reads_peers(schedule),
+        .stages_in_window = program->stages_input && accesses_peer_buffers(schedule),
         .scales_output = program->scales_output,
         .makes_truth = program->makes_truth,
+        /* If the output is not scaled when it is finished, each GATHER_REDUCE scales. */
         .scales_gathers = call->is_average && schedule->is_one_sided && !schedule->sums_in_stages,
-        .hears_all = hears_all(schedule),
+        .waits_for_all = waits_for_all(schedule),
         .input_blocks = (uint32_t)program->input_blocks,
         .output_blocks = (uint32_t)program->output_blocks,
         .npieces = program->npieces,
@@ -228,8 +232,8 @@ static int check_signals(const struct tutti_program *program, const struct tutti
 
     if (nrounds * program->plan->schedule->nsignals >> TUTTI_KERNEL_SIGNAL_BITS == 0)
         return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_USAGE, "a call of %zu pieces; raise TUTTI_GPU_MEMORY_BYTES or "
-                      "choose another algorithm", program->npieces);
+    return tutti_fail(TUTTI_ERR_USAGE, "a call of %zu pieces has too many signals; raise "
+                      "TUTTI_GPU_MEMORY_BYTES or choose another algorithm", program->npieces);
 }
 
 static int check_program(const struct tutti_program *program, const struct tutti_cuda_grid *grid)
@@ -239,17 +243,18 @@ static int check_program(const struct tutti_program *program, const struct tutti
     size_t window_bytes = schedule->window_chunks * bound->slot_bytes;
 
     if (program->plan->nlanes + 1 > TUTTI_KERNEL_LANES)
-        return tutti_fail(TUTTI_ERR_USAGE, "a schedule of %u lanes: kernels have %d",
+        return tutti_fail(TUTTI_ERR_USAGE, "the schedule has %u lanes, but kernels have only %d",
                           program->plan->nlanes, TUTTI_KERNEL_LANES - 1);
-    if (program->widens && reads_peers(schedule))
-        return tutti_fail(TUTTI_ERR_USAGE, "kernels do not read narrow floats of peers twice");
-    if (reads_peers(schedule))
+    if (program->widens && accesses_peer_buffers(schedule))
+        return tutti_fail(TUTTI_ERR_USAGE, "kernels cannot run a schedule that reads peers' "
+                          "buffers and sums narrow floats in stages; choose another algorithm");
+    if (accesses_peer_buffers(schedule))
         window_bytes += program->staged_input_bytes;
     /* Other calls were cut into pieces that fit, but v-forms run in one piece, which may not. */
-    if (window_bytes > round_window_bytes(grid))
+    if (window_bytes > window_bytes_per_round(grid))
         return tutti_fail(TUTTI_ERR_USAGE, "no room for %zu bytes in a window part of %zu; raise "
                           "TUTTI_GPU_MEMORY_BYTES or choose another algorithm", window_bytes,
-                          round_window_bytes(grid));
+                          window_bytes_per_round(grid));
     return check_signals(program, grid);
 }
 
@@ -272,10 +277,10 @@ int tutti_cuda_program_encode(const struct tutti_program *program, const struct 
         head->full = head->last;
         if (program->npieces > 1)
             encode_bound(&writer, &program->full, &head->full);
-        encode_blocks(&writer, call, program->input_blocks, call->input_counts,
-                      call->input_displs, &head->input);
-        encode_blocks(&writer, call, program->output_blocks, call->output_counts,
-                      call->output_displs, &head->output);
+        encode_buffer_blocks(&writer, call, program->input_blocks, call->input_counts,
+                             call->input_displs, &head->input);
+        encode_buffer_blocks(&writer, call, program->output_blocks, call->output_counts,
+                             call->output_displs, &head->output);
     } while (!tutti_cuda_writer_end(&writer, grid, ret_image));
     return TUTTI_OK;
 }

@@ -9,9 +9,10 @@
 
 #include <string.h>
 
-/* Other ranks measure at the same time and disturb the result. So the fastest of COPIES copies
- * counts, and a path is slow only if host memory is more than FACTOR times as fast. */
-enum { COPIES = 4, MOST_BYTES = 4 << 20, FACTOR = 4 };
+/* Other ranks measure at the same time and disturb the result. So each measurement is the fastest
+ * of COPIES copies, and a path counts as slow only if host memory is more than SLOW_FACTOR times as
+ * fast. A copy has at most MOST_BYTES bytes. */
+enum { COPIES = 4, MOST_BYTES = 4 << 20, SLOW_FACTOR = 4 };
 
 struct meter {
     struct tutti_cu_event *from, *to;
@@ -43,7 +44,7 @@ static int meter_init(const struct tutti_cuda_gpu *gpu, struct meter *ret_meter)
     if (code == TUTTI_CU_SUCCESS)
         return TUTTI_OK;
     meter_fini(gpu, ret_meter);
-    return tutti_cuda_fail(gpu, code, "what measures its links");
+    return tutti_cuda_fail(gpu, code, "allocating memory and events to measure paths");
 }
 
 static int time_copy(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
@@ -59,7 +60,7 @@ static int time_copy(const struct tutti_cuda_gpu *gpu, const struct meter *meter
         TUTTI_TRY(tutti_cuda_wait_setup(gpu));
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->event_elapsed(ret_ms, meter->from, meter->to);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "a copy that is timed");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "a timed copy");
 }
 
 /* Times copies from `from` into this rank's second window, which no rank reads at this time. */
@@ -83,8 +84,8 @@ static double gb_per_s(const struct meter *meter, float ms)
     return ms > 0 ? (double)meter->size_bytes / (double)ms / 1e6 : 0;
 }
 
-/* True if `rank` is on another GPU whose memory this rank has opened. */
-static bool has_link(const struct tutti_cuda_gpu *gpu, int rank)
+/* Returns true if `rank` is on another GPU whose memory this rank has opened. */
+static bool is_reached_gpu(const struct tutti_cuda_gpu *gpu, int rank)
 {
     return gpu->neighbors[rank].own_at != 0 &&
            memcmp(gpu->records[rank].uuid, gpu->records[gpu->args.rank].uuid,
@@ -98,36 +99,37 @@ static int compare_all(const struct tutti_cuda_gpu *gpu, const struct meter *met
 
     TUTTI_TRY(measure(gpu, meter, (tutti_cu_address)(uintptr_t)meter->host, &host_ms));
     for (int i = 1; i < gpu->args.nranks; i++) {
-        int rank = (gpu->args.rank + i) % gpu->args.nranks; /* each begins elsewhere */
+        int rank = (gpu->args.rank + i) % gpu->args.nranks; /* each rank begins with another one */
         float ms = 0;
 
-        if (!has_link(gpu, rank))
+        if (!is_reached_gpu(gpu, rank))
             continue;
         TUTTI_TRY(measure(gpu, meter, gpu->neighbors[rank].own_at +
                                           tutti_cuda_windows_at(&gpu->grid.layout), &ms));
         tutti_log(TUTTI_LOG_TRACE, "rank %d: GPU %d copies %.1f GB/s from rank %d's GPU, %.1f from "
                   "the host's memory", gpu->args.rank, gpu->args.device, gb_per_s(meter, ms), rank,
                   gb_per_s(meter, host_ms));
-        if (ms <= FACTOR * host_ms)
+        if (ms <= SLOW_FACTOR * host_ms)
             continue;
         *ret_slow |= UINT64_C(1) << rank;
         tutti_log(TUTTI_LOG_WARN, "rank %d: GPU %d copies %.3g GB/s from rank %d's GPU, but %.3g "
-                  "from the host's memory, so the two go through that", gpu->args.rank,
-                  gpu->args.device, gb_per_s(meter, ms), rank, gb_per_s(meter, host_ms));
+                  "from the host's memory, so these ranks communicate through host memory",
+                  gpu->args.rank, gpu->args.device, gb_per_s(meter, ms), rank,
+                  gb_per_s(meter, host_ms));
     }
     return TUTTI_OK;
 }
 
 int tutti_cuda_test_rates(const struct tutti_cuda_gpu *gpu, uint64_t *ret_slow)
 {
-    bool has_links = false;
+    bool has_paths = false;
     struct meter meter;
     int rc;
 
     *ret_slow = 0;
     for (int rank = 0; rank < gpu->args.nranks; rank++)
-        has_links = has_links || has_link(gpu, rank);
-    if (!has_links)
+        has_paths = has_paths || is_reached_gpu(gpu, rank);
+    if (!has_paths)
         return TUTTI_OK;
     TUTTI_TRY(meter_init(gpu, &meter));
     rc = compare_all(gpu, &meter, ret_slow);

@@ -4,8 +4,8 @@
  * The kernels of one call wait for each other, so all their blocks must be resident at once.
  * Waiting kernels of other communicators must not take the room that they need. So each
  * communicator claims a number of resident blocks, and its launches never use more. A claim takes
- * at most half of the blocks that are left, so that some remain for the next communicator. Claimed
- * blocks that a communicator does not need become free when it settles. */
+ * at most half of the blocks that are left, so that some remain for the next communicator. When all
+ * ranks that hold the claim have said how many blocks they need (settle), the rest become free. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A communicator gets at least 1/32 of the device's blocks, even if others have claimed all.
- * The claims then exceed the device. This is acceptable, because 1/32 is only a few blocks, and all
- * communicators rarely run at once. */
-enum { LEAST_PART = 32 };
+/* A communicator gets at least 1/32 of the device's blocks, even if others have claimed all. The
+ * claims together then exceed the blocks of the device. This is acceptable, because 1/32 is only a
+ * few blocks, and all communicators rarely run at once. */
+enum { LEAST_PART_DIVISOR = 32 };
 
 struct tutti_cuda_claim {
     /* `secret` identifies the communicator, and `uuid` identifies the device. */
@@ -51,7 +51,7 @@ static struct tutti_cuda_claim *find(const struct tutti_cuda_gpu *gpu, const uin
 static uint32_t fair_part(uint32_t total, uint32_t taken)
 {
     uint32_t half = taken < total ? (total - taken + 1) / 2 : 0;
-    uint32_t least = (total + LEAST_PART - 1) / LEAST_PART;
+    uint32_t least = (total + LEAST_PART_DIVISOR - 1) / LEAST_PART_DIVISOR;
 
     return half > least ? half : least;
 }
@@ -79,7 +79,7 @@ int tutti_cuda_residency_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, 
     pthread_mutex_unlock(&lock);
     gpu->claim = claim;
     return claim != NULL ? TUTTI_OK
-                         : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a share of a GPU");
+                         : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a claim on a GPU's blocks");
 }
 
 void tutti_cuda_residency_settle(struct tutti_cuda_gpu *gpu, uint32_t blocks)

@@ -16,7 +16,7 @@
 #define CLASS_NVSWITCH 0x068000
 #define CLASS_IBM_NPU 0x068001
 
-/* Upper bound on GPUs; a larger count is taken for an error. */
+/* The most GPUs that are read. If NVML reports more, the others are ignored, with a warning. */
 #define MOST_GPUS 256
 
 /* ---- the GPU and its pci --------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ static int put_gpu(const char *root, struct tutti_inventory *inventory,
 
 /* Removes a GPU that an earlier phase has found but that NVML cannot use. A GPU from a better
  * source than NVML, such as a user's file, stays. */
-static void take_out_gpu(struct tutti_inventory *inventory, int64_t busid)
+static void remove_gpu(struct tutti_inventory *inventory, int64_t busid)
 {
     uint32_t pci = busid >= 0 ? tutti_inventory_find_pci(inventory, busid) : TUTTI_NO_DEVICE;
     uint32_t gpu = pci != TUTTI_NO_DEVICE ? tutti_detect_child(inventory, pci, TUTTI_DEVICE_GPU)
@@ -135,7 +135,7 @@ static int64_t target_class(const char *root, const struct tutti_inventory *inve
     class = tutti_detect_pci_class(root, target->busid);
     if (class >= 0)
         return class;
-    /* A peer that is not even visible to this VM's kernel is a switch, unless NVML reports a
+    /* An other end that this kernel does not see, as in a VM, is a switch, unless NVML reports a
      * GPU. */
     *ret_source = TUTTI_SOURCE_ASSUMED;
     return target->remote_type == TUTTI_NVML_REMOTE_GPU ? CLASS_GPU : CLASS_NVSWITCH;
@@ -163,8 +163,9 @@ static bool is_target(const struct tutti_detect_nvml_facts *facts, int64_t busid
     return false;
 }
 
-static void take_out_links(struct tutti_inventory *inventory, uint32_t gpu,
-                           const struct tutti_detect_nvml_facts *facts)
+/* Removes the NVLinks of the GPU to which NVML reports no target. */
+static void remove_links(struct tutti_inventory *inventory, uint32_t gpu,
+                         const struct tutti_detect_nvml_facts *facts)
 {
     uint32_t next;
 
@@ -228,7 +229,7 @@ static int put_links(const char *root, struct tutti_inventory *inventory,
 
     /* If a user's file describes NVLinks of this GPU, the file is trusted for all its NVLinks. */
     if (best_source(inventory, gpu, TUTTI_DEVICE_NVLINK) <= SOURCE) {
-        take_out_links(inventory, gpu, facts);
+        remove_links(inventory, gpu, facts);
         for (uint32_t i = 0; i < facts->ntargets; i++)
             TUTTI_TRY(put_link(root, inventory, gpu, &facts->targets[i]));
     }
@@ -255,24 +256,26 @@ static int detect(const struct tutti_nvml *nvml, const char *root,
     int rc, code = nvml->device_count(&count);
 
     if (code != TUTTI_NVML_SUCCESS) {
-        tutti_log(TUTTI_LOG_WARN, "NVIDIA GPUs are not asked for: NVML does not tell how many: %s",
+        tutti_log(TUTTI_LOG_WARN,
+                  "NVIDIA GPUs are not detected: NVML does not report their number: %s",
                   tutti_nvml_error(nvml, code));
         return TUTTI_OK;
     }
     if (count > MOST_GPUS) {
-        tutti_log(TUTTI_LOG_WARN, "NVML says %u GPUs; the first %u are taken", count, MOST_GPUS);
+        tutti_log(TUTTI_LOG_WARN, "NVML reports %u GPUs; only the first %u are used", count,
+                  MOST_GPUS);
         count = MOST_GPUS;
     }
     if (count == 0)
         return TUTTI_OK;
     facts = calloc(count, sizeof *facts);
     if (facts == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for what NVML says of %u GPUs", count);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the facts about %u GPUs", count);
     for (unsigned i = 0; i < count; i++) {
         if (tutti_detect_nvml_gpu(nvml, i, &facts[nread]) == TUTTI_DETECT_NVML_READ)
             nread++;
         else
-            take_out_gpu(inventory, facts[nread].busid);
+            remove_gpu(inventory, facts[nread].busid);
     }
     rc = put_all(root, inventory, facts, nread);
     free(facts);

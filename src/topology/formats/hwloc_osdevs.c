@@ -99,7 +99,7 @@ int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32
 {
     const struct tutti_hwloc *hwloc = build->hwloc;
     const struct tutti_hwloc_object *from = &hwloc->objects[object];
-    int64_t sm = tutti_pci_sm(from->vendor, from->device), number;
+    int64_t sm = tutti_pci_compute_capability(from->vendor, from->device), number;
     const char *gcn = tutti_pci_gcn(from->vendor, from->device);
     uint32_t gpu;
 

@@ -12,8 +12,8 @@
 
 /* ---- nets that are listed below every cpu ---------------------------------------------------- */
 
-/* A net of a nic that is directly below a cpu. */
-struct place {
+/* A net whose nic is directly below a cpu, not below a pci. */
+struct net_entry {
     const struct tutti_inventory *inventory;
     uint32_t net, cpu;
     uint32_t order; /* position in the tree */
@@ -25,7 +25,7 @@ static int compare(int64_t a, int64_t b)
 }
 
 /* Returns 0 if both are the same net, as far as their values show. */
-static int compare_nets(const struct place *a, const struct place *b)
+static int compare_nets(const struct net_entry *a, const struct net_entry *b)
 {
     static const enum tutti_property same[] = {
         TUTTI_PROPERTY_DEV, TUTTI_PROPERTY_GUID, TUTTI_PROPERTY_PORT,
@@ -43,31 +43,33 @@ static int compare_nets(const struct place *a, const struct place *b)
     return order;
 }
 
-static int compare_places(const void *left, const void *right)
+static int compare_entries(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct net_entry *a = left, *b = right;
     int order = compare_nets(a, b);
 
     return order != 0 ? order : compare(a->order, b->order);
 }
 
-/* Nets without a bus can be told apart only by a name or a number. */
-static bool is_named(const struct tutti_inventory *inventory, uint32_t net)
+/* Returns true if the net has a name or a number. Nets without a bus can be told apart only by
+ * these. */
+static bool has_identity(const struct tutti_inventory *inventory, uint32_t net)
 {
     return tutti_device_has(inventory, net, TUTTI_PROPERTY_NET_NAME) ||
            tutti_device_has(inventory, net, TUTTI_PROPERTY_DEV);
 }
 
-static uint32_t list_places(const struct tutti_inventory *inventory, struct place *places)
+static uint32_t list_nets_off_bus(const struct tutti_inventory *inventory,
+                                  struct net_entry *entries)
 {
     uint32_t net = TUTTI_NO_DEVICE, count = 0;
 
     while ((net = tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET)) != TUTTI_NO_DEVICE) {
         uint32_t cpu = inventory->devices[inventory->devices[net].parent].parent;
 
-        if (inventory->devices[cpu].kind != TUTTI_DEVICE_CPU || !is_named(inventory, net))
+        if (inventory->devices[cpu].kind != TUTTI_DEVICE_CPU || !has_identity(inventory, net))
             continue;
-        places[count] = (struct place){
+        entries[count] = (struct net_entry){
             .inventory = inventory, .net = net, .cpu = cpu, .order = count,
         };
         count++;
@@ -77,25 +79,28 @@ static uint32_t list_places(const struct tutti_inventory *inventory, struct plac
 
 static int drop_repeated_nets(struct tutti_inventory *inventory)
 {
-    struct place *places = malloc(inventory->count * sizeof *places);
+    struct net_entry *entries = malloc(inventory->count * sizeof *entries);
     uint32_t count, first = 0;
 
-    if (places == NULL)
+    if (entries == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u nets", inventory->count);
-    count = list_places(inventory, places);
-    qsort(places, count, sizeof *places, compare_places);
+    count = list_nets_off_bus(inventory, entries);
+    qsort(entries, count, sizeof *entries, compare_entries);
     for (uint32_t i = 1; i < count; i++) {
-        uint32_t nic = inventory->devices[places[i].net].parent;
+        uint32_t nic = inventory->devices[entries[i].net].parent;
 
-        if (compare_nets(&places[first], &places[i]) != 0 || places[first].cpu == places[i].cpu) {
+        /* Nets of one cpu are different ports. Only a net that is also listed below another cpu is
+         * a repetition. */
+        if (compare_nets(&entries[first], &entries[i]) != 0 ||
+            entries[first].cpu == entries[i].cpu) {
             first = i;
             continue;
         }
-        tutti_inventory_remove(inventory, places[i].net);
+        tutti_inventory_remove(inventory, entries[i].net);
         if (inventory->devices[nic].first_child == TUTTI_NO_DEVICE)
             tutti_inventory_remove(inventory, nic);
     }
-    free(places);
+    free(entries);
     return TUTTI_OK;
 }
 
@@ -117,8 +122,9 @@ static int64_t host_of(const struct tutti_inventory *inventory, uint32_t device)
                : tutti_device_number(inventory, cpu, TUTTI_PROPERTY_HOST_HASH, 0);
 }
 
-static void count_numbers(const struct tutti_inventory *inventory, int64_t host_hash,
-                          struct numbers *numbers)
+/* Finds the next free numbers of a host, unless *numbers already holds them. */
+static void find_free_numbers(const struct tutti_inventory *inventory, int64_t host_hash,
+                              struct numbers *numbers)
 {
     uint32_t device = TUTTI_NO_DEVICE;
 
@@ -137,13 +143,15 @@ static void count_numbers(const struct tutti_inventory *inventory, int64_t host_
     }
 }
 
-static int name_device(struct tutti_inventory *inventory, uint32_t pci, enum tutti_device_kind kind,
+/* Adds the gpu, or the nic and its net, that is assumed below a pci. The device gets the next free
+ * number of its host. */
+static int add_assumed(struct tutti_inventory *inventory, uint32_t pci, enum tutti_device_kind kind,
                        struct numbers *numbers)
 {
     int64_t *number = kind == TUTTI_DEVICE_GPU ? &numbers->gpu : &numbers->net;
     uint32_t device;
 
-    count_numbers(inventory, host_of(inventory, pci), numbers);
+    find_free_numbers(inventory, host_of(inventory, pci), numbers);
     TUTTI_TRY(tutti_inventory_add(inventory, pci, kind, TUTTI_SOURCE_ASSUMED, &device));
     if (kind == TUTTI_DEVICE_NIC)
         TUTTI_TRY(tutti_inventory_add(inventory, device, TUTTI_DEVICE_NET, TUTTI_SOURCE_ASSUMED,
@@ -152,8 +160,8 @@ static int name_device(struct tutti_inventory *inventory, uint32_t pci, enum tut
                                    (*number)++);
 }
 
-/* The plain VGA of a server's management controller or of a hypervisor is no GPU for computing. The
- * makers of such devices are listed here. */
+/* The plain VGA of a server's management controller or of a hypervisor is not a GPU for computing.
+ * Returns true for the vendors of such devices. */
 static bool is_console(int64_t vendor)
 {
     static const int64_t makers[] = {
@@ -182,13 +190,14 @@ static enum tutti_device_kind kind_of_class(int64_t class, int64_t vendor)
     }
 }
 
-static bool is_unnamed(const struct tutti_inventory *inventory, uint32_t pci)
+/* Returns true if it is not known what the PCI device is, because nothing is below it. */
+static bool is_unidentified(const struct tutti_inventory *inventory, uint32_t pci)
 {
     return inventory->devices[pci].kind == TUTTI_DEVICE_PCI &&
            inventory->devices[pci].first_child == TUTTI_NO_DEVICE;
 }
 
-static int name_by_class(struct tutti_inventory *inventory)
+static int add_by_class(struct tutti_inventory *inventory)
 {
     struct numbers numbers = {.is_set = false};
     uint32_t pci = TUTTI_NO_DEVICE;
@@ -198,8 +207,8 @@ static int name_by_class(struct tutti_inventory *inventory)
             kind_of_class(tutti_device_number(inventory, pci, TUTTI_PROPERTY_CLASS, 0),
                           tutti_device_number(inventory, pci, TUTTI_PROPERTY_PCI_VENDOR, 0));
 
-        if (kind != TUTTI_DEVICE_COUNT && is_unnamed(inventory, pci))
-            TUTTI_TRY(name_device(inventory, pci, kind, &numbers));
+        if (kind != TUTTI_DEVICE_COUNT && is_unidentified(inventory, pci))
+            TUTTI_TRY(add_assumed(inventory, pci, kind, &numbers));
     }
     return TUTTI_OK;
 }
@@ -217,7 +226,7 @@ static bool is_bare(const struct tutti_inventory *inventory)
 
         if (kind == TUTTI_DEVICE_SYSTEM || kind == TUTTI_DEVICE_CPU)
             continue;
-        if (!is_unnamed(inventory, device) ||
+        if (!is_unidentified(inventory, device) ||
             !tutti_device_has(inventory, device, TUTTI_PROPERTY_BUSID) ||
             tutti_device_has(inventory, device, TUTTI_PROPERTY_CLASS) ||
             tutti_device_has(inventory, device, TUTTI_PROPERTY_PCI_VENDOR))
@@ -227,8 +236,8 @@ static bool is_bare(const struct tutti_inventory *inventory)
     return has_pci;
 }
 
-/* Returns true if a device is numbered right after the previous one in the file. Domains, buses or
- * device numbers are assigned consecutively, so the function number does not count. */
+/* Returns true if the bus id follows `before` directly. Its device number, bus or domain is then
+ * one more, and all else is equal, also the function number. */
 static bool follows(int64_t before, int64_t busid)
 {
     int64_t step = busid - before;
@@ -249,29 +258,33 @@ static enum tutti_device_kind kind_by_order(const struct tutti_inventory *invent
     return TUTTI_DEVICE_GPU;
 }
 
-static int name_by_order(struct tutti_inventory *inventory)
+static int add_by_order(struct tutti_inventory *inventory)
 {
     struct numbers numbers = {.is_set = false};
     uint32_t pci = TUTTI_NO_DEVICE, ngpus = 0, nnics = 0;
     int64_t before = -1;
 
     while ((pci = tutti_inventory_next_of(inventory, pci, TUTTI_DEVICE_PCI)) != TUTTI_NO_DEVICE)
-        *(kind_by_order(inventory, pci, &before) == TUTTI_DEVICE_GPU ? &ngpus : &nnics) += 1;
+        if (kind_by_order(inventory, pci, &before) == TUTTI_DEVICE_GPU)
+            ngpus++;
+        else
+            nnics++;
+    /* If no device breaks the order, or GPUs are not the majority, the guess is not reliable. */
     if (nnics == 0 || ngpus <= nnics) {
-        tutti_log(TUTTI_LOG_INFO, "the topology has %u PCI devices by bus id alone; what they are "
-                  "only the driver can tell, so no GPU or NIC is assumed", ngpus + nnics);
+        tutti_log(TUTTI_LOG_INFO, "the topology has %u PCI devices by bus id alone; only the "
+                  "driver knows what they are, so no GPU or NIC is assumed", ngpus + nnics);
         return TUTTI_OK;
     }
     tutti_log(TUTTI_LOG_INFO, "the topology has PCI devices by bus id alone; %u in order are taken "
               "for GPUs, %u out of order for NICs", ngpus, nnics);
     before = -1;
     while ((pci = tutti_inventory_next_of(inventory, pci, TUTTI_DEVICE_PCI)) != TUTTI_NO_DEVICE)
-        TUTTI_TRY(name_device(inventory, pci, kind_by_order(inventory, pci, &before), &numbers));
+        TUTTI_TRY(add_assumed(inventory, pci, kind_by_order(inventory, pci, &before), &numbers));
     return TUTTI_OK;
 }
 
 int tutti_inventory_complete(struct tutti_inventory *inventory)
 {
     TUTTI_TRY(drop_repeated_nets(inventory));
-    return is_bare(inventory) ? name_by_order(inventory) : name_by_class(inventory);
+    return is_bare(inventory) ? add_by_order(inventory) : add_by_class(inventory);
 }

@@ -17,7 +17,7 @@ bool tutti_pci_is_gpu(uint32_t pci_class, uint32_t vendor)
     return vendor == TUTTI_PCI_INTEL && pci_class >> 8 == 0x0380;
 }
 
-int64_t tutti_pci_sm(uint32_t vendor, uint32_t device)
+int64_t tutti_pci_compute_capability(uint32_t vendor, uint32_t device)
 {
     /* NVIDIA gives each chip a range of ids. */
     static const struct {

@@ -9,23 +9,24 @@
 #define TUTTI_PCI_NVIDIA 0x10deu
 #define TUTTI_PCI_AMD 0x1002u
 #define TUTTI_PCI_INTEL 0x8086u
-#define TUTTI_PCI_NVSWITCH 0x068000u /* classes */
+/* PCI classes. */
+#define TUTTI_PCI_NVSWITCH 0x068000u
 #define TUTTI_PCI_NVLINK_TO_CPU 0x068001u
 
 /* Returns true if the class and vendor indicate a GPU that computes. False is not final, because a
  * driver's device below the PCI device may show that it is a GPU. */
 bool tutti_pci_is_gpu(uint32_t pci_class, uint32_t vendor);
 /* Returns the compute capability of an NVIDIA GPU, such as 90; 0: the family is not known. */
-int64_t tutti_pci_sm(uint32_t vendor, uint32_t device);
+int64_t tutti_pci_compute_capability(uint32_t vendor, uint32_t device);
 /* Returns the architecture of an AMD GPU, such as "gfx942"; NULL: the family is not known. */
 const char *tutti_pci_gcn(uint32_t vendor, uint32_t device);
 /* Returns the MB/s of one NVLink each way for a GPU of this compute capability, as in hwloc's
  * tables. The result is never 0. */
 uint64_t tutti_nvlink_mbytes_per_s(int64_t sm);
 
-/* Finds the GT/s and lanes of a link whose rate, after the line code, is given in GB/s. The result
- * is the slowest generation that needs at most 16 lanes. Returns false if no generation has this
- * rate. */
+/* Finds the GT/s and the number of lanes of a link from its rate in GB/s of data, without the
+ * overhead of the line code. If several fit, the slowest generation with at most 16 lanes is taken.
+ * Returns false if none fits. */
 bool tutti_pci_link_of_rate(double gbytes_per_s, double *ret_gts, uint32_t *ret_lanes);
 
 #endif

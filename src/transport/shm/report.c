@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reports the shared memory of a host, as numbers for the memory report and as text. */
+ * Reports the shared memory of a host, in bytes for the memory report and in words for the log. */
 #include "transport/shm/shm.h"
 
 #include <stdio.h>
@@ -15,10 +15,13 @@ void tutti_shm_usage(const struct tutti_fabric *fabric, struct tutti_fabric_usag
     usage->shared_bytes += tutti_shm_segment_touched(shm->segment);
     usage->reserved_bytes += shm->segment->header->total_bytes;
     usage->private_bytes += sizeof *shm->segment + tutti_lend_bytes(shm->lend);
+    /* The arrays `ranks`, `pids` and `access` of the segment (segment.c). */
     usage->private_bytes +=
         shm->nmembers * (2 * sizeof(uint32_t) + sizeof(enum tutti_domain_access));
 }
 
+/* Returns true if some rank is in another process. A rank can store to the private memory of
+ * another only within one process. */
 static bool has_several_processes(const struct tutti_shm *shm)
 {
     for (uint32_t i = 0; i < shm->nmembers; i++)
@@ -66,7 +69,7 @@ void tutti_shm_report(const struct tutti_fabric *fabric, char *ret_text, size_t 
         const char *reason = tutti_shm_verdict(fabric, fabric->rank)->reason;
 
         snprintf(ret_text, size, "shared memory: none: %s",
-                 reason[0] != '\0' ? reason : "another rank of this host could not");
+                 reason[0] != '\0' ? reason : "another rank of this host could not use it");
         return;
     }
     describe_cma(fabric, shm, cma, sizeof cma);
