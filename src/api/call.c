@@ -322,9 +322,23 @@ static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
     return args->stream != NULL ? tutti_stream_check(args->stream, args->function) : TUTTI_OK;
 }
 
+/* Checks a call that is not known, and fills in *ret_known. Not inlined, so that known calls need no
+ * room for its variables. */
+static int __attribute__((noinline)) learn(const struct tutti_comm *comm, struct tutti_args *args,
+                                           struct tutti_calls_known *ret_known)
+{
+    struct tutti_calls_known known = {.key = {.what = 0}};
+
+    if (may_keep(args))
+        known.key = key_of(args);
+    TUTTI_TRY(check(comm, args, &known.reach, &known.call));
+    known.is_special = is_to_itself(comm, args) || is_empty(args, &known.call);
+    *ret_known = known;
+    return TUTTI_OK;
+}
+
 static int check_and_run(struct tutti_comm *comm, struct tutti_args *args)
 {
-    struct tutti_calls_key key = {.what = 0};
     struct tutti_calls_known once, *known = &once;
     bool is_known = false, is_on_gpu;
     int rc;
@@ -332,16 +346,13 @@ static int check_and_run(struct tutti_comm *comm, struct tutti_args *args)
     if (args->stream != NULL && comm->cuda == NULL)
         TUTTI_TRY(tutti_stream_check(args->stream, args->function));
     if (may_keep(args)) {
-        key = key_of(args);
+        struct tutti_calls_key key = key_of(args);
+
         known = &comm->known[tutti_calls_key_hash(&key, TUTTI_KNOWN_BITS)];
         is_known = tutti_calls_key_equal(&known->key, &key);
     }
-    if (!is_known) {
-        once = (struct tutti_calls_known){.key = key};
-        TUTTI_TRY(check(comm, args, &once.reach, &once.call));
-        once.is_special = is_to_itself(comm, args) || is_empty(args, &once.call);
-        *known = once;
-    }
+    if (!is_known)
+        TUTTI_TRY(learn(comm, args, known));
     TUTTI_TRY(check_addresses(comm, args, &known->reach));
     if (known->is_special) {
         TUTTI_TRY(check_own_message(comm, args));

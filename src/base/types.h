@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The table of element types. Code that needs a line for each type makes these lines from this
  * table, so a type is added in few places. A row is
@@ -81,16 +82,25 @@ static inline enum tutti_family tutti_type_family(enum tutti_type type)
 /* Returns the name of a type, for messages; "no type" for any other number. */
 const char *tutti_type_name(enum tutti_type type);
 
+/* The types of a family as bits of a constant, so that each small call tests them fast. */
+#define TUTTI_TYPE_IF_NARROW(NAME, number, name, FAMILY, ...) \
+    | (uint32_t)(TUTTI_##FAMILY == TUTTI_NARROW) << (number)
+#define TUTTI_TYPE_IF_FLOATING(NAME, number, name, FAMILY, ...) \
+    | (uint32_t)(TUTTI_##FAMILY == TUTTI_FLOATING || TUTTI_##FAMILY == TUTTI_NARROW) << (number)
+
 /* True for floating types that are combined in float32 and rounded once. */
 static inline bool tutti_type_is_narrow_float(enum tutti_type type)
 {
-    return tutti_type_family(type) == TUTTI_NARROW;
+    return ((UINT32_C(0) TUTTI_TYPES(TUTTI_TYPE_IF_NARROW)) >> type & 1) != 0;
 }
 
 static inline bool tutti_type_is_floating(enum tutti_type type)
 {
-    return tutti_type_family(type) == TUTTI_FLOATING || tutti_type_is_narrow_float(type);
+    return ((UINT32_C(0) TUTTI_TYPES(TUTTI_TYPE_IF_FLOATING)) >> type & 1) != 0;
 }
+
+#undef TUTTI_TYPE_IF_NARROW
+#undef TUTTI_TYPE_IF_FLOATING
 
 /* Returns the name of a reduction; "no operation" for any other number. */
 const char *tutti_op_name(enum tutti_op op);

@@ -162,6 +162,13 @@ void tutti_cpu_reduce_by(const struct tutti_cpu_kernels *kernels,
 
     if (args->count == 0)
         return;
+    /* Small calls of two ranks end here. */
+    if (args->nsrcs == 2 && args->ndsts == 1 && !args->stream && !kernels->is_reference &&
+        args->scale.multiply == 1.0 && args->scale.divide == 1) {
+        kernels->reduce[args->type][args->op][TUTTI_GROUP_2](args->dsts[0], args->srcs,
+                                                             args->count, 1.0);
+        return;
+    }
     if (args->nsrcs == 1 && is_unscaled(args)) {
         copy_source(kernels, args);
         return;

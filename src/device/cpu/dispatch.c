@@ -138,5 +138,8 @@ void tutti_cpu_premultiply(enum tutti_type type, void *dst, const void *src, siz
 
 void tutti_cpu_copy(void *dst, const void *src, size_t size_bytes, bool stream)
 {
-    tutti_cpu_copy_by(chosen(), dst, src, size_bytes, stream);
+    if (stream)
+        tutti_cpu_copy_by(chosen(), dst, src, size_bytes, stream);
+    else if (size_bytes > 0)
+        memcpy(dst, src, size_bytes); /* as all kernels do, but without looking them up */
 }
