@@ -39,7 +39,7 @@
 
 enum { BOTH = 2 }; /* chunk of SCRATCH for the second message of an exclusive scan */
 
-/* What a rank has combined so far. */
+/* The progress of a rank. `kept` is the memory with the inputs that it has combined so far. */
 struct scan {
     struct tutti_build *build;
     bool is_exclusive;

@@ -16,7 +16,7 @@
  * best for medium vectors and many ranks, where a chain has too many hops, and where doubling
  * sends too much.
  *
- * Source: Sanders and Traff, "Parallel prefix (scan) algorithms for MPI", 2006.
+ * Source: Sanders and Träff, "Parallel prefix (scan) algorithms for MPI", 2006.
  */
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"

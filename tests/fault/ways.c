@@ -25,6 +25,17 @@ struct crew_board *ways_play(struct way way, int nranks, tuttiResult_t (*run)(st
                                    .timeout_ms = TIMEOUT_MS, .context = context});
 }
 
+void ways_play_well(struct way way, int nranks, tuttiResult_t (*run)(struct crew_seat *))
+{
+    struct crew_board *board = ways_play(way, nranks, run, NULL);
+
+    for (int rank = 0; rank < nranks; rank++)
+        if (board->reports[rank].result != tuttiSuccess)
+            fail_msg("%s, %d ranks: rank %d got %d: %s", way.name, nranks, rank,
+                     (int)board->reports[rank].result, board->reports[rank].text);
+    crew_clear(board);
+}
+
 int ways_run(const char *name, const struct CMUnitTest *tests, size_t count)
 {
     static struct way ways[MOST_WAYS];

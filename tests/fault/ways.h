@@ -21,6 +21,9 @@ struct way {
 struct crew_board *ways_play(struct way way, int nranks, tuttiResult_t (*run)(struct crew_seat *),
                              const void *context);
 
+/* The same for calls that succeed: the test fails if the run of any rank does not. */
+void ways_play_well(struct way way, int nranks, tuttiResult_t (*run)(struct crew_seat *));
+
 /* Runs each test once in each way. The test's *state is its struct way. Returns the number of tests
  * that failed. */
 int ways_run(const char *name, const struct CMUnitTest *tests, size_t count);
