@@ -80,6 +80,17 @@ static tuttiResult_t call_rooted(struct crew_seat *seat, int round)
                           NULL);
 }
 
+/* Rank 0 has no result of an exclusive scan, and may leave a scan before the others. */
+static tuttiResult_t call_scans(struct crew_seat *seat)
+{
+    int32_t *one = elements(), *other = elements();
+
+    TRY(tuttiScan(one, seat->rank % 2 ? one : other, COUNT, tuttiInt32, tuttiSum, seat->comm,
+                  NULL));
+    return tuttiExclusiveScan(one, seat->rank == 0 ? NULL : other, COUNT, tuttiInt32, tuttiMax,
+                              seat->comm, NULL);
+}
+
 /* One rank may be many calls ahead of the others; calls without elements are none at all. */
 static tuttiResult_t call_ahead(struct crew_seat *seat)
 {
@@ -165,6 +176,7 @@ static tuttiResult_t match(struct crew_seat *seat)
     for (int round = 0; round < ROUNDS; round++) {
         TRY(call_vectors(seat));
         TRY(call_rooted(seat, round));
+        TRY(call_scans(seat));
         TRY(call_group(seat, round));
     }
     TRY(call_ahead(seat));

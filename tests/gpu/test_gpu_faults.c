@@ -86,7 +86,7 @@ static tuttiResult_t sum_for_ever(struct rank *rank)
 
 /* ---- ranks that disagree --------------------------------------------------------------------- */
 
-enum difference { OTHER_COLLECTIVE, OTHER_COUNT, OTHER_OP, OTHER_TYPE, DIFFERENCES };
+enum difference { OTHER_COLLECTIVE, SCAN, OTHER_COUNT, OTHER_OP, OTHER_TYPE, DIFFERENCES };
 
 /* Rank 1 calls something else the second time. */
 static tuttiResult_t disagree(struct rank *rank)
@@ -100,6 +100,9 @@ static tuttiResult_t disagree(struct rank *rank)
     if (is_other && difference == OTHER_COLLECTIVE)
         return tuttiBroadcast(rank->numbers, rank->numbers, COUNT, tuttiInt32, 0, rank->seat->comm,
                               NULL);
+    if (is_other && difference == SCAN)
+        return tuttiScan(rank->numbers, rank->numbers, COUNT, tuttiInt32, tuttiSum,
+                         rank->seat->comm, NULL);
     return tuttiAllReduce(rank->numbers, rank->numbers,
                           is_other && difference == OTHER_COUNT ? COUNT - 1 : COUNT,
                           is_other && difference == OTHER_TYPE ? tuttiUint32 : tuttiInt32,

@@ -75,7 +75,7 @@ static void drop(struct member *member, struct tutti_cu_exec *exec)
 /* ---- what is captured ------------------------------------------------------------------------ */
 
 struct scene {
-    int32_t *given, *summed, *told, *taken, *gathered;
+    int32_t *given, *summed, *told, *taken, *gathered, *scattered, *scanned;
     tuttiStream_t stream;
 };
 
@@ -86,6 +86,8 @@ static void open_scene(struct member *member, struct scene *scene)
     scene->told = numbers_make(member, COUNT, 0, 0);
     scene->taken = numbers_make(member, COUNT, 0, 0);
     scene->gathered = numbers_make(member, COUNT, 0, 0);
+    scene->scattered = numbers_make(member, COUNT, 0, 0);
+    scene->scanned = numbers_make(member, COUNT, 0, 0);
     scene->stream = numbers_stream(member);
 }
 
@@ -98,10 +100,13 @@ static void close_scene(struct member *member, struct scene *scene)
     numbers_drop(member, scene->told, COUNT);
     numbers_drop(member, scene->taken, COUNT);
     numbers_drop(member, scene->gathered, COUNT);
+    numbers_drop(member, scene->scattered, COUNT);
+    numbers_drop(member, scene->scanned, COUNT);
 }
 
-/* The root's counts exist only while the call is captured. */
-static void gather_uneven(struct member *member, const struct scene *scene)
+/* Rank 1 gathers i elements from each rank i, and rank 0 scatters as many to it. The roots' counts
+ * exist only while the calls are captured. */
+static void move_uneven(struct member *member, const struct scene *scene)
 {
     size_t *counts = calloc((size_t)member->nranks, sizeof *counts);
 
@@ -110,10 +115,13 @@ static void gather_uneven(struct member *member, const struct scene *scene)
     EXPECT_OK(member, tuttiGatherV(scene->given, (size_t)member->rank, scene->gathered,
                                    member->rank == 1 ? counts : NULL, NULL, tuttiInt32, 1,
                                    member->comm, scene->stream));
+    EXPECT_OK(member, tuttiScatterV(scene->given, member->rank == 0 ? counts : NULL, NULL,
+                                    scene->scattered, (size_t)member->rank, tuttiInt32, 0,
+                                    member->comm, scene->stream));
     free(counts);
 }
 
-/* An all-reduce and a gather-v by themselves, then a broadcast and a ring of messages together. */
+/* An all-reduce, a scan and two v-forms by themselves, then a broadcast and a ring of messages together. */
 static void call(struct member *member, const struct scene *scene)
 {
     int next = (member->rank + 1) % member->nranks;
@@ -121,7 +129,9 @@ static void call(struct member *member, const struct scene *scene)
 
     EXPECT_OK(member, tuttiAllReduce(scene->given, scene->summed, COUNT, tuttiInt32, tuttiSum,
                                      member->comm, scene->stream));
-    gather_uneven(member, scene);
+    EXPECT_OK(member, tuttiScan(scene->given, scene->scanned, COUNT, tuttiInt32, tuttiSum,
+                                member->comm, scene->stream));
+    move_uneven(member, scene);
     EXPECT_OK(member, tuttiGroupStart());
     EXPECT_OK(member, tuttiSend(scene->given, COUNT, tuttiInt32, next, member->comm,
                                 scene->stream));
@@ -143,6 +153,10 @@ static void expect(struct member *member, const struct scene *scene, int round)
     numbers_expect(member, scene->taken, COUNT, (before + 1) * round, 1, "message");
     for (int i = 0, at = 0; member->rank == 1 && i < member->nranks; at += i++)
         numbers_expect(member, scene->gathered + at, (size_t)i, (i + 1) * round, 1, "gather-v");
+    numbers_expect(member, scene->scattered, (size_t)member->rank, round + triangle(member->rank - 1),
+                   1, "scatter-v");
+    numbers_expect(member, scene->scanned, COUNT, triangle(member->rank + 1) * round,
+                   member->rank + 1, "scan");
 }
 
 /* A rank without a GPU has no graph, and makes the calls each time. */
