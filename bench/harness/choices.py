@@ -14,7 +14,7 @@ from harness import settings
 from harness.parts import size_text
 
 COLLECTIVES = ("allreduce", "reduce", "broadcast", "allgather", "reduce_scatter", "alltoall",
-               "gather", "scatter")
+               "gather", "scatter", "scan", "exclusive_scan")
 # A choice is good that is at most so much slower than the fastest candidate.
 GOOD = 1.15
 # Beyond what tuttiCommTune may take, a cell that takes so long hangs.

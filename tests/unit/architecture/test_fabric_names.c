@@ -24,7 +24,8 @@ struct names {
 static void add(struct names *names, const char *name)
 {
     assert_true(names->count < MOST_NAMES);
-    snprintf(names->name[names->count++], sizeof(names->name[0]), "%s", name);
+    assert_true(strlen(name) < sizeof names->name[0]);
+    strcpy(names->name[names->count++], name);
 }
 
 static void list_names(struct names *ret_names)

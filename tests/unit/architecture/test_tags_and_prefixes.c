@@ -2,7 +2,8 @@
  * Tests how names are given. A tag with the library's prefix is defined once, so that a debugger
  * and a reader see one struct of a name. Headers export only names with the library's prefix,
  * macros included. The word after that prefix leads to one folder: headers of no other folder
- * declare functions or tags that begin with it. The test reads the sources of the tree. */
+ * declare functions or tags that begin with it. Headers of kernels (.cuh) may also use the prefix
+ * gpu_, because no other code includes them. The test reads the sources of the tree. */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +31,7 @@ struct name {
 
 static struct name tags[MOST_TAGS], words[MOST_WORDS];
 static size_t ntags, nwords, nfaults, nexported;
-static bool is_quiet;
+static bool is_quiet, is_of_kernels;
 
 static bool begins_with(const char *word, size_t length, const char *prefix)
 {
@@ -39,6 +40,8 @@ static bool begins_with(const char *word, size_t length, const char *prefix)
 
 static bool has_prefix(const char *word, size_t length)
 {
+    if (is_of_kernels && (begins_with(word, length, "gpu_") || begins_with(word, length, "GPU_")))
+        return true;
     return begins_with(word, length, "tutti") || begins_with(word, length, "TUTTI_");
 }
 
@@ -138,7 +141,8 @@ static void check_word(const char *path, const char *word, size_t length, bool i
     if (is(word, length, kinds)) {
         size_t name = length_of(next);
 
-        if (name == 0 || *skip_blanks(next + name) != '{')
+        /* In C++ a tag inside a struct belongs to that struct. */
+        if (name == 0 || *skip_blanks(next + name) != '{' || (is_of_kernels && !is_file_scope))
             return;
         if (has_prefix(next, name))
             note_tag(path, next, name);
@@ -192,7 +196,9 @@ static void check_file(const char *path, char *text)
 {
     const char *dot = strrchr(path, '.');
 
-    check_text(path, text, strcmp(dot, ".h") == 0 && !is_template(path));
+    is_of_kernels = strcmp(dot, ".cuh") == 0;
+    check_text(path, text, (is_of_kernels || strcmp(dot, ".h") == 0) && !is_template(path));
+    is_of_kernels = false;
 }
 
 static void tags_are_defined_once_and_prefixes_of_headers_lead_to_one_folder(void **state)
@@ -214,23 +220,28 @@ static void each_fault_is_found(void **state)
         const char *text;
         size_t faults;
         const char *other;
+        bool is_of_kernels;
     } cases[] = {
-        {"struct tutti_a { int b; }; enum tutti_a { C };", 1, ""},
-        {"struct tutti_a; struct tutti_a { int b; };", 0, ""},
-        {"struct a { int b; };", 1, ""},
-        {"int tutti_f(int (*g)(void)), f(void);", 1, ""},
-        {"static inline int f(void) { return g(); }", 1, ""},
-        {"static inline int tutti_f(void) { return g(); }", 0, ""},
-        {"void tutti_f(void) __attribute__((cold));", 0, ""},
-        {"#define TUTTI_X(a) f(a)\nint tutti_f(void);", 0, ""},
-        {"#define TUTTI_X(a) \\\n f(a)\nint f(void);", 1, ""},
-        {"# define X(a) a\n#define Y", 2, ""},
-        {"/* int f(void); */ \"f(\" // f()\n", 0, ""},
-        {"int tutti_a_f(void);", 1, "int tutti_a_g(void);"},
-        {"int tutti_a_f(void);", 0, "int tutti_ab_g(void) { tutti_a_f(); }"},
-        {"struct tutti_a { int b; };", 1, "struct tutti_a_c *tutti_a_get(void);"},
-        {"struct tutti_a { int b; };", 0, "struct tutti_a; int tutti_b(struct tutti_a *a);"},
-        {"struct tutti_a { int b; };", 1, "enum tutti_a_kind { C };"},
+        {"struct tutti_a { int b; }; enum tutti_a { C };", 1, "", false},
+        {"struct tutti_a; struct tutti_a { int b; };", 0, "", false},
+        {"struct a { int b; };", 1, "", false},
+        {"int tutti_f(int (*g)(void)), f(void);", 1, "", false},
+        {"static inline int f(void) { return g(); }", 1, "", false},
+        {"static inline int tutti_f(void) { return g(); }", 0, "", false},
+        {"void tutti_f(void) __attribute__((cold));", 0, "", false},
+        {"#define TUTTI_X(a) f(a)\nint tutti_f(void);", 0, "", false},
+        {"#define TUTTI_X(a) \\\n f(a)\nint f(void);", 1, "", false},
+        {"# define X(a) a\n#define Y", 2, "", false},
+        {"/* int f(void); */ \"f(\" // f()\n", 0, "", false},
+        {"int tutti_a_f(void);", 1, "int tutti_a_g(void);", false},
+        {"int tutti_a_f(void);", 0, "int tutti_ab_g(void) { tutti_a_f(); }", false},
+        {"struct tutti_a { int b; };", 1, "struct tutti_a_c *tutti_a_get(void);", false},
+        {"struct tutti_a { int b; };", 0, "struct tutti_a; int tutti_b(struct tutti_a *a);", false},
+        {"struct tutti_a { int b; };", 1, "enum tutti_a_kind { C };", false},
+        {"#define GPU_X 1\nvoid gpu_f(void); struct gpu_a { int b; };", 3, "", false},
+        {"#define GPU_X 1\nvoid gpu_f(void); struct gpu_a { int b; };", 0, "", true},
+        {"#define X 1\nvoid f(void); struct a { int b; };", 3, "", true},
+        {"struct gpu_a { struct b { int c; }; };", 0, "", true},
     };
 
     (void)state;
@@ -239,11 +250,12 @@ static void each_fault_is_found(void **state)
 
         ntags = nwords = nfaults = 0;
         is_quiet = true;
+        is_of_kernels = cases[i].is_of_kernels;
         snprintf(text, sizeof(text), "%s", cases[i].text);
         check_text("src/a/a.h", text, true);
         snprintf(text, sizeof(text), "%s", cases[i].other);
         check_text("src/b/b.h", text, true);
-        is_quiet = false;
+        is_quiet = is_of_kernels = false;
         assert_int_equal(nfaults, cases[i].faults);
     }
 }
