@@ -38,7 +38,7 @@ any_of = $(subst $() $(),|,$(strip $(1)))
 
 # Rows whose code other rows run under a sanitizer, too: all transports together, and TCP that encrypts.
 SHARED_ROWS := test_groups\.shm test_groups\.cma test_groups\.tcp$$ \
-    test_mailbox\.shm test_mailbox\.cma test_mailbox\.tcp$$ \
+    test_mailbox.*\.shm test_mailbox.*\.cma test_mailbox.*\.tcp$$ \
     test_collectives\..*\.cma.shm$$ test_collectives\..*mixed\.shm$$ test_collectives\..*PER_PEER=1$$ \
     test_collectives\.[^c].*ipv6 test_collectives\..*threads\.tcp\.ipv6 \
     test_collectives\..*processes\.tcp\.ipv6
