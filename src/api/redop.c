@@ -5,15 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An operation's number consists of its index in its communicator's table and that communicator's
- * serial number, so that an operation of another communicator is rejected. */
-enum { INDEX_BITS = 12, SERIAL_BITS = 18 };
+/* An operation's number consists of three parts. The first is its index in its communicator's table.
+ * The second counts how often that entry was used, so that a destroyed operation is rejected although
+ * a later one has its entry. The third is the communicator's serial number, so that an operation of
+ * another communicator is rejected. */
+enum { INDEX_BITS = 12, USE_BITS = 8, SERIAL_BITS = 10 };
 
 static int number_of(const struct tutti_comm *comm, int index)
 {
     int serial = (int)(comm->serial & ((1u << SERIAL_BITS) - 1));
+    int use = comm->redops[index].use;
 
-    return tuttiNumOps + ((serial << INDEX_BITS) | index);
+    return tuttiNumOps + (((serial << USE_BITS | use) << INDEX_BITS) | index);
 }
 
 static struct tutti_redop *find(const struct tutti_comm *comm, int op)
@@ -122,7 +125,8 @@ static int create(tuttiRedOp_t *op, const void *scalar, tuttiDataType_t datatype
                           "tuttiScalarResidence_t", function, (int)residence);
     TUTTI_TRY(free_index(comm, &index));
     redop = &comm->redops[index];
-    *redop = (struct tutti_redop){.is_used = true, .type = datatype};
+    *redop = (struct tutti_redop){.is_used = true, .type = datatype,
+                                  .use = (uint8_t)(redop->use + 1)}; /* wraps at USE_BITS */
     if (residence == tuttiScalarDevice)
         redop->address = scalar;
     else

@@ -45,6 +45,7 @@ enum tutti_comm_state {
 /* A reduction made by tuttiRedOpCreatePreMulSum. */
 struct tutti_redop {
     bool is_used;
+    uint8_t use; /* counts the operations that had this entry; part of the number (redop.c) */
     tuttiDataType_t type;
     const void *address; /* of the scalar, read when the operation runs; NULL: use `scalar` */
     uint8_t scalar[8];

@@ -18,7 +18,7 @@ enum { NRANKS = 2, ELEMENTS = 64 };
 static tuttiComm_t comms[NRANKS];
 static tuttiComm_t other;             /* a communicator of one rank */
 static tuttiStream_t dead_stream;
-static tuttiRedOp_t int_op, other_op, dead_op;
+static tuttiRedOp_t int_op, other_op, dead_op, later_op; /* later_op has the entry of dead_op */
 static int32_t in[ELEMENTS], out[ELEMENTS];
 static size_t counts[NRANKS] = {1, 1}, huge[NRANKS] = {SIZE_MAX / 2, SIZE_MAX / 2};
 static size_t negative[NRANKS] = {(size_t)-1, 1}, far_away[NRANKS] = {0, SIZE_MAX - 4};
@@ -647,6 +647,8 @@ static int open_all(void **unused)
     tuttiRedOpCreatePreMulSum(&other_op, &factor, I32, tuttiScalarHostImmediate, other);
     tuttiRedOpCreatePreMulSum(&dead_op, &scalar, I32, tuttiScalarHostImmediate, comms[0]);
     if (tuttiRedOpDestroy(dead_op, comms[0]) != tuttiSuccess ||
+        tuttiRedOpCreatePreMulSum(&later_op, &scalar, I32, tuttiScalarHostImmediate,
+                                  comms[0]) != tuttiSuccess ||
         tuttiHostStreamCreate(&dead_stream) != tuttiSuccess ||
         tuttiHostStreamDestroy(dead_stream) != tuttiSuccess)
         return -1;
