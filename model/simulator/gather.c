@@ -26,6 +26,7 @@ static bool is_same_lane(const struct tutti_sim_score *score, uint32_t a, uint32
            score->messages[a].lane == score->messages[b].lane;
 }
 
+/* True if `step` depends directly on step `on`. */
 static bool depends(const struct tutti_sim_score *score, uint32_t on, uint32_t step)
 {
     const struct tutti_sim_step *before = &score->steps[on];
@@ -70,8 +71,10 @@ static bool is_one_round(const struct tutti_sim_score *score, uint32_t a, uint32
     return a == b || !is_same_lane(score, a, b);
 }
 
-static enum end_view view(const struct tutti_sim_score *score, uint32_t last, uint32_t next,
-                          bool sends)
+/* Looks at the steps `last` and `next` of two consecutive messages. `sends` is true at the sending
+ * end of the lane. */
+static enum end_view view_end(const struct tutti_sim_score *score, uint32_t last, uint32_t next,
+                              bool sends)
 {
     const struct tutti_sim_step *a = &score->steps[last], *b = &score->steps[next];
 
@@ -92,11 +95,13 @@ static bool is_scattered(const struct tutti_sim_score *score, uint32_t last, uin
     return a->end_chunk != b->first_chunk && b->end_chunk != a->first_chunk;
 }
 
-static bool are_one(const struct tutti_sim_score *score, const struct tutti_sim_message *message,
-                    const struct tutti_sim_message *next)
+/* True if two consecutive messages of a lane belong to one gathered write. */
+static bool is_one_write(const struct tutti_sim_score *score,
+                         const struct tutti_sim_message *message,
+                         const struct tutti_sim_message *next)
 {
-    enum end_view sender = view(score, message->last_sender, next->sender, true);
-    enum end_view receiver = view(score, message->last_receiver, next->receiver, false);
+    enum end_view sender = view_end(score, message->last_sender, next->sender, true);
+    enum end_view receiver = view_end(score, message->last_receiver, next->receiver, false);
 
     if (sender == APART || receiver == APART)
         return false;
@@ -143,7 +148,7 @@ void tutti_sim_score_gather(struct tutti_sim_score *score)
             if (message->is_part)
                 continue;
             while (message->next != TUTTI_SIM_NONE &&
-                   are_one(score, message, &score->messages[message->next])) {
+                   is_one_write(score, message, &score->messages[message->next])) {
                 join(score, id);
                 has_joined = true;
             }

@@ -200,8 +200,6 @@ static int load_schedule(struct tutti_sim_score *score, struct lanes *lanes,
                          const struct tutti_schedule *schedule,
                          const struct tutti_sim_source *source)
 {
-    if (schedule->nsignals > score->nsignals)
-        score->nsignals = schedule->nsignals;
     for (uint32_t at = 0; at < schedule->nsteps; at++)
         TUTTI_TRY(load_step(score, lanes, schedule, at, source));
     TUTTI_TRY(TUTTI_ARRAY_RESERVE(score->among, score->namong + schedule->namong,
