@@ -83,6 +83,7 @@ static int save_input(struct tutti_import_emitter *emitter, const struct tutti_i
     uint32_t now = emitter->event + 1; /* as in last_read */
     struct tutti_import_content *content;
     struct tutti_import_place to;
+    bool is_read_now;
 
     if (input == NOWHERE || input == cell)
         return TUTTI_OK;
@@ -91,8 +92,12 @@ static int save_input(struct tutti_import_emitter *emitter, const struct tutti_i
         tutti_import_ref_cell(emitter->program, &emitter->program->refs[op->first_ref], i) == input)
         return TUTTI_OK;
     content = &emitter->places.contents[input];
-    if (content->place.buffer != TUTTI_BUF_INPUT || emitter->last_read[input] < now ||
-        (emitter->last_read[input] == now && is_first && !reads_elsewhere(emitter, op, input, i)))
+    /* The step that writes the first destination reads chunk i of the sources before it writes
+     * chunk i. */
+    is_read_now =
+        emitter->last_read[input] == now && (!is_first || reads_elsewhere(emitter, op, input, i));
+    if (content->place.buffer != TUTTI_BUF_INPUT ||
+        (emitter->last_read[input] <= now && !is_read_now))
         return TUTTI_OK;
     TUTTI_TRY(tutti_import_scratch(&emitter->places, rank, content->class, &to));
     TUTTI_TRY(tutti_build_copy(&emitter->builds[rank],

@@ -28,12 +28,12 @@ struct tutti_import_reader {
     uint32_t block, time, next;
 };
 
-/* What is known about the order of the ops of a program while it is played. */
+/* The clocks of all blocks and the last accesses to all cells while a program is played. */
 struct tutti_import_races {
     const struct tutti_import_program *program;
     uint32_t *clocks; /* [nblocks][nblocks]: the clock of each block */
-    struct tutti_import_cell *cells;
-    struct tutti_import_reader *pool;
+    struct tutti_import_cell *cells;  /* per cell of the program */
+    struct tutti_import_reader *pool; /* entries of the lists of readers */
     uint32_t npool, pool_capacity;
     size_t clock_bytes; /* bytes of all clocks in use */
 };

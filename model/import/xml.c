@@ -278,7 +278,7 @@ static int begin_block(struct reader *reader, const char **attributes)
  * content of the destination is part of the sum. */
 enum { RECEIVES = 1, SENDS = 2, READS = 4, WRITES = 8, ADDS = 16 };
 
-static const struct {
+static const struct step_type {
     const char *name;
     int does;
 } types[] = {
@@ -292,6 +292,15 @@ static const struct {
     {"re", READS | WRITES | ADDS},
     {"nop", 0},
 };
+
+/* Returns NULL if there is no type of this name. */
+static const struct step_type *find_type(const char *name)
+{
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        if (strcmp(name, types[i].name) == 0)
+            return &types[i];
+    return NULL;
+}
 
 /* Reads the reference to `size` chunks at `offset_name` in the buffer that `buffer_name` gives. */
 static int read_ref(const struct reader *reader, const char **attributes, const char *buffer_name,
@@ -338,54 +347,71 @@ static int add_ops(struct reader *reader, int does, const char *word, struct tut
     return tutti_import_add_src(program, does & RECEIVES ? dst : src);
 }
 
+/* Finds the type of a step, and checks that the current tb has the peers that the step needs. */
+static int read_type(const struct reader *reader, const char **attributes,
+                     const struct step_type **ret_type)
+{
+    const char *text = find(attributes, "type");
+    const struct step_type *type = text != NULL ? find_type(text) : NULL;
+
+    if (text != NULL && strcmp(text, "ra") == 0)
+        return refuse(reader, "type ra adds a residual, which no collective promises; it cannot be "
+                              "expressed");
+    if (type == NULL)
+        return refuse(reader, "type=\"%.40s\" is not s, r, rcs, rrs, rrc, rrcs, cpy, re or nop",
+                      text != NULL ? text : "");
+    if ((type->does & SENDS) && reader->send_peer < 0)
+        return refuse(reader, "type %s in a tb with send=\"-1\"; give the peer", text);
+    if ((type->does & RECEIVES) && reader->recv_peer < 0)
+        return refuse(reader, "type %s in a tb with recv=\"-1\"; give the peer", text);
+    *ret_type = type;
+    return TUTTI_OK;
+}
+
+/* Reserves cells for a sum that a step holds between receiving and sending. */
+static int reserve_temps(struct reader *reader, uint32_t size, struct tutti_import_ref *ret_ref)
+{
+    uint32_t *temps = &reader->program.temps[reader->rank];
+
+    if (size > TUTTI_IMPORT_CELLS_MAX - *temps)
+        return refuse(reader, "the steps of gpu %u hold too many chunks; at most %u", reader->rank,
+                      TUTTI_IMPORT_CELLS_MAX);
+    *ret_ref = (struct tutti_import_ref){
+        .rank = reader->rank, .buffer = TUTTI_IMPORT_TEMP, .first = *temps, .count = size};
+    *temps += size;
+    return TUTTI_OK;
+}
+
 static int begin_step(struct reader *reader, const char **attributes)
 {
-    struct tutti_import_program *program = &reader->program;
-    const char *text = find(attributes, "type");
+    const struct step_type *type;
     struct tutti_import_ref src = {.rank = 0}, dst = {.rank = 0};
-    uint32_t step, size, i = 0;
-    int64_t block, after;
+    uint32_t step, size;
+    int64_t block, after; /* the block and its step that this step waits for, or -1 */
+    bool waits;
 
     TUTTI_TRY(read_count(reader, attributes, "s", REQUIRED, STEPS_MAX, &step));
     TUTTI_TRY(read_count(reader, attributes, "cnt", REQUIRED, BUFFER_CHUNKS_MAX, &size));
     TUTTI_TRY(read_number(reader, attributes, "depid", -1, BLOCK_ID_MAX, &block));
     TUTTI_TRY(read_number(reader, attributes, "deps", -1, STEPS_MAX, &after));
-    if (text != NULL && strcmp(text, "ra") == 0)
-        return refuse(reader, "type ra adds a residual, which no collective promises; it cannot be "
-                              "expressed");
-    while (i < sizeof(types) / sizeof(*types) && (text == NULL || strcmp(text, types[i].name) != 0))
-        i++;
-    if (i == sizeof(types) / sizeof(*types))
-        return refuse(reader, "type=\"%.40s\" is not s, r, rcs, rrs, rrc, rrcs, cpy, re or nop",
-                      text != NULL ? text : "");
+    TUTTI_TRY(read_type(reader, attributes, &type));
     if (step != reader->step)
         return refuse(reader, "step %u where step %u is due", step, reader->step);
-    if ((types[i].does & SENDS) && reader->send_peer < 0)
-        return refuse(reader, "type %s in a tb with send=\"-1\"", text);
-    if ((types[i].does & RECEIVES) && reader->recv_peer < 0)
-        return refuse(reader, "type %s in a tb with recv=\"-1\"", text);
+    waits = block >= 0 && after >= 0;
     /* The op names its block by id. The function `resolve` replaces the id when all blocks are
-     * known. */
-    if ((block >= 0 && after >= 0) || types[i].does == 0)
-        TUTTI_TRY(tutti_import_add_op(program, TUTTI_IMPORT_AFTER, types[i].name, step,
-                                      block >= 0 && after >= 0 ? (uint32_t)block : NOTHING,
-                                      (uint32_t)after));
-    if (types[i].does & READS)
+     * known. Even a nop that waits for nothing becomes an op, because other steps may wait for
+     * it. */
+    if (waits || type->does == 0)
+        TUTTI_TRY(tutti_import_add_op(&reader->program, TUTTI_IMPORT_AFTER, type->name, step,
+                                      waits ? (uint32_t)block : NOTHING, (uint32_t)after));
+    if (type->does & READS)
         TUTTI_TRY(read_ref(reader, attributes, "srcbuf", "srcoff", size, &src));
-    if (types[i].does & WRITES)
+    if (type->does & WRITES)
         TUTTI_TRY(read_ref(reader, attributes, "dstbuf", "dstoff", size, &dst));
-    /* A step that sums up what it receives, and writes it nowhere, holds the sum until it sends. */
-    if (types[i].does == (RECEIVES | SENDS | READS)) {
-        dst = (struct tutti_import_ref){.rank = reader->rank,
-                                        .buffer = TUTTI_IMPORT_TEMP,
-                                        .first = program->temps[reader->rank],
-                                        .count = size};
-        if (size > TUTTI_IMPORT_CELLS_MAX - program->temps[reader->rank])
-            return refuse(reader, "the steps of gpu %u hold too many chunks", reader->rank);
-        program->temps[reader->rank] += size;
-    }
-    if (types[i].does != 0)
-        TUTTI_TRY(add_ops(reader, types[i].does, types[i].name, src, dst));
+    if (type->does == (RECEIVES | SENDS | READS)) /* rrs sends the sum, and writes it nowhere */
+        TUTTI_TRY(reserve_temps(reader, size, &dst));
+    if (type->does != 0)
+        TUTTI_TRY(add_ops(reader, type->does, type->name, src, dst));
     reader->step++;
     return TUTTI_OK;
 }

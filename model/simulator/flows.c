@@ -185,8 +185,8 @@ static int add_link_to_region(struct tutti_sim_flows *flows, uint32_t id)
 }
 
 /* Finds the flows that the changes since the last call can affect. These are the new flows, and all
- * flows that share a tight link with a flow of the region. The loop over the region also visits the
- * flows that it adds. */
+ * flows that share a link which is, or was, tight with a flow of the region. The loop over the
+ * region also visits the flows that it adds. */
 static int find_region(struct tutti_sim_flows *flows)
 {
     flows->change++;

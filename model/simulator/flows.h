@@ -48,8 +48,9 @@ struct tutti_sim_flows {
     struct tutti_sim_flow *flows;
     uint32_t nflows, flow_capacity;
     uint32_t first_free; /* head of the list of free entries, or TUTTI_SIM_NONE */
-    /* What has changed since rates were last computed: links, and new flows. */
-    uint32_t *dirty_links, *fresh; /* numbers of links; numbers of flows */
+    /* Changes since rates were last computed: the links whose flows have changed, and the new
+     * flows, as indices. */
+    uint32_t *dirty_links, *fresh;
     uint32_t ndirty, dirty_capacity, nfresh, fresh_capacity;
     /* Scratch: the flows and tight links that one change affects. */
     uint32_t *region, *tight;

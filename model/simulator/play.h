@@ -26,7 +26,8 @@
  * pipeline fills. */
 #define TUTTI_SIM_SLICE_BYTES 65536.0
 
-/* What a flow stands for: the bytes of a message, its overhead on cores, or the work of a step. */
+/* A flow moves the bytes of a message, or is a message's overhead on cores, or the work of a step.
+ */
 enum tutti_sim_flow_kind { TUTTI_SIM_FLOW_MESSAGE, TUTTI_SIM_FLOW_OVERHEAD, TUTTI_SIM_FLOW_WORK };
 
 /* A list of ids that grows. */
