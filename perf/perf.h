@@ -102,6 +102,10 @@ double perf_factor_one(int nranks);     /* 1 */
 double perf_factor_share(int nranks);   /* (n - 1) / n */
 double perf_factor_twice(int nranks);   /* 2 (n - 1) / n */
 
+/* A value of the member `plan`: the input and the output of each rank are one vector of `elements`
+ * elements. */
+void perf_plan_vector(size_t elements, struct perf_case *c);
+
 /* Returns the address of element `index` of a buffer of the case's type. */
 static inline void *perf_at(const struct perf_case *c, const void *buffer, size_t index)
 {

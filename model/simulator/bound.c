@@ -34,13 +34,14 @@ struct part {
     bool has_root;
 };
 
+/* The call whose bounds are computed, and the bounds so far. */
 struct bounds {
     const struct tutti_sim_network *network;
     const struct tutti_placement *places;
     enum tutti_collective collective;
     uint32_t root;
     double block_bytes;
-    struct tutti_sim_bound bound;     /* the largest of the bounds so far */
+    struct tutti_sim_bound bound;     /* the largest bounds so far */
     struct tutti_sim_border *borders; /* scratch for the borders of any partition */
 };
 
@@ -54,6 +55,7 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
+/* Returns the part of a rank. If `parts` is NULL, each rank is a part. */
 static uint32_t part_of(const uint32_t *parts, uint32_t rank)
 {
     return parts ? parts[rank] : rank;
@@ -130,8 +132,8 @@ static bool is_one_memory(const struct tutti_sim_network *network)
 /* Applies the bound of each dimension of a torus, cut into two halves. */
 static void cut_torus(struct bounds *bounds)
 {
-    double speed = bounds->network->machine->level[TUTTI_LEVEL_TOP].bytes_per_s,
-           nranks = bounds->network->nranks;
+    double speed = bounds->network->machine->level[TUTTI_LEVEL_TOP].bytes_per_s;
+    double nranks = bounds->network->nranks;
 
     for (uint32_t d = 0; d < bounds->places->ndims; d++) {
         uint32_t size = bounds->places->dims[d], half = size / 2;
@@ -150,7 +152,7 @@ static void cut_torus(struct bounds *bounds)
 }
 
 /* True if any output depends on the input of `rank`. It is enough to look at the outputs of the
- * root and of the last rank: if no other rank needs the input, these two do not need it either. */
+ * root and of the last rank: if any output depends on the input, one of these two does. */
 static bool is_needed(const struct bounds *bounds, uint32_t rank)
 {
     uint32_t last = bounds->network->nranks - 1;
@@ -163,7 +165,8 @@ static bool is_needed(const struct bounds *bounds, uint32_t rank)
  * be written once. The bandwidth of the memory limits both together. */
 static void bound_memory(struct bounds *bounds)
 {
-    double speed = bounds->network->machine->memory_bytes_per_s, blocks = 0;
+    double speed = bounds->network->machine->memory_bytes_per_s;
+    double blocks = 0; /* number of blocks that are read or written */
     uint32_t nranks = bounds->network->nranks;
 
     for (uint32_t rank = 0; rank < nranks; rank++) {
@@ -275,21 +278,29 @@ static double most_ports(const struct part *parts, uint32_t nparts)
     return most;
 }
 
+/* Returns the rate at which a rank can send to other nodes through its ports. */
+static double rate_to_other_nodes(const struct bounds *bounds)
+{
+    const struct tutti_sim_network *network = bounds->network;
+    double link_rate = network->machine->level[TUTTI_LEVEL_TOP].bytes_per_s, rate = 0;
+
+    if (network->nics != TUTTI_SIM_NONE)
+        return network->links[network->nics].nominal;
+    for (uint32_t d = 0; d < bounds->places->ndims; d++) {
+        uint32_t size = bounds->places->dims[d];
+
+        rate += link_rate * (size > 2 ? 2 : size == 2 ? 1 : 0); /* neighbors in this dimension */
+    }
+    return rate;
+}
+
 /* Applies the bounds of the partition in which each rank is a part. */
 static int bound_ranks(struct bounds *bounds, struct part *parts)
 {
     const struct tutti_sim_network *network = bounds->network;
-    const struct tutti_rate *level = network->machine->level;
-    double outer = 0; /* the rate at which a rank sends to other nodes */
+    const struct tutti_rate *within = &network->machine->level[TUTTI_LEVEL_NODE];
+    double outer = rate_to_other_nodes(bounds);
 
-    for (uint32_t d = 0; d < bounds->places->ndims; d++) {
-        uint32_t size = bounds->places->dims[d];
-        uint32_t nlinks = size > 2 ? 2 : size - 1; /* to the neighbors in this dimension */
-
-        outer += level[TUTTI_LEVEL_TOP].bytes_per_s * nlinks;
-    }
-    if (network->nics != TUTTI_SIM_NONE)
-        outer = network->links[network->nics].nominal;
     TUTTI_TRY(tutti_sim_borders(network->machine, NULL, network->nranks, bounds->borders));
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
         uint32_t node = part_of(bounds->places->node, rank);
@@ -300,11 +311,10 @@ static int bound_ranks(struct bounds *bounds, struct part *parts)
         if (!all_have_paths(border->far, network->nranks - 1 - neighbors))
             parts[rank].bytes_per_s += outer;
         if (neighbors > 0 && !all_have_paths(border->near, neighbors))
-            parts[rank].bytes_per_s += level[TUTTI_LEVEL_NODE].bytes_per_s;
+            parts[rank].bytes_per_s += within->bytes_per_s;
         parts[rank].bytes_per_s += larger(border->bytes_per_s[0], border->bytes_per_s[1]);
         if (neighbors > 0)
-            raise_latency(bounds, smaller(level[TUTTI_LEVEL_NODE].overhead_s +
-                                              level[TUTTI_LEVEL_NODE].latency_s,
+            raise_latency(bounds, smaller(within->overhead_s + within->latency_s,
                                           tutti_machine_signal_s(network->machine)));
     }
     if (is_one_memory(network))
