@@ -14,7 +14,7 @@ struct tutti_import_part {
     uint32_t rank;
     struct tutti_import_place *places; /* per chunk */
     uint32_t lowest; /* lowest rank whose input is in the part */
-    uint32_t event;  /* the position for a step that sends the part is at this event */
+    uint32_t event;  /* a step that sends the part moves to the position of this event (order.h) */
 };
 
 /* Where a message that is not direct is kept, in SCRATCH of the receiver, until it is received. */
@@ -36,7 +36,7 @@ struct tutti_import_emitter {
     struct tutti_import_message **messages;
     /* The following fields belong to the current event. */
     uint32_t event;
-    struct tutti_import_part *parts;
+    struct tutti_import_part *parts; /* the sources, then the destinations, then temporary ones */
     uint32_t nparts;
     struct tutti_import_place *pool; /* of the places of the parts */
     size_t npool;                    /* number of places in use */

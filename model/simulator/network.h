@@ -84,8 +84,8 @@ struct tutti_sim_network {
     uint32_t *nic_rank, *nic_index; /* per NIC: first rank served; index in its node */
 };
 
-/* Returns link number `index` out of, or into, the places of a kind. `first` is the first link of
- * the kind, which must have two directions. */
+/* Return the link out of rank, cell, NIC or group number `index`, and the link into it. `first` is
+ * the first link of the kind. In a torus, `index` counts the dimensions of all ranks. */
 static inline uint32_t tutti_sim_link_out(uint32_t first, uint32_t index)
 {
     return first + 2 * index;
