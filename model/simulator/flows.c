@@ -141,7 +141,7 @@ int tutti_sim_flow_reach(struct tutti_sim_flows *flows, uint32_t flow, double no
     if (*ret_is_over)
         return end_flow(flows, flow, now_s);
     at->left = at->mark;
-    at->mark = -1;
+    at->mark = TUTTI_SIM_NO_MARK;
     at->since_s = now_s;
     return schedule_next(flows, flow);
 }

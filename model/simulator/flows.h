@@ -19,6 +19,8 @@
 #include "simulator/events.h"
 #include "simulator/network.h"
 
+#define TUTTI_SIM_NO_MARK (-1.0) /* as the mark of a flow: there is none */
+
 /* One flow's use of one link, an entry of the link's list. */
 struct tutti_sim_use {
     struct tutti_sim_use *next, *previous;
@@ -34,7 +36,7 @@ struct tutti_sim_flow {
     uint32_t version;      /* grows whenever an event of the flow that is scheduled becomes wrong */
     uint32_t next_free;    /* of a free entry: the next free entry, or TUTTI_SIM_NONE */
     double left;           /* bytes still to go */
-    double mark;           /* an event is also due when `left` reaches this; less than 0: none */
+    double mark;           /* an event is also due when `left` reaches this; or TUTTI_SIM_NO_MARK */
     double alone, rate;    /* bytes per second: if the flow were alone; now */
     double since_s;        /* the time at which `left` was correct */
     uint32_t region;       /* number of the last change that affected the flow */

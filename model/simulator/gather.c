@@ -37,15 +37,21 @@ static bool depends(const struct tutti_sim_score *score, uint32_t on, uint32_t s
     return false;
 }
 
-/* Fusing may move a receive to the send that forwards its data. The receive then comes after other
- * steps of the send's lane. Or fusing may move the send to the receive, before other steps of the
- * receive's lane. True if a move of this kind may have put `step` between `before` and `after`. */
+/* True if the step receives and sends. Before the play begins, no half of a step is over. */
+static bool is_fused(const struct tutti_sim_step *step)
+{
+    return step->halves == 2;
+}
+
+/* Fusing joins a receive and the send that forwards its data into one step. The step may be where
+ * the send was. Then the receive comes after other steps of the send's lane. Or the step may be
+ * where the receive was. Then the send comes before other steps of the receive's lane. True if a
+ * move of this kind may have put `step` between `before` and `after`. */
 static bool is_overtaken(const struct tutti_sim_score *score, const struct tutti_sim_step *step,
                          const struct tutti_sim_step *before, const struct tutti_sim_step *after)
 {
-    return step->halves == 1 &&
-           ((after->halves > 1 && is_same_lane(score, step->out, after->out)) ||
-            (before->halves > 1 && is_same_lane(score, step->in, before->in)));
+    return step->halves == 1 && ((is_fused(after) && is_same_lane(score, step->out, after->out)) ||
+                                 (is_fused(before) && is_same_lane(score, step->in, before->in)));
 }
 
 /* True if step `next` directly follows step `last` and does not depend on it. */
@@ -80,10 +86,10 @@ static enum end_view view_end(const struct tutti_sim_score *score, uint32_t last
 
     if (!follows(score, last, next))
         return APART;
-    if (a->halves > 1 && b->halves > 1)
+    if (is_fused(a) && is_fused(b))
         return is_one_round(score, sends ? a->in : a->out, sends ? b->in : b->out) ? BOTH_FUSED
                                                                                    : IN_TURN;
-    return a->halves > 1 ? FIRST_FUSED : b->halves > 1 ? SECOND_FUSED : BOTH_PLAIN;
+    return is_fused(a) ? FIRST_FUSED : is_fused(b) ? SECOND_FUSED : BOTH_PLAIN;
 }
 
 /* True if the blocks of two steps are not adjacent. A schedule that needs adjacent blocks in one

@@ -93,15 +93,16 @@ static bool wants_head(const struct tutti_sim_play *play, const struct tutti_sim
 static int begin_flow(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_message *message = message_of(play, id);
+    double mark = TUTTI_SIM_NO_MARK;
 
     message->flow_s = play->now_s;
     if (message->bytes == 0)
         return end_flow(play, id);
     TUTTI_TRY(find_route(play, message));
     message->alone_s = message->bytes / play->route.bytes_per_s;
-    return tutti_sim_flow_start(&play->flows, &play->route, message->bytes,
-                                wants_head(play, message) ? message->bytes - TUTTI_SIM_SLICE_BYTES
-                                                          : -1,
+    if (wants_head(play, message))
+        mark = message->bytes - TUTTI_SIM_SLICE_BYTES; /* what is left after the first slice */
+    return tutti_sim_flow_start(&play->flows, &play->route, message->bytes, mark,
                                 TUTTI_SIM_FLOW_MESSAGE, id, play->now_s);
 }
 
@@ -115,7 +116,7 @@ static int begin_overhead(struct tutti_sim_play *play, uint32_t id)
     if (play->route.count == 0)
         return tutti_sim_add_event(play, message->overhead_s, TUTTI_SIM_EVENT_OVERHEAD, id);
     play->route.bytes_per_s = 1; /* This flow is in seconds of work, not in bytes. */
-    return tutti_sim_flow_start(&play->flows, &play->route, message->overhead_s, -1,
+    return tutti_sim_flow_start(&play->flows, &play->route, message->overhead_s, TUTTI_SIM_NO_MARK,
                                 TUTTI_SIM_FLOW_OVERHEAD, id, play->now_s);
 }
 

@@ -140,8 +140,8 @@ static int begin_work(struct tutti_sim_play *play, uint32_t id)
                                       TUTTI_SIM_EVENT_WORKED_HEAD, id));
     if (step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET)
         play->bytes += step->bytes * count_others(play, step);
-    return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, -1, TUTTI_SIM_FLOW_WORK,
-                                id, play->now_s);
+    return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, TUTTI_SIM_NO_MARK,
+                                TUTTI_SIM_FLOW_WORK, id, play->now_s);
 }
 
 int tutti_sim_run_idle_cores(struct tutti_sim_play *play)
