@@ -155,12 +155,12 @@ int tutti_sim_play_check(const struct tutti_sim_play *play)
         if (step->unmet == 0 && step->done_s < 0)
             return tutti_fail(TUTTI_ERR_ARGUMENT,
                               "%u steps wait forever, the first is step %u (%s) of rank %u; "
-                              "the checker tells why",
+                              "tutti-sched check tells why",
                               play->nleft, id - score->first[step->rank],
                               tutti_step_name((enum tutti_step_kind)step->kind), step->rank);
     }
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%u steps wait for each other; the checker tells why",
-                      play->nleft);
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "%u steps wait for each other; tutti-sched check tells why", play->nleft);
 }
 
 /* ---- init and fini ------------------------------------------------------------------ */
