@@ -3,13 +3,6 @@
  * ranks. */
 #include "perf.h"
 
-static void plan(size_t elements, struct perf_case *c)
-{
-    c->count = elements;
-    c->bytes = c->count * c->element_bytes;
-    c->send_count = c->recv_count = c->in_place_count = c->count;
-}
-
 static size_t expect(const struct perf_case *c, struct perf_segment *ret_segments)
 {
     ret_segments[0] = (struct perf_segment){.count = c->count, .source = PERF_REDUCED};
@@ -28,7 +21,7 @@ const struct perf_collective perf_collective = {
     .has_data = true,
     .has_op = true,
     .has_in_place = true,
-    .plan = plan,
+    .plan = perf_plan_vector,
     .expect = expect,
     .bus_factor = perf_factor_twice,
     .run = run,

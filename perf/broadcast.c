@@ -2,13 +2,6 @@
  * Describes tuttiBroadcast to the perf driver. Every rank receives the root's buffer. */
 #include "perf.h"
 
-static void plan(size_t elements, struct perf_case *c)
-{
-    c->count = elements;
-    c->bytes = c->count * c->element_bytes;
-    c->send_count = c->recv_count = c->in_place_count = c->count;
-}
-
 static size_t expect(const struct perf_case *c, struct perf_segment *ret_segments)
 {
     ret_segments[0] = (struct perf_segment){.count = c->count, .source = c->root};
@@ -28,7 +21,7 @@ const struct perf_collective perf_collective = {
     .has_root = true,
     .has_in_place = true,
     .repeats_in_place = true,
-    .plan = plan,
+    .plan = perf_plan_vector,
     .expect = expect,
     .bus_factor = perf_factor_one,
     .run = run,

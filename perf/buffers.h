@@ -19,9 +19,10 @@ struct perf_arena {
     char *target;               /* the memory that calls use; equal to base except on a GPU */
     const struct perf_gpu *gpu; /* borrowed; NULL if the memory is not on a GPU */
     size_t capacity_bytes;
-    bool is_library_memory;
+    bool is_library_memory; /* `target` is from tuttiMemAlloc */
 
-    /* The sizes of the latest perf_arena_cut. */
+    /* The sizes of the latest perf_arena_cut. Region i begins after i strides, a guard and the
+     * shift. */
     size_t nregions, region_bytes, stride_bytes, guard_bytes, shift_bytes;
 };
 
@@ -31,8 +32,12 @@ struct perf_arena {
 /* Returns the bytes that an arena needs for `nregions` regions of `region_bytes` bytes each. */
 size_t perf_arena_need(size_t nregions, size_t region_bytes);
 
+/* Where the memory that calls use comes from. */
 enum perf_memory {
-    PERF_MEMORY_HEAP, PERF_MEMORY_LIBRARY, PERF_MEMORY_GPU, PERF_MEMORY_GPU_LIBRARY
+    PERF_MEMORY_HEAP,        /* malloc, on the host */
+    PERF_MEMORY_LIBRARY,     /* tuttiMemAlloc, on the host */
+    PERF_MEMORY_GPU,         /* cuMemAlloc */
+    PERF_MEMORY_GPU_LIBRARY, /* tuttiMemAlloc, on a GPU */
 };
 
 /* Allocates the arena. Returns 0, or -1 if there is not enough memory. `gpu` is used only if

@@ -7,7 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PERF_CPUS_MOST = 256, PERF_CPUS_TEXT_BYTES = 128 };
+enum {
+    PERF_CPUS_MOST = 256,       /* CPUs in one list */
+    PERF_CPUS_TEXT_BYTES = 128, /* of perf_cpus_describe */
+};
 
 struct perf_cpus {
     int count;                   /* ranks 0 .. count - 1 compute; the other ranks only make calls */

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Initializes a case with what all cases of this rank have in common. The caller releases it with
+ * fini_case. */
 static void init_case(const struct perf_rank *rank, struct perf_case *c)
 {
     size_t *lists = calloc((size_t)rank->nranks * 4, sizeof(size_t));
@@ -29,7 +31,8 @@ static void fini_case(struct perf_case *c)
     free(c->send_counts);
 }
 
-static int places(const struct perf_options *options)
+/* Returns the number of forms to measure: out of place alone, or in place, too. */
+static int count_places(const struct perf_options *options)
 {
     return perf_collective.has_in_place && !options->is_out_of_place_only ? PERF_PLACES : 1;
 }
@@ -64,9 +67,9 @@ static void allocate(struct perf_rank *rank, struct perf_case *c)
         c->element_bytes = perf_type_bytes((tuttiDataType_t)type);
         do {
             perf_collective.plan(bytes / c->element_bytes, c);
-            for (int place = 0; place < places(o); place++) {
+            for (int place = 0; place < count_places(o); place++) {
                 struct perf_field field = {
-                    .what = &perf_collective, .call = c, .is_in_place = place == 1};
+                    .collective = &perf_collective, .call = c, .is_in_place = place == 1};
 
                 perf_measure_plan(o, &field);
                 input = larger(input, perf_field_input_need(&field));
@@ -98,13 +101,15 @@ static void release(struct perf_rank *rank)
     perf_arena_fini(&rank->output);
 }
 
+/* Handles the alarm of -T. It may call only functions that are safe in signal handlers. */
 static void timed_out(int number)
 {
     static const char line[] = "perf: a row took longer than -T allows; giving up\n";
 
+    ssize_t written = write(STDERR_FILENO, line, sizeof(line) - 1);
+
     (void)number;
-    if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
-        _exit(EXIT_FAILURE);
+    (void)written; /* the process ends in any case */
     _exit(EXIT_FAILURE);
 }
 
@@ -118,8 +123,9 @@ static void set_alarm(const struct perf_rank *rank, int seconds)
     }
 }
 
-static void one_row(struct perf_rank *rank, struct perf_report *report, struct perf_case *c,
-                    const struct perf_pattern *pattern, size_t bytes)
+/* Measures and reports one row of the table: one type, reduction, root and size. */
+static void measure_row(struct perf_rank *rank, struct perf_report *report, struct perf_case *c,
+                        const struct perf_pattern *pattern, size_t bytes)
 {
     const struct perf_options *o = rank->options;
     struct perf_result results[PERF_PLACES];
@@ -128,9 +134,12 @@ static void one_row(struct perf_rank *rank, struct perf_report *report, struct p
     memset(results, 0, sizeof(results));
     perf_collective.plan(bytes / c->element_bytes, c);
     set_alarm(rank, o->timeout_seconds);
-    for (int place = 0; place < places(o); place++) {
-        struct perf_field field = {.what = &perf_collective, .call = c, .pattern = pattern,
-                                   .input = &rank->input, .output = &rank->output,
+    for (int place = 0; place < count_places(o); place++) {
+        struct perf_field field = {.collective = &perf_collective,
+                                   .call = c,
+                                   .pattern = pattern,
+                                   .input = &rank->input,
+                                   .output = &rank->output,
                                    .is_in_place = place == 1,
                                    .is_misaligned = o->misalign};
 
@@ -140,9 +149,11 @@ static void one_row(struct perf_rank *rank, struct perf_report *report, struct p
             perf_overlap_measure(rank, &field, &overlap, &results[0].wrong, &results[0].overruns);
     }
     set_alarm(rank, 0);
-    perf_report_row(report, rank, c, results, places(o), o->show_overlap ? &overlap : NULL);
+    perf_report_row(report, rank, c, results, count_places(o), o->show_overlap ? &overlap : NULL);
 }
 
+/* Returns the library's handle of a reduction. That of PERF_MULSUM is created here, and the caller
+ * destroys it. */
 static tuttiRedOp_t make_op(const struct perf_rank *rank, tuttiDataType_t type, enum perf_op op)
 {
     tuttiRedOp_t handle = tuttiSum;
@@ -173,7 +184,7 @@ static void sweep(struct perf_rank *rank, struct perf_report *report, struct per
 
         c->root = perf_collective.has_root ? root : -1;
         do {
-            one_row(rank, report, c, pattern, bytes);
+            measure_row(rank, report, c, pattern, bytes);
             bytes = perf_collective.has_data ? perf_options_next_size(o, bytes) : 0;
         } while (bytes != 0);
         if (!perf_collective.has_root)
@@ -196,7 +207,8 @@ static bool is_left_out(const struct perf_options *o, int type, int op)
     return !is_one_pair && !perf_type_has_op((tuttiDataType_t)type, (enum perf_op)op);
 }
 
-static void all_sweeps(struct perf_rank *rank, struct perf_report *report, struct perf_case *c)
+/* Measures all types and reductions. */
+static void sweep_all(struct perf_rank *rank, struct perf_report *report, struct perf_case *c)
 {
     const struct perf_options *o = rank->options;
 
@@ -218,6 +230,7 @@ static void all_sweeps(struct perf_rank *rank, struct perf_report *report, struc
     }
 }
 
+/* Ends the program if the collective cannot run with these options on so many ranks. */
 static void refuse_unfit(const struct perf_rank *rank)
 {
     const char *why = perf_collective.refuse ? perf_collective.refuse(rank->nranks) : NULL;
@@ -260,7 +273,7 @@ int perf_rank_main(struct perf_rank *rank)
     allocate(rank, &c);
     perf_report_open(&report, rank);
     for (int cycle = 0; rank->options->cycles == 0 || cycle < rank->options->cycles; cycle++)
-        all_sweeps(rank, &report, &c);
+        sweep_all(rank, &report, &c);
     code = perf_report_close(&report, rank);
     release(rank);
     fini_case(&c);

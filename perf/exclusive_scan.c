@@ -3,13 +3,6 @@
  * element reduced over the ranks before it. Rank 0 receives nothing. */
 #include "perf.h"
 
-static void plan(size_t elements, struct perf_case *c)
-{
-    c->count = elements;
-    c->bytes = c->count * c->element_bytes;
-    c->send_count = c->recv_count = c->in_place_count = c->count;
-}
-
 static int summands(int rank)
 {
     return rank;
@@ -34,7 +27,7 @@ const struct perf_collective perf_collective = {
     .has_op = true,
     .has_in_place = true,
     .summands = summands,
-    .plan = plan,
+    .plan = perf_plan_vector,
     .expect = expect,
     .bus_factor = perf_factor_one,
     .run = run,

@@ -23,6 +23,8 @@ enum { SUCCESS = 0, OUT_OF_MEMORY = 2 };
 enum { STREAM_NON_BLOCKING = 1 };
 enum { CAPTURE_THREAD_LOCAL = 1 };
 
+/* The functions of the driver. Their parameters are those of the functions that the table below
+ * names; handles are void pointers or ints. */
 static struct {
     int (*init)(unsigned flags);
     int (*error_string)(int code, const char **ret_text);
@@ -74,12 +76,13 @@ static const struct {
 };
 #undef AT
 
-static int device_count;
+static int device_count; /* 0: the driver is not loaded yet */
+/* Held while a thread loads the driver and sets `driver` and `device_count`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Prints a message and ends the program. _exit skips the exit handlers, because other threads may
  * still be running inside the library. */
-static _Noreturn void __attribute__((format(printf, 1, 2))) end(const char *format, ...)
+static _Noreturn void __attribute__((format(printf, 1, 2))) die(const char *format, ...)
 {
     char line[512];
     va_list arguments;
@@ -99,10 +102,11 @@ static const char *text_of(int code)
     return driver.error_string(code, &text) == SUCCESS && text != NULL ? text : "unknown error";
 }
 
+/* Ends the program if a driver call named `what` has failed. */
 static void must(const struct perf_gpu *gpu, const char *what, int code)
 {
     if (code != SUCCESS)
-        end("rank %d on GPU %d: %s: %s", gpu->rank, gpu->device, what, text_of(code));
+        die("rank %d on GPU %d: %s: %s", gpu->rank, gpu->device, what, text_of(code));
 }
 
 /* ---- loading ---- */
@@ -114,7 +118,7 @@ static void *open_library(void)
     void *library = dlopen(file, RTLD_NOW);
 
     if (library == NULL)
-        end("--device gpu: there is no CUDA driver: %s", dlerror());
+        die("--device gpu: there is no CUDA driver: %s", dlerror());
     return library;
 }
 
@@ -123,6 +127,7 @@ void perf_gpu_require(void)
     dlclose(open_library());
 }
 
+/* Loads the driver and initializes it, or ends the program. The library stays loaded. */
 static void load(void)
 {
     void *library = open_library();
@@ -132,16 +137,16 @@ static void load(void)
         void *function = dlsym(library, functions[i].name);
 
         if (function == NULL)
-            end("--device gpu: the CUDA driver is too old: it has no %s", functions[i].name);
+            die("--device gpu: the CUDA driver is too old: it has no %s", functions[i].name);
         memcpy((char *)&driver + functions[i].at, &function, sizeof(function));
     }
     code = driver.init(0);
     if (code == SUCCESS)
         code = driver.device_count(&device_count);
     if (code != SUCCESS)
-        end("--device gpu: the CUDA driver does not start: %s", text_of(code));
+        die("--device gpu: the CUDA driver does not start: %s", text_of(code));
     if (device_count == 0)
-        end("--device gpu: the CUDA driver shows no GPU");
+        die("--device gpu: the CUDA driver shows no GPU");
 }
 
 void perf_gpu_init(struct perf_gpu *gpu, int rank, int device)
@@ -153,7 +158,7 @@ void perf_gpu_init(struct perf_gpu *gpu, int rank, int device)
         load();
     pthread_mutex_unlock(&lock);
     if (device >= device_count)
-        end("--device gpu:%d: the CUDA driver shows only %d", device, device_count);
+        die("--device gpu:%d: the CUDA driver shows only %d", device, device_count);
     *gpu = (struct perf_gpu){.rank = rank, .device = device < 0 ? rank % device_count : device};
     must(gpu, "cuDeviceGet", driver.device_get(&handle, gpu->device));
     must(gpu, "cuDeviceGetName", driver.device_name(gpu->name, sizeof(gpu->name), handle));

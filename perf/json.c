@@ -55,6 +55,7 @@ static void write_command(FILE *json, const struct perf_options *o)
     fprintf(json, "],\n");
 }
 
+/* The member of environment variables that is being written, and how many it has so far. */
 struct variables {
     FILE *json;
     size_t count;
@@ -87,6 +88,7 @@ static void write_places(FILE *json, const struct perf_rank *rank, const struct 
         write_member(json, "host", where[i].host);
         if (where[i].device[0] != '\0') {
             fprintf(json, ", ");
+            /* The text begins with ", " for the table. */
             write_member(json, "device", where[i].device + strspn(where[i].device, ", "));
         }
         fprintf(json, "}");

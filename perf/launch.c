@@ -23,15 +23,17 @@
 /* The ranks of one process. */
 struct team {
     const struct perf_options *options;
-    tuttiUniqueId id;
-    int first, nranks;
+    tuttiUniqueId id; /* of the communicator to measure */
+    int first;        /* the first rank of this process */
+    int nranks;       /* number of ranks of all processes */
 };
 
+/* One rank of a team. */
 struct member {
     const struct team *team;
     struct perf_rank rank;
     pthread_t thread;
-    int code;
+    int code; /* exit code */
 };
 
 /* The thread of a stream keeps the set of CPUs that the calling thread had when it made the stream.
@@ -67,7 +69,7 @@ static int run_rank(struct perf_rank *rank)
 
     choose_stream(rank);
     code = perf_rank_main(rank);
-    if (!rank->options->use_gpu)
+    if (!rank->options->use_gpu) /* perf_gpu_fini destroys the stream of a GPU */
         perf_must(rank, "tuttiHostStreamDestroy", tuttiHostStreamDestroy(rank->stream));
     perf_must(rank, "tuttiCommFinalize", tuttiCommFinalize(rank->comm));
     perf_must(rank, "tuttiCommDestroy", tuttiCommDestroy(rank->comm));
@@ -75,6 +77,7 @@ static int run_rank(struct perf_rank *rank)
     return code;
 }
 
+/* The main function of a rank's thread: forms the communicator and runs the rank. */
 static void *run_member(void *argument)
 {
     struct member *member = argument;
@@ -159,7 +162,7 @@ static int run_process(const struct perf_options *options, int process, const in
 {
     struct team team = {.options = options, .first = process * options->threads,
                         .nranks = options->processes * options->threads};
-    struct perf_rank nobody = {.options = options, .rank = team.first};
+    struct perf_rank nobody = {.options = options, .rank = team.first}; /* for messages */
 
     if (process == 0) {
         close(pipe_ends[0]);
@@ -177,6 +180,7 @@ static int run_process(const struct perf_options *options, int process, const in
     return run_team(&team);
 }
 
+/* Prints how a process ended. `status` is that of waitpid. */
 static void describe_end(const struct perf_options *options, int process, pid_t pid, int status)
 {
     int first = process * options->threads;
@@ -242,6 +246,7 @@ static int supervise(const struct perf_options *options, pid_t *pids, int count,
     return code;
 }
 
+/* Forks the processes of --ranks and waits for them. Returns the largest exit code. */
 static int run_processes(const struct perf_options *options)
 {
     pid_t parent = getpid(), *pids = calloc((size_t)options->processes, sizeof(*pids));

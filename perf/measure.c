@@ -18,33 +18,34 @@
 
 #include <stdlib.h>
 
-#define BLOCKS 10
-#define SMALL_BYTES (64u << 10)
-#define POOL_BYTES (1u << 20)
+#define BLOCKS      10          /* the most blocks of a case */
+#define SMALL_BYTES (64u << 10) /* cases up to this size get all iterations in each block */
+#define POOL_BYTES  (1u << 20)  /* memory for the regions of a batch */
 
 /* The state of one call of perf_measure. */
 struct run {
     struct perf_rank *rank;
     struct perf_field *field;
-    void *graph;  /* NULL: none */
+    void *graph;  /* of --graph (perf_gpu_capture_end); NULL: none */
     size_t batch; /* iterations between fillings; 0: fill only once */
-    double *samples;
+    double *samples; /* times of single iterations, per operation, in microseconds */
     size_t nsamples, capacity;
     struct perf_result result;
 };
 
-/* True if a call that runs again gives the same result. In place, a maximum or minimum does so if
- * each rank combines its own input, too. */
+/* True if the result stays the same when the call runs again on the same region. In place, that is
+ * so for a maximum or minimum if each rank combines its own input, too. */
 static bool repeats(const struct perf_field *field)
 {
-    int (*summands)(int rank) = field->what->summands;
+    int (*summands)(int rank) = field->collective->summands;
     int rank = field->call->rank;
 
-    return !field->is_in_place || field->what->repeats_in_place ||
+    return !field->is_in_place || field->collective->repeats_in_place ||
            ((field->call->op == PERF_MAX || field->call->op == PERF_MIN) &&
             (summands == NULL || summands(rank) > rank));
 }
 
+/* Returns the number of iterations of block number `block` of a case of `bytes` bytes. */
 static int block_iterations(const struct perf_options *options, size_t bytes, int block)
 {
     if (bytes <= SMALL_BYTES)
@@ -57,7 +58,7 @@ static int block_count(const struct perf_options *options, size_t bytes)
     return bytes <= SMALL_BYTES || options->iterations > BLOCKS ? BLOCKS : options->iterations;
 }
 
-/* Returns the number of operations in one iteration. */
+/* Returns the number of operations in one iteration: a group, a graph, or a graph of groups. */
 static size_t per_iteration(const struct perf_options *options)
 {
     return (size_t)options->aggregate * (options->graph > 0 ? (size_t)options->graph : 1);
@@ -66,7 +67,7 @@ static size_t per_iteration(const struct perf_options *options)
 void perf_measure_plan(const struct perf_options *options, struct perf_field *field)
 {
     size_t most = (size_t)block_iterations(options, field->call->bytes, 0);
-    size_t batch;
+    size_t batch; /* number of iterations whose regions fit into POOL_BYTES, at most `most` */
 
     field->nregions = (size_t)options->aggregate;
     if (repeats(field))
@@ -77,7 +78,9 @@ void perf_measure_plan(const struct perf_options *options, struct perf_field *fi
                                          : field->nregions * (batch == 0 ? 1 : batch);
 }
 
-/* Makes the number of calls that `-m` gives. If there are several, they form a group. */
+/* Makes the number of calls that `-m` gives. If there are several, they form a group. Each
+ * iteration uses the regions after those of the iteration before, and starts over after the last
+ * region. */
 static void call(struct run *run, size_t iteration)
 {
     const struct perf_rank *rank = run->rank;
@@ -89,9 +92,9 @@ static void call(struct run *run, size_t iteration)
     for (size_t i = 0; i < aggregate; i++) {
         size_t region = (iteration * aggregate + i) % field->nregions;
 
-        perf_must(rank, field->what->name,
-                  field->what->run(field->call, perf_field_send(field, region),
-                                   perf_field_recv(field, region), rank->comm, rank->stream));
+        perf_must(rank, field->collective->name,
+                  field->collective->run(field->call, perf_field_send(field, region),
+                                         perf_field_recv(field, region), rank->comm, rank->stream));
     }
     if (aggregate > 1)
         perf_must(rank, "tuttiGroupEnd", tuttiGroupEnd());
@@ -166,6 +169,7 @@ static double time_batch(struct run *run, size_t iterations)
     return perf_now_us(is_cpu_time) - start;
 }
 
+/* Fills all buffers with fresh data. */
 static void fill(struct run *run)
 {
     perf_field_fill(run->field, run->rank->phase++);
@@ -185,6 +189,8 @@ static void verify(struct run *run, size_t iterations)
     run->result.overruns += perf_field_overruns(run->field);
 }
 
+/* Returns the time of a block of iterations in microseconds, without the times of filling and
+ * checking. */
 static double time_block(struct run *run, size_t iterations)
 {
     double elapsed = 0;
@@ -234,7 +240,8 @@ void perf_measure(struct perf_rank *rank, struct perf_field *field,
 {
     const struct perf_options *options = rank->options;
     int nblocks = block_count(options, field->call->bytes);
-    int per_process = options->show_cpu_time ? options->threads : 1;
+    /* CPU time is that of the process, so it is divided among the process's ranks. */
+    int sharers = options->show_cpu_time ? options->threads : 1;
     size_t skip = (size_t)options->skip_samples;
     struct run run = {.rank = rank, .field = field};
     double blocks[BLOCKS];
@@ -252,7 +259,7 @@ void perf_measure(struct perf_rank *rank, struct perf_field *field,
 
         progress(rank, field, block, nblocks);
         blocks[block] = time_block(&run, (size_t)iterations) /
-                        ((double)iterations * (double)per_iteration(options) * per_process);
+                        ((double)iterations * (double)per_iteration(options) * sharers);
     }
     if (run.batch == 0)
         verify(&run, (size_t)options->iterations);

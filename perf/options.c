@@ -79,6 +79,19 @@ static const char help[] =
 enum { OPTION_RANKS = 256, OPTION_TUNE, OPTION_OVERLAP, OPTION_WAITING, OPTION_DEVICE,
        OPTION_GRAPH, OPTION_OUT_OF_PLACE, OPTION_VERSION };
 
+/* Upper bounds for values of options. */
+enum {
+    RANKS_MOST = 4096, /* ranks of one process; also the number of processes */
+    ITERATIONS_MOST = 1 << 24,
+    AGGREGATE_MOST = 4096,
+    GRAPH_MOST = 4096, /* iterations in one graph */
+    FACTOR_MOST = 1 << 20,
+    GPU_MOST = 4095, /* the largest index of a GPU */
+};
+
+enum { EXIT_USAGE = 2 };     /* the exit code after an option that is not allowed */
+enum { SMALLEST_BYTES = 8 }; /* the smallest size that is measured without -b */
+
 /* Bytes of the longest option name, with its dashes and the terminating zero. */
 enum { LONGEST_NAME = 24 };
 
@@ -114,6 +127,7 @@ static const struct {
     {'V', "the library chooses how many blocks run"},
 };
 
+/* Parses a number of bytes with an optional suffix, such as "64K" or "1.5MB". */
 static bool parse_size(const char *text, size_t *ret_bytes)
 {
     double number, unit = 1;
@@ -175,76 +189,124 @@ static bool parse_device(const char *text, struct perf_options *o)
     o->gpu = -1;
     if (!o->use_gpu)
         return strcmp(text, "host") == 0;
-    return text[3] == '\0' || (text[3] == ':' && parse_int(text + 4, 0, 4095, &o->gpu));
+    return text[3] == '\0' ||
+           (text[3] == ':' && parse_int(text + strlen("gpu:"), 0, GPU_MOST, &o->gpu));
 }
 
-/* Records options whose effect depends on other options. They take effect after all options have
+/* Holds options whose effect depends on other options. They take effect after all options have
  * been parsed. */
 struct given {
     bool min, max, step; /* true if -b, -e, and -i or -f were given */
     int ngpus, replays;  /* the values of -g and -G */
 };
 
+static bool parse_factor(const char *text, size_t *ret_factor)
+{
+    int number;
+
+    if (!parse_int(text, 2, FACTOR_MOST, &number))
+        return false;
+    *ret_factor = (size_t)number;
+    return true;
+}
+
+/* Parses the option -y, the opposite of -s. */
+static bool parse_no_stream(const char *text, bool *ret_use_stream)
+{
+    bool is_null;
+
+    if (!parse_flag(text, &is_null))
+        return false;
+    *ret_use_stream = !is_null;
+    return true;
+}
+
+static bool parse_registration(const char *text, enum perf_registration *ret_registration)
+{
+    int number;
+
+    if (!parse_int(text, PERF_UNREGISTERED, PERF_WINDOWS, &number))
+        return false;
+    *ret_registration = (enum perf_registration)number;
+    return true;
+}
+
+static bool parse_sync(const char *text, enum perf_sync *ret_sync)
+{
+    int number;
+
+    if (!parse_int(text, PERF_SYNC_END, PERF_SYNC_OUTER, &number))
+        return false;
+    *ret_sync = (enum perf_sync)number;
+    return true;
+}
+
+static bool parse_combine(const char *text, enum perf_combine *ret_combine)
+{
+    int number;
+
+    if (!parse_int(text, PERF_RANK0, PERF_HIGHEST, &number))
+        return false;
+    *ret_combine = (enum perf_combine)number;
+    return true;
+}
+
+static bool parse_path(const char *text, const char **ret_path)
+{
+    *ret_path = text;
+    return *text != '\0';
+}
+
+/* Parses one option. `letter` is its value in long_options, and `text` is its argument, or NULL if
+ * it has none. False: the argument is not allowed. */
 static bool parse_one(int letter, const char *text, struct perf_options *o, struct given *given)
 {
-    int number = 0;
-    bool is_good;
+    int ignored;
 
     switch (letter) {
-    case OPTION_RANKS: return parse_int(text, 1, 4096, &o->processes);
-    case 't': return parse_int(text, 1, 4096, &o->threads);
-    case 'g': return parse_int(text, 1, 4096, &given->ngpus);
-    case 'G': return parse_int(text, 0, 1 << 24, &given->replays);
-    case 'p': return parse_int(text, 0, 1, &number);
+    case OPTION_RANKS: return parse_int(text, 1, RANKS_MOST, &o->processes);
+    case 't': return parse_int(text, 1, RANKS_MOST, &o->threads);
+    case 'g': return parse_int(text, 1, RANKS_MOST, &given->ngpus);
+    case 'G': return parse_int(text, 0, ITERATIONS_MOST, &given->replays);
+    case 'p': return parse_int(text, 0, 1, &ignored);
     case 'A': return parse_flag(text, &o->show_algorithms);
-    case 'b': return given->min = true, parse_size(text, &o->min_bytes);
-    case 'e': return given->max = true, parse_size(text, &o->max_bytes);
-    case 'i': return given->step = true, o->factor = 0, parse_size(text, &o->step_bytes);
-    case 'f':
-        is_good = parse_int(text, 2, 1 << 20, &number);
+    case 'b': given->min = true; return parse_size(text, &o->min_bytes);
+    case 'e': given->max = true; return parse_size(text, &o->max_bytes);
+    case 'i':
         given->step = true;
-        o->factor = (size_t)number;
-        return is_good;
+        o->factor = 0;
+        return parse_size(text, &o->step_bytes);
+    case 'f': given->step = true; return parse_factor(text, &o->factor);
     case 'o': return perf_parse_ops(text, &o->ops);
     case 'd': return perf_parse_types(text, &o->types);
     case 'r': return parse_root(text, &o->root);
-    case 'm': return parse_int(text, 1, 4096, &o->aggregate);
+    case 'm': return parse_int(text, 1, AGGREGATE_MOST, &o->aggregate);
     case 's': return parse_flag(text, &o->use_stream);
-    case 'y':
-        is_good = parse_int(text, 0, 1, &number);
-        o->use_stream = number == 0;
-        return is_good;
-    case 'R':
-        is_good = parse_int(text, 0, 2, &number);
-        o->registration = (enum perf_registration)number;
-        return is_good;
+    case 'y': return parse_no_stream(text, &o->use_stream);
+    case 'R': return parse_registration(text, &o->registration);
     case 'u': return parse_flag(text, &o->misalign);
-    case 'n': return parse_int(text, 1, 1 << 24, &o->iterations);
-    case 'w': return parse_int(text, 0, 1 << 24, &o->warmups);
+    case 'n': return parse_int(text, 1, ITERATIONS_MOST, &o->iterations);
+    case 'w': return parse_int(text, 0, ITERATIONS_MOST, &o->warmups);
     case 'N': return parse_int(text, 0, INT_MAX, &o->cycles);
     case 'c': return parse_int(text, 0, INT_MAX, &o->checks);
-    case 'z':
-        is_good = parse_int(text, 0, 3, &number);
-        o->sync = (enum perf_sync)number;
-        return is_good;
+    case 'z': return parse_sync(text, &o->sync);
     case 'T': return parse_int(text, 0, INT_MAX, &o->timeout_seconds);
-    case 'a':
-        is_good = parse_int(text, 0, 3, &number);
-        o->combine = (enum perf_combine)number;
-        return is_good;
+    case 'a': return parse_combine(text, &o->combine);
     case 'C': return parse_flag(text, &o->show_cpu_time);
     case 'I': return parse_flag(text, &o->show_samples);
-    case 'K': return parse_int(text, 0, 1 << 24, &o->skip_samples);
+    case 'K': return parse_int(text, 0, ITERATIONS_MOST, &o->skip_samples);
     case 'M': return parse_flag(text, &o->show_memory);
     case 'S': return parse_flag(text, &o->show_times);
-    case OPTION_TUNE: return o->tune_path = text, *text != '\0';
+    case OPTION_TUNE: return parse_path(text, &o->tune_path);
     case OPTION_OVERLAP:
-        return o->show_overlap = o->use_stream = true, perf_cpus_parse(text, &o->cpus);
+        o->show_overlap = true;
+        o->use_stream = true;
+        return perf_cpus_parse(text, &o->cpus);
     case OPTION_WAITING: return parse_int(text, 1, INT_MAX, &o->waiting_ms);
     case OPTION_DEVICE: return parse_device(text, o);
-    case OPTION_OUT_OF_PLACE: return o->is_out_of_place_only = true;
-    case OPTION_GRAPH: return parse_int(text, 1, 4096, &o->graph);
-    case 'J': return o->json_path = text, *text != '\0';
+    case OPTION_OUT_OF_PLACE: o->is_out_of_place_only = true; return true;
+    case OPTION_GRAPH: return parse_int(text, 1, GRAPH_MOST, &o->graph);
+    case 'J': return parse_path(text, &o->json_path);
     default: return false;
     }
 }
@@ -255,47 +317,54 @@ static bool parse_one(int letter, const char *text, struct perf_options *o, stru
 static int settle_sizes(const char *program, struct perf_options *o, const struct given *given)
 {
     if (!given->min && !given->max) {
-        o->min_bytes = 8;
+        o->min_bytes = SMALLEST_BYTES;
         o->max_bytes = 64u << 20;
     } else if (!given->max) {
         o->max_bytes = o->min_bytes;
     } else if (!given->min) {
-        o->min_bytes = o->max_bytes < 8 ? o->max_bytes : 8;
+        o->min_bytes = o->max_bytes < SMALLEST_BYTES ? o->max_bytes : SMALLEST_BYTES;
     }
     if (!given->step && !(given->min && given->max))
         o->factor = 4;
     if (o->min_bytes > o->max_bytes) {
         fprintf(stderr, "%s: -b %zu is more than -e %zu\n", program, o->min_bytes, o->max_bytes);
-        return 2;
+        return EXIT_USAGE;
     }
     if (o->factor == 0 && o->step_bytes == 0) {
         fprintf(stderr, "%s: -i 0 would never reach -e; give an increment or -f\n", program);
-        return 2;
-    }
-    if (o->skip_samples > 0 && !o->show_samples) {
-        fprintf(stderr, "%s: -K leaves samples out of -I's statistics: give -I 1 too\n", program);
-        return 2;
+        return EXIT_USAGE;
     }
     return 0;
+}
+
+static int settle_samples(const char *program, const struct perf_options *o)
+{
+    if (o->skip_samples == 0 || o->show_samples)
+        return 0;
+    fprintf(stderr, "%s: -K leaves samples out of -I's statistics: give -I 1 too\n", program);
+    return EXIT_USAGE;
 }
 
 /* Applies -g, which multiplies the ranks of -t, and -G. -G N captures the iterations of -n in one
  * graph, as --graph does, and replays the graph N times. */
 static int settle_counts(const char *program, struct perf_options *o, const struct given *given)
 {
-    if (given->ngpus * (long)o->threads > 4096) {
-        fprintf(stderr, "%s: -t %d times -g %d is more than 4096 ranks per process\n", program,
-                o->threads, given->ngpus);
-        return 2;
+    if (given->ngpus * (long)o->threads > RANKS_MOST) {
+        fprintf(stderr, "%s: -t %d times -g %d is more than %d ranks per process\n", program,
+                o->threads, given->ngpus, RANKS_MOST);
+        return EXIT_USAGE;
     }
     o->threads *= given->ngpus;
     if (given->replays == 0)
         return 0;
-    if (o->graph > 0 || o->iterations > 4096) {
-        fprintf(stderr, "%s: -G %d: %s\n", program, given->replays,
-                o->graph > 0 ? "give either -G or --graph"
-                             : "a graph holds at most 4096 iterations; lower -n");
-        return 2;
+    if (o->graph > 0) {
+        fprintf(stderr, "%s: -G %d: give either -G or --graph\n", program, given->replays);
+        return EXIT_USAGE;
+    }
+    if (o->iterations > GRAPH_MOST) {
+        fprintf(stderr, "%s: -G %d: a graph holds at most %d iterations; lower -n\n", program,
+                given->replays, GRAPH_MOST);
+        return EXIT_USAGE;
     }
     o->graph = o->iterations;
     o->iterations = given->replays;
@@ -305,19 +374,19 @@ static int settle_counts(const char *program, struct perf_options *o, const stru
 /* Rejects options that apply only to the host if --device gpu is given, and graphs if it is not. */
 static int settle_device(const char *program, struct perf_options *o)
 {
-    const char *other = o->show_overlap        ? "--overlap"
-                        : o->waiting_ms > 0    ? "--waiting"
-                        : o->tune_path != NULL ? "--tune"
-                                               : NULL;
+    const char *host_option = o->show_overlap        ? "--overlap"
+                              : o->waiting_ms > 0    ? "--waiting"
+                              : o->tune_path != NULL ? "--tune"
+                                                     : NULL;
 
     if (!o->use_gpu && o->graph > 0) {
         fprintf(stderr, "%s: --graph and -G: there are CUDA graphs only with --device gpu\n",
                 program);
-        return 2;
+        return EXIT_USAGE;
     }
-    if (o->use_gpu && other != NULL) {
-        fprintf(stderr, "%s: %s is about the host; leave out --device gpu\n", program, other);
-        return 2;
+    if (o->use_gpu && host_option != NULL) {
+        fprintf(stderr, "%s: %s is about the host; leave out --device gpu\n", program, host_option);
+        return EXIT_USAGE;
     }
     o->use_stream = o->use_stream || o->graph > 0;
     return 0;
@@ -384,25 +453,27 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options)
         }
         if (letter == '?') {
             fprintf(stderr, "%s: -h lists the options\n", argv[0]);
-            return 2;
+            return EXIT_USAGE;
         }
         if (refusal(letter) != NULL) {
             fprintf(stderr, "%s: no -%c: %s\n", argv[0], letter, refusal(letter));
-            return 2;
+            return EXIT_USAGE;
         }
         if (!parse_one(letter, optarg, &o, &given)) {
             char name[LONGEST_NAME];
 
             fprintf(stderr, "%s: %s: '%s' is not allowed; -h lists the values\n", argv[0],
                     option_name(letter, name), optarg);
-            return 2;
+            return EXIT_USAGE;
         }
     }
     if (optind < argc) {
         fprintf(stderr, "%s: '%s' is not an option; -h lists them\n", argv[0], argv[optind]);
-        return 2;
+        return EXIT_USAGE;
     }
     rc = settle_sizes(argv[0], &o, &given);
+    if (rc == 0)
+        rc = settle_samples(argv[0], &o);
     if (rc == 0)
         rc = settle_counts(argv[0], &o, &given);
     if (rc == 0)

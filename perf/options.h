@@ -23,6 +23,7 @@ enum perf_registration {
     PERF_WINDOWS = 2       /* tuttiMemAlloc, on GPUs too */
 };
 
+/* The time that the table shows, of the times of all ranks: the values of the option -a. */
 enum perf_combine { PERF_RANK0, PERF_MEAN, PERF_LOWEST, PERF_HIGHEST };
 
 struct perf_options {
@@ -31,11 +32,15 @@ struct perf_options {
     int processes; /* number of processes to fork; 0: none, a launcher may have started this one */
     int threads;   /* ranks per process */
 
-    size_t min_bytes, max_bytes;
+    size_t min_bytes, max_bytes; /* the range of sizes to measure */
     size_t step_bytes; /* the next size is this much larger, if factor is 0 */
     size_t factor;     /* the next size is this many times as large; 0: use step_bytes */
 
-    int iterations, warmups, aggregate, cycles, checks;
+    int iterations; /* timed iterations; measure.c tells how blocks share them */
+    int warmups;    /* iterations before the timed ones */
+    int aggregate;  /* calls per iteration, as one group if there are several */
+    int cycles;     /* how often the whole table is measured; 0: without end */
+    int checks;     /* calls on fresh data that are checked; 0: nothing is checked at all */
     unsigned ops;   /* bit per enum perf_op */
     unsigned types; /* bit per tuttiDataType_t */
     int root;       /* -1: all roots in turn */
@@ -43,15 +48,18 @@ struct perf_options {
     enum perf_sync sync;
     enum perf_combine combine;
     int timeout_seconds; /* per row of the table; 0: no limit */
-    int skip_samples;
-    bool use_stream, misalign;
+    int skip_samples;    /* number of first samples that the statistics leave out */
+    bool use_stream;
+    bool misalign; /* buffers start one element past an aligned address */
     enum perf_registration registration;
-    bool is_out_of_place_only;
-    bool use_gpu;
+    bool is_out_of_place_only; /* measure no calls in place */
+    bool use_gpu;              /* --device gpu; false: ranks are on the host */
     int gpu;   /* CUDA index for all ranks; -1: rank r is on GPU r modulo the number of GPUs */
     int graph; /* operations per graph; 0: no graph */
-    bool show_samples, show_cpu_time, show_times, show_memory, show_overlap;
-    bool show_algorithms;
+    bool show_samples;  /* time every iteration, and show statistics of these times */
+    bool show_cpu_time; /* measure CPU time in place of elapsed time */
+    bool show_times;    /* begin each row with the time of day */
+    bool show_memory, show_overlap, show_algorithms;
     int waiting_ms; /* how long to measure the CPU use of waiting ranks; 0: not at all */
     struct perf_cpus cpus; /* used only if show_overlap is set */
     const char *json_path; /* file for the results; NULL: none */

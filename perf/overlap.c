@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* The times of one round, as in struct perf_overlap. */
 enum sample { COMPUTE, CALL, BOTH, BESIDE, ENQUEUE, SAMPLES };
 
 /* Calibration measures the time of TRIAL_STEPS steps of computation, TRIALS times. */
@@ -27,9 +28,10 @@ struct run {
     uint64_t steps; /* length of the computation; 0: this rank only makes the call */
 };
 
+/* Computes `steps` steps of a xorshift generator, whose result nobody needs. */
 static void compute(uint64_t steps)
 {
-    uint64_t value = 88172645463325252u;
+    uint64_t value = 88172645463325252u; /* any number but 0 */
 
     for (uint64_t i = 0; i < steps; i++) {
         value ^= value << 13;
@@ -44,9 +46,9 @@ static void enqueue(const struct run *run)
     const struct perf_rank *rank = run->rank;
     const struct perf_field *field = run->field;
 
-    perf_must(rank, field->what->name,
-              field->what->run(field->call, perf_field_send(field, 0), perf_field_recv(field, 0),
-                               rank->comm, rank->stream));
+    perf_must(rank, field->collective->name,
+              field->collective->run(field->call, perf_field_send(field, 0),
+                                     perf_field_recv(field, 0), rank->comm, rank->stream));
 }
 
 static void synchronize(const struct run *run)
@@ -54,6 +56,7 @@ static void synchronize(const struct run *run)
     perf_must(run->rank, "tuttiStreamSynchronize", tuttiStreamSynchronize(run->rank->stream));
 }
 
+/* Waits for all ranks, and returns the time. */
 static double start(const struct run *run)
 {
     perf_must(run->rank, "tuttiBarrier", tuttiBarrier(run->rank->comm, NULL));
@@ -87,6 +90,7 @@ static double time_call(const struct run *run)
     return time;
 }
 
+/* Takes the measurements of one round. */
 static void time_round(const struct run *run, double times[SAMPLES])
 {
     double begun, enqueued, computed;

@@ -17,8 +17,8 @@ struct perf_pattern {
     char *rows;
 };
 
-/* All whole numbers from 0 to `exact` are representable in the type. Those of the 64-bit integers
- * stop at 2^61, so that sums of a few do not leave int64_t. */
+/* These macros give `exact`: all whole numbers from 0 to `exact` are representable in the type. The
+ * limit of the 64-bit integers is 2^61, so that sums of a few do not leave int64_t. */
 #define EXACT_SIGNED(bits, fraction_bits)                                                       \
     (bits) == 64 ? INT64_C(1) << 61 : INT64_MAX >> (64 - (bits))
 #define EXACT_UNSIGNED(bits, fraction_bits)                                                     \
@@ -26,6 +26,7 @@ struct perf_pattern {
 #define EXACT_FLOATING(bits, fraction_bits) INT64_C(1) << ((fraction_bits) + 1)
 #define EXACT_BOOLEAN(bits, fraction_bits) 1
 #define EXACT_NARROW(bits, fraction_bits) EXACT_FLOATING(bits, fraction_bits)
+/* A row of the table `types`, from a row of TUTTI_TYPES (base/types.h). */
 #define TYPE(NAME, number, name, FAMILY, code, bits, exponent_bits, fraction_bits)              \
     {TUTTI_##FAMILY == TUTTI_SIGNED     ? SIGNED                                                \
      : TUTTI_##FAMILY == TUTTI_UNSIGNED ? UNSIGNED                                              \
@@ -37,7 +38,7 @@ enum family { SIGNED, UNSIGNED, FLOATING, BOOLEAN };
 
 static const struct {
     enum family family;
-    int64_t exact;
+    int64_t exact; /* see above */
     int bits, exponent_bits, mantissa_bits;
 } types[tuttiNumTypes] = {TUTTI_TYPES(TYPE)};
 
@@ -102,7 +103,8 @@ static int64_t factor(int nranks, int rank, int index)
     return turn <= 4 ? 2 * sign : sign;
 }
 
-/* Returns random bits, few of which are set: about one of the ranks has a given bit. */
+/* Returns random bits of one rank, few of which are set. A given bit is set on about one of the
+ * ranks. */
 static uint64_t rare_bits(int nranks, uint64_t seed)
 {
     uint64_t bits = UINT64_MAX;
@@ -124,6 +126,7 @@ static enum perf_op op_on(tuttiDataType_t type, enum perf_op op)
     }
 }
 
+/* Returns element `index` of the input of `rank`. */
 static int64_t input(tuttiDataType_t type, enum perf_op op, int nranks, int rank, int index)
 {
     enum family family = types[type].family;
@@ -170,6 +173,7 @@ static uint64_t combined(enum perf_op op, uint64_t so_far, uint64_t value)
     }
 }
 
+/* Returns element `index` of the reduction of the inputs of ranks 0 to `summands` - 1. */
 static int64_t reduced(tuttiDataType_t type, enum perf_op op, int summands, int nranks, int index)
 {
     bool is_of_bits = op >= PERF_BAND && op <= PERF_LXOR;
@@ -241,6 +245,7 @@ void perf_pattern_encode(tuttiDataType_t type, int64_t value, void *to)
     store(bits, perf_type_bytes(type), to);
 }
 
+/* Returns the row of a rank, or of the reduction (PERF_REDUCED). */
 static char *row_of(const struct perf_pattern *pattern, int source)
 {
     size_t row = (size_t)(source == PERF_REDUCED ? pattern->nranks : source);

@@ -27,13 +27,13 @@ struct perf_case {
     tuttiDataType_t type;
     size_t element_bytes;
     enum perf_op op;
-    tuttiRedOp_t op_handle;
+    tuttiRedOp_t op_handle; /* the library's handle of `op`; tuttiSum if nothing is reduced */
     int root; /* -1: the collective has none */
     int nranks, rank;
 
     /* Filled by the collective's `plan`. */
     size_t count;                  /* the count column, and the count argument of the call */
-    size_t bytes;                  /* the size column; the column algbw is bytes / time */
+    size_t bytes;                  /* the size column; algbw is bytes / time */
     size_t send_count, recv_count; /* elements in this rank's buffers */
     size_t in_place_count;         /* elements of the single in-place buffer ... */
     size_t in_place_send;          /* ... the offset of the input in it ... */
@@ -46,7 +46,7 @@ struct perf_case {
 /* As the source of a segment, stands for the reduced inputs of all ranks that this rank combines. */
 #define PERF_REDUCED (-1)
 
-/* Says that `count` elements of the output, from `at` on, equal those of `source`'s input, from
+/* States that `count` elements of the output, from `at` on, equal those of `source`'s input, from
  * `from` on. */
 struct perf_segment {
     size_t at, count;
@@ -55,7 +55,7 @@ struct perf_segment {
 };
 
 struct perf_collective {
-    const char *name; /* for example "all_reduce" */
+    const char *name; /* of the program without "_perf", for example "all_reduce" */
 
     bool has_data;     /* false: a barrier, with one row and neither size nor type */
     bool has_op, has_root, has_in_place;
@@ -101,6 +101,10 @@ extern const struct perf_collective perf_collective;
 double perf_factor_one(int nranks);     /* 1 */
 double perf_factor_share(int nranks);   /* (n - 1) / n */
 double perf_factor_twice(int nranks);   /* 2 (n - 1) / n */
+
+/* A value of the member `plan`: the input and the output of each rank are one vector of `elements`
+ * elements. */
+void perf_plan_vector(size_t elements, struct perf_case *c);
 
 /* Returns the address of element `index` of a buffer of the case's type. */
 static inline void *perf_at(const struct perf_case *c, const void *buffer, size_t index)

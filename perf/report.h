@@ -15,7 +15,7 @@
 /* The result of one form in one row, combined over all ranks. */
 struct perf_cell {
     double time_us, algbw, busbw; /* microseconds; the bandwidths in GB/s */
-    struct perf_stats blocks, samples;
+    struct perf_stats blocks, samples; /* as in struct perf_result */
     uint64_t wrong, overruns; /* wrong elements; changed guard bytes */
 };
 
@@ -29,10 +29,10 @@ struct perf_where {
 
 struct perf_report {
     FILE *json; /* NULL: there is no file, or this is not rank 0 */
-    size_t rows;
+    size_t rows;        /* number of rows so far */
     double bus_sum;     /* sum of the bus bandwidths of all cells, in GB/s */
     size_t bus_count;   /* number of these cells */
-    uint64_t wrong, overruns;
+    uint64_t wrong, overruns; /* sums over all cells */
 };
 
 /* Initializes the report. Gathers the places of the ranks; then rank 0 prints the header and opens

@@ -3,7 +3,7 @@
  * receives from the previous rank, in one group. */
 #include "perf.h"
 
-static int before(const struct perf_case *c)
+static int previous_rank(const struct perf_case *c)
 {
     return (c->rank + c->nranks - 1) % c->nranks;
 }
@@ -17,7 +17,7 @@ static void plan(size_t elements, struct perf_case *c)
 
 static size_t expect(const struct perf_case *c, struct perf_segment *ret_segments)
 {
-    ret_segments[0] = (struct perf_segment){.count = c->count, .source = before(c)};
+    ret_segments[0] = (struct perf_segment){.count = c->count, .source = previous_rank(c)};
     return 1;
 }
 
@@ -31,7 +31,7 @@ static tuttiResult_t run(const struct perf_case *c, const void *send, void *recv
         return result;
     result = tuttiSend(send, c->count, c->type, (c->rank + 1) % c->nranks, comm, stream);
     if (result == tuttiSuccess)
-        result = tuttiRecv(recv, c->count, c->type, before(c), comm, stream);
+        result = tuttiRecv(recv, c->count, c->type, previous_rank(c), comm, stream);
     ended = tuttiGroupEnd();
     return result == tuttiSuccess ? ended : result;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes the bus factors and the uneven shares that several collectives use. */
+ * Computes the bus factors, sizes and uneven shares that several collectives use. */
 #include "perf.h"
 
 double perf_factor_one(int nranks)
@@ -16,6 +16,13 @@ double perf_factor_share(int nranks)
 double perf_factor_twice(int nranks)
 {
     return 2.0 * (nranks - 1) / nranks;
+}
+
+void perf_plan_vector(size_t elements, struct perf_case *c)
+{
+    c->count = elements;
+    c->bytes = c->count * c->element_bytes;
+    c->send_count = c->recv_count = c->in_place_count = c->count;
 }
 
 size_t perf_uneven_shares(size_t elements, int nranks, size_t *counts, size_t *displs)

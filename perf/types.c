@@ -17,8 +17,8 @@ static const char *const op_names[PERF_OP_COUNT] = {"sum", "prod", "max", "min",
 
 static const char *const type_names[TUTTI_TYPE_COUNT] = {TUTTI_TYPES(NAME_OF)};
 
-/* `nccl` is the name of a type in nccl-tests if it is another one. `aliases` are names of the same
- * type in other programs, separated by blanks. */
+/* `nccl` is the name of a type in nccl-tests if that is not the name in the library's table.
+ * `aliases` are names of the same type in other programs, separated by blanks. */
 static const struct {
     const char *nccl, *aliases;
 } other_names[TUTTI_TYPE_COUNT] = {
@@ -72,6 +72,7 @@ bool perf_parse_ops(const char *text, unsigned *ret_ops)
     return false;
 }
 
+/* True if `text` is a name of the type. */
 static bool is_type(int type, const char *text)
 {
     size_t length = strlen(text);
@@ -102,35 +103,36 @@ bool perf_parse_types(const char *text, unsigned *ret_types)
     return false;
 }
 
-/* Appends a name and its comma, on a new line if the last one has no room. */
-static void append(const char *name, int indent, size_t *line, char text[PERF_NAMES_BYTES])
+/* Appends a name and its comma, on a new line if the last one has no room. *width is the width of
+ * the last line, without its indentation. */
+static void append(const char *name, int indent, size_t *width, char text[PERF_NAMES_BYTES])
 {
-    const size_t most = 76, length = strlen(text), width = strlen(name) + 2;
+    const size_t most = 76, length = strlen(text), added = strlen(name) + strlen(", ");
     const char *gap = length > 0 ? " " : "";
 
-    if (*line + width > most - (size_t)indent) {
+    if (*width + added > most - (size_t)indent) {
         snprintf(text + length, PERF_NAMES_BYTES - length, "\n%*s%s,", indent, "", name);
-        *line = width;
+        *width = added;
     } else {
         snprintf(text + length, PERF_NAMES_BYTES - length, "%s%s,", gap, name);
-        *line += width;
+        *width += added;
     }
 }
 
-void perf_name_types(int indent, char text[PERF_NAMES_BYTES])
+void perf_name_types(int indent, char ret_text[PERF_NAMES_BYTES])
 {
-    size_t line = 0;
+    size_t width = 0; /* of the last line so far */
 
-    text[0] = '\0';
+    ret_text[0] = '\0';
     for (int type = 0; type < tuttiNumTypes; type++)
-        append(perf_type_name((tuttiDataType_t)type), indent, &line, text);
+        append(perf_type_name((tuttiDataType_t)type), indent, &width, ret_text);
 }
 
-void perf_name_ops(int indent, char text[PERF_NAMES_BYTES])
+void perf_name_ops(int indent, char ret_text[PERF_NAMES_BYTES])
 {
-    size_t line = 0;
+    size_t width = 0; /* of the last line so far */
 
-    text[0] = '\0';
+    ret_text[0] = '\0';
     for (int op = 0; op < PERF_OP_COUNT; op++)
-        append(op_names[op], indent, &line, text);
+        append(op_names[op], indent, &width, ret_text);
 }

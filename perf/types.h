@@ -9,13 +9,14 @@
 const char *perf_op_name(enum perf_op op);
 const char *perf_type_name(tuttiDataType_t type);
 
+/* Returns the size of one element in bytes. */
 size_t perf_type_bytes(tuttiDataType_t type);
 
-/* False if the library refuses the reduction for the type. */
+/* Returns false if the library refuses the reduction for the type. */
 bool perf_type_has_op(tuttiDataType_t type, enum perf_op op);
 
-/* Parse the name of a type or a reduction, or "all". They store a set with one bit per number.
- * False: there is no such name. */
+/* Parse the name of a type or a reduction, or "all". Store a set that has bit 1 << n for each type
+ * or reduction of number n. Return false if there is no such name. */
 bool perf_parse_types(const char *text, unsigned *ret_types);
 bool perf_parse_ops(const char *text, unsigned *ret_ops);
 
@@ -24,7 +25,7 @@ enum { PERF_NAMES_BYTES = 512 };
 
 /* Write the names of all types or reductions, separated by commas, for the help of the command
  * line. A new line begins with `indent` blanks. */
-void perf_name_types(int indent, char text[PERF_NAMES_BYTES]);
-void perf_name_ops(int indent, char text[PERF_NAMES_BYTES]);
+void perf_name_types(int indent, char ret_text[PERF_NAMES_BYTES]);
+void perf_name_ops(int indent, char ret_text[PERF_NAMES_BYTES]);
 
 #endif

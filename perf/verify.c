@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+/* Returns the number of elements in an output region. */
 static size_t region_elements(const struct perf_field *field)
 {
     return field->is_in_place ? field->call->in_place_count : field->call->recv_count;
@@ -102,6 +103,7 @@ static int by_place(const void *a, const void *b)
     return left->at < right->at ? -1 : left->at > right->at;
 }
 
+/* Counts the wrong elements of an output region. The segments are sorted by place. */
 static size_t region_wrong(const struct perf_field *field, const char *region,
                            const struct perf_segment *segments, size_t nsegments)
 {
@@ -130,7 +132,7 @@ size_t perf_field_wrong(const struct perf_field *field, size_t first, size_t cou
 
     if (segments == NULL)
         return SIZE_MAX / 2; /* an unchecked result must not pass */
-    nsegments = field->what->expect(c, segments);
+    nsegments = field->collective->expect(c, segments);
     qsort(segments, nsegments, sizeof(*segments), by_place);
     for (size_t i = first; i < first + count; i++)
         wrong += region_wrong(field, perf_arena_region(field->output, i), segments, nsegments);

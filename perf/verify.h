@@ -11,12 +11,13 @@
  * are `nregions` output regions. In place, each of `nregions` regions in the output arena holds the
  * input and the output. All pointers are borrowed. */
 struct perf_field {
-    const struct perf_collective *what;
+    const struct perf_collective *collective;
     const struct perf_case *call;
     const struct perf_pattern *pattern;
     struct perf_arena *input, *output;
-    size_t nregions;
-    bool is_in_place, is_misaligned;
+    size_t nregions; /* set by perf_measure_plan */
+    bool is_in_place;
+    bool is_misaligned; /* regions start one element past an aligned address */
     uint64_t phase; /* element of the pattern at which the inputs begin; set by perf_field_fill */
 };
 

@@ -15,6 +15,7 @@ static void barrier(const struct perf_rank *rank, tuttiStream_t stream)
         perf_must(rank, "tuttiStreamSynchronize", tuttiStreamSynchronize(stream));
 }
 
+/* Sleeps for the time of --waiting. */
 static void rest(const struct perf_rank *rank)
 {
     int ms = rank->options->waiting_ms;
@@ -22,7 +23,8 @@ static void rest(const struct perf_rank *rank)
     nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L}, NULL);
 }
 
-/* Returns the CPU use of the rank that uses most, in percent of a core. Rank 0 arrives late at a
+/* Returns the CPU use of the rank that uses most, in percent of a core. `all` is scratch with one
+ * entry per rank. Rank 0 arrives late at a
  * barrier on `stream`, and the time lasts until the barrier is complete. With `all_rest`, there is
  * no barrier, and all ranks sleep for the same time instead. */
 static double watch(struct perf_rank *rank, tuttiStream_t stream, bool all_rest, double *all)

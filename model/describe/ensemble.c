@@ -27,6 +27,7 @@ static bool is_same(const struct tutti_schedule *a, const struct tutti_schedule 
     }
 }
 
+/* True if all ranks share the line. */
 static bool is_common(const struct tutti_ensemble *ensemble, enum line line)
 {
     for (uint32_t rank = 1; rank < ensemble->nranks; rank++)
@@ -35,6 +36,7 @@ static bool is_common(const struct tutti_ensemble *ensemble, enum line line)
     return true;
 }
 
+/* Writes a line, unless it states the default. */
 static void write_line(FILE *file, const struct tutti_schedule *schedule, enum line line,
                        const char *indent)
 {
@@ -73,8 +75,10 @@ static void write_span(FILE *file, const struct tutti_span *span)
     fprintf(file, "]");
 }
 
+/* Writes a field of a step, unless it states the default. `lists_deps` is true if the text
+ * lists dependencies. */
 static void write_field(FILE *file, const struct tutti_schedule *schedule, struct tutti_step step,
-                        enum tutti_text_field field, bool is_listed)
+                        enum tutti_text_field field, bool lists_deps)
 {
     const struct tutti_span *span = tutti_text_span(&step, field);
     bool is_there = span != NULL                  ? span->buffer != TUTTI_BUF_NONE
@@ -83,7 +87,7 @@ static void write_field(FILE *file, const struct tutti_schedule *schedule, struc
                     : field == TUTTI_TEXT_CHANNEL ? step.channel != 0
                     : field == TUTTI_TEXT_QUEUE   ? step.queue != 0
                     : field == TUTTI_TEXT_AMONG   ? step.among_count > 0
-                    : field == TUTTI_TEXT_AFTER   ? is_listed && step.dep_count > 0
+                    : field == TUTTI_TEXT_AFTER   ? lists_deps && step.dep_count > 0
                                                   : true;
 
     if (!is_there)
@@ -104,12 +108,13 @@ static void write_field(FILE *file, const struct tutti_schedule *schedule, struc
         fprintf(file, " %u", schedule->deps[step.dep_first + d]);
 }
 
-/* Find out whether tutti_schedule_derive gives the same dependencies and the same number of
+/* Finds out whether tutti_schedule_derive gives the same dependencies and the same number of
  * channels. The reader derives them, so the text need not list them then. */
-static int is_derived(const struct tutti_schedule *schedule, bool *ret_deps, bool *ret_channels)
+static int find_derived(const struct tutti_schedule *schedule, bool *ret_deps, bool *ret_channels)
 {
-    struct tutti_schedule own = *schedule;
+    struct tutti_schedule own = *schedule; /* with its own steps and dependencies */
     bool is_same_deps;
+    int rc;
 
     own.deps = NULL;
     own.steps = malloc((schedule->nsteps + 1) * sizeof(*own.steps));
@@ -117,8 +122,7 @@ static int is_derived(const struct tutti_schedule *schedule, bool *ret_deps, boo
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to write %u steps", schedule->nsteps);
     if (schedule->nsteps > 0)
         memcpy(own.steps, schedule->steps, schedule->nsteps * sizeof(*own.steps));
-    int rc = tutti_schedule_derive(&own);
-
+    rc = tutti_schedule_derive(&own);
     is_same_deps = rc == TUTTI_OK && own.ndeps == schedule->ndeps;
     for (uint32_t i = 0; is_same_deps && i < own.nsteps; i++)
         is_same_deps = own.steps[i].dep_first == schedule->steps[i].dep_first &&
@@ -134,16 +138,16 @@ static int is_derived(const struct tutti_schedule *schedule, bool *ret_deps, boo
 static int write_schedule(FILE *file, const struct tutti_schedule *schedule,
                           const bool common[LINE_COUNT])
 {
-    bool is_derived_deps, is_derived_channels;
+    bool derives_deps, derives_channels;
 
-    TUTTI_TRY(is_derived(schedule, &is_derived_deps, &is_derived_channels));
+    TUTTI_TRY(find_derived(schedule, &derives_deps, &derives_channels));
     fprintf(file, "\nrank %u\n", schedule->rank);
     for (enum line line = 0; line < LINE_COUNT; line++)
         if (!common[line])
             write_line(file, schedule, line, "  ");
-    if (!is_derived_channels)
+    if (!derives_channels)
         fprintf(file, "  channels %u\n", schedule->nchannels);
-    if (!is_derived_deps)
+    if (!derives_deps)
         fprintf(file, "  dependencies listed\n");
     for (uint32_t i = 0; i < schedule->nsteps; i++) {
         struct tutti_step step = schedule->steps[i];
@@ -151,12 +155,13 @@ static int write_schedule(FILE *file, const struct tutti_schedule *schedule,
         fprintf(file, "  %s", tutti_step_name((enum tutti_step_kind)step.kind));
         for (enum tutti_text_field field = 0; field < TUTTI_TEXT_FIELD_COUNT; field++)
             if (tutti_text_fields((enum tutti_step_kind)step.kind) & (1u << field))
-                write_field(file, schedule, step, field, !is_derived_deps);
+                write_field(file, schedule, step, field, !derives_deps);
         fprintf(file, "\n");
     }
     return TUTTI_OK;
 }
 
+/* Checks that the schedules belong together and that the name can be written. */
 static int check_heads(const struct tutti_ensemble *ensemble)
 {
     const struct tutti_schedule *first = ensemble->nranks > 0 ? ensemble->schedules[0] : NULL;
@@ -167,12 +172,13 @@ static int check_heads(const struct tutti_ensemble *ensemble)
         if (own == NULL || own->rank != rank || own->nranks != ensemble->nranks ||
             own->collective != first->collective || own->root != first->root)
             return tutti_fail(TUTTI_ERR_ARGUMENT,
-                              "schedules of %u ranks that are not of one collective and root: see "
-                              "rank %u",
+                              "the schedules of %u ranks are not of one collective and root; the "
+                              "first that differs is that of rank %u",
                               ensemble->nranks, rank);
     }
     if (first == NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "an ensemble without ranks");
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "an ensemble without ranks; it needs at least one schedule");
     for (const char *at = ensemble->name; *at != '\0'; at++)
         if ((unsigned char)*at < 0x20 || *at == '#' || *at == 0x7f)
             return tutti_fail(TUTTI_ERR_ARGUMENT,

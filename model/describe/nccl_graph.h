@@ -14,12 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* No search needs more graphs, channels or stops than this. */
+/* Upper bounds for one list of graphs. No search needs more. */
 #define TUTTI_NCCL_GRAPHS 64
-#define TUTTI_NCCL_GRAPH_CHANNELS 1024
-#define TUTTI_NCCL_GRAPH_STOPS 131072
+#define TUTTI_NCCL_GRAPH_CHANNELS 1024   /* of all graphs */
+#define TUTTI_NCCL_GRAPH_STOPS    131072 /* of all channels */
+
 #define TUTTI_NCCL_NO_RANK INT64_MIN
 
+/* NCCL's numbers of patterns. */
 enum tutti_nccl_pattern {
     TUTTI_NCCL_BALANCED_TREE = 1,
     TUTTI_NCCL_SPLIT_TREE,
@@ -30,11 +32,12 @@ enum tutti_nccl_pattern {
 };
 
 struct tutti_nccl_graph {
-    int64_t id;                    /* 0: ring, 1: tree, 2 and 3: sums in the network, 4: NVLS */
+    int64_t id; /* NCCL's number of the graph: 0: ring, 1: tree, 2 and 3: reduction in the network,
+                   4: NVLS (reduction in NVSwitches) */
     int64_t pattern;               /* usually a value of enum tutti_nccl_pattern */
     int64_t crossnic;              /* 1: a channel may leave by another NIC than it enters by */
     double speedintra, speedinter; /* GB/s of a channel, within a host and between hosts */
-    double latencyinter;           /* us */
+    double latencyinter;           /* between hosts, in us */
     char typeintra[8], typeinter[8]; /* the worst path: "NVL", "PIX", ...; "": not given */
     int64_t samechannels;          /* 1: all channels are alike */
     uint32_t first_channel, nchannels; /* a range of tutti_nccl_graphs.channels */
@@ -44,8 +47,9 @@ struct tutti_nccl_channel {
     uint32_t first_stop, nstops; /* a range of tutti_nccl_graphs.stops */
 };
 
-/* One stop of a channel. The stops of a channel are, in this order: the net by which it enters the
- * host, the gpus, and the net by which it leaves. */
+/* One stop of a channel: a net, which is a network port in NCCL's terms, or a gpu. The stops of a
+ * channel are, in this order: the net by which it enters the host, the gpus, and the net by which
+ * it leaves. */
 struct tutti_nccl_stop {
     bool is_net; /* false: a gpu */
     int64_t dev; /* NCCL's index of the net or gpu */

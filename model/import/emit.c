@@ -80,9 +80,10 @@ static int save_input(struct tutti_import_emitter *emitter, const struct tutti_i
                       uint32_t rank, uint32_t output, uint32_t cell, uint32_t i, bool is_first)
 {
     uint32_t chunk, input = tutti_import_overlaid(&emitter->places, rank, output, &chunk);
-    uint32_t now = emitter->event + 1;
+    uint32_t now = emitter->event + 1; /* as in last_read */
     struct tutti_import_content *content;
     struct tutti_import_place to;
+    bool is_read_now;
 
     if (input == NOWHERE || input == cell)
         return TUTTI_OK;
@@ -91,8 +92,12 @@ static int save_input(struct tutti_import_emitter *emitter, const struct tutti_i
         tutti_import_ref_cell(emitter->program, &emitter->program->refs[op->first_ref], i) == input)
         return TUTTI_OK;
     content = &emitter->places.contents[input];
-    if (content->place.buffer != TUTTI_BUF_INPUT || emitter->last_read[input] < now ||
-        (emitter->last_read[input] == now && is_first && !reads_elsewhere(emitter, op, input, i)))
+    /* The step that writes the first destination reads chunk i of the sources before it writes
+     * chunk i. */
+    is_read_now =
+        emitter->last_read[input] == now && (!is_first || reads_elsewhere(emitter, op, input, i));
+    if (content->place.buffer != TUTTI_BUF_INPUT ||
+        (emitter->last_read[input] <= now && !is_read_now))
         return TUTTI_OK;
     TUTTI_TRY(tutti_import_scratch(&emitter->places, rank, content->class, &to));
     TUTTI_TRY(tutti_build_copy(&emitter->builds[rank],
@@ -137,64 +142,70 @@ static void record_places(struct tutti_import_emitter *emitter, const struct tut
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Emits a MOVE or a RECV. The places of the sources are found first, because choosing the
- * destinations needs the size classes of the sources. */
+/* Makes the part for the data of the message that a RECV of `rank` receives. The data of a direct
+ * message are in the sender's cells, and those of another message in SCRATCH of `rank`. */
+static int find_message(struct tutti_import_emitter *emitter, uint32_t op,
+                        const struct tutti_import_event *event, uint32_t rank, uint32_t *classes)
+{
+    const struct tutti_import_program *program = emitter->program;
+    const struct tutti_import_op *send = &program->ops[emitter->trace->events[event->mate].op];
+    const struct tutti_import_ref *sent = &program->refs[send->first_ref];
+    const struct tutti_import_message *message = emitter->messages[event->mate];
+    struct tutti_import_part *part;
+
+    if (event->is_direct) {
+        part = tutti_import_new_part(emitter, sent->rank, sent->count);
+        TUTTI_TRY(find_places(emitter, op, sent, part, classes));
+        if (is_unmoved_since(emitter, sent, event->mate))
+            part->event = event->mate;
+        return TUTTI_OK;
+    }
+    part = tutti_import_new_part(emitter, rank, sent->count);
+    memcpy(part->places, message->places, sent->count * sizeof(*message->places));
+    part->lowest = message->lowest;
+    for (uint32_t i = 0; i < sent->count; i++)
+        classes[i] = message->places[i].chunk % program->chunks;
+    return TUTTI_OK;
+}
+
+/* Emits a MOVE or a RECV, which is op number `at`. The places of the sources are found first,
+ * because choosing the destinations needs the size classes of the sources. */
 static int emit_move(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                      uint32_t at, const struct tutti_import_event *event, uint32_t *classes)
 {
     const struct tutti_import_ref *srcs = emitter->program->refs + op->first_ref;
-    const struct tutti_import_ref *dsts = srcs + op->nsrcs, *sent = NULL;
-    uint32_t count = dsts[0].count, nparts = op->nsrcs, lowest = UINT32_MAX;
-    struct tutti_import_part *parts, *dst, *first;
+    const struct tutti_import_ref *dsts = srcs + op->nsrcs;
+    uint32_t count = dsts[0].count, nsummands, lowest = UINT32_MAX;
+    struct tutti_import_part *summands = emitter->parts, *results;
 
-    if (op->kind == TUTTI_IMPORT_RECV)
-        sent = &emitter->program
-                    ->refs[emitter->program->ops[emitter->trace->events[event->mate].op].first_ref];
-    parts = &emitter->parts[emitter->nparts];
     for (uint32_t s = 0; s < op->nsrcs; s++)
         TUTTI_TRY(find_places(emitter, at, &srcs[s],
                               tutti_import_new_part(emitter, srcs[s].rank, count), classes));
-    if (sent != NULL && event->is_direct) {
-        struct tutti_import_part *part = tutti_import_new_part(emitter, sent->rank, count);
-
-        TUTTI_TRY(find_places(emitter, at, sent, part, classes));
-        if (is_unmoved_since(emitter, sent, event->mate))
-            part->event = event->mate;
-    }
-    if (sent != NULL && !event->is_direct) {
-        const struct tutti_import_place *from = emitter->buffered[event->mate];
-        struct tutti_import_part *part = tutti_import_new_part(emitter, dsts[0].rank, count);
-
-        memcpy(part->places, from, count * sizeof(*from));
-        part->lowest = from[count].chunk; /* set by emit_send */
-        for (uint32_t i = 0; i < count; i++)
-            classes[i] = from[i].chunk % emitter->program->chunks;
-    }
-    nparts += sent != NULL;
-    first = tutti_import_new_part(emitter, dsts[0].rank, count);
-    for (uint32_t d = 0; d < op->ndsts; d++) {
-        dst = d == 0 ? first : tutti_import_new_part(emitter, dsts[d].rank, count);
-        TUTTI_TRY(choose_places(emitter, op, &dsts[d], dst, classes, d == 0));
-    }
+    if (op->kind == TUTTI_IMPORT_RECV)
+        TUTTI_TRY(find_message(emitter, at, event, dsts[0].rank, classes));
+    nsummands = emitter->nparts;
+    results = summands + nsummands;
+    for (uint32_t d = 0; d < op->ndsts; d++)
+        TUTTI_TRY(choose_places(emitter, op, &dsts[d],
+                                tutti_import_new_part(emitter, dsts[d].rank, count), classes,
+                                d == 0));
     /* Find the places again, because saving inputs may have moved the sources. */
     for (uint32_t s = 0; s < op->nsrcs; s++)
-        TUTTI_TRY(find_places(emitter, at, &srcs[s], &parts[s], classes));
-    for (uint32_t s = 0; s < nparts; s++)
-        lowest = parts[s].lowest < lowest ? parts[s].lowest : lowest;
-    dst = first;
-    TUTTI_TRY(tutti_import_sum(emitter, count, parts, nparts, first, classes));
-    record_places(emitter, &dsts[0], first, classes, lowest);
+        TUTTI_TRY(find_places(emitter, at, &srcs[s], &summands[s], classes));
+    for (uint32_t s = 0; s < nsummands; s++)
+        lowest = summands[s].lowest < lowest ? summands[s].lowest : lowest;
+    TUTTI_TRY(tutti_import_sum(emitter, count, summands, nsummands, &results[0], classes));
+    record_places(emitter, &dsts[0], &results[0], classes, lowest);
     for (uint32_t d = 1; d < op->ndsts; d++) {
-        TUTTI_TRY(tutti_import_add(emitter, count, first, NULL, ++dst));
-        record_places(emitter, &dsts[d], dst, classes, lowest);
+        TUTTI_TRY(tutti_import_add(emitter, count, &results[0], NULL, &results[d]));
+        record_places(emitter, &dsts[d], &results[d], classes, lowest);
     }
     return TUTTI_OK;
 }
 
-/* Emits a message whose data may be overwritten before the program receives it. The message goes
- * into SCRATCH of the receiver, and emit_move finds its places in `buffered`. The entry after the
- * last place is not a place: its `chunk` holds the part's lowest rank. A direct message is emitted
- * by emit_move. */
+/* Emits a SEND, which is op number `at`, if the data of its message may be overwritten before the
+ * program receives the message. The message goes into SCRATCH of the receiver. Emits nothing for a
+ * direct message, because emit_move does so when the message is received. */
 static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_import_op *op,
                      uint32_t at, uint32_t *classes)
 {
@@ -203,6 +214,7 @@ static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_im
     const struct tutti_import_op *recv =
         &emitter->program->ops[emitter->trace->events[event->mate].op];
     uint32_t to = emitter->program->refs[recv->first_ref].rank, count = src->count;
+    struct tutti_import_message *message;
     struct tutti_import_part *part, *dst;
 
     if (emitter->trace->events[event->mate].is_direct)
@@ -212,11 +224,12 @@ static int emit_send(struct tutti_import_emitter *emitter, const struct tutti_im
     TUTTI_TRY(find_places(emitter, at, src, part, classes));
     for (uint32_t i = 0; i < count; i++)
         TUTTI_TRY(tutti_import_scratch(&emitter->places, to, classes[i], &dst->places[i]));
-    emitter->buffered[emitter->event] = malloc((count + 1) * sizeof(*dst->places));
-    if (emitter->buffered[emitter->event] == NULL)
+    message = malloc(sizeof(*message) + count * sizeof(*message->places));
+    if (message == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a message of %u chunks", count);
-    memcpy(emitter->buffered[emitter->event], dst->places, count * sizeof(*dst->places));
-    emitter->buffered[emitter->event][count].chunk = part->lowest;
+    message->lowest = part->lowest;
+    memcpy(message->places, dst->places, count * sizeof(*message->places));
+    emitter->messages[emitter->event] = message;
     return tutti_import_add(emitter, count, part, NULL, dst);
 }
 
@@ -255,6 +268,7 @@ static int emit_event(struct tutti_import_emitter *emitter, uint32_t *classes)
 
 /* ---- preparing and finishing ----------------------------------------------------------------- */
 
+/* Records that `event` reads the cells of a ref. */
 static void note_read(struct tutti_import_emitter *emitter, const struct tutti_import_ref *ref,
                       uint32_t event)
 {
@@ -275,6 +289,7 @@ static void find_reads_and_sizes(struct tutti_import_emitter *emitter, uint32_t 
         const struct tutti_import_event *event = &emitter->trace->events[e];
         const struct tutti_import_op *op = &emitter->program->ops[event->op];
         const struct tutti_import_ref *refs = emitter->program->refs + op->first_ref;
+        /* The data of a direct message are read when it is received. */
         bool is_later =
             op->kind == TUTTI_IMPORT_SEND && emitter->trace->events[event->mate].is_direct;
 
@@ -286,6 +301,8 @@ static void find_reads_and_sizes(struct tutti_import_emitter *emitter, uint32_t 
     }
 }
 
+/* Begins the schedules of all ranks. They have all the scratch memory that a schedule may have; the
+ * function `finish` trims it. */
 static int begin(struct tutti_import_emitter *emitter)
 {
     const struct tutti_import_program *program = emitter->program;
@@ -355,9 +372,9 @@ static int emit_all(struct tutti_import_emitter *emitter, struct tutti_ensemble 
     emitter->builds = calloc(program->nranks, sizeof(*emitter->builds));
     emitter->orders = calloc(program->nranks, sizeof(*emitter->orders));
     emitter->last_read = calloc((size_t)program->first_cell[program->nranks] + 1, sizeof(uint32_t));
-    emitter->buffered = calloc((size_t)emitter->trace->nevents + 1, sizeof(*emitter->buffered));
+    emitter->messages = calloc((size_t)emitter->trace->nevents + 1, sizeof(*emitter->messages));
     if (emitter->builds == NULL || emitter->orders == NULL || emitter->last_read == NULL ||
-        emitter->buffered == NULL)
+        emitter->messages == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the steps of %u ranks", program->nranks);
     find_reads_and_sizes(emitter, &parts, &count);
     emitter->parts = calloc((size_t)parts + 1, sizeof(*emitter->parts));
@@ -378,15 +395,15 @@ static void release(struct tutti_import_emitter *emitter)
 {
     for (uint32_t rank = 0; rank < emitter->program->nranks && emitter->builds != NULL; rank++)
         tutti_build_fini(&emitter->builds[rank]);
-    for (uint32_t e = 0; e < emitter->trace->nevents && emitter->buffered != NULL; e++)
-        free(emitter->buffered[e]);
+    for (uint32_t e = 0; e < emitter->trace->nevents && emitter->messages != NULL; e++)
+        free(emitter->messages[e]);
     tutti_import_places_fini(&emitter->places);
     for (uint32_t rank = 0; rank < emitter->program->nranks && emitter->orders != NULL; rank++)
         tutti_import_order_fini(&emitter->orders[rank]);
     free(emitter->builds);
     free(emitter->orders);
     free(emitter->last_read);
-    free(emitter->buffered);
+    free(emitter->messages);
     free(emitter->parts);
     free(emitter->pool);
 }

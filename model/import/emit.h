@@ -14,9 +14,16 @@ struct tutti_import_part {
     uint32_t rank;
     struct tutti_import_place *places; /* per chunk */
     uint32_t lowest; /* lowest rank whose input is in the part */
-    uint32_t event;  /* the position for a step that sends the part is at this event */
+    uint32_t event;  /* a step that sends the part moves to the position of this event (order.h) */
 };
 
+/* Where a message that is not direct is kept, in SCRATCH of the receiver, until it is received. */
+struct tutti_import_message {
+    uint32_t lowest;                    /* lowest rank whose input is in the message */
+    struct tutti_import_place places[]; /* per chunk */
+};
+
+/* The state of emitting the schedules of all ranks. */
 struct tutti_import_emitter {
     const struct tutti_import_program *program;
     const struct tutti_import_trace *trace;
@@ -25,15 +32,14 @@ struct tutti_import_emitter {
     struct tutti_import_order *orders; /* per rank */
     /* Per cell: 1 + the event that reads the cell last, or 0 if no event reads it. */
     uint32_t *last_read;
-    struct tutti_import_place *
-        *buffered; /* per event of a SEND: the places of its message in SCRATCH, unless the
-                      message is passed on directly */
+    /* Per event: the message of a SEND whose message is not direct; else NULL. */
+    struct tutti_import_message **messages;
     /* The following fields belong to the current event. */
     uint32_t event;
-    struct tutti_import_part *parts;
+    struct tutti_import_part *parts; /* the sources, then the destinations, then temporary ones */
     uint32_t nparts;
-    struct tutti_import_place *pool;
-    size_t npool;
+    struct tutti_import_place *pool; /* of the places of the parts */
+    size_t npool;                    /* number of places in use */
 };
 
 static inline struct tutti_span tutti_import_span(struct tutti_import_place place, uint32_t count)
@@ -52,8 +58,8 @@ int tutti_import_add(struct tutti_import_emitter *emitter, uint32_t count,
                      const struct tutti_import_part *a, const struct tutti_import_part *b,
                      const struct tutti_import_part *dst);
 
-/* Emits `dst` = the sum of all parts. Sorts the array of parts by `lowest`. Chunk i has the size of
- * class classes[i] (places.h). */
+/* Emits `dst` = the sum of all parts, of which there is at least one. Each has `count` chunks.
+ * Sorts the array of parts by `lowest`. Chunk i has the size of class classes[i] (places.h). */
 int tutti_import_sum(struct tutti_import_emitter *emitter, uint32_t count,
                      struct tutti_import_part *parts, uint32_t nparts,
                      const struct tutti_import_part *dst, const uint32_t *classes);

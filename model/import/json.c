@@ -24,7 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNKS_MAX = 1 << 20, REFINED_MAX = 1024 };
+/* Upper bounds for numbers in a plan. A rank's buffer has at most CHUNKS_MAX chunks after they have
+ * been cut. */
+enum { CHUNKS_MAX = 1 << 20, BLOCK_ID_MAX = 1 << 16, SEMAPHORE_MAX = 1 << 20 };
 
 void tutti_json_record(const struct tutti_json_plan *plan, const char *format, ...)
 {
@@ -45,8 +47,9 @@ void tutti_json_record(const struct tutti_json_plan *plan, const char *format, .
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-static int whole(const struct tutti_json_plan *plan, const json_t *value, const char *name,
-                 double most, double *ret_value)
+/* Reads a value that is a whole number from 0 to `most`. `name` names it in messages. */
+static int read_whole(const struct tutti_json_plan *plan, const json_t *value, const char *name,
+                      double most, double *ret_value)
 {
     double number = json_is_number(value) ? json_number_value(value) : -1;
 
@@ -61,13 +64,13 @@ int tutti_json_number(const struct tutti_json_plan *plan, const json_t *json, co
 {
     const json_t *value = json_object_get(json, name);
 
-    if (value == NULL && fallback < 0)
+    if (value == NULL && fallback == TUTTI_JSON_REQUIRED)
         return tutti_json_refuse(plan, "no %s; give it", name);
     if (value == NULL) {
         *ret_value = fallback;
         return TUTTI_OK;
     }
-    return whole(plan, value, name, most, ret_value);
+    return read_whole(plan, value, name, most, ret_value);
 }
 
 int tutti_json_count(const struct tutti_json_plan *plan, const json_t *json, const char *name,
@@ -96,7 +99,7 @@ int tutti_json_item(const struct tutti_json_plan *plan, const json_t *array, siz
 {
     double value;
 
-    TUTTI_TRY(whole(plan, json_array_get(array, i), "an item of a list", most, &value));
+    TUTTI_TRY(read_whole(plan, json_array_get(array, i), "an item of a list", most, &value));
     *ret_value = (uint32_t)value;
     return TUTTI_OK;
 }
@@ -127,22 +130,22 @@ static int read_collective(struct tutti_json_plan *plan, const json_t *root)
 
     if (text == NULL)
         return tutti_json_refuse(plan, "no collective; give it");
-    if (strcmp(text, "reducescatter") == 0)
-        text = "reduce_scatter";
-    program->collective = tutti_collective_find(text, strlen(text));
-    if (program->collective != TUTTI_COLLECTIVE_COUNT &&
-        tutti_collective_has_data(program->collective))
+    program->collective = tutti_import_collective(text);
+    if (program->collective != TUTTI_COLLECTIVE_COUNT)
         return TUTTI_OK;
     return tutti_json_refuse(plan, "collective \"%.40s\" cannot be proved or run; there are %s",
                              text, tutti_collective_list(TUTTI_LIST_WITH_DATA, list));
 }
 
+/* Reads the members that concern the whole plan, except for the gpus. Sets the limits of the sizes
+ * of calls, which are members of *limits, if the plan gives any. */
 static int read_head(struct tutti_json_plan *plan, const json_t *root,
                      struct tutti_ensemble *limits)
 {
     const char *name = json_string_value(json_object_get(root, "name"));
     const char *protocol = json_string_value(json_object_get(root, "protocol"));
-    double least, most, unbounded = 18446744073709551615.0;
+    const double unbounded = 18446744073709551615.0; /* 2^64 - 1, which the double rounds to 2^64 */
+    double least, most;
 
     TUTTI_TRY(read_collective(plan, root));
     if (protocol != NULL && strcmp(protocol, "Simple") != 0 && strcmp(protocol, "LL") != 0)
@@ -150,18 +153,15 @@ static int read_head(struct tutti_json_plan *plan, const json_t *root,
     TUTTI_TRY(tutti_json_number(plan, root, "min_message_size", 0, unbounded, &least));
     TUTTI_TRY(tutti_json_number(plan, root, "max_message_size", unbounded, unbounded, &most));
     if (least > most || most < 1)
-        return tutti_json_refuse(plan, "min_message_size is more than max_message_size, or that is "
-                                       "0");
+        return tutti_json_refuse(plan, "min_message_size is more than max_message_size, or "
+                                       "max_message_size is 0");
     if (least > 0 || most < 0x1p63) {
         limits->least_bytes = least < 0x1p63 ? (uint64_t)least : UINT64_MAX;
         limits->most_bytes = most < 0x1p63 ? (uint64_t)most : UINT64_MAX;
     }
     plan->program.is_in_place = json_is_true(json_object_get(root, "inplace"));
     plan->program.root = UINT32_MAX;
-    snprintf(plan->program.name, sizeof(plan->program.name), "%s", name != NULL ? name : "json");
-    for (char *at = plan->program.name; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f || *at == '#')
-            *at = '_';
+    tutti_import_set_name(&plan->program, name, "json");
     return TUTTI_OK;
 }
 
@@ -182,9 +182,10 @@ static int find_gpus(struct tutti_json_plan *plan, const json_t *root)
         json_t *gpu = json_array_get(gpus, i);
         uint32_t id;
 
-        TUTTI_TRY(tutti_json_count(plan, gpu, "id", -1, plan->program.nranks - 1, &id));
+        TUTTI_TRY(
+            tutti_json_count(plan, gpu, "id", TUTTI_JSON_REQUIRED, plan->program.nranks - 1, &id));
         if (plan->gpus[id].json != NULL)
-            return tutti_json_refuse(plan, "gpu %u for the second time", id);
+            return tutti_json_refuse(plan, "gpu %u for the second time; give each its own id", id);
         plan->gpus[id].json = gpu;
     }
     return TUTTI_OK;
@@ -204,11 +205,11 @@ static int find_refined(struct tutti_json_plan *plan)
             TUTTI_TRY(tutti_json_array(plan, json_array_get(blocks, b), "ops", &ops));
             for (size_t i = 0; i < json_array_size(ops); i++) {
                 TUTTI_TRY(tutti_json_refine(plan, json_array_get(ops, i), &refined));
-                if (refined > REFINED_MAX)
+                if (refined > TUTTI_JSON_REFINED_MAX)
                     return tutti_json_refuse(plan,
                                              "its groups of threadblocks cut chunks in more "
-                                             "than %d parts",
-                                             REFINED_MAX);
+                                             "than %u parts",
+                                             TUTTI_JSON_REFINED_MAX);
             }
         }
     }
@@ -222,7 +223,8 @@ static int read_chunks(struct tutti_json_plan *plan)
 {
     struct tutti_import_program *program = &plan->program;
     uint32_t inputs = tutti_input_blocks(program->collective, program->nranks);
-    uint32_t outputs = tutti_output_blocks(program->collective, program->nranks), found = 0;
+    uint32_t outputs = tutti_output_blocks(program->collective, program->nranks);
+    uint32_t found = 0; /* chunks per block; 0: not known yet */
 
     for (plan->rank = 0; plan->rank < program->nranks; plan->rank++) {
         const json_t *gpu = plan->gpus[plan->rank].json;
@@ -230,7 +232,8 @@ static int read_chunks(struct tutti_json_plan *plan)
 
         TUTTI_TRY(tutti_json_count(plan, gpu, "input_chunks", 0, CHUNKS_MAX, &input));
         TUTTI_TRY(tutti_json_count(plan, gpu, "output_chunks", 0, CHUNKS_MAX, &output));
-        found = found > 0 ? found : input > 0 ? input / inputs : output / outputs;
+        if (found == 0)
+            found = input > 0 ? input / inputs : output / outputs;
         if ((input > 0 && input != found * inputs) || (output > 0 && output != found * outputs))
             return tutti_json_refuse(plan,
                                      "%u input and %u output chunks; a chunk of %s must have "
@@ -239,10 +242,12 @@ static int read_chunks(struct tutti_json_plan *plan)
     }
     plan->rank = UINT32_MAX;
     if (found == 0)
-        return tutti_json_refuse(plan, "no gpu has input or output chunks");
+        return tutti_json_refuse(
+            plan, "no gpu has input or output chunks; give input_chunks or output_chunks");
     if ((uint64_t)found * plan->refined > CHUNKS_MAX / program->nranks)
-        return tutti_json_refuse(plan, "%u chunks of %u parts per block are too many", found,
-                                 plan->refined);
+        return tutti_json_refuse(plan,
+                                 "%u chunks of %u parts per block are too many; at most %d in all",
+                                 found, plan->refined, CHUNKS_MAX);
     program->chunks = found * plan->refined;
     TUTTI_TRY(tutti_import_init(program));
     for (plan->rank = 0; plan->rank < program->nranks; plan->rank++) {
@@ -255,6 +260,8 @@ static int read_chunks(struct tutti_json_plan *plan)
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
+/* Adds a channel of the current gpu to `peer`. `ordinal` counts the channels of this type to this
+ * peer. */
 static int add_channel(struct tutti_json_plan *plan, enum tutti_json_channel_type type,
                        uint32_t peer, uint32_t ordinal)
 {
@@ -263,7 +270,7 @@ static int add_channel(struct tutti_json_plan *plan, enum tutti_json_channel_typ
     struct tutti_json_channel *channel;
 
     if (peer == plan->rank)
-        return tutti_json_refuse(plan, "a channel to itself");
+        return tutti_json_refuse(plan, "a channel to itself; connect it to another gpu");
     TUTTI_TRY(TUTTI_ARRAY_ROOM(gpu->channels[type], gpu->nchannels[type], gpu->capacity[type],
                                "channels"));
     channel = &gpu->channels[type][gpu->nchannels[type]];
@@ -273,8 +280,8 @@ static int add_channel(struct tutti_json_plan *plan, enum tutti_json_channel_typ
     return TUTTI_OK;
 }
 
-/* The n-th channel of a type from gpu a to gpu b is connected to the n-th channel of this type from
- * b to a. */
+/* Reads the channels of the current gpu. The n-th channel of a type from gpu a to gpu b is
+ * connected to the n-th channel of this type from b to a. */
 static int read_channels(struct tutti_json_plan *plan)
 {
     uint32_t *ordinals =
@@ -319,8 +326,8 @@ static int read_semaphores(struct tutti_json_plan *plan)
         uint32_t key[4] = {plan->rank, (uint32_t)i}, object;
 
         TUTTI_TRY(tutti_import_object(&plan->program, TUTTI_IMPORT_SEMAPHORE, key, &object));
-        TUTTI_TRY(tutti_json_count(plan, json_array_get(semaphores, i), "init_value", 0, 1u << 20,
-                                   &plan->program.objects[object].initial));
+        TUTTI_TRY(tutti_json_count(plan, json_array_get(semaphores, i), "init_value", 0,
+                                   SEMAPHORE_MAX, &plan->program.objects[object].initial));
     }
     return TUTTI_OK;
 }
@@ -333,10 +340,11 @@ static int read_block(struct tutti_json_plan *plan, json_t *block, uint32_t firs
     json_t *ops;
     uint32_t id;
 
-    TUTTI_TRY(tutti_json_count(plan, block, "id", -1, 1u << 16, &id));
+    TUTTI_TRY(tutti_json_count(plan, block, "id", TUTTI_JSON_REQUIRED, BLOCK_ID_MAX, &id));
     for (uint32_t b = first_block; b < program->nblocks; b++)
         if (program->blocks[b].id == id)
-            return tutti_json_refuse(plan, "threadblock %u for the second time", id);
+            return tutti_json_refuse(
+                plan, "threadblock %u for the second time; give each its own id", id);
     TUTTI_TRY(tutti_import_add_block(program, plan->rank, id));
     TUTTI_TRY(tutti_json_array(plan, block, "ops", &ops));
     plan->block = block;

@@ -18,7 +18,8 @@ struct tutti_json_channel {
 };
 
 struct tutti_json_gpu {
-    json_t *json;
+    json_t *json; /* its entry in the plan; borrowed */
+    /* The channels of each type, in the order of the plan. */
     struct tutti_json_channel *channels[TUTTI_JSON_CHANNEL_TYPES];
     uint32_t nchannels[TUTTI_JSON_CHANNEL_TYPES], capacity[TUTTI_JSON_CHANNEL_TYPES];
 };
@@ -26,8 +27,9 @@ struct tutti_json_gpu {
 struct tutti_json_plan {
     struct tutti_import_program program;
     struct tutti_json_gpu *gpus; /* per rank */
-    uint32_t refined;            /* number of chunks that each chunk of the plan is cut into */
-    /* The current position, for messages; `word` is NULL outside of ops. */
+    uint32_t refined;            /* number of chunks into which each chunk of the plan is cut */
+    /* The current position: the gpu, or UINT32_MAX outside of gpus; the threadblock; the index of
+     * the op in it; the name of the op, or NULL outside of ops. */
     uint32_t rank;
     json_t *block;
     uint32_t step;
@@ -46,8 +48,9 @@ void tutti_json_record(const struct tutti_json_plan *plan, const char *format, .
 /* The functions below return TUTTI_ERR_ARGUMENT if a value is missing, of another type or out of
  * range. They record the failure. JSON values that they return belong to the plan.
  *
- * These two read a member that is a whole number from 0 to `most`. If the member is missing, they
- * return `fallback`, or an error if `fallback` is negative. */
+ * These two read a member that is a whole number from 0 to `most`. If the member is missing, the
+ * value is `fallback`, or the plan is refused if `fallback` is TUTTI_JSON_REQUIRED. */
+#define TUTTI_JSON_REQUIRED (-1.0)
 int tutti_json_number(const struct tutti_json_plan *plan, const json_t *json, const char *name,
                       double fallback, double most, double *ret_value);
 int tutti_json_count(const struct tutti_json_plan *plan, const json_t *json, const char *name,
@@ -63,9 +66,13 @@ int tutti_json_item(const struct tutti_json_plan *plan, const json_t *array, siz
 int tutti_json_channel_type(const struct tutti_json_plan *plan, const json_t *json,
                             const char *member, enum tutti_json_channel_type *ret_type);
 
-/* Raises *refined so far that this op's chunks can be divided. A group of threadblocks may divide
- * the chunks of an op among its members, so each chunk may have to be cut into *refined chunks. If
- * *refined exceeds 2^20 on return, the caller must refuse the plan. */
+/* The largest *refined of tutti_json_refine that a plan may have. */
+#define TUTTI_JSON_REFINED_MAX 1024u
+
+/* Raises *refined, the number of chunks into which each chunk of the plan is cut. A group of
+ * threadblocks may divide the chunks of an op among its members. So *refined becomes a multiple
+ * with which this op can be divided. If *refined is more than TUTTI_JSON_REFINED_MAX on return, the
+ * caller must refuse the plan; then the number itself has no meaning. */
 int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *refined);
 
 /* Appends to the program the ops that do the same as one op of the current block of the plan. */

@@ -8,7 +8,9 @@
 
 #include <string.h>
 
-enum { REFS_MAX = 1024, GROUP_MAX = 1024 };
+/* Upper bounds for a plan. A group is the threadblocks that divide the chunks of an op among
+ * themselves. */
+enum { REFS_MAX = 1024, GROUP_MAX = 1024, REF_CHUNKS_MAX = 1 << 20, BLOCKS_MAX = 1 << 16 };
 
 /* The relation between the sources and the destinations of an op, or the way it synchronizes. */
 enum shape {
@@ -69,6 +71,7 @@ static const struct op {
     {"gstorepkt", IMPOSSIBLE, 0, 0},
 };
 
+/* Returns the table's entry for an op of the plan, or NULL if its name is not known. */
 static const struct op *find_op(const json_t *json)
 {
     const char *name = json_string_value(json_object_get(json, "name"));
@@ -81,7 +84,7 @@ static const struct op *find_op(const json_t *json)
 
 /* ---- references to chunks ---------------------------------------------------------------- */
 
-/* Find the threadblock's list for channels of a type. A threadblock has one list for each type.
+/* Finds the threadblock's list for channels of a type. A threadblock has one list for each type.
  * Its ops name channels and remote buffers by their indices in these lists. */
 static int find_list(const struct tutti_json_plan *plan, const char *lists_name,
                      const char *type_name, const char *list_name,
@@ -113,7 +116,7 @@ static int find_buffer(const struct tutti_json_plan *plan, const json_t *json,
     return TUTTI_OK;
 }
 
-/* Find the remote buffer that a reference names. Its member buffer_id is an index in the
+/* Finds the remote buffer that a reference names. Its member buffer_id is an index in the
  * threadblock's list. The entries of that list are indices in the gpu's list. */
 static int find_remote(const struct tutti_json_plan *plan, const json_t *op, const json_t *json,
                        struct tutti_import_ref *ref)
@@ -125,7 +128,7 @@ static int find_remote(const struct tutti_json_plan *plan, const json_t *op, con
     TUTTI_TRY(tutti_json_channel_type(plan, op, "channel_type", &type));
     TUTTI_TRY(find_list(plan, "remote_buffer_refs", "access_channel_type", "remote_buffer_ids",
                         type, &ids));
-    TUTTI_TRY(tutti_json_count(plan, json, "buffer_id", -1, UINT32_MAX, &index));
+    TUTTI_TRY(tutti_json_count(plan, json, "buffer_id", TUTTI_JSON_REQUIRED, UINT32_MAX, &index));
     if (index >= json_array_size(ids))
         return tutti_json_refuse(plan,
                                  "buffer_id %u, and the threadblock refers to %zu remote "
@@ -136,12 +139,12 @@ static int find_remote(const struct tutti_json_plan *plan, const json_t *op, con
     if (id >= json_array_size(buffers))
         return tutti_json_refuse(plan, "remote buffer %u, and the gpu has %zu", id,
                                  json_array_size(buffers));
-    TUTTI_TRY(tutti_json_count(plan, json_array_get(buffers, id), "rank", -1,
+    TUTTI_TRY(tutti_json_count(plan, json_array_get(buffers, id), "rank", TUTTI_JSON_REQUIRED,
                                plan->program.nranks - 1, &ref->rank));
     return find_buffer(plan, json_array_get(buffers, id), ref);
 }
 
-/* Find out which part of the op's chunks belongs to this threadblock. */
+/* Finds out which part of the op's chunks belongs to this threadblock. */
 static int read_group(const struct tutti_json_plan *plan, const json_t *op, uint32_t *ret_part,
                       uint32_t *ret_parts)
 {
@@ -151,18 +154,19 @@ static int read_group(const struct tutti_json_plan *plan, const json_t *op, uint
     *ret_parts = 1;
     if (group == NULL)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_json_count(plan, group, "tbg_size", -1, GROUP_MAX, ret_parts));
-    TUTTI_TRY(tutti_json_count(plan, group, "tb_id", -1, GROUP_MAX, ret_part));
+    TUTTI_TRY(tutti_json_count(plan, group, "tbg_size", TUTTI_JSON_REQUIRED, GROUP_MAX, ret_parts));
+    TUTTI_TRY(tutti_json_count(plan, group, "tb_id", TUTTI_JSON_REQUIRED, GROUP_MAX, ret_part));
     if (*ret_part >= *ret_parts)
         return tutti_json_refuse(plan, "tb_id %u in a group of %u", *ret_part, *ret_parts);
     return TUTTI_OK;
 }
 
+/* Reads a reference of an op: a buffer, and the part of its chunks for this threadblock. */
 static int read_ref(const struct tutti_json_plan *plan, const json_t *op, const json_t *json,
                     struct tutti_import_ref *ret_ref)
 {
     struct tutti_import_ref ref = {.rank = plan->rank};
-    uint32_t index, size, part, parts, most = 1u << 20;
+    uint32_t index, size, part, parts;
 
     if (json_object_get(json, "switch_channel_id") != NULL)
         return tutti_json_refuse(plan, "memory behind a switch cannot be expressed");
@@ -172,8 +176,8 @@ static int read_ref(const struct tutti_json_plan *plan, const json_t *op, const 
         TUTTI_TRY(find_remote(plan, op, json, &ref));
     else
         TUTTI_TRY(find_buffer(plan, json, &ref));
-    TUTTI_TRY(tutti_json_count(plan, json, "index", -1, most, &index));
-    TUTTI_TRY(tutti_json_count(plan, json, "size", -1, most, &size));
+    TUTTI_TRY(tutti_json_count(plan, json, "index", TUTTI_JSON_REQUIRED, REF_CHUNKS_MAX, &index));
+    TUTTI_TRY(tutti_json_count(plan, json, "size", TUTTI_JSON_REQUIRED, REF_CHUNKS_MAX, &size));
     TUTTI_TRY(read_group(plan, op, &part, &parts));
     /* The refinement plan->refined was chosen so that this divides without remainder. */
     ref.count = (uint32_t)((uint64_t)size * plan->refined / parts);
@@ -193,8 +197,7 @@ static uint32_t greatest_divisor(uint32_t a, uint32_t b)
     return a;
 }
 
-enum { REFINED_LIMIT = 1 << 20 }; /* json.c refuses more; times a group's size it fits 32 bits */
-_Static_assert((uint64_t)REFINED_LIMIT * GROUP_MAX <= UINT32_MAX, "no product wraps");
+_Static_assert(TUTTI_JSON_REFINED_MAX <= UINT32_MAX / GROUP_MAX, "no product wraps");
 
 int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *refined)
 {
@@ -207,7 +210,7 @@ int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *
         /* Deeper nesting is refused when it is read. */
         if (json_object_get(json_array_get(nested, i), "ops") == NULL)
             TUTTI_TRY(tutti_json_refine(plan, json_array_get(nested, i), refined));
-        if (*refined > REFINED_LIMIT)
+        if (*refined > TUTTI_JSON_REFINED_MAX)
             return TUTTI_OK;
     }
     TUTTI_TRY(read_group(plan, op, &part, &parts));
@@ -216,12 +219,15 @@ int tutti_json_refine(struct tutti_json_plan *plan, const json_t *op, uint32_t *
         for (size_t i = 0; i < json_array_size(refs); i++) {
             uint32_t needed;
 
-            TUTTI_TRY(tutti_json_count(plan, json_array_get(refs, i), "size", -1, 1u << 20, &size));
+            TUTTI_TRY(tutti_json_count(plan, json_array_get(refs, i), "size", TUTTI_JSON_REQUIRED,
+                                       REF_CHUNKS_MAX, &size));
             if (size == 0)
-                return tutti_json_refuse(plan, "a buffer of size 0");
+                return tutti_json_refuse(plan, "an entry of %s has size 0; leave it out", names[n]);
+            /* size * needed is the least common multiple of both, so it can be divided. *refined
+             * becomes the least common multiple of what all references need. */
             needed = parts / greatest_divisor(size, parts);
             *refined = *refined / greatest_divisor(*refined, needed) * needed;
-            if (*refined > REFINED_LIMIT)
+            if (*refined > TUTTI_JSON_REFINED_MAX)
                 return TUTTI_OK;
         }
     }
@@ -246,6 +252,7 @@ static int read_refs(struct tutti_json_plan *plan, const json_t *json, json_t **
     return TUTTI_OK;
 }
 
+/* Adds a MOVE for each pair of a source and a destination. */
 static int read_pairs(struct tutti_json_plan *plan, const json_t *json, const struct op *op)
 {
     enum tutti_json_channel_type type;
@@ -270,6 +277,7 @@ static int read_pairs(struct tutti_json_plan *plan, const json_t *json, const st
     return TUTTI_OK;
 }
 
+/* Adds one MOVE of all sources to all destinations. */
 static int read_sum(struct tutti_json_plan *plan, const json_t *json, const struct op *op)
 {
     json_t *srcs, *dsts, *reduce_op = json_object_get(json, "reduce_op");
@@ -299,6 +307,7 @@ static int read_sum(struct tutti_json_plan *plan, const json_t *json, const stru
     return TUTTI_OK;
 }
 
+/* Adds a POST or a WAIT for each channel of an op. */
 static int read_signals(struct tutti_json_plan *plan, const json_t *json, const struct op *op)
 {
     const struct tutti_json_gpu *gpu = &plan->gpus[plan->rank];
@@ -351,12 +360,14 @@ static int read_semaphore_op(struct tutti_json_plan *plan, const json_t *json, c
     return TUTTI_OK;
 }
 
+/* Reads a barrier. */
 static int read_gate(struct tutti_json_plan *plan, const json_t *json, const struct op *op)
 {
     uint32_t key[4] = {plan->rank}, object, members;
 
-    TUTTI_TRY(tutti_json_count(plan, json, "barrier_id", -1, 1u << 16, &key[1]));
-    TUTTI_TRY(tutti_json_count(plan, json, "num_threadblocks", -1, 1u << 16, &members));
+    TUTTI_TRY(tutti_json_count(plan, json, "barrier_id", TUTTI_JSON_REQUIRED, BLOCKS_MAX, &key[1]));
+    TUTTI_TRY(tutti_json_count(plan, json, "num_threadblocks", TUTTI_JSON_REQUIRED, BLOCKS_MAX,
+                               &members));
     if (members == 0)
         return tutti_json_refuse(plan, "a barrier of 0 threadblocks");
     TUTTI_TRY(tutti_import_object(&plan->program, TUTTI_IMPORT_GATE, key, &object));
@@ -364,6 +375,7 @@ static int read_gate(struct tutti_json_plan *plan, const json_t *json, const str
                                members);
 }
 
+/* Reads an op that is not a pipeline. */
 static int read_simple(struct tutti_json_plan *plan, const json_t *json, const struct op *op)
 {
     switch (op->shape) {

@@ -22,6 +22,7 @@ void tutti_import_order_fini(struct tutti_import_order *order)
     *order = (struct tutti_import_order){.stamps = NULL};
 }
 
+/* A step to sort, by its key and then by its index before. */
 struct item {
     uint32_t key, index;
     struct tutti_step step;
@@ -36,18 +37,20 @@ static int compare(const void *a, const void *b)
     return (one->index > other->index) - (one->index < other->index);
 }
 
-/* Find the peers to which sorting would change the order of the sends. All sends to these peers
- * stay where they were emitted. */
+/* Finds the peers to which sorting would change the order of the sends. All sends to these peers
+ * stay where they were emitted. `last_wished` is scratch. Both arrays are per peer, and zero at
+ * first. */
 static void find_swaps(const struct tutti_import_order *order,
-                       const struct tutti_schedule *schedule, uint32_t *last, bool *swaps)
+                       const struct tutti_schedule *schedule, uint32_t *last_wished,
+                       bool *ret_swaps)
 {
     for (uint32_t i = 0; i < order->count; i++) {
         int32_t to = schedule->steps[i].to;
 
         if (to < 0)
             continue;
-        swaps[to] = swaps[to] || order->stamps[i].wished < last[to];
-        last[to] = order->stamps[i].wished;
+        ret_swaps[to] = ret_swaps[to] || order->stamps[i].wished < last_wished[to];
+        last_wished[to] = order->stamps[i].wished;
     }
 }
 
@@ -55,15 +58,15 @@ int tutti_import_order_apply(const struct tutti_import_order *order,
                              struct tutti_schedule *schedule)
 {
     struct item *items = malloc((order->count + 1) * sizeof(*items));
-    uint32_t *last = calloc(schedule->nranks, sizeof(*last));
+    uint32_t *last_wished = calloc(schedule->nranks, sizeof(*last_wished));
     bool *swaps = calloc(schedule->nranks, sizeof(*swaps));
     int rc = TUTTI_OK;
 
-    if (items == NULL || last == NULL || swaps == NULL) {
+    if (items == NULL || last_wished == NULL || swaps == NULL) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to order %u steps", order->count);
         goto release;
     }
-    find_swaps(order, schedule, last, swaps);
+    find_swaps(order, schedule, last_wished, swaps);
     for (uint32_t i = 0; i < order->count; i++) {
         const struct tutti_step *step = &schedule->steps[i];
         bool stays = step->to < 0 || swaps[step->to];
@@ -78,7 +81,7 @@ int tutti_import_order_apply(const struct tutti_import_order *order,
 
 release:
     free(items);
-    free(last);
+    free(last_wished);
     free(swaps);
     return rc;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Records where the caller puts the inputs. */
 static void place_inputs(struct tutti_import_places *places)
 {
     const struct tutti_import_program *program = places->program;
@@ -53,36 +54,37 @@ void tutti_import_places_fini(struct tutti_import_places *places)
 int tutti_import_scratch(struct tutti_import_places *places, uint32_t rank, uint32_t class,
                          struct tutti_import_place *ret_place)
 {
-    uint32_t k = places->program->chunks;
-    uint32_t *used = &places->used[(size_t)rank * k + class];
+    uint32_t nclasses = places->program->chunks;
+    uint32_t *used = &places->used[(size_t)rank * nclasses + class];
 
-    if (*used >= TUTTI_TEXT_CHUNKS_MAX / k)
+    if (*used >= TUTTI_TEXT_CHUNKS_MAX / nclasses)
         return tutti_fail(TUTTI_ERR_ARGUMENT,
                           "%s: gpu %u needs more than %u chunks of scratch "
                           "memory; use fewer chunks",
                           places->program->file, rank, TUTTI_TEXT_CHUNKS_MAX);
-    *ret_place = (struct tutti_import_place){TUTTI_BUF_SCRATCH, (*used)++ * k + class};
+    *ret_place = (struct tutti_import_place){TUTTI_BUF_SCRATCH, (*used)++ * nclasses + class};
     return TUTTI_OK;
 }
 
 uint32_t tutti_import_scratch_count(const struct tutti_import_places *places, uint32_t rank)
 {
-    uint32_t k = places->program->chunks, count = 0;
+    uint32_t nclasses = places->program->chunks, count = 0;
 
-    for (uint32_t class = 0; class < k; class ++) {
-        uint32_t used = places->used[(size_t)rank * k + class];
+    for (uint32_t class = 0; class < nclasses; class ++) {
+        uint32_t used = places->used[(size_t)rank * nclasses + class];
 
-        if (used > 0 && (used - 1) * k + class + 1 > count)
-            count = (used - 1) * k + class + 1;
+        if (used > 0 && (used - 1) * nclasses + class + 1 > count)
+            count = (used - 1) * nclasses + class + 1;
     }
     return count;
 }
 
-/* Return the chunk of OUTPUT that a cell is part of, or NOWHERE. */
+/* Returns the chunk of OUTPUT that a cell is part of, or NOWHERE. */
 static uint32_t output_of(const struct tutti_import_program *program, uint32_t rank, uint32_t cell)
 {
     uint32_t inputs = tutti_import_inputs(program), outputs = tutti_import_outputs(program);
-    uint32_t local = cell - program->first_cell[rank], block = rank * program->chunks;
+    uint32_t local = cell - program->first_cell[rank]; /* in the order of tutti_import_cell */
+    uint32_t block = 0; /* the chunk of INPUT with which OUTPUT begins, if they share cells */
 
     if (!tutti_collective_has_output(program->collective, rank, program->root) ||
         local >= inputs + outputs)
@@ -91,7 +93,8 @@ static uint32_t output_of(const struct tutti_import_program *program, uint32_t r
         return local - inputs;
     if (!program->is_in_place || inputs < outputs)
         return TUTTI_IMPORT_NOWHERE;
-    block = inputs > outputs ? block : 0;
+    if (inputs > outputs)
+        block = rank * program->chunks;
     return local >= block && local - block < outputs ? local - block : TUTTI_IMPORT_NOWHERE;
 }
 

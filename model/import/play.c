@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Plays a program, to find an order of its ops, and to find deadlocks and races. The blocks take
  * turns. In its turn a block does its next op if the op need not wait. Sends do not wait, because a
- * queue holds any number of messages. */
+ * queue holds any number of messages.
+ *
+ * Objects other than barriers have posts and takes. A SEND posts a message to a queue, and a RECV
+ * takes it. A POST posts a signal, or a release of a semaphore, and a WAIT takes it. */
 #include "import/play.h"
 
 #include "base/array.h"
@@ -12,26 +15,31 @@
 
 #define NONE TUTTI_IMPORT_NONE
 
-/* A message, a signal, or a release of a semaphore. It is in the list of its object. */
+/* One post, an entry of the list of its object. */
 struct post {
     uint32_t event;  /* the event of a SEND, or NONE */
     uint32_t *clock; /* the poster's clock after its op; NULL if the op is relaxed */
-    uint32_t next;
+    uint32_t next;   /* the next post of the object, or NONE */
 };
 
 /* The state of an object. */
 struct state {
-    uint32_t nposts, ntaken;
+    uint32_t nposts, ntaken; /* posts and takes so far */
     uint32_t first, last;   /* posts not yet taken; of a semaphore, all posts */
-    uint32_t total;         /* posts in the whole program */
+    uint32_t total;         /* number of posts in the whole program */
     /* The blocks that post and take in the whole program. NONE: no block; MANY: several blocks. */
     uint32_t poster, taker;
+    /* The block that posted last, and the one that took last, with their own times (play.h) after
+     * these ops. */
     uint32_t last_poster, last_post_time, last_taker, last_take_time;
-    uint32_t members, arrived, round; /* for barriers */
+    /* Of a barrier: number of blocks that it is for; how many of them have arrived in this round;
+     * number of rounds that are over. */
+    uint32_t members, arrived, round;
 };
 
 #define MANY (UINT32_MAX - 1)
 
+/* The state of a play. */
 struct play {
     const struct tutti_import_program *program;
     struct tutti_import_races races;
@@ -41,8 +49,8 @@ struct play {
     uint32_t nposts, post_capacity;
     uint32_t *done;       /* per block: number of ops done */
     uint32_t *entered;    /* per block: 1 + the round of the barrier that it is in, or 0 */
-    uint32_t **op_clocks; /* per op that others wait for: the clock of its block after it */
-    bool *is_awaited;     /* per op: true if others wait for it */
+    uint32_t **op_clocks; /* per op that is awaited: the clock of its block after the op */
+    bool *is_awaited;     /* per op: true if other blocks wait for it by an AFTER or for packets */
 };
 
 static uint32_t *clock_of(struct play *play, uint32_t block)
@@ -109,6 +117,7 @@ static int check_order(struct play *play, uint32_t block, uint32_t op, uint32_t 
     return TUTTI_OK;
 }
 
+/* Posts to the object of an op. `event` is that of a SEND, or NONE. */
 static int add_post(struct play *play, uint32_t block, uint32_t op, uint32_t event)
 {
     uint32_t object = play->program->ops[op].object, index = play->nposts;
@@ -131,7 +140,8 @@ static int add_post(struct play *play, uint32_t block, uint32_t op, uint32_t eve
     return TUTTI_OK;
 }
 
-/* Takes the first post that is left, because the k-th take gets the k-th post. */
+/* Takes the first post that is left, because the k-th take gets the k-th post. Stores the event of
+ * a SEND, or NONE. */
 static int take(struct play *play, uint32_t block, uint32_t op, uint32_t *ret_event)
 {
     struct state *state = &play->states[play->program->ops[op].object];
@@ -174,6 +184,16 @@ static void acquire(struct play *play, uint32_t block, uint32_t object)
         tutti_import_clock_join(&play->races, clock, play->posts[i].clock);
 }
 
+/* Returns true if the block has arrived at a barrier in its current round. */
+static bool is_in_barrier(const struct play *play, uint32_t block, uint32_t barrier)
+{
+    const struct tutti_import_program *program = play->program;
+    uint32_t at = program->blocks[block].first_op + play->done[block]; /* its next op */
+
+    return play->entered[block] == 1 + play->states[barrier].round &&
+           program->ops[at].object == barrier;
+}
+
 /* Lets a block arrive at a barrier, or leave it. When the last block arrives, the clocks of all
  * members become equal, and all members may continue. Returns true if this block may continue. */
 static bool pass_barrier(struct play *play, uint32_t block, const struct tutti_import_op *op)
@@ -185,21 +205,12 @@ static bool pass_barrier(struct play *play, uint32_t block, const struct tutti_i
         play->entered[block] = 1 + state->round;
         if (++state->arrived < op->count)
             return false;
-        for (uint32_t to = 0; to < program->nblocks; to++) {
-            uint32_t at = program->blocks[to].first_op + play->done[to];
-
-            if (to == block || play->entered[to] != 1 + state->round ||
-                program->ops[at].object != op->object)
-                continue;
-            tutti_import_clock_join(&play->races, clock_of(play, block), clock_of(play, to));
-        }
-        for (uint32_t to = 0; to < program->nblocks; to++) {
-            uint32_t at = program->blocks[to].first_op + play->done[to];
-
-            if (to != block && play->entered[to] == 1 + state->round &&
-                program->ops[at].object == op->object)
-                tutti_import_clock_join(&play->races, clock_of(play, to), clock_of(play, block));
-        }
+        for (uint32_t other = 0; other < program->nblocks; other++)
+            if (other != block && is_in_barrier(play, other, op->object))
+                tutti_import_clock_join(&play->races, clock_of(play, block), clock_of(play, other));
+        for (uint32_t other = 0; other < program->nblocks; other++)
+            if (other != block && is_in_barrier(play, other, op->object))
+                tutti_import_clock_join(&play->races, clock_of(play, other), clock_of(play, block));
         state->arrived = 0;
         state->round++;
     }
@@ -224,6 +235,7 @@ static bool has_packets(const struct play *play, const struct tutti_import_op *o
     return true;
 }
 
+/* Joins the clocks of the ops that wrote the packets which the op reads. */
 static void join_packets(struct play *play, uint32_t block, const struct tutti_import_op *op)
 {
     const struct tutti_import_ref *srcs = play->program->refs + op->first_ref;
@@ -273,6 +285,7 @@ static bool is_kept(const struct play *play, uint32_t sent)
     return true;
 }
 
+/* Takes the message of a RECV, which is op number `at`, and completes its event. */
 static int receive(struct play *play, uint32_t block, uint32_t at, struct tutti_import_event *event)
 {
     const struct tutti_import_program *program = play->program;
@@ -291,6 +304,7 @@ static int receive(struct play *play, uint32_t block, uint32_t at, struct tutti_
     return TUTTI_OK;
 }
 
+/* Runs op number `at` of a block, which can begin (try_begin). */
 static int run_op(struct play *play, uint32_t block, uint32_t at)
 {
     const struct tutti_import_op *op = &play->program->ops[at];
@@ -328,6 +342,7 @@ static int run_op(struct play *play, uint32_t block, uint32_t at)
 
 /* ---- the play -------------------------------------------------------------------------------- */
 
+/* Reports that op number `at` waits forever. */
 static int report_wait(const struct play *play, uint32_t at)
 {
     const struct tutti_import_program *program = play->program;
@@ -366,6 +381,7 @@ static int report_standstill(const struct play *play)
     return found == NONE ? TUTTI_OK : report_wait(play, found);
 }
 
+/* Checks that every message has been received. Signals may be left. */
 static int check_leftovers(const struct play *play)
 {
     const struct tutti_import_program *program = play->program;

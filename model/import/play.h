@@ -18,9 +18,9 @@
 struct tutti_import_cell {
     /* The block that wrote the cell last, and that block's own time after the op. */
     uint32_t writer, writer_time;
-    uint32_t readers;    /* list in the pool: blocks that have read the cell since */
+    uint32_t readers;    /* list in the pool: the blocks that have read the cell since then */
     uint32_t event;      /* the event that wrote the cell */
-    uint32_t packets_op; /* the op that wrote packets into the cell, or NONE */
+    uint32_t packets_op; /* the op that wrote packets into the cell; NONE: it holds no packets */
 };
 
 /* A block that has read a cell, its own time after the op, and the next entry of the list. */
@@ -28,11 +28,12 @@ struct tutti_import_reader {
     uint32_t block, time, next;
 };
 
+/* The clocks of all blocks and the last accesses to all cells while a program is played. */
 struct tutti_import_races {
     const struct tutti_import_program *program;
     uint32_t *clocks; /* [nblocks][nblocks]: the clock of each block */
-    struct tutti_import_cell *cells;
-    struct tutti_import_reader *pool;
+    struct tutti_import_cell *cells;  /* per cell of the program */
+    struct tutti_import_reader *pool; /* entries of the lists of readers */
     uint32_t npool, pool_capacity;
     size_t clock_bytes; /* bytes of all clocks in use */
 };

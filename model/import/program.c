@@ -67,6 +67,27 @@ void tutti_import_record(const struct tutti_import_program *program, uint32_t op
                                  program->ops[op].word, what);
 }
 
+void tutti_import_set_name(struct tutti_import_program *program, const char *name,
+                           const char *fallback)
+{
+    snprintf(program->name, sizeof(program->name), "%s", name != NULL ? name : fallback);
+    for (char *at = program->name; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f || *at == '#')
+            *at = '_';
+}
+
+enum tutti_collective tutti_import_collective(const char *name)
+{
+    enum tutti_collective collective;
+
+    if (strcmp(name, "reducescatter") == 0)
+        name = "reduce_scatter";
+    collective = tutti_collective_find(name, strlen(name));
+    if (collective == TUTTI_COLLECTIVE_COUNT || tutti_collective_has_data(collective))
+        return collective;
+    return TUTTI_COLLECTIVE_COUNT;
+}
+
 int tutti_import_add_block(struct tutti_import_program *program, uint32_t rank, uint32_t id)
 {
     TUTTI_TRY(TUTTI_ARRAY_ROOM(program->blocks, program->nblocks, program->block_capacity,
@@ -97,24 +118,26 @@ int tutti_import_add_op(struct tutti_import_program *program, enum tutti_import_
 static int add_ref(struct tutti_import_program *program, const struct tutti_import_ref *ref)
 {
     uint32_t op = program->nops - 1, chunks;
-    static const char *const names[TUTTI_IMPORT_BUFFER_COUNT] = {"input", "output", "scratch",
-                                                                 "temporary"};
 
     if (ref->rank >= program->nranks)
-        return tutti_import_refuse(program, op, "rank %u of %u", ref->rank, program->nranks);
+        return tutti_import_refuse(program, op, "names rank %u, but there are only %u ranks",
+                                   ref->rank, program->nranks);
     chunks = tutti_import_chunks(program, ref->rank, (enum tutti_import_buffer)ref->buffer);
     if (ref->first > chunks || ref->count > chunks - ref->first || ref->count == 0)
         return tutti_import_refuse(program, op, "chunks %u + %u of the %s of gpu %u, which has %u",
-                                   ref->first, ref->count, names[ref->buffer], ref->rank, chunks);
+                                   ref->first, ref->count, tutti_import_buffer_name(ref->buffer),
+                                   ref->rank, chunks);
     program->touches += ref->count;
     if (program->touches > TUTTI_IMPORT_TOUCHES_MAX)
-        return tutti_import_refuse(program, op, "the steps so far touch more than %llu chunks",
-                                   (unsigned long long)TUTTI_IMPORT_TOUCHES_MAX);
+        return tutti_import_refuse(
+            program, op, "the steps so far touch more than %llu chunks; split the schedule",
+            (unsigned long long)TUTTI_IMPORT_TOUCHES_MAX);
     TUTTI_TRY(TUTTI_ARRAY_ROOM(program->refs, program->nrefs, program->ref_capacity,
                                "operands of a schedule"));
     program->refs[program->nrefs++] = *ref;
     if (program->refs[program->ops[op].first_ref].count != ref->count)
-        return tutti_import_refuse(program, op, "joins %u chunks with %u",
+        return tutti_import_refuse(program, op,
+                                   "combines %u chunks with %u; give all its buffers one size",
                                    program->refs[program->ops[op].first_ref].count, ref->count);
     return TUTTI_OK;
 }
@@ -133,7 +156,7 @@ int tutti_import_add_dst(struct tutti_import_program *program, struct tutti_impo
     return TUTTI_OK;
 }
 
-int tutti_import_object(struct tutti_import_program *program, enum tutti_import_meeting kind,
+int tutti_import_object(struct tutti_import_program *program, enum tutti_import_object_kind kind,
                         const uint32_t key[4], uint32_t *ret_object)
 {
     struct tutti_import_object object = {.kind = (uint8_t)kind};
@@ -155,6 +178,14 @@ int tutti_import_object(struct tutti_import_program *program, enum tutti_import_
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
+const char *tutti_import_buffer_name(uint8_t buffer)
+{
+    static const char *const names[TUTTI_IMPORT_BUFFER_COUNT] = {"input", "output", "scratch",
+                                                                 "temporary"};
+
+    return names[buffer];
+}
+
 uint32_t tutti_import_chunks(const struct tutti_import_program *program, uint32_t rank,
                              enum tutti_import_buffer buffer)
 {
@@ -170,8 +201,10 @@ uint32_t tutti_import_cell(const struct tutti_import_program *program, uint32_t 
                            enum tutti_import_buffer buffer, uint32_t index)
 {
     uint32_t inputs = tutti_import_inputs(program), outputs = tutti_import_outputs(program);
-    uint32_t block = rank * program->chunks;
+    uint32_t block = rank * program->chunks; /* the first chunk of this rank's own block */
 
+    /* The smaller of the two buffers has no cells of its own. It is this rank's block of the larger
+     * one. */
     if (program->is_in_place && inputs < outputs && buffer == TUTTI_IMPORT_INPUT)
         return tutti_import_cell(program, rank, TUTTI_IMPORT_OUTPUT, block + index);
     if (program->is_in_place && inputs >= outputs && buffer == TUTTI_IMPORT_OUTPUT)
@@ -198,16 +231,16 @@ int tutti_import_finish(struct tutti_import_program *program)
                  program->scratch[rank] + program->temps[rank];
         if (cells > TUTTI_IMPORT_CELLS_MAX)
             return tutti_fail(TUTTI_ERR_ARGUMENT,
-                              "%s: the ranks have more than %u chunks of memory", program->file,
-                              TUTTI_IMPORT_CELLS_MAX);
+                              "%s: the ranks have more than %u chunks of memory; use fewer chunks",
+                              program->file, TUTTI_IMPORT_CELLS_MAX);
     }
     return TUTTI_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Emit boldly fused schedules. If they could deadlock without buffered messages, emit safely fused
- * schedules instead. */
+/* Emits boldly fused schedules. If they could deadlock without buffered messages, emits safely
+ * fused schedules instead. */
 static int emit(const struct tutti_import_program *program, const struct tutti_import_trace *trace,
                 struct tutti_ensemble *ret_ensemble)
 {
@@ -226,7 +259,7 @@ static int emit(const struct tutti_import_program *program, const struct tutti_i
     return tutti_import_emit(program, trace, false, ret_ensemble);
 }
 
-/* Emit schedules with `root` as the root, and find out whether they are correct. On success the
+/* Emits schedules with `root` as the root, and finds out whether they are correct. On success the
  * caller releases *ret_ensemble, even if they are not. */
 static int try_root(struct tutti_import_program *program, const struct tutti_import_trace *trace,
                     uint32_t root, struct tutti_ensemble *ret_ensemble, bool *ret_is_right)
@@ -245,6 +278,7 @@ static int try_root(struct tutti_import_program *program, const struct tutti_imp
     return rc;
 }
 
+/* Emits schedules with the first rank as the root with which they are correct. */
 static int find_root(struct tutti_import_program *program, const struct tutti_import_trace *trace,
                      struct tutti_ensemble *ret_ensemble)
 {
@@ -260,7 +294,7 @@ static int find_root(struct tutti_import_program *program, const struct tutti_im
         else if (rc != TUTTI_ERR_ARGUMENT)
             return rc;
     }
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: with no rank as its root is this a right %s",
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: this is not a right %s with any rank as its root",
                       program->file, tutti_collective_name(program->collective));
 }
 

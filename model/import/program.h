@@ -7,12 +7,12 @@
  *     json.c /  on cells of memory            program allows, with         (then check.h)
  *                                             nothing left unordered
  *
- * Blocks run concurrently; the ops of a block run one after another. Blocks synchronize through
- * objects: queues of messages, signals, semaphores, barriers.
+ * A rank has any number of blocks. Blocks run concurrently; the ops of a block run one after
+ * another. Blocks synchronize through objects: queues of messages, signals, semaphores, barriers.
  *
- * Memory consists of cells, one per chunk. If the program was written for in-place calls, INPUT and
- * OUTPUT share cells as described in step.h. Unlike in schedules, cells of INPUT may be written;
- * emit.c finds other places for them.
+ * Memory consists of cells, one per chunk of a rank's buffer. If the program was written for
+ * in-place calls, INPUT and OUTPUT share cells as described in step.h. Unlike in schedules, cells
+ * of INPUT may be written; emit.c finds other places for them.
  */
 #ifndef TUTTI_IMPORT_PROGRAM_H
 #define TUTTI_IMPORT_PROGRAM_H
@@ -38,7 +38,7 @@ enum tutti_import_buffer {
 struct tutti_import_ref {
     uint32_t rank;
     uint8_t buffer;  /* enum tutti_import_buffer */
-    bool is_packets; /* flags travel with the data: a reader waits until they have arrived */
+    bool is_packets; /* flags travel with the data: a reader waits until the data have arrived */
     uint32_t first, count;
 };
 
@@ -55,37 +55,40 @@ enum tutti_import_kind {
 };
 
 struct tutti_import_op {
-    uint8_t kind;
+    uint8_t kind;    /* enum tutti_import_kind */
     bool is_relaxed; /* of a POST or WAIT: it orders no memory accesses */
     uint16_t nsrcs, ndsts;
-    uint32_t first_ref;     /* srcs, then dsts */
-    uint32_t object, count; /* their meanings depend on the kind */
-    uint32_t step;          /* number in the file */
-    const char *word;       /* name in the file; must outlive the program */
+    uint32_t first_ref; /* index of the first of its refs: the srcs, then the dsts */
+    uint32_t object;    /* index of an object; of an AFTER, index of a block; of a MOVE, unused */
+    uint32_t count;     /* of a BARRIER: number of blocks; of an AFTER: number of ops */
+    uint32_t step;      /* number in the file, for messages */
+    const char *word;   /* name in the file, for messages; must outlive the program */
 };
 
 struct tutti_import_block {
-    uint32_t rank, id;
-    uint32_t first_op, nops;
+    uint32_t rank;
+    uint32_t id;             /* number in the file, unique in its rank */
+    uint32_t first_op, nops; /* range in the program's ops */
 };
 
 /* The kinds of objects. */
-enum tutti_import_meeting {
+enum tutti_import_object_kind {
     TUTTI_IMPORT_QUEUE,
     TUTTI_IMPORT_SIGNAL,
     TUTTI_IMPORT_SEMAPHORE,
-    TUTTI_IMPORT_GATE /* a barrier */
+    TUTTI_IMPORT_GATE, /* a barrier */
 };
 
 struct tutti_import_object {
-    uint8_t kind;     /* enum tutti_import_meeting */
-    uint32_t key[4];  /* identifies the object among those of its kind: ranks, channels, ids */
+    uint8_t kind;     /* enum tutti_import_object_kind */
+    uint32_t key[4];  /* identifies the object among those of its kind: ranks, channels, ids. Of a
+                         QUEUE: sender, receiver, channel */
     uint32_t initial; /* initial value of a semaphore */
 };
 
 struct tutti_import_program {
-    const char *file; /* for messages */
-    char name[TUTTI_ENSEMBLE_NAME_BYTES];
+    const char *file;                     /* name of the file, for messages; borrowed */
+    char name[TUTTI_ENSEMBLE_NAME_BYTES]; /* of the algorithm */
     enum tutti_collective collective;
     bool is_in_place;          /* true if the program was written for in-place calls */
     uint32_t nranks, root;     /* root: UINT32_MAX if the file does not name it */
@@ -99,7 +102,7 @@ struct tutti_import_program {
     struct tutti_import_object *objects;
     uint32_t nblocks, nops, nrefs, nobjects;
     uint32_t block_capacity, op_capacity, ref_capacity, object_capacity;
-    uint64_t touches; /* cells in all refs so far */
+    uint64_t touches; /* number of cells in all refs so far */
 };
 
 /* Allocates the lists per rank. The other members must be zero, except that collective, nranks and
@@ -116,9 +119,18 @@ int tutti_import_add_op(struct tutti_import_program *program, enum tutti_import_
                         const char *word, uint32_t step, uint32_t object, uint32_t count);
 int tutti_import_add_src(struct tutti_import_program *program, struct tutti_import_ref ref);
 int tutti_import_add_dst(struct tutti_import_program *program, struct tutti_import_ref ref);
-/* Finds the object of a kind and key, or creates it if there is none. */
-int tutti_import_object(struct tutti_import_program *program, enum tutti_import_meeting kind,
+/* Finds the object of a kind and key, or creates it if there is none. TUTTI_ERR_SYSTEM: no memory.
+ */
+int tutti_import_object(struct tutti_import_program *program, enum tutti_import_object_kind kind,
                         const uint32_t key[4], uint32_t *ret_object);
+
+/* Sets program->name to `name`, or to `fallback` if `name` is NULL. Cuts the name off if it is too
+ * long, and replaces the characters that Tutti's own text form cannot hold. */
+void tutti_import_set_name(struct tutti_import_program *program, const char *name,
+                           const char *fallback);
+/* Returns the collective of a name in the file, or TUTTI_COLLECTIVE_COUNT if there is none that a
+ * schedule can be made for. */
+enum tutti_collective tutti_import_collective(const char *name);
 
 /* Records a failure with the position of op `op`: "file: gpu 1, threadblock 2, step 3 (rrc): " and
  * the message. */
@@ -135,6 +147,7 @@ int tutti_import_finish(struct tutti_import_program *program);
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
+/* Return the number of chunks of INPUT and of OUTPUT, which is the same at all ranks. */
 static inline uint32_t tutti_import_inputs(const struct tutti_import_program *program)
 {
     return tutti_input_blocks(program->collective, program->nranks) * program->chunks;
@@ -144,6 +157,8 @@ static inline uint32_t tutti_import_outputs(const struct tutti_import_program *p
     return tutti_output_blocks(program->collective, program->nranks) * program->chunks;
 }
 
+/* Returns the name of a buffer, for messages. */
+const char *tutti_import_buffer_name(uint8_t buffer);
 /* Returns the number of chunks of a rank's buffer. */
 uint32_t tutti_import_chunks(const struct tutti_import_program *program, uint32_t rank,
                              enum tutti_import_buffer buffer);

@@ -12,6 +12,7 @@
 
 #define NONE TUTTI_IMPORT_NONE
 
+/* Counts the memory of `count` more clocks, and refuses them if all clocks take too much. */
 static int reserve_clocks(struct tutti_import_races *races, size_t count)
 {
     size_t bytes = count * races->program->nblocks * sizeof(uint32_t);
@@ -40,7 +41,7 @@ int tutti_import_races_init(struct tutti_import_races *races,
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to play %zu threadblocks on %zu chunks",
                           nblocks, ncells);
     }
-    memset(races->cells, 0xff, ncells * sizeof(*races->cells));
+    memset(races->cells, 0xff, ncells * sizeof(*races->cells)); /* all members are NONE */
     return TUTTI_OK;
 }
 
@@ -84,12 +85,12 @@ void tutti_import_clock_join(const struct tutti_import_races *races, uint32_t *c
 
 /* ---- accesses ------------------------------------------------------------------------------- */
 
+/* Checks that an earlier access to cell i of `ref` is ordered before the op of `block`. The access
+ * was by block `other`, whose own time after it was `time`. `other` is NONE if there was none. */
 static int check_ordered(const struct tutti_import_races *races, uint32_t block, uint32_t op,
                          uint32_t other, uint32_t time, const struct tutti_import_ref *ref,
                          uint32_t i)
 {
-    static const char *const names[TUTTI_IMPORT_BUFFER_COUNT] = {"input", "output", "scratch",
-                                                                 "temporary"};
     const struct tutti_import_block *blocks = races->program->blocks;
 
     if (other == NONE || tutti_import_clock(races, block)[other] >= time)
@@ -98,10 +99,12 @@ static int check_ordered(const struct tutti_import_races *races, uint32_t block,
                                "race: it touches chunk %u of the %s of gpu %u, and so does "
                                "threadblock %u of gpu %u, and nothing orders the two; add a "
                                "dependency",
-                               ref->first + i, names[ref->buffer], ref->rank, blocks[other].id,
-                               blocks[other].rank);
+                               ref->first + i, tutti_import_buffer_name(ref->buffer), ref->rank,
+                               blocks[other].id, blocks[other].rank);
 }
 
+/* Records that `block` has read a cell. A block that reads a cell several times in a row has one
+ * entry, with the time of the last read. */
 static int add_reader(struct tutti_import_races *races, struct tutti_import_cell *cell,
                       uint32_t block, uint32_t time)
 {
@@ -154,7 +157,7 @@ static int write_cells(struct tutti_import_races *races, uint32_t block, uint32_
     return TUTTI_OK;
 }
 
-/* Check that a ref and a destination do not overlap. If `may_be_same`, they may also be equal. */
+/* Checks that a ref and a destination do not overlap. If `may_be_same`, they may also be equal. */
 static int check_overlap(const struct tutti_import_program *program, uint32_t op,
                          const struct tutti_import_ref *src, const struct tutti_import_ref *dst,
                          bool may_be_same)

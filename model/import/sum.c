@@ -13,7 +13,7 @@
 
 /* ---- steps on places ------------------------------------------------------------------------- */
 
-/* Emit a send, and record that it should move to the position of from->event (order.h). */
+/* Emits a send, and records that it should move to the position of from->event (order.h). */
 static int send_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t count,
                     const struct tutti_import_part *from, uint32_t to)
 {
@@ -26,17 +26,26 @@ static int send_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t 
     return tutti_import_order_note(order, build->schedule->nsteps, from->event, emitter->event);
 }
 
+static void swap_parts(const struct tutti_import_part **a, const struct tutti_import_part **b)
+{
+    const struct tutti_import_part *swapped = *a;
+
+    *a = *b;
+    *b = swapped;
+}
+
 static bool is_same(struct tutti_import_place a, struct tutti_import_place b)
 {
     return a.buffer == b.buffer && a.chunk == b.chunk;
 }
 
+/* True if place i continues place i - 1. */
 static bool follows(const struct tutti_import_place *places, uint32_t i)
 {
     return places[i].buffer == places[i - 1].buffer && places[i].chunk == places[i - 1].chunk + 1;
 }
 
-/* Emit `dst` = the sum of `a` and `b`, or `dst` = `a` if b is NULL. This concerns `count` chunks
+/* Emits `dst` = the sum of `a` and `b`, or `dst` = `a` if b is NULL. This concerns `count` chunks
  * from chunk `at` on, which are contiguous in each part. If b is not NULL, at most one of `a` and
  * `b` belongs to another rank than `dst`. */
 static int add_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t count,
@@ -46,12 +55,8 @@ static int add_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t c
     struct tutti_build *build = &emitter->builds[dst->rank];
     struct tutti_span to = tutti_import_span(dst->places[at], count);
 
-    if (b != NULL && a->rank != dst->rank) {
-        const struct tutti_import_part *swapped = a;
-
-        a = b;
-        b = swapped;
-    }
+    if (b != NULL && a->rank != dst->rank)
+        swap_parts(&a, &b);
     if (a->rank != dst->rank) {
         TUTTI_TRY(send_run(emitter, at, count, a, dst->rank));
         return tutti_build_recv(build, a->rank, to);
@@ -63,12 +68,8 @@ static int add_run(struct tutti_import_emitter *emitter, uint32_t at, uint32_t c
     /* Both parts are in this rank's memory. If `b` is already at the destination, add `a` to it. */
     if (b != NULL &&
         (is_same(b->places[at], dst->places[at]) ||
-         tutti_import_is_overlay(&emitter->places, dst->rank, b->places[at], dst->places[at]))) {
-        const struct tutti_import_part *swapped = a;
-
-        a = b;
-        b = swapped;
-    }
+         tutti_import_is_overlay(&emitter->places, dst->rank, b->places[at], dst->places[at])))
+        swap_parts(&a, &b);
     if (!is_same(a->places[at], dst->places[at]))
         TUTTI_TRY(tutti_build_copy(build, tutti_import_span(a->places[at], count), to));
     return b == NULL ? TUTTI_OK
@@ -123,7 +124,7 @@ static bool is_at_home(const struct tutti_import_emitter *emitter,
     return false;
 }
 
-/* Make a temporary part in SCRATCH. A sum needs this while its destination still holds a part that
+/* Makes a temporary part in SCRATCH. A sum needs this while its destination still holds a part that
  * has not been added. */
 static int make_aside(struct tutti_import_emitter *emitter, const struct tutti_import_part *dst,
                       const uint32_t *classes, uint32_t count, struct tutti_import_part **ret_part)
@@ -141,7 +142,7 @@ int tutti_import_sum(struct tutti_import_emitter *emitter, uint32_t count,
 {
     const struct tutti_import_part *sum = &parts[0];
     struct tutti_import_part *aside = NULL;
-    uint32_t home = 0;
+    uint32_t home = 0; /* index of the last part that is at the destination; 0 also if none is */
 
     qsort(parts, nparts, sizeof(*parts), compare_parts);
     for (uint32_t i = 0; i < nparts; i++)

@@ -26,20 +26,29 @@
 #include <string.h>
 
 #define NOTHING UINT32_MAX /* object of an AFTER op that waits for no block, as a nop may */
-enum { BLOCKS_MAX = 1024, STEPS_MAX = 65536, BUFFER_CHUNKS_MAX = 1 << 20 };
-#define NO_BYTES_MAX (UINT64_C(128) << 20) /* largest call if the file has no maxBytes */
+/* Upper bounds for numbers in the file. */
+enum {
+    CHANNELS_MAX = 256,
+    BLOCK_ID_MAX = 1023,
+    STEPS_MAX = 65536,
+    BUFFER_CHUNKS_MAX = 1 << 20,
+};
+#define BYTES_MAX         (INT64_MAX / 16)     /* upper bound for minBytes and maxBytes */
+#define DEFAULT_MAX_BYTES (INT64_C(128) << 20) /* largest call if the file has no maxBytes */
 
 struct reader {
     XML_Parser parser;
     struct tutti_import_program program;
-    struct tutti_ensemble limits; /* least_bytes, most_bytes */
+    struct tutti_ensemble limits; /* only its members least_bytes and most_bytes are used */
     int depth;                    /* number of open elements */
     bool *seen;                   /* per rank: true if its gpu has been read */
-    /* These belong to the current gpu and tb. A peer is -1 if there is none. */
-    uint32_t rank, first_block, step;
+    uint32_t rank, first_block;   /* of the current gpu; index of its first block */
+    /* Of the current tb: the number of its next step; its peers, or -1; the objects of its queues,
+     * which are valid if there is a peer. */
+    uint32_t step;
     int64_t send_peer, recv_peer;
     uint32_t send_queue, recv_queue;
-    int rc;
+    int rc; /* the failure that has stopped the parser, or TUTTI_OK */
 };
 
 static void record(const struct reader *reader, const char *format, ...)
@@ -66,6 +75,8 @@ static void record(const struct reader *reader, const char *format, ...)
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
+/* Returns the value of an attribute, or NULL if it is missing. `attributes` are those of expat:
+ * names and values in turn, then NULL. */
 static const char *find(const char **attributes, const char *name)
 {
     for (; attributes[0] != NULL; attributes += 2)
@@ -74,15 +85,17 @@ static const char *find(const char **attributes, const char *name)
     return NULL;
 }
 
-/* Reads a number from -1 to `most`. If the attribute is missing, the value is `fallback`. A
- * `fallback` below -1 means that the attribute must be given. */
-static int number(const struct reader *reader, const char **attributes, const char *name,
-                  int64_t fallback, int64_t most, int64_t *ret_value)
+enum { REQUIRED = -2 }; /* as a fallback: the attribute must be given */
+
+/* Reads a number from -1 to `most`. If the attribute is missing, the value is `fallback`, which is
+ * at least -1, or REQUIRED. */
+static int read_number(const struct reader *reader, const char **attributes, const char *name,
+                       int64_t fallback, int64_t most, int64_t *ret_value)
 {
     const char *text = find(attributes, name), *at = text;
     int64_t value = 0;
 
-    if (text == NULL && fallback < -1)
+    if (text == NULL && fallback == REQUIRED)
         return refuse(reader, "no %s; give it", name);
     if (text == NULL || strcmp(text, "-1") == 0) {
         *ret_value = text == NULL ? fallback : -1;
@@ -97,12 +110,13 @@ static int number(const struct reader *reader, const char **attributes, const ch
     return TUTTI_OK;
 }
 
-static int count(const struct reader *reader, const char **attributes, const char *name,
-                 int64_t fallback, int64_t most, uint32_t *ret_value)
+/* Reads a number from 0 to `most`. Otherwise like read_number. */
+static int read_count(const struct reader *reader, const char **attributes, const char *name,
+                      int64_t fallback, int64_t most, uint32_t *ret_value)
 {
     int64_t value;
 
-    TUTTI_TRY(number(reader, attributes, name, fallback, most, &value));
+    TUTTI_TRY(read_number(reader, attributes, name, fallback, most, &value));
     if (value < 0)
         return refuse(reader, "%s=\"-1\" is not from 0 to %lld", name, (long long)most);
     *ret_value = (uint32_t)value;
@@ -119,26 +133,24 @@ static int read_collective(struct reader *reader, const char **attributes)
 
     if (text == NULL)
         return refuse(reader, "no coll; give it");
-    if (strcmp(text, "reducescatter") == 0)
-        text = "reduce_scatter";
-    program->collective = tutti_collective_find(text, strlen(text));
-    if (program->collective != TUTTI_COLLECTIVE_COUNT &&
-        tutti_collective_has_data(program->collective))
+    program->collective = tutti_import_collective(text);
+    if (program->collective != TUTTI_COLLECTIVE_COUNT)
         return TUTTI_OK;
     return refuse(reader, "coll=\"%.40s\" cannot be proved or run; there are %s", text,
                   tutti_collective_list(TUTTI_LIST_WITH_DATA, list));
 }
 
-/* Reads which calls the algorithm is made for. Attributes that are missing have defaults. */
+/* Reads which calls the algorithm is made for. Attributes that are missing have defaults. The names
+ * in_place and out_of_place stand for the attributes: 1 for yes, and 0 or -1 for no. */
 static int read_limits(struct reader *reader, const char **attributes)
 {
     static const char *const names[] = {"outofplace", "minBytes", "maxBytes"};
     int64_t in_place, out_of_place, least, most;
 
-    TUTTI_TRY(number(reader, attributes, "inplace", 0, 1, &in_place));
-    TUTTI_TRY(number(reader, attributes, "outofplace", in_place != 1, 1, &out_of_place));
-    TUTTI_TRY(number(reader, attributes, "minBytes", 0, INT64_MAX / 16, &least));
-    TUTTI_TRY(number(reader, attributes, "maxBytes", NO_BYTES_MAX, INT64_MAX / 16, &most));
+    TUTTI_TRY(read_number(reader, attributes, "inplace", 0, 1, &in_place));
+    TUTTI_TRY(read_number(reader, attributes, "outofplace", in_place != 1, 1, &out_of_place));
+    TUTTI_TRY(read_number(reader, attributes, "minBytes", 0, BYTES_MAX, &least));
+    TUTTI_TRY(read_number(reader, attributes, "maxBytes", DEFAULT_MAX_BYTES, BYTES_MAX, &most));
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         if (find(attributes, names[i]) == NULL) {
             tutti_log(TUTTI_LOG_WARN,
@@ -148,7 +160,7 @@ static int read_limits(struct reader *reader, const char **attributes)
             break;
         }
     if (most < 1 || least > most)
-        return refuse(reader, "minBytes is more than maxBytes, or that is 0");
+        return refuse(reader, "minBytes is more than maxBytes, or maxBytes is 0");
     /* A program that is correct out of place is also correct in place, because emit.c saves
      * inputs. */
     reader->program.is_in_place = in_place == 1 && out_of_place != 1;
@@ -166,15 +178,20 @@ static int begin_algo(struct reader *reader, const char **attributes)
 
     TUTTI_TRY(read_collective(reader, attributes));
     TUTTI_TRY(read_limits(reader, attributes));
-    TUTTI_TRY(count(reader, attributes, "ngpus", -2, TUTTI_IMPORT_RANKS_MAX, &program->nranks));
-    TUTTI_TRY(count(reader, attributes, "nchannels", 1, 256, &channels));
-    TUTTI_TRY(count(reader, attributes, "nchunksperloop", -2, BUFFER_CHUNKS_MAX, &chunks));
-    TUTTI_TRY(number(reader, attributes, "root", -1, TUTTI_IMPORT_RANKS_MAX, &root));
+    TUTTI_TRY(read_count(reader, attributes, "ngpus", REQUIRED, TUTTI_IMPORT_RANKS_MAX,
+                         &program->nranks));
+    TUTTI_TRY(read_count(reader, attributes, "nchannels", 1, CHANNELS_MAX, &channels));
+    TUTTI_TRY(
+        read_count(reader, attributes, "nchunksperloop", REQUIRED, BUFFER_CHUNKS_MAX, &chunks));
+    TUTTI_TRY(read_number(reader, attributes, "root", -1, TUTTI_IMPORT_RANKS_MAX, &root));
     if (proto != NULL && strcmp(proto, "Simple") != 0 && strcmp(proto, "LL") != 0 &&
         strcmp(proto, "LL128") != 0)
         return refuse(reader, "proto=\"%.40s\" is not Simple, LL or LL128", proto);
     if (program->nranks == 0 || root >= (int64_t)program->nranks)
-        return refuse(reader, "ngpus is %u, root is %lld", program->nranks, (long long)root);
+        return refuse(
+            reader, "ngpus=\"%u\" and root=\"%lld\": give at least one gpu, and a root below ngpus",
+            program->nranks, (long long)root);
+    /* nchunksperloop counts the chunks of the larger buffer, which may have a block per rank. */
     parts = !tutti_collective_has_root(program->collective) &&
                     (tutti_input_is_per_rank(program->collective) ||
                      tutti_output_is_per_rank(program->collective))
@@ -187,13 +204,10 @@ static int begin_algo(struct reader *reader, const char **attributes)
                       chunks, parts, tutti_collective_name(program->collective));
     program->chunks = chunks / parts;
     if (program->chunks > BUFFER_CHUNKS_MAX / program->nranks)
-        return refuse(reader, "%u chunks per block of %u ranks are too many", program->chunks,
-                      program->nranks);
+        return refuse(reader, "%u chunks per block of %u ranks are too many; at most %d in all",
+                      program->chunks, program->nranks, BUFFER_CHUNKS_MAX);
     program->root = root >= 0 ? (uint32_t)root : UINT32_MAX;
-    snprintf(program->name, sizeof(program->name), "%s", name != NULL ? name : "xml");
-    for (char *at = program->name; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f || *at == '#')
-            *at = '_';
+    tutti_import_set_name(program, name, "xml");
     reader->seen = calloc(program->nranks, sizeof(bool));
     if (reader->seen == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u ranks", program->nranks);
@@ -207,13 +221,13 @@ static int begin_gpu(struct reader *reader, const char **attributes)
     struct tutti_import_program *program = &reader->program;
     uint32_t inputs, outputs;
 
-    TUTTI_TRY(count(reader, attributes, "id", -2, program->nranks - 1, &reader->rank));
-    TUTTI_TRY(count(reader, attributes, "i_chunks", -2, BUFFER_CHUNKS_MAX, &inputs));
-    TUTTI_TRY(count(reader, attributes, "o_chunks", -2, BUFFER_CHUNKS_MAX, &outputs));
-    TUTTI_TRY(count(reader, attributes, "s_chunks", -2, BUFFER_CHUNKS_MAX,
-                    &program->scratch[reader->rank]));
+    TUTTI_TRY(read_count(reader, attributes, "id", REQUIRED, program->nranks - 1, &reader->rank));
+    TUTTI_TRY(read_count(reader, attributes, "i_chunks", REQUIRED, BUFFER_CHUNKS_MAX, &inputs));
+    TUTTI_TRY(read_count(reader, attributes, "o_chunks", REQUIRED, BUFFER_CHUNKS_MAX, &outputs));
+    TUTTI_TRY(read_count(reader, attributes, "s_chunks", REQUIRED, BUFFER_CHUNKS_MAX,
+                         &program->scratch[reader->rank]));
     if (reader->seen[reader->rank])
-        return refuse(reader, "gpu %u for the second time", reader->rank);
+        return refuse(reader, "gpu %u for the second time; give each its own id", reader->rank);
     if ((inputs > 0 && inputs != tutti_import_inputs(program)) ||
         (outputs > 0 && outputs != tutti_import_outputs(program)))
         return refuse(reader,
@@ -226,6 +240,7 @@ static int begin_gpu(struct reader *reader, const char **attributes)
     return TUTTI_OK;
 }
 
+/* Finds the queue of a sender, a receiver and a channel. Does nothing if there is no peer. */
 static int find_queue(struct reader *reader, int64_t from, int64_t to, uint32_t channel,
                       uint32_t *ret_queue)
 {
@@ -243,13 +258,14 @@ static int begin_block(struct reader *reader, const char **attributes)
     struct tutti_import_program *program = &reader->program;
     uint32_t id, channel;
 
-    TUTTI_TRY(count(reader, attributes, "id", -2, BLOCKS_MAX - 1, &id));
-    TUTTI_TRY(number(reader, attributes, "send", -1, program->nranks - 1, &reader->send_peer));
-    TUTTI_TRY(number(reader, attributes, "recv", -1, program->nranks - 1, &reader->recv_peer));
-    TUTTI_TRY(count(reader, attributes, "chan", 0, 255, &channel));
+    TUTTI_TRY(read_count(reader, attributes, "id", REQUIRED, BLOCK_ID_MAX, &id));
+    TUTTI_TRY(read_number(reader, attributes, "send", -1, program->nranks - 1, &reader->send_peer));
+    TUTTI_TRY(read_number(reader, attributes, "recv", -1, program->nranks - 1, &reader->recv_peer));
+    TUTTI_TRY(read_count(reader, attributes, "chan", 0, CHANNELS_MAX - 1, &channel));
     for (uint32_t b = reader->first_block; b < program->nblocks; b++)
         if (program->blocks[b].id == id)
-            return refuse(reader, "tb %u of gpu %u for the second time", id, reader->rank);
+            return refuse(reader, "tb %u of gpu %u for the second time; give each its own id", id,
+                          reader->rank);
     TUTTI_TRY(find_queue(reader, reader->rank, reader->send_peer, channel, &reader->send_queue));
     TUTTI_TRY(find_queue(reader, reader->recv_peer, reader->rank, channel, &reader->recv_queue));
     reader->step = 0;
@@ -258,10 +274,11 @@ static int begin_block(struct reader *reader, const char **attributes)
 
 /* ---- step -------------------------------------------------------------------------------- */
 
-/* These bits say what a type of step does. */
+/* What a type of step does. READS and WRITES are about chunks in memory. ADDS means that the old
+ * content of the destination is part of the sum. */
 enum { RECEIVES = 1, SENDS = 2, READS = 4, WRITES = 8, ADDS = 16 };
 
-static const struct {
+static const struct step_type {
     const char *name;
     int does;
 } types[] = {
@@ -276,6 +293,16 @@ static const struct {
     {"nop", 0},
 };
 
+/* Returns NULL if there is no type of this name. */
+static const struct step_type *find_type(const char *name)
+{
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        if (strcmp(name, types[i].name) == 0)
+            return &types[i];
+    return NULL;
+}
+
+/* Reads the reference to `size` chunks at `offset_name` in the buffer that `buffer_name` gives. */
 static int read_ref(const struct reader *reader, const char **attributes, const char *buffer_name,
                     const char *offset_name, uint32_t size, struct tutti_import_ref *ret_ref)
 {
@@ -284,7 +311,7 @@ static int read_ref(const struct reader *reader, const char **attributes, const 
 
     if (text == NULL || text[0] == '\0' || text[1] != '\0' || strchr("ios", text[0]) == NULL)
         return refuse(reader, "%s=\"%.40s\" is not i, o or s", buffer_name, text ? text : "");
-    TUTTI_TRY(count(reader, attributes, offset_name, -2, BUFFER_CHUNKS_MAX, &first));
+    TUTTI_TRY(read_count(reader, attributes, offset_name, REQUIRED, BUFFER_CHUNKS_MAX, &first));
     *ret_ref = (struct tutti_import_ref){.rank = reader->rank,
                                          .first = first,
                                          .count = size,
@@ -294,6 +321,7 @@ static int read_ref(const struct reader *reader, const char **attributes, const 
     return TUTTI_OK;
 }
 
+/* Adds the ops of a step: a RECV or a MOVE, and a SEND. `does` is that of the step's type. */
 static int add_ops(struct reader *reader, int does, const char *word, struct tutti_import_ref src,
                    struct tutti_import_ref dst)
 {
@@ -319,52 +347,71 @@ static int add_ops(struct reader *reader, int does, const char *word, struct tut
     return tutti_import_add_src(program, does & RECEIVES ? dst : src);
 }
 
-static int begin_step(struct reader *reader, const char **attributes)
+/* Finds the type of a step, and checks that the current tb has the peers that the step needs. */
+static int read_type(const struct reader *reader, const char **attributes,
+                     const struct step_type **ret_type)
 {
-    struct tutti_import_program *program = &reader->program;
     const char *text = find(attributes, "type");
-    struct tutti_import_ref src = {.rank = 0}, dst = {.rank = 0};
-    uint32_t step, size, i = 0;
-    int64_t block, after;
+    const struct step_type *type = text != NULL ? find_type(text) : NULL;
 
-    TUTTI_TRY(count(reader, attributes, "s", -2, STEPS_MAX, &step));
-    TUTTI_TRY(count(reader, attributes, "cnt", -2, BUFFER_CHUNKS_MAX, &size));
-    TUTTI_TRY(number(reader, attributes, "depid", -1, BLOCKS_MAX - 1, &block));
-    TUTTI_TRY(number(reader, attributes, "deps", -1, STEPS_MAX, &after));
     if (text != NULL && strcmp(text, "ra") == 0)
         return refuse(reader, "type ra adds a residual, which no collective promises; it cannot be "
                               "expressed");
-    while (i < sizeof(types) / sizeof(*types) && (text == NULL || strcmp(text, types[i].name) != 0))
-        i++;
-    if (i == sizeof(types) / sizeof(*types))
+    if (type == NULL)
         return refuse(reader, "type=\"%.40s\" is not s, r, rcs, rrs, rrc, rrcs, cpy, re or nop",
                       text != NULL ? text : "");
+    if ((type->does & SENDS) && reader->send_peer < 0)
+        return refuse(reader, "type %s in a tb with send=\"-1\"; give the peer", text);
+    if ((type->does & RECEIVES) && reader->recv_peer < 0)
+        return refuse(reader, "type %s in a tb with recv=\"-1\"; give the peer", text);
+    *ret_type = type;
+    return TUTTI_OK;
+}
+
+/* Reserves cells for a sum that a step holds between receiving and sending. */
+static int reserve_temps(struct reader *reader, uint32_t size, struct tutti_import_ref *ret_ref)
+{
+    uint32_t *temps = &reader->program.temps[reader->rank];
+
+    if (size > TUTTI_IMPORT_CELLS_MAX - *temps)
+        return refuse(reader, "the steps of gpu %u hold too many chunks; at most %u", reader->rank,
+                      TUTTI_IMPORT_CELLS_MAX);
+    *ret_ref = (struct tutti_import_ref){
+        .rank = reader->rank, .buffer = TUTTI_IMPORT_TEMP, .first = *temps, .count = size};
+    *temps += size;
+    return TUTTI_OK;
+}
+
+static int begin_step(struct reader *reader, const char **attributes)
+{
+    const struct step_type *type;
+    struct tutti_import_ref src = {.rank = 0}, dst = {.rank = 0};
+    uint32_t step, size;
+    int64_t block, after; /* the block and its step that this step waits for, or -1 */
+    bool waits;
+
+    TUTTI_TRY(read_count(reader, attributes, "s", REQUIRED, STEPS_MAX, &step));
+    TUTTI_TRY(read_count(reader, attributes, "cnt", REQUIRED, BUFFER_CHUNKS_MAX, &size));
+    TUTTI_TRY(read_number(reader, attributes, "depid", -1, BLOCK_ID_MAX, &block));
+    TUTTI_TRY(read_number(reader, attributes, "deps", -1, STEPS_MAX, &after));
+    TUTTI_TRY(read_type(reader, attributes, &type));
     if (step != reader->step)
         return refuse(reader, "step %u where step %u is due", step, reader->step);
-    if ((types[i].does & SENDS) && reader->send_peer < 0)
-        return refuse(reader, "type %s in a tb with send=\"-1\"", text);
-    if ((types[i].does & RECEIVES) && reader->recv_peer < 0)
-        return refuse(reader, "type %s in a tb with recv=\"-1\"", text);
-    /* The op names its block by id. resolve replaces the id when all blocks are known. */
-    if ((block >= 0 && after >= 0) || types[i].does == 0)
-        TUTTI_TRY(tutti_import_add_op(program, TUTTI_IMPORT_AFTER, types[i].name, step,
-                                      block >= 0 && after >= 0 ? (uint32_t)block : NOTHING,
-                                      (uint32_t)after));
-    if (types[i].does & READS)
+    waits = block >= 0 && after >= 0;
+    /* The op names its block by id. The function `resolve` replaces the id when all blocks are
+     * known. Even a nop that waits for nothing becomes an op, because other steps may wait for
+     * it. */
+    if (waits || type->does == 0)
+        TUTTI_TRY(tutti_import_add_op(&reader->program, TUTTI_IMPORT_AFTER, type->name, step,
+                                      waits ? (uint32_t)block : NOTHING, (uint32_t)after));
+    if (type->does & READS)
         TUTTI_TRY(read_ref(reader, attributes, "srcbuf", "srcoff", size, &src));
-    if (types[i].does & WRITES)
+    if (type->does & WRITES)
         TUTTI_TRY(read_ref(reader, attributes, "dstbuf", "dstoff", size, &dst));
-    if (types[i].does == (RECEIVES | SENDS | READS)) {
-        dst = (struct tutti_import_ref){.rank = reader->rank,
-                                        .buffer = TUTTI_IMPORT_TEMP,
-                                        .first = program->temps[reader->rank],
-                                        .count = size};
-        if (size > TUTTI_IMPORT_CELLS_MAX - program->temps[reader->rank])
-            return refuse(reader, "the steps of gpu %u hold too many chunks", reader->rank);
-        program->temps[reader->rank] += size;
-    }
-    if (types[i].does != 0)
-        TUTTI_TRY(add_ops(reader, types[i].does, types[i].name, src, dst));
+    if (type->does == (RECEIVES | SENDS | READS)) /* rrs sends the sum, and writes it nowhere */
+        TUTTI_TRY(reserve_temps(reader, size, &dst));
+    if (type->does != 0)
+        TUTTI_TRY(add_ops(reader, type->does, type->name, src, dst));
     reader->step++;
     return TUTTI_OK;
 }
@@ -441,7 +488,8 @@ static int resolve(struct tutti_import_program *program, uint32_t block, uint32_
         return tutti_import_refuse(program, at, "depid=\"%u\", and gpu %u has no such tb",
                                    op->object, rank);
     if (other == block)
-        return tutti_import_refuse(program, at, "depid=\"%u\" is its own tb", op->object);
+        return tutti_import_refuse(
+            program, at, "depid=\"%u\" is its own tb, whose steps run in order", op->object);
     for (uint32_t i = 0; i < program->blocks[other].nops; i++)
         if (program->ops[program->blocks[other].first_op + i].step == op->count)
             ops = i + 1;
@@ -474,8 +522,8 @@ static int parse(struct reader *reader, const char *text, size_t size_bytes)
     XML_SetElementHandler(reader->parser, on_begin, on_end);
     XML_SetStartDoctypeDeclHandler(reader->parser, on_doctype);
     if (size_bytes > INT32_MAX)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s has %zu bytes, which is too much",
-                          reader->program.file, size_bytes);
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s has %zu bytes; at most %d can be read",
+                          reader->program.file, size_bytes, INT32_MAX);
     if (XML_Parse(reader->parser, text, (int)size_bytes, XML_TRUE) == XML_STATUS_OK)
         return reader->rc != TUTTI_OK ? reader->rc : finish(reader);
     if (reader->rc != TUTTI_OK)

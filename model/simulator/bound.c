@@ -34,13 +34,14 @@ struct part {
     bool has_root;
 };
 
+/* The call whose bounds are computed, and the bounds so far. */
 struct bounds {
     const struct tutti_sim_network *network;
     const struct tutti_placement *places;
     enum tutti_collective collective;
     uint32_t root;
     double block_bytes;
-    struct tutti_sim_bound least;
+    struct tutti_sim_bound bound;     /* the largest bounds so far */
     struct tutti_sim_border *borders; /* scratch for the borders of any partition */
 };
 
@@ -54,6 +55,7 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
+/* Returns the part of a rank. If `parts` is NULL, each rank is a part. */
 static uint32_t part_of(const uint32_t *parts, uint32_t rank)
 {
     return parts ? parts[rank] : rank;
@@ -61,7 +63,10 @@ static uint32_t part_of(const uint32_t *parts, uint32_t rank)
 
 /* ---- bandwidth --------------------------------------------------------------------- */
 
-static double crossing_bytes(const struct bounds *bounds, const struct part *part)
+/* Returns the bytes that must leave a part, or enter it, whichever is more. A collective whose
+ * input is one block per rank deals blocks out. One whose output is one block per rank collects
+ * them. */
+static double bytes_over_border(const struct bounds *bounds, const struct part *part)
 {
     double inside = part->ranks, outside = bounds->network->nranks - inside, blocks = 1;
     bool deals = tutti_input_is_per_rank(bounds->collective);
@@ -78,11 +83,14 @@ static double crossing_bytes(const struct bounds *bounds, const struct part *par
     return blocks * bounds->block_bytes;
 }
 
-static void hold_bandwidth(struct bounds *bounds, double seconds)
+/* Raises the bound from bandwidth to `seconds` if it is lower. */
+static void raise_bandwidth(struct bounds *bounds, double seconds)
 {
-    bounds->least.bandwidth_s = larger(bounds->least.bandwidth_s, seconds);
+    bounds->bound.bandwidth_s = larger(bounds->bound.bandwidth_s, seconds);
 }
 
+/* Applies the bounds of a partition: that of each part's border and, for an all-reduce, that of all
+ * borders together. */
 static void cut(struct bounds *bounds, const struct part *parts, uint32_t nparts)
 {
     double together = 0;
@@ -91,10 +99,10 @@ static void cut(struct bounds *bounds, const struct part *parts, uint32_t nparts
         return;
     for (uint32_t i = 0; i < nparts; i++) {
         together += parts[i].bytes_per_s;
-        hold_bandwidth(bounds, crossing_bytes(bounds, &parts[i]) / parts[i].bytes_per_s);
+        raise_bandwidth(bounds, bytes_over_border(bounds, &parts[i]) / parts[i].bytes_per_s);
     }
     if (tutti_collective_agrees(bounds->collective))
-        hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
+        raise_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
 }
 
 /* Applies the bound for ranks that share memory. A byte between two ranks passes through a port of
@@ -106,27 +114,31 @@ static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t
 
     for (uint32_t i = 0; i < nparts; i++) {
         together += 2 * parts[i].bytes_per_s;
-        bytes += crossing_bytes(bounds, &parts[i]);
-        most = larger(most, crossing_bytes(bounds, &parts[i]));
+        bytes += bytes_over_border(bounds, &parts[i]);
+        most = larger(most, bytes_over_border(bounds, &parts[i]));
     }
     if (tutti_collective_agrees(bounds->collective))
-        hold_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
-    hold_bandwidth(bounds, (bytes - most) / together);
+        raise_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
+    raise_bandwidth(bounds, (bytes - most) / together);
 }
 
+/* True if all ranks are on one node and share its memory. */
 static bool is_one_memory(const struct tutti_sim_network *network)
 {
     return network->memories != TUTTI_SIM_NONE && network->nics == TUTTI_SIM_NONE &&
            network->torus == TUTTI_SIM_NONE;
 }
 
+/* Applies the bound of each dimension of a torus, cut into two halves. */
 static void cut_torus(struct bounds *bounds)
 {
-    double speed = bounds->network->machine->level[2].bytes_per_s, nranks = bounds->network->nranks;
+    double speed = bounds->network->machine->level[TUTTI_LEVEL_TOP].bytes_per_s;
+    double nranks = bounds->network->nranks;
 
     for (uint32_t d = 0; d < bounds->places->ndims; d++) {
         uint32_t size = bounds->places->dims[d], half = size / 2;
-        double across = nranks / size * speed * (size > 2 ? 2 : 1);
+        uint32_t ways = size > 2 ? 2 : 1; /* a ring of two is cut at one link, not at two */
+        double across = nranks / size * speed * ways;
         struct part below = {.ranks = nranks / size * half, .bytes_per_s = across};
         uint32_t stride = 1;
 
@@ -135,12 +147,12 @@ static void cut_torus(struct bounds *bounds)
         for (uint32_t e = 0; e < d; e++)
             stride *= bounds->places->dims[e];
         below.has_root = bounds->root / stride % size < half;
-        hold_bandwidth(bounds, crossing_bytes(bounds, &below) / across);
+        raise_bandwidth(bounds, bytes_over_border(bounds, &below) / across);
     }
 }
 
-/* True if any output depends on the input of `rank`. If any does, that of the root does, or that of
- * the last rank. */
+/* True if any output depends on the input of `rank`. It is enough to look at the outputs of the
+ * root and of the last rank: if any output depends on the input, one of these two does. */
 static bool is_needed(const struct bounds *bounds, uint32_t rank)
 {
     uint32_t last = bounds->network->nranks - 1;
@@ -151,9 +163,10 @@ static bool is_needed(const struct bounds *bounds, uint32_t rank)
 
 /* On a single node, all inputs that any output depends on must be read once, and all outputs must
  * be written once. The bandwidth of the memory limits both together. */
-static void load_and_store(struct bounds *bounds)
+static void bound_memory(struct bounds *bounds)
 {
-    double speed = bounds->network->machine->memory_bytes_per_s, blocks = 0;
+    double speed = bounds->network->machine->memory_bytes_per_s;
+    double blocks = 0; /* number of blocks that are read or written */
     uint32_t nranks = bounds->network->nranks;
 
     for (uint32_t rank = 0; rank < nranks; rank++) {
@@ -163,14 +176,15 @@ static void load_and_store(struct bounds *bounds)
         if (tutti_collective_has_output(bounds->collective, rank, bounds->root))
             blocks += tutti_output_blocks(bounds->collective, nranks);
     }
-    hold_bandwidth(bounds, blocks * bounds->block_bytes / speed);
+    raise_bandwidth(bounds, blocks * bounds->block_bytes / speed);
 }
 
 /* ---- latency ------------------------------------------------------------------------ */
 
-static void hold_latency(struct bounds *bounds, double seconds)
+/* Raises the bound from latency to `seconds` if it is lower. */
+static void raise_latency(struct bounds *bounds, double seconds)
 {
-    bounds->least.latency_s = larger(bounds->least.latency_s, seconds);
+    bounds->bound.latency_s = larger(bounds->bound.latency_s, seconds);
 }
 
 /* Applies the bound that all parts must be informed. Each informed part can tell `ports` other
@@ -184,26 +198,27 @@ static void spread(struct bounds *bounds, uint32_t nparts, double ports, double 
         return;
     for (double known = 1; known < nparts; known *= ports + 1)
         seconds += overhead_s;
-    hold_latency(bounds, seconds);
+    raise_latency(bounds, seconds);
 }
 
+/* Applies the bound that the farthest rank of a torus must be informed, hop by hop. */
 static void spread_torus(struct bounds *bounds)
 {
-    const struct tutti_rate *rate = &bounds->network->machine->level[2];
+    const struct tutti_rate *rate = &bounds->network->machine->level[TUTTI_LEVEL_TOP];
     uint32_t hops = 0;
 
     for (uint32_t d = 0; d < bounds->places->ndims; d++)
         hops += bounds->places->dims[d] / 2;
     if (hops > 0)
-        hold_latency(bounds, rate->overhead_s + hops * rate->latency_s);
+        raise_latency(bounds, rate->overhead_s + hops * rate->latency_s);
 }
 
 /* ---- parts of the machine -------------------------------------------------------------- */
 
 /* Fills in the parts from the ranks and their network ports. `of` holds the part of each rank. If
  * `of` is NULL, each rank is a part. */
-static void measure(const struct bounds *bounds, const uint32_t *of, double bytes_per_s,
-                    struct part *parts, uint32_t nparts)
+static void fill_parts(const struct bounds *bounds, const uint32_t *of, double bytes_per_s,
+                       struct part *parts, uint32_t nparts)
 {
     const struct tutti_sim_network *network = bounds->network;
 
@@ -225,7 +240,7 @@ static void measure(const struct bounds *bounds, const uint32_t *of, double byte
 }
 
 /* True if every pair has a path in both directions, so that nothing goes through ports. */
-static bool have_paths(const uint64_t npaths[2], double pairs)
+static bool all_have_paths(const uint64_t npaths[2], double pairs)
 {
     return pairs > 0 && (double)npaths[0] == pairs && (double)npaths[1] == pairs;
 }
@@ -244,7 +259,7 @@ static int add_links(const struct bounds *bounds, const uint32_t *of, struct par
         const struct tutti_sim_border *border = &bounds->borders[i];
         struct part *part = &parts[i];
 
-        if (have_paths(border->far, part->ranks * (network->nranks - part->ranks)))
+        if (all_have_paths(border->far, part->ranks * (network->nranks - part->ranks)))
             part->bytes_per_s = 0;
         part->bytes_per_s += larger(border->bytes_per_s[0], border->bytes_per_s[1]);
         if (border->far[0] > 0 || border->far[1] > 0)
@@ -253,6 +268,7 @@ static int add_links(const struct bounds *bounds, const uint32_t *of, struct par
     return TUTTI_OK;
 }
 
+/* Returns the largest number of ports of a part, at least 1. */
 static double most_ports(const struct part *parts, uint32_t nparts)
 {
     double most = 1;
@@ -262,17 +278,29 @@ static double most_ports(const struct part *parts, uint32_t nparts)
     return most;
 }
 
-static int hold_ranks(struct bounds *bounds, struct part *parts)
+/* Returns the rate at which a rank can send to other nodes through its ports. */
+static double rate_to_other_nodes(const struct bounds *bounds)
 {
     const struct tutti_sim_network *network = bounds->network;
-    const struct tutti_rate *level = network->machine->level;
-    double outer = 0;
+    double link_rate = network->machine->level[TUTTI_LEVEL_TOP].bytes_per_s, rate = 0;
 
-    for (uint32_t d = 0; d < bounds->places->ndims; d++)
-        outer += level[2].bytes_per_s * (bounds->places->dims[d] > 2 ? 2
-                                         : bounds->places->dims[d] == 2 ? 1 : 0);
     if (network->nics != TUTTI_SIM_NONE)
-        outer = network->links[network->nics].nominal;
+        return network->links[network->nics].nominal;
+    for (uint32_t d = 0; d < bounds->places->ndims; d++) {
+        uint32_t size = bounds->places->dims[d];
+
+        rate += link_rate * (size > 2 ? 2 : size == 2 ? 1 : 0); /* neighbors in this dimension */
+    }
+    return rate;
+}
+
+/* Applies the bounds of the partition in which each rank is a part. */
+static int bound_ranks(struct bounds *bounds, struct part *parts)
+{
+    const struct tutti_sim_network *network = bounds->network;
+    const struct tutti_rate *within = &network->machine->level[TUTTI_LEVEL_NODE];
+    double outer = rate_to_other_nodes(bounds);
+
     TUTTI_TRY(tutti_sim_borders(network->machine, NULL, network->nranks, bounds->borders));
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
         uint32_t node = part_of(bounds->places->node, rank);
@@ -280,14 +308,14 @@ static int hold_ranks(struct bounds *bounds, struct part *parts)
         const struct tutti_sim_border *border = &bounds->borders[rank];
 
         parts[rank] = (struct part){.ranks = 1, .has_root = rank == bounds->root};
-        if (!have_paths(border->far, network->nranks - 1 - neighbors))
+        if (!all_have_paths(border->far, network->nranks - 1 - neighbors))
             parts[rank].bytes_per_s += outer;
-        if (neighbors > 0 && !have_paths(border->near, neighbors))
-            parts[rank].bytes_per_s += level[0].bytes_per_s;
+        if (neighbors > 0 && !all_have_paths(border->near, neighbors))
+            parts[rank].bytes_per_s += within->bytes_per_s;
         parts[rank].bytes_per_s += larger(border->bytes_per_s[0], border->bytes_per_s[1]);
         if (neighbors > 0)
-            hold_latency(bounds, smaller(level[0].overhead_s + level[0].latency_s,
-                                         tutti_machine_signal_s(network->machine)));
+            raise_latency(bounds, smaller(within->overhead_s + within->latency_s,
+                                          tutti_machine_signal_s(network->machine)));
     }
     if (is_one_memory(network))
         cut_shared(bounds, parts, network->nranks);
@@ -296,35 +324,39 @@ static int hold_ranks(struct bounds *bounds, struct part *parts)
     return TUTTI_OK;
 }
 
-static int hold_nodes(struct bounds *bounds, struct part *parts)
+/* Applies the bounds of the partition into nodes. */
+static int bound_nodes(struct bounds *bounds, struct part *parts)
 {
     const struct tutti_sim_network *network = bounds->network;
     const struct tutti_rate *level = network->machine->level;
     uint32_t nnodes = bounds->places->node ? bounds->places->nnodes : network->nranks;
-    struct tutti_rate least = level[tutti_sim_has_level(network, 1) ? 1 : 2];
+    struct tutti_rate least =
+        level[tutti_sim_has_level(network, TUTTI_LEVEL_GROUP) ? TUTTI_LEVEL_GROUP
+                                                              : TUTTI_LEVEL_TOP];
 
     if (network->nics == TUTTI_SIM_NONE)
         return TUTTI_OK;
-    if (tutti_sim_has_level(network, 2)) {
-        least.overhead_s = smaller(least.overhead_s, level[2].overhead_s);
-        least.latency_s = smaller(least.latency_s, level[2].latency_s);
+    if (tutti_sim_has_level(network, TUTTI_LEVEL_TOP)) {
+        least.overhead_s = smaller(least.overhead_s, level[TUTTI_LEVEL_TOP].overhead_s);
+        least.latency_s = smaller(least.latency_s, level[TUTTI_LEVEL_TOP].latency_s);
     }
-    measure(bounds, bounds->places->node, network->links[network->nics].nominal, parts, nnodes);
+    fill_parts(bounds, bounds->places->node, network->links[network->nics].nominal, parts, nnodes);
     TUTTI_TRY(add_links(bounds, bounds->places->node, parts, nnodes));
     cut(bounds, parts, nnodes);
     spread(bounds, nnodes, most_ports(parts, nnodes), least.overhead_s, least.latency_s);
     return TUTTI_OK;
 }
 
-static int hold_groups(struct bounds *bounds, struct part *parts)
+/* Applies the bounds of the partition into groups of nodes. */
+static int bound_groups(struct bounds *bounds, struct part *parts)
 {
     const struct tutti_machine *machine = bounds->network->machine;
-    const struct tutti_rate *top = &machine->level[2];
+    const struct tutti_rate *top = &machine->level[TUTTI_LEVEL_TOP];
     uint32_t ngroups = bounds->places->ngroups;
 
     if (bounds->network->nics == TUTTI_SIM_NONE || bounds->places->group == NULL || ngroups < 2)
         return TUTTI_OK;
-    measure(bounds, bounds->places->group, top->bytes_per_s, parts, ngroups);
+    fill_parts(bounds, bounds->places->group, top->bytes_per_s, parts, ngroups);
     for (uint32_t i = 0; i < ngroups; i++)
         if (machine->trunk_bytes_per_s > 0)
             parts[i].bytes_per_s = smaller(parts[i].bytes_per_s, machine->trunk_bytes_per_s);
@@ -334,26 +366,27 @@ static int hold_groups(struct bounds *bounds, struct part *parts)
     return TUTTI_OK;
 }
 
-static int hold_all(struct bounds *bounds, struct part *parts)
+/* Applies all bounds. `parts` is scratch for any partition. */
+static int bound_all(struct bounds *bounds, struct part *parts)
 {
     const struct tutti_sim_network *network = bounds->network;
     bool is_torus = network->torus != TUTTI_SIM_NONE && network->machine->links.npaths == 0;
 
-    TUTTI_TRY(hold_ranks(bounds, parts));
-    TUTTI_TRY(hold_nodes(bounds, parts));
-    TUTTI_TRY(hold_groups(bounds, parts));
+    TUTTI_TRY(bound_ranks(bounds, parts));
+    TUTTI_TRY(bound_nodes(bounds, parts));
+    TUTTI_TRY(bound_groups(bounds, parts));
     if (is_torus)
         spread_torus(bounds);
     if (is_torus && network->ports == TUTTI_SIM_NONE)
         cut_torus(bounds);
     if (is_one_memory(network))
-        load_and_store(bounds);
+        bound_memory(bounds);
     return TUTTI_OK;
 }
 
 /* A lower bound must assume the nearest pair: lower each level's latency to that of its nearest
  * path. */
-static void shorten(struct tutti_machine *machine)
+static void take_nearest_latencies(struct tutti_machine *machine)
 {
     for (uint32_t i = 0; i < machine->links.npaths; i++) {
         const struct tutti_machine_path *path = &machine->links.paths[i];
@@ -378,20 +411,21 @@ int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective c
 
     tutti_machine_at(machine, tutti_machine_footprint(collective, nranks, block_bytes), &at);
     /* Within a node schedules may use messages or loads, so assume the faster of the two. */
-    at.level[0].bytes_per_s = larger(at.level[0].bytes_per_s, at.load_bytes_per_s);
-    shorten(&at);
+    at.level[TUTTI_LEVEL_NODE].bytes_per_s =
+        larger(at.level[TUTTI_LEVEL_NODE].bytes_per_s, at.load_bytes_per_s);
+    take_nearest_latencies(&at);
     TUTTI_TRY(tutti_sim_network_init(&network, &at, nranks));
     parts = calloc((size_t)nranks + 1, sizeof(*parts));
     bounds.borders = calloc((size_t)nranks + 1, sizeof(*bounds.borders));
     if (parts == NULL || bounds.borders == NULL)
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for bounds of %u ranks", nranks);
     else if (nranks > 1)
-        rc = hold_all(&bounds, parts);
-    bounds.least.sum_s = bounds.least.latency_s + bounds.least.bandwidth_s;
+        rc = bound_all(&bounds, parts);
+    bounds.bound.sum_s = bounds.bound.latency_s + bounds.bound.bandwidth_s;
     free(parts);
     free(bounds.borders);
     tutti_sim_network_fini(&network);
     TUTTI_TRY(rc);
-    *ret_bound = bounds.least;
+    *ret_bound = bounds.bound;
     return TUTTI_OK;
 }

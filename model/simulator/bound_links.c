@@ -16,6 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* The two ways over a border: data leave the part, or enter it. */
 enum { OUT, IN, WAYS };
 
 /* Selects the link of each path that counts in a sum. */
@@ -23,7 +24,7 @@ enum choice { FIRST, LAST, NARROWEST, CHOICES };
 
 struct survey {
     const struct tutti_machine *machine;
-    const uint32_t *of;
+    const uint32_t *of; /* per rank: its part; NULL: each rank is a part */
     uint32_t nparts;
     /* `order` lists the paths that cross a border, sorted by part. The paths of a part are
      * order[begin[part]] to order[begin[part + 1] - 1]. */
@@ -37,15 +38,16 @@ static uint32_t part_of(const struct survey *survey, uint32_t rank)
     return survey->of ? survey->of[rank] : rank;
 }
 
+/* Returns the rate of a path on one of its links. */
 static double rate_of(const struct tutti_machine *machine,
                       const struct tutti_machine_crossing *crossing)
 {
     return machine->links.links[crossing->link].bytes_per_s / crossing->weight;
 }
 
-static const struct tutti_machine_crossing *
-choose(const struct tutti_machine *machine, const struct tutti_machine_path *path,
-       enum choice choice)
+static const struct tutti_machine_crossing *choose_link(const struct tutti_machine *machine,
+                                                        const struct tutti_machine_path *path,
+                                                        enum choice choice)
 {
     const struct tutti_machine_crossing *at = &machine->links.crossings[path->first], *best = at;
 
@@ -71,7 +73,7 @@ static double sum_links(const struct survey *survey, uint32_t part, enum choice 
 
         if (path->count == 0)
             return INFINITY;
-        crossing = choose(machine, path, choice);
+        crossing = choose_link(machine, path, choice);
         rate = rate_of(machine, crossing);
         if (survey->seen_in[crossing->link] != part + 1)
             survey->counted[crossing->link] = 0;
@@ -89,13 +91,14 @@ static bool crosses(const struct survey *survey, const struct tutti_machine_path
     return part_of(survey, path->from) != part_of(survey, path->to);
 }
 
+/* Returns the part that a path leaves (OUT) or enters (IN). */
 static uint32_t part_at(const struct survey *survey, const struct tutti_machine_path *path, int way)
 {
     return part_of(survey, way == OUT ? path->from : path->to);
 }
 
 /* Sorts the paths over borders by the part that they leave (OUT) or enter (IN). */
-static void deal(struct survey *survey, int way)
+static void sort_paths(struct survey *survey, int way)
 {
     const struct tutti_machine_links *links = &survey->machine->links;
 
@@ -117,7 +120,7 @@ static void survey_way(struct survey *survey, int way, struct tutti_sim_border *
 {
     const struct tutti_machine_links *links = &survey->machine->links;
 
-    deal(survey, way);
+    sort_paths(survey, way);
     for (uint32_t part = 0; part < survey->nparts; part++)
         borders[part].bytes_per_s[way] = INFINITY;
     for (int choice = FIRST; choice < CHOICES; choice++) {

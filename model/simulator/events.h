@@ -6,10 +6,23 @@
 
 #include <stdint.h>
 
+enum tutti_sim_event_kind {
+    TUTTI_SIM_EVENT_FLOW,        /* a flow is at its mark or at its end (flows.h) */
+    TUTTI_SIM_EVENT_OVERHEAD,    /* a message's overhead is over */
+    TUTTI_SIM_EVENT_HEAD,        /* a message's first slice has arrived */
+    TUTTI_SIM_EVENT_ARRIVAL,     /* all of a message has arrived */
+    TUTTI_SIM_EVENT_TAIL,        /* a message's last slice has left */
+    TUTTI_SIM_EVENT_WORKED_HEAD, /* a step has done the arithmetic of its first slice */
+    TUTTI_SIM_EVENT_WORKED_TAIL, /* a step has done the arithmetic of its last slice */
+    TUTTI_SIM_EVENT_SEEN,        /* ranks of the same cell see the signal that a step has given */
+    TUTTI_SIM_EVENT_SEEN_AFAR,   /* ranks of other cells see that signal, if this takes longer */
+};
+
 struct tutti_sim_event {
     double at_s;      /* simulated time */
     uint64_t number;  /* number of events that were added before this one */
-    uint32_t kind, id; /* enum tutti_sim_event_kind in play.h; index of the flow, message or step */
+    uint32_t kind;    /* enum tutti_sim_event_kind */
+    uint32_t id;      /* index of the flow, message or step */
     uint32_t version; /* version of the flow; the player ignores an event with an older version */
 };
 

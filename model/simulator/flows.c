@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Computes max-min fair rates by progressive filling. The rates of all open flows grow together
  * until a link is full, and the flows of this link keep their rates. Rates are recomputed only for
- * the flows that a change can affect. */
+ * the flows that a change can affect. These flows are the region of the change. */
 #include "simulator/flows.h"
 
 #include "base/array.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Sums of rates have rounding errors. So a link counts as overbooked only if its demand exceeds its
+/* Sums of rates have rounding errors. So a link counts as tight only if its demand exceeds its
  * capacity by more than this fraction. */
 static const double tolerance = 1e-9;
 /* Rates count as equal if their relative difference is at most `same`. Each flow gets at least the
@@ -26,7 +26,7 @@ static void unlink_use(struct tutti_sim_network_link *link, struct tutti_sim_use
         use->next->previous = use->previous;
 }
 
-static int touch(struct tutti_sim_flows *flows, uint32_t id)
+static int mark_dirty(struct tutti_sim_flows *flows, uint32_t id)
 {
     struct tutti_sim_network_link *link = &flows->network->links[id];
 
@@ -54,15 +54,15 @@ static int add_use(struct tutti_sim_flows *flows, uint32_t id, uint32_t at,
         link->busy_since_s = now_s;
     link->demand += flow->alone * use->weight;
     link->bytes += flow->left * crossing->bytes;
-    return touch(flows, crossing->link);
+    return mark_dirty(flows, crossing->link);
 }
 
 static int take_flow(struct tutti_sim_flows *flows, uint32_t *ret_id)
 {
-    uint32_t id = flows->free;
+    uint32_t id = flows->first_free;
 
     if (id != TUTTI_SIM_NONE) {
-        flows->free = flows->flows[id].next_free;
+        flows->first_free = flows->flows[id].next_free;
     } else {
         TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->flows, flows->nflows, flows->flow_capacity, "flows"));
         id = flows->nflows++;
@@ -92,13 +92,13 @@ int tutti_sim_flow_start(struct tutti_sim_flows *flows, const struct tutti_sim_r
     flow->nuses = route->count;
     flow->is_active = true;
     for (uint32_t i = 0; i < route->count; i++)
-        TUTTI_TRY(add_use(flows, id, i, &route->at[i], now_s));
+        TUTTI_TRY(add_use(flows, id, i, &route->crossings[i], now_s));
     TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->fresh, flows->nfresh, flows->fresh_capacity, "flows"));
     flows->fresh[flows->nfresh++] = id;
     return TUTTI_OK;
 }
 
-static int end(struct tutti_sim_flows *flows, uint32_t id, double now_s)
+static int end_flow(struct tutti_sim_flows *flows, uint32_t id, double now_s)
 {
     struct tutti_sim_flow *flow = &flows->flows[id];
 
@@ -112,23 +112,24 @@ static int end(struct tutti_sim_flows *flows, uint32_t id, double now_s)
             link->demand = 0; /* discard rounding errors */
             link->busy_s += now_s - link->busy_since_s;
         }
-        TUTTI_TRY(touch(flows, use->link));
+        TUTTI_TRY(mark_dirty(flows, use->link));
     }
     flow->version++;
     flow->is_active = false;
-    flow->next_free = flows->free;
-    flows->free = id;
+    flow->next_free = flows->first_free;
+    flows->first_free = id;
     return TUTTI_OK;
 }
 
-static int schedule_end(struct tutti_sim_flows *flows, uint32_t id)
+/* Schedules the next event of a flow: that of its mark or, if there is none, of its end. */
+static int schedule_next(struct tutti_sim_flows *flows, uint32_t id)
 {
     struct tutti_sim_flow *flow = &flows->flows[id];
-    double upto = flow->mark >= 0 ? flow->mark : 0;
+    double until = flow->mark >= 0 ? flow->mark : 0;
 
     flow->version++;
-    return tutti_sim_events_add(flows->events, flow->since_s + (flow->left - upto) / flow->rate, 0,
-                                id, flow->version);
+    return tutti_sim_events_add(flows->events, flow->since_s + (flow->left - until) / flow->rate,
+                                TUTTI_SIM_EVENT_FLOW, id, flow->version);
 }
 
 int tutti_sim_flow_reach(struct tutti_sim_flows *flows, uint32_t flow, double now_s,
@@ -138,11 +139,11 @@ int tutti_sim_flow_reach(struct tutti_sim_flows *flows, uint32_t flow, double no
 
     *ret_is_over = at->mark < 0;
     if (*ret_is_over)
-        return end(flows, flow, now_s);
+        return end_flow(flows, flow, now_s);
     at->left = at->mark;
-    at->mark = -1;
+    at->mark = TUTTI_SIM_NO_MARK;
     at->since_s = now_s;
-    return schedule_end(flows, flow);
+    return schedule_next(flows, flow);
 }
 
 /* ---- the flows that a change affects ----------------------------------------------- */
@@ -152,25 +153,24 @@ static bool is_overbooked(const struct tutti_sim_network_link *link)
     return link->demand > link->capacity * (1 + tolerance);
 }
 
-static int reach_flow(struct tutti_sim_flows *flows, uint32_t id)
+static int add_flow_to_region(struct tutti_sim_flows *flows, uint32_t id)
 {
-    if (flows->flows[id].region == flows->number)
+    if (flows->flows[id].region == flows->change)
         return TUTTI_OK;
-    flows->flows[id].region = flows->number;
+    flows->flows[id].region = flows->change;
     TUTTI_TRY(TUTTI_ARRAY_ROOM(flows->region, flows->nregion, flows->region_capacity, "flows"));
     flows->region[flows->nregion++] = id;
     return TUTTI_OK;
 }
 
-/* Adds the flows of a link to the region if the link is, or was, overbooked. The region is the set
- * of flows whose rates are computed anew. */
-static int reach_link(struct tutti_sim_flows *flows, uint32_t id)
+/* Adds the flows of a link to the region if the link is, or was, tight. */
+static int add_link_to_region(struct tutti_sim_flows *flows, uint32_t id)
 {
     struct tutti_sim_network_link *link = &flows->network->links[id];
 
-    if (link->number == flows->number)
+    if (link->change == flows->change)
         return TUTTI_OK;
-    link->number = flows->number;
+    link->change = flows->change;
     link->is_tight = is_overbooked(link);
     if (!link->is_tight && !link->was_tight)
         return TUTTI_OK;
@@ -180,27 +180,30 @@ static int reach_link(struct tutti_sim_flows *flows, uint32_t id)
         flows->tight[flows->ntight++] = id;
     }
     for (const struct tutti_sim_use *use = link->uses; use; use = use->next)
-        TUTTI_TRY(reach_flow(flows, use->flow));
+        TUTTI_TRY(add_flow_to_region(flows, use->flow));
     return TUTTI_OK;
 }
 
-static int reach(struct tutti_sim_flows *flows)
+/* Finds the flows that the changes since the last call can affect. These are the new flows, and all
+ * flows that share a link which is, or was, tight with a flow of the region. The loop over the
+ * region also visits the flows that it adds. */
+static int find_region(struct tutti_sim_flows *flows)
 {
-    flows->number++;
+    flows->change++;
     flows->nregion = 0;
     flows->ntight = 0;
     for (uint32_t i = 0; i < flows->ndirty; i++) {
         flows->network->links[flows->dirty_links[i]].is_dirty = false;
-        TUTTI_TRY(reach_link(flows, flows->dirty_links[i]));
+        TUTTI_TRY(add_link_to_region(flows, flows->dirty_links[i]));
     }
     for (uint32_t i = 0; i < flows->nfresh; i++)
         if (flows->flows[flows->fresh[i]].is_active)
-            TUTTI_TRY(reach_flow(flows, flows->fresh[i]));
+            TUTTI_TRY(add_flow_to_region(flows, flows->fresh[i]));
     for (uint32_t i = 0; i < flows->nregion; i++) {
         const struct tutti_sim_flow *flow = &flows->flows[flows->region[i]];
 
         for (uint32_t u = 0; u < flow->nuses; u++)
-            TUTTI_TRY(reach_link(flows, flow->uses[u].link));
+            TUTTI_TRY(add_link_to_region(flows, flow->uses[u].link));
     }
     flows->ndirty = 0;
     flows->nfresh = 0;
@@ -211,7 +214,7 @@ static int reach(struct tutti_sim_flows *flows)
 
 /* Gives a flow the fraction `part` of the rate that it would have alone. The flow is no longer
  * open: its rate is subtracted from the spare capacity of its links. */
-static int fix(struct tutti_sim_flows *flows, uint32_t id, double part, double now_s)
+static int fix_rate(struct tutti_sim_flows *flows, uint32_t id, double part, double now_s)
 {
     struct tutti_sim_flow *flow = &flows->flows[id];
     double rate = part * flow->alone;
@@ -233,10 +236,12 @@ static int fix(struct tutti_sim_flows *flows, uint32_t id, double part, double n
         flow->left = 0;
     flow->since_s = now_s;
     flow->rate = rate;
-    return schedule_end(flows, id);
+    return schedule_next(flows, id);
 }
 
-static void open(struct tutti_sim_flows *flows)
+/* Makes all flows of the region open, and gives the tight links their whole capacity to
+ * distribute. */
+static void open_flows(struct tutti_sim_flows *flows)
 {
     for (uint32_t i = 0; i < flows->ntight; i++) {
         struct tutti_sim_network_link *link = &flows->network->links[flows->tight[i]];
@@ -253,7 +258,7 @@ static void open(struct tutti_sim_flows *flows)
 
 /* Returns the fraction to which all open flows can grow before the first link is full. It is a
  * fraction of the rate that each flow would have alone. 1 means that no link limits the flows. */
-static double growth(const struct tutti_sim_flows *flows)
+static double find_growth(const struct tutti_sim_flows *flows)
 {
     double part = 1;
 
@@ -266,7 +271,9 @@ static double growth(const struct tutti_sim_flows *flows)
     return part > least_part ? part : least_part;
 }
 
-static int fill(struct tutti_sim_flows *flows, double part, double now_s)
+/* Fixes the rates of the open flows on the links that are full when all open flows have grown to
+ * `part`. */
+static int fill_links(struct tutti_sim_flows *flows, double part, double now_s)
 {
     for (uint32_t i = 0; i < flows->ntight; i++) {
         const struct tutti_sim_network_link *link = &flows->network->links[flows->tight[i]];
@@ -275,20 +282,20 @@ static int fill(struct tutti_sim_flows *flows, double part, double now_s)
             continue;
         for (const struct tutti_sim_use *use = link->uses; use; use = use->next)
             if (!flows->flows[use->flow].is_fixed)
-                TUTTI_TRY(fix(flows, use->flow, part, now_s));
+                TUTTI_TRY(fix_rate(flows, use->flow, part, now_s));
     }
     return TUTTI_OK;
 }
 
 int tutti_sim_flows_share(struct tutti_sim_flows *flows, double now_s)
 {
-    TUTTI_TRY(reach(flows));
-    open(flows);
-    for (double part = growth(flows); part < 1; part = growth(flows))
-        TUTTI_TRY(fill(flows, part, now_s));
+    TUTTI_TRY(find_region(flows));
+    open_flows(flows);
+    for (double part = find_growth(flows); part < 1; part = find_growth(flows))
+        TUTTI_TRY(fill_links(flows, part, now_s));
     for (uint32_t i = 0; i < flows->nregion; i++)
         if (!flows->flows[flows->region[i]].is_fixed)
-            TUTTI_TRY(fix(flows, flows->region[i], 1, now_s));
+            TUTTI_TRY(fix_rate(flows, flows->region[i], 1, now_s));
     return TUTTI_OK;
 }
 

@@ -2,9 +2,11 @@
  * Shares the links among flows. A flow is a number of bytes in transit over some links.
  *
  * Rates are max-min fair. All flows grow alike, in proportion to the rate each would have alone,
- * until a link is full. The flows that cross it stop growing and the others continue. A flow on
- * links whose demand is within their capacity gets the rate it would have alone and affects no
- * other flow. So a change propagates only along links that are, or were, overbooked.
+ * until a link is full. The flows that cross this link stop growing and the others continue. The
+ * demand of a link is the capacity that its flows would take if each of them were alone. A link
+ * whose demand exceeds its capacity is tight. A flow without a tight link gets the rate that it
+ * would have alone, and it affects no other flow. So a change propagates only along links that are
+ * tight, or were tight before.
  *
  *   a  ====1====                 links 1 and 2 carry 12 each, every flow 12 alone:
  *   b  ====1==========2====      link 2 is full when b, c and d have 4;
@@ -17,39 +19,45 @@
 #include "simulator/events.h"
 #include "simulator/network.h"
 
+#define TUTTI_SIM_NO_MARK (-1.0) /* as the mark of a flow: there is none */
+
 /* One flow's use of one link, an entry of the link's list. */
 struct tutti_sim_use {
     struct tutti_sim_use *next, *previous;
-    uint32_t flow, link;
-    double weight;
+    uint32_t flow, link; /* indices */
+    double weight;       /* capacity of the link that each byte of the flow takes */
 };
 
+/* An active flow, or an entry that is free for a new flow. */
 struct tutti_sim_flow {
-    struct tutti_sim_use *uses;
+    struct tutti_sim_use *uses; /* one for each link of its route */
     uint32_t nuses, capacity;
     uint32_t kind, owner;  /* enum tutti_sim_flow_kind, and the message or step of the flow */
-    uint32_t version;
-    uint32_t next_free;
+    uint32_t version;      /* grows whenever an event of the flow that is scheduled becomes wrong */
+    uint32_t next_free;    /* of a free entry: the next free entry, or TUTTI_SIM_NONE */
     double left;           /* bytes still to go */
-    double mark;           /* an event is also due when `left` reaches this; less than 0: none */
-    double alone, rate;    /* bytes per second */
+    double mark;           /* an event is also due when `left` reaches this; or TUTTI_SIM_NO_MARK */
+    double alone, rate;    /* bytes per second: if the flow were alone; now */
     double since_s;        /* the time at which `left` was correct */
-    uint32_t region;
-    bool is_fixed, is_active;
+    uint32_t region;       /* number of the last change that affected the flow */
+    bool is_fixed;         /* its new rate is known (tutti_sim_flows_share) */
+    bool is_active;        /* false: the entry is free */
 };
 
 struct tutti_sim_flows {
     struct tutti_sim_network *network;
     struct tutti_sim_events *events;
     struct tutti_sim_flow *flows;
-    uint32_t nflows, flow_capacity, free;
-    /* What has changed since rates were last computed: links, and new flows. */
-    uint32_t *dirty_links, *fresh; /* numbers of links; numbers of flows */
+    uint32_t nflows, flow_capacity;
+    uint32_t first_free; /* head of the list of free entries, or TUTTI_SIM_NONE */
+    /* Changes since rates were last computed: the links whose flows have changed, and the new
+     * flows, as indices. */
+    uint32_t *dirty_links, *fresh;
     uint32_t ndirty, dirty_capacity, nfresh, fresh_capacity;
-    /* Scratch: the flows and overbooked links that one change affects. */
+    /* Scratch: the flows and tight links that one change affects. */
     uint32_t *region, *tight;
     uint32_t nregion, region_capacity, ntight, tight_capacity;
-    uint32_t number; /* number of the current change */
+    uint32_t change; /* number of the current change */
 };
 
 /* Starts a flow of `bytes` > 0 along a route. The next tutti_sim_flows_share gives it a rate.
@@ -63,7 +71,8 @@ int tutti_sim_flow_reach(struct tutti_sim_flows *flows, uint32_t flow, double no
                          bool *ret_is_over);
 
 /* Recomputes the rates after changes, and schedules events for the ends and marks of the flows.
- * These events have kind 0 and the flow as id. Returns TUTTI_ERR_SYSTEM if there is no memory. */
+ * These events have kind TUTTI_SIM_EVENT_FLOW and the flow as id. Returns TUTTI_ERR_SYSTEM if there
+ * is no memory. */
 int tutti_sim_flows_share(struct tutti_sim_flows *flows, double now_s);
 
 void tutti_sim_flows_fini(struct tutti_sim_flows *flows);

@@ -26,6 +26,7 @@ static bool is_same_lane(const struct tutti_sim_score *score, uint32_t a, uint32
            score->messages[a].lane == score->messages[b].lane;
 }
 
+/* True if `step` depends directly on step `on`. */
 static bool depends(const struct tutti_sim_score *score, uint32_t on, uint32_t step)
 {
     const struct tutti_sim_step *before = &score->steps[on];
@@ -36,15 +37,21 @@ static bool depends(const struct tutti_sim_score *score, uint32_t on, uint32_t s
     return false;
 }
 
-/* Fusing may move a receive to the send that forwards its data. The receive then comes after other
- * steps of the send's lane. Or fusing may move the send to the receive, before other steps of the
- * receive's lane. True if a move of this kind may have put `step` between `before` and `after`. */
+/* True if the step receives and sends. Before the play begins, no half of a step is over. */
+static bool is_fused(const struct tutti_sim_step *step)
+{
+    return step->halves == 2;
+}
+
+/* Fusing joins a receive and the send that forwards its data into one step. The step may be where
+ * the send was. Then the receive comes after other steps of the send's lane. Or the step may be
+ * where the receive was. Then the send comes before other steps of the receive's lane. True if a
+ * move of this kind may have put `step` between `before` and `after`. */
 static bool is_overtaken(const struct tutti_sim_score *score, const struct tutti_sim_step *step,
                          const struct tutti_sim_step *before, const struct tutti_sim_step *after)
 {
-    return step->halves == 1 &&
-           ((after->halves > 1 && is_same_lane(score, step->out, after->out)) ||
-            (before->halves > 1 && is_same_lane(score, step->in, before->in)));
+    return step->halves == 1 && ((is_fused(after) && is_same_lane(score, step->out, after->out)) ||
+                                 (is_fused(before) && is_same_lane(score, step->in, before->in)));
 }
 
 /* True if step `next` directly follows step `last` and does not depend on it. */
@@ -70,17 +77,19 @@ static bool is_one_round(const struct tutti_sim_score *score, uint32_t a, uint32
     return a == b || !is_same_lane(score, a, b);
 }
 
-static enum end_view view(const struct tutti_sim_score *score, uint32_t last, uint32_t next,
-                          bool sends)
+/* Looks at the steps `last` and `next` of two consecutive messages. `sends` is true at the sending
+ * end of the lane. */
+static enum end_view view_end(const struct tutti_sim_score *score, uint32_t last, uint32_t next,
+                              bool sends)
 {
     const struct tutti_sim_step *a = &score->steps[last], *b = &score->steps[next];
 
     if (!follows(score, last, next))
         return APART;
-    if (a->halves > 1 && b->halves > 1)
+    if (is_fused(a) && is_fused(b))
         return is_one_round(score, sends ? a->in : a->out, sends ? b->in : b->out) ? BOTH_FUSED
                                                                                    : IN_TURN;
-    return a->halves > 1 ? FIRST_FUSED : b->halves > 1 ? SECOND_FUSED : BOTH_PLAIN;
+    return is_fused(a) ? FIRST_FUSED : is_fused(b) ? SECOND_FUSED : BOTH_PLAIN;
 }
 
 /* True if the blocks of two steps are not adjacent. A schedule that needs adjacent blocks in one
@@ -92,11 +101,13 @@ static bool is_scattered(const struct tutti_sim_score *score, uint32_t last, uin
     return a->end_chunk != b->first_chunk && b->end_chunk != a->first_chunk;
 }
 
-static bool are_one(const struct tutti_sim_score *score, const struct tutti_sim_message *message,
-                    const struct tutti_sim_message *next)
+/* True if two consecutive messages of a lane belong to one gathered write. */
+static bool is_one_write(const struct tutti_sim_score *score,
+                         const struct tutti_sim_message *message,
+                         const struct tutti_sim_message *next)
 {
-    enum end_view sender = view(score, message->last_sender, next->sender, true);
-    enum end_view receiver = view(score, message->last_receiver, next->receiver, false);
+    enum end_view sender = view_end(score, message->last_sender, next->sender, true);
+    enum end_view receiver = view_end(score, message->last_receiver, next->receiver, false);
 
     if (sender == APART || receiver == APART)
         return false;
@@ -143,7 +154,7 @@ void tutti_sim_score_gather(struct tutti_sim_score *score)
             if (message->is_part)
                 continue;
             while (message->next != TUTTI_SIM_NONE &&
-                   are_one(score, message, &score->messages[message->next])) {
+                   is_one_write(score, message, &score->messages[message->next])) {
                 join(score, id);
                 has_joined = true;
             }

@@ -11,7 +11,7 @@ bool tutti_sim_has_level(const struct tutti_sim_network *network, uint32_t level
 {
     const struct tutti_placement *places = &network->machine->places;
 
-    if (level == 1)
+    if (level == TUTTI_LEVEL_GROUP)
         return places->group != NULL && tutti_sim_node_count(network) > places->ngroups;
     return places->group == NULL || places->ngroups > 1;
 }
@@ -32,11 +32,12 @@ int tutti_sim_network_check(const struct tutti_machine *machine, uint32_t nranks
     return TUTTI_OK;
 }
 
-static int deal_nics(struct tutti_sim_network *network)
+/* Counts the ranks of each node, and assigns the NICs of a node to its ranks round-robin. */
+static int assign_nics(struct tutti_sim_network *network)
 {
     uint32_t nnodes = tutti_sim_node_count(network);
-    uint32_t *first = calloc((size_t)nnodes + 1, sizeof(*first));
-    uint32_t *seen = calloc((size_t)nnodes + 1, sizeof(*seen));
+    uint32_t *first = calloc((size_t)nnodes + 1, sizeof(*first)); /* per node: its first NIC */
+    uint32_t *seen = calloc((size_t)nnodes + 1, sizeof(*seen));   /* per node: ranks so far */
 
     network->nic = calloc((size_t)network->nranks + 1, sizeof(*network->nic));
     network->node_size = calloc((size_t)nnodes + 1, sizeof(*network->node_size));
@@ -73,7 +74,9 @@ static int deal_nics(struct tutti_sim_network *network)
     return TUTTI_OK;
 }
 
-static uint32_t reserve(struct tutti_sim_network *network, bool exists, uint32_t count)
+/* Reserves the numbers of `count` links if this kind of link exists. Returns the first number, or
+ * TUTTI_SIM_NONE. */
+static uint32_t reserve_links(struct tutti_sim_network *network, bool exists, uint32_t count)
 {
     uint32_t first = network->nlinks;
 
@@ -83,8 +86,9 @@ static uint32_t reserve(struct tutti_sim_network *network, bool exists, uint32_t
     return first;
 }
 
-static void set(struct tutti_sim_network *network, uint32_t first, uint32_t count, double capacity,
-                double nominal)
+/* Initializes `count` links from number `first` on. Does nothing if `first` is TUTTI_SIM_NONE. */
+static void set_links(struct tutti_sim_network *network, uint32_t first, uint32_t count,
+                      double capacity, double nominal)
 {
     if (first == TUTTI_SIM_NONE)
         return;
@@ -96,16 +100,18 @@ static void set(struct tutti_sim_network *network, uint32_t first, uint32_t coun
                                                     .tail = TUTTI_SIM_NONE};
 }
 
-static bool has_full_nodes(const struct tutti_sim_network *network)
+/* Returns true if some node has fewer cores than ranks. If the machine gives no number of cores,
+ * each rank has its own. */
+static bool has_crowded_nodes(const struct tutti_sim_network *network)
 {
     for (uint32_t node = 0; node < tutti_sim_node_count(network); node++)
-        if (network->node_size[node] > network->machine->cores)
-            return network->machine->cores > 0;
+        if (network->machine->cores > 0 && network->node_size[node] > network->machine->cores)
+            return true;
     return false;
 }
 
 /* Returns true if ranks move the messages of some level with their own cores. */
-static bool has_own_cores(const struct tutti_sim_network *network)
+static bool uses_rank_cores(const struct tutti_sim_network *network)
 {
     for (uint32_t level = 0; level < TUTTI_MACHINE_LEVELS; level++)
         if (tutti_sim_rate_of(network, level)->core_bytes_per_s > 0)
@@ -113,55 +119,71 @@ static bool has_own_cores(const struct tutti_sim_network *network)
     return false;
 }
 
+/* Reserves the numbers of all links that the machine has, and allocates the links. */
+static int number_links(struct tutti_sim_network *network)
+{
+    const struct tutti_machine *machine = network->machine;
+    const struct tutti_placement *places = &machine->places;
+    uint32_t nranks = network->nranks, nnodes = tutti_sim_node_count(network);
+    uint32_t ngroups = places->group ? places->ngroups : 1;
+    bool is_torus = places->ndims > 0;
+
+    network->ports = reserve_links(network, nnodes < nranks, 2 * nranks);
+    network->cells = reserve_links(network, places->cell != NULL && machine->bridge_bytes_per_s > 0,
+                                   2 * places->ncells);
+    network->nics = reserve_links(network, !is_torus && nnodes > 1, 2 * network->nnics);
+    network->trunks = reserve_links(
+        network, !is_torus && ngroups > 1 && machine->trunk_bytes_per_s > 0, 2 * ngroups);
+    network->torus = reserve_links(network, is_torus, 2 * nranks * places->ndims);
+    network->memories = reserve_links(network, machine->memory_bytes_per_s > 0, nnodes);
+    network->node_cores = reserve_links(network, has_crowded_nodes(network), nnodes);
+    network->rank_cores = reserve_links(network, uses_rank_cores(network), nranks);
+    network->path_links = reserve_links(network, machine->links.nlinks > 0, machine->links.nlinks);
+    network->links = calloc((size_t)network->nlinks + 1, sizeof(*network->links));
+    return network->links != NULL
+               ? TUTTI_OK
+               : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links", network->nlinks);
+}
+
+/* Initializes the links. Ports and the links of a torus have a capacity of one second of use per
+ * second (network.h). */
+static void set_capacities(struct tutti_sim_network *network)
+{
+    const struct tutti_machine *machine = network->machine;
+    const struct tutti_placement *places = &machine->places;
+    uint32_t nranks = network->nranks, nnodes = tutti_sim_node_count(network);
+    double node_rate = machine->level[TUTTI_LEVEL_NODE].bytes_per_s;
+    double top_rate = machine->level[TUTTI_LEVEL_TOP].bytes_per_s;
+    double bridge_rate = machine->bridge_bytes_per_s, trunk_rate = machine->trunk_bytes_per_s;
+    double memory_rate = machine->memory_bytes_per_s;
+    double nic_rate = 0; /* the highest bandwidth of a level between nodes */
+
+    for (uint32_t level = TUTTI_LEVEL_GROUP; level < TUTTI_MACHINE_LEVELS; level++)
+        if (tutti_sim_has_level(network, level) && machine->level[level].bytes_per_s > nic_rate)
+            nic_rate = machine->level[level].bytes_per_s;
+    set_links(network, network->ports, 2 * nranks, 1, node_rate);
+    set_links(network, network->cells, 2 * places->ncells, bridge_rate, bridge_rate);
+    set_links(network, network->nics, 2 * network->nnics, 1, nic_rate);
+    set_links(network, network->trunks, 2 * places->ngroups, trunk_rate, trunk_rate);
+    set_links(network, network->torus, 2 * nranks * places->ndims, 1, top_rate);
+    set_links(network, network->memories, nnodes, memory_rate, memory_rate);
+    set_links(network, network->node_cores, nnodes, machine->cores, machine->cores);
+    set_links(network, network->rank_cores, nranks, 1, 1);
+    for (uint32_t i = 0; i < machine->links.nlinks; i++)
+        set_links(network, network->path_links + i, 1, machine->links.links[i].bytes_per_s,
+                  machine->links.links[i].bytes_per_s);
+}
+
 int tutti_sim_network_init(struct tutti_sim_network *network, const struct tutti_machine *machine,
                            uint32_t nranks)
 {
-    const struct tutti_placement *places = &machine->places;
-    double nic = 0;
-    bool is_torus = places->ndims > 0;
-    uint32_t nnodes, ngroups = places->group ? places->ngroups : 1;
     int rc;
 
     *network = (struct tutti_sim_network){.machine = machine, .nranks = nranks};
     TUTTI_TRY(tutti_sim_network_check(machine, nranks));
-    TUTTI_TRY_OR(fail, rc, deal_nics(network));
-    nnodes = tutti_sim_node_count(network);
-    network->ports = reserve(network, nnodes < nranks, 2 * nranks);
-    network->cells = reserve(network, places->cell != NULL && machine->bridge_bytes_per_s > 0,
-                             2 * places->ncells);
-    network->nics = reserve(network, !is_torus && nnodes > 1, 2 * network->nnics);
-    network->trunks = reserve(network, !is_torus && ngroups > 1 && machine->trunk_bytes_per_s > 0,
-                              2 * ngroups);
-    network->torus = reserve(network, is_torus, 2 * nranks * places->ndims);
-    network->memories = reserve(network, machine->memory_bytes_per_s > 0, nnodes);
-    network->cores = reserve(network, has_full_nodes(network), nnodes);
-    network->own_cores = reserve(network, has_own_cores(network), nranks);
-    network->given = reserve(network, machine->links.nlinks > 0, machine->links.nlinks);
-    network->links = calloc((size_t)network->nlinks + 1, sizeof(*network->links));
-    if (network->links == NULL) {
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links", network->nlinks);
-        goto fail;
-    }
-    /* A port may serve levels of different bandwidths. So its capacity is one second of use per
-     * second, not a number of bytes. */
-    set(network, network->ports, 2 * nranks, 1, machine->level[0].bytes_per_s);
-    set(network, network->cells, 2 * places->ncells, machine->bridge_bytes_per_s,
-        machine->bridge_bytes_per_s);
-    for (uint32_t level = 1; level < TUTTI_MACHINE_LEVELS; level++)
-        if (tutti_sim_has_level(network, level) && machine->level[level].bytes_per_s > nic)
-            nic = machine->level[level].bytes_per_s;
-    set(network, network->nics, 2 * network->nnics, 1, nic);
-    set(network, network->trunks, 2 * ngroups, machine->trunk_bytes_per_s,
-        machine->trunk_bytes_per_s);
-    set(network, network->torus, 2 * nranks * places->ndims, 1,
-        machine->level[2].bytes_per_s);
-    set(network, network->memories, nnodes, machine->memory_bytes_per_s,
-        machine->memory_bytes_per_s);
-    set(network, network->cores, nnodes, machine->cores, machine->cores);
-    set(network, network->own_cores, nranks, 1, 1);
-    for (uint32_t i = 0; i < machine->links.nlinks; i++)
-        set(network, network->given + i, 1, machine->links.links[i].bytes_per_s,
-            machine->links.links[i].bytes_per_s);
+    TUTTI_TRY_OR(fail, rc, assign_nics(network));
+    TUTTI_TRY_OR(fail, rc, number_links(network));
+    set_capacities(network);
     return TUTTI_OK;
 
 fail:
@@ -181,7 +203,7 @@ void tutti_sim_network_fini(struct tutti_sim_network *network)
 
 /* ---- names ------------------------------------------------------------------------ */
 
-static bool is_of(uint32_t link, uint32_t first, uint32_t count)
+static bool is_among(uint32_t link, uint32_t first, uint32_t count)
 {
     return first != TUTTI_SIM_NONE && link >= first && link - first < count;
 }
@@ -192,15 +214,15 @@ void tutti_sim_link_name(const struct tutti_sim_network *network, uint32_t link,
     const struct tutti_placement *places = &network->machine->places;
     static const char *const ways[] = {"out", "in"};
 
-    if (is_of(link, network->ports, 2 * network->nranks)) {
+    if (is_among(link, network->ports, 2 * network->nranks)) {
         uint32_t port = link - network->ports;
 
         snprintf(ret_name, size_bytes, "rank %u %s", port / 2, ways[port % 2]);
-    } else if (is_of(link, network->cells, 2 * places->ncells)) {
+    } else if (is_among(link, network->cells, 2 * places->ncells)) {
         uint32_t port = link - network->cells;
 
         snprintf(ret_name, size_bytes, "cell %u %s", port / 2, ways[port % 2]);
-    } else if (is_of(link, network->nics, 2 * network->nnics)) {
+    } else if (is_among(link, network->nics, 2 * network->nnics)) {
         uint32_t port = link - network->nics, nic = port / 2;
         uint32_t node = tutti_sim_node_of(network, network->nic_rank[nic]);
 
@@ -209,27 +231,27 @@ void tutti_sim_link_name(const struct tutti_sim_network *network, uint32_t link,
         else
             snprintf(ret_name, size_bytes, "nic %u of node %u %s", network->nic_index[nic], node,
                      ways[port % 2]);
-    } else if (is_of(link, network->trunks, 2 * places->ngroups)) {
+    } else if (is_among(link, network->trunks, 2 * places->ngroups)) {
         uint32_t port = link - network->trunks;
 
         snprintf(ret_name, size_bytes, "trunk %u %s", port / 2, ways[port % 2]);
-    } else if (is_of(link, network->torus, 2 * network->nranks * places->ndims)) {
+    } else if (is_among(link, network->torus, 2 * network->nranks * places->ndims)) {
         uint32_t port = link - network->torus;
 
         snprintf(ret_name, size_bytes, "rank %u %c%c", port / 2 / places->ndims,
                  port % 2 ? '-' : '+', "xyzw"[port / 2 % places->ndims]);
-    } else if (is_of(link, network->memories, tutti_sim_node_count(network))) {
+    } else if (is_among(link, network->memories, tutti_sim_node_count(network))) {
         snprintf(ret_name, size_bytes, "memory %u", link - network->memories);
-    } else if (is_of(link, network->own_cores, network->nranks)) {
-        snprintf(ret_name, size_bytes, "core of rank %u", link - network->own_cores);
-    } else if (is_of(link, network->given, network->machine->links.nlinks)) {
-        const char *name = network->machine->links.links[link - network->given].name;
+    } else if (is_among(link, network->rank_cores, network->nranks)) {
+        snprintf(ret_name, size_bytes, "core of rank %u", link - network->rank_cores);
+    } else if (is_among(link, network->path_links, network->machine->links.nlinks)) {
+        const char *name = network->machine->links.links[link - network->path_links].name;
 
         if (name[0] != '\0')
             snprintf(ret_name, size_bytes, "%s", name);
         else
-            snprintf(ret_name, size_bytes, "link %u", link - network->given);
+            snprintf(ret_name, size_bytes, "link %u", link - network->path_links);
     } else {
-        snprintf(ret_name, size_bytes, "cores %u", link - network->cores);
+        snprintf(ret_name, size_bytes, "cores %u", link - network->node_cores);
     }
 }

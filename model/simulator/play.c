@@ -28,9 +28,10 @@ static int step_ready(struct tutti_sim_play *play, uint32_t id)
     step->begin_s = play->now_s;
     step->cause = play->cause;
     if (step->in != TUTTI_SIM_NONE)
-        return tutti_sim_message_agree(play, step->in); /* a fused step sends once a slice is in */
+        return tutti_sim_message_satisfy(play,
+                                         step->in); /* a fused step sends once a slice is in */
     if (step->out != TUTTI_SIM_NONE)
-        return tutti_sim_message_agree(play, step->out);
+        return tutti_sim_message_satisfy(play, step->out);
     return tutti_sim_local_ready(play, id);
 }
 
@@ -53,7 +54,7 @@ int tutti_sim_half_done(struct tutti_sim_play *play, uint32_t id)
     return tutti_sim_list_add(&play->done, id);
 }
 
-static int settle_changes(struct tutti_sim_play *play)
+static int satisfy_dependents(struct tutti_sim_play *play)
 {
     for (uint32_t i = 0; i < play->done.count; i++) {
         uint32_t id = play->done.at[i];
@@ -103,7 +104,7 @@ static int handle(struct tutti_sim_play *play, const struct tutti_sim_event *eve
 static int settle(struct tutti_sim_play *play)
 {
     do {
-        TUTTI_TRY(settle_changes(play));
+        TUTTI_TRY(satisfy_dependents(play));
         TUTTI_TRY(tutti_sim_run_idle_cores(play));
         if (play->done.count > 0)
             continue;
@@ -154,12 +155,12 @@ int tutti_sim_play_check(const struct tutti_sim_play *play)
         if (step->unmet == 0 && step->done_s < 0)
             return tutti_fail(TUTTI_ERR_ARGUMENT,
                               "%u steps wait forever, the first is step %u (%s) of rank %u; "
-                              "the checker tells why",
+                              "tutti-sched check tells why",
                               play->nleft, id - score->first[step->rank],
                               tutti_step_name((enum tutti_step_kind)step->kind), step->rank);
     }
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%u steps wait for each other; the checker tells why",
-                      play->nleft);
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "%u steps wait for each other; tutti-sched check tells why", play->nleft);
 }
 
 /* ---- init and fini ------------------------------------------------------------------ */
@@ -222,7 +223,7 @@ static int prepare(struct tutti_sim_play *play)
     play->network.among = play->score.among;
     play->flows.network = &play->network;
     play->flows.events = &play->events;
-    play->flows.free = TUTTI_SIM_NONE;
+    play->flows.first_free = TUTTI_SIM_NONE;
     play->nleft = play->score.nsteps;
     for (uint32_t id = 0; id < play->score.nsteps; id++)
         play->score.steps[id].done_s = -1;
@@ -255,7 +256,7 @@ void tutti_sim_play_fini(struct tutti_sim_play *play)
     tutti_sim_events_fini(&play->events);
     tutti_sim_score_fini(&play->score);
     tutti_sim_network_fini(&play->network);
-    free(play->route.at);
+    free(play->route.crossings);
     free(play->done.at);
     free(play->ready.at);
     free(play->sent.at);

@@ -26,30 +26,22 @@
  * pipeline fills. */
 #define TUTTI_SIM_SLICE_BYTES 65536.0
 
-enum tutti_sim_event_kind {
-    TUTTI_SIM_EVENT_FLOW,        /* scheduled by tutti_sim_flows_share */
-    TUTTI_SIM_EVENT_OVERHEAD,    /* a message's overhead is over */
-    TUTTI_SIM_EVENT_HEAD,        /* a message's first slice has arrived */
-    TUTTI_SIM_EVENT_ARRIVAL,     /* all of a message has arrived */
-    TUTTI_SIM_EVENT_TAIL,        /* a message's last slice has left */
-    TUTTI_SIM_EVENT_WORKED_HEAD, /* a step has done the arithmetic of its first slice */
-    TUTTI_SIM_EVENT_WORKED_TAIL, /* a step has done the arithmetic of its last slice */
-    TUTTI_SIM_EVENT_SEEN,      /* ranks of the same cell see the signal that a step has given ... */
-    TUTTI_SIM_EVENT_SEEN_AFAR, /* ... and ranks of other cells, if it takes longer there */
-};
-
+/* A flow moves the bytes of a message, or is a message's overhead on cores, or the work of a step.
+ */
 enum tutti_sim_flow_kind { TUTTI_SIM_FLOW_MESSAGE, TUTTI_SIM_FLOW_OVERHEAD, TUTTI_SIM_FLOW_WORK };
 
+/* A list of ids that grows. */
 struct tutti_sim_list {
     uint32_t *at;
     uint32_t count, capacity;
 };
 
-/* A queue of steps, linked by next_waiting. */
+/* A queue of steps, linked by next_waiting. Both ends are TUTTI_SIM_NONE if the queue is empty. */
 struct tutti_sim_queue {
     uint32_t head, tail;
 };
 
+/* The core of a rank, and the steps that wait for their turn on it. */
 struct tutti_sim_core {
     struct tutti_sim_queue queue;
     bool is_busy;
@@ -65,31 +57,33 @@ struct tutti_sim_play {
     double now_s;
     struct tutti_sim_cause cause; /* cause of the events being handled */
     struct tutti_sim_list done;   /* steps whose consequences have not been handled yet */
-    struct tutti_sim_list ready;  /* the sending steps of messages that became ready at this time */
+    /* Messages that became ready at this time, each by its (first) sending step. */
+    struct tutti_sim_list ready;
     struct tutti_sim_list sent;   /* messages that left their ports at this time */
     struct tutti_sim_list awake;  /* ranks whose core may have work */
     struct tutti_sim_core *cores; /* per rank */
-    /* Signals. `given` is the number of signals of each rank that others see, `ngiven` the number
-     * of ranks that have given each signal number. `waiting` holds the steps that wait for one
-     * rank, `waiting_all` those that wait for all. The plain arrays are for ranks that see a signal
-     * at once, the `_afar` ones for ranks of other cells that see it later. */
-    uint16_t *given, *given_afar;
-    uint32_t *ngiven, *ngiven_afar; /* [1 + ncells][nnumbers]: all ranks, then by cell */
-    uint32_t nnumbers;
-    struct tutti_sim_queue *waiting;
-    struct tutti_sim_queue waiting_all;
-    uint32_t nleft;         /* steps that are not complete */
-    uint64_t nmessages;
-    double bytes;
+    /* The signals of a rank are numbered 1, 2, ... in the order in which it gives them. The plain
+     * arrays are for ranks of the same cell. The `_afar` ones are for ranks of other cells, if
+     * these see signals later. */
+    uint16_t *given, *given_afar;       /* per rank: number of its signals that are seen */
+    uint32_t *ngiven, *ngiven_afar;     /* [1 + ncells][nnumbers]: number of ranks whose signal with
+                                           this number is seen; of all ranks, then of each cell */
+    uint32_t nnumbers;                  /* one more than the largest number of a signal */
+    struct tutti_sim_queue *waiting;    /* per rank: the steps that wait for signals of this rank */
+    struct tutti_sim_queue waiting_all; /* the steps that wait for signals of all ranks */
+    uint32_t nleft;                     /* steps that are not complete */
+    uint64_t nmessages;                 /* messages that have begun */
+    double bytes;                       /* bytes that these messages and one-sided steps move */
 };
 
 /* Appends an id. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_sim_list_add(struct tutti_sim_list *list, uint32_t id);
 
 /* play.c. The caller releases *play with tutti_sim_play_fini. `gathers`: join messages into
- * gathered writes (gather.c). tutti_sim_play runs until no events are left. */
+ * gathered writes (gather.c). The errors are those of tutti_simulate. */
 int tutti_sim_play_init(struct tutti_sim_play *play, const struct tutti_sim_source *source,
                         const struct tutti_machine *machine, bool gathers);
+/* Runs until no events are left. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_sim_play(struct tutti_sim_play *play);
 /* Checks that all steps are complete. TUTTI_ERR_ARGUMENT: some steps wait forever. */
 int tutti_sim_play_check(const struct tutti_sim_play *play);
@@ -98,10 +92,11 @@ void tutti_sim_play_fini(struct tutti_sim_play *play);
 /* Records that one of the two halves of a step, or all of a local step, is over. */
 int tutti_sim_half_done(struct tutti_sim_play *play, uint32_t step);
 
-/* play_messages.c. Records that the lane, the sender or the receiver of a message is ready. The
- * message may start after one call for each of the three. */
-int tutti_sim_message_agree(struct tutti_sim_play *play, uint32_t message);
-/* Handle an event of a message, the mark or end of its flow, and the end of its overhead's flow. */
+/* play_messages.c. Records that a precondition of a message is met: that its lane, a sender or a
+ * receiver is ready. After the last precondition the message is ready. */
+int tutti_sim_message_satisfy(struct tutti_sim_play *play, uint32_t message);
+/* Handle an event of a message, the mark (`is_over` is false) or the end of its flow, and the end
+ * of its overhead's flow. */
 int tutti_sim_message_event(struct tutti_sim_play *play, enum tutti_sim_event_kind kind,
                             uint32_t message);
 int tutti_sim_message_flowed(struct tutti_sim_play *play, uint32_t message, bool is_over);
@@ -123,8 +118,8 @@ int tutti_sim_work_flowed(struct tutti_sim_play *play, uint32_t step);
 /* Lets idle cores take up waiting work. */
 int tutti_sim_run_idle_cores(struct tutti_sim_play *play);
 
-/* Bytes of the first slice. */
-static inline double tutti_sim_head(double bytes)
+/* Returns the size of the first slice of a message or step of `bytes` bytes. */
+static inline double tutti_sim_head_bytes(double bytes)
 {
     return bytes < TUTTI_SIM_SLICE_BYTES ? bytes : TUTTI_SIM_SLICE_BYTES;
 }

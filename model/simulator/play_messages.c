@@ -30,7 +30,7 @@ static int find_route(struct tutti_sim_play *play, const struct tutti_sim_messag
 
 /* Records that all bytes of a message have left the sender. Its sending steps are done, and the
  * next message of its lane may start. */
-static int leave(struct tutti_sim_play *play, uint32_t id)
+static int finish_sending(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_message *message = message_of(play, id);
 
@@ -41,7 +41,7 @@ static int leave(struct tutti_sim_play *play, uint32_t id)
         TUTTI_TRY(tutti_sim_half_done(play, at));
     play->cause = (struct tutti_sim_cause){TUTTI_SIM_CAUSE_SENT, id};
     return message->next == TUTTI_SIM_NONE ? TUTTI_OK
-                                           : tutti_sim_message_agree(play, message->next);
+                                           : tutti_sim_message_satisfy(play, message->next);
 }
 
 /* Ends the flow of a message. A forwarded message cannot end before its input has arrived and one
@@ -61,13 +61,13 @@ static int end_flow(struct tutti_sim_play *play, uint32_t id)
         if (!sender->is_received)
             return TUTTI_OK; /* tutti_sim_message_complete_input calls this function again. */
         tail_s = message->bytes > 0
-                     ? message->alone_s * tutti_sim_head(sender->bytes) / message->bytes
+                     ? message->alone_s * tutti_sim_head_bytes(sender->bytes) / message->bytes
                      : 0;
         if (end_s < sender->received_s + tail_s)
             end_s = sender->received_s + tail_s;
     }
     if (end_s <= play->now_s)
-        return leave(play, id);
+        return finish_sending(play, id);
     message->has_tail = true;
     return tutti_sim_add_event(play, end_s - play->now_s, TUTTI_SIM_EVENT_TAIL, id);
 }
@@ -93,15 +93,16 @@ static bool wants_head(const struct tutti_sim_play *play, const struct tutti_sim
 static int begin_flow(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_message *message = message_of(play, id);
+    double mark = TUTTI_SIM_NO_MARK;
 
     message->flow_s = play->now_s;
     if (message->bytes == 0)
         return end_flow(play, id);
     TUTTI_TRY(find_route(play, message));
     message->alone_s = message->bytes / play->route.bytes_per_s;
-    return tutti_sim_flow_start(&play->flows, &play->route, message->bytes,
-                                wants_head(play, message) ? message->bytes - TUTTI_SIM_SLICE_BYTES
-                                                          : -1,
+    if (wants_head(play, message))
+        mark = message->bytes - TUTTI_SIM_SLICE_BYTES; /* what is left after the first slice */
+    return tutti_sim_flow_start(&play->flows, &play->route, message->bytes, mark,
                                 TUTTI_SIM_FLOW_MESSAGE, id, play->now_s);
 }
 
@@ -115,7 +116,7 @@ static int begin_overhead(struct tutti_sim_play *play, uint32_t id)
     if (play->route.count == 0)
         return tutti_sim_add_event(play, message->overhead_s, TUTTI_SIM_EVENT_OVERHEAD, id);
     play->route.bytes_per_s = 1; /* This flow is in seconds of work, not in bytes. */
-    return tutti_sim_flow_start(&play->flows, &play->route, message->overhead_s, -1,
+    return tutti_sim_flow_start(&play->flows, &play->route, message->overhead_s, TUTTI_SIM_NO_MARK,
                                 TUTTI_SIM_FLOW_OVERHEAD, id, play->now_s);
 }
 
@@ -135,7 +136,7 @@ static int start(struct tutti_sim_play *play, uint32_t id)
     return message->overhead_s > 0 ? begin_overhead(play, id) : begin_flow(play, id);
 }
 
-int tutti_sim_message_agree(struct tutti_sim_play *play, uint32_t id)
+int tutti_sim_message_satisfy(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_message *message = message_of(play, id);
 
@@ -156,7 +157,7 @@ int tutti_sim_message_agree(struct tutti_sim_play *play, uint32_t id)
 /* Notifies the receiving steps that have not been notified yet. If `is_whole`, the whole message
  * has arrived, and all these steps can start. Otherwise the first slice has arrived, and only some
  * of them can start. */
-static int head_arrives(struct tutti_sim_play *play, uint32_t id, bool is_whole)
+static int notify_receivers(struct tutti_sim_play *play, uint32_t id, bool is_whole)
 {
     const struct tutti_sim_message *message = message_of(play, id);
 
@@ -179,7 +180,7 @@ static int arrive(struct tutti_sim_play *play, uint32_t id)
 
     message->has_arrived = true;
     message->arrived_s = play->now_s;
-    TUTTI_TRY(head_arrives(play, id, true));
+    TUTTI_TRY(notify_receivers(play, id, true));
     for (uint32_t at = message->receiver; at != TUTTI_SIM_NONE; at = play->score.steps[at].next_in)
         TUTTI_TRY(tutti_sim_all_arrived(play, at));
     return TUTTI_OK;
@@ -190,8 +191,8 @@ int tutti_sim_message_event(struct tutti_sim_play *play, enum tutti_sim_event_ki
 {
     switch (kind) {
     case TUTTI_SIM_EVENT_OVERHEAD: return begin_flow(play, id);
-    case TUTTI_SIM_EVENT_HEAD: return head_arrives(play, id, false);
-    case TUTTI_SIM_EVENT_TAIL: return leave(play, id);
+    case TUTTI_SIM_EVENT_HEAD: return notify_receivers(play, id, false);
+    case TUTTI_SIM_EVENT_TAIL: return finish_sending(play, id);
     default: return arrive(play, id);
     }
 }
@@ -218,7 +219,8 @@ static bool is_free(const struct tutti_sim_play *play, uint32_t port)
     return play->network.links[port].holder == TUTTI_SIM_NONE;
 }
 
-static void queue_up(struct tutti_sim_play *play, uint32_t id)
+/* Appends a message to the queues of both its ports. */
+static void join_queues(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_message *message = message_of(play, id);
     struct tutti_sim_network_link *out = &play->network.links[message->out];
@@ -233,9 +235,10 @@ static void queue_up(struct tutti_sim_play *play, uint32_t id)
     in->tail = id;
 }
 
-static void step_out(struct tutti_sim_play *play, uint32_t id)
+/* Removes a message from the queues of both its ports. */
+static void leave_queues(struct tutti_sim_play *play, uint32_t id)
 {
-    struct tutti_sim_message *m = message_of(play, id);
+    const struct tutti_sim_message *m = message_of(play, id);
     struct tutti_sim_network_link *out = &play->network.links[m->out];
     struct tutti_sim_network_link *in = &play->network.links[m->in];
 
@@ -263,13 +266,13 @@ static int serve(struct tutti_sim_play *play, uint32_t port, bool is_out)
         next = is_out ? message->out_next : message->in_next;
         if (!is_free(play, is_out ? message->in : message->out))
             continue;
-        step_out(play, id);
+        leave_queues(play, id);
         return start(play, id);
     }
     return TUTTI_OK;
 }
 
-static void release(struct tutti_sim_play *play, uint32_t id)
+static void release_ports(struct tutti_sim_play *play, uint32_t id)
 {
     const struct tutti_sim_message *message = message_of(play, id);
 
@@ -279,14 +282,15 @@ static void release(struct tutti_sim_play *play, uint32_t id)
     play->network.links[message->in].holder = TUTTI_SIM_NONE;
 }
 
-static int admit(struct tutti_sim_play *play, uint32_t id)
+/* Starts a message that has become ready, or lets it wait for its ports. */
+static int start_or_wait(struct tutti_sim_play *play, uint32_t id)
 {
     const struct tutti_sim_message *message = message_of(play, id);
 
     if (message->out == TUTTI_SIM_NONE ||
         (is_free(play, message->out) && is_free(play, message->in)))
         return start(play, id);
-    queue_up(play, id);
+    join_queues(play, id);
     return TUTTI_OK;
 }
 
@@ -313,13 +317,13 @@ int tutti_sim_dispatch(struct tutti_sim_play *play)
     if (nready > 1)
         qsort(play->ready.at, nready, sizeof(*play->ready.at), by_number);
     for (uint32_t i = 0; i < nsent; i++)
-        release(play, play->sent.at[i]);
+        release_ports(play, play->sent.at[i]);
     for (uint32_t i = 0; i < nsent; i++)
         TUTTI_TRY(serve(play, message_of(play, play->sent.at[i])->out, true));
     for (uint32_t i = 0; i < nsent; i++)
         TUTTI_TRY(serve(play, message_of(play, play->sent.at[i])->in, false));
     for (uint32_t i = 0; i < nready; i++)
-        TUTTI_TRY(admit(play, play->score.steps[play->ready.at[i]].out));
+        TUTTI_TRY(start_or_wait(play, play->score.steps[play->ready.at[i]].out));
 
     /* An empty message that has just started has also left already, so it was appended to `sent`.
      * Keep such new entries for the next call. */

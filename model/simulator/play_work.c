@@ -32,7 +32,8 @@ static uint32_t queue_take(struct tutti_sim_play *play, struct tutti_sim_queue *
     return id;
 }
 
-static int hire(struct tutti_sim_play *play, uint32_t id)
+/* Makes a step wait for its turn on the core of its rank. */
+static int queue_work(struct tutti_sim_play *play, uint32_t id)
 {
     uint32_t rank = step_of(play, id)->rank;
 
@@ -59,10 +60,11 @@ static int pass_on(struct tutti_sim_play *play, uint32_t id)
     if (!tutti_sim_is_fused(step))
         return TUTTI_OK;
     play->cause = (struct tutti_sim_cause){TUTTI_SIM_CAUSE_HEAD, step->in};
-    return tutti_sim_message_agree(play, step->out);
+    return tutti_sim_message_satisfy(play, step->out);
 }
 
-static int receive(struct tutti_sim_play *play, uint32_t id)
+/* Ends the receiving half of a step: all input has arrived, and all arithmetic is done. */
+static int finish_input(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_step *step = step_of(play, id);
 
@@ -76,8 +78,8 @@ static int receive(struct tutti_sim_play *play, uint32_t id)
 int tutti_sim_head_arrived(struct tutti_sim_play *play, uint32_t id)
 {
     if (has_arithmetic(play, step_of(play, id)))
-        return hire(play, id);
-    step_of(play, id)->is_worked = true;
+        return queue_work(play, id);
+    step_of(play, id)->has_worked = true;
     return pass_on(play, id);
 }
 
@@ -85,18 +87,20 @@ int tutti_sim_all_arrived(struct tutti_sim_play *play, uint32_t id)
 {
     const struct tutti_sim_step *step = step_of(play, id);
 
-    if (!step->is_worked)
+    if (!step->has_worked)
         return TUTTI_OK;
     if (step->alone_s == 0)
-        return receive(play, id);
+        return finish_input(play, id);
     /* The arithmetic ran while the bytes arrived. Only the arithmetic of the last slice remains. */
-    return tutti_sim_add_event(play, step->alone_s * tutti_sim_head(step->bytes) / step->bytes,
+    return tutti_sim_add_event(play,
+                               step->alone_s * tutti_sim_head_bytes(step->bytes) / step->bytes,
                                TUTTI_SIM_EVENT_WORKED_TAIL, id);
 }
 
 /* ---- work -------------------------------------------------------------------------- */
 
-static int worked(struct tutti_sim_play *play, uint32_t id)
+/* Frees the core after a step's work. The step is complete if it receives nothing. */
+static int finish_work(struct tutti_sim_play *play, uint32_t id)
 {
     struct tutti_sim_step *step = step_of(play, id);
 
@@ -104,8 +108,17 @@ static int worked(struct tutti_sim_play *play, uint32_t id)
     TUTTI_TRY(tutti_sim_list_add(&play->awake, step->rank));
     if (step->in == TUTTI_SIM_NONE)
         return tutti_sim_half_done(play, id);
-    step->is_worked = true;
-    return play->score.messages[step->in].has_arrived ? receive(play, id) : TUTTI_OK;
+    step->has_worked = true;
+    return play->score.messages[step->in].has_arrived ? finish_input(play, id) : TUTTI_OK;
+}
+
+/* Returns the number of other ranks into which a PUT stores, or from which a GET loads. A step that
+ * addresses several ranks also lists its own. */
+static uint32_t count_others(const struct tutti_sim_play *play, const struct tutti_sim_step *step)
+{
+    if (step->peer != TUTTI_ALL_RANKS)
+        return 1;
+    return (step->among_count > 0 ? step->among_count : play->score.nranks) - 1;
 }
 
 static int begin_work(struct tutti_sim_play *play, uint32_t id)
@@ -118,19 +131,17 @@ static int begin_work(struct tutti_sim_play *play, uint32_t id)
     if (step->bytes == 0 || play->route.bytes_per_s == 0) {
         if (step->in != TUTTI_SIM_NONE)
             TUTTI_TRY(pass_on(play, id));
-        return worked(play, id);
+        return finish_work(play, id);
     }
     step->alone_s = step->bytes / play->route.bytes_per_s;
     if (tutti_sim_is_fused(step))
-        TUTTI_TRY(tutti_sim_add_event(play, tutti_sim_head(step->bytes) / play->route.bytes_per_s,
+        TUTTI_TRY(tutti_sim_add_event(play,
+                                      tutti_sim_head_bytes(step->bytes) / play->route.bytes_per_s,
                                       TUTTI_SIM_EVENT_WORKED_HEAD, id));
     if (step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET)
-        play->bytes += step->bytes *
-                       (step->peer != TUTTI_ALL_RANKS ? 1
-                        : step->among_count > 0       ? step->among_count - 1
-                                                      : play->score.nranks - 1);
-    return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, -1, TUTTI_SIM_FLOW_WORK,
-                                id, play->now_s);
+        play->bytes += step->bytes * count_others(play, step);
+    return tutti_sim_flow_start(&play->flows, &play->route, step->bytes, TUTTI_SIM_NO_MARK,
+                                TUTTI_SIM_FLOW_WORK, id, play->now_s);
 }
 
 int tutti_sim_run_idle_cores(struct tutti_sim_play *play)
@@ -147,13 +158,13 @@ int tutti_sim_run_idle_cores(struct tutti_sim_play *play)
 
 int tutti_sim_work_flowed(struct tutti_sim_play *play, uint32_t id)
 {
-    return worked(play, id);
+    return finish_work(play, id);
 }
 
 /* ---- signals -------------------------------------------------------------------------- */
 
 /* Returns true if ranks see the signals of other cells later than those of their own cell. */
-static bool has_afar(const struct tutti_sim_play *play)
+static bool has_slow_signals(const struct tutti_sim_play *play)
 {
     return play->machine.places.cell != NULL && play->machine.bridge_latency_s > 0;
 }
@@ -163,7 +174,7 @@ static uint32_t count_seen(const struct tutti_sim_play *play, uint32_t rank, uin
 {
     uint32_t own;
 
-    if (!has_afar(play))
+    if (!has_slow_signals(play))
         return play->ngiven[signal];
     own = (1 + play->machine.places.cell[rank]) * play->nnumbers + signal;
     return play->ngiven[own] + play->ngiven_afar[signal] - play->ngiven_afar[own];
@@ -171,12 +182,12 @@ static uint32_t count_seen(const struct tutti_sim_play *play, uint32_t rank, uin
 
 /* Returns true if this step sees the signal of every rank that it waits for. A step that waits for
  * all ranks does not wait for its own rank. */
-static bool is_seen(const struct tutti_sim_play *play, const struct tutti_sim_step *step)
+static bool sees_signals(const struct tutti_sim_play *play, const struct tutti_sim_step *step)
 {
     uint32_t missing;
 
     if (step->peer != TUTTI_ALL_RANKS) {
-        bool is_afar = has_afar(play) &&
+        bool is_afar = has_slow_signals(play) &&
                        tutti_machine_is_bridged(&play->machine, step->rank, (uint32_t)step->peer);
 
         return (is_afar ? play->given_afar : play->given)[step->peer] >= step->signal;
@@ -193,22 +204,23 @@ int tutti_sim_local_ready(struct tutti_sim_play *play, uint32_t id)
     case TUTTI_STEP_SIGNAL: /* A signal is a store, so the rank that gives it continues at once. */
         TUTTI_TRY(tutti_sim_add_event(play, tutti_machine_signal_s(&play->machine),
                                       TUTTI_SIM_EVENT_SEEN, id));
-        if (has_afar(play))
+        if (has_slow_signals(play))
             TUTTI_TRY(tutti_sim_add_event(
                 play, tutti_machine_signal_s(&play->machine) + play->machine.bridge_latency_s,
                 TUTTI_SIM_EVENT_SEEN_AFAR, id));
         return tutti_sim_half_done(play, id);
     case TUTTI_STEP_WAIT:
-        if (is_seen(play, step))
+        if (sees_signals(play, step))
             return tutti_sim_half_done(play, id);
         queue_add(play, step->peer == TUTTI_ALL_RANKS ? &play->waiting_all
                                                       : &play->waiting[step->peer], id);
         return TUTTI_OK;
-    default:
-        return hire(play, id);
+    default: return queue_work(play, id);
     }
 }
 
+/* Completes the steps of a queue that see all signals that they wait for. The other steps stay in
+ * the queue. */
 static int wake(struct tutti_sim_play *play, struct tutti_sim_queue *queue,
                 struct tutti_sim_cause cause)
 {
@@ -217,7 +229,7 @@ static int wake(struct tutti_sim_play *play, struct tutti_sim_queue *queue,
 
     *queue = (struct tutti_sim_queue){TUTTI_SIM_NONE, TUTTI_SIM_NONE};
     while ((id = queue_take(play, &waiting)) != TUTTI_SIM_NONE) {
-        if (!is_seen(play, step_of(play, id))) {
+        if (!sees_signals(play, step_of(play, id))) {
             queue_add(play, queue, id);
             continue;
         }
@@ -227,7 +239,8 @@ static int wake(struct tutti_sim_play *play, struct tutti_sim_queue *queue,
     return TUTTI_OK;
 }
 
-static int see(struct tutti_sim_play *play, uint32_t id, bool is_afar)
+/* Makes a signal of a step visible to ranks of the same cell, or (is_afar) of other cells. */
+static int show_signal(struct tutti_sim_play *play, uint32_t id, bool is_afar)
 {
     uint32_t rank = step_of(play, id)->rank;
     struct tutti_sim_cause cause = {TUTTI_SIM_CAUSE_SIGNAL, id};
@@ -239,7 +252,7 @@ static int see(struct tutti_sim_play *play, uint32_t id, bool is_afar)
         ngiven[(1 + play->machine.places.cell[rank]) * play->nnumbers + number]++;
     TUTTI_TRY(wake(play, &play->waiting[rank], cause));
     if (play->ngiven[number] + 1 < play->score.nranks)
-        return TUTTI_OK; /* Some rank has not given it yet, so `waiting_all` stays as it is. */
+        return TUTTI_OK; /* At least two ranks have not given it, so no wait for all ranks ends. */
     return wake(play, &play->waiting_all, cause);
 }
 
@@ -247,7 +260,7 @@ int tutti_sim_work_event(struct tutti_sim_play *play, enum tutti_sim_event_kind 
 {
     switch (kind) {
     case TUTTI_SIM_EVENT_WORKED_HEAD: return pass_on(play, id);
-    case TUTTI_SIM_EVENT_WORKED_TAIL: return receive(play, id);
-    default: return see(play, id, kind == TUTTI_SIM_EVENT_SEEN_AFAR);
+    case TUTTI_SIM_EVENT_WORKED_TAIL: return finish_input(play, id);
+    default: return show_signal(play, id, kind == TUTTI_SIM_EVENT_SEEN_AFAR);
     }
 }

@@ -15,14 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the longest path -------------------------------------------------------- */
+/* ---- the critical path -------------------------------------------------------- */
 
+/* The state of the walk from the last event back to the beginning. */
 struct walk {
     const struct tutti_sim_play *play;
-    struct tutti_sim_report *report;
+    struct tutti_sim_report *report; /* gets the hops, and seconds in place of shares */
     uint32_t hop_capacity, nhops;
-    double at_s;
-    struct tutti_sim_cause next;
+    double at_s;                 /* the time that the walk has reached */
+    struct tutti_sim_cause next; /* the event at that time */
 };
 
 /* Adds a hop of `step` from begin_s to walk->at_s, for the reason `why`. Adds its time to *share,
@@ -77,6 +78,7 @@ static int walk_sending(struct walk *walk, uint32_t id, double part)
 
 static int walk_received(struct walk *walk, uint32_t id);
 
+/* Walks back from the time at which a message had left its sender. */
 static int walk_sent(struct walk *walk, uint32_t id)
 {
     const struct tutti_sim_message *message = &walk->play->score.messages[id];
@@ -93,6 +95,7 @@ static int walk_sent(struct walk *walk, uint32_t id)
     return walk_received(walk, last);
 }
 
+/* Walks back from the time at which a step had received its message and done the arithmetic. */
 static int walk_received(struct walk *walk, uint32_t id)
 {
     const struct tutti_sim_step *step = &walk->play->score.steps[id];
@@ -105,6 +108,7 @@ static int walk_received(struct walk *walk, uint32_t id)
     return TUTTI_OK;
 }
 
+/* Walks back from the time at which a step could pass on the first slice of a message. */
 static int walk_head(struct walk *walk, uint32_t id)
 {
     const struct tutti_sim_message *message = &walk->play->score.messages[id];
@@ -120,6 +124,7 @@ static int walk_head(struct walk *walk, uint32_t id)
     return walk_sending(walk, id, TUTTI_SIM_SLICE_BYTES / message->bytes);
 }
 
+/* Walks back from the time at which a step was complete. */
 static int walk_step(struct walk *walk, uint32_t id)
 {
     const struct tutti_sim_step *step = &walk->play->score.steps[id];
@@ -170,8 +175,8 @@ static int walk_back(struct walk *walk)
     return TUTTI_OK;
 }
 
-static int tell_path(const struct tutti_sim_play *play, uint32_t last,
-                     struct tutti_sim_report *report)
+static int report_path(const struct tutti_sim_play *play, uint32_t last,
+                       struct tutti_sim_report *report)
 {
     struct walk walk = {.play = play, .report = report, .at_s = report->seconds,
                         .next = {TUTTI_SIM_CAUSE_STEP, last}};
@@ -199,7 +204,7 @@ static int by_load(const void *a, const void *b)
     return x->number < y->number ? -1 : 1;
 }
 
-static int tell_links(const struct tutti_sim_play *play, struct tutti_sim_report *report)
+static int report_links(const struct tutti_sim_play *play, struct tutti_sim_report *report)
 {
     const struct tutti_sim_network *network = &play->network;
 
@@ -208,13 +213,15 @@ static int tell_links(const struct tutti_sim_play *play, struct tutti_sim_report
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to report %u links", network->nlinks);
     for (uint32_t i = 0; i < network->nlinks; i++) {
         const struct tutti_sim_network_link *link = &network->links[i];
-        struct tutti_sim_link *told = &report->links[report->nlinks];
+        struct tutti_sim_link *entry = &report->links[report->nlinks];
 
         if (link->bytes == 0)
             continue;
-        *told = (struct tutti_sim_link){.number = i, .bytes = link->bytes, .busy_s = link->busy_s,
-                                        .bytes_per_s = link->nominal};
-        tutti_sim_link_name(network, i, told->name, sizeof(told->name));
+        *entry = (struct tutti_sim_link){.number = i,
+                                         .bytes = link->bytes,
+                                         .busy_s = link->busy_s,
+                                         .bytes_per_s = link->nominal};
+        tutti_sim_link_name(network, i, entry->name, sizeof(entry->name));
         report->nlinks++;
     }
     qsort(report->links, report->nlinks, sizeof(*report->links), by_load);
@@ -223,7 +230,7 @@ static int tell_links(const struct tutti_sim_play *play, struct tutti_sim_report
 
 /* ---- the whole ---------------------------------------------------------------------- */
 
-static int tell(const struct tutti_sim_play *play, struct tutti_sim_report *report)
+static int fill_report(const struct tutti_sim_play *play, struct tutti_sim_report *report)
 {
     const struct tutti_sim_score *score = &play->score;
     uint32_t last = TUTTI_SIM_NONE;
@@ -244,9 +251,9 @@ static int tell(const struct tutti_sim_play *play, struct tutti_sim_report *repo
     }
     if (last != TUTTI_SIM_NONE) {
         report->seconds = score->steps[last].done_s;
-        TUTTI_TRY(tell_path(play, last, report));
+        TUTTI_TRY(report_path(play, last, report));
     }
-    return tell_links(play, report);
+    return report_links(play, report);
 }
 
 int tutti_simulate(const struct tutti_sim_source *source, const struct tutti_machine *machine,
@@ -267,7 +274,7 @@ int tutti_simulate(const struct tutti_sim_source *source, const struct tutti_mac
         TUTTI_TRY_OR(fail, rc, tutti_sim_play(&play));
     }
     TUTTI_TRY_OR(fail, rc, tutti_sim_play_check(&play));
-    TUTTI_TRY_OR(fail, rc, tell(&play, &report));
+    TUTTI_TRY_OR(fail, rc, fill_report(&play, &report));
     tutti_sim_play_fini(&play);
     *ret_report = report;
     return TUTTI_OK;

@@ -8,19 +8,21 @@
 
 #include <stdlib.h>
 
-/* Returns true if the ranks of this node share too few cores, so that cores are links. */
+/* Returns true if the rank's node has fewer cores than ranks, so that the cores are a link. */
 static bool is_crowded(const struct tutti_sim_network *network, uint32_t rank)
 {
-    return network->cores != TUTTI_SIM_NONE &&
+    return network->node_cores != TUTTI_SIM_NONE &&
            network->node_size[tutti_sim_node_of(network, rank)] > network->machine->cores;
 }
 
 /* ---- messages -------------------------------------------------------------------- */
 
+/* Adds a link to the route. The parameters are the members of struct tutti_sim_crossing. */
 static int cross(struct tutti_sim_route *route, uint32_t link, double weight, double bytes)
 {
-    TUTTI_TRY(TUTTI_ARRAY_ROOM(route->at, route->count, route->capacity, "links of a route"));
-    route->at[route->count++] = (struct tutti_sim_crossing){link, weight, bytes};
+    TUTTI_TRY(
+        TUTTI_ARRAY_ROOM(route->crossings, route->count, route->capacity, "links of a route"));
+    route->crossings[route->count++] = (struct tutti_sim_crossing){link, weight, bytes};
     return TUTTI_OK;
 }
 
@@ -44,11 +46,11 @@ static int cross_cores(const struct tutti_sim_network *network, uint32_t rank, d
     if (bytes_per_s == 0)
         return TUTTI_OK;
     seconds = 1 / bytes_per_s;
-    if (network->own_cores != TUTTI_SIM_NONE)
-        TUTTI_TRY(cross(route, network->own_cores + rank, seconds, seconds));
+    if (network->rank_cores != TUTTI_SIM_NONE)
+        TUTTI_TRY(cross(route, network->rank_cores + rank, seconds, seconds));
     if (!is_crowded(network, rank))
         return TUTTI_OK;
-    return cross(route, network->cores + tutti_sim_node_of(network, rank), seconds, seconds);
+    return cross(route, network->node_cores + tutti_sim_node_of(network, rank), seconds, seconds);
 }
 
 /* Adds the links of a torus to the route, dimension by dimension. In each dimension the route goes
@@ -59,7 +61,7 @@ static int route_torus(const struct tutti_sim_network *network, uint32_t from, u
     const struct tutti_placement *places = &network->machine->places;
     uint32_t at = from, stride = 1, hops = 0;
 
-    route->rate = *tutti_sim_rate_of(network, 2);
+    route->rate = *tutti_sim_rate_of(network, TUTTI_LEVEL_TOP);
     for (uint32_t d = 0; d < places->ndims; d++) {
         uint32_t size = places->dims[d], x = at / stride % size, y = to / stride % size;
         uint32_t up = (y + size - x) % size;
@@ -67,9 +69,12 @@ static int route_torus(const struct tutti_sim_network *network, uint32_t from, u
 
         for (; x != y; hops++) {
             uint32_t next = goes_up ? (x + 1) % size : (x + size - 1) % size;
+            /* Dimension d of rank `at`, counted through all ranks. */
+            uint32_t dimension = at * places->ndims + d;
+            uint32_t link = goes_up ? tutti_sim_link_out(network->torus, dimension)
+                                    : tutti_sim_link_in(network->torus, dimension);
 
-            TUTTI_TRY(cross(route, network->torus + 2 * (at * places->ndims + d) + !goes_up,
-                            1 / route->rate.bytes_per_s, 1));
+            TUTTI_TRY(cross(route, link, 1 / route->rate.bytes_per_s, 1));
             at = at - x * stride + next * stride;
             x = next;
         }
@@ -94,10 +99,12 @@ static int cross_bridge(const struct tutti_sim_network *network, uint32_t from, 
 
     if (network->cells == TUTTI_SIM_NONE || !tutti_machine_is_bridged(network->machine, from, to))
         return TUTTI_OK;
-    TUTTI_TRY(cross(route, network->cells + 2 * cell[from], 1, 1));
-    return cross(route, network->cells + 2 * cell[to] + 1, 1, 1);
+    TUTTI_TRY(cross(route, tutti_sim_link_out(network->cells, cell[from]), 1, 1));
+    return cross(route, tutti_sim_link_in(network->cells, cell[to]), 1, 1);
 }
 
+/* Adds the two ports of a message to the route, and what lies between them: the bridge between
+ * cells of a node, or the trunks between groups of nodes. */
 static int route_ports(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
                        struct tutti_sim_route *route)
 {
@@ -105,12 +112,12 @@ static int route_ports(const struct tutti_sim_network *network, uint32_t from, u
     uint32_t level = tutti_machine_level(machine, from, to);
 
     route->rate = *tutti_sim_rate_of(network, level);
-    if (level == 0) {
-        route->out = network->ports + 2 * from;
-        route->in = network->ports + 2 * to + 1;
+    if (level == TUTTI_LEVEL_NODE) {
+        route->out = tutti_sim_link_out(network->ports, from);
+        route->in = tutti_sim_link_in(network->ports, to);
     } else {
-        route->out = network->nics + 2 * network->nic[from];
-        route->in = network->nics + 2 * network->nic[to] + 1;
+        route->out = tutti_sim_link_out(network->nics, network->nic[from]);
+        route->in = tutti_sim_link_in(network->nics, network->nic[to]);
     }
     TUTTI_TRY(cross(route, route->out, 1 / route->rate.bytes_per_s, 1));
     TUTTI_TRY(cross(route, route->in, 1 / route->rate.bytes_per_s, 1));
@@ -119,20 +126,23 @@ static int route_ports(const struct tutti_sim_network *network, uint32_t from, u
         route->rate.bytes_per_s = lesser(route->rate.bytes_per_s, machine->bridge_bytes_per_s);
         TUTTI_TRY(cross_bridge(network, from, to, route));
     }
-    if (level == 2 && network->trunks != TUTTI_SIM_NONE) {
-        TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[from], 1, 1));
-        TUTTI_TRY(cross(route, network->trunks + 2 * machine->places.group[to] + 1, 1, 1));
+    if (level == TUTTI_LEVEL_TOP && network->trunks != TUTTI_SIM_NONE) {
+        const uint32_t *group = machine->places.group;
+
+        TUTTI_TRY(cross(route, tutti_sim_link_out(network->trunks, group[from]), 1, 1));
+        TUTTI_TRY(cross(route, tutti_sim_link_in(network->trunks, group[to]), 1, 1));
     }
     return TUTTI_OK;
 }
 
+/* Adds the links of a path to the route. */
 static int cross_path(const struct tutti_sim_network *network,
                       const struct tutti_machine_path *path, struct tutti_sim_route *route)
 {
     const struct tutti_machine_crossing *at = &network->machine->links.crossings[path->first];
 
     for (uint32_t i = 0; i < path->count; i++)
-        TUTTI_TRY(cross(route, network->given + at[i].link, at[i].weight, at[i].weight));
+        TUTTI_TRY(cross(route, network->path_links + at[i].link, at[i].weight, at[i].weight));
     return TUTTI_OK;
 }
 
@@ -167,7 +177,7 @@ static double load_speed(const struct tutti_sim_network *network)
 {
     double speed = network->machine->load_bytes_per_s;
 
-    return speed > 0 ? speed : tutti_sim_rate_of(network, 0)->bytes_per_s;
+    return speed > 0 ? speed : tutti_sim_rate_of(network, TUTTI_LEVEL_NODE)->bytes_per_s;
 }
 
 static void clear(struct tutti_sim_route *route)
@@ -236,13 +246,14 @@ static struct tutti_among peers_of(const struct tutti_sim_network *network,
     return (struct tutti_among){NULL, 0, network->nranks};
 }
 
+/* Returns the number of ranks other than its own that the step accesses. */
 static uint32_t count_peers(const struct tutti_sim_network *network,
                             const struct tutti_sim_step *step, int32_t peer)
 {
     return peers_of(network, step, peer).count - (peer == TUTTI_ALL_RANKS);
 }
 
-/* Returns the number of peers that the step reaches through ports. */
+/* Returns the number of peers that the step reaches through ports, not along paths. */
 static double count_ports(const struct tutti_sim_network *network,
                           const struct tutti_sim_step *step, int32_t peer, bool is_load)
 {
@@ -256,13 +267,21 @@ static double count_ports(const struct tutti_sim_network *network,
     return count;
 }
 
-/* Adds the port of the rank that loads and stores to the route. */
+/* Returns the port by which data enter a rank, or leave it. */
+static uint32_t port_of(const struct tutti_sim_network *network, uint32_t rank, bool is_in)
+{
+    return is_in ? tutti_sim_link_in(network->ports, rank)
+                 : tutti_sim_link_out(network->ports, rank);
+}
+
+/* Adds the port of the rank that loads and stores to the route. Loaded data enter it, and stored
+ * data leave it. `bytes` is how many bytes pass through the port for each byte of the step. */
 static int cross_own_port(const struct tutti_sim_network *network, uint32_t rank, bool is_load,
                           double bytes, struct tutti_sim_route *route)
 {
     if (bytes == 0)
         return TUTTI_OK;
-    return cross(route, network->ports + 2 * rank + is_load, bytes / load_speed(network), bytes);
+    return cross(route, port_of(network, rank, is_load), bytes / load_speed(network), bytes);
 }
 
 /* Adds the links to or from the memory of peers to the route. Where ranks share memory, only the
@@ -285,8 +304,7 @@ static int cross_peers(const struct tutti_sim_network *network, const struct tut
         }
         TUTTI_TRY(cross_bridge(network, is_load ? rank : own, is_load ? own : rank, route));
         if (network->memories == TUTTI_SIM_NONE)
-            TUTTI_TRY(cross(route, network->ports + 2 * rank + !is_load, 1 / load_speed(network),
-                            1));
+            TUTTI_TRY(cross(route, port_of(network, rank, !is_load), 1 / load_speed(network), 1));
     }
     return TUTTI_OK;
 }
@@ -305,23 +323,25 @@ static void merge_crossings(const struct tutti_sim_network *network, struct tutt
 {
     uint32_t count = 0;
 
-    if ((network->given == TUTTI_SIM_NONE && network->cells == TUTTI_SIM_NONE) || route->count == 0)
+    if ((network->path_links == TUTTI_SIM_NONE && network->cells == TUTTI_SIM_NONE) ||
+        route->count == 0)
         return;
-    qsort(route->at, route->count, sizeof(*route->at), by_link);
+    qsort(route->crossings, route->count, sizeof(*route->crossings), by_link);
     for (uint32_t i = 0; i < route->count; i++) {
-        struct tutti_sim_crossing *last = count > 0 ? &route->at[count - 1] : NULL;
+        struct tutti_sim_crossing *last = count > 0 ? &route->crossings[count - 1] : NULL;
 
-        if (last != NULL && last->link == route->at[i].link) {
-            last->weight += route->at[i].weight;
-            last->bytes += route->at[i].bytes;
+        if (last != NULL && last->link == route->crossings[i].link) {
+            last->weight += route->crossings[i].weight;
+            last->bytes += route->crossings[i].bytes;
         } else {
-            route->at[count++] = route->at[i];
+            route->crossings[count++] = route->crossings[i];
         }
     }
     route->count = count;
     for (uint32_t i = 0; i < count; i++)
-        route->bytes_per_s = lesser(route->bytes_per_s, network->links[route->at[i].link].capacity /
-                                                            route->at[i].weight);
+        route->bytes_per_s =
+            lesser(route->bytes_per_s,
+                   network->links[route->crossings[i].link].capacity / route->crossings[i].weight);
 }
 
 /* Limits the rate of a step. For each byte of the step its rank loads or stores `accessed` bytes,
@@ -398,6 +418,6 @@ int tutti_sim_route_work(const struct tutti_sim_network *network, const struct t
     /* If nothing else limits the rate, the node's memory does, which is then the only link of the
      * route. */
     if (route->bytes_per_s == 0 && route->count > 0)
-        route->bytes_per_s = network->machine->memory_bytes_per_s / route->at[0].weight;
+        route->bytes_per_s = network->machine->memory_bytes_per_s / route->crossings[0].weight;
     return cross_cores(network, step->rank, route->bytes_per_s, route);
 }

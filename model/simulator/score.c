@@ -24,15 +24,17 @@ struct lane {
 
 struct lanes {
     struct lane *table;
-    uint32_t size, used; /* size is a power of two */
+    uint32_t size, used; /* number of entries, a power of two; number of entries in use */
 };
 
+/* Returns the entry of a key, or a free entry if the key is not in the table. */
 static struct lane *find_lane(struct lanes *lanes, uint64_t key)
 {
-    uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
+    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15); /* 2^64 / the golden ratio */
+    uint32_t mask = lanes->size - 1, at = (uint32_t)((key * golden) >> 32) & mask;
 
-    for (at &= lanes->size - 1; lanes->table[at].key != 0 && lanes->table[at].key != key;)
-        at = (at + 1) & (lanes->size - 1);
+    while (lanes->table[at].key != 0 && lanes->table[at].key != key)
+        at = (at + 1) & mask;
     return &lanes->table[at];
 }
 
@@ -95,11 +97,13 @@ static int claim(struct tutti_sim_score *score, struct lanes *lanes, uint64_t ke
     return TUTTI_OK;
 }
 
+/* Returns a number that identifies a lane and is not 0. A rank has at most 28 bits. */
 static uint64_t lane_key(uint32_t from, uint32_t to, uint8_t channel)
 {
     return ((uint64_t)from << 36 | (uint64_t)to << 8 | channel) + 1;
 }
 
+/* Finds the messages that a two-sided step receives and sends. */
 static int load_messages(struct tutti_sim_score *score, struct lanes *lanes,
                          const struct tutti_step *step, uint32_t rank, uint32_t id)
 {
@@ -120,6 +124,7 @@ static int load_messages(struct tutti_sim_score *score, struct lanes *lanes,
     return TUTTI_OK;
 }
 
+/* Returns the peer of a one-sided step. */
 static int32_t peer_of(const struct tutti_step *step)
 {
     return step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GATHER_REDUCE ? step->to
@@ -172,6 +177,7 @@ static int load_order(struct tutti_sim_score *score, const struct tutti_schedule
                                   score->dependent_capacity, "dependents of steps"));
     for (uint32_t i = 0; i < schedule->ndeps; i++)
         steps[schedule->deps[i]].ndependents++;
+    /* Reserve the range of each step, and count again while filling the ranges. */
     for (uint32_t at = 0; at < schedule->nsteps; at++) {
         steps[at].dependents = score->ndependents;
         score->ndependents += steps[at].ndependents;
@@ -200,8 +206,6 @@ static int load_schedule(struct tutti_sim_score *score, struct lanes *lanes,
                          const struct tutti_schedule *schedule,
                          const struct tutti_sim_source *source)
 {
-    if (schedule->nsignals > score->nsignals)
-        score->nsignals = schedule->nsignals;
     for (uint32_t at = 0; at < schedule->nsteps; at++)
         TUTTI_TRY(load_step(score, lanes, schedule, at, source));
     TUTTI_TRY(TUTTI_ARRAY_RESERVE(score->among, score->namong + schedule->namong,
@@ -213,7 +217,8 @@ static int load_schedule(struct tutti_sim_score *score, struct lanes *lanes,
     return load_order(score, schedule);
 }
 
-static int complain(const struct tutti_sim_score *score, uint32_t step, const char *what)
+/* Reports an error of a step, and returns TUTTI_ERR_ARGUMENT. */
+static int refuse_step(const struct tutti_sim_score *score, uint32_t step, const char *what)
 {
     uint32_t rank = score->steps[step].rank;
 
@@ -229,14 +234,14 @@ static int match(struct tutti_sim_score *score)
         struct tutti_sim_message *message = &score->messages[id];
 
         if (message->receiver == TUTTI_SIM_NONE)
-            return complain(score, message->sender, "no rank receives what it sends");
+            return refuse_step(score, message->sender, "no rank receives what it sends");
         if (message->sender == TUTTI_SIM_NONE)
-            return complain(score, message->receiver, "no rank sends what it receives");
+            return refuse_step(score, message->receiver, "no rank sends what it receives");
         message->last_sender = message->sender;
         message->last_receiver = message->receiver;
         message->bytes = score->steps[message->sender].bytes;
         if (score->steps[message->receiver].bytes != message->bytes)
-            return complain(score, message->receiver, "it receives more or less than is sent");
+            return refuse_step(score, message->receiver, "it receives more or less than is sent");
     }
     return TUTTI_OK;
 }

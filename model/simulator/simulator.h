@@ -3,13 +3,13 @@
  * take, where the time goes, and a lower bound on that time.
  *
  * It is a deterministic discrete-event simulation. A message waits until it reaches the head of its
- * lane, until the steps it depends on are done (the receiver's too: nothing is buffered), and until
- * the sender's and the receiver's port are free. It then holds both ports for the level's overhead
- * and flows at the rate that max-min fairness gives it on the links it crosses. It arrives
- * `latency` later. Messages of one lane that are neighbors in both ranks' programs are one
- * gathered write and pay the overhead once (gather.c). Fused steps forward slices as they arrive.
- * Ports without overhead are shared. On a torus, and where the machine gives the path of a pair,
- * the links are shared instead of ports, and the overhead occupies no port.
+ * lane (score.h), until the steps it depends on are done (the receiver's too: nothing is buffered),
+ * and until the sender's and the receiver's port (network.h) are free. It then holds both ports for
+ * the level's overhead and flows at the rate that max-min fairness gives it on the links it
+ * crosses. It arrives `latency` later. Messages of one lane that are neighbors in both ranks'
+ * programs are one gathered write and pay the overhead once (gather.c). Fused steps forward slices
+ * as they arrive. Ports without overhead are shared. On a torus, and where the machine gives the
+ * path of a pair, the links are shared instead of ports, and the overhead occupies no port.
  *
  * A one-sided step crosses the port of the rank that executes it. Where ranks do not share a memory
  * that the machine describes, it also crosses the ports of the ranks that it accesses. Where the
@@ -32,8 +32,8 @@
 
 #include <stddef.h>
 
-/* The schedules to play. The simulator requests the ranks' schedules one at a time and returns each
- * before it requests the next, so that not all need to be in memory at once. */
+/* The schedules to play. The simulator requests the ranks' schedules one at a time. It returns each
+ * schedule before it requests the next, so that not all need to be in memory at once. */
 struct tutti_sim_source {
     uint32_t nranks;
     /* Yields the rank's schedule; the simulator returns it with `drop`. A failure is passed on to
