@@ -92,7 +92,7 @@ static void files_are_proved_or_wrong(void **state)
     assert_int_equal(running_run(TUTTI_SCHED, "check wrong.txt"), 1);
     running_says("allgather ring, 3 ranks: wrong: rank ");
     running_is_mistake(running_run(TUTTI_SCHED, "draw wrong.txt -o a.svg"), "tutti-sched draw: ",
-                       "does not come to an end; tutti-sched check says why");
+                       "wait for each other forever; tutti-sched check shows where");
     at[8] = '9';
     running_write("wrong.txt", text);
     running_is_mistake(running_run(TUTTI_SCHED, "check wrong.txt"), "tutti-sched check: ",
@@ -274,7 +274,7 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"check allreduce ring -n 4 -o x", "tutti-sched check: ", "-o is no option"},
         {"check no-such-file", "tutti-sched check: ", "no-such-file: No such file or directory; "},
         {"print .out --root 0", "tutti-sched print: ", ".out has its own ranks, root and sizes"},
-        {"draw allreduce ring -n 4", "tutti-sched draw: ", "where to? Give -o FILE.svg"},
+        {"draw allreduce ring -n 4", "tutti-sched draw: ", "no file is given; add -o FILE.svg"},
         {"draw allreduce ring -n 65 -o a.svg", "tutti-sched draw: ", "65 ranks: a picture shows"},
         {"draw allreduce ring -n 4 -o no/a.svg", "tutti-sched draw: ", "write no/a.svg: No such"},
         {"import", "tutti-sched import: ", "which file? Give one"},
@@ -283,8 +283,8 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"build allreduce ring -n 4", "tutti-sched build: ", "name one algorithm by --algorithm"},
         {"build allreduce -n 4 --option radix=2", "tutti-sched build: ", "give --algorithm NAME"},
         {"build allreduce", "tutti-sched build: ", "how many ranks?"},
-        {"explain allreduce", "tutti-sched explain: ", "how large? Give one size"},
-        {"explain allreduce 1Q --topo flat", "tutti-sched explain: ", "how large?"},
+        {"explain allreduce", "tutti-sched explain: ", "give one size of at most 1024 TiB"},
+        {"explain allreduce 1Q --topo flat", "tutti-sched explain: ", "give one size"},
         {"explain allreduce 1M --ranks 2,4", "tutti-sched explain: ", "2 numbers; this command"},
         {"explain reduce 1M --ranks 4 --root 4", "tutti-sched explain: ", "from 0 to 3"},
         {"explain allreduce 1M --topo flat", "tutti-sched explain: ", "how many ranks? Add a line"},

@@ -23,6 +23,7 @@ static const char help[] =
     "\n"
     "  -o, --output FILE  the schedule file (default: standard output)\n";
 
+/* Writes the schedules to the file of --output, or to stdout. Returns the exit status. */
 static int write_out(const struct request *request, const struct tutti_ensemble *ensemble)
 {
     char count[UNITS_TEXT], *text;

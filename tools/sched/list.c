@@ -34,6 +34,8 @@ static const char *join_flags(uint32_t flags, const char *const *names, char *te
     return *text == '\0' ? "-" : text;
 }
 
+/* Writes the options of an algorithm with their ranges, such as "segments=1-64[4]". Returns "-" if
+ * it has none. */
 static const char *join_options(const struct tutti_algorithm *algorithm, char *text, size_t size)
 {
     text[0] = '\0';
@@ -69,6 +71,8 @@ static void add_cost(struct table *table, const double *value)
     table_add(table, "%s", used == 0 ? "0" : text);
 }
 
+/* Adds the rounds and the blocks of an algorithm's cost. Adds "-" if the algorithm cannot run on
+ * these ranks. */
 static void add_costs(struct table *table, const struct tutti_algorithm *algorithm,
                       struct tutti_shape shape)
 {

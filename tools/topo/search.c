@@ -115,7 +115,7 @@ static void print_allreduce(const struct tutti_channels *plan)
                plans_rate(tutti_channels_allreduce(plan, plan->bytes_per_s), rate));
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int print_plan(const struct request *request, const struct subject *subject,
                       const struct wish *wish, uint32_t host, const struct tutti_channels *plan)
