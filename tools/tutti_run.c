@@ -51,7 +51,7 @@ static const char help[] =
     "      --no-tag        leave output alone\n"
     "  -t, --timeout S     end all ranks after S seconds, with status 124\n"
     "  -h, --help          show this\n"
-    "      --version         show the version\n"
+    "      --version       show the version\n"
     "\n"
     "When one rank fails, the others are ended (SIGTERM, SIGKILL after 5 s), and tutti-run exits\n"
     "with its status, or 128 + signal. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go to all.\n";

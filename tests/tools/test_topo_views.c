@@ -394,7 +394,7 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"search --from dgx-2 --gpus 3-1", "such as 0,1,4 or 0-3"},
         {"search --from dgx-2 --gpus ,", "such as 0,1,4 or 0-3"},
         {"search --from dgx-2 --gpus 4294967296", "such as 0,1,4 or 0-3"},
-        {"search --gpus 1,2 --from " HOSTS, "give those of one host"},
+        {"search --gpus 1,2 --from " HOSTS, "give gpus of one host"},
         {"search --from dgx-2 --channels 0", "from 1 to 64"},
         {"search --from dgx-2 --channels 65", "from 1 to 64"},
         {"search --from dgx-2 --cross", "add --peers"},

@@ -23,7 +23,8 @@ static const char help[] =
 
 #define USUAL_RANKS 8 /* ranks that the costs are for, unless the user gives a number */
 
-/* Joins the names of the flags that are set. Returns "-" if none is set. */
+/* Writes the names of the flags that are set. `names` has a name for each bit, from the lowest on,
+ * and ends with NULL. Returns the text, or "-" if no flag is set. */
 static const char *join_flags(uint32_t flags, const char *const *names, char *text, size_t size)
 {
     text[0] = '\0';
@@ -98,6 +99,7 @@ static void add_costs(struct table *table, const struct tutti_algorithm *algorit
 static void add_algorithm(struct table *table, const struct tutti_algorithm *algorithm,
                           const struct tutti_shape *shape)
 {
+    /* In the order of TUTTI_NEEDS_* and of TUTTI_USES_*. */
     static const char *const needs[] = {"window", "peer-read", "peer-store", NULL};
     static const char *const uses[] = {"nodes", "groups", "rings", "trees", "torus", NULL};
     char text[256];

@@ -27,7 +27,7 @@ static const char help[] =
     "tutti-topo search finds, with the number of channels of each. Links that they fill are red.\n"
     "Of equal hosts one is drawn.\n"
     "\n"
-    "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "  -f, --from WHAT      a machine; see tutti-topo --help (default: this machine)\n"
     "      --svg FILE       a picture\n"
     "      --dot FILE       a graph for Graphviz, of all hosts\n"
     "      --plain          only the machine\n"

@@ -22,7 +22,7 @@ static const char help[] =
     "rates that are assumed; and the result if the links with the largest shares carried twice as\n"
     "much.\n"
     "\n"
-    "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "  -f, --from WHAT      a machine; see tutti-topo --help (default: this machine)\n"
     "  -p, --pattern WHICH  ring (default), tree, broadcast or all\n"
     "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of each host)\n"
     "      --peers          other hosts take part: channels enter and leave by nets (default\n"

@@ -19,7 +19,7 @@ static const char help[] =
     "host's gpus. If Tutti's trees branch, the file has the orders of the rings as chains, with\n"
     "the rates that they reach as chains.\n"
     "\n"
-    "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "  -f, --from WHAT      a machine; see tutti-topo --help (default: this machine)\n"
     "      --xml FILE       the machine\n"
     "      --graph FILE     rings and trees\n"
     "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of host 0)\n"

@@ -28,7 +28,7 @@ static const char help[] =
     "times of tuttiSend and tuttiRecv between two ranks, and the rates of a core in its memory.\n"
     "Under tutti-run or another launcher on several hosts it measures the links between them.\n"
     "\n"
-    "  -f, --from WHAT        a file, a known name or a line, as of tutti-topo\n"
+    "  -f, --from WHAT        a machine; see tutti-topo --help\n"
     "      --measure          measure: some seconds; the machine should have nothing else to do\n"
     "  -n, --ranks N          with --measure: fork N ranks here (default 2); else: ranks that are\n"
     "                         described (default: one per core)\n"

@@ -15,7 +15,7 @@ static const char help[] =
     "Shows how gpus and nets reach each other: the class of the path, or the rate of a single\n"
     "flow. It also shows the CPUs that are near.\n"
     "\n"
-    "  -f, --from WHAT    a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "  -f, --from WHAT    a machine; see tutti-topo --help (default: this machine)\n"
     "  -b, --bandwidth    GB/s instead of classes\n"
     "      --cpus         NUMA nodes, too\n";
 

@@ -75,10 +75,11 @@ bool scene_has_mesh(const struct scene *scene)
     return false;
 }
 
-enum { FORMS = 8 }; /* most rates that are distinguished */
+enum { RATES = 8 }; /* most rates that are distinguished */
 
-/* Finds one link of each rate. The highest rate is first. A form is the links of one rate. */
-static uint32_t find_forms(const struct scene *scene, uint32_t forms[FORMS])
+/* Finds the rates of the links between gpus, from the highest on, with one link as an example of
+ * each. Returns the number of rates. */
+static uint32_t find_rates(const struct scene *scene, uint32_t examples[RATES])
 {
     const struct tutti_graph_link *links = scene->subject->graph->links;
     uint32_t count = 0;
@@ -88,36 +89,39 @@ static uint32_t find_forms(const struct scene *scene, uint32_t forms[FORMS])
 
         if (!is_chord(scene, i))
             continue;
-        while (at < count && links[forms[at]].bytes_per_s != links[i].bytes_per_s)
+        while (at < count && links[examples[at]].bytes_per_s != links[i].bytes_per_s)
             at++;
-        if (at < count || count == FORMS)
+        if (at < count || count == RATES)
             continue;
-        for (at = count++; at > 0 && links[forms[at - 1]].bytes_per_s < links[i].bytes_per_s; at--)
-            forms[at] = forms[at - 1];
-        forms[at] = i;
+        for (at = count++; at > 0 && links[examples[at - 1]].bytes_per_s < links[i].bytes_per_s;
+             at--)
+            examples[at] = examples[at - 1];
+        examples[at] = i;
     }
     return count;
 }
 
-/* Returns the form of a link. The last form also has the rates that are not among the forms. */
-static uint32_t form_of(const struct scene *scene, const uint32_t *forms, uint32_t count,
-                        uint32_t link)
+/* Returns the index of a link's rate among the examples. The last index also stands for all rates
+ * that are not among them. */
+static uint32_t rate_index(const struct scene *scene, const uint32_t *examples, uint32_t count,
+                           uint32_t link)
 {
     const struct tutti_graph_link *links = scene->subject->graph->links;
     uint32_t at = 0;
 
-    while (at + 1 < count && links[forms[at]].bytes_per_s != links[link].bytes_per_s)
+    while (at + 1 < count && links[examples[at]].bytes_per_s != links[link].bytes_per_s)
         at++;
     return at;
 }
 
-/* Returns the look of a link. Faster links are darker, so that they are easier to see. */
-static struct svg_stroke form_stroke(const struct scene *scene, uint32_t link, uint32_t form)
+/* Returns the look of a link whose rate has this index. Faster links are darker, so that they are
+ * easier to see. */
+static struct svg_stroke shade_stroke(const struct scene *scene, uint32_t link, uint32_t index)
 {
     static const char *const shades[] = {"#00664b", "#3fb38f", "#9fd8c4", "#c9c9a0"};
     struct svg_stroke stroke = scene_stroke(scene, link);
 
-    stroke.color = shades[form < 4 ? form : 3];
+    stroke.color = shades[index < 4 ? index : 3];
     return stroke;
 }
 
@@ -136,31 +140,32 @@ static struct circle mesh_circle(const struct scene *scene, double x, double y)
 void scene_mesh_size(const struct scene *scene, double *ret_width, double *ret_height)
 {
     struct circle circle = mesh_circle(scene, 0, 0);
-    uint32_t forms[FORMS];
+    uint32_t examples[RATES];
 
     *ret_width = 2 * circle.x;
-    *ret_height = circle.y + circle.radius + circle.mark + 20 + KEY_LINE * find_forms(scene, forms);
+    *ret_height =
+        circle.y + circle.radius + circle.mark + 20 + KEY_LINE * find_rates(scene, examples);
 }
 
 void scene_draw_mesh(const struct scene *scene, double x, double y)
 {
     const struct tutti_graph *graph = scene->subject->graph;
     struct circle circle = mesh_circle(scene, x, y);
-    uint32_t forms[FORMS], nforms = find_forms(scene, forms), count;
+    uint32_t examples[RATES], nrates = find_rates(scene, examples), count;
     uint32_t first = subject_first(scene->subject, scene->host, TUTTI_NODE_GPU, &count);
 
     svg_text(scene->svg, x, y + 12,
              (struct svg_font){.size = 13, .color = COLOR_INK, .is_bold = true},
              "Links between gpus");
-    for (uint32_t form = nforms; form-- > 0;)
+    for (uint32_t index = nrates; index-- > 0;)
         for (uint32_t i = 0; i < graph->nlinks; i++) {
             double x1, y1, x2, y2;
 
-            if (!is_chord(scene, i) || form_of(scene, forms, nforms, i) != form)
+            if (!is_chord(scene, i) || rate_index(scene, examples, nrates, i) != index)
                 continue;
             place(&circle, graph->links[i].from - first, &x1, &y1);
             place(&circle, graph->links[i].to - first, &x2, &y2);
-            svg_line(scene->svg, x1, y1, x2, y2, form_stroke(scene, i, form));
+            svg_line(scene->svg, x1, y1, x2, y2, shade_stroke(scene, i, index));
             if (scene_is_full(scene, i))
                 svg_line(scene->svg, x1, y1, x2, y2,
                          (struct svg_stroke){COLOR_VERMILION, 1.5, NULL});
@@ -168,13 +173,13 @@ void scene_draw_mesh(const struct scene *scene, double x, double y)
     for (uint32_t i = 0; i < count; i++)
         draw_gpu(scene, &circle, i, graph->nodes[first + i].number, COLOR_GREEN, false);
     y = circle.y + circle.radius + circle.mark + 24;
-    for (uint32_t form = 0; form < nforms; form++, y += KEY_LINE) {
+    for (uint32_t index = 0; index < nrates; index++, y += KEY_LINE) {
         char text[NAME_BYTES], rate[UNITS_TEXT];
 
-        subject_link_form(scene->subject, forms[form], text, sizeof text);
-        svg_line(scene->svg, x, y, x + 26, y, form_stroke(scene, forms[form], form));
+        subject_link_form(scene->subject, examples[index], text, sizeof text);
+        svg_line(scene->svg, x, y, x + 26, y, shade_stroke(scene, examples[index], index));
         svg_text(scene->svg, x + 34, y + 4, (struct svg_font){.size = 11.5, .color = COLOR_SOFT},
-                 "%s, %s", text, units_rate(graph->links[forms[form]].bytes_per_s, rate));
+                 "%s, %s", text, units_rate(graph->links[examples[index]].bytes_per_s, rate));
     }
 }
 

@@ -28,8 +28,8 @@ static const char help[] =
     "  -f, --from WHAT    a file (NCCL's or hwloc's XML, or lines), a known name such as dgx-2,\n"
     "                     or a line such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\"\n"
     "      --sources      show the source of each fact\n"
-    "      --svg FILE, --dot FILE, --plain, --pattern WHICH    as of draw\n"
-    "      --xml FILE, --graph FILE                            as of export\n"
+    "      --svg FILE, --dot FILE, --plain, --pattern WHICH    see tutti-topo draw --help\n"
+    "      --xml FILE, --graph FILE                            see tutti-topo export --help\n"
     "\n"
     "tutti-topo COMMAND --help says more. Exit status: 0 done, 1 failed, 2 a mistake in the\n"
     "command line or in what --from says.\n";
