@@ -30,6 +30,34 @@ static void the_list_has_every_collective(void **state)
     running_says("ROUNDS (12 RANKS)");
 }
 
+/* Asserts that the row of an allreduce algorithm has this word after the algorithm's name. */
+static void row_says(const char *algorithm, const char *word)
+{
+    char head[64];
+    const char *row, *end, *found;
+
+    snprintf(head, sizeof head, "\nallreduce       %s ", algorithm);
+    row = strstr(running.out, head);
+    assert_non_null(row);
+    row += strlen(head);
+    end = strchr(row, '\n');
+    found = strstr(row, word);
+    assert_non_null(end);
+    assert_non_null(found);
+    assert_true(found < end);
+}
+
+static void the_list_has_the_places_that_algorithms_use(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "list"), 0);
+    row_says("hierarchical", " nodes groups ");
+    row_says("multi_ring", " rings ");
+    row_says("tree", " trees ");
+    row_says("swing", " torus ");
+    row_says("cells", " cells ");
+}
+
 /* ---- print ----------------------------------------------------------------------------------- */
 
 static void a_rank_is_printed_step_by_step(void **state)
@@ -322,6 +350,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_has_every_collective),
+        cmocka_unit_test(the_list_has_the_places_that_algorithms_use),
         cmocka_unit_test(a_rank_is_printed_step_by_step),
         cmocka_unit_test(right_schedules_are_proved),
         cmocka_unit_test(files_are_proved_or_wrong),

@@ -101,7 +101,7 @@ static void add_algorithm(struct table *table, const struct tutti_algorithm *alg
 {
     /* In the order of TUTTI_NEEDS_* and of TUTTI_USES_*. */
     static const char *const needs[] = {"window", "peer-read", "peer-store", NULL};
-    static const char *const uses[] = {"nodes", "groups", "rings", "trees", "torus", NULL};
+    static const char *const uses[] = {"nodes", "groups", "rings", "trees", "torus", "cells", NULL};
     char text[256];
 
     table_add(table, "%s", tutti_collective_name(algorithm->collective));
