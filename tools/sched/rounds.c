@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Plays schedules in logical time, round by round. Each round first runs all local and one-sided
  * steps that can run. It then starts the messages whose ports are free. Messages that come earlier
- * in the schedules of their ranks start first. */
+ * in the schedules of their ranks start first. A rank has two ports: one sends, and one receives. */
 #include "sched/rounds.h"
 
 #include "common/memory.h"
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOT_YET UINT32_MAX
+#define NOT_YET UINT32_MAX /* a round that has not come, or a step that is not known */
 
 /* One message. Its send half is a step of rank `from`, and its receive half is a step of rank
  * `to`. */
 struct message {
     uint32_t from, to, channel;
-    uint32_t from_step, to_step;
+    uint32_t from_step, to_step; /* the indices of these steps */
 };
 
 /* The messages from one rank to another on one channel, in order. */
@@ -26,8 +26,9 @@ struct lane {
     uint32_t free_at;      /* the first round in which the next message may start */
 };
 
+/* The state of all ranks while their schedules are played. */
 struct player {
-    const struct tutti_ensemble *team;
+    const struct tutti_ensemble *team; /* the schedules */
     uint32_t n, nchannels; /* numbers of ranks and of channels */
     uint32_t now;          /* the current round */
     /* For each rank and step: the first round in which the step, its receive half or its send half
@@ -38,8 +39,7 @@ struct player {
     uint32_t *nsignals;    /* for each rank: the number of signals that it has given */
     struct lane *lanes;    /* see lane_of */
     struct message *messages; /* lane by lane */
-    uint32_t nmessages;
-    struct rounds rounds;
+    struct rounds rounds;     /* the result so far */
 };
 
 static const struct tutti_step *step_at(const struct player *player, uint32_t rank, uint32_t step)

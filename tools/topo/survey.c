@@ -34,7 +34,7 @@ struct rank_place {
 
 /* The ranks that take part, as all of them know it. */
 struct survey {
-    uint32_t *node; /* the node of each rank */
+    uint32_t *node; /* the node of each rank; owned */
     uint32_t nnodes;
     int node_ranks; /* number of ranks on rank 0's node, including rank 0 */
     int cores;      /* number of cores that rank 0 may use */
