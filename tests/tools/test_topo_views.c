@@ -452,7 +452,7 @@ static void files_that_cannot_be_written_are_named(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(running_run(TUTTI_TOPO, "%s", cases[i]), 1);
         assert_string_equal(running.out, "");
-        assert_non_null(strstr(running.err, "write no/such/place: "));
+        assert_non_null(strstr(running.err, "cannot write no/such/place: "));
     }
 }
 

@@ -177,7 +177,7 @@ static void a_file_that_cannot_be_written_is_named(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_TOPO, "machine -o no/such/place"), 1);
-    assert_non_null(strstr(running.err, "tutti-topo: write no/such/place: "));
+    assert_non_null(strstr(running.err, "tutti-topo: cannot write no/such/place: "));
 }
 
 int main(void)

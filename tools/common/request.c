@@ -40,6 +40,13 @@ int failure(const struct request *request, int rc)
     return rc == TUTTI_ERR_ARGUMENT || rc == TUTTI_ERR_USAGE ? EXIT_MISTAKE : EXIT_FAILURE;
 }
 
+int write_failure(const struct request *request, const char *file, int error)
+{
+    fflush(stdout);
+    fprintf(stderr, "%s: cannot write %s: %s\n", request->command, file, strerror(error));
+    return EXIT_FAILURE;
+}
+
 /* ---- options --------------------------------------------------------------------------------- */
 
 /* Adds the numbers of one item of --ranks, such as "4" or "2-9". `text` is the whole list, for

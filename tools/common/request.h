@@ -86,6 +86,10 @@ int mistake(const struct request *request, const char *format, ...)
  * returned. Returns EXIT_MISTAKE for a bad argument or wrong usage, otherwise EXIT_FAILURE. */
 int failure(const struct request *request, int rc);
 
+/* Prints "COMMAND: cannot write FILE: REASON" on stderr. `error` is an error number of errno.h.
+ * Returns EXIT_FAILURE. */
+int write_failure(const struct request *request, const char *file, int error);
+
 /* The functions below check words and options together. They return REQUEST_GO, or the exit status
  * after they have reported a mistake. */
 

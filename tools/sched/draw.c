@@ -11,7 +11,6 @@
 #include "sched/team.h"
 
 #include <math.h>
-#include <string.h>
 
 #define DRAWN_RANKS 64 /* most ranks in a picture */
 #define FAN_RANKS   8  /* most ranks for which lines show what a gather-reduce reads */
@@ -329,8 +328,7 @@ static int run(const struct request *request)
         draw_grid(&scene);
         draw_events(&scene);
         error = svg_end(&scene.svg, request->output);
-        status = error == 0 ? EXIT_SUCCESS
-                            : mistake(request, "write %s: %s", request->output, strerror(error));
+        status = error == 0 ? EXIT_SUCCESS : write_failure(request, request->output, error);
     }
     rounds_fini(&rounds);
     team_fini(&team);

@@ -194,6 +194,6 @@ int view_picture(const struct request *request, const struct sweep *sweep)
     else
         error = view_path(sweep, best, request->output);
     if (error != 0)
-        return mistake(request, "-o: write %s: %s", request->output, strerror(error));
+        return write_failure(request, request->output, error);
     return REQUEST_GO;
 }

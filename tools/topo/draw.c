@@ -248,11 +248,9 @@ static int draw_svg(struct picture *picture)
         draw_panel(picture, &picture->panels[i], &svg);
     }
     error = svg_end(&svg, picture->request->svg);
-    if (error == 0)
-        return REQUEST_GO;
-    fprintf(stderr, "%s: write %s: %s\n", picture->request->command, picture->request->svg,
-            strerror(error));
-    return EXIT_FAILURE;
+    if (error != 0)
+        return write_failure(picture->request, picture->request->svg, error);
+    return REQUEST_GO;
 }
 
 static int draw_dot(const struct picture *picture)
@@ -262,11 +260,9 @@ static int draw_dot(const struct picture *picture)
     int error = file_write(picture->request->dot, text);
 
     free(text);
-    if (error == 0)
-        return REQUEST_GO;
-    fprintf(stderr, "%s: write %s: %s\n", picture->request->command, picture->request->dot,
-            strerror(error));
-    return EXIT_FAILURE;
+    if (error != 0)
+        return write_failure(picture->request, picture->request->dot, error);
+    return REQUEST_GO;
 }
 
 static int draw(const struct request *request, const struct subject *subject)

@@ -213,11 +213,7 @@ static int write_text(const struct request *request, const char *file, const cha
 {
     int error = file_write(file, text);
 
-    if (error == 0)
-        return REQUEST_GO;
-    fflush(stdout);
-    fprintf(stderr, "%s: write %s: %s\n", request->command, file, strerror(error));
-    return EXIT_FAILURE;
+    return error == 0 ? REQUEST_GO : write_failure(request, file, error);
 }
 
 static int export_machine(const struct request *request, const struct subject *subject)

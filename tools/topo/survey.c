@@ -242,7 +242,7 @@ int survey_write(const char *file, const char *text)
     error = file_write(file, text);
     if (error == 0)
         return EXIT_SUCCESS;
-    fprintf(stderr, "tutti-topo: write %s: %s\n", file, strerror(error));
+    fprintf(stderr, "tutti-topo: cannot write %s: %s\n", file, strerror(error));
     return EXIT_FAILURE;
 }
 
