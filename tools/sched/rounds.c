@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Plays schedules in logical time, round by round. Each round first runs all local and one-sided
  * steps that can run. It then starts the messages whose ports are free. Messages that come earlier
- * in the schedules of their ranks start first. A rank has two ports: one sends, and one receives. */
+ * in the schedules of their ranks start first. A rank has one port to send and one to receive. */
 #include "sched/rounds.h"
 
 #include "common/memory.h"
