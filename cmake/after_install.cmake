@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs at the end of an installation: a program finds libtutti.so.0 only if the loader's cache has it.
-# Variable: libdir, the folder of libraries below the prefix.
+# Runs at the end of an installation. Updates the cache of the dynamic loader, because a program
+# finds libtutti.so.0 in a folder of the system only if the cache has it. If that is not possible,
+# says how programs find the library. The variable libdir is the folder of libraries, relative to
+# the prefix.
 if(NOT "$ENV{DESTDIR}" STREQUAL "")
-    return() # for another system
+    return() # The files are for another system, such as a package.
 endif()
 get_filename_component(folder "${libdir}" ABSOLUTE BASE_DIR "${CMAKE_INSTALL_PREFIX}")
 
-# The folders of ld.so.conf, and those that the loader looks at anyway.
+# The loader looks in these folders and in those of ld.so.conf.
 set(known /lib /usr/lib /lib64 /usr/lib64)
 file(GLOB lists /etc/ld.so.conf /etc/ld.so.conf.d/*.conf)
 foreach(list ${lists})

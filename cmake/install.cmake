@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` puts where, in three components that are also the three Debian packages:
-# library, development, programs. Every path in an installed file is relative, so that the installed
-# tree may be moved. The same CMake package serves from the build tree.
+# Defines the files that `cmake --install` installs. The three components library, development and
+# programs are also the three Debian packages. Every path in an installed file is relative, so that
+# the installed tree may be moved. Other projects can also use the CMake package from the build
+# tree.
 if(NOT TUTTI_INSTALL)
     return()
 endif()
 include(CMakePackageConfigHelpers)
 
 # ---- the CMake package ---------------------------------------------------------------------------
-# Each library has a file of its own: a user of the shared one does not need what the static one does.
+# Each library has an export file of its own, because only users of the static library need the
+# libraries that it links.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tutti)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tuttiConfig.cmake.in
     ${PROJECT_BINARY_DIR}/tuttiConfig.cmake INSTALL_DESTINATION ${package_dir}
     NO_SET_AND_CHECK_MACRO)
-# Programs of one major version run with every later library of it: the name libtutti.so.0 says so.
+# A program runs with every later library of the same major version. The soname libtutti.so.0
+# promises the same.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tuttiConfigVersion.cmake
     COMPATIBILITY SameMajorVersion)
 
@@ -39,16 +42,18 @@ install(FILES ${PROJECT_BINARY_DIR}/tuttiConfig.cmake ${PROJECT_BINARY_DIR}/tutt
     DESTINATION ${package_dir} COMPONENT development)
 
 # ---- pkg-config ----------------------------------------------------------------------------------
-# The way from tutti.pc to the prefix.
+# The path from the folder of tutti.pc to the prefix.
 file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 set(pc_prefix "\${pcfiledir}/${to_prefix}")
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
-# The compiler knows /usr, and pkg-config leaves its folders out only where they are spelled like this.
+# The compiler searches the folders of /usr anyway. pkg-config omits them only if the prefix is
+# spelled "/usr".
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
     set(pc_prefix /usr)
 endif()
-# Flags and not modules: pkg-config would want those of a module's own modules, too, whose packages
-# nobody needs who links the module's shared library.
+# tutti.pc lists flags for the static library, not modules. For a module, pkg-config would also
+# require the modules that this module needs. A program that links the module's shared library does
+# not need the packages of those.
 set(folders ${TUTTI_NEEDS_LIBRARY_DIRS})
 list(REMOVE_ITEM folders ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES})
 list(REMOVE_DUPLICATES folders)
@@ -59,7 +64,7 @@ list(JOIN needs " " needs)
 string(STRIP "${folders} ${needs} -lpthread -lm -ldl" pc_private)
 set(pc_public "")
 if(NOT is_shared_wanted)
-    set(pc_public " ${pc_private}") # there is only one way to link it
+    set(pc_public " ${pc_private}") # Every user links the static library, so nothing is private.
 endif()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/tutti.pc.in ${PROJECT_BINARY_DIR}/tutti.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tutti.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
@@ -75,7 +80,7 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development
     FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN reference EXCLUDE)
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development
     FILES_MATCHING PATTERN "*.c" PATTERN "*.py" PATTERN "*.md")
-# The pictures of measurements that the pages show.
+# The pages show these pictures of measurements.
 foreach(picture latest/shm2-ratios optimum pytorch)
     set(picture bench/results/${picture}.svg)
     get_filename_component(folder ${picture} DIRECTORY)
@@ -83,7 +88,7 @@ foreach(picture latest/shm2-ratios optimum pytorch)
 endforeach()
 
 # ---- what `make install` builds ------------------------------------------------------------------
-# Tools and measuring programs say in their own folders where they go.
+# The folders of the tools and of the measuring programs have the rules that install these programs.
 set(programs "")
 foreach(room perf tools)
     string(TOUPPER ${room} option)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cpack` makes: Debian packages, one for each component of cmake/install.cmake. To have the
-# libraries where Debian has its own, configure with -DCMAKE_INSTALL_PREFIX=/usr.
+# Defines the packages that `cpack` makes: Debian packages, one for each component of
+# cmake/install.cmake, or archives if there is no dpkg. Configure with -DCMAKE_INSTALL_PREFIX=/usr,
+# so that the libraries are in the folder of Debian's own libraries.
 set(library_package libtutti${TUTTI_SOVERSION})
 set(same_version "${library_package} (= ${PROJECT_VERSION}-1)")
 
@@ -33,7 +34,7 @@ set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "${PROJECT_DESCRIPTION}: the shared libr
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtutti-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${same_version}")
-# Only users of the static library need these.
+# Only users of the static library and of pkg-config need these.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
     "pkg-config, libsodium-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
@@ -43,12 +44,13 @@ set(CPACK_DEBIAN_PROGRAMS_PACKAGE_NAME tutti-tools)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_DEPENDS "${same_version}")
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SHLIBDEPS ON)
-# Where dpkg-shlibdeps finds the library that another of the packages brings.
+# dpkg-shlibdeps finds libtutti.so here. It belongs to another of these packages.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 set(CPACK_COMPONENT_PROGRAMS_DESCRIPTION
     "${PROJECT_DESCRIPTION}: launcher, tools and measuring programs")
 
-# Debian wants the license under the name of each package. Elsewhere it is installed once.
+# Debian requires the license in a folder with the name of each package. Other installations have it
+# only once.
 set(package_library ${library_package})
 set(package_development libtutti-dev)
 set(package_programs tutti-tools)

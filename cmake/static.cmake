@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The static library. It holds one object, which the linker makes of the others: optimized as a
-# whole like the shared library, so that its users need neither this compiler nor its plugin for
-# link-time optimization, and with the public names alone, so that no other name can clash with theirs.
+# Defines the static library. It contains one object, into which the linker joins all others. The
+# object is optimized as a whole, as the shared library is. Therefore users of the library need
+# neither this compiler nor its plugin for link-time optimization. Only the public names are global
+# in the object, so that no other name can clash with a name of the user's program.
 set(static_object ${CMAKE_CURRENT_BINARY_DIR}/tutti-$<CONFIG>.o)
 separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS}")
 set(optimized -flto=auto -flinker-output=nolto-rel -O3 -ffp-contract=off)

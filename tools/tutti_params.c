@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Prints the default of a parameter. */
 static void print_fallback(const struct tutti_param_info *info)
 {
     if (info->fallback[0] == '\0')
@@ -14,6 +15,7 @@ static void print_fallback(const struct tutti_param_info *info)
         printf("`%s`", info->fallback);
 }
 
+/* Prints the values that a parameter accepts. */
 static void print_values(const struct tutti_param_info *info)
 {
     switch (info->kind) {

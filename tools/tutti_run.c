@@ -31,11 +31,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GRACE_MS 5000 /* time from SIGTERM to SIGKILL */
+#define GRACE_MS         5000    /* time from SIGTERM to SIGKILL */
+#define LONGEST_SLEEP_MS 3600000 /* poll takes an int; after this time, it is called again */
 #define RANKS_MAX 4096
+
+/* Exit statuses besides those of the ranks. The last two are those of timeout(1) and of shells. */
 #define EXIT_USAGE 2
 #define EXIT_TIMEOUT 124
-#define EXIT_NO_EXEC 127
+#define EXIT_NO_EXEC 127 /* the program cannot be started */
 
 static const char help[] =
     "usage: tutti-run -n RANKS [options] program [arguments]\n"
@@ -48,16 +51,16 @@ static const char help[] =
     "      --no-tag        leave output alone\n"
     "  -t, --timeout S     end all ranks after S seconds, with status 124\n"
     "  -h, --help          show this\n"
-    "      --version         show the version\n"
+    "      --version       show the version\n"
     "\n"
     "When one rank fails, the others are ended (SIGTERM, SIGKILL after 5 s), and tutti-run exits\n"
     "with its status, or 128 + signal. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go to all.\n";
 
 struct run {
     int nranks;
-    bool is_tagged;
+    bool is_tagged;   /* true if lines of output begin with the rank */
     double timeout_s; /* 0: no timeout */
-    char **command;
+    char **command;   /* the program and its arguments; NULL after the last */
 
     sigset_t kept_mask; /* the signals that were blocked at the start; ranks get them back */
     int signal_fd;
@@ -66,7 +69,7 @@ struct run {
     char root[64];   /* address of the socket, for TUTTI_ROOT */
     char secret[65]; /* for TUTTI_SECRET */
 
-    pid_t *pids; /* 0: the rank has ended */
+    pid_t *pids;            /* process of each rank; 0: the rank has ended */
     struct output *outputs; /* stdout and stderr of rank r are outputs 2 r and 2 r + 1 */
     int running; /* number of ranks that have not ended */
     int status; /* exit status of tutti-run, set by the first failure; 0: there is none */
@@ -74,6 +77,7 @@ struct run {
     int64_t timeout_ms; /* time of the timeout, as of now_ms; -1: never */
 };
 
+/* Prints a message with a newline on stderr, in one write. Cuts off a message that is too long. */
 static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static void complain(const char *format, ...)
@@ -102,6 +106,7 @@ static int64_t now_ms(void)
 
 /* ---- options ------------------------------------------------------------------------- */
 
+/* Reads the command line. Returns false after a message about a mistake. */
 static bool parse_options(struct run *run, int argc, char **argv)
 {
     static const struct option options[] = {
@@ -125,14 +130,14 @@ static bool parse_options(struct run *run, int argc, char **argv)
                 optarg = argv[optind++];
             number = strtol(optarg, &end, 10);
             if (end == optarg || *end != '\0' || number < 1 || number > RANKS_MAX) {
-                complain("-n %s is not a number from 1 to %d", optarg, RANKS_MAX);
+                complain("-n %s: give a number of ranks from 1 to %d", optarg, RANKS_MAX);
                 return false;
             }
             run->nranks = (int)number;
             break;
         case 'e':
             if (strchr(optarg, '=') == NULL || *optarg == '=') {
-                complain("--env %s is not NAME=TEXT", optarg);
+                complain("--env %s: give NAME=TEXT", optarg);
                 return false;
             }
             putenv(optarg);
@@ -140,7 +145,7 @@ static bool parse_options(struct run *run, int argc, char **argv)
         case 't':
             run->timeout_s = strtod(optarg, &end);
             if (end == optarg || *end != '\0' || !(run->timeout_s > 0 && run->timeout_s < 1e9)) {
-                complain("--timeout %s is not a number of seconds above 0", optarg);
+                complain("--timeout %s: give a number of seconds above 0", optarg);
                 return false;
             }
             break;
@@ -164,28 +169,31 @@ static bool parse_options(struct run *run, int argc, char **argv)
     return true;
 }
 
-/* ---- the meeting place and the keeper -------------------------------------------------- */
+/* ---- the address of the ranks, and the keeper ------------------------------------------ */
 
-static bool draw_text(char *text, size_t bytes_count)
+/* Writes `count` random bytes, at most 32, as hexadecimal digits. */
+static bool write_random_text(char *text, size_t count)
 {
     uint8_t bytes[32];
 
-    if (getrandom(bytes, bytes_count, 0) != (ssize_t)bytes_count) {
-        complain("no random bytes: %s", strerror(errno));
+    if (getrandom(bytes, count, 0) != (ssize_t)count) {
+        complain("no random bytes: getrandom: %s", strerror(errno));
         return false;
     }
-    for (size_t i = 0; i < bytes_count; i++)
+    for (size_t i = 0; i < count; i++)
         snprintf(text + 2 * i, 3, "%02x", bytes[i]);
     return true;
 }
 
-static bool choose_meeting_place(struct run *run)
+/* Chooses the address at which the ranks find each other, and their secret. */
+static bool choose_address(struct run *run)
 {
     size_t length = (size_t)snprintf(run->root, sizeof run->root, "unix:run-");
 
-    return draw_text(run->root + length, 16) && draw_text(run->secret, 32);
+    return write_random_text(run->root + length, 16) && write_random_text(run->secret, 32);
 }
 
+/* Runs the keeper. Does not return. */
 static void be_keeper(int pipe_fd)
 {
     char byte;
@@ -200,7 +208,7 @@ static void be_keeper(int pipe_fd)
     close(STDERR_FILENO);
     while (read(pipe_fd, &byte, 1) < 0 && errno == EINTR)
         continue;
-    kill(0, SIGKILL);
+    kill(0, SIGKILL); /* kills the whole group, with the keeper itself */
     _exit(0);
 }
 
@@ -222,7 +230,7 @@ static bool start_keeper(struct run *run)
         close(ends[1]);
         be_keeper(ends[0]);
     }
-    setpgid(run->keeper, run->keeper); /* both processes call it, since either may run first */
+    setpgid(run->keeper, run->keeper); /* both processes call setpgid, since either may run first */
     close(ends[0]);
     run->keeper_fd = ends[1];
     return true;
@@ -238,13 +246,15 @@ static void set_number(const char *name, int number)
     setenv(name, text, 1);
 }
 
+/* Runs the program in the child process of a rank. `out` and `err` are the pipes for its output.
+ * Does not return. */
 static void be_rank(const struct run *run, int rank, pid_t parent, const int *out, const int *err)
 {
     setpgid(0, run->keeper);
     /* If the parent is killed, the kernel kills this process at once. The keeper would do so too,
      * but later. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (getppid() != parent) /* the parent ended before prctl took effect */
         _exit(EXIT_NO_EXEC);
     set_number("TUTTI_RANK", rank);
     set_number("TUTTI_NRANKS", run->nranks);
@@ -282,13 +292,13 @@ static bool start_rank(struct run *run, int rank)
 
     run->pids[rank] = has_pipes ? fork() : -1;
     if (run->pids[rank] < 0) {
-        complain("start rank %d: %s", rank, strerror(errno));
+        complain("cannot start rank %d of %d: %s", rank, run->nranks, strerror(errno));
         run->pids[rank] = 0;
         return false;
     }
     if (run->pids[rank] == 0)
         be_rank(run, rank, parent, out, err);
-    setpgid(run->pids[rank], run->keeper); /* both call it, since either may run first */
+    setpgid(run->pids[rank], run->keeper); /* both processes call setpgid, as for the keeper */
     run->running++;
     if (run->is_tagged) {
         close(out[1]);
@@ -326,7 +336,9 @@ static void end_all(struct run *run, int status)
     run->kill_ms = now_ms() + GRACE_MS;
 }
 
-static void rank_ended(struct run *run, int rank, int status)
+/* Records the end of a rank. `status` is from waitpid. If this is the first failure, ends all
+ * ranks. */
+static void handle_end(struct run *run, int rank, int status)
 {
     run->pids[rank] = 0;
     run->running--;
@@ -340,6 +352,7 @@ static void rank_ended(struct run *run, int rank, int status)
     end_all(run, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
 
+/* Handles all processes that have ended. */
 static void reap(struct run *run)
 {
     int status;
@@ -351,12 +364,14 @@ static void reap(struct run *run)
                 /* Print the rank's last output before the message about its end. */
                 output_pump(&run->outputs[2 * rank]);
                 output_pump(&run->outputs[2 * rank + 1]);
-                rank_ended(run, rank, status);
+                handle_end(run, rank, status);
             }
 }
 
 /* ---- the loop ------------------------------------------------------------------------------ */
 
+/* Passes signals on to the ranks. Signals of the same number may have been merged, so this function
+ * always looks for processes that have ended. */
 static void handle_signals(struct run *run)
 {
     struct signalfd_siginfo info;
@@ -367,6 +382,7 @@ static void handle_signals(struct run *run)
     reap(run);
 }
 
+/* Ends or kills the ranks if the time for this has come. */
 static void handle_time(struct run *run)
 {
     int64_t now = now_ms();
@@ -384,6 +400,7 @@ static void handle_time(struct run *run)
     }
 }
 
+/* Returns the time until handle_time has something to do, for poll. -1: never. */
 static int sleep_limit_ms(const struct run *run)
 {
     int64_t at = run->kill_ms >= 0 ? run->kill_ms : run->timeout_ms;
@@ -392,9 +409,10 @@ static int sleep_limit_ms(const struct run *run)
     if (at < 0)
         return -1;
     left = at - now_ms();
-    return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+    return left < 0 ? 0 : left > LONGEST_SLEEP_MS ? LONGEST_SLEEP_MS : (int)left;
 }
 
+/* Forwards output and signals until all ranks have ended. */
 static void supervise(struct run *run)
 {
     int count = run->is_tagged ? 2 * run->nranks : 0;
@@ -436,24 +454,30 @@ static void clean_up(struct run *run)
     output_erase_progress();
 }
 
+/* Does everything before the start of the first rank. Returns false after a message. */
 static bool prepare(struct run *run)
 {
+    static const int handled[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
     sigset_t mask;
 
     sigemptyset(&mask);
-    for (size_t i = 0; i < 6; i++)
-        sigaddset(&mask, (const int[]){SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}[i]);
+    for (size_t i = 0; i < sizeof handled / sizeof handled[0]; i++)
+        sigaddset(&mask, handled[i]);
     sigprocmask(SIG_BLOCK, &mask, &run->kept_mask);
     run->signal_fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (run->signal_fd < 0) {
+        complain("signalfd: %s", strerror(errno));
+        return false;
+    }
     run->pids = calloc((size_t)run->nranks, sizeof *run->pids);
     run->outputs = calloc(2 * (size_t)run->nranks, sizeof *run->outputs);
-    if (run->signal_fd < 0 || run->pids == NULL || run->outputs == NULL) {
+    if (run->pids == NULL || run->outputs == NULL) {
         complain("no memory for %d ranks", run->nranks);
         return false;
     }
     for (int i = 0; i < 2 * run->nranks; i++)
         run->outputs[i].from_fd = -1;
-    return choose_meeting_place(run) && start_keeper(run);
+    return choose_address(run) && start_keeper(run);
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forwards the output of tutti-run's ranks to its own output, line by line. */
+ * Forwards the output of the ranks to the output of tutti-run, line by line. */
 #include "tutti_run_output.h"
 
 #include <errno.h>
@@ -15,12 +15,16 @@
 
 /* A program ends a line of progress with these bytes. They erase the rest of the line and return to
  * its beginning. */
-static const char again[] = "\033[K\r";
-#define AGAIN_BYTES (sizeof again - 1)
+static const char progress_end[] = "\033[K\r";
+#define PROGRESS_END_BYTES (sizeof progress_end - 1)
 
 /* These bytes return to the beginning of the terminal's line and erase it. */
 static const char erase[] = "\r\033[K";
 #define ERASE_BYTES (sizeof erase - 1)
+
+#define TAG_BYTES      16   /* room for a tag such as "[4095] " */
+#define FIRST_CAPACITY 4096 /* room for a line at first, in bytes */
+#define MOST_READS     64   /* reads of one output before the others have their turn */
 
 /* True if the terminal's current line shows progress. If stdout and stderr are both terminals, they
  * are assumed to be the same terminal. */
@@ -63,10 +67,11 @@ void output_erase_progress(void)
  * terminal, the line replaces the progress that is shown. Progress itself gets no newline. */
 static void emit(const struct output *output, const char *line, size_t length, bool is_progress)
 {
-    char *text = malloc(length + 32);
+    /* `text` has room for ERASE_BYTES, the tag, the line and a newline. */
+    char *text = malloc(ERASE_BYTES + TAG_BYTES + length + 1);
     size_t size = 0;
 
-    if (text == NULL)
+    if (text == NULL) /* this line is lost; the ranks continue */
         return;
     if (output->is_terminal && shows_progress) {
         memcpy(text, erase, ERASE_BYTES);
@@ -74,7 +79,7 @@ static void emit(const struct output *output, const char *line, size_t length, b
         shows_progress = false;
     }
     if (!is_progress || length > 0)
-        size += (size_t)snprintf(text + size, 16, "[%d] ", output->rank);
+        size += (size_t)snprintf(text + size, TAG_BYTES, "[%d] ", output->rank);
     memcpy(text + size, line, length);
     size += length;
     if (is_progress)
@@ -89,9 +94,12 @@ static void emit(const struct output *output, const char *line, size_t length, b
  * its bytes are an ordinary part of the line. */
 static char *find_progress(const struct output *output, char *begin, char *end)
 {
-    return output->is_terminal ? memmem(begin, (size_t)(end - begin), again, AGAIN_BYTES) : NULL;
+    if (!output->is_terminal)
+        return NULL;
+    return memmem(begin, (size_t)(end - begin), progress_end, PROGRESS_END_BYTES);
 }
 
+/* Forwards the complete lines and progress in the buffer, and moves the rest to its beginning. */
 static void emit_lines(struct output *output)
 {
     char *begin = output->line, *end = output->line + output->length;
@@ -102,7 +110,7 @@ static void emit_lines(struct output *output)
 
         if (progress != NULL) {
             emit(output, begin, (size_t)(progress - begin), true);
-            begin = progress + AGAIN_BYTES;
+            begin = progress + PROGRESS_END_BYTES;
         } else if (newline != NULL) {
             emit(output, begin, (size_t)(newline + 1 - begin), false);
             begin = newline + 1;
@@ -118,9 +126,11 @@ static void emit_lines(struct output *output)
     memmove(output->line, begin, output->length);
 }
 
+/* Makes room for at least one byte. Returns false if there is no memory. The capacity is never
+ * above LINE_MAX_BYTES, because emit_lines then empties the buffer. */
 static bool make_room(struct output *output)
 {
-    size_t capacity = output->capacity == 0 ? 4096 : output->capacity * 2;
+    size_t capacity = output->capacity == 0 ? FIRST_CAPACITY : output->capacity * 2;
     char *line;
 
     if (output->length < output->capacity)
@@ -149,7 +159,7 @@ void output_pump(struct output *output)
 {
     /* The number of reads is limited, so that a rank with endless output does not block the
      * others. */
-    for (int turn = 0; turn < 64 && output->from_fd >= 0 && make_room(output); turn++) {
+    for (int i = 0; i < MOST_READS && output->from_fd >= 0 && make_room(output); i++) {
         ssize_t moved = read(output->from_fd, output->line + output->length,
                              output->capacity - output->length);
 

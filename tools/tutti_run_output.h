@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forwards the output of tutti-run's ranks to its own output, line by line. Only one thread may use
- * these functions. */
+ * Forwards the output of the ranks to the output of tutti-run, line by line. Only one thread may
+ * use these functions. */
 #ifndef TUTTI_RUN_OUTPUT_H
 #define TUTTI_RUN_OUTPUT_H
 
@@ -13,8 +13,8 @@ struct output {
     int from_fd; /* non-blocking end of a pipe, owned; -1: there is none, or it has ended */
     int to_fd;   /* STDOUT_FILENO or STDERR_FILENO */
     bool is_terminal; /* true if to_fd is a terminal */
-    char *line;  /* the part of the current line that has arrived; owned */
-    size_t length, capacity;
+    char *line; /* the part of the current line that has arrived; no zero byte ends it; owned */
+    size_t length, capacity; /* of `line`, in bytes */
 };
 
 /* Initializes an output that forwards from the pipe end `from_fd` to `to_fd`. Makes from_fd

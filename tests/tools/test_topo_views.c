@@ -394,7 +394,7 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"search --from dgx-2 --gpus 3-1", "such as 0,1,4 or 0-3"},
         {"search --from dgx-2 --gpus ,", "such as 0,1,4 or 0-3"},
         {"search --from dgx-2 --gpus 4294967296", "such as 0,1,4 or 0-3"},
-        {"search --gpus 1,2 --from " HOSTS, "give those of one host"},
+        {"search --gpus 1,2 --from " HOSTS, "give gpus of one host"},
         {"search --from dgx-2 --channels 0", "from 1 to 64"},
         {"search --from dgx-2 --channels 65", "from 1 to 64"},
         {"search --from dgx-2 --cross", "add --peers"},
@@ -452,7 +452,7 @@ static void files_that_cannot_be_written_are_named(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(running_run(TUTTI_TOPO, "%s", cases[i]), 1);
         assert_string_equal(running.out, "");
-        assert_non_null(strstr(running.err, "write no/such/place: "));
+        assert_non_null(strstr(running.err, "cannot write no/such/place: "));
     }
 }
 

@@ -30,6 +30,42 @@ static void the_list_has_every_collective(void **state)
     running_says("ROUNDS (12 RANKS)");
 }
 
+/* Asserts that the row of an allreduce algorithm has this word after the algorithm's name. */
+static void row_says(const char *algorithm, const char *word)
+{
+    char head[64];
+    const char *row, *end, *found;
+
+    snprintf(head, sizeof head, "\nallreduce       %s ", algorithm);
+    row = strstr(running.out, head);
+    assert_non_null(row);
+    row += strlen(head);
+    end = strchr(row, '\n');
+    found = strstr(row, word);
+    assert_non_null(end);
+    assert_non_null(found);
+    assert_true(found < end);
+}
+
+static void the_list_has_the_places_that_algorithms_use(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "list"), 0);
+    row_says("hierarchical", " nodes groups ");
+    row_says("multi_ring", " rings ");
+    row_says("tree", " trees ");
+    row_says("swing", " torus ");
+    row_says("cells", " cells ");
+}
+
+static void a_file_that_cannot_be_written_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "draw allreduce ring -n 4 -o no/a.svg"), 1);
+    assert_string_equal(running.err,
+                        "tutti-sched draw: cannot write no/a.svg: No such file or directory\n");
+}
+
 /* ---- print ----------------------------------------------------------------------------------- */
 
 static void a_rank_is_printed_step_by_step(void **state)
@@ -92,7 +128,7 @@ static void files_are_proved_or_wrong(void **state)
     assert_int_equal(running_run(TUTTI_SCHED, "check wrong.txt"), 1);
     running_says("allgather ring, 3 ranks: wrong: rank ");
     running_is_mistake(running_run(TUTTI_SCHED, "draw wrong.txt -o a.svg"), "tutti-sched draw: ",
-                       "does not come to an end; tutti-sched check says why");
+                       "wait for each other forever; tutti-sched check shows where");
     at[8] = '9';
     running_write("wrong.txt", text);
     running_is_mistake(running_run(TUTTI_SCHED, "check wrong.txt"), "tutti-sched check: ",
@@ -274,17 +310,16 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"check allreduce ring -n 4 -o x", "tutti-sched check: ", "-o is no option"},
         {"check no-such-file", "tutti-sched check: ", "no-such-file: No such file or directory; "},
         {"print .out --root 0", "tutti-sched print: ", ".out has its own ranks, root and sizes"},
-        {"draw allreduce ring -n 4", "tutti-sched draw: ", "where to? Give -o FILE.svg"},
+        {"draw allreduce ring -n 4", "tutti-sched draw: ", "no file is given; add -o FILE.svg"},
         {"draw allreduce ring -n 65 -o a.svg", "tutti-sched draw: ", "65 ranks: a picture shows"},
-        {"draw allreduce ring -n 4 -o no/a.svg", "tutti-sched draw: ", "write no/a.svg: No such"},
         {"import", "tutti-sched import: ", "which file? Give one"},
         {"import none.xml", "tutti-sched import: ", "none.xml: No such file"},
         {"build", "tutti-sched build: ", "which collective? Give one of allreduce"},
         {"build allreduce ring -n 4", "tutti-sched build: ", "name one algorithm by --algorithm"},
         {"build allreduce -n 4 --option radix=2", "tutti-sched build: ", "give --algorithm NAME"},
         {"build allreduce", "tutti-sched build: ", "how many ranks?"},
-        {"explain allreduce", "tutti-sched explain: ", "how large? Give one size"},
-        {"explain allreduce 1Q --topo flat", "tutti-sched explain: ", "how large?"},
+        {"explain allreduce", "tutti-sched explain: ", "give one size of at most 1024 TiB"},
+        {"explain allreduce 1Q --topo flat", "tutti-sched explain: ", "give one size"},
         {"explain allreduce 1M --ranks 2,4", "tutti-sched explain: ", "2 numbers; this command"},
         {"explain reduce 1M --ranks 4 --root 4", "tutti-sched explain: ", "from 0 to 3"},
         {"explain allreduce 1M --topo flat", "tutti-sched explain: ", "how many ranks? Add a line"},
@@ -322,6 +357,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_has_every_collective),
+        cmocka_unit_test(the_list_has_the_places_that_algorithms_use),
+        cmocka_unit_test(a_file_that_cannot_be_written_is_named),
         cmocka_unit_test(a_rank_is_printed_step_by_step),
         cmocka_unit_test(right_schedules_are_proved),
         cmocka_unit_test(files_are_proved_or_wrong),

@@ -151,8 +151,8 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"--measure --ranks 0", "--ranks 0"},
         {"--measure --ranks 2,3", "give one"},
         {"--measure --ranks 5000", "at most 256"},
-        {"--measure --transport carrier-pigeon", "\"carrier-pigeon\" is none"},
-        {"--measure --transport shm,", "\"\" is none"},
+        {"--measure --transport carrier-pigeon", "\"carrier-pigeon\" is no transport"},
+        {"--measure --transport shm,", "\"\" is no transport"},
         {"--measure --transport", "needs a value"},
         {"--transport shm", "add --measure"},
         {"--quick", "add --measure"},
@@ -177,7 +177,7 @@ static void a_file_that_cannot_be_written_is_named(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_TOPO, "machine -o no/such/place"), 1);
-    assert_non_null(strstr(running.err, "tutti-topo: write no/such/place: "));
+    assert_non_null(strstr(running.err, "tutti-topo: cannot write no/such/place: "));
 }
 
 int main(void)

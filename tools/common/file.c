@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_BYTES ((size_t)1 << 30)
+#define MOST_BYTES ((size_t)1 << 30) /* the size that file.h promises */
 
 char *file_read(const char *name)
 {
@@ -20,7 +20,7 @@ char *file_read(const char *name)
     case TUTTI_FILE_DONE: break;
     case TUTTI_FILE_TOO_LONG: errno = EFBIG; return NULL;
     case TUTTI_FILE_NO_MEMORY: errno = ENOMEM; return NULL;
-    default: return NULL;
+    default: return NULL; /* tutti_file_load has set errno */
     }
     if (strlen(text) == length)
         return text;

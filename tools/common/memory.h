@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Returns the pointer. If it is NULL, prints a line on stderr and ends the program. */
+/* Returns `memory`. If it is NULL, prints a line on stderr and ends the program. */
 static inline void *must_have(void *memory)
 {
     if (memory == NULL) {
@@ -18,7 +18,7 @@ static inline void *must_have(void *memory)
 
 /* Allocates zeroed memory for `count` elements of `size` bytes, plus one element, so that a count
  * of 0 is no special case. The caller frees the memory. */
-static inline void *must_take(size_t count, size_t size)
+static inline void *must_calloc(size_t count, size_t size)
 {
     return must_have(calloc(count + 1, size));
 }

@@ -14,7 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- saying what is wrong -------------------------------------------------------------------- */
+#define MOST_SIZE_BYTES 0x1p50     /* the largest size that --size accepts: 1024 TiB */
+#define MOST_FACTOR     (1u << 20) /* the largest factor that --size accepts */
+#define MOST_WITHIN     1e9        /* the largest factor that --within accepts */
+
+/* ---- messages -------------------------------------------------------------------------------- */
 
 int mistake(const struct request *request, const char *format, ...)
 {
@@ -36,20 +40,29 @@ int failure(const struct request *request, int rc)
     return rc == TUTTI_ERR_ARGUMENT || rc == TUTTI_ERR_USAGE ? EXIT_MISTAKE : EXIT_FAILURE;
 }
 
+int write_failure(const struct request *request, const char *file, int error)
+{
+    fflush(stdout);
+    fprintf(stderr, "%s: cannot write %s: %s\n", request->command, file, strerror(error));
+    return EXIT_FAILURE;
+}
+
 /* ---- options --------------------------------------------------------------------------------- */
 
+/* Adds the numbers of one item of --ranks, such as "4" or "2-9". `text` is the whole list, for
+ * messages. */
 static int add_ranks(struct request *request, const char *text, const char *item)
 {
     const char *dash = strchr(item, '-');
     char *low = must_have(strndup(item, dash == NULL ? strlen(item) : (size_t)(dash - item)));
     uint64_t first = 0, last = 0;
-    bool is_right = units_read_count(low, 1, TUTTI_MACHINE_RANKS, &first);
+    bool is_valid = units_read_count(low, 1, TUTTI_MACHINE_RANKS, &first);
 
     free(low);
     last = first;
-    if (is_right && dash != NULL)
-        is_right = units_read_count(dash + 1, first, TUTTI_MACHINE_RANKS, &last);
-    if (!is_right)
+    if (is_valid && dash != NULL)
+        is_valid = units_read_count(dash + 1, first, TUTTI_MACHINE_RANKS, &last);
+    if (!is_valid)
         return mistake(request, "--ranks %s: give numbers from 1 to %u, such as 8, 2,4,8 or 2-9",
                        text, TUTTI_MACHINE_RANKS);
     for (uint64_t nranks = first; nranks <= last; nranks++) {
@@ -78,7 +91,8 @@ static int read_rank(struct request *request, const char *text)
     uint64_t rank;
 
     if (!units_read_count(text, 0, TUTTI_MACHINE_RANKS - 1, &rank))
-        return mistake(request, "--rank %s: give a rank, 0 or more", text);
+        return mistake(request, "--rank %s: give a rank from 0 to %u", text,
+                       TUTTI_MACHINE_RANKS - 1);
     request->rank = (uint32_t)rank;
     request->has_rank = true;
     return REQUEST_GO;
@@ -90,12 +104,14 @@ static int read_root(struct request *request, const char *text)
 
     request->has_every_root = strcmp(text, "all") == 0;
     if (!request->has_every_root && !units_read_count(text, 0, TUTTI_MACHINE_RANKS - 1, &root))
-        return mistake(request, "--root %s: give a rank, 0 or more", text);
+        return mistake(request, "--root %s: give a rank from 0 to %u", text,
+                       TUTTI_MACHINE_RANKS - 1);
     request->root = (uint32_t)root;
     request->has_root = true;
     return REQUEST_GO;
 }
 
+/* Reads "NAME=NUMBER". */
 static int read_option(struct request *request, const char *text)
 {
     const char *equals = strchr(text, '=');
@@ -122,22 +138,22 @@ static int read_size(struct request *request, const char *text)
 {
     char *copy = must_have(strdup(text)), *rest = copy;
     const char *first = strsep(&rest, ":"), *last = strsep(&rest, ":");
-    const char *factor = strsep(&rest, ":");
-    uint64_t times = 2;
-    bool is_right = units_read_bytes(first, &request->first_bytes) && request->first_bytes >= 1;
+    const char *factor_text = strsep(&rest, ":");
+    uint64_t factor = 2;
+    bool is_valid = units_read_bytes(first, &request->first_bytes) && request->first_bytes >= 1;
 
     request->last_bytes = request->first_bytes;
-    if (is_right && last != NULL)
-        is_right = units_read_bytes(last, &request->last_bytes);
-    if (is_right && factor != NULL)
-        is_right = units_read_count(factor, 2, 1u << 20, &times) && rest == NULL;
-    is_right = is_right && request->last_bytes >= request->first_bytes &&
-               request->last_bytes <= 0x1p50;
+    if (is_valid && last != NULL)
+        is_valid = units_read_bytes(last, &request->last_bytes);
+    if (is_valid && factor_text != NULL)
+        is_valid = units_read_count(factor_text, 2, MOST_FACTOR, &factor) && rest == NULL;
+    is_valid = is_valid && request->last_bytes >= request->first_bytes &&
+               request->last_bytes <= MOST_SIZE_BYTES;
     free(copy);
-    if (!is_right)
+    if (!is_valid)
         return mistake(request, "--size %s: give FIRST:LAST[:FACTOR] from 1 byte to 1024 TiB, such "
                        "as 1K:64M:4", text);
-    request->factor = (double)times;
+    request->factor = (double)factor;
     return REQUEST_GO;
 }
 
@@ -153,7 +169,7 @@ static int read_within(struct request *request, const char *text)
     char *end;
 
     request->within = strtod(text, &end);
-    if (end == text || *end != '\0' || !(request->within >= 1) || request->within > 1e9)
+    if (end == text || *end != '\0' || !(request->within >= 1) || request->within > MOST_WITHIN)
         return mistake(request, "--within %s: give a factor from 1 on, such as 1.5", text);
     return REQUEST_GO;
 }
@@ -169,17 +185,19 @@ static int read_channels(struct request *request, const char *text)
     return REQUEST_GO;
 }
 
-/* An option with a value has either `read`, which parses the value, or `text`, which tells where to
- * keep it unchanged. An option without a value has `flag`, which tells which flag to set. The names
- * lack the leading "--". */
+/* An option with a value has either `read` or `text`. An option without a value has `flag`. */
 struct option {
-    const char *name;
-    char letter;
+    const char *name; /* without the leading "--" */
+    char letter;      /* the short form without "-"; '\0': there is none */
+    /* Parses the value and stores it. Returns REQUEST_GO or the exit status. */
     int (*read)(struct request *request, const char *text);
+    /* Returns the member that stores the value unchanged. */
     const char **(*text)(struct request *request);
+    /* Returns the member that the option sets to true. */
     bool *(*flag)(struct request *request);
 };
 
+/* Define the functions `text` and `flag` for a member of struct request. */
 #define KEEPS(field)                                                                               \
     static const char **text_##field(struct request *request)                                      \
     {                                                                                              \
@@ -245,7 +263,8 @@ static const struct option options[] = {
     {"graph", '\0', .text = text_graph},
 };
 
-static int keep(struct request *request, const struct option *option, const char *value)
+/* Stores the value of an option, or sets its flag. */
+static int store_option(struct request *request, const struct option *option, const char *value)
 {
     if (option->read != NULL)
         return option->read(request, value);
@@ -256,6 +275,7 @@ static int keep(struct request *request, const struct option *option, const char
     return REQUEST_GO;
 }
 
+/* Returns true if the name is one of the words of a list such as "ranks rank root". */
 static bool is_listed(const char *list, const char *name)
 {
     size_t length = strlen(name);
@@ -266,26 +286,32 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* Reads the option at argv[*at] and its value. If the value is the next argument, *at moves to
- * it. */
+/* Returns true if the argument `text` is this option, with or without a value. */
+static bool is_option(const struct option *option, const char *text)
+{
+    size_t length;
+
+    if (text[1] != '-')
+        return text[1] == option->letter;
+    length = strcspn(text + 2, "=");
+    return strlen(option->name) == length && strncmp(option->name, text + 2, length) == 0;
+}
+
+/* Reads the option at argv[*at] and its value: "--name=value", "--name value", "-nvalue" or
+ * "-n value". If the value is the next argument, *at moves to it. */
 static int read_argument(struct request *request, const struct command *command, int argc,
                          char **argv, int *at)
 {
     const char *text = argv[*at], *value = NULL;
     bool is_long = text[1] == '-';
-    size_t length = is_long ? strcspn(text + 2, "=") : 1;
 
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         bool has_value = options[i].flag == NULL;
 
-        if (!is_listed(command->options, options[i].name))
+        if (!is_listed(command->options, options[i].name) || !is_option(&options[i], text))
             continue;
-        if (is_long ? strlen(options[i].name) != length ||
-                          strncmp(options[i].name, text + 2, length) != 0
-                    : text[1] != options[i].letter)
-            continue;
-        if (is_long && text[2 + length] == '=')
-            value = text + 3 + length;
+        if (is_long && strchr(text, '=') != NULL)
+            value = strchr(text, '=') + 1;
         else if (!is_long && text[2] != '\0')
             value = text + 2;
         else if (has_value && *at + 1 < argc)
@@ -294,7 +320,7 @@ static int read_argument(struct request *request, const struct command *command,
             return mistake(request, "%s needs a value; see %s --help", text, command->name);
         if (!has_value && value != NULL)
             return mistake(request, "%s takes no value", text);
-        return keep(request, &options[i], value);
+        return store_option(request, &options[i], value);
     }
     return mistake(request, "%s is no option of this command; see %s --help", text, command->name);
 }

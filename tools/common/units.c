@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_DIGITS 18 /* most characters of a number in a size; no real size has more */
+
 bool units_read_count(const char *text, uint64_t least, uint64_t most, uint64_t *ret_count)
 {
     const char *at = text, *end = text + strlen(text);
@@ -28,7 +30,7 @@ bool units_read_bytes(const char *text, double *ret_bytes)
     double bytes;
     char *end;
 
-    if (digits == 0 || digits > 18)
+    if (digits == 0 || digits > MOST_DIGITS)
         return false;
     bytes = strtod(text, &end);
     if (end != unit)
@@ -39,7 +41,7 @@ bool units_read_bytes(const char *text, double *ret_bytes)
         unit++;
     if (*unit == 'B')
         unit++;
-    if (*unit != '\0' || bytes != floor(bytes))
+    if (*unit != '\0' || bytes != floor(bytes)) /* "0.3" is no number of bytes, but "0.5K" is */
         return false;
     *ret_bytes = bytes;
     return true;
@@ -49,6 +51,7 @@ bool units_read_bytes(const char *text, double *ret_bytes)
  * point. */
 static void write_number(char *text, size_t size, double value)
 {
+    /* The limits are the values that round up to 100 and to 10. */
     int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
 
     snprintf(text, size, "%.*f", decimals, value);
@@ -82,6 +85,7 @@ const char *units_seconds(double seconds, char text[UNITS_TEXT])
 {
     char number[24];
 
+    /* The limits are just below the next unit, because write_number would round up to 1000. */
     if (seconds > 0 && seconds < 0.9995e-6) {
         write_number(number, sizeof number, seconds * 1e9);
         snprintf(text, UNITS_TEXT, "%s ns", number);

@@ -8,6 +8,10 @@
 #include <math.h>
 #include <stdio.h>
 
+/* The relative error that computing a value may cause. */
+static const double slack = 1e-9;
+
+/* Returns the base of the powers at which a logarithmic axis has ticks. */
 static double base_of(enum axis_unit unit)
 {
     return unit == AXIS_SECONDS ? 10 : 2;
@@ -16,17 +20,18 @@ static double base_of(enum axis_unit unit)
 /* Returns the largest number that does not exceed `value` and is 1, 2 or 5 times a power of ten. */
 static double round_down(double value)
 {
-    double power = pow(10, floor(log10(value) + 1e-9));
+    double power = pow(10, floor(log10(value) + slack));
     double digit = value / power;
 
-    return power * (digit >= 5 - 1e-9 ? 5 : digit >= 2 - 1e-9 ? 2 : 1);
+    return power * (digit >= 5 - slack ? 5 : digit >= 2 - slack ? 2 : 1);
 }
 
+/* Returns the smallest such number that is not below `value`. */
 static double round_up(double value)
 {
     double down = round_down(value);
 
-    if (down >= value * (1 - 1e-9))
+    if (down >= value * (1 - slack))
         return down;
     return round_down(down * 2.6); /* turns 1 into 2, 2 into 5, and 5 into 10 */
 }
@@ -75,24 +80,28 @@ static void write_label(enum axis_unit unit, double value, char label[AXIS_LABEL
 
 static size_t log_ticks(const struct axis *axis, size_t labels, struct axis_tick *ticks)
 {
-    double base = base_of(axis->unit), slack = 1e-9;
+    double base = base_of(axis->unit);
     double first = ceil(log(axis->low) / log(base) - slack);
     double last = floor(log(axis->high) / log(base) + slack);
-    double stride = ceil((last - first + 1) / (double)labels);
-    bool has_few = base == 10 && (last - first + 1) * 3 <= (double)labels;
+    double npowers = last - first + 1;
+    /* Every stride-th power has a label. With few powers of ten, twice and five times a power have
+     * labels too. */
+    double stride = ceil(npowers / (double)labels);
+    bool has_few = base == 10 && npowers * 3 <= (double)labels;
     size_t count = 0;
 
-    /* Start one power earlier, because multiples of that power may be inside the axis. */
+    /* Start one power earlier, because multiples of that power may be inside the axis. A power has
+     * at most nine ticks. */
     for (double power = first - 1; power <= last && count + 9 < AXIS_TICKS; power++)
         for (int digit = 1; digit < (base == 10 ? 10 : 2); digit++) {
             double value = digit * pow(base, power);
-            bool is_named = digit == 1 ? fmod(power - first, stride) == 0
-                                       : has_few && (digit == 2 || digit == 5);
+            bool has_label = digit == 1 ? fmod(power - first, stride) == 0
+                                        : has_few && (digit == 2 || digit == 5);
 
             if (value < axis->low * (1 - slack) || value > axis->high * (1 + slack))
                 continue;
             ticks[count] = (struct axis_tick){.value = value};
-            if (is_named)
+            if (has_label)
                 write_label(axis->unit, value, ticks[count].label);
             count++;
         }
@@ -104,8 +113,8 @@ static size_t linear_ticks(const struct axis *axis, size_t labels, struct axis_t
     double step = round_up((axis->high - axis->low) / (double)labels);
     size_t count = 0;
 
-    for (double i = ceil(axis->low / step - 1e-9) + 0.0; /* turns -0 into 0 */
-         i * step <= axis->high * (1 + 1e-9) && count < AXIS_TICKS; i++) {
+    for (double i = ceil(axis->low / step - slack) + 0.0; /* turns -0 into 0 */
+         i * step <= axis->high * (1 + slack) && count < AXIS_TICKS; i++) {
         ticks[count].value = i * step;
         write_label(axis->unit, i * step, ticks[count++].label);
     }

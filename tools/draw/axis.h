@@ -10,13 +10,13 @@ enum axis_unit { AXIS_BYTES, AXIS_SECONDS, AXIS_COUNT };
 
 struct axis {
     enum axis_unit unit;
-    bool is_log;
+    bool is_log;             /* logarithmic; the values must be positive */
     double low, high;        /* range of the values, including both ends */
     double low_px, high_px;  /* the pixels of these two ends */
 };
 
 #define AXIS_TICKS 128 /* most ticks of an axis */
-#define AXIS_LABEL 32  /* bytes of a label */
+#define AXIS_LABEL 32  /* size of a label's buffer */
 
 struct axis_tick {
     double value;
@@ -28,7 +28,8 @@ struct axis_tick {
 void axis_widen(struct axis *axis);
 /* Returns the pixel of a value. */
 double axis_at(const struct axis *axis, double value);
-/* Fills `ticks` and returns their number. At most labels + 2 of these ticks have a label. */
+/* Fills `ticks` and returns their number. `labels` is the wanted number of labels; at most
+ * labels + 2 of the ticks have one. */
 size_t axis_ticks(const struct axis *axis, size_t labels, struct axis_tick ticks[AXIS_TICKS]);
 
 #endif

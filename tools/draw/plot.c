@@ -10,15 +10,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The frame of the curves, in pixels of the picture. */
 #define LEFT 78.0
 #define TOP 74.0
 #define WIDTH 620.0
 #define HEIGHT 430.0
-#define LABEL_GAP 15.0
-#define LABEL_SIZE 12.0
+
+#define LABEL_GAP  15.0 /* least distance of two names */
+#define LABEL_SIZE 12.0 /* font size of a name */
+#define TITLE_X    14.0
+#define TITLE_SIZE 16.0
+
+/* Distances from the right edge of the frame: a line from the end of a curve to a sample of its
+ * look, the sample, and the name. */
+#define JOIN_FROM   4.0
+#define SAMPLE_FROM 20.0
+#define SAMPLE_TO   46.0
+#define NAME_FROM   52.0
 
 static const struct svg_font soft = {.size = 12, .color = COLOR_SOFT};
 
+/* The picture and its axes. */
 struct frame {
     struct svg svg;
     struct axis x, y;
@@ -33,12 +45,13 @@ struct label {
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* With z = y - i * gap, this is isotonic regression. Neighbors that are out of order share their
- * mean. The method is "pool adjacent violators"; see Barlow et al., 1972. */
+/* With z = y - i * gap, this is isotonic regression: the values z must not fall. Neighbors that are
+ * out of order form a pool and get its mean. The method is "pool adjacent violators"; see Barlow et
+ * al., 1972. */
 void plot_spread(double *y, size_t count, double gap, double low, double high)
 {
-    size_t *size = must_take(count, sizeof *size), npools = 0;
-    double *mean = must_take(count, sizeof *mean);
+    size_t *size = must_calloc(count, sizeof *size), npools = 0;
+    double *mean = must_calloc(count, sizeof *mean);
     size_t at = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -72,12 +85,13 @@ static int by_height(const void *a, const void *b)
 }
 
 /* Finds the labels of the curves that reach the right edge of the frame, or of the other curves if
- * at_frame is false. Sorts the labels from top to bottom, and moves the names apart. */
+ * at_frame is false. Sorts the labels from top to bottom, and moves the names apart. Returns the
+ * number of labels. */
 static size_t find_labels(const struct plot *plot, const struct frame *frame, bool at_frame,
                           struct label *labels)
 {
     size_t count = 0;
-    double *y = must_take(plot->nseries, sizeof *y);
+    double *y = must_calloc(plot->nseries, sizeof *y);
 
     for (size_t i = 0; i < plot->nseries; i++) {
         const struct plot_series *series = &plot->series[i];
@@ -103,6 +117,7 @@ static size_t find_labels(const struct plot *plot, const struct frame *frame, bo
     return count;
 }
 
+/* Returns the look of a curve. Bounds do not use up colors. */
 static struct svg_stroke stroke_of(const struct plot *plot, size_t series)
 {
     size_t index = 0;
@@ -121,11 +136,12 @@ static void draw_label(const struct plot *plot, struct frame *frame, const struc
     struct svg_stroke stroke = stroke_of(plot, label->series);
     struct svg_font font = {.size = LABEL_SIZE, .color = COLOR_INK};
     double right = LEFT + WIDTH;
-    double x[] = {right + 4, right + 20}, y[] = {label->end_y, label->y};
+    double x[] = {right + JOIN_FROM, right + SAMPLE_FROM}, y[] = {label->end_y, label->y};
 
     svg_path(&frame->svg, x, y, 2, (struct svg_stroke){.color = stroke.color, .width = 0.8});
-    svg_line(&frame->svg, right + 20, label->y, right + 46, label->y, stroke);
-    svg_text(&frame->svg, right + 52, label->y + 4, font, "%s", plot->series[label->series].name);
+    svg_line(&frame->svg, right + SAMPLE_FROM, label->y, right + SAMPLE_TO, label->y, stroke);
+    svg_text(&frame->svg, right + NAME_FROM, label->y + 4, font, "%s",
+             plot->series[label->series].name);
 }
 
 /* Draws the name of a curve that ends inside the frame, at the end of the curve. */
@@ -134,17 +150,18 @@ static void draw_inner_label(const struct plot *plot, struct frame *frame,
 {
     struct svg_font font = {.size = LABEL_SIZE, .color = COLOR_INK, .has_halo = true};
     const char *name = plot->series[label->series].name;
-    bool is_right = label->end_x + svg_text_width(name, font.size) > LEFT + WIDTH - 10;
+    /* The name is on the left of the curve's end if it would not fit on the right. */
+    bool is_left = label->end_x + svg_text_width(name, font.size) > LEFT + WIDTH - 10;
 
-    font.anchor = is_right ? SVG_RIGHT : SVG_LEFT;
+    font.anchor = is_left ? SVG_RIGHT : SVG_LEFT;
     svg_circle(&frame->svg, label->end_x, label->end_y, 3, stroke_of(plot, label->series).color,
                (struct svg_stroke){.color = NULL});
-    svg_text(&frame->svg, label->end_x + (is_right ? -7 : 7), label->y + 4, font, "%s", name);
+    svg_text(&frame->svg, label->end_x + (is_left ? -7 : 7), label->y + 4, font, "%s", name);
 }
 
 static void draw_labels(const struct plot *plot, struct frame *frame)
 {
-    struct label *labels = must_take(plot->nseries, sizeof *labels);
+    struct label *labels = must_calloc(plot->nseries, sizeof *labels);
     size_t count = find_labels(plot, frame, true, labels);
 
     for (size_t i = 0; i < count; i++)
@@ -157,6 +174,7 @@ static void draw_labels(const struct plot *plot, struct frame *frame)
 
 /* ---- the frame ------------------------------------------------------------------------------- */
 
+/* Sets the ranges of both axes to those of all points. Returns false if there are no points. */
 static bool find_range(const struct plot *plot, struct axis *x, struct axis *y)
 {
     x->low = y->low = INFINITY;
@@ -208,14 +226,15 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
     svg_rect(svg, LEFT, TOP, WIDTH, HEIGHT, NULL,
              (struct svg_stroke){.color = COLOR_RULE, .width = 1});
     svg_text(svg, LEFT + WIDTH / 2, bottom + 40, middle, "%s", plot->x_name);
-    svg_text(svg, 14, TOP - 22, soft, "%s", plot->y_name);
+    svg_text(svg, TITLE_X, TOP - 22, soft, "%s", plot->y_name);
 }
 
+/* Draws a curve, with a gap where it has no values. A single point between gaps is a dot. */
 static void draw_curve(const struct plot *plot, struct frame *frame, size_t index)
 {
     const struct plot_series *series = &plot->series[index];
-    double *x = must_take(series->count, sizeof *x);
-    double *y = must_take(series->count, sizeof *y);
+    double *x = must_calloc(series->count, sizeof *x);
+    double *y = must_calloc(series->count, sizeof *y);
     size_t count = 0;
 
     for (size_t i = 0; i <= series->count; i++) {
@@ -241,18 +260,21 @@ int plot_draw(const struct plot *plot, const char *file_name)
         .x = {.unit = plot->x_unit, .is_log = true, .low_px = LEFT, .high_px = LEFT + WIDTH},
         .y = {.unit = plot->y_unit, .is_log = true, .low_px = TOP + HEIGHT, .high_px = TOP},
     };
-    double names = 0;
+    double widest_name = 0;
 
     if (!find_range(plot, &frame.x, &frame.y))
         frame.x.low = frame.x.high = frame.y.low = frame.y.high = 1;
     axis_widen(&frame.x);
     axis_widen(&frame.y);
     for (size_t i = 0; i < plot->nseries; i++)
-        names = fmax(names, svg_text_width(plot->series[i].name, LABEL_SIZE));
-    svg_begin(&frame.svg, LEFT + WIDTH + 52 + names + 12, TOP + HEIGHT + 54, plot->title);
-    svg_text(&frame.svg, 14, 24, (struct svg_font){.size = 16, .color = COLOR_INK, .is_bold = true},
-             "%s", plot->title);
-    svg_text(&frame.svg, 14 + svg_text_width(plot->title, 16) + 10, 24, soft, "%s", plot->subtitle);
+        widest_name = fmax(widest_name, svg_text_width(plot->series[i].name, LABEL_SIZE));
+    svg_begin(&frame.svg, LEFT + WIDTH + NAME_FROM + widest_name + 12, TOP + HEIGHT + 54,
+              plot->title);
+    svg_text(&frame.svg, TITLE_X, 24,
+             (struct svg_font){.size = TITLE_SIZE, .color = COLOR_INK, .is_bold = true}, "%s",
+             plot->title);
+    svg_text(&frame.svg, TITLE_X + svg_text_width(plot->title, TITLE_SIZE) + 10, 24, soft, "%s",
+             plot->subtitle);
     draw_axes(plot, &frame);
     /* Draw the curves in reverse order, so that the first curve is on top. */
     for (size_t i = plot->nseries; i-- > 0;)

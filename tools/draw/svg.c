@@ -11,12 +11,15 @@
 #include <stdarg.h>
 #include <string.h>
 
+#define TEXT_BYTES      512 /* size of the buffer for a text; svg_text promises 511 bytes */
+#define CHARACTER_WIDTH 0.6 /* mean width of a character, as a multiple of the font size */
+
 /* The length and the width of an arrow's head, as multiples of the width of its shaft. */
 #define HEAD_LENGTH 4.8
 #define HEAD_WIDTH 3.6
 
-/* Markup characters are escaped and control characters become blanks, because either would make the
- * document invalid. */
+/* Writes a text of the document. Escapes markup characters and replaces control characters by
+ * blanks, because either would make the document invalid. */
 static void write_escaped(FILE *out, const char *text)
 {
     for (const char *at = text; *at != '\0'; at++)
@@ -42,6 +45,7 @@ void svg_begin(struct svg *svg, double width, double height, const char *title)
     svg_rect(svg, 0, 0, width, height, COLOR_PAPER, (struct svg_stroke){.color = NULL});
 }
 
+/* Writes the attributes of a line's look. */
 static void write_stroke(FILE *out, struct svg_stroke stroke)
 {
     if (stroke.color == NULL)
@@ -73,9 +77,9 @@ void svg_arrow(struct svg *svg, double x1, double y1, double x2, double y2,
                struct svg_stroke stroke)
 {
     double length = hypot(x2 - x1, y2 - y1);
-    double ux = (x2 - x1) / length, uy = (y2 - y1) / length;
+    double ux = (x2 - x1) / length, uy = (y2 - y1) / length; /* direction, of length 1 */
     double head = HEAD_LENGTH * stroke.width, half = HEAD_WIDTH * stroke.width / 2;
-    double bx = x2 - ux * head, by = y2 - uy * head;
+    double bx = x2 - ux * head, by = y2 - uy * head; /* middle of the base of the head */
 
     /* The shaft ends inside the head. If it ended at the tip, the tip would not be sharp. */
     svg_line(svg, x1, y1, bx + ux, by + uy, stroke);
@@ -112,7 +116,7 @@ void svg_circle(struct svg *svg, double x, double y, double radius, const char *
 void svg_text(struct svg *svg, double x, double y, struct svg_font font, const char *format, ...)
 {
     static const char *const anchors[] = {"start", "middle", "end"};
-    char text[512];
+    char text[TEXT_BYTES];
     va_list args;
 
     va_start(args, format);
@@ -138,7 +142,7 @@ double svg_text_width(const char *text, double size)
 
     for (; *text != '\0'; text++)
         characters += (*text & 0xc0) != 0x80; /* counts the first byte of each UTF-8 character */
-    return 0.6 * size * (double)characters;
+    return CHARACTER_WIDTH * size * (double)characters;
 }
 
 int svg_end(struct svg *svg, const char *file_name)

@@ -16,19 +16,19 @@ void facts_add(json_t *section, const char *name, const char *format, ...)
 
 /* ---- library.c: this build, and the libraries beneath it ----------------------------------- */
 
-json_t *facts_of_build(void);
-json_t *facts_of_libraries(void);
-json_t *facts_of_gpus(void);
-json_t *facts_of_rdma(void);
+json_t *facts_of_build(void);     /* compiler, flags, and the GPUs that the kernels are for */
+json_t *facts_of_libraries(void); /* versions of the libraries that this program uses */
+json_t *facts_of_gpus(void);      /* drivers of GPUs, and the GPUs that they find */
+json_t *facts_of_rdma(void);      /* libibverbs, and the ports of the devices that it finds */
 
 /* ---- host.c: this host, as this process sees it -------------------------------------------- */
 
 /* Tells, among other facts, whether ranks may read each other's memory (CMA). The function forks
  * two processes to try this. So it must be called first, while the process has no other threads. */
 json_t *facts_of_memory(void);
-json_t *facts_of_processor(void);
-json_t *facts_of_limits(void);
-/* Returns an array with one object per address. */
+json_t *facts_of_processor(void); /* also the host's name and its system */
+json_t *facts_of_limits(void);    /* resource limits of this process */
+/* Returns an array with one object for each address of a network interface. */
 json_t *facts_of_interfaces(void);
 /* Returns an array with one object per TUTTI_* variable that is set. *ret_are_right is false if a
  * variable is unknown or has a value that the library does not accept. */

@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MOST_ATTEMPTS 1000 /* attempts to read a word that a child writes; 1 ms apart */
+
 /* Reads a field of a file in /proc into `line`, and returns `line`. The text is "" if the file has
  * no such field. */
 static const char *read_field(const char *path, const char *name, char *line, size_t size)
@@ -30,7 +32,8 @@ static const char *read_field(const char *path, const char *name, char *line, si
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static volatile uint64_t word;
+/* The first child sets its copy of this variable to 1, and a second child reads the copy. */
+static volatile uint64_t shared_word;
 
 /* Reads the memory of process `pid`, a child of this process, from a second child. Neither child is
  * the other's parent, as it is with ranks. Returns 0, or the error number of the attempt. Returns
@@ -43,17 +46,19 @@ static int read_from_sibling(pid_t pid)
     if (reader == 0) {
         uint64_t seen = 0;
         struct iovec local = {.iov_base = &seen, .iov_len = sizeof seen};
-        struct iovec remote = {.iov_base = (void *)(uintptr_t)&word, .iov_len = sizeof seen};
+        struct iovec remote = {.iov_base = (void *)(uintptr_t)&shared_word, .iov_len = sizeof seen};
 
         if (process_vm_readv(pid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof seen)
             _exit(errno & 0xff);
-        _exit(seen == 1 ? 0 : EIO);
+        _exit(seen == 1 ? 0 : EIO); /* the exit status is the result */
     }
     if (reader < 0 || waitpid(reader, &status, 0) != reader)
         return errno;
     return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
 
+/* Tries whether one rank may read the memory of another. Returns 0, or the error number of the
+ * attempt. */
 static int try_cma(void)
 {
     int ends[2], error, status;
@@ -62,18 +67,18 @@ static int try_cma(void)
 
     if (pipe(ends) != 0)
         return errno;
-    word = 0;
+    shared_word = 0;
     pid = fork();
     if (pid == 0) {
         close(ends[1]);
-        word = 1;
+        shared_word = 1;
         /* The read blocks until the parent closes its end of the pipe. */
         _exit(read(ends[0], &byte, 1) != 0);
     }
     close(ends[0]);
     error = pid < 0 ? errno : EAGAIN;
     /* Repeat the attempt, because the child may not have written its word yet. */
-    for (int i = 0; pid > 0 && i < 1000 && (error == EAGAIN || error == EIO); i++) {
+    for (int i = 0; pid > 0 && i < MOST_ATTEMPTS && (error == EAGAIN || error == EIO); i++) {
         error = read_from_sibling(pid);
         if (error == EIO)
             usleep(1000);
@@ -142,6 +147,7 @@ json_t *facts_of_processor(void)
     return processor;
 }
 
+/* Writes a limit, without its unit. Returns the text. */
 static const char *limit_text(rlim_t limit, char text[32])
 {
     if (limit == RLIM_INFINITY)
@@ -177,12 +183,13 @@ json_t *facts_of_limits(void)
 
 /* ---- interfaces ------------------------------------------------------------------------------ */
 
-static bool is_among(const struct tutti_address *address, const struct tutti_address *used,
+/* Returns true if the address is in the list. Ports do not matter. */
+static bool is_among(const struct tutti_address *address, const struct tutti_address *list,
                      size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (used[i].family == address->family &&
-            memcmp(used[i].bytes, address->bytes, sizeof address->bytes) == 0)
+        if (list[i].family == address->family &&
+            memcmp(list[i].bytes, address->bytes, sizeof address->bytes) == 0)
             return true;
     return false;
 }
@@ -205,7 +212,7 @@ json_t *facts_of_interfaces(void)
         char *colon;
 
         tutti_address_format(&interfaces[i].address, address);
-        colon = strrchr(address, ':'); /* the port follows, which is not set */
+        colon = strrchr(address, ':'); /* cut off the port, which is not set */
         if (colon != NULL)
             *colon = '\0';
         facts_add(interface, "name", "%s", interfaces[i].name);
@@ -223,7 +230,7 @@ json_t *facts_of_interfaces(void)
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* Writes the problem with a variable, or "" if there is no problem. */
+/* Writes the problem with a variable, or "" if there is no problem. Returns the text. */
 static const char *problem_of(const struct tutti_variable *variable, char *text, size_t size)
 {
     const char *nearest = tutti_environment_nearest(variable->name);

@@ -112,6 +112,7 @@ json_t *facts_of_gpus(void)
 
 /* ---- RDMA ------------------------------------------------------------------------------------ */
 
+/* Adds one fact for each port of a device, or one for the device if it cannot be opened. */
 static void add_ports(json_t *rdma, const struct tutti_ibv *ibv, struct ibv_device *device)
 {
     const char *name = ibv->get_device_name(device);

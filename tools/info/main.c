@@ -22,6 +22,7 @@ static const char help[] =
     "Exit status: 0 if all variables are understood, 1 if one is unknown or has a value that the\n"
     "library does not accept, 2 for a mistake in the command line.\n";
 
+/* Returns the text of a member of an object, or "" if there is no such member. */
 static const char *text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -39,6 +40,7 @@ static void print_section(const char *title, json_t *section)
         printf("  %-24s %s\n", name, json_string_value(value));
 }
 
+/* Prints variables or interfaces. The entries that have a value are variables. */
 static void print_list(const char *title, const json_t *list)
 {
     size_t index;
@@ -59,6 +61,7 @@ static void print_list(const char *title, const json_t *list)
     }
 }
 
+/* Prints all facts as text. The only member that is a string is the version. */
 static void print_text(json_t *facts)
 {
     const char *title;

@@ -23,14 +23,15 @@ static const char help[] =
     "      --root R             the root of a rooted collective (default 0)\n"
     "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n";
 
-#define SAMPLES 9
-#define ENOUGH_NS 2000000000 /* time after which the sample of one algorithm ends */
+#define SAMPLES   9          /* ranks, besides the root, whose schedules are built */
+#define ENOUGH_NS 2000000000 /* CPU time after which the sample of one algorithm ends */
 
 /* The cost of one algorithm, over the ranks for which schedules were built. */
-struct bill {
-    uint64_t total_ns, worst_ns;
-    uint32_t nranks, most_steps;
-    size_t most_bytes;
+struct cost {
+    uint64_t total_ns, worst_ns; /* CPU time of all these ranks, and of the slowest */
+    uint32_t nranks;             /* number of these ranks */
+    uint32_t most_steps;         /* the most steps of a schedule */
+    size_t most_bytes;           /* the most memory of a schedule */
 };
 
 /* Returns the CPU time of this thread. Other load on the machine does not count in this time. */
@@ -42,10 +43,10 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Builds the schedule twice and counts the shorter time, because the first build also includes the
- * time to get memory from the system. */
+/* Builds the schedule of one rank and adds its cost. Builds it twice and counts the shorter time,
+ * because the first build also includes the time to get memory from the system. */
 static int build_once(const struct tutti_algorithm *algorithm, const struct tutti_shape *shape,
-                      struct bill *bill)
+                      struct cost *cost)
 {
     uint64_t least_ns = UINT64_MAX;
 
@@ -59,53 +60,53 @@ static int build_once(const struct tutti_algorithm *algorithm, const struct tutt
         least_ns = spent_ns < least_ns ? spent_ns : least_ns;
         size_bytes = sizeof *schedule + schedule->nsteps * sizeof *schedule->steps +
                      (schedule->ndeps + schedule->namong) * sizeof *schedule->deps;
-        bill->most_steps = schedule->nsteps > bill->most_steps ? schedule->nsteps
-                                                               : bill->most_steps;
-        bill->most_bytes = size_bytes > bill->most_bytes ? size_bytes : bill->most_bytes;
+        cost->most_steps =
+            schedule->nsteps > cost->most_steps ? schedule->nsteps : cost->most_steps;
+        cost->most_bytes = size_bytes > cost->most_bytes ? size_bytes : cost->most_bytes;
         tutti_schedule_destroy(schedule);
     }
-    bill->total_ns += least_ns;
-    bill->worst_ns = least_ns > bill->worst_ns ? least_ns : bill->worst_ns;
-    bill->nranks++;
+    cost->total_ns += least_ns;
+    cost->worst_ns = least_ns > cost->worst_ns ? least_ns : cost->worst_ns;
+    cost->nranks++;
     return TUTTI_OK;
 }
 
-/* Builds the schedules of the root, of the first and the last rank, and of some ranks between
- * them. */
+/* Builds the schedules of the root and of SAMPLES ranks from the first to the last, each rank at
+ * most once. */
 static int build_sample(const struct tutti_algorithm *algorithm, struct tutti_shape shape,
-                        struct bill *ret_bill)
+                        struct cost *ret_cost)
 {
     uint32_t n = shape.nranks, next = 0;
 
-    *ret_bill = (struct bill){.nranks = 0};
+    *ret_cost = (struct cost){.nranks = 0};
     shape.rank = shape.root;
-    TUTTI_TRY(build_once(algorithm, &shape, ret_bill));
-    for (uint32_t i = 0; i < SAMPLES && ret_bill->total_ns < ENOUGH_NS; i++) {
+    TUTTI_TRY(build_once(algorithm, &shape, ret_cost));
+    for (uint32_t i = 0; i < SAMPLES && ret_cost->total_ns < ENOUGH_NS; i++) {
         shape.rank = (uint32_t)((uint64_t)i * (n - 1) / (SAMPLES - 1));
         if (shape.rank < next || shape.rank == shape.root)
             continue;
         next = shape.rank + 1;
-        TUTTI_TRY(build_once(algorithm, &shape, ret_bill));
+        TUTTI_TRY(build_once(algorithm, &shape, ret_cost));
     }
     return TUTTI_OK;
 }
 
-static void add_bill(struct table *table, const struct tutti_algorithm *algorithm,
-                     const struct bill *bill)
+static void add_row(struct table *table, const struct tutti_algorithm *algorithm,
+                    const struct cost *cost)
 {
     char text[UNITS_TEXT];
 
     table_add(table, "%s", algorithm->name);
-    table_add(table, "%s", units_count(bill->nranks, text));
-    table_add(table, "%s",
-              units_seconds((double)bill->total_ns / bill->nranks * 1e-9, text));
-    table_add(table, "%s", units_seconds((double)bill->worst_ns * 1e-9, text));
-    table_add(table, "%s", units_count(bill->most_steps, text));
-    table_add(table, "%s", units_bytes((double)bill->most_bytes, text));
+    table_add(table, "%s", units_count(cost->nranks, text));
+    table_add(table, "%s", units_seconds((double)cost->total_ns / cost->nranks * 1e-9, text));
+    table_add(table, "%s", units_seconds((double)cost->worst_ns * 1e-9, text));
+    table_add(table, "%s", units_count(cost->most_steps, text));
+    table_add(table, "%s", units_bytes((double)cost->most_bytes, text));
 }
 
-static int bill_all(const struct request *request, const struct tutti_algorithm *only,
-                    enum tutti_collective collective, const struct tutti_shape *shape)
+/* Prints the cost of the algorithm `only`, or of all algorithms of the collective if it is NULL. */
+static int measure_all(const struct request *request, const struct tutti_algorithm *only,
+                       enum tutti_collective collective, const struct tutti_shape *shape)
 {
     struct table table;
     int rc = TUTTI_OK;
@@ -113,13 +114,13 @@ static int bill_all(const struct request *request, const struct tutti_algorithm 
     table_init(&table, "ALGORITHM|>RANKS|>MEAN TIME|>WORST TIME|>STEPS|>MEMORY");
     for (size_t i = 0; i < tutti_algorithm_count() && rc == TUTTI_OK; i++) {
         const struct tutti_algorithm *algorithm = tutti_algorithm(i);
-        struct bill bill;
+        struct cost cost;
 
         if (algorithm->collective != collective || (only != NULL && algorithm != only))
             continue;
-        rc = build_sample(algorithm, *shape, &bill);
+        rc = build_sample(algorithm, *shape, &cost);
         if (rc == TUTTI_OK)
-            add_bill(&table, algorithm, &bill);
+            add_row(&table, algorithm, &cost);
     }
     if (rc == TUTTI_OK)
         table_print(&table, stdout);
@@ -142,14 +143,14 @@ static int run(const struct request *request)
         strcmp(request->algorithm, "all") != 0)
         status = request_algorithm(request, collective, request->algorithm, &only);
     if (status == REQUEST_GO && only == NULL && request->has_options)
-        return mistake(request, "--option is one algorithm's; give --algorithm NAME too");
+        return mistake(request, "--option belongs to one algorithm; give --algorithm NAME too");
     if (status == REQUEST_GO)
         status = request_one_machine(request, &shape.nranks, &machine);
     if (status == REQUEST_GO)
         status = request_root(request, collective, shape.nranks);
     if (status == REQUEST_GO) {
         shape.places = machine == NULL ? NULL : &machine->places;
-        status = bill_all(request, only, collective, &shape);
+        status = measure_all(request, only, collective, &shape);
     }
     tutti_machine_destroy(machine);
     return status;

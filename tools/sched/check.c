@@ -29,6 +29,7 @@ static const char help[] =
     "\n"
     "Exit status: 0 all proved, 1 a schedule is wrong, 2 the command line is wrong.\n";
 
+/* The number of teams that were proved, and of those that are wrong. */
 struct tally {
     uint32_t proved, wrong;
 };
@@ -36,6 +37,9 @@ struct tally {
 /* From this number of ranks on, the checker compares sets of ranks by their hashes; see check.h. */
 #define HASHED_RANKS 1024
 
+/* Checks a team under the assumption that each lane buffers `credits` messages, or finds the least
+ * number if `credits` is UINT32_MAX. is_vector asks for blocks of different sizes. Returns what
+ * tutti_check_prove returns. */
 static int prove(const struct team *team, uint32_t credits, bool is_vector,
                  struct tutti_check_report *ret_report)
 {
@@ -62,6 +66,8 @@ static void print_proof(const struct team *team, const struct tutti_check_report
     putchar('\n');
 }
 
+/* Prints the error that the checker has found. If the schedules are right with buffered messages,
+ * also prints how many messages each lane must hold. */
 static void print_fault(const struct team *team, const struct tutti_check_report *report)
 {
     struct tutti_check_report buffered;

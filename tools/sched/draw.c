@@ -11,12 +11,16 @@
 #include "sched/team.h"
 
 #include <math.h>
-#include <string.h>
 
-#define DRAWN_RANKS 64
+#define DRAWN_RANKS 64 /* most ranks in a picture */
+#define FAN_RANKS   8  /* most ranks for which lines show what a gather-reduce reads */
+
+/* Pixels. LEFT and TOP are the corner of the grid of ranks and rounds. */
 #define LEFT 76.0
 #define TOP 108.0
 #define MARGIN 24.0
+#define SMALL_ROW    26 /* rows below this height have smaller text and thinner lines */
+#define SMALL_COLUMN 26 /* columns below this width have a number only at every fifth */
 
 static const char help[] =
     "usage: tutti-sched draw COLLECTIVE ALGORITHM --ranks N [options] -o FILE.svg\n"
@@ -32,6 +36,7 @@ static const char help[] =
     "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n"
     "  -o, --output FILE        the picture\n";
 
+/* What the parts of a picture share while it is being drawn. */
 struct scene {
     const struct team *team;
     const struct rounds *rounds;
@@ -39,7 +44,10 @@ struct scene {
     double row, column; /* height of a row, and width of a column, in pixels */
 };
 
-/* ---- what things look like ------------------------------------------------------------------- */
+/* ---- looks ----------------------------------------------------------------------------------- */
+
+/* The kinds of events that the picture and its legend distinguish. The kinds up to LOOK_GET are
+ * arrows between ranks. */
 
 enum look { LOOK_MOVED, LOOK_REDUCED, LOOK_PUT, LOOK_GET, LOOK_GATHERED, LOOK_COPY, LOOK_REDUCE,
             LOOK_SIGNAL, LOOK_WAIT, LOOKS };
@@ -90,15 +98,16 @@ static double y_of(const struct scene *scene, uint32_t rank)
     return TOP + (rank + 0.5) * scene->row;
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------- */
+/* ---- parts of the picture -------------------------------------------------------------------- */
 
-static void draw_stage(struct scene *scene)
+/* Draws a row for each rank and a column for each round, with their numbers. */
+static void draw_grid(struct scene *scene)
 {
     uint32_t n = scene->team->ensemble.nranks, nrounds = scene->rounds->nrounds;
     double right = x_of(scene, nrounds), bottom = TOP + n * scene->row;
     struct svg_font small = {.size = 11, .color = COLOR_SOFT, .anchor = SVG_MIDDLE};
     struct svg_font rank = {.size = 12, .color = COLOR_INK, .anchor = SVG_RIGHT};
-    uint32_t stride = scene->column < 26 ? 5 : 1;
+    uint32_t stride = scene->column < SMALL_COLUMN ? 5 : 1;
 
     for (uint32_t round = 0; round < nrounds; round += 2)
         svg_rect(&scene->svg, x_of(scene, round), TOP, scene->column, bottom - TOP, "#f5f6f8",
@@ -134,8 +143,8 @@ static void write_chunks(const struct event *event, char *text, size_t size)
 /* Writes the chunks beside the sender, on the side where the arrow does not run. */
 static void draw_chunks(struct scene *scene, const struct event *event)
 {
-    struct svg_font font = {.size = scene->row < 26 ? 9 : 10.5, .color = COLOR_INK,
-                            .has_halo = true};
+    struct svg_font font = {
+        .size = scene->row < SMALL_ROW ? 9 : 10.5, .color = COLOR_INK, .has_halo = true};
     double y = y_of(scene, event->from) + (event->to > event->from ? -4 : font.size + 1);
     char text[64];
 
@@ -148,7 +157,7 @@ static void draw_arrow(struct scene *scene, const struct event *event)
 {
     struct svg_stroke stroke = {
         .color = looks[look_of(event)].color,
-        .width = scene->row < 26 ? 1.3 : 1.7,
+        .width = scene->row < SMALL_ROW ? 1.3 : 1.7,
         .dash = dashes[event->channel % DASHES],
     };
     double inset = scene->column < 40 ? 3 : 6;
@@ -168,10 +177,11 @@ static void draw_box(struct scene *scene, const struct event *event)
     double left = x_of(scene, event->begin) + scene->column * 0.35;
     double width = scene->column * 0.6;
     struct svg_font font = {.size = 10.5, .color = COLOR_PAPER, .anchor = SVG_MIDDLE};
-    bool is_fan = event->kind == TUTTI_STEP_GATHER_REDUCE && scene->team->ensemble.nranks <= 8;
+    bool has_fan =
+        event->kind == TUTTI_STEP_GATHER_REDUCE && scene->team->ensemble.nranks <= FAN_RANKS;
     char chunks[64];
 
-    for (uint32_t i = 0; is_fan && i < event->among.count; i++)
+    for (uint32_t i = 0; has_fan && i < event->among.count; i++)
         if (tutti_among_rank(event->among, i) != event->to)
             svg_line(&scene->svg, x_of(scene, event->begin) + 4,
                      y_of(scene, tutti_among_rank(event->among, i)), left, y, thin);
@@ -183,6 +193,7 @@ static void draw_box(struct scene *scene, const struct event *event)
                  event->kind == TUTTI_STEP_GATHER_REDUCE ? "Σ " : "", chunks);
 }
 
+/* Draws a local step that takes no time as a small shape. */
 static void draw_mark(struct scene *scene, const struct event *event)
 {
     const char *color = looks[look_of(event)].color;
@@ -204,6 +215,7 @@ static void draw_mark(struct scene *scene, const struct event *event)
 
 /* ---- the legend ------------------------------------------------------------------------------ */
 
+/* Draws an entry of the legend at (x, y). Returns the x at which the next one starts. */
 static double draw_key(struct scene *scene, enum look look, double x, double y, bool is_message)
 {
     struct svg_font font = {.size = 12, .color = COLOR_SOFT};
@@ -299,7 +311,7 @@ static int run(const struct request *request)
     int status, error;
 
     if (request->output == NULL)
-        return mistake(request, "where to? Give -o FILE.svg");
+        return mistake(request, "no file is given; add -o FILE.svg");
     status = team_create(request, &team);
     if (status != REQUEST_GO)
         return status;
@@ -307,15 +319,16 @@ static int run(const struct request *request)
         status = mistake(request, "%u ranks: a picture shows %d at most; give fewer",
                          team.ensemble.nranks, DRAWN_RANKS);
     } else if (!rounds_play(&team.ensemble, &rounds)) {
-        status = mistake(request, "%s does not come to an end; tutti-sched check says why",
+        status = mistake(request,
+                         "the ranks of %s wait for each other forever; tutti-sched check "
+                         "shows where",
                          team.title);
     } else {
         begin_scene(&scene);
-        draw_stage(&scene);
+        draw_grid(&scene);
         draw_events(&scene);
         error = svg_end(&scene.svg, request->output);
-        status = error == 0 ? EXIT_SUCCESS
-                            : mistake(request, "write %s: %s", request->output, strerror(error));
+        status = error == 0 ? EXIT_SUCCESS : write_failure(request, request->output, error);
     }
     rounds_fini(&rounds);
     team_fini(&team);

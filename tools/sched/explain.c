@@ -4,7 +4,7 @@
 #include "tuner/explain.h"
 
 #include "base/result.h"
-#include "common/ground.h"
+#include "common/tuner_view.h"
 #include "common/table.h"
 #include "common/units.h"
 #include "sched/commands.h"
@@ -27,6 +27,8 @@ static const char help[] =
     "  -n, --ranks N       ranks (default: those of the machine; on this host, one per core)\n"
     "      --root R        the root of a rooted collective (default 0)\n";
 
+#define MOST_BYTES 0x1p50 /* the largest size of a call: 1024 TiB */
+
 static void print_candidates(const struct tutti_candidate *candidates, size_t count)
 {
     struct table table;
@@ -47,6 +49,7 @@ static void print_candidates(const struct tutti_candidate *candidates, size_t co
     table_fini(&table);
 }
 
+/* Prints the algorithms for a call of `size` bytes, as the tuner sees them on this machine. */
 static int explain(const struct request *request, const struct tutti_tuner_view *view,
                    enum tutti_collective collective, double size)
 {
@@ -56,7 +59,7 @@ static int explain(const struct request *request, const struct tutti_tuner_view 
     size_t count;
     int rc;
 
-    query.block_bytes = ground_block_bytes(collective, view->nranks, size);
+    query.block_bytes = vector_block_bytes(collective, view->nranks, size);
     rc = tutti_tuner_explain(view, &query, &candidates, &count);
     if (rc != TUTTI_OK)
         return failure(request, rc);
@@ -73,22 +76,22 @@ static int explain_on(const struct request *request, const struct tutti_machine 
                       uint32_t nranks, enum tutti_collective collective, double size)
 {
     struct tutti_policy *policy = NULL;
-    struct ground_host host = {.node = NULL};
+    struct host_view host = {.node = NULL};
     struct tutti_tuner_view view;
     int rc, status;
 
     TUTTI_TRY_OR(fail, rc, tutti_policy_read(nranks, &policy));
     if (machine != NULL) {
-        ground_view(machine, &view);
+        tuner_view_init(machine, &view);
         view.policy = policy;
     } else {
-        TUTTI_TRY_OR(fail, rc, ground_host_open(nranks, policy, &host));
+        TUTTI_TRY_OR(fail, rc, host_view_open(nranks, policy, &host));
         view = host.view;
     }
     status = explain(request, &view, collective, size);
 
 leave:
-    ground_host_close(&host);
+    host_view_close(&host);
     tutti_policy_release(policy);
     return status;
 
@@ -98,11 +101,11 @@ fail:
 }
 
 /* Determines the number of ranks on this host: one per core, unless the user gives a number. */
-static int request_here(const struct request *request, uint32_t *ret_nranks)
+static int request_ranks_here(const struct request *request, uint32_t *ret_nranks)
 {
     if (request->nranks > 1)
         return mistake(request, "--ranks: %zu numbers; this command takes one", request->nranks);
-    *ret_nranks = request->nranks == 1 ? request->ranks[0] : ground_cores();
+    *ret_nranks = request->nranks == 1 ? request->ranks[0] : usable_cores();
     return REQUEST_GO;
 }
 
@@ -117,9 +120,10 @@ static int run(const struct request *request)
     status = request_collective(request, request->words[0], &collective);
     if (status != REQUEST_GO)
         return status;
-    if (request->nwords != 2 || !units_read_bytes(request->words[1], &size) || size > 0x1p50)
-        return mistake(request, "how large? Give one size after %s, such as 1M", request->words[0]);
-    status = request->topo == NULL ? request_here(request, &nranks)
+    if (request->nwords != 2 || !units_read_bytes(request->words[1], &size) || size > MOST_BYTES)
+        return mistake(request, "give one size of at most 1024 TiB after %s, such as 1M",
+                       request->words[0]);
+    status = request->topo == NULL ? request_ranks_here(request, &nranks)
                                    : request_one_machine(request, &nranks, &machine);
     if (status == REQUEST_GO)
         status = request_root(request, collective, nranks);

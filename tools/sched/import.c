@@ -23,6 +23,7 @@ static const char help[] =
     "\n"
     "  -o, --output FILE  the schedule file (default: standard output)\n";
 
+/* Writes the schedules to the file of --output, or to stdout. Returns the exit status. */
 static int write_out(const struct request *request, const struct tutti_ensemble *ensemble)
 {
     char count[UNITS_TEXT], *text;
@@ -36,7 +37,7 @@ static int write_out(const struct request *request, const struct tutti_ensemble 
         error = file_write(request->output, text);
     free(text);
     if (error != 0)
-        return mistake(request, "write %s: %s", request->output, strerror(error));
+        return write_failure(request, request->output, error);
     if (request->output != NULL)
         printf("%s: %s %s, %s ranks, proved\n", request->output,
                tutti_collective_name((enum tutti_collective)ensemble->schedules[0]->collective),

@@ -23,7 +23,8 @@ static const char help[] =
 
 #define USUAL_RANKS 8 /* ranks that the costs are for, unless the user gives a number */
 
-/* Joins the names of the flags that are set. Returns "-" if none is set. */
+/* Writes the names of the flags that are set. `names` has a name for each bit, from the lowest on,
+ * and ends with NULL. Returns the text, or "-" if no flag is set. */
 static const char *join_flags(uint32_t flags, const char *const *names, char *text, size_t size)
 {
     text[0] = '\0';
@@ -34,6 +35,8 @@ static const char *join_flags(uint32_t flags, const char *const *names, char *te
     return *text == '\0' ? "-" : text;
 }
 
+/* Writes the options of an algorithm with their ranges, such as "segments=1-64[4]". Returns "-" if
+ * it has none. */
 static const char *join_options(const struct tutti_algorithm *algorithm, char *text, size_t size)
 {
     text[0] = '\0';
@@ -69,6 +72,8 @@ static void add_cost(struct table *table, const double *value)
     table_add(table, "%s", used == 0 ? "0" : text);
 }
 
+/* Adds the rounds and the blocks of an algorithm's cost. Adds "-" if the algorithm cannot run on
+ * these ranks. */
 static void add_costs(struct table *table, const struct tutti_algorithm *algorithm,
                       struct tutti_shape shape)
 {
@@ -94,8 +99,9 @@ static void add_costs(struct table *table, const struct tutti_algorithm *algorit
 static void add_algorithm(struct table *table, const struct tutti_algorithm *algorithm,
                           const struct tutti_shape *shape)
 {
+    /* In the order of TUTTI_NEEDS_* and of TUTTI_USES_*. */
     static const char *const needs[] = {"window", "peer-read", "peer-store", NULL};
-    static const char *const uses[] = {"nodes", "groups", "rings", "trees", "torus", NULL};
+    static const char *const uses[] = {"nodes", "groups", "rings", "trees", "torus", "cells", NULL};
     char text[256];
 
     table_add(table, "%s", tutti_collective_name(algorithm->collective));

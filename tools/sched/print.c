@@ -61,6 +61,7 @@ static const char *write_among(const struct tutti_schedule *schedule,
     return text;
 }
 
+/* Writes the peers of a step, such as "from 1 to 2". */
 static void write_peers(const struct tutti_schedule *schedule, const struct tutti_step *step,
                         char *text, size_t size)
 {
@@ -82,7 +83,8 @@ static void write_peers(const struct tutti_schedule *schedule, const struct tutt
 
 /* Writes the source and the destination of a step's data, such as "input 0 -> output 0". A "+"
  * stands for a reduction. An arrow without a source starts at a received message, and one without a
- * destination ends in a sent message. */
+ * destination ends in a sent message. "its window 0" is memory of the peer, and "all window 0" is
+ * memory of all peers. */
 static void write_flow(const struct tutti_step *step, char *text, size_t size)
 {
     char src[40], dst[40], remote[40], also[40], remote_dst[40];
@@ -90,7 +92,7 @@ static void write_flow(const struct tutti_step *step, char *text, size_t size)
     const char *to = write_span(step->dst, dst, sizeof dst);
     const char *peer = write_span(step->remote, remote, sizeof remote);
     const char *second = write_span(step->also, also, sizeof also);
-    const char *theirs = write_span(step->remote_dst, remote_dst, sizeof remote_dst);
+    const char *peer_to = write_span(step->remote_dst, remote_dst, sizeof remote_dst);
 
     switch (step->kind) {
     case TUTTI_STEP_SEND: snprintf(text, size, "%s ->", from); return;
@@ -110,16 +112,17 @@ static void write_flow(const struct tutti_step *step, char *text, size_t size)
     case TUTTI_STEP_GET: snprintf(text, size, "its %s -> %s", peer, to); return;
     case TUTTI_STEP_GATHER_REDUCE:
         if (step->to >= 0)
-            snprintf(text, size, "%s + all %s -> its %s", from, peer, theirs);
+            snprintf(text, size, "%s + all %s -> its %s", from, peer, peer_to);
         else
             snprintf(text, size, "%s + all %s -> %s%s%s%s%s", from, peer, to, *second ? ", " : "",
-                     second, *theirs ? ", all " : "", theirs);
+                     second, *peer_to ? ", all " : "", peer_to);
         return;
     case TUTTI_STEP_WAIT: snprintf(text, size, "signal %u", step->signal); return;
     default: text[0] = '\0';
     }
 }
 
+/* Writes the numbers of the steps for which a step waits, or "-". */
 static void write_deps(const struct tutti_schedule *schedule, const struct tutti_step *step,
                        char *text, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Plays schedules in logical time, round by round. Each round first runs all local and one-sided
  * steps that can run. It then starts the messages whose ports are free. Messages that come earlier
- * in the schedules of their ranks start first. */
+ * in the schedules of their ranks start first. A rank has one port to send and one to receive. */
 #include "sched/rounds.h"
 
 #include "common/memory.h"
@@ -10,13 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOT_YET UINT32_MAX
+#define NOT_YET UINT32_MAX /* a round that has not come, or a step that is not known */
 
 /* One message. Its send half is a step of rank `from`, and its receive half is a step of rank
  * `to`. */
 struct message {
     uint32_t from, to, channel;
-    uint32_t from_step, to_step;
+    uint32_t from_step, to_step; /* the indices of these steps */
 };
 
 /* The messages from one rank to another on one channel, in order. */
@@ -26,19 +26,20 @@ struct lane {
     uint32_t free_at;      /* the first round in which the next message may start */
 };
 
+/* The state of all ranks while their schedules are played. */
 struct player {
-    const struct tutti_ensemble *team;
-    uint32_t n, nchannels, now;
+    const struct tutti_ensemble *team; /* the schedules */
+    uint32_t n, nchannels; /* numbers of ranks and of channels */
+    uint32_t now;          /* the current round */
     /* For each rank and step: the first round in which the step, its receive half or its send half
-     * is complete. */
+     * is complete. NOT_YET: it has not started. */
     uint32_t **done, **received, **sent;
     uint32_t *next_local;  /* for each rank: its next local or one-sided step */
     uint32_t *local_until; /* for each rank: the round in which its previous local step ends */
-    uint32_t *given;       /* for each rank: the number of signals that it has given */
-    struct lane *lanes;
-    struct message *messages;
-    uint32_t nmessages;
-    struct rounds rounds;
+    uint32_t *nsignals;    /* for each rank: the number of signals that it has given */
+    struct lane *lanes;    /* see lane_of */
+    struct message *messages; /* lane by lane */
+    struct rounds rounds;     /* the result so far */
 };
 
 static const struct tutti_step *step_at(const struct player *player, uint32_t rank, uint32_t step)
@@ -46,6 +47,7 @@ static const struct tutti_step *step_at(const struct player *player, uint32_t ra
     return &player->team->schedules[rank]->steps[step];
 }
 
+/* Adds an event for the caller to fill. The pointer is valid until the next call. */
 static struct event *add_event(struct rounds *rounds)
 {
     if (rounds->nevents == rounds->capacity) {
@@ -64,27 +66,32 @@ static struct lane *lane_of(const struct player *player, uint32_t from, uint32_t
     return &player->lanes[((size_t)from * player->n + to) * player->nchannels + channel];
 }
 
-/* Pairs the k-th send of each lane with its k-th receive. Returns false if a send or a receive has
- * no partner. */
-static bool find_messages(struct player *player)
+static size_t count_lanes(const struct player *player)
 {
-    uint32_t total = 0, *received;
-    size_t nlanes = (size_t)player->n * player->n * player->nchannels;
-    bool all_have_partners = true;
+    return (size_t)player->n * player->n * player->nchannels;
+}
+
+/* Counts the sends of each lane, and makes room for their messages. */
+static void make_room(struct player *player)
+{
+    uint32_t total = 0;
 
     for (uint32_t rank = 0; rank < player->n; rank++)
         for (uint32_t i = 0; i < player->team->schedules[rank]->nsteps; i++)
             if (tutti_access_sends(step_at(player, rank, i)))
                 lane_of(player, rank, (uint32_t)step_at(player, rank, i)->to,
                         step_at(player, rank, i)->channel)->count++;
-    for (size_t i = 0; i < nlanes; i++) {
+    for (size_t i = 0; i < count_lanes(player); i++) {
         player->lanes[i].first = total;
         total += player->lanes[i].count;
-        player->lanes[i].count = 0;
+        player->lanes[i].count = 0; /* add_sends counts again */
     }
-    player->messages = must_take(total, sizeof *player->messages);
-    player->nmessages = total;
-    received = must_take(nlanes, sizeof *received);
+    player->messages = must_calloc(total, sizeof *player->messages);
+}
+
+/* Adds a message for each send, in the order of the schedules. */
+static void add_sends(struct player *player)
+{
     for (uint32_t rank = 0; rank < player->n; rank++)
         for (uint32_t i = 0; i < player->team->schedules[rank]->nsteps; i++) {
             const struct tutti_step *step = step_at(player, rank, i);
@@ -100,6 +107,18 @@ static bool find_messages(struct player *player)
                 message->to_step = NOT_YET;
             }
         }
+}
+
+/* Pairs the k-th send of each lane with its k-th receive. Returns false if a send or a receive has
+ * no partner. */
+static bool find_messages(struct player *player)
+{
+    size_t nlanes = count_lanes(player);
+    uint32_t *received = must_calloc(nlanes, sizeof *received);
+    bool all_have_partners = true;
+
+    make_room(player);
+    add_sends(player);
     for (uint32_t rank = 0; rank < player->n; rank++)
         for (uint32_t i = 0; i < player->team->schedules[rank]->nsteps; i++) {
             const struct tutti_step *step = step_at(player, rank, i);
@@ -122,7 +141,7 @@ static bool find_messages(struct player *player)
     return all_have_partners;
 }
 
-/* ---- what takes no time ---------------------------------------------------------------------- */
+/* ---- local and one-sided steps --------------------------------------------------------------- */
 
 static bool deps_are_complete(const struct player *player, uint32_t rank, uint32_t step)
 {
@@ -142,12 +161,14 @@ static bool is_signaled(const struct player *player, uint32_t rank, const struct
         bool is_meant = wait->from == TUTTI_ALL_RANKS ? other != rank
                                                       : other == (uint32_t)wait->from;
 
-        if (is_meant && player->given[other] < wait->signal)
+        if (is_meant && player->nsignals[other] < wait->signal)
             return false;
     }
     return true;
 }
 
+/* Adds the event of a local or one-sided step that starts now. A put to several ranks gives one
+ * event for each of them. */
 static void add_local(struct player *player, uint32_t rank, const struct tutti_step *step,
                       uint32_t end)
 {
@@ -183,12 +204,12 @@ static bool run_locals(struct player *player, uint32_t rank)
 {
     const struct tutti_schedule *schedule = player->team->schedules[rank];
     uint32_t *next = &player->next_local[rank];
-    bool has_moved = false;
+    bool has_started = false;
 
     for (; *next < schedule->nsteps; ++*next) {
         const struct tutti_step *step = &schedule->steps[*next];
-        bool moves = step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET ||
-                     step->kind == TUTTI_STEP_GATHER_REDUCE;
+        bool takes_round = step->kind == TUTTI_STEP_PUT || step->kind == TUTTI_STEP_GET ||
+                           step->kind == TUTTI_STEP_GATHER_REDUCE;
         uint32_t end;
 
         if (tutti_step_is_two_sided(step))
@@ -198,19 +219,21 @@ static bool run_locals(struct player *player, uint32_t rank)
         if (step->kind == TUTTI_STEP_WAIT && !is_signaled(player, rank, step))
             break;
         if (step->kind == TUTTI_STEP_COPY || step->kind == TUTTI_STEP_REDUCE)
-            moves = schedule->is_one_sided;
-        end = player->now + moves;
-        player->given[rank] += step->kind == TUTTI_STEP_SIGNAL;
+            takes_round = schedule->is_one_sided;
+        end = player->now + takes_round;
+        player->nsignals[rank] += step->kind == TUTTI_STEP_SIGNAL;
         player->done[rank][*next] = end;
         player->local_until[rank] = end;
         add_local(player, rank, step, end);
-        has_moved = true;
+        has_started = true;
     }
-    return has_moved;
+    return has_started;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+/* Returns true if message number `index` of a lane can start now. Whether the ports of its ranks
+ * are free is not checked. */
 static bool may_start(const struct player *player, const struct lane *lane, uint32_t index)
 {
     const struct message *message = &player->messages[lane->first + index];
@@ -225,6 +248,8 @@ static bool may_start(const struct player *player, const struct lane *lane, uint
            player->received[message->from][message->from_step] <= player->now;
 }
 
+/* Records that the send half or the receive half of a step ends with this round. `half` is
+ * player->sent or player->received. The step is complete if its other half is, too. */
 static void finish_half(struct player *player, uint32_t rank, uint32_t step, uint32_t **half)
 {
     const struct tutti_step *whole = step_at(player, rank, step);
@@ -243,7 +268,8 @@ static struct tutti_span sent_span(const struct tutti_step *send)
                                                                              : send->src;
 }
 
-static void start(struct player *player, struct lane *lane)
+/* Starts the next message of a lane. */
+static void start_message(struct player *player, struct lane *lane)
 {
     const struct message *message = &player->messages[lane->first + lane->next++];
     const struct tutti_step *recv = step_at(player, message->to, message->to_step);
@@ -275,11 +301,12 @@ static void start_wrapped(struct player *player, struct lane *lane)
     span = sent_span(step_at(player, message->from, message->from_step));
     if (span.first != 0 || span.buffer != event->span.buffer)
         return;
-    start(player, lane);
+    start_message(player, lane);
     player->rounds.nevents--;
     player->rounds.events[player->rounds.nevents - 1].wrapped = span.count;
 }
 
+/* A lane whose next message can start, if its ports are free. */
 struct candidate {
     struct lane *lane;
     uint32_t order; /* sum of the positions in the schedules of both ranks */
@@ -295,12 +322,14 @@ static int by_order(const void *a, const void *b)
     return first->lane < second->lane ? -1 : first->lane > second->lane;
 }
 
+/* Starts the messages of this round. Returns true if there is one. */
 static bool start_messages(struct player *player)
 {
-    size_t nlanes = (size_t)player->n * player->n * player->nchannels, count = 0;
-    struct candidate *candidates = must_take(nlanes, sizeof *candidates);
-    bool *sends = must_take(player->n, sizeof *sends), *receives = must_take(player->n, 1);
-    bool has_moved = false;
+    size_t nlanes = count_lanes(player), count = 0;
+    struct candidate *candidates = must_calloc(nlanes, sizeof *candidates);
+    bool *is_sending = must_calloc(player->n, sizeof *is_sending);
+    bool *is_receiving = must_calloc(player->n, sizeof *is_receiving);
+    bool has_started = false;
 
     for (size_t i = 0; i < nlanes; i++) {
         struct lane *lane = &player->lanes[i];
@@ -314,23 +343,23 @@ static bool start_messages(struct player *player)
     for (size_t i = 0; i < count; i++) {
         const struct candidate *candidate = &candidates[i];
 
-        if (sends[candidate->from] || receives[candidate->to])
+        if (is_sending[candidate->from] || is_receiving[candidate->to])
             continue;
-        sends[candidate->from] = receives[candidate->to] = true;
-        start(player, candidate->lane);
+        is_sending[candidate->from] = is_receiving[candidate->to] = true;
+        start_message(player, candidate->lane);
         start_wrapped(player, candidate->lane);
         candidate->lane->free_at = player->now + 1;
-        has_moved = true;
+        has_started = true;
     }
     free(candidates);
-    free(sends);
-    free(receives);
-    return has_moved;
+    free(is_sending);
+    free(is_receiving);
+    return has_started;
 }
 
-/* ---- all together ---------------------------------------------------------------------------- */
+/* ---- all rounds ------------------------------------------------------------------------------ */
 
-static bool is_over(const struct player *player)
+static bool all_are_done(const struct player *player)
 {
     for (uint32_t rank = 0; rank < player->n; rank++)
         for (uint32_t i = 0; i < player->team->schedules[rank]->nsteps; i++)
@@ -339,7 +368,8 @@ static bool is_over(const struct player *player)
     return true;
 }
 
-static bool is_busy(const struct player *player)
+/* Returns true if a local or one-sided step of some rank takes this round. */
+static bool runs_local_step(const struct player *player)
 {
     for (uint32_t rank = 0; rank < player->n; rank++)
         if (player->local_until[rank] > player->now)
@@ -347,38 +377,41 @@ static bool is_busy(const struct player *player)
     return false;
 }
 
+/* Plays rounds until nothing more can start. Returns true if all steps are then complete. */
 static bool play(struct player *player)
 {
     if (!find_messages(player))
         return false;
     for (;; player->now++) {
-        bool has_moved = true, has_started;
+        bool has_started_local = true, has_started_message;
 
-        while (has_moved) {
-            has_moved = false;
+        /* A step that takes no time may let steps of other ranks start in the same round. */
+        while (has_started_local) {
+            has_started_local = false;
             for (uint32_t rank = 0; rank < player->n; rank++)
-                has_moved = run_locals(player, rank) || has_moved;
+                has_started_local = run_locals(player, rank) || has_started_local;
         }
-        has_started = start_messages(player);
-        if (!has_started && !is_busy(player))
+        has_started_message = start_messages(player);
+        if (!has_started_message && !runs_local_step(player))
             break;
     }
     player->rounds.nrounds = player->now;
-    return is_over(player);
+    return all_are_done(player);
 }
 
-static uint32_t **take_times(const struct tutti_ensemble *team)
+/* Allocates a round for each rank and step, and sets all to NOT_YET. */
+static uint32_t **alloc_times(const struct tutti_ensemble *team)
 {
-    uint32_t **times = must_take(team->nranks, sizeof *times);
+    uint32_t **times = must_calloc(team->nranks, sizeof *times);
 
     for (uint32_t rank = 0; rank < team->nranks; rank++) {
-        times[rank] = must_take(team->schedules[rank]->nsteps, sizeof **times);
+        times[rank] = must_calloc(team->schedules[rank]->nsteps, sizeof **times);
         memset(times[rank], 0xff, team->schedules[rank]->nsteps * sizeof **times);
     }
     return times;
 }
 
-static void drop_times(const struct tutti_ensemble *team, uint32_t **times)
+static void free_times(const struct tutti_ensemble *team, uint32_t **times)
 {
     for (uint32_t rank = 0; rank < team->nranks; rank++)
         free(times[rank]);
@@ -395,20 +428,20 @@ bool rounds_play(const struct tutti_ensemble *team, struct rounds *ret_rounds)
         for (uint32_t i = 0; i < team->schedules[rank]->nsteps; i++)
             if (step_at(&player, rank, i)->channel >= player.nchannels)
                 player.nchannels = step_at(&player, rank, i)->channel + 1u;
-    player.done = take_times(team);
-    player.received = take_times(team);
-    player.sent = take_times(team);
-    player.next_local = must_take(n, sizeof *player.next_local);
-    player.local_until = must_take(n, sizeof *player.local_until);
-    player.given = must_take(n, sizeof *player.given);
-    player.lanes = must_take((size_t)n * n * player.nchannels, sizeof *player.lanes);
+    player.done = alloc_times(team);
+    player.received = alloc_times(team);
+    player.sent = alloc_times(team);
+    player.next_local = must_calloc(n, sizeof *player.next_local);
+    player.local_until = must_calloc(n, sizeof *player.local_until);
+    player.nsignals = must_calloc(n, sizeof *player.nsignals);
+    player.lanes = must_calloc((size_t)n * n * player.nchannels, sizeof *player.lanes);
     has_ended = play(&player);
-    drop_times(team, player.done);
-    drop_times(team, player.received);
-    drop_times(team, player.sent);
+    free_times(team, player.done);
+    free_times(team, player.received);
+    free_times(team, player.sent);
     free(player.next_local);
     free(player.local_until);
-    free(player.given);
+    free(player.nsignals);
     free(player.lanes);
     free(player.messages);
     if (!has_ended)

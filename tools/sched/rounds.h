@@ -23,15 +23,17 @@ struct event {
     uint32_t from, to;     /* ranks; equal for local steps. TUTTI_ALL_RANKS: see step.h */
     uint32_t channel;
     uint32_t begin, end;
-    struct tutti_span span; /* the chunks at the sender */
+    struct tutti_span span;   /* the chunks at the sender, or those that a local step reads */
     struct tutti_among among; /* for gather_reduce: the ranks whose memory it reads */
-    uint32_t wrapped;       /* number of chunks, from chunk 0 on, of a second message; 0: none */
+    /* Chunks that wrap around the end of a buffer travel as two messages, which are one event. This
+     * is the number of chunks, from chunk 0 on, of the second message. 0: there is none. */
+    uint32_t wrapped;
 };
 
 struct rounds {
     struct event *events; /* owned */
     size_t nevents, capacity;
-    uint32_t nrounds, nmessages;
+    uint32_t nrounds, nmessages; /* a message that wraps around counts as two */
 };
 
 /* Plays the schedules. Returns false if the ranks deadlock, and leaves *ret_rounds unchanged.

@@ -26,6 +26,7 @@ static void add_title(struct team *team, const char *format, ...)
     va_end(args);
 }
 
+/* Appends the number of ranks and the root. */
 static void end_title(struct team *team)
 {
     const struct tutti_schedule *first = team->ensemble.schedules[0];
@@ -35,7 +36,7 @@ static void end_title(struct team *team)
         add_title(team, ", root %u", first->root);
 }
 
-/* ---- by an algorithm ------------------------------------------------------------------------- */
+/* ---- from an algorithm ----------------------------------------------------------------------- */
 
 int team_emit(const struct tutti_algorithm *algorithm, const struct tutti_options *options,
               const struct tutti_placement *places, uint32_t nranks, uint32_t root,
@@ -64,6 +65,7 @@ int team_emit(const struct tutti_algorithm *algorithm, const struct tutti_option
     return TUTTI_OK;
 }
 
+/* Builds the team for the collective, the algorithm and the options of the command line. */
 static int emit_requested(const struct request *request, struct team *ret_team)
 {
     const struct tutti_algorithm *algorithm;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Provides the schedules of all ranks that a command line asks for. A team is these schedules.
+ * Provides the schedules that a command line asks for. A team is the schedules of all ranks for one
+ * collective.
  */
 #ifndef TUTTI_SCHED_TEAM_H
 #define TUTTI_SCHED_TEAM_H
@@ -19,7 +20,7 @@ struct team {
 int team_create(const struct request *request, struct team *ret_team);
 
 /* team_is_file returns true if there is only one word and the word is not a collective. The word is
- * then the name of a file, which team_read reads. team_read returns the same as team_create. */
+ * then the name of a file. team_read reads that file, and returns the same as team_create. */
 bool team_is_file(const struct request *request);
 int team_read(const struct request *request, struct team *ret_team);
 

@@ -50,7 +50,8 @@ static int run(const struct request *request)
     int status;
 
     if (request->nwords > 0 && request->topo == NULL)
-        return mistake(request, "on which machine? Give --topo, such as --topo flat --ranks 64");
+        return mistake(request, "no machine is given; add --topo, "
+                                "such as --topo flat --ranks 64");
     status = sweep_run(request, &sweep);
     if (status == REQUEST_GO) {
         if (request->wants_json)

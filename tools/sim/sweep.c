@@ -3,7 +3,7 @@
 #include "sim/sweep.h"
 
 #include "base/result.h"
-#include "common/ground.h"
+#include "common/tuner_view.h"
 #include "common/memory.h"
 #include "common/units.h"
 #include "schedule/bind.h"
@@ -16,10 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SIZES 64 /* most sizes of a sweep */
+#define SIZES   64 /* most sizes of a sweep */
+#define SAMPLES 4  /* ranks from which the number of steps is estimated */
 
-/* The source of the schedules of one call. The simulator asks it for the schedule of each rank. */
-struct cast {
+/* Makes the schedules of one call. It is the context of a tutti_sim_source, through which the
+ * simulator asks for the schedule of each rank. */
+struct schedule_maker {
     const struct tutti_algorithm *algorithm;
     struct tutti_shape shape;
 };
@@ -28,89 +30,92 @@ struct cast {
 
 static int make_schedule(void *context, uint32_t rank, const struct tutti_schedule **ret_schedule)
 {
-    struct cast *cast = context;
+    struct schedule_maker *maker = context;
     struct tutti_schedule *schedule;
 
-    cast->shape.rank = rank;
-    TUTTI_TRY(tutti_algorithm_schedule(cast->algorithm, &cast->shape, &schedule));
+    maker->shape.rank = rank;
+    TUTTI_TRY(tutti_algorithm_schedule(maker->algorithm, &maker->shape, &schedule));
     *ret_schedule = schedule;
     return TUTTI_OK;
 }
 
-static void drop_schedule(void *context, const struct tutti_schedule *schedule)
+static void destroy_schedule(void *context, const struct tutti_schedule *schedule)
 {
     (void)context;
     tutti_schedule_destroy((struct tutti_schedule *)(uintptr_t)schedule);
 }
 
-/* Estimates the number of steps of all ranks from the mean of four ranks. The first ranks of a
- * rooted collective are not typical, so the four ranks lie far apart. */
-static int count_steps(struct cast *cast, uint64_t *ret_nsteps)
+/* Estimates the number of steps of all ranks from the mean of SAMPLES ranks. The first ranks of a
+ * rooted collective are not typical, so the sampled ranks lie far apart. */
+static int count_steps(struct schedule_maker *maker, uint64_t *ret_nsteps)
 {
-    uint32_t n = cast->shape.nranks;
-    const uint32_t samples[] = {cast->shape.root, 0, n / 3, n / 2, n - 1};
+    uint32_t n = maker->shape.nranks;
+    const uint32_t samples[SAMPLES] = {0, n / 3, n / 2, n - 1};
     uint64_t steps = 0;
 
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+    for (size_t i = 0; i < SAMPLES; i++) {
         const struct tutti_schedule *schedule;
 
-        TUTTI_TRY(make_schedule(cast, samples[i], &schedule));
-        steps += i == 0 ? 0 : schedule->nsteps;
-        drop_schedule(cast, schedule);
+        TUTTI_TRY(make_schedule(maker, samples[i], &schedule));
+        steps += schedule->nsteps;
+        destroy_schedule(maker, schedule);
     }
-    *ret_nsteps = (steps + 3) / 4 * n;
+    *ret_nsteps = (steps + SAMPLES - 1) / SAMPLES * n;
     return TUTTI_OK;
 }
 
-/* Raises *npieces to the number of pieces in which a one-sided schedule runs. Each piece must fit
- * in half of a window. */
-static int count_windows(struct cast *cast, size_t block, const struct tutti_tuner_view *view,
-                         double *npieces)
+/* Raises *npieces to the number of pieces in which a one-sided schedule of blocks of `block` bytes
+ * runs. Each piece must fit in half of a window. */
+static int count_pieces(struct schedule_maker *maker, size_t block,
+                        const struct tutti_tuner_view *view, double *npieces)
 {
     const struct tutti_schedule *schedule;
     size_t piece = block;
 
-    TUTTI_TRY(make_schedule(cast, 0, &schedule));
+    TUTTI_TRY(make_schedule(maker, 0, &schedule));
     if (schedule->is_one_sided)
         piece = tutti_bind_piece(schedule, 1, block, view->half_bytes);
-    drop_schedule(cast, schedule);
+    destroy_schedule(maker, schedule);
     if (piece > 0)
         *npieces = fmax(*npieces, ceil((double)block / (double)piece));
     return TUTTI_OK;
 }
 
+/* Simulates a case whose ranks, size, choice, price and pieces are known. Sets its results. */
 static int play(const struct request *request, const struct tutti_machine *machine,
                 enum tutti_collective collective, struct sim_case *one)
 {
-    size_t block = ground_block_bytes(collective, one->nranks, one->size_bytes);
-    struct cast cast = {
+    size_t block = vector_block_bytes(collective, one->nranks, one->size_bytes);
+    struct schedule_maker maker = {
         .algorithm = one->choice.algorithm,
-        .shape = {.nranks = one->nranks, .root = request->root, .options = one->choice.options,
+        .shape = {.nranks = one->nranks,
+                  .root = request->root,
+                  .options = one->choice.options,
                   .places = &machine->places},
     };
     struct tutti_sim_source source = {
         .nranks = one->nranks,
         .schedule = make_schedule,
-        .drop = drop_schedule,
-        .context = &cast,
+        .drop = destroy_schedule,
+        .context = &maker,
         .element_bytes = 1,
         .footprint_bytes = tutti_machine_footprint(collective, one->nranks, (double)block),
     };
     struct tutti_tuner_view view;
 
     TUTTI_TRY(tutti_sim_bound(machine, collective, request->root, (double)block, &one->bound));
-    TUTTI_TRY(count_steps(&cast, &one->nsteps));
+    TUTTI_TRY(count_steps(&maker, &one->nsteps));
     one->is_left_out = one->nsteps > request->most_steps;
     if (one->is_left_out)
         return TUTTI_OK;
-    ground_view(machine, &view);
+    tuner_view_init(machine, &view);
     if (request->wants_pieces && block > 0)
-        TUTTI_TRY(count_windows(&cast, block, &view, &one->npieces));
+        TUTTI_TRY(count_pieces(&maker, block, &view, &one->npieces));
     source.block_count = (size_t)ceil((double)block / one->npieces);
     TUTTI_TRY(tutti_simulate(&source, machine, &one->report));
     if (one->report.seconds > 0)
-        one->bus_bytes_per_s = ground_bus_factor(collective, one->nranks) * one->size_bytes /
-                               sweep_seconds(one);
+        one->bus_bytes_per_s =
+            vector_bus_factor(collective, one->nranks) * one->size_bytes / sweep_seconds(one);
     return TUTTI_OK;
 }
 
@@ -147,6 +152,7 @@ static size_t list_sizes(const struct request *request, enum tutti_collective co
     return count;
 }
 
+/* Adds a case of zeros and returns it. The pointer is valid until the next call. */
 static struct sim_case *add_case(struct sweep *sweep)
 {
     if (sweep->ncases == sweep->capacity) {
@@ -186,7 +192,7 @@ static void add_choice(const struct tutti_tuner_view *view, const struct tutti_t
 
 /* Returns true if --within is given and the price of the choice exceeds the lowest price by more
  * than this factor. */
-static bool is_too_dear(const struct request *request, const struct tutti_tuner_view *view,
+static bool is_too_slow(const struct request *request, const struct tutti_tuner_view *view,
                         const struct tutti_tuner_query *query, const struct tutti_choice *choice)
 {
     struct tutti_choice cheapest;
@@ -205,8 +211,8 @@ static int add_cases(const struct request *request, const struct tutti_machine *
     struct tutti_tuner_view view;
     struct tutti_choice choice;
 
-    ground_view(machine, &view);
-    query.block_bytes = ground_block_bytes(sweep->collective, view.nranks, size);
+    tuner_view_init(machine, &view);
+    query.block_bytes = vector_block_bytes(sweep->collective, view.nranks, size);
     if (wants_chosen(request)) {
         TUTTI_TRY(tutti_tuner_choose(&view, &query, &choice, NULL));
         add_choice(&view, &query, &choice, size, sweep);
@@ -225,19 +231,20 @@ static int add_cases(const struct request *request, const struct tutti_machine *
                               algorithm->name, view.nranks);
         }
         TUTTI_TRY(choose_options(request, &view, &query, algorithm, &choice));
-        if (!is_too_dear(request, &view, &query, &choice))
+        if (!is_too_slow(request, &view, &query, &choice))
             add_choice(&view, &query, &choice, size, sweep);
     }
     return TUTTI_OK;
 }
 
-static void show_progress(const struct sweep *sweep, const struct sim_case *one, size_t size_count)
+/* Shows which of the known cases is being simulated, if stderr is a terminal. */
+static void show_progress(const struct sweep *sweep, const struct sim_case *one)
 {
     char ranks[UNITS_TEXT], size[UNITS_TEXT];
 
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[K%zu of %zu: %s, %s ranks, %s", (size_t)(one - sweep->cases) + 1,
-                size_count, one->choice.algorithm->name, units_count(one->nranks, ranks),
+                sweep->ncases, one->choice.algorithm->name, units_count(one->nranks, ranks),
                 units_bytes(one->size_bytes, size));
 }
 
@@ -281,7 +288,7 @@ static int run_machine(const struct request *request, const struct tutti_machine
     for (size_t i = 0; i < nsizes && rc == TUTTI_OK; i++)
         rc = add_cases(request, machine, only, sizes[i], sweep);
     for (size_t i = first; i < sweep->ncases && rc == TUTTI_OK; i++) {
-        show_progress(sweep, &sweep->cases[i], sweep->ncases);
+        show_progress(sweep, &sweep->cases[i]);
         rc = play(request, machine, sweep->collective, &sweep->cases[i]);
     }
     end_progress();
@@ -307,7 +314,7 @@ int sweep_run(const struct request *request, struct sweep *sweep)
         strcmp(request->algorithm, "all") != 0)
         status = request_algorithm(request, sweep->collective, request->algorithm, &only);
     if (status == REQUEST_GO && only == NULL && request->has_options)
-        return mistake(request, "--option is one algorithm's; give --algorithm NAME too");
+        return mistake(request, "--option belongs to one algorithm; give --algorithm NAME too");
     for (size_t i = 0; i < count && status == REQUEST_GO; i++) {
         struct tutti_machine *machine;
         int rc;
@@ -317,7 +324,7 @@ int sweep_run(const struct request *request, struct sweep *sweep)
             return status;
         status = request_root(request, sweep->collective, machine->places.nranks);
         if (status == REQUEST_GO && machine->places.nranks < 2)
-            status = mistake(request, "--ranks 1: alone there is nothing to play; give 2 or more");
+            status = mistake(request, "--ranks 1: a simulation needs two ranks; give 2 or more");
         if (status == REQUEST_GO) {
             rc = run_machine(request, machine, only, sweep);
             status = rc == TUTTI_OK ? REQUEST_GO : failure(request, rc);

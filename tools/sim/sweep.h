@@ -11,16 +11,16 @@
 /* The simulation of one call with one algorithm and its options. */
 struct sim_case {
     uint32_t nranks;
-    double size_bytes;      /* of the whole vector */
-    struct tutti_choice choice;
-    bool is_left_out;       /* has more steps than --steps allows, so was not simulated */
+    double size_bytes;          /* size of the whole vector */
+    struct tutti_choice choice; /* the algorithm and its options */
+    bool is_left_out;       /* true if it has more steps than --steps allows: it is not simulated */
     uint64_t nsteps;        /* approximate number of steps of all ranks */
     double priced_s;        /* the tuner's estimate in seconds; NAN: there is none */
     double npieces;         /* number of consecutive pieces in which the library runs the call */
-    bool is_best;           /* the fastest case of its size and number of ranks */
+    bool is_best;           /* true if it is the fastest case of its size and number of ranks */
     double bus_bytes_per_s; /* bus bandwidth */
-    struct tutti_sim_bound bound; /* of the whole call */
-    struct tutti_sim_report report; /* of one piece */
+    struct tutti_sim_bound bound;   /* lower bounds on the time of the whole call */
+    struct tutti_sim_report report; /* the simulation of one piece; zero if is_left_out */
 };
 
 struct sweep {

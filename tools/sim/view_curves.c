@@ -9,41 +9,43 @@
 #include <math.h>
 #include <string.h>
 
-/* The different values of the horizontal axis, in rising order. */
-struct track {
-    bool is_by_ranks;
-    double *x;
+#define VISIBLE 0.005 /* relative difference from which on two curves look different */
+
+/* The different values of the horizontal axis: numbers of ranks or sizes. */
+struct x_axis {
+    bool is_by_ranks; /* true for numbers of ranks */
+    double *x;        /* in rising order; owned */
     size_t count;
 };
 
-static double value_of(const struct track *track, const struct sim_case *one)
+static double value_of(const struct x_axis *axis, const struct sim_case *one)
 {
-    return track->is_by_ranks ? one->nranks : one->size_bytes;
+    return axis->is_by_ranks ? one->nranks : one->size_bytes;
 }
 
-static void find_track(const struct sweep *sweep, struct track *track)
+static void find_values(const struct sweep *sweep, struct x_axis *axis)
 {
-    track->x = must_take(sweep->ncases, sizeof *track->x);
-    track->count = 0;
+    axis->x = must_calloc(sweep->ncases, sizeof *axis->x);
+    axis->count = 0;
     for (size_t i = 0; i < sweep->ncases; i++) {
-        double value = value_of(track, &sweep->cases[i]);
-        size_t at = track->count;
+        double value = value_of(axis, &sweep->cases[i]);
+        size_t at = axis->count;
 
-        while (at > 0 && track->x[at - 1] > value)
+        while (at > 0 && axis->x[at - 1] > value)
             at--;
-        if (at > 0 && track->x[at - 1] == value)
+        if (at > 0 && axis->x[at - 1] == value)
             continue;
-        memmove(track->x + at + 1, track->x + at, (track->count - at) * sizeof *track->x);
-        track->x[at] = value;
-        track->count++;
+        memmove(axis->x + at + 1, axis->x + at, (axis->count - at) * sizeof *axis->x);
+        axis->x[at] = value;
+        axis->count++;
     }
 }
 
-static size_t index_of(const struct track *track, double value)
+static size_t index_of(const struct x_axis *axis, double value)
 {
     size_t at = 0;
 
-    while (track->x[at] != value)
+    while (axis->x[at] != value)
         at++;
     return at;
 }
@@ -51,11 +53,12 @@ static size_t index_of(const struct track *track, double value)
 /* There is one curve per algorithm, in the order of the sweep. Along a curve, the algorithm's
  * options may change. The first curve is the lower bound. */
 struct curve {
-    char *name;
-    double *y;
+    char *name; /* owned */
+    double *y;  /* seconds at each value of the axis; NAN: there is no value; owned */
 };
 
-static struct curve *find_curve(const struct track *track, struct curve *curves, size_t *count,
+/* Returns the curve of this name, and adds it if there is none. */
+static struct curve *find_curve(const struct x_axis *axis, struct curve *curves, size_t *count,
                                 const char *name)
 {
     size_t at = 0;
@@ -64,42 +67,43 @@ static struct curve *find_curve(const struct track *track, struct curve *curves,
         at++;
     if (at == *count) {
         curves[at].name = must_have(strdup(name));
-        curves[at].y = must_take(track->count, sizeof *curves[at].y);
-        for (size_t i = 0; i < track->count; i++)
+        curves[at].y = must_calloc(axis->count, sizeof *curves[at].y);
+        for (size_t i = 0; i < axis->count; i++)
             curves[at].y[i] = NAN;
         ++*count;
     }
     return &curves[at];
 }
 
-static size_t make_curves(const struct sweep *sweep, const struct track *track,
+/* Makes the curves of a sweep. Returns their number. */
+static size_t make_curves(const struct sweep *sweep, const struct x_axis *axis,
                           struct curve *curves)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < sweep->ncases; i++) {
         const struct sim_case *one = &sweep->cases[i];
-        size_t at = index_of(track, value_of(track, one));
+        size_t at = index_of(axis, value_of(axis, one));
         const char *name = one->choice.algorithm->name;
 
-        find_curve(track, curves, &count, "lower bound")->y[at] = sweep_bound(one);
+        find_curve(axis, curves, &count, "lower bound")->y[at] = sweep_bound(one);
         if (!one->is_left_out)
-            find_curve(track, curves, &count, name)->y[at] = sweep_seconds(one);
+            find_curve(axis, curves, &count, name)->y[at] = sweep_seconds(one);
     }
     return count;
 }
 
-/* Returns true if the two curves look the same in the picture, because they differ by at most 0.5 %
+/* Returns true if the two curves look the same in the picture: they differ by at most 0.5 %
  * everywhere. */
-static bool are_one(const struct curve *a, const struct curve *b, size_t npoints)
+static bool look_same(const struct curve *a, const struct curve *b, size_t npoints)
 {
     for (size_t i = 0; i < npoints; i++)
-        if (isnan(a->y[i]) != isnan(b->y[i]) || fabs(a->y[i] - b->y[i]) > 0.005 * b->y[i])
+        if (isnan(a->y[i]) != isnan(b->y[i]) || fabs(a->y[i] - b->y[i]) > VISIBLE * b->y[i])
             return false;
     return true;
 }
 
-static void drop_curve(struct curve *curve)
+static void curve_fini(struct curve *curve)
 {
     free(curve->name);
     free(curve->y);
@@ -115,7 +119,7 @@ static size_t join_curves(struct curve *curves, size_t count, size_t npoints)
         size_t at = 1;
         char *names;
 
-        while (at < kept && !are_one(&curves[i], &curves[at], npoints))
+        while (at < kept && !look_same(&curves[i], &curves[at], npoints))
             at++;
         if (at == kept) {
             curves[kept++] = curves[i];
@@ -125,16 +129,17 @@ static size_t join_curves(struct curve *curves, size_t count, size_t npoints)
             names = must_have(NULL);
         free(curves[at].name);
         curves[at].name = names;
-        drop_curve(&curves[i]);
+        curve_fini(&curves[i]);
     }
     return kept;
 }
 
+/* Draws the curves into the file of -o. Returns 0, or an error number of errno.h. */
 static int draw_curves(const struct request *request, const struct sweep *sweep, bool is_by_ranks)
 {
-    struct track track = {.is_by_ranks = is_by_ranks};
-    struct curve *curves = must_take(sweep->ncases + 1, sizeof *curves);
-    struct plot_series *series = must_take(sweep->ncases + 1, sizeof *series);
+    struct x_axis axis = {.is_by_ranks = is_by_ranks};
+    struct curve *curves = must_calloc(sweep->ncases + 1, sizeof *curves);
+    struct plot_series *series = must_calloc(sweep->ncases + 1, sizeof *series);
     char title[96], subtitle[160], text[UNITS_TEXT];
     struct plot plot = {
         .title = title,
@@ -154,16 +159,16 @@ static int draw_curves(const struct request *request, const struct sweep *sweep,
         snprintf(title, sizeof title, "%s, %s ranks", tutti_collective_name(sweep->collective),
                  units_count(sweep->cases[0].nranks, text));
     snprintf(subtitle, sizeof subtitle, "%.110s", request->topo);
-    find_track(sweep, &track);
-    plot.nseries = join_curves(curves, make_curves(sweep, &track, curves), track.count);
+    find_values(sweep, &axis);
+    plot.nseries = join_curves(curves, make_curves(sweep, &axis, curves), axis.count);
     for (size_t i = 0; i < plot.nseries; i++)
-        series[i] = (struct plot_series){curves[i].name, track.x, curves[i].y, track.count, i == 0};
+        series[i] = (struct plot_series){curves[i].name, axis.x, curves[i].y, axis.count, i == 0};
     error = plot_draw(&plot, request->output);
     for (size_t i = 0; i < plot.nseries; i++)
-        drop_curve(&curves[i]);
+        curve_fini(&curves[i]);
     free(curves);
     free(series);
-    free(track.x);
+    free(axis.x);
     return error;
 }
 
@@ -180,15 +185,15 @@ int view_picture(const struct request *request, const struct sweep *sweep)
             best = &sweep->cases[i];
     }
     if (has_sizes && has_ranks)
-        return mistake(request, "-o: a picture goes along one axis; give one size, or one number "
-                       "of ranks");
+        return mistake(request, "-o: a picture shows sizes or numbers of ranks, not both; give one "
+                                "size, or one number of ranks");
     if (best == NULL)
-        return mistake(request, "-o: nothing was played; raise --steps");
+        return mistake(request, "-o: no case was simulated; raise --steps");
     if (has_sizes || has_ranks)
         error = draw_curves(request, sweep, has_ranks);
     else
         error = view_path(sweep, best, request->output);
     if (error != 0)
-        return mistake(request, "-o: write %s: %s", request->output, strerror(error));
+        return write_failure(request, request->output, error);
     return REQUEST_GO;
 }

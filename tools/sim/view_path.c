@@ -15,13 +15,18 @@
 #include <math.h>
 #include <string.h>
 
+/* The frame of the rows, in pixels of the picture. */
 #define LEFT 92.0
 #define TOP 104.0
 #define WIDTH 860.0
 #define RIGHT_MARGIN 40.0
-#define LABEL_GAP 13.0
+
+#define LABEL_GAP   13.0   /* least distance between the names of two rows */
+#define LEAST_SHARE 0.0005 /* the legend leaves out kinds with a smaller share of the time */
 #define KINDS 9
 
+/* The kinds of hops. `why` is the reason in the simulator's report, and `name` is for the legend.
+ * The last kind is for all other reasons. */
 static const struct {
     const char *why, *name, *color;
 } kinds[KINDS] = {
@@ -36,11 +41,12 @@ static const struct {
     {"", "other", COLOR_INK},
 };
 
+/* The picture of a path. */
 struct path {
     struct svg svg;
-    const struct tutti_sim_hop **hops; /* sorted by time */
+    const struct tutti_sim_hop **hops; /* sorted by time; the array is owned */
     size_t nhops;
-    uint32_t *ranks;                   /* rank of each row */
+    uint32_t *ranks; /* rank of each row; owned */
     size_t nrows;
     double row;                        /* height of a row in pixels */
     struct axis time;
@@ -64,6 +70,7 @@ static int by_begin(const void *a, const void *b)
     return (first->end_s > second->end_s) - (first->end_s < second->end_s);
 }
 
+/* Returns the row of a rank, or the number of rows if the rank has no row yet. */
 static size_t row_of(const struct path *path, uint32_t rank)
 {
     size_t row = 0;
@@ -73,10 +80,11 @@ static size_t row_of(const struct path *path, uint32_t rank)
     return row;
 }
 
+/* Sorts the hops, gives each rank a row, and chooses the scales. */
 static void find_path(const struct tutti_sim_report *report, struct path *path)
 {
-    path->hops = must_take(report->nhops, sizeof *path->hops);
-    path->ranks = must_take(report->nhops, sizeof *path->ranks);
+    path->hops = must_calloc(report->nhops, sizeof *path->hops);
+    path->ranks = must_calloc(report->nhops, sizeof *path->ranks);
     path->nhops = report->nhops;
     for (size_t i = 0; i < report->nhops; i++)
         path->hops[i] = &report->hops[i];
@@ -95,7 +103,8 @@ static double y_of(const struct path *path, uint32_t rank)
     return TOP + ((double)row_of(path, rank) + 0.5) * path->row;
 }
 
-static void draw_stage(struct path *path)
+/* Draws the time axis and the names of the rows. Low rows have names only at some of them. */
+static void draw_grid(struct path *path)
 {
     double bottom = TOP + (double)path->nrows * path->row + 6;
     struct svg_font small = {.size = 12, .color = COLOR_SOFT, .anchor = SVG_MIDDLE};
@@ -116,6 +125,7 @@ static void draw_stage(struct path *path)
                  units_count(path->ranks[i], text));
 }
 
+/* Draws the bars, and thin lines where the path goes from one rank to another. */
 static void draw_hops(struct path *path)
 {
     double height = fmin(path->row * 0.62, 13);
@@ -137,8 +147,7 @@ static void draw_hops(struct path *path)
     }
 }
 
-/* Draws one entry for each kind of hop, with its share of the time. Kinds below 0.05 % are left
- * out. */
+/* Draws one entry for each kind of hop, with its share of the time. */
 static void draw_legend(struct path *path, double seconds)
 {
     double sums[KINDS] = {0}, x = 24;
@@ -148,7 +157,7 @@ static void draw_legend(struct path *path, double seconds)
     for (size_t i = 0; i < path->nhops; i++)
         sums[kind_of(path->hops[i])] += path->hops[i]->end_s - path->hops[i]->begin_s;
     for (size_t i = 0; i < KINDS; i++) {
-        if (sums[i] < 0.0005 * seconds)
+        if (sums[i] < LEAST_SHARE * seconds)
             continue;
         snprintf(text, sizeof text, "%s %s, %.0f %%", kinds[i].name,
                  units_seconds_drawn(sums[i], time), 100 * sums[i] / seconds);
@@ -179,7 +188,7 @@ int view_path(const struct sweep *sweep, const struct sim_case *one, const char 
              report->nlinks > 0 ? "; the busiest link is " : "",
              report->nlinks > 0 ? report->links[0].name : "");
     draw_legend(&path, report->seconds);
-    draw_stage(&path);
+    draw_grid(&path);
     draw_hops(&path);
     free(path.hops);
     free(path.ranks);

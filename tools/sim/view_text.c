@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Adds the columns of a case that was simulated. */
 static void add_played(struct table *table, const struct sim_case *one)
 {
     const struct tutti_sim_report *report = &one->report;
@@ -27,6 +28,7 @@ static void add_played(struct table *table, const struct sim_case *one)
                   100 * report->links[0].busy_s / report->seconds);
 }
 
+/* Adds the same columns for a case that was left out. */
 static void add_left_out(struct table *table, const struct sim_case *one)
 {
     char text[UNITS_TEXT];
@@ -64,7 +66,8 @@ void view_table(const struct sweep *sweep, FILE *out)
     table_fini(&table);
 }
 
-/* The names in the output are the library's own names, so the text needs no escapes. */
+/* Writes the options that have a value. In JSON, the names need no escapes, because all of them are
+ * the library's own names. */
 static void write_options(const struct tutti_choice *choice, FILE *out)
 {
     const char *comma = "";
@@ -79,6 +82,7 @@ static void write_options(const struct tutti_choice *choice, FILE *out)
     fputs("}", out);
 }
 
+/* Writes the results of a case that was simulated. */
 static void write_played(const struct sim_case *one, FILE *out)
 {
     const struct tutti_sim_report *report = &one->report;

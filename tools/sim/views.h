@@ -14,7 +14,7 @@ void view_json(const struct sweep *sweep, FILE *out);
 /* Draws time against size if the sweep has several sizes. If it has several numbers of ranks, draws
  * time against the number of ranks. Otherwise draws the critical path of the fastest case. The file
  * is the one that the option -o names. Returns REQUEST_GO or, after an error message, the exit
- * status. It is a mistake if sizes and numbers of ranks both vary, or if no case was played. */
+ * status. It is a mistake if sizes and numbers of ranks both vary, or if no case was simulated. */
 int view_picture(const struct request *request, const struct sweep *sweep);
 
 /* Draws the critical path of one case over time into the file. Returns 0, or an error number of

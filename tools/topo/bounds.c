@@ -8,6 +8,9 @@
 
 #include <math.h>
 
+#define ROUNDING 1e-9 /* rates and shares that differ by less are equal */
+
+/* Returns true if two links belong to the same group. Their directions may differ. */
 static bool is_alike(const struct tutti_graph *graph, uint32_t a, uint32_t b)
 {
     const struct tutti_graph_link *x = &graph->links[a], *y = &graph->links[b];
@@ -17,7 +20,7 @@ static bool is_alike(const struct tutti_graph *graph, uint32_t a, uint32_t b)
 
     return x->kind == y->kind && x->found_by == y->found_by &&
            ((from == other_from && to == other_to) || (from == other_to && to == other_from)) &&
-           fabs(x->bytes_per_s - y->bytes_per_s) <= 1e-9 * x->bytes_per_s;
+           fabs(x->bytes_per_s - y->bytes_per_s) <= ROUNDING * x->bytes_per_s;
 }
 
 static void add_link(struct bound *bound, uint32_t link)
@@ -26,7 +29,8 @@ static void add_link(struct bound *bound, uint32_t link)
     bound->links[bound->nlinks++] = link;
 }
 
-static void add(const struct tutti_graph *graph, struct bounds *bounds, uint32_t link, double share)
+static void add_to_group(const struct tutti_graph *graph, struct bounds *bounds, uint32_t link,
+                         double share)
 {
     struct bound *bound;
     uint32_t at = 0;
@@ -48,12 +52,13 @@ void bounds_find(const struct subject *subject, const struct tutti_channels *pla
     struct bounds bounds = {.count = 0};
 
     for (uint32_t i = 0; i < plan->nbounds; i++)
-        add(subject->graph, &bounds, plan->bound_link[i], plan->bound_share[i]);
+        add_to_group(subject->graph, &bounds, plan->bound_link[i], plan->bound_share[i]);
+    /* Sort the groups by their shares. Equal shares keep their order. */
     for (uint32_t i = 1; i < bounds.count; i++) {
         struct bound bound = bounds.bounds[i];
         uint32_t at = i;
 
-        for (; at > 0 && bounds.bounds[at - 1].share < bound.share - 1e-9; at--)
+        for (; at > 0 && bounds.bounds[at - 1].share < bound.share - ROUNDING; at--)
             bounds.bounds[at] = bounds.bounds[at - 1];
         bounds.bounds[at] = bound;
     }
@@ -73,7 +78,7 @@ void bounds_alike(const struct subject *subject, const struct bound *bound, uint
     *ret_alike = alike;
 }
 
-void bounds_fini_one(struct bound *bound)
+void bound_fini(struct bound *bound)
 {
     free(bound->links);
     *bound = (struct bound){.nlinks = 0};
@@ -82,7 +87,7 @@ void bounds_fini_one(struct bound *bound)
 void bounds_fini(struct bounds *bounds)
 {
     for (uint32_t i = 0; i < bounds->count; i++)
-        bounds_fini_one(&bounds->bounds[i]);
+        bound_fini(&bounds->bounds[i]);
     free(bounds->bounds);
     *bounds = (struct bounds){.count = 0};
 }

@@ -6,8 +6,8 @@
 
 #include "topo/plans.h"
 
-/* A group of similar links: links of one kind, between devices of the same kinds, with the same
- * rate. */
+/* A group of similar links that limit a plan: links of one kind, between devices of the same kinds,
+ * with the same rate, from the same source. */
 struct bound {
     uint32_t *links; /* indices into the graph; owned */
     uint32_t nlinks;
@@ -32,14 +32,14 @@ void bounds_name(const struct subject *subject, const struct bound *bound, char 
 
 /* Finds all links of the host, or of all hosts, that are similar to those of a bound. The result
  * includes these and both directions. It may have more links than the bound, because the proof of a
- * bound needs only some of several equal links. The caller frees *ret_alike with
- * bounds_fini_one. */
+ * bound needs only some of several equal links. The caller frees *ret_alike with bound_fini. */
 void bounds_alike(const struct subject *subject, const struct bound *bound, uint32_t host,
                   struct bound *ret_alike);
-void bounds_fini_one(struct bound *bound);
+void bound_fini(struct bound *bound);
 
-/* Repeats the search with twice the rate on the links of a group, in both directions. Gives the
- * rate of the new plan and its upper bound. Returns TUTTI_OK or an error code. */
+/* Repeats a search with twice the rate on the links of a group, in both directions. `wish`, `host`
+ * and `pattern` are those of the first search. Gives the rate of the new plan and its upper bound.
+ * Returns TUTTI_OK or an error code. */
 int bounds_doubled(const struct subject *subject, const struct bound *bound,
                    const struct wish *wish, uint32_t host, enum tutti_pattern pattern,
                    double *ret_bytes_per_s, double *ret_bound_bytes_per_s);

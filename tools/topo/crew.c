@@ -49,7 +49,8 @@ bool crew_is_launched(void)
     return false;
 }
 
-static int work_and_leave(struct crew *crew, int (*work)(struct crew *crew))
+/* Runs the work of one rank and ends its communicator. Returns the exit status of the rank. */
+static int work_and_finalize(struct crew *crew, int (*work)(struct crew *crew))
 {
     int status = work(crew);
 
@@ -58,18 +59,18 @@ static int work_and_leave(struct crew *crew, int (*work)(struct crew *crew))
     return status;
 }
 
-int crew_join(const struct crew *plan, int (*work)(struct crew *crew))
+int crew_join(const struct crew *settings, int (*work)(struct crew *crew))
 {
-    struct crew crew = *plan;
+    struct crew crew = *settings;
 
     crew_must(&crew, "tuttiCommInitFromEnv", tuttiCommInitFromEnv(&crew.comm, NULL));
     crew_must(&crew, "tuttiCommUserRank", tuttiCommUserRank(crew.comm, &crew.rank));
     crew_must(&crew, "tuttiCommCount", tuttiCommCount(crew.comm, &crew.nranks));
-    return work_and_leave(&crew, work);
+    return work_and_finalize(&crew, work);
 }
 
-/* Does the work of one rank in its child process. The id is shorter than PIPE_BUF, so each rank
- * reads a whole copy. */
+/* Does the work of one rank in its child process. `ends` is the pipe for the id. The id is shorter
+ * than PIPE_BUF, so each rank reads a whole copy. Returns the exit status. */
 static int be_rank(struct crew *crew, const int *ends, int (*work)(struct crew *crew))
 {
     tuttiUniqueId id;
@@ -79,14 +80,14 @@ static int be_rank(struct crew *crew, const int *ends, int (*work)(struct crew *
         crew_must(crew, "tuttiGetUniqueId", tuttiGetUniqueId(&id));
         for (int i = 1; i < crew->nranks; i++)
             if (write(ends[1], &id, sizeof id) != (ssize_t)sizeof id)
-                crew_must(crew, "handing the id round", tuttiSystemError);
+                crew_must(crew, "write the id to a pipe", tuttiSystemError);
     } else if (read(ends[0], &id, sizeof id) != (ssize_t)sizeof id) {
         return EXIT_FAILURE; /* rank 0 has printed the reason */
     }
     close(ends[crew->rank == 0 ? 1 : 0]);
     crew_must(crew, "tuttiCommInitRank",
               tuttiCommInitRank(&crew->comm, crew->nranks, id, crew->rank));
-    return work_and_leave(crew, work);
+    return work_and_finalize(crew, work);
 }
 
 /* Waits until all ranks have ended. If one fails, the library reports this to the others, so that
@@ -107,15 +108,15 @@ static int wait_for_all(int started)
         if (ended != 0 && status == 0)
             status = WIFEXITED(ended) ? WEXITSTATUS(ended) : EXIT_FAILURE;
         if (WIFSIGNALED(ended))
-            fprintf(stderr, "tutti-topo: a rank was ended by signal %d (%s)\n", WTERMSIG(ended),
+            fprintf(stderr, "tutti-topo: a rank was killed by signal %d (%s)\n", WTERMSIG(ended),
                     strsignal(WTERMSIG(ended)));
     }
     return status;
 }
 
-int crew_fork(const struct crew *plan, int nranks, int (*work)(struct crew *crew))
+int crew_fork(const struct crew *settings, int nranks, int (*work)(struct crew *crew))
 {
-    pid_t parent = getpid(), *pids = must_take((size_t)nranks, sizeof *pids);
+    pid_t parent = getpid(), *pids = must_calloc((size_t)nranks, sizeof *pids);
     int ends[2], started = 0, status;
 
     if (pipe(ends) != 0) {
@@ -128,7 +129,7 @@ int crew_fork(const struct crew *plan, int nranks, int (*work)(struct crew *crew
         if (pids[started] < 0)
             break;
         if (pids[started] == 0) {
-            struct crew crew = *plan;
+            struct crew crew = *settings;
 
             free(pids);
             /* No rank may outlive the parent. The check is needed because the parent may have

@@ -13,8 +13,8 @@
 struct crew {
     tuttiComm_t comm;
     int rank, nranks;
-    bool is_quick;
-    const char *output; /* NULL: stdout */
+    bool is_quick;      /* --quick: fewer sizes and repetitions */
+    const char *output; /* file for the description of the machine; NULL: stdout */
     const char *xml;    /* file for the devices with the measured rates; NULL: none */
 };
 

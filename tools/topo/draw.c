@@ -11,10 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { DRAWN_NODES = 2048, DRAWN_HOSTS = 8 };
+enum { DRAWN_NODES = 2048, DRAWN_HOSTS = 8 }; /* most devices and hosts of a picture */
 
-#define TOP 84.0
-#define BETWEEN 40.0
+/* Pixels. */
+#define TOP         84.0 /* height of the title, the counts and the legend */
+#define BETWEEN     40.0 /* space between parts of the picture */
 #define LEAST_WIDTH 720.0
 
 static const char help[] =
@@ -26,7 +27,7 @@ static const char help[] =
     "tutti-topo search finds, with the number of channels of each. Links that they fill are red.\n"
     "Of equal hosts one is drawn.\n"
     "\n"
-    "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "  -f, --from WHAT      a machine; see tutti-topo --help (default: this machine)\n"
     "      --svg FILE       a picture\n"
     "      --dot FILE       a graph for Graphviz, of all hosts\n"
     "      --plain          only the machine\n"
@@ -37,48 +38,50 @@ static const char help[] =
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n";
 
-/* The picture of one host: the host itself, its mesh of gpus, and its plans. */
-struct stage {
+/* The part of the picture for one host: the host itself, its mesh of gpus, and its plans. */
+struct panel {
     uint32_t host;
-    struct tutti_channels *plans[TUTTI_PATTERN_COUNT];
+    struct tutti_channels *plans[TUTTI_PATTERN_COUNT]; /* owned */
     uint32_t nplans;
     double *load;          /* load of each link by the first plan; NULL: no plan */
     struct layout layout;
     bool has_mesh;
     double mesh_width, mesh_height;
-    double top, height, width;
+    double top, height, width; /* place and size of the panel in the picture */
 };
 
 struct picture {
     const struct request *request;
     const struct subject *subject;
     struct wish wish;
-    struct stage stages[DRAWN_HOSTS];
-    uint32_t nstages;
+    struct panel panels[DRAWN_HOSTS];
+    uint32_t npanels;
 };
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-static int find_plans(struct picture *picture, struct stage *stage)
+/* Searches for the selected patterns on the host of a panel. */
+static int find_plans(struct picture *picture, struct panel *panel)
 {
     for (int p = 0; p < TUTTI_PATTERN_COUNT; p++) {
         int rc;
 
         if (!picture->wish.has_pattern[p] || picture->request->wants_plain ||
-            !wish_has_host(&picture->wish, picture->subject, stage->host))
+            !wish_has_host(&picture->wish, picture->subject, panel->host))
             continue;
-        rc = plans_search(picture->subject, &picture->wish, stage->host, (enum tutti_pattern)p,
-                          &stage->plans[stage->nplans]);
+        rc = plans_search(picture->subject, &picture->wish, panel->host, (enum tutti_pattern)p,
+                          &panel->plans[panel->nplans]);
         if (rc != TUTTI_OK)
             return failure(picture->request, rc);
-        stage->nplans++;
+        panel->nplans++;
     }
-    if (stage->nplans > 0)
-        stage->load = plans_load(picture->subject, stage->plans[0]);
+    if (panel->nplans > 0)
+        panel->load = plans_load(picture->subject, panel->plans[0]);
     return REQUEST_GO;
 }
 
-static int find_stages(struct picture *picture)
+/* Makes a panel for each host. Of equal hosts, only the first has one. */
+static int find_panels(struct picture *picture)
 {
     uint32_t nhosts = picture->subject->graph->nhosts;
     int status = REQUEST_GO;
@@ -86,33 +89,35 @@ static int find_stages(struct picture *picture)
     for (uint32_t host = 0; host < nhosts && status == REQUEST_GO; host++) {
         if (subject_first_alike(picture->subject, host) < host)
             continue;
-        if (picture->nstages == DRAWN_HOSTS)
-            return mistake(picture->request, "%s has more than %d kinds of hosts; a picture shows "
-                           "no more", picture->subject->name, DRAWN_HOSTS);
-        picture->stages[picture->nstages].host = host;
-        status = find_plans(picture, &picture->stages[picture->nstages++]);
+        if (picture->npanels == DRAWN_HOSTS)
+            return mistake(picture->request,
+                           "%s has more than %d kinds of hosts, and a picture "
+                           "shows no more; give a machine with fewer",
+                           picture->subject->name, DRAWN_HOSTS);
+        picture->panels[picture->npanels].host = host;
+        status = find_plans(picture, &picture->panels[picture->npanels++]);
     }
     return status;
 }
 
-static void drop_stages(struct picture *picture)
+static void free_panels(struct picture *picture)
 {
-    for (uint32_t i = 0; i < picture->nstages; i++) {
-        struct stage *stage = &picture->stages[i];
+    for (uint32_t i = 0; i < picture->npanels; i++) {
+        struct panel *panel = &picture->panels[i];
 
-        for (uint32_t p = 0; p < stage->nplans; p++)
-            tutti_channels_destroy(stage->plans[p]);
-        free(stage->load);
-        layout_fini(&stage->layout);
+        for (uint32_t p = 0; p < panel->nplans; p++)
+            tutti_channels_destroy(panel->plans[p]);
+        free(panel->load);
+        layout_fini(&panel->layout);
     }
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static struct scene scene_of(const struct picture *picture, const struct stage *stage,
+static struct scene scene_of(const struct picture *picture, const struct panel *panel,
                              struct svg *svg)
 {
-    return (struct scene){picture->subject, svg, stage->host, stage->load};
+    return (struct scene){picture->subject, svg, panel->host, panel->load};
 }
 
 /* Returns the number of columns for a plan's circles. Finds how many fit, but at least 2, and then
@@ -132,58 +137,59 @@ static uint32_t columns_of(const struct tutti_channels *plan, double width)
     return (count + nrows - 1) / nrows;
 }
 
-static double left_of_plans(const struct stage *stage)
+/* Returns the x at which the plans begin. */
+static double left_of_plans(const struct panel *panel)
 {
-    return SCENE_MARGIN + (stage->has_mesh ? stage->mesh_width + BETWEEN : 0);
+    return SCENE_MARGIN + (panel->has_mesh ? panel->mesh_width + BETWEEN : 0);
 }
 
 /* Places the host at the height y. The mesh and the plans are below it, side by side. */
-static void place_stage(const struct picture *picture, struct stage *stage, double y)
+static void place_panel(const struct picture *picture, struct panel *panel, double y)
 {
-    struct scene scene = scene_of(picture, stage, NULL);
+    struct scene scene = scene_of(picture, panel, NULL);
     double width, height = 0;
 
-    stage->top = y;
-    layout_make(picture->subject, stage->host, SCENE_MARGIN, y, &stage->layout);
-    stage->has_mesh = scene_has_mesh(&scene);
-    if (stage->has_mesh)
-        scene_mesh_size(&scene, &stage->mesh_width, &stage->mesh_height);
-    stage->width = fmax(stage->layout.width + 2 * SCENE_MARGIN, LEAST_WIDTH);
-    for (uint32_t p = 0; p < stage->nplans; p++) {
-        double own_width, own_height, room = stage->width - left_of_plans(stage) - SCENE_MARGIN;
+    panel->top = y;
+    layout_make(picture->subject, panel->host, SCENE_MARGIN, y, &panel->layout);
+    panel->has_mesh = scene_has_mesh(&scene);
+    if (panel->has_mesh)
+        scene_mesh_size(&scene, &panel->mesh_width, &panel->mesh_height);
+    panel->width = fmax(panel->layout.width + 2 * SCENE_MARGIN, LEAST_WIDTH);
+    for (uint32_t p = 0; p < panel->nplans; p++) {
+        double own_width, own_height, room = panel->width - left_of_plans(panel) - SCENE_MARGIN;
 
-        scene_plan_size(stage->plans[p], columns_of(stage->plans[p], room), &own_width,
+        scene_plan_size(panel->plans[p], columns_of(panel->plans[p], room), &own_width,
                         &own_height);
-        width = left_of_plans(stage) + own_width + SCENE_MARGIN;
-        stage->width = fmax(stage->width, width);
+        width = left_of_plans(panel) + own_width + SCENE_MARGIN;
+        panel->width = fmax(panel->width, width);
         height += own_height + (p > 0 ? BETWEEN / 2 : 0);
     }
-    height = fmax(height, stage->has_mesh ? stage->mesh_height : 0);
-    stage->height = stage->layout.height + (height > 0 ? BETWEEN + height : 0);
+    height = fmax(height, panel->has_mesh ? panel->mesh_height : 0);
+    panel->height = panel->layout.height + (height > 0 ? BETWEEN + height : 0);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static void draw_stage(const struct picture *picture, const struct stage *stage, struct svg *svg)
+static void draw_panel(const struct picture *picture, const struct panel *panel, struct svg *svg)
 {
-    struct scene scene = scene_of(picture, stage, svg);
-    double y = stage->top + stage->layout.height + BETWEEN;
+    struct scene scene = scene_of(picture, panel, svg);
+    double y = panel->top + panel->layout.height + BETWEEN;
 
-    scene_draw_host(&scene, &stage->layout);
-    if (stage->has_mesh)
+    scene_draw_host(&scene, &panel->layout);
+    if (panel->has_mesh)
         scene_draw_mesh(&scene, SCENE_MARGIN, y);
-    for (uint32_t p = 0; p < stage->nplans; p++) {
-        double width, height, room = stage->width - left_of_plans(stage) - SCENE_MARGIN;
-        uint32_t ncolumns = columns_of(stage->plans[p], room);
+    for (uint32_t p = 0; p < panel->nplans; p++) {
+        double width, height, room = panel->width - left_of_plans(panel) - SCENE_MARGIN;
+        uint32_t ncolumns = columns_of(panel->plans[p], room);
 
-        scene_plan_size(stage->plans[p], ncolumns, &width, &height);
-        scene_draw_plan(&scene, stage->plans[p], ncolumns, left_of_plans(stage), y);
+        scene_plan_size(panel->plans[p], ncolumns, &width, &height);
+        scene_draw_plan(&scene, panel->plans[p], ncolumns, left_of_plans(panel), y);
         y += height + BETWEEN / 2;
     }
 }
 
 /* Writes the host's name, such as "host 0, and 3 more like it", if there are several hosts. */
-static void draw_host_name(const struct picture *picture, const struct stage *stage,
+static void draw_host_name(const struct picture *picture, const struct panel *panel,
                            struct svg *svg)
 {
     uint32_t alike = 0;
@@ -191,11 +197,11 @@ static void draw_host_name(const struct picture *picture, const struct stage *st
 
     if (picture->subject->graph->nhosts < 2)
         return;
-    for (uint32_t host = stage->host + 1; host < picture->subject->graph->nhosts; host++)
-        alike += subject_first_alike(picture->subject, host) == stage->host;
-    snprintf(text, sizeof text, alike > 0 ? "host %u, and %u more like it" : "host %u", stage->host,
+    for (uint32_t host = panel->host + 1; host < picture->subject->graph->nhosts; host++)
+        alike += subject_first_alike(picture->subject, host) == panel->host;
+    snprintf(text, sizeof text, alike > 0 ? "host %u, and %u more like it" : "host %u", panel->host,
              alike);
-    svg_text(svg, SCENE_MARGIN, stage->top - 14,
+    svg_text(svg, SCENE_MARGIN, panel->top - 14,
              (struct svg_font){.size = 13, .color = COLOR_INK, .is_bold = true}, "%s", text);
 }
 
@@ -205,7 +211,7 @@ static void draw_head(const struct picture *picture, struct svg *svg)
         enum tutti_graph_node_kind kind;
         const char *what;
     } counted[] = {{TUTTI_NODE_CPU, "cpu"}, {TUTTI_NODE_GPU, "gpu"}, {TUTTI_NODE_NET, "net"}};
-    struct scene scene = scene_of(picture, &picture->stages[0], svg);
+    struct scene scene = scene_of(picture, &picture->panels[0], svg);
     const struct tutti_graph *graph = picture->subject->graph;
     char text[4 * NAME_BYTES] = "", count[NAME_BYTES];
 
@@ -229,38 +235,34 @@ static int draw_svg(struct picture *picture)
     struct svg svg;
     int error;
 
-    for (uint32_t i = 0; i < picture->nstages; i++) {
+    for (uint32_t i = 0; i < picture->npanels; i++) {
         y += has_names ? 30 : 8;
-        place_stage(picture, &picture->stages[i], y);
-        y += picture->stages[i].height + BETWEEN;
-        width = fmax(width, picture->stages[i].width);
+        place_panel(picture, &picture->panels[i], y);
+        y += picture->panels[i].height + BETWEEN;
+        width = fmax(width, picture->panels[i].width);
     }
     svg_begin(&svg, width, y - BETWEEN + SCENE_MARGIN, picture->subject->name);
     draw_head(picture, &svg);
-    for (uint32_t i = 0; i < picture->nstages; i++) {
-        draw_host_name(picture, &picture->stages[i], &svg);
-        draw_stage(picture, &picture->stages[i], &svg);
+    for (uint32_t i = 0; i < picture->npanels; i++) {
+        draw_host_name(picture, &picture->panels[i], &svg);
+        draw_panel(picture, &picture->panels[i], &svg);
     }
     error = svg_end(&svg, picture->request->svg);
-    if (error == 0)
-        return REQUEST_GO;
-    fprintf(stderr, "%s: write %s: %s\n", picture->request->command, picture->request->svg,
-            strerror(error));
-    return EXIT_FAILURE;
+    if (error != 0)
+        return write_failure(picture->request, picture->request->svg, error);
+    return REQUEST_GO;
 }
 
 static int draw_dot(const struct picture *picture)
 {
-    const struct stage *stage = &picture->stages[0];
-    char *text = scene_write_dot(picture->subject, stage->plans, stage->nplans);
+    const struct panel *panel = &picture->panels[0];
+    char *text = scene_write_dot(picture->subject, panel->plans, panel->nplans);
     int error = file_write(picture->request->dot, text);
 
     free(text);
-    if (error == 0)
-        return REQUEST_GO;
-    fprintf(stderr, "%s: write %s: %s\n", picture->request->command, picture->request->dot,
-            strerror(error));
-    return EXIT_FAILURE;
+    if (error != 0)
+        return write_failure(picture->request, picture->request->dot, error);
+    return REQUEST_GO;
 }
 
 static int draw(const struct request *request, const struct subject *subject)
@@ -270,12 +272,12 @@ static int draw(const struct request *request, const struct subject *subject)
 
     if (status != REQUEST_GO)
         return status;
-    status = find_stages(&picture);
+    status = find_panels(&picture);
     if (status == REQUEST_GO && request->svg != NULL)
         status = draw_svg(&picture);
     if (status == REQUEST_GO && request->dot != NULL)
         status = draw_dot(&picture);
-    drop_stages(&picture);
+    free_panels(&picture);
     wish_fini(&picture.wish);
     return status;
 }
@@ -289,15 +291,17 @@ static int run(const struct request *request)
         return mistake(request, "\"%s\" is one word too many; see tutti-topo draw --help",
                        request->words[0]);
     if (request->svg == NULL && request->dot == NULL)
-        return mistake(request, "where to? Give --svg FILE, --dot FILE or both");
+        return mistake(request, "no file is given; add --svg FILE, --dot FILE or both");
     if (request->wants_plain && request->pattern != NULL)
-        return mistake(request, "--plain shows no rings or trees; leave out it or --pattern");
+        return mistake(request, "--plain shows no rings or trees; leave out --plain or --pattern");
     status = subject_open(request, !request->wants_plain, &subject);
     if (status != REQUEST_GO)
         return status;
     if (subject.graph->nnodes > DRAWN_NODES)
-        status = mistake(request, "%s has %u devices; a picture shows %d at most", subject.name,
-                         subject.graph->nnodes, DRAWN_NODES);
+        status = mistake(request,
+                         "%s has %u devices; a picture shows %d at most, so give a "
+                         "smaller machine with --from",
+                         subject.name, subject.graph->nnodes, DRAWN_NODES);
     else
         status = draw(request, &subject);
     subject_close(&subject);

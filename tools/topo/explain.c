@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { WHAT_IFS = 3 }; /* most groups of links for which doubled rates are shown */
+#define NOTABLE 1.0001 /* the bound must rise by this factor to be shown */
 
 static const char help[] =
     "usage: tutti-topo explain [--from WHAT] [options]\n"
@@ -21,7 +22,7 @@ static const char help[] =
     "rates that are assumed; and the result if the links with the largest shares carried twice as\n"
     "much.\n"
     "\n"
-    "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "  -f, --from WHAT      a machine; see tutti-topo --help (default: this machine)\n"
     "  -p, --pattern WHICH  ring (default), tree, broadcast or all\n"
     "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of each host)\n"
     "      --peers          other hosts take part: channels enter and leave by nets (default\n"
@@ -29,25 +30,25 @@ static const char help[] =
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n";
 
-/* One plan that is explained. */
-struct story {
+/* One plan that is explained, and what was found out about it. */
+struct explanation {
     const struct request *request;
     const struct subject *subject;
     const struct wish *wish;
     const struct tutti_channels *plan;
-    uint32_t host;
-    double *load; /* load of each link in bytes per second */
-    struct bounds bounds;
+    uint32_t host;        /* the host of the plan, or TUTTI_ALL_HOSTS */
+    double *load;         /* load of each link in bytes per second; owned */
+    struct bounds bounds; /* the links that limit the plan; owned */
 };
 
 /* ---- the bound ------------------------------------------------------------------------------- */
 
-static void print_head(const struct story *story)
+static void print_head(const struct explanation *explained)
 {
-    const struct tutti_channels *plan = story->plan;
+    const struct tutti_channels *plan = explained->plan;
     char text[NAME_BYTES], count[NAME_BYTES];
 
-    printf("%s%s of %s: ", subject_host(story->subject, story->host, text),
+    printf("%s%s of %s: ", subject_host(explained->subject, explained->host, text),
            plans_pattern_name(plan->pattern), subject_count(plan->ngpus, "gpu", count));
     if (!isfinite(plan->bytes_per_s)) {
         puts("it crosses no link, so nothing bounds it");
@@ -59,30 +60,31 @@ static void print_head(const struct story *story)
            100 * plan->bytes_per_s / plan->bound_bytes_per_s);
 }
 
-static double fullness(const struct story *story, uint32_t link)
+/* Returns the part of a link's rate that the plan uses, from 0 to 1. */
+static double fullness(const struct explanation *explained, uint32_t link)
 {
-    return story->load[link] / story->subject->graph->links[link].bytes_per_s;
+    return explained->load[link] / explained->subject->graph->links[link].bytes_per_s;
 }
 
-static void print_bounds(const struct story *story)
+static void print_bounds(const struct explanation *explained)
 {
-    const struct tutti_graph *graph = story->subject->graph;
+    const struct tutti_graph *graph = explained->subject->graph;
     struct table table;
 
-    if (story->bounds.count == 0)
+    if (explained->bounds.count == 0)
         return;
     puts("\nWhat bounds it: whatever the channels, all of them need these links");
     table_init(&table, ">  share|links|>carries|form|>full");
-    for (uint32_t i = 0; i < story->bounds.count; i++) {
-        const struct bound *bound = &story->bounds.bounds[i];
+    for (uint32_t i = 0; i < explained->bounds.count; i++) {
+        const struct bound *bound = &explained->bounds.bounds[i];
         const struct tutti_graph_link *link = &graph->links[bound->links[0]];
         char name[3 * NAME_BYTES], form[NAME_BYTES], rate[UNITS_TEXT];
         double full = 0;
 
         for (uint32_t j = 0; j < bound->nlinks; j++)
-            full = fmax(full, fullness(story, bound->links[j]));
-        bounds_name(story->subject, bound, name, sizeof name);
-        subject_link_form(story->subject, bound->links[0], form, sizeof form);
+            full = fmax(full, fullness(explained, bound->links[j]));
+        bounds_name(explained->subject, bound, name, sizeof name);
+        subject_link_form(explained->subject, bound->links[0], form, sizeof form);
         table_add(&table, "%.0f %%", 100 * bound->share);
         table_add(&table, "%s", name);
         table_add(&table, "%s%s", units_rate(link->bytes_per_s, rate),
@@ -96,18 +98,18 @@ static void print_bounds(const struct story *story)
 
 /* ---- channels -------------------------------------------------------------------------------- */
 
-static void print_channels(const struct story *story)
+static void print_channels(const struct explanation *explained)
 {
-    const struct tutti_graph *graph = story->subject->graph;
+    const struct tutti_graph *graph = explained->subject->graph;
     struct order orders[TUTTI_SEARCH_CHANNELS];
-    uint32_t count = plans_orders(story->plan, orders);
+    uint32_t count = plans_orders(explained->plan, orders);
     struct table table;
 
     puts("\nThe fullest link of each channel");
     table_init(&table, ">  channels|order|link|>full");
     for (uint32_t i = 0; i < count; i++) {
         uint32_t link = orders[i].channel->bound_link;
-        char *order = plans_order_text(story->plan, orders[i].channel);
+        char *order = plans_order_text(explained->plan, orders[i].channel);
         char name[2 * NAME_BYTES];
 
         table_add(&table, "%u", orders[i].count);
@@ -120,22 +122,23 @@ static void print_channels(const struct story *story)
         }
         tutti_graph_link_name(graph, link, name, sizeof name);
         table_add(&table, "%s", name);
-        table_add(&table, "%.0f %%", 100 * fullness(story, link));
+        table_add(&table, "%.0f %%", 100 * fullness(explained, link));
     }
     table_print(&table, stdout);
     table_fini(&table);
 }
 
-/* ---- what is assumed, and what if ------------------------------------------------------------ */
+/* ---- assumed rates, and wider links ---------------------------------------------------------- */
 
-static void print_assumed(const struct story *story)
+/* Prints the rates among the limits of the plan that no source gives. */
+static void print_assumed(const struct explanation *explained)
 {
     double share = 0;
 
-    for (uint32_t i = 0; i < story->bounds.count; i++)
-        if (story->subject->graph->links[story->bounds.bounds[i].links[0]].found_by ==
+    for (uint32_t i = 0; i < explained->bounds.count; i++)
+        if (explained->subject->graph->links[explained->bounds.bounds[i].links[0]].found_by ==
             TUTTI_SOURCE_ASSUMED)
-            share += story->bounds.bounds[i].share;
+            share += explained->bounds.bounds[i].share;
     puts("");
     if (share == 0) {
         puts("Nothing of that is assumed: the forms of these links are known, and their rates are\n"
@@ -143,30 +146,32 @@ static void print_assumed(const struct story *story)
         return;
     }
     printf("Assumed rates, since no source gives them (%.0f %% of the bound):\n", 100 * share);
-    for (uint32_t i = 0; i < story->bounds.count; i++) {
-        const struct bound *bound = &story->bounds.bounds[i];
+    for (uint32_t i = 0; i < explained->bounds.count; i++) {
+        const struct bound *bound = &explained->bounds.bounds[i];
         char name[3 * NAME_BYTES], rate[UNITS_TEXT];
 
-        if (story->subject->graph->links[bound->links[0]].found_by != TUTTI_SOURCE_ASSUMED)
+        if (explained->subject->graph->links[bound->links[0]].found_by != TUTTI_SOURCE_ASSUMED)
             continue;
-        bounds_name(story->subject, bound, name, sizeof name);
+        bounds_name(explained->subject, bound, name, sizeof name);
         printf("  %s: %s\n", name,
-               units_rate(story->subject->graph->links[bound->links[0]].bytes_per_s, rate));
+               units_rate(explained->subject->graph->links[bound->links[0]].bytes_per_s, rate));
     }
 }
 
-static int print_what_if(const struct story *story, const struct bound *bound,
+/* Prints the effect of doubled rates on the links of a group. The line begins with `before`. `same`
+ * says that there is no effect. */
+static int print_what_if(const struct explanation *explained, const struct bound *bound,
                          const char *before, const char *same)
 {
-    const struct tutti_channels *plan = story->plan;
+    const struct tutti_channels *plan = explained->plan;
     char rate[NAME_BYTES], carried[NAME_BYTES];
     double bytes_per_s, bound_bytes_per_s;
-    int rc = bounds_doubled(story->subject, bound, story->wish, story->host, plan->pattern,
-                            &bytes_per_s, &bound_bytes_per_s);
+    int rc = bounds_doubled(explained->subject, bound, explained->wish, explained->host,
+                            plan->pattern, &bytes_per_s, &bound_bytes_per_s);
 
     if (rc != TUTTI_OK)
-        return failure(story->request, rc);
-    if (bound_bytes_per_s < plan->bound_bytes_per_s * 1.0001)
+        return failure(explained->request, rc);
+    if (bound_bytes_per_s < plan->bound_bytes_per_s * NOTABLE)
         printf("%s: %s\n", before, same);
     else
         printf("%s: %s could be (%.2f times); channels carry %s\n", before,
@@ -177,57 +182,53 @@ static int print_what_if(const struct story *story, const struct bound *bound,
 
 /* Shows the effect of doubled rates: first on the links of each group, then on all similar
  * links. */
-static int print_what_ifs(const struct story *story)
+static int print_what_ifs(const struct explanation *explained)
 {
     int status = REQUEST_GO;
 
-    if (story->bounds.count > 0)
+    if (explained->bounds.count > 0)
         puts("\nIf they carried twice as much");
-    for (uint32_t i = 0; i < story->bounds.count && i < WHAT_IFS && status == REQUEST_GO; i++) {
-        const struct bound *bound = &story->bounds.bounds[i];
+    for (uint32_t i = 0; i < explained->bounds.count && i < WHAT_IFS && status == REQUEST_GO; i++) {
+        const struct bound *bound = &explained->bounds.bounds[i];
         char name[3 * NAME_BYTES], before[4 * NAME_BYTES];
         struct bound alike;
 
-        bounds_alike(story->subject, bound, story->host, &alike);
-        bounds_name(story->subject, bound, name, sizeof name);
+        bounds_alike(explained->subject, bound, explained->host, &alike);
+        bounds_name(explained->subject, bound, name, sizeof name);
         snprintf(before, sizeof before, "  %s", name);
-        status = print_what_if(story, bound, before, "no more than now, others bound it as well");
+        status =
+            print_what_if(explained, bound, before, "no more than now, others bound it as well");
         snprintf(before, sizeof before, "    with all %u links like that", alike.nlinks);
+        /* For a group of one link, both directions of this link are no news. */
         if (status == REQUEST_GO && alike.nlinks > bound->nlinks + (bound->nlinks == 1))
-            status = print_what_if(story, &alike, before, "no more than now, either");
-        bounds_fini_one(&alike);
+            status = print_what_if(explained, &alike, before, "no more than now, either");
+        bound_fini(&alike);
     }
     return status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
-
-static int tell(struct story *story)
-{
-    int status = REQUEST_GO;
-
-    print_head(story);
-    if (isfinite(story->plan->bytes_per_s)) {
-        story->load = plans_load(story->subject, story->plan);
-        bounds_find(story->subject, story->plan, &story->bounds);
-        print_bounds(story);
-        print_channels(story);
-        print_assumed(story);
-        status = print_what_ifs(story);
-        bounds_fini(&story->bounds);
-        free(story->load);
-    }
-    puts("");
-    return status;
-}
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int explain_plan(const struct request *request, const struct subject *subject,
                         const struct wish *wish, uint32_t host, const struct tutti_channels *plan)
 {
-    struct story story = {.request = request, .subject = subject, .wish = wish, .host = host,
-                          .plan = plan};
+    struct explanation explained = {
+        .request = request, .subject = subject, .wish = wish, .host = host, .plan = plan};
+    int status = REQUEST_GO;
 
-    return tell(&story);
+    print_head(&explained);
+    if (isfinite(plan->bytes_per_s)) {
+        explained.load = plans_load(subject, plan);
+        bounds_find(subject, plan, &explained.bounds);
+        print_bounds(&explained);
+        print_channels(&explained);
+        print_assumed(&explained);
+        status = print_what_ifs(&explained);
+        bounds_fini(&explained.bounds);
+        free(explained.load);
+    }
+    puts("");
+    return status;
 }
 
 static int run(const struct request *request)

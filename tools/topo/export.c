@@ -19,7 +19,7 @@ static const char help[] =
     "host's gpus. If Tutti's trees branch, the file has the orders of the rings as chains, with\n"
     "the rates that they reach as chains.\n"
     "\n"
-    "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "  -f, --from WHAT      a machine; see tutti-topo --help (default: this machine)\n"
     "      --xml FILE       the machine\n"
     "      --graph FILE     rings and trees\n"
     "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of host 0)\n"
@@ -27,6 +27,8 @@ static const char help[] =
     "                       where there are several hosts)\n"
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n";
+
+#define UNLIMITED_GB_PER_S 5000
 
 /* ---- trees as chains ------------------------------------------------------------------------- */
 
@@ -58,7 +60,7 @@ static void make_chains(const struct subject *subject, const struct tutti_channe
                         struct tutti_channels *tree)
 {
     const struct tutti_graph *graph = subject->graph;
-    double *load, width = INFINITY;
+    double *load, rate = INFINITY;
 
     for (uint32_t c = 0; c < tree->nchannels; c++)
         free(tree->channel[c].gpu);
@@ -69,18 +71,18 @@ static void make_chains(const struct subject *subject, const struct tutti_channe
 
         *to = *from;
         to->net_out = from->net_in; /* a tree uses one net for both directions */
-        to->gpu = must_take(ring->ngpus, sizeof *to->gpu);
+        to->gpu = must_calloc(ring->ngpus, sizeof *to->gpu);
         for (uint32_t i = 0; i < ring->ngpus; i++)
             to->gpu[from->gpu[i]] = i == 0 ? TUTTI_NO_NODE : from->gpu[i - 1];
     }
-    tree->channel_bytes_per_s = 1;
+    tree->channel_bytes_per_s = 1; /* so that the load of a link is the traffic per rate */
     load = plans_load(subject, tree);
     for (uint32_t i = 0; i < graph->nlinks; i++)
         if (load[i] > 0)
-            width = fmin(width, graph->links[i].bytes_per_s / load[i]);
+            rate = fmin(rate, graph->links[i].bytes_per_s / load[i]);
     free(load);
-    tree->channel_bytes_per_s = width;
-    tree->bytes_per_s = width * tree->nchannels;
+    tree->channel_bytes_per_s = rate;
+    tree->bytes_per_s = rate * tree->nchannels;
 }
 
 /* ---- NCCL's graph ---------------------------------------------------------------------------- */
@@ -92,6 +94,7 @@ static int64_t dev_of(const struct subject *subject, uint32_t node)
                                TUTTI_PROPERTY_DEV, subject->graph->nodes[node].number);
 }
 
+/* Adds a net to the current channel, or nothing if `net` is TUTTI_NO_NODE. */
 static int add_net(struct tutti_nccl_graphs *graphs, const struct subject *subject, uint32_t net)
 {
     struct tutti_nccl_stop stop = {.is_net = true, .rank = TUTTI_NCCL_NO_RANK};
@@ -102,10 +105,11 @@ static int add_net(struct tutti_nccl_graphs *graphs, const struct subject *subje
     return tutti_nccl_graphs_add_stop(graphs, stop);
 }
 
+/* Adds a channel: its first net, its gpus in order, and its last net. */
 static int add_channel(struct tutti_nccl_graphs *graphs, const struct subject *subject,
                        const struct tutti_channels *plan, const struct tutti_channel *channel)
 {
-    uint32_t *order = must_take(plan->ngpus, sizeof *order);
+    uint32_t *order = must_calloc(plan->ngpus, sizeof *order);
     int rc;
 
     if (plan->pattern == TUTTI_PATTERN_RING)
@@ -127,6 +131,7 @@ leave:
     return rc;
 }
 
+/* Returns the latency of the network in microseconds, or 0 if it is not known. */
 static double latency_us(const struct subject *subject, const struct tutti_channels *plan)
 {
     uint32_t net = plan->channel[0].net_in;
@@ -138,13 +143,14 @@ static double latency_us(const struct subject *subject, const struct tutti_chann
                              TUTTI_PROPERTY_LATENCY, 0);
 }
 
+/* Adds the graph of one plan with all its channels. */
 static int add_graph(struct tutti_nccl_graphs *graphs, const struct subject *subject,
                      const struct tutti_channels *plan)
 {
     bool is_ring = plan->pattern == TUTTI_PATTERN_RING, has_crossed = false;
     enum tutti_path_class intra = TUTTI_PATH_LOC, inter = TUTTI_PATH_LOC;
-    /* No link limits the rate of a single gpu. NCCL writes 5 TB/s in this case. */
-    double gigabytes = fmin(plan->channel_bytes_per_s / 1e9, 5000);
+    /* No link limits the rate of a single gpu. NCCL writes this rate in that case. */
+    double gigabytes = fmin(plan->channel_bytes_per_s / 1e9, UNLIMITED_GB_PER_S);
     struct tutti_nccl_graph graph = {.id = is_ring ? 0 : 1,
                                      .pattern = is_ring ? TUTTI_NCCL_RING : TUTTI_NCCL_TREE,
                                      .speedintra = gigabytes, .speedinter = gigabytes,
@@ -166,17 +172,19 @@ static int add_graph(struct tutti_nccl_graphs *graphs, const struct subject *sub
     return TUTTI_OK;
 }
 
+/* Returns true if all trees of a plan are chains. */
 static bool are_chains(const struct tutti_channels *tree)
 {
-    uint32_t *order = must_take(tree->ngpus, sizeof *order);
-    bool are = true;
+    uint32_t *order = must_calloc(tree->ngpus, sizeof *order);
+    bool is_chain = true;
 
-    for (uint32_t c = 0; c < tree->nchannels && are; c++)
-        are = read_chain(tree, &tree->channel[c], order);
+    for (uint32_t c = 0; c < tree->nchannels && is_chain; c++)
+        is_chain = read_chain(tree, &tree->channel[c], order);
     free(order);
-    return are;
+    return is_chain;
 }
 
+/* Searches for rings and trees and writes them as NCCL's XML. The caller frees *ret_text. */
 static int make_graphs(const struct subject *subject, const struct wish *wish, char **ret_text)
 {
     struct tutti_channels *ring = NULL, *tree = NULL;
@@ -205,11 +213,7 @@ static int write_text(const struct request *request, const char *file, const cha
 {
     int error = file_write(file, text);
 
-    if (error == 0)
-        return REQUEST_GO;
-    fflush(stdout);
-    fprintf(stderr, "%s: write %s: %s\n", request->command, file, strerror(error));
-    return EXIT_FAILURE;
+    return error == 0 ? REQUEST_GO : write_failure(request, file, error);
 }
 
 static int export_machine(const struct request *request, const struct subject *subject)
@@ -250,7 +254,7 @@ static int run(const struct request *request)
         return mistake(request, "\"%s\" is one word too many; see tutti-topo export --help",
                        request->words[0]);
     if (request->xml == NULL && request->graph == NULL)
-        return mistake(request, "where to? Give --xml FILE, --graph FILE or both");
+        return mistake(request, "no file is given; add --xml FILE, --graph FILE or both");
     status = subject_open(request, request->graph != NULL, &subject);
     if (status != REQUEST_GO)
         return status;

@@ -14,8 +14,8 @@
 
 #include <stdbool.h>
 
-#define FIT_SAMPLES 32
-#define FIT_CLASSES (TUTTI_MACHINE_BEYONDS + 1)
+#define FIT_SAMPLES 32                          /* most samples of a fit */
+#define FIT_CLASSES (TUTTI_MACHINE_BEYONDS + 1) /* classes of footprints; see fit.c */
 
 struct samples {
     double bytes[FIT_SAMPLES];     /* bytes that were moved */

@@ -10,13 +10,18 @@
 #include <string.h>
 #include <strings.h>
 
+/* Horizontal space between neighboring boxes, by their kinds. */
 #define GAP_LEAF 6.0
 #define GAP_SWITCH 14.0
 #define GAP_CPU 28.0
 #define GAP_TWO_CPUS 84.0 /* wide enough for the link between them */
-#define ROW 46.0          /* space between rows, for links and their rates */
-#define BUS 44.0          /* space for the bar above more than two cpus */
-#define PADDING 8.0
+
+#define ROW_GAP    46.0 /* vertical space between rows, for links and their rates */
+#define BUS_HEIGHT 44.0 /* space for the line above more than two cpus */
+#define PADDING    8.0  /* space between a box and its children or its text, on either side */
+
+/* Most characters of a cpu's model, and of its list of CPUs. */
+enum { MODEL_CHARS = 36, CPUS_CHARS = 30 };
 
 /* ---- what is drawn --------------------------------------------------------------------------- */
 
@@ -37,7 +42,7 @@ static uint32_t node_above(const struct subject *subject, uint32_t node)
 }
 
 /* Chooses the nodes that are drawn: cpus, gpus and nics, and the switches above these. */
-static void choose(struct layout *layout)
+static void choose_nodes(struct layout *layout)
 {
     const struct subject *subject = layout->subject;
     const struct tutti_inventory *inventory = subject->graph->inventory;
@@ -83,7 +88,7 @@ static uint32_t next_child(const struct layout *layout, uint32_t parent, uint32_
     return TUTTI_NO_NODE;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 const char *layout_model(const struct subject *subject, uint32_t node)
 {
@@ -124,10 +129,11 @@ void layout_cpu_text(const struct subject *subject, uint32_t node, char lines[3]
         model = tutti_device_text(inventory, device, TUTTI_PROPERTY_CPU_VENDOR);
     if (*model == '\0')
         model = tutti_device_text(inventory, device, TUTTI_PROPERTY_CPU_ARCH);
-    snprintf(lines[1], NAME_BYTES, "%.36s", model);
+    snprintf(lines[1], NAME_BYTES, "%.*s", MODEL_CHARS, model);
     lines[2][0] = '\0';
     if (*cpus != '\0')
-        snprintf(lines[2], NAME_BYTES, "CPUs %.30s%s", cpus, strlen(cpus) > 30 ? "..." : "");
+        snprintf(lines[2], NAME_BYTES, "CPUs %.*s%s", CPUS_CHARS, cpus,
+                 strlen(cpus) > CPUS_CHARS ? "..." : "");
     free(cpus);
 }
 
@@ -179,6 +185,7 @@ static double own_width(const struct layout *layout, uint32_t node)
     }
 }
 
+/* Returns the space between two neighboring boxes of one row. */
 static double gap_between(const struct layout *layout, uint32_t left, uint32_t right)
 {
     if (kind_of(layout, left) == TUTTI_NODE_CPU)
@@ -186,6 +193,7 @@ static double gap_between(const struct layout *layout, uint32_t left, uint32_t r
     return is_leaf(layout, left) && is_leaf(layout, right) ? GAP_LEAF : GAP_SWITCH;
 }
 
+/* Returns the width of all children of a node with the space between them. */
 static double children_width(const struct layout *layout, uint32_t parent)
 {
     uint32_t at = 0, last = TUTTI_NO_NODE, child;
@@ -200,13 +208,14 @@ static double children_width(const struct layout *layout, uint32_t parent)
     return width;
 }
 
-static void measure(struct layout *layout, uint32_t node)
+/* Sets the widths of a node and of all nodes below it. */
+static void find_width(struct layout *layout, uint32_t node)
 {
     uint32_t at = 0, child;
     double below;
 
     while ((child = next_child(layout, node, &at)) != TUTTI_NO_NODE)
-        measure(layout, child);
+        find_width(layout, child);
     below = children_width(layout, node);
     if (below > 0 && !is_leaf(layout, node))
         below += 2 * PADDING;
@@ -224,7 +233,8 @@ static uint32_t switches_above(const struct layout *layout, uint32_t node)
     return count;
 }
 
-static void place(struct layout *layout, uint32_t parent, double x)
+/* Sets the horizontal positions of all nodes below a node. The first child starts at x. */
+static void place_children(struct layout *layout, uint32_t parent, double x)
 {
     uint32_t at = 0, last = TUTTI_NO_NODE, child;
 
@@ -234,16 +244,18 @@ static void place(struct layout *layout, uint32_t parent, double x)
         if (last != TUTTI_NO_NODE)
             x += gap_between(layout, last, child);
         box->x = x;
-        place(layout, child, x + (box->width - children_width(layout, child)) / 2);
+        place_children(layout, child, x + (box->width - children_width(layout, child)) / 2);
         x += box->width;
         last = child;
     }
 }
 
+/* Sets the vertical positions and the heights of all nodes. The first row starts at y. */
 static void place_rows(struct layout *layout, double y)
 {
-    uint32_t deepest = 0, has_leaf = 0;
-    double cpu = LAYOUT_CPU, leaf_y;
+    uint32_t deepest = 0; /* the most PCI switches above a leaf */
+    bool has_leaf = false;
+    double cpu_height = LAYOUT_CPU, leaf_y;
 
     for (uint32_t i = 0; i < layout->norder; i++) {
         uint32_t node = layout->order[i];
@@ -251,19 +263,19 @@ static void place_rows(struct layout *layout, double y)
         if (layout->box[node].width == 0)
             continue;
         if (is_leaf(layout, node)) {
-            has_leaf = 1;
+            has_leaf = true;
             deepest = switches_above(layout, node) > deepest ? switches_above(layout, node)
                                                              : deepest;
         } else if (kind_of(layout, node) == TUTTI_NODE_CPU &&
                    layout_caches(layout->subject, node) > 0) {
-            cpu = LAYOUT_CPU + LAYOUT_CACHES;
+            cpu_height = LAYOUT_CPU + LAYOUT_CACHES;
         }
     }
     if (layout->ncpus > 2) {
         layout->bus_y = y + 20;
-        y += BUS + 8;
+        y += BUS_HEIGHT + 8;
     }
-    leaf_y = y + cpu + ROW + deepest * (LAYOUT_SWITCH + ROW);
+    leaf_y = y + cpu_height + ROW_GAP + deepest * (LAYOUT_SWITCH + ROW_GAP);
     for (uint32_t i = 0; i < layout->norder; i++) {
         struct box *box = &layout->box[layout->order[i]];
         uint32_t above = switches_above(layout, layout->order[i]);
@@ -271,10 +283,10 @@ static void place_rows(struct layout *layout, double y)
         switch (kind_of(layout, layout->order[i])) {
         case TUTTI_NODE_CPU:
             box->y = y;
-            box->height = cpu;
+            box->height = cpu_height;
             break;
         case TUTTI_NODE_PCI:
-            box->y = y + cpu + ROW + above * (LAYOUT_SWITCH + ROW);
+            box->y = y + cpu_height + ROW_GAP + above * (LAYOUT_SWITCH + ROW_GAP);
             box->height = LAYOUT_SWITCH;
             break;
         default:
@@ -283,11 +295,11 @@ static void place_rows(struct layout *layout, double y)
             break;
         }
     }
-    layout->height = has_leaf ? leaf_y + LAYOUT_LEAF : y + cpu;
+    layout->height = has_leaf ? leaf_y + LAYOUT_LEAF : y + cpu_height;
 }
 
 /* Places the bar of each NVSwitch below the gpus that the switch joins. */
-static void place_switches(struct layout *layout)
+static void place_nvswitches(struct layout *layout)
 {
     const struct tutti_graph *graph = layout->subject->graph;
 
@@ -306,7 +318,7 @@ static void place_switches(struct layout *layout)
         }
         if (!(right > left))
             continue;
-        *bar = (struct box){left, layout->height + ROW, right - left, LAYOUT_BAR};
+        *bar = (struct box){left, layout->height + ROW_GAP, right - left, LAYOUT_BAR};
         layout->height = bar->y + bar->height;
     }
 }
@@ -318,19 +330,19 @@ void layout_make(const struct subject *subject, uint32_t host, double x, double 
     struct layout layout = {.subject = subject, .host = host};
     uint32_t at = 0, root;
 
-    layout.box = must_take(graph->nnodes, sizeof *layout.box);
-    layout.parent = must_take(graph->nnodes, sizeof *layout.parent);
-    layout.order = must_take(graph->nnodes, sizeof *layout.order);
+    layout.box = must_calloc(graph->nnodes, sizeof *layout.box);
+    layout.parent = must_calloc(graph->nnodes, sizeof *layout.parent);
+    layout.order = must_calloc(graph->nnodes, sizeof *layout.order);
     for (uint32_t i = 0; i < graph->nnodes; i++)
         layout.parent[i] = TUTTI_NO_NODE;
-    choose(&layout);
+    choose_nodes(&layout);
     while ((root = next_child(&layout, TUTTI_NO_NODE, &at)) != TUTTI_NO_NODE)
-        measure(&layout, root);
-    place(&layout, TUTTI_NO_NODE, x);
+        find_width(&layout, root);
+    place_children(&layout, TUTTI_NO_NODE, x);
     layout.width = children_width(&layout, TUTTI_NO_NODE);
     place_rows(&layout, y);
-    place_switches(&layout);
-    layout.height -= y;
+    place_nvswitches(&layout);
+    layout.height -= y; /* until here, this was the lower edge */
     *ret_layout = layout;
 }
 

@@ -25,6 +25,7 @@
 #define LAYOUT_SMALL 10.0     /* font size of small text */
 #define LAYOUT_BOLD 12.0      /* font size of bold text */
 
+/* A rectangle of the picture. */
 struct box {
     double x, y, width, height; /* (x, y) is the upper left corner; width 0: not drawn */
 };
@@ -35,8 +36,8 @@ struct layout {
     struct box *box;   /* one for each node of the graph; owned */
     uint32_t *parent;  /* for each node: its parent in the drawn tree, or TUTTI_NO_NODE; owned */
     uint32_t *order;   /* the host's nodes in the order of the inventory; owned */
-    uint32_t norder;
-    uint32_t ncpus;
+    uint32_t norder;   /* number of these nodes */
+    uint32_t ncpus;    /* number of cpus among them */
     double bus_y;      /* y of the line that joins more than two cpus; 0: there is none */
     double width, height; /* size of the whole layout */
 };

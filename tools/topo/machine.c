@@ -3,6 +3,7 @@
  * The description has the cores of this machine, the gpus of any machine, or measured rates of this
  * machine. */
 #include "base/result.h"
+#include "common/tuner_view.h"
 #include "topo/commands.h"
 #include "topo/crew.h"
 #include "topo/plans.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS_MOST = 256 };
+enum { RANKS_MOST = 256 }; /* most ranks that --measure forks */
 
 static const char help[] =
     "usage: tutti-topo machine [-n N] [-o FILE]\n"
@@ -27,7 +28,7 @@ static const char help[] =
     "times of tuttiSend and tuttiRecv between two ranks, and the rates of a core in its memory.\n"
     "Under tutti-run or another launcher on several hosts it measures the links between them.\n"
     "\n"
-    "  -f, --from WHAT        a file, a known name or a line, as of tutti-topo\n"
+    "  -f, --from WHAT        a machine; see tutti-topo --help\n"
     "      --measure          measure: some seconds; the machine should have nothing else to do\n"
     "  -n, --ranks N          with --measure: fork N ranks here (default 2); else: ranks that are\n"
     "                         described (default: one per core)\n"
@@ -38,9 +39,9 @@ static const char help[] =
     "                         NCCL's topology XML, with measured rates beside the nominal ones\n"
     "  -o, --output FILE      write there (default: stdout)\n";
 
-/* ---- of this machine's cores ----------------------------------------------------------------- */
+/* ---- the cores of this machine --------------------------------------------------------------- */
 
-static int describe(const struct request *request, uint32_t nranks)
+static int describe_cores(const struct request *request, uint32_t nranks)
 {
     char text[512];
 
@@ -48,14 +49,14 @@ static int describe(const struct request *request, uint32_t nranks)
              "tutti-machine 1\n"
              "ranks %u\n"
              "node %u\n"
-             "cores %d\n"
+             "cores %u\n"
              "# What messages cost is not known: tutti-topo --measure finds out. By hand:\n"
              "# level node latency 1us overhead 0.3us bandwidth 10GB/s\n",
-             nranks, nranks, survey_cores());
+             nranks, nranks, usable_cores());
     return survey_write(request->output, text);
 }
 
-/* ---- of a machine's gpus --------------------------------------------------------------------- */
+/* ---- the gpus of any machine ----------------------------------------------------------------- */
 
 /* Returns the first host that has gpus, or TUTTI_ALL_HOSTS if an NVSwitch joins several hosts. */
 static uint32_t first_host(const struct subject *subject)
@@ -92,7 +93,8 @@ fail:
     goto leave;
 }
 
-static int describe_subject(const struct request *request)
+/* Describes the gpus of the machine that --from names. */
+static int describe_from(const struct request *request)
 {
     struct subject subject;
     int status;
@@ -103,14 +105,15 @@ static int describe_subject(const struct request *request)
     status = subject_open(request, true, &subject);
     if (status != REQUEST_GO)
         return status;
-    status = subject.graph->count[TUTTI_NODE_GPU] == 0
-                 ? mistake(request, "--from %s: it has no gpus, which ranks would be", subject.name)
-                 : describe_gpus(request, &subject);
+    status =
+        subject.graph->count[TUTTI_NODE_GPU] == 0
+            ? mistake(request, "--from %s has no gpus, and each rank would be a gpu", subject.name)
+            : describe_gpus(request, &subject);
     subject_close(&subject);
     return status;
 }
 
-/* ---- measured -------------------------------------------------------------------------------- */
+/* ---- measured costs -------------------------------------------------------------------------- */
 
 /* Checks the names of the transports, so that a wrong name is reported before any rank starts. */
 static int check_transports(const struct request *request)
@@ -123,7 +126,7 @@ static int check_transports(const struct request *request)
     strcpy(copy, request->transport);
     while ((name = strsep(&rest, ",")) != NULL)
         if (strcmp(name, "shm") != 0 && strcmp(name, "cma") != 0 && strcmp(name, "tcp") != 0)
-            return mistake(request, "--transport %s: \"%s\" is none; give shm, cma or tcp",
+            return mistake(request, "--transport %s: \"%s\" is no transport; give shm, cma or tcp",
                            request->transport, name);
     return REQUEST_GO;
 }
@@ -153,13 +156,15 @@ static int measure(const struct request *request, uint32_t nranks)
 
 static int run(const struct request *request)
 {
-    uint32_t nranks = request->wants_measure ? 2 : (uint32_t)survey_cores();
+    uint32_t nranks = request->wants_measure ? 2 : usable_cores();
 
     if (request->nwords > 0)
         return mistake(request, "\"%s\" is one word too many; see tutti-topo machine --help",
                        request->words[0]);
     if (request->wants_measure && request->from != NULL)
-        return mistake(request, "--from %s: only this machine can be measured; leave out one",
+        return mistake(request,
+                       "--from %s: only this machine can be measured; leave out --from or "
+                       "--measure",
                        request->from);
     if (request->nranks > 1)
         return mistake(request, "--ranks: %zu numbers; give one", request->nranks);
@@ -176,7 +181,7 @@ static int run(const struct request *request)
                                                   : "--xml");
     if (request->wants_measure)
         return measure(request, nranks);
-    return request->from != NULL ? describe_subject(request) : describe(request, nranks);
+    return request->from != NULL ? describe_from(request) : describe_cores(request, nranks);
 }
 
 const struct command topo_machine = {

@@ -15,10 +15,11 @@ static const char help[] =
     "Shows how gpus and nets reach each other: the class of the path, or the rate of a single\n"
     "flow. It also shows the CPUs that are near.\n"
     "\n"
-    "  -f, --from WHAT    a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "  -f, --from WHAT    a machine; see tutti-topo --help (default: this machine)\n"
     "  -b, --bandwidth    GB/s instead of classes\n"
     "      --cpus         NUMA nodes, too\n";
 
+/* The classes of paths, in the order of the legend. */
 static const struct {
     enum tutti_path_class class;
     const char *about;
@@ -38,17 +39,18 @@ static const struct {
 
 struct matrix {
     const struct subject *subject;
-    uint32_t *node; /* the node of each row */
-    uint32_t count;
-    bool wants_bandwidth;
-    bool is_seen[TUTTI_PATH_CLASSES];
+    uint32_t *node;                   /* the node of each row, and of each column; owned */
+    uint32_t count;                   /* number of rows */
+    bool wants_bandwidth;             /* true: rates of paths; false: their classes */
+    bool is_seen[TUTTI_PATH_CLASSES]; /* the classes of the paths in the matrix, for the legend */
 };
 
-static void collect(struct matrix *matrix, bool wants_cpus)
+/* Chooses the devices of the matrix: gpus and nets, and NUMA nodes if wants_cpus is true. */
+static void choose_nodes(struct matrix *matrix, bool wants_cpus)
 {
     const struct tutti_graph *graph = matrix->subject->graph;
 
-    matrix->node = must_take(matrix->subject->paths->nends, sizeof *matrix->node);
+    matrix->node = must_calloc(matrix->subject->paths->nends, sizeof *matrix->node);
     for (uint32_t i = 0; i < matrix->subject->paths->nends; i++) {
         uint32_t node = matrix->subject->paths->end[i];
 
@@ -99,6 +101,7 @@ static void add_cell(struct matrix *matrix, struct table *table, uint32_t from, 
         table_add(table, "%s", tutti_path_class_name(path->class));
 }
 
+/* Adds the CPUs, the NUMA node and the host that a device belongs to. */
 static void add_place(const struct matrix *matrix, struct table *table, uint32_t node)
 {
     const struct tutti_graph *graph = matrix->subject->graph;
@@ -187,7 +190,7 @@ static int run(const struct request *request)
     status = subject_open(request, true, &subject);
     if (status != REQUEST_GO)
         return status;
-    collect(&matrix, request->wants_cpus);
+    choose_nodes(&matrix, request->wants_cpus);
     print_table(&matrix);
     print_legend(&matrix);
     free(matrix.node);

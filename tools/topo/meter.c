@@ -8,13 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Sizes of messages in bytes. */
 enum { SMALL = 8, LARGEST = 16 << 20, LARGEST_QUICK = 1 << 20 };
 
+/* A pair of ranks that is measured, as one of the two sees it. */
 struct link {
     struct crew *crew;
     int peer;
-    bool begins; /* true for the rank that sends first */
-    uint8_t *out, *in;
+    bool begins;       /* true for the rank that sends first */
+    uint8_t *out, *in; /* buffers of LARGEST bytes; owned */
 };
 
 static void send(const struct link *link, size_t size)
@@ -29,7 +31,10 @@ static void receive(const struct link *link, size_t size)
               tuttiRecv(link->in, size, tuttiUint8, link->peer, link->crew->comm, NULL));
 }
 
-/* ---- patterns: each sends `count` messages and then waits for both ranks --------------------- */
+/* ---- patterns -------------------------------------------------------------------------------- */
+
+/* Each pattern sends `count` messages in each of its directions. It ends when both ranks have
+ * received all of them. */
 
 static void there_and_back(const struct link *link, size_t size, int count)
 {
@@ -49,6 +54,7 @@ static void one_way(const struct link *link, size_t size, int count)
             send(link, size);
         else
             receive(link, size);
+    /* An answer tells the sender that all messages have arrived. */
     if (link->begins)
         receive(link, 1);
     else
@@ -71,19 +77,27 @@ static void both_ways(const struct link *link, size_t size, int count)
  * clock, and short enough to measure many sizes. */
 static int repetitions(const struct crew *crew, size_t size)
 {
-    size_t most = crew->is_quick ? 8 : 64, bytes = crew->is_quick ? 1 << 20 : 4 << 20;
-    size_t count = bytes / size;
+    size_t most = crew->is_quick ? 8 : 64, block_bytes = crew->is_quick ? 1 << 20 : 4 << 20;
+    size_t count = block_bytes / size;
 
     return (int)(count < 2 ? 2 : count > most ? most : count);
 }
 
+/* Returns the next size to measure. Large sizes are closer together, because caches change their
+ * times. */
+static size_t next_size(size_t size)
+{
+    return size * (size < 32768 ? 8 : 2);
+}
+
+/* Returns the median time of one message of a pattern, in seconds. */
 static double time_pattern(const struct link *link, size_t size, int count,
                            void (*pattern)(const struct link *link, size_t size, int count))
 {
     double blocks[TIMING_BLOCKS];
     int nblocks = timing_blocks(link->crew);
 
-    pattern(link, size, 1);
+    pattern(link, size, 1); /* not timed, because the first messages take longer */
     for (int i = 0; i < nblocks; i++) {
         double begin_s;
 
@@ -95,12 +109,13 @@ static double time_pattern(const struct link *link, size_t size, int count,
     return timing_median(blocks, nblocks);
 }
 
+/* Measures all sizes in all patterns. */
 static void time_sizes(const struct link *link, struct link_times *times)
 {
     size_t largest = link->crew->is_quick ? LARGEST_QUICK : LARGEST;
 
     times->overhead_s = time_pattern(link, SMALL, 4 * repetitions(link->crew, SMALL), one_way);
-    for (size_t size = SMALL; size <= largest; size *= size < 32768 ? 8 : 2) {
+    for (size_t size = SMALL; size <= largest; size = next_size(size)) {
         int count = repetitions(link->crew, size);
 
         timing_show(link->crew, "messages", size);
@@ -111,10 +126,14 @@ static void time_sizes(const struct link *link, struct link_times *times)
     }
 }
 
+/* Allocates the buffers of a link. close_link frees them. */
 static struct link open_link(struct crew *crew, int peer, bool begins)
 {
-    struct link link = {.crew = crew, .peer = peer, .begins = begins,
-                        .out = must_take(LARGEST, 1), .in = must_take(LARGEST, 1)};
+    struct link link = {.crew = crew,
+                        .peer = peer,
+                        .begins = begins,
+                        .out = must_calloc(LARGEST, 1),
+                        .in = must_calloc(LARGEST, 1)};
 
     memset(link.out, 1, LARGEST); /* writes to all pages, so that each buffer has its own */
     memset(link.in, 2, LARGEST);
@@ -129,7 +148,7 @@ static void close_link(struct link *link)
 
 void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times)
 {
-    struct link_times *all = must_take((size_t)crew->nranks, sizeof *all);
+    struct link_times *all = must_calloc((size_t)crew->nranks, sizeof *all);
 
     *ret_times = (struct link_times){.overhead_s = 0};
     crew_meet(crew);
@@ -146,14 +165,15 @@ void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times)
 
 /* ---- all ranks at once ----------------------------------------------------------------------- */
 
-static void shift(struct crew *crew, size_t size, uint8_t *out, uint8_t *in)
+/* Sends a message to the next rank and receives one from the previous rank. */
+static void send_to_next(struct crew *crew, size_t size, uint8_t *out, uint8_t *in)
 {
     int next = (crew->rank + 1) % crew->nranks;
-    int last = (crew->rank + crew->nranks - 1) % crew->nranks;
+    int previous = (crew->rank + crew->nranks - 1) % crew->nranks;
 
     crew_must(crew, "tuttiGroupStart", tuttiGroupStart());
     crew_must(crew, "tuttiSend", tuttiSend(out, size, tuttiUint8, next, crew->comm, NULL));
-    crew_must(crew, "tuttiRecv", tuttiRecv(in, size, tuttiUint8, last, crew->comm, NULL));
+    crew_must(crew, "tuttiRecv", tuttiRecv(in, size, tuttiUint8, previous, crew->comm, NULL));
     crew_must(crew, "tuttiGroupEnd", tuttiGroupEnd());
 }
 
@@ -169,7 +189,7 @@ static double time_all(struct crew *crew, const struct link *link, size_t size,
                        void (*pattern)(struct crew *crew, size_t size, uint8_t *out, uint8_t *in))
 {
     int count = repetitions(crew, size), nblocks = timing_blocks(crew);
-    double blocks[TIMING_BLOCKS], mine, *all = must_take((size_t)crew->nranks, sizeof *all);
+    double blocks[TIMING_BLOCKS], mine, *all = must_calloc((size_t)crew->nranks, sizeof *all);
 
     for (int i = 0; i < nblocks; i++) {
         double begin_s;
@@ -190,14 +210,14 @@ static double time_all(struct crew *crew, const struct link *link, size_t size,
 void meter_crowd(struct crew *crew, double turns, struct samples *ret_rounds)
 {
     size_t largest = crew->is_quick ? LARGEST_QUICK : LARGEST;
-    struct link link = open_link(crew, 0, false);
+    struct link link = open_link(crew, 0, false); /* only for its buffers */
 
     *ret_rounds = (struct samples){.count = 0};
     crew_meet(crew);
-    for (size_t size = SMALL; size <= largest; size *= size < 32768 ? 8 : 2) {
+    for (size_t size = SMALL; size <= largest; size = next_size(size)) {
         timing_show(crew, "rounds", size);
         samples_add(ret_rounds, 2 * turns * (double)size, 2.0 * (double)size,
-                    time_all(crew, &link, size, shift));
+                    time_all(crew, &link, size, send_to_next));
     }
     close_link(&link);
 }

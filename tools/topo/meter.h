@@ -27,8 +27,8 @@ void meter_link(struct crew *crew, int a, int b, struct link_times *ret_times);
  * bytes that a core sends and receives for all of its ranks. */
 void meter_crowd(struct crew *crew, double turns, struct samples *ret_rounds);
 
-/* Returns the time of a barrier in seconds. If the ranks share memory, each rank gives one signal
- * in a barrier and waits for the signals of all others. */
+/* Returns the time of a barrier in seconds. If the ranks share memory, this is the time of a
+ * signal: in a barrier each rank gives one signal and waits for the signals of all others. */
 double meter_signal(struct crew *crew);
 
 /* The times of the work of rank 0 in its memory. The other ranks are idle, except for `together`.
@@ -38,8 +38,8 @@ struct memory_times {
     struct samples together; /* all ranks copy at the same time; bytes of all ranks of a node */
 };
 
-/* Measures copies, reductions, and loads of data that another core has just stored. `mates` is the
- * number of ranks on this rank's node, including the rank itself. */
-void meter_memory(struct crew *crew, int mates, struct memory_times *ret_times);
+/* Measures copies, reductions, and loads of data that another core has just stored. `node_ranks` is
+ * the number of ranks on this rank's node, including the rank itself. */
+void meter_memory(struct crew *crew, int node_ranks, struct memory_times *ret_times);
 
 #endif

@@ -22,21 +22,23 @@ enum { FILL = 0x3c, NEW = 3 };
  * in parts as they arrive. So the measured reduction reads INCOMING bytes that stay in a cache. */
 enum { LEAST = 32 << 10, MOST = 32 << 20, MOST_QUICK = 1 << 20, INCOMING = 32 << 10 };
 
+/* The memory that is measured, and what the process and the storing thread share. */
 struct buffers {
     uint8_t *src, *dst;
     uint8_t *incoming; /* data that a reduction adds to src; zeros */
-    uint8_t *given;    /* data that the storing thread copies to src */
+    uint8_t *fresh;    /* data that the storing thread copies to src */
     size_t size_bytes; /* size of src, and of dst */
     cpu_set_t allowed; /* all allowed cores */
     cpu_set_t others;  /* the allowed cores except the core of the process */
     double store_s;    /* time that the storing thread took, in seconds */
-    uint32_t is_stored;
-    bool streams;      /* stores bypass the cache, because all buffers together exceed it */
+    uint32_t is_stored;  /* 1 after the storing thread has stored all data; atomic */
+    bool bypasses_cache; /* true if stores bypass the cache, because the buffers of all ranks
+                          * exceed it */
 };
 
 static void do_copy(const struct buffers *buffers)
 {
-    tutti_cpu_copy(buffers->dst, buffers->src, buffers->size_bytes, buffers->streams);
+    tutti_cpu_copy(buffers->dst, buffers->src, buffers->size_bytes, buffers->bypasses_cache);
 }
 
 static void do_reduce(const struct buffers *buffers)
@@ -73,21 +75,22 @@ static void *store(void *argument)
 
     if (CPU_COUNT(&buffers->others) > 0)
         sched_setaffinity(0, sizeof buffers->others, &buffers->others);
-    memset(buffers->given, NEW, buffers->size_bytes); /* brings the data into this core's cache */
+    memset(buffers->fresh, NEW, buffers->size_bytes); /* brings the data into this core's cache */
     begin_s = timing_now_s();
-    tutti_cpu_copy(buffers->src, buffers->given, buffers->size_bytes, false);
+    tutti_cpu_copy(buffers->src, buffers->fresh, buffers->size_bytes, false);
     buffers->store_s = timing_now_s() - begin_s;
     tutti_store_release(&buffers->is_stored, 1u);
     return NULL;
 }
 
+/* Runs the storing thread and waits for its end. */
 static void run_store(const struct crew *crew, struct buffers *buffers)
 {
     pthread_t thread;
 
     tutti_store_relaxed(&buffers->is_stored, 0u);
     if (pthread_create(&thread, NULL, store, buffers) != 0)
-        crew_must(crew, "starting a thread", tuttiSystemError);
+        crew_must(crew, "start a thread", tuttiSystemError);
     /* Spin, because sleeping would change the result. An idle core is slow at first, and a sleeping
      * thread may wake up on another core. */
     while (tutti_load_acquire(&buffers->is_stored) == 0)
@@ -118,6 +121,7 @@ static double time_load(const struct crew *crew, struct buffers *buffers)
     return (timing_median(loads, nblocks) + timing_median(stores, nblocks)) / 2;
 }
 
+/* Returns the median time of `work` on the buffers, in seconds. */
 static double time_work(const struct crew *crew, const struct buffers *buffers,
                         void (*work)(const struct buffers *buffers))
 {
@@ -138,26 +142,28 @@ static double time_work(const struct crew *crew, const struct buffers *buffers,
 }
 
 /* Times copies that all ranks make at the same time. */
-static void time_together(struct crew *crew, struct buffers *buffers, int mates,
+static void time_together(struct crew *crew, struct buffers *buffers, int node_ranks,
                           struct memory_times *times)
 {
-    double mine, *all = must_take((size_t)crew->nranks, sizeof *all);
+    double mine, *all = must_calloc((size_t)crew->nranks, sizeof *all);
 
     crew_meet(crew);
     mine = time_work(crew, buffers, do_copy);
     crew_gather(crew, &mine, sizeof mine, all);
     mine = timing_median(all, crew->nranks);
-    samples_add(&times->together, 2.0 * mates * (double)buffers->size_bytes,
+    samples_add(&times->together, 2.0 * node_ranks * (double)buffers->size_bytes,
                 2.0 * (double)buffers->size_bytes, mine);
     free(all);
 }
 
-void meter_memory(struct crew *crew, int mates, struct memory_times *ret_times)
+void meter_memory(struct crew *crew, int node_ranks, struct memory_times *ret_times)
 {
     size_t most = crew->is_quick ? MOST_QUICK : MOST;
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    struct buffers buffers = {.src = must_take(MOST / 2, 1), .dst = must_take(MOST / 2, 1),
-                              .incoming = must_take(INCOMING, 1), .given = must_take(MOST / 2, 1)};
+    struct buffers buffers = {.src = must_calloc(MOST / 2, 1),
+                              .dst = must_calloc(MOST / 2, 1),
+                              .incoming = must_calloc(INCOMING, 1),
+                              .fresh = must_calloc(MOST / 2, 1)};
 
     *ret_times = (struct memory_times){.copy = {.count = 0}};
     memset(buffers.src, FILL, MOST / 2);
@@ -166,9 +172,9 @@ void meter_memory(struct crew *crew, int mates, struct memory_times *ret_times)
         double bytes = (double)footprint / 2;
 
         buffers.size_bytes = footprint / 2;
-        buffers.streams = cache > 0 && (double)footprint * mates > (double)cache;
+        buffers.bypasses_cache = cache > 0 && (double)footprint * node_ranks > (double)cache;
         timing_show(crew, "memory", footprint);
-        time_together(crew, &buffers, mates, ret_times);
+        time_together(crew, &buffers, node_ranks, ret_times);
         if (crew->rank == 0) {
             samples_add(&ret_times->copy, bytes, 2 * bytes, time_work(crew, &buffers, do_copy));
             samples_add(&ret_times->reduce, bytes, 2 * bytes, time_work(crew, &buffers, do_reduce));
@@ -179,5 +185,5 @@ void meter_memory(struct crew *crew, int mates, struct memory_times *ret_times)
     free(buffers.src);
     free(buffers.dst);
     free(buffers.incoming);
-    free(buffers.given);
+    free(buffers.fresh);
 }

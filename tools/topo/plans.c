@@ -24,7 +24,7 @@ static int read_pattern(const struct request *request, const char *usual, struct
                     : mistake(request, "--pattern %s: give ring, tree, broadcast or all", name);
 }
 
-static int compare(const void *a, const void *b)
+static int by_number(const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;
 
@@ -38,15 +38,15 @@ static int add_gpus(const struct request *request, const struct subject *subject
     uint32_t ngpus = subject->graph->count[TUTTI_NODE_GPU];
     char *dash = strchr(item, '-');
     uint64_t first, last;
-    bool is_right;
+    bool is_valid;
 
     if (dash != NULL)
         *dash = '\0';
-    is_right = units_read_count(item, 0, UINT32_MAX, &first);
+    is_valid = units_read_count(item, 0, UINT32_MAX, &first);
     last = first;
-    if (is_right && dash != NULL)
-        is_right = units_read_count(dash + 1, first, UINT32_MAX, &last);
-    if (!is_right)
+    if (is_valid && dash != NULL)
+        is_valid = units_read_count(dash + 1, first, UINT32_MAX, &last);
+    if (!is_valid)
         return mistake(request, "--gpus %s: give numbers such as 0,1,4 or 0-3", request->gpus);
     if (last >= ngpus)
         return mistake(request, "--gpus %s: there is no gpu %llu; %s has %u, numbered from 0",
@@ -60,10 +60,11 @@ static int add_gpus(const struct request *request, const struct subject *subject
     return REQUEST_GO;
 }
 
+/* Sorts the gpus, finds their host, and reports gpus that are listed twice or of several hosts. */
 static int check_gpus(const struct request *request, const struct subject *subject,
                       struct wish *wish)
 {
-    qsort(wish->gpus, wish->ngpus, sizeof *wish->gpus, compare);
+    qsort(wish->gpus, wish->ngpus, sizeof *wish->gpus, by_number);
     wish->host = subject->graph->nodes[tutti_graph_gpu(subject->graph, wish->gpus[0])].host;
     for (uint32_t i = 1; i < wish->ngpus; i++) {
         uint32_t node = tutti_graph_gpu(subject->graph, wish->gpus[i]);
@@ -72,9 +73,11 @@ static int check_gpus(const struct request *request, const struct subject *subje
             return mistake(request, "--gpus %s: gpu %u is listed twice; give each once",
                            request->gpus, wish->gpus[i]);
         if (subject->graph->nodes[node].host != wish->host)
-            return mistake(request, "--gpus %s: gpu %u is of host %u, gpu %u of host %u; give "
-                           "those of one host", request->gpus, wish->gpus[0], wish->host,
-                           wish->gpus[i], subject->graph->nodes[node].host);
+            return mistake(request,
+                           "--gpus %s: gpu %u is in host %u, gpu %u in host %u; give gpus "
+                           "of one host",
+                           request->gpus, wish->gpus[0], wish->host, wish->gpus[i],
+                           subject->graph->nodes[node].host);
     }
     return REQUEST_GO;
 }
@@ -85,7 +88,7 @@ static int read_gpus(const struct request *request, const struct subject *subjec
     char *copy = must_have(strdup(request->gpus)), *rest = copy, *item;
     int status = REQUEST_GO;
 
-    wish->gpus = must_take(subject->graph->count[TUTTI_NODE_GPU], sizeof *wish->gpus);
+    wish->gpus = must_calloc(subject->graph->count[TUTTI_NODE_GPU], sizeof *wish->gpus);
     while (status == REQUEST_GO && (item = strsep(&rest, ",")) != NULL)
         status = add_gpus(request, subject, item, wish);
     if (status == REQUEST_GO)
@@ -166,6 +169,7 @@ static void print_alike(const struct subject *subject, const struct wish *wish)
     }
 }
 
+/* Runs the selected searches on one host, or on all hosts together. */
 static int visit_host(const struct request *request, const struct subject *subject,
                       const struct wish *wish, uint32_t host, plans_visit_fn *visit)
 {
@@ -186,6 +190,7 @@ static int visit_host(const struct request *request, const struct subject *subje
     return status;
 }
 
+/* Runs the selected searches on all selected hosts. Returns the exit status. */
 static int visit_hosts(const struct request *request, const struct subject *subject,
                        const struct wish *wish, plans_visit_fn *visit)
 {
@@ -234,6 +239,7 @@ int plans_run(const struct request *request, const char *usual, plans_visit_fn *
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
+/* Returns true if two channels of a plan have the same order. */
 static bool is_same(const struct tutti_channels *plan, const struct tutti_channel *a,
                     const struct tutti_channel *b)
 {
@@ -266,6 +272,7 @@ uint32_t plans_root(const struct tutti_channels *plan, const struct tutti_channe
     return root;
 }
 
+/* Writes the tree below a gpu, such as "0(1 2(3))". */
 static void write_tree(FILE *out, const struct tutti_channels *plan,
                        const struct tutti_channel *channel, uint32_t at)
 {
@@ -301,6 +308,7 @@ char *plans_order_text(const struct tutti_channels *plan, const struct tutti_cha
 
 /* ---- load ------------------------------------------------------------------------------------ */
 
+/* Adds traffic from one node to another to the load of the links on their path. */
 static void load_path(const struct subject *subject, uint32_t from, uint32_t to, double bytes_per_s,
                       double *load)
 {
@@ -330,7 +338,7 @@ static void load_channel(const struct subject *subject, const struct tutti_chann
 {
     bool has_nets = channel->net_in != TUTTI_NO_NODE, is_ring = plan->pattern == TUTTI_PATTERN_RING;
     uint32_t n = plan->ngpus, root = is_ring ? 0 : plans_root(plan, channel);
-    uint32_t *node = must_take(n, sizeof *node);
+    uint32_t *node = must_calloc(n, sizeof *node);
     double rate = plan->channel_bytes_per_s;
 
     for (uint32_t i = 0; i < n; i++)
@@ -352,14 +360,14 @@ static void load_channel(const struct subject *subject, const struct tutti_chann
 
 double *plans_load(const struct subject *subject, const struct tutti_channels *plan)
 {
-    double *load = must_take(subject->graph->nlinks, sizeof *load);
+    double *load = must_calloc(subject->graph->nlinks, sizeof *load);
 
     for (uint32_t c = 0; c < plan->nchannels && isfinite(plan->channel_bytes_per_s); c++)
         load_channel(subject, plan, &plan->channel[c], load);
     return load;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 const char *plans_rate(double bytes_per_s, char text[NAME_BYTES])
 {

@@ -7,14 +7,16 @@
 #include "topo/subject.h"
 #include "topology/search/search.h"
 
-/* The options --gpus, --pattern, --peers, --cross and --channels. */
+/* The searches that the user wishes: the options --gpus, --pattern, --peers, --cross and
+ * --channels. */
 struct wish {
-    bool has_pattern[TUTTI_PATTERN_COUNT];
+    bool has_pattern[TUTTI_PATTERN_COUNT]; /* the patterns to search for */
     uint32_t *gpus; /* in ascending order, owned; NULL: all gpus of the host */
     uint32_t ngpus;
     uint32_t host;  /* the host of these gpus, or the first host that has gpus */
-    bool has_peers, may_cross;
-    uint32_t nchannels; /* 0: the default */
+    bool has_peers; /* true if other hosts take part, so that channels enter and leave by nets */
+    bool may_cross; /* true if a channel may leave by another net than it enters by */
+    uint32_t nchannels; /* most channels of a plan; 0: the default */
 };
 
 /* Reads the options. `usual` is the default for --pattern: "all" or one name. Returns REQUEST_GO,

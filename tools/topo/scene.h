@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Draws the parts of a picture of a machine: the host's devices, the mesh of its gpus, and the
  * orders of plans. A scene is what these parts share while the picture is being drawn. Lengths and
- * positions are in the units of the SVG file.
+ * positions are in pixels.
  */
 #ifndef TUTTI_TOPO_SCENE_H
 #define TUTTI_TOPO_SCENE_H
@@ -9,23 +9,25 @@
 #include "draw/svg.h"
 #include "topo/plans.h"
 
-#define SCENE_MARGIN 28.0
+#define SCENE_MARGIN 28.0 /* space around the whole picture */
 
 struct scene {
     const struct subject *subject;
     struct svg *svg;
-    uint32_t host;
-    const double *load; /* load of each link by the plan being shown; NULL if there is no plan */
+    uint32_t host;      /* the host that is drawn */
+    const double *load; /* load of each link by the plan being shown, in bytes per second; NULL if
+                         * there is no plan */
 };
 
 /* Returns the look of a link. The color shows the link's kind, or shows that the plan uses all of
  * the link. The width shows the rate, and dashes show that the rate is assumed. */
 struct svg_stroke scene_stroke(const struct scene *scene, uint32_t link);
+/* Returns true if the plan uses all of the link, in one direction or the other. */
 bool scene_is_full(const struct scene *scene, uint32_t link);
 /* Returns true if the host has links of that kind. */
 bool scene_has_kind(const struct scene *scene, enum tutti_graph_link_kind kind);
 /* Shortens the text in a buffer of `size_bytes`, so that it fits `width` in a font of `size`. A
- * text that was shortened ends with dots. */
+ * text that was shortened ends with an ellipsis. */
 void scene_fit(char *text, size_t size_bytes, double size, double width);
 
 /* Draws the devices of the host and their links where the layout places them. */

@@ -9,15 +9,15 @@
 #include <math.h>
 #include <string.h>
 
-#define TITLE 26.0      /* height of the title above a part of the picture */
-#define KEY_LINE 19.0
-#define CAPTION 40.0    /* height of the text below an order */
-#define CELL_GAP 26.0
+#define TITLE    26.0 /* height of the title above a part of the picture */
+#define KEY_LINE 19.0 /* height of a line of the legend */
+#define CAPTION  40.0 /* height of the text below an order */
+#define CELL_GAP 26.0 /* horizontal space between two orders */
 
-static const double turn = 6.283185307179586;
+static const double full_turn = 6.283185307179586;
 
 struct circle {
-    double x, y, radius, bead; /* the center, the radius, and the radius of the mark of a gpu */
+    double x, y, radius, mark; /* the center, the radius, and the radius of the mark of a gpu */
     uint32_t count;
 };
 
@@ -25,7 +25,7 @@ struct circle {
  * step after it, so that for instance four gpus form an upright square. */
 static void place(const struct circle *circle, uint32_t index, double *ret_x, double *ret_y)
 {
-    double angle = turn * ((index + 0.5) / circle->count - 0.25);
+    double angle = full_turn * ((index + 0.5) / circle->count - 0.25);
 
     *ret_x = circle->x + circle->radius * cos(angle);
     *ret_y = circle->y + circle->radius * sin(angle);
@@ -35,23 +35,27 @@ static void place(const struct circle *circle, uint32_t index, double *ret_x, do
         *ret_x = circle->x;
 }
 
-static void draw_bead(const struct scene *scene, const struct circle *circle, uint32_t index,
-                      uint32_t number, const char *edge, bool is_root)
+static void draw_gpu(const struct scene *scene, const struct circle *circle, uint32_t index,
+                     uint32_t number, const char *edge, bool is_root)
 {
     double x, y;
 
     place(circle, index, &x, &y);
-    svg_circle(scene->svg, x, y, circle->bead + 2, COLOR_PAPER, (struct svg_stroke){.color = NULL});
-    svg_circle(scene->svg, x, y, circle->bead, is_root ? edge : COLOR_PAPER,
+    svg_circle(scene->svg, x, y, circle->mark + 2, COLOR_PAPER, (struct svg_stroke){.color = NULL});
+    svg_circle(scene->svg, x, y, circle->mark, is_root ? edge : COLOR_PAPER,
                (struct svg_stroke){edge, 1.3, NULL});
-    svg_text(scene->svg, x, y + circle->bead * 0.34,
-             (struct svg_font){.size = circle->bead * 0.98, .anchor = SVG_MIDDLE, .is_bold = true,
+    svg_text(scene->svg, x, y + circle->mark * 0.34,
+             (struct svg_font){.size = circle->mark * 0.98,
+                               .anchor = SVG_MIDDLE,
+                               .is_bold = true,
                                .color = is_root ? COLOR_PAPER : COLOR_INK},
              "%u", number);
 }
 
 /* ---- links between gpus ---------------------------------------------------------------------- */
 
+/* Returns true if a link joins two gpus of the host, and is a line in the circle. Of the two
+ * directions of a link, only one counts. */
 static bool is_chord(const struct scene *scene, uint32_t index)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -71,10 +75,11 @@ bool scene_has_mesh(const struct scene *scene)
     return false;
 }
 
-enum { FORMS = 8 };
+enum { RATES = 8 }; /* most rates that are distinguished */
 
-/* Finds one link of each rate. The highest rate is first. A form is the links of one rate. */
-static uint32_t find_forms(const struct scene *scene, uint32_t forms[FORMS])
+/* Finds the rates of the links between gpus, from the highest on, with one link as an example of
+ * each. Returns the number of rates. */
+static uint32_t find_rates(const struct scene *scene, uint32_t examples[RATES])
 {
     const struct tutti_graph_link *links = scene->subject->graph->links;
     uint32_t count = 0;
@@ -84,97 +89,103 @@ static uint32_t find_forms(const struct scene *scene, uint32_t forms[FORMS])
 
         if (!is_chord(scene, i))
             continue;
-        while (at < count && links[forms[at]].bytes_per_s != links[i].bytes_per_s)
+        while (at < count && links[examples[at]].bytes_per_s != links[i].bytes_per_s)
             at++;
-        if (at < count || count == FORMS)
+        if (at < count || count == RATES)
             continue;
-        for (at = count++; at > 0 && links[forms[at - 1]].bytes_per_s < links[i].bytes_per_s; at--)
-            forms[at] = forms[at - 1];
-        forms[at] = i;
+        for (at = count++; at > 0 && links[examples[at - 1]].bytes_per_s < links[i].bytes_per_s;
+             at--)
+            examples[at] = examples[at - 1];
+        examples[at] = i;
     }
     return count;
 }
 
-static uint32_t form_of(const struct scene *scene, const uint32_t *forms, uint32_t count,
-                        uint32_t link)
+/* Returns the index of a link's rate among the examples. The last index also stands for all rates
+ * that are not among them. */
+static uint32_t rate_index(const struct scene *scene, const uint32_t *examples, uint32_t count,
+                           uint32_t link)
 {
     const struct tutti_graph_link *links = scene->subject->graph->links;
     uint32_t at = 0;
 
-    while (at + 1 < count && links[forms[at]].bytes_per_s != links[link].bytes_per_s)
+    while (at + 1 < count && links[examples[at]].bytes_per_s != links[link].bytes_per_s)
         at++;
     return at;
 }
 
-/* Returns the look of a link. Faster links are darker, so that they are easier to see. */
-static struct svg_stroke form_stroke(const struct scene *scene, uint32_t link, uint32_t form)
+/* Returns the look of a link whose rate has this index. Faster links are darker, so that they are
+ * easier to see. */
+static struct svg_stroke shade_stroke(const struct scene *scene, uint32_t link, uint32_t index)
 {
     static const char *const shades[] = {"#00664b", "#3fb38f", "#9fd8c4", "#c9c9a0"};
     struct svg_stroke stroke = scene_stroke(scene, link);
 
-    stroke.color = shades[form < 4 ? form : 3];
+    stroke.color = shades[index < 4 ? index : 3];
     return stroke;
 }
 
+/* Returns the circle of the mesh, whose title is at (x, y). */
 static struct circle mesh_circle(const struct scene *scene, double x, double y)
 {
-    struct circle circle = {.bead = 15};
+    struct circle circle = {.mark = 15};
 
     subject_first(scene->subject, scene->host, TUTTI_NODE_GPU, &circle.count);
     circle.radius = fmax(92, 9.5 * circle.count);
-    circle.x = x + circle.radius + circle.bead + 2;
-    circle.y = y + TITLE + circle.radius + circle.bead;
+    circle.x = x + circle.radius + circle.mark + 2;
+    circle.y = y + TITLE + circle.radius + circle.mark;
     return circle;
 }
 
 void scene_mesh_size(const struct scene *scene, double *ret_width, double *ret_height)
 {
     struct circle circle = mesh_circle(scene, 0, 0);
-    uint32_t forms[FORMS];
+    uint32_t examples[RATES];
 
     *ret_width = 2 * circle.x;
-    *ret_height = circle.y + circle.radius + circle.bead + 20 +
-                  KEY_LINE * find_forms(scene, forms);
+    *ret_height =
+        circle.y + circle.radius + circle.mark + 20 + KEY_LINE * find_rates(scene, examples);
 }
 
 void scene_draw_mesh(const struct scene *scene, double x, double y)
 {
     const struct tutti_graph *graph = scene->subject->graph;
     struct circle circle = mesh_circle(scene, x, y);
-    uint32_t forms[FORMS], nforms = find_forms(scene, forms), count;
+    uint32_t examples[RATES], nrates = find_rates(scene, examples), count;
     uint32_t first = subject_first(scene->subject, scene->host, TUTTI_NODE_GPU, &count);
 
     svg_text(scene->svg, x, y + 12,
              (struct svg_font){.size = 13, .color = COLOR_INK, .is_bold = true},
              "Links between gpus");
-    for (uint32_t form = nforms; form-- > 0;)
+    for (uint32_t index = nrates; index-- > 0;)
         for (uint32_t i = 0; i < graph->nlinks; i++) {
             double x1, y1, x2, y2;
 
-            if (!is_chord(scene, i) || form_of(scene, forms, nforms, i) != form)
+            if (!is_chord(scene, i) || rate_index(scene, examples, nrates, i) != index)
                 continue;
             place(&circle, graph->links[i].from - first, &x1, &y1);
             place(&circle, graph->links[i].to - first, &x2, &y2);
-            svg_line(scene->svg, x1, y1, x2, y2, form_stroke(scene, i, form));
+            svg_line(scene->svg, x1, y1, x2, y2, shade_stroke(scene, i, index));
             if (scene_is_full(scene, i))
                 svg_line(scene->svg, x1, y1, x2, y2,
                          (struct svg_stroke){COLOR_VERMILION, 1.5, NULL});
         }
     for (uint32_t i = 0; i < count; i++)
-        draw_bead(scene, &circle, i, graph->nodes[first + i].number, COLOR_GREEN, false);
-    y = circle.y + circle.radius + circle.bead + 24;
-    for (uint32_t form = 0; form < nforms; form++, y += KEY_LINE) {
+        draw_gpu(scene, &circle, i, graph->nodes[first + i].number, COLOR_GREEN, false);
+    y = circle.y + circle.radius + circle.mark + 24;
+    for (uint32_t index = 0; index < nrates; index++, y += KEY_LINE) {
         char text[NAME_BYTES], rate[UNITS_TEXT];
 
-        subject_link_form(scene->subject, forms[form], text, sizeof text);
-        svg_line(scene->svg, x, y, x + 26, y, form_stroke(scene, forms[form], form));
+        subject_link_form(scene->subject, examples[index], text, sizeof text);
+        svg_line(scene->svg, x, y, x + 26, y, shade_stroke(scene, examples[index], index));
         svg_text(scene->svg, x + 34, y + 4, (struct svg_font){.size = 11.5, .color = COLOR_SOFT},
-                 "%s, %s", text, units_rate(graph->links[forms[form]].bytes_per_s, rate));
+                 "%s, %s", text, units_rate(graph->links[examples[index]].bytes_per_s, rate));
     }
 }
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
+/* Returns the radius of the circle of an order. */
 static double order_radius(const struct tutti_channels *plan)
 {
     return fmax(46, 5.2 * plan->ngpus);
@@ -219,12 +230,11 @@ static void draw_hop(const struct scene *scene, const struct circle *circle, uin
     place(circle, from, &x1, &y1);
     place(circle, to, &x2, &y2);
     length = hypot(x2 - x1, y2 - y1);
-    if (length < 2 * circle->bead + 8)
+    if (length < 2 * circle->mark + 8)
         return;
-    svg_arrow(scene->svg, x1 + (x2 - x1) * circle->bead / length,
-              y1 + (y2 - y1) * circle->bead / length,
-              x2 - (x2 - x1) * (circle->bead + 1) / length,
-              y2 - (y2 - y1) * (circle->bead + 1) / length, (struct svg_stroke){color, 1.7, NULL});
+    svg_arrow(scene->svg, x1 + (x2 - x1) * circle->mark / length,
+              y1 + (y2 - y1) * circle->mark / length, x2 - (x2 - x1) * (circle->mark + 1) / length,
+              y2 - (y2 - y1) * (circle->mark + 1) / length, (struct svg_stroke){color, 1.7, NULL});
 }
 
 /* Draws an arrow from outside the circle to a gpu, or from the gpu to the outside. A gpu may have
@@ -245,8 +255,8 @@ static void draw_net(const struct scene *scene, const struct circle *circle, uin
     }
     dx /= length;
     dy /= length;
-    x += -dy * side + dx * (circle->bead + 1);
-    y += dx * side + dy * (circle->bead + 1);
+    x += -dy * side + dx * (circle->mark + 1);
+    y += dx * side + dy * (circle->mark + 1);
     if (is_in)
         svg_arrow(scene->svg, x + 19 * dx, y + 19 * dy, x, y,
                   (struct svg_stroke){color, 1.7, NULL});
@@ -255,6 +265,7 @@ static void draw_net(const struct scene *scene, const struct circle *circle, uin
                   (struct svg_stroke){color, 1.7, NULL});
 }
 
+/* Draws the number of channels and their nets below an order. */
 static void draw_caption(const struct scene *scene, const struct tutti_channels *plan,
                          const struct order *order, double x, double y, const char *color)
 {
@@ -272,6 +283,7 @@ static void draw_caption(const struct scene *scene, const struct tutti_channels 
                  order->channel->net_out);
 }
 
+/* Draws an order on a circle around (x, y). */
 static void draw_order(const struct scene *scene, const struct tutti_channels *plan,
                        const struct order *order, double x, double y, const char *color)
 {
@@ -292,10 +304,11 @@ static void draw_order(const struct scene *scene, const struct tutti_channels *p
         draw_net(scene, &circle, last, false, color);
     }
     for (uint32_t i = 0; i < n; i++)
-        draw_bead(scene, &circle, i, plan->gpus[i], color, !is_ring && i == root);
+        draw_gpu(scene, &circle, i, plan->gpus[i], color, !is_ring && i == root);
     draw_caption(scene, plan, order, x, y + cell_size(plan) / 2 + (has_nets(plan) ? 8 : 14), color);
 }
 
+/* Draws the pattern, the number of channels and their rate above the orders. */
 static void draw_heading(const struct scene *scene, const struct tutti_channels *plan, double x,
                          double y)
 {

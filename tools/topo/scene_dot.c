@@ -65,12 +65,12 @@ static void write_links(FILE *out, const struct subject *subject)
 
     for (uint32_t i = 0; i < graph->nlinks; i++) {
         const struct tutti_graph_link *link = &graph->links[i];
-        bool is_level = link->kind == TUTTI_LINK_SYS;
+        bool joins_cpus = link->kind == TUTTI_LINK_SYS; /* neither end is above the other */
         enum tutti_graph_node_kind from = graph->nodes[link->from].kind;
         bool is_down = from == TUTTI_NODE_CPU || from == TUTTI_NODE_PCI || from == TUTTI_NODE_NIC;
         char form[NAME_BYTES];
 
-        if (link->from > link->to)
+        if (link->from > link->to) /* the other direction of a link that was written */
             continue;
         subject_link_form(subject, i, form, sizeof form);
         fprintf(out, "  n%u -> n%u [dir=none, color=\"%s\", penwidth=%.2f, label=\"%.3g GB/s",
@@ -82,7 +82,7 @@ static void write_links(FILE *out, const struct subject *subject)
             write_text(out, form);
         }
         fprintf(out, "\"%s%s];\n", link->found_by == TUTTI_SOURCE_ASSUMED ? ", style=dashed" : "",
-                is_level ? ", constraint=false" : "");
+                joins_cpus ? ", constraint=false" : "");
     }
 }
 

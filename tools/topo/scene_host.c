@@ -51,6 +51,7 @@ struct svg_stroke scene_stroke(const struct scene *scene, uint32_t index)
     };
 }
 
+/* Returns true if an end of the link is in the host. */
 static bool is_of_host(const struct scene *scene, const struct tutti_graph_link *link)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -89,6 +90,7 @@ void scene_fit(char *text, size_t size_bytes, double size, double width)
         strcpy(text + length, dots);
 }
 
+/* Returns true if the host has AMD's gpus. Their links are called xGMI. */
 static bool has_amd(const struct scene *scene)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -98,6 +100,7 @@ static bool has_amd(const struct scene *scene)
                                          TUTTI_PROPERTY_GCN);
 }
 
+/* Draws an entry of the legend. Returns the x at which the next entry starts. */
 static double draw_sample(const struct scene *scene, double x, double y, struct svg_stroke stroke,
                           const char *name)
 {
@@ -151,8 +154,8 @@ static void draw_rate(const struct scene *scene, double x, double y, uint32_t li
 
 /* Draws a vertical link from the top of the lower box to the bottom of the upper box. The line is
  * `aside` pixels to the right of the lower box's middle. */
-static void draw_plumb(const struct scene *scene, const struct box *upper, const struct box *lower,
-                       double aside, uint32_t link, bool with_form)
+static void draw_vertical(const struct scene *scene, const struct box *upper,
+                          const struct box *lower, double aside, uint32_t link, bool with_form)
 {
     struct svg_stroke stroke = scene_stroke(scene, link);
     double x = lower->x + lower->width / 2 + aside;
@@ -164,6 +167,7 @@ static void draw_plumb(const struct scene *scene, const struct box *upper, const
         draw_rate(scene, x + stroke.width / 2 + 4, lower->y - 16, link, with_form, SVG_LEFT);
 }
 
+/* Returns true if the gpu has another link to the cpu besides PCI, such as NVLink-C2C. */
 static bool has_cpu_link(const struct scene *scene, uint32_t gpu)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -177,6 +181,7 @@ static bool has_cpu_link(const struct scene *scene, uint32_t gpu)
     return false;
 }
 
+/* Draws a PCI link from a device to its parent, or between two switches. */
 static void draw_pci(const struct scene *scene, const struct layout *layout, uint32_t index)
 {
     const struct tutti_graph *graph = scene->subject->graph;
@@ -184,11 +189,12 @@ static void draw_pci(const struct scene *scene, const struct layout *layout, uin
     const struct box *from = &layout->box[link->from], *to = &layout->box[link->to];
 
     if (layout->parent[link->from] == link->to) {
+        /* The PCI link is drawn a little to the left if another link to the cpu is beside it. */
         bool is_moved = graph->nodes[link->from].kind == TUTTI_NODE_GPU &&
                         has_cpu_link(scene, link->from);
 
-        draw_plumb(scene, to, from, is_moved ? -from->width / 8 : 0, index,
-                   from->width >= 1.7 * LAYOUT_PORT);
+        draw_vertical(scene, to, from, is_moved ? -from->width / 8 : 0, index,
+                      from->width >= 1.7 * LAYOUT_PORT);
     } else if (layout->parent[link->to] != link->from && link->from < link->to) {
         /* This link is not part of the tree: it connects two switches. */
         const struct box *left = from->x < to->x ? from : to, *right = left == from ? to : from;
@@ -217,7 +223,7 @@ static void draw_nvlink(const struct scene *scene, const struct layout *layout, 
         svg_line(scene->svg, x, gpu->y + gpu->height, x, to->y, stroke);
         draw_rate(scene, x + stroke.width / 2 + 4, to->y - 14, index, false, SVG_LEFT);
     } else if (kind == TUTTI_NODE_CPU) {
-        draw_plumb(scene, to, gpu, gpu->width / 8, index, false);
+        draw_vertical(scene, to, gpu, gpu->width / 8, index, false);
     }
 }
 
@@ -241,6 +247,7 @@ static void draw_bus(const struct scene *scene, const struct layout *layout)
 {
     const struct tutti_graph *graph = scene->subject->graph;
     double left = INFINITY, right = -INFINITY, least = INFINITY, most = 0;
+    /* The line has the look of this link, which is a full link if there is one. */
     uint32_t shown = TUTTI_NO_NODE;
 
     for (uint32_t i = 0; i < graph->nlinks; i++) {
@@ -300,6 +307,7 @@ static void draw_links(const struct scene *scene, const struct layout *layout)
 
 /* ---- boxes ----------------------------------------------------------------------------------- */
 
+/* Draws three lines of text in a box. The first is bold, and the last may be "". */
 static void draw_lines(const struct scene *scene, const struct box *box, const char *bold,
                        const char *first, const char *second)
 {
@@ -424,7 +432,7 @@ static void draw_switch(const struct scene *scene, uint32_t node, const struct b
              box->width > 140 ? "PCI %s" : "%s", busid);
 }
 
-static void draw_bar(const struct scene *scene, uint32_t node, const struct box *box)
+static void draw_nvswitch(const struct scene *scene, uint32_t node, const struct box *box)
 {
     const struct tutti_graph *graph = scene->subject->graph;
     uint32_t link = graph->nodes[node].first_link;
@@ -457,7 +465,7 @@ void scene_draw_host(const struct scene *scene, const struct layout *layout)
         case TUTTI_NODE_NIC: draw_nic(scene, node, box); break;
         case TUTTI_NODE_CPU: draw_cpu(scene, node, box); break;
         case TUTTI_NODE_PCI: draw_switch(scene, node, box); break;
-        case TUTTI_NODE_NVSWITCH: draw_bar(scene, node, box); break;
+        case TUTTI_NODE_NVSWITCH: draw_nvswitch(scene, node, box); break;
         default: break;
         }
     }

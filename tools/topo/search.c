@@ -16,7 +16,7 @@ static const char help[] =
     "Finds the rings and trees of gpus that carry most when all of a kind run at once. They are\n"
     "channels of one width. The output says how near they come to the upper bound.\n"
     "\n"
-    "  -f, --from WHAT      a file, a known name or a line, as of tutti-topo (default: this one)\n"
+    "  -f, --from WHAT      a machine; see tutti-topo --help (default: this machine)\n"
     "  -p, --pattern WHICH  ring, tree, broadcast or all (default)\n"
     "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of each host)\n"
     "      --peers          other hosts take part: channels enter and leave by nets (default\n"
@@ -115,7 +115,7 @@ static void print_allreduce(const struct tutti_channels *plan)
                plans_rate(tutti_channels_allreduce(plan, plan->bytes_per_s), rate));
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int print_plan(const struct request *request, const struct subject *subject,
                       const struct wish *wish, uint32_t host, const struct tutti_channels *plan)

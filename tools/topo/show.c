@@ -28,20 +28,24 @@ static const char help[] =
     "  -f, --from WHAT    a file (NCCL's or hwloc's XML, or lines), a known name such as dgx-2,\n"
     "                     or a line such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\"\n"
     "      --sources      show the source of each fact\n"
-    "      --svg FILE, --dot FILE, --plain, --pattern WHICH    as of draw\n"
-    "      --xml FILE, --graph FILE                            as of export\n"
+    "      --svg FILE, --dot FILE, --plain, --pattern WHICH    see tutti-topo draw --help\n"
+    "      --xml FILE, --graph FILE                            see tutti-topo export --help\n"
     "\n"
     "tutti-topo COMMAND --help says more. Exit status: 0 done, 1 failed, 2 a mistake in the\n"
     "command line or in what --from says.\n";
 
+/* The table of devices. Its columns are the device, its bus id, the form and the rate of its link,
+ * a mark for the source of the rate, the description, and with --sources the sources. */
 struct view {
     const struct subject *subject;
     struct table table;
     bool wants_sources;
-    bool has_assumed;
+    bool has_assumed; /* true if a rate is assumed, so that the mark must be explained */
 };
 
-/* ---- what a link is -------------------------------------------------------------------------- */
+enum { DESCRIPTION = 5 }; /* index of the column of descriptions */
+
+/* ---- links ----------------------------------------------------------------------------------- */
 
 /* Returns the first PCI or port link from a node to a device above it, or TUTTI_NO_NODE. */
 static uint32_t link_up(const struct subject *subject, uint32_t node)
@@ -64,7 +68,7 @@ static uint32_t link_up(const struct subject *subject, uint32_t node)
 
 /* Returns the slowest link from a NUMA node to another, or TUTTI_NO_NODE. All these links have the
  * same rate, unless some of them were measured. */
-static uint32_t link_sys(const struct subject *subject, uint32_t node)
+static uint32_t slowest_sys_link(const struct subject *subject, uint32_t node)
 {
     const struct tutti_graph *graph = subject->graph;
     const struct tutti_graph_node *at = &graph->nodes[node];
@@ -78,15 +82,15 @@ static uint32_t link_sys(const struct subject *subject, uint32_t node)
     return narrowest;
 }
 
+/* Adds the columns of a link: its form, its rate, and a mark if the rate is assumed or measured. */
 static void add_link(struct view *view, uint32_t index)
 {
     const struct tutti_graph_link *link;
     char form[NAME_BYTES], rate[UNITS_TEXT];
 
     if (index == TUTTI_NO_NODE) {
-        table_add(&view->table, "%s", "");
-        table_add(&view->table, "%s", "");
-        table_add(&view->table, "%s", "");
+        for (int column = 0; column < 3; column++)
+            table_add(&view->table, "%s", "");
         return;
     }
     link = &view->subject->graph->links[index];
@@ -99,13 +103,15 @@ static void add_link(struct view *view, uint32_t index)
     view->has_assumed = view->has_assumed || link->found_by == TUTTI_SOURCE_ASSUMED;
 }
 
-/* ---- what a device is ------------------------------------------------------------------------ */
+/* ---- descriptions of devices ----------------------------------------------------------------- */
 
+/* A description is a list of notes. This function writes the comma between two notes. */
 static void begin_note(FILE *out)
 {
     fputs(ftell(out) > 0 ? ", " : "", out);
 }
 
+/* note_text and note_number add a property of a device, if the device has it. */
 static void note_text(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
                       enum tutti_property property, const char *format)
 {
@@ -156,11 +162,11 @@ static void note_nvlinks(FILE *out, const struct subject *subject, uint32_t node
 
     for (uint32_t i = first; i < last; i++) {
         const struct tutti_graph_link *link = &graph->links[i];
-        bool is_told = false;
+        bool is_noted = false;
 
         for (uint32_t before = first; before < i; before++)
-            is_told = is_told || is_same_form(graph, before, i);
-        if (is_told || (link->kind != TUTTI_LINK_NVLINK && link->kind != TUTTI_LINK_C2C))
+            is_noted = is_noted || is_same_form(graph, before, i);
+        if (is_noted || (link->kind != TUTTI_LINK_NVLINK && link->kind != TUTTI_LINK_C2C))
             continue;
         subject_link_form(subject, i, form, sizeof form);
         begin_note(out);
@@ -267,6 +273,7 @@ static void add_notes(struct view *view, uint32_t node)
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
+/* Writes the names of the properties of a device that come from this source. */
 static void list_properties(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
                             enum tutti_source source, bool *is_first)
 {
@@ -314,6 +321,7 @@ static void add_sources(struct view *view, uint32_t node)
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
+/* Returns the number of devices above a device that have a line of their own. */
 static int depth_of(const struct subject *subject, uint32_t device)
 {
     const struct tutti_inventory *inventory = subject->graph->inventory;
@@ -354,20 +362,22 @@ static void add_device(struct view *view, uint32_t device)
                           busid, sizeof busid);
     table_add(&view->table, "%*s%s", 2 * depth, "", name);
     table_add(&view->table, "%s", busid);
-    add_link(view, at->kind == TUTTI_NODE_CPU ? link_sys(view->subject, node)
+    add_link(view, at->kind == TUTTI_NODE_CPU ? slowest_sys_link(view->subject, node)
                                               : link_up(view->subject, node));
     add_notes(view, node);
     if (view->wants_sources)
         add_sources(view, node);
 }
 
+/* Adds a row that has only a name and a description. */
 static void add_row(struct view *view, const char *name, const char *note)
 {
     table_add(&view->table, "%s", name);
     for (size_t i = 1; i < view->table.ncolumns; i++)
-        table_add(&view->table, "%s", i == 5 ? note : "");
+        table_add(&view->table, "%s", i == DESCRIPTION ? note : "");
 }
 
+/* Adds the rows of a host. If an earlier host is alike, one row refers to it. */
 static void add_host(struct view *view, uint32_t host)
 {
     const struct tutti_inventory *inventory = view->subject->graph->inventory;

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Returns the rate for the largest footprint. */
-static double settled(double bytes_per_s, const struct tutti_beyond *beyond)
+/* Returns the rate for the largest footprints. bytes_per_s is that for the smallest. */
+static double rate_of_largest(double bytes_per_s, const struct tutti_beyond *beyond)
 {
     for (int i = 0; i < TUTTI_MACHINE_BEYONDS && beyond[i].bytes_per_s > 0; i++)
         bytes_per_s = beyond[i].bytes_per_s;
@@ -38,7 +38,8 @@ static uint32_t find_cpu(const struct tutti_inventory *inventory, int cpu)
     return first;
 }
 
-static int put_rate(struct tutti_inventory *inventory, uint32_t device,
+/* Sets a measured property. A value of 0 means that there is no measurement. */
+static int set_rate(struct tutti_inventory *inventory, uint32_t device,
                     enum tutti_property property, double value)
 {
     return value > 0 ? tutti_device_set_real(inventory, device, property, TUTTI_SOURCE_MEASURED,
@@ -46,24 +47,25 @@ static int put_rate(struct tutti_inventory *inventory, uint32_t device,
                      : TUTTI_OK;
 }
 
-static int put_memory(struct tutti_inventory *inventory, const struct store_facts *facts)
+/* Stores the rates of memory and of messages within the host. */
+static int set_memory_rates(struct tutti_inventory *inventory, const struct store_facts *facts)
 {
     const struct tutti_machine *machine = facts->machine;
     uint32_t cpu = find_cpu(inventory, facts->cpu);
 
     if (cpu == TUTTI_NO_DEVICE)
         return TUTTI_OK;
-    TUTTI_TRY(put_rate(inventory, cpu, TUTTI_PROPERTY_MEMORY_RATE,
-                       settled(machine->memory_bytes_per_s, machine->memory_beyond)));
-    return put_rate(inventory, cpu, TUTTI_PROPERTY_MESSAGE_RATE,
+    TUTTI_TRY(set_rate(inventory, cpu, TUTTI_PROPERTY_MEMORY_RATE,
+                       rate_of_largest(machine->memory_bytes_per_s, machine->memory_beyond)));
+    return set_rate(inventory, cpu, TUTTI_PROPERTY_MESSAGE_RATE,
                     facts->has_memory
-                        ? settled(machine->level[0].bytes_per_s, machine->level[0].beyond)
+                        ? rate_of_largest(machine->level[0].bytes_per_s, machine->level[0].beyond)
                         : 0);
 }
 
 /* Stores the rate and the latency of the network, if there is only one port. With several ports,
  * the port that the sockets used is not known. */
-static int put_network(struct tutti_inventory *inventory, const struct store_facts *facts)
+static int set_network_rates(struct tutti_inventory *inventory, const struct store_facts *facts)
 {
     const struct tutti_rate *rate = &facts->machine->level[2];
     uint32_t net = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_NET);
@@ -71,9 +73,9 @@ static int put_network(struct tutti_inventory *inventory, const struct store_fac
     if (!facts->has_network || net == TUTTI_NO_DEVICE ||
         tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET) != TUTTI_NO_DEVICE)
         return TUTTI_OK;
-    TUTTI_TRY(put_rate(inventory, net, TUTTI_PROPERTY_MEASURED,
-                       settled(rate->bytes_per_s, rate->beyond)));
-    return put_rate(inventory, net, TUTTI_PROPERTY_LATENCY,
+    TUTTI_TRY(set_rate(inventory, net, TUTTI_PROPERTY_MEASURED,
+                       rate_of_largest(rate->bytes_per_s, rate->beyond)));
+    return set_rate(inventory, net, TUTTI_PROPERTY_LATENCY,
                     (rate->latency_s + rate->overhead_s) * 1e6);
 }
 
@@ -87,7 +89,8 @@ int store_measured(const char *file, const struct store_facts *facts)
         fprintf(stderr, "tutti-topo: %s\n", tutti_message_last());
         return EXIT_FAILURE;
     }
-    if (put_memory(inventory, facts) == TUTTI_OK && put_network(inventory, facts) == TUTTI_OK &&
+    if (set_memory_rates(inventory, facts) == TUTTI_OK &&
+        set_network_rates(inventory, facts) == TUTTI_OK &&
         tutti_xml_write_nccl(inventory, &text) == TUTTI_OK)
         status = survey_write(file, text);
     else

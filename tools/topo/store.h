@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+/* What was measured, and where. */
 struct store_facts {
     const struct tutti_machine *machine; /* the measured rates; borrowed */
     int cpu;                             /* the CPU on which rank 0 ran; -1: not known */

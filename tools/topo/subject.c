@@ -12,6 +12,9 @@
 #include <math.h>
 #include <string.h>
 
+enum { NAME_CHARS = 100 }; /* most bytes of --from in the subject's name */
+
+/* Reads the devices that --from names, or detects those of this machine. */
 static int read_inventory(const struct request *request, struct tutti_inventory **ret_inventory)
 {
     const struct tutti_detect_options options = {.root = NULL};
@@ -21,6 +24,7 @@ static int read_inventory(const struct request *request, struct tutti_inventory 
     return tutti_detect(&options, ret_inventory);
 }
 
+/* Sets the name of the subject: one short line. */
 static void name_subject(const struct request *request, struct subject *subject)
 {
     const char *from = request->from == NULL ? "this machine" : request->from;
@@ -30,8 +34,8 @@ static void name_subject(const struct request *request, struct subject *subject)
     /* Shorten a path to the name of its file. A text with blanks is a description, not a path. */
     if (slash != NULL && strchr(from, ' ') == NULL)
         from = slash + 1;
-    is_long = strlen(from) > 100;
-    snprintf(subject->name, sizeof subject->name, "%.100s%s", from, is_long ? "..." : "");
+    is_long = strlen(from) > NAME_CHARS;
+    snprintf(subject->name, sizeof subject->name, "%.*s%s", NAME_CHARS, from, is_long ? "..." : "");
     for (char *at = subject->name; *at != '\0'; at++)
         if ((unsigned char)*at < ' ')
             *at = ' ';
@@ -54,7 +58,7 @@ int subject_open(const struct request *request, bool with_paths, struct subject 
         tutti_graph_destroy(subject.graph);
         return failure(request, rc);
     }
-    subject.node_of = must_take(subject.graph->inventory->count, sizeof *subject.node_of);
+    subject.node_of = must_calloc(subject.graph->inventory->count, sizeof *subject.node_of);
     for (uint32_t i = 0; i < subject.graph->inventory->count; i++)
         subject.node_of[i] = TUTTI_NO_NODE;
     for (uint32_t i = 0; i < subject.graph->nnodes; i++)
@@ -98,6 +102,7 @@ static uint32_t place_in_host(const struct subject *subject, uint32_t node)
     return node - subject_first(subject, at->host, at->kind, &count);
 }
 
+/* Returns true if two links of different hosts have the same form, rate and end. */
 static bool is_same_link(const struct subject *subject, const struct tutti_graph_link *a,
                          const struct tutti_graph_link *b)
 {
@@ -110,6 +115,7 @@ static bool is_same_link(const struct subject *subject, const struct tutti_graph
             place_in_host(subject, a->to) == place_in_host(subject, b->to));
 }
 
+/* Returns true if two nodes of different hosts are of the same model and have the same links. */
 static bool is_same_node(const struct subject *subject, uint32_t a, uint32_t b)
 {
     const struct tutti_graph *graph = subject->graph;
@@ -167,7 +173,7 @@ bool subject_is_joined(const struct subject *subject)
     return false;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 const char *subject_model(const struct subject *subject, uint32_t node)
 {
@@ -195,10 +201,9 @@ const char *subject_host(const struct subject *subject, uint32_t host, char text
 const char *subject_count(uint32_t count, const char *what, char text[NAME_BYTES])
 {
     size_t length = strlen(what);
-    bool is_hissing = length > 1 && strcmp(what + length - 2, "ch") == 0; /* "switches" */
+    bool ends_in_ch = length > 1 && strcmp(what + length - 2, "ch") == 0; /* "switches" */
 
-    snprintf(text, NAME_BYTES, "%u %s%s", count, what,
-             count == 1 ? "" : is_hissing ? "es" : "s");
+    snprintf(text, NAME_BYTES, "%u %s%s", count, what, count == 1 ? "" : ends_in_ch ? "es" : "s");
     return text;
 }
 
@@ -246,10 +251,11 @@ static uint32_t pci_of_link(const struct subject *subject, const struct tutti_gr
     return tutti_inventory_above(graph->inventory, lower->device, TUTTI_DEVICE_PCI);
 }
 
+/* Writes the generation and the width of a PCI link, as far as they are known. */
 static void pci_form(const struct subject *subject, const struct tutti_graph_link *link,
                      char *ret_text, size_t size)
 {
-    static const double gts[] = {2.5, 5, 8, 16, 32, 64};
+    static const double gts[] = {2.5, 5, 8, 16, 32, 64}; /* GT/s of each generation */
     const struct tutti_inventory *inventory = subject->graph->inventory;
     uint32_t pci = pci_of_link(subject, link), generation = 0;
     double speed;

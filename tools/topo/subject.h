@@ -11,9 +11,9 @@
 
 struct subject {
     char name[NAME_BYTES]; /* "this machine", or the argument of --from */
-    struct tutti_graph *graph;
-    struct tutti_paths *paths; /* NULL without with_paths */
-    uint32_t *node_of;         /* the node of each device of the inventory, or TUTTI_NO_NODE */
+    struct tutti_graph *graph; /* the devices and links; owned */
+    struct tutti_paths *paths; /* owned; NULL if subject_open was called without with_paths */
+    uint32_t *node_of; /* the node of each device of the inventory, or TUTTI_NO_NODE; owned */
 };
 
 /* Opens the machine. Finds its paths if with_paths is true. Returns REQUEST_GO, and then the caller

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "common/file.h"
 #include "common/memory.h"
+#include "common/tuner_view.h"
 #include "common/units.h"
 #include "topo/meter.h"
 #include "topo/store.h"
@@ -25,15 +26,17 @@
 #include <string.h>
 #include <unistd.h>
 
-struct resident {
-    char host[192];
-    int cores;
+/* What each rank tells the others about its place. */
+struct rank_place {
+    char host[192]; /* the same text on all ranks of a host, and on no others */
+    int cores;      /* number of cores that the rank may use */
 };
 
+/* The ranks that take part, as all of them know it. */
 struct survey {
-    uint32_t *node; /* the node of each rank */
+    uint32_t *node; /* the node of each rank; owned */
     uint32_t nnodes;
-    int mates;      /* number of ranks on rank 0's node, including rank 0 */
+    int node_ranks; /* number of ranks on rank 0's node, including rank 0 */
     int cores;      /* number of cores that rank 0 may use */
     int neighbor;   /* another rank on rank 0's node; -1: none */
     int stranger;   /* a rank on another node; -1: none */
@@ -41,16 +44,7 @@ struct survey {
 
 /* ---- hosts and ranks ------------------------------------------------------------------------- */
 
-int survey_cores(void)
-{
-    cpu_set_t set;
-
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
-    return (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
+/* Writes a text that identifies this host. */
 static void describe_host(char *text, size_t size)
 {
     const char *given = tutti_param_text(TUTTI_PARAM_HOST_ID);
@@ -63,22 +57,25 @@ static void describe_host(char *text, size_t size)
         snprintf(text, size, "%s %s", name, boot);
 }
 
-static void look_around(struct crew *crew, struct survey *survey)
+/* Gathers the places of all ranks, and chooses the ranks to measure. */
+static void find_ranks(struct crew *crew, struct survey *survey)
 {
-    struct resident mine = {.cores = survey_cores()};
-    struct resident *all = must_take((size_t)crew->nranks, sizeof *all);
+    struct rank_place mine = {.cores = (int)usable_cores()};
+    struct rank_place *all = must_calloc((size_t)crew->nranks, sizeof *all);
 
     describe_host(mine.host, sizeof mine.host);
     crew_gather(crew, &mine, sizeof mine, all);
-    *survey = (struct survey){.node = must_take((size_t)crew->nranks, sizeof *survey->node),
-                              .cores = all[0].cores, .neighbor = -1, .stranger = -1};
+    *survey = (struct survey){.node = must_calloc((size_t)crew->nranks, sizeof *survey->node),
+                              .cores = all[0].cores,
+                              .neighbor = -1,
+                              .stranger = -1};
     for (int rank = 0; rank < crew->nranks; rank++) {
         int first = 0;
 
         while (strcmp(all[first].host, all[rank].host) != 0)
             first++;
         survey->node[rank] = first == rank ? survey->nnodes++ : survey->node[first];
-        survey->mates += first == 0;
+        survey->node_ranks += first == 0;
         if (rank > 0 && first == 0 && survey->neighbor < 0)
             survey->neighbor = rank;
         if (first > 0 && survey->stranger < 0)
@@ -89,7 +86,9 @@ static void look_around(struct crew *crew, struct survey *survey)
 
 /* ---- the description ------------------------------------------------------------------------- */
 
-static void note(FILE *out, const char *what, const struct samples *samples, const struct fit *fit)
+/* Writes a comment line about the quality of a fit. */
+static void note_fit(FILE *out, const char *what, const struct samples *samples,
+                     const struct fit *fit)
 {
     double worst = 0;
 
@@ -106,6 +105,15 @@ struct crowd {
     double turns;          /* ranks per core */
 };
 
+/* All measurements. A link that was not measured has no samples. */
+struct measurements {
+    struct link_times inside, outside; /* messages to the neighbor and to the stranger */
+    struct memory_times memory;
+    struct crowd crowd;
+    double signal_s;
+};
+
+/* Sets the rates of a core from the fit of both directions, but at least to `least`. */
 static void set_core(struct tutti_rate *rate, const struct fit *both, double least)
 {
     rate->core_bytes_per_s = fmax(both->bytes_per_s, least);
@@ -123,11 +131,12 @@ static void set_crowd(FILE *out, const char *name, const struct crowd *crowd,
 
     fit(&crowd->rounds, true, &round);
     snprintf(what, sizeof what, "%s, all at once:", name);
-    note(out, what, &crowd->rounds, &round);
+    note_fit(out, what, &crowd->rounds, &round);
     rate->latency_s = fmax(rate->latency_s, round.fixed_s - 2 * crowd->turns * rate->overhead_s);
     set_core(rate, &round, 0);
 }
 
+/* Sets the costs of messages of one level of the machine. */
 static void set_level(FILE *out, const char *name, const struct link_times *times,
                       struct tutti_rate *rate)
 {
@@ -137,9 +146,9 @@ static void set_level(FILE *out, const char *name, const struct link_times *time
     fit(&times->one_way, true, &alone);
     fit(&times->both_ways, true, &both);
     snprintf(what, sizeof what, "%s, one way:", name);
-    note(out, what, &times->one_way, &alone);
+    note_fit(out, what, &times->one_way, &alone);
     snprintf(what, sizeof what, "%s, both ways:", name);
-    note(out, what, &times->both_ways, &both);
+    note_fit(out, what, &times->both_ways, &both);
     *rate = (struct tutti_rate){.bytes_per_s = alone.bytes_per_s};
     memcpy(rate->beyond, alone.beyond, sizeof rate->beyond);
     rate->overhead_s = fmin(times->overhead_s, alone.fixed_s);
@@ -148,13 +157,14 @@ static void set_level(FILE *out, const char *name, const struct link_times *time
     set_core(rate, &both, rate->bytes_per_s);
 }
 
+/* Sets a rate, and those for larger footprints, by a fit without a fixed time. */
 static void set_speed(FILE *out, const char *what, const struct samples *samples,
                       double *ret_bytes_per_s, struct tutti_beyond *ret_beyond)
 {
     struct fit found;
 
     fit(samples, false, &found);
-    note(out, what, samples, &found);
+    note_fit(out, what, samples, &found);
     *ret_bytes_per_s = found.bytes_per_s;
     memcpy(ret_beyond, found.beyond, sizeof found.beyond);
 }
@@ -171,7 +181,7 @@ static void set_memory(FILE *out, const struct memory_times *times, struct tutti
 
 /* Rounds a value to four digits, because no measurement is more precise. The value must be in the
  * unit in which it will be printed. Otherwise it could print as 1.1999999. */
-static double digits(double value)
+static double round_digits(double value)
 {
     char text[32];
 
@@ -181,18 +191,19 @@ static double digits(double value)
 
 static double round_time(double seconds)
 {
-    return seconds < 1e-6 ? digits(seconds * 1e9) / 1e9 : digits(seconds * 1e6) / 1e6;
+    return seconds < 1e-6 ? round_digits(seconds * 1e9) / 1e9 : round_digits(seconds * 1e6) / 1e6;
 }
 
-static double rounded(double bytes_per_s)
+static double round_rate(double bytes_per_s)
 {
-    return bytes_per_s < 1e9 ? digits(bytes_per_s / 1e6) * 1e6 : digits(bytes_per_s / 1e9) * 1e9;
+    return bytes_per_s < 1e9 ? round_digits(bytes_per_s / 1e6) * 1e6
+                             : round_digits(bytes_per_s / 1e9) * 1e9;
 }
 
 static void round_beyond(struct tutti_beyond *beyond)
 {
     for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++)
-        beyond[i].bytes_per_s = rounded(beyond[i].bytes_per_s);
+        beyond[i].bytes_per_s = round_rate(beyond[i].bytes_per_s);
 }
 
 static void round_all(struct tutti_machine *machine)
@@ -202,23 +213,23 @@ static void round_all(struct tutti_machine *machine)
 
         rate->latency_s = round_time(rate->latency_s);
         rate->overhead_s = round_time(rate->overhead_s);
-        rate->bytes_per_s = rounded(rate->bytes_per_s);
-        rate->core_bytes_per_s = rounded(rate->core_bytes_per_s);
+        rate->bytes_per_s = round_rate(rate->bytes_per_s);
+        rate->core_bytes_per_s = round_rate(rate->core_bytes_per_s);
         round_beyond(rate->beyond);
         round_beyond(rate->core_beyond);
     }
     machine->signal_s = round_time(machine->signal_s);
-    machine->memory_bytes_per_s = rounded(machine->memory_bytes_per_s);
-    machine->copy_bytes_per_s = rounded(machine->copy_bytes_per_s);
-    machine->reduce_bytes_per_s = rounded(machine->reduce_bytes_per_s);
-    machine->load_bytes_per_s = rounded(machine->load_bytes_per_s);
+    machine->memory_bytes_per_s = round_rate(machine->memory_bytes_per_s);
+    machine->copy_bytes_per_s = round_rate(machine->copy_bytes_per_s);
+    machine->reduce_bytes_per_s = round_rate(machine->reduce_bytes_per_s);
+    machine->load_bytes_per_s = round_rate(machine->load_bytes_per_s);
     round_beyond(machine->memory_beyond);
     round_beyond(machine->copy_beyond);
     round_beyond(machine->reduce_beyond);
     round_beyond(machine->load_beyond);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the survey ------------------------------------------------------------------------------ */
 
 int survey_write(const char *file, const char *text)
 {
@@ -231,95 +242,123 @@ int survey_write(const char *file, const char *text)
     error = file_write(file, text);
     if (error == 0)
         return EXIT_SUCCESS;
-    fprintf(stderr, "tutti-topo: write %s: %s\n", file, strerror(error));
+    fprintf(stderr, "tutti-topo: cannot write %s: %s\n", file, strerror(error));
     return EXIT_FAILURE;
 }
 
-static int tell(const struct crew *crew, FILE *notes, char **comments,
-                const struct tutti_machine *machine)
+/* Writes the description with the comments before it. Returns the exit status. */
+static int write_description(const struct crew *crew, const char *comments,
+                             const struct tutti_machine *machine)
 {
     char *text = NULL, *whole;
     int status;
 
     if (tutti_machine_write(machine, &text) != TUTTI_OK) {
         fprintf(stderr, "tutti-topo: %s\n", tutti_message_last());
-        fclose(notes);
         return EXIT_FAILURE;
     }
-    fclose(notes);
-    whole = must_have(malloc(strlen(text) + strlen(*comments) + 1));
-    strcpy(whole, *comments);
-    strcat(whole, text);
+    if (asprintf(&whole, "%s%s", comments, text) < 0)
+        whole = must_have(NULL);
     status = survey_write(crew->output, whole);
     free(whole);
     free(text);
     return status;
 }
 
+/* Returns true if messages within the host go through its memory. */
 static bool uses_memory(const char *transports)
 {
     return *transports == '\0' || strstr(transports, "shm") != NULL;
 }
 
-int survey_run(struct crew *crew)
+/* Runs all measurements. All ranks must call this together. */
+static void take_measurements(struct crew *crew, const struct survey *survey,
+                              struct measurements *ret_found)
+{
+    *ret_found = (struct measurements){.crowd = {.turns = 0}};
+    if (survey->neighbor > 0)
+        meter_link(crew, 0, survey->neighbor, &ret_found->inside);
+    if (survey->stranger > 0)
+        meter_link(crew, 0, survey->stranger, &ret_found->outside);
+    ret_found->crowd.turns = (double)survey->node_ranks / survey->cores;
+    if (survey->node_ranks > survey->cores)
+        meter_crowd(crew, ret_found->crowd.turns, &ret_found->crowd.rounds);
+    ret_found->signal_s = meter_signal(crew);
+    meter_memory(crew, survey->node_ranks, &ret_found->memory);
+    timing_show_end(crew);
+}
+
+/* Fits the costs of the machine to the measurements, and writes comments about the fits. A level
+ * that was not measured gets the costs of the other. The machine borrows from `survey`. */
+static void fit_machine(FILE *comments, const struct crew *crew, const struct survey *survey,
+                        const struct measurements *found, struct tutti_machine *machine)
+{
+    const char *transports = tutti_param_text(TUTTI_PARAM_TRANSPORTS);
+    struct tutti_rate *node = &machine->level[0], *group = &machine->level[1];
+    struct tutti_rate *top = &machine->level[2];
+
+    fprintf(comments,
+            "# Measured by tutti-topo with %d ranks over %s%s; "
+            "\"within\" is the root mean square.\n",
+            crew->nranks, *transports != '\0' ? transports : "the usual transports",
+            crew->is_quick ? ", quickly" : "");
+    if (survey->neighbor > 0)
+        set_level(comments, "node", &found->inside, node);
+    if (survey->stranger > 0)
+        set_level(comments, "top", &found->outside, top);
+    if (found->crowd.rounds.count > 0 && survey->neighbor > 0)
+        set_crowd(comments, "node", &found->crowd, node);
+    if (survey->neighbor < 0)
+        *node = *top;
+    if (survey->stranger < 0)
+        *top = *node;
+    *group = *top;
+    set_memory(comments, &found->memory, machine);
+    /* Over sockets, a barrier consists of rounds of messages, so it gives no signal time. */
+    if (survey->neighbor > 0 && survey->stranger < 0 && uses_memory(transports))
+        machine->signal_s = found->signal_s;
+    machine->cores = (uint32_t)survey->cores;
+    machine->places = (struct tutti_placement){
+        .nranks = (uint32_t)crew->nranks, .node = survey->node, .nnodes = survey->nnodes};
+    round_all(machine);
+}
+
+/* Writes the results of the survey to the files of the crew. Returns the exit status. */
+static int write_results(const struct crew *crew, const struct survey *survey,
+                         const struct measurements *found)
 {
     struct tutti_machine machine = {.nics = 0};
-    const char *transports = tutti_param_text(TUTTI_PARAM_TRANSPORTS);
-    struct link_times inside = {.overhead_s = 0}, outside = inside;
-    struct memory_times memory;
-    struct survey survey;
-    struct crowd crowd = {.turns = 0};
-    double signal_s;
-    char *comments = NULL;
+    struct store_facts facts = {
+        .machine = &machine,
+        .cpu = sched_getcpu(),
+        .has_memory = survey->neighbor > 0 && uses_memory(tutti_param_text(TUTTI_PARAM_TRANSPORTS)),
+        .has_network = survey->stranger > 0,
+    };
+    char *text = NULL;
     size_t size = 0;
-    FILE *notes;
+    FILE *comments = must_have(open_memstream(&text, &size));
+    int status;
+
+    fit_machine(comments, crew, survey, found, &machine);
+    if (fclose(comments) != 0)
+        must_have(NULL);
+    status = write_description(crew, text, &machine);
+    if (status == EXIT_SUCCESS && crew->xml != NULL)
+        status = store_measured(crew->xml, &facts);
+    free(text);
+    return status;
+}
+
+int survey_run(struct crew *crew)
+{
+    struct survey survey;
+    struct measurements found;
     int status = EXIT_SUCCESS;
 
-    look_around(crew, &survey);
-    if (survey.neighbor > 0)
-        meter_link(crew, 0, survey.neighbor, &inside);
-    if (survey.stranger > 0)
-        meter_link(crew, 0, survey.stranger, &outside);
-    crowd.turns = (double)survey.mates / survey.cores;
-    if (survey.mates > survey.cores)
-        meter_crowd(crew, crowd.turns, &crowd.rounds);
-    signal_s = meter_signal(crew);
-    meter_memory(crew, survey.mates, &memory);
-    timing_show_end(crew);
-    if (crew->rank == 0) {
-        notes = must_have(open_memstream(&comments, &size));
-        fprintf(notes,
-                "# Measured by tutti-topo with %d ranks over %s%s; \"within\" is the root "
-                "mean square.\n",
-                crew->nranks, *transports != '\0' ? transports : "the usual transports",
-                crew->is_quick ? ", quickly" : "");
-        if (survey.neighbor > 0)
-            set_level(notes, "node", &inside, &machine.level[0]);
-        if (survey.stranger > 0)
-            set_level(notes, "top", &outside, &machine.level[2]);
-        if (crowd.rounds.count > 0 && survey.neighbor > 0)
-            set_crowd(notes, "node", &crowd, &machine.level[0]);
-        if (survey.neighbor < 0)
-            machine.level[0] = machine.level[2];
-        if (survey.stranger < 0)
-            machine.level[2] = machine.level[0];
-        machine.level[1] = machine.level[2];
-        set_memory(notes, &memory, &machine);
-        /* Over sockets, a barrier consists of rounds of messages, so it gives no signal time. */
-        if (survey.neighbor > 0 && survey.stranger < 0 && uses_memory(transports))
-            machine.signal_s = signal_s;
-        machine.cores = (uint32_t)survey.cores;
-        machine.places = (struct tutti_placement){.nranks = (uint32_t)crew->nranks,
-                                                  .node = survey.node, .nnodes = survey.nnodes};
-        round_all(&machine);
-        status = tell(crew, notes, &comments, &machine);
-        if (status == EXIT_SUCCESS && crew->xml != NULL)
-            status = store_measured(crew->xml, &(struct store_facts){
-                .machine = &machine, .cpu = sched_getcpu(),
-                .has_memory = survey.neighbor > 0 && uses_memory(transports),
-                .has_network = survey.stranger > 0});
-        free(comments);
-    }
+    find_ranks(crew, &survey);
+    take_measurements(crew, &survey, &found);
+    if (crew->rank == 0)
+        status = write_results(crew, &survey, &found);
     free(survey.node);
     return status;
 }

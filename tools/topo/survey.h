@@ -10,9 +10,6 @@
  * the exit status. */
 int survey_run(struct crew *crew);
 
-/* Returns the number of cores that this process may use. */
-int survey_cores(void);
-
 /* Writes the text to the file, or to stdout if `file` is NULL. Returns the exit status. */
 int survey_write(const char *file, const char *text);
 

@@ -5,7 +5,7 @@
 
 #include "topo/crew.h"
 
-#define TIMING_BLOCKS 15
+#define TIMING_BLOCKS 15 /* most timed blocks of a measurement */
 
 /* Returns the time of a monotonic clock, in seconds. */
 double timing_now_s(void);

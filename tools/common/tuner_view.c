@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Describes calls and machines in the form that the tuner and the simulator take. */
-#include "common/ground.h"
+#include "common/tuner_view.h"
 
 #include "base/param.h"
 #include "base/result.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-size_t ground_block_bytes(enum tutti_collective collective, uint32_t nranks, double size_bytes)
+size_t vector_block_bytes(enum tutti_collective collective, uint32_t nranks, double size_bytes)
 {
     uint32_t input = tutti_input_blocks(collective, nranks);
     uint32_t output = tutti_output_blocks(collective, nranks);
@@ -26,20 +26,20 @@ size_t ground_block_bytes(enum tutti_collective collective, uint32_t nranks, dou
     return block_bytes < 1 ? 1 : (size_t)block_bytes;
 }
 
-double ground_bus_factor(enum tutti_collective collective, uint32_t nranks)
+double vector_bus_factor(enum tutti_collective collective, uint32_t nranks)
 {
     double part = (nranks - 1.0) / nranks;
 
     /* In an all-reduce, each byte enters and leaves a port, apart from the part of its own rank. */
     if (tutti_collective_agrees(collective))
         return 2 * part;
-    /* In a broadcast or a reduction to one rank, that rank's port carries each byte once. */
+    /* In a broadcast, a reduction to one rank or a scan, a port carries each byte once. */
     if (!tutti_input_is_per_rank(collective) && !tutti_output_is_per_rank(collective))
         return 1;
     return part;
 }
 
-void ground_view(const struct tutti_machine *machine, struct tutti_tuner_view *ret_view)
+void tuner_view_init(const struct tutti_machine *machine, struct tutti_tuner_view *ret_view)
 {
     bool is_one_node = machine->places.node != NULL && machine->places.nnodes == 1;
 
@@ -58,7 +58,7 @@ void ground_view(const struct tutti_machine *machine, struct tutti_tuner_view *r
 
 /* ---- processes of this host ------------------------------------------------------------------ */
 
-uint32_t ground_cores(void)
+uint32_t usable_cores(void)
 {
     cpu_set_t set;
     long count;
@@ -79,15 +79,16 @@ static bool may_use(const char *transport)
     if (*list == '\0')
         return true;
     for (const char *at = list; *at != '\0'; at += strspn(at, ",")) {
-        size_t word = strcspn(at, ",");
+        size_t word_length = strcspn(at, ",");
 
-        if (word == length && strncmp(at, transport, length) == 0)
+        if (word_length == length && strncmp(at, transport, length) == 0)
             return true;
-        at += word;
+        at += word_length;
     }
     return false;
 }
 
+/* Parses the machine of TUTTI_MACHINE, or assumes one. The caller destroys *ret_machine. */
 static int find_machine(uint32_t nranks, const struct tutti_policy *policy, bool shares_memory,
                         struct tutti_machine **ret_machine)
 {
@@ -95,25 +96,24 @@ static int find_machine(uint32_t nranks, const struct tutti_policy *policy, bool
 
     if (*text != '\0')
         return tutti_machine_parse("TUTTI_MACHINE", text, nranks, ret_machine);
-    *ret_machine = must_take(1, sizeof **ret_machine);
-    /* The speed of the interfaces between nodes is not known, and there is only one node. */
-    tutti_tuner_assume_machine(shares_memory, ground_cores(), 0, *ret_machine);
+    *ret_machine = must_calloc(1, sizeof **ret_machine);
+    /* All ranks are on one node, so the speed of the network does not matter. 0: not known. */
+    tutti_tuner_assume_machine(shares_memory, usable_cores(), 0, *ret_machine);
     return TUTTI_OK;
 }
 
-int ground_host_open(uint32_t nranks, const struct tutti_policy *policy,
-                     struct ground_host *ret_host)
+int host_view_open(uint32_t nranks, const struct tutti_policy *policy, struct host_view *ret_host)
 {
     bool shares_memory = may_use("shm");
     bool reads_by_cma = shares_memory && may_use("cma");
-    const char *host = policy != NULL ? policy->text[TUTTI_POLICY_HOST] : "";
+    const char *policy_host = policy != NULL ? policy->text[TUTTI_POLICY_HOST] : "";
 
-    *ret_host = (struct ground_host){.node = NULL};
+    *ret_host = (struct host_view){.node = NULL};
     TUTTI_TRY(find_machine(nranks, policy, shares_memory, &ret_host->machine));
     ret_host->places = ret_host->machine->places;
     ret_host->places.nranks = nranks;
     if (ret_host->places.node == NULL) {
-        ret_host->node = must_take(nranks, sizeof *ret_host->node);
+        ret_host->node = must_calloc(nranks, sizeof *ret_host->node);
         ret_host->places.node = ret_host->node;
         ret_host->places.nnodes = 1;
     }
@@ -130,14 +130,17 @@ int ground_host_open(uint32_t nranks, const struct tutti_policy *policy,
         .policy = policy,
         .fingerprint = ret_host->fingerprint,
     };
-    tutti_fingerprint(host, &ret_host->view,
-                      reads_by_cma ? "cma" : shares_memory ? "shm" : "tcp", ret_host->fingerprint);
+    tutti_fingerprint(policy_host, &ret_host->view,
+                      reads_by_cma    ? "cma"
+                      : shares_memory ? "shm"
+                                      : "tcp",
+                      ret_host->fingerprint);
     return TUTTI_OK;
 }
 
-void ground_host_close(struct ground_host *host)
+void host_view_close(struct host_view *host)
 {
     tutti_machine_destroy(host->machine);
     free(host->node);
-    *host = (struct ground_host){.node = NULL};
+    *host = (struct host_view){.node = NULL};
 }
