@@ -9,15 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The messages of a batch, sorted into lanes. */
 struct batch {
-    const struct tutti_cuda_message *messages;
+    const struct tutti_cuda_message *messages; /* [count] */
     size_t count;
-    int rank;
+    int rank; /* this rank */
     /* Per message. For a message to or from another rank, it is the lane. For a send to this rank
      * itself, it is the index of the matching receive. */
     uint32_t *places;
-    struct tutti_kernel_lane lanes[TUTTI_KERNEL_LANES];
-    uint32_t nlanes, nhalves, ncopies;
+    struct tutti_kernel_lane lanes[TUTTI_KERNEL_LANES]; /* lanes[nlanes] is for copies */
+    uint32_t nlanes;
+    uint32_t nhalves, ncopies; /* messages to or from other ranks; messages to this rank itself */
 };
 
 /* ---- sorting --------------------------------------------------------------------------- */
@@ -51,7 +53,7 @@ static int match_copies(struct batch *batch)
     }
 }
 
-/* The block that moves the first share of a message. The two directions of a pair begin at
+/* Returns the block that moves the first share of a message. The two directions of a pair begin at
  * different blocks, and so do a rank's neighboring peers, which spreads the load. */
 static uint32_t rotation_of(const struct batch *batch, const struct tutti_cuda_message *message,
                             uint32_t nblocks)
@@ -64,7 +66,8 @@ static uint32_t rotation_of(const struct batch *batch, const struct tutti_cuda_m
 
 static int sort_into_lanes(struct batch *batch, const struct tutti_cuda_grid *grid)
 {
-    uint32_t last = (tutti_cuda_grid_channels(grid)) * grid->nblocks, first = 0;
+    /* The last channel is for messages. */
+    uint32_t fifo = tutti_cuda_grid_channels(grid) * grid->nblocks, first = 0;
 
     for (size_t i = 0; i < batch->count; i++) {
         const struct tutti_cuda_message *message = &batch->messages[i];
@@ -76,11 +79,13 @@ static int sort_into_lanes(struct batch *batch, const struct tutti_cuda_grid *gr
                                         batch->lanes[lane].is_receive == message->sends))
             lane++;
         if (lane + 1 >= TUTTI_KERNEL_LANES)
-            return tutti_fail(TUTTI_ERR_USAGE, "messages to and from more than %d peers",
+            return tutti_fail(TUTTI_ERR_USAGE, "rank %d: the messages of a group have more than "
+                              "%d peers, counting those to which it sends and those from which it "
+                              "receives; use several groups", batch->rank,
                               TUTTI_KERNEL_LANES - 1);
         if (lane == batch->nlanes)
             batch->lanes[batch->nlanes++] = (struct tutti_kernel_lane){
-                .peer = message->peer, .is_receive = !message->sends, .fifo = last,
+                .peer = message->peer, .is_receive = !message->sends, .fifo = fifo,
                 .rotation = rotation_of(batch, message, grid->nblocks)};
         batch->places[i] = lane;
         batch->lanes[lane].count++;
@@ -97,8 +102,8 @@ static int sort_into_lanes(struct batch *batch, const struct tutti_cuda_grid *gr
 
 /* ---- encoding --------------------------------------------------------------------------- */
 
-/* The step of a message. For a message of the rank to itself, the send's step does the copy. The
- * step of its receive is in no lane's list, so it never runs. */
+/* Returns the step of a message. For a message of the rank to itself, the step of the send does the
+ * copy. The step of the receive is in no lane's list, so it never runs. */
 static struct tutti_kernel_step step_for(const struct batch *batch, size_t index)
 {
     const struct tutti_cuda_message *message = &batch->messages[index];

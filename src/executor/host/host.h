@@ -55,7 +55,7 @@ struct tutti_program {
     enum tutti_type run_type;
     bool widens;         /* INPUT and OUTPUT are staged as float32, which is then run_type */
     bool stages_input;   /* INPUT is a copy, which may be widened or pre-multiplied */
-    bool scales_output;  /* OUTPUT is divided at the end, because GATHER_REDUCE does not do it */
+    bool scales_output;  /* OUTPUT is averaged at the end, because GATHER_REDUCE does not do it */
     bool makes_truth;    /* OUTPUT is made truth values at the end (tutti_call_makes_truth) */
     bool finishes_output; /* widens, scales_output or makes_truth */
     size_t input_blocks, output_blocks; /* 0 if this rank has no such buffer */
