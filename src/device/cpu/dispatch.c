@@ -38,7 +38,7 @@ static bool always(void)
 
 static const struct {
     const struct tutti_cpu_kernels *kernels;
-    bool (*is_there)(void); /* true only if the operating system saves the registers, too */
+    bool (*is_supported)(void); /* true only if the operating system saves the registers, too */
 } variants[] = {
 #if defined(__x86_64__)
     {&tutti_cpu_avx512, has_avx512},
@@ -52,7 +52,7 @@ static const struct {
 const struct tutti_cpu_kernels *tutti_cpu_available(size_t index)
 {
     for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)
-        if (variants[i].is_there() && index-- == 0)
+        if (variants[i].is_supported() && index-- == 0)
             return variants[i].kernels;
     return NULL;
 }

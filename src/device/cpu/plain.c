@@ -19,6 +19,7 @@ union value {
     uint64_t u64;
 };
 
+/* Loads a value of type `ctype` from an address of any alignment. */
 #define READ(ctype, from)                      \
     ({                                         \
         ctype read_element_;                   \
@@ -102,6 +103,7 @@ TUTTI_INLINE bool is_signed(const enum tutti_type type)
      : (op) == TUTTI_MAX  ? tutti_##name##_max(a, b) \
                           : tutti_##name##_min(a, b))
 
+/* Combines two values by a bitwise or logical operation. */
 TUTTI_INLINE union value combine_bits(const enum tutti_op op, union value a, union value b)
 {
     const bool a_is_true = a.u64 != 0, b_is_true = b.u64 != 0;

@@ -53,7 +53,7 @@ static bool has_atomics(const struct tutti_cuda_gpu *gpu, tutti_cu_device from, 
                TUTTI_CU_SUCCESS && has != 0;
 }
 
-/* Returns true if the link between the devices of this rank and of `rank` should keep lines whole.
+/* Returns true if the link between this rank's device and that of `rank` should keep lines whole.
  */
 static bool is_linked(const struct tutti_cuda_gpu *gpu, int rank)
 {

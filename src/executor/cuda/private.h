@@ -38,7 +38,7 @@
 /* The data that a rank sends to all others while they form a domain. The fields are filled in phase
  * by phase. All of them are valid in the last exchange. */
 struct tutti_cuda_record {
-    uint64_t magic;         /* MAGIC of form.c; another value: the rank has no record */
+    uint64_t magic;         /* MAGIC of form.c; with another value, this is no record */
     uint8_t has_kernels;    /* the rank has loaded kernels for its GPU */
     uint8_t is_failed;      /* a phase has failed on the rank, so no rank gets a domain */
     uint8_t is_copy_bad;    /* copies by the driver from other ranks arrive corrupted */
