@@ -64,8 +64,8 @@ uint64_t tutti_call_history_number(const struct tutti_call_history *history,
                                    const struct tutti_header *header);
 
 /* True if the ranks diverged before the current call. `mine` and `theirs` are headers that differ.
- * If both headers have the same number, the ranks diverged earlier in two cases: the chains of the
- * headers differ, or their number is less than that of the current call. */
+ * The ranks diverged earlier if both headers have the same number, and one of these holds: their
+ * chains differ, or the number is that of an earlier call. */
 static inline bool tutti_call_history_parts(const struct tutti_call_history *history,
                                             const struct tutti_header *mine,
                                             const struct tutti_header *theirs)

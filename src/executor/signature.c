@@ -142,8 +142,8 @@ int tutti_signature_mismatch(const struct tutti_header *mine, int rank,
 
     if (theirs->signature.magic != TUTTI_SIGNATURE_MAGIC)
         return tutti_fail(TUTTI_ERR_USAGE,
-                          "rank %d sent no header where operation %" PRIu64 ", %s, expects one; do "
-                          "all ranks call the same operations in the same order?",
+                          "rank %d sent other bytes where the header of operation %" PRIu64
+                          ", %s, should be; all ranks must make the same calls in the same order",
                           rank, mine->sequence, tutti_signature_format(&mine->signature, here));
     return tutti_fail(TUTTI_ERR_USAGE,
                       "ranks call different operations: here number %" PRIu64 " is %s, rank %d's "

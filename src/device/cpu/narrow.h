@@ -293,9 +293,9 @@ TUTTI_INLINE bytes e4m3_narrow(const struct wide values)
         name##_steps(dst, srcs, nsrcs, at_bytes, count, (float)multiply);                       \
     }
 
-/* E4M3 may be summed at 2^-8 of its value (sum_type e4m3_scaled): a power of two changes no
- * rounding, and a value that underflows only because of it would be rounded to zero anyway.
- * Products are not linear in this factor, so they are computed on the true values. */
+/* E4M3 may be summed at 2^-8 of its value (sum_type e4m3_scaled). A factor that is a power of two
+ * changes no rounding. A value that underflows only because of the factor would be rounded to zero
+ * anyway. Products are not linear in this factor, so they are computed on the true values. */
 #define DEFINE_NARROW_REDUCES(type, unit, element_bytes, sum_type)                              \
     DEFINE_NARROW_REDUCE(reduce_##type##_sum, sum_type, unit, element_bytes, +)                 \
     DEFINE_NARROW_REDUCE(reduce_##type##_prod, type, unit, element_bytes, *)

@@ -391,7 +391,7 @@ static int free_areas(struct tutti_cuda_gpu *gpu)
 
 /* ---- the phases ------------------------------------------------------------------------------ */
 
-/* What happens around a phase. */
+/* The flags of a phase tell what happens before and after it. */
 enum {
     EXCHANGES = 1,       /* an all-gather of the ranks' records ends the phase */
     RECORDS_FAILURE = 2, /* an error goes into this rank's record; otherwise it is returned */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes for which a launch gets one more block, and one more thread. */
+/* A launch gets one block for each BLOCK_BYTES, and one thread for each THREAD_BYTES. */
 enum { BLOCK_BYTES = 16 << 10, THREAD_BYTES = 16 };
 /* The number of threads of a block is a multiple of this. */
 enum { WARP_THREADS = 32 };
@@ -317,8 +317,8 @@ void tutti_cuda_show_counts(struct tutti_cuda_gpu *gpu, uint64_t number, const s
 
 /* Sets the message for another rank that makes a different call. For v-forms, it may be the same
  * call with different counts. If counts are by pair, the count in `theirs` is the number of
- * elements that the other rank sends to this rank, and the count in `mine` is the number that this
- * rank expects. */
+ * elements that the other rank sends to this rank. The count in `mine` is the number that this rank
+ * expects. */
 static int fail_mismatch(const struct tutti_cuda_gpu *gpu)
 {
     const struct tutti_kernel_report *report = gpu->report;
@@ -371,8 +371,8 @@ static int read_report(const struct tutti_cuda_gpu *gpu)
                           format_words(report->mine, here), number, (int)report->rank);
     case TUTTI_KERNEL_MISMATCH: return fail_mismatch(gpu);
     default:
-        return tutti_fail(TUTTI_ERR_INTERNAL, "rank %d, GPU %d: %s, number %llu: what rank %d sent "
-                          "makes no sense", gpu->args.rank, gpu->args.device,
+        return tutti_fail(TUTTI_ERR_INTERNAL, "rank %d, GPU %d: %s, number %llu: the description of "
+                          "a call by rank %d is inconsistent, which is a bug of the library", gpu->args.rank, gpu->args.device,
                           format_words(report->mine, here), number, (int)report->rank);
     }
 }

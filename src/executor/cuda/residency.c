@@ -91,7 +91,7 @@ void tutti_cuda_residency_settle(struct tutti_cuda_gpu *gpu, uint32_t blocks)
     uint32_t taken, total = claim->total;
 
     pthread_mutex_lock(&lock);
-    /* Only the last rank reduces the claim, because until then other ranks rely on all of it. */
+    /* Only the last rank reduces the claim. Until then other ranks rely on the whole claim. */
     if (++claim->nsettled == claim->nranks)
         claim->blocks = blocks;
     find_claim(gpu, claim->uuid, &taken);

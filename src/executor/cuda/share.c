@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The driver may round the size of an area up by at most this. */
+/* The driver may round the size of an area up by at most this many bytes. */
 #define MOST_ROUNDING_BYTES ((size_t)1 << 30)
 
 /* The values of gpu->step while areas are opened. */

@@ -163,7 +163,7 @@ static int receive_step(struct tutti_run *run, struct tutti_run_lane_state *stat
         else
             TUTTI_TRY(receive_reduce(run, state, segment, step, index));
     }
-    /* The next step must not use the bounce buffer before this one has sent all of it. */
+    /* The next step must not use the bounce buffer before this step has sent its contents. */
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND && run->halves_left[index] > 1)
         return TUTTI_AGAIN;
     return TUTTI_OK;

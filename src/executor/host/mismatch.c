@@ -141,7 +141,7 @@ int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const ui
 }
 
 /* Without a domain a rank cannot look at its peers' calls. Instead, each waiting rank tells the
- * next rank of its calls after some checks, and compares those of the rank before it. */
+ * next rank of its calls after some checks. It compares the calls that the previous rank tells. */
 static int check_neighbor(struct tutti_engine *engine)
 {
     const struct tutti_header *mine = engine->run.header;

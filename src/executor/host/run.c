@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a run has to do next. */
+/* The next thing that a run has to do. */
 enum phase {
     PHASE_AGREE, /* agree with all ranks whether to run on lent memory (lend.c) */
     PHASE_PIECE, /* begin the current piece, or end if there is none left */
