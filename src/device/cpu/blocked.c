@@ -28,6 +28,7 @@ static void stream_fence(void)
 #endif
 }
 
+/* Copies bytes. If they are streamed, the caller must call stream_fence afterwards. */
 static void copy_unfenced(const struct tutti_cpu_kernels *kernels, void *dst, const void *src,
                           size_t size_bytes, bool stream)
 {
@@ -134,6 +135,7 @@ static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
         stream_fence();
 }
 
+/* True if scaling would not change the result. */
 static bool is_unscaled(const struct tutti_reduce_args *args)
 {
     return tutti_type_is_floating(args->type) ? args->scale.multiply == 1.0

@@ -57,6 +57,7 @@ const struct tutti_cpu_kernels *tutti_cpu_available(size_t index)
     return NULL;
 }
 
+/* Returns the table that TUTTI_CPU_ISA names, or else the fastest that the processor can run. */
 static const struct tutti_cpu_kernels *choose(void)
 {
     /* The order must be that of the parameter's choices in base/param_table.h. */
@@ -72,6 +73,7 @@ static const struct tutti_cpu_kernels *choose(void)
     return &tutti_cpu_plain;
 }
 
+/* Returns the table that this process uses. The first call chooses it. */
 static const struct tutti_cpu_kernels *chosen(void)
 {
     static const struct tutti_cpu_kernels *choice;

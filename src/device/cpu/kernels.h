@@ -287,6 +287,8 @@ DEFINE_CONVERT(bf16, u16, tutti_bfloat16_widen, tutti_bfloat16_narrow)
 /* ---- copying ------------------------------------------------------------------------- */
 
 #if HAS_STREAM
+/* Copies by non-temporal stores, except the bytes before the first whole line of `to` and after the
+ * last. */
 static void stream_bytes(void *to, const void *from, size_t size_bytes)
 {
     const size_t line = 64;

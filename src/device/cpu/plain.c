@@ -154,6 +154,7 @@ TUTTI_INLINE union value scaled(const enum tutti_type type, union value value,
     return value;
 }
 
+/* Reduces all elements, one after the other. `type` and `op` are constants. */
 TUTTI_INLINE void reduce_elements(const struct tutti_reduce_args *args, const enum tutti_type type,
                                   const enum tutti_op op)
 {
@@ -168,6 +169,7 @@ TUTTI_INLINE void reduce_elements(const struct tutti_reduce_args *args, const en
     }
 }
 
+/* Calls reduce_elements with the operation as a constant. */
 TUTTI_INLINE void reduce_type(const struct tutti_reduce_args *args, const enum tutti_type type)
 {
 #define OP_CASE(NAME, name) \

@@ -145,6 +145,7 @@ fail:
     return rc;
 }
 
+/* Does the work of tutti_kernel_module_get. The caller holds `lock`. */
 static int get_locked(const struct tutti_cu_driver *cuda, struct tutti_kernel_module **ret_kernels)
 {
     struct tutti_cu_context *context = NULL;

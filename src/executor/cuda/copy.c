@@ -225,6 +225,7 @@ static const uint8_t *window_address(const struct copying *copying, int owner, i
                                         slot * piece_bytes(gpu, copying->call));
 }
 
+/* Sets the position and the window of a piece. */
 static void select_piece(struct copying *copying, uint64_t piece)
 {
     copying->at = piece * copying->piece_count;
@@ -278,6 +279,7 @@ static int fetch(struct copying *copying, uint64_t piece)
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
+/* Enqueues the kernel of meeting number `meeting`. */
 static int enqueue_meeting(const struct copying *copying, struct tutti_kernel_launch *launch,
                            uint64_t meeting)
 {

@@ -36,6 +36,8 @@ enum phase_number {
 
 /* ---- records -------------------------------------------------------------------------------- */
 
+/* Copies the record of `rank` out of the messages. The end of its text is not trusted, because
+ * another process wrote it. */
 static struct tutti_cuda_record read_record(const uint8_t *messages, int rank)
 {
     struct tutti_cuda_record record;
@@ -260,6 +262,7 @@ static int reserve_host(struct tutti_cuda_gpu *gpu)
 
 /* ---- forming ------------------------------------------------------------------------------- */
 
+/* Opens the areas in device memory, and records which are reached and by which links. */
 static int share(struct tutti_cuda_gpu *gpu)
 {
     int rc = tutti_cuda_share_areas(gpu, false);
@@ -271,6 +274,7 @@ static int share(struct tutti_cuda_gpu *gpu)
     return rc;
 }
 
+/* Opens the areas in host memory. Fails if some rank cannot be reached by any area. */
 static int share_host(struct tutti_cuda_gpu *gpu)
 {
     TUTTI_TRY(tutti_cuda_share_areas(gpu, true));

@@ -181,6 +181,7 @@ static int fill_launch(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item 
     return TUTTI_OK;
 }
 
+/* Returns the smallest kernel that can run the works of a launch. */
 static enum tutti_kernel_name kernel_for(const struct tutti_kernel_launch *launch)
 {
     if (launch->nworks > 1)
@@ -205,6 +206,7 @@ static bool needs_grid(const struct tutti_kernel_launch *launch)
     return false;
 }
 
+/* Refuses calls that could never end on this stream (sharers.c). */
 static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
                          size_t count, struct tutti_cu_stream *stream)
 {
@@ -371,9 +373,11 @@ static int read_report(const struct tutti_cuda_gpu *gpu)
                           format_words(report->mine, here), number, (int)report->rank);
     case TUTTI_KERNEL_MISMATCH: return fail_mismatch(gpu);
     default:
-        return tutti_fail(TUTTI_ERR_INTERNAL, "rank %d, GPU %d: %s, number %llu: the description of "
-                          "a call by rank %d is inconsistent, which is a bug of the library", gpu->args.rank, gpu->args.device,
-                          format_words(report->mine, here), number, (int)report->rank);
+        return tutti_fail(TUTTI_ERR_INTERNAL,
+                          "rank %d, GPU %d: %s, number %llu: the description of a call by rank %d "
+                          "is inconsistent, which is a bug of the library",
+                          gpu->args.rank, gpu->args.device, format_words(report->mine, here),
+                          number, (int)report->rank);
     }
 }
 

@@ -53,8 +53,8 @@ static bool has_atomics(const struct tutti_cuda_gpu *gpu, tutti_cu_device from, 
                TUTTI_CU_SUCCESS && has != 0;
 }
 
-/* Returns true if the link between this rank's device and that of `rank` should keep lines whole.
- */
+/* Returns true if the link between this rank's device and the device of `rank` is of a kind that
+ * keeps lines whole. */
 static bool is_linked(const struct tutti_cuda_gpu *gpu, int rank)
 {
     tutti_cu_device mine = gpu->args.device, theirs;
@@ -85,6 +85,7 @@ static bool is_possible(const struct tutti_cuda_gpu *gpu, int rank, int other)
            tutti_cuda_reaches(gpu, other, rank);
 }
 
+/* Returns the ranks, as bits, with which `rank` may exchange lines. */
 static uint64_t list_possible(const struct tutti_cuda_gpu *gpu, int rank)
 {
     uint64_t possible = 0;
@@ -117,6 +118,7 @@ static bool processes_share_gpu(const struct tutti_cuda_gpu *gpu)
     return false;
 }
 
+/* Returns the rounds of the test. The result is the same on all ranks. */
 static uint32_t count_rounds(const struct tutti_cuda_gpu *gpu)
 {
     int rounds = ROUNDS_OF_ALL / gpu->args.nranks;
@@ -207,12 +209,14 @@ int tutti_cuda_lines_test(struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
 
 /* ---- agreement ------------------------------------------------------------------------------- */
 
+/* Returns true if lines between the two ranks were torn, in either direction. */
 static bool are_torn(const struct tutti_cuda_gpu *gpu, int rank, int other)
 {
     return (gpu->records[rank].torn >> other & 1) != 0 ||
            (gpu->records[other].torn >> rank & 1) != 0;
 }
 
+/* Logs a pair of ranks whose lines were torn, once for all ranks. */
 static void report_pair(const struct tutti_cuda_gpu *gpu, int rank, int other)
 {
     if (gpu->args.rank == 0 && rank < other && are_torn(gpu, rank, other))

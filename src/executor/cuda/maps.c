@@ -105,6 +105,7 @@ void tutti_cuda_maps_destroy(struct tutti_cuda_gpu *gpu)
 
 /* ---- this rank's catalog --------------------------------------------------------------------- */
 
+/* Returns true if allocation `serial` is among the allocations of the process. */
 static bool is_listed(const struct tutti_gpumem_allocation *parts, size_t count, uint64_t serial)
 {
     for (size_t i = 0; i < count; i++)
@@ -113,6 +114,7 @@ static bool is_listed(const struct tutti_gpumem_allocation *parts, size_t count,
     return false;
 }
 
+/* Returns true if this rank's catalog has an entry for allocation `serial`. */
 static bool has_serial(const struct tutti_cuda_maps *maps, uint64_t serial)
 {
     for (int i = 0; i < ENTRIES; i++)
@@ -263,6 +265,7 @@ static int admit_entry(const struct tutti_cuda_gpu *gpu, int rank, const struct 
     return TUTTI_OK;
 }
 
+/* Opens the memory of a peer's entry. *memory is the mapping if the peer is in another process. */
 static int open_entry(struct tutti_cuda_gpu *gpu, int rank, const struct entry *entry,
                       struct tutti_gpumem *memory, tutti_cu_address *ret_address)
 {

@@ -64,6 +64,8 @@ static uint32_t rotation_of(const struct batch *batch, const struct tutti_cuda_m
     return (2 * (from ^ to) + (from < to)) % nblocks;
 }
 
+/* Assigns each message to or from another rank to the lane of its peer and direction. The lane of
+ * copies comes last. */
 static int sort_into_lanes(struct batch *batch, const struct tutti_cuda_grid *grid)
 {
     /* The last channel is for messages. */
@@ -139,6 +141,7 @@ static struct tutti_kernel_signature signature_for(const struct tutti_header *he
     return signature;
 }
 
+/* Encodes the tables that have an entry for each message. */
 static void encode_messages(struct tutti_cuda_writer *writer, const struct batch *batch)
 {
     struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
@@ -161,6 +164,7 @@ static void encode_messages(struct tutti_cuda_writer *writer, const struct batch
     }
 }
 
+/* Encodes the lanes, and the list of the steps of each lane. */
 static void encode_lanes(struct tutti_cuda_writer *writer, const struct batch *batch)
 {
     struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);

@@ -100,6 +100,7 @@ static struct tutti_kernel_step step_for(const struct tutti_plan *plan,
     };
 }
 
+/* Encodes the steps of the schedule, their dependencies, and their lists of ranks. */
 static void encode_steps(struct tutti_cuda_writer *writer, const struct tutti_plan *plan)
 {
     const struct tutti_schedule *schedule = plan->schedule;

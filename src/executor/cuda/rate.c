@@ -48,6 +48,7 @@ static int meter_init(const struct tutti_cuda_gpu *gpu, struct meter *ret_meter)
     return tutti_cuda_fail(gpu, code, "allocating memory and events to measure paths");
 }
 
+/* Times one copy. */
 static int time_copy(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
                      tutti_cu_address to, tutti_cu_address from, float *ret_ms)
 {
@@ -94,6 +95,8 @@ static bool is_reached_gpu(const struct tutti_cuda_gpu *gpu, int rank)
                   TUTTI_CU_UUID_BYTES) != 0;
 }
 
+/* Compares the paths to all other GPUs with host memory, and sets the bits of slow ranks in
+ * *ret_slow. */
 static int compare_all(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
                        uint64_t *ret_slow)
 {

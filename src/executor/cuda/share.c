@@ -22,6 +22,7 @@ enum step {
     STEP_OPEN,    /* open the areas */
 };
 
+/* Returns the token by which other processes open an area of `owner`. */
 static const struct tutti_gpumem_token *token_of(const struct tutti_cuda_gpu *gpu, int owner,
                                                  bool is_host)
 {

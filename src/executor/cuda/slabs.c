@@ -30,6 +30,7 @@ static void destroy(const struct tutti_cuda_gpu *gpu, struct tutti_cuda_slab *sl
     free(slab);
 }
 
+/* Allocates a slab of at least `size_bytes`, and adds it to the list. */
 static int create(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured,
                   struct tutti_cuda_slab **ret_slab)
 {

@@ -163,6 +163,7 @@ int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
+/* Returns the message that an item asks for. */
 static struct tutti_cuda_message message_of(const struct tutti_cuda_item *item)
 {
     const struct tutti_call *call = item->call;

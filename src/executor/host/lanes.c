@@ -150,6 +150,7 @@ static int receive_reduce(struct tutti_run *run, struct tutti_run_lane_state *st
     return TUTTI_OK;
 }
 
+/* Receives the rest of the lane's current step. */
 static int receive_step(struct tutti_run *run, struct tutti_run_lane_state *state,
                         const struct tutti_step *step, uint32_t index)
 {

@@ -184,6 +184,7 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
     }
 }
 
+/* Runs a WAIT. TUTTI_AGAIN: a signal is missing; the next call continues with the same rank. */
 static int wait_step(struct tutti_engine *engine, const struct tutti_step *step)
 {
     struct tutti_run *run = &engine->run;

@@ -93,6 +93,7 @@ static int offer_header(const struct tutti_engine_message *message, size_t *ret_
     return ops->send(message->conn, header + done, left, ret_taken);
 }
 
+/* Sends the rest of the header. TUTTI_AGAIN: a part is still to be sent. */
 static int send_header(struct tutti_engine_message *message, bool *moved)
 {
     size_t taken, left = HEADER_BYTES - message->header_bytes;
@@ -106,8 +107,8 @@ static int send_header(struct tutti_engine_message *message, bool *moved)
     return taken < left ? TUTTI_AGAIN : TUTTI_OK;
 }
 
-/* Receives bytes of the header, followed by data if the transport can receive two buffers at once.
- */
+/* Receives bytes of the header. Also receives data if the transport can receive two buffers at
+ * once. */
 static int take_header(struct tutti_engine_message *message, size_t *ret_got)
 {
     const struct tutti_conn_ops *ops = message->conn->ops;
@@ -119,6 +120,7 @@ static int take_header(struct tutti_engine_message *message, size_t *ret_got)
     return ops->recv(message->conn, rest, left, ret_got);
 }
 
+/* Receives the rest of the header, and compares it with this rank's. */
 static int receive_header(struct tutti_engine_message *message, bool *moved)
 {
     size_t got, left;

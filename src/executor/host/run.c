@@ -188,6 +188,7 @@ static uint8_t *piece_base(const struct tutti_run *run, const void *buffer)
     return base + run->piece * run->program->piece_count * tutti_type_size(run->call->type);
 }
 
+/* Sets the buffers of the current piece, stages its input, and begins its round. */
 static void begin_piece(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
@@ -264,6 +265,7 @@ int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind)
     return TUTTI_OK;
 }
 
+/* Opens this rank's post of the round, with the addresses that other ranks need. */
 static int enter_round(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
@@ -304,6 +306,7 @@ static int run_steps_unguarded(struct tutti_engine *engine)
     return local != TUTTI_OK ? local : lanes;
 }
 
+/* Runs the steps of the current piece. TUTTI_AGAIN: some step must wait. */
 static int run_steps(struct tutti_engine *engine)
 {
     const struct tutti_schedule *schedule = engine->run.program->plan->schedule;
@@ -320,6 +323,7 @@ static int run_steps(struct tutti_engine *engine)
     return tutti_fabric_exit(engine->fabric) || rc != TUTTI_OK ? rc : TUTTI_AGAIN;
 }
 
+/* Shows the call to the other ranks of the domain, so that they can compare it with their calls. */
 static void announce(struct tutti_domain *domain, const struct tutti_header *header)
 {
     uint64_t words[TUTTI_ACTIVITY_WORDS];
