@@ -13,21 +13,22 @@ int tutti_call_copy(const struct tutti_call *call, int nranks, struct tutti_call
     struct tutti_call copy = *call;
     const size_t **arrays[TUTTI_CALL_ARRAYS] = {&copy.input_counts, &copy.input_displs,
                                                 &copy.output_counts, &copy.output_displs};
-    size_t count = 0, *at;
+    size_t total = 0, *next;
 
     copy.own_arrays = NULL;
     for (int i = 0; i < TUTTI_CALL_ARRAYS; i++)
-        count += *arrays[i] != NULL ? (size_t)nranks : 0;
-    if (count > 0) {
-        copy.own_arrays = malloc(count * sizeof *copy.own_arrays);
+        total += *arrays[i] != NULL ? (size_t)nranks : 0;
+    if (total > 0) {
+        copy.own_arrays = malloc(total * sizeof *copy.own_arrays);
         if (copy.own_arrays == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an operation's counts");
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the counts of a call of %d ranks",
+                              nranks);
     }
-    at = copy.own_arrays;
+    next = copy.own_arrays;
     for (int i = 0; i < TUTTI_CALL_ARRAYS; i++)
         if (*arrays[i] != NULL) {
-            *arrays[i] = memcpy(at, *arrays[i], (size_t)nranks * sizeof *at);
-            at += nranks;
+            *arrays[i] = memcpy(next, *arrays[i], (size_t)nranks * sizeof *next);
+            next += nranks;
         }
     *ret_copy = copy;
     return TUTTI_OK;
@@ -54,19 +55,21 @@ bool tutti_call_same_counts(const struct tutti_call *a, const struct tutti_call 
     return true;
 }
 
+/* Returns the elements from the start of a buffer to the end of its last block. Empty blocks do not
+ * count, wherever their displacements are. */
 static size_t extent(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
 {
-    size_t end = 0, total = 0;
+    size_t extent = 0, total = 0;
 
     if (counts == NULL)
         return blocks * count;
     for (size_t block = 0; block < blocks; block++) {
-        size_t last = (displs ? displs[block] : total) + counts[block];
+        size_t block_end = (displs ? displs[block] : total) + counts[block];
 
         total += counts[block];
-        end = counts[block] > 0 && last > end ? last : end;
+        extent = counts[block] > 0 && block_end > extent ? block_end : extent;
     }
-    return end;
+    return extent;
 }
 
 void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,

@@ -32,18 +32,18 @@ struct tutti_call {
     uint8_t kind; /* enum tutti_call_kind */
     enum tutti_collective collective; /* 0 for messages, where it has no meaning */
     enum tutti_type type;
-    enum tutti_op op;         /* the operator that combines two elements */
-    bool is_average;          /* divide by nranks at the end */
+    enum tutti_op op;         /* combines two elements; not read if the call does not reduce */
+    bool is_average;          /* true: the result is divided by the number of ranks */
     /* A pre-multiplied sum multiplies this rank's input by a scalar, one element of `type`. If
      * `scalar_address` is NULL, the scalar is in `scalar`. Otherwise the operation reads the scalar
      * from `scalar_address` when it runs. */
     bool is_premultiplied;
     const void *scalar_address;
-    uint8_t scalar[8];
-    const void *input;
+    uint8_t scalar[8];        /* its first bytes are one element of `type` */
+    const void *input;        /* the user's buffers; not read on ranks that need no such buffer */
     void *output;
     size_t count;             /* elements of one block; in v-forms, of this rank's block */
-    int root;                 /* or the peer of a send or receive; 0 if there is none */
+    int root;                 /* the root, or the peer of a send or receive; else 0 */
     /* The arrays of a v-form, in elements, with one entry per rank; NULL for other calls. The owner
      * of the call owns them. If displacements are NULL, the blocks are packed. */
     const size_t *input_counts, *input_displs;
@@ -52,9 +52,11 @@ struct tutti_call {
     struct tutti_signature signature;
 };
 
+/* The number of arrays that a v-form may have. */
 enum { TUTTI_CALL_ARRAYS = 4 };
 
-/* Returns array number `index` of a call, or NULL if the call does not have it. */
+/* Returns array number `index` < TUTTI_CALL_ARRAYS of a call, or NULL if the call does not have
+ * that array. */
 static inline const size_t *tutti_call_array(const struct tutti_call *call, int index)
 {
     const size_t *const arrays[TUTTI_CALL_ARRAYS] = {call->input_counts, call->input_displs,
@@ -90,8 +92,8 @@ static inline bool tutti_call_has_pairs(const struct tutti_call *call)
     return tutti_call_is_vector(call) && tutti_collective_counts_by_pair(call->collective);
 }
 
-/* Returns the number of elements that rank `rank` gives to rank `to`, or takes from rank `from`, in
- * a call that copies data. `call` is the call of `rank`. */
+/* Returns the number of elements that rank `rank` gives to rank `to` in a call that copies data.
+ * `call` is the call of `rank`. */
 static inline size_t tutti_call_gives(const struct tutti_call *call, int rank, int to)
 {
     if (!tutti_collective_is_source(call->collective, (uint32_t)rank, (uint32_t)to,
@@ -100,6 +102,7 @@ static inline size_t tutti_call_gives(const struct tutti_call *call, int rank, i
     return call->input_counts != NULL ? call->input_counts[to] : call->count;
 }
 
+/* Returns the number of elements that rank `rank` takes from rank `from`. The rest is as above. */
 static inline size_t tutti_call_takes(const struct tutti_call *call, int rank, int from)
 {
     if (!tutti_collective_is_source(call->collective, (uint32_t)from, (uint32_t)rank,

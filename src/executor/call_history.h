@@ -23,15 +23,18 @@
 
 #include "executor/signature.h"
 
+/* The number of calls that a history stores, and the number of calls that have a byte in the low
+ * half of a chain. */
 enum { TUTTI_HISTORY_CALLS = 8, TUTTI_CHAIN_CALLS = 4 };
 
 struct tutti_call_history {
-    uint64_t sequence; /* number of the last call; the first call has number 1; 0: none yet */
+    uint64_t sequence; /* number of the last call; the first call has number 1; 0: no call yet */
     uint64_t chain;    /* the chain after the last call, which the next call carries */
     struct tutti_header calls[TUTTI_HISTORY_CALLS]; /* call n is at n % TUTTI_HISTORY_CALLS */
 };
 
-/* Returns the chain after the call that `header` describes. */
+/* Returns the chain after the call that `header` describes. The two factors are odd, so that
+ * multiplying by them loses no bits. */
 static inline uint64_t tutti_chain_after(const struct tutti_header *header)
 {
     uint64_t words[2], hash, bytes;
@@ -61,8 +64,8 @@ uint64_t tutti_call_history_number(const struct tutti_call_history *history,
                                    const struct tutti_header *header);
 
 /* True if the ranks diverged before the current call. `mine` and `theirs` are headers that differ.
- * The ranks diverged earlier if both have the same number, and either their chains differ or that
- * number is before the current call's. */
+ * The ranks diverged earlier if both headers have the same number, and one of these holds: their
+ * chains differ, or the number is that of an earlier call. */
 static inline bool tutti_call_history_parts(const struct tutti_call_history *history,
                                             const struct tutti_header *mine,
                                             const struct tutti_header *theirs)

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-/* Returns the lane of a peer, channel and direction. Creates it at the first request. */
-static struct tutti_lane *lane_of(struct tutti_plan *plan, int32_t peer, uint8_t channel,
-                                  bool is_receive)
+/* Returns the lane of a peer, channel and direction. The first request for a lane adds it. */
+static struct tutti_lane *get_lane(struct tutti_plan *plan, int32_t peer, uint8_t channel,
+                                   bool is_receive)
 {
     uint32_t connection = plan->nconnections;
 
@@ -30,9 +30,10 @@ static struct tutti_lane *lane_of(struct tutti_plan *plan, int32_t peer, uint8_t
     return &plan->lanes[plan->nlanes++];
 }
 
-/* Progress visits lanes in the order of their creation. Lanes with sends that depend on nothing are
- * created first, so that their data is under way before a lane that may have to wait is visited. */
-static void put_first_sends_first(struct tutti_plan *plan)
+/* Adds the lanes with sends that depend on nothing. The executor visits lanes in the order in which
+ * they were added. So the data of these lanes is under way before the executor visits a lane that
+ * may have to wait. */
+static void add_ready_lanes(struct tutti_plan *plan)
 {
     const struct tutti_schedule *schedule = plan->schedule;
 
@@ -40,30 +41,32 @@ static void put_first_sends_first(struct tutti_plan *plan)
         const struct tutti_step *step = &schedule->steps[i];
 
         if (step->kind == TUTTI_STEP_SEND && step->dep_count == 0)
-            (void)lane_of(plan, step->to, step->channel, false);
+            (void)get_lane(plan, step->to, step->channel, false);
     }
 }
 
-static void count_steps(struct tutti_plan *plan)
+/* Adds all lanes, and counts the steps of each. */
+static void add_lanes(struct tutti_plan *plan)
 {
     const struct tutti_schedule *schedule = plan->schedule;
 
-    put_first_sends_first(plan);
+    add_ready_lanes(plan);
     for (uint32_t i = 0; i < schedule->nsteps; i++) {
         const struct tutti_step *step = &schedule->steps[i];
 
         if (tutti_access_receives(step)) {
-            struct tutti_lane *lane = lane_of(plan, step->from, step->channel, true);
+            struct tutti_lane *lane = get_lane(plan, step->from, step->channel, true);
 
             lane->count++;
             lane->needs_bounce |= step->kind == TUTTI_STEP_RECV_REDUCE_SEND;
         }
         if (tutti_access_sends(step))
-            lane_of(plan, step->to, step->channel, false)->count++;
+            get_lane(plan, step->to, step->channel, false)->count++;
     }
 }
 
-static void fill_lanes(struct tutti_plan *plan)
+/* Writes the indices of all steps into the lists of the plan. */
+static void list_steps(struct tutti_plan *plan)
 {
     const struct tutti_schedule *schedule = plan->schedule;
     uint32_t first = 0;
@@ -78,12 +81,12 @@ static void fill_lanes(struct tutti_plan *plan)
         bool receives = tutti_access_receives(step), sends = tutti_access_sends(step);
 
         if (receives) {
-            struct tutti_lane *lane = lane_of(plan, step->from, step->channel, true);
+            struct tutti_lane *lane = get_lane(plan, step->from, step->channel, true);
 
             plan->lane_steps[lane->first + lane->count++] = i;
         }
         if (sends) {
-            struct tutti_lane *lane = lane_of(plan, step->to, step->channel, false);
+            struct tutti_lane *lane = get_lane(plan, step->to, step->channel, false);
 
             plan->lane_steps[lane->first + lane->count++] = i;
         }
@@ -96,22 +99,24 @@ static void fill_lanes(struct tutti_plan *plan)
 int tutti_plan_create(struct tutti_schedule *schedule, struct tutti_plan **ret_plan)
 {
     struct tutti_plan *plan = calloc(1, sizeof *plan);
-    size_t halves = 2 * (size_t)schedule->nsteps + 1;
+    size_t nsteps = schedule->nsteps;
+    /* A step is in at most two lanes. One more entry, so that an empty array is not NULL. */
+    size_t capacity = 2 * nsteps + 1;
 
     if (plan == NULL) {
         tutti_schedule_destroy(schedule);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
     }
     plan->schedule = schedule;
-    plan->lanes = calloc(halves, sizeof *plan->lanes);
-    plan->lane_steps = calloc(halves, sizeof *plan->lane_steps);
-    plan->local_steps = calloc(halves, sizeof *plan->local_steps);
+    plan->lanes = calloc(capacity, sizeof *plan->lanes);
+    plan->lane_steps = calloc(capacity, sizeof *plan->lane_steps);
+    plan->local_steps = calloc(capacity, sizeof *plan->local_steps);
     if (plan->lanes == NULL || plan->lane_steps == NULL || plan->local_steps == NULL) {
         tutti_plan_destroy(plan);
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan of %zu steps", halves / 2);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan of %zu steps", nsteps);
     }
-    count_steps(plan);
-    fill_lanes(plan);
+    add_lanes(plan);
+    list_steps(plan);
     *ret_plan = plan;
     return TUTTI_OK;
 }

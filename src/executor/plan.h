@@ -7,23 +7,25 @@
 
 #include "schedule/step.h"
 
-/* A lane: the steps that use one direction of one connection, in order. */
+/* A lane consists of the steps that use one direction of one connection, in order. */
 struct tutti_lane {
-    int32_t peer;
-    uint8_t channel;
-    bool is_receive;
-    uint32_t first, count; /* in plan->lane_steps */
+    int32_t peer;          /* rank at the other end of the connection */
+    uint8_t channel;       /* of the schedule (step.h) */
+    bool is_receive;       /* true: the steps receive from the peer; false: they send to it */
+    uint32_t first, count; /* the steps are plan->lane_steps[first .. first + count - 1] */
     uint32_t connection;   /* lanes of one peer and channel share a number: 0 .. nconnections-1 */
-    bool needs_bounce;     /* has a RECV_REDUCE_SEND, which sends sums on without storing them */
+    /* True if the lane has a RECV_REDUCE_SEND. Such a step sends sums on without storing them in a
+     * buffer of the schedule, so the lane needs a bounce buffer. */
+    bool needs_bounce;
 };
 
 struct tutti_plan {
     struct tutti_schedule *schedule; /* owned */
     uint32_t nlanes, nconnections;
-    struct tutti_lane *lanes;
-    uint32_t *lane_steps;  /* step indices */
+    struct tutti_lane *lanes; /* [nlanes] */
+    uint32_t *lane_steps;     /* indices of steps, lane after lane */
     uint32_t nlocal;
-    uint32_t *local_steps; /* local and one-sided steps, in order */
+    uint32_t *local_steps;    /* [nlocal]: indices of local and one-sided steps, in order */
 };
 
 /* Makes a plan, which takes over `schedule`, also on failure. TUTTI_ERR_SYSTEM: no memory. */

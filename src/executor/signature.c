@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* Returns the name of a call. *ret_suffix is "v" for a v-form, and else empty. A peer may have sent
+ * any number, so a number that no call has gets a name too. */
 static const char *call_name(uint8_t call, const char **ret_suffix)
 {
     bool is_vector;
@@ -19,6 +21,7 @@ static const char *call_name(uint8_t call, const char **ret_suffix)
     return call == TUTTI_CALL_MESSAGE ? "send/recv" : "garbage";
 }
 
+/* Returns NULL for TUTTI_OP_NONE and for numbers that no operation has. */
 static const char *op_name(uint8_t op)
 {
     if (op < TUTTI_OP_COUNT)
@@ -52,7 +55,8 @@ bool tutti_signature_has_pairs(const struct tutti_signature *signature)
     return is_vector && tutti_collective_counts_by_pair(collective);
 }
 
-/* `counts` is the text of the call's counts: empty, or ending with a comma and a blank. */
+/* Writes a signature as text. `counts` is the text of the call's counts. It is empty, or ends with
+ * a comma and a blank. */
 static const char *format(const struct tutti_signature *signature, const char *counts,
                           char text[TUTTI_SIGNATURE_TEXT_BYTES])
 {
@@ -92,8 +96,9 @@ static size_t total_of(const size_t *counts, int nranks)
     return total;
 }
 
-/* Writes the elements of a buffer: "sends 10, ". Writes nothing if only the root has the buffer and
- * this rank is not the root, which then has no list of counts. Returns the length. */
+/* Writes the number of elements of a buffer, such as "sends 10, ". Writes nothing if only the root
+ * has the buffer and `counts` is NULL, because then this rank is not the root. Returns the length
+ * of the text. */
 static int format_side(const char *verb, uint32_t blocks, const size_t *counts, size_t count,
                        int nranks, char *text, size_t size)
 {
@@ -137,8 +142,8 @@ int tutti_signature_mismatch(const struct tutti_header *mine, int rank,
 
     if (theirs->signature.magic != TUTTI_SIGNATURE_MAGIC)
         return tutti_fail(TUTTI_ERR_USAGE,
-                          "rank %d sent no header where operation %" PRIu64 ", %s, expects one; do "
-                          "all ranks call the same operations in the same order?",
+                          "rank %d sent other bytes where the header of operation %" PRIu64
+                          ", %s, should be; all ranks must make the same calls in the same order",
                           rank, mine->sequence, tutti_signature_format(&mine->signature, here));
     return tutti_fail(TUTTI_ERR_USAGE,
                       "ranks call different operations: here number %" PRIu64 " is %s, rank %d's "

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The first two bytes of every signature. A peer that sent other bytes sent no header. */
 #define TUTTI_SIGNATURE_MAGIC 0x5475u
 /* The call number of sends and receives. No row in the table of collectives uses it. */
 #define TUTTI_CALL_MESSAGE 18
@@ -26,16 +27,17 @@ enum tutti_caller {
     TUTTI_CALLER_COUNT
 };
 
-/* Returns the name of a caller for messages. NULL: it is TUTTI_FOR_USER or an unknown value. */
+/* Returns the name of a caller for messages. NULL: `caller` is TUTTI_FOR_USER or not a value of the
+ * enum. The string is static. */
 const char *tutti_caller_name(uint8_t caller);
 
 struct tutti_signature {
     uint16_t magic;
     uint8_t call;   /* a number of the table of collectives (collective.h), or TUTTI_CALL_MESSAGE */
-    uint8_t type;   /* 255: none */
-    uint8_t op;     /* enum tutti_op, TUTTI_OP_AVERAGE, TUTTI_OP_PREMULTIPLIED; 255: none */
+    uint8_t type;   /* enum tutti_type */
+    uint8_t op;     /* enum tutti_op, TUTTI_OP_AVERAGE, TUTTI_OP_PREMULTIPLIED or TUTTI_OP_NONE */
     uint8_t caller; /* enum tutti_caller */
-    uint16_t root;  /* 65535: none */
+    uint16_t root;  /* UINT16_MAX: the call has no root */
     /* Elements of a block. For a v-form whose counts must be the same on all ranks, this is a hash
      * of the counts. For a v-form whose counts are by pair (collective.h), it is 0 in the call's
      * own signature, and the number of elements sent to a peer in the header to that peer. */
@@ -79,15 +81,17 @@ bool tutti_signature_has_hash(const struct tutti_signature *signature);
 /* True for a v-form whose counts are by pair. */
 bool tutti_signature_has_pairs(const struct tutti_signature *signature);
 
+/* Size of the text of a signature, with its terminating zero. */
+#define TUTTI_SIGNATURE_TEXT_BYTES 128
 /* Writes a signature as text, for messages: "allreduce(count 1024, float32, sum)",
  * "allgatherv(float32)", "tuttiCommSplit". Returns `text`. */
-#define TUTTI_SIGNATURE_TEXT_BYTES 128
 const char *tutti_signature_format(const struct tutti_signature *signature,
                                    char text[TUTTI_SIGNATURE_TEXT_BYTES]);
 
-/* The same for a call of this rank. Its counts are known, so the text has them too, for example
- * "allgatherv(total 22, float32)" or "alltoallv(sends 10, receives 12, float32)". */
 struct tutti_call;
+/* Writes a call of this rank as text. The counts of the call are known, so the text has them too,
+ * for example "allgatherv(total 22, float32)" or "alltoallv(sends 10, receives 12, float32)".
+ * Returns `text`. */
 const char *tutti_call_format(const struct tutti_call *call, int nranks,
                               char text[TUTTI_SIGNATURE_TEXT_BYTES]);
 

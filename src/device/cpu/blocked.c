@@ -28,6 +28,7 @@ static void stream_fence(void)
 #endif
 }
 
+/* Copies bytes. If they are streamed, the caller must call stream_fence afterwards. */
 static void copy_unfenced(const struct tutti_cpu_kernels *kernels, void *dst, const void *src,
                           size_t size_bytes, bool stream)
 {
@@ -83,6 +84,7 @@ static bool kernels_multiply(enum tutti_type type, enum tutti_op op)
            (tutti_type_is_narrow_float(type) && (op == TUTTI_SUM || op == TUTTI_PROD));
 }
 
+/* Reduces and scales one block into `target`. */
 static void reduce_block(const struct tutti_cpu_kernels *kernels,
                          const struct tutti_reduce_args *args, size_t at_bytes, size_t count,
                          void *target)
@@ -101,6 +103,7 @@ static void reduce_block(const struct tutti_cpu_kernels *kernels,
     }
 }
 
+/* Returns the size of a block for a reduction. */
 static size_t block_bytes(const struct tutti_reduce_args *args)
 {
     if (!args->stream)
@@ -108,6 +111,8 @@ static size_t block_bytes(const struct tutti_reduce_args *args)
     return args->ndsts == 1 ? STREAM_BLOCK_BYTES : SPREAD_BLOCK_BYTES;
 }
 
+/* Reduces block by block. With streaming, a block is reduced into a small buffer first, unless its
+ * first destination is kept in the cache. */
 static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
                           const struct tutti_reduce_args *args)
 {
@@ -130,6 +135,7 @@ static void reduce_blocks(const struct tutti_cpu_kernels *kernels,
         stream_fence();
 }
 
+/* True if scaling would not change the result. */
 static bool is_unscaled(const struct tutti_reduce_args *args)
 {
     return tutti_type_is_floating(args->type) ? args->scale.multiply == 1.0

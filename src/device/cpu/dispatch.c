@@ -38,7 +38,7 @@ static bool always(void)
 
 static const struct {
     const struct tutti_cpu_kernels *kernels;
-    bool (*is_there)(void); /* true only if the operating system saves the registers, too */
+    bool (*is_supported)(void); /* true only if the operating system saves the registers, too */
 } variants[] = {
 #if defined(__x86_64__)
     {&tutti_cpu_avx512, has_avx512},
@@ -52,11 +52,12 @@ static const struct {
 const struct tutti_cpu_kernels *tutti_cpu_available(size_t index)
 {
     for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++)
-        if (variants[i].is_there() && index-- == 0)
+        if (variants[i].is_supported() && index-- == 0)
             return variants[i].kernels;
     return NULL;
 }
 
+/* Returns the table that TUTTI_CPU_ISA names, or else the fastest that the processor can run. */
 static const struct tutti_cpu_kernels *choose(void)
 {
     /* The order must be that of the parameter's choices in base/param_table.h. */
@@ -72,6 +73,7 @@ static const struct tutti_cpu_kernels *choose(void)
     return &tutti_cpu_plain;
 }
 
+/* Returns the table that this process uses. The first call chooses it. */
 static const struct tutti_cpu_kernels *chosen(void)
 {
     static const struct tutti_cpu_kernels *choice;

@@ -91,6 +91,7 @@ DEFINE_COMBINE_FLOAT(f32)
 DEFINE_COMBINE_FLOAT(f64)
 DEFINE_COMBINE_FLOAT_ORDER(f32, uint32_t)
 DEFINE_COMBINE_FLOAT_ORDER(f64, uint64_t)
+
 /* ---- into and out of accumulators ------------------------------------------------ */
 
 TUTTI_INLINE float f32_finish(const float sum, const double multiply)
@@ -118,14 +119,17 @@ DEFINE_NARROW_ORDER_FINISHES(f16, int16_t)
 DEFINE_NARROW_ORDER_FINISHES(e4m3, int8_t)
 DEFINE_NARROW_ORDER_FINISHES(e5m2, int8_t)
 
+/* Values for `enter` and `finish` below. */
 #define AS_IS(value) (value)
 #define TRUTH(value) ((value) != 0)
 #define UNSCALED(value, multiply) ((void)(multiply), (value))
 
 /* ---- reducing -------------------------------------------------------------------- */
 
-/* `nsrcs` is a compile-time constant, so the conditions vanish and the pointers stay in
- * registers. */
+/* Defines the loop that reduces `nsrcs` sources. `unit` is the type of an element, and `sum_type`
+ * is that of the accumulator. `enter` converts an element to the accumulator, `combine` combines
+ * two accumulators, and `finish` scales an accumulator and converts it to an element. `nsrcs` is a
+ * compile-time constant, so the conditions vanish and the pointers stay in registers. */
 #define DEFINE_REDUCE_BODY(name, unit, sum_type, enter, combine, finish)                        \
     TUTTI_INLINE void name##_elements(void *to, const void *const *srcs, size_t count,          \
                                       const double multiply, const unsigned nsrcs)              \
@@ -185,8 +189,9 @@ DEFINE_NARROW_ORDER_FINISHES(e5m2, int8_t)
 
 /* ---- bitwise operations -------------------------------------------------------------------- */
 
-/* These are the same for elements of all sizes: 64 bits at a time, at any alignment, and then the
- * bytes that are left. Those are fewer than 8, so a kernel for a few elements is short. */
+/* The size of elements does not matter to these operations. They combine 64 bits at a time, at any
+ * alignment, and then the fewer than 8 bytes that are left. So a kernel for a few elements is
+ * short. */
 #define DEFINE_BITWISE_GROUP(op, nsrcs)                                                         \
     static void bitwise_##op##_##nsrcs(void *dst, const void *const *srcs, size_t size_bytes)   \
     {                                                                                           \
@@ -225,6 +230,7 @@ DEFINE_BITWISE(bxor)
 
 /* ---- converting -------------------------------------------------------------------- */
 
+/* Defines the conversions between a narrow type and float32, with one function per element. */
 #define DEFINE_CONVERT(name, element, widen_one, narrow_one)                                    \
     static void widen_##name(float *to, const void *from, size_t count, float multiply)         \
     {                                                                                           \
@@ -281,6 +287,8 @@ DEFINE_CONVERT(bf16, u16, tutti_bfloat16_widen, tutti_bfloat16_narrow)
 /* ---- copying ------------------------------------------------------------------------- */
 
 #if HAS_STREAM
+/* Copies by non-temporal stores, except the bytes before the first whole line of `to` and after the
+ * last. */
 static void stream_bytes(void *to, const void *from, size_t size_bytes)
 {
     const size_t line = 64;

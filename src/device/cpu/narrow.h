@@ -55,9 +55,7 @@ TUTTI_INLINE void copy_part(void *to, const void *from, size_t size_bytes)
     MOVE(1)
 #undef MOVE
 }
-#endif
 
-#if !HAS_PARTS
 /* Returns the first min(size_bytes, 8) bytes, followed by zeros. They are assembled in a register
  * from overlapping loads, because a vector loaded from bytes that were just stored would wait for
  * the stores. */
@@ -132,6 +130,7 @@ TUTTI_INLINE floats floats_quieted(const floats values)
     return (floats)((is_number & (ints)values) | (~is_number & nan));
 }
 
+/* Returns the accumulators multiplied by `multiply`, with every NaN made canonical. */
 TUTTI_INLINE struct wide wide_finished(struct wide sum, const float multiply)
 {
     sum.a *= multiply;
@@ -218,9 +217,9 @@ TUTTI_INLINE bytes e4m3_narrow(const struct wide values)
 
 /* ---- reducing ------------------------------------------------------------------------ */
 
-/* The data of each source start `at_bytes` into its buffer; the result starts at `to`. Two steps at
- * a time keep four accumulators in flight, which hides the latency of additions if there are many
- * sources. */
+/* Defines the loop that adds or multiplies the sources, as `sign` says. The data of each source
+ * start `at_bytes` into its buffer, and the result starts at `to`. Two steps at a time keep four
+ * accumulators in flight, which hides the latency of additions if there are many sources. */
 #define DEFINE_NARROW_REDUCE_BODY(name, type, unit, element_bytes, sign)                        \
     TUTTI_INLINE struct wide name##_add(struct wide sum, const struct wide next)                \
     {                                                                                           \
@@ -294,9 +293,9 @@ TUTTI_INLINE bytes e4m3_narrow(const struct wide values)
         name##_steps(dst, srcs, nsrcs, at_bytes, count, (float)multiply);                       \
     }
 
-/* E4M3 may be summed at 2^-8 of its value (sum_type e4m3_scaled): a power of two changes no
- * rounding, and a value that underflows only because of it would be rounded to zero anyway.
- * Products are not linear in this factor, so they are computed on the true values. */
+/* E4M3 may be summed at 2^-8 of its value (sum_type e4m3_scaled). A factor that is a power of two
+ * changes no rounding. A value that underflows only because of the factor would be rounded to zero
+ * anyway. Products are not linear in this factor, so they are computed on the true values. */
 #define DEFINE_NARROW_REDUCES(type, unit, element_bytes, sum_type)                              \
     DEFINE_NARROW_REDUCE(reduce_##type##_sum, sum_type, unit, element_bytes, +)                 \
     DEFINE_NARROW_REDUCE(reduce_##type##_prod, type, unit, element_bytes, *)

@@ -19,6 +19,7 @@ union value {
     uint64_t u64;
 };
 
+/* Loads a value of type `ctype` from an address of any alignment. */
 #define READ(ctype, from)                      \
     ({                                         \
         ctype read_element_;                   \
@@ -102,6 +103,7 @@ TUTTI_INLINE bool is_signed(const enum tutti_type type)
      : (op) == TUTTI_MAX  ? tutti_##name##_max(a, b) \
                           : tutti_##name##_min(a, b))
 
+/* Combines two values by a bitwise or logical operation. */
 TUTTI_INLINE union value combine_bits(const enum tutti_op op, union value a, union value b)
 {
     const bool a_is_true = a.u64 != 0, b_is_true = b.u64 != 0;
@@ -152,6 +154,7 @@ TUTTI_INLINE union value scaled(const enum tutti_type type, union value value,
     return value;
 }
 
+/* Reduces all elements, one after the other. `type` and `op` are constants. */
 TUTTI_INLINE void reduce_elements(const struct tutti_reduce_args *args, const enum tutti_type type,
                                   const enum tutti_op op)
 {
@@ -166,6 +169,7 @@ TUTTI_INLINE void reduce_elements(const struct tutti_reduce_args *args, const en
     }
 }
 
+/* Calls reduce_elements with the operation as a constant. */
 TUTTI_INLINE void reduce_type(const struct tutti_reduce_args *args, const enum tutti_type type)
 {
 #define OP_CASE(NAME, name) \

@@ -13,6 +13,7 @@ struct gpu_part {
     uint64_t first, count;
 };
 
+/* Returns the part of a buffer that is block `i`. */
 GPU_INLINE gpu_part gpu_block_part(const struct tutti_kernel_blocks *blocks, uint32_t i)
 {
     if (blocks->counts)
@@ -63,6 +64,7 @@ GPU_INLINE uint32_t gpu_grain(const void *at, uint32_t bytes)
     return bits & (0u - bits);
 }
 
+/* These do the work of gpu_load_some and gpu_store_some below in several accesses. */
 GPU_FUNCTION gpu_word gpu_load_ragged(const uint8_t *at, uint32_t bytes)
 {
     const uint32_t grain = gpu_grain(at, bytes);
@@ -132,6 +134,7 @@ template <typename kind> GPU_INLINE gpu_word gpu_multiplied(gpu_word word, uint6
     return gpu_reducer<kind>::multiplied(word, scalar);
 }
 
+/* Multiplies the elements of a word by the element in the first bytes of `scalar`. */
 GPU_FUNCTION gpu_word gpu_premultiplied(uint32_t type, gpu_word word, uint64_t scalar)
 {
     GPU_WITH_KIND(type, gpu_multiplied, word, scalar)

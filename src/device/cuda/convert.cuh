@@ -28,7 +28,8 @@ GPU_INLINE void gpu_halves_widen(uint32_t codes, float *values)
         : "=f"(values[0]), "=f"(values[1]) : "r"(codes));
 }
 
-/* Returns two codes of 16 bits. Bits where `mask` has ones are taken from `nan`. */
+/* Returns two codes of 16 bits each. Bits at which `mask` is 1 are taken from `nan`, and the others
+ * from `codes`. */
 GPU_INLINE uint32_t gpu_without_nan(uint32_t codes, uint32_t mask, uint32_t nan)
 {
     return (codes & ~mask) | (nan & mask);

@@ -86,14 +86,14 @@ template <typename kind> GPU_INLINE gpu_word gpu_narrowed(gpu_word wide, float m
 
 /* These load or store item i of an array. An item is a group or an element. It has `bytes` bytes
  * and is aligned to its size. */
-template <uint32_t bytes> GPU_INLINE gpu_word gpu_load_thing(const void *base, uint64_t i)
+template <uint32_t bytes> GPU_INLINE gpu_word gpu_load_item(const void *base, uint64_t i)
 {
     if (bytes == GPU_WORD_BYTES)
         return gpu_load_word_once((const uint8_t *)base + i * bytes);
     return gpu_load_element<bytes>(base, i);
 }
 
-template <uint32_t bytes> GPU_INLINE void gpu_store_thing(void *base, uint64_t i, gpu_word word)
+template <uint32_t bytes> GPU_INLINE void gpu_store_item(void *base, uint64_t i, gpu_word word)
 {
     if (bytes == GPU_WORD_BYTES)
         gpu_store_word((uint8_t *)base + i * bytes, word);
@@ -111,18 +111,20 @@ GPU_INLINE void gpu_convert_some(void *dst, const void *src, uint64_t i, uint64_
 
     GPU_UNROLL
     for (uint32_t u = 0; u < at_once; u++)
-        words[u] = gpu_load_thing<from>(src, i + u * stride);
+        words[u] = gpu_load_item<from>(src, i + u * stride);
     GPU_UNROLL
     for (uint32_t u = 0; u < at_once; u++)
-        gpu_store_thing<to>(dst, i + u * stride,
-                            is_widening ? gpu_widened<kind>(words[u], multiply)
-                                        : gpu_narrowed<kind>(words[u], multiply));
+        gpu_store_item<to>(dst, i + u * stride,
+                           is_widening ? gpu_widened<kind>(words[u], multiply)
+                                       : gpu_narrowed<kind>(words[u], multiply));
 }
 
+/* Runs a conversion from or to elements of a kind. */
 template <typename kind, bool is_widening>
 GPU_FUNCTION void gpu_convert_by(const tutti_kernel_conversion *job, gpu_crew crew)
 {
     const uint32_t n = GPU_CONVERT_GROUP, at_once = GPU_CONVERT_AT_ONCE;
+    /* Bytes of an element before and after the conversion. */
     const uint32_t from = is_widening ? kind::element_bytes : 4;
     const uint32_t to = is_widening ? 4 : kind::element_bytes;
     const float multiply = job->multiply;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Provides the parts that all communicating kernels share: epochs, greetings, waiting, meetings of
- * the grid, and signals. A greeting tells a peer which call this rank runs (work.h).
+ * the grid, and signals. A greeting tells a peer which call this rank runs (work.h). A meeting of
+ * the grid is a barrier of all blocks of a launch.
  *
  * Results. If a function returns false because the launch must end, all its callers must return
  * too. By then the failure has been reported to the host (gpu_fail). An argument `is_fine` is false
@@ -47,7 +48,7 @@
 
 enum {
     GPU_POLLS = 128, /* polls between two checks of the abort flag and the clock */
-    GPU_GREETING_WORDS = 4,
+    GPU_GREETING_WORDS = 4, /* values of 8 bytes in a greeting */
 };
 /* In each period of this many epochs, the last two epochs clean the LL lines, one half each. */
 #define GPU_CLEANING_PERIOD UINT64_C(0x40000000)
@@ -63,9 +64,11 @@ struct gpu_run {
     uint64_t epoch;    /* of the current work, or of the last one that took an epoch */
     uint64_t heard;    /* the last epoch of which all greetings have been read */
     uint64_t meetings; /* meetings of the grid in this launch, counting one that is under way */
-    uint64_t start_ns, deadline_ns;
+    uint64_t start_ns;    /* time at the start of the launch */
+    uint64_t deadline_ns; /* time that the launch may take; 0: there is no limit */
 };
 
+/* Returns the flag of an epoch, which is never 0. */
 GPU_INLINE uint32_t gpu_epoch_flag(uint64_t epoch)
 {
     return (uint32_t)(epoch % UINT32_MAX) + 1;
@@ -119,7 +122,7 @@ GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
 {
     /* While one block waits for a peer, other blocks of this rank may wait for that block. They
      * wait twice as long, so that the block that knows the missing peer reports the failure. */
-    const uint64_t patience_ns = run.deadline_ns << (peer == run.rank);
+    const uint64_t patience_ns = peer == run.rank ? 2 * run.deadline_ns : run.deadline_ns;
 
     if (gpu_load_relaxed(&run.counters->is_aborted))
         return true;
@@ -165,6 +168,8 @@ GPU_INLINE bool gpu_arrive(struct gpu_run *run)
     return gpu_add(&run->counters->arrivals, 1) + 1 == run->meetings * gpu_blocks();
 }
 
+/* Waits until all blocks of this rank have arrived at the current meeting. False if the launch must
+ * end. */
 GPU_INLINE bool gpu_wait_for_blocks(const struct gpu_run *run)
 {
     return gpu_wait_for(run, run->rank, &run->counters->arrivals, run->meetings * gpu_blocks());
@@ -204,7 +209,7 @@ GPU_INLINE void gpu_greet(const struct gpu_run *run)
     }
 }
 
-/* Waits for one value of the peer's greeting of this epoch. False if the launch must end. */
+/* Waits for value `word` of the peer's greeting of this epoch. False if the launch must end. */
 GPU_INLINE bool gpu_read_greeting(const struct gpu_run *run, uint32_t peer, uint32_t word,
                                   uint64_t *ret_value)
 {
@@ -303,11 +308,13 @@ GPU_FUNCTION void gpu_clean(const struct gpu_run run)
 
 /* ---- posts and signals -------------------------------------------------------------------- */
 
+/* Returns the value of a post's counter after signal `number` of this epoch. */
 GPU_INLINE uint64_t gpu_signal_value(const struct gpu_run *run, uint32_t number)
 {
     return run->epoch << TUTTI_KERNEL_SIGNAL_BITS | number;
 }
 
+/* These return this epoch's post from this rank to the peer, and from the peer to this rank. */
 GPU_INLINE struct tutti_kernel_post *gpu_post_to(const struct gpu_run *run, uint32_t peer)
 {
     return &gpu_mail(run->peers[peer].to)->posts[run->epoch & 1];
@@ -324,7 +331,7 @@ GPU_INLINE void gpu_write_post(const struct gpu_run *run, uint32_t peer, uint64_
                                uint32_t number)
 {
     struct tutti_kernel_post *post = gpu_post_to(run, peer);
-    const uint64_t maps = (uint64_t)output_map << 32 | input_map;
+    const uint64_t maps = (uint64_t)output_map << 32 | input_map; /* both members as one word */
 
     gpu_store_relaxed(&post->input, input);
     gpu_store_relaxed(&post->output, output);

@@ -26,6 +26,9 @@ static const char *const names[TUTTI_KERNEL_NAME_COUNT] = {
     [TUTTI_KERNEL_MEETING] = "tutti_kernel_meeting",
 };
 
+/* The size of a launch of tutti_kernel_module_copy. */
+enum { COPY_BLOCKS = 2, COPY_THREADS = 32 };
+
 #define MOST_IMAGE_BYTES ((size_t)64 << 20) /* far more than any image of kernels has */
 
 struct tutti_kernel_module {
@@ -44,6 +47,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- the image ------------------------------------------------------------------------------ */
 
+/* Reads the file of kernels that the user names. The caller must free *ret_image. */
 static int read_file(const char *path, void **ret_image)
 {
     enum tutti_file_end end;
@@ -57,7 +61,7 @@ static int read_file(const char *path, void **ret_image)
     if (end == TUTTI_FILE_TOO_LONG)
         return tutti_note(TUTTI_ERR_DEVICE,
                           "TUTTI_CUDA_KERNELS: %s has more than %zu MiB, so it is "
-                          "no file of kernels",
+                          "not a file of kernels",
                           path, MOST_IMAGE_BYTES >> 20);
     if (end == TUTTI_FILE_DONE && size == 0)
         free(image);
@@ -104,6 +108,7 @@ static int explain(const struct tutti_cu_driver *cuda, int code)
     return tutti_note(TUTTI_ERR_DEVICE, "loading the kernels: %s", tutti_cu_error(cuda, code));
 }
 
+/* Loads the kernels into the current context. */
 static int load(const struct tutti_cu_driver *cuda, struct tutti_cu_context *context,
                 struct tutti_kernel_module **ret_kernels)
 {
@@ -140,6 +145,7 @@ fail:
     return rc;
 }
 
+/* Does the work of tutti_kernel_module_get. The caller holds `lock`. */
 static int get_locked(const struct tutti_cu_driver *cuda, struct tutti_kernel_module **ret_kernels)
 {
     struct tutti_cu_context *context = NULL;
@@ -236,6 +242,6 @@ int tutti_kernel_module_copy(const struct tutti_kernel_module *kernels, void *to
 {
     struct tutti_kernel_copy_argument argument = {.src = from, .dst = to, .size_bytes = size_bytes};
 
-    return tutti_kernel_module_launch(kernels, TUTTI_KERNEL_COPY, 2, 32,
+    return tutti_kernel_module_launch(kernels, TUTTI_KERNEL_COPY, COPY_BLOCKS, COPY_THREADS,
                                       &argument, stream);
 }

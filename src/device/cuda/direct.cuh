@@ -73,6 +73,7 @@ GPU_FUNCTION void gpu_copy_to_all(void *const *dsts, uint32_t ndsts, const void 
                  crew);
 }
 
+/* All threads of the grid: copies `count` elements. */
 GPU_INLINE void gpu_direct_copy(const struct gpu_direct *d, void *dst, const void *src,
                                 uint64_t count)
 {
@@ -116,6 +117,7 @@ GPU_INLINE void gpu_direct_fetch(const struct gpu_direct *d)
     }
 }
 
+/* Runs a piece of a broadcast. */
 GPU_INLINE void gpu_direct_broadcast(const struct gpu_direct *d)
 {
     const uint32_t root = (uint32_t)d->work->root;
@@ -154,6 +156,7 @@ GPU_INLINE void gpu_direct_deal(const struct gpu_direct *d)
     }
 }
 
+/* Runs a piece of an all-to-all or a scatter. */
 GPU_INLINE void gpu_direct_exchange(const struct gpu_direct *d)
 {
     const uint32_t rank = d->run->rank, root = (uint32_t)d->work->root;
@@ -210,6 +213,7 @@ GPU_INLINE uint64_t gpu_direct_sinks(const struct gpu_direct *d)
     return tutti_collective_has_root(d->work->collective) ? UINT64_C(1) << d->work->root : all;
 }
 
+/* Runs a piece of a reduction other than a scan. */
 GPU_INLINE void gpu_direct_reduce(const struct gpu_direct *d)
 {
     const uint32_t rank = d->run->rank;
@@ -250,6 +254,7 @@ GPU_INLINE void gpu_direct_set_scan(const struct gpu_direct *d, gpu_part part)
                                table->dsts, nranks);
 }
 
+/* Runs a piece of a scan. */
 GPU_INLINE void gpu_direct_scan(const struct gpu_direct *d)
 {
     const bool is_exclusive =
@@ -299,6 +304,7 @@ GPU_INLINE void gpu_direct_stage(const struct gpu_direct *d)
     }
 }
 
+/* Combines or copies a piece. */
 GPU_INLINE void gpu_direct_move(const struct gpu_direct *d)
 {
     if (gpu_is_scan(d->work))
@@ -322,6 +328,8 @@ GPU_INLINE uint64_t gpu_direct_fetchers(const struct gpu_direct *d)
     return has_results ? gpu_direct_sinks(d) & d->unmapped_outputs : 0;
 }
 
+/* Runs a piece. `signals` is the number of signals that the pieces before it have given. False, to
+ * all threads of a block, if the launch must end. */
 GPU_INLINE bool gpu_direct_run_piece(const struct gpu_direct *d, uint32_t signals)
 {
     const uint32_t rank = d->run->rank;
@@ -349,12 +357,14 @@ GPU_INLINE bool gpu_direct_run(struct gpu_run *run)
     GPU_SHARED(gpu_direct_table, table);
     struct gpu_direct d = {run, run->work, &table, 0, 0, false, gpu_type_bytes(run->work->type), 0,
                            0, 0};
+    /* A few signals are left for those before and after the pieces. */
     const uint32_t most_signals = (1u << TUTTI_KERNEL_SIGNAL_BITS) - 8;
     uint32_t signals = 0;
 
     if (!gpu_direct_enter(run, &table))
         return false;
     gpu_direct_plan(&d);
+    /* Each piece takes two signals. */
     if (d.most > 0 && d.piece_count < d.most / (most_signals / 2) + 1) {
         gpu_fail(*run, TUTTI_KERNEL_BROKEN, run->rank, NULL);
         return false;

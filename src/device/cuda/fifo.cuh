@@ -21,6 +21,7 @@
 #include "device/cuda/core.cuh"
 #include "device/cuda/program.h"
 
+/* Returns FIFO `number` of a mailbox. */
 GPU_INLINE struct tutti_kernel_fifo *gpu_fifo_at(const struct tutti_kernel_layout *layout,
                                                  uint8_t *mailbox, uint32_t number)
 {
@@ -37,6 +38,7 @@ GPU_INLINE uint64_t *gpu_fifo_counter(const struct gpu_run *run, uint32_t number
     return (uint64_t *)(run->counters + 1) + row * run->nranks + peer;
 }
 
+/* These return the header and the data of a slot. `slot` counts all slots ever filled. */
 GPU_INLINE struct tutti_kernel_header *gpu_slot_header(const struct tutti_kernel_layout *layout,
                                                        struct tutti_kernel_fifo *fifo,
                                                        uint64_t slot)
@@ -55,8 +57,10 @@ GPU_INLINE uint8_t *gpu_slot_data(const struct tutti_kernel_layout *layout,
 /* ---- flagged slots ---------------------------------------------------------------------- */
 
 enum { GPU_HEADER_WORDS = 4 }; /* words of 8 bytes that precede the data */
+/* The flags of slots repeat after this many slots. */
 #define GPU_SLOT_PERIOD UINT64_C(0x80000000)
 
+/* Returns the flagged area of a slot. */
 GPU_INLINE uint8_t *gpu_slot_words(const struct tutti_kernel_layout *layout,
                                    struct tutti_kernel_fifo *fifo, uint64_t slot)
 {
@@ -76,6 +80,7 @@ GPU_INLINE uint32_t gpu_slot_flag(uint64_t slot)
     return (uint32_t)(slot % GPU_SLOT_PERIOD) + 1;
 }
 
+/* Stores 8 bytes of data as word `i` of a flagged slot. */
 GPU_INLINE void gpu_store_slot_word(uint8_t *words, uint32_t i, uint64_t value, uint32_t flag)
 {
     gpu_store_flagged(words + (uint64_t)i * sizeof(gpu_word),

@@ -52,6 +52,7 @@ template <uint32_t bits> GPU_INLINE uint32_t gpu_packed_sum(uint32_t a, uint32_t
     return bits == 32 ? a + b : ((a & low) + (b & low)) ^ ((a ^ b) & ~low);
 }
 
+/* Multiplies elements of `bits` bits. Each product wraps around. */
 template <uint32_t bits> GPU_INLINE uint32_t gpu_packed_product(uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
@@ -94,7 +95,7 @@ template <uint32_t bits> GPU_INLINE uint32_t gpu_packed_truth(uint32_t a)
 struct gpu_divisor {
     uint64_t by; /* > 0; 1: values are not changed */
     uint32_t element_bytes;
-    bool is_signed;
+    bool is_signed; /* of the elements */
 };
 
 /* Returns the quotient, truncated toward zero. The caller has extended `value` to 64 bits. */
@@ -106,6 +107,7 @@ GPU_INLINE uint64_t gpu_divided(uint64_t value, gpu_divisor divisor)
     return is_negative ? 0 - quotient : quotient;
 }
 
+/* Divides the elements in half a word. */
 GPU_INLINE uint64_t gpu_divided_half(uint64_t half, gpu_divisor divisor)
 {
     const uint32_t bits = 8 * divisor.element_bytes;

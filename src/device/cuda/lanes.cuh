@@ -142,7 +142,7 @@ GPU_INLINE bool gpu_move_slot(const struct gpu_run *run, const struct gpu_steps 
     const struct gpu_lane *receiver = table->is_receive ? lane : NULL;
     const struct gpu_lane *sender = table->is_receive ? NULL : lane;
     const struct tutti_kernel_layout *layout = &run->domain->layout;
-    const uint64_t size = gpu_slice(run, lane);
+    const uint64_t size = gpu_next_slot_bytes(run, lane);
 
     if (lane->move == GPU_MOVE_BOTH)
         sender = &steps->lanes[steps->steps[lane->step].send_lane];
@@ -160,7 +160,7 @@ GPU_INLINE bool gpu_move_slot(const struct gpu_run *run, const struct gpu_steps 
     return true;
 }
 
-/* ---- going on ---------------------------------------------------------------------------- */
+/* ---- advancing ---------------------------------------------------------------------------- */
 
 /* One thread: puts the lane at the beginning of its step number `position`, or past its last
  * step. */
@@ -212,7 +212,7 @@ GPU_INLINE void gpu_pass_slot(const struct gpu_run *run, struct gpu_steps *steps
         gpu_store_release(&lane->to->head, lane->slots);
     else if (!is_flagged)
         gpu_store_release(&lane->to->tail, lane->slots);
-    lane->at += gpu_slice(run, lane);
+    lane->at += gpu_next_slot_bytes(run, lane);
     lane->is_first = false;
     if (--lane->slots_left == 0)
         gpu_start_step(run, steps, number, lane->position + 1);
@@ -220,7 +220,8 @@ GPU_INLINE void gpu_pass_slot(const struct gpu_run *run, struct gpu_steps *steps
 
 /* The lane's thread, after a move: advances the lane. Also advances the sending lane if the move
  * included it. */
-GPU_INLINE void gpu_go_on(const struct gpu_run *run, struct gpu_steps *steps, uint32_t number)
+GPU_INLINE void gpu_advance_lane(const struct gpu_run *run, struct gpu_steps *steps,
+                                 uint32_t number)
 {
     struct gpu_lane *lane = &steps->lanes[number];
     const uint32_t step = lane->step;
@@ -249,7 +250,7 @@ GPU_INLINE bool gpu_move_lane(const struct gpu_run *run, struct gpu_steps *steps
         if (gpu_thread() == 0)
             steps->signals++;
     } else if (is_local && kind != TUTTI_STEP_WAIT) {
-        is_fine = gpu_local_step(run, steps, lane->step);
+        is_fine = gpu_run_local_step(run, steps, lane->step);
     } else if (!is_local && lane->slots_left) {
         is_fine = gpu_move_slot(run, steps, number);
     }
@@ -284,7 +285,7 @@ GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu
 
     for (uint32_t peer = 0; peer < run->nranks && !steps->program->is_messages; peer++)
         if (is_fine && peer != run->rank)
-            gpu_hears_now(run, peer, &is_fine);
+            gpu_has_heard(run, peer, &is_fine);
     return is_fine && !gpu_gives_up(*run, gpu_lanes_wait_for(steps, run->rank));
 }
 
@@ -341,14 +342,14 @@ GPU_INLINE bool gpu_move_lanes(const struct gpu_run *run, struct gpu_steps *step
             if (!gpu_move_lane(run, steps, number))
                 return false;
             if (gpu_thread() == number % gpu_threads())
-                gpu_go_on(run, steps, number);
+                gpu_advance_lane(run, steps, number);
         }
     }
     return true;
 }
 
 /* True if the bit of any lane is set. */
-GPU_INLINE bool gpu_any(const uint32_t words[GPU_LANE_WORDS], uint32_t nlanes)
+GPU_INLINE bool gpu_any_lane(const uint32_t words[GPU_LANE_WORDS], uint32_t nlanes)
 {
     uint32_t any = 0;
 
@@ -368,12 +369,12 @@ GPU_FUNCTION bool gpu_run_lanes(const struct gpu_run *run, struct gpu_steps *ste
     if (gpu_thread() == 0)
         steps->signals = 0;
     for (uint32_t scans = 0;; scans++, turn ^= 1) {
-        gpu_barrier(); /* before this, all lanes have been advanced */
+        gpu_barrier(); /* all lanes have been advanced */
         if (!gpu_lanes_scan(run, steps, turn, is_fine))
             return false;
-        if (!gpu_any(steps->is_open[turn], steps->program->nlanes))
+        if (!gpu_any_lane(steps->is_open[turn], steps->program->nlanes))
             break;
-        if (gpu_any(steps->can_move[turn], steps->program->nlanes)) {
+        if (gpu_any_lane(steps->can_move[turn], steps->program->nlanes)) {
             if (!gpu_move_lanes(run, steps, turn, scans))
                 return false;
             polls = 0;

@@ -11,19 +11,21 @@
 
 /* ---- slots ------------------------------------------------------------------------------- */
 
+/* Returns the number of slots that `size_bytes` bytes take. */
 GPU_INLINE uint32_t gpu_slots_of(const struct tutti_kernel_layout *layout, uint64_t size_bytes)
 {
     return (uint32_t)((size_bytes + layout->slot_bytes - 1) / layout->slot_bytes);
 }
 
 /* Returns the number of bytes in the lane's next slot. */
-GPU_INLINE uint64_t gpu_slice(const struct gpu_run *run, const struct gpu_lane *lane)
+GPU_INLINE uint64_t gpu_next_slot_bytes(const struct gpu_run *run, const struct gpu_lane *lane)
 {
     const uint64_t left = lane->end - lane->at, most = run->domain->layout.slot_bytes;
 
     return left < most ? left : most;
 }
 
+/* True if the lane's current step travels flagged (fifo.cuh). */
 GPU_INLINE bool gpu_lane_is_flagged(const struct gpu_run *run, const struct gpu_steps *steps,
                                     const struct gpu_lane *lane)
 {
@@ -55,6 +57,7 @@ GPU_INLINE bool gpu_has_slot(const struct gpu_run *run, const struct gpu_steps *
 
 /* ---- headers of messages ----------------------------------------------------------------- */
 
+/* Returns the content of the header of the message that is step `index`. */
 GPU_INLINE const struct tutti_kernel_signature *gpu_signature_of(const struct gpu_steps *steps,
                                                                  uint32_t index)
 {
@@ -62,6 +65,7 @@ GPU_INLINE const struct tutti_kernel_signature *gpu_signature_of(const struct gp
            index;
 }
 
+/* Returns word `word` < GPU_HEADER_WORDS of a header, in the order in which the words travel. */
 GPU_INLINE uint64_t gpu_signature_word(const struct tutti_kernel_signature *signature,
                                        uint32_t word)
 {
@@ -152,7 +156,7 @@ GPU_FUNCTION bool gpu_header_is_right(const struct gpu_run *run, const struct gp
 
 /* Takes the sending lane of a step. Returns the offset in the step up to which the receiving half
  * has stored bytes, or lane->end if the step receives nothing. */
-GPU_INLINE uint64_t gpu_received(const struct gpu_steps *steps, const struct gpu_lane *lane)
+GPU_INLINE uint64_t gpu_received_bytes(const struct gpu_steps *steps, const struct gpu_lane *lane)
 {
     const uint32_t number = steps->steps[lane->step].receive_lane;
     const struct gpu_lane *source;
@@ -163,13 +167,14 @@ GPU_INLINE uint64_t gpu_received(const struct gpu_steps *steps, const struct gpu
     return source->step > lane->step ? lane->end : source->step == lane->step ? source->at : 0;
 }
 
-/* A RECV_REDUCE_SEND stores no bytes that its sending lane could send later. So its sending lane
- * moves only together with its receiving lane. */
-GPU_INLINE enum gpu_move gpu_sender_can(const struct gpu_run *run, const struct gpu_steps *steps,
-                                        const struct gpu_lane *lane)
+/* Returns the move that a sending lane can make now. A RECV_REDUCE_SEND stores no bytes that its
+ * sending lane could send later. So that lane moves only together with the receiving lane. */
+GPU_INLINE enum gpu_move gpu_find_sender_move(const struct gpu_run *run,
+                                              const struct gpu_steps *steps,
+                                              const struct gpu_lane *lane)
 {
     if (steps->steps[lane->step].kind == TUTTI_STEP_RECV_REDUCE_SEND ||
-        gpu_received(steps, lane) < lane->at + gpu_slice(run, lane))
+        gpu_received_bytes(steps, lane) < lane->at + gpu_next_slot_bytes(run, lane))
         return GPU_STAY;
     return gpu_has_credit(run, lane) ? GPU_MOVE : GPU_STAY;
 }
@@ -188,8 +193,11 @@ GPU_INLINE bool gpu_sender_follows(const struct gpu_run *run, const struct gpu_s
     return sender->step == lane->step && sender->at == lane->at && gpu_has_credit(run, sender);
 }
 
-GPU_INLINE enum gpu_move gpu_receiver_can(const struct gpu_run *run, const struct gpu_steps *steps,
-                                          struct gpu_lane *lane, uint32_t peer, bool *ret_is_fine)
+/* Returns the move that a receiving lane can make now. */
+GPU_INLINE enum gpu_move gpu_find_receiver_move(const struct gpu_run *run,
+                                                const struct gpu_steps *steps,
+                                                struct gpu_lane *lane, uint32_t peer,
+                                                bool *ret_is_fine)
 {
     const bool is_messages = steps->program->is_messages;
 
@@ -205,9 +213,11 @@ GPU_INLINE enum gpu_move gpu_receiver_can(const struct gpu_run *run, const struc
     return steps->steps[lane->step].kind == TUTTI_STEP_RECV_REDUCE_SEND ? GPU_STAY : GPU_MOVE;
 }
 
-/* A local step can always run, except a WAIT, whose signals must have arrived. */
-GPU_INLINE enum gpu_move gpu_local_can(const struct gpu_run *run, const struct gpu_steps *steps,
-                                       struct gpu_lane *lane, bool *ret_is_fine)
+/* Returns the move that the lane of local steps can make now. A local step can always run, except a
+ * WAIT, whose signals must have arrived. */
+GPU_INLINE enum gpu_move gpu_find_local_move(const struct gpu_run *run,
+                                             const struct gpu_steps *steps, struct gpu_lane *lane,
+                                             bool *ret_is_fine)
 {
     const struct tutti_kernel_step *step = &steps->steps[lane->step];
     const bool is_all = step->from == TUTTI_ALL_RANKS;
@@ -223,7 +233,7 @@ GPU_INLINE enum gpu_move gpu_local_can(const struct gpu_run *run, const struct g
 
         if (peer == run->rank)
             continue;
-        if (!gpu_hears_now(run, peer, ret_is_fine) ||
+        if (!gpu_has_heard(run, peer, ret_is_fine) ||
             gpu_load_acquire(&gpu_block_fifo(run, run->peers[peer].from)->signals) < value)
             return GPU_STAY;
     }
@@ -232,8 +242,8 @@ GPU_INLINE enum gpu_move gpu_local_can(const struct gpu_run *run, const struct g
 
 /* The lane's thread: returns the move that the lane can make now. *ret_is_fine becomes false if the
  * launch must end. */
-GPU_FUNCTION enum gpu_move gpu_lane_can(const struct gpu_run *run, const struct gpu_steps *steps,
-                                        struct gpu_lane *lane, uint32_t number, bool *ret_is_fine)
+GPU_FUNCTION enum gpu_move gpu_find_move(const struct gpu_run *run, const struct gpu_steps *steps,
+                                         struct gpu_lane *lane, uint32_t number, bool *ret_is_fine)
 {
     const struct tutti_kernel_lane *table = gpu_lane_of(steps, number);
 
@@ -243,22 +253,22 @@ GPU_FUNCTION enum gpu_move gpu_lane_can(const struct gpu_run *run, const struct 
     if (!lane->is_free)
         return GPU_STAY;
     if (table->peer < 0)
-        return gpu_local_can(run, steps, lane, ret_is_fine);
+        return gpu_find_local_move(run, steps, lane, ret_is_fine);
     if (!lane->slots_left)
         return GPU_MOVE;
     if (!steps->program->is_messages && !lane->is_heard)
-        lane->is_heard = gpu_hears_now(run, (uint32_t)table->peer, ret_is_fine);
+        lane->is_heard = gpu_has_heard(run, (uint32_t)table->peer, ret_is_fine);
     if (!*ret_is_fine)
         return GPU_STAY;
     if (table->is_receive)
-        return gpu_receiver_can(run, steps, lane, (uint32_t)table->peer, ret_is_fine);
-    return gpu_sender_can(run, steps, lane);
+        return gpu_find_receiver_move(run, steps, lane, (uint32_t)table->peer, ret_is_fine);
+    return gpu_find_sender_move(run, steps, lane);
 }
 
 /* All threads: fills in can_move[turn] and is_open[turn], the bits of the lanes that can move and
  * of the lanes that are not done. False, to all threads, if the launch must end. */
 GPU_INLINE bool gpu_lanes_scan(const struct gpu_run *run, struct gpu_steps *steps, uint32_t turn,
-                         bool is_fine)
+                               bool is_fine)
 {
     const uint32_t nlanes = steps->program->nlanes;
 
@@ -270,7 +280,7 @@ GPU_INLINE bool gpu_lanes_scan(const struct gpu_run *run, struct gpu_steps *step
         uint32_t can_move, is_open;
 
         if (is_mine) {
-            move = gpu_lane_can(run, steps, lane, number, &is_fine);
+            move = gpu_find_move(run, steps, lane, number, &is_fine);
             lane->move = (uint8_t)move;
         }
         can_move = gpu_ballot(move != GPU_STAY);

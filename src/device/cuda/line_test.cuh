@@ -25,6 +25,8 @@ enum {
 };
 /* Bit i: thread i of a warp has the last 16 bytes of a line, which contain the flag. */
 #define GPU_FLAG_THREADS 0x80808080u
+/* Multiplying by an odd number gives different contents for different numbers. */
+#define GPU_ODD_FACTOR 2654435761u
 
 /* Returns the index of the calling thread in its warp. */
 GPU_INLINE uint32_t gpu_warp_thread(void)
@@ -49,7 +51,7 @@ GPU_INLINE gpu_word gpu_round_word(uint32_t round, uint32_t sender)
 {
     const uint32_t number =
         (round * TUTTI_KERNEL_RANKS + sender) * GPU_WARP + gpu_warp_thread() + 1;
-    const uint32_t mixed = number * 2654435761u;
+    const uint32_t mixed = number * GPU_ODD_FACTOR;
 
     if (GPU_FLAG_THREADS >> gpu_warp_thread() & 1)
         return gpu_word{mixed, ~mixed, round + 1, UINT32_MAX};
@@ -79,9 +81,10 @@ GPU_INLINE bool gpu_test_check_lines(const struct tutti_kernel_domain *domain, u
     const bool is_flagged = gpu_half(word, 1) == gpu_half(wanted, 1);
     const uint32_t flags = gpu_ballot(is_flagged) & GPU_FLAG_THREADS;
     const uint32_t wrong = gpu_ballot(!is_flagged || gpu_half(word, 0) != gpu_half(wanted, 0));
+    const uint32_t line_mask = (1u << GPU_LINE_THREADS) - 1;
 
     for (uint32_t first = 0; first < GPU_WARP; first += GPU_LINE_THREADS)
-        if ((flags >> first & 0xff) != 0 && (wrong >> first & 0xff) != 0)
+        if ((flags >> first & line_mask) != 0 && (wrong >> first & line_mask) != 0)
             ++*torn;
     return flags == GPU_FLAG_THREADS;
 }

@@ -22,8 +22,17 @@
 enum { GPU_LL_BATCH = 4 }; /* sources that a thread waits for at the same time */
 
 /* ---- two kinds of lines -------------------------------------------------------------------
- * Each kind has `lanes`, the number of threads that share a unit. It also has `unit_bytes`, the
- * number of data bytes in a unit. */
+ * Each kind has
+ *
+ *   lanes            threads that share a unit
+ *   unit_bytes       data bytes in a unit
+ *   area             returns this epoch's lines in a mailbox
+ *   capacity_bytes   returns the most data bytes of a transfer
+ *   at               returns where thread `lane` of a unit stores or loads
+ *   room             returns the data bytes of a unit that thread `lane` handles
+ *   store, load      store or load the thread's part of a unit; `bytes` of it are data
+ *   all, any         vote among the threads that must stay together
+ */
 
 /* An LL line has 16 bytes, with a flag after each 4 bytes of data. A unit is 16 bytes of data in
  * two such lines. The two lines lie GPU_WARP lines apart, so that each access of a warp is
@@ -123,6 +132,7 @@ struct gpu_ll_share {
     uint32_t first, count;
 };
 
+/* Returns this block's share of transfers of which the largest has `most_bytes` bytes. */
 template <typename lines> GPU_INLINE gpu_ll_share gpu_ll_share_of(uint64_t most_bytes)
 {
     const uint32_t units = (uint32_t)((most_bytes + lines::unit_bytes - 1) / lines::unit_bytes);
@@ -139,6 +149,8 @@ struct gpu_ll_piece {
     bool is_there; /* true if the unit exists, even if this thread has no bytes of it */
 };
 
+/* Returns this thread's part of a unit of a transfer of `size_bytes` bytes. If `is_mine` is false,
+ * the thread has no unit. */
 template <typename lines>
 GPU_INLINE gpu_ll_piece gpu_ll_piece_of(uint32_t unit, bool is_mine, uint64_t size_bytes)
 {
@@ -179,6 +191,7 @@ GPU_INLINE gpu_word gpu_ll_input(const struct gpu_run *run, gpu_part part, gpu_l
     return work->is_premultiplied ? gpu_premultiplied(work->type, word, scalar) : word;
 }
 
+/* Stores this block's share of the data for each peer into the mailbox to that peer. */
 template <typename lines>
 GPU_INLINE void gpu_ll_push(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
 {
@@ -315,6 +328,7 @@ GPU_INLINE bool gpu_ll_copy(const struct gpu_run *run, gpu_ll_share share, uint6
     return true;
 }
 
+/* Combines or copies what has arrived into the output. False: the launch must end. */
 template <typename lines>
 GPU_INLINE bool gpu_ll_combine(const struct gpu_run *run, gpu_ll_share share, uint64_t scalar)
 {

@@ -9,6 +9,8 @@
 #include "device/cuda/core.cuh"
 #include "device/cuda/local.h"
 
+/* The signals of a work: the post is written; a piece is staged; a piece is done. Each further
+ * piece adds 2 to the last two. */
 enum { GPU_SIGNAL_POSTED = 1, GPU_SIGNAL_STAGED = 2, GPU_SIGNAL_DONE = 3 };
 
 /* The data that the threads of a block share. */
@@ -54,6 +56,7 @@ GPU_INLINE uint32_t gpu_input_blocks(const struct gpu_direct *d)
     return tutti_input_blocks(d->work->collective, d->run->nranks);
 }
 
+/* Returns the number of elements in the largest block of a buffer. */
 GPU_INLINE uint64_t gpu_largest_block(const struct tutti_kernel_blocks *blocks, uint32_t nranks)
 {
     uint64_t most = blocks->count;
@@ -96,6 +99,7 @@ GPU_INLINE uint32_t gpu_posted_input_map(const struct gpu_run *run)
     return work->is_premultiplied || gpu_is_swap(work) ? TUTTI_KERNEL_NOT_MAPPED : work->input_map;
 }
 
+/* Returns the same for the output. */
 GPU_INLINE uint32_t gpu_posted_output_map(const struct gpu_run *run)
 {
     const struct tutti_kernel_work *work = run->work;
@@ -107,6 +111,7 @@ GPU_INLINE uint32_t gpu_posted_output_map(const struct gpu_run *run)
 
 /* ---- posts --------------------------------------------------------------------------------- */
 
+/* One thread: writes the post for a peer. */
 GPU_INLINE void gpu_direct_post(const struct gpu_run *run, uint32_t peer)
 {
     const struct tutti_kernel_work *work = run->work;
@@ -128,6 +133,8 @@ GPU_INLINE uint64_t gpu_mapped(const struct gpu_run *run, uint32_t peer, uint32_
     return map < TUTTI_KERNEL_MAPS ? gpu_load_relaxed(&run->peers[peer].maps[map]) + offset : 0;
 }
 
+/* One thread: waits for the post of a peer, and enters it into the table. False if the launch must
+ * end. */
 GPU_INLINE bool gpu_direct_read_post(const struct gpu_run *run, gpu_direct_table *table,
                                      uint32_t peer)
 {
@@ -222,7 +229,7 @@ GPU_INLINE bool gpu_direct_stages(const struct gpu_direct *d)
 GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
 {
     const gpu_direct_table *table = d->table;
-    const uint64_t line = TUTTI_KERNEL_LINE / d->size;
+    const uint64_t line_count = TUTTI_KERNEL_LINE / d->size; /* elements of a line */
 
     for (uint32_t rank = 0; rank < d->run->nranks && rank < TUTTI_KERNEL_RANKS; rank++) {
         d->unmapped_inputs |= (uint64_t)(table->is_input_unmapped[rank] != 0) << rank;
@@ -238,7 +245,7 @@ GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
         /* Whole lines for each rank, so that one slice for each rank is no larger than a piece. */
         if (gpu_is_scan(d->work))
             lines -= lines % d->run->nranks;
-        d->piece_count = lines * line;
+        d->piece_count = lines * line_count;
     }
 }
 
@@ -254,9 +261,9 @@ GPU_INLINE uint64_t gpu_in_piece(const struct gpu_direct *d, uint64_t count)
  * shorter. It is a multiple of a line. So the slices are aligned to lines if the buffers are. */
 GPU_INLINE uint64_t gpu_slice_count(const struct gpu_direct *d, uint64_t count)
 {
-    const uint64_t line = TUTTI_KERNEL_LINE / d->size, nranks = d->run->nranks;
+    const uint64_t line_count = TUTTI_KERNEL_LINE / d->size, nranks = d->run->nranks;
 
-    return (count + nranks * line - 1) / (nranks * line) * line;
+    return (count + nranks * line_count - 1) / (nranks * line_count) * line_count;
 }
 
 /* Returns the slice of `count` elements for which a rank is responsible. */

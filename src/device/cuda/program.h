@@ -111,7 +111,7 @@ struct tutti_kernel_program {
     uint64_t staged_input_bytes, staged_output_bytes, scratch_bytes, block_bytes;
     struct tutti_kernel_bound full, last; /* for all pieces but the last, and for the last */
     struct tutti_kernel_table steps;      /* struct tutti_kernel_step */
-    struct tutti_kernel_table lanes;      /* struct tutti_kernel_lane; the last is for local steps */
+    struct tutti_kernel_table lanes;      /* struct tutti_kernel_lane; the last: local steps */
     struct tutti_kernel_table lane_steps, deps, among; /* uint32_t */
     struct tutti_kernel_table input, output; /* struct tutti_kernel_block */
     struct tutti_kernel_table signatures;   /* messages: struct tutti_kernel_signature [nsteps] */

@@ -34,8 +34,8 @@ template <typename reducer> struct gpu_reducing {
     gpu_operation operation;
     typename reducer::factor factor;
     uint64_t scalar;
-    gpu_span span;
-    uint64_t at; /* byte offset of the first word in all buffers */
+    gpu_span span; /* words and single elements of the buffers */
+    uint64_t at;   /* byte offset of the first word in all buffers */
     gpu_crew crew;
 };
 
@@ -53,6 +53,7 @@ GPU_INLINE gpu_word gpu_reduce_load(const gpu_reducing<reducer> *r, uint32_t sou
     return source == r->premultiplied ? reducer::multiplied(word, r->scalar) : word;
 }
 
+/* Reduces one word at any alignment, or a single element, of all sources. */
 template <typename reducer, bool is_element>
 GPU_INLINE void gpu_reduce_one(const gpu_reducing<reducer> *r, uint64_t at)
 {
@@ -73,6 +74,7 @@ GPU_INLINE void gpu_reduce_one(const gpu_reducing<reducer> *r, uint64_t at)
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
+/* Scales and rounds the result for one word, and stores it to all destinations. */
 template <typename reducer>
 GPU_INLINE void gpu_reduce_finish(const gpu_reducing<reducer> *r, uint64_t at,
                                   const typename reducer::sum *sum)
@@ -135,6 +137,7 @@ GPU_INLINE void gpu_reduce_many(const gpu_reducing<reducer> *r, uint64_t at)
     gpu_reduce_finish(r, at, &sum);
 }
 
+/* Reduces this thread's words. All buffers must be aligned to words. */
 template <typename reducer> GPU_INLINE void gpu_reduce_words(const gpu_reducing<reducer> *r)
 {
     const uint32_t at_once = 4, sources_at_once = 8;
@@ -159,6 +162,7 @@ template <typename reducer> GPU_INLINE void gpu_reduce_words(const gpu_reducing<
 
 /* ---- scans ----------------------------------------------------------------------------------- */
 
+/* Stores a result of a scan to destination `k`, unless that destination is NULL. */
 template <typename reducer, bool is_element>
 GPU_INLINE void gpu_scan_store(const gpu_reducing<reducer> *r, uint32_t k, uint64_t at,
                                gpu_word word)
@@ -245,6 +249,7 @@ GPU_INLINE gpu_reducing<gpu_reducer<kind>> gpu_reducing_of(const tutti_kernel_re
     };
 }
 
+/* Runs a scan on elements of a kind. */
 template <typename kind>
 GPU_FUNCTION void gpu_scan_by(const tutti_kernel_reduction *job, bool is_exclusive, gpu_crew crew)
 {
@@ -260,6 +265,7 @@ GPU_FUNCTION void gpu_scan_by(const tutti_kernel_reduction *job, bool is_exclusi
         gpu_scan_one<reducer, false>(&r, is_exclusive, r.at + w * GPU_WORD_BYTES);
 }
 
+/* Runs a reduction on elements of a kind. */
 template <typename kind> GPU_FUNCTION void gpu_reduce_by(const tutti_kernel_reduction *job,
                                                          gpu_crew crew)
 {
@@ -289,7 +295,7 @@ GPU_INLINE bool gpu_is_copy(const tutti_kernel_reduction *job)
 
 /* Copies one source to several destinations. The copy is a sum of one source of bytes, which does
  * not change the bytes. */
-GPU_INLINE void gpu_copy_to_all(const tutti_kernel_reduction *job, gpu_crew crew)
+GPU_INLINE void gpu_copy_job_to_all(const tutti_kernel_reduction *job, gpu_crew crew)
 {
     tutti_kernel_reduction copy = *job;
 
@@ -322,7 +328,7 @@ GPU_FUNCTION void gpu_reduce(const tutti_kernel_reduction *job, gpu_crew crew)
     if (job->ndsts == 1)
         gpu_copy(job->dsts[0], job->srcs[0], job->count * gpu_type_bytes(job->type), crew);
     else
-        gpu_copy_to_all(job, crew);
+        gpu_copy_job_to_all(job, crew);
 }
 
 #endif

@@ -21,6 +21,7 @@ template <typename lines> GPU_FUNCTION bool gpu_run_lines(struct gpu_run *run)
     return is_fine;
 }
 
+/* Runs a work of kind LL or LL128 from its beginning. */
 GPU_INLINE bool gpu_run_small(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
     if (!gpu_work_begin(run, work))
@@ -29,16 +30,19 @@ GPU_INLINE bool gpu_run_small(struct gpu_run *run, const struct tutti_kernel_wor
                                               : gpu_run_lines<gpu_ll128_lines>(run);
 }
 
+/* Runs a work of kind DIRECT. This function is not inlined, so that all kernels share its code. */
 GPU_FUNCTION bool gpu_run_buffers(struct gpu_run *run)
 {
     return gpu_direct_run(run);
 }
 
+/* Runs a work of kind DIRECT from its beginning. */
 GPU_INLINE bool gpu_run_direct(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
     return gpu_work_begin(run, work) && gpu_run_buffers(run);
 }
 
+/* Runs a work of any kind but COPIES. */
 GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_kernel_work *work)
 {
     if (work->kind == TUTTI_KERNEL_WORK_STEPS || work->kind == TUTTI_KERNEL_WORK_MESSAGES)
@@ -47,7 +51,7 @@ GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_kernel_work 
                                                   : gpu_run_small(run, work);
 }
 
-/* Runs one work after the other; the grid meets between two of them. */
+/* Runs the works of a launch one after the other. The grid meets between two works. */
 GPU_INLINE void gpu_run_group(struct gpu_run *run, const struct tutti_kernel_launch *launch)
 {
     bool is_fine = gpu_run_any(run, &launch->first);

@@ -148,7 +148,6 @@ GPU_INLINE void gpu_open_piece(const struct gpu_run *run, struct gpu_steps *step
     const struct tutti_kernel_program *program = steps->program;
     const struct tutti_kernel_work *work = run->work;
     const uint64_t at = piece * program->piece_count * gpu_type_bytes(work->type);
-
     const uint64_t input = (uintptr_t)work->input + at, output = (uintptr_t)work->output + at;
 
     steps->piece = piece;
@@ -192,7 +191,8 @@ GPU_INLINE bool gpu_run_piece(const struct gpu_run *run, struct gpu_steps *steps
 }
 
 /* True if the program cannot belong to this launch. */
-GPU_INLINE bool gpu_is_wrong(const struct gpu_run *run, const struct tutti_kernel_program *program)
+GPU_INLINE bool gpu_program_is_wrong(const struct gpu_run *run,
+                                     const struct tutti_kernel_program *program)
 {
     return program->magic != TUTTI_KERNEL_PROGRAM_MAGIC || program->nranks != run->nranks ||
            program->rank != run->rank || program->nblocks > gpu_blocks() ||
@@ -214,7 +214,7 @@ GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
         steps.run = *own;
     gpu_barrier();
 
-    if (gpu_is_wrong(run, program)) {
+    if (gpu_program_is_wrong(run, program)) {
         gpu_fail(*run, TUTTI_KERNEL_BROKEN, run->rank, NULL);
         return false;
     }

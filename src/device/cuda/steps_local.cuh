@@ -38,11 +38,15 @@ GPU_INLINE uint64_t gpu_window_part(const struct gpu_run *run, const struct gpu_
     return (run->epoch & 1) * half + (2 * gpu_block() + (steps->round & 1)) * part;
 }
 
-GPU_INLINE bool gpu_waits_for_signal(const struct gpu_run *run, uint32_t peer, uint64_t value)
+/* Waits until the same block of the peer has given the signal with counter value `value`. False if
+ * the launch must end. */
+GPU_INLINE bool gpu_wait_for_signal(const struct gpu_run *run, uint32_t peer, uint64_t value)
 {
     return gpu_wait_for(run, peer, &gpu_block_fifo(run, run->peers[peer].from)->signals, value);
 }
 
+/* All threads: gives the signal with counter value `value` to the same block of all peers. A
+ * barrier must come between the work that the signal announces and this call. */
 GPU_INLINE void gpu_give_signal(const struct gpu_run *run, uint64_t value)
 {
     for (uint32_t peer = gpu_thread(); peer < run->nranks; peer += gpu_threads())
@@ -80,7 +84,7 @@ GPU_FUNCTION bool gpu_enter_round(const struct gpu_run *run, const struct gpu_st
         if (peer == run->rank)
             continue;
         if (is_later)
-            is_fine = is_fine && gpu_waits_for_signal(run, peer, entered);
+            is_fine = is_fine && gpu_wait_for_signal(run, peer, entered);
         gpu_tell_places(run, steps, peer);
     }
     return !gpu_barrier_or(!is_fine);
@@ -128,6 +132,7 @@ GPU_INLINE uint32_t gpu_among(const struct gpu_steps *steps, const struct tutti_
     return step->among_count ? steps->among[step->among_first + index] : index;
 }
 
+/* Returns the number of the ranks that a step addresses as "all ranks". */
 GPU_INLINE uint32_t gpu_among_count(const struct gpu_run *run, const struct tutti_kernel_step *step)
 {
     return step->among_count ? step->among_count : run->nranks;
@@ -232,9 +237,9 @@ GPU_FUNCTION bool gpu_spread_segment(const struct gpu_run *run, struct gpu_steps
 }
 
 /* All threads: runs `size_bytes` bytes of a COPY, a GET or a REDUCE. */
-GPU_INLINE void gpu_local_segment(const struct gpu_run *run, const struct gpu_steps *steps,
-                                  const struct tutti_kernel_step *step, uint8_t *dst,
-                                  const uint8_t *src, uint64_t size_bytes)
+GPU_INLINE void gpu_run_local_segment(const struct gpu_run *run, const struct gpu_steps *steps,
+                                      const struct tutti_kernel_step *step, uint8_t *dst,
+                                      const uint8_t *src, uint64_t size_bytes)
 {
     const uint32_t type = steps->program->run_type;
     const void *srcs[2] = {dst, src};
@@ -252,7 +257,8 @@ GPU_INLINE void gpu_local_segment(const struct gpu_run *run, const struct gpu_st
 /* All threads: runs a step that moves data. If the step is a message to this rank itself, runs only
  * the block's share. A barrier must follow before the result is used. False, to all threads, if the
  * launch must end. */
-GPU_FUNCTION bool gpu_local_step(const struct gpu_run *run, struct gpu_steps *steps, uint32_t index)
+GPU_FUNCTION bool gpu_run_local_step(const struct gpu_run *run, struct gpu_steps *steps,
+                                     uint32_t index)
 {
     const struct tutti_kernel_step *step = &steps->steps[index];
     const struct tutti_kernel_bound_step *bound = gpu_bound_step(steps, index);
@@ -279,11 +285,11 @@ GPU_FUNCTION bool gpu_local_step(const struct gpu_run *run, struct gpu_steps *st
             from = share.from;
             to = share.to;
         }
-        gpu_local_segment(run, steps, step,
-                          gpu_own(steps, step->dst, segment->at[TUTTI_AT_DST] + from),
-                          is_get ? remote + segment->at[TUTTI_AT_REMOTE] + from
-                                 : gpu_own(steps, step->src, segment->at[TUTTI_AT_SRC] + from),
-                          to - from);
+        gpu_run_local_segment(run, steps, step,
+                              gpu_own(steps, step->dst, segment->at[TUTTI_AT_DST] + from),
+                              is_get ? remote + segment->at[TUTTI_AT_REMOTE] + from
+                                     : gpu_own(steps, step->src, segment->at[TUTTI_AT_SRC] + from),
+                              to - from);
     }
     return true;
 }
@@ -292,8 +298,8 @@ GPU_FUNCTION bool gpu_local_step(const struct gpu_run *run, struct gpu_steps *st
 
 /* All threads: runs a WAIT. With `hears` it also reads the greetings of the ranks that it waits
  * for. False, to all threads, if the launch must end. */
-GPU_INLINE bool gpu_wait_step(const struct gpu_run *run, const struct gpu_steps *steps,
-                              const struct tutti_kernel_step *step, bool hears)
+GPU_INLINE bool gpu_run_wait(const struct gpu_run *run, const struct gpu_steps *steps,
+                             const struct tutti_kernel_step *step, bool hears)
 {
     const uint64_t value = gpu_round_signal(run, steps, steps->round, step->signal);
     const bool is_all = step->from == TUTTI_ALL_RANKS;
@@ -304,9 +310,9 @@ GPU_INLINE bool gpu_wait_step(const struct gpu_run *run, const struct gpu_steps 
                          : gpu_hear(run, (uint32_t)step->from, 1, gpu_thread(), gpu_threads());
     if (is_all)
         for (uint32_t peer = gpu_thread(); peer < run->nranks; peer += gpu_threads())
-            is_fine = is_fine && (peer == run->rank || gpu_waits_for_signal(run, peer, value));
+            is_fine = is_fine && (peer == run->rank || gpu_wait_for_signal(run, peer, value));
     else if (gpu_thread() == 0)
-        is_fine = is_fine && gpu_waits_for_signal(run, (uint32_t)step->from, value);
+        is_fine = is_fine && gpu_wait_for_signal(run, (uint32_t)step->from, value);
     return !gpu_barrier_or(!is_fine);
 }
 
@@ -322,10 +328,10 @@ GPU_FUNCTION bool gpu_run_in_order(const struct gpu_run *run, struct gpu_steps *
         if (step->kind == TUTTI_STEP_SIGNAL) {
             gpu_give_signal(run, gpu_round_signal(run, steps, steps->round, ++given));
         } else if (step->kind == TUTTI_STEP_WAIT) {
-            if (!gpu_wait_step(run, steps, step, steps->round == 0))
+            if (!gpu_run_wait(run, steps, step, steps->round == 0))
                 return false;
         } else {
-            if (!gpu_local_step(run, steps, i))
+            if (!gpu_run_local_step(run, steps, i))
                 return false;
             gpu_barrier();
         }

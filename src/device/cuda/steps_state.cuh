@@ -28,17 +28,21 @@ struct gpu_lane {
     uint8_t move;            /* enum gpu_move, found by the last scan */
 };
 
-/* The move that a lane can make now. GPU_MOVE_BOTH: the lane moves one slot together with the
- * sending lane of the same fused step. */
-enum gpu_move { GPU_STAY, GPU_MOVE, GPU_MOVE_BOTH };
+/* The move that a lane can make now. */
+enum gpu_move {
+    GPU_STAY,      /* the lane must wait */
+    GPU_MOVE,      /* the lane moves one slot, runs a local step, or ends a step without bytes */
+    GPU_MOVE_BOTH, /* the lane moves one slot together with the sending lane of its fused step */
+};
 
+/* The state of a program. */
 struct gpu_steps {
     struct gpu_run run;
     const struct tutti_kernel_program *program;
-    const struct tutti_kernel_bound *bound;
-    const struct tutti_kernel_step *steps;
+    const struct tutti_kernel_bound *bound; /* of the current piece */
+    const struct tutti_kernel_step *steps;  /* tables of the program */
     const uint32_t *deps, *among;
-    uint64_t base[TUTTI_BUF_COUNT]; /* addresses of the buffers; of messages 0 */
+    uint64_t base[TUTTI_BUF_COUNT]; /* addresses of the buffers; 0 if the steps are messages */
     uint8_t *staged_input, *staged_output;
     uint8_t *flagged; /* data that are to be sent in a flagged slot */
     uint64_t piece;   /* the current piece */
@@ -48,8 +52,8 @@ struct gpu_steps {
     /* One bit for each lane: the lane can move; the lane is not done. Scans alternate between two
      * sets of bits. */
     uint32_t can_move[2][GPU_LANE_WORDS], is_open[2][GPU_LANE_WORDS];
-    const void *srcs[TUTTI_KERNEL_RANKS];
-    void *dsts[TUTTI_KERNEL_RANKS + 2];
+    const void *srcs[TUTTI_KERNEL_RANKS]; /* of the current segment, as are `dsts` */
+    void *dsts[TUTTI_KERNEL_RANKS + 2];   /* 2: this rank's own `dst` and `also` */
 };
 
 /* Returns the entries of a table of the program. */
@@ -96,6 +100,7 @@ GPU_INLINE bool gpu_lane_is_past(const struct gpu_steps *steps, uint32_t lane, u
     return lane == TUTTI_KERNEL_NO_LANE || steps->lanes[lane].step > index;
 }
 
+/* True if all steps that `step` depends on are complete. */
 GPU_INLINE bool gpu_deps_are_done(const struct gpu_steps *steps,
                                   const struct tutti_kernel_step *step)
 {
@@ -117,26 +122,28 @@ struct gpu_share {
     bool is_there; /* false: the block has no share; one block has a share of an empty message */
 };
 
+/* Returns this block's share of a message. The shares have whole lines, and go to the blocks in
+ * order from block `rotation` on. */
 GPU_INLINE struct gpu_share gpu_share_of(const struct tutti_kernel_program *program,
                                          uint32_t rotation, uint64_t size_bytes)
 {
     const uint64_t most = size_bytes / program->share_bytes;
     const uint64_t count = most < 1 ? 1 : most < program->nblocks ? most : program->nblocks;
-    const uint64_t share = ((size_bytes + count - 1) / count + TUTTI_KERNEL_LINE - 1) /
-                           TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
+    const uint64_t share_bytes = ((size_bytes + count - 1) / count + TUTTI_KERNEL_LINE - 1) /
+                                 TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
     const uint32_t index = (gpu_block() + program->nblocks - rotation) % program->nblocks;
-    const uint64_t from = index * share, to = from + share;
+    const uint64_t from = index * share_bytes, to = from + share_bytes;
 
     return gpu_share{from < size_bytes ? from : size_bytes, to < size_bytes ? to : size_bytes,
                      index == 0 || from < size_bytes};
 }
 
-/* ---- hearing ----------------------------------------------------------------------------- */
+/* ---- greetings ----------------------------------------------------------------------------- */
 
 /* One thread, without waiting. True if the peer has begun this epoch and runs the same call; false
  * if that is not known yet. If the peer runs another call, the function reports that, sets
  * *ret_is_fine to false and returns false. */
-GPU_INLINE bool gpu_hears_now(const struct gpu_run *run, uint32_t peer, bool *ret_is_fine)
+GPU_INLINE bool gpu_has_heard(const struct gpu_run *run, uint32_t peer, bool *ret_is_fine)
 {
     const struct tutti_kernel_greeting *greeting =
         &gpu_mail(run->peers[peer].from)->greetings[run->epoch & 1];

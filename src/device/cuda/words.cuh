@@ -27,6 +27,7 @@ GPU_INLINE gpu_crew gpu_crew_of_grid(void)
 
 /* ---- halves of words --------------------------------------------------------------------- */
 
+/* Returns the first half of a word if `i` is 0, and else the second half. */
 GPU_INLINE uint64_t gpu_half(gpu_word word, uint32_t i)
 {
     return i == 0 ? word.x | (uint64_t)word.y << 32 : word.z | (uint64_t)word.w << 32;

@@ -4,8 +4,9 @@
  *
  * A domain is the set of a communicator's ranks whose kernels can load from and store to each
  * other's memory: device memory, or host memory that both can access. All ranks launch the same
- * works in the same order. Every work takes one epoch of the domain, except that messages take
- * none. Epochs are counted on the device, so that a launch may be captured in a graph and replayed.
+ * works in the same order. A work is what a kernel is told to do for one call, or for all messages
+ * of a launch. Every work takes one epoch of the domain, except that messages take none. Epochs are
+ * counted on the device, so that a launch may be captured in a graph and replayed.
  *
  * Each ordered pair of ranks has a mailbox, which one of the two writes and the other reads. It
  * lies in the reader's memory if the writer can reach that memory.
@@ -51,7 +52,8 @@ struct tutti_kernel_post {
 
 /* Stands in place of the index of a map if peers cannot use the address. */
 #define TUTTI_KERNEL_NOT_MAPPED UINT32_MAX
-/* Stands in place of the index of a map if the offset is one in the owner's window. */
+/* Stands in place of the index of a map if the offset counts from the start of the owner's windows.
+ */
 #define TUTTI_KERNEL_IN_WINDOW (UINT32_MAX - 1)
 
 /* The start of a mailbox: three lines, of which the two greetings share one. Epoch e uses entry
@@ -136,7 +138,8 @@ struct tutti_kernel_peer {
 struct tutti_kernel_counters {
     uint64_t epoch;        /* the last epoch begun */
     uint64_t heard_epoch;  /* the last epoch in which this rank read every rank's greeting */
-    uint64_t arrivals;     /* arrivals of this launch's blocks at meetings of the grid */
+    uint64_t arrivals;     /* arrivals of this launch's blocks at meetings of the grid, which are
+                              barriers of all blocks (core.cuh) */
     uint64_t leavers;      /* blocks of this launch that are done */
     uint64_t is_aborted;   /* not 0: some block has given up, so all blocks leave */
 };
@@ -145,7 +148,7 @@ struct tutti_kernel_counters {
 
 /* The reasons for which kernels give up. */
 enum tutti_kernel_fault {
-    TUTTI_KERNEL_FINE = 0,
+    TUTTI_KERNEL_FINE = 0, /* the kernel has not given up */
     TUTTI_KERNEL_ABORTED,  /* the host has set `abort` */
     TUTTI_KERNEL_LATE,     /* the deadline has passed */
     TUTTI_KERNEL_MISMATCH, /* another rank runs a different call */
@@ -159,7 +162,7 @@ struct tutti_kernel_report {
     uint64_t abort;     /* written by the host: not 0 ends all kernels of the communicator */
     uint64_t unused[15];
     uint64_t fault;     /* enum tutti_kernel_fault */
-    uint64_t claimed;
+    uint64_t claimed;   /* threads that have tried to write the report */
     uint64_t rank;      /* the rank that the kernel was waiting for */
     uint64_t number;    /* of this rank's call */
     uint64_t mine[2], theirs[2]; /* signatures of a mismatch: as expected here, and as received */
@@ -169,7 +172,7 @@ struct tutti_kernel_report {
      * rank, or TUTTI_KERNEL_LINES_MISSING. */
     uint64_t torn[TUTTI_KERNEL_RANKS];
 };
-/* Means that some lines of that rank have not arrived in time. */
+/* Stands in place of a number of torn lines if some lines have not arrived in time. */
 #define TUTTI_KERNEL_LINES_MISSING UINT64_MAX
 
 /* A domain, in device memory. The host writes it when the domain is formed, and later adds maps. */
@@ -222,7 +225,7 @@ struct tutti_kernel_work {
     uint8_t *scratch;    /* STEPS and MESSAGES: block_bytes of device memory for each block */
     /* COPIES only: */
     uint32_t meeting;    /* index of this meeting among those of the call */
-    uint32_t npieces;    /* between any two ranks; 0: each pair's follow from its counts */
+    uint32_t npieces;    /* between any two ranks; 0: the number follows from the pair's counts */
     uint64_t piece_count; /* elements of a piece */
 };
 

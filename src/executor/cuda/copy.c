@@ -25,11 +25,12 @@
  * MEETING_THREADS is the number of threads of a meeting's kernel. */
 enum { MOST_OPERATIONS = 512, MEETING_THREADS = 32 };
 
-/* ---- when ----------------------------------------------------------------------------------- */
+/* ---- which calls ---------------------------------------------------------------------------- */
 
-/* Finds out whether two ranks of one process use the same GPU. A call that runs by driver copies
- * can block other streams of its process on the same GPU, and so the other rank. */
-static void look_for_sharers(struct tutti_cuda_gpu *gpu, bool *ret_share_device)
+/* Finds out whether two ranks of one process use the same GPU, and sets gpu->is_all_apart. A call
+ * that runs by driver copies can block other streams of its process on the same GPU, and so the
+ * other rank. */
+static void find_sharers(struct tutti_cuda_gpu *gpu, bool *ret_share_device)
 {
     *ret_share_device = false;
     gpu->is_all_apart = true;
@@ -45,11 +46,12 @@ static void look_for_sharers(struct tutti_cuda_gpu *gpu, bool *ret_share_device)
         }
 }
 
+/* Returns why copy engines cannot be used, for the log. NULL: they can be used. */
 static const char *find_hindrance(struct tutti_cuda_gpu *gpu)
 {
     bool share_device;
 
-    look_for_sharers(gpu, &share_device);
+    find_sharers(gpu, &share_device);
     if (share_device)
         return "ranks of one process share a GPU";
     if (!gpu->all_reach_all)
@@ -86,6 +88,7 @@ static uint64_t count_slots(const struct tutti_cuda_gpu *gpu, const struct tutti
     return tutti_input_blocks(call->collective, (uint32_t)gpu->args.nranks);
 }
 
+/* Returns the most bytes of a block in a piece, in whole lines. */
 static uint64_t piece_bytes(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
     return gpu->grid.layout.window_bytes / count_slots(gpu, call) / TUTTI_KERNEL_LINE *
@@ -128,7 +131,7 @@ struct copying {
     struct tutti_cu_stream *stream;
     uint64_t piece_count; /* elements of each block in a piece */
     uint64_t at;          /* elements of each block before the current piece */
-    uint64_t half_bytes;  /* byte offset of the current piece's window from the first window */
+    uint64_t window_at;   /* byte offset of the current piece's window from the first window */
 };
 
 /* A range of elements in a buffer. */
@@ -136,10 +139,11 @@ struct part {
     uint64_t first, count;
 };
 
-static const struct part nothing;
+static const struct part no_part;
 
-static struct part block(const struct copying *copying, const size_t *counts, const size_t *displs,
-                         int rank)
+/* Returns the part of a buffer that is the block of `rank`. */
+static struct part block_part(const struct copying *copying, const size_t *counts,
+                              const size_t *displs, int rank)
 {
     struct part part = {(uint64_t)rank * copying->call->count, copying->call->count};
 
@@ -161,9 +165,9 @@ static struct part given(const struct copying *copying, int to)
     uint32_t rank = (uint32_t)copying->gpu->args.rank, root = (uint32_t)call->root;
 
     if (!tutti_collective_is_source(call->collective, rank, (uint32_t)to, root))
-        return nothing;
+        return no_part;
     if (tutti_input_is_per_rank(call->collective))
-        return block(copying, call->input_counts, call->input_displs, to);
+        return block_part(copying, call->input_counts, call->input_displs, to);
     return (struct part){0, call->count};
 }
 
@@ -173,9 +177,9 @@ static struct part taken(const struct copying *copying, int from)
     uint32_t rank = (uint32_t)copying->gpu->args.rank, root = (uint32_t)call->root;
 
     if (!tutti_collective_is_source(call->collective, (uint32_t)from, rank, root))
-        return nothing;
+        return no_part;
     if (tutti_output_is_per_rank(call->collective))
-        return block(copying, call->output_counts, call->output_displs, from);
+        return block_part(copying, call->output_counts, call->output_displs, from);
     return (struct part){0, call->count};
 }
 
@@ -190,7 +194,8 @@ static struct part in_piece(const struct copying *copying, struct part part)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-static int copy(const struct copying *copying, const void *to, const void *from, uint64_t count)
+static int enqueue_copy(const struct copying *copying, const void *to, const void *from,
+                        uint64_t count)
 {
     struct tutti_cuda_gpu *gpu = copying->gpu;
     int code;
@@ -202,27 +207,29 @@ static int copy(const struct copying *copying, const void *to, const void *from,
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "copying");
 }
 
-static const uint8_t *element(const struct copying *copying, const void *buffer, uint64_t index)
+static const uint8_t *element_address(const struct copying *copying, const void *buffer,
+                                      uint64_t index)
 {
     return (const uint8_t *)buffer + index * tutti_type_size(copying->call->type);
 }
 
 /* Returns the address at which rank `owner` puts the current piece of its data for rank `to`. */
-static const uint8_t *window(const struct copying *copying, int owner, int to)
+static const uint8_t *window_address(const struct copying *copying, int owner, int to)
 {
     const struct tutti_cuda_gpu *gpu = copying->gpu;
     uint64_t slot = count_slots(gpu, copying->call) > 1 ? (uint64_t)to : 0;
     tutti_cu_address windows =
         gpu->neighbors[owner].own_at + tutti_cuda_windows_at(&gpu->grid.layout);
 
-    return (const uint8_t *)(uintptr_t)(windows + copying->half_bytes +
+    return (const uint8_t *)(uintptr_t)(windows + copying->window_at +
                                         slot * piece_bytes(gpu, copying->call));
 }
 
-static void turn_to(struct copying *copying, uint64_t piece)
+/* Sets the position and the window of a piece. */
+static void select_piece(struct copying *copying, uint64_t piece)
 {
     copying->at = piece * copying->piece_count;
-    copying->half_bytes = piece % 2 * copying->gpu->grid.layout.window_bytes;
+    copying->window_at = piece % 2 * copying->gpu->grid.layout.window_bytes;
 }
 
 /* Copies a piece of this rank's input into its own window. */
@@ -231,15 +238,16 @@ static int stage(struct copying *copying, uint64_t piece)
     int nranks = copying->gpu->args.nranks, me = copying->gpu->args.rank;
     bool is_for_all = count_slots(copying->gpu, copying->call) == 1;
 
-    turn_to(copying, piece);
+    select_piece(copying, piece);
     for (int i = 1; i < nranks; i++) {
         int to = (me + i) % nranks;
         struct part part = in_piece(copying, given(copying, to));
 
         if (part.count == 0)
             continue;
-        TUTTI_TRY(copy(copying, window(copying, me, to),
-                       element(copying, copying->call->input, part.first), part.count));
+        TUTTI_TRY(enqueue_copy(copying, window_address(copying, me, to),
+                               element_address(copying, copying->call->input, part.first),
+                               part.count));
         if (is_for_all)
             break;
     }
@@ -252,7 +260,7 @@ static int fetch(struct copying *copying, uint64_t piece)
 {
     int nranks = copying->gpu->args.nranks, me = copying->gpu->args.rank;
 
-    turn_to(copying, piece);
+    select_piece(copying, piece);
     for (int i = 0; i < nranks; i++) {
         int from = (me + i) % nranks;
         struct part part = in_piece(copying, taken(copying, from));
@@ -260,18 +268,20 @@ static int fetch(struct copying *copying, uint64_t piece)
 
         if (part.count == 0)
             continue;
-        source = from == me ? element(copying, copying->call->input,
-                                      in_piece(copying, given(copying, me)).first)
-                            : window(copying, from, me);
-        TUTTI_TRY(copy(copying, element(copying, copying->call->output, part.first), source,
-                       part.count));
+        source = from == me ? element_address(copying, copying->call->input,
+                                              in_piece(copying, given(copying, me)).first)
+                            : window_address(copying, from, me);
+        TUTTI_TRY(enqueue_copy(copying, element_address(copying, copying->call->output, part.first),
+                               source, part.count));
     }
     return TUTTI_OK;
 }
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-static int meet(const struct copying *copying, struct tutti_kernel_launch *launch, uint64_t meeting)
+/* Enqueues the kernel of meeting number `meeting`. */
+static int enqueue_meeting(const struct copying *copying, struct tutti_kernel_launch *launch,
+                           uint64_t meeting)
 {
     launch->first.meeting = (uint32_t)meeting;
     return tutti_kernel_module_launch(copying->gpu->kernels, TUTTI_KERNEL_MEETING, 1,
@@ -305,18 +315,20 @@ static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
     return TUTTI_OK;
 }
 
-static int move(struct copying *copying, struct tutti_kernel_launch *launch, uint64_t npieces)
+/* Enqueues all operations of the call, as the head of this file shows. */
+static int enqueue_pieces(struct copying *copying, struct tutti_kernel_launch *launch,
+                          uint64_t npieces)
 {
-    TUTTI_TRY(meet(copying, launch, 0));
+    TUTTI_TRY(enqueue_meeting(copying, launch, 0));
     for (uint64_t piece = 0; piece < npieces; piece++) {
         TUTTI_TRY(stage(copying, piece));
         if (piece > 0)
             TUTTI_TRY(fetch(copying, piece - 1));
-        TUTTI_TRY(meet(copying, launch, piece + 1));
+        TUTTI_TRY(enqueue_meeting(copying, launch, piece + 1));
     }
     if (npieces > 0)
         TUTTI_TRY(fetch(copying, npieces - 1));
-    return meet(copying, launch, npieces + 1);
+    return enqueue_meeting(copying, launch, npieces + 1);
 }
 
 int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item,
@@ -335,6 +347,6 @@ int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item
     launch.first.piece_count = copying.piece_count;
     tutti_cuda_log_call(gpu, item->call, "is left to copy engines; pieces: %llu",
                         (unsigned long long)npieces);
-    TUTTI_TRY(move(&copying, &launch, npieces));
+    TUTTI_TRY(enqueue_pieces(&copying, &launch, npieces));
     return tutti_cuda_slabs_launched(gpu, stream);
 }

@@ -15,27 +15,29 @@
 
 /* The number of blocks that saturates a GPU's links. More blocks would only take room from
  * other communicators. These blocks have as many threads as NCCL 2 has in its 32 channels. */
-enum { BLOCKS_OF_LINK = 64 };
+enum { LINK_BLOCKS = 64 };
 
 /* The table `phases` below says what each phase does and which phase follows. */
 enum phase_number {
-    PHASE_MEET,
-    PHASE_DIVIDE,
+    PHASE_DESCRIBE,
+    PHASE_DIVIDE_BLOCKS,
     PHASE_RESERVE,
     PHASE_SHARE,
     PHASE_ROUTE,
     PHASE_SHARE_HOST,
-    PHASE_STORE,
-    PHASE_LOOK,
-    PHASE_JUDGE,
-    PHASE_LINES,
-    PHASE_SUM_UP,
-    PHASE_GIVE_BACK,
+    PHASE_STORE_PATTERNS,
+    PHASE_CHECK_PATTERNS,
+    PHASE_JUDGE_PATHS,
+    PHASE_TEST_LINES,
+    PHASE_START_DOMAIN,
+    PHASE_FREE_AREAS,
     PHASE_DONE,
 };
 
-/* ---- saying and hearing ------------------------------------------------------------------ */
+/* ---- records -------------------------------------------------------------------------------- */
 
+/* Copies the record of `rank` out of the messages. The end of its text is not trusted, because
+ * another process wrote it. */
 static struct tutti_cuda_record read_record(const uint8_t *messages, int rank)
 {
     struct tutti_cuda_record record;
@@ -85,6 +87,7 @@ static void give_up(struct tutti_cuda_gpu *gpu)
     tutti_message_copy(mine->reason, sizeof mine->reason, tutti_message_last());
 }
 
+/* Returns true if a record tells of a failure. */
 static bool has_failed(const struct tutti_cuda_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
@@ -102,6 +105,7 @@ static bool has_failed(const struct tutti_cuda_gpu *gpu)
 
 /* ---- which ranks reach each other --------------------------------------------------------- */
 
+/* Returns the ranks, as bits, whose areas in device memory this rank has opened. */
 static uint64_t list_reached(const struct tutti_cuda_gpu *gpu)
 {
     uint64_t reached = 0;
@@ -112,7 +116,8 @@ static uint64_t list_reached(const struct tutti_cuda_gpu *gpu)
     return reached;
 }
 
-static bool has_both_hosts(const struct tutti_cuda_gpu *gpu)
+/* Returns true if this rank has opened an area of every rank that all ranks can use. */
+static bool has_path_to_all(const struct tutti_cuda_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++)
         if (!tutti_cuda_is_reached_by_all(gpu, rank) && gpu->neighbors[rank].host_at == 0)
@@ -122,7 +127,8 @@ static bool has_both_hosts(const struct tutti_cuda_gpu *gpu)
 
 /* ---- what a rank brings ------------------------------------------------------------------- */
 
-static int meet(struct tutti_cuda_gpu *gpu)
+/* Fills in what the other ranks must know of this rank, and claims blocks of its GPU. */
+static int describe_rank(struct tutti_cuda_gpu *gpu)
 {
     struct tutti_cuda_record *mine = &gpu->records[gpu->args.rank];
     int blocks = 1;
@@ -141,7 +147,7 @@ static int meet(struct tutti_cuda_gpu *gpu)
 
 /* Returns true if there may be a domain: all ranks are on one host and have kernels, and there are
  * not too many of them. */
-static bool is_meeting(const struct tutti_cuda_gpu *gpu)
+static bool can_form_domain(const struct tutti_cuda_gpu *gpu)
 {
     if (gpu->args.nranks > TUTTI_KERNEL_RANKS)
         return false;
@@ -157,68 +163,70 @@ static bool is_meeting(const struct tutti_cuda_gpu *gpu)
 
 /* Counts the ranks on the GPU of `rank`, and those of them that are also in its process. */
 static void count_sharers(const struct tutti_cuda_gpu *gpu, int rank, uint32_t *ret_all,
-                          uint32_t *ret_here)
+                          uint32_t *ret_in_process)
 {
     const struct tutti_cuda_record *record = &gpu->records[rank];
 
-    *ret_all = *ret_here = 0;
+    *ret_all = *ret_in_process = 0;
     for (int other = 0; other < gpu->args.nranks; other++) {
         if (memcmp(gpu->records[other].uuid, record->uuid, sizeof record->uuid) != 0)
             continue;
         ++*ret_all;
-        *ret_here += tutti_identity_same_process(&gpu->records[other].identity, &record->identity);
+        *ret_in_process +=
+            tutti_identity_same_process(&gpu->records[other].identity, &record->identity);
     }
 }
 
 /* Decides how many blocks a launch may have. The blocks of all ranks on a device must be able to
  * run at once. Otherwise they could wait for each other forever. Fails on all ranks, or on none. */
-static int divide(struct tutti_cuda_gpu *gpu)
+static int divide_blocks(struct tutti_cuda_gpu *gpu)
 {
-    uint32_t least = TUTTI_KERNEL_BLOCKS, nhere = 1;
+    uint32_t least = TUTTI_KERNEL_BLOCKS, nsharers_here = 1;
     bool is_one_device = true;
 
-    if (!is_meeting(gpu)) {
+    if (!can_form_domain(gpu)) {
         gpu->next_phase = PHASE_DONE;
         return TUTTI_OK;
     }
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         const struct tutti_cuda_record *record = &gpu->records[rank];
-        uint32_t nsharers, nthere, blocks;
+        uint32_t nsharers, nin_process, blocks;
 
-        count_sharers(gpu, rank, &nsharers, &nthere);
-        if (nthere > record->resident)
+        count_sharers(gpu, rank, &nsharers, &nin_process);
+        if (nin_process > record->resident)
             return tutti_fail(TUTTI_ERR_USAGE,
                               "%u ranks of one process share GPU %d, on which the "
                               "kernels of %u run at a time; use more GPUs or fewer ranks",
-                              nthere, record->device, record->resident);
-        nhere = rank == gpu->args.rank ? nthere : nhere;
+                              nin_process, record->device, record->resident);
+        nsharers_here = rank == gpu->args.rank ? nin_process : nsharers_here;
         is_one_device = is_one_device && nsharers == (uint32_t)gpu->args.nranks;
         blocks = record->offered > nsharers ? record->offered / nsharers : 1;
         least = blocks < least ? blocks : least;
     }
-    gpu->shares_device = nhere > 1;
-    gpu->blocks = is_one_device || least < BLOCKS_OF_LINK ? least : BLOCKS_OF_LINK;
-    tutti_cuda_residency_settle(gpu, nhere * gpu->blocks);
+    gpu->shares_device = nsharers_here > 1;
+    gpu->blocks = is_one_device || least < LINK_BLOCKS ? least : LINK_BLOCKS;
+    tutti_cuda_residency_settle(gpu, nsharers_here * gpu->blocks);
     return TUTTI_OK;
 }
 
+/* Allocates this rank's area in device memory, and describes it in the record. */
 static int reserve(struct tutti_cuda_gpu *gpu)
 {
     struct tutti_cuda_record *mine = &gpu->records[gpu->args.rank];
     uint64_t memory_bytes = UINT64_MAX;
-    bool is_shared = false, has_others = false;
+    bool has_other_process = false, has_other_device = false;
     int fd = -1;
 
     tutti_assert(gpu->own.kind == TUTTI_GPUMEM_NONE && gpu->blocks > 0);
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
         if (gpu->records[rank].memory_bytes < memory_bytes)
             memory_bytes = gpu->records[rank].memory_bytes;
-        is_shared = is_shared || !tutti_cuda_is_here(gpu, rank);
-        has_others = has_others || (tutti_cuda_is_here(gpu, rank) &&
-                                    gpu->records[rank].device != gpu->args.device);
+        has_other_process = has_other_process || !tutti_cuda_is_in_process(gpu, rank);
+        has_other_device = has_other_device || (tutti_cuda_is_in_process(gpu, rank) &&
+                                                gpu->records[rank].device != gpu->args.device);
     }
     mine->context = (uint64_t)(uintptr_t)gpu->context;
-    mine->is_primary = has_others && tutti_cuda_has_primary(gpu);
+    mine->is_primary = has_other_device && tutti_cuda_has_primary(gpu);
     tutti_cuda_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
     TUTTI_TRY(tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
                                  tutti_cuda_area_bytes(&gpu->grid.layout), gpu->setup_stream,
@@ -227,12 +235,13 @@ static int reserve(struct tutti_cuda_gpu *gpu)
     mine->own_address = gpu->own.address;
     mine->own_token = (struct tutti_gpumem_token){.kind = gpu->own.kind,
                                                   .size_bytes = gpu->own.size_bytes};
-    if (is_shared && gpu->own.kind == TUTTI_GPUMEM_PLAIN &&
+    if (has_other_process && gpu->own.kind == TUTTI_GPUMEM_PLAIN &&
         tutti_gpumem_export(gpu->cuda, &gpu->own, &mine->own_token, &fd) != TUTTI_OK)
         tutti_log(TUTTI_LOG_INFO, "rank %d: %s", gpu->args.rank, tutti_message_last());
     return TUTTI_OK;
 }
 
+/* Allocates this rank's area in host memory, unless all ranks reach its area in device memory. */
 static int reserve_host(struct tutti_cuda_gpu *gpu)
 {
     struct tutti_cuda_record *mine = &gpu->records[gpu->args.rank];
@@ -253,6 +262,7 @@ static int reserve_host(struct tutti_cuda_gpu *gpu)
 
 /* ---- forming ------------------------------------------------------------------------------- */
 
+/* Opens the areas in device memory, and records which are reached and by which links. */
 static int share(struct tutti_cuda_gpu *gpu)
 {
     int rc = tutti_cuda_share_areas(gpu, false);
@@ -264,23 +274,26 @@ static int share(struct tutti_cuda_gpu *gpu)
     return rc;
 }
 
+/* Opens the areas in host memory. Fails if some rank cannot be reached by any area. */
 static int share_host(struct tutti_cuda_gpu *gpu)
 {
     TUTTI_TRY(tutti_cuda_share_areas(gpu, true));
-    if (!has_both_hosts(gpu))
-        return tutti_note(TUTTI_ERR_DEVICE, "host memory of another rank cannot be opened");
+    if (!has_path_to_all(gpu))
+        return tutti_note(TUTTI_ERR_DEVICE, "some rank's host memory cannot be opened");
     return TUTTI_OK;
 }
 
-static int store(struct tutti_cuda_gpu *gpu)
+/* Stores patterns by all paths, unless this rank failed in the phase before. */
+static int store_patterns(struct tutti_cuda_gpu *gpu)
 {
     if (gpu->records[gpu->args.rank].is_failed)
-        return TUTTI_OK; /* The phase before has failed, and this phase's exchange says so. */
+        return TUTTI_OK; /* the exchange that ends this phase tells the other ranks */
     TUTTI_TRY(tutti_cuda_write_tables(gpu));
     return tutti_cuda_test_store(gpu);
 }
 
-static int look(struct tutti_cuda_gpu *gpu)
+/* Checks the patterns of all ranks, and measures the paths. */
+static int check_patterns(struct tutti_cuda_gpu *gpu)
 {
     struct tutti_cuda_record *mine = &gpu->records[gpu->args.rank];
     bool is_copy_bad = false;
@@ -302,12 +315,13 @@ static int test_lines(struct tutti_cuda_gpu *gpu)
     return tutti_cuda_lines_test(gpu, &gpu->records[gpu->args.rank].torn);
 }
 
-static int sum_up(struct tutti_cuda_gpu *gpu)
+/* Sets the facts that hold for all ranks together, and starts the domain. */
+static int start_domain(struct tutti_cuda_gpu *gpu)
 {
     tutti_assert(!gpu->has_domain && gpu->domain != NULL);
     gpu->is_one_process = gpu->is_one_device = gpu->all_reach_all = gpu->is_all_open = true;
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        if (!tutti_cuda_is_here(gpu, rank))
+        if (!tutti_cuda_is_in_process(gpu, rank))
             gpu->is_one_process = false;
         if (memcmp(gpu->records[rank].uuid, gpu->records[0].uuid, TUTTI_CU_UUID_BYTES) != 0)
             gpu->is_one_device = false;
@@ -330,19 +344,19 @@ static int sum_up(struct tutti_cuda_gpu *gpu)
 /* Excludes the paths that were measured to be slow. Returns true if there are any. */
 static bool exclude_slow(struct tutti_cuda_gpu *gpu)
 {
-    bool are_some = false;
+    bool has_slow = false;
 
     for (int from = 0; from < gpu->args.nranks; from++) {
-        are_some = are_some || gpu->records[from].slow != 0;
+        has_slow = has_slow || gpu->records[from].slow != 0;
         gpu->excluded[from] |= gpu->records[from].slow;
     }
     gpu->records[gpu->args.rank].slow = 0;
-    return are_some;
+    return has_slow;
 }
 
 /* Replaces paths that are wrong or slow by paths through the host, and has all paths tested again.
  * Gives up if a path through the host is wrong. */
-static int judge(struct tutti_cuda_gpu *gpu)
+static int judge_paths(struct tutti_cuda_gpu *gpu)
 {
     bool is_bad = exclude_slow(gpu), is_host_bad = false;
 
@@ -361,15 +375,15 @@ static int judge(struct tutti_cuda_gpu *gpu)
         }
     gpu->records[gpu->args.rank].bad = 0;
     if (is_bad)
-        gpu->next_phase = is_host_bad ? PHASE_GIVE_BACK : PHASE_ROUTE;
+        gpu->next_phase = is_host_bad ? PHASE_FREE_AREAS : PHASE_ROUTE;
     else if (!tutti_cuda_lines_are_possible(gpu))
-        gpu->next_phase = PHASE_SUM_UP;
+        gpu->next_phase = PHASE_START_DOMAIN;
     return TUTTI_OK;
 }
 
 /* Frees what the domain would have used. Freeing memory may wait for all work on the device. So no
  * rank may make calls before all ranks have freed their memory, and the all-gather ensures that. */
-static int give_back(struct tutti_cuda_gpu *gpu)
+static int free_areas(struct tutti_cuda_gpu *gpu)
 {
     tutti_assert(!gpu->has_domain);
     tutti_cuda_unshare(gpu);
@@ -381,56 +395,69 @@ static int give_back(struct tutti_cuda_gpu *gpu)
 
 /* ---- the phases ------------------------------------------------------------------------------ */
 
+/* The flags of a phase tell what happens before and after it. */
+enum {
+    EXCHANGES = 1,       /* an all-gather of the ranks' records ends the phase */
+    RECORDS_FAILURE = 2, /* an error goes into this rank's record; otherwise it is returned */
+    HEEDS_FAILURES = 4,  /* PHASE_FREE_AREAS replaces the phase if a record tells of a failure */
+};
+
 struct phase {
-    const char *name;
+    const char *name; /* what the phase does, for the log */
     /* Does all work of the phase, or returns TUTTI_AGAIN to be called again. It may choose another
      * phase to follow by setting gpu->next_phase. */
     int (*step)(struct tutti_cuda_gpu *gpu);
     enum phase_number next;
-    bool is_exchange;    /* an all-gather of the ranks' records ends the phase */
-    bool tells_failure;  /* an error goes into this rank's record; otherwise it is returned */
-    bool minds_failures; /* PHASE_GIVE_BACK replaces the phase if a record tells of a failure */
+    unsigned flags;
 };
 
 static const struct phase phases[PHASE_DONE] = {
-    [PHASE_MEET] = {"telling what each rank has", meet, PHASE_DIVIDE, true, false, false},
-    [PHASE_DIVIDE] = {"dividing the GPUs", divide, PHASE_RESERVE, false, false, false},
-    [PHASE_RESERVE] = {"allocating areas", reserve, PHASE_SHARE, true, true, false},
-    [PHASE_SHARE] = {"opening the areas of others", share, PHASE_ROUTE, true, true, true},
-    [PHASE_ROUTE] = {"allocating areas in host memory", reserve_host, PHASE_SHARE_HOST, true, true,
-                     true},
-    [PHASE_SHARE_HOST] = {"opening those of others", share_host, PHASE_STORE, false, true, true},
+    [PHASE_DESCRIBE] = {"telling what each rank has", describe_rank, PHASE_DIVIDE_BLOCKS,
+                        EXCHANGES},
+    [PHASE_DIVIDE_BLOCKS] = {"dividing the GPUs", divide_blocks, PHASE_RESERVE, 0},
+    [PHASE_RESERVE] = {"allocating areas", reserve, PHASE_SHARE, EXCHANGES | RECORDS_FAILURE},
+    [PHASE_SHARE] = {"opening the areas of others", share, PHASE_ROUTE,
+                     EXCHANGES | RECORDS_FAILURE | HEEDS_FAILURES},
+    [PHASE_ROUTE] = {"allocating areas in host memory", reserve_host, PHASE_SHARE_HOST,
+                     EXCHANGES | RECORDS_FAILURE | HEEDS_FAILURES},
+    [PHASE_SHARE_HOST] = {"opening those of others", share_host, PHASE_STORE_PATTERNS,
+                          RECORDS_FAILURE | HEEDS_FAILURES},
     /* PHASE_SHARE_HOST ends without an exchange. Other ranks do not know of its failures yet, so
      * this phase does not act on them. */
-    [PHASE_STORE] = {"storing patterns by all paths", store, PHASE_LOOK, true, true, false},
-    [PHASE_LOOK] = {"looking for the patterns, and measuring", look, PHASE_JUDGE, true, true, true},
-    [PHASE_JUDGE] = {"judging the paths", judge, PHASE_LINES, false, false, true},
-    [PHASE_LINES] = {"testing that lines arrive whole", test_lines, PHASE_SUM_UP, true, true, true},
-    [PHASE_SUM_UP] = {"starting the domain", sum_up, PHASE_DONE, false, false, true},
-    [PHASE_GIVE_BACK] = {"giving back all memory", give_back, PHASE_DONE, true, false, false},
+    [PHASE_STORE_PATTERNS] = {"storing patterns by all paths", store_patterns,
+                              PHASE_CHECK_PATTERNS, EXCHANGES | RECORDS_FAILURE},
+    [PHASE_CHECK_PATTERNS] = {"looking for the patterns, and measuring", check_patterns,
+                              PHASE_JUDGE_PATHS, EXCHANGES | RECORDS_FAILURE | HEEDS_FAILURES},
+    [PHASE_JUDGE_PATHS] = {"judging the paths", judge_paths, PHASE_TEST_LINES, HEEDS_FAILURES},
+    [PHASE_TEST_LINES] = {"testing that lines arrive whole", test_lines, PHASE_START_DOMAIN,
+                          EXCHANGES | RECORDS_FAILURE | HEEDS_FAILURES},
+    [PHASE_START_DOMAIN] = {"starting the domain", start_domain, PHASE_DONE, HEEDS_FAILURES},
+    [PHASE_FREE_AREAS] = {"giving back all memory", free_areas, PHASE_DONE, EXCHANGES},
 };
 
-/* Does one phase. Returns TUTTI_OK if the next phase may begin at once. */
+/* Does one phase. TUTTI_OK: the next phase may begin at once. TUTTI_AGAIN: the phase is not
+ * complete. TUTTI_CUDA_EXCHANGE: the phase ends by an all-gather. */
 static int do_phase(struct tutti_cuda_gpu *gpu)
 {
     const struct phase *phase;
     int rc;
 
-    if (phases[gpu->phase].minds_failures && has_failed(gpu))
-        gpu->phase = PHASE_GIVE_BACK;
+    if ((phases[gpu->phase].flags & HEEDS_FAILURES) != 0 && has_failed(gpu))
+        gpu->phase = PHASE_FREE_AREAS;
     phase = &phases[gpu->phase];
     gpu->next_phase = phase->next;
     rc = phase->step(gpu);
-    if (rc == TUTTI_AGAIN || (rc != TUTTI_OK && !phase->tells_failure))
+    if (rc == TUTTI_AGAIN || (rc != TUTTI_OK && (phase->flags & RECORDS_FAILURE) == 0))
         return rc;
     if (rc != TUTTI_OK)
         give_up(gpu);
     tutti_log(TUTTI_LOG_DEBUG, "GPUs: done with %s", phase->name);
     gpu->phase = gpu->next_phase;
-    return phase->is_exchange ? exchange(gpu) : TUTTI_OK;
+    return (phase->flags & EXCHANGES) != 0 ? exchange(gpu) : TUTTI_OK;
 }
 
-static int form_inside(struct tutti_cuda_gpu *gpu)
+/* Does phases until forming is over or must wait. The GPU's context is current. */
+static int do_phases(struct tutti_cuda_gpu *gpu)
 {
     while (gpu->phase != PHASE_DONE)
         TUTTI_TRY(do_phase(gpu));
@@ -443,7 +470,7 @@ int tutti_cuda_form(struct tutti_cuda_gpu *gpu)
 
     tutti_assert(!gpu->awaits_records && gpu->phase <= PHASE_DONE);
     TUTTI_TRY(tutti_cuda_enter(gpu));
-    rc = form_inside(gpu);
+    rc = do_phases(gpu);
     tutti_cuda_leave(gpu);
     if (rc == TUTTI_OK && !gpu->has_domain)
         tutti_cuda_residency_leave(gpu);

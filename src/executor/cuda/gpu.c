@@ -24,7 +24,8 @@ int tutti_cuda_enter(const struct tutti_cuda_gpu *gpu)
 {
     int code = gpu->cuda->context_push(gpu->context);
 
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "its context");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
+                                    : tutti_cuda_fail(gpu, code, "making its context current");
 }
 
 void tutti_cuda_leave(const struct tutti_cuda_gpu *gpu)
@@ -52,11 +53,12 @@ int tutti_cuda_wait_setup(const struct tutti_cuda_gpu *gpu)
 {
     int code = gpu->cuda->stream_synchronize(gpu->setup_stream);
 
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "tables and tests");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
+                                    : tutti_cuda_fail(gpu, code, "setting up its domain");
 }
 
-int tutti_cuda_put(const struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
-                   size_t size_bytes)
+int tutti_cuda_copy_and_wait(const struct tutti_cuda_gpu *gpu, tutti_cu_address to,
+                             tutti_cu_address from, size_t size_bytes)
 {
     int code = gpu->cuda->copy_async(to, from, size_bytes, gpu->setup_stream);
 
@@ -66,6 +68,8 @@ int tutti_cuda_put(const struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
+/* Sets the context, and the device's name for messages. If the caller has given no context, retains
+ * the device's primary context. */
 static int take_context(struct tutti_cuda_gpu *gpu)
 {
     int code;
@@ -76,12 +80,12 @@ static int take_context(struct tutti_cuda_gpu *gpu)
         return TUTTI_OK;
     code = gpu->cuda->primary_retain(&gpu->context, gpu->args.device);
     if (code != TUTTI_CU_SUCCESS)
-        return tutti_cuda_fail(gpu, code, "its primary context");
+        return tutti_cuda_fail(gpu, code, "retaining its primary context");
     gpu->holds_primary = true;
     return TUTTI_OK;
 }
 
-static int look_at(struct tutti_cuda_gpu *gpu)
+static int read_properties(struct tutti_cuda_gpu *gpu)
 {
     int code = gpu->cuda->device_attribute(&gpu->multiprocessors, TUTTI_CU_MULTIPROCESSORS,
                                            gpu->args.device);
@@ -90,7 +94,7 @@ static int look_at(struct tutti_cuda_gpu *gpu)
         code = gpu->cuda->device_attribute(&gpu->most_threads, TUTTI_CU_MAX_THREADS_PER_BLOCK,
                                            gpu->args.device);
     if (code != TUTTI_CU_SUCCESS)
-        return tutti_cuda_fail(gpu, code, "its properties");
+        return tutti_cuda_fail(gpu, code, "reading its properties");
     gpu->threads = gpu->most_threads < TUTTI_KERNEL_THREADS ? (uint32_t)gpu->most_threads
                                                          : TUTTI_KERNEL_THREADS;
     return TUTTI_OK;
@@ -105,10 +109,12 @@ static int make_streams(struct tutti_cuda_gpu *gpu)
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->event_create(&gpu->last_event, TUTTI_CU_EVENT_DISABLE_TIMING);
     if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->event_create(&gpu->edge, TUTTI_CU_EVENT_DISABLE_TIMING);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "streams and events");
+        code = gpu->cuda->event_create(&gpu->order_event, TUTTI_CU_EVENT_DISABLE_TIMING);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
+                                    : tutti_cuda_fail(gpu, code, "creating streams and events");
 }
 
+/* Allocates the arrays that have an entry for each rank. */
 static int reserve_lists(struct tutti_cuda_gpu *gpu)
 {
     size_t nranks = (size_t)gpu->args.nranks;
@@ -133,12 +139,12 @@ int tutti_cuda_open(const struct tutti_cu_driver *cuda, const struct tutti_cuda_
     int rc;
 
     if (gpu == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a GPU");
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPU of rank %d", args->rank);
     gpu->cuda = cuda;
     gpu->args = *args;
     TUTTI_TRY_OR(fail, rc, reserve_lists(gpu));
     TUTTI_TRY_OR(fail, rc, take_context(gpu));
-    TUTTI_TRY_OR(fail, rc, look_at(gpu));
+    TUTTI_TRY_OR(fail, rc, read_properties(gpu));
     TUTTI_TRY_OR(fail, rc, tutti_cuda_enter(gpu));
     rc = make_streams(gpu);
     /* Missing kernels are not an error, because data in device memory can go through the host. */
@@ -166,7 +172,7 @@ bool tutti_cuda_sees_all(const struct tutti_cuda_gpu *gpu)
     return gpu->is_all_open && gpu->is_one_device;
 }
 
-/* ---- letting go --------------------------------------------------------------------------- */
+/* ---- destroying ----------------------------------------------------------------------------- */
 
 void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck)
 {
@@ -191,8 +197,8 @@ void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck)
             gpu->cuda->stream_destroy(gpu->setup_stream);
         if (gpu->last_event != NULL)
             gpu->cuda->event_destroy(gpu->last_event);
-        if (gpu->edge != NULL)
-            gpu->cuda->event_destroy(gpu->edge);
+        if (gpu->order_event != NULL)
+            gpu->cuda->event_destroy(gpu->order_event);
         if (gpu->report != NULL)
             gpu->cuda->host_free(gpu->report);
         tutti_cuda_unshare(gpu);

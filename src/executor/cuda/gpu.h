@@ -11,11 +11,13 @@
  * Forming needs some all-gathers, which the caller makes, so that this folder does not depend on
  * the bootstrap:
  *
- *     tutti_cuda_open(args, &gpu)
+ *     tutti_cuda_open(cuda, args, &gpu)
+ *     tutti_cuda_prepare(gpu, secret, domain)
  *     while ((rc = tutti_cuda_form(gpu)) != TUTTI_OK)
  *         TUTTI_AGAIN: call again
- *         TUTTI_CUDA_EXCHANGE: all-gather tutti_cuda_message(gpu), TUTTI_CUDA_MESSAGE_BYTES of it,
- * and give the result to tutti_cuda_hear
+ *         TUTTI_CUDA_EXCHANGE: all-gather the TUTTI_CUDA_MESSAGE_BYTES bytes of
+ *             tutti_cuda_message(gpu), and give the result to tutti_cuda_hear
+ *         any other result is an error
  *
  * Functions must be called by one thread at a time unless their comment says otherwise.
  */
@@ -32,7 +34,7 @@
 struct tutti_cuda_gpu;
 
 struct tutti_cuda_args {
-    int nranks, rank;
+    int nranks, rank;                  /* of the communicator */
     tutti_cu_device device;            /* the device of this rank */
     struct tutti_cu_context *context;  /* NULL: the device's primary context */
     uint64_t deadline_ns;              /* forming must be complete by this time */
@@ -56,6 +58,7 @@ void tutti_cuda_args_of(const struct tutti_cuda_gpu *gpu, struct tutti_cuda_args
 
 /* ---- forming (form.c) ----------------------------------------------------------------- */
 
+/* The result of tutti_cuda_form that asks for an all-gather. It is no error. */
 #define TUTTI_CUDA_EXCHANGE 2
 #define TUTTI_CUDA_MESSAGE_BYTES 512
 
@@ -81,11 +84,11 @@ bool tutti_cuda_has_domain(const struct tutti_cuda_gpu *gpu);
 
 /* A program in device memory (program.h), and the scratch memory that a run of it takes. */
 struct tutti_cuda_stored {
-    const void *image;
+    const void *image;   /* device address, from tutti_cuda_store */
     size_t scratch_bytes;
 };
 
-/* One call, with the header that identifies it among the ranks' calls. */
+/* One call, with the header that identifies it among the ranks' calls. Both are borrowed. */
 struct tutti_cuda_item {
     const struct tutti_call *call;
     const struct tutti_header *header;
@@ -151,11 +154,12 @@ int tutti_cuda_note(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
  * TUTTI_ERR_DEVICE comes from the driver. Any thread. */
 int tutti_cuda_check(struct tutti_cuda_gpu *gpu);
 
-/* The same, but it checks only whether the work has ended, not whether kernels report errors.
- * TUTTI_ERR_DEVICE: the GPU is lost. Any thread. */
+/* Checks only whether that work has ended, not whether kernels report errors. TUTTI_OK: it has.
+ * TUTTI_AGAIN: not yet. TUTTI_ERR_DEVICE: the GPU is lost. Any thread. */
 int tutti_cuda_check_ended(struct tutti_cuda_gpu *gpu);
 
-/* A stream of the rank's own, which does not wait for any default stream. */
+/* Returns a stream of the rank's own, which does not wait for any default stream. The GPU owns the
+ * stream. */
 struct tutti_cu_stream *tutti_cuda_stream(const struct tutti_cuda_gpu *gpu);
 /* Waits until all that was enqueued on the context's default stream is complete. */
 int tutti_cuda_await_default(struct tutti_cuda_gpu *gpu);
@@ -180,7 +184,7 @@ void tutti_cuda_leave_relaxed(const struct tutti_cuda_gpu *gpu, int mode);
  * `what`, the object or action that failed. Returns TUTTI_ERR_DEVICE. */
 int tutti_cuda_fail(const struct tutti_cuda_gpu *gpu, int code, const char *what);
 
-/* Bytes of device memory that the rank holds, for the memory report. */
+/* Returns the bytes of device memory that the rank holds, for the memory report. */
 size_t tutti_cuda_bytes(const struct tutti_cuda_gpu *gpu);
 
 #endif

@@ -56,7 +56,7 @@ bool tutti_cuda_writer_end(struct tutti_cuda_writer *writer, const struct tutti_
 {
     struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
     uint64_t staged = head->stages_in_window ? 0 : head->staged_input_bytes;
-    uint64_t nbusy = head->npieces < head->nblocks ? head->npieces : head->nblocks;
+    uint64_t nused_blocks = head->npieces < head->nblocks ? head->npieces : head->nblocks;
 
     if (writer->bytes == NULL) {
         writer->size_bytes = writer->used_bytes;
@@ -67,9 +67,10 @@ bool tutti_cuda_writer_end(struct tutti_cuda_writer *writer, const struct tutti_
     head->block_bytes = tutti_round_up(staged + head->staged_output_bytes + head->scratch_bytes +
                                            grid->layout.flagged_bytes / 2,
                                        TUTTI_KERNEL_LINE);
-    *ret_image = (struct tutti_cuda_program_image){.bytes = writer->bytes,
-                                                   .size_bytes = writer->size_bytes,
-                                                   .scratch_bytes = head->block_bytes * nbusy};
+    *ret_image =
+        (struct tutti_cuda_program_image){.bytes = writer->bytes,
+                                          .size_bytes = writer->size_bytes,
+                                          .scratch_bytes = head->block_bytes * nused_blocks};
     return true;
 }
 

@@ -16,23 +16,24 @@
 
 struct tutti_cuda_writer {
     uint8_t *bytes;                /* NULL in the first pass */
-    size_t size_bytes, used_bytes;
+    size_t size_bytes;             /* of the whole image; 0 in the first pass */
+    size_t used_bytes;             /* of the head and the tables so far */
     struct tutti_kernel_program head; /* of the first pass */
 };
 
 /* Begins a pass. TUTTI_ERR_USAGE: the image is larger than 4 GiB. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cuda_writer_begin(struct tutti_cuda_writer *writer);
 
-/* The head to be filled in this pass. */
+/* Returns the head to be filled in this pass. */
 struct tutti_kernel_program *tutti_cuda_writer_head(struct tutti_cuda_writer *writer);
 
-/* Adds a table of `count` entries, zeroed, at the next multiple of 8 bytes. Returns where to write
- * it; NULL in the first pass. */
+/* Adds a table of `count` entries, zeroed, at the next multiple of 8 bytes. Returns where the
+ * caller must write the entries; NULL in the first pass. */
 void *tutti_cuda_writer_table(struct tutti_cuda_writer *writer,
                               struct tutti_kernel_table *ret_table, uint32_t count,
                               size_t entry_bytes);
 
-/* Adds a table and fills it from `from`. */
+/* Adds a table and copies its entries from `from`. */
 void tutti_cuda_writer_copy(struct tutti_cuda_writer *writer, struct tutti_kernel_table *ret_table,
                             const void *from, uint32_t count, size_t entry_bytes);
 

@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that are worth one more block, and one more thread. */
+/* A launch gets one block for each BLOCK_BYTES, and one thread for each THREAD_BYTES. */
 enum { BLOCK_BYTES = 16 << 10, THREAD_BYTES = 16 };
+/* The number of threads of a block is a multiple of this. */
+enum { WARP_THREADS = 32 };
 
-/* ---- how large ------------------------------------------------------------------------------ */
+/* ---- the size of a launch ------------------------------------------------------------------- */
 
-/* The sum of an array of counts per rank; 0 without an array. */
+/* Returns the sum of an array of counts per rank; 0 if `counts` is NULL. */
 static uint64_t sum_of(const struct tutti_cuda_gpu *gpu, const size_t *counts)
 {
     uint64_t sum = 0;
@@ -26,7 +28,7 @@ static uint64_t sum_of(const struct tutti_cuda_gpu *gpu, const size_t *counts)
     return sum;
 }
 
-/* An upper bound of the bytes that this rank reads or writes. */
+/* Returns an upper bound of the bytes of this rank's larger buffer. */
 static uint64_t bytes_of(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
     bool is_message = tutti_call_is_message(call);
@@ -45,6 +47,7 @@ static uint64_t bytes_of(const struct tutti_cuda_gpu *gpu, const struct tutti_ca
     return elements * tutti_type_size(call->type);
 }
 
+/* Chooses the numbers of blocks and threads by the largest of the calls. */
 static void size_launch(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
                         size_t count, uint32_t *ret_blocks, uint32_t *ret_threads)
 {
@@ -56,17 +59,18 @@ static void size_launch(const struct tutti_cuda_gpu *gpu, const struct tutti_cud
         bytes = more > bytes ? more : bytes;
     }
     blocks = tutti_divide_up(bytes, BLOCK_BYTES);
-    threads = tutti_round_up(bytes / THREAD_BYTES, 32);
+    threads = tutti_round_up(bytes / THREAD_BYTES, WARP_THREADS);
     *ret_blocks = blocks < 1 ? 1 : blocks > gpu->blocks ? gpu->blocks : (uint32_t)blocks;
     /* Kernels need at least a thread for each peer. */
-    threads = threads < (uint64_t)gpu->args.nranks ? tutti_round_up((size_t)gpu->args.nranks, 32)
-                                                   : threads;
+    if (threads < (uint64_t)gpu->args.nranks)
+        threads = tutti_round_up((size_t)gpu->args.nranks, WARP_THREADS);
     *ret_threads = threads > gpu->threads ? gpu->threads : (uint32_t)threads;
 }
 
 /* ---- the order of streams -------------------------------------------------------------------- */
 
-/* Epochs and FIFOs rely on the kernels of a rank running one after the other. */
+/* Epochs and FIFOs (device/cuda/core.cuh) require that the kernels of a rank run one after the
+ * other. */
 int tutti_cuda_follow_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code;
@@ -76,7 +80,9 @@ int tutti_cuda_follow_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *s
     if (!gpu->has_launched)
         return TUTTI_OK;
     code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "order of streams");
+    return code == TUTTI_CU_SUCCESS
+               ? TUTTI_OK
+               : tutti_cuda_fail(gpu, code, "making a stream wait for another");
 }
 
 int tutti_cuda_follow(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
@@ -86,12 +92,15 @@ int tutti_cuda_follow(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream
 
     if (stream == other)
         return TUTTI_OK;
-    code = gpu->cuda->event_record(gpu->edge, other);
+    code = gpu->cuda->event_record(gpu->order_event, other);
     if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->stream_wait(stream, gpu->edge, 0);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "order of streams");
+        code = gpu->cuda->stream_wait(stream, gpu->order_event, 0);
+    return code == TUTTI_CU_SUCCESS
+               ? TUTTI_OK
+               : tutti_cuda_fail(gpu, code, "making a stream wait for another");
 }
 
+/* Records the end of the rank's last operation on `stream`. Returns a code of the driver. */
 static int mark_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code = gpu->cuda->event_record(gpu->last_event, stream);
@@ -106,7 +115,7 @@ int tutti_cuda_note(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code = mark_last(gpu, stream);
 
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "an event");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "recording an event");
 }
 
 int tutti_cuda_is_capturing(const struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
@@ -128,8 +137,8 @@ int tutti_cuda_is_capturing(const struct tutti_cuda_gpu *gpu, struct tutti_cu_st
 
 /* All messages of a group become one work, at the place of the first message. Each collective is a
  * work of its own. */
-static int fill_all(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                    bool is_captured, struct tutti_kernel_work *works, uint32_t *ret_nworks)
+static int fill_works(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
+                      bool is_captured, struct tutti_kernel_work *works, uint32_t *ret_nworks)
 {
     bool has_messages = false;
     uint32_t nworks = 0;
@@ -154,23 +163,25 @@ static int fill_all(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *it
     return TUTTI_OK;
 }
 
-/* The first work travels in the kernel's argument, the others in memory that the kernel reads. */
-static int fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
-                bool is_captured, struct tutti_kernel_launch *launch)
+/* Fills in the works of a launch. The first work is a part of the kernel's argument. The other
+ * works are in memory that the kernel reads. */
+static int fill_launch(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
+                       size_t count, bool is_captured, struct tutti_kernel_launch *launch)
 {
     struct tutti_kernel_work *works;
     void *bytes;
 
     if (count == 1)
-        return fill_all(gpu, items, 1, is_captured, &launch->first, &launch->nworks);
+        return fill_works(gpu, items, 1, is_captured, &launch->first, &launch->nworks);
     TUTTI_TRY(tutti_cuda_slab_take(gpu, count * sizeof *works, is_captured, &bytes));
     works = bytes;
-    TUTTI_TRY(fill_all(gpu, items, count, is_captured, works, &launch->nworks));
+    TUTTI_TRY(fill_works(gpu, items, count, is_captured, works, &launch->nworks));
     launch->first = works[0];
     launch->more = works + 1;
     return TUTTI_OK;
 }
 
+/* Returns the smallest kernel that can run the works of a launch. */
 static enum tutti_kernel_name kernel_for(const struct tutti_kernel_launch *launch)
 {
     if (launch->nworks > 1)
@@ -183,7 +194,7 @@ static enum tutti_kernel_name kernel_for(const struct tutti_kernel_launch *launc
     }
 }
 
-/* True if a work runs a program: then all ranks must launch at least the grid's blocks. */
+/* True if a work runs a program. Then all ranks must launch at least the grid's blocks. */
 static bool needs_grid(const struct tutti_kernel_launch *launch)
 {
     for (uint32_t i = 0; i < launch->nworks; i++) {
@@ -195,6 +206,7 @@ static bool needs_grid(const struct tutti_kernel_launch *launch)
     return false;
 }
 
+/* Refuses calls that could never end on this stream (sharers.c). */
 static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
                          size_t count, struct tutti_cu_stream *stream)
 {
@@ -211,6 +223,7 @@ struct launch_options {
     uint64_t timeout_ns;
 };
 
+/* Runs all items by one launch of a kernel. */
 static int run_kernel(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
                       const struct launch_options *options)
 {
@@ -219,7 +232,7 @@ static int run_kernel(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *
 
     if (count == 0)
         return TUTTI_OK;
-    TUTTI_TRY(fill(gpu, items, count, options->is_captured, &launch));
+    TUTTI_TRY(fill_launch(gpu, items, count, options->is_captured, &launch));
     size_launch(gpu, items, count, &blocks, &threads);
     if (needs_grid(&launch) && blocks < gpu->grid.nblocks)
         blocks = gpu->grid.nblocks;
@@ -228,36 +241,36 @@ static int run_kernel(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *
     return tutti_cuda_slabs_launched(gpu, options->stream);
 }
 
-/* Ranks need not group their calls alike, so calls that are left to copy engines must be so inside
- * groups too. They split the group: the other calls before and behind them are separate launches.
- * All messages stay in one launch. */
-static int run_apart(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
+/* Ranks need not group their calls alike. So calls that are left to copy engines must be left to
+ * them inside groups too. Such a call splits its group: the calls before it and the calls after it
+ * are separate launches. All messages stay in one launch, at the place of the first message. */
+static int run_split(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
                      const struct launch_options *options)
 {
-    struct tutti_cuda_item *row = malloc(count * sizeof *row);
+    struct tutti_cuda_item *pending = malloc(count * sizeof *pending); /* for the next launch */
     bool has_messages = false;
-    size_t nrow = 0;
+    size_t npending = 0;
     int rc = TUTTI_OK;
 
-    if (row == NULL)
+    if (pending == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", count);
     for (size_t i = 0; rc == TUTTI_OK && i < count; i++) {
         if (tutti_cuda_is_message(&items[i])) {
             for (size_t k = i; !has_messages && k < count; k++)
                 if (tutti_cuda_is_message(&items[k]))
-                    row[nrow++] = items[k];
+                    pending[npending++] = items[k];
             has_messages = true;
         } else if (tutti_cuda_copy_takes(gpu, &items[i])) {
-            rc = run_kernel(gpu, row, nrow, options);
-            nrow = 0;
+            rc = run_kernel(gpu, pending, npending, options);
+            npending = 0;
             rc = rc != TUTTI_OK ? rc : tutti_cuda_copy_run(gpu, &items[i], options->is_captured,
                                                            options->stream, options->timeout_ns);
         } else {
-            row[nrow++] = items[i];
+            pending[npending++] = items[i];
         }
     }
-    rc = rc != TUTTI_OK ? rc : run_kernel(gpu, row, nrow, options);
-    free(row);
+    rc = rc != TUTTI_OK ? rc : run_kernel(gpu, pending, npending, options);
+    free(pending);
     return rc;
 }
 
@@ -275,7 +288,7 @@ int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *ite
         TUTTI_TRY(tutti_cuda_follow_last(gpu, stream));
     }
     rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &options)
-                              : run_apart(gpu, items, count, &options);
+                              : run_split(gpu, items, count, &options);
     if (is_captured)
         return rc;
     /* A call that fails half-way may have left work on the stream, which must end before the rank's
@@ -287,9 +300,10 @@ int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *ite
     return tutti_cuda_note(gpu, stream);
 }
 
-/* ---- the outcome ----------------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
-static const char *text_of(const uint64_t words[2], char text[TUTTI_SIGNATURE_TEXT_BYTES])
+/* Writes the signature in a kernel's report as text. */
+static const char *format_words(const uint64_t words[2], char text[TUTTI_SIGNATURE_TEXT_BYTES])
 {
     struct tutti_signature signature;
 
@@ -305,8 +319,8 @@ void tutti_cuda_show_counts(struct tutti_cuda_gpu *gpu, uint64_t number, const s
 
 /* Sets the message for another rank that makes a different call. For v-forms, it may be the same
  * call with different counts. If counts are by pair, the count in `theirs` is the number of
- * elements that the other rank sends to this rank, and the count in `mine` is the number that this
- * rank expects. */
+ * elements that the other rank sends to this rank. The count in `mine` is the number that this rank
+ * expects. */
 static int fail_mismatch(const struct tutti_cuda_gpu *gpu)
 {
     const struct tutti_kernel_report *report = gpu->report;
@@ -332,8 +346,8 @@ static int fail_mismatch(const struct tutti_cuda_gpu *gpu)
     }
     return tutti_fail(TUTTI_ERR_USAGE, "rank %d calls %s as number %llu on its GPU, rank %d calls "
                       "%s as number %llu; all ranks must make the same calls in the same order",
-                      gpu->args.rank, text_of(report->mine, here),
-                      (unsigned long long)report->number, rank, text_of(report->theirs, there),
+                      gpu->args.rank, format_words(report->mine, here),
+                      (unsigned long long)report->number, rank, format_words(report->theirs, there),
                       (unsigned long long)report->their_number);
 }
 
@@ -351,17 +365,19 @@ static int read_report(const struct tutti_cuda_gpu *gpu)
     case TUTTI_KERNEL_ABORTED:
         return tutti_fail(TUTTI_ERR_REMOTE, "rank %d, GPU %d: %s, number %llu, was ended while it "
                           "waited for rank %d", gpu->args.rank, gpu->args.device,
-                          text_of(report->mine, here), number, (int)report->rank);
+                          format_words(report->mine, here), number, (int)report->rank);
     case TUTTI_KERNEL_LATE:
         return tutti_fail(TUTTI_ERR_TIMEOUT, "rank %d, GPU %d: %s, number %llu, has waited too "
                           "long for rank %d; has it called the same operation, on device memory? "
                           "TUTTI_TIMEOUT_MS sets the limit", gpu->args.rank, gpu->args.device,
-                          text_of(report->mine, here), number, (int)report->rank);
+                          format_words(report->mine, here), number, (int)report->rank);
     case TUTTI_KERNEL_MISMATCH: return fail_mismatch(gpu);
     default:
-        return tutti_fail(TUTTI_ERR_INTERNAL, "rank %d, GPU %d: %s, number %llu: what rank %d sent "
-                          "makes no sense", gpu->args.rank, gpu->args.device,
-                          text_of(report->mine, here), number, (int)report->rank);
+        return tutti_fail(TUTTI_ERR_INTERNAL,
+                          "rank %d, GPU %d: %s, number %llu: the description of a call by rank %d "
+                          "is inconsistent, which is a bug of the library",
+                          gpu->args.rank, gpu->args.device, format_words(report->mine, here),
+                          number, (int)report->rank);
     }
 }
 
@@ -377,7 +393,8 @@ int tutti_cuda_check_ended(struct tutti_cuda_gpu *gpu)
     tutti_cuda_leave_relaxed(gpu, mode);
     if (code == TUTTI_CU_NOT_READY)
         return TUTTI_AGAIN;
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "an operation");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
+                                    : tutti_cuda_fail(gpu, code, "running its operations");
 }
 
 int tutti_cuda_check(struct tutti_cuda_gpu *gpu)
@@ -402,7 +419,8 @@ int tutti_cuda_await_default(struct tutti_cuda_gpu *gpu)
     TUTTI_TRY(tutti_cuda_enter_relaxed(gpu, &mode));
     code = gpu->cuda->stream_synchronize(TUTTI_CU_STREAM_LEGACY);
     tutti_cuda_leave_relaxed(gpu, mode);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "the default stream");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
+                                    : tutti_cuda_fail(gpu, code, "waiting for the default stream");
 }
 
 void tutti_cuda_abort(struct tutti_cuda_gpu *gpu)

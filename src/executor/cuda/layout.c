@@ -12,22 +12,27 @@
 #include "executor/cuda/private.h"
 
 enum {
-    PROGRAM_BLOCKS = 8,
-    SLOTS = 8,
+    PROGRAM_BLOCKS = 8, /* most blocks that run a program */
+    SLOTS = 8,          /* of each FIFO */
+};
+
+/* All of these are numbers of bytes. LEAST_LL and MOST_LL are of the LL lines of one parity. */
+enum {
     LEAST_SLOT = 1024,
     MOST_SLOT = 128 << 10,
-    FLAGGED = 2048, /* bytes of each slot for messages that travel with flags */
+    FLAGGED = 2048, /* the part of each slot for messages that travel with flags */
     LEAST_LL = 2048,
     MOST_LL = 256 << 10,
     MOST_LL128 = 1 << 20,
     LEAST_WINDOW = 16 << 10,
-    LEAST_PIECE = 64 << 10, /* fewest bytes of a schedule that are worth a block */
-    LEAST_SHARE = 16 << 10, /* fewest bytes of a message that are worth a block */
+    LEAST_PIECE = 64 << 10, /* of a schedule: a smaller piece is not worth a block */
+    LEAST_SHARE = 16 << 10, /* of a message: a smaller share is not worth a block */
     PAGE = 4096,
 };
 _Static_assert(LEAST_WINDOW / 2 / TUTTI_KERNEL_LINE >= TUTTI_KERNEL_RANKS,
                "a piece of a staged scan has a line for each rank");
 
+/* Returns `value`, or the limit that it exceeds, rounded down to whole lines. */
 static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 {
     value = value < least ? least : value > most ? most : value;
@@ -39,7 +44,7 @@ void tutti_cuda_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_b
 {
     struct tutti_kernel_layout layout = {.nranks = nranks, .slots = SLOTS,
                                          .flagged_bytes = FLAGGED};
-    uint64_t of_pair = memory_bytes / nranks;
+    uint64_t mailbox_bytes = memory_bytes / nranks;
     uint32_t nblocks = 1;
 
     while (2 * nblocks <= most_blocks && 2 * nblocks <= PROGRAM_BLOCKS)
@@ -47,10 +52,10 @@ void tutti_cuda_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_b
     /* For each block, one channel for schedules and one for messages. */
     layout.channels = 2 * nblocks;
     layout.slot_bytes =
-        (uint32_t)between(of_pair / 2 / (layout.channels * SLOTS), LEAST_SLOT, MOST_SLOT);
+        (uint32_t)between(mailbox_bytes / 2 / (layout.channels * SLOTS), LEAST_SLOT, MOST_SLOT);
     layout.window_bytes = between(memory_bytes / 8, LEAST_WINDOW, UINT64_MAX);
-    layout.ll_bytes = between(of_pair / 24, LEAST_LL, MOST_LL);
-    layout.ll128_bytes = between(of_pair / 12, LEAST_LL, MOST_LL128);
+    layout.ll_bytes = between(mailbox_bytes / 24, LEAST_LL, MOST_LL);
+    layout.ll128_bytes = between(mailbox_bytes / 12, LEAST_LL, MOST_LL128);
     layout.ll_at = sizeof(struct tutti_kernel_mail);
     layout.ll128_at = layout.ll_at + 2 * layout.ll_bytes;
     layout.fifo_at = layout.ll128_at + 2 * layout.ll128_bytes;

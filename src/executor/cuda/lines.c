@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+/* The values of gpu->step during the test. */
 enum { STEP_BEGIN, STEP_RUNNING };
 
 /* Rounds of the test: ROUNDS_OF_ALL divided by the number of ranks, within the two limits. It is
@@ -52,6 +53,8 @@ static bool has_atomics(const struct tutti_cuda_gpu *gpu, tutti_cu_device from, 
                TUTTI_CU_SUCCESS && has != 0;
 }
 
+/* Returns true if the link between this rank's device and the device of `rank` is of a kind that
+ * keeps lines whole. */
 static bool is_linked(const struct tutti_cuda_gpu *gpu, int rank)
 {
     tutti_cu_device mine = gpu->args.device, theirs;
@@ -74,6 +77,7 @@ uint64_t tutti_cuda_lines_linked(const struct tutti_cuda_gpu *gpu)
 
 /* ---- which pairs ---------------------------------------------------------------------------- */
 
+/* Returns true if the two ranks may exchange lines, unless the test finds torn lines. */
 static bool is_possible(const struct tutti_cuda_gpu *gpu, int rank, int other)
 {
     return rank != other && (gpu->records[rank].linked >> other & 1) != 0 &&
@@ -81,6 +85,7 @@ static bool is_possible(const struct tutti_cuda_gpu *gpu, int rank, int other)
            tutti_cuda_reaches(gpu, other, rank);
 }
 
+/* Returns the ranks, as bits, with which `rank` may exchange lines. */
 static uint64_t list_possible(const struct tutti_cuda_gpu *gpu, int rank)
 {
     uint64_t possible = 0;
@@ -101,8 +106,8 @@ bool tutti_cuda_lines_are_possible(const struct tutti_cuda_gpu *gpu)
 
 /* ---- the test ------------------------------------------------------------------------------- */
 
-/* True if processes of the domain share a GPU, which then gives them time slices. */
-static bool take_turns(const struct tutti_cuda_gpu *gpu)
+/* Returns true if processes of the domain share a GPU, which then gives them time slices. */
+static bool processes_share_gpu(const struct tutti_cuda_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++)
         for (int other = 0; other < rank; other++)
@@ -113,28 +118,31 @@ static bool take_turns(const struct tutti_cuda_gpu *gpu)
     return false;
 }
 
+/* Returns the rounds of the test. The result is the same on all ranks. */
 static uint32_t count_rounds(const struct tutti_cuda_gpu *gpu)
 {
     int rounds = ROUNDS_OF_ALL / gpu->args.nranks;
 
-    if (rounds < LEAST_ROUNDS || take_turns(gpu))
+    if (rounds < LEAST_ROUNDS || processes_share_gpu(gpu))
         return LEAST_ROUNDS;
     return rounds > MOST_ROUNDS ? MOST_ROUNDS : (uint32_t)rounds;
 }
 
-/* At most half of the time left for forming, because forming continues after the test, even if it
- * fails. */
+/* Returns how long the test may take. It is at most half of the time left for forming, because
+ * forming continues after the test, even if the test fails. */
 static uint64_t patience_ns(const struct tutti_cuda_gpu *gpu)
 {
     uint64_t now_ns = tutti_now_ns();
-    uint64_t left_ns = gpu->args.deadline_ns > now_ns ? gpu->args.deadline_ns - now_ns : 2;
+    uint64_t left_ns = gpu->args.deadline_ns > now_ns ? gpu->args.deadline_ns - now_ns : 0;
 
+    if (left_ns < 2)
+        return 1; /* not 0, which to kernels means that there is no deadline */
     return left_ns / 2 < PATIENCE_NS ? left_ns / 2 : PATIENCE_NS;
 }
 
 /* Enqueues the zeroing of the lines after the test kernel, because calls expect zeros at first. No
  * rank sends lines of a call before all ranks have exchanged their results, so none are lost. */
-static int clean(const struct tutti_cuda_gpu *gpu, uint64_t peers)
+static int clear_lines(const struct tutti_cuda_gpu *gpu, uint64_t peers)
 {
     const struct tutti_kernel_layout *layout = &gpu->grid.layout;
     int code = TUTTI_CU_SUCCESS;
@@ -146,10 +154,11 @@ static int clean(const struct tutti_cuda_gpu *gpu, uint64_t peers)
             code = gpu->cuda->set8_async(mail + layout->ll128_at, 0,
                                          (size_t)(2 * layout->ll128_bytes), gpu->setup_stream);
     }
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "its mailbox");
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "clearing its mailbox");
 }
 
-static int begin(const struct tutti_cuda_gpu *gpu)
+/* Enqueues the test of all lines between this rank and its peers, if there are any. */
+static int begin_test(const struct tutti_cuda_gpu *gpu)
 {
     struct tutti_kernel_line_test test = {
         .domain = gpu->domain, .peers = list_possible(gpu, gpu->args.rank),
@@ -159,7 +168,7 @@ static int begin(const struct tutti_cuda_gpu *gpu)
         return TUTTI_OK;
     TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, TUTTI_KERNEL_TEST_LINES, 1, gpu->threads,
                                          &test, gpu->setup_stream));
-    return clean(gpu, test.peers);
+    return clear_lines(gpu, test.peers);
 }
 
 static int read_result(const struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
@@ -176,13 +185,14 @@ static int read_result(const struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
     return TUTTI_OK;
 }
 
-/* Does not wait for the kernel: one thread may form several ranks, which test each other. */
+/* The function does not wait for the kernel, because one thread may form several ranks, which test
+ * each other. */
 int tutti_cuda_lines_test(struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
 {
     int code;
 
     if (gpu->step == STEP_BEGIN) {
-        TUTTI_TRY(begin(gpu));
+        TUTTI_TRY(begin_test(gpu));
         gpu->step = STEP_RUNNING;
     }
     code = gpu->cuda->stream_query(gpu->setup_stream);
@@ -194,23 +204,25 @@ int tutti_cuda_lines_test(struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
     /* The kernel may still run, and the other ranks free memory that it uses as soon as they learn
      * of the failure. */
     tutti_cuda_wait_setup(gpu);
-    return tutti_cuda_fail(gpu, code, "the test of lines");
+    return tutti_cuda_fail(gpu, code, "testing lines");
 }
 
 /* ---- agreement ------------------------------------------------------------------------------- */
 
+/* Returns true if lines between the two ranks were torn, in either direction. */
 static bool are_torn(const struct tutti_cuda_gpu *gpu, int rank, int other)
 {
     return (gpu->records[rank].torn >> other & 1) != 0 ||
            (gpu->records[other].torn >> rank & 1) != 0;
 }
 
+/* Logs a pair of ranks whose lines were torn, once for all ranks. */
 static void report_pair(const struct tutti_cuda_gpu *gpu, int rank, int other)
 {
     if (gpu->args.rank == 0 && rank < other && are_torn(gpu, rank, other))
         tutti_log(TUTTI_LOG_WARN,
                   "lines of 128 bytes between rank %d, GPU %d, and rank %d, GPU "
-                  "%d, are torn on their way: not used",
+                  "%d, are torn on their way, so LL128 is not used between them",
                   rank, gpu->records[rank].device, other, gpu->records[other].device);
 }
 
@@ -218,7 +230,7 @@ void tutti_cuda_lines_agree(struct tutti_cuda_gpu *gpu)
 {
     int nranks = gpu->args.nranks, nwhole = 0;
 
-    gpu->whole = 0;
+    gpu->whole_lines = 0;
     for (int rank = 0; rank < nranks; rank++) {
         int npeers = 0;
 
@@ -230,7 +242,7 @@ void tutti_cuda_lines_agree(struct tutti_cuda_gpu *gpu)
         }
         nwhole += npeers;
         if (npeers == nranks - 1)
-            gpu->whole |= UINT64_C(1) << rank;
+            gpu->whole_lines |= UINT64_C(1) << rank;
     }
     if (gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "lines of 128 bytes are whole between %d of %d pairs of ranks",

@@ -27,17 +27,19 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Entries of a catalog. Entry i has map i + 1 in kernels, because map 0 is for addresses. */
 enum { ENTRIES = TUTTI_KERNEL_MAPS - 1 };
-_Static_assert(ENTRIES <= 32, "a bit for each of them");
+_Static_assert(ENTRIES <= 32, "a word of 32 bits has a bit for each entry");
 
 enum { TOKEN_WORDS = sizeof(struct tutti_gpumem_token) / sizeof(uint64_t) };
 _Static_assert(sizeof(struct tutti_gpumem_token) % sizeof(uint64_t) == 0, "a token is whole words");
 
+/* An entry of a catalog, in memory that the ranks of the host share. */
 struct entry {
     uint64_t number; /* 0 while the rest is being written, and after the memory was freed */
-    uint64_t begin;
+    uint64_t begin;  /* address of the allocation in the owner's process */
     uint64_t token[TOKEN_WORDS]; /* struct tutti_gpumem_token */
-    int32_t fd; /* number in the owner's process; -1: none */
+    int32_t fd;      /* descriptor in the owner's process; -1: none */
 };
 
 struct catalog {
@@ -47,21 +49,21 @@ struct catalog {
     /* For each peer, the answer of this catalog's owner to the peer's catalog. The high half is the
      * last number that the owner has read there. The low half has a bit for each entry of the peer
      * whose memory the owner cannot use. */
-    uint64_t come[TUTTI_KERNEL_RANKS];
+    uint64_t answers[TUTTI_KERNEL_RANKS];
 };
-_Static_assert(sizeof(struct catalog) <= TUTTI_AREA_BYTES, "it fits");
+_Static_assert(sizeof(struct catalog) <= TUTTI_AREA_BYTES, "a catalog fits a rank's area");
 
 /* A rank's private record of its own entries and those of each peer. */
 struct tutti_cuda_maps {
     uint64_t generation;             /* of the process's list of allocations, when last read */
-    uint32_t last, granted;          /* last number shown; last that all have acknowledged */
+    uint32_t last, granted;          /* last number shown, and last number that all acknowledged */
     uint32_t refused;                /* bit per entry: some peer cannot use it */
     int turn;                        /* where to begin to look for a free entry */
-    struct tutti_gpumem_allocation mine[ENTRIES]; /* serial 0: free */
-    uint32_t numbers[ENTRIES];
+    struct tutti_gpumem_allocation mine[ENTRIES]; /* serial 0: the entry is free */
+    uint32_t numbers[ENTRIES];       /* the number of each entry of this rank */
     uint32_t learned[TUTTI_KERNEL_RANKS];      /* `changes` of each rank's catalog when last read */
     uint32_t failed[TUTTI_KERNEL_RANKS];       /* bit per entry: it could not be opened here */
-    struct tutti_gpumem (*opened)[ENTRIES]; /* [nranks] */
+    struct tutti_gpumem (*opened)[ENTRIES]; /* [nranks]: mappings of the memory of peers */
     uint64_t (*seen)[ENTRIES];    /* [nranks]: number of each entry when last read */
 };
 
@@ -103,6 +105,7 @@ void tutti_cuda_maps_destroy(struct tutti_cuda_gpu *gpu)
 
 /* ---- this rank's catalog --------------------------------------------------------------------- */
 
+/* Returns true if allocation `serial` is among the allocations of the process. */
 static bool is_listed(const struct tutti_gpumem_allocation *parts, size_t count, uint64_t serial)
 {
     for (size_t i = 0; i < count; i++)
@@ -111,7 +114,8 @@ static bool is_listed(const struct tutti_gpumem_allocation *parts, size_t count,
     return false;
 }
 
-static bool is_mine(const struct tutti_cuda_maps *maps, uint64_t serial)
+/* Returns true if this rank's catalog has an entry for allocation `serial`. */
+static bool has_serial(const struct tutti_cuda_maps *maps, uint64_t serial)
 {
     for (int i = 0; i < ENTRIES; i++)
         if (maps->mine[i].serial == serial)
@@ -121,19 +125,20 @@ static bool is_mine(const struct tutti_cuda_maps *maps, uint64_t serial)
 
 /* There is always a free entry, because at most the oldest ENTRIES allocations are listed, and
  * the allocations that are already listed are among them. */
-static int find_free(struct tutti_cuda_maps *maps)
+static int find_free_entry(struct tutti_cuda_maps *maps)
 {
     while (maps->mine[maps->turn].serial != 0)
         maps->turn = (maps->turn + 1) % ENTRIES;
     return maps->turn;
 }
 
-static void show(struct tutti_cuda_gpu *gpu, const struct tutti_gpumem_allocation *part)
+/* Lists an allocation in this rank's catalog. */
+static void list_allocation(struct tutti_cuda_gpu *gpu, const struct tutti_gpumem_allocation *part)
 {
     struct tutti_cuda_maps *maps = gpu->maps;
     struct catalog *catalog = catalog_of(gpu, gpu->args.rank);
     uint32_t number = ++maps->last;
-    int at = find_free(maps);
+    int at = find_free_entry(maps);
     struct entry *entry = &catalog->entries[at];
     uint64_t token[TOKEN_WORDS];
 
@@ -152,7 +157,8 @@ static void show(struct tutti_cuda_gpu *gpu, const struct tutti_gpumem_allocatio
     tutti_store_release(&catalog->last, number);
 }
 
-static void take_down(struct tutti_cuda_gpu *gpu, int at)
+/* Frees entry `at` of this rank's catalog. */
+static void unlist_allocation(struct tutti_cuda_gpu *gpu, int at)
 {
     gpu->maps->mine[at].serial = 0;
     /* release: pairs with the acquire in read_entry */
@@ -161,7 +167,7 @@ static void take_down(struct tutti_cuda_gpu *gpu, int at)
 
 /* Removes freed allocations from the catalog, and then lists new allocations, oldest first, while
  * there is room. */
-static void tidy(struct tutti_cuda_gpu *gpu)
+static void update_catalog(struct tutti_cuda_gpu *gpu)
 {
     struct tutti_gpumem_allocation parts[ENTRIES];
     struct tutti_cuda_maps *maps = gpu->maps;
@@ -174,23 +180,24 @@ static void tidy(struct tutti_cuda_gpu *gpu)
     count = tutti_gpumem_list_get(gpu->args.device, !gpu->is_one_process, parts, ENTRIES);
     for (int i = 0; i < ENTRIES; i++)
         if (maps->mine[i].serial != 0 && !is_listed(parts, count, maps->mine[i].serial))
-            take_down(gpu, i);
+            unlist_allocation(gpu, i);
     for (size_t i = 0; i < count; i++)
-        if (!is_mine(maps, parts[i].serial))
-            show(gpu, &parts[i]);
+        if (!has_serial(maps, parts[i].serial))
+            list_allocation(gpu, &parts[i]);
     maps->generation = generation;
-    /* release: pairs with the acquire in learn */
+    /* release: pairs with the acquire in read_catalog */
     tutti_store_release(&catalog->changes, catalog->changes + 1);
 }
 
-/* True if some peer cannot use the memory of that entry. Valid once its number is granted. */
+/* Returns true if some peer cannot use the memory of entry `at`. The result is valid once the
+ * number of the entry is granted. */
 static bool is_refused(const struct tutti_cuda_maps *maps, int at)
 {
     return (maps->refused >> at & 1) != 0;
 }
 
 /* Logs the allocations that all peers have acknowledged since the last time. */
-static void tell(const struct tutti_cuda_gpu *gpu, uint32_t granted_before)
+static void log_granted(const struct tutti_cuda_gpu *gpu, uint32_t granted_before)
 {
     const struct tutti_cuda_maps *maps = gpu->maps;
 
@@ -206,32 +213,34 @@ static void tell(const struct tutti_cuda_gpu *gpu, uint32_t granted_before)
     }
 }
 
-static void ask_peers(struct tutti_cuda_gpu *gpu)
+/* Reads the answers of all peers to this rank's catalog. */
+static void read_answers(struct tutti_cuda_gpu *gpu)
 {
     struct tutti_cuda_maps *maps = gpu->maps;
     uint32_t before = maps->granted, least = maps->last, refused = 0;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        uint64_t come;
+        uint64_t answer;
 
         if (rank == gpu->args.rank)
             continue;
-        /* acquire: pairs with the release in learn */
-        come = tutti_load_acquire(&catalog_of(gpu, rank)->come[gpu->args.rank]);
-        refused |= (uint32_t)come;
-        least = come >> 32 < least ? (uint32_t)(come >> 32) : least;
+        /* acquire: pairs with the release in read_catalog */
+        answer = tutti_load_acquire(&catalog_of(gpu, rank)->answers[gpu->args.rank]);
+        refused |= (uint32_t)answer;
+        least = answer >> 32 < least ? (uint32_t)(answer >> 32) : least;
     }
     maps->granted = least;
     maps->refused = refused;
     if (least > before)
-        tell(gpu, before);
+        log_granted(gpu, before);
 }
 
 /* ---- the catalogs of peers ------------------------------------------------------------------- */
 
+/* Copies an entry of a peer's catalog. Returns false if the entry is free or is being changed. */
 static bool read_entry(const struct entry *shown, struct entry *ret_entry)
 {
-    /* All loads acquire: they pair with the releases in show. */
+    /* All loads acquire: they pair with the releases in list_allocation. */
     ret_entry->number = tutti_load_acquire(&shown->number);
     ret_entry->begin = tutti_load_acquire(&shown->begin);
     for (int i = 0; i < TOKEN_WORDS; i++)
@@ -240,7 +249,8 @@ static bool read_entry(const struct entry *shown, struct entry *ret_entry)
     return ret_entry->number != 0 && tutti_load_acquire(&shown->number) == ret_entry->number;
 }
 
-/* In the same process the address is the same, but each device must be allowed to use it. */
+/* Opens an entry of a rank in this process. The address is the same there, but each device must be
+ * allowed to use the memory. */
 static int admit_entry(const struct tutti_cuda_gpu *gpu, int rank, const struct entry *entry,
                        const struct tutti_gpumem_token *token, tutti_cu_address *ret_address)
 {
@@ -248,13 +258,14 @@ static int admit_entry(const struct tutti_cuda_gpu *gpu, int rank, const struct 
                                   .kind = token->kind, .fd = -1};
 
     if (memory.kind == TUTTI_GPUMEM_PLAIN && !tutti_cuda_is_open(gpu, gpu->args.rank, rank))
-        return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
+        return tutti_note(TUTTI_ERR_DEVICE, "its context is not its GPU's primary context");
     if (gpu->records[rank].device != gpu->args.device)
         TUTTI_TRY(tutti_gpumem_admit(gpu->cuda, &memory, gpu->args.device));
     *ret_address = entry->begin;
     return TUTTI_OK;
 }
 
+/* Opens the memory of a peer's entry. *memory is the mapping if the peer is in another process. */
 static int open_entry(struct tutti_cuda_gpu *gpu, int rank, const struct entry *entry,
                       struct tutti_gpumem *memory, tutti_cu_address *ret_address)
 {
@@ -262,12 +273,13 @@ static int open_entry(struct tutti_cuda_gpu *gpu, int rank, const struct entry *
     int fd = -1, rc;
 
     memcpy(&token, entry->token, sizeof token);
-    if (tutti_cuda_is_here(gpu, rank))
+    if (tutti_cuda_is_in_process(gpu, rank))
         return admit_entry(gpu, rank, entry, &token, ret_address);
     if (entry->fd >= 0) {
         fd = tutti_lend_fetch_descriptor(gpu->records[rank].identity.pid, entry->fd);
         if (fd < 0)
-            return tutti_note(TUTTI_ERR_DEVICE, "pidfd_getfd: %s", strerror(errno));
+            return tutti_note(TUTTI_ERR_DEVICE, "taking its descriptor with pidfd_getfd: %s",
+                              strerror(errno));
     }
     rc = tutti_gpumem_open(gpu->cuda, gpu->args.device, &token, fd, memory);
     if (fd >= 0)
@@ -284,11 +296,12 @@ static int write_map(const struct tutti_cuda_gpu *gpu, int rank, uint32_t map,
     tutti_cu_address at = gpu->peers_at + (size_t)rank * sizeof(struct tutti_kernel_peer) +
                           offsetof(struct tutti_kernel_peer, maps) + map * sizeof value;
 
-    return tutti_cuda_put(gpu, at, (tutti_cu_address)(uintptr_t)&value, sizeof value);
+    return tutti_cuda_copy_and_wait(gpu, at, (tutti_cu_address)(uintptr_t)&value, sizeof value);
 }
 
-/* Memory that cannot be opened is not an error: its owner learns of it and does not offer it. */
-static int learn_entry(struct tutti_cuda_gpu *gpu, int rank, int at)
+/* Maps the memory of a peer's entry `at`, if the entry has changed. Memory that cannot be opened is
+ * not an error, because its owner learns of it and does not offer the memory. */
+static int map_entry(struct tutti_cuda_gpu *gpu, int rank, int at)
 {
     struct tutti_cuda_maps *maps = gpu->maps;
     struct tutti_gpumem *opened = &maps->opened[rank][at];
@@ -314,21 +327,23 @@ static int learn_entry(struct tutti_cuda_gpu *gpu, int rank, int at)
     return write_map(gpu, rank, (uint32_t)at + 1, address);
 }
 
-static int learn(struct tutti_cuda_gpu *gpu, int rank)
+/* Maps the new allocations of a peer, and answers its catalog. */
+static int read_catalog(struct tutti_cuda_gpu *gpu, int rank)
 {
     struct tutti_cuda_maps *maps = gpu->maps;
     const struct catalog *theirs = catalog_of(gpu, rank);
-    /* Both acquire: they pair with the releases in tidy and show. Places are read after them. */
+    /* Both acquire: they pair with the releases in update_catalog and list_allocation. Entries are
+     * read after them. */
     uint32_t changes = tutti_load_acquire(&theirs->changes);
     uint32_t last = tutti_load_acquire(&theirs->last);
 
     if (changes == maps->learned[rank])
         return TUTTI_OK;
     for (int i = 0; i < ENTRIES; i++)
-        TUTTI_TRY(learn_entry(gpu, rank, i));
+        TUTTI_TRY(map_entry(gpu, rank, i));
     maps->learned[rank] = changes;
-    /* release: pairs with the acquire in ask_peers */
-    tutti_store_release(&catalog_of(gpu, gpu->args.rank)->come[rank],
+    /* release: pairs with the acquire in read_answers */
+    tutti_store_release(&catalog_of(gpu, gpu->args.rank)->answers[rank],
                         (uint64_t)last << 32 | maps->failed[rank]);
     return TUTTI_OK;
 }
@@ -337,18 +352,19 @@ int tutti_cuda_maps_refresh(struct tutti_cuda_gpu *gpu)
 {
     if (gpu->maps == NULL)
         return TUTTI_OK;
-    tidy(gpu);
+    update_catalog(gpu);
     for (int rank = 0; rank < gpu->args.nranks; rank++)
-        TUTTI_TRY(learn(gpu, rank));
+        TUTTI_TRY(read_catalog(gpu, rank));
     if (gpu->maps->granted < gpu->maps->last)
-        ask_peers(gpu);
+        read_answers(gpu);
     return TUTTI_OK;
 }
 
 /* ---- offers ---------------------------------------------------------------------------------- */
 
-/* True for plain device memory, which enabling access between contexts covers. Memory of pools and
- * virtual memory have access rights of their own, which the driver does not tell. */
+/* Returns true for plain device memory. Such memory is accessible if access between contexts is
+ * enabled. Memory of pools and virtual memory have access rights of their own, which the driver
+ * does not tell. */
 static bool is_plain(const struct tutti_cuda_gpu *gpu, const void *buffer)
 {
     int is_plain = 0;

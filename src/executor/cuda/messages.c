@@ -9,15 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The messages of a batch, sorted into lanes. */
 struct batch {
-    const struct tutti_cuda_message *messages;
+    const struct tutti_cuda_message *messages; /* [count] */
     size_t count;
-    int rank;
+    int rank; /* this rank */
     /* Per message. For a message to or from another rank, it is the lane. For a send to this rank
      * itself, it is the index of the matching receive. */
     uint32_t *places;
-    struct tutti_kernel_lane lanes[TUTTI_KERNEL_LANES];
-    uint32_t nlanes, nhalves, ncopies;
+    struct tutti_kernel_lane lanes[TUTTI_KERNEL_LANES]; /* lanes[nlanes] is for copies */
+    uint32_t nlanes;
+    uint32_t nhalves, ncopies; /* messages to or from other ranks; messages to this rank itself */
 };
 
 /* ---- sorting --------------------------------------------------------------------------- */
@@ -51,7 +53,7 @@ static int match_copies(struct batch *batch)
     }
 }
 
-/* The block that moves the first share of a message. The two directions of a pair begin at
+/* Returns the block that moves the first share of a message. The two directions of a pair begin at
  * different blocks, and so do a rank's neighboring peers, which spreads the load. */
 static uint32_t rotation_of(const struct batch *batch, const struct tutti_cuda_message *message,
                             uint32_t nblocks)
@@ -62,9 +64,12 @@ static uint32_t rotation_of(const struct batch *batch, const struct tutti_cuda_m
     return (2 * (from ^ to) + (from < to)) % nblocks;
 }
 
+/* Assigns each message to or from another rank to the lane of its peer and direction. The lane of
+ * copies comes last. */
 static int sort_into_lanes(struct batch *batch, const struct tutti_cuda_grid *grid)
 {
-    uint32_t last = (tutti_cuda_grid_channels(grid)) * grid->nblocks, first = 0;
+    /* The last channel is for messages. */
+    uint32_t fifo = tutti_cuda_grid_channels(grid) * grid->nblocks, first = 0;
 
     for (size_t i = 0; i < batch->count; i++) {
         const struct tutti_cuda_message *message = &batch->messages[i];
@@ -76,11 +81,13 @@ static int sort_into_lanes(struct batch *batch, const struct tutti_cuda_grid *gr
                                         batch->lanes[lane].is_receive == message->sends))
             lane++;
         if (lane + 1 >= TUTTI_KERNEL_LANES)
-            return tutti_fail(TUTTI_ERR_USAGE, "messages to and from more than %d peers",
+            return tutti_fail(TUTTI_ERR_USAGE, "rank %d: the messages of a group have more than "
+                              "%d peers, counting those to which it sends and those from which it "
+                              "receives; use several groups", batch->rank,
                               TUTTI_KERNEL_LANES - 1);
         if (lane == batch->nlanes)
             batch->lanes[batch->nlanes++] = (struct tutti_kernel_lane){
-                .peer = message->peer, .is_receive = !message->sends, .fifo = last,
+                .peer = message->peer, .is_receive = !message->sends, .fifo = fifo,
                 .rotation = rotation_of(batch, message, grid->nblocks)};
         batch->places[i] = lane;
         batch->lanes[lane].count++;
@@ -97,8 +104,8 @@ static int sort_into_lanes(struct batch *batch, const struct tutti_cuda_grid *gr
 
 /* ---- encoding --------------------------------------------------------------------------- */
 
-/* The step of a message. For a message of the rank to itself, the send's step does the copy. The
- * step of its receive is in no lane's list, so it never runs. */
+/* Returns the step of a message. For a message of the rank to itself, the step of the send does the
+ * copy. The step of the receive is in no lane's list, so it never runs. */
 static struct tutti_kernel_step step_for(const struct batch *batch, size_t index)
 {
     const struct tutti_cuda_message *message = &batch->messages[index];
@@ -134,6 +141,7 @@ static struct tutti_kernel_signature signature_for(const struct tutti_header *he
     return signature;
 }
 
+/* Encodes the tables that have an entry for each message. */
 static void encode_messages(struct tutti_cuda_writer *writer, const struct batch *batch)
 {
     struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
@@ -156,6 +164,7 @@ static void encode_messages(struct tutti_cuda_writer *writer, const struct batch
     }
 }
 
+/* Encodes the lanes, and the list of the steps of each lane. */
 static void encode_lanes(struct tutti_cuda_writer *writer, const struct batch *batch)
 {
     struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);

@@ -38,15 +38,16 @@
 /* The data that a rank sends to all others while they form a domain. The fields are filled in phase
  * by phase. All of them are valid in the last exchange. */
 struct tutti_cuda_record {
-    uint64_t magic;
-    uint8_t has_kernels, is_failed;
+    uint64_t magic;         /* MAGIC of form.c; with another value, this is no record */
+    uint8_t has_kernels;    /* the rank has loaded kernels for its GPU */
+    uint8_t is_failed;      /* a phase has failed on the rank, so no rank gets a domain */
     uint8_t is_copy_bad;    /* copies by the driver from other ranks arrive corrupted */
     uint8_t is_primary;     /* `context` is the device's primary context; always 0 unless this
                                process has ranks of the communicator on another GPU */
     uint8_t unused[4];
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
-    int32_t device;
+    int32_t device;         /* number of the device in the rank's process */
     uint32_t resident;      /* most blocks that can be resident on the device */
     uint32_t offered;       /* of those, for this communicator's ranks in this process */
     uint64_t memory_bytes;  /* limit of device memory in this rank's settings */
@@ -71,10 +72,10 @@ struct tutti_cuda_neighbor {
 
 /* ---- gpu.c -------------------------------------------------------------------------------- */
 
-/* Copies bytes on the stream `setup_stream`, and waits until the copy is complete. Both addresses
- * may be of host or device memory. */
-int tutti_cuda_put(const struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
-                   size_t size_bytes);
+/* Copies bytes on the stream `setup_stream`, and waits until the copy is complete. Each address may
+ * be of host or device memory. */
+int tutti_cuda_copy_and_wait(const struct tutti_cuda_gpu *gpu, tutti_cu_address to,
+                             tutti_cu_address from, size_t size_bytes);
 /* Waits for all work on the stream `setup_stream`. */
 int tutti_cuda_wait_setup(const struct tutti_cuda_gpu *gpu);
 
@@ -88,7 +89,7 @@ struct tutti_cuda_gpu {
     bool holds_primary;                 /* this rank has retained the primary context */
     struct tutti_cu_context *context;
     char name[64];                      /* the device's name, for messages */
-    int multiprocessors, most_threads;
+    int multiprocessors, most_threads;  /* of the device; most_threads: in a block */
     struct tutti_kernel_module *kernels; /* NULL: none */
 
     /* These are for forming a domain. */
@@ -99,8 +100,8 @@ struct tutti_cuda_gpu {
     uint64_t *excluded;                 /* [nranks]: bit r: do not use the path to rank r */
     struct tutti_pass **passes;         /* [nranks]: transfers of descriptors under way */
     int *passed_fds;                    /* [nranks]: descriptors received; -1: none */
-    int step;                           /* position within a phase */
-    bool has_domain, has_measured;
+    int step;                           /* position within a phase, by share.c and lines.c */
+    bool has_domain, has_measured;      /* has_measured: rates of paths, which is done once */
 
     /* These describe the domain. An area consists of nranks mailboxes, each of which another rank
      * writes, and of two windows after them. */
@@ -109,27 +110,28 @@ struct tutti_cuda_gpu {
     struct tutti_gpumem host;               /* its area in host memory; NONE if all reach `own` */
     struct tutti_cuda_neighbor *neighbors;  /* [nranks] */
     struct tutti_gpumem state;      /* holds struct tutti_kernel_domain, peers, counters */
-    struct tutti_kernel_domain *domain; /* device address of that struct */
+    struct tutti_kernel_domain *domain; /* device address of that struct; NULL before `state` */
     tutti_cu_address peers_at;          /* device address of struct tutti_kernel_peer [nranks] */
     struct tutti_kernel_report *report; /* in page-locked host memory */
     uint32_t blocks;                    /* most blocks of a launch */
     uint32_t threads;                   /* most threads of a block */
     struct tutti_cuda_claim *claim;     /* resident blocks on its device (residency.c) */
     bool shares_device;                 /* another rank of this process has the same device */
-    /* All ranks are in one process; are on one device; reach each other's device memory. */
-    bool is_one_process, is_one_device, all_reach_all;
+    bool is_one_process, is_one_device; /* all ranks are in one process; are on one device */
+    bool all_reach_all;                 /* all ranks reach each other's device memory */
     bool is_all_open;                   /* one process, and all can use each other's plain memory */
     bool is_all_apart;                  /* no two ranks are in one process; set by copy.c */
     uint64_t copy_bytes;                /* calls so large are left to copy engines; 0: none */
-    uint64_t whole;                     /* bit r: lines between rank r and all others are whole */
+    uint64_t whole_lines;               /* bit r: lines between rank r and all others are whole */
 
     /* These are for calls. */
     struct tutti_cu_stream *own_stream; /* for calls that complete before they return */
     struct tutti_cu_stream *setup_stream; /* for tables and tests; never waits for works */
     struct tutti_cu_event *last_event;  /* recorded after the last launch */
-    struct tutti_cu_event *edge;        /* makes one stream wait for another */
+    struct tutti_cu_event *order_event; /* makes one stream wait for another */
     bool has_launched;
-    uint64_t seen[TUTTI_COLLECTIVE_COUNT]; /* bit per size class whose first call was logged */
+    /* Size classes whose first call was logged (tutti_call_is_new_size). */
+    uint64_t logged_sizes[TUTTI_COLLECTIVE_COUNT];
     /* These three are for ranks that share a GPU in one process. The lock of sharers.c protects
      * them. */
     struct tutti_cuda_gpu *next_sharer;
@@ -202,7 +204,7 @@ bool tutti_cuda_lines_are_possible(const struct tutti_cuda_gpu *gpu);
  * lines of rank r arrived torn. All ranks must call this at the same time. Returns TUTTI_AGAIN if
  * the caller must call again. */
 int tutti_cuda_lines_test(struct tutti_cuda_gpu *gpu, uint64_t *ret_torn);
-/* Decides from all ranks' results which ranks may use lines, and sets gpu->whole. */
+/* Decides from all ranks' results which ranks may use lines, and sets gpu->whole_lines. */
 void tutti_cuda_lines_agree(struct tutti_cuda_gpu *gpu);
 
 /* ---- slabs.c --------------------------------------------------------------------------- */
@@ -324,7 +326,7 @@ int tutti_cuda_write_tables(struct tutti_cuda_gpu *gpu);
 struct tutti_kernel_peer tutti_cuda_peer_of(const struct tutti_cuda_gpu *gpu, int rank);
 
 /* Returns true if `rank` is in this process. */
-static inline bool tutti_cuda_is_here(const struct tutti_cuda_gpu *gpu, int rank)
+static inline bool tutti_cuda_is_in_process(const struct tutti_cuda_gpu *gpu, int rank)
 {
     return tutti_identity_same_process(&gpu->records[rank].identity,
                                        &gpu->records[gpu->args.rank].identity);

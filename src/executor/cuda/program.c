@@ -24,6 +24,7 @@ static size_t window_bytes_per_round(const struct tutti_cuda_grid *grid)
     return grid->layout.window_bytes / grid->nblocks / 2 / TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
 }
 
+/* Checks that kernels can run the schedule of a call, before it is cut into pieces. */
 static int check_call(const struct tutti_schedule *schedule, const struct tutti_call *call,
                       const struct tutti_cuda_grid *grid)
 {
@@ -76,6 +77,7 @@ static uint32_t lane_of(const struct tutti_plan *plan, const struct tutti_step *
     return TUTTI_KERNEL_NO_LANE;
 }
 
+/* Encodes a step, without its spans. */
 static struct tutti_kernel_step step_for(const struct tutti_plan *plan,
                                          const struct tutti_step *step)
 {
@@ -98,6 +100,7 @@ static struct tutti_kernel_step step_for(const struct tutti_plan *plan,
     };
 }
 
+/* Encodes the steps of the schedule, their dependencies, and their lists of ranks. */
 static void encode_steps(struct tutti_cuda_writer *writer, const struct tutti_plan *plan)
 {
     const struct tutti_schedule *schedule = plan->schedule;
@@ -140,6 +143,7 @@ static void encode_lanes(struct tutti_cuda_writer *writer, const struct tutti_pl
         steps[i] = i < nhalves ? plan->lane_steps[i] : plan->local_steps[i - nhalves];
 }
 
+/* Encodes the byte offsets of a piece. */
 static void encode_bound(struct tutti_cuda_writer *writer, const struct tutti_bound *bound,
                          struct tutti_kernel_bound *ret_bound)
 {
@@ -181,6 +185,7 @@ static void encode_buffer_blocks(struct tutti_cuda_writer *writer, const struct 
     }
 }
 
+/* Returns true if a step waits for all ranks. */
 static bool waits_for_all(const struct tutti_schedule *schedule)
 {
     for (uint32_t i = 0; i < schedule->nsteps; i++)
@@ -190,8 +195,9 @@ static bool waits_for_all(const struct tutti_schedule *schedule)
     return false;
 }
 
-static void describe(const struct tutti_program *program, const struct tutti_call *call,
-                     const struct tutti_cuda_grid *grid, struct tutti_kernel_program *head)
+/* Fills in the head of a program, without its tables. */
+static void fill_head(const struct tutti_program *program, const struct tutti_call *call,
+                      const struct tutti_cuda_grid *grid, struct tutti_kernel_program *head)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
 
@@ -232,10 +238,12 @@ static int check_signals(const struct tutti_program *program, const struct tutti
 
     if (nrounds * program->plan->schedule->nsignals >> TUTTI_KERNEL_SIGNAL_BITS == 0)
         return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_USAGE, "a call of %zu pieces has too many signals; raise "
-                      "TUTTI_GPU_MEMORY_BYTES or choose another algorithm", program->npieces);
+    return tutti_fail(TUTTI_ERR_USAGE, "a call of %zu pieces with %u signals each has too "
+                      "many signals; raise TUTTI_GPU_MEMORY_BYTES or choose another algorithm",
+                      program->npieces, program->plan->schedule->nsignals);
 }
 
+/* Checks that kernels can run a program. */
 static int check_program(const struct tutti_program *program, const struct tutti_cuda_grid *grid)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
@@ -252,7 +260,8 @@ static int check_program(const struct tutti_program *program, const struct tutti
         window_bytes += program->staged_input_bytes;
     /* Other calls were cut into pieces that fit, but v-forms run in one piece, which may not. */
     if (window_bytes > window_bytes_per_round(grid))
-        return tutti_fail(TUTTI_ERR_USAGE, "no room for %zu bytes in a window part of %zu; raise "
+        return tutti_fail(TUTTI_ERR_USAGE, "no room for %zu bytes in a part of %zu bytes of a "
+                          "window; raise "
                           "TUTTI_GPU_MEMORY_BYTES or choose another algorithm", window_bytes,
                           window_bytes_per_round(grid));
     return check_signals(program, grid);
@@ -270,7 +279,7 @@ int tutti_cuda_program_encode(const struct tutti_program *program, const struct 
 
         TUTTI_TRY(tutti_cuda_writer_begin(&writer));
         head = tutti_cuda_writer_head(&writer);
-        describe(program, call, grid, head);
+        fill_head(program, call, grid, head);
         encode_steps(&writer, program->plan);
         encode_lanes(&writer, program->plan, grid->nblocks);
         encode_bound(&writer, &program->last, &head->last);

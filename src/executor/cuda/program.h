@@ -15,7 +15,7 @@ struct tutti_cuda_grid {
     struct tutti_kernel_layout layout;
     /* Blocks that run a program. layout.channels is a multiple of it, at least twice. */
     uint32_t nblocks;
-    size_t least_piece_bytes; /* of the larger buffer: a smaller piece is not worth a block */
+    size_t least_piece_bytes; /* of the larger buffer; a smaller piece is not worth a block */
     size_t least_share_bytes; /* of a message: a smaller share is not worth a block */
 };
 
@@ -51,10 +51,10 @@ int tutti_cuda_program_encode(const struct tutti_program *program, const struct 
 /* One send or receive. */
 struct tutti_cuda_message {
     int peer;
-    bool sends;
-    uint64_t address; /* as the device sees it */
+    bool sends;       /* true for a send, false for a receive */
+    uint64_t address; /* device address of the data */
     size_t size_bytes;
-    struct tutti_header header; /* numbered for its peer and direction */
+    struct tutti_header header; /* its number counts the messages of the peer and direction */
 };
 
 /* Encodes the messages of a batch. Messages move at the same time, but those with the same peer and

@@ -14,18 +14,19 @@
  * fast. A copy has at most MOST_BYTES bytes. */
 enum { COPIES = 4, MOST_BYTES = 4 << 20, SLOW_FACTOR = 4 };
 
+/* The means to time copies. */
 struct meter {
-    struct tutti_cu_event *from, *to;
-    uint8_t *host; /* page-locked */
-    size_t size_bytes;
+    struct tutti_cu_event *start, *end; /* recorded before and after a copy */
+    uint8_t *host;     /* page-locked memory of this rank, with which other memory is compared */
+    size_t size_bytes; /* of a copy */
 };
 
 static void meter_fini(const struct tutti_cuda_gpu *gpu, struct meter *meter)
 {
-    if (meter->from != NULL)
-        gpu->cuda->event_destroy(meter->from);
-    if (meter->to != NULL)
-        gpu->cuda->event_destroy(meter->to);
+    if (meter->start != NULL)
+        gpu->cuda->event_destroy(meter->start);
+    if (meter->end != NULL)
+        gpu->cuda->event_destroy(meter->end);
     if (meter->host != NULL)
         gpu->cuda->host_free(meter->host);
 }
@@ -36,9 +37,9 @@ static int meter_init(const struct tutti_cuda_gpu *gpu, struct meter *ret_meter)
     int code;
 
     *ret_meter = (struct meter){.size_bytes = window < MOST_BYTES ? (size_t)window : MOST_BYTES};
-    code = gpu->cuda->event_create(&ret_meter->from, 0);
+    code = gpu->cuda->event_create(&ret_meter->start, 0);
     if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->event_create(&ret_meter->to, 0);
+        code = gpu->cuda->event_create(&ret_meter->end, 0);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->host_alloc((void **)&ret_meter->host, ret_meter->size_bytes, 0);
     if (code == TUTTI_CU_SUCCESS)
@@ -47,25 +48,27 @@ static int meter_init(const struct tutti_cuda_gpu *gpu, struct meter *ret_meter)
     return tutti_cuda_fail(gpu, code, "allocating memory and events to measure paths");
 }
 
+/* Times one copy. */
 static int time_copy(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
                      tutti_cu_address to, tutti_cu_address from, float *ret_ms)
 {
-    int code = gpu->cuda->event_record(meter->from, gpu->setup_stream);
+    int code = gpu->cuda->event_record(meter->start, gpu->setup_stream);
 
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->copy_async(to, from, meter->size_bytes, gpu->setup_stream);
     if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->event_record(meter->to, gpu->setup_stream);
+        code = gpu->cuda->event_record(meter->end, gpu->setup_stream);
     if (code == TUTTI_CU_SUCCESS)
         TUTTI_TRY(tutti_cuda_wait_setup(gpu));
     if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->event_elapsed(ret_ms, meter->from, meter->to);
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "a timed copy");
+        code = gpu->cuda->event_elapsed(ret_ms, meter->start, meter->end);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "timing a copy");
 }
 
-/* Times copies from `from` into this rank's second window, which no rank reads at this time. */
-static int measure(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
-                   tutti_cu_address from, float *ret_ms)
+/* Times copies from `from` into this rank's second window, which no rank reads at this time.
+ * *ret_ms is the time of the fastest copy. */
+static int time_best_copy(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
+                          tutti_cu_address from, float *ret_ms)
 {
     tutti_cu_address to = gpu->own.address + tutti_cuda_windows_at(&gpu->grid.layout) +
                           gpu->grid.layout.window_bytes;
@@ -92,20 +95,23 @@ static bool is_reached_gpu(const struct tutti_cuda_gpu *gpu, int rank)
                   TUTTI_CU_UUID_BYTES) != 0;
 }
 
+/* Compares the paths to all other GPUs with host memory, and sets the bits of slow ranks in
+ * *ret_slow. */
 static int compare_all(const struct tutti_cuda_gpu *gpu, const struct meter *meter,
                        uint64_t *ret_slow)
 {
     float host_ms = 0;
 
-    TUTTI_TRY(measure(gpu, meter, (tutti_cu_address)(uintptr_t)meter->host, &host_ms));
+    TUTTI_TRY(time_best_copy(gpu, meter, (tutti_cu_address)(uintptr_t)meter->host, &host_ms));
     for (int i = 1; i < gpu->args.nranks; i++) {
-        int rank = (gpu->args.rank + i) % gpu->args.nranks; /* each rank begins with another one */
+        int rank = (gpu->args.rank + i) % gpu->args.nranks; /* each rank begins with another rank */
         float ms = 0;
 
         if (!is_reached_gpu(gpu, rank))
             continue;
-        TUTTI_TRY(measure(gpu, meter, gpu->neighbors[rank].own_at +
-                                          tutti_cuda_windows_at(&gpu->grid.layout), &ms));
+        TUTTI_TRY(time_best_copy(
+            gpu, meter, gpu->neighbors[rank].own_at + tutti_cuda_windows_at(&gpu->grid.layout),
+            &ms));
         tutti_log(TUTTI_LOG_TRACE, "rank %d: GPU %d copies %.1f GB/s from rank %d's GPU, %.1f from "
                   "the host's memory", gpu->args.rank, gpu->args.device, gb_per_s(meter, ms), rank,
                   gb_per_s(meter, host_ms));

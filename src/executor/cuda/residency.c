@@ -27,13 +27,14 @@ struct tutti_cuda_claim {
     struct tutti_cuda_claim *next;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* The list of all claims of this process, guarded by `lock`. */
 static struct tutti_cuda_claim *claims;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Returns this communicator's claim on the device, or NULL. *ret_taken is the number of blocks in
  * all claims on the device. */
-static struct tutti_cuda_claim *find(const struct tutti_cuda_gpu *gpu, const uint8_t *uuid,
-                                     uint32_t *ret_taken)
+static struct tutti_cuda_claim *find_claim(const struct tutti_cuda_gpu *gpu, const uint8_t *uuid,
+                                           uint32_t *ret_taken)
 {
     struct tutti_cuda_claim *found = NULL;
 
@@ -48,6 +49,8 @@ static struct tutti_cuda_claim *find(const struct tutti_cuda_gpu *gpu, const uin
     return found;
 }
 
+/* Returns the blocks that a new claim takes, if `taken` of the `total` blocks are claimed already.
+ */
 static uint32_t fair_part(uint32_t total, uint32_t taken)
 {
     uint32_t half = taken < total ? (total - taken + 1) / 2 : 0;
@@ -63,7 +66,7 @@ int tutti_cuda_residency_claim(struct tutti_cuda_gpu *gpu, const uint8_t *uuid, 
     uint32_t taken;
 
     pthread_mutex_lock(&lock);
-    claim = find(gpu, uuid, &taken);
+    claim = find_claim(gpu, uuid, &taken);
     if (claim == NULL && (claim = calloc(1, sizeof *claim)) != NULL) {
         memcpy(claim->secret, gpu->secret, sizeof claim->secret);
         memcpy(claim->uuid, uuid, sizeof claim->uuid);
@@ -88,10 +91,10 @@ void tutti_cuda_residency_settle(struct tutti_cuda_gpu *gpu, uint32_t blocks)
     uint32_t taken, total = claim->total;
 
     pthread_mutex_lock(&lock);
-    /* Only the last rank reduces the claim, because until then other ranks rely on all of it. */
+    /* Only the last rank reduces the claim. Until then other ranks rely on the whole claim. */
     if (++claim->nsettled == claim->nranks)
         claim->blocks = blocks;
-    find(gpu, claim->uuid, &taken);
+    find_claim(gpu, claim->uuid, &taken);
     pthread_mutex_unlock(&lock);
     if (taken > total && gpu->args.rank == 0)
         tutti_log(TUTTI_LOG_INFO, "the communicators on GPU %d may use %u blocks, of which %u "

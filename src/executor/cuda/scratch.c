@@ -11,25 +11,28 @@
 
 #include <stdlib.h>
 
+/* A block of device memory. */
 struct tutti_cuda_scratch {
-    struct tutti_cuda_scratch *next; /* the block before this one */
+    struct tutti_cuda_scratch *previous; /* the block that was allocated before this block */
     struct tutti_gpumem memory;
 };
 
-static int grow(struct tutti_cuda_gpu *gpu, struct tutti_cuda_scratch **list, size_t size_bytes)
+/* Allocates a block, which becomes the newest block of the list. */
+static int add_block(struct tutti_cuda_gpu *gpu, struct tutti_cuda_scratch **list,
+                     size_t size_bytes)
 {
     struct tutti_cuda_scratch *scratch = calloc(1, sizeof *scratch);
     int rc;
 
     if (scratch == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a GPU's scratch");
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to manage a block of a GPU's memory");
     rc = tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
                             size_bytes, gpu->setup_stream, &scratch->memory);
     if (rc != TUTTI_OK) {
         free(scratch);
         return rc;
     }
-    scratch->next = *list;
+    scratch->previous = *list;
     *list = scratch;
     return TUTTI_OK;
 }
@@ -44,14 +47,15 @@ int tutti_cuda_scratch_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, uint8
     }
     before = gpu->scratch != NULL ? gpu->scratch->memory.size_bytes : 0;
     if (before < size_bytes)
-        TUTTI_TRY(grow(gpu, &gpu->scratch, size_bytes > 2 * before ? size_bytes : 2 * before));
+        TUTTI_TRY(add_block(gpu, &gpu->scratch, size_bytes > 2 * before ? size_bytes : 2 * before));
     *ret_scratch = (uint8_t *)(uintptr_t)gpu->scratch->memory.address;
     return TUTTI_OK;
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-enum { CHUNK_BYTES = 2 << 20 };
+/* The least size of a block that holds programs. */
+enum { STORE_BLOCK_BYTES = 2 << 20 };
 
 int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
                      const void **ret_image)
@@ -62,12 +66,12 @@ int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_
 
     TUTTI_TRY(tutti_cuda_enter_relaxed(gpu, &mode));
     if (gpu->store == NULL || gpu->store->memory.size_bytes - gpu->stored_bytes < room) {
-        rc = grow(gpu, &gpu->store, room > CHUNK_BYTES ? room : CHUNK_BYTES);
+        rc = add_block(gpu, &gpu->store, room > STORE_BLOCK_BYTES ? room : STORE_BLOCK_BYTES);
         gpu->stored_bytes = rc == TUTTI_OK ? 0 : gpu->stored_bytes;
     }
     if (rc == TUTTI_OK) {
         at = gpu->store->memory.address + gpu->stored_bytes;
-        rc = tutti_cuda_put(gpu, at, (tutti_cu_address)(uintptr_t)bytes, size_bytes);
+        rc = tutti_cuda_copy_and_wait(gpu, at, (tutti_cu_address)(uintptr_t)bytes, size_bytes);
         gpu->stored_bytes += room;
         tutti_assert(gpu->stored_bytes <= gpu->store->memory.size_bytes);
         *ret_image = (const void *)(uintptr_t)at;
@@ -79,19 +83,19 @@ int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_
 static void free_all(struct tutti_cuda_gpu *gpu, struct tutti_cuda_scratch **list)
 {
     while (*list != NULL) {
-        struct tutti_cuda_scratch *next = (*list)->next;
+        struct tutti_cuda_scratch *previous = (*list)->previous;
 
         tutti_gpumem_free(gpu->cuda, &(*list)->memory);
         free(*list);
-        *list = next;
+        *list = previous;
     }
 }
 
-static size_t count(const struct tutti_cuda_scratch *list)
+static size_t total_bytes(const struct tutti_cuda_scratch *list)
 {
     size_t bytes = 0;
 
-    for (; list != NULL; list = list->next)
+    for (; list != NULL; list = list->previous)
         bytes += list->memory.size_bytes;
     return bytes;
 }
@@ -104,5 +108,5 @@ void tutti_cuda_scratch_fini(struct tutti_cuda_gpu *gpu)
 
 size_t tutti_cuda_scratch_bytes(const struct tutti_cuda_gpu *gpu)
 {
-    return count(gpu->scratch) + count(gpu->store);
+    return total_bytes(gpu->scratch) + total_bytes(gpu->store);
 }

@@ -12,10 +12,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The driver may round the size of an area up by at most this many bytes. */
 #define MOST_ROUNDING_BYTES ((size_t)1 << 30)
 
-enum step { STEP_BEGIN, STEP_PASSING, STEP_OPEN };
+/* The values of gpu->step while areas are opened. */
+enum step {
+    STEP_BEGIN,   /* begin the transfers of descriptors */
+    STEP_PASSING, /* continue the transfers */
+    STEP_OPEN,    /* open the areas */
+};
 
+/* Returns the token by which other processes open an area of `owner`. */
 static const struct tutti_gpumem_token *token_of(const struct tutti_cuda_gpu *gpu, int owner,
                                                  bool is_host)
 {
@@ -24,12 +31,13 @@ static const struct tutti_gpumem_token *token_of(const struct tutti_cuda_gpu *gp
 
 /* ---- descriptors ----------------------------------------------------------------------- */
 
-static bool takes_descriptor(const struct tutti_gpumem_token *token)
+/* Returns true if another process needs a file descriptor to open the memory. */
+static bool needs_descriptor(const struct tutti_gpumem_token *token)
 {
     return token->kind == TUTTI_GPUMEM_VIRTUAL || token->kind == TUTTI_GPUMEM_HOST;
 }
 
-static bool is_with(const struct tutti_cuda_gpu *gpu, int rank, int owner)
+static bool are_in_one_process(const struct tutti_cuda_gpu *gpu, int rank, int owner)
 {
     return tutti_identity_same_process(&gpu->records[rank].identity, &gpu->records[owner].identity);
 }
@@ -42,7 +50,7 @@ static uint32_t count_members(const struct tutti_cuda_gpu *gpu, int owner, uint3
     uint32_t nmembers = 1, me = owner == gpu->args.rank ? 0 : UINT32_MAX;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        if (is_with(gpu, rank, owner))
+        if (are_in_one_process(gpu, rank, owner))
             continue;
         if (rank == gpu->args.rank)
             me = nmembers;
@@ -52,6 +60,8 @@ static uint32_t count_members(const struct tutti_cuda_gpu *gpu, int owner, uint3
     return me;
 }
 
+/* Begins the transfer of the descriptor of `owner`'s area, if there is one and this rank takes
+ * part. */
 static int begin_pass(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
 {
     struct tutti_pass_args args = {.fd = -1,
@@ -60,7 +70,7 @@ static int begin_pass(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
 
     args.me = count_members(gpu, owner, &args.nmembers);
     if (args.me == UINT32_MAX || args.nmembers < 2 ||
-        !takes_descriptor(token_of(gpu, owner, is_host)))
+        !needs_descriptor(token_of(gpu, owner, is_host)))
         return TUTTI_OK;
     tutti_secret_derive(gpu->secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
                         args.secret);
@@ -71,8 +81,9 @@ static int begin_pass(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
     return tutti_pass_create(&args, &gpu->passes[owner]);
 }
 
-/* A rank that does not get a descriptor does not reach its owner. The others continue. */
-static int pass_on(struct tutti_cuda_gpu *gpu)
+/* Continues all transfers. A rank that does not get a descriptor does not reach its owner, and the
+ * other ranks continue. TUTTI_AGAIN: some transfers are not complete. */
+static int continue_passes(struct tutti_cuda_gpu *gpu)
 {
     int left = 0;
 
@@ -132,7 +143,7 @@ static int admit(struct tutti_cuda_gpu *gpu, int owner, bool is_host, tutti_cu_a
 
     if (!is_host && memory.kind == TUTTI_GPUMEM_PLAIN &&
         !tutti_cuda_is_open(gpu, gpu->args.rank, owner))
-        return tutti_note(TUTTI_ERR_DEVICE, "its context is not the primary one");
+        return tutti_note(TUTTI_ERR_DEVICE, "its context is not its GPU's primary context");
     if (!is_host && record->device != gpu->args.device) {
         struct tutti_cu_context *theirs;
         int can = 0, code;
@@ -167,6 +178,7 @@ static bool has_right_size(const struct tutti_cuda_gpu *gpu, const struct tutti_
     return token->size_bytes >= wanted && token->size_bytes - wanted < MOST_ROUNDING_BYTES;
 }
 
+/* Opens the area of `owner`, unless it is open already. */
 static int open_area(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
 {
     struct tutti_cuda_neighbor *neighbor = &gpu->neighbors[owner];
@@ -181,13 +193,13 @@ static int open_area(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
         return TUTTI_OK;
     }
     if (!has_right_size(gpu, token))
-        return tutti_note(TUTTI_ERR_DEVICE, "it has %llu bytes, not %zu",
+        return tutti_note(TUTTI_ERR_DEVICE, "its area has %llu bytes instead of %zu",
                           (unsigned long long)token->size_bytes,
                           tutti_cuda_area_bytes(&gpu->grid.layout));
-    if (tutti_cuda_is_here(gpu, owner))
+    if (tutti_cuda_is_in_process(gpu, owner))
         return admit(gpu, owner, is_host, at);
-    if (takes_descriptor(token) && gpu->passed_fds[owner] < 0)
-        return tutti_note(TUTTI_ERR_DEVICE, "no descriptor of it has arrived");
+    if (needs_descriptor(token) && gpu->passed_fds[owner] < 0)
+        return tutti_note(TUTTI_ERR_DEVICE, "no descriptor of its memory has arrived");
     TUTTI_TRY(tutti_gpumem_open(gpu->cuda, gpu->args.device, token, gpu->passed_fds[owner],
                                 memory));
     *at = memory->address;
@@ -211,7 +223,7 @@ int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host)
         gpu->step = STEP_PASSING;
     }
     if (gpu->step == STEP_PASSING) {
-        TUTTI_TRY(pass_on(gpu));
+        TUTTI_TRY(continue_passes(gpu));
         gpu->step = STEP_OPEN;
     }
     for (int owner = 0; owner < gpu->args.nranks; owner++)
@@ -224,6 +236,7 @@ int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host)
     return TUTTI_OK;
 }
 
+/* Closes both areas of `owner`. */
 static void close_areas(struct tutti_cuda_gpu *gpu, int owner)
 {
     struct tutti_cuda_neighbor *neighbor = &gpu->neighbors[owner];

@@ -8,8 +8,10 @@
 #include <pthread.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* The list of all ranks of this process that share a GPU, linked by next_sharer and guarded by
+ * `lock`. */
 static struct tutti_cuda_gpu *sharers;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void tutti_cuda_sharers_enter(struct tutti_cuda_gpu *gpu)
 {
@@ -33,15 +35,18 @@ void tutti_cuda_sharers_leave(struct tutti_cuda_gpu *gpu)
     pthread_mutex_unlock(&lock);
 }
 
-/* Returns true if another rank of the same communicator has made this call, or a later one, on the
- * same stream. Each context has its own legacy default stream, so contexts are compared too. Each
- * thread has its own per-thread default stream, so that stream never counts. */
-static bool is_in_the_way(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_gpu *other,
-                          const struct tutti_cu_stream *stream, uint64_t number)
+/* Returns true if `other` is another rank of the same communicator that has made this call, or a
+ * later call, on the same stream. Each context has its own legacy default stream, so contexts are
+ * compared too. Each thread has its own per-thread default stream, so that stream never counts. */
+static bool blocks_call(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_gpu *other,
+                        const struct tutti_cu_stream *stream, uint64_t number)
 {
-    return other != gpu && stream != TUTTI_CU_STREAM_PER_THREAD && other->called_stream == stream &&
-           other->context == gpu->context && other->called_number >= number &&
-           memcmp(other->secret, gpu->secret, sizeof gpu->secret) == 0;
+    bool is_same_stream = stream != TUTTI_CU_STREAM_PER_THREAD && other->called_stream == stream &&
+                          other->context == gpu->context;
+    bool is_same_communicator = memcmp(other->secret, gpu->secret, sizeof gpu->secret) == 0;
+
+    return other != gpu && is_same_stream && is_same_communicator &&
+           other->called_number >= number;
 }
 
 int tutti_cuda_sharers_call(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
@@ -54,7 +59,7 @@ int tutti_cuda_sharers_call(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *
         return TUTTI_OK;
     pthread_mutex_lock(&lock);
     for (other = sharers; other != NULL && rank < 0; other = other->next_sharer)
-        if (is_in_the_way(gpu, other, stream, number))
+        if (blocks_call(gpu, other, stream, number))
             rank = other->args.rank;
     gpu->called_stream = stream;
     gpu->called_number = number;

@@ -8,14 +8,17 @@
 
 #include <stdlib.h>
 
-enum { SLAB_BYTES = 64 << 10, UNIT = 64 };
+/* The least size of a slab, and the alignment of what is taken from slabs. */
+enum { SLAB_BYTES = 64 << 10, ALIGNMENT = 64 };
 
 struct tutti_cuda_slab {
     struct tutti_cuda_slab *next;
     uint8_t *bytes;
     size_t size_bytes, used_bytes;
-    struct tutti_cu_event *event; /* recorded behind the last launch that reads it */
-    bool is_captured, is_recorded, is_touched;
+    struct tutti_cu_event *event; /* recorded after the last launch that reads the slab */
+    bool is_captured;             /* captured launches read the slab, so it is never used again */
+    bool is_recorded;             /* `event` has been recorded since the slab was empty */
+    bool is_touched;              /* the launch that is being prepared reads the slab */
 };
 
 static void destroy(const struct tutti_cuda_gpu *gpu, struct tutti_cuda_slab *slab)
@@ -27,6 +30,7 @@ static void destroy(const struct tutti_cuda_gpu *gpu, struct tutti_cuda_slab *sl
     free(slab);
 }
 
+/* Allocates a slab of at least `size_bytes`, and adds it to the list. */
 static int create(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured,
                   struct tutti_cuda_slab **ret_slab)
 {
@@ -34,7 +38,8 @@ static int create(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_capture
     int code;
 
     if (slab == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu bytes of a launch", size_bytes);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to manage %zu bytes of a launch",
+                          size_bytes);
     slab->size_bytes = size_bytes > SLAB_BYTES ? size_bytes : SLAB_BYTES;
     slab->is_captured = is_captured;
     code = gpu->cuda->host_alloc((void **)&slab->bytes, slab->size_bytes,
@@ -43,7 +48,7 @@ static int create(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_capture
         code = gpu->cuda->event_create(&slab->event, TUTTI_CU_EVENT_DISABLE_TIMING);
     if (code != TUTTI_CU_SUCCESS) {
         destroy(gpu, slab);
-        return tutti_cuda_fail(gpu, code, "memory for a launch");
+        return tutti_cuda_fail(gpu, code, "allocating page-locked memory for a launch");
     }
     slab->next = gpu->slabs;
     gpu->slabs = slab;
@@ -51,7 +56,8 @@ static int create(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_capture
     return TUTTI_OK;
 }
 
-/* A touched slab belongs to the launch that is being prepared, which may need several slabs. */
+/* Returns true if no launch reads the slab. The launch that is being prepared may need several
+ * slabs, which are touched. */
 static bool is_free(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_slab *slab)
 {
     return !slab->is_captured && !slab->is_touched &&
@@ -63,8 +69,9 @@ static bool has_room(const struct tutti_cuda_slab *slab, size_t size_bytes)
     return slab != NULL && size_bytes <= slab->size_bytes - slab->used_bytes;
 }
 
-/* Makes another slab the current one. It is a free slab that is large enough, or a new one. */
-static int turn_to(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured)
+/* Makes another slab the current slab, from which memory is taken. It is a free slab that is large
+ * enough, or a new slab. */
+static int change_slab(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured)
 {
     struct tutti_cuda_slab *slab;
 
@@ -82,9 +89,9 @@ static int turn_to(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captur
 int tutti_cuda_slab_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured,
                          void **ret_bytes)
 {
-    size_bytes = tutti_round_up(size_bytes, UNIT);
+    size_bytes = tutti_round_up(size_bytes, ALIGNMENT);
     if (!has_room(gpu->slab, size_bytes) || gpu->slab->is_captured != is_captured)
-        TUTTI_TRY(turn_to(gpu, size_bytes, is_captured));
+        TUTTI_TRY(change_slab(gpu, size_bytes, is_captured));
     *ret_bytes = gpu->slab->bytes + gpu->slab->used_bytes;
     gpu->slab->used_bytes += size_bytes;
     tutti_assert(gpu->slab->used_bytes <= gpu->slab->size_bytes);
@@ -104,7 +111,7 @@ int tutti_cuda_slabs_launched(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream
             continue;
         code = gpu->cuda->event_record(slab->event, stream);
         if (code != TUTTI_CU_SUCCESS)
-            return tutti_cuda_fail(gpu, code, "an event");
+            return tutti_cuda_fail(gpu, code, "recording an event");
         slab->is_recorded = true;
     }
     return TUTTI_OK;

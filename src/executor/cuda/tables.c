@@ -79,13 +79,13 @@ int tutti_cuda_write_tables(struct tutti_cuda_gpu *gpu)
     gpu->domain = (struct tutti_kernel_domain *)(uintptr_t)gpu->state.address;
     gpu->peers_at = gpu->state.address + peers_at;
     if (code != TUTTI_CU_SUCCESS)
-        rc = tutti_cuda_fail(gpu, code, "page-locked memory");
+        rc = tutti_cuda_fail(gpu, code, "allocating page-locked memory");
     if (rc == TUTTI_OK)
-        rc = tutti_cuda_put(gpu, gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
-                            sizeof domain);
+        rc = tutti_cuda_copy_and_wait(gpu, gpu->state.address, (tutti_cu_address)(uintptr_t)&domain,
+                                      sizeof domain);
     if (rc == TUTTI_OK)
-        rc = tutti_cuda_put(gpu, gpu->peers_at, (tutti_cu_address)(uintptr_t)peers,
-                            npeers * sizeof *peers);
+        rc = tutti_cuda_copy_and_wait(gpu, gpu->peers_at, (tutti_cu_address)(uintptr_t)peers,
+                                      npeers * sizeof *peers);
     free(peers);
     return rc;
 }

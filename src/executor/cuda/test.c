@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Multiplying by an odd number gives different words for different indices. */
+#define ODD_FACTOR 2654435761u
+
 /* Returns the size of the pattern, which is stored where LL lines will be. Calls expect zeros
  * there, so the test clears the pattern afterwards. */
 static size_t test_bytes(const struct tutti_cuda_gpu *gpu)
@@ -20,10 +23,10 @@ static size_t test_bytes(const struct tutti_cuda_gpu *gpu)
 
 /* Fills in the pattern of a rank. Its words all differ from each other. Each word also differs from
  * the words of other ranks at the same place. */
-static void fill(uint32_t *words, size_t bytes, int rank)
+static void fill_pattern(uint32_t *words, size_t bytes, int rank)
 {
     for (size_t i = 0; i < bytes / sizeof *words; i++)
-        words[i] = (uint32_t)(i * 2654435761u) ^ (uint32_t)(rank + 1) << 24;
+        words[i] = (uint32_t)(i * ODD_FACTOR) ^ (uint32_t)(rank + 1) << 24;
 }
 
 static tutti_cu_address window_of(const struct tutti_cuda_gpu *gpu, int rank)
@@ -33,8 +36,9 @@ static tutti_cu_address window_of(const struct tutti_cuda_gpu *gpu, int rank)
     return (tutti_cu_address)(uintptr_t)peer.window;
 }
 
-static int copy(struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
-                size_t bytes)
+/* Copies by a kernel, because calls load and store in kernels. */
+static int copy_by_kernel(struct tutti_cuda_gpu *gpu, tutti_cu_address to, tutti_cu_address from,
+                          size_t bytes)
 {
     return tutti_kernel_module_copy(gpu->kernels, (void *)(uintptr_t)to,
                                     (const void *)(uintptr_t)from, bytes, gpu->setup_stream);
@@ -47,26 +51,26 @@ int tutti_cuda_test_store(struct tutti_cuda_gpu *gpu)
     int rc;
 
     if (pattern == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to test the ways between GPUs");
-    fill(pattern, bytes, gpu->args.rank);
-    rc = tutti_cuda_put(gpu, window_of(gpu, gpu->args.rank), (tutti_cu_address)(uintptr_t)pattern,
-                        bytes);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to test the paths between GPUs");
+    fill_pattern(pattern, bytes, gpu->args.rank);
+    rc = tutti_cuda_copy_and_wait(gpu, window_of(gpu, gpu->args.rank),
+                                  (tutti_cu_address)(uintptr_t)pattern, bytes);
     free(pattern);
     for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++)
-        rc = copy(gpu, (tutti_cu_address)(uintptr_t)tutti_cuda_peer_of(gpu, rank).to +
-                           gpu->grid.layout.ll_at,
-                  window_of(gpu, gpu->args.rank), bytes);
+        rc = copy_by_kernel(gpu, (tutti_cu_address)(uintptr_t)tutti_cuda_peer_of(gpu, rank).to +
+                            gpu->grid.layout.ll_at,
+                            window_of(gpu, gpu->args.rank), bytes);
     return rc == TUTTI_OK ? tutti_cuda_wait_setup(gpu) : rc;
 }
 
 /* Sets *ret_is_right to true if the pattern of `rank` is at `at`. */
-static int compare(struct tutti_cuda_gpu *gpu, tutti_cu_address at, int rank, uint32_t *found,
-                   uint32_t *pattern, bool *ret_is_right)
+static int compare_pattern(struct tutti_cuda_gpu *gpu, tutti_cu_address at, int rank,
+                           uint32_t *found, uint32_t *pattern, bool *ret_is_right)
 {
     size_t bytes = test_bytes(gpu);
 
-    TUTTI_TRY(tutti_cuda_put(gpu, (tutti_cu_address)(uintptr_t)found, at, bytes));
-    fill(pattern, bytes, rank);
+    TUTTI_TRY(tutti_cuda_copy_and_wait(gpu, (tutti_cu_address)(uintptr_t)found, at, bytes));
+    fill_pattern(pattern, bytes, rank);
     *ret_is_right = memcmp(found, pattern, bytes) == 0;
     return TUTTI_OK;
 }
@@ -79,8 +83,8 @@ static tutti_cu_address second_window(const struct tutti_cuda_gpu *gpu)
 }
 
 /* Checks that the driver copies the pattern of `rank` correctly out of its window. */
-static int look_at_copy(struct tutti_cuda_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
-                        bool *ret_is_right)
+static int check_driver_copy(struct tutti_cuda_gpu *gpu, int rank, uint32_t *found,
+                             uint32_t *pattern, bool *ret_is_right)
 {
     tutti_cu_address second = second_window(gpu);
     size_t bytes = test_bytes(gpu);
@@ -88,48 +92,51 @@ static int look_at_copy(struct tutti_cuda_gpu *gpu, int rank, uint32_t *found, u
 
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->copy_async(second, window_of(gpu, rank), bytes, gpu->setup_stream);
-    return code == TUTTI_CU_SUCCESS ? compare(gpu, second, rank, found, pattern, ret_is_right)
-                                    : tutti_cuda_fail(gpu, code, "a copy from another GPU");
+    return code == TUTTI_CU_SUCCESS
+               ? compare_pattern(gpu, second, rank, found, pattern, ret_is_right)
+               : tutti_cuda_fail(gpu, code, "copying from another GPU");
 }
 
-static int look_at_one(struct tutti_cuda_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
-                       bool *ret_is_right)
+/* Checks that the pattern of `rank` has arrived here, and that this rank loads it correctly out of
+ * the window of `rank`. */
+static int check_path(struct tutti_cuda_gpu *gpu, int rank, uint32_t *found, uint32_t *pattern,
+                      bool *ret_is_right)
 {
     size_t bytes = test_bytes(gpu);
     tutti_cu_address second = second_window(gpu);
     tutti_cu_address mail =
         (tutti_cu_address)(uintptr_t)tutti_cuda_peer_of(gpu, rank).from + gpu->grid.layout.ll_at;
-    bool stores, loads;
+    bool is_stored, is_loaded;
     int code;
 
-    TUTTI_TRY(compare(gpu, mail, rank, found, pattern, &stores));
-    TUTTI_TRY(copy(gpu, second, window_of(gpu, rank), bytes));
+    TUTTI_TRY(compare_pattern(gpu, mail, rank, found, pattern, &is_stored));
+    TUTTI_TRY(copy_by_kernel(gpu, second, window_of(gpu, rank), bytes));
     TUTTI_TRY(tutti_cuda_wait_setup(gpu));
-    TUTTI_TRY(compare(gpu, second, rank, found, pattern, &loads));
-    *ret_is_right = stores && loads;
+    TUTTI_TRY(compare_pattern(gpu, second, rank, found, pattern, &is_loaded));
+    *ret_is_right = is_stored && is_loaded;
     /* Calls expect LL lines to be zero at first. */
     code = gpu->cuda->set8_async(mail, 0, bytes, gpu->setup_stream);
     return code == TUTTI_CU_SUCCESS ? tutti_cuda_wait_setup(gpu)
-                                    : tutti_cuda_fail(gpu, code, "its mailbox");
+                                    : tutti_cuda_fail(gpu, code, "clearing its mailbox");
 }
 
 int tutti_cuda_test_check(struct tutti_cuda_gpu *gpu, uint64_t *ret_bad, bool *ret_is_copy_bad)
 {
-    bool looks_at_copies = gpu->records[gpu->args.rank].copy_bytes > 0, is_copy_bad = false;
+    bool checks_copies = gpu->records[gpu->args.rank].copy_bytes > 0, is_copy_bad = false;
     size_t bytes = test_bytes(gpu);
     uint32_t *found = malloc(bytes), *pattern = malloc(bytes);
     uint64_t bad = 0;
     int rc = TUTTI_OK;
 
     if (found == NULL || pattern == NULL)
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to test the ways between GPUs");
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to test the paths between GPUs");
     for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++) {
         bool is_right = true, is_copy_right = true;
 
-        rc = look_at_one(gpu, rank, found, pattern, &is_right);
+        rc = check_path(gpu, rank, found, pattern, &is_right);
         bad |= is_right ? 0 : UINT64_C(1) << rank;
-        if (rc == TUTTI_OK && looks_at_copies)
-            rc = look_at_copy(gpu, rank, found, pattern, &is_copy_right);
+        if (rc == TUTTI_OK && checks_copies)
+            rc = check_driver_copy(gpu, rank, found, pattern, &is_copy_right);
         is_copy_bad = is_copy_bad || !is_copy_right;
     }
     free(found);

@@ -14,7 +14,7 @@
  * time but move more bytes, so they are worth their cost only for small calls. */
 enum { MOST_LL_BYTES = 16 << 10, MOST_LL128_BYTES = 256 << 10 };
 
-/* ---- which kind --------------------------------------------------------------------------- */
+/* ---- the kind of a work --------------------------------------------------------------------- */
 
 uint64_t tutti_cuda_most_sent(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
@@ -25,6 +25,7 @@ uint64_t tutti_cuda_most_sent(const struct tutti_cuda_gpu *gpu, const struct tut
         return UINT64_MAX;
     for (int rank = 0; counts != NULL && rank < gpu->args.nranks; rank++)
         most = counts[rank] > most ? counts[rank] : most;
+    /* No element has more than 16 bytes, so the product does not overflow. */
     return most > UINT64_MAX / 16 ? UINT64_MAX : most * tutti_type_size(call->type);
 }
 
@@ -32,12 +33,13 @@ uint64_t tutti_cuda_most_sent(const struct tutti_cuda_gpu *gpu, const struct tut
 static bool has_whole_lines(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
     if (tutti_collective_has_root(call->collective))
-        return (gpu->whole >> call->root & 1) != 0;
-    return gpu->whole == UINT64_MAX >> (64 - gpu->args.nranks);
+        return (gpu->whole_lines >> call->root & 1) != 0;
+    return gpu->whole_lines == UINT64_MAX >> (64 - gpu->args.nranks);
 }
 
-static enum tutti_kernel_work_kind choose(const struct tutti_cuda_gpu *gpu,
-                                          const struct tutti_call *call)
+/* Chooses the kind of a work for a collective without a program. */
+static enum tutti_kernel_work_kind choose_kind(const struct tutti_cuda_gpu *gpu,
+                                               const struct tutti_call *call)
 {
     uint64_t bytes = tutti_cuda_most_sent(gpu, call);
     uint64_t ll = TUTTI_KERNEL_LL_CAPACITY(&gpu->grid.layout);
@@ -54,7 +56,7 @@ static enum tutti_kernel_work_kind choose(const struct tutti_cuda_gpu *gpu,
     return TUTTI_KERNEL_WORK_DIRECT;
 }
 
-static const char *const names[] = {[TUTTI_KERNEL_WORK_LL] = "LL",
+static const char *const protocol_names[] = {[TUTTI_KERNEL_WORK_LL] = "LL",
                                     [TUTTI_KERNEL_WORK_LL128] = "LL128",
                                     [TUTTI_KERNEL_WORK_DIRECT] = "direct"};
 
@@ -64,7 +66,7 @@ const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct t
 
     if (tutti_cuda_copy_takes(gpu, &item))
         return "copy engines";
-    return names[choose(gpu, call)];
+    return protocol_names[choose_kind(gpu, call)];
 }
 
 void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *call,
@@ -76,7 +78,7 @@ void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *ca
 
     if (gpu->args.rank != 0 || !tutti_log_is_on(TUTTI_LOG_INFO))
         return;
-    if (tutti_call_is_new_size(&gpu->seen[call->collective],
+    if (tutti_call_is_new_size(&gpu->logged_sizes[call->collective],
                                call->count * tutti_type_size(call->type)))
         level = TUTTI_LOG_INFO;
     va_start(args, format);
@@ -86,7 +88,7 @@ void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *ca
               how);
 }
 
-/* ---- its parts ---------------------------------------------------------------------------- */
+/* ---- the members of a work ------------------------------------------------------------------ */
 
 /* Copies counts and displacements into memory that kernels read. Packed blocks get displacements
  * too. */
@@ -113,7 +115,8 @@ static int lay_blocks(struct tutti_cuda_gpu *gpu, size_t count, const size_t *co
     return TUTTI_OK;
 }
 
-static void sign(const struct tutti_header *header, struct tutti_kernel_work *work)
+/* Copies the header into the work, so that kernels can compare it with those of other ranks. */
+static void copy_header(const struct tutti_header *header, struct tutti_kernel_work *work)
 {
     _Static_assert(sizeof header->signature == sizeof work->signature, "two words");
     memcpy(work->signature, &header->signature, sizeof work->signature);
@@ -127,7 +130,7 @@ int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
     const struct tutti_call *call = item->call;
     size_t input_bytes, output_bytes;
     struct tutti_kernel_work work = {
-        .kind = (uint8_t)choose(gpu, call),
+        .kind = (uint8_t)choose_kind(gpu, call),
         .collective = (uint8_t)call->collective,
         .type = (uint8_t)call->type,
         .op = (uint8_t)call->op,
@@ -153,13 +156,14 @@ int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
                          &work.in));
     TUTTI_TRY(lay_blocks(gpu, call->count, call->output_counts, call->output_displs, is_captured,
                          &work.out));
-    sign(item->header, &work);
+    copy_header(item->header, &work);
     *ret_work = work;
     return TUTTI_OK;
 }
 
 /* ---- messages ------------------------------------------------------------------------------ */
 
+/* Returns the message that an item asks for. */
 static struct tutti_cuda_message message_of(const struct tutti_cuda_item *item)
 {
     const struct tutti_call *call = item->call;
@@ -171,6 +175,7 @@ static struct tutti_cuda_message message_of(const struct tutti_cuda_item *item)
         .size_bytes = call->count * tutti_type_size(call->type), .header = *item->header};
 }
 
+/* Encodes messages into memory that kernels read, and fills in the work that runs them. */
 static int encode(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_message *messages,
                   size_t count, bool is_captured, struct tutti_kernel_work *work)
 {
@@ -183,7 +188,7 @@ static int encode(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_message *m
     if (rc == TUTTI_OK) {
         memcpy(bytes, image.bytes, image.size_bytes);
         *work = (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES, .program = bytes};
-        sign(&messages[0].header, work);
+        copy_header(&messages[0].header, work);
         rc = tutti_cuda_scratch_take(gpu, image.scratch_bytes, &work->scratch);
     }
     tutti_cuda_program_image_fini(&image);

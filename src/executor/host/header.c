@@ -13,6 +13,8 @@ int tutti_run_lane_reserve_words(struct tutti_run_lane_state *state, uint32_t nw
     return TUTTI_ARRAY_RESERVE(state->words, nwords, state->word_capacity, "counts");
 }
 
+/* These return where a header and the counts behind it are, or are to be stored. Without counts,
+ * all lanes send the header in the history. */
 static const uint8_t *header_to_send(const struct tutti_run *run,
                                      const struct tutti_run_lane_state *state)
 {
@@ -82,6 +84,9 @@ int tutti_run_lane_send_header(struct tutti_run *run, struct tutti_run_lane_stat
     return state->header_bytes == run->header_bytes ? TUTTI_OK : TUTTI_AGAIN;
 }
 
+/* Receives bytes of the header together with data of the first segment, if the transport can
+ * receive two buffers at once. If the step does not store data in place, `data` is NULL, and only
+ * bytes of the header are received. */
 static int take_header(const struct tutti_run *run, struct tutti_run_lane_state *state,
                        const struct tutti_step *step, const struct tutti_bound_step *bound,
                        size_t *ret_got)
@@ -100,8 +105,8 @@ static int take_header(const struct tutti_run *run, struct tutti_run_lane_state 
     return ops->recv_two(state->conn, rest, size, data, segment->bytes, ret_got);
 }
 
-/* Compares the received part of a header with this rank's header. The result is TUTTI_OK also if
- * the bytes that are still missing decide. */
+/* Compares the received part of a header with this rank's header. The result is TUTTI_OK if no
+ * difference has arrived yet. */
 static int check_header(const struct tutti_engine *engine, const struct tutti_run_lane_state *state)
 {
     const struct tutti_run *run = &engine->run;
@@ -135,8 +140,9 @@ static void tell_peer(struct tutti_run *run, struct tutti_conn *conn)
     }
 }
 
-/* Calls tell_peer, and restores the message of the mismatch in case a failed send replaced it. */
-static int part(struct tutti_run *run, struct tutti_conn *conn, int rc)
+/* Calls tell_peer, and restores the message of the mismatch in case a failed send replaced it.
+ * Returns `rc`. */
+static int tell_peer_and_return(struct tutti_run *run, struct tutti_conn *conn, int rc)
 {
     char message[TUTTI_MESSAGE_BYTES];
 
@@ -165,7 +171,7 @@ int tutti_run_lane_receive_header(struct tutti_engine *engine, struct tutti_run_
         run->moved = true;
         rc = check_header(engine, state);
         if (rc != TUTTI_OK)
-            return part(run, state->conn, rc);
+            return tell_peer_and_return(run, state->conn, rc);
     } while (got < left);
     if (got == left)
         return TUTTI_OK;

@@ -7,9 +7,13 @@
  * and then calls progress until it is complete. No function waits for other ranks.
  * Only one thread at a time may use an engine.
  *
+ * Pieces. A call that does not fit the memory that it needs is cut into pieces. The
+ * pieces run one after the other, and each runs the whole schedule.
+ *
  * Two-sided steps are sorted into lanes (plan.h). Each lane works on its first
- * unfinished step once the steps that this step depends on are complete. Local
- * and one-sided steps run in program order.
+ * unfinished step once the steps that this step depends on are complete. A fused
+ * step has two halves: its receiving half is in one lane, and its sending half in
+ * another. Local and one-sided steps run in the order of the schedule.
  *
  * Rounds. One run of a one-sided schedule over one piece is a round. The exchange by
  * which ranks agree to use lent memory (lend.c) is a round too. All ranks of a domain
@@ -49,12 +53,12 @@ struct tutti_program {
     /* Type of the data in flight. Narrow floats are reduced as float32 where a result would
      * otherwise be rounded more than once: in two-sided schedules, and in sums of sums. */
     enum tutti_type run_type;
-    bool widens;         /* INPUT and OUTPUT are staged as run_type */
-    bool stages_input;   /* INPUT is widened, pre-multiplied or copied first */
-    bool scales_output;  /* an average that GATHER_REDUCE does not apply */
+    bool widens;         /* INPUT and OUTPUT are staged as float32, which is then run_type */
+    bool stages_input;   /* INPUT is a copy, which may be widened or pre-multiplied */
+    bool scales_output;  /* OUTPUT is averaged at the end, because GATHER_REDUCE does not do it */
     bool makes_truth;    /* OUTPUT is made truth values at the end (tutti_call_makes_truth) */
     bool finishes_output; /* widens, scales_output or makes_truth */
-    size_t input_blocks, output_blocks;
+    size_t input_blocks, output_blocks; /* 0 if this rank has no such buffer */
     /* Memory of the communicator that a piece takes: staged INPUT and OUTPUT, SCRATCH. */
     size_t staged_input_bytes, staged_output_bytes, scratch_bytes;
     enum tutti_run_window_location window_place;
@@ -74,16 +78,17 @@ struct tutti_program {
 enum { TUTTI_HEADER_WORDS = 4, TUTTI_MOST_COUNTS = 128 };
 _Static_assert(sizeof(struct tutti_header) == TUTTI_HEADER_WORDS * sizeof(uint64_t), "whole words");
 
+/* The state of a lane in the active run. */
 struct tutti_run_lane_state {
-    struct tutti_conn *conn;
-    uint32_t position;    /* index of the current step among the lane's */
+    struct tutti_conn *conn; /* NULL until the lane moves its first byte; not owned */
+    uint32_t position;    /* index of the current step among the steps of the lane */
     uint32_t segment;     /* index of the current segment of that step */
     size_t offset;        /* bytes moved of that segment */
     size_t moved;         /* bytes moved of that step */
     uint32_t header_bytes; /* bytes moved of this operation's header and the counts behind it */
     struct tutti_header header; /* received, in a run without counts behind headers */
-    uint64_t *words;       /* header and counts, sent or received, in a run with them */
-    uint32_t word_capacity;
+    uint64_t *words;       /* header and counts, sent or received, in a run with such counts */
+    uint32_t word_capacity; /* words for which there is room in `words` */
     /* RECV_REDUCE_SEND: buffer for reduced bytes, of which [drained, filled) wait to be sent. */
     uint8_t *bounce;
     size_t filled, drained;
@@ -111,17 +116,19 @@ struct tutti_run {
     bool lends;                        /* true if all ranks agreed to run on lent memory */
     uint32_t input_lent, output_lent;  /* the numbers under which this rank offers its buffers */
     int phase;                         /* enum phase of run.c */
-    size_t piece;
+    size_t piece;                      /* index of the current piece */
     uint8_t *base[TUTTI_BUF_COUNT];    /* start of each buffer for this piece */
-    uint8_t *staged_input, *staged_output, *scratch;
+    uint8_t *staged_input, *staged_output, *scratch; /* places in the engine's arena */
     struct tutti_scale scale;          /* applied by GATHER_REDUCE */
-    /* local and one-sided steps */
-    uint32_t local_position, local_segment;
-    uint32_t wait_index;
-    uint32_t signals_given;
-    /* two-sided steps */
-    uint32_t lanes_left;
-    struct tutti_run_lane_state *lanes;
+
+    /* These are for local and one-sided steps. */
+    uint32_t local_position;           /* steps complete, of those that local.c runs in order */
+    uint32_t wait_index;               /* the next member that a wait for all members checks */
+    uint32_t signals_given;            /* in the current round */
+
+    /* These are for two-sided steps. */
+    uint32_t lanes_left;               /* lanes that have steps left in this piece */
+    struct tutti_run_lane_state *lanes; /* [lane_capacity] */
     uint8_t *halves_left;              /* per step: halves to do; 0: the step is complete */
     size_t *received;                  /* per step: bytes that its receiving half has moved */
     uint32_t lane_capacity, step_capacity;
@@ -130,7 +137,7 @@ struct tutti_run {
 /* Smaller results gain nothing from bypassing the cache. */
 #define TUTTI_LEAST_STREAMED_BYTES ((size_t)32 << 10)
 
-/* Recent results, in a table hashed by address. Each entry has the value of the engine's count of
+/* A table of recent results, hashed by address (stream.c). Each entry has the value of the count of
  * moved bytes at the time when the result was written. */
 struct tutti_recent {
     uint64_t moved_bytes; /* estimated bytes that calls have moved through the cache so far */
@@ -144,14 +151,14 @@ struct tutti_engine {
     struct tutti_fabric *fabric;
     struct tutti_domain *domain;       /* of all ranks of the communicator, or NULL */
     int nranks, rank;
-    /* rounds */
     uint64_t round;                    /* number of the last round begun */
     uint64_t all_entered; /* last round whose first signals this rank has seen from all ranks */
     struct tutti_call_history history; /* of the collectives begun */
-    uint32_t looks;                    /* checks of the peers since this run began */
-    uint64_t told;                     /* number of the last call that the next rank was told of */
-    /* memory shared by successive runs */
-    uint8_t *arena;
+    uint32_t nchecks;                  /* checks of the peers since this run began */
+    uint64_t told_sequence;            /* last call whose chain was sent to the next rank */
+
+    /* Successive runs share this memory. */
+    uint8_t *arena;                    /* for staged INPUT and OUTPUT, and for SCRATCH */
     size_t arena_bytes;
     const void **sources;              /* [nranks]: addresses that GATHER_REDUCE and PUT read */
     void **sinks;                      /* [nranks + 2]: addresses that these steps write */
@@ -161,12 +168,13 @@ struct tutti_engine {
     struct tutti_run run;
 };
 
-/* Initializes `engine`, which borrows `fabric`. TUTTI_ERR_SYSTEM: no memory. */
+/* Initializes `engine`, which borrows `fabric`. Every initialized or zeroed engine may be passed to
+ * tutti_engine_fini. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, int nranks,
                       int rank);
 void tutti_engine_fini(struct tutti_engine *engine);
 
-/* Bytes of heap that the engine holds, for the memory report. */
+/* Returns the bytes of memory that the engine holds, for the memory report. */
 size_t tutti_engine_bytes(const struct tutti_engine *engine);
 
 /* Begins `call` with `program`. The caller keeps both until the run is complete or canceled. No
@@ -206,17 +214,17 @@ int tutti_run_check_peers(struct tutti_engine *engine);
 
 /* ---- inside the executor ------------------------------------------------------ */
 
-/* Call one of these if `rank` has sent a header or opened a post `theirs` that differs from `mine`.
- * Sets a message that names the first call in which the two ranks differ, as far as known. Returns
- * TUTTI_ERR_USAGE. */
+/* mismatch.c: call one of these if `rank` has sent a header, or opened a post, that differs from
+ * this rank's. Sets a message that names the first call in which the two ranks differ, as far as
+ * known. Returns TUTTI_ERR_USAGE. */
 int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_header *mine,
                        int rank, const struct tutti_header *theirs);
-int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_post *mine,
-                       int rank, const struct tutti_post *theirs);
-/* For a run with counts behind its headers: compares the header and counts of `rank` with those
- * that this rank expects. The first `bytes` bytes have arrived at `words`, at least a whole header.
- * TUTTI_OK: these bytes are equal, or the bytes that are still missing decide. TUTTI_ERR_USAGE: the
- * message names the difference. */
+int tutti_run_post_mismatch(const struct tutti_engine *engine, const struct tutti_post *mine,
+                            int rank, const struct tutti_post *theirs);
+/* mismatch.c: for a run with counts behind its headers. Compares the header and counts of `rank`
+ * with those that this rank expects. The first `bytes` bytes have arrived at `words`, at least a
+ * whole header. TUTTI_OK: no difference has arrived yet. TUTTI_ERR_USAGE: the message names the
+ * difference. */
 int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const uint64_t *words,
                            size_t bytes);
 
@@ -231,26 +239,26 @@ static inline int tutti_run_check_post(const struct tutti_engine *engine, uint32
     if (theirs->chain == mine->chain && theirs->signature[0] == mine->signature[0] &&
         theirs->signature[1] == mine->signature[1])
         return TUTTI_OK;
-    return tutti_run_bad_post(engine, mine, (int)rank, theirs);
+    return tutti_run_post_mismatch(engine, mine, (int)rank, theirs);
 }
 
-/* Polls a short time for signal number `signal` of `rank` in this round. TUTTI_OK: `rank` has given
- * the signal. TUTTI_AGAIN: not yet. TUTTI_ERR_USAGE: `rank` has given it, but its post shows a
- * different call. */
-static inline int tutti_run_wait_for(const struct tutti_engine *engine, uint32_t rank,
-                                     uint32_t signal)
+/* Polls for signal number `signal` of `rank` in this round, as often as the domain's `patience`
+ * says. TUTTI_OK: `rank` has given the signal. TUTTI_AGAIN: not yet. TUTTI_ERR_USAGE: `rank` has
+ * given the signal, but its post shows a different call. */
+static inline int tutti_run_poll_signal(const struct tutti_engine *engine, uint32_t rank,
+                                        uint32_t signal)
 {
     const struct tutti_post *theirs = tutti_domain_post(engine->domain, rank, engine->round);
-    uint32_t patience = engine->domain->patience;
+    uint32_t polls_left = engine->domain->patience;
 
     while (!tutti_domain_gave(theirs, engine->round, signal))
-        if (patience-- == 0)
+        if (polls_left-- == 0)
             return TUTTI_AGAIN;
     return tutti_run_check_post(engine, rank, theirs);
 }
 
-/* Makes the check of tutti_run_check_post for an earlier round. The owner of the post may overwrite
- * it at any time. The result is TUTTI_OK also if the owner has done so. */
+/* Makes the check of tutti_run_check_post for an earlier round. The owner may overwrite the post of
+ * that round at any time. The result is TUTTI_OK also if the owner has done so. */
 static inline int tutti_run_check_past(const struct tutti_engine *engine, uint32_t rank,
                                        uint64_t round)
 {
@@ -267,10 +275,10 @@ static inline int tutti_run_check_past(const struct tutti_engine *engine, uint32
         (theirs.chain == mine->chain && theirs.signature[0] == mine->signature[0] &&
          theirs.signature[1] == mine->signature[1]))
         return TUTTI_OK;
-    return tutti_run_bad_post(engine, mine, (int)rank, &theirs);
+    return tutti_run_post_mismatch(engine, mine, (int)rank, &theirs);
 }
 
-/* The window of member `index` in the current round. */
+/* Returns the window of member `index` of the domain in the current round. */
 static inline uint8_t *tutti_run_window(const struct tutti_engine *engine, uint32_t index)
 {
     switch (engine->run.program->window_place) {
@@ -297,13 +305,13 @@ uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint3
 /* stream.c: returns the size in bytes of the last level of cache that a core uses. If the size is
  * not known, the result is a guess. */
 size_t tutti_engine_last_cache_bytes(void);
-/* stream.c: true if the results of the active run should bypass the cache. Call it once per run
- * whose program has `may_stream`, because it also records the result as recent. */
-bool tutti_run_streams(struct tutti_engine *engine);
-/* The same for a message to be received in `output`. Call it once per message. `is_mutual`: the
- * batch of the message both sends and receives. */
-bool tutti_engine_message_streams(struct tutti_engine *engine, const void *output,
-                                  size_t size_bytes, bool is_mutual);
+/* stream.c: decides whether the results of the active run should bypass the cache. Also records the
+ * result as recent. So call this once per run whose program has `may_stream`. */
+bool tutti_run_decide_streaming(struct tutti_engine *engine);
+/* stream.c: decides the same for a message to be received in `output`. Call this once per message.
+ * `is_mutual`: the batch of the message both sends and receives. */
+bool tutti_engine_decide_streaming(struct tutti_engine *engine, const void *output,
+                                   size_t size_bytes, bool is_mutual);
 /* lanes.c: moves every lane of the current piece as far as it can go. TUTTI_OK: all are complete.
  * TUTTI_AGAIN: a lane must wait. */
 int tutti_run_lanes(struct tutti_engine *engine);
@@ -315,11 +323,13 @@ int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan, ui
 /* header.c: reads the headers that lanes still wait for, as far as they have arrived, and compares
  * them. TUTTI_ERR_USAGE: the message names a difference. TUTTI_OK: no difference was found. */
 int tutti_lanes_read_headers(struct tutti_engine *engine);
+/* lanes.c: frees the memory that tutti_lanes_reserve has allocated. */
 void tutti_lanes_fini(struct tutti_run *run);
+/* lanes.c: returns the bytes of that memory. */
 size_t tutti_lanes_bytes(const struct tutti_run *run);
 /* lanes.c: returns a rank that a lane waits for. TUTTI_NO_RANK: all unfinished lanes wait for other
  * steps of this rank. */
-int tutti_lanes_wait_for(const struct tutti_run *run);
+int tutti_lanes_awaited_rank(const struct tutti_run *run);
 
 /* True if all steps that `step` depends on are complete. */
 static inline bool tutti_run_deps_done(const struct tutti_run *run, const struct tutti_step *step)

@@ -6,8 +6,8 @@
 
 #include "executor/host/host.h"
 
-/* Counts `bytes` bytes of `segment` as moved. It must be the current segment of the lane's current
- * step, and `bytes` must not reach beyond its end. */
+/* Counts `bytes` bytes of `segment` as moved. `segment` must be the current segment of the lane's
+ * current step, and the bytes must not reach beyond the end of the segment. */
 static inline void tutti_run_lane_advance(struct tutti_run *run, struct tutti_run_lane_state *state,
                                           const struct tutti_segment *segment, size_t bytes)
 {
@@ -28,8 +28,8 @@ static inline bool tutti_run_lane_receives_in_place(const struct tutti_step *ste
 }
 
 /* Sends the rest of the header. If the transport can send two buffers at once, also sends the
- * beginning of the step. TUTTI_OK: the header is sent. TUTTI_AGAIN: a part of the header is still
- * to be sent. */
+ * beginning of the data of `step`. TUTTI_OK: the header is sent. TUTTI_AGAIN: a part of the header
+ * is still to be sent. */
 int tutti_run_lane_send_header(struct tutti_run *run, struct tutti_run_lane_state *state,
                                const struct tutti_step *step, const struct tutti_bound_step *bound);
 
@@ -40,10 +40,10 @@ int tutti_run_lane_send_header(struct tutti_run *run, struct tutti_run_lane_stat
 int tutti_run_lane_receive_header(struct tutti_engine *engine, struct tutti_run_lane_state *state,
                                   const struct tutti_step *step, uint32_t index);
 
-/* Makes room for `nwords` words of header and counts, in a run with counts behind headers.
- * TUTTI_ERR_SYSTEM: no memory. */
+/* Makes room in state->words for `nwords` words of 64 bits, which hold a header and the counts
+ * behind it. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_run_lane_reserve_words(struct tutti_run_lane_state *state, uint32_t nwords);
-/* Writes the header and the counts that the sending lane `lane` sends. */
+/* Writes the header and the counts that the sending lane `lane` sends into state->words. */
 void tutti_run_lane_write_counts(const struct tutti_engine *engine, const struct tutti_lane *lane,
                                  struct tutti_run_lane_state *state);
 

@@ -21,6 +21,7 @@ static const struct tutti_step *current_step(const struct tutti_run *run,
     return &plan->schedule->steps[*ret_index];
 }
 
+/* Marks the current step's half in this lane as complete, and moves the lane to its next step. */
 static void finish_half(struct tutti_run *run, struct tutti_run_lane_state *state, uint32_t index)
 {
     run->halves_left[index]--;
@@ -34,7 +35,7 @@ static void finish_half(struct tutti_run *run, struct tutti_run_lane_state *stat
 
 /* ---- sending -------------------------------------------------------------------- */
 
-/* The state of the lane in which the step's other half receives. */
+/* Returns the state of the lane in which the other half of a fused step receives. */
 static struct tutti_run_lane_state *receiving_lane(struct tutti_run *run,
                                                    const struct tutti_step *step)
 {
@@ -47,6 +48,7 @@ static struct tutti_run_lane_state *receiving_lane(struct tutti_run *run,
     return NULL;
 }
 
+/* Sends reduced bytes of a RECV_REDUCE_SEND, which wait in the receiving lane's bounce buffer. */
 static int send_from_bounce(struct tutti_run *run, struct tutti_run_lane_state *state,
                             const struct tutti_step *step, uint32_t index)
 {
@@ -68,13 +70,15 @@ static int send_from_bounce(struct tutti_run *run, struct tutti_run_lane_state *
     return taken < waiting ? TUTTI_AGAIN : TUTTI_OK;
 }
 
+/* Sends the rest of the lane's current step. The sending half of a fused step sends only bytes that
+ * its receiving half has stored. */
 static int send_step(struct tutti_run *run, struct tutti_run_lane_state *state,
                      const struct tutti_step *step, uint32_t index)
 {
     const struct tutti_bound_step *bound = &run->bound->steps[index];
-    bool follows = step->kind != TUTTI_STEP_SEND;
-    const struct tutti_span *span = follows ? &step->dst : &step->src;
-    int slot = follows ? TUTTI_AT_DST : TUTTI_AT_SRC;
+    bool is_fused = step->kind != TUTTI_STEP_SEND;
+    const struct tutti_span *span = is_fused ? &step->dst : &step->src;
+    int slot = is_fused ? TUTTI_AT_DST : TUTTI_AT_SRC;
     const uint8_t *base = run->base[span->buffer];
 
     while (state->moved < bound->bytes) {
@@ -85,7 +89,7 @@ static int send_step(struct tutti_run *run, struct tutti_run_lane_state *state,
             TUTTI_TRY(send_from_bounce(run, state, step, index));
             continue;
         }
-        if (follows && size > run->received[index] - state->moved)
+        if (is_fused && size > run->received[index] - state->moved)
             size = run->received[index] - state->moved;
         if (size == 0)
             return TUTTI_AGAIN;
@@ -100,6 +104,7 @@ static int send_step(struct tutti_run *run, struct tutti_run_lane_state *state,
 
 /* ---- receiving ------------------------------------------------------------------- */
 
+/* Receives bytes of a segment straight into their destination. */
 static int receive_copy(struct tutti_run *run, struct tutti_run_lane_state *state,
                         const struct tutti_segment *segment, uint8_t *dst, uint32_t index)
 {
@@ -112,12 +117,14 @@ static int receive_copy(struct tutti_run *run, struct tutti_run_lane_state *stat
     return got < size ? TUTTI_AGAIN : TUTTI_OK;
 }
 
+/* Combines received bytes of a segment with this rank's own bytes. The result goes to the step's
+ * destination, or to the bounce buffer if the step is a RECV_REDUCE_SEND. */
 static int receive_reduce(struct tutti_run *run, struct tutti_run_lane_state *state,
                           const struct tutti_segment *segment, const struct tutti_step *step,
                           uint32_t index)
 {
     enum tutti_type type = run->program->run_type;
-    size_t element = tutti_type_size(type), most = segment->bytes - state->offset, size;
+    size_t element_bytes = tutti_type_size(type), most = segment->bytes - state->offset, size;
     const uint8_t *own = run->base[step->src.buffer] + segment->at[TUTTI_AT_SRC] + state->offset;
     const void *incoming;
     uint8_t *dst;
@@ -131,10 +138,10 @@ static int receive_reduce(struct tutti_run *run, struct tutti_run_lane_state *st
     } else {
         dst = run->base[step->dst.buffer] + segment->at[TUTTI_AT_DST] + state->offset;
     }
-    TUTTI_TRY(state->conn->ops->peek(state->conn, element, most, &incoming, &size));
+    TUTTI_TRY(state->conn->ops->peek(state->conn, element_bytes, most, &incoming, &size));
     if (size == 0)
         return TUTTI_AGAIN;
-    tutti_cpu_reduce2(type, run->call->op, dst, own, incoming, size / element);
+    tutti_cpu_reduce2(type, run->call->op, dst, own, incoming, size / element_bytes);
     state->conn->ops->consume(state->conn, size);
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND)
         state->filled += size;
@@ -143,6 +150,7 @@ static int receive_reduce(struct tutti_run *run, struct tutti_run_lane_state *st
     return TUTTI_OK;
 }
 
+/* Receives the rest of the lane's current step. */
 static int receive_step(struct tutti_run *run, struct tutti_run_lane_state *state,
                         const struct tutti_step *step, uint32_t index)
 {
@@ -156,7 +164,7 @@ static int receive_step(struct tutti_run *run, struct tutti_run_lane_state *stat
         else
             TUTTI_TRY(receive_reduce(run, state, segment, step, index));
     }
-    /* The next step must not use the bounce buffer before this one has sent all of it. */
+    /* The next step must not use the bounce buffer before this step has sent its contents. */
     if (step->kind == TUTTI_STEP_RECV_REDUCE_SEND && run->halves_left[index] > 1)
         return TUTTI_AGAIN;
     return TUTTI_OK;
@@ -164,6 +172,7 @@ static int receive_step(struct tutti_run *run, struct tutti_run_lane_state *stat
 
 /* ---- lanes ------------------------------------------------------------------------ */
 
+/* Runs the steps of a lane, until all are complete or the lane must wait. */
 static int advance_lane(struct tutti_engine *engine, uint32_t number)
 {
     struct tutti_run *run = &engine->run;
@@ -272,7 +281,8 @@ int tutti_lanes_reserve(struct tutti_run *run, const struct tutti_plan *plan, ui
             continue;
         run->lanes[i].bounce = aligned_alloc(TUTTI_CACHE_LINE, BOUNCE_BYTES);
         if (run->lanes[i].bounce == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bounce buffer");
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a buffer of %d bytes in which "
+                              "received data is reduced", BOUNCE_BYTES);
     }
     return TUTTI_OK;
 }
@@ -305,8 +315,8 @@ size_t tutti_lanes_bytes(const struct tutti_run *run)
     return bytes;
 }
 
-/* True if the lane waits for its peer. It does not if received bytes only wait for room in the
- * bounce buffer, whose contents are not sent yet. */
+/* True if the lane waits for its peer. A lane whose bounce buffer is full does not wait for its
+ * peer, but for the lane that sends the contents of the buffer. */
 static bool is_starved(const struct tutti_run *run, const struct tutti_lane *lane,
                        const struct tutti_run_lane_state *state)
 {
@@ -330,7 +340,7 @@ static bool is_starved(const struct tutti_run *run, const struct tutti_lane *lan
     return step->kind == TUTTI_STEP_SEND || run->received[index] > state->moved;
 }
 
-int tutti_lanes_wait_for(const struct tutti_run *run)
+int tutti_lanes_awaited_rank(const struct tutti_run *run)
 {
     const struct tutti_plan *plan = run->program->plan;
 

@@ -7,8 +7,8 @@
  */
 #include "executor/host/host.h"
 
-/* Returns the number under which this rank can offer a buffer of `blocks` blocks; 0: it cannot.
- * A buffer without blocks does not exist, and restricts no rank. */
+/* Returns the number under which this rank can offer a buffer of `blocks` blocks. 0: the rank
+ * cannot offer the buffer. TUTTI_NOT_THERE: the rank has no such buffer, so no rank uses one. */
 static uint32_t offer(struct tutti_engine *engine, const void *buffer, size_t blocks)
 {
     const struct tutti_call *call = engine->run.call;
@@ -59,7 +59,7 @@ int tutti_run_agree(struct tutti_engine *engine)
     }
     for (; run->wait_index < domain->nmembers; run->wait_index++) {
         if (run->wait_index != domain->me)
-            TUTTI_TRY(tutti_run_wait_for(engine, run->wait_index, 1));
+            TUTTI_TRY(tutti_run_poll_signal(engine, run->wait_index, 1));
     }
     for (uint32_t index = 0; index < domain->nmembers; index++) {
         const struct tutti_post *post = tutti_domain_post(domain, index, engine->round);

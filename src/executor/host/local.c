@@ -64,6 +64,7 @@ static void reduce_segments(struct tutti_engine *engine, const struct tutti_step
     }
 }
 
+/* Runs a PUT, which copies a segment to this rank's own destination and to those of the peers. */
 static void put_segments(struct tutti_engine *engine, const struct tutti_step *step,
                          const struct tutti_bound_step *bound)
 {
@@ -95,6 +96,8 @@ static void put_segments(struct tutti_engine *engine, const struct tutti_step *s
     }
 }
 
+/* Runs a GET, which copies a peer's segment by loads, or by the operating system if the peer's
+ * buffer is not mapped here. */
 static int get_segments(struct tutti_engine *engine, const struct tutti_step *step,
                         const struct tutti_bound_step *bound)
 {
@@ -181,15 +184,16 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
     }
 }
 
+/* Runs a WAIT. TUTTI_AGAIN: a signal is missing; the next call continues with the same rank. */
 static int wait_step(struct tutti_engine *engine, const struct tutti_step *step)
 {
     struct tutti_run *run = &engine->run;
 
     if (step->from != TUTTI_ALL_RANKS)
-        return tutti_run_wait_for(engine, (uint32_t)step->from, step->signal);
+        return tutti_run_poll_signal(engine, (uint32_t)step->from, step->signal);
     for (; run->wait_index < (uint32_t)engine->nranks; run->wait_index++)
         if (run->wait_index != (uint32_t)engine->rank)
-            TUTTI_TRY(tutti_run_wait_for(engine, run->wait_index, step->signal));
+            TUTTI_TRY(tutti_run_poll_signal(engine, run->wait_index, step->signal));
     run->wait_index = 0;
     engine->all_entered = engine->round;
     return TUTTI_OK;

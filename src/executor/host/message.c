@@ -50,8 +50,9 @@ void tutti_engine_message_init(struct tutti_engine_message *message, const struc
     message->theirs = (struct tutti_header){.sequence = 0};
 }
 
-static size_t lane_of(const struct tutti_numbering *numbering,
-                      const struct tutti_engine_message *message)
+/* Returns the index of the message's peer and direction in the arrays of `numbering`. */
+static size_t index_of(const struct tutti_numbering *numbering,
+                       const struct tutti_engine_message *message)
 {
     tutti_assert(message->peer >= 0 && message->peer < numbering->nranks);
     return (size_t)message->peer + (message->sends ? (size_t)numbering->nranks : 0);
@@ -63,22 +64,23 @@ void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_engine_
     size_t sends = 0;
 
     for (size_t i = 0; i < count; i++) {
-        size_t lane = lane_of(numbering, &messages[i]);
+        size_t index = index_of(numbering, &messages[i]);
 
         sends += messages[i].sends;
-        messages[i].before = numbering->last[lane];
-        messages[i].header.sequence = ++numbering->sequences[lane];
-        numbering->last[lane] = &messages[i];
+        messages[i].before = numbering->last[index];
+        messages[i].header.sequence = ++numbering->sequences[index];
+        numbering->last[index] = &messages[i];
     }
     for (size_t i = 0; i < count; i++) {
-        numbering->last[lane_of(numbering, &messages[i])] = NULL;
+        numbering->last[index_of(numbering, &messages[i])] = NULL;
         messages[i].is_mutual = sends > 0 && sends < count;
     }
 }
 
-/* A message's header travels without the chain, because messages are not part of it. */
+/* A message's header travels without the chain, because messages are not part of the chain. */
 enum { HEADER_BYTES = offsetof(struct tutti_header, chain) };
 
+/* Sends bytes of the header, followed by data if the transport can send two buffers at once. */
 static int offer_header(const struct tutti_engine_message *message, size_t *ret_taken)
 {
     const struct tutti_conn_ops *ops = message->conn->ops;
@@ -91,6 +93,7 @@ static int offer_header(const struct tutti_engine_message *message, size_t *ret_
     return ops->send(message->conn, header + done, left, ret_taken);
 }
 
+/* Sends the rest of the header. TUTTI_AGAIN: a part is still to be sent. */
 static int send_header(struct tutti_engine_message *message, bool *moved)
 {
     size_t taken, left = HEADER_BYTES - message->header_bytes;
@@ -104,6 +107,8 @@ static int send_header(struct tutti_engine_message *message, bool *moved)
     return taken < left ? TUTTI_AGAIN : TUTTI_OK;
 }
 
+/* Receives bytes of the header. Also receives data if the transport can receive two buffers at
+ * once. */
 static int take_header(struct tutti_engine_message *message, size_t *ret_got)
 {
     const struct tutti_conn_ops *ops = message->conn->ops;
@@ -115,6 +120,7 @@ static int take_header(struct tutti_engine_message *message, size_t *ret_got)
     return ops->recv(message->conn, rest, left, ret_got);
 }
 
+/* Receives the rest of the header, and compares it with this rank's. */
 static int receive_header(struct tutti_engine_message *message, bool *moved)
 {
     size_t got, left;
@@ -175,9 +181,9 @@ int tutti_engine_message_progress(struct tutti_engine *engine, struct tutti_engi
     if (message->conn == NULL) {
         TUTTI_TRY(tutti_fabric_connect(engine->fabric, message->peer, TUTTI_CHANNEL_POINT_TO_POINT,
                                        &message->conn));
-        message->streams = !message->sends && tutti_engine_message_streams(engine, message->data,
-                                                                           message->size,
-                                                                           message->is_mutual);
+        message->streams = !message->sends && tutti_engine_decide_streaming(engine, message->data,
+                                                                            message->size,
+                                                                            message->is_mutual);
     }
     tutti_assert(message->header_bytes <= HEADER_BYTES && message->moved <= message->size);
     message->conn->is_mutual = message->is_mutual;

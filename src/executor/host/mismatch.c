@@ -6,19 +6,20 @@
 
 #include <string.h>
 
-/* The number of checks before a waiting rank tells the next rank of its calls. They take some
+/* The number of checks before a waiting rank tells the next rank of its calls. The checks take some
  * tenths of a second. Few waits last as long, and telling the next rank requires a connection. */
-enum { LOOKS_BEFORE_TELLING = 40 };
+enum { CHECKS_BEFORE_TELLING = 40 };
 
 /* Finds the first call that differs, among those that both ranks still store. `rank` is a rank of
  * the domain. Returns false if no call differs. */
-static bool find_parting(const struct tutti_engine *engine, uint32_t rank,
-                         struct tutti_header *ret_mine, struct tutti_header *ret_theirs)
+static bool find_difference(const struct tutti_engine *engine, uint32_t rank,
+                            struct tutti_header *ret_mine, struct tutti_header *ret_theirs)
 {
     uint64_t last = engine->history.sequence, words[TUTTI_ACTIVITY_WORDS];
     uint64_t first = last > TUTTI_HISTORY_CALLS ? last - TUTTI_HISTORY_CALLS + 1 : 1;
 
-    _Static_assert((int)TUTTI_HISTORY_CALLS == (int)TUTTI_ACTIVITIES, "both remember as many");
+    _Static_assert((int)TUTTI_HISTORY_CALLS == (int)TUTTI_ACTIVITIES,
+                   "the history and the domain store equally many calls");
     for (uint64_t number = first; number <= last; number++) {
         const struct tutti_header *mine = tutti_call_history_find(&engine->history, number);
         struct tutti_header theirs;
@@ -35,8 +36,8 @@ static bool find_parting(const struct tutti_engine *engine, uint32_t rank,
     return false;
 }
 
-/* Sets the message for two ranks that make the same call but pass different counts. The domain has
- * the counts, unless later calls have overwritten them. */
+/* Sets the message for two ranks that make the same call but pass different counts. The domain, if
+ * there is one, has the counts, unless later calls have overwritten them. */
 static int report_counts(const struct tutti_engine *engine, const struct tutti_header *mine,
                          int rank)
 {
@@ -50,6 +51,7 @@ static int report_counts(const struct tutti_engine *engine, const struct tutti_h
     return tutti_counts_mismatch(mine, rank, entry, here, there);
 }
 
+/* Sets the message that fits the difference between two headers. */
 static int report(const struct tutti_engine *engine, const struct tutti_header *mine, int rank,
                   const struct tutti_header *theirs)
 {
@@ -69,7 +71,7 @@ int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_hea
     struct tutti_header here = *mine, there = *theirs;
     const struct tutti_header *same_number;
 
-    if (engine->domain != NULL && find_parting(engine, (uint32_t)rank, &here, &there))
+    if (engine->domain != NULL && find_difference(engine, (uint32_t)rank, &here, &there))
         return report(engine, &here, rank, &there);
     /* The header may be left over from an earlier call, in which this rank received nothing from
      * that peer. */
@@ -79,8 +81,8 @@ int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_hea
     return report(engine, &here, rank, &there);
 }
 
-int tutti_run_bad_post(const struct tutti_engine *engine, const struct tutti_post *mine,
-                       int rank, const struct tutti_post *theirs)
+int tutti_run_post_mismatch(const struct tutti_engine *engine, const struct tutti_post *mine,
+                            int rank, const struct tutti_post *theirs)
 {
     struct tutti_header here = {.chain = mine->chain}, there = {.chain = theirs->chain};
 
@@ -139,15 +141,15 @@ int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const ui
 }
 
 /* Without a domain a rank cannot look at its peers' calls. Instead, each waiting rank tells the
- * next rank of its calls after some checks, and compares those of the rank before it. */
+ * next rank of its calls after some checks. It compares the calls that the previous rank tells. */
 static int check_neighbor(struct tutti_engine *engine)
 {
     const struct tutti_header *mine = engine->run.header;
     uint64_t words[TUTTI_STATE_WORDS] = {mine->sequence, engine->history.chain};
 
-    if (++engine->looks >= LOOKS_BEFORE_TELLING && engine->told != mine->sequence &&
+    if (++engine->nchecks >= CHECKS_BEFORE_TELLING && engine->told_sequence != mine->sequence &&
         tutti_fabric_send_state(engine->fabric, words))
-        engine->told = mine->sequence;
+        engine->told_sequence = mine->sequence;
     if (!tutti_fabric_recv_state(engine->fabric, words))
         return TUTTI_OK;
     return tutti_call_history_compare(&engine->history, engine->rank - 1, words[0], words[1]);
@@ -162,7 +164,7 @@ int tutti_run_check_peers(struct tutti_engine *engine)
     if (engine->domain == NULL)
         return check_neighbor(engine);
     for (uint32_t rank = 0; rank < engine->domain->nmembers; rank++)
-        if (find_parting(engine, rank, &mine, &theirs))
+        if (find_difference(engine, rank, &mine, &theirs))
             return report(engine, &mine, (int)rank, &theirs);
     return TUTTI_OK;
 }

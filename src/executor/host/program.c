@@ -8,15 +8,17 @@
 
 #include <stdlib.h>
 
-enum { LINE_ELEMENTS = 64 }; /* at least a cache line, for every type */
+/* Elements of a cache line or of several, for every type. */
+enum { LINE_ELEMENTS = 64 };
 
+/* Decides which buffers are staged, in which type, and what is done to the output at the end. */
 static void decide_staging(struct tutti_program *program, const struct tutti_call *call, int rank)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     bool reduces = tutti_collective_reduces(call->collective);
     bool has_input = tutti_collective_has_input(call->collective, (uint32_t)rank, schedule->root);
     bool has_output = tutti_collective_has_output(call->collective, (uint32_t)rank, schedule->root);
-    bool is_own_overlay = tutti_call_is_swap(call);
+    bool overwrites_input = tutti_call_is_swap(call);
 
     program->run_type = call->type;
     program->makes_truth = has_output &&
@@ -30,7 +32,7 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
     program->finishes_output = program->widens || program->scales_output || program->makes_truth;
     /* Peers that read this rank's input know its counts but not its displacements, so pack it. */
     program->stages_input = has_input &&
-        (program->widens || (reduces && call->is_premultiplied) || is_own_overlay ||
+        (program->widens || (reduces && call->is_premultiplied) || overwrites_input ||
          (schedule->is_one_sided && call->input_displs != NULL));
     program->input_blocks =
         has_input ? tutti_input_blocks(call->collective, schedule->nranks) : 0;
@@ -38,7 +40,8 @@ static void decide_staging(struct tutti_program *program, const struct tutti_cal
         has_output ? tutti_output_blocks(call->collective, schedule->nranks) : 0;
 }
 
-/* Staged blocks are packed; the user's blocks lie where the call says. */
+/* Binds a piece of `count` elements per block. Staged blocks are packed, and the user's blocks lie
+ * where the call says. */
 static int bind_piece(const struct tutti_program *program, const struct tutti_call *call,
                       size_t count, struct tutti_bound *ret_bound)
 {
@@ -56,10 +59,10 @@ static int bind_piece(const struct tutti_program *program, const struct tutti_ca
     return tutti_bind(program->plan->schedule, &extent, ret_bound);
 }
 
-/* Most bytes of the larger buffer in a piece. The limit depends on the communicator's memory that
- * the call takes on any rank, not only on this one, because all ranks must cut alike. */
-static size_t most_bytes(const struct tutti_program *program, const struct tutti_call *call,
-                         const struct tutti_cuts *cuts)
+/* Returns the most bytes of the larger buffer in a piece. All ranks must cut alike. So the limit
+ * depends on the memory of the communicator that the call takes on any rank. */
+static size_t most_piece_bytes(const struct tutti_program *program, const struct tutti_call *call,
+                               const struct tutti_cuts *cuts)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
 
@@ -71,29 +74,29 @@ static size_t most_bytes(const struct tutti_program *program, const struct tutti
     return schedule->is_one_sided || schedule->is_lean ? SIZE_MAX : cuts->scratch_bytes;
 }
 
-/* The number of pieces that should run at the same time: fewer if the call is small. */
+/* Returns the number of pieces that should run at the same time. Small calls have fewer. */
 static size_t wanted_pieces(const struct tutti_call *call, const struct tutti_cuts *cuts,
-                            size_t element_bytes)
+                            size_t row_bytes)
 {
-    size_t wanted = cuts->npieces > 1 ? call->count * element_bytes / cuts->least_bytes : 1;
+    size_t wanted = cuts->npieces > 1 ? call->count * row_bytes / cuts->least_bytes : 1;
 
     if (wanted > cuts->npieces)
         return cuts->npieces;
     return wanted > 0 ? wanted : 1;
 }
 
-/* Elements of each block in a piece. Pieces are about equal in size, and whole cache lines, so that
- * they keep the alignment of the user's buffers. */
-static size_t stage_piece(const struct tutti_program *program, const struct tutti_call *call,
-                          const struct tutti_cuts *cuts)
+/* Returns the elements of each block in a piece. All pieces are about equal in size. They consist
+ * of whole cache lines, so that they keep the alignment of the user's buffers. */
+static size_t choose_piece_count(const struct tutti_program *program, const struct tutti_call *call,
+                                 const struct tutti_cuts *cuts)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     size_t inputs = tutti_input_blocks(call->collective, schedule->nranks);
     size_t outputs = tutti_output_blocks(call->collective, schedule->nranks);
-    size_t element_bytes = tutti_type_size(program->run_type) *
-                           (outputs > inputs ? outputs : inputs);
-    size_t most = most_bytes(program, call, cuts) / element_bytes;
-    size_t wanted = wanted_pieces(call, cuts, element_bytes), pieces, count;
+    /* The bytes that one element of each block takes in the larger buffer. */
+    size_t row_bytes = tutti_type_size(program->run_type) * (outputs > inputs ? outputs : inputs);
+    size_t most = most_piece_bytes(program, call, cuts) / row_bytes;
+    size_t wanted = wanted_pieces(call, cuts, row_bytes), pieces, count;
 
     if (call->count <= most && wanted == 1)
         return call->count;
@@ -105,33 +108,36 @@ static size_t stage_piece(const struct tutti_program *program, const struct tutt
     return count < most ? count : most;
 }
 
-/* Uses only values that are the same on all ranks, so that all ranks cut the call alike. */
+/* Cuts the call into pieces. V-forms have one piece. The function uses only values that are the
+ * same on all ranks, so that all ranks cut the call alike. */
 static int decide_pieces(struct tutti_program *program, const struct tutti_call *call,
                          const struct tutti_cuts *cuts)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
-    size_t size = tutti_type_size(program->run_type);
-    size_t staged;
+    size_t element_bytes = tutti_type_size(program->run_type);
+    size_t most;
 
     program->piece_count = call->count;
     program->npieces = 1;
     if (tutti_call_is_vector(call) || call->count == 0)
         return TUTTI_OK;
 
-    program->piece_count = tutti_bind_piece(schedule, size, call->count, cuts->half_bytes);
+    program->piece_count =
+        tutti_bind_piece(schedule, element_bytes, call->count, cuts->half_bytes);
     if (program->piece_count == 0)
         return tutti_fail(
             TUTTI_ERR_USAGE,
             "a window of %zu bytes has no room for %u slots; raise TUTTI_WINDOW_BYTES "
             "or choose another algorithm",
             2 * cuts->half_bytes, schedule->window_chunks);
-    staged = stage_piece(program, call, cuts);
-    if (program->piece_count > staged)
-        program->piece_count = staged;
+    most = choose_piece_count(program, call, cuts);
+    if (program->piece_count > most)
+        program->piece_count = most;
     program->npieces = tutti_divide_up(call->count, program->piece_count);
     return TUTTI_OK;
 }
 
+/* Returns the bytes of a staged buffer, in whole cache lines. */
 static size_t staged_bytes(const struct tutti_program *program, const size_t *counts, size_t blocks)
 {
     size_t elements = 0, bytes;
@@ -142,7 +148,7 @@ static size_t staged_bytes(const struct tutti_program *program, const size_t *co
     return tutti_round_up(bytes, TUTTI_CACHE_LINE);
 }
 
-/* Looks at the first piece, because it is the largest. */
+/* Decides where the window of a round is, by the size of the first piece, which is the largest. */
 static enum tutti_run_window_location place_window(const struct tutti_program *program)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
@@ -156,6 +162,7 @@ static enum tutti_run_window_location place_window(const struct tutti_program *p
     return TUTTI_IN_POST;
 }
 
+/* Decides which memory of the communicator a piece takes, once the steps are bound. */
 static void decide_memory(struct tutti_program *program, const struct tutti_call *call)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
@@ -238,9 +245,11 @@ void tutti_program_lend(struct tutti_program *program, struct tutti_program *len
 size_t tutti_program_bytes(const struct tutti_program *program)
 {
     size_t nsteps = program->plan->schedule->nsteps;
-    size_t bound = nsteps * sizeof(struct tutti_bound_step);
-    size_t segments = program->full.nsegments + program->last.nsegments;
+    size_t bound_bytes = nsteps * sizeof(struct tutti_bound_step);
+    size_t nbounds = program->npieces > 1 ? 2 : 1;
+    size_t nsegments = program->full.nsegments + program->last.nsegments;
+    size_t lent_bytes = program->lent != NULL ? tutti_program_bytes(program->lent) : 0;
 
-    return (program->lent != NULL ? tutti_program_bytes(program->lent) : 0) + sizeof *program +
-           (program->npieces > 1 ? 2 : 1) * bound + segments * sizeof(struct tutti_segment);
+    return lent_bytes + sizeof *program + nbounds * bound_bytes +
+           nsegments * sizeof(struct tutti_segment);
 }

@@ -12,7 +12,8 @@
 int tutti_program_create(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
                          size_t half_bytes, struct tutti_program **ret_program);
 
-/* Limits by which a call is cut into pieces. They must be the same on all ranks. */
+/* Limits by which a call is cut into pieces, which run one after the other. All ranks must use the
+ * same limits. */
 struct tutti_cuts {
     size_t half_bytes;     /* size of half of the window */
     /* The most bytes of the call's larger buffer in a piece. `stage_bytes` applies to calls that
@@ -31,7 +32,8 @@ int tutti_program_create_cut(const struct tutti_plan *plan, const struct tutti_c
 void tutti_program_destroy(struct tutti_program *program);
 
 /* Adds a second program to `program`. `lent` runs instead of `program` when all ranks lend their
- * buffers to each other. `program` owns `lent` from then on. */
+ * buffers to each other. From then on, `program` owns `lent`. `program` must not have a second
+ * program yet. */
 void tutti_program_lend(struct tutti_program *program, struct tutti_program *lent);
 
 /* Returns the bytes of heap memory that the program holds, for the memory report. */

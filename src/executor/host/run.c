@@ -9,7 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum phase { PHASE_AGREE, PHASE_PIECE, PHASE_ENTER, PHASE_STEPS };
+/* The next thing that a run has to do. */
+enum phase {
+    PHASE_AGREE, /* agree with all ranks whether to run on lent memory (lend.c) */
+    PHASE_PIECE, /* begin the current piece, or end if there is none left */
+    PHASE_ENTER, /* enter the round of the piece, if the schedule has one-sided steps */
+    PHASE_STEPS, /* run the steps of the piece */
+};
 
 /* ---- engine ---------------------------------------------------------------------- */
 
@@ -22,7 +28,7 @@ int tutti_engine_init(struct tutti_engine *engine, struct tutti_fabric *fabric, 
         engine->domain = tutti_fabric_domain(fabric);
     engine->cache_bytes = tutti_engine_last_cache_bytes();
     engine->sources = calloc((size_t)nranks, sizeof *engine->sources);
-    engine->sinks = calloc((size_t)nranks + 2, sizeof *engine->sinks);
+    engine->sinks = calloc((size_t)nranks + 2, sizeof *engine->sinks); /* 2: `dst` and `also` */
     if (engine->sources == NULL || engine->sinks == NULL) {
         tutti_engine_fini(engine);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an engine of %d ranks", nranks);
@@ -47,7 +53,7 @@ size_t tutti_engine_bytes(const struct tutti_engine *engine)
            (2 * (size_t)engine->nranks + 2) * sizeof(void *);
 }
 
-/* Makes room for staged INPUT and OUTPUT and for SCRATCH. */
+/* Makes room in the arena for staged INPUT and OUTPUT and for SCRATCH. */
 static int reserve_arena(struct tutti_engine *engine, const struct tutti_program *program)
 {
     struct tutti_run *run = &engine->run;
@@ -74,7 +80,8 @@ static int reserve_arena(struct tutti_engine *engine, const struct tutti_program
 
 /* ---- staging ---------------------------------------------------------------------- */
 
-/* Elements of a block in the current piece; in a v-form, the block's own count. */
+/* Returns the elements of a block in the current piece. In a v-form, which has one piece, this is
+ * the block's own count. */
 static size_t block_elements(const struct tutti_run *run, const size_t *counts, size_t block)
 {
     const struct tutti_program *program = run->program;
@@ -86,7 +93,7 @@ static size_t block_elements(const struct tutti_run *run, const size_t *counts, 
                                                          : program->piece_count;
 }
 
-/* Where a block of the current piece begins in the user's buffer, in elements. */
+/* Returns where a block of the current piece begins in the user's buffer, in elements. */
 static size_t block_start(const struct tutti_run *run, const size_t *counts, const size_t *displs,
                           size_t block)
 {
@@ -101,7 +108,8 @@ static size_t block_start(const struct tutti_run *run, const size_t *counts, con
     return start;
 }
 
-/* The pre-multiplier of a call on narrow floats, as float32; 1 if there is none. */
+/* Returns the scalar of a pre-multiplied call on narrow floats, as float32. Returns 1 if the call
+ * is not pre-multiplied. */
 static float narrow_scalar(const struct tutti_call *call)
 {
     float value = 1.0f;
@@ -111,6 +119,7 @@ static float narrow_scalar(const struct tutti_call *call)
     return value;
 }
 
+/* Copies the current piece of the user's input to the staged INPUT, without gaps between blocks. */
 static void stage_input(struct tutti_run *run)
 {
     const struct tutti_call *call = run->call;
@@ -133,20 +142,21 @@ static void stage_input(struct tutti_run *run)
     }
 }
 
-static struct tutti_scale average_of(const struct tutti_call *call, int nranks)
+static struct tutti_scale scale_of(const struct tutti_call *call, int nranks)
 {
     if (!call->is_average)
         return TUTTI_NO_SCALE;
     return (struct tutti_scale){.multiply = 1.0 / nranks, .divide = nranks};
 }
 
-/* Not inlined, because small calls have nothing to finish. */
+/* Narrows, scales or makes truth values of the results of the current piece. The function is not
+ * inlined, because small calls have nothing to finish. */
 static void __attribute__((noinline)) finish_output(const struct tutti_engine *engine)
 {
     const struct tutti_run *run = &engine->run;
     const struct tutti_call *call = run->call;
     const struct tutti_program *program = run->program;
-    struct tutti_scale scale = average_of(call, engine->nranks);
+    struct tutti_scale scale = scale_of(call, engine->nranks);
     size_t size = tutti_type_size(call->type);
     const uint8_t *from = run->staged_output;
 
@@ -162,12 +172,13 @@ static void __attribute__((noinline)) finish_output(const struct tutti_engine *e
             tutti_cpu_reduce2(call->type, TUTTI_LOR, to, to, to, count);
         else
             tutti_cpu_scale(call->type, to, to, count, scale);
-        from += count * sizeof(float);
+        from += count * sizeof(float); /* only a widened output is staged */
     }
 }
 
 /* ---- pieces ------------------------------------------------------------------------ */
 
+/* Returns where the current piece begins in a buffer of the user. */
 static uint8_t *piece_base(const struct tutti_run *run, const void *buffer)
 {
     uint8_t *base = (uint8_t *)(uintptr_t)buffer;
@@ -177,6 +188,7 @@ static uint8_t *piece_base(const struct tutti_run *run, const void *buffer)
     return base + run->piece * run->program->piece_count * tutti_type_size(run->call->type);
 }
 
+/* Sets the buffers of the current piece, stages its input, and begins its round. */
 static void begin_piece(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
@@ -202,8 +214,8 @@ static void begin_piece(struct tutti_engine *engine)
         engine->round++;
 }
 
-/* Returns the last round before the current one that a peer has entered. Its posts tell this. The
- * result is engine->all_entered if the posts show no later round. */
+/* Returns the last round before the current one that member `index` has entered, as its posts show.
+ * The result is engine->all_entered if the posts show no later round. */
 static uint64_t last_entered(const struct tutti_engine *engine, uint32_t index)
 {
     uint64_t round = engine->round - 1;
@@ -213,7 +225,8 @@ static uint64_t last_entered(const struct tutti_engine *engine, uint32_t index)
     return round;
 }
 
-/* Enforces the reuse rule (host.h). TUTTI_OK: all ranks have entered round `needed`. */
+/* Enforces the reuse rule (host.h). TUTTI_OK: all ranks have entered round `needed`. TUTTI_AGAIN: a
+ * rank has not entered that round yet. */
 static int await_entry(struct tutti_engine *engine, uint64_t needed)
 {
     const struct tutti_domain *domain = engine->domain;
@@ -252,6 +265,7 @@ int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind)
     return TUTTI_OK;
 }
 
+/* Opens this rank's post of the round, with the addresses that other ranks need. */
 static int enter_round(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
@@ -268,6 +282,8 @@ static int enter_round(struct tutti_engine *engine)
     return TUTTI_OK;
 }
 
+/* Gives the signals of the round that the schedule of this rank has not given, because all ranks
+ * must have given the same number at the end. */
 static void leave_round(struct tutti_engine *engine)
 {
     uint32_t nsignals = engine->run.program->plan->schedule->nsignals;
@@ -276,8 +292,8 @@ static void leave_round(struct tutti_engine *engine)
         tutti_domain_give(engine->domain, engine->run.post, engine->round, nsignals);
 }
 
-/* Lanes go before local steps, so that data is under way while this core copies. */
-static int run_steps_inside(struct tutti_engine *engine)
+/* Runs lanes before local steps, so that data is under way while this core copies. */
+static int run_steps_unguarded(struct tutti_engine *engine)
 {
     int lanes = TUTTI_OK, local;
 
@@ -290,6 +306,7 @@ static int run_steps_inside(struct tutti_engine *engine)
     return local != TUTTI_OK ? local : lanes;
 }
 
+/* Runs the steps of the current piece. TUTTI_AGAIN: some step must wait. */
 static int run_steps(struct tutti_engine *engine)
 {
     const struct tutti_schedule *schedule = engine->run.program->plan->schedule;
@@ -298,14 +315,15 @@ static int run_steps(struct tutti_engine *engine)
     /* Windows and FIFOs stay mapped even if a peer goes, so steps on these alone need no guard. */
     if (schedule->is_one_sided &&
         (schedule->needs & (TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE)) == 0)
-        return run_steps_inside(engine);
-    /* A rank has aborted: the caller's next tutti_fabric_check returns the error. */
+        return run_steps_unguarded(engine);
+    /* If a rank has aborted, the caller's next tutti_fabric_check returns the error. */
     if (!tutti_fabric_enter(engine->fabric))
         return TUTTI_AGAIN;
-    rc = run_steps_inside(engine);
+    rc = run_steps_unguarded(engine);
     return tutti_fabric_exit(engine->fabric) || rc != TUTTI_OK ? rc : TUTTI_AGAIN;
 }
 
+/* Shows the call to the other ranks of the domain, so that they can compare it with their calls. */
 static void announce(struct tutti_domain *domain, const struct tutti_header *header)
 {
     uint64_t words[TUTTI_ACTIVITY_WORDS];
@@ -315,9 +333,9 @@ static void announce(struct tutti_domain *domain, const struct tutti_header *hea
     tutti_domain_announce(domain, words);
 }
 
-/* The part of the start that all runs share. */
-static inline void enlist(struct tutti_engine *engine, const struct tutti_program *program,
-                          const struct tutti_call *call)
+/* Enters the call into the history, shows it to the peers, and resets the run. */
+static inline void begin_call(struct tutti_engine *engine, const struct tutti_program *program,
+                              const struct tutti_call *call)
 {
     struct tutti_run *run = &engine->run;
 
@@ -325,12 +343,12 @@ static inline void enlist(struct tutti_engine *engine, const struct tutti_progra
     run->program = program;
     run->call = call;
     run->header = tutti_call_history_add(&engine->history, &call->signature);
-    engine->looks = 0;
+    engine->nchecks = 0;
     if (engine->domain != NULL)
         announce(engine->domain, run->header);
     run->scale = program->plan->schedule->is_one_sided &&
                          !program->plan->schedule->sums_in_stages
-                     ? average_of(call, engine->nranks)
+                     ? scale_of(call, engine->nranks)
                      : TUTTI_NO_SCALE;
     run->piece = 0;
     run->local_position = 0;
@@ -341,8 +359,9 @@ static inline void enlist(struct tutti_engine *engine, const struct tutti_progra
     run->is_active = true;
 }
 
-/* Counts must be in the domain before the call is announced, because a peer that finds a different
- * call looks for them at once. */
+/* Decides which counts travel behind headers, and shows the counts of a v-form in the domain. A
+ * peer that finds a different call reads the counts at once. So they must be in the domain before
+ * the call is announced. */
 static void prepare_counts(struct tutti_engine *engine, const struct tutti_call *call)
 {
     struct tutti_run *run = &engine->run;
@@ -369,8 +388,8 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
     if (!program->plan->schedule->is_one_sided)
         TUTTI_TRY(tutti_lanes_reserve(run, program->plan, run->ncounts));
     TUTTI_TRY(reserve_arena(engine, program));
-    enlist(engine, program, call);
-    run->streams = program->may_stream && tutti_run_streams(engine);
+    begin_call(engine, program, call);
+    run->streams = program->may_stream && tutti_run_decide_streaming(engine);
     run->phase = program->lent != NULL ? PHASE_AGREE : PHASE_PIECE;
     engine->round += program->lent != NULL;
     return TUTTI_OK;
@@ -384,7 +403,7 @@ static int start_one_round(struct tutti_engine *engine, const struct tutti_progr
 {
     struct tutti_run *run = &engine->run;
 
-    enlist(engine, program, call);
+    begin_call(engine, program, call);
     run->streams = false;
     run->bound = &program->last;
     run->base[TUTTI_BUF_INPUT] = (uint8_t *)(uintptr_t)call->input;
@@ -408,7 +427,7 @@ int tutti_run_start(struct tutti_engine *engine, const struct tutti_program *pro
     return tutti_run_progress(engine);
 }
 
-/* After the last step of a piece no lane has work left, and no step is between its halves. */
+/* Asserts that all steps of the piece are complete. */
 static void check_piece_is_complete(const struct tutti_run *run)
 {
     const struct tutti_plan *plan = run->program->plan;
@@ -496,5 +515,5 @@ int tutti_run_waits_for(const struct tutti_engine *engine)
         if (step->kind == TUTTI_STEP_WAIT)
             return step->from == TUTTI_ALL_RANKS ? (int)run->wait_index : step->from;
     }
-    return plan->schedule->is_one_sided ? TUTTI_NO_RANK : tutti_lanes_wait_for(run);
+    return plan->schedule->is_one_sided ? TUTTI_NO_RANK : tutti_lanes_awaited_rank(run);
 }
