@@ -19,21 +19,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LEAD_NS 1500
+#define LEAD_NS 1500 /* from the arrival of all to the start */
 #define PROCESSES_MAX 64
 
+/* The contents of the file. A rendezvous is a start, or the collection of times. */
 struct shared {
     struct {
-        alignas(128) _Atomic uint64_t number;
+        alignas(128) _Atomic uint64_t number; /* of the process's last rendezvous */
     } arrived[PROCESSES_MAX];
-    alignas(128) _Atomic uint64_t announced;
-    uint64_t instant_ns;
+    alignas(128) _Atomic uint64_t announced; /* the rendezvous for which instant_ns is valid */
+    uint64_t instant_ns;                     /* of the start */
     alignas(4096) uint64_t elapsed_ns[PROCESSES_MAX][SYNC_OPS_MAX];
 };
 
 struct sync_line {
     struct shared *shared;
-    uint64_t number;
+    uint64_t number; /* of the last rendezvous */
     int process, nprocesses;
     bool is_crowded;
 };
@@ -110,7 +111,7 @@ uint64_t sync_line_start(struct sync_line *line)
     arrive(line);
     if (line->process == 0) {
         await_all(line);
-        /* Ranks that share CPUs are all woken and have taken a turn by then. */
+        /* If ranks share CPUs, each of them must have had the CPU once before the start. */
         shared->instant_ns = now_ns() + (uint64_t)(line->is_crowded ? line->nprocesses : 1) *
                                             LEAD_NS;
         /* release: pairs with the acquire below, publishes the instant */

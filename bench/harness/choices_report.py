@@ -38,7 +38,8 @@ def share(cells, who):
 
 
 def summary(cells):
-    """Shares of cells with a good choice: of all, and by transport, ranks, collective."""
+    """The shares of cells with a good choice: for all cells, and by transport, ranks and
+    collective."""
     lines = [f"Cells where the choice is within {100 * (GOOD - 1):.0f} % of the fastest candidate",
              "", f"{'':26s}{'default':>9s}{'tuned':>9s}{'cells':>8s}"]
     groups = [("all", cells)]
@@ -87,7 +88,8 @@ def as_text(results):
 
 
 def color(ratio):
-    """Pale green up to the limit, then from yellow to full red at three times the fastest."""
+    """Pale green if the choice is good. Otherwise from yellow to full red at three times the
+    fastest."""
     if ratio <= GOOD:
         return "#d5ecd9"
     strength = min(math.log(ratio / GOOD) / math.log(3 / GOOD), 1.0)
@@ -96,7 +98,8 @@ def color(ratio):
 
 
 def panel(canvas, cells, who, left, top, width):
-    """Collectives down; numbers of ranks across, and within each the sizes."""
+    """Draw a row for each collective, and a column for each size within each number of ranks.
+    Returns the height."""
     rows, ranks = distinct(cells, "collective"), distinct(cells, "ranks")
     sizes = distinct(cells, "bytes")
     gap = 6
