@@ -23,7 +23,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PROCESSES_MAX 64
@@ -63,14 +62,6 @@ static int process, nprocesses;
 static size_t share_bytes, window_bytes; /* of each process: its part of TOTAL_ and WINDOW_BYTES */
 static size_t position_bytes;            /* of the next window in a share */
 static uint64_t line_count; /* rounds of the line so far */
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- memory ---- */
 
@@ -133,7 +124,7 @@ static double time_line(void)
     if (process > 1)
         return 0;
     for (int batch = 0; batch < LINE_BATCHES; batch++) {
-        uint64_t start_ns = now_ns(), elapsed_ns;
+        uint64_t start_ns = bench_now_ns(), elapsed_ns;
 
         for (int i = 0; i < LINE_ROUNDS; i++) {
             line_count++;
@@ -146,7 +137,7 @@ static double time_line(void)
             if (process == 1)
                 atomic_store_explicit(&shared->lines[1].number, line_count, memory_order_release);
         }
-        elapsed_ns = now_ns() - start_ns;
+        elapsed_ns = bench_now_ns() - start_ns;
         best_ns = elapsed_ns < best_ns ? elapsed_ns : best_ns;
     }
     return (double)best_ns / (2 * LINE_ROUNDS);
@@ -180,7 +171,7 @@ static double rate_of(const struct measure *measure)
     if (process == 0 || !measure->is_alone)
         do_work(measure);
     /* A process without work is done at once. */
-    sync_line_tell(start_line, 0, now_ns() - start_ns);
+    sync_line_tell(start_line, 0, bench_now_ns() - start_ns);
     sync_line_slowest(start_line, 1, &slowest_ns);
     position_bytes = (position_bytes + window_bytes) % share_bytes;
     return (double)bytes / slowest_ns;
@@ -210,7 +201,7 @@ static void measure_slice(bool is_backwards)
 
 static void work(const char *directory, double seconds)
 {
-    uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9);
+    uint64_t end_ns = bench_now_ns() + (uint64_t)(seconds * 1e9);
 
     bench_pin(process);
     start_line = sync_line_open(directory, process, nprocesses, bench_is_crowded());
@@ -220,7 +211,7 @@ static void work(const char *directory, double seconds)
     for (bool is_backwards = false; !shared->is_over; is_backwards = !is_backwards) {
         measure_slice(is_backwards);
         if (process == 0)
-            shared->is_over = now_ns() > end_ns;
+            shared->is_over = bench_now_ns() > end_ns;
         sync_line_start(start_line);
     }
 }

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Operations below COLD_BYTES use a few small buffers in turn, which stay in the caches, as buffers
@@ -102,13 +101,6 @@ bool bench_is_crowded(void)
     return is_set("BENCH_CROWDED");
 }
 
-static double now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static void answer(struct session *session, const char *format, ...)
 {
@@ -300,7 +292,7 @@ static void measure_stream(struct session *session, const struct arena *arena,
     struct bench_operation barrier = {.collective = BENCH_BARRIER};
     size_t bytes = operation_bytes(operation), nwarm = nblocks * nops / 10;
     struct slots slots = slots_of(session, arena, bytes, bytes >= COLD_BYTES);
-    double start;
+    uint64_t start_ns;
 
     if (library->has(BENCH_BARRIER))
         library->run(&barrier);
@@ -308,17 +300,17 @@ static void measure_stream(struct session *session, const struct arena *arena,
         turn(arena, &slots, operation);
         library->run(operation);
     }
-    start = now_ns();
+    start_ns = bench_now_ns();
     for (size_t i = 0; i < nblocks; i++) {
-        double end;
+        uint64_t end_ns;
 
         for (size_t k = 0; k < nops; k++) {
             turn(arena, &slots, operation);
             library->run(operation);
         }
-        end = now_ns();
-        session->samples[i] = (end - start) / (double)nops;
-        start = end;
+        end_ns = bench_now_ns();
+        session->samples[i] = (double)(end_ns - start_ns) / (double)nops;
+        start_ns = end_ns;
     }
     answer_times(session, nblocks);
 }
@@ -326,7 +318,7 @@ static void measure_stream(struct session *session, const struct arena *arena,
 /* Reads every cache line, so that it is in this CPU's caches. */
 static void load_into_cache(const char *bytes, size_t size)
 {
-    static volatile char sink;
+    static volatile char sink __attribute__((unused));
 
     for (size_t i = 0; i < size; i += 64)
         sink = bytes[i];
@@ -372,7 +364,7 @@ static void measure_sync(struct session *session, const struct arena *arena,
         start_ns = sync_line_start(session->line);
         library->run(operation);
         if (i >= nwarm)
-            sync_line_tell(session->line, i - nwarm, (uint64_t)now_ns() - start_ns);
+            sync_line_tell(session->line, i - nwarm, bench_now_ns() - start_ns);
     }
     sync_line_slowest(session->line, nops, session->samples);
     answer_times(session, nops);

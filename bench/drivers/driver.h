@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <time.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -120,6 +122,15 @@ void bench_die(const char *format, ...) __attribute__((noreturn, format(printf, 
 static inline bool bench_is_scan(enum bench_collective collective)
 {
     return collective == BENCH_SCAN || collective == BENCH_EXCLUSIVE_SCAN;
+}
+
+/* Returns the time of CLOCK_MONOTONIC in ns. */
+static inline uint64_t bench_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 #ifdef __cplusplus

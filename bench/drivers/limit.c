@@ -21,7 +21,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define SWITCHES 4000
 
@@ -238,14 +237,6 @@ static bool has(enum bench_collective collective)
 
 /* ---- switching ---- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Repeats: yields until *turn is `me`, and passes the turn to the other process. */
 static void take_turns(_Atomic int *turn, int me)
 {
@@ -271,9 +262,9 @@ static double measure_switch(void)
         take_turns(turn, 1);
         _exit(EXIT_SUCCESS);
     }
-    start_ns = now_ns();
+    start_ns = bench_now_ns();
     take_turns(turn, 0);
-    elapsed_ns = (double)(now_ns() - start_ns);
+    elapsed_ns = (double)(bench_now_ns() - start_ns);
     waitpid(child, NULL, 0);
     munmap(turn, 4096);
     return elapsed_ns / SWITCHES;

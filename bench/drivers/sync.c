@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LEAD_NS 1500 /* from the arrival of all to the start */
@@ -38,14 +37,6 @@ struct sync_line {
     int process, nprocesses;
     bool is_crowded;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void relax(const struct sync_line *line)
 {
@@ -112,7 +103,7 @@ uint64_t sync_line_start(struct sync_line *line)
     if (line->process == 0) {
         await_all(line);
         /* If ranks share CPUs, each of them must have had the CPU once before the start. */
-        shared->instant_ns = now_ns() + (uint64_t)(line->is_crowded ? line->nprocesses : 1) *
+        shared->instant_ns = bench_now_ns() + (uint64_t)(line->is_crowded ? line->nprocesses : 1) *
                                             LEAD_NS;
         /* release: pairs with the acquire below, publishes the instant */
         atomic_store_explicit(&shared->announced, line->number, memory_order_release);
@@ -121,7 +112,7 @@ uint64_t sync_line_start(struct sync_line *line)
             relax(line);
     }
     instant_ns = shared->instant_ns;
-    while (now_ns() < instant_ns)
+    while (bench_now_ns() < instant_ns)
         if (line->is_crowded)
             sched_yield();
     return instant_ns;

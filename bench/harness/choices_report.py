@@ -4,10 +4,10 @@ import math
 
 from harness.parts import size_text
 from harness.choices import GOOD
-from harness.plot import FAINT, INK, Canvas, short_size
+from harness.plot import FAINT, INK, MARGIN, WIDTH, Canvas, document, short_size
 from harness.report import number
 
-WIDTH, MARGIN, LABEL, ROW = 1240, 36, 104, 26
+LABEL, ROW = 104, 26
 TITLES = {"shm": "One host, shared memory", "tcp": "TCP over the loopback"}
 WHO = {"default": "by default", "tuned": "after tuttiCommTune"}
 
@@ -142,8 +142,4 @@ def draw(results):
         heights = [panel(canvas, mine, who, MARGIN + k * (half + 28), y + 14, half)
                    for k, who in enumerate(WHO)]
         y += 14 + max(heights) + 40
-    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y:.0f}" '
-            f'viewBox="0 0 {WIDTH} {y:.0f}" role="img" aria-label="{title}" '
-            'font-family="Helvetica, Arial, DejaVu Sans, sans-serif">'
-            f'<rect width="{WIDTH}" height="{y:.0f}" fill="#ffffff"/>')
-    return "\n".join([head, *canvas.parts, "</svg>\n"])
+    return document(canvas, y, title)

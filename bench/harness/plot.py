@@ -110,10 +110,10 @@ class Axes:
                     self.top + self.height, FAINT)
 
 
-def document(canvas, height, about):
-    """The text of the whole file. The picture is `height` pixels high."""
-    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:.0f}" '
-            f'viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(about)}" '
+def document(canvas, height, about, width=WIDTH):
+    """The text of the whole file. The picture is `height` pixels high, and `about` describes it."""
+    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:.0f}" '
+            f'viewBox="0 0 {width} {height:.0f}" role="img" aria-label="{escape(about)}" '
             'font-family="Helvetica, Arial, DejaVu Sans, sans-serif">'
-            f'<rect width="{WIDTH}" height="{height:.0f}" fill="#ffffff"/>')
+            f'<rect width="{width}" height="{height:.0f}" fill="#ffffff"/>')
     return "\n".join([head, *canvas.parts, "</svg>\n"])

@@ -131,8 +131,4 @@ def draw(results):
     for i, transport in enumerate(transports):
         panel(canvas, results, transport, GAP + i * (PANEL + GAP), 190)
     height = 190 + PANEL + 40
-    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" aria-label="Predicted against measured" '
-            'font-family="Helvetica, Arial, DejaVu Sans, sans-serif">'
-            f'<rect width="{width}" height="{height}" fill="#ffffff"/>')
-    return "\n".join([head, *canvas.parts, "</svg>\n"])
+    return plot.document(canvas, height, "Predicted against measured", width)
