@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks as processes that one program forks. Rank 0 makes the id, because whoever makes it must
- * hold a rank, and passes it to the others through a pipe. The fork comes before the first call of
- * the library.
+ * Ranks as processes that one program forks. Rank 0 makes the unique id, because a process that
+ * makes an id must hold a rank. It passes the id to the others through a pipe. The fork comes
+ * before the first call of the library.
  *
  *     02_processes [NUMBER OF RANKS, default 4]
  */
@@ -20,7 +20,8 @@ static void must(tuttiResult_t result, const char *call)
     exit(1);
 }
 
-/* Rank 0 writes the id once for every other rank; each of those reads one copy. */
+/* Returns the id of the communicator. Rank 0 makes it, and writes it once for every other rank to
+ * the pipe `ends`. Each of the others reads one copy. */
 static tuttiUniqueId share_id(int rank, int nranks, const int ends[2])
 {
     tuttiUniqueId id;
@@ -31,7 +32,7 @@ static tuttiUniqueId share_id(int rank, int nranks, const int ends[2])
             if (write(ends[1], &id, sizeof(id)) != (ssize_t)sizeof(id))
                 exit(1);
     }
-    close(ends[1]); /* so that readers see the end, should rank 0 die first */
+    close(ends[1]); /* then a read returns, even if rank 0 has died before it wrote */
     if (rank != 0 && read(ends[0], &id, sizeof(id)) != (ssize_t)sizeof(id)) {
         fprintf(stderr, "rank %d: rank 0 ended before it made an id\n", rank);
         exit(1);
@@ -40,7 +41,8 @@ static tuttiUniqueId share_id(int rank, int nranks, const int ends[2])
     return id;
 }
 
-/* Rank r contributes the numbers 10r, 10r + 1, 10r + 2; everyone gets all of them in order. */
+/* Rank r contributes the numbers 10r, 10r + 1 and 10r + 2. All ranks get all numbers in order.
+ * Returns the exit code of the rank. */
 static int run(int rank, int nranks, const int ends[2])
 {
     tuttiUniqueId id = share_id(rank, nranks, ends);

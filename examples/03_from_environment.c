@@ -29,7 +29,8 @@ int main(void)
     must(tuttiCommUserRank(comm, &rank), "tuttiCommUserRank");
     must(tuttiCommCount(comm, &nranks), "tuttiCommCount");
 
-    /* Rank 0 knows the settings; everyone gets them. In place on the root. */
+    /* Rank 0 knows the settings, and all ranks get them. The same buffer twice is a call in
+     * place. */
     if (rank == 0) {
         settings[0] = 0.5;
         settings[1] = 42;
@@ -37,7 +38,7 @@ int main(void)
     must(tuttiBroadcast(settings, settings, 2, tuttiFloat64, 0, comm, NULL), "tuttiBroadcast");
     wrong += settings[0] != 0.5 || settings[1] != 42;
 
-    /* Everyone has a result; rank 0 collects them. Only it needs room for them. */
+    /* Each rank has a result. Rank 0 collects them, and only rank 0 needs room for all. */
     square = (int64_t)rank * rank;
     if (rank == 0) {
         squares = calloc((size_t)nranks, sizeof(*squares));

@@ -30,14 +30,14 @@ static void must(tuttiResult_t result, const char *call)
     exit(1);
 }
 
-/* Block `block` as it stands after `stages` stages. */
+/* Returns element `index` of block `block` after `stages` ranks have worked on it. */
 static int32_t value_of(int block, int index, int stages)
 {
     return block * COUNT + index + stages;
 }
 
-/* One step of the pipeline: take in the next block while the last one is given away. Either may be
- * missing (NULL) at the ends of the pipeline or of the stream of blocks. */
+/* One step of the pipeline: receives the next block while the last one is sent. At the ends of the
+ * pipeline, and in the first and last step, one of them is missing (NULL). */
 static void shift(struct rank *rank, int32_t *in, const int32_t *out)
 {
     must(tuttiGroupStart(), "tuttiGroupStart");
@@ -54,7 +54,8 @@ static void *run(void *argument)
     int is_first = rank->number == 0, is_last = rank->number == NRANKS - 1;
     static _Thread_local int32_t blocks[2][COUNT];
 
-    /* In step s block s comes in and block s - 1 goes out; the two buffers swap roles. */
+    /* In step s block s comes in, and block s - 1 goes out. The two buffers change roles each
+     * step. */
     for (int step = 0; step <= NBLOCKS; step++) {
         int32_t *next = blocks[step % 2];
         const int32_t *done = blocks[(step + 1) % 2];
@@ -81,7 +82,7 @@ int main(void)
     struct rank ranks[NRANKS];
     tuttiComm_t comms[NRANKS];
 
-    /* All ranks of one process in one call; each thread then uses its own. */
+    /* One call makes the communicators of all ranks. Each thread then uses its own. */
     must(tuttiCommInitAll(comms, NRANKS, NULL), "tuttiCommInitAll");
     for (int i = 0; i < NRANKS; i++) {
         ranks[i] = (struct rank){.comm = comms[i], .number = i};

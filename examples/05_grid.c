@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A grid of 2 x 2 ranks, as in model and data parallelism: one split of the communicator gives the
- * rows, another the columns. Sums run along rows, maxima along columns.
+ * A grid of 2 x 2 ranks, as in model and data parallelism. One split of the communicator makes the
+ * rows, and another one the columns. Sums run along rows, and maxima along columns.
  *
  *                 column 0   column 1
  *          row 0   rank 0     rank 1
@@ -33,12 +33,12 @@ static void *run(void *argument)
 {
     struct rank *rank = argument;
     int row = rank->number / SIDE, column = rank->number % SIDE;
-    int row_sum, expected_sum = 0, column_max, place;
+    int row_sum, expected_sum = 0, last_row_sum = 0, column_max, place;
     tuttiComm_t world, along_row, along_column;
 
     must(tuttiCommInitRank(&world, NRANKS, rank->id, rank->number), "tuttiCommInitRank");
 
-    /* Ranks of equal color come together, ordered by key. */
+    /* Ranks with the same color form a communicator, in the order of their keys. */
     must(tuttiCommSplit(world, row, column, &along_row, NULL), "tuttiCommSplit by row");
     must(tuttiCommSplit(world, column, row, &along_column, NULL), "tuttiCommSplit by column");
     must(tuttiCommUserRank(along_row, &place), "tuttiCommUserRank");
@@ -48,11 +48,12 @@ static void *run(void *argument)
     must(tuttiAllReduce(&row_sum, &column_max, 1, tuttiInt32, tuttiMax, along_column, NULL),
          "tuttiAllReduce along the column");
 
-    for (int i = 0; i < SIDE; i++)
+    /* The last row has the largest sum: 2 + 3. */
+    for (int i = 0; i < SIDE; i++) {
         expected_sum += row * SIDE + i;
-    /* The last row has the largest sum: (2 + 3) here. */
-    rank->is_right = place == column && row_sum == expected_sum &&
-                     column_max == SIDE * (SIDE - 1) * SIDE + SIDE * (SIDE - 1) / 2;
+        last_row_sum += (SIDE - 1) * SIDE + i;
+    }
+    rank->is_right = place == column && row_sum == expected_sum && column_max == last_row_sum;
 
     must(tuttiCommDestroy(along_column), "tuttiCommDestroy of the column");
     must(tuttiCommDestroy(along_row), "tuttiCommDestroy of the row");

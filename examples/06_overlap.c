@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Communication behind computation, as in training. Gradients are made layer by layer. The sum of
- * one layer's gradients travels on a host stream while the next layer's are computed. Calls on a
- * stream return at once, and the stream runs them in order. */
+ * Communication during computation, as in training. Gradients are computed layer by layer. A host
+ * stream averages the gradients of one layer over the ranks while those of the next layer are
+ * computed. Calls on a stream return at once, and the stream runs them in order. */
 #include <tutti.h>
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ static void must(tuttiResult_t result, const char *call)
     exit(1);
 }
 
-/* The work of a backward pass. */
+/* Stands for the backward pass of one layer. */
 static void compute(float *gradient, int layer, int rank)
 {
     for (int i = 0; i < COUNT; i++)
@@ -49,7 +49,7 @@ static void *run(void *argument)
         float *gradient = gradients + layer * COUNT;
 
         compute(gradient, layer, rank->number);
-        /* From here to the end of the stream the layer belongs to the library. */
+        /* From here until the stream is synchronized, this gradient belongs to the library. */
         must(tuttiAllReduce(gradient, gradient, COUNT, tuttiFloat32, tuttiAvg, rank->comm, stream),
              "tuttiAllReduce");
     }

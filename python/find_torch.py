@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print the folder of the PyTorch that is installed for this interpreter, or nothing.
 
-It looks in the interpreter's own places for packages rather than import it: pip hides them from what it
-runs to build a package.
+The program looks in the folders in which the interpreter installs packages. It cannot import PyTorch, because
+pip hides installed packages from programs that build a package.
 """
 import os
 import site

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Maps the memory of arena.h. Its first page counts the processes that have joined. */
 #include "arena.h"
 #include "driver.h"
 
@@ -18,7 +19,8 @@ static size_t whole_pages(size_t bytes)
     return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 }
 
-/* One file of memory, whose name goes away as soon as all have mapped it. */
+/* Maps a shared memory object of `total` bytes, which the first process makes. Its name is removed
+ * when all processes have mapped it. */
 static char *map_shared(const char *path, size_t total)
 {
     int fd = shm_open(path, O_CREAT | O_RDWR, 0600);
@@ -30,7 +32,7 @@ static char *map_shared(const char *path, size_t total)
     if (base == MAP_FAILED)
         bench_die("cannot map %s: %s", path, strerror(errno));
     close(fd);
-    /* Advice: without huge pages everything is right, only slower. */
+    /* Huge pages only make the measurement faster, so a failure does not matter. */
     (void)madvise(base, total, MADV_HUGEPAGE);
     return base;
 }
@@ -50,7 +52,7 @@ struct bench_arena bench_arena_join(const char *directory, size_t head_bytes, in
     joined = (_Atomic int *)(void *)base;
     arena.head = base + PAGE_BYTES;
     arena.buffers = base + PAGE_BYTES + head_bytes;
-    /* acq_rel: processes only count here, whatever else they share goes through flags */
+    /* acq_rel: pairs with the acquire below; the count is all that is passed */
     atomic_fetch_add_explicit(joined, 1, memory_order_acq_rel);
     while (atomic_load_explicit(joined, memory_order_acquire) < nprocesses)
         usleep(1000);

@@ -7,23 +7,25 @@
 
 #include <stddef.h>
 
+/* The memory lasts until the process ends. */
 struct bench_arena {
-    void *head; /* zero at first; lasts, like all of it, until the process ends */
-    char *buffers;
-    size_t buffer_bytes;
+    void *head;          /* for synchronization; zero at first */
+    char *buffers;       /* two for each rank, in the order of ranks */
+    size_t buffer_bytes; /* of one buffer: BENCH_ARENA, rounded up to whole pages */
 };
 
-/* Returns once all `nprocesses` have joined. DIRECTORY is what the comparison gave its drivers. */
+/* Maps the memory. Returns when all `nprocesses` have joined. `directory` is the argument DIRECTORY
+ * of the driver, `process` the number of this process. */
 struct bench_arena bench_arena_join(const char *directory, size_t head_bytes, int nranks,
                                     int process, int nprocesses);
 
-/* The first of the two buffers of `rank`; the second follows. */
+/* Returns the first of the two buffers of `rank`. The second follows it. */
 static inline char *bench_arena_of(const struct bench_arena *arena, int rank)
 {
     return arena->buffers + (size_t)rank * 2 * arena->buffer_bytes;
 }
 
-/* Between two looks at what another process will write. */
+/* Pauses the core between two loads of a word that another process will write. */
 static inline void bench_relax(void)
 {
 #if defined(__x86_64__)

@@ -14,34 +14,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to this size the payload travels in the flag's own cache line; up to the next it is copied
- * aside, which saves the second rendezvous; beyond, peers read each other's buffers. */
+/* Up to LINE_FLOATS elements travel in the cache line of the flag. Up to STAGE_FLOATS elements are
+ * copied to a stage first, which saves the second rendezvous. With more elements, peers read each
+ * other's buffers. */
 #define LINE_FLOATS 8
 #define STAGE_FLOATS (16 * 1024)
 
-/* Operation k uses line and stage k % 2, and may do so once all have finished operation k - 2. */
+/* Operation k uses line and stage k % 2, and may do so when all ranks have finished operation
+ * k - 2. */
 struct line {
-    alignas(128) _Atomic uint64_t number;
+    alignas(128) _Atomic uint64_t number; /* of the operation whose data is there */
     float payload[LINE_FLOATS];
 };
 
+/* What a rank shows the others. */
 struct place {
     struct line lines[2];
-    alignas(128) _Atomic uint64_t finished;
+    alignas(128) _Atomic uint64_t finished; /* the number of the last operation that it finished */
     alignas(4096) float stages[2][STAGE_FLOATS];
 };
 
-static struct place *places;
+static struct place *places; /* one for each rank */
 static int rank, nranks;
 static bool is_crowded;
 static struct bench_arena arena;
-static size_t buffers_taken;
-/* The number of this operation, and of the last one that all are known to have finished. */
+static size_t buffers_taken; /* by allocate(): 0 to 2 */
+/* The number of this operation, and of the last one that all ranks are known to have finished. */
 static uint64_t current, all_finished;
 
 static void wait_for(const _Atomic uint64_t *number, uint64_t least)
 {
-    /* acquire: pairs with the release in publish and finish, the payload is there */
+    /* acquire: pairs with the release in publish and finish; the payload can be read after it */
     while (atomic_load_explicit(number, memory_order_acquire) < least)
         if (is_crowded)
             sched_yield();
@@ -82,7 +85,7 @@ static void await_all(void)
 
 static void finish(void)
 {
-    /* release: pairs with the acquire in wait_for, publishes results and ends our reading */
+    /* release: pairs with the acquire in wait_for; publishes results, and comes after all loads */
     atomic_store_explicit(&places[rank].finished, current, memory_order_release);
 }
 
@@ -94,7 +97,7 @@ static void await_all_finished(void)
     all_finished = current;
 }
 
-/* Where the peer has what is ours at `own`. */
+/* Returns the address at which the peer has the data that this rank has at `own`. */
 static float *at_peer(const float *own, int peer)
 {
     ptrdiff_t offset = (const char *)own - bench_arena_of(&arena, rank);
@@ -114,7 +117,7 @@ static void sum(float *restrict out, const float *const *sources, size_t count)
             out[i] += sources[peer][i];
 }
 
-/* Do the operation, given each rank's input as it can be read now. */
+/* Computes this rank's output from the inputs of all ranks. `inputs` may be changed. */
 static void combine(const struct bench_operation *op, const float **inputs)
 {
     size_t part = op->part, shift = (size_t)rank * part;
@@ -149,7 +152,7 @@ static void combine(const struct bench_operation *op, const float **inputs)
     }
 }
 
-/* All-reduce of a large vector: each rank sums its share and stores it at all ranks. */
+/* All-reduces a large vector: each rank sums its share and stores the sum at all ranks. */
 static void sum_shares(const struct bench_operation *op)
 {
     size_t share = (op->count / (size_t)nranks) & ~(size_t)15, start = share * (size_t)rank;
@@ -202,7 +205,7 @@ static bool has(enum bench_collective collective)
     return !bench_is_uneven(collective) && !bench_is_scan(collective);
 }
 
-/* The first call is for the send buffers, the second for those to receive in. */
+/* The first call returns this rank's send buffer, and the second its receive buffer. */
 static void *allocate(size_t size_bytes)
 {
     if (size_bytes != arena.buffer_bytes || buffers_taken == 2)

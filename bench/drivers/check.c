@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define RUN 1024
+#define RUN 1024 /* elements that are made or compared at a time */
 
 static float input_of(enum bench_type type, int rank, size_t index)
 {
@@ -20,8 +20,8 @@ static void add_inputs(enum bench_type type, int rank, size_t start, size_t coun
         sums[i] += input_of(type, rank, start + i);
 }
 
-/* The expected output of `rank` from element `start` on. Returns the number of elements, at most
- * RUN. */
+/* Computes the expected output of `rank` from element `start` on. Returns the number of elements,
+ * which is at most RUN and `count`. The result may end earlier, at the end of one rank's block. */
 static size_t expected(const struct bench_library *library, const struct bench_operation *operation,
                        int rank, size_t start, size_t count, float *ret_values)
 {
@@ -57,7 +57,7 @@ static size_t expected(const struct bench_library *library, const struct bench_o
     return count;
 }
 
-/* A whole number that the narrow type holds exactly, as its 16 bits. */
+/* Returns the 16 bits of a whole number that the narrow type represents exactly. */
 static uint16_t narrow(enum bench_type type, float value)
 {
     uint32_t bits;
@@ -65,7 +65,8 @@ static uint16_t narrow(enum bench_type type, float value)
     memcpy(&bits, &value, sizeof(bits));
     if (type == BENCH_BFLOAT16)
         return (uint16_t)(bits >> 16);
-    /* Another bias of the exponent, and fewer bits of the fraction; the sign is in its place. */
+    /* float16 has 13 bits less of the fraction than float32, and a bias of the exponent that is
+     * lower by 112. */
     if (value == 0)
         return 0;
     return (uint16_t)((bits >> 31 << 15) | (((bits & 0x7fffffff) >> 13) - (112 << 10)));
@@ -153,7 +154,8 @@ static size_t first_wrong(const struct bench_library *library,
     return SIZE_MAX;
 }
 
-/* Where `rank`, which this process serves, has what the process's own rank has at `own`. */
+/* Returns the address at which `rank`, which this process serves, has the data that the process's
+ * own rank has at `own`. */
 static float *place(const struct bench_library *library, float *own, int rank)
 {
     return rank == library->rank ? own : library->at_rank(own, rank);

@@ -5,8 +5,8 @@
 
 #include "driver.h"
 
-/* Do `operation` once between `send` and `recv`, all of whose elements are written before. Returns
- * the index of the first wrong element, or SIZE_MAX. */
+/* Fills `send` and `recv`, runs `operation` once between them, and verifies the result. Sets the
+ * buffers of the operation. Returns the index of the first wrong element, or SIZE_MAX. */
 size_t check_operation(const struct bench_library *library, struct bench_operation *operation,
                        float *send, float *recv);
 

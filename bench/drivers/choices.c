@@ -25,18 +25,21 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CANDIDATES = 48, ROUNDS = 60, CELLS = 128, FEW_ROUNDS = 3, LEAST_ROUNDS = 8 };
+/* The largest numbers of candidates of a cell, of rounds, and of cells. */
+enum { CANDIDATES = 48, ROUNDS = 60, CELLS = 128 };
 
-/* With so many times a cell's time spent, few rounds are enough. */
-enum { PATIENCE = 4 };
+/* A race has at least LEAST_ROUNDS rounds. After PATIENCE times the time of a cell, FEW_ROUNDS are
+ * enough. */
+enum { FEW_ROUNDS = 3, LEAST_ROUNDS = 8, PATIENCE = 4 };
 
-/* A sample is about so long: many turns of the scheduler when ranks share cores. */
+/* The length of a sample. It is longer if ranks share cores, so that a sample contains many turns
+ * of the scheduler. */
 #define SAMPLE_S 2e-3
 #define SAMPLE_CROWDED_S 20e-3
 
 struct cell {
     enum tutti_collective collective;
-    size_t count, bytes;
+    size_t count, bytes; /* of a call: elements per block, and bytes of the larger buffer */
     struct tutti_choice candidates[CANDIDATES];
     uint32_t twin[CANDIDATES]; /* the first candidate with the same schedule; it alone is raced */
     uint32_t ncandidates;
@@ -46,17 +49,18 @@ struct cell {
 
 /* The message of rank 0 to the others after each round. */
 struct verdict {
-    uint64_t live;
-    uint32_t repeats[CANDIDATES];
-    uint32_t is_over;
+    uint64_t live;                /* a bit for each candidate that is still measured */
+    uint32_t repeats[CANDIDATES]; /* calls in a sample */
+    uint32_t is_over;             /* 1: this was the last round */
 };
 
+/* The measurement of one cell. Times are those of one call, in seconds. */
 struct race {
     const struct cell *cell;
     struct tutti_call call, barrier;
     struct verdict verdict;
     uint32_t nsamples[CANDIDATES];
-    double latest[CANDIDATES]; /* of this round, by this rank's clock */
+    double latest[CANDIDATES]; /* the time in this round, by this rank's clock */
     double samples[CANDIDATES][ROUNDS];
 };
 
@@ -95,7 +99,7 @@ static bool same_choice(const struct tutti_choice *a, const struct tutti_choice 
     return a->algorithm == b->algorithm && memcmp(&a->options, &b->options, sizeof a->options) == 0;
 }
 
-/* Its index, added if it is new. */
+/* Returns the index of a candidate, which is added to the cell if it is new. */
 static uint32_t enter(struct cell *cell, const struct tutti_choice *choice)
 {
     struct tutti_choice resolved = *choice;
@@ -112,8 +116,9 @@ static uint32_t enter(struct cell *cell, const struct tutti_choice *choice)
     return i;
 }
 
-/* All algorithms that can serve, at what prices say are their best options; and all that
- * tuttiCommTune would measure. */
+/* Adds two kinds of candidates to a cell: all algorithms that can serve the call, with the options
+ * of the lowest price, and all candidates that tuttiCommTune would measure. *ret_chosen is the
+ * index of the candidate that the library chooses, and *ret_by says what chooses it. */
 static void enter_all(struct cell *cell, size_t bytes, uint32_t *ret_chosen,
                       enum tutti_authority *ret_by)
 {
@@ -152,6 +157,7 @@ static void run(struct race *race, uint32_t index, uint32_t repeats)
     comm->trial = NULL;
 }
 
+/* Returns the time of one call. */
 static double sample(struct race *race, uint32_t index, uint32_t repeats)
 {
     uint64_t since_ns;
@@ -163,7 +169,7 @@ static double sample(struct race *race, uint32_t index, uint32_t repeats)
     return (double)(tutti_now_ns() - since_ns) * 1e-9 / repeats;
 }
 
-/* Rank 0's, for all. */
+/* Replaces the verdict on all ranks by that of rank 0. */
 static void share(struct verdict *verdict)
 {
     struct tutti_call call;
@@ -216,7 +222,8 @@ static double median(const double *samples, uint32_t count)
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 
-/* On rank 0, after round number `round`. */
+/* Drops slow candidates, and decides whether the race is over. Rank 0 calls this after round number
+ * `round`. */
 static void judge(struct race *race, uint32_t round, uint64_t since_ns, uint64_t cell_ns)
 {
     uint64_t spent_ns = tutti_now_ns() - since_ns;
@@ -235,7 +242,8 @@ static void judge(struct race *race, uint32_t round, uint64_t since_ns, uint64_t
                             (round >= FEW_ROUNDS && spent_ns >= PATIENCE * cell_ns);
 }
 
-/* Of what the ranks' clocks say, the longest counts: who was woken late has begun late. */
+/* Adds a sample of each candidate: the longest of the times that the ranks have measured. A rank
+ * that was woken late has begun late, so its time is too short. */
 static void keep_longest(struct race *race)
 {
     must_api("sharing times", tuttiAllReduce(race->latest, race->latest, race->cell->ncandidates,
@@ -258,8 +266,8 @@ static void run_race(struct race *race, uint64_t cell_ns)
 
             if (!is_live(race, i))
                 continue;
-            /* Its program may have had to make room for another one's, which does not count
-             * beside one long call. */
+            /* Another candidate may have replaced its program in the cache, so one call makes the
+             * program again. If a sample is one long call, this time does not matter. */
             if (race->verdict.repeats[i] > 1)
                 run(race, i, 1);
             race->latest[i] = sample(race, i, race->verdict.repeats[i]);
@@ -319,7 +327,8 @@ static void race_cell(struct cell *cell, void *input, void *output, uint64_t cel
 
 /* ---- the agenda ---------------------------------------------------------------------------- */
 
-/* Cells of the collectives and sizes, which are separated by commas; how many. */
+/* Makes the cells of all collectives and sizes, which are separated by commas. bytes[i] is the size
+ * of cell i. Returns their number. */
 static size_t read_agenda(const char *collectives, const char *sizes, struct cell *cells,
                           size_t *bytes)
 {

@@ -23,7 +23,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define PROCESSES_MAX 64
@@ -32,12 +31,12 @@
  * caches hold. A measure uses one window of it, and the next measure uses the next one. */
 #define TOTAL_BYTES  ((size_t)128 << 20)
 #define WINDOW_BYTES ((size_t)16 << 20)
-/* The line goes there and back so often. Of some batches the quickest counts, for whatever
- * interrupts one makes it longer. */
+/* In a batch the line goes there and back LINE_ROUNDS times. The quickest of LINE_BATCHES batches
+ * counts, because an interruption makes a batch longer. */
 #define LINE_ROUNDS  100
 #define LINE_BATCHES 5
 
-#define MEASURES_MAX 8
+#define MEASURES_MAX 8 /* arguments MEASURE */
 
 enum pages { PAGES_SMALL, PAGES_HUGE, PAGES };
 
@@ -60,17 +59,9 @@ static struct shared *shared;
 static char *memory[PAGES]; /* sources of all processes, then all their destinations */
 static struct sync_line *start_line;
 static int process, nprocesses;
-static size_t share_bytes, window_bytes; /* of each process */
+static size_t share_bytes, window_bytes; /* of each process: its part of TOTAL_ and WINDOW_BYTES */
 static size_t position_bytes;            /* of the next window in a share */
-static uint64_t line_count;
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
+static uint64_t line_count; /* rounds of the line so far */
 
 /* ---- memory ---- */
 
@@ -85,7 +76,8 @@ static void *map_shared(size_t size_bytes, int flags)
                   size_bytes / HUGE_BYTES, strerror(errno), size_bytes / HUGE_BYTES);
     if (base == MAP_FAILED)
         bench_die("cannot map %zu bytes of memory: %s", size_bytes, strerror(errno));
-    /* Advice: only where the kernel gives huge pages unasked is there anything to refuse. */
+    /* This refuses huge pages that the kernel gives without being asked. It fails on kernels that
+     * have none, which does not matter. */
     if (flags == 0)
         (void)madvise(base, size_bytes, MADV_NOHUGEPAGE);
     return base;
@@ -111,7 +103,7 @@ static char *dest(enum pages pages)
     return memory[pages] + TOTAL_BYTES + (size_t)process * share_bytes;
 }
 
-/* The first touch is slow, and not what is measured. */
+/* Touches all memory of this process, because a first access is slow and must not be measured. */
 static void touch(enum pages pages)
 {
     memset(memory[pages] + (size_t)process * share_bytes, 1, share_bytes);
@@ -122,8 +114,8 @@ static void touch(enum pages pages)
 
 /* ---- measuring ---- */
 
-/* The time of one way, in ns; only process 0 knows it. The waiting process does not pause, because
- * the pause would be measured, too. */
+/* Returns the time in which the line goes one way, in ns. Only process 0 uses the result.
+ * The waiting process does not pause, because the pause would be measured, too. */
 static double time_line(void)
 {
     uint64_t best_ns = UINT64_MAX;
@@ -132,11 +124,11 @@ static double time_line(void)
     if (process > 1)
         return 0;
     for (int batch = 0; batch < LINE_BATCHES; batch++) {
-        uint64_t start_ns = now_ns(), elapsed_ns;
+        uint64_t start_ns = bench_now_ns(), elapsed_ns;
 
         for (int i = 0; i < LINE_ROUNDS; i++) {
             line_count++;
-            /* release and acquire: pair with each other, though the number is all that is passed */
+            /* release and acquire: pairs with each other; only the number is passed */
             if (process == 0)
                 atomic_store_explicit(&shared->lines[0].number, line_count, memory_order_release);
             while (atomic_load_explicit(&shared->lines[1 - process].number, memory_order_acquire) <
@@ -145,7 +137,7 @@ static double time_line(void)
             if (process == 1)
                 atomic_store_explicit(&shared->lines[1].number, line_count, memory_order_release);
         }
-        elapsed_ns = now_ns() - start_ns;
+        elapsed_ns = bench_now_ns() - start_ns;
         best_ns = elapsed_ns < best_ns ? elapsed_ns : best_ns;
     }
     return (double)best_ns / (2 * LINE_ROUNDS);
@@ -163,11 +155,12 @@ static void do_work(const struct measure *measure)
     case WORK_LOAD: (void)mover_load(from, count); break;
     default: mover_move(MOVER_STREAMING, &from, 1, &to, 1, count); break;
     }
-    /* seq_cst: alone; stores still on their way to the memory are not done */
+    /* seq_cst: pairs with nothing; the work is over only when its stores have left the core */
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* GB/s of all who work, until the last of them is done. */
+/* Returns the GB/s of all processes that work together, from the common start until the last one is
+ * done. */
 static double rate_of(const struct measure *measure)
 {
     size_t bytes = window_bytes * (measure->work == WORK_COPY ? 2 : 1) *
@@ -178,13 +171,14 @@ static double rate_of(const struct measure *measure)
     if (process == 0 || !measure->is_alone)
         do_work(measure);
     /* A process without work is done at once. */
-    sync_line_tell(start_line, 0, now_ns() - start_ns);
+    sync_line_tell(start_line, 0, bench_now_ns() - start_ns);
     sync_line_slowest(start_line, 1, &slowest_ns);
     position_bytes = (position_bytes + window_bytes) % share_bytes;
     return (double)bytes / slowest_ns;
 }
 
-/* Every other slice goes backwards, so that no measure always comes after the same one. */
+/* Measures one slice and prints its line. Every other slice goes backwards, so that no measure
+ * always comes after the same one. */
 static void measure_slice(bool is_backwards)
 {
     double before_ns = time_line(), rates[MEASURES_MAX], after_ns;
@@ -207,7 +201,7 @@ static void measure_slice(bool is_backwards)
 
 static void work(const char *directory, double seconds)
 {
-    uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9);
+    uint64_t end_ns = bench_now_ns() + (uint64_t)(seconds * 1e9);
 
     bench_pin(process);
     start_line = sync_line_open(directory, process, nprocesses, bench_is_crowded());
@@ -217,7 +211,7 @@ static void work(const char *directory, double seconds)
     for (bool is_backwards = false; !shared->is_over; is_backwards = !is_backwards) {
         measure_slice(is_backwards);
         if (process == 0)
-            shared->is_over = now_ns() > end_ns;
+            shared->is_over = bench_now_ns() > end_ns;
         sync_line_start(start_line);
     }
 }
@@ -242,7 +236,7 @@ int main(int argc, char **argv)
     int status;
 
     nprocesses = argc > 2 ? atoi(argv[2]) : 0;
-    /* A power of two of processes share the memory in whole windows. */
+    /* With a power of two of processes, each share has a whole number of windows. */
     if (argc < 5 || argc - 4 > MEASURES_MAX || nprocesses < 2 || nprocesses > PROCESSES_MAX ||
         (nprocesses & (nprocesses - 1)) != 0)
         bench_die("usage: distances DIRECTORY PROCESSES SECONDS MEASURE ...; of 2, 4, 8 ... %d "
@@ -259,7 +253,8 @@ int main(int argc, char **argv)
         if (child < 0)
             bench_die("cannot start process %d of %d: %s", process, nprocesses, strerror(errno));
         if (child == 0) {
-            /* A process that is left would wait for the others forever. */
+            /* If one process ended alone, the others would wait for it forever. So all end with
+             * their parent, which ends when one has failed. */
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             work(argv[1], atof(argv[3]));
             return EXIT_SUCCESS;

@@ -13,37 +13,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-/* Small buffers are few, so that they stay in the caches as buffers in use do; large ones go round
- * so much memory that no cache holds more of them than the operation itself brought in. Operations
- * that start together have their buffers touched just before, up to FRESH_BYTES. */
+/* Operations below COLD_BYTES use a few small buffers in turn, which stay in the caches, as buffers
+ * in use do. Larger operations use so many buffers in turn that no cache holds more of a buffer
+ * than the operation itself has loaded. For operations of up to FRESH_BYTES that start together, a
+ * rank touches its buffers just before the start. */
 #define COLD_BYTES 65536
 #define FRESH_BYTES 65536
 #define WARM_SLOTS 16
-#define WARM_ROUND_BYTES (256 << 10)
+#define WARM_ROUND_BYTES (256 << 10) /* all buffers of one direction that are used in turn */
 #define COLD_ROUND_BYTES (64 << 20)
-#define BLOCKS_MAX 20000
-#define LINE_BYTES 256
+#define BLOCKS_MAX 20000 /* samples of one command */
+#define LINE_BYTES 256   /* of a command or an answer */
 
-/* Send and receive memory; each is cut into slots which the operations take in turn. */
+/* Memory of one kind, to send from and to receive in. Each half is divided into slots, which
+ * operations use in turn. NULL pointers: this kind of memory is not used. */
 struct arena {
     char *send, *recv;
-    size_t size_bytes;
+    size_t size_bytes; /* of each half */
 };
 
 struct slots {
-    size_t stride, count, next;
+    size_t stride; /* bytes from one slot to the next */
+    size_t count, next;
 };
 
 struct session {
     const struct bench_library *library;
     FILE *commands;
-    int answers;
-    struct arena heap, own;
-    struct sync_line *line;
-    double *samples;
+    int answers;            /* a file descriptor */
+    struct arena heap, own; /* memory of malloc, and memory of the library */
+    struct sync_line *line; /* the common start of all ranks */
+    double *samples;        /* room for BLOCKS_MAX times, in ns */
 };
 
 static const char *const collective_names[BENCH_COLLECTIVES] = {
@@ -67,25 +69,25 @@ void bench_die(const char *format, ...)
     exit(EXIT_FAILURE);
 }
 
-static bool is_wished(const char *variable)
+static bool is_set(const char *variable)
 {
-    const char *wish = getenv(variable);
+    const char *value = getenv(variable);
 
-    return wish != NULL && strcmp(wish, "1") == 0;
+    return value != NULL && strcmp(value, "1") == 0;
 }
 
 void bench_pin(int rank)
 {
     cpu_set_t allowed, one;
-    int turn;
+    int nbefore; /* allowed CPUs before the one of this rank */
 
-    if (!is_wished("BENCH_PIN"))
+    if (!is_set("BENCH_PIN"))
         return;
     if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
         bench_die("cannot learn the CPUs of this process: %s", strerror(errno));
-    turn = rank % CPU_COUNT(&allowed);
+    nbefore = rank % CPU_COUNT(&allowed);
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &allowed) && turn-- == 0) {
+        if (CPU_ISSET(cpu, &allowed) && nbefore-- == 0) {
             CPU_ZERO(&one);
             CPU_SET(cpu, &one);
             if (sched_setaffinity(0, sizeof(one), &one) != 0)
@@ -96,16 +98,9 @@ void bench_pin(int rank)
 
 bool bench_is_crowded(void)
 {
-    return is_wished("BENCH_CROWDED");
+    return is_set("BENCH_CROWDED");
 }
 
-static double now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static void answer(struct session *session, const char *format, ...)
 {
@@ -118,7 +113,7 @@ static void answer(struct session *session, const char *format, ...)
     va_end(arguments);
     length = length < (int)sizeof(line) - 2 ? length : (int)sizeof(line) - 2;
     line[length++] = '\n';
-    /* Shorter than PIPE_BUF, so written as a whole. */
+    /* The line is shorter than PIPE_BUF, so the pipe takes it as a whole. */
     if (write(session->answers, line, (size_t)length) != length)
         bench_die("cannot answer: %s", strerror(errno));
 }
@@ -141,14 +136,14 @@ static void open_arenas(struct session *session)
     void *(*allocate)(size_t) = session->library->allocate;
     void *send = NULL, *recv = NULL;
 
-    if (is_wished("BENCH_HEAP")) {
+    if (is_set("BENCH_HEAP")) {
         if (posix_memalign(&send, 4096, size) != 0 || posix_memalign(&recv, 4096, size) != 0)
             bench_die("no memory for two buffers of %zu bytes", size);
         session->heap = (struct arena){send, recv, size};
     }
-    if (is_wished("BENCH_OWN") && allocate != NULL)
+    if (is_set("BENCH_OWN") && allocate != NULL)
         session->own = (struct arena){allocate(size), allocate(size), size};
-    /* Touch every page now. */
+    /* Touch every page now, so that no measurement contains page faults. */
     for (int i = 0; i < 2; i++) {
         const struct arena *arena = i == 0 ? &session->heap : &session->own;
 
@@ -159,7 +154,8 @@ static void open_arenas(struct session *session)
     }
 }
 
-/* Room for operations of `bytes`, out of the caches or within. */
+/* Divides an arena into slots for operations of `bytes`. Cold slots are so many that they do not
+ * fit the caches. */
 static struct slots slots_of(const struct session *session, const struct arena *arena, size_t bytes,
                              bool is_cold)
 {
@@ -189,7 +185,8 @@ static size_t operation_bytes(const struct bench_operation *operation)
     return operation->count * element_bytes(operation->type);
 }
 
-/* Blocks of one, two and three parts in turn. Rounding may leave some of a small buffer empty. */
+/* Divides `count` elements into blocks of one, two and three parts in turn. Rounding may make some
+ * blocks of a small buffer empty. */
 static void divide(size_t count, size_t nranks, struct bench_blocks *ret_blocks)
 {
     size_t parts = 0, before = 0;
@@ -203,7 +200,8 @@ static void divide(size_t count, size_t nranks, struct bench_blocks *ret_blocks)
     }
 }
 
-/* The operation as its library will see it, on the first buffers. */
+/* Returns the operation as its library will get it, on the first slots. `bytes` is the size of the
+ * whole vector. */
 static struct bench_operation operation_of(const struct session *session, const struct arena *arena,
                                            enum bench_collective collective, enum bench_type type,
                                            size_t bytes)
@@ -240,7 +238,7 @@ static inline void turn(const struct arena *arena, struct slots *slots,
 
 /* ---- verification ---- */
 
-/* In the first and in the last buffer that the operations take. */
+/* Verifies the operation in the first and in the last slot, and answers the command. */
 static void check(struct session *session, const struct arena *arena,
                   struct bench_operation *operation, size_t bytes)
 {
@@ -284,9 +282,9 @@ static void answer_times(struct session *session, size_t nsamples)
            samples[nsamples * 9 / 10], sum / (double)nsamples);
 }
 
-/* `nblocks` samples, each the mean of `nops` operations back to back. A barrier and an untimed
- * start take up that ranks wake at different times and that another library has just had the
- * caches. */
+/* Takes `nblocks` samples, each of which is the mean of `nops` operations back to back. A barrier
+ * and a tenth of the operations come first, untimed, because ranks wake at different times, and
+ * another library has just used the caches. */
 static void measure_stream(struct session *session, const struct arena *arena,
                            struct bench_operation *operation, size_t nblocks, size_t nops)
 {
@@ -294,7 +292,7 @@ static void measure_stream(struct session *session, const struct arena *arena,
     struct bench_operation barrier = {.collective = BENCH_BARRIER};
     size_t bytes = operation_bytes(operation), nwarm = nblocks * nops / 10;
     struct slots slots = slots_of(session, arena, bytes, bytes >= COLD_BYTES);
-    double start;
+    uint64_t start_ns;
 
     if (library->has(BENCH_BARRIER))
         library->run(&barrier);
@@ -302,33 +300,33 @@ static void measure_stream(struct session *session, const struct arena *arena,
         turn(arena, &slots, operation);
         library->run(operation);
     }
-    start = now_ns();
+    start_ns = bench_now_ns();
     for (size_t i = 0; i < nblocks; i++) {
-        double end;
+        uint64_t end_ns;
 
         for (size_t k = 0; k < nops; k++) {
             turn(arena, &slots, operation);
             library->run(operation);
         }
-        end = now_ns();
-        session->samples[i] = (end - start) / (double)nops;
-        start = end;
+        end_ns = bench_now_ns();
+        session->samples[i] = (double)(end_ns - start_ns) / (double)nops;
+        start_ns = end_ns;
     }
     answer_times(session, nblocks);
 }
 
-/* Read every line, so that it lies in this CPU's caches. */
-static void look_at(const char *bytes, size_t size)
+/* Reads every cache line, so that it is in this CPU's caches. */
+static void load_into_cache(const char *bytes, size_t size)
 {
-    static volatile char sink;
+    static volatile char sink __attribute__((unused));
 
     for (size_t i = 0; i < size; i += 64)
         sink = bytes[i];
 }
 
-/* Acts as a caller that has used the last result and computed the next input. Otherwise a library
- * that writes into a peer's output, or keeps a copy of its input, would gain because these are
- * never touched. */
+/* Touches the buffers as a caller does that has used the last result and computed the next input.
+ * Otherwise a library that writes into a peer's output, or keeps a copy of its input, would have an
+ * advantage that it does not have in programs. */
 static void freshen(const struct bench_library *library, const struct bench_operation *operation,
                     size_t bytes)
 {
@@ -341,14 +339,14 @@ static void freshen(const struct bench_library *library, const struct bench_oper
 
         send = is_own ? send : library->at_rank(send, rank);
         recv = is_own ? recv : library->at_rank(recv, rank);
-        look_at(recv, bytes);
+        load_into_cache(recv, bytes);
         if (operation->collective != BENCH_BROADCAST || rank == 0)
             memset(from_recv ? recv : send, BENCH_FILL, bytes);
     }
 }
 
-/* `nops` operations, each of which all ranks start at one instant; a sample is the time from then
- * until the slowest rank is done. */
+/* Takes `nops` samples. All ranks start an operation at one instant, and its sample is the time
+ * from then until the slowest rank is done. */
 static void measure_sync(struct session *session, const struct arena *arena,
                          struct bench_operation *operation, size_t nops)
 {
@@ -366,7 +364,7 @@ static void measure_sync(struct session *session, const struct arena *arena,
         start_ns = sync_line_start(session->line);
         library->run(operation);
         if (i >= nwarm)
-            sync_line_tell(session->line, i - nwarm, (uint64_t)now_ns() - start_ns);
+            sync_line_tell(session->line, i - nwarm, bench_now_ns() - start_ns);
     }
     sync_line_slowest(session->line, nops, session->samples);
     answer_times(session, nops);
@@ -382,7 +380,8 @@ static int index_of(const char *name, const char *const *names, int count)
     bench_die("\"%s\" is neither a collective nor a type", name);
 }
 
-/* Memory is "heap", "own", or "own:VARIANT" with one of the library's. NULL: there is none. */
+/* Returns the arena that a command names by "heap", "own", or "own:VARIANT" with a variant of the
+ * library, which is selected. Returns NULL if the library has no such memory or variant. */
 static const struct arena *select_memory(struct session *session, const char *memory)
 {
     const char *variant = strchr(memory, ':');
@@ -393,8 +392,14 @@ static const struct arena *select_memory(struct session *session, const char *me
     return arena->send != NULL ? arena : NULL;
 }
 
-/* "VERB COLLECTIVE TYPE BYTES MEMORY ...", where VERB ... is check; stream BLOCKS OPERATIONS; or
- * sync OPERATIONS. And "switch". */
+/* Carries out one of these commands and answers it:
+ *
+ *     check COLLECTIVE TYPE BYTES MEMORY                      right, wrong ... or none
+ *     stream COLLECTIVE TYPE BYTES MEMORY SAMPLES OPERATIONS  time MEDIAN MIN P90 MEAN, in ns
+ *     sync COLLECTIVE TYPE BYTES MEMORY SAMPLES               the same
+ *     switch                                                  switch NS
+ *
+ * The answer "none" means that the library does not have the operation, type or memory. */
 static void obey(struct session *session, const char *line)
 {
     const struct bench_library *library = session->library;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gloo's side of the comparison, over TCP: gloo DIRECTORY RANK NRANKS STYLE VERSION.
+// The driver of Gloo in the comparison, over TCP: gloo DIRECTORY RANK NRANKS STYLE VERSION.
 //
-// Styles ring and bcube are Gloo's function API, served by a thread of its own. Styles polling and
-// polling-ring are its older class API, in which the caller itself polls the sockets: faster at
-// small sizes, but in place and with fewer collectives.
+// Styles ring and bcube use Gloo's function API, in which a thread of Gloo serves the sockets.
+// Styles polling and polling-ring use its older class API, in which the caller polls the sockets.
+// The class API is faster at small sizes, but works only in place and has fewer collectives.
 #include "driver.h"
 
 #include <gloo/algorithm.h>
@@ -158,8 +158,9 @@ std::unique_ptr<gloo::Algorithm> make_algorithm(const bench_operation &op)
     return std::unique_ptr<gloo::Algorithm>(made);
 }
 
-// An algorithm is bound to its buffer when it is made. Those of one collective and size are kept;
-// ranks go through the same operations, so they make and drop the same ones in the same order.
+// An algorithm is bound to its buffer when it is made. The algorithms of one collective and size
+// are kept. All ranks run the same operations, so they make and drop the same algorithms in the
+// same order.
 void run_class(const bench_operation &op)
 {
     static std::unique_ptr<gloo::Algorithm> barrier;
@@ -236,6 +237,6 @@ int main(int argc, char **argv)
         bench_die("rank %d: gloo: %s", rank, error.what());
     }
     bench_serve(&library, argv[1]);
-    // Its destructors wait for peers that may be gone already.
+    // Gloo's destructors wait for peers that may have ended already, so they are not run.
     std::_Exit(EXIT_SUCCESS);
 }

@@ -8,9 +8,9 @@
 
 struct lane {
     int fd;
-    char *from, *to;
-    size_t to_send, to_receive;
-    uint32_t unreturned; /* sends whose buffers the kernel still has */
+    char *from, *to;            /* the next byte to send, and where the next one is received */
+    size_t to_send, to_receive; /* bytes that are left */
+    uint32_t unreturned;        /* zero-copy sends whose buffers the kernel still uses */
 };
 
 #endif

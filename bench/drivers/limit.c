@@ -21,24 +21,25 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #define SWITCHES 4000
 
-/* How the work is shared: each process fills the outputs of its ranks, or reads the inputs of its
- * ranks (of sums: its slice of all inputs) and stores into all outputs. */
+/* How processes divide the work. With BY_OUTPUT each process fills the outputs of its ranks. With
+ * BY_INPUT it reads the inputs of its ranks (for sums, its slice of all inputs) and stores into all
+ * outputs. */
 enum sharing { BY_OUTPUT, BY_INPUT, SHARINGS };
 
 struct line {
-    alignas(128) _Atomic uint64_t number;
+    alignas(128) _Atomic uint64_t number; /* of the process's last exchange of lines */
 };
 
 static struct line *lines; /* one per process */
 static struct bench_arena arena;
-static size_t buffers_taken;
+static size_t buffers_taken; /* by allocate(): 0 to 2 */
 static int process, nprocesses, nranks;
-static uint64_t current;
+static uint64_t current; /* the number of this exchange of lines */
 
+/* The selected variant. */
 static bool is_line;
 static enum sharing sharing;
 static enum mover_style style;
@@ -76,31 +77,37 @@ static bool select_variant(const char *name)
 
 static void await(int peer)
 {
-    /* acquire: pairs with the release in exchange_lines, whatever came before it is there */
+    /* acquire: pairs with the release in exchange_lines */
     while (atomic_load_explicit(&lines[peer].number, memory_order_acquire) < current)
         bench_relax();
 }
 
+/* Stores this process's line, and waits for the lines of the processes whose data the collective
+ * gives to this one. */
 static void exchange_lines(enum bench_collective collective)
 {
-    bool gives = collective == BENCH_BROADCAST || collective == BENCH_SCATTERV;
-    bool has_root = gives || collective == BENCH_REDUCE || collective == BENCH_GATHERV;
-    int giver = gives ? 0 : -1;
+    bool root_gives = collective == BENCH_BROADCAST || collective == BENCH_SCATTERV;
+    bool root_takes = collective == BENCH_REDUCE || collective == BENCH_GATHERV;
+    int end = bench_is_scan(collective) ? process : nprocesses;
 
     current++;
     /* release: pairs with the acquire in await */
     atomic_store_explicit(&lines[process].number, current, memory_order_release);
-    if (has_root && (process == 0) == (giver == 0))
+    if (root_gives ? process == 0 : root_takes && process != 0)
         return;
-    for (int peer = 0; peer < (bench_is_scan(collective) ? process : nprocesses); peer++)
-        if (!has_root || giver < 0 || peer == giver)
-            await(peer);
+    if (root_gives) {
+        await(0);
+        return;
+    }
+    for (int peer = 0; peer < end; peer++)
+        await(peer);
 }
 
 /* ---- moving ---- */
 
-/* To `ndests` ranks from the `first` on, at offset `to` of their outputs: the sum of what
- * `nsources` ranks have at offset `from` of their inputs. */
+/* Sums `count` elements at offset `from` of the inputs of `nsources` ranks, from rank `source` on.
+ * Stores the sum at offset `to` of the outputs of `ndests` ranks, from rank `dest` on. With one
+ * source it copies. */
 static void move(const struct bench_operation *op, int source, int nsources, size_t from, int dest,
                  int ndests, size_t to, size_t count)
 {
@@ -116,7 +123,7 @@ static void move(const struct bench_operation *op, int source, int nsources, siz
         bench_die("style %d does not move %d sources", (int)style, nsources);
 }
 
-/* Everything that comes out at `rank`. */
+/* Moves all data that `rank` must get. */
 static void fill_output(const struct bench_operation *op, int rank)
 {
     size_t part = op->part, own = (size_t)rank * part;
@@ -152,7 +159,7 @@ static void fill_output(const struct bench_operation *op, int rank)
     }
 }
 
-/* Everything that `rank` gives. */
+/* Moves all data that `rank` gives. */
 static void spread_input(const struct bench_operation *op, int rank)
 {
     size_t part = op->part, own = (size_t)rank * part;
@@ -175,7 +182,8 @@ static void spread_input(const struct bench_operation *op, int rank)
     }
 }
 
-/* This process's slice, in whole cache lines, of the memory that all ranks need. */
+/* Moves this process's slice, in whole cache lines, of a vector that comes from or goes to all
+ * ranks. */
 static void share_slice(const struct bench_operation *op)
 {
     size_t share = op->count / (size_t)nprocesses / 16 * 16, start = share * (size_t)process;
@@ -207,7 +215,7 @@ static void run(const struct bench_operation *op)
             else
                 spread_input(op, rank);
         }
-    /* seq_cst: alone; stores still on their way to the other cores are not done */
+    /* seq_cst: pairs with nothing; the operation is over only when other cores see its stores */
     atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -229,26 +237,18 @@ static bool has(enum bench_collective collective)
 
 /* ---- switching ---- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* Yield until it is `me`'s turn, and pass it on. */
+/* Repeats: yields until *turn is `me`, and passes the turn to the other process. */
 static void take_turns(_Atomic int *turn, int me)
 {
     for (int i = 0; i < SWITCHES / 2; i++) {
-        /* relaxed: both run on one CPU, and nothing but the turn is passed */
+        /* relaxed: both processes run on one CPU, and only the turn is passed */
         while (atomic_load_explicit(turn, memory_order_relaxed) != me)
             sched_yield();
         atomic_store_explicit(turn, 1 - me, memory_order_relaxed);
     }
 }
 
-/* Two processes on this CPU, each waiting for the other. */
+/* Measures two processes on this CPU, each of which waits for the other. */
 static double measure_switch(void)
 {
     _Atomic int *turn = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -262,9 +262,9 @@ static double measure_switch(void)
         take_turns(turn, 1);
         _exit(EXIT_SUCCESS);
     }
-    start_ns = now_ns();
+    start_ns = bench_now_ns();
     take_turns(turn, 0);
-    elapsed_ns = (double)(now_ns() - start_ns);
+    elapsed_ns = (double)(bench_now_ns() - start_ns);
     waitpid(child, NULL, 0);
     munmap(turn, 4096);
     return elapsed_ns / SWITCHES;
@@ -272,7 +272,8 @@ static double measure_switch(void)
 
 /* ---- memory ---- */
 
-/* The first call is for the send buffers, the second for those to receive in. */
+/* The first call returns the send buffer of this process's own rank, and fills those of its other
+ * ranks. The second call does the same for the receive buffers. */
 static void *allocate(size_t size_bytes)
 {
     char *own = bench_arena_of(&arena, process) + buffers_taken++ * arena.buffer_bytes;

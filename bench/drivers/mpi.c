@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The side of any MPI in the comparison: mpirun ... mpi DIRECTORY. */
+ * The driver of an MPI library in the comparison: mpirun ... mpi DIRECTORY. */
 #include "driver.h"
 
 #include <mpi.h>
@@ -14,7 +14,7 @@ static bool has(enum bench_collective collective)
     return true;
 }
 
-/* The blocks as MPI wants them, made anew where the size changes. */
+/* Returns the blocks in MPI's form. They are made again if the size has changed. */
 static const int *counts_of(const struct bench_operation *op, const int **ret_displs)
 {
     static int counts[BENCH_RANKS_MAX], displs[BENCH_RANKS_MAX];
@@ -77,7 +77,8 @@ static void run(const struct bench_operation *op)
     }
 }
 
-/* The launchers tell the rank before MPI_Init, which starts threads that shall stay there too. */
+/* Returns the rank from the launcher's variables. It is needed before MPI_Init, because the threads
+ * that MPI_Init starts must run on the same CPU. */
 static int rank_of_launcher(void)
 {
     const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK"};

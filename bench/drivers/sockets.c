@@ -28,11 +28,11 @@
 struct variant {
     const char *name;
     int nlanes;         /* sockets between two ranks */
-    int buffer_bytes;   /* of the kernel, each way; 0: its default */
+    int buffer_bytes;   /* of the kernel's buffers, each way; 0: its default */
     size_t write_bytes; /* at most in one call */
-    bool yields;        /* with more ranks than CPUs: rather than sleep */
-    bool pins;          /* the kernel is to send from the buffers themselves (MSG_ZEROCOPY) */
-    bool has_ring;      /* through io_uring, one socket only */
+    bool yields;        /* with more ranks than CPUs, a waiting rank yields instead of sleeping */
+    bool pins;          /* the kernel sends from the buffers themselves (MSG_ZEROCOPY) */
+    bool has_ring;      /* uses io_uring; one socket only */
 };
 
 static const struct variant variants[] = {
@@ -47,7 +47,7 @@ static const struct variant variants[] = {
 
 #define VARIANTS (sizeof(variants) / sizeof(*variants))
 
-static struct lane lanes[VARIANTS][BENCH_RANKS_MAX][LANES_MAX];
+static struct lane lanes[VARIANTS][BENCH_RANKS_MAX][LANES_MAX]; /* by variant, peer and number */
 static const struct variant *variant = variants;
 static int rank, nranks;
 static bool is_crowded;
@@ -75,8 +75,8 @@ static bool select_variant(const char *name)
 
 /* ---- an operation ---- */
 
-/* How many bytes go from rank `source` to rank `dest`. A broadcast and a reduction are chains,
- * which spread the work evenly. */
+/* Returns the number of bytes that go from rank `source` to rank `dest`. A broadcast and a
+ * reduction are chains of ranks, in which all ranks have the same work. */
 static size_t bytes_between(const struct bench_operation *op, int source, int dest)
 {
     size_t whole = op->count * sizeof(float), part = whole / (size_t)nranks;
@@ -95,6 +95,7 @@ static size_t bytes_between(const struct bench_operation *op, int source, int de
     }
 }
 
+/* Returns the part of `size` bytes that one of the lanes to a peer carries. */
 static size_t share_of(size_t size, int lane)
 {
     size_t share = size / (size_t)variant->nlanes;
@@ -102,7 +103,8 @@ static size_t share_of(size_t size, int lane)
     return lane > 0 ? share : size - share * (size_t)(variant->nlanes - 1);
 }
 
-/* A rank's buffers have room for the whole vector, from where and to where each peer's bytes go. */
+/* Sets what each lane has to move in this operation. The bytes for each peer come from, and go to,
+ * a place of their own in the rank's buffers, which have room for the whole vector. */
 static void load_lanes(const struct bench_operation *op, struct lane (*peers)[LANES_MAX])
 {
     static char barrier_bytes[64];
@@ -133,7 +135,8 @@ static void load_lanes(const struct bench_operation *op, struct lane (*peers)[LA
     }
 }
 
-/* Would block: 0 bytes. Anything else that fails ends the process. */
+/* Returns the number of bytes that a system call has moved, which is 0 if it would have blocked.
+ * Any other failure ends the process. */
 static size_t moved(ssize_t result, const char *call)
 {
     if (result > 0)
@@ -143,7 +146,8 @@ static size_t moved(ssize_t result, const char *call)
     bench_die("%s: %s", call, result == 0 ? "the peer is gone" : strerror(errno));
 }
 
-/* The kernel gives buffers back by ranges of the numbers of sends. */
+/* Notes the zero-copy sends whose buffers the kernel has returned. It reports them as ranges of the
+ * numbers of sends. */
 static void take_back(struct lane *lane)
 {
     struct sock_extended_err error;
@@ -186,7 +190,7 @@ static bool progress(struct lane *lane)
     return sent + received > 0;
 }
 
-/* With more ranks than CPUs: sleep until any lane can go on. */
+/* Sleeps until any lane can proceed. For more ranks than CPUs. */
 static void sleep_until_ready(struct lane (*peers)[LANES_MAX])
 {
     struct pollfd waits[BENCH_RANKS_MAX * LANES_MAX];
@@ -265,7 +269,7 @@ static struct sockaddr_in loopback(int port)
     return address;
 }
 
-/* Listen, and let the others know the port. */
+/* Opens a listening socket, and writes its port to a file for the others. */
 static int open_listener(const char *directory)
 {
     struct sockaddr_in address = loopback(0);
@@ -302,7 +306,8 @@ static int port_of(const char *directory, int peer)
     return port;
 }
 
-/* Connect to every lower rank, which hears who calls and for which lane; accept the higher ones. */
+/* Connects to every lower rank, and accepts the higher ones. The first bytes of a connection say
+ * which rank connects, for which variant and lane. */
 static void join(const char *directory)
 {
     int listener = open_listener(directory), head[3];
@@ -329,7 +334,8 @@ static void join(const char *directory)
                 if (fd < 0 || recv(fd, head, sizeof(head), MSG_WAITALL) != (ssize_t)sizeof(head) ||
                     head[0] <= rank || head[0] >= nranks || head[1] < 0 ||
                     head[1] >= (int)VARIANTS || head[2] < 0 || head[2] >= LANES_MAX)
-                    bench_die("rank %d was called by a stranger", rank);
+                    bench_die("rank %d has accepted a connection that is not from a rank of this "
+                              "driver", rank);
                 lanes[head[1]][head[0]][head[2]].fd = fd;
             }
     close(listener);
@@ -339,7 +345,8 @@ static void join(const char *directory)
                 int fd = lanes[v][peer][i].fd;
 
                 tune(fd, &variants[v]);
-                /* A ring's requests would come back undone at once, also to who sleeps. */
+                /* On non-blocking sockets the requests of a ring would end at once, even for a rank
+                 * that wants to sleep. */
                 if (!variants[v].has_ring)
                     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
             }

@@ -16,35 +16,27 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define LEAD_NS 1500
+#define LEAD_NS 1500 /* from the arrival of all to the start */
 #define PROCESSES_MAX 64
 
+/* The contents of the file. A rendezvous is a start, or the collection of times. */
 struct shared {
     struct {
-        alignas(128) _Atomic uint64_t number;
+        alignas(128) _Atomic uint64_t number; /* of the process's last rendezvous */
     } arrived[PROCESSES_MAX];
-    alignas(128) _Atomic uint64_t announced;
-    uint64_t instant_ns;
+    alignas(128) _Atomic uint64_t announced; /* the rendezvous for which instant_ns is valid */
+    uint64_t instant_ns;                     /* of the start */
     alignas(4096) uint64_t elapsed_ns[PROCESSES_MAX][SYNC_OPS_MAX];
 };
 
 struct sync_line {
     struct shared *shared;
-    uint64_t number;
+    uint64_t number; /* of the last rendezvous */
     int process, nprocesses;
     bool is_crowded;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void relax(const struct sync_line *line)
 {
@@ -110,8 +102,8 @@ uint64_t sync_line_start(struct sync_line *line)
     arrive(line);
     if (line->process == 0) {
         await_all(line);
-        /* Ranks that share CPUs are all woken and have taken a turn by then. */
-        shared->instant_ns = now_ns() + (uint64_t)(line->is_crowded ? line->nprocesses : 1) *
+        /* If ranks share CPUs, each of them must have had the CPU once before the start. */
+        shared->instant_ns = bench_now_ns() + (uint64_t)(line->is_crowded ? line->nprocesses : 1) *
                                             LEAD_NS;
         /* release: pairs with the acquire below, publishes the instant */
         atomic_store_explicit(&shared->announced, line->number, memory_order_release);
@@ -120,7 +112,7 @@ uint64_t sync_line_start(struct sync_line *line)
             relax(line);
     }
     instant_ns = shared->instant_ns;
-    while (now_ns() < instant_ns)
+    while (bench_now_ns() < instant_ns)
         if (line->is_crowded)
             sched_yield();
     return instant_ns;

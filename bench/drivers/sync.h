@@ -9,23 +9,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SYNC_OPS_MAX 4096
+#define SYNC_OPS_MAX 4096 /* operations whose times can be reported */
 
+/* One process's end of the start line. */
 struct sync_line;
 
-/* Map DIRECTORY/start, which whoever starts the job has made, large enough. Processes
- * number from 0 to nprocesses - 1; `is_crowded` if they are more than there are CPUs. */
+/* Maps the file DIRECTORY/start, which the program that starts the job has made, and made large
+ * enough. Processes are numbered from 0 to nprocesses - 1. `is_crowded` says that there are more
+ * processes than CPUs. The result lasts until the process ends. */
 struct sync_line *sync_line_open(const char *directory, int process, int nprocesses,
                                  bool is_crowded);
 
-/* Wait until all processes are here; returns, at the instant that they agreed on, that instant in
- * ns of CLOCK_MONOTONIC. */
+/* Waits until all processes have called this, and then for an instant on which they agree. Returns
+ * at that instant, which is the result, in ns of CLOCK_MONOTONIC. */
 uint64_t sync_line_start(struct sync_line *line);
 
-/* This process was done with operation `index` so many ns after its start. */
+/* Reports that this process has finished operation `index` `elapsed_ns` after its start. `index` is
+ * below SYNC_OPS_MAX. */
 void sync_line_tell(struct sync_line *line, size_t index, uint64_t elapsed_ns);
 
-/* When all have told about `nops` operations: the slowest process's time of each. */
+/* Waits until all processes have reported `nops` operations and called this. ret_ns[i] is the time
+ * of operation i on the slowest process. */
 void sync_line_slowest(struct sync_line *line, size_t nops, double *ret_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The side of Tutti in the comparison: tutti DIRECTORY RANK NRANKS. */
+ * The driver of Tutti in the comparison: tutti DIRECTORY RANK NRANKS. */
 #include "driver.h"
 
 #include "tutti.h"

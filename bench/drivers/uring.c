@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* So much fits into a socket's buffers as they come. */
+/* A message of this size fits a socket's buffers of default size. */
 #define SMALL_BYTES (64u << 10)
 
 enum direction { SEND, RECEIVE, DIRECTIONS };
@@ -26,7 +26,8 @@ static struct io_uring ring;
 static struct lane *lanes[URING_LANES_MAX];
 static int nlanes;
 
-/* DEFER_TASKRUN: nothing interrupts the process for what has come, who waits gets it. */
+/* With DEFER_TASKRUN completed requests do not interrupt the process. It gets them when it
+ * waits. */
 static bool make_ring(void)
 {
     struct io_uring_params params = {.flags = IORING_SETUP_SINGLE_ISSUER |
@@ -80,7 +81,8 @@ static bool request(int index, enum direction direction, size_t send_bytes, bool
     return true;
 }
 
-/* Would block: 0 bytes. Anything else that fails ends the process. */
+/* Takes the result of a request into account. A request that would have blocked has moved 0 bytes.
+ * Any other failure ends the process. */
 static void account(struct lane *lane, enum direction direction, int result)
 {
     size_t size = result > 0 ? (size_t)result : 0;
@@ -97,10 +99,11 @@ static void account(struct lane *lane, enum direction direction, int result)
     }
 }
 
-/* How many requests a sleeper waits for. Small messages come in one piece each and never wait for
- * the other side to receive, so one waking does for all; of large ones, the next piece is to
- * follow at once. */
-static unsigned worth_waking_for(unsigned nflying)
+/* Returns the number of completed requests for which a sleeping process waits. Each small message
+ * comes in one piece and never waits for the other side to receive, so one wake-up serves all
+ * requests. With a large message the process wakes for each request, so that the next piece follows
+ * at once. */
+static unsigned wake_after(unsigned nflying)
 {
     for (int i = 0; i < nlanes; i++)
         if (lanes[i]->to_send > SMALL_BYTES || lanes[i]->to_receive > SMALL_BYTES)
@@ -110,15 +113,15 @@ static unsigned worth_waking_for(unsigned nflying)
 
 void uring_exchange(size_t send_bytes, bool sleeps)
 {
-    unsigned nflying = 0;
+    unsigned nflying = 0; /* requests that were submitted and have not been completed */
 
     for (int i = 0; i < nlanes; i++) {
         nflying += request(i, SEND, send_bytes, sleeps);
         nflying += request(i, RECEIVE, send_bytes, sleeps);
     }
     while (nflying > 0) {
-        /* Without sleep every request is completed, done or not, when the call returns. */
-        int rc = io_uring_submit_and_wait(&ring, worth_waking_for(nflying));
+        /* Without sleep, every request has ended when the call returns, even if no byte moved. */
+        int rc = io_uring_submit_and_wait(&ring, wake_after(nflying));
         struct io_uring_cqe *cqe;
         unsigned head, nseen = 0;
 
@@ -150,7 +153,7 @@ void uring_exchange(size_t send_bytes, bool sleeps)
 {
     (void)send_bytes;
     (void)sleeps;
-    bench_die("built without liburing");
+    bench_die("io_uring: this driver was built without liburing; install liburing-dev");
 }
 
 #endif

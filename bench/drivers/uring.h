@@ -10,12 +10,13 @@
 
 #define URING_LANES_MAX 64
 
-/* Make the process's ring for these lanes, whose sockets must not be O_NONBLOCK; once made, it
- * stays. False where liburing was not there when this was built, or where the kernel refuses. */
+/* Makes the process's ring for these lanes, whose sockets must not be O_NONBLOCK. Later calls keep
+ * the ring of the first one. Returns false if the program was built without liburing, if the kernel
+ * refuses, or if there are more than URING_LANES_MAX lanes. */
 bool uring_open(struct lane *const *lanes, int nlanes);
 
-/* Send and receive all that the lanes have, at most `send_bytes` in one request; `sleeps` tells how
- * to wait. An error ends the process. */
+/* Sends and receives all that the lanes have, at most `send_bytes` in one request. If `sleeps` is
+ * true the process sleeps while it waits, and otherwise it polls. An error ends the process. */
 void uring_exchange(size_t send_bytes, bool sleeps);
 
 #endif

@@ -8,18 +8,20 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+/* LAUNCHES and REPLAYS are those of one sample. A graph has NODES empty kernels. */
 enum { LAUNCHES = 50, NODES = 20, REPLAYS = 10 };
 
+/* Threads that measure at the same time. */
 struct crew {
     const struct bench_gpu *gpu;
-    uint32_t rounds;
+    uint32_t rounds; /* samples of each kind */
     pthread_barrier_t start;
 };
 
 struct member {
     struct crew *crew;
     pthread_t thread;
-    double launch_us, node_us;
+    double launch_us, node_us; /* results */
 };
 
 static void launch_empty(const struct bench_gpu *gpu)
@@ -40,7 +42,7 @@ static double time_launches(const struct bench_gpu *gpu)
     return (double)(tutti_now_ns() - begun) * 1e-3 / LAUNCHES;
 }
 
-/* Back to back, as a program that replays a graph in every iteration has it. */
+/* Replays the graph back to back, as a program does that replays it in every iteration. */
 static double time_replays(const struct bench_gpu *gpu, struct bench_graph *graph)
 {
     uint64_t begun = tutti_now_ns();

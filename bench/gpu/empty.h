@@ -7,9 +7,10 @@
 
 #include <stdio.h>
 
-/* Launch an empty kernel and wait for it, and replay graphs of empty kernels: by one thread, and by
- * `nthreads` at the same time, each on a stream of its own, as ranks of one process do. `rounds`
- * samples of each. Writes to stdout, and JSON lines to `json` if that is not NULL. */
+/* Measures launches of an empty kernel with a wait for each, and replays of graphs of empty
+ * kernels. One thread does so, and then `nthreads` at the same time, each on a stream of its own,
+ * as ranks of one process do. Takes `rounds` samples of each. Writes lines to stdout, and JSON
+ * lines to `json` if that is not NULL. */
 void bench_empty(struct bench_gpu *gpu, uint32_t nthreads, uint32_t rounds, FILE *json);
 
 #endif

@@ -16,10 +16,10 @@ static const char help[] =
     "  --only WHAT     load, empty, reduce or copy (all but copy)\n"
     "  --min BYTES     smallest source (1K)\n"
     "  --max BYTES     largest (1G)\n"
-    "  --factor N      the sizes between (4); like the smallest a power of two\n"
+    "  --factor N      ratio of one size to the one before (4); a power of two, as --min\n"
     "  --rounds N      samples of each contender (7)\n"
-    "  --sample-us N   length of a sample, 0: one launch (1000)\n"
-    "  --threads N     that launch empty kernels at the same time (8)\n"
+    "  --sample-us N   length of a sample; 0: one launch (1000)\n"
+    "  --threads N     threads that launch empty kernels at the same time (8)\n"
     "  --device N      the GPU (0)\n"
     "  --json FILE     JSON lines, appended\n";
 
@@ -78,16 +78,18 @@ static struct settings parse_all(int argc, char **argv)
     }
     if (!is_power_of_two(set.local.factor) || !is_power_of_two(set.local.min_bytes) ||
         set.local.min_bytes < 1024 || set.local.max_bytes < set.local.min_bytes)
-        bench_end("--min and --factor are powers of two, --min at least 1K, --max not less");
+        bench_end("--min and --factor must be powers of two, --min at least 1K, and --max not less "
+                  "than --min");
     if (set.local.rounds < 1 || set.threads < 1)
-        bench_end("--rounds and --threads are at least 1");
+        bench_end("--rounds and --threads must be at least 1");
     if (*set.only != '\0' && strstr(" load empty reduce copy ", set.only) == NULL)
         bench_end("--only: '%s' is none of load, empty, reduce, copy", set.only);
     set.local.is_copy_only = strcmp(set.only, "copy") == 0;
     return set;
 }
 
-/* The first launch of a kernel loads it, where the driver is lazy. */
+/* Reports the time to load the kernels. A driver that loads lazily loads a kernel at its first
+ * launch, which is not in this time. */
 static void report_load(const struct bench_gpu *gpu, FILE *json)
 {
     printf("# %s: %u multiprocessors, blocks of %u threads\n"

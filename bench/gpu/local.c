@@ -13,7 +13,8 @@
 
 enum { MOST_SOURCES = 8, GRIDS = 3, CONTENDERS = 1 + 2 * GRIDS, MOST_LAUNCHES = 1000 };
 
-/* DRIVER; then GRIDS of our copy; then GRIDS of the reduction. */
+/* Numbers of contenders: the driver's copy, the first of GRIDS of the library's copy, and the first
+ * of GRIDS of the reduction. */
 enum { DRIVER = 0, OWN = 1, REDUCE = 1 + GRIDS };
 
 static const struct {
@@ -33,8 +34,8 @@ struct cell {
     uint32_t nsrcs; /* 0: only copies */
     size_t bytes;
     void *sources[MOST_SOURCES], *sum;
-    uint32_t grids[GRIDS];
-    double us[CONTENDERS];
+    uint32_t grids[GRIDS];  /* in blocks */
+    double us[CONTENDERS];  /* medians; 0: did not take part */
 };
 
 static void enqueue(const struct cell *cell, uint32_t contender)
@@ -65,7 +66,7 @@ static void enqueue(const struct cell *cell, uint32_t contender)
     }
 }
 
-/* Microseconds of one of `launches`. */
+/* Returns the mean time of `launches`, in microseconds. */
 static double sample(const struct cell *cell, uint32_t contender, int launches)
 {
     const struct bench_gpu *gpu = cell->gpu;
@@ -80,7 +81,8 @@ static double sample(const struct cell *cell, uint32_t contender, int launches)
     return (double)ms * 1e3 / launches;
 }
 
-/* Blocks for as many threads as have something to do, at most 1, 2 and 4 per multiprocessor. */
+/* Chooses grids of 1, 2 and 4 blocks for each multiprocessor, but with no more threads than have
+ * something to do: one for each 16 bytes. */
 static void choose_grids(struct cell *cell)
 {
     const struct bench_gpu *gpu = cell->gpu;
@@ -93,7 +95,7 @@ static void choose_grids(struct cell *cell)
     }
 }
 
-/* A grid that was tried already is not tried again, and without sources there is no sum. */
+/* False for a contender with the same grid as the one before, and for a sum without sources. */
 static bool takes_part(const struct cell *cell, uint32_t contender)
 {
     uint32_t grid = contender == DRIVER ? 0 : (contender - OWN) % GRIDS;
@@ -169,7 +171,7 @@ static void report(const struct cell *cell, bool is_right, FILE *json)
     fflush(json);
 }
 
-/* All sizes of one type and number of sources. Returns how many results were wrong. */
+/* Measures all sizes of one type and number of sources. Returns the number of wrong results. */
 static int sweep(struct cell *cell, FILE *json)
 {
     const struct bench_local *what = cell->what;

@@ -11,13 +11,13 @@
 struct bench_local {
     size_t min_bytes, max_bytes; /* of a source; sizes grow by `factor` */
     size_t factor;
-    uint32_t rounds;    /* samples of each */
-    double sample_us;   /* how long a sample takes at least */
-    bool is_copy_only;
+    uint32_t rounds;   /* samples of each contender in a cell */
+    double sample_us;  /* how long a sample takes at least; 0: one launch */
+    bool is_copy_only; /* measures the copies and no reduction */
 };
 
-/* The cells' lines on stdout, and JSON lines to `json` if that is not NULL. Returns how many
- * results were wrong. */
+/* Measures all types, numbers of sources and sizes. Writes a line for each to stdout, and JSON
+ * lines to `json` if that is not NULL. Returns the number of wrong results. */
 int bench_local(struct bench_gpu *gpu, const struct bench_local *what, FILE *json);
 
 #endif

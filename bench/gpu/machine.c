@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Uses the driver for measurements. */
+ * Implements machine.h with the CUDA driver. */
 #include "machine.h"
 
 #include "base/clock.h"
@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Graphs, which the library itself does not use. */
+/* The driver's functions for graphs, which the library itself does not use. In the order of the
+ * names in load_graphs. */
 static struct {
     int (*begin)(struct tutti_cu_stream *stream, int mode);
     int (*end)(struct tutti_cu_stream *stream, struct tutti_cu_graph **ret_graph);

@@ -16,8 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A figure is the median of BLOCKS blocks. A block has MANY calls of up to SMALL_BYTES, or FEW
+ * larger ones. */
 enum { BLOCKS = 10, MANY = 20, FEW = 3, SMALL_BYTES = 64 << 10 };
-/* ncclDataType_t, ncclRedOp_t */
+/* Values of ncclDataType_t and ncclRedOp_t. */
 enum { NCCL_FLOAT32 = 7, NCCL_SUM = 0 };
 
 struct nccl_id {
@@ -35,15 +37,16 @@ static struct {
     const char *(*last_error)(struct nccl_comm *comm);
 } nccl;
 
+/* All ranks. The three arrays have an entry for each rank, about the size that is measured now. */
 struct crew {
     struct bench_gpu gpu;
     struct nccl_id id;
     uint32_t nranks;
     size_t max_bytes, factor;
     pthread_barrier_t meeting;
-    double *stream_us, *sync_us; /* of each rank, of the present size */
+    double *stream_us, *sync_us; /* back to back, and with a wait for each call */
     int *is_right;
-    FILE *json;
+    FILE *json; /* may be NULL */
 };
 
 struct member {
@@ -85,7 +88,8 @@ static void call(const struct member *member, size_t bytes)
                                           member->gpu.stream));
 }
 
-/* Microseconds of an operation, the median over blocks that all ranks begin together. */
+/* Returns the time of a call in microseconds: the median over blocks, which all ranks begin
+ * together. */
 static double measure(const struct member *member, size_t bytes, int waits_for_each)
 {
     int calls = bytes <= SMALL_BYTES ? MANY : FEW;

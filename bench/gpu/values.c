@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* LOOK_BYTES are compared at the beginning and at the end. */
 enum { MOST_SOURCES = 64, LOOK_BYTES = 64 << 10 };
 
+/* Returns a hash of x. */
 static uint32_t scatter(uint32_t x)
 {
     x = (x ^ (x >> 16)) * 0x7feb352du;
@@ -16,12 +18,13 @@ static uint32_t scatter(uint32_t x)
     return x ^ (x >> 16);
 }
 
-/* -4 .. 4: exact in all floating types, and so are sums of a few. */
+/* Returns a number from -4 to 4. It is exact in all floating types, and so are sums of a few. */
 static int number(uint32_t source, size_t index)
 {
     return (int)(scatter((uint32_t)index * 64 + source) % 9) - 4;
 }
 
+/* Returns VALUES_BYTES of a source's contents. The caller frees them. */
 static void *make(enum tutti_type type, uint32_t source)
 {
     size_t count = VALUES_BYTES / tutti_type_size(type);
@@ -54,7 +57,7 @@ void bench_values_fill(const struct bench_gpu *gpu, enum tutti_type type, uint32
 
     bench_gpu_copy(gpu, to, values, done);
     free(values);
-    /* Twice as much each time. */
+    /* Copy what is there already, which doubles each time. */
     while (done < size_bytes) {
         size_t now = size_bytes - done < done ? size_bytes - done : done;
 
@@ -63,6 +66,7 @@ void bench_values_fill(const struct bench_gpu *gpu, enum tutti_type type, uint32
     }
 }
 
+/* Returns 1 if `bytes` of the GPU's memory at offset `at` of `sum` hold the sum of the sources. */
 static int is_sum(const struct bench_gpu *gpu, enum tutti_type type, const void *const *sources,
                   uint32_t nsrcs, const char *sum, size_t at, size_t bytes)
 {

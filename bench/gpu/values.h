@@ -11,12 +11,13 @@
 
 enum { VALUES_BYTES = 1 << 20 };
 
-/* Fill `size_bytes` of the GPU's memory with those of source number `source`. */
+/* Fills `size_bytes` of the GPU's memory with the contents of source number `source`. */
 void bench_values_fill(const struct bench_gpu *gpu, enum tutti_type type, uint32_t source, void *to,
                        size_t size_bytes);
 
-/* Returns whether the GPU's memory holds the sum of sources 0 .. nsrcs - 1, as CPUs add them. The
- * size is a power of two of bytes. It checks the beginning and the end. */
+/* Returns 1 if the GPU's memory holds the sum of sources 0 to nsrcs - 1 with the bits that a CPU
+ * computes, and 0 otherwise. The size is a power of two. Only the beginning and the end are
+ * compared. */
 int bench_values_are_sum(const struct bench_gpu *gpu, enum tutti_type type, uint32_t nsrcs,
                          const void *sum, size_t size_bytes);
 

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measuring itself: one cell after the other, the libraries taking turns within each."""
+"""Measures the cells one after the other. Within a cell the libraries take turns."""
 import math
 import statistics
 
 from harness import distance, settings, team
 from harness.parts import LINE_BYTES, size_text
 
-# Back to back; and started together.
+# stream: operations back to back. sync: all ranks start an operation together.
 TIMINGS = ("stream", "sync")
 
-# A sample is at least this long, so that the clock and short bursts of one rank do not matter.
+# A sample of stream is at least this long, so that reading the clock and short bursts of one rank
+# do not matter.
 SAMPLE_US = 150.0
-# The time between two operations that start together.
+# The time between two operations of sync.
 PAUSE_US = 6.0
 SYNC_OPS_MAX = 4000
-# One operation of this length tells enough.
+# If an operation takes at least this long, one operation is enough to estimate its time.
 LONG_US = 2000.0
 ANSWER_SECONDS = 30
 
-# After the first round a peer's setting goes on if it takes at most so many times as long as that
-# peer's best one, in either timing; and if its library is not hopelessly behind the best peer.
+# After the first round a setting continues if, in either timing, it takes at most BEHIND times as
+# long as the best setting of its library, and its library at most HOPELESS times as long as the
+# best peer.
 BEHIND, HOPELESS = 1.5, 5.0
 
 
@@ -28,7 +30,8 @@ class Track:
 
     def __init__(self, entry, cell, timings):
         self.entry, self.command = entry, f"{cell[0]} {entry.type} {max(cell[1], 4)} {entry.memory}"
-        # Without any agreement nothing can go on back to back.
+        # The limit does not synchronize its processes, so operations back to back would drift
+        # apart.
         self.timings = [timing for timing in timings
                         if timing == "sync" or entry.contender.driver != "limit"]
         self.estimates = dict.fromkeys(self.timings, math.inf)
@@ -42,13 +45,13 @@ class Track:
             if words[:1] != ["time"] or len(words) != 5:
                 raise team.Lost(f"answered {answer!r} to {timing}")
             figures.append([float(word) / 1000 for word in words[1:]])
-        # An operation is over when the last rank has it: the slowest rank counts.
+        # An operation is complete when the last rank has finished it, so the slowest rank counts.
         slowest = max(figures)
         self.estimates[timing] = min(self.estimates[timing], max(slowest[0], 0.001))
         return dict(zip(("median", "min", "p90", "mean"), slowest))
 
     def prime(self):
-        """A few operations, to learn how long they take."""
+        """Run a few operations, to estimate how long one takes."""
         if "stream" in self.timings:
             self.run("stream", "1 1")
             if self.estimates["stream"] < LONG_US:
@@ -100,11 +103,13 @@ class Track:
 
 
 def check(entry, cell):
-    """True if the entry has the collective and computes it rightly; raises if it is wrong."""
+    """True if the entry has the collective and its result is right. Raises Lost if the result is
+    wrong."""
     if entry.contender.max_bytes is not None and cell[1] > entry.contender.max_bytes:
         return False
     if entry.contender.driver == "limit":
-        # A line each way has no result; and where no more is needed, nothing else is.
+        # The variant "line" has no result to check. Up to a line it is the only variant that is
+        # measured.
         is_tiny = cell[0] == "barrier" or cell[1] <= LINE_BYTES
         if is_tiny or entry.variant == "line":
             return entry.variant == "line"
@@ -119,7 +124,7 @@ def check(entry, cell):
 
 
 def goes_on(track, tracks):
-    """After the first round: is it worth another one?"""
+    """True if a track is measured further after the first round."""
     library = track.entry.library
     if library == "limit":
         moves = [one for one in tracks if one.entry.library == library and
@@ -174,15 +179,15 @@ def measure(roster, cell, chosen, fail):
                                      for rounds in track.rounds.values()])
             if place is None or not any(track.lacks(place) for track in running):
                 break
-    # An entry that was dropped early may have been measured only at another distance, so it must not be the
-    # best.
+    # An entry that was dropped early may have been measured only at another distance, so it must
+    # not be the best.
     there = {track.entry.library for track in kept if track.was_at(place)}
     return [track for track in kept
             if track.was_at(place) or track.entry.library not in there], place
 
 
 def measure_all(roster, part, chosen, results, progress, save):
-    """All cells of the part that `results` has not yet."""
+    """Measure all cells of the part that `results` does not have yet."""
     known = {(cell["collective"], cell["bytes"]) for cell in results["cells"]}
     for cell in part.agenda():
         if cell in known:
@@ -203,7 +208,8 @@ def measure_all(roster, part, chosen, results, progress, save):
 
 
 def switch_us(roster):
-    """The time of a CPU to switch from one waiting rank to another, or None."""
+    """The time in which a CPU switches from one waiting rank to another, or None if it was not
+    measured."""
     for one in roster.teams:
         if one.contender.driver == "limit":
             answers = one.ask("switch", ANSWER_SECONDS)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Racing the tuner's candidates: the ranks of each setup (transport, number of ranks) are started
-once and go through all cells by themselves; rank 0 tells the outcome line by line."""
+"""Measures the tuner's candidates. The ranks of each setup (a transport and a number of ranks) are
+started once, and measure all cells by themselves (drivers/choices.c). Rank 0 writes a line for each
+cell."""
 import json
 import os
 import select
@@ -15,9 +16,10 @@ from harness.parts import size_text
 
 COLLECTIVES = ("allreduce", "reduce", "broadcast", "allgather", "reduce_scatter", "alltoall",
                "gather", "scatter", "scan", "exclusive_scan")
-# A choice is good that is at most so much slower than the fastest candidate.
+# A choice is good if it takes at most so many times as long as the fastest candidate.
 GOOD = 1.15
-# Beyond what tuttiCommTune may take, a cell that takes so long hangs.
+# A cell that takes longer than this counts as hanging. For the first cell the time of tuttiCommTune
+# is added.
 PATIENCE_SECONDS = 120
 
 ENVIRONMENT = {"shm": {}, "tcp": {"TUTTI_TRANSPORTS": "self,tcp"}}
@@ -28,7 +30,8 @@ class Failure(Exception):
 
 
 class Progress:
-    """One line that is written over on a terminal; else one per setup."""
+    """Shows progress: one line on a terminal that the next one replaces, or else one line for each
+    setup."""
 
     def __init__(self, total):
         self.total, self.done, self.start = total, 0, time.monotonic()
@@ -53,8 +56,9 @@ class Progress:
 
 
 def ratio_to_best(one, finalists):
-    """Time of `one` over that of the fastest. The least of many medians that are equally good is by
-    chance too low; so the fastest is found in every other round, and compared in the rest."""
+    """The time of `one` divided by that of the fastest. The least of many equal medians would be
+    too low by chance. So the fastest is determined in every other round, and compared in the
+    remaining rounds."""
     ratios = []
     for half in (0, 1):
         best = min(finalists, key=lambda other: statistics.median(other["rounds_us"][half::2]))
@@ -67,8 +71,8 @@ def ratio_to_best(one, finalists):
 
 
 def judge(raw, transport, ranks, collective, size):
-    """A cell as it is kept: the fastest candidate, and the two choices beside it. Candidates whose
-    schedules are the same were raced as one, so the ratio is 1 where the fastest was chosen."""
+    """The results of a cell: the fastest candidate, and the two choices. Candidates with the same
+    schedules were measured as one, so the ratio is 1 if the fastest was chosen."""
     raced = [one for one in raw["candidates"] if one["rounds_us"]]
     for one in raced:
         one["us"] = statistics.median(one["rounds_us"])
@@ -87,13 +91,13 @@ def judge(raw, transport, ranks, collective, size):
 
 
 class Setup:
-    """The ranks of one transport and number."""
+    """The ranks of one setup."""
 
     def __init__(self, chosen, driver, workdir, transport, ranks):
         self.what = f"{transport}, {ranks} ranks"
         directory = os.path.join(workdir, f"{transport}.{ranks}")
         os.makedirs(directory)
-        # The driver names the candidates, not its caller.
+        # The driver names the algorithms, so variables of the caller must not.
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("TUTTI_")}
         environment.update(ENVIRONMENT[transport], GLIBC_TUNABLES=settings.HEAP)
@@ -123,7 +127,7 @@ class Setup:
             patience = PATIENCE_SECONDS
 
     def wait(self):
-        """For the end of all ranks, which must be a good one."""
+        """Wait for the end of all ranks. Raises Failure if one has failed."""
         try:
             if any(process.wait(timeout=20) != 0 for process in self.processes):
                 self.fail("a rank failed")

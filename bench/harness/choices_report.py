@@ -4,10 +4,10 @@ import math
 
 from harness.parts import size_text
 from harness.choices import GOOD
-from harness.plot import FAINT, INK, Canvas, short_size
+from harness.plot import FAINT, INK, MARGIN, WIDTH, Canvas, document, short_size
 from harness.report import number
 
-WIDTH, MARGIN, LABEL, ROW = 1240, 36, 104, 26
+LABEL, ROW = 104, 26
 TITLES = {"shm": "One host, shared memory", "tcp": "TCP over the loopback"}
 WHO = {"default": "by default", "tuned": "after tuttiCommTune"}
 
@@ -38,7 +38,8 @@ def share(cells, who):
 
 
 def summary(cells):
-    """Shares of cells with a good choice: of all, and by transport, ranks, collective."""
+    """The shares of cells with a good choice: for all cells, and by transport, ranks and
+    collective."""
     lines = [f"Cells where the choice is within {100 * (GOOD - 1):.0f} % of the fastest candidate",
              "", f"{'':26s}{'default':>9s}{'tuned':>9s}{'cells':>8s}"]
     groups = [("all", cells)]
@@ -87,7 +88,8 @@ def as_text(results):
 
 
 def color(ratio):
-    """Pale green up to the limit, then from yellow to full red at three times the fastest."""
+    """Pale green if the choice is good. Otherwise from yellow to full red at three times the
+    fastest."""
     if ratio <= GOOD:
         return "#d5ecd9"
     strength = min(math.log(ratio / GOOD) / math.log(3 / GOOD), 1.0)
@@ -96,7 +98,8 @@ def color(ratio):
 
 
 def panel(canvas, cells, who, left, top, width):
-    """Collectives down; numbers of ranks across, and within each the sizes."""
+    """Draw a row for each collective, and a column for each size within each number of ranks.
+    Returns the height."""
     rows, ranks = distinct(cells, "collective"), distinct(cells, "ranks")
     sizes = distinct(cells, "bytes")
     gap = 6
@@ -139,8 +142,4 @@ def draw(results):
         heights = [panel(canvas, mine, who, MARGIN + k * (half + 28), y + 14, half)
                    for k, who in enumerate(WHO)]
         y += 14 + max(heights) + 40
-    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y:.0f}" '
-            f'viewBox="0 0 {WIDTH} {y:.0f}" role="img" aria-label="{title}" '
-            'font-family="Helvetica, Arial, DejaVu Sans, sans-serif">'
-            f'<rect width="{WIDTH}" height="{y:.0f}" fill="#ffffff"/>')
-    return "\n".join([head, *canvas.parts, "</svg>\n"])
+    return document(canvas, y, title)

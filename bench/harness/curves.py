@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the figure of a part: time against size for each collective, with all libraries and the limit."""
+"""Draws the figure of a part: time against size for each collective, with all libraries and the
+limit."""
 import math
 
 from harness import figures, report, settings
@@ -23,7 +24,8 @@ def time_of(results, cell, library):
 
 
 def series_of(results, collective):
-    """{library: [(size, time)]}, the limit first, so that it is below all, and ours last."""
+    """{library: [(size, time)]}. The limit is first, so that it is drawn below all others, and
+    Tutti is last."""
     libraries = sorted(figures.libraries_of(results),
                        key=lambda name: (name != "limit", name in settings.OURS))
     series = {library: [(cell["bytes"], time) for cell in figures.cells_of(results, collective)
@@ -33,7 +35,7 @@ def series_of(results, collective):
 
 
 def shade(canvas, axes, points):
-    """No library can reach the area below the limit."""
+    """Shade the area below the limit, which no library can reach."""
     path = " ".join(f"{axes.x(size):.1f},{axes.y(time):.1f}" for size, time in points)
     floor = axes.top + axes.height
     canvas.add(f'<polygon points="{axes.x(points[0][0]):.1f},{floor:.1f} {path} '
@@ -57,7 +59,7 @@ def panel(canvas, results, collective, left, top, width):
 
 
 def barrier_bars(canvas, results, left, top, width):
-    """A barrier has no size: one bar each."""
+    """Draw one bar for each library, because a barrier has no size."""
     cell = figures.cells_of(results, "barrier")[0]
     bars = [(library, time) for library in figures.libraries_of(results)
             if library != "window" and (time := time_of(results, cell, library)) is not None]
@@ -97,7 +99,7 @@ def draw(results):
     legend(canvas, results, y + 12)
     y += 40
     width = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GAP) / COLUMNS
-    # The barrier fills the place that is left beside the others.
+    # The bars of the barrier take one place among the panels.
     names = figures.collectives_of(results)
     for i, collective in enumerate(names):
         left = MARGIN + (i % COLUMNS) * (width + GAP)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the library, and one driver per library under comparison."""
+"""Builds the library, and one driver for each library that is measured."""
 import os
 import shutil
 import subprocess
@@ -25,7 +25,7 @@ def has_header(name):
 
 
 def build_library(root, target="tutti"):
-    """Build build/release, whatever generator it was made with."""
+    """Build a target in build/release, and return that directory."""
     directory = os.path.join(root, "build", "release")
     if not os.path.exists(os.path.join(directory, "CMakeCache.txt")):
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
@@ -39,7 +39,8 @@ def build(root, library_directory, workdir):
     print("building", file=sys.stderr)
     library_directory = os.path.abspath(library_directory or build_library(root))
     if not os.path.exists(os.path.join(library_directory, "libtutti.so")):
-        raise Failure(f"there is no libtutti.so in {library_directory}")
+        raise Failure(f"there is no libtutti.so in {library_directory}; build its target tutti, or "
+                      "leave out --build")
     source = os.path.join(root, "bench", "drivers")
     out = {name: os.path.join(workdir, name)
            for name in ("tutti", "openmpi", "mpich", "gloo", "bare", "limit", "sockets")}
@@ -51,11 +52,11 @@ def build(root, library_directory, workdir):
         run([*gcc, "-O3", "-c", name, "-o", path], source)
     run([*gcc, "-I", os.path.join(root, "include"), "tutti.c", *common, "-o", out["tutti"],
          "-L", library_directory, "-ltutti", f"-Wl,-rpath,{library_directory}"], source)
-    # They measure the machine, so they may use all of it.
+    # These measure the machine, so they may use all of its instructions.
     run([*gcc, "-O3", "-march=native", "bare.c", "arena.c", *common, "-o", out["bare"]], source)
     run([*gcc, "-O3", "-march=native", "limit.c", "mover.c", "arena.c", *common, "-o",
          out["limit"]], source)
-    # Without it uring.c refuses what it is asked for.
+    # Without liburing the variant of io_uring is left out.
     uring = ["-luring"] if has_header("liburing.h") else []
     run([*gcc, "sockets.c", "uring.c", *common, "-o", out["sockets"], *uring], source)
     for mpi in ("openmpi", "mpich"):
@@ -65,8 +66,8 @@ def build(root, library_directory, workdir):
 
 
 def build_choices(root, library_directory, workdir):
-    """Returns the path of the driver that races the tuner's candidates. It sees the library's
-    inside, so it is built on the archive."""
+    """Returns the path of the driver that measures the tuner's candidates. It uses internals of the
+    library, so it is linked with the archive."""
     print("building", file=sys.stderr)
     library_directory = os.path.abspath(library_directory or build_library(root, "tutti-internal"))
     archive = os.path.join(library_directory, "libtutti-internal.a")
@@ -80,7 +81,7 @@ def build_choices(root, library_directory, workdir):
 
 
 def build_distances(bench, workdir):
-    """Returns the path of the driver that measures memory; it needs no library."""
+    """Returns the path of the driver that measures memory. It does not use the library."""
     if shutil.which("gcc") is None:
         raise Failure("there is no gcc; as root: apt-get install gcc libc6-dev")
     out = os.path.join(workdir, "distances")

@@ -1,29 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes the best settings, the limit, and Tutti's ratios to them from the times of a cell, round by round."""
+"""Computes the best settings, the limit, and Tutti's ratios to them from the times of a cell, round
+by round."""
 import statistics
 
 from harness import settings
 from harness.parts import LINE_BYTES, is_crowded
 
-# A rank that has sent its data continues, so that back to back no rank need wait.
+# In these a rank that has sent its data continues. So with calls back to back, ranks need not wait
+# for others.
 ROOTED = ("broadcast", "reduce")
 
 
 def measured(results):
-    """Which of the timings the cells have."""
+    """The timings that the cells have."""
     return {timing for cell in results["cells"] for one in cell["times"].values()
             for timing in one if timing != "library"}
 
 
 def judged(results):
-    """The timing that counts: together, where every rank has a CPU to wait on; else back to back.
-    If only the other one was measured, that one."""
+    """The timing that counts: sync if every rank has a CPU, and stream otherwise. If only the other
+    timing was measured, it is that one."""
     wanted, known = "stream" if is_crowded(results) else "sync", measured(results)
     return wanted if wanted in known or not known else known.pop()
 
 
 def best_of(cell, libraries, timing):
-    """(name, time in us) of the best setting of these libraries in the cell, or None."""
+    """(name, time in us) of the best setting of these libraries in the cell, or None if they have
+    none."""
     times = [(one[timing]["median_us"], name) for name, one in cell["times"].items()
              if one["library"] in libraries and timing in one]
     return min(times)[::-1] if times else None
@@ -34,13 +37,14 @@ def median(rounds):
 
 
 def ratio_of_rounds(ours_us, theirs_us):
-    """The median of the ratios within each round that both have, if there are enough."""
+    """The median of the ratios of all rounds that both have. With fewer than two such rounds it is
+    the ratio of the medians."""
     pairs = [ours / theirs for ours, theirs in zip(ours_us, theirs_us) if ours and theirs]
     return statistics.median(pairs) if len(pairs) > 1 else median(ours_us) / median(theirs_us)
 
 
 def ratio(cell, library, rounds_us, timing):
-    """Our time over the other's; or None."""
+    """The time of Tutti's `library` divided by the times of other rounds, or None."""
     best = best_of(cell, (library,), timing)
     if best is None or not rounds_us:
         return None
@@ -48,19 +52,21 @@ def ratio(cell, library, rounds_us, timing):
 
 
 def ratio_to(cell, library, others, timing):
-    """Our time over that of the best setting of `others`."""
+    """The time of Tutti's `library` divided by that of the best setting of `others`, or None."""
     best = best_of(cell, others, timing)
     return best and ratio(cell, library, cell["times"][best[0]][timing]["rounds_us"], timing)
 
 
 def switches(results):
-    """How often a CPU has to go to another rank, at least, until all have been there."""
+    """How often a CPU has to switch to another rank, at least, until each of its ranks has run
+    once."""
     cpus = results["machine"]["cpus"]
     return (results["ranks"] + cpus - 1) // cpus - 1
 
 
 def limit_rounds(results, cell):
-    """The limit of the cell as it was in each round, in us; empty if it was not measured."""
+    """The limit of the cell in each round, in us. The list is empty if the limit was not
+    measured."""
     timing = judged(results) if results["transport"] == "tcp" else "sync"
     times = {name: one[timing] for name, one in cell["times"].items() if one["library"] == "limit"}
     line = times.pop("limit:line", None)
@@ -85,7 +91,8 @@ def limit(results, cell):
 
 
 def limit_ratio(results, cell, library):
-    """A library's, or its best setting's, time over the limit."""
+    """The time of a library's best setting divided by the limit, or None. "peer" is the best of all
+    peers."""
     libraries = settings.PEERS if library == "peer" else (library,)
     best = best_of(cell, libraries, judged(results))
     rounds = limit_rounds(results, cell)
@@ -95,7 +102,7 @@ def limit_ratio(results, cell, library):
 
 
 def libraries_of(results):
-    """Those with a time in any cell, in the order of their colors."""
+    """The libraries with a time in any cell, in the order of settings.LIBRARIES."""
     seen = {one["library"] for cell in results["cells"] for one in cell["times"].values()}
     return [library for library in settings.LIBRARIES if library in seen]
 
@@ -117,7 +124,8 @@ def reference_of(results):
 
 
 def main_ratio(results, cell, library, timing):
-    """Our time over the best peer's; of a narrow type, over float32's in the same memory."""
+    """Tutti's time divided by the best peer's. For a narrow type it is divided by the time of
+    float32 in the same memory."""
     if results["transport"] == "types":
         other = "window" if library.endswith("window") else "tutti"
         return None if library == other else ratio_to(cell, library, (other,), timing)
@@ -125,6 +133,7 @@ def main_ratio(results, cell, library, timing):
 
 
 def in_short(results, cell):
+    """The times of a cell in one line."""
     timing = judged(results)
     words = [f"{library} {best[1]:.4g}" for library in libraries_of(results)
              if (best := best_of(cell, (library,), timing)) and library != "limit"]

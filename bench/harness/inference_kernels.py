@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All-reduces through shared memory that inference servers wrote for themselves, as contenders.
+"""The all-reduces through shared memory of two inference servers, as contenders.
 
-Each function returns the call that all-reduces a tensor in place over all ranks, or None where the peer is not
-there. All ranks call it together, when the default process group is formed.
+Each load function returns a function that all-reduces a tensor in place over all ranks, or None if that server's
+code is not available. All ranks call the load function together, after the default process group is formed.
 """
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def load_deepspeed() -> Optional[AllReduce]:
 
 
 def build_vllm(source: str) -> None:
-    """One rank compiles, and keeps the result in the folder of the source; the others load it."""
+    """Compile the kernel on rank 0, which keeps the result in the folder of the source, and load it on all ranks."""
     place = os.path.join(source, "build", "tutti-bench")
     if dist.get_rank() == 0:
         os.makedirs(place, exist_ok=True)

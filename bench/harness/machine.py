@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine: what is installed on it, what it is, how busy it is."""
+"""The machine: the packages that are installed, its description, and its load."""
 import datetime
 import os
 import platform
@@ -58,16 +58,16 @@ def free_bytes():
 
 
 def memory_directory():
-    """Where files are memory, if there is such a place."""
+    """A folder whose files are in memory, if there is one, or else /tmp."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
 
 
 def load():
-    """Tasks that ran or wanted to run during the last minute, on average."""
+    """The mean number of tasks that ran or waited for a CPU during the last minute."""
     return os.getloadavg()[0]
 
 
-# By others: before this program itself built or ran anything.
+# The load of other programs, because it is read before this program builds or runs anything.
 LOAD_BEFORE = load()
 
 

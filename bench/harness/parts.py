@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run is made of parts, each one transport and number of ranks; a part of cells, each one
-collective and size."""
+"""The parts of a run. A part has one transport and one number of ranks. It consists of cells, each
+of which is a collective at one size."""
 from harness import machine
 
 USUAL = ("allreduce", "reduce_scatter", "allgather", "reduce", "broadcast", "alltoall", "scan",
@@ -11,7 +11,7 @@ RANKS = {"shm": (2, 4, 8), "tcp": (2, 4), "types": (2,)}
 QUICK = "8,64K,4M"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
-# A cache line holds as much beside its flag.
+# Up to this size the limit is the time of a cache line.
 LINE_BYTES = 64
 
 
@@ -66,12 +66,13 @@ class Part:
                 for size in (self.sizes if collective != "barrier" else [0])]
 
     def arena_bytes(self):
-        """Of each buffer: the largest operation, or enough to leave the caches behind."""
+        """The bytes of each buffer: room for the largest operation, and more than the caches
+        hold."""
         largest = max(self.sizes)
         return 2 << 20 if largest < 65536 else max(64 << 20, (largest + 69631) // 4096 * 4096)
 
     def fit(self, contenders):
-        """Leave out sizes for which the memory of this machine is too small; returns them."""
+        """Remove the sizes for which the memory of this machine is too small, and return them."""
         left_out = []
         buffers = sum(2 * self.ranks * len({memory.split(":")[0] for memory in one.memories})
                       for one in contenders)
@@ -94,7 +95,7 @@ def plan(chosen):
 
 
 def weight(part, cell):
-    """About how long a cell takes, in no particular unit."""
+    """Approximately how long a cell takes, in an arbitrary unit."""
     contenders = {"shm": 8, "tcp": 12, "types": 5}[part.transport]
     return contenders * (1 + part.ranks * cell[1] / (64 << 20))
 
@@ -106,5 +107,5 @@ def describe(transport, ranks):
 
 
 def is_crowded(results):
-    """More ranks than CPUs on the machine that was measured?"""
+    """True if there were more ranks than CPUs on the machine that was measured."""
     return results["ranks"] > results["machine"]["cpus"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain SVG: lines, words, and axes with both scales logarithmic."""
+"""Draws plain SVG: lines, texts, and axes with two logarithmic scales."""
 import math
 from xml.sax.saxutils import escape
 
@@ -83,7 +83,7 @@ class Axes:
         self.sizes = sizes
         self.low = math.log2(min(sizes))
         self.high = max(math.log2(max(sizes)), self.low + 1)
-        # A little room above and below, and whole panels of at least one decade.
+        # Leave a little room above and below, and show at least one decade.
         self.bottom_log = math.log10(min(times)) - 0.12
         self.top_log = max(math.log10(max(times)) + 0.12, self.bottom_log + 1)
 
@@ -110,10 +110,10 @@ class Axes:
                     self.top + self.height, FAINT)
 
 
-def document(canvas, height, about):
-    """The whole file, of `height`."""
-    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:.0f}" '
-            f'viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(about)}" '
+def document(canvas, height, about, width=WIDTH):
+    """The text of the whole file. The picture is `height` pixels high, and `about` describes it."""
+    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:.0f}" '
+            f'viewBox="0 0 {width} {height:.0f}" role="img" aria-label="{escape(about)}" '
             'font-family="Helvetica, Arial, DejaVu Sans, sans-serif">'
-            f'<rect width="{WIDTH}" height="{height:.0f}" fill="#ffffff"/>')
+            f'<rect width="{width}" height="{height:.0f}" fill="#ffffff"/>')
     return "\n".join([head, *canvas.parts, "</svg>\n"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions beside measurements: a table, and one point for each on a plane."""
+"""Compares predictions with measurements, as a table and as a picture with one point for each."""
 import math
 
 from harness import plot
@@ -13,13 +13,14 @@ PANEL, GAP = 520, 70
 
 
 def miss(cell):
-    """Above 0: by which factor less 1 the prediction misses, whichever way."""
+    """The factor by which the prediction is too high or too low, minus 1. 0 is a perfect
+    prediction."""
     ratio = cell["predicted_s"] / cell["measured_s"]
     return max(ratio, 1 / ratio) - 1
 
 
 def mean_miss(cells):
-    """The geometric mean of the factors, less 1; None where there are none."""
+    """The geometric mean of the factors, minus 1. None if there are no cells."""
     if not cells:
         return None
     return math.exp(sum(math.log1p(miss(cell)) for cell in cells) / len(cells)) - 1
@@ -130,8 +131,4 @@ def draw(results):
     for i, transport in enumerate(transports):
         panel(canvas, results, transport, GAP + i * (PANEL + GAP), 190)
     height = 190 + PANEL + 40
-    head = (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" aria-label="Predicted against measured" '
-            'font-family="Helvetica, Arial, DejaVu Sans, sans-serif">'
-            f'<rect width="{width}" height="{height}" fill="#ffffff"/>')
-    return "\n".join([head, *canvas.parts, "</svg>\n"])
+    return plot.document(canvas, height, "Predicted against measured", width)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a run is, and how long it will take: one line that a terminal writes over, else a line
-for each cell."""
+"""Shows how far a run is, and how long it will take: one line on a terminal that the next one
+replaces, or else a line for each cell."""
 import sys
 import time
 
 from harness import figures
 from harness.parts import size_text, weight
 
-# Of one unit of weight, until a cell has shown what it takes.
+# The assumed time of one unit of weight (parts.weight), until a cell has been measured.
 SECONDS = 0.35
 
 
@@ -20,7 +20,7 @@ class Progress:
         self.is_terminal = sys.stderr.isatty()
 
     def skip(self, part, cells):
-        """These were there already."""
+        """These cells have results already."""
         self.left -= sum(weight(part, (cell["collective"], cell["bytes"])) for cell in cells)
         self.done += len(cells)
 

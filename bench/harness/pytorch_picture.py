@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of bench/pytorch: how many times faster than Gloo, call by size."""
+"""Draws the picture of bench/pytorch: how many times faster than Gloo each call is, by size."""
 import json
 import math
 
@@ -9,7 +9,7 @@ LABEL, ROW, GAP = 150, 30, 34
 
 
 def color(times):
-    """Green where we are faster, full at 64 times; red where slower, full at half."""
+    """Green if Tutti is faster, with full color at 64 times. Red if it is slower, with full color at half."""
     if times >= 1:
         full, strength = (46, 158, 91), min(math.log2(times) / 6, 1)
     else:
@@ -67,7 +67,7 @@ def draw(results):
 
 
 def write(figures, picture):
-    """Draws a file of figures that were taken on a quiet machine."""
+    """Draw a file of figures. Returns 1, without drawing, if the machine was busy."""
     with open(figures, encoding="utf-8") as file:
         results = json.load(file)
     if results["load_before"] > 0.5:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The map of a part: our time over the best peer's and over the limit, collective by size, and
-whether the cell meets its targets."""
+"""Draws the map of a part, with a row for each collective and a column for each size. A square has
+Tutti's time divided by the best peer's and by the limit, and says whether the cell meets its
+targets."""
 import math
 
 from harness import figures, report, settings, targets
@@ -12,7 +13,8 @@ MET, MISSED = "#1b7a43", "#b3261e"
 
 
 def color(ratio):
-    """Green where we are faster, red where slower; full color at twice or half."""
+    """Green if Tutti is faster, red if it is slower. The color is full at a ratio of two or a
+    half."""
     strength = min(abs(math.log2(max(ratio, 1e-6))), 1.0)
     full = (46, 158, 91) if ratio <= 1 else (222, 92, 76)
     mixed = (round(255 + (part - 255) * (0.12 + 0.6 * strength)) for part in full)
@@ -20,7 +22,7 @@ def color(ratio):
 
 
 def mark(canvas, x, y, met):
-    """A tick or a cross, around (x, y)."""
+    """Draw a tick or a cross around (x, y)."""
     path = f"M{x - 4:.1f},{y:.1f} l3,3.4 l5,-7" if met else \
         f"M{x - 3.2:.1f},{y - 3.2:.1f} l6.4,6.4 m0,-6.4 l-6.4,6.4"
     canvas.add(f'<path d="{path}" fill="none" stroke="{MET if met else MISSED}" '

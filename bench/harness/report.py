@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as tables to read, and which targets they meet."""
+"""Writes the results as tables, and the targets that they meet."""
 import json
 import math
 import statistics
@@ -25,7 +25,7 @@ def read_json(path):
 
 
 def number(value):
-    """Three digits that count, never in powers of ten."""
+    """The value with three significant digits, without an exponent."""
     if value is None:
         return "-"
     if value >= 100:
@@ -55,7 +55,7 @@ def heading(results):
 
 
 def columns_of(results, timing):
-    """[(title, the words of a cell)] of one table."""
+    """[(title, function of a cell that returns its entry)] for the columns of one table."""
     libraries = figures.libraries_of(results)
     ours = [name for name in libraries if name in settings.OURS]
     others, who = figures.reference_of(results)
@@ -125,7 +125,7 @@ def cells_text(parts):
 
 
 def targets_text(parts):
-    """Per part and target: how many cells meet it, and those that do not."""
+    """For each part and target: the number of cells that meet it, and the cells that do not."""
     lines, met_cells, all_cells = [], 0, 0
     for results in parts:
         cells = [(cell, targets.judge(results, cell, parts)) for cell in results["cells"]]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries that take part, and their settings. A peer's figure in a cell is that of its best setting."""
+"""The libraries that take part, and their settings. A *peer* is a library other than Tutti. Its
+figure in a cell is that of its best setting. A *contender* is a library with one setting."""
 import re
 
 from harness import machine
@@ -13,17 +14,18 @@ LIBRARIES = {"tutti": "Tutti", "window": "Tutti, tuttiMemAlloc", "openmpi": "Ope
 OURS = ("tutti", "window", "bfloat16", "bfloat16-window", "float16", "float16-window")
 PEERS = ("openmpi", "mpich", "gloo")
 
-# Large requests stay in the heap, which is never trimmed and lies in huge pages: otherwise who
-# allocates inside a call pays more for page faults than for the communication. All get it.
+# Settings of malloc for all contenders: large requests stay in the heap, which is never trimmed and
+# is in huge pages. Otherwise a library that allocates inside a call would mostly show page faults.
 HEAP = ":".join(("glibc.malloc.hugetlb=1", "glibc.malloc.mmap_threshold=4294967296",
                  "glibc.malloc.trim_threshold=8589934592", "glibc.malloc.top_pad=67108864"))
 
-# Of no use with more ranks than CPUs: they never give theirs away.
+# Settings that are left out with more ranks than CPUs, because their ranks spin and never yield.
 SPINNERS = ("openmpi-collsm", "mpich-ucx", "mpich-release-gather")
 
 OPENMPI_ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
-# Open MPI takes UCX of its own will only for the networks that UCX was made for.
+# By default Open MPI uses UCX only on the networks for which UCX was made. These options make it
+# use UCX.
 UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any")
 
 # The variants of drivers/limit.c and drivers/sockets.c. The fastest of them is the limit.
@@ -33,7 +35,11 @@ LANES = ("own:one", "own:one-yield", "own:one-big", "own:two", "own:four")
 
 
 class Contender:
-    """One library at one setting: the ranks of one job, and the kinds of memory to try."""
+    """One library with one setting: the ranks of one job, and the kinds of memory to try.
+
+    `memories` are the names that drivers/driver.c understands: "heap", "own" or "own:VARIANT".
+    `pin` binds each rank to a CPU. A `seldom` contender takes part only with -a. `max_bytes` is the
+    largest size. `driver` is the name of the program, by default that of the library."""
 
     def __init__(self, name, library, about, arguments=(), environment=None, memories=("heap",),
                  types=("float32",), pin=True, seldom=False, max_bytes=None, driver=None):
@@ -44,7 +50,8 @@ class Contender:
         self.driver = driver or library
 
     def processes(self, ranks):
-        """The limit of memory is that of the CPUs, however many ranks they serve."""
+        """The number of processes. The limit of memory has one process for each CPU, whatever the
+        number of ranks is. All others have one process for each rank."""
         is_limit_of_memory = self.library == self.driver == "limit"
         return min(ranks, machine.cpus()) if is_limit_of_memory else ranks
 
@@ -97,10 +104,10 @@ def tcp():
         openmpi("openmpi-tcp-big", "BTL tcp with large buffers and fragments", *btl, *big),
         openmpi("openmpi-ucx", "over UCX", *UCX, environment=ucx),
         Contender("mpich-ucx", "mpich", "over UCX", environment={"MPIR_CVAR_NOLOCAL": "1", **ucx}),
-        # Its thread and the caller are better off when the kernel places them.
+        # Gloo's thread and the caller are faster if the kernel places them.
         Contender("gloo-ring", "gloo", "function API, ring", ["ring"], pin=False),
         Contender("gloo-bcube", "gloo", "function API, bcube", ["bcube"], pin=False, seldom=True),
-        # Two ranks that both write synchronously can block each other in larger operations.
+        # In larger operations two ranks that both write synchronously can block each other.
         Contender("gloo-polling", "gloo", "class API, halving-doubling, callers poll", ["polling"],
                   max_bytes=16 << 20),
         Contender("gloo-polling-ring", "gloo", "class API, chunked ring, callers poll",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of a run: a directory with run.json, what was asked for, and one file per part,
-which is written anew after each cell, so that whoever was interrupted can go on."""
+"""Stores the results of a run in a directory: run.json with the options, and one file for each
+part. The file of a part is written again after each cell, so that an interrupted run can
+continue."""
 import json
 import os
 import time
@@ -14,7 +15,7 @@ class Failure(Exception):
 
 
 def rounded(value):
-    """Five digits that count are more than any clock is worth."""
+    """The value with five significant digits, which is more than the clock's precision."""
     if isinstance(value, float):
         return float(f"{value:.5g}")
     if isinstance(value, dict):
@@ -23,7 +24,7 @@ def rounded(value):
 
 
 def part_as_json(results):
-    """One line per cell."""
+    """The results of a part as JSON, with one line for each cell."""
     head = {key: value for key, value in results.items() if key != "cells"}
     lines = [json.dumps(rounded(cell), separators=(",", ":")) for cell in results["cells"]]
     text = json.dumps(head, indent=1).rstrip("}").rstrip()
@@ -31,7 +32,7 @@ def part_as_json(results):
 
 
 def write_text(path, text):
-    """All of it or nothing."""
+    """Write a file in one step, so that no reader sees a part of it."""
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".new", path)
@@ -61,10 +62,10 @@ class Run:
                    json.dumps({"run": self.number, "options": options}, indent=1) + "\n")
 
     def resume(self, chosen):
-        """Take up the last run, with its options."""
+        """Continue the last run, with its options."""
         known = self.read("run.json")
         if known is None:
-            raise Failure(f"there is no run in {self.directory} that could go on; start one "
+            raise Failure(f"there is no run in {self.directory} that could continue; start one "
                           "without --resume")
         self.number = known["run"]
         for name in KEPT_OPTIONS:
@@ -82,7 +83,8 @@ class Run:
         write_text(self.path(results["part"] + ".json"), part_as_json(results))
 
     def parts(self):
-        """All parts that are there, of whatever run, in the order in which they are measured."""
+        """The results of all parts in the directory, of any run, in the order in which they are
+        measured."""
         order = ("shm", "tcp", "types")
         names = [name for name in os.listdir(self.directory)
                  if name.endswith(".json") and name.startswith(order)]

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's table: all-reduce between two ranks, in a few sizes, ours beside the others."""
+"""Writes the table in README.md: all-reduce between two ranks in a few sizes, by Tutti and by the
+peers."""
 from harness import figures
 from harness.parts import size_text
 from harness.report import number
 
 SIZES = [8, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20]
-# Title, part, the libraries of which the fastest counts, whether it is ours.
+# For each column: title, part, the libraries of which the fastest counts, and whether it is Tutti.
 COLUMNS = [("Tutti, shared memory", "shm2", ("tutti",), True),
            ("from `tuttiMemAlloc`", "shm2", ("window",), True),
            ("Open MPI", "shm2", ("openmpi",), False),
@@ -27,7 +28,7 @@ def time_us(part, size, libraries):
 
 
 def row(parts, size):
-    """Ours are bold where no other of the same part is faster."""
+    """A row of the table. A time of Tutti is bold if no peer of the same part is faster."""
     words = [size_text(size)]
     times = [time_us(parts.get(part), size, libraries) for _, part, libraries, _ in COLUMNS]
     for (_, part, _, is_ours), time in zip(COLUMNS, times):
@@ -39,7 +40,8 @@ def row(parts, size):
 
 
 def summary_text(results):
-    """Markdown. Its first line says when and where; no line wraps, so that it can be compared."""
+    """The table as Markdown. The first line says when and where it was measured. Lines are not
+    wrapped, so that a test can compare them with README.md."""
     parts = {one["part"]: one for one in results}
     machine = parts["shm2"]["machine"]
     lines = [f"All-reduce, 2 ranks, float32, back to back, microseconds per operation; "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures that Tutti is to reach, and in which cells it does."""
+"""The targets of Tutti, and the cells that reach them."""
 import math
 
 from harness import figures
@@ -10,7 +10,8 @@ SUMS = ("allreduce", "reduce_scatter", "reduce")
 
 
 class Target:
-    """A bound on a ratio, in the cells that `applies` names."""
+    """A bound on the ratio of `library` to `to`, for cells of `low` to `high` bytes. `only` and
+    `but` name the collectives to which it applies or does not apply."""
 
     def __init__(self, library, to, bound, low, high, only=None, but=()):
         self.library, self.to, self.bound = library, to, bound
@@ -60,8 +61,9 @@ def targets_of(results):
 
 
 def crowd_ratio(results, cell, library, parts):
-    """Our time over (ranks / CPUs) x the time of as many ranks as CPUs, and the switches that
-    cannot be avoided. None where no part of the same run has that time."""
+    """Tutti's time divided by its share of the CPUs: (ranks / CPUs) x the time with as many ranks
+    as CPUs, plus the switches that cannot be avoided. None if no part of the same run has that
+    time."""
     cpus = results["machine"]["cpus"]
     for part in parts:
         if (part["transport"], part["ranks"], part["run"]) != \
@@ -90,7 +92,7 @@ def value(target, results, cell, parts):
 
 
 def judge(results, cell, parts):
-    """[(target, our figure)] of the targets that the cell has and that could be measured."""
+    """[(target, figure of Tutti)] for all targets of the cell that could be measured."""
     found = [(target, value(target, results, cell, parts)) for target in targets_of(results)
              if target.applies(cell)]
     return [(target, figure) for target, figure in found if figure is not None]

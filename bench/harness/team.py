@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Teams: the ranks of one contender, started once, obeying commands that come through pipes."""
+"""Starts contenders. The ranks of one contender are a team. They are started once for a part, and
+carry out commands that come through pipes (drivers/driver.c)."""
 import os
 import select
 import signal
@@ -10,18 +11,18 @@ import time
 from harness import machine, settings
 
 START_SECONDS = 90
-# A contender that is lost in a cell starts again for the next, but only a few times.
+# A contender that fails in a cell is started again for the next cell, but at most so many times.
 LOSSES_MAX = 3
-# Room for all that drivers/sync.c shares.
+# The size of the file that drivers/sync.c maps.
 START_LINE_BYTES = 4 << 20
 
 
 class Failure(Exception):
-    """Something that makes the whole comparison meaningless."""
+    """The whole comparison cannot continue."""
 
 
 class Lost(Exception):
-    """A team that ended, hung or made no sense; the others go on without it."""
+    """A team has ended, hung or given a wrong answer. The comparison continues without it."""
 
 
 class Team:
@@ -35,7 +36,8 @@ class Team:
             start.truncate(START_LINE_BYTES)
         self.errors = open(os.path.join(self.directory, "errors"), "w+", encoding="utf-8")
         for rank in range(contender.processes(part.ranks)):
-            # Both ends here, so that neither side waits for the other to open them.
+            # This process opens both ends of each pipe, so that neither side waits for the other's
+            # open.
             self.commands.append(self.pipe(f"command.{rank}"))
             self.answers.append(self.pipe(f"answer.{rank}"))
         crowded = contender.processes(part.ranks) > machine.cpus()
@@ -58,6 +60,7 @@ class Team:
         return os.open(path, os.O_RDWR | os.O_CLOEXEC)
 
     def last_words(self):
+        """The last lines that the team has written to stdout and stderr."""
         self.errors.flush()
         self.errors.seek(0)
         lines = [line.strip() for line in self.errors.read().splitlines() if line.strip()]
@@ -101,7 +104,7 @@ class Team:
             except (subprocess.TimeoutExpired, OSError):
                 pass
         for process in self.processes:
-            # Also after a good end: a launcher may have left ranks behind.
+            # This is done after a good end as well, because a launcher may have left ranks running.
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -113,7 +116,7 @@ class Team:
 
 
 class Entry:
-    """A team on one kind of memory, in one type: one column of the raw results."""
+    """A team with one kind of memory and one type. Its times are one column of the raw results."""
 
     def __init__(self, team, memory, element):
         self.team, self.memory, self.type, self.contender = team, memory, element, team.contender

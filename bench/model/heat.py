@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A map of efficiencies as SVG: a row per collective and number of ranks, a column per size."""
+"""Draws a map of efficiencies as SVG: a row for each collective and number of ranks, a column for
+each size."""
 from xml.sax.saxutils import escape
 
 from model import simulate
 
 INK, SOFT = "#1f2430", "#5c6470"
-# From far to near, light to dark, so that it reads without color too.
+# From far from the bound (light) to near it (dark), so that the map can also be read without color.
 COLORS = ("#f6efe3", "#fbdca5", "#f3b86b", "#9cc7b4", "#4d9a8c", "#1d6a6a")
 LIMITS = (0.2, 0.4, 0.6, 0.8, 0.95)
 CELL_WIDTH, CELL_HEIGHT, LABEL, GAP, TOP = 46, 19, 190, 22, 104

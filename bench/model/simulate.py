@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking tutti-sim, and words for what it answers."""
+"""Runs tutti-sim, and formats its results."""
 import json
 import os
 import subprocess
@@ -12,11 +12,12 @@ class Failure(Exception):
 
 
 def find(build):
-    """The program in a build directory."""
+    """The path of tutti-sim in a build directory."""
     path = os.path.join(build, "tools", "tutti-sim")
     if not os.access(path, os.X_OK):
-        raise Failure(f"{path} is not there: build it with cmake --preset release && "
-                      "cmake --build build/release --target tutti-sim, or name --build")
+        raise Failure(f"{path} does not exist: build it with cmake --preset release && "
+                      "cmake --build build/release --target tutti-sim, or give another build by "
+                      "--build")
     return path
 
 
@@ -60,7 +61,7 @@ def choice_text(case):
 
 
 def table(heads, rows):
-    """Columns as wide as they must be; a head that begins with '>' stands right."""
+    """A table as text. A column whose head begins with '>' is aligned to the right."""
     widths = [max(len(row[i]) for row in [[head.lstrip(">") for head in heads], *rows])
               for i in range(len(heads))]
     lines = []

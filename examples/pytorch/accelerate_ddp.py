@@ -5,8 +5,8 @@
     pip install accelerate
     torchrun --nproc-per-node 2 examples/pytorch/accelerate_ddp.py [--backend gloo]
 
-Accelerate 1.15 forms process groups on CPUs only with Gloo and MPI, and refuses other names. But it takes a
-process group that exists, so that the program forms one first. The losses are compared with those of one
+Accelerate 1.15 forms process groups on CPUs only with Gloo and MPI, and refuses other names. But it uses a
+process group that exists already, so the program forms one first. The losses are compared with those of one
 process that trains on the text of all ranks.
 """
 from __future__ import annotations

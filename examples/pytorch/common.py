@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples share this: the process group, a text that they make themselves, and a small
-transformer."""
+"""The parts that the examples share: the process group, a generated text, and a small transformer."""
 from __future__ import annotations
 
 import argparse
@@ -23,7 +22,7 @@ def make_parser(description: Optional[str], steps: int = 30) -> argparse.Argumen
     parser = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--backend", default="tutti", help="of torch.distributed: tutti (default) or gloo")
-    parser.add_argument("--steps", type=int, default=steps, help=f"of the training (default {steps})")
+    parser.add_argument("--steps", type=int, default=steps, help=f"number of training steps (default {steps})")
     return parser
 
 
@@ -84,7 +83,8 @@ class Embedding(nn.Module):
 
 
 class Attention(nn.Module):
-    """Causal attention. The number of heads follows from the width of the projections, which may be split."""
+    """Causal attention. The number of heads follows from the width of the projections, so a rank may have only
+    some of the heads."""
 
     def __init__(self, width: int, head_width: int) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ def train_whole(steps: int, batches: int) -> List[float]:
 
 
 def check_same(losses: List[float], expected: List[float], name: str) -> None:
-    """End this rank with an error unless two trainings have the same losses but for rounding."""
+    """End this rank with an error unless two trainings have the same losses, apart from rounding."""
     worst = max(abs(one / other - 1) for one, other in zip(losses, expected))
     say(f"largest difference from {name}: {worst:.1e} of the loss")
     check(len(losses) == len(expected) and worst < 1e-4, f"the losses are not those of {name}")

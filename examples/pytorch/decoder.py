@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a token in tensor parallel inference on CPUs, Gloo beside Tutti, in one run.
+"""Measures the time of a token in tensor parallel inference on CPUs, with Gloo and with Tutti, in one run.
 
     torchrun --nproc-per-node 2 examples/pytorch/decoder.py [--layers 8] [--width 512] [--tokens 32]
 
-A decoder in bfloat16 with a cache of keys and values. Each rank has some heads of the attention and some
-columns of the feed-forward layers, so that a token takes two all-reduces per layer. Both backends are
-process groups of the same ranks and take turns. A figure is of rank 0; the time in all-reduces includes the
-wait for the slowest rank. The program says so when the machine is not quiet.
+The model is a decoder in bfloat16 with a cache of keys and values. Each rank has some heads of the attention
+and some columns of the feed-forward layers, so a token takes two all-reduces per layer. Both backends are
+process groups of the same ranks, and take turns. Figures are those of rank 0. The time in all-reduces includes
+the wait for the slowest rank. The program says so if the machine is busy.
 
-It checks that both backends give the same tokens. The weights are random, but each token makes one other
-token by far the likeliest, so that rounding changes none: with 4 ranks the backends add in different orders.
+The program checks that both backends give the same tokens. With 4 ranks the backends add in different orders,
+so rounding differs. The weights are random, but after each token one next token is by far the likeliest, so
+rounding does not change the choice.
 """
 from __future__ import annotations
 
@@ -37,9 +38,9 @@ VOCABULARY, HEAD_WIDTH = 1024, 64
 @dataclass
 class Generated:
     tokens: List[int]
-    scores: Tensor  # of the tokens that may follow the last
-    times: List[float]  # of each token
-    reducing: List[float]  # how much of it the all-reduces have taken
+    scores: Tensor  # of the tokens that may follow the last one
+    times: List[float]  # seconds of each token
+    reducing: List[float]  # the part of these seconds that the all-reduces have taken
 
 
 class Decoder:
@@ -51,7 +52,8 @@ class Decoder:
         def draw(rows: int, columns: int) -> Tensor:
             return torch.randn(rows, columns, generator=generator).mul(columns ** -0.5).bfloat16()
 
-        # Large beside what the layers add to it, so that the head knows its token and names its successor.
+        # The embedding is large compared with what the layers add to it. So the head can recognize the token,
+        # and gives the highest score to one other token.
         self.embedding = draw(VOCABULARY, width) * 4 * width ** 0.5
         self.head = self.embedding[torch.randperm(VOCABULARY, generator=generator)] / (4 * width ** 0.5)
         self.layers: List[Tuple[Tensor, ...]] = []

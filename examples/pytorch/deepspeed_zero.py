@@ -5,9 +5,9 @@
     pip install deepspeed
     torchrun --nproc-per-node 2 examples/pytorch/deepspeed_zero.py [--backend gloo] [--stages 1,2,3]
 
-The ranks divide the state of the optimizer (stage 1), the gradients too (stage 2), and the weights too
-(stage 3). deepspeed.init_distributed takes the name of the backend. The losses are compared with those of
-one process that has everything and trains on the text of all ranks.
+The ranks divide the state of the optimizer (stage 1), the gradients as well (stage 2), and the weights as well
+(stage 3). deepspeed.init_distributed takes the name of the backend. The losses are compared with those of one
+process that has the whole model and state, and trains on the text of all ranks.
 """
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     deepspeed.logger.setLevel("ERROR")
-    # DeepSpeed would compile an all-reduce of its own, which takes a minute and serves inference only.
+    # Without this, DeepSpeed compiles an all-reduce of its own. That takes a minute and serves only inference.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     deepspeed.init_distributed(dist_backend=options.backend)
     check(dist.get_backend() == options.backend, f"DeepSpeed has used {dist.get_backend()}")

@@ -4,12 +4,12 @@
 
     torchrun --standalone --nproc-per-node 2 --max-restarts 1 examples/pytorch/elastic.py [--backend gloo]
 
-Rank 0 writes a checkpoint every few steps. In the first life of the program the last rank kills itself with
-SIGKILL. torchrun then ends the other ranks and starts all of them again, and these go on from the
-checkpoint. The losses are compared with those of a training in one process that nothing interrupts.
+Rank 0 writes a checkpoint every few steps. In the first start of the program the last rank kills itself with
+SIGKILL. torchrun then ends the other ranks and starts all of them again, and these continue from the
+checkpoint. The losses are compared with those of a training in one process without interruption.
 
-With --backend gloo and PyTorch 2.15 this needs torchrun's --standalone or --rdzv-backend c10d: with its
-default rendezvous the second life of Gloo's process group finds what the first has left in the store.
+With --backend gloo and PyTorch 2.15 this needs torchrun's --standalone or --rdzv-backend c10d. With torchrun's
+default rendezvous, Gloo's process group of the second start finds keys of the first one in the store.
 """
 from __future__ import annotations
 

@@ -4,10 +4,18 @@
 
     torchrun --nproc-per-node 8 examples/pytorch/mesh_5d.py [--backend gloo]
 
-Data: each half of the ranks has a text of its own. Pipeline: each half has half of the layers. Tensor: each
-half has half of the heads and columns. Two more kinds share these dimensions. Sequence: between layers, the
-ranks of a tensor group divide the sequence. Expert: the ranks of a data group have one expert each. The
-losses are compared with those of one process that has the whole model and both texts.
+Each dimension of the mesh divides the ranks into halves:
+
+- Data parallelism: each half has a text of its own.
+- Pipeline parallelism: each half has half of the layers.
+- Tensor parallelism: each half has half of the heads and columns.
+
+Two more kinds share these dimensions:
+
+- Sequence parallelism: between layers, the ranks of a tensor group divide the sequence.
+- Expert parallelism: the ranks of a data group have one expert each.
+
+The losses are compared with those of one process that has the whole model and both texts.
 """
 from __future__ import annotations
 

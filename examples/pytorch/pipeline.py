@@ -4,8 +4,8 @@
 
     torchrun --nproc-per-node 4 examples/pytorch/pipeline.py [--backend gloo] [--schedule gpipe]
 
-Each rank has some layers of the model. A batch is divided into pieces, which pass from rank to rank, and
-whose gradients pass back, by send and receive. The losses are compared with those of the unsplit model.
+Each rank has some layers of the model. A batch is divided into pieces. The pieces pass from rank to rank, and
+their gradients pass back, by send and receive. The losses are compared with those of the unsplit model.
 """
 from __future__ import annotations
 

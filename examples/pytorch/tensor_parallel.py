@@ -38,7 +38,8 @@ def plan_of_block(sequence: bool) -> Dict[str, Any]:
 
 
 def split(model: nn.Sequential, mesh: DeviceMesh, sequence: bool, plan: Dict[str, Any]) -> nn.Module:
-    """Split the layers by a plan, and what is before and behind them."""
+    """Split the layers by a plan, and split the head. With sequence parallelism also split the output of the
+    embedding."""
     embedding, *blocks, head = model
     for block in blocks:
         parallelize_module(block, mesh, plan)

@@ -4,8 +4,8 @@
 
     torchrun --nproc-per-node 4 examples/pytorch/zero.py [--backend gloo]
 
-DistributedDataParallel averages the gradients. Each rank then updates only its part of the weights, for
-which it alone keeps the optimizer's state, and broadcasts them. The losses are compared with those of one
+DistributedDataParallel averages the gradients. Each rank keeps the optimizer's state for its part of the
+weights only. It updates this part, and broadcasts it to the others. The losses are compared with those of one
 process that has the whole model and the whole state.
 """
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own tests of a CPU backend, over Tutti or over Gloo.
+"""Runs PyTorch's own tests of a CPU backend, over Tutti or over Gloo.
 
-Runs the tests that PyTorch installs (torch.testing._internal.distributed.distributed_test, or those of RPC
-that form a process group), or those of a file of its source, with WORLD_SIZE ranks (4 by default), and writes
-how each ended. scripts/pytorch-tests runs it for both backends and makes the table.
+By default these are the tests that PyTorch installs (torch.testing._internal.distributed.distributed_test). With
+--rpc they are the tests of RPC that form a process group, and with --file those of a file of PyTorch's source.
+There are WORLD_SIZE ranks (4 by default). The program writes how each test ended. scripts/pytorch-tests runs it
+for both backends and makes the table.
 """
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ NAME = "torch.testing._internal.distributed.distributed_test"
 
 
 class SameAsOthers(str):
-    """The backend's name. Many tests are left out unless it is "gloo" or "mpi", since only those two of
-    PyTorch's own backends can do what they need on CPUs. This name is equal to both."""
+    """The backend's name. PyTorch skips many tests unless the name is "gloo" or "mpi", because only these two of
+    its own backends can do on CPUs what the tests need. This name is equal to both."""
 
     def __eq__(self, other: object) -> bool:
         return str.__eq__(self, other) or other in ("gloo", "mpi")
@@ -40,7 +41,7 @@ class SameAsOthers(str):
 
 
 def load_tests(backend: str) -> ModuleType:
-    """The module, which reads its settings from the environment when it is imported."""
+    """Import the module of tests, which reads its settings from the environment at that moment."""
     os.environ["BACKEND"] = backend
     spec = importlib.util.find_spec(NAME)
     assert spec is not None and spec.origin is not None
@@ -53,7 +54,7 @@ def load_tests(backend: str) -> ModuleType:
     sys.modules[NAME] = module
     from torch.testing._internal.common_distributed import DistTestCases
 
-    DistTestCases.backend_feature["plugin"].add("tutti")  # the backends of others that there are
+    DistTestCases.backend_feature["plugin"].add("tutti")  # the backends that are not PyTorch's own
     if backend == "tutti":
         source = source.replace(line, 'BACKEND = SameAsOthers(os.environ["BACKEND"])')
     exec(compile(source, spec.origin, "exec", dont_inherit=True), module.__dict__)
@@ -75,7 +76,7 @@ def take_place_of_gloo() -> None:
 
 
 def start_ranks_by_fork() -> None:
-    """A process that imports PyTorch again would take seconds."""
+    """Start ranks by fork. Started in another way, each would import PyTorch again, which takes seconds."""
     from torch.testing._internal.common_distributed import MultiProcessTestCase
 
     def start(self: MultiProcessTestCase) -> None:
@@ -101,7 +102,7 @@ def forms_a_process_group(test: unittest.TestCase) -> bool:
 
 
 def make_suite_of_rpc(backend: str) -> unittest.TestSuite:
-    """The tests of RPC and distributed autograd that also form a process group, which is Gloo's in them."""
+    """The tests of RPC and distributed autograd that form a process group. They ask for Gloo's."""
     from torch.testing._internal.distributed import rpc_utils
     from torch.testing._internal.distributed.rpc.tensorpipe_rpc_agent_test_fixture import TensorPipeRpcAgentTestFixture
 

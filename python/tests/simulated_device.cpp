@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's streams, events and tensors of a CUDA device on the simulated driver, for machines
-// without a GPU. PyTorch's own kernels do not run on it: tensors are filled and read by this module.
+// Implements PyTorch's streams, events and tensors of a CUDA device on the simulated driver, for
+// machines without a GPU. PyTorch's own kernels do not run on that driver, so this module fills and
+// reads the tensors.
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/extension.h>
 
@@ -12,6 +13,7 @@ namespace {
 
 using Handle = void *; // of a context, stream or event of the driver
 
+// Calls a function of the driver by its name, and returns its result.
 template <class... Arguments> int drive(const char *name, Arguments... arguments)
 {
     static void *library = dlopen(std::getenv("TUTTI_CUDA_LIBRARY"), RTLD_NOW);
@@ -79,10 +81,10 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
             DRIVE(cuEventCreate, event, 2u);
         DRIVE(cuEventRecord, *event, getStreamNativeHandle(on));
     }
-    void block(void *event, const c10::Stream &who) const override
+    void block(void *event, const c10::Stream &waiting) const override
     {
         if (event != nullptr)
-            DRIVE(cuStreamWaitEvent, getStreamNativeHandle(who), event, 0u);
+            DRIVE(cuStreamWaitEvent, getStreamNativeHandle(waiting), event, 0u);
     }
     bool queryEvent(void *event) const override
     {
@@ -97,7 +99,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     void recordDataPtrOnStream(const c10::DataPtr &, const c10::Stream &) const override {}
 };
 
-// Takes the place of PyTorch's own streams, which need a GPU.
+// Replaces PyTorch's own streams and events, which need a GPU.
 void install()
 {
     static Guard guard;
@@ -109,7 +111,7 @@ void install()
     c10::impl::device_guard_impl_registry[static_cast<size_t>(c10::DeviceType::CUDA)].store(&guard);
 }
 
-// On device 0, with the elements of a CPU tensor.
+// Returns a tensor on device 0 with the elements of a CPU tensor.
 at::Tensor to_device(const at::Tensor &from)
 {
     const at::Tensor flat = from.contiguous();
@@ -123,7 +125,8 @@ at::Tensor to_device(const at::Tensor &from)
                          flat.options().device(device), device);
 }
 
-// After what the current stream holds.
+// Returns a CPU tensor with the elements of a tensor on the device, after the work of the current
+// stream.
 at::Tensor to_host(const at::Tensor &from)
 {
     at::Tensor host = at::empty(from.sizes(), from.options().device(at::kCPU));
@@ -141,7 +144,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
     module.def("install", install);
     module.def("to_device", to_device);
     module.def("to_host", to_host);
-    // As torch.cuda.stream does.
+    // Makes a new stream the current one, as torch.cuda.stream does.
     module.def("use_new_stream", [] {
         const Guard guard;
 

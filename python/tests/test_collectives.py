@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every collective of torch.distributed on tensors, against what its definition says."""
+"""Tests every collective of torch.distributed on tensors against its definition."""
 from __future__ import annotations
 
 import subprocess
@@ -197,7 +197,7 @@ def into_expanded(rank: int, size: int) -> None:
                 raise AssertionError(f"{name}: no exception")
     equal(one, torch.zeros(1))
     equal(four, torch.ones(4))
-    # None of these calls has begun, so that the ranks still agree on the next one.
+    # None of these calls has begun, so the ranks still agree on the next one.
     received = torch.zeros(4)
     dist.broadcast(torch.ones(1).expand(4) if rank == last else received, last)
     equal(received, torch.zeros(4) if rank == last else torch.ones(4))
@@ -225,7 +225,7 @@ def test_sparse(world):
     world.run(sparse)
 
 
-# ---- the others --------------------------------------------------------------------------------------
+# ---- the other collectives ---------------------------------------------------------------------------
 
 
 def moves(rank: int, size: int) -> None:
@@ -411,12 +411,12 @@ def test_works_and_futures(world):
 
 
 def futures_after_wait(rank: int, size: int) -> None:
-    """DDP reads the value of a work's future after wait(), in whichever order it asked for the two."""
+    """DDP reads the value of a work's future after wait(), whether it asks for the future before or after."""
     incomplete = 0
     for i in range(400):
         work = dist.all_reduce(torch.ones(5000), async_op=True)
         early = work.get_future() if i % 2 else None
-        time.sleep(i % 8 * 2e-5)  # now and then the queue's thread is in the middle of it
+        time.sleep(i % 8 * 2e-5)  # sometimes the queue's thread is in the middle of the call
         if i % 4 < 2:
             work.wait()
         else:
@@ -432,7 +432,7 @@ def test_futures_are_complete_after_wait(world):
 
 
 def progress_alone(rank: int, size: int) -> None:
-    """Nobody waits for these calls or asks for their state: after a pause, after others, and large ones."""
+    """No thread waits for these calls or asks for their state. Some are large, and some come after a pause."""
     for count, pause in ((2, 0.1), (2, 0), (2, 0.001), (2, 0.1), (1 << 20, 0), (2, 0)):
         time.sleep(pause)
         tensors = [torch.ones(count) for _ in range(3)]

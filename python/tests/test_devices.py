@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a CUDA device, on the simulated driver: several ranks share device 0.
+"""Tests tensors on a CUDA device, with the simulated driver. Several ranks share device 0.
 
 `cmake --preset dev && cmake --build build/dev --target sim-cuda` builds that driver.
 """
@@ -35,7 +35,7 @@ def load_device() -> Any:
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
 def ranks(request: pytest.FixtureRequest) -> Iterator[World]:
-    load_device()  # once, before all ranks want it
+    load_device()  # compiles the extension once, before all ranks load it
     made = World(request.param, "", **ENVIRONMENT)
     yield made
     made.close()
@@ -119,7 +119,7 @@ def test_messages(ranks: World, tmp_path: Any) -> None:
 
 
 class OnDevice:
-    """An array that others know by the CUDA array interface."""
+    """An array on the device, which has the CUDA array interface."""
 
     def __init__(self, cuda: Any, values: Any) -> None:
         self.cuda, self.shape, self.type = cuda, values.shape, values.dtype

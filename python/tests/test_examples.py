@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of examples/pytorch, as a user runs them: under torchrun."""
+"""Runs the programs of examples/pytorch as a user does, under torchrun."""
 from __future__ import annotations
 
 import json
@@ -29,7 +29,7 @@ def free_port() -> int:
 
 def torchrun(ranks: int, program: str, *arguments: object, restarts: int = 0, is_standalone: bool = True,
              may_abort: bool = False, **environment: str) -> str:
-    """The output of the program; fails if a rank has failed or they take too long."""
+    """The output of the program. Fails if a rank has failed, or if the program takes too long."""
     rendezvous = ["--standalone"] if is_standalone else ["--master-port", str(free_port())]
     command = [sys.executable, "-m", "torch.distributed.run", *rendezvous, "--nproc-per-node", str(ranks),
                "--max-restarts", str(restarts), str(EXAMPLES / program), *map(str, arguments)]

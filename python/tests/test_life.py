@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How process groups begin, divide and end, also badly."""
+"""Tests how process groups form, split, fail and end."""
 from __future__ import annotations
 
 import multiprocessing
@@ -18,7 +18,7 @@ import torch.distributed as dist
 from world import World
 
 VERSION = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-# A feature that earlier versions of PyTorch do not offer.
+# Marks of tests that need features of later versions of PyTorch.
 splits_on_cpus = pytest.mark.skipif(VERSION < (2, 15), reason="split_group needs a CUDA device before PyTorch 2.15")
 monitors_barriers = pytest.mark.skipif(VERSION < (2, 14), reason="monitored_barrier is Gloo's before PyTorch 2.14")
 
@@ -316,7 +316,7 @@ def test_a_child_of_fork_is_refused(pair):
 
 
 def load_data(rank: int, size: int) -> None:
-    multiprocessing.current_process()._config["daemon"] = False  # a rank of a test; it may have children here
+    multiprocessing.current_process()._config["daemon"] = False  # a daemon could not start the loader's processes
     pending, total = dist.all_reduce(torch.ones(100000), async_op=True), 0
     for _ in range(2):  # each makes two processes by fork, which end with the loop
         for batch in torch.utils.data.DataLoader(torch.arange(32.0), batch_size=4, num_workers=2):

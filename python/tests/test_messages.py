@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends and receives of torch.distributed."""
+"""Tests sends and receives of torch.distributed."""
 from __future__ import annotations
 
 import time
@@ -183,7 +183,7 @@ def test_an_expanded_tensor_is_sent_but_not_received_into(world):
 
 
 def compute_until(is_there: Callable[[], bool]) -> None:
-    """Without a pause, as a program does that computes in Python."""
+    """Compute in Python without a pause until the condition holds."""
     limit = time.monotonic() + 30
     while not is_there():
         assert time.monotonic() < limit, "nothing has come"

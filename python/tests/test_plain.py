@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The module without PyTorch: arrays of NumPy and others, in ranks that are threads."""
+"""Tests the module without PyTorch, on arrays of NumPy and others. Ranks are threads."""
 from __future__ import annotations
 
 import array
@@ -247,7 +247,7 @@ def test_mistakes_are_refused() -> None:
             comm.all_to_all_v(numpy.ones(4), [2, 2], numpy.ones(4), [2, 2], recv_displs=[0, 5])
         with pytest.raises(tutti.InvalidArgument, match="negative"):
             comm.all_gather_v(numpy.ones(2), numpy.ones(4), [2, -2])
-        with pytest.raises(tutti.InvalidArgument, match="recv and counts are needed on root"):
+        with pytest.raises(tutti.InvalidArgument, match="recv or counts are missing on rank"):
             comm.gather_v(numpy.ones(2), numpy.ones(4), root=comm.rank)
         with pytest.raises(tutti.InvalidArgument, match="must have 2 entries"):
             comm.scatter_v(numpy.ones(2), numpy.ones(1), [1], root=comm.rank)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks as processes that stay: importing PyTorch takes seconds, so that many tests share them.
+"""Ranks as processes that many tests share, because importing PyTorch takes seconds.
 
-A test sends a function of its module to all ranks, which run it with the process group that they have,
-and gets what each has returned, or fails with what one has raised.
+A test sends a function of its module to all ranks. The ranks run the function with their process group.
+The test gets the values that the ranks have returned, or fails with the exception of a rank.
 """
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _serve(pipe: Any, rank: int, size: int, path: str, backend: str, environment
 
 
 class World:
-    """`size` ranks with a process group of `backend`; "" for none."""
+    """`size` ranks with a process group of `backend`. With "" they have no process group."""
 
     def __init__(self, size: int, backend: str = "tutti", **environment: str) -> None:
         context = multiprocessing.get_context("spawn")

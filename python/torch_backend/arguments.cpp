@@ -15,7 +15,7 @@ void check_tensor(const at::Tensor &tensor, const char *function)
                       "; only tensors on CPUs and CUDA devices can be communicated");
 }
 
-at::Tensor &only(Tensors &tensors, const char *function)
+at::Tensor &only_tensor(Tensors &tensors, const char *function)
 {
     TORCH_CHECK_VALUE(tensors.size() == 1, "tutti: ", function, ": takes one tensor per rank, got ",
                       tensors.size());
@@ -49,18 +49,20 @@ void check_same_type(const at::Tensor &a, const at::Tensor &b, const char *funct
                      b.scalar_type());
 }
 
-at::Tensor as_contiguous(const at::Tensor &tensor)
+bool is_plain(const at::Tensor &tensor)
 {
-    return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg()
-               ? tensor
-               : tensor.resolve_conj().resolve_neg().contiguous();
+    return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
 }
 
-Output::Output(const at::Tensor &tensor) : wanted(tensor)
+at::Tensor as_contiguous(const at::Tensor &tensor)
 {
-    place = tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg()
-                ? tensor
-                : at::empty(tensor.sizes(), tensor.options());
+    return is_plain(tensor) ? tensor : tensor.resolve_conj().resolve_neg().contiguous();
+}
+
+Output::Output(const at::Tensor &tensor)
+    : wanted(tensor),
+      place(is_plain(tensor) ? tensor : at::empty(tensor.sizes(), tensor.options()))
+{
 }
 
 void Output::deliver() const
@@ -73,10 +75,10 @@ void Output::deliver() const
 
 at::Tensor Scratch::get(size_t slot, int64_t count, const at::TensorOptions &options)
 {
-    constexpr size_t most = size_t{64} << 20;
+    constexpr size_t most_kept = size_t{64} << 20;
     const size_t bytes = static_cast<size_t>(count) * options.dtype().itemsize();
 
-    if (options.device() != at::kCPU || bytes > most)
+    if (options.device() != at::kCPU || bytes > most_kept)
         return at::empty({count}, options);
     at::Tensor &kept = kept_.at(slot);
 
@@ -85,36 +87,37 @@ at::Tensor Scratch::get(size_t slot, int64_t count, const at::TensorOptions &opt
     return at::from_blob(kept.data_ptr(), {count}, options);
 }
 
-static bool lie_in_a_row(const Tensors &list)
+// True if the tensors are plain, and follow each other without gaps in one piece of memory.
+static bool are_adjacent(const Tensors &list)
 {
     const char *next = static_cast<const char *>(list[0].data_ptr());
 
     for (const auto &tensor : list) {
-        if (!tensor.is_contiguous() || tensor.is_conj() || tensor.is_neg() ||
-            tensor.storage().data() != list[0].storage().data() || tensor.data_ptr() != next)
+        if (!is_plain(tensor) || tensor.storage().data() != list[0].storage().data() ||
+            tensor.data_ptr() != next)
             return false;
         next += tensor.nbytes();
     }
     return true;
 }
 
-Flat::Flat(const Tensors &list, const Seat &seat, size_t slot) : list_(list)
+Flat::Flat(const Tensors &list, const CallContext &context, size_t slot) : list_(list)
 {
     int64_t count = 0;
 
     for (const auto &tensor : list)
         count += tensor.numel();
-    if (count > 0 && lie_in_a_row(list)) {
+    if (count > 0 && are_adjacent(list)) {
         whole_ = list[0].as_strided({count}, {1});
         return;
     }
-    whole_ = seat.scratch->get(slot, count, list[0].options());
+    whole_ = context.scratch->get(slot, count, list[0].options());
     is_copy_ = true;
 }
 
-Flat Flat::input(const Tensors &list, const Seat &seat)
+Flat Flat::input(const Tensors &list, const CallContext &context)
 {
-    Flat flat(list, seat, 0);
+    Flat flat(list, context, 0);
     int64_t at = 0;
 
     for (const auto &tensor : flat.is_copy_ ? list : Tensors{}) {
@@ -124,9 +127,9 @@ Flat Flat::input(const Tensors &list, const Seat &seat)
     return flat;
 }
 
-Flat Flat::output(const Tensors &list, const Seat &seat)
+Flat Flat::output(const Tensors &list, const CallContext &context)
 {
-    return Flat(list, seat, 1);
+    return Flat(list, context, 1);
 }
 
 void Flat::deliver() const

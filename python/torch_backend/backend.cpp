@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a process group begins and ends.
+// Forms, splits and ends process groups, and coalesces operations.
 #include <Python.h>
 
 #include "backend.h"
@@ -14,14 +14,15 @@
 
 namespace tutti_torch {
 
-// ---- beginning -----------------------------------------------------------------------------
+// ---- forming -------------------------------------------------------------------------------
 
-// Rank 0 makes the id; the store takes it to the others. torchrun may start all ranks again with a
-// store that still has the keys of their last life.
+// Returns the id of a new communicator. Rank 0 makes the id, and the others get it from the store.
+// torchrun may restart all ranks with a store that still has the keys of the last start, so the
+// number of restarts is a part of the key.
 static tuttiUniqueId share_id(c10d::Store &store, const char *name, int rank)
 {
-    const char *life = std::getenv("TORCHELASTIC_RESTART_COUNT");
-    const std::string key = std::string(name) + "/" + (life != nullptr ? life : "0");
+    const char *restarts = std::getenv("TORCHELASTIC_RESTART_COUNT");
+    const std::string key = std::string(name) + "/" + (restarts != nullptr ? restarts : "0");
     tuttiUniqueId id;
 
     if (rank == 0) {
@@ -32,23 +33,27 @@ static tuttiUniqueId share_id(c10d::Store &store, const char *name, int rank)
     const std::vector<uint8_t> bytes = store.get(key);
 
     TORCH_CHECK_WITH(DistBackendError, bytes.size() == sizeof id.internal,
-                     "tutti: the store holds something else than rank 0's id");
+                     "tutti: the store has ", bytes.size(), " bytes under \"", key,
+                     "\" instead of the unique id of rank 0 (", sizeof id.internal,
+                     " bytes); give this process group a store of its own");
     std::memcpy(id.internal, bytes.data(), sizeof id.internal);
     return id;
 }
 
-// The library's names are shorter than those of groups that list their ranks: the end of a long one
-// becomes a hash of the whole (FNV-1a), the same on all ranks.
+// Returns the name of a communicator for a process group. Names of groups that list their ranks are
+// too long for the library. The end of a long name is replaced by a hash of the whole name (FNV-1a),
+// which is the same on all ranks.
 static std::string as_comm_name(const std::string &group_name)
 {
     constexpr size_t longest = 63, digits = 16;
-    uint64_t hash = 0xcbf29ce484222325u;
+    constexpr uint64_t fnv_offset = 0xcbf29ce484222325u, fnv_prime = 0x100000001b3u;
+    uint64_t hash = fnv_offset;
     char end[digits + 2];
 
     if (group_name.size() <= longest)
         return group_name;
     for (const char letter : group_name)
-        hash = (hash ^ static_cast<uint8_t>(letter)) * 0x100000001b3u;
+        hash = (hash ^ static_cast<uint8_t>(letter)) * fnv_prime;
     std::snprintf(end, sizeof end, "~%016llx", static_cast<unsigned long long>(hash));
     return group_name.substr(0, longest - digits - 1) + end;
 }
@@ -58,7 +63,8 @@ int as_int_ms(std::chrono::milliseconds limit)
     return limit.count() <= 0 || limit.count() > INT_MAX ? 0 : static_cast<int>(limit.count());
 }
 
-// A communicator of all ranks, each on its device; -1: on the host.
+// Forms a communicator of all ranks, each on its device. With -1 the ranks are on the host. `key` is
+// the key in the store by which the ranks share the id.
 tuttiComm_t Backend::form(const char *key, int device)
 {
     const tuttiUniqueId id = share_id(*store_, key, getRank());
@@ -93,8 +99,9 @@ Backend::Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
     init();
 }
 
-// The first call with tensors on devices forms the communicator for them, so all ranks make it.
-OnDevice &Backend::see_to_device(c10::Device device)
+// The first call with tensors on devices forms the communicator for devices. Forming is collective,
+// and so is that call.
+OnDevice &Backend::ensure_device(c10::Device device)
 {
     if (!on_device_)
         on_device_ = std::make_unique<OnDevice>(std::make_shared<DeviceComm>(
@@ -107,10 +114,10 @@ OnDevice &Backend::see_to_device(c10::Device device)
 void Backend::eagerConnectSingleDevice(at::Device device)
 {
     if (!device.is_cpu())
-        (void)see_to_device(device);
+        (void)ensure_device(device);
 }
 
-// ---- end -----------------------------------------------------------------------------------
+// ---- ending --------------------------------------------------------------------------------
 
 void Backend::check_alive() const
 {
@@ -118,15 +125,16 @@ void Backend::check_alive() const
                      "tutti: this process group has been shut down");
 }
 
-// A job that ends elsewhere may need the interpreter to let go of its tensors.
-class InterpreterFree {
+// Releases the interpreter's lock, if this thread holds it, for the life of the object. A job that
+// ends in another thread may need the lock to release its tensors.
+class GilRelease {
   public:
-    InterpreterFree()
+    GilRelease()
     {
         if (Py_IsInitialized() && PyGILState_Check())
             state_ = PyEval_SaveThread();
     }
-    ~InterpreterFree()
+    ~GilRelease()
     {
         if (state_ != nullptr)
             PyEval_RestoreThread(state_);
@@ -138,7 +146,7 @@ class InterpreterFree {
 
 void Backend::close()
 {
-    const InterpreterFree free;
+    const GilRelease release;
 
     queue_->drain();
     on_device_.reset();
@@ -149,7 +157,8 @@ void Backend::close()
     orphans_->reap();
 }
 
-// Nobody waits any more for what is under way, and its peers may be gone.
+// Ends the process group without waiting for peers: operations in progress are aborted, because no
+// caller waits for them any more, and their peers may be gone.
 void Backend::end()
 {
     if (comm_ == nullptr)
@@ -172,7 +181,8 @@ static std::vector<c10::weak_intrusive_ptr<Backend>> living;
 c10::intrusive_ptr<Backend> Backend::make(const c10::intrusive_ptr<c10d::Store> &store, int rank,
                                           int size, const c10::intrusive_ptr<Options> &options)
 {
-    // As the options of a group that is split from this one: it may be given another limit.
+    // From here on `timeout` is the limit. `limit` is reset, so that a group that is split from this
+    // one can be given another timeout.
     options->timeout = options->limit.value_or(options->timeout);
     options->limit.reset();
     options->init_limit = options->init_limit.value_or(options->timeout);
@@ -184,7 +194,8 @@ c10::intrusive_ptr<Backend> Backend::make(const c10::intrusive_ptr<c10d::Store> 
     return made;
 }
 
-// A thread of a queue that still held a tensor then would ask for an interpreter that has ended.
+// After this, no thread of a queue holds a tensor. Such a thread would need the interpreter to release
+// the tensor, even after the interpreter has ended.
 void Backend::end_all()
 {
     std::unique_lock<std::mutex> guard(living_lock);
@@ -196,7 +207,7 @@ void Backend::end_all()
             locked->end();
 }
 
-// All ranks come to their end: what is under way is completed first.
+// All ranks end the process group. Operations in progress are completed first.
 void Backend::shutdown()
 {
     if (comm_ != nullptr)
@@ -210,7 +221,7 @@ void Backend::abort()
         stop();
 }
 
-// Operations in progress end with an error here and on the other ranks.
+// Ends operations in progress with an error, here and on the other ranks.
 void Backend::stop()
 {
     (void)tuttiCommAbort(comm_);
@@ -242,8 +253,8 @@ void Backend::registerAbortHook(int64_t id, c10d::AbortHook hook)
 #endif
 #ifdef TUTTI_TORCH_HAS_COMPLETION_HOOKS
 
-// A work on a device does not know when it is complete unless somebody asks, and a stream that is
-// being captured must not be asked. Where there are devices, the recorder is told nothing.
+// A work on a device notices its completion only when a caller queries its stream, and a stream that
+// is being captured must not be queried. So on a machine with devices no completion is reported.
 bool Backend::supportsCompletionHooks() const
 {
     return !c10::impl::hasDeviceGuardImpl(c10::DeviceType::CUDA) ||
@@ -269,7 +280,7 @@ Backend::split(const c10::intrusive_ptr<c10d::Store> &store, const std::vector<i
 
     if (mine == ranks.end())
         return nullptr;
-    // Options of another class, or none, say nothing of how long the ranks may take to come.
+    // Options of another class do not have our limits. Then those of this group apply.
     const auto *given = dynamic_cast<const Options *>(opts.get());
     auto options = c10::make_intrusive<Options>(given ? *given : *options_);
 
@@ -299,7 +310,8 @@ WorkPtr Backend::endCoalescing()
     return c10::make_intrusive<WorkOfMany>(getRank(), std::exchange(coalesced_, {}));
 }
 
-WorkPtr Backend::note(WorkPtr work)
+// Adds the work to those that endCoalescing() returns as one.
+WorkPtr Backend::collect_if_coalescing(WorkPtr work)
 {
     if (is_coalescing_)
         coalesced_.push_back(work);

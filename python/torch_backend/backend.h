@@ -7,6 +7,8 @@
 
 #include <tutti.h>
 
+#include <atomic>
+
 #include "arguments.h"
 #include "hooks.h"
 #include "on_device.h"
@@ -16,16 +18,17 @@
 
 namespace tutti_torch {
 
-// Limits of 25 days and more are none.
+// Converts a limit for the library, where 0 means no limit. Limits of 25 days and more, which do not
+// fit an int, become 0.
 int as_int_ms(std::chrono::milliseconds limit);
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-// Messages whose works the caller has not kept. Their memory has to stay until they are complete.
+// Messages whose works the caller has dropped. Their memory has to stay until they are complete.
 class Orphans {
   public:
     void add(tuttiRequest_t request, at::Tensor tensor);
-    // Let go of those that are complete.
+    // Releases the messages that are complete.
     void reap();
 
   private:
@@ -35,9 +38,9 @@ class Orphans {
 
 class Backend : public c10d::Backend {
   public:
-    // As a program makes them, and as a process group has them. The base's `timeout` is the limit of each
-    // operation, but PyTorch sets it to its own default before it hands options on: what the program has
-    // asked for is in `limit`.
+    // Programs make these options, and each process group has some. The base's `timeout` is the limit of
+    // each operation of a process group. In a program's options it is of no use, because PyTorch sets it to
+    // its own default before it passes the options on. What the program has asked for is in `limit`.
     struct Options : c10d::Backend::Options {
         using Limit = std::optional<std::chrono::milliseconds>;
 
@@ -47,23 +50,24 @@ class Backend : public c10d::Backend {
         {
         }
 
-        // Not in older PyTorch, so without "override".
+        // Older PyTorch does not have this function, so it is without "override".
         c10::intrusive_ptr<c10d::Backend::Options> clone() const
         {
             return c10::make_intrusive<Options>(*this);
         }
 
-        Limit limit;      // of each operation; none: that of the call which makes the process group
-        Limit init_limit; // of forming the communicator; none: as of operations
+        Limit limit;      // for each operation; empty: that of the call which makes the process group
+        Limit init_limit; // for forming the communicator; empty: the limit for operations
     };
 
     // Forms the communicator of all `size` ranks, which find each other through the store.
     static c10::intrusive_ptr<Backend> make(const c10::intrusive_ptr<c10d::Store> &store, int rank,
                                             int size, const c10::intrusive_ptr<Options> &options);
-    // Before the interpreter ends: end those that the program has not destroyed.
+    // Ends all process groups that the program has not destroyed. To be called before the interpreter
+    // ends.
     static void end_all();
 
-    // For make.
+    // Use make() instead. This constructor is public only because intrusive_ptr calls it.
     Backend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
             c10::intrusive_ptr<Options> options);
     ~Backend() override;
@@ -88,7 +92,7 @@ class Backend : public c10d::Backend {
                                             const c10d::AllgatherOptions &opts) override;
     WorkPtr gather(std::vector<Tensors> &outputs, Tensors &inputs,
                    const c10d::GatherOptions &opts) override;
-    // Not in older PyTorch, so without "override".
+    // Older PyTorch does not have this function, so it is without "override".
     WorkPtr gather_into_tensor(at::Tensor &output, at::Tensor &input,
                                const c10d::GatherOptions &opts);
     WorkPtr scatter(Tensors &outputs, std::vector<Tensors> &inputs,
@@ -123,7 +127,7 @@ class Backend : public c10d::Backend {
     void startCoalescing() override;
     WorkPtr endCoalescing() override;
     void setTimeout(std::chrono::milliseconds timeout) override;
-    // Older PyTorch sets it when a group is made. Here the numbers of all ranks begin with 0.
+    // Older PyTorch sets a first number when a group is made. Here the numbers of all ranks begin with 0.
     void setSequenceNumberForGroup() override {}
     uint64_t getSequenceNumberForGroup() override { return number_; }
     void abort() override;
@@ -150,8 +154,8 @@ class Backend : public c10d::Backend {
                    bool is_async, std::chrono::milliseconds timeout, Body body);
     void check_alive() const;
     tuttiComm_t form(const char *key, int device);
-    OnDevice &see_to_device(c10::Device device);
-    WorkPtr note(WorkPtr work);
+    OnDevice &ensure_device(c10::Device device);
+    WorkPtr collect_if_coalescing(WorkPtr work);
     WorkPtr message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title);
     WorkPtr begin_message(Tensors &tensors, int peer, int tag, c10d::OpType type,
                           const char *title);
@@ -165,15 +169,15 @@ class Backend : public c10d::Backend {
     const std::shared_ptr<Queue> queue_ = std::make_shared<Queue>();
     std::shared_ptr<Orphans> orphans_;
     const std::shared_ptr<Hooks> hooks_ = std::make_shared<Hooks>(queue_);
-    tuttiComm_t comm_ = nullptr;
-    tuttiMailbox_t mailbox_ = nullptr;
-    std::unique_ptr<OnDevice> on_device_; // since the first call with tensors on a device
-    Scratch scratch_;
-    uint64_t number_ = 0;
-    uint64_t barriers_ = 0;
+    tuttiComm_t comm_ = nullptr;          // ranks on the host; null after the end
+    tuttiMailbox_t mailbox_ = nullptr;    // for messages of CPU tensors; null after the end
+    std::unique_ptr<OnDevice> on_device_; // null until the first call with tensors on a device
+    Scratch scratch_;                     // for calls on the host
+    std::atomic<uint64_t> number_ = 0;    // of the last collective; threads may share a group
+    uint64_t barriers_ = 0;               // calls of monitoredBarrier
     bool is_coalescing_ = false;
-    std::vector<WorkPtr> coalesced_;
-    std::vector<OnDevice::Message> messages_; // on the device, to be exchanged at the end of it
+    std::vector<WorkPtr> coalesced_;          // works since startCoalescing()
+    std::vector<OnDevice::Message> messages_; // messages on a device that endCoalescing() will begin
 };
 
 } // namespace tutti_torch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that only move: tensors are checked in the calling thread, then one call of the library
-// moves them.
+// Collectives that move data and reduce nothing. Tensors are checked in the calling thread. Then one
+// call of the library moves their elements.
 #include <numeric>
 
 #include "arguments.h"
@@ -12,27 +12,28 @@ namespace tutti_torch {
 
 WorkPtr Backend::broadcast(Tensors &tensors, const c10d::BroadcastOptions &opts)
 {
-    const at::Tensor &tensor = only(tensors, "broadcast");
+    const at::Tensor &tensor = only_tensor(tensors, "broadcast");
     const int root = static_cast<int>(opts.rootRank);
 
     check_root(opts.rootRank, getSize(), "broadcast");
     if (getRank() != root)
         check_output(tensor, "broadcast");
     return launch(c10d::OpType::BROADCAST, "tutti:broadcast", tensors, tensors, opts.asyncOp,
-                  opts.timeout, [tensor, root, rank = getRank()](const Seat &seat) {
+                  opts.timeout, [tensor, root, rank = getRank()](const CallContext &context) {
                       const Wire wire = wire_of(tensor.scalar_type());
                       const Output output(tensor);
                       const at::Tensor input = rank == root ? as_contiguous(tensor) : tensor;
 
                       check(tuttiBroadcast(rank == root ? input.data_ptr() : nullptr,
                                            output.data(), wire.count(tensor), wire.type, root,
-                                           seat.comm, seat.stream));
+                                           context.comm, context.stream));
                       if (rank != root)
                           output.deliver();
                   });
 }
 
-// The list of the root of a gather or scatter; elsewhere there is none.
+// Returns the list of a gather or scatter, after checks. Only the root has one, and the others get an
+// empty list.
 static Tensors list_of_root(const std::vector<Tensors> &lists, const at::Tensor &one, int root,
                             int rank, int size, const char *function)
 {
@@ -48,18 +49,20 @@ static Tensors list_of_root(const std::vector<Tensors> &lists, const at::Tensor 
     return list;
 }
 
-// Blocks of at least that size go from and to the list's own tensors. All ranks have blocks of one size.
+// Blocks of at least so many bytes are sent from, and received in, the tensors of the list. Copying
+// them to and from one vector would take longer than the messages save. All ranks have blocks of one
+// size, so all decide alike.
 static constexpr size_t large_block = 256 << 10;
 
-// Between the root's list and each rank's tensor `mine`.
+// Gathers or scatters by messages between the root's list and each rank's tensor `mine`.
 static void exchange_with_root(const Tensors &list, const at::Tensor &mine, bool is_gather, int root,
-                               int rank, const Seat &seat)
+                               int rank, const CallContext &context)
 {
     const Wire wire = wire_of(mine.scalar_type());
     const size_t count = wire.count(mine);
     const auto send_or_receive = [&](bool sends, const at::Tensor &tensor, int peer) {
-        return sends ? tuttiSend(tensor.data_ptr(), count, wire.type, peer, seat.comm, seat.stream)
-                     : tuttiRecv(tensor.data_ptr(), count, wire.type, peer, seat.comm, seat.stream);
+        return sends ? tuttiSend(tensor.data_ptr(), count, wire.type, peer, context.comm, context.stream)
+                     : tuttiRecv(tensor.data_ptr(), count, wire.type, peer, context.comm, context.stream);
     };
     Tensors sources;
     std::vector<Output> targets;
@@ -103,23 +106,23 @@ static bool is_large(const at::Tensor &tensor)
 WorkPtr Backend::gather(std::vector<Tensors> &outputs, Tensors &inputs,
                         const c10d::GatherOptions &opts)
 {
-    const at::Tensor &input = only(inputs, "gather");
+    const at::Tensor &input = only_tensor(inputs, "gather");
     const int root = static_cast<int>(opts.rootRank);
     const Tensors list = list_of_root(outputs, input, root, getRank(), getSize(), "gather");
 
     check_outputs(list, "gather");
     return launch(c10d::OpType::GATHER, "tutti:gather", inputs, list, opts.asyncOp, opts.timeout,
-                  [input, list, root, rank = getRank()](const Seat &seat) {
+                  [input, list, root, rank = getRank()](const CallContext &context) {
                       if (is_large(input)) {
-                          exchange_with_root(list, input, true, root, rank, seat);
+                          exchange_with_root(list, input, true, root, rank, context);
                           return;
                       }
                       const Wire wire = wire_of(input.scalar_type());
                       const at::Tensor send = as_contiguous(input);
-                      const Flat flat = Flat::output(list.empty() ? Tensors{send} : list, seat);
+                      const Flat flat = Flat::output(list.empty() ? Tensors{send} : list, context);
 
                       check(tuttiGather(send.data_ptr(), list.empty() ? nullptr : flat.data(),
-                                        wire.count(send), wire.type, root, seat.comm, seat.stream));
+                                        wire.count(send), wire.type, root, context.comm, context.stream));
                       if (!list.empty())
                           flat.deliver();
                   });
@@ -139,14 +142,14 @@ WorkPtr Backend::gather_into_tensor(at::Tensor &output, at::Tensor &input,
     }
     return launch(c10d::OpType::GATHER, "tutti:gather", {input},
                   is_root ? Tensors{output} : Tensors{}, opts.asyncOp, opts.timeout,
-                  [output, input, is_root, root](const Seat &seat) {
+                  [output, input, is_root, root](const CallContext &context) {
                       const Wire wire = wire_of(input.scalar_type());
                       const at::Tensor send = as_contiguous(input);
                       const Output place(is_root ? output : send);
 
                       check(tuttiGather(send.data_ptr(), is_root ? place.data() : nullptr,
-                                        wire.count(send), wire.type, root, seat.comm,
-                                        seat.stream));
+                                        wire.count(send), wire.type, root, context.comm,
+                                        context.stream));
                       if (is_root)
                           place.deliver();
                   });
@@ -155,35 +158,35 @@ WorkPtr Backend::gather_into_tensor(at::Tensor &output, at::Tensor &input,
 WorkPtr Backend::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
                          const c10d::ScatterOptions &opts)
 {
-    const at::Tensor &output = only(outputs, "scatter");
+    const at::Tensor &output = only_tensor(outputs, "scatter");
     const int root = static_cast<int>(opts.rootRank);
     const Tensors list = list_of_root(inputs, output, root, getRank(), getSize(), "scatter");
 
     check_output(output, "scatter");
     return launch(c10d::OpType::SCATTER, "tutti:scatter", list, outputs, opts.asyncOp, opts.timeout,
-                  [output, list, root, rank = getRank()](const Seat &seat) {
+                  [output, list, root, rank = getRank()](const CallContext &context) {
                       if (is_large(output)) {
-                          exchange_with_root(list, output, false, root, rank, seat);
+                          exchange_with_root(list, output, false, root, rank, context);
                           return;
                       }
                       const Wire wire = wire_of(output.scalar_type());
                       const Output place(output);
-                      const Flat flat = Flat::input(list.empty() ? Tensors{place.place} : list, seat);
+                      const Flat flat = Flat::input(list.empty() ? Tensors{place.place} : list, context);
 
                       check(tuttiScatter(list.empty() ? nullptr : flat.data(), place.data(),
-                                         wire.count(output), wire.type, root, seat.comm, seat.stream));
+                                         wire.count(output), wire.type, root, context.comm, context.stream));
                       place.deliver();
                   });
 }
 
 // ---- all-gather ------------------------------------------------------------------------------
 
-// Outputs of the ranks may differ in size: each is its rank's input.
-static void all_gather_list(const Tensors &outputs, const at::Tensor &input, const Seat &seat)
+// Gathers into a list of tensors, whose sizes may differ. Each has the size of its rank's input.
+static void all_gather_list(const Tensors &outputs, const at::Tensor &input, const CallContext &context)
 {
     const Wire wire = wire_of(input.scalar_type());
     const at::Tensor send = as_contiguous(input);
-    const Flat flat = Flat::output(outputs, seat);
+    const Flat flat = Flat::output(outputs, context);
     std::vector<size_t> counts;
     bool are_equal = true;
 
@@ -192,13 +195,13 @@ static void all_gather_list(const Tensors &outputs, const at::Tensor &input, con
         are_equal = are_equal && counts.back() == counts.front();
     }
     check(are_equal ? tuttiAllGather(send.data_ptr(), flat.data(), wire.count(send), wire.type,
-                                     seat.comm, seat.stream)
+                                     context.comm, context.stream)
                     : tuttiAllGatherV(send.data_ptr(), flat.data(), counts.data(), nullptr,
-                                      wire.type, seat.comm, seat.stream));
+                                      wire.type, context.comm, context.stream));
     flat.deliver();
 }
 
-// `outputs` has an entry for each rank.
+// Checks that this rank's output has the size of its input. `outputs` has an entry for each rank.
 static void check_gathered_list(const Tensors &outputs, const at::Tensor &input, int rank,
                                 const char *function)
 {
@@ -212,14 +215,14 @@ static void check_gathered_list(const Tensors &outputs, const at::Tensor &input,
 WorkPtr Backend::allgather(std::vector<Tensors> &outputs, Tensors &inputs,
                            const c10d::AllgatherOptions &opts)
 {
-    const at::Tensor &input = only(inputs, "all_gather");
+    const at::Tensor &input = only_tensor(inputs, "all_gather");
 
     const Tensors &list = only_list(outputs, input, getSize(), "all_gather");
     check_gathered_list(list, input, getRank(), "all_gather");
     check_outputs(list, "all_gather");
     return launch(c10d::OpType::ALLGATHER, "tutti:all_gather", inputs, list, opts.asyncOp,
-                  opts.timeout, [list, input](const Seat &seat) {
-                      all_gather_list(list, input, seat);
+                  opts.timeout, [list, input](const CallContext &context) {
+                      all_gather_list(list, input, context);
                   });
 }
 
@@ -247,19 +250,20 @@ WorkPtr Backend::allgather_coalesced(std::vector<Tensors> &outputs, Tensors &inp
     }
     check_outputs(results, "all_gather_coalesced");
     return launch(c10d::OpType::ALLGATHER_COALESCED, "tutti:all_gather", inputs, results,
-                  opts.asyncOp, opts.timeout, [lists, inputs](const Seat &seat) {
+                  opts.asyncOp, opts.timeout, [lists, inputs](const CallContext &context) {
                       for (size_t i = 0; i < inputs.size(); i++)
-                          all_gather_list(lists[i], inputs[i], seat);
+                          all_gather_list(lists[i], inputs[i], context);
                   });
 }
 
-static void all_gather_one(const at::Tensor &output, const at::Tensor &input, const Seat &seat)
+static void all_gather_one(const at::Tensor &output, const at::Tensor &input, const CallContext &context)
 {
     const Wire wire = wire_of(input.scalar_type());
     const Output place(output);
     const at::Tensor send = as_contiguous(input);
 
-    check(tuttiAllGather(send.data_ptr(), place.data(), wire.count(send), wire.type, seat.comm, seat.stream));
+    check(tuttiAllGather(send.data_ptr(), place.data(), wire.count(send), wire.type, context.comm,
+                         context.stream));
     place.deliver();
 }
 
@@ -270,7 +274,7 @@ WorkPtr Backend::_allgather_base(at::Tensor &output, at::Tensor &input,
     check_output(output, "all_gather_into_tensor");
     return launch(c10d::OpType::_ALLGATHER_BASE, "tutti:all_gather", {input}, {output},
                   opts.asyncOp, opts.timeout,
-                  [output, input](const Seat &seat) { all_gather_one(output, input, seat); });
+                  [output, input](const CallContext &context) { all_gather_one(output, input, context); });
 }
 
 WorkPtr Backend::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
@@ -282,15 +286,16 @@ WorkPtr Backend::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inpu
         check_gathered(outputs[i], inputs[i], getSize(), "all_gather_into_tensor");
     check_outputs(outputs, "all_gather_into_tensor");
     return launch(c10d::OpType::ALLGATHER_COALESCED, "tutti:all_gather", inputs,
-                  outputs, opts.asyncOp, opts.timeout, [outputs, inputs](const Seat &seat) {
+                  outputs, opts.asyncOp, opts.timeout, [outputs, inputs](const CallContext &context) {
                       for (size_t i = 0; i < inputs.size(); i++)
-                          all_gather_one(outputs[i], inputs[i], seat);
+                          all_gather_one(outputs[i], inputs[i], context);
                   });
 }
 
 // ---- all-to-all ------------------------------------------------------------------------------
 
-// Elements for each rank, where the first dimension is split so.
+// Returns the number of elements (of the wire type) for each rank if the first dimension is split by
+// `split`. An empty split divides it evenly. `name` is "input" or "output", for messages.
 static std::vector<size_t> split_counts(const std::vector<int64_t> &split, const at::Tensor &tensor,
                                         int size, const char *name)
 {
@@ -310,7 +315,8 @@ static std::vector<size_t> split_counts(const std::vector<int64_t> &split, const
                       "tutti: all_to_all_single: the splits of the ", name, " must be ", size,
                       " numbers with the sum ", rows, ", its first dimension");
     for (int64_t part : split) {
-        TORCH_CHECK_VALUE(part >= 0, "tutti: all_to_all_single: a split is negative");
+        TORCH_CHECK_VALUE(part >= 0, "tutti: all_to_all_single: a split of the ", name, " is ", part,
+                          "; it must not be negative");
         counts.push_back(per_row * static_cast<size_t>(part));
     }
     return counts;
@@ -333,16 +339,16 @@ WorkPtr Backend::alltoall_base(at::Tensor &output, at::Tensor &input,
                       " elements, the output ", output.numel());
     check_output(output, "all_to_all_single");
     return launch(c10d::OpType::ALLTOALL_BASE, "tutti:all_to_all", {input}, {output}, opts.asyncOp,
-                  opts.timeout, [=](const Seat &seat) {
+                  opts.timeout, [=](const CallContext &context) {
                       const Wire wire = wire_of(input.scalar_type());
                       const Output place(output);
                       const at::Tensor send = as_contiguous(input);
 
                       check(is_even ? tuttiAlltoAll(send.data_ptr(), place.data(), sends[0],
-                                                    wire.type, seat.comm, seat.stream)
+                                                    wire.type, context.comm, context.stream)
                                     : tuttiAlltoAllV(send.data_ptr(), sends.data(), nullptr,
                                                      place.data(), receives.data(), nullptr,
-                                                     wire.type, seat.comm, seat.stream));
+                                                     wire.type, context.comm, context.stream));
                       place.deliver();
                   });
 }
@@ -362,10 +368,10 @@ WorkPtr Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAl
     }
     check_outputs(outputs, "all_to_all");
     return launch(c10d::OpType::ALLTOALL, "tutti:all_to_all", inputs, outputs, opts.asyncOp,
-                  opts.timeout, [outputs, inputs](const Seat &seat) {
+                  opts.timeout, [outputs, inputs](const CallContext &context) {
                       const Wire wire = wire_of(inputs[0].scalar_type());
-                      const Flat send = Flat::input(inputs, seat);
-                      const Flat place = Flat::output(outputs, seat);
+                      const Flat send = Flat::input(inputs, context);
+                      const Flat place = Flat::output(outputs, context);
                       std::vector<size_t> sends, receives;
 
                       for (size_t i = 0; i < inputs.size(); i++) {
@@ -374,12 +380,13 @@ WorkPtr Backend::alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAl
                       }
                       check(tuttiAlltoAllV(send.data(), sends.data(), nullptr,
                                            place.data(), receives.data(), nullptr, wire.type,
-                                           seat.comm, seat.stream));
+                                           context.comm, context.stream));
                       place.deliver();
                   });
 }
 
-// A process group that has worked on a device waits for what is under way there, too.
+// If the process group has worked on a device, the barrier runs there, and so comes after the work
+// that is in progress on the device.
 WorkPtr Backend::barrier(const c10d::BarrierOptions &opts)
 {
     const c10::Device device = opts.device.has_value() ? *opts.device
@@ -388,7 +395,7 @@ WorkPtr Backend::barrier(const c10d::BarrierOptions &opts)
 
     return launch_at(device, c10d::OpType::BARRIER, "tutti:barrier", {}, {}, opts.asyncOp,
                      opts.timeout,
-                     [](const Seat &seat) { check(tuttiBarrier(seat.comm, seat.stream)); });
+                     [](const CallContext &context) { check(tuttiBarrier(context.comm, context.stream)); });
 }
 
 } // namespace tutti_torch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PyTorch's flight recorder is told: that an operation is complete, and that a process group is
-// about to end with an error.
+// Functions that PyTorch's flight recorder registers. They are called when an operation is complete,
+// and when a process group is about to end with an error.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ template <class... Arguments> class HookTable {
     }
     bool is_empty() const { return is_empty_.load(std::memory_order_relaxed); }
 
-    // An operation does not fail with a hook.
+    // Calls all functions. One that throws causes a warning, so that the operation does not fail.
     void call(Arguments... arguments) const
     {
         if (is_empty())
@@ -64,22 +64,24 @@ template <class... Arguments> class HookTable {
         hooks_ = std::move(changed);
     }
 
-    mutable std::mutex lock_; // of hooks_
+    mutable std::mutex lock_; // guards hooks_
     std::shared_ptr<const Hooks> hooks_ = std::make_shared<Hooks>();
     std::atomic<bool> is_empty_ = true;
 };
 
+// The hooks of one process group.
 class Hooks : public std::enable_shared_from_this<Hooks> {
   public:
     explicit Hooks(std::weak_ptr<Queue> queue) : queue_(std::move(queue)) {}
 
     HookTable<> abort;
-    // The key of a work (NumberedWork), and how long its operation took, in ms. Of works that have
-    // succeeded only.
+    // Called for each work that has succeeded, with its key (NumberedWork) and the time that its
+    // operation took, in ms.
     HookTable<uint64_t, std::optional<float>> completion;
 
-    // The process group has failed: calls the hooks of abort, once. They run in a thread of their
-    // own: the flight recorder takes seconds to write its file, and callers have exceptions to see.
+    // Calls the abort hooks, once, because the process group has failed. They run in a thread of
+    // their own: the flight recorder takes seconds to write its file, and callers must get their
+    // exceptions before.
     void fail();
 
   private:

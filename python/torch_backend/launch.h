@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a collective is begun. On the host: in the calling thread if it is waited for at once, else in
-// the queue. On a device: on one of its streams (on_device.h).
+// Begins a collective. On the host a blocking call runs in the calling thread, and an asynchronous
+// call in the queue. A call on a device is enqueued on one of its streams (on_device.h).
 #pragma once
 
 #include <ATen/core/grad_mode.h>
@@ -13,19 +13,20 @@
 
 namespace tutti_torch {
 
+// Deadlines of operations: that of one call, and that of its process group.
 struct Limits {
     std::chrono::milliseconds of_call, of_group;
 };
 
-// While it lives, operations have the limit of the call.
-class LimitOfOne {
+// While an object of this class lives, operations of the communicator have the deadline of the call.
+class CallLimit {
   public:
-    LimitOfOne(tuttiComm_t comm, const Limits &limits) : comm_(comm), limits_(limits)
+    CallLimit(tuttiComm_t comm, const Limits &limits) : comm_(comm), limits_(limits)
     {
         if (limits.of_call != limits.of_group)
             check(tuttiCommSetTimeout(comm, as_int_ms(limits.of_call)));
     }
-    ~LimitOfOne()
+    ~CallLimit()
     {
         if (limits_.of_call != limits_.of_group)
             (void)tuttiCommSetTimeout(comm_, as_int_ms(limits_.of_group));
@@ -36,7 +37,7 @@ class LimitOfOne {
     const Limits limits_;
 };
 
-// Rather than a mistake in one call.
+// True if the communicator is lost. An error that was a mistake in one call leaves it usable.
 inline bool has_failed(tuttiComm_t comm)
 {
     tuttiResult_t error = tuttiSuccess;
@@ -44,20 +45,23 @@ inline bool has_failed(tuttiComm_t comm)
     return tuttiCommGetAsyncError(comm, &error) == tuttiSuccess && error != tuttiSuccess;
 }
 
+// The job of a collective on the host. `Body` is a function of a const CallContext &, which makes
+// the calls of the library and throws if one fails.
 template <class Body> class BodyJob : public Job {
   public:
-    // The limit is that of this operation, if it is not the process group's.
-    BodyJob(c10::intrusive_ptr<CollectiveWork> work, const Seat &seat, const Limits &limits,
+    BodyJob(c10::intrusive_ptr<CollectiveWork> work, const CallContext &context, const Limits &limits,
             Hooks &hooks, Body body)
-        : work_(std::move(work)), seat_(seat), limits_(limits), hooks_(hooks),
+        : work_(std::move(work)), seat_(context), limits_(limits), hooks_(hooks),
           body_(std::move(body))
     {
     }
 
-    // Once. Lets go of the tensors and of the work, which may refer to the job.
+    // Runs once, and then releases the tensors. notify() releases the work, which may refer to the
+    // job.
     void run() override
     {
-        // Outputs may be parameters; a thread of the queue does not know that gradients are off.
+        // Outputs may be parameters of a model. The caller's "no gradients" does not hold in a thread
+        // of the queue.
         at::NoGradGuard no_grad;
         const uint64_t key = work_->getCompletionKey();
         const bool is_timed = !hooks_.completion.is_empty();
@@ -66,7 +70,7 @@ template <class Body> class BodyJob : public Job {
         std::exception_ptr error;
 
         try {
-            const LimitOfOne limit(seat_.comm, limits_);
+            const CallLimit limit(seat_.comm, limits_);
 
             (*body_)(seat_);
         } catch (...) {
@@ -82,19 +86,19 @@ template <class Body> class BodyJob : public Job {
             hooks_.completion.call(key, took_ms);
     }
 
-    void tell() override { std::exchange(work_, nullptr)->tell(); }
+    void notify() override { std::exchange(work_, nullptr)->notify(); }
 
   private:
     using Clock = std::chrono::steady_clock;
 
     c10::intrusive_ptr<CollectiveWork> work_;
-    const Seat seat_;
+    const CallContext seat_;
     const Limits limits_;
     Hooks &hooks_;
     std::optional<Body> body_;
 };
 
-// All tensors of a call are in one place.
+// Returns the device of all tensors of a call. Throws if the tensors are on different devices.
 inline c10::Device device_of(const Tensors &inputs, const Tensors &outputs)
 {
     c10::Device device = inputs.empty() ? outputs.at(0).device() : inputs[0].device();
@@ -106,8 +110,8 @@ inline c10::Device device_of(const Tensors &inputs, const Tensors &outputs)
     return device;
 }
 
-// Whether an operation takes about as long as waking a thread for it, or less. Sparse tensors do not
-// tell their size.
+// True if an operation takes at most about as long as waking a thread for it. It is false for sparse
+// tensors, whose size is not known here.
 inline bool is_small(const Tensors &inputs, const Tensors &outputs)
 {
     constexpr size_t largest = 128 << 10;
@@ -130,7 +134,7 @@ WorkPtr Backend::launch_at(c10::Device device, c10d::OpType type, const char *ti
 {
     check_alive();
     if (!device.is_cpu())
-        return note(see_to_device(device).launch(getRank(), type, title, inputs,
+        return collect_if_coalescing(ensure_device(device).launch(getRank(), type, title, inputs,
                                                  std::move(outputs), ++number_, is_async,
                                                  std::move(body)));
     const Limits limits{timeout == c10d::kUnsetTimeout ? options_->timeout : timeout,
@@ -138,19 +142,19 @@ WorkPtr Backend::launch_at(c10::Device device, c10d::OpType type, const char *ti
     const bool is_small_call = is_small(inputs, outputs);
     auto work = c10::make_intrusive<CollectiveWork>(getRank(), type, title, inputs,
                                                     std::move(outputs), ++number_, limits.of_call);
-    const Seat seat{comm_, nullptr, &scratch_};
+    const CallContext context{comm_, nullptr, &scratch_};
 
     if (is_async) {
-        auto job = std::make_shared<BodyJob<Body>>(work, seat, limits, *hooks_, std::move(body));
+        auto job = std::make_shared<BodyJob<Body>>(work, context, limits, *hooks_, std::move(body));
 
         work->will_run(queue_, job);
         queue_->push(std::move(job), is_small_call);
     } else {
-        BodyJob<Body> job(work, seat, limits, *hooks_, std::move(body));
+        BodyJob<Body> job(work, context, limits, *hooks_, std::move(body));
 
         queue_->run_now(job);
     }
-    return note(work);
+    return collect_if_coalescing(work);
 }
 
 template <class Body>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends and receives, each a message of the group's mailbox; and the monitored barrier.
+// Sends and receives, each of which is a message of the group's mailbox, and the monitored barrier.
 #include <mutex>
 
 #include "backend.h"
@@ -8,15 +8,16 @@ namespace tutti_torch {
 
 namespace {
 
-// An error that has ended the mailbox, rather than a mistake in one call.
-bool is_of_the_group(tuttiResult_t error)
+// True for an error that has ended the mailbox. The others are mistakes in one call.
+bool has_ended_mailbox(tuttiResult_t error)
 {
     return error != tuttiInvalidArgument && error != tuttiInvalidUsage;
 }
 
 class MessageWork : public NumberedWork {
   public:
-    // `wanted` differs from `place` where a receive's tensor is not contiguous.
+    // `wanted` is the caller's tensor, and `place` the one that the library reads or writes. They are
+    // the same if the caller's tensor is plain (arguments.h).
     MessageWork(int rank, c10d::OpType type, const char *title, at::Tensor wanted,
                 at::Tensor place, uint64_t number, std::chrono::milliseconds timeout,
                 std::shared_ptr<Orphans> orphans, std::shared_ptr<Hooks> hooks)
@@ -26,8 +27,8 @@ class MessageWork : public NumberedWork {
     {
     }
 
-    // Nobody waits for it any more. A receive without a message is taken back; the rest goes on, and
-    // keeps its memory.
+    // The caller has dropped the work. A receive that has not matched a message is canceled. Any other
+    // message continues, and keeps its memory.
     ~MessageWork() override
     {
         if (request == nullptr ||
@@ -44,11 +45,11 @@ class MessageWork : public NumberedWork {
         std::unique_lock<std::mutex> guard(request_lock_, std::try_to_lock);
 
         if (!guard.owns_lock())
-            return false; // another thread waits for it
+            return false; // another thread waits for the message
         try {
-            return go_on(0);
+            return try_complete(0);
         } catch (...) {
-            return true; // wait() throws it
+            return true; // the message has ended with this error, which wait() throws
         }
     }
 
@@ -70,7 +71,7 @@ class MessageWork : public NumberedWork {
     {
         std::lock_guard<std::mutex> guard(request_lock_);
 
-        if (!go_on(timeout == kNoTimeout ? -1 : static_cast<int>(timeout.count())))
+        if (!try_complete(timeout == kNoTimeout ? -1 : static_cast<int>(timeout.count())))
             TORCH_CHECK_WITH(DistBackendError, false, "tutti: ", c10d::opTypeToString(opType_),
                              ": not complete after ", timeout.count(),
                              " ms, the limit of this wait(); the message can still come");
@@ -82,7 +83,7 @@ class MessageWork : public NumberedWork {
     std::vector<at::Tensor> result() override { return {wanted_}; }
     std::chrono::milliseconds getTimeout() const { return timeout_; } // not in older PyTorch
 
-    // From the call until a query or a wait found it complete.
+    // The time from the call until a query or a wait found the message complete.
     float getDuration() const override
     {
         std::lock_guard<std::mutex> guard(request_lock_);
@@ -91,13 +92,14 @@ class MessageWork : public NumberedWork {
         return duration_ms_;
     }
 
-    tuttiRequest_t request = nullptr;
+    tuttiRequest_t request = nullptr; // null before the message has begun and after its end
 
   private:
     using Clock = std::chrono::steady_clock;
 
-    // True: complete. Throws what it has ended with, each time.
-    bool go_on(int timeout_ms)
+    // Waits for at most `timeout_ms` (-1: without a limit). Returns true if the message is complete. If
+    // it has ended with an error, every call throws that error. The caller holds request_lock_.
+    bool try_complete(int timeout_ms)
     {
         if (error_)
             std::rethrow_exception(error_);
@@ -121,7 +123,7 @@ class MessageWork : public NumberedWork {
         finish(error_);
         if (!error_)
             hooks_->completion.call(getCompletionKey(), duration_ms_);
-        else if (is_of_the_group(result))
+        else if (has_ended_mailbox(result))
             hooks_->fail();
         if (error_)
             std::rethrow_exception(error_);
@@ -132,16 +134,17 @@ class MessageWork : public NumberedWork {
     const std::chrono::milliseconds timeout_;
     const std::shared_ptr<Orphans> orphans_;
     const std::shared_ptr<Hooks> hooks_;
-    mutable std::mutex request_lock_;
+    mutable std::mutex request_lock_; // guards `request` and the members below
     std::exception_ptr error_;
-    int peer_ = -1;
+    int peer_ = -1; // the other rank, when the message is complete
     const Clock::time_point begun_ = Clock::now();
-    float duration_ms_ = 0; // once complete
+    float duration_ms_ = 0; // set when the message is complete
 };
 
 } // namespace
 
-// PyTorch does not end the coalescing of a batch that an exception leaves.
+// Begins a message. If that throws in a batch, it also ends the coalescing of the batch, which PyTorch
+// does not do.
 WorkPtr Backend::message(Tensors &tensors, int peer, int tag, c10d::OpType type, const char *title)
 {
     try {
@@ -161,17 +164,14 @@ WorkPtr Backend::begin_message(Tensors &tensors, int peer, int tag, c10d::OpType
     const char *const function = is_send ? "send" : "recv";
 
     check_alive();
-    const at::Tensor &tensor = only(tensors, function);
+    const at::Tensor &tensor = only_tensor(tensors, function);
 
     if (!is_send)
         check_output(tensor, function);
     if (!tensor.device().is_cpu())
         return message_on_device({tensor, peer, is_send});
     const Wire wire = wire_of(tensor.scalar_type());
-    const bool is_plain = tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
-    at::Tensor place = is_plain  ? tensor
-                       : is_send ? tensor.resolve_conj().resolve_neg().contiguous()
-                                 : at::empty(tensor.sizes(), tensor.options());
+    at::Tensor place = is_send ? as_contiguous(tensor) : Output(tensor).place;
     auto work = c10::make_intrusive<MessageWork>(getRank(), type, title, tensor, place, number_,
                                                  options_->timeout, orphans_, hooks_);
 
@@ -181,7 +181,7 @@ WorkPtr Backend::begin_message(Tensors &tensors, int peer, int tag, c10d::OpType
                                      mailbox_, &work->request)
                   : tuttiMailboxRecv(place.data_ptr(), wire.count(place), wire.type, peer, tag,
                                      mailbox_, &work->request));
-    return note(work);
+    return collect_if_coalescing(work);
 }
 
 WorkPtr Backend::message_on_device(const OnDevice::Message &message)
@@ -189,12 +189,12 @@ WorkPtr Backend::message_on_device(const OnDevice::Message &message)
     TORCH_CHECK_VALUE(message.peer != TUTTI_ANY_RANK,
                       "tutti: recv: a tensor on a device cannot be received from any rank; name it, "
                       "or receive into a CPU tensor");
-    OnDevice &on_device = see_to_device(message.tensor.device());
+    OnDevice &on_device = ensure_device(message.tensor.device());
 
     if (!is_coalescing_)
         return on_device.exchange(getRank(), {message}, ++number_);
     messages_.push_back(message);
-    return nullptr; // endCoalescing has the work of all
+    return nullptr; // endCoalescing() returns the work of all messages
 }
 
 WorkPtr Backend::send(Tensors &tensors, int to, int tag)
@@ -230,7 +230,8 @@ void Orphans::reap()
 
 // ---- monitored barrier -----------------------------------------------------------------------
 
-// Through the store: it works where ranks do not call anything, and loses nothing if it fails.
+// This barrier uses the store only. So it can find ranks that call nothing, and its failure leaves the
+// communicator usable.
 void Backend::monitoredBarrier(const c10d::BarrierOptions &opts, bool names_all)
 {
     const auto limit = opts.timeout == c10d::kUnsetTimeout ? options_->timeout : opts.timeout;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module tutti.torch._backend: what makes a process group, and memory of shared windows.
+// The module tutti.torch._backend. It makes process groups, and tensors in shared memory.
 #include <pybind11/chrono.h>
 #include <pybind11/stl.h>
 #include <torch/extension.h>
@@ -37,7 +37,7 @@ static std::string text_of(const Backend::Options::Limit &limit)
     return limit ? py::repr(py::cast(*limit)).cast<std::string>() : "None";
 }
 
-// Their base class is PyTorch's, which has to be known by now.
+// The base class of Options is PyTorch's, whose module must have been imported before.
 static void bind_options(py::module &module)
 {
     using Options = Backend::Options;
@@ -45,13 +45,13 @@ static void bind_options(py::module &module)
     py::module::import("torch._C._distributed_c10d");
     py::class_<Options, c10d::Backend::Options, c10::intrusive_ptr<Options>>(
         module, "Options",
-        "Of a process group: the pg_options of init_process_group, new_group and split_group.")
+        "Options of a process group: the pg_options of init_process_group, new_group and split_group.")
         .def(py::init<Options::Limit, Options::Limit>(), py::arg("timeout") = py::none(),
              py::arg("init_timeout") = py::none())
         .def_readonly("timeout", &Options::limit,
-                      "Of each operation; None: that of the call which makes the process group.")
+                      "Limit for each operation. None: that of the call that makes the process group.")
         .def_readonly("init_timeout", &Options::init_limit,
-                      "Until all ranks have come; None: as the timeout.")
+                      "Limit for forming the group. None: the limit for operations.")
         .def("__repr__",
              [](const Options &options) {
                  return "tutti.torch.Options(timeout=" + text_of(options.limit) +

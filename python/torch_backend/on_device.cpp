@@ -8,6 +8,7 @@
 
 #include <thread>
 
+#include "arguments.h"
 #include "work.h"
 
 namespace tutti_torch {
@@ -17,13 +18,15 @@ static c10::Stream current_stream(c10::Device device)
     return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
-// CUDA's default stream is NULL, which the library takes for a call that is complete when it returns;
-// CU_STREAM_LEGACY is its other name.
+// Another handle of CUDA's default stream, CU_STREAM_LEGACY. Its usual handle is NULL, by which the
+// library understands a call that is complete when it returns.
+static void *const default_stream = reinterpret_cast<void *>(1);
+
 static tuttiStream_t handle_of(const c10::Stream &stream)
 {
     void *handle = stream.native_handle();
 
-    return reinterpret_cast<tuttiStream_t>(handle != nullptr ? handle : reinterpret_cast<void *>(1));
+    return reinterpret_cast<tuttiStream_t>(handle != nullptr ? handle : default_stream);
 }
 
 // ---- the communicator ------------------------------------------------------------------------
@@ -87,7 +90,7 @@ class DeviceWork : public NumberedWork {
 
     void synchronize() override { end_.block(current_stream(comm_->device())); }
 
-    // The host waits where a limit is given, and for a barrier.
+    // Makes the current stream wait. The host waits as well if a limit is given, and for a barrier.
     bool wait(std::chrono::milliseconds timeout) override
     {
         const bool has_limit = timeout > kNoTimeout;
@@ -109,7 +112,8 @@ class DeviceWork : public NumberedWork {
 
     std::vector<at::Tensor> result() override { return outputs_; }
 
-    // Complete at once: PyTorch's futures of device tensors make streams wait, not the host.
+    // The future is complete at once. PyTorch's futures of device tensors make streams wait, and not
+    // the host.
     c10::intrusive_ptr<c10::ivalue::Future> getFuture() override
     {
         const c10::StreamGuard guard(stream_);
@@ -147,7 +151,7 @@ OnDevice::WorkPtr OnDevice::launch(int rank, c10d::OpType type, const char *titl
 
         ready.record(current);
         ready.block(stream);
-        // The allocator must not give memory of theirs away before this stream is done with it.
+        // The allocator must not reuse memory of the tensors before this stream is done with it.
         for (const Tensors *list : {&inputs, &std::as_const(outputs)})
             for (const auto &tensor : *list)
                 if (tensor.has_storage())
@@ -157,7 +161,7 @@ OnDevice::WorkPtr OnDevice::launch(int rank, c10d::OpType type, const char *titl
         const at::NoGradGuard no_grad;
         const c10::StreamGuard guard(stream);
 
-        body(Seat{comm_->comm(), handle_of(stream), &scratch_});
+        body(CallContext{comm_->comm(), handle_of(stream), &scratch_});
     }
     return c10::make_intrusive<DeviceWork>(rank, type, title, inputs, std::move(outputs), number,
                                            comm_, stream);
@@ -176,13 +180,11 @@ OnDevice::WorkPtr OnDevice::exchange(int rank, const std::vector<Message> &messa
                                             : c10d::OpType::RECV;
 
     return launch(rank, type, "tutti:messages", tensors, tensors, number, true,
-                  [&](const Seat &seat) {
+                  [&](const CallContext &context) {
                       Tensors places;
 
                       for (const auto &[tensor, peer, is_send] : messages)
-                          places.push_back(is_send || tensor.is_contiguous()
-                                               ? tensor.resolve_conj().resolve_neg().contiguous()
-                                               : at::empty(tensor.sizes(), tensor.options()));
+                          places.push_back(is_send ? as_contiguous(tensor) : Output(tensor).place);
                       check(tuttiGroupStart());
                       tuttiResult_t result = tuttiSuccess;
 
@@ -192,9 +194,9 @@ OnDevice::WorkPtr OnDevice::exchange(int rank, const std::vector<Message> &messa
 
                           result = messages[i].is_send
                                        ? tuttiSend(places[i].data_ptr(), count, wire.type,
-                                                   messages[i].peer, seat.comm, seat.stream)
+                                                   messages[i].peer, context.comm, context.stream)
                                        : tuttiRecv(places[i].data_ptr(), count, wire.type,
-                                                   messages[i].peer, seat.comm, seat.stream);
+                                                   messages[i].peer, context.comm, context.stream);
                       }
                       const tuttiResult_t ended = tuttiGroupEnd();
 

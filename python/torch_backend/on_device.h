@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives and messages of tensors on a device, with PyTorch's rules for them: a call that is
-// waited for at once is enqueued on the current stream; another one on a stream of the process group,
-// after what the current stream holds, and its wait() makes the then current stream wait. The host
-// does not wait for either.
+// Collectives and messages of tensors on a device, with PyTorch's rules for them. A blocking call is
+// enqueued on the current stream. An asynchronous call is enqueued on a stream of the process group,
+// after the work that the current stream holds. Its wait() makes the stream that is current then
+// wait. The host waits for neither.
 //
-// PyTorch's generic streams and events are used, so that the extension needs neither CUDA's headers
+// This code uses PyTorch's generic streams and events, so the extension needs neither CUDA's headers
 // nor its libraries.
 #pragma once
 
@@ -22,10 +22,11 @@
 
 namespace tutti_torch {
 
-// The communicator of the ranks' devices. Works keep it, since they ask it for errors.
+// The communicator of the ranks' devices. Each work shares it, because it asks the communicator for
+// errors.
 class DeviceComm {
   public:
-    // Takes `comm`.
+    // Owns `comm` from now on, and destroys it at the end.
     DeviceComm(tuttiComm_t comm, c10::Device device);
     ~DeviceComm();
 
@@ -36,17 +37,17 @@ class DeviceComm {
     const c10::Stream &stream() const { return stream_; }
     tuttiComm_t comm() const { return comm_; }
 
-    // Throws what the communicator has failed with.
+    // Throws the error of the communicator, if it has failed.
     void check_health() const;
 
   private:
     const tuttiComm_t comm_;
-    const c10::Stream stream_; // of calls that are not waited for at once
+    const c10::Stream stream_; // asynchronous calls are enqueued here
 };
 
 class OnDevice {
   public:
-    using Body = std::function<void(const Seat &seat)>;
+    using Body = std::function<void(const CallContext &context)>;
     using Tensors = std::vector<at::Tensor>;
     using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
@@ -61,15 +62,16 @@ class OnDevice {
     c10::Device device() const { return comm_->device(); }
     tuttiComm_t comm() const { return comm_->comm(); }
 
-    // Run `body`, which makes calls of the library on the stream that it gets.
+    // Runs `body`, which makes calls of the library on the stream of its context.
     WorkPtr launch(int rank, c10d::OpType type, const char *title, const Tensors &inputs,
                    Tensors outputs, uint64_t number, bool is_async, const Body &body);
-    // Messages, all at once. Between two ranks they meet in their order; there are no tags.
+    // Enqueues messages that progress at the same time. The k-th send to a rank matches its k-th
+    // receive from this rank, because there are no tags.
     WorkPtr exchange(int rank, const std::vector<Message> &messages, uint64_t number);
 
   private:
     const std::shared_ptr<DeviceComm> comm_;
-    Scratch scratch_; // keeps nothing: PyTorch's allocator of device memory does
+    Scratch scratch_; // keeps no device memory, because PyTorch's allocator does that
 };
 
 } // namespace tutti_torch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.ops.tutti: collectives for loops in which the time of torch.distributed's Python layers counts,
-// such as tensor parallel inference. torch.compile takes them.
+// torch.ops.tutti: collectives without torch.distributed's Python layers, for loops in which the time of
+// these layers matters, such as tensor parallel inference. torch.compile supports them.
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/library.h>

@@ -9,9 +9,10 @@ namespace tutti_torch {
 
 using namespace std::chrono_literals;
 
-// The time between two looks of a thread at its queue. A look takes a few microseconds, so that a
-// hundredth of a core is busy with looking. Programs most often compute for longer between two calls.
+// The time between two looks of a thread at its queue. A look takes a few microseconds, so watching
+// takes a hundredth of a core. Most programs compute for longer between two calls.
 static constexpr auto kInterval = 300us;
+// After so many looks without a new job the watching thread sleeps.
 static constexpr int kQuietLooks = 50;
 
 Queue::~Queue()
@@ -19,57 +20,59 @@ Queue::~Queue()
     {
         std::lock_guard<std::mutex> guard(lock_);
         is_closing_ = true;
-        work_.notify_all();
+        job_ready_.notify_all();
     }
     for (auto &thread : threads_) {
         if (getpid() == process_)
             thread.join();
         else
-            thread.detach(); // of a child of fork, which does not have it
+            thread.detach(); // this is a child of fork, which does not have the thread
     }
 }
 
-// Jobs that are queued will be run by some thread. The lock is held.
-void Queue::see_to_jobs()
+// Makes sure that some thread will run the queued jobs. The lock is held.
+void Queue::ensure_server()
 {
     if (jobs_.empty() || is_served_ || (is_watched_ && !has_due_job()))
         return;
-    if (idle_ > 0)
-        work_.notify_one();
+    if (nidle_ > 0)
+        job_ready_.notify_one();
     else if (!is_closing_)
         threads_.emplace_back([this] { serve(); });
 }
 
-// The lock is held.
+// Lets all queued jobs begin as soon as a thread is free. The lock is held.
 void Queue::make_all_due()
 {
-    if (due_ == pushed_)
+    if (due_ == npushed_)
         return;
-    due_ = pushed_;
-    see_to_jobs();
+    due_ = npushed_;
+    ensure_server();
 }
 
 bool Queue::has_due_job() const
 {
-    return popped_ < due_;
+    return npopped_ < due_;
 }
 
-// The queues that call back in this thread: a callback may itself end a queue.
+// The queues whose callbacks run in this thread, outermost first. A callback may itself drain its
+// queue, which must not wait for that callback.
 static thread_local std::vector<const Queue *> calling_back;
 
-// The lock is held, but not during the callback; telling_ counts it already.
-template <class Callback> void Queue::tell(Lock &lock, Callback callback)
+// Runs a callback that ncallbacks_ counts already. The lock is held, but not during the callback.
+template <class Callback> void Queue::run_callback(Lock &lock, Callback callback)
 {
     lock.unlock();
     calling_back.push_back(this);
     callback();
     calling_back.pop_back();
     lock.lock();
-    telling_--;
-    news_.notify_all();
+    ncallbacks_--;
+    job_done_.notify_all();
 }
 
-// Nobody else serves. The lock is held, but not while the job runs and calls back.
+// Runs a job and then its callbacks. No other thread runs a job at the call. The lock is held, but
+// not while the job or its callbacks run.
 void Queue::run_one(Lock &lock, Job &job)
 {
     is_served_ = true;
@@ -78,10 +81,10 @@ void Queue::run_one(Lock &lock, Job &job)
     lock.lock();
     is_served_ = false;
     job.is_done_ = true;
-    see_to_jobs();
-    news_.notify_all();
-    telling_++;
-    tell(lock, [&job] { job.tell(); });
+    ensure_server();
+    job_done_.notify_all();
+    ncallbacks_++;
+    run_callback(lock, [&job] { job.notify(); });
 }
 
 void Queue::call_back(std::function<void()> callback)
@@ -92,9 +95,9 @@ void Queue::call_back(std::function<void()> callback)
         Lock lock(lock_);
 
         pthread_setname_np(pthread_self(), "tutti-torch");
-        tell(lock, callback);
+        run_callback(lock, callback);
     });
-    telling_++;
+    ncallbacks_++;
 }
 
 void Queue::serve_one(Lock &lock)
@@ -102,11 +105,12 @@ void Queue::serve_one(Lock &lock)
     std::shared_ptr<Job> job = std::move(jobs_.front());
 
     jobs_.pop_front();
-    popped_++;
+    npopped_++;
     run_one(lock, *job);
 }
 
-// After a job that is running, its thread sees to the next.
+// True if an idle thread is to watch the queue instead of sleeping. No watch is needed for jobs that
+// wait for a running job: when that job ends, its thread calls ensure_server().
 bool Queue::wants_watch() const
 {
     if (is_watched_ || is_closing_)
@@ -114,15 +118,16 @@ bool Queue::wants_watch() const
     return quiet_looks_ < kQuietLooks || (!jobs_.empty() && !is_served_);
 }
 
-// Waits for an interval, or until a job is due. Jobs that were queued before it are due after it.
-void Queue::look_later(Lock &lock)
+// Waits for an interval, or until a job is due. Jobs that were queued before the interval are due
+// after it.
+void Queue::watch(Lock &lock)
 {
-    const uint64_t before = pushed_;
+    const uint64_t before = npushed_;
 
     quiet_looks_ = before == looked_at_ ? quiet_looks_ + 1 : 0;
     looked_at_ = before;
     is_watched_ = true;
-    work_.wait_for(lock, kInterval);
+    job_ready_.wait_for(lock, kInterval);
     is_watched_ = false;
     due_ = std::max(due_, before);
 }
@@ -137,21 +142,21 @@ void Queue::serve()
             serve_one(lock);
             continue;
         }
-        idle_++;
+        nidle_++;
         if (wants_watch())
-            look_later(lock);
+            watch(lock);
         else
-            work_.wait(lock);
-        idle_--;
+            job_ready_.wait(lock);
+        nidle_--;
     }
 }
 
-// Until no job is running, and none is left.
+// Runs jobs, and waits for those of other threads, until no job is queued or running.
 void Queue::serve_all(Lock &lock)
 {
     while (is_served_ || !jobs_.empty()) {
         if (is_served_)
-            news_.wait(lock);
+            job_done_.wait(lock);
         else
             serve_one(lock);
     }
@@ -162,9 +167,9 @@ void Queue::push(std::shared_ptr<Job> job, bool is_small)
     std::lock_guard<std::mutex> guard(lock_);
 
     jobs_.push_back(std::move(job));
-    pushed_++;
+    npushed_++;
     if (is_small)
-        see_to_jobs();
+        ensure_server();
     else
         make_all_due();
 }
@@ -192,12 +197,12 @@ bool Queue::wait_for(Job &job, std::chrono::steady_clock::time_point deadline)
     if (!is_endless)
         make_all_due();
     while (!job.is_done_) {
-        // A job that is run here cannot be left when a deadline passes.
+        // With a deadline this thread runs no job, because it could not leave the job in time.
         if (!is_served_ && !jobs_.empty() && is_endless)
             serve_one(lock);
         else if (is_endless)
-            news_.wait(lock);
-        else if (news_.wait_until(lock, deadline) == std::cv_status::timeout)
+            job_done_.wait(lock);
+        else if (job_done_.wait_until(lock, deadline) == std::cv_status::timeout)
             return job.is_done_;
     }
     return true;
@@ -212,11 +217,11 @@ bool Queue::is_idle()
 
 void Queue::drain()
 {
-    const auto mine = std::count(calling_back.begin(), calling_back.end(), this);
+    const auto own_callbacks = std::count(calling_back.begin(), calling_back.end(), this);
     Lock lock(lock_);
 
     serve_all(lock);
-    news_.wait(lock, [&] { return telling_ <= static_cast<size_t>(mine); });
+    job_done_.wait(lock, [&] { return ncallbacks_ <= static_cast<size_t>(own_callbacks); });
 }
 
 } // namespace tutti_torch

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operations of one process group, in their order.
 //
-// They run one at a time. A call that is waited for at once runs in the calling thread. Others are
-// queued, and a thread of the queue runs them while the caller computes. A caller that waits for a
-// job which nobody has begun serves the queue itself, up to that job.
+// Operations run one at a time. Each is a job. A blocking call runs its job in the calling thread.
+// Other jobs are queued, and a thread of the queue runs them while the caller computes. A caller
+// that waits for a job that has not begun runs the queued jobs itself, up to that job.
 //
-// Waking a thread takes longer than a small operation, and callers most often wait for a small one
-// soon. So while the queue is in use, one of its threads looks at it at intervals, and a small job
-// that is queued wakes no thread. A job that was in the queue for a whole interval is run by the
-// thread that looks. After some intervals without a new job that thread sleeps until a job wakes
+// Waking a thread takes longer than a small operation, and callers usually wait for a small one
+// soon. So while the queue is in use, one of its threads watches the queue: it looks for jobs at
+// intervals. A small job then wakes no thread. The watching thread runs a job that was in the queue
+// for a whole interval. After some intervals without a new job the thread sleeps until a job wakes
 // it.
 //
-// When a job is done, the thread that has run it calls back whoever wants to know. A callback may
-// queue jobs and wait for them, so meanwhile another thread serves: the queue starts one if it has
-// none that is idle.
+// When a job is done, the thread that has run it also runs its callbacks. A callback may queue jobs
+// and wait for them. So another thread runs jobs meanwhile. The queue starts a thread if none is
+// idle.
 #pragma once
 
 #include <chrono>
@@ -32,9 +32,10 @@ namespace tutti_torch {
 class Job {
   public:
     virtual ~Job() = default;
+    // Does the work. Throws nothing. No other job of the queue runs at the same time.
     virtual void run() = 0;
-    // After it, when the next job may run: the callbacks.
-    virtual void tell() = 0;
+    // Runs the callbacks, after run(). The next job may run at the same time.
+    virtual void notify() = 0;
 
   private:
     friend class Queue;
@@ -43,56 +44,64 @@ class Job {
 
 class Queue {
   public:
+    // Runs the queued jobs, and ends the threads.
     ~Queue();
 
-    // Queue a job. A small one may begin two intervals later, unless a caller waits for it.
+    // Queues a job. A small one may begin up to two intervals later, unless a caller waits for it.
     void push(std::shared_ptr<Job> job, bool is_small);
 
-    // The queued jobs begin as soon as a thread is free: a caller polls for them.
+    // Lets all queued jobs begin as soon as a thread is free. Called when a caller polls for a job.
     void hurry();
 
-    // Call back in a thread of its own, and not in that of a caller which waits for other jobs.
-    // drain() waits for it.
+    // Runs the callback in a new thread, so that no caller that waits for other jobs has to run it.
+    // drain() waits for the callback.
     void call_back(std::function<void()> callback);
 
-    // Run a job in this thread, after all that were queued before.
+    // Runs a job in this thread, after all jobs that were queued before it.
     void run_now(Job &job);
 
-    // Help with the queue until the job is done. False: the deadline has passed.
+    // Returns true when the job is done. Without a deadline (time_point::max()) this thread runs
+    // queued jobs meanwhile. Returns false if the deadline passes first.
     bool wait_for(Job &job, std::chrono::steady_clock::time_point deadline);
 
-    // Returns when no job is running or calling back, and none is left.
+    // Returns when no job is queued or running, and no callback runs, except those that have called
+    // this function.
     void drain();
+
+    // True if no job is queued or running. Callbacks may be running.
     bool is_idle();
 
   private:
     using Lock = std::unique_lock<std::mutex>;
 
-    template <class Callback> void tell(Lock &lock, Callback callback);
+    template <class Callback> void run_callback(Lock &lock, Callback callback);
     void run_one(Lock &lock, Job &job);
     void serve_one(Lock &lock);
     void make_all_due();
     bool has_due_job() const;
     bool wants_watch() const;
-    void look_later(Lock &lock);
+    void watch(Lock &lock);
     void serve_all(Lock &lock);
     void serve();
-    void see_to_jobs();
+    void ensure_server();
 
-    std::mutex lock_;                     // of all below
-    std::condition_variable work_, news_; // for idle threads; for those who wait for a job
+    std::mutex lock_;                   // guards all members below, and Job::is_done_
+    std::condition_variable job_ready_; // idle threads of the queue wait for it
+    std::condition_variable job_done_;  // waits for jobs and callbacks use it
     std::deque<std::shared_ptr<Job>> jobs_;
-    uint64_t pushed_ = 0, popped_ = 0; // jobs; they have numbers in their order
+    // Jobs that were queued, and jobs that were taken from the queue. The count after a job was
+    // queued is its number.
+    uint64_t npushed_ = 0, npopped_ = 0;
     uint64_t due_ = 0;        // jobs up to this number are to begin as soon as a thread is free
     bool is_watched_ = false; // a thread looks at the queue at intervals
-    uint64_t looked_at_ = 0;  // pushed_ as the last look found it
-    int quiet_looks_ = 0;     // since a look last found a new job
+    uint64_t looked_at_ = 0;  // npushed_ at the last look
+    int quiet_looks_ = 0;     // looks in a row that found no new job
     bool is_served_ = false;  // a thread runs a job
-    bool is_closing_ = false;
-    size_t telling_ = 0; // jobs that call back
-    size_t idle_ = 0;    // threads of the queue that wait for jobs
+    bool is_closing_ = false; // the destructor has begun
+    size_t ncallbacks_ = 0;   // callbacks, and notify() of jobs, that run or are about to
+    size_t nidle_ = 0;        // threads of the queue that wait for jobs
     std::vector<std::thread> threads_;
-    const pid_t process_ = getpid();
+    const pid_t process_ = getpid(); // in a child of fork the threads do not exist
 };
 
 } // namespace tutti_torch

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that reduce: tensors are checked in the calling thread, then one call of the library
+// Collectives that reduce. Tensors are checked in the calling thread. Then one call of the library
 // reduces them.
 #include <numeric>
 
@@ -10,7 +10,8 @@ namespace tutti_torch {
 
 // ---- reductions ------------------------------------------------------------------------------
 
-// The library's operation, alive for one call.
+// The library's operation of a reduction. It exists for one call, because a premultiplied sum has to
+// be created before the call and destroyed after it.
 class Operation {
   public:
     Operation(const c10d::ReduceOp &op, const Reduction &reduction, tuttiComm_t comm)
@@ -20,9 +21,12 @@ class Operation {
             return;
         const auto *supplement = static_cast<c10d::PreMulSumSupplement *>(op.supplement_.get());
 
-        TORCH_CHECK_VALUE(supplement != nullptr, "tutti: ReduceOp.PREMUL_SUM without a factor");
+        TORCH_CHECK_VALUE(supplement != nullptr,
+                          "tutti: ReduceOp.PREMUL_SUM has no factor; make it by "
+                          "torch.distributed._make_nccl_premul_sum(factor)");
         TORCH_CHECK_VALUE(reduction.wire.per_element == 1,
-                          "tutti: ReduceOp.PREMUL_SUM with complex numbers is not defined");
+                          "tutti: cannot use ReduceOp.PREMUL_SUM with complex numbers; multiply the "
+                          "tensor first, and use ReduceOp.SUM");
         at::Tensor factor =
             supplement->tensor_factor.defined()
                 ? supplement->tensor_factor.to(at::kCPU, reduction.run_type).contiguous()
@@ -48,42 +52,43 @@ class Operation {
   private:
     tuttiComm_t comm_;
     tuttiRedOp_t op_;
-    bool is_ours_ = false;
+    bool is_ours_ = false; // op_ was created here
 };
 
-// All ranks' blocks, one above the other.
-static at::Tensor gather_all(const at::Tensor &input, int size, const Seat &seat)
+// Returns a tensor with one more dimension: entry r is the input of rank r.
+static at::Tensor gather_all(const at::Tensor &input, int size, const CallContext &context)
 {
     const Wire wire = wire_of(input.scalar_type());
     std::vector<int64_t> sizes = input.sizes().vec();
 
     sizes.insert(sizes.begin(), size);
     at::Tensor all = at::empty(sizes, input.options());
-    check(tuttiAllGather(input.data_ptr(), all.data_ptr(), wire.count(input), wire.type, seat.comm, seat.stream));
+    check(tuttiAllGather(input.data_ptr(), all.data_ptr(), wire.count(input), wire.type, context.comm,
+                         context.stream));
     return all;
 }
 
-// Widened before, narrowed afterwards.
+// Returns the input in the type in which the library reduces it.
 static at::Tensor as_run(const at::Tensor &input, const Reduction &reduction)
 {
     return input.scalar_type() == reduction.run_type ? input : input.to(reduction.run_type);
 }
 
 static void all_reduce_one(const Output &tensor, const at::Tensor &input, const c10d::ReduceOp &op,
-                           const Reduction &reduction, const Seat &seat)
+                           const Reduction &reduction, const CallContext &context)
 {
-    const Operation operation(op, reduction, seat.comm);
+    const Operation operation(op, reduction, context.comm);
 
     if (input.scalar_type() == reduction.run_type) {
         check(tuttiAllReduce(input.data_ptr(), tensor.data(), reduction.wire.count(input),
-                             reduction.wire.type, operation, seat.comm, seat.stream));
+                             reduction.wire.type, operation, context.comm, context.stream));
         tensor.deliver();
         return;
     }
     at::Tensor run = as_run(input, reduction);
 
     check(tuttiAllReduce(run.data_ptr(), run.data_ptr(), reduction.wire.count(run),
-                         reduction.wire.type, operation, seat.comm, seat.stream));
+                         reduction.wire.type, operation, context.comm, context.stream));
     tensor.wanted.copy_(run);
 }
 
@@ -91,14 +96,14 @@ WorkPtr Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts)
 {
     if (tensors.size() == 1 && tensors[0].is_sparse())
         return allreduce_sparse(tensors, opts);
-    const at::Tensor &tensor = only(tensors, "all_reduce");
+    const at::Tensor &tensor = only_tensor(tensors, "all_reduce");
     const Reduction reduction = reduction_of(opts.reduceOp, tensor.scalar_type());
 
     check_output(tensor, "all_reduce");
     return launch(c10d::OpType::ALLREDUCE, "tutti:all_reduce", tensors, tensors, opts.asyncOp,
                   opts.timeout,
-                  [tensor, reduction, op = opts.reduceOp](const Seat &seat) {
-                      all_reduce_one(Output(tensor), as_contiguous(tensor), op, reduction, seat);
+                  [tensor, reduction, op = opts.reduceOp](const CallContext &context) {
+                      all_reduce_one(Output(tensor), as_contiguous(tensor), op, reduction, context);
                   });
 }
 
@@ -112,16 +117,16 @@ WorkPtr Backend::allreduce_coalesced(Tensors &tensors,
     check_outputs(tensors, "all_reduce_coalesced");
     return launch(c10d::OpType::ALLREDUCE_COALESCED, "tutti:all_reduce", tensors, tensors,
                   opts.asyncOp, opts.timeout,
-                  [tensors, op = opts.reduceOp](const Seat &seat) {
+                  [tensors, op = opts.reduceOp](const CallContext &context) {
                       for (const auto &tensor : tensors)
                           all_reduce_one(Output(tensor), as_contiguous(tensor), op,
-                                         reduction_of(op, tensor.scalar_type()), seat);
+                                         reduction_of(op, tensor.scalar_type()), context);
                   });
 }
 
-// The elements of all ranks, one after the other; as many of each as it has.
+// Returns the rows of all ranks, one after the other. Rank r has rows[r] of them.
 static at::Tensor concatenate(const at::Tensor &input, const std::vector<size_t> &rows,
-                              const Seat &seat)
+                              const CallContext &context)
 {
     const Wire wire = wire_of(input.scalar_type());
     std::vector<int64_t> sizes = input.sizes().vec();
@@ -136,22 +141,22 @@ static at::Tensor concatenate(const at::Tensor &input, const std::vector<size_t>
     at::Tensor all = at::empty(sizes, input.options());
 
     check(tuttiAllGatherV(input.data_ptr(), all.data_ptr(), counts.data(), nullptr, wire.type,
-                          seat.comm, seat.stream));
+                          context.comm, context.stream));
     return all;
 }
 
-// The sum of sparse tensors has the elements of all of them.
-static void sum_sparse(const at::Tensor &tensor, int size, const Seat &seat)
+// Sums sparse tensors: concatenates the elements of all ranks, and adds those of equal indices.
+static void sum_sparse(const at::Tensor &tensor, int size, const CallContext &context)
 {
     at::Tensor input = tensor.coalesce();
-    at::Tensor mine = at::full({1}, input._nnz(), input.indices().options());
-    at::Tensor everybodys = gather_all(mine, size, seat);
+    at::Tensor count = at::full({1}, input._nnz(), input.indices().options());
+    at::Tensor counts = gather_all(count, size, context);
     std::vector<size_t> rows;
 
     for (int rank = 0; rank < size; rank++)
-        rows.push_back(static_cast<size_t>(everybodys[rank].item<int64_t>()));
-    at::Tensor indices = concatenate(input.indices().t().contiguous(), rows, seat);
-    at::Tensor values = concatenate(input.values().contiguous(), rows, seat);
+        rows.push_back(static_cast<size_t>(counts[rank].item<int64_t>()));
+    at::Tensor indices = concatenate(input.indices().t().contiguous(), rows, context);
+    at::Tensor values = concatenate(input.values().contiguous(), rows, context);
 
     tensor.copy_(at::sparse_coo_tensor(indices.t(), values, tensor.sizes()).coalesce());
 }
@@ -164,14 +169,14 @@ WorkPtr Backend::allreduce_sparse(Tensors &tensors, const c10d::AllreduceOptions
                       "tutti: all_reduce: sparse tensors can only be summed");
     return launch(c10d::OpType::_ALLREDUCE_SPARSE, "tutti:all_reduce", tensors, tensors,
                   opts.asyncOp, opts.timeout,
-                  [tensor = tensors[0], size = getSize()](const Seat &seat) {
-                      sum_sparse(tensor, size, seat);
+                  [tensor = tensors[0], size = getSize()](const CallContext &context) {
+                      sum_sparse(tensor, size, context);
                   });
 }
 
 WorkPtr Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opts)
 {
-    const at::Tensor &tensor = only(tensors, "reduce");
+    const at::Tensor &tensor = only_tensor(tensors, "reduce");
     const Reduction reduction = reduction_of(opts.reduceOp, tensor.scalar_type());
     const int root = static_cast<int>(opts.rootRank);
 
@@ -180,15 +185,15 @@ WorkPtr Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opts)
         check_output(tensor, "reduce");
     return launch(
         c10d::OpType::REDUCE, "tutti:reduce", tensors, tensors, opts.asyncOp, opts.timeout,
-        [tensor, reduction, root, op = opts.reduceOp, rank = getRank()](const Seat &seat) {
+        [tensor, reduction, root, op = opts.reduceOp, rank = getRank()](const CallContext &context) {
             const at::Tensor input = as_contiguous(tensor);
-            const Operation operation(op, reduction, seat.comm);
+            const Operation operation(op, reduction, context.comm);
             at::Tensor run = as_run(input, reduction);
             const bool is_direct = run.is_same(tensor);
             at::Tensor result = rank != root || is_direct ? run : at::empty_like(run);
 
             check(tuttiReduce(run.data_ptr(), result.data_ptr(), reduction.wire.count(run),
-                              reduction.wire.type, operation, root, seat.comm, seat.stream));
+                              reduction.wire.type, operation, root, context.comm, context.stream));
             if (rank == root && !is_direct)
                 tensor.copy_(result);
         });
@@ -196,15 +201,15 @@ WorkPtr Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opts)
 
 // ---- reduce-scatter --------------------------------------------------------------------------
 
-// `input` is contiguous, with a block of `counts` elements for each rank; all alike if that is
-// empty.
+// `input` is contiguous. It has a block for each rank, of counts[rank] elements. If `counts` is
+// empty, all blocks have the size of `output`.
 static void reduce_scatter_one(const at::Tensor &output, const at::Tensor &input,
                                const std::vector<int64_t> &counts, const c10d::ReduceOp &op,
-                               const Seat &seat)
+                               const CallContext &context)
 {
     const Reduction reduction = reduction_of(op, output.scalar_type());
     const bool is_even = counts.empty();
-    const Operation operation(op, reduction, seat.comm);
+    const Operation operation(op, reduction, context.comm);
     const at::Tensor run = as_run(input, reduction);
     const bool is_direct = run.is_same(input);
     const Output place(is_direct ? output
@@ -216,9 +221,9 @@ static void reduce_scatter_one(const at::Tensor &output, const at::Tensor &input
         elements.push_back(static_cast<size_t>(count) * reduction.wire.per_element);
     check(is_even ? tuttiReduceScatter(run.data_ptr(), place.data(),
                                        reduction.wire.count(output), reduction.wire.type, operation,
-                                       seat.comm, seat.stream)
+                                       context.comm, context.stream)
                   : tuttiReduceScatterV(run.data_ptr(), place.data(), elements.data(), nullptr,
-                                        reduction.wire.type, operation, seat.comm, seat.stream));
+                                        reduction.wire.type, operation, context.comm, context.stream));
     if (is_direct)
         place.deliver();
     else
@@ -228,7 +233,7 @@ static void reduce_scatter_one(const at::Tensor &output, const at::Tensor &input
 WorkPtr Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
                                 const c10d::ReduceScatterOptions &opts)
 {
-    const at::Tensor &output = only(outputs, "reduce_scatter");
+    const at::Tensor &output = only_tensor(outputs, "reduce_scatter");
     std::vector<int64_t> counts;
     bool is_even = true;
 
@@ -247,8 +252,8 @@ WorkPtr Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
         counts.clear();
     return launch(c10d::OpType::REDUCE_SCATTER, "tutti:reduce_scatter", list, outputs,
                   opts.asyncOp, opts.timeout,
-                  [output, counts, list, op = opts.reduceOp](const Seat &seat) {
-                      reduce_scatter_one(output, Flat::input(list, seat).whole(), counts, op, seat);
+                  [output, counts, list, op = opts.reduceOp](const CallContext &context) {
+                      reduce_scatter_one(output, Flat::input(list, context).whole(), counts, op, context);
                   });
 }
 
@@ -260,8 +265,8 @@ WorkPtr Backend::_reduce_scatter_base(at::Tensor &output, at::Tensor &input,
     (void)reduction_of(opts.reduceOp, output.scalar_type());
     return launch(c10d::OpType::_REDUCE_SCATTER_BASE, "tutti:reduce_scatter", {input}, {output},
                   opts.asyncOp, opts.timeout,
-                  [output, input, op = opts.reduceOp](const Seat &seat) {
-                      reduce_scatter_one(output, as_contiguous(input), {}, op, seat);
+                  [output, input, op = opts.reduceOp](const CallContext &context) {
+                      reduce_scatter_one(output, as_contiguous(input), {}, op, context);
                   });
 }
 
@@ -277,9 +282,9 @@ WorkPtr Backend::reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inpu
     check_outputs(outputs, "reduce_scatter_tensor");
     return launch(c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED, "tutti:reduce_scatter", inputs,
                   outputs, opts.asyncOp, opts.timeout,
-                  [outputs, inputs, op = opts.reduceOp](const Seat &seat) {
+                  [outputs, inputs, op = opts.reduceOp](const CallContext &context) {
                       for (size_t i = 0; i < inputs.size(); i++)
-                          reduce_scatter_one(outputs[i], as_contiguous(inputs[i]), {}, op, seat);
+                          reduce_scatter_one(outputs[i], as_contiguous(inputs[i]), {}, op, context);
                   });
 }
 

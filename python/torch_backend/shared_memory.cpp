@@ -12,13 +12,14 @@
 
 namespace tutti_torch {
 
-// Below it a mapping of its own costs more than the copy that it saves.
+// The smallest allocation in shared memory. Below this size, a mapping costs more than the copy that
+// it saves.
 static constexpr size_t least_bytes = size_t{1} << 20;
 
-static std::mutex lock; // of all below
-static std::map<uintptr_t, size_t> blocks;
-static size_t depth;
-static c10::Allocator *usual;
+static std::mutex lock; // guards the three variables below
+static std::map<uintptr_t, size_t> blocks; // the bytes of each block, by its address
+static size_t depth;                       // calls of begin_sharing() that have not been ended
+static c10::Allocator *usual;              // PyTorch's allocator before the outermost begin_sharing()
 
 static void *allocate_block(size_t bytes)
 {
@@ -64,7 +65,7 @@ at::Tensor empty_shared(const std::vector<int64_t> &sizes, at::ScalarType type)
     return at::from_blob(allocate_block(static_cast<size_t>(bytes)), sizes, free_block, options);
 }
 
-// ---- as PyTorch's allocator ------------------------------------------------------------------
+// ---- an allocator for PyTorch ----------------------------------------------------------------
 
 namespace {
 
@@ -98,7 +99,8 @@ void begin_sharing()
     c10::SetCPUAllocator(&allocator);
     if (c10::GetCPUAllocator() != &allocator) {
         depth--;
-        TORCH_CHECK(false, "tutti: another allocator of CPU memory has been set with a priority");
+        TORCH_CHECK(false, "tutti: shared_memory: another library has set PyTorch's allocator of CPU "
+                    "memory with a higher priority; make tensors with tutti.torch.empty instead");
     }
 }
 

@@ -61,7 +61,7 @@ static tuttiRedOp_t plain_op(c10d::ReduceOp::RedOpType op)
     case c10d::ReduceOp::BAND: return tuttiBand;
     case c10d::ReduceOp::BOR: return tuttiBor;
     case c10d::ReduceOp::BXOR: return tuttiBxor;
-    default: return tuttiSum; // a premultiplied sum replaces it
+    default: return tuttiSum; // for PREMUL_SUM, class Operation replaces it (reductions.cpp)
     }
 }
 
@@ -69,14 +69,16 @@ Reduction reduction_of(const c10d::ReduceOp &reduce_op, at::ScalarType type)
 {
     const auto op = reduce_op.op_;
 
-    TORCH_CHECK(op <= c10d::ReduceOp::PREMUL_SUM, "tutti: unknown reduction");
+    TORCH_CHECK(op <= c10d::ReduceOp::PREMUL_SUM, "tutti: reduction ", static_cast<int>(op),
+                " is unknown; use one of torch.distributed.ReduceOp");
     TORCH_CHECK(!is_bitwise(op) || at::isIntegralType(type, true) ||
                     at::isBarebonesUnsignedType(type),
                 "tutti: cannot use ReduceOp.", name_of(op), " with ", c10::toString(type),
                 ": bitwise operations need integers");
     TORCH_CHECK(type != at::kBool ||
                     (op != c10d::ReduceOp::AVG && op != c10d::ReduceOp::PREMUL_SUM),
-                "tutti: cannot use ReduceOp.", name_of(op), " with bool");
+                "tutti: cannot use ReduceOp.", name_of(op),
+                " with bool; convert the tensor to a number type first");
     if (at::isComplexType(type)) {
         TORCH_CHECK(op == c10d::ReduceOp::SUM || op == c10d::ReduceOp::AVG ||
                         op == c10d::ReduceOp::PREMUL_SUM,

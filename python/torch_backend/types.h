@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a tensor's elements travel, and how they are reduced.
+// The types in which the library moves and reduces the elements of tensors.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,51 +11,53 @@
 
 namespace tutti_torch {
 
-// Elements as the library moves them: `type`, `per_element` of them for each of the tensor's.
+// The type in which a tensor's elements are passed to the library.
 struct Wire {
     tuttiDataType_t type;
-    size_t per_element;
+    size_t per_element; // elements of `type` for each element of the tensor
 
+    // The number of elements of `type` in the whole tensor.
     size_t count(const at::Tensor &tensor) const
     {
         return static_cast<size_t>(tensor.numel()) * per_element;
     }
 };
 
-// Memory of the host for lists of tensors, kept from call to call: fresh pages take longer than the
-// call. One job uses it at a time.
+// Memory in which calls collect lists of tensors. Memory of the host is kept from call to call,
+// because touching fresh pages would take longer than the call. One job uses it at a time.
 class Scratch {
   public:
-    // A vector; one for each slot is valid at a time.
+    // Returns a vector without defined contents. It is valid until the next call for the same slot.
+    // Slots are 0 (inputs) and 1 (outputs).
     at::Tensor get(size_t slot, int64_t count, const at::TensorOptions &options);
 
   private:
     std::array<at::Tensor, 2> kept_;
 };
 
-// Where calls of the library run: on the host, complete when they return (no stream), or on a
-// device's stream.
-struct Seat {
+// What calls of the library need besides their tensors.
+struct CallContext {
     tuttiComm_t comm;
-    tuttiStream_t stream;
+    tuttiStream_t stream; // nullptr: host memory, and the call is complete when it returns
     Scratch *scratch;
 };
 
 // Throws unless the tensor is dense, and in memory that the library reaches.
 void check_tensor(const at::Tensor &tensor, const char *function);
 
-// Every type can be moved: one that the library does not know travels as bytes.
+// Returns the type in which tensors of `type` are moved. A type that the library does not know is
+// moved as bytes.
 Wire wire_of(at::ScalarType type);
 
-// A reduction that the library does on `type`, perhaps on a tensor of another type: complex numbers
-// are reduced by their parts, and 16-bit parts are widened.
+// How the library reduces tensors of some type. It reduces the two parts of complex numbers
+// separately, after 16-bit parts have been widened.
 struct Reduction {
-    tuttiRedOp_t op;
-    at::ScalarType run_type; // convert to it before, and back afterwards
-    Wire wire;               // of run_type
+    tuttiRedOp_t op;         // tuttiSum for PREMUL_SUM, whose operation is made for each call
+    at::ScalarType run_type; // tensors are converted to this type before the call, and back after it
+    Wire wire;               // that of run_type
 };
 
-// Throws where the operation is not defined on the type.
+// Throws if the operation is not defined on the type.
 Reduction reduction_of(const c10d::ReduceOp &op, at::ScalarType type);
 
 } // namespace tutti_torch

@@ -22,7 +22,7 @@ static std::chrono::steady_clock::time_point deadline_after(std::chrono::millise
                                  : std::chrono::steady_clock::now() + timeout;
 }
 
-// ---- all ---------------------------------------------------------------------------------
+// ---- all works ---------------------------------------------------------------------------
 
 static std::atomic<uint64_t> last_key{0};
 
@@ -32,7 +32,7 @@ NumberedWork::NumberedWork(int rank, c10d::OpType type, const char *title,
 {
 }
 
-// ---- one ---------------------------------------------------------------------------------
+// ---- collectives on the host -------------------------------------------------------------
 
 CollectiveWork::CollectiveWork(int rank, c10d::OpType type, const char *title,
                                const std::vector<at::Tensor> &inputs,
@@ -57,7 +57,9 @@ void CollectiveWork::complete(std::exception_ptr error, std::optional<float> dur
 
 float CollectiveWork::getDuration() const
 {
-    TORCH_CHECK(duration_ms_, "tutti: the flight recorder is off, so this was not timed");
+    TORCH_CHECK(duration_ms_, "tutti: ", c10d::opTypeToString(opType_), ", number ", number_,
+                ": was not timed, because no completion hook (such as the flight recorder) is "
+                "registered");
     return *duration_ms_;
 }
 
@@ -70,10 +72,10 @@ static void complete_future(c10::ivalue::Future &future, std::exception_ptr erro
         future.markCompleted(c10::IValue(outputs));
 }
 
-void CollectiveWork::tell()
+void CollectiveWork::notify()
 {
     std::unique_lock<std::mutex> guard(mutex_);
-    const auto future = std::exchange(untold_, nullptr);
+    const auto future = std::exchange(unnotified_, nullptr);
 
     guard.unlock();
     if (future)
@@ -84,7 +86,8 @@ bool CollectiveWork::isCompleted()
 {
     const std::lock_guard<std::mutex> guard(mutex_);
 
-    // PyTorch itself asks once after each call. A program that polls asks again.
+    // PyTorch itself asks once after each call. So only the second question shows that a program
+    // polls, and needs the job to begin.
     if (!completed_ && job_ && is_polled_)
         queue_->hurry();
     is_polled_ = true;
@@ -102,7 +105,7 @@ bool CollectiveWork::wait(std::chrono::milliseconds timeout)
 
     guard.unlock();
     if (future)
-        future->wait(); // only until tell() begins
+        future->wait(); // short: the job is done, and notify() comes next
     return Work::wait(kNoTimeout);
 }
 
@@ -119,16 +122,16 @@ c10::intrusive_ptr<c10::ivalue::Future> CollectiveWork::getFuture()
         future_ = c10::make_intrusive<c10::ivalue::Future>(
             c10::ListType::create(c10::TensorType::get()));
         if (completed_)
-            complete_future(*future_, exception_, outputs_); // nobody can have a callback in it yet
+            complete_future(*future_, exception_, outputs_); // it has no callbacks yet
         else
-            untold_ = future_;
+            unnotified_ = future_;
     }
     if (!completed_ && job_)
         queue_->hurry();
     return future_;
 }
 
-// ---- many --------------------------------------------------------------------------------
+// ---- several coalesced calls -------------------------------------------------------------
 
 WorkOfMany::WorkOfMany(int rank, std::vector<c10::intrusive_ptr<c10d::Work>> works)
     : Work(rank, c10d::OpType::COALESCED), works_(std::move(works))

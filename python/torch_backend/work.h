@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callers of torch.distributed wait for.
+// The works that calls of torch.distributed return, by which programs wait for operations.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,12 @@
 
 namespace tutti_torch {
 
-// Throws torch.distributed.DistBackendError with the library's own line, unless `result` is
-// tuttiSuccess.
+// Throws torch.distributed.DistBackendError with the library's message, unless `result` is
+// tuttiSuccess. Call it in the thread that made the failed call.
 void check(tuttiResult_t result);
 
-// The number of its call in the process group, and a key that no other work of this process has.
+// A work that knows the number of its call in the process group. It also has a key that no other
+// work of this process has.
 class NumberedWork : public c10d::Work {
   public:
     NumberedWork(int rank, c10d::OpType type, const char *title,
@@ -32,21 +33,23 @@ class NumberedWork : public c10d::Work {
     const uint64_t key_;
 };
 
-// A collective: its job runs in a queue, or has run already.
+// A collective on the host. Its job runs in a queue, or has run already.
 class CollectiveWork : public NumberedWork {
   public:
     CollectiveWork(int rank, c10d::OpType type, const char *title,
                    const std::vector<at::Tensor> &inputs, std::vector<at::Tensor> outputs,
                    uint64_t number, std::chrono::milliseconds timeout);
 
-    // Where the job will run; for the waiting.
+    // Says in which queue the job will run, so that callers can wait for it.
     void will_run(std::shared_ptr<Queue> queue, std::shared_ptr<Job> job);
-    // The job has ended, after so many milliseconds if they were measured; then tell those who wait
-    // for the future. Each is called once.
+    // The job calls these two once when it has ended, in this order. complete() ends the waits for
+    // the work. `error` is null after a success, and `duration_ms` is empty if it was not measured.
+    // notify() completes the future and so runs its callbacks.
     void complete(std::exception_ptr error, std::optional<float> duration_ms);
-    void tell();
+    void notify();
 
-    // After either the future is complete, too: PyTorch reads its value after wait().
+    // When isCompleted() or wait() has returned true, the future is complete, too, because PyTorch
+    // reads its value after wait().
     bool isCompleted() override;
     bool wait(std::chrono::milliseconds timeout) override;
     void synchronize() override {}
@@ -57,16 +60,17 @@ class CollectiveWork : public NumberedWork {
 
   private:
     const std::vector<at::Tensor> outputs_;
-    std::optional<float> duration_ms_; // once complete
+    std::optional<float> duration_ms_; // set when the work is complete
     const std::chrono::milliseconds timeout_;
-    std::shared_ptr<Queue> queue_;
-    std::shared_ptr<Job> job_;
-    bool is_polled_ = false; // guarded by Work's lock, as the two below
-    c10::intrusive_ptr<c10::ivalue::Future> future_; // made when somebody asks for it
-    c10::intrusive_ptr<c10::ivalue::Future> untold_; // the same, if tell() is to complete it
+    std::shared_ptr<Queue> queue_; // null if the job ran in the calling thread
+    std::shared_ptr<Job> job_;     // null with queue_
+    // These three are guarded by Work's lock.
+    bool is_polled_ = false;                             // isCompleted() was called
+    c10::intrusive_ptr<c10::ivalue::Future> future_;     // null until a caller asks for it
+    c10::intrusive_ptr<c10::ivalue::Future> unnotified_; // future_, if notify() has to complete it
 };
 
-// Completes when all of the others have.
+// The work of several coalesced calls. It completes when all of their works have.
 class WorkOfMany : public c10d::Work {
   public:
     WorkOfMany(int rank, std::vector<c10::intrusive_ptr<c10d::Work>> works);

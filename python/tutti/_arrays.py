@@ -83,7 +83,7 @@ _capsule_pointer.restype = ctypes.c_void_p
 
 def _from_dlpack(owner: Any) -> Array:
     capsule = owner.__dlpack__()
-    # The tensor is the first member of what the capsule holds; it is not taken out of the capsule.
+    # The capsule points to a DLManagedTensor, whose first member is the tensor. The capsule keeps the ownership.
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     key = (tensor.code, tensor.bits)
     if tensor.lanes != 1 or key not in _BY_DLPACK:
@@ -92,7 +92,7 @@ def _from_dlpack(owner: Any) -> Array:
     shape = [tensor.shape[i] for i in range(tensor.ndim)]
     strides = [tensor.strides[i] for i in range(tensor.ndim)] if tensor.strides else None
     if not _is_contiguous(shape, strides, 1):
-        raise ValueError("tutti: the array is not contiguous; pass a copy")
+        raise ValueError("tutti: the DLPack array is not contiguous; pass a contiguous copy")
     address = (tensor.data or 0) + tensor.offset
     return Array(address, _product(shape), _BY_DLPACK[key], True, (owner, capsule))
 
@@ -103,7 +103,8 @@ def _from_buffer(owner: Any) -> Array:
             "L": "u", "q": "i", "Q": "u", "e": "f", "f": "f", "d": "f"}.get(view.format.lstrip("@=<"))
     name = f"{kind}{view.itemsize}"
     if name not in _BY_KIND:
-        raise TypeError(f"tutti: a buffer of format {view.format!r} cannot be communicated")
+        raise TypeError(f"tutti: a buffer of format {view.format!r} cannot be communicated; use elements of "
+                        f"one of {', '.join(TYPES)}")
     if not view.c_contiguous:
         raise ValueError("tutti: the buffer is not contiguous; pass a copy")
     count = view.nbytes // view.itemsize
@@ -116,7 +117,8 @@ def _from_buffer(owner: Any) -> Array:
 
 
 def as_array(thing: Any) -> Array:
-    """The memory of an array. TypeError: no array, or of a type that the library does not know."""
+    """The memory of an array. Raises TypeError if `thing` is no array, or has elements of a type that the
+    library does not know. Raises ValueError if the array is not contiguous."""
     for name in ("__array_interface__", "__cuda_array_interface__"):
         try:
             interface = getattr(thing, name, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch calls this when it is imported. It registers the backend "tutti"."""
+"""Registers the backend "tutti". PyTorch calls register() while PyTorch is imported."""
 
 
 def register() -> None:
@@ -8,6 +8,7 @@ def register() -> None:
     if torch.distributed.is_available():
         from tutti import torch as tutti_torch
 
-        # Where a program imports tutti.torch before torch, this runs in the middle of it; it registers itself then.
+        # If a program imports tutti.torch before torch, this function runs while tutti.torch is imported only
+        # partly. tutti.torch then registers the backend at its end.
         if hasattr(tutti_torch, "register"):
             tutti_torch.register()

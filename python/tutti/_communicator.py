@@ -10,11 +10,12 @@ from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
 from dataclasses import dataclass
 from typing import Any, Deque, Iterator, List, Optional, Sequence, Tuple, Union
 
-from ._arrays import SIZES, Array, as_array
+from ._arrays import TYPES, Array, as_array
 from ._library import IN_PROGRESS, Config, InvalidArgument, InvalidUsage, RankInfo, UniqueId, check, lib
 
 OPS = {"sum": 0, "prod": 1, "max": 2, "min": 3, "avg": 4, "band": 5, "bor": 6, "bxor": 7,
        "land": 8, "lor": 9, "lxor": 10}
+TYPE_NAMES = list(TYPES)
 ANY_RANK = -1
 ANY_TAG = -1
 
@@ -45,13 +46,14 @@ def _op(op: Union[str, int]) -> int:
 
 def _same_type(a: Array, b: Array) -> int:
     if a.type != b.type:
-        raise _argument("the two arrays have different types")
+        raise _argument(f"the two arrays have different types, {TYPE_NAMES[a.type]} and {TYPE_NAMES[b.type]}; "
+                        "convert one of them")
     return a.type
 
 
 def _writable(array: Array) -> Array:
     if not array.is_writable:
-        raise _argument("the array for the result is read-only")
+        raise _argument("the array for the result is read-only; pass a writable one")
     return array
 
 
@@ -60,7 +62,8 @@ def _sizes(counts: Optional[Sequence[int]]) -> Any:
 
 
 class _Groups(threading.local):
-    """The open groups of a thread. The library works on their arrays when the outermost one ends."""
+    """The open groups of a thread. The library works on their arrays when the outermost group ends, so
+    `kept` keeps these alive until then."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -77,8 +80,8 @@ def _outside_groups(call: str) -> None:
 
 @contextmanager
 def group() -> Iterator[None]:
-    """Calls inside run together when the group ends: any mix, on any number of communicators. Their
-    arrays stay alive until then."""
+    """A group of calls: any mix, on any number of communicators. They run together when the group ends.
+    Their arrays stay alive until then."""
     check(lib.tuttiGroupStart())
     _groups.depth += 1
     result = 0
@@ -430,7 +433,7 @@ class Communicator:
         source, target = as_array(send), None
         if self.rank == root:
             if recv is None:
-                raise _argument("recv is missing on root")
+                raise _argument(f"recv is missing on rank {root}, the root; pass an array for all blocks")
             target = _writable(as_array(recv))
             self._check_blocks(target.count, source.count, "recv", "send")
             _same_type(source, target)
@@ -448,7 +451,7 @@ class Communicator:
         source, target = as_array(send), None
         if self.rank == root:
             if recv is None or counts is None:
-                raise _argument("recv and counts are needed on root")
+                raise _argument(f"recv or counts are missing on rank {root}, the root; pass both")
             target = _writable(as_array(recv))
             self._check_vector(counts, displs, target, "recv")
             _same_type(source, target)
@@ -464,7 +467,7 @@ class Communicator:
         source, target = None, _writable(as_array(recv))
         if self.rank == root:
             if send is None:
-                raise _argument("send is missing on root")
+                raise _argument(f"send is missing on rank {root}, the root; pass an array of all blocks")
             source = as_array(send)
             self._check_blocks(source.count, target.count, "send", "recv")
             _same_type(source, target)
@@ -482,7 +485,7 @@ class Communicator:
         source, target = None, _writable(as_array(recv))
         if self.rank == root:
             if send is None or counts is None:
-                raise _argument("send and counts are needed on root")
+                raise _argument(f"send or counts are missing on rank {root}, the root; pass both")
             source = as_array(send)
             self._check_vector(counts, displs, source, "send")
             _same_type(source, target)
@@ -536,8 +539,8 @@ class Communicator:
             raise _argument(f"{name} has {array.count} elements, the blocks need {end}")
 
 
-# Requests that were dropped before they were complete, with their arrays: the library may still
-# read or write those.
+# Requests that the program has dropped before they were complete, with their arrays, which the library
+# may still read or write.
 _orphans: Deque[Tuple[c_void_p, Array]] = deque()
 
 
@@ -564,8 +567,8 @@ class Request:
         self._peer, self._tag = c_int(-1), c_int(-1)
 
     def wait(self, timeout_ms: Optional[int] = None) -> Optional[Tuple[int, int]]:
-        """Wait until the request is complete. Returns the other rank and the tag. With a limit it returns None
-        if the request is not complete by then."""
+        """Wait until the request is complete, and return the other rank and the tag. Returns None if
+        `timeout_ms` has passed before."""
         result = lib.tuttiRequestWait(byref(self._handle), -1 if timeout_ms is None else timeout_ms,
                                       byref(self._peer), byref(self._tag))
         if result == IN_PROGRESS:

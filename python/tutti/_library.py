@@ -12,7 +12,7 @@ SUCCESS, IN_PROGRESS = 0, 7
 
 
 class TuttiError(RuntimeError):
-    """A call has failed. `result` is the code (tuttiResult_t). The text is the line of the library."""
+    """A call has failed. `result` is the code (tuttiResult_t). The text is the library's message."""
 
     def __init__(self, result: int, text: str) -> None:
         super().__init__(text)
@@ -20,11 +20,12 @@ class TuttiError(RuntimeError):
 
 
 class InvalidArgument(TuttiError, ValueError):
-    """The call had no effect; the communicator is as before."""
+    """An argument is wrong. The call had no effect, and the communicator is still usable."""
 
 
 class InvalidUsage(TuttiError):
-    """Calls do not match, on this rank or between ranks."""
+    """Calls do not fit together. If they differ between ranks, the communicator is lost. If this rank has
+    misused the library, only the call is lost."""
 
 
 class RemoteError(TuttiError):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A buffer between guards. */
+ * Implements buffers between guard bytes. */
 #include "support/area.h"
 
 #include <stdlib.h>

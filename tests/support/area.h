@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A buffer between guards, and the comparison of all of it with what it must be. */
+ * Buffers between guard bytes. Tests compare a buffer and its guards with the expected contents, so
+ * that they find writes outside of the buffer. */
 #ifndef TUTTI_TEST_AREA_H
 #define TUTTI_TEST_AREA_H
 

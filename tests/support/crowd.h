@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Many ranks for one test: as threads of a process, as processes, or mixed.
+ * Runs many ranks for one test, as threads of a process, as processes, or mixed.
  *
- * Ranks always run in forked children, so that each run reads its own environment and a rank
- * that crashes fails the test instead of ending it. The calling process must not use the library.
- * Ranks complain into shared memory; the caller's cmocka test fails with what they said. */
+ * Ranks always run in forked children. So each run reads its own environment, and a rank that
+ * crashes makes the test fail instead of ending it. The calling process must not use the library.
+ * Ranks write their complaints to shared memory, and the caller's cmocka test fails with these. */
 #ifndef TUTTI_TEST_CROWD_H
 #define TUTTI_TEST_CROWD_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ranks of a test on GPUs: each has a device, current on its thread, and buffers in its memory. The
- * driver is the one that TUTTI_CUDA_LIBRARY names, simulated or real. */
+ * Puts the ranks of a test on GPUs. Each rank then has a device, whose context is current on its
+ * thread, and buffers in the memory of that device. TUTTI_CUDA_LIBRARY names the driver, which is
+ * simulated or real. */
 #ifndef TUTTI_TEST_GPUS_H
 #define TUTTI_TEST_GPUS_H
 

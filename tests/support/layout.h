@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lists the blocks that each call of the API reads and writes. This repeats the promises of the
- * header independently. */
+ * Lists the blocks that each call of the API reads and writes. The lists are derived from the
+ * promises of tutti.h, and share no code with the library. */
 #ifndef TUTTI_TEST_LAYOUT_H
 #define TUTTI_TEST_LAYOUT_H
 

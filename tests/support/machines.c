@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Examines the result of a search, without using any part of the search. */
+ * Verifies the result of a search, without using any part of the search. */
 #include "support/machines.h"
 
 #include "base/result.h"

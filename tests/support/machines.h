@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Machines for tests. It also verifies the result of a search. */
+ * Opens descriptions of machines for tests of searches, and verifies the results of searches. */
 #ifndef TUTTI_TESTS_MACHINES_H
 #define TUTTI_TESTS_MACHINES_H
 

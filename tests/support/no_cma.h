@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A process that must not read the memory of others, as in a container with a seccomp filter. */
+ * Forbids a process to read the memory of others, as the seccomp filter of a container does. */
 #ifndef TUTTI_TESTS_SUPPORT_NO_CMA_H
 #define TUTTI_TESTS_SUPPORT_NO_CMA_H
 

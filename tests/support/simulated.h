@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gives tests a system of their own. Its time passes only when the test lets it pass, or when the
- * library pauses. Its randomness follows from a seed. */
+ * Replaces struct tutti_system (base/system.h) for a test. Its time passes only when the test lets
+ * it pass, or when the library pauses. Its randomness follows from a seed. */
 #ifndef TESTS_SUPPORT_SIMULATED_H
 #define TESTS_SUPPORT_SIMULATED_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lets tests meet at a store. */
+ * Forms a bootstrap at a store, for tests that have no job and no name of a communicator. */
 #ifndef TUTTI_TESTS_STORE_H
 #define TUTTI_TESTS_STORE_H
 

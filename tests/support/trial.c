@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One collective or exchange. A call is two lists of blocks: the data that a rank gives, and the
- * data that it must get. Filling and verifying use only blocks. */
+ * Runs one collective or exchange. A call is described by two lists of blocks: the data that a rank
+ * gives, and the data that it must get. Filling and verifying use only these lists. */
 #include "support/trial.h"
 
 #include "support/gpus.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One collective or exchange through the public API, with all buffers between guards, compared
- * with what the header promises. All ranks run the same trial. */
+ * Runs one collective or exchange through the public API, with all buffers between guard bytes, and
+ * compares the results with the promises of tutti.h. All ranks run the same trial. */
 #ifndef TUTTI_TEST_TRIAL_H
 #define TUTTI_TEST_TRIAL_H
 

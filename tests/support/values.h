@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Makes inputs of reductions and their expected results, bit for bit.
  *
- * Floating values are small integers. They are chosen so that every result is exact in its type
- * whatever the order is. Integers use all their bits and wrap around. Nothing here uses the
+ * Floating values are small integers. They are chosen so that every result is exact in its type, in
+ * any order of summation. Integers use all their bits and wrap around. Nothing here uses the
  * library, except for its table of types. */
 #ifndef TUTTI_TEST_VALUES_H
 #define TUTTI_TEST_VALUES_H

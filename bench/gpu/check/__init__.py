@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/gpu-check, in parts: what is packed, built, tried, measured, and made of it."""
+"""The parts of scripts/gpu-check: packing, building, steps, measuring, and evaluation."""

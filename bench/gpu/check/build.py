@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build for the GPU that is there."""
+"""Builds the programs for the GPU of this machine."""
 import os
 import re
 import shutil
@@ -10,7 +10,7 @@ from .steps import Failure
 
 
 def nvidia_smi(*fields):
-    """The first GPU's values, None where there is no nvidia-smi that gives them."""
+    """The values of the first GPU, or None if nvidia-smi does not give them."""
     try:
         text = subprocess.run(["nvidia-smi", f"--query-gpu={','.join(fields)}",
                                "--format=csv,noheader"], stdout=subprocess.PIPE,
@@ -28,12 +28,13 @@ def describe_gpu():
 
 
 def compilers():
-    """CMake and nvcc where they are, also when they are not on PATH."""
+    """The path of nvcc, which need not be on PATH. Raises Failure if nvcc or CMake is missing."""
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if not os.path.exists(nvcc):
-        raise Failure("there is no nvcc, neither on PATH nor in /usr/local/cuda")
+        raise Failure("there is no nvcc, neither on PATH nor in /usr/local/cuda; install CUDA's "
+                      "toolkit")
     if shutil.which("cmake") is None:
-        raise Failure("there is no cmake")
+        raise Failure("there is no cmake on PATH; install CMake")
     return nvcc
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluates the figures: limits, targets, and tables for people."""
+"""Evaluates the figures: limits, targets, and tables for readers."""
 import json
 import statistics
 
@@ -14,12 +14,14 @@ def size_text(size):
 
 
 def of(results, name, **wanted):
+    """The rows of a kind of result whose fields have the wanted values."""
     return [row for row in results.get(name, [])
             if all(row.get(key) == value for key, value in wanted.items())]
 
 
 def copy_gbps(results, size):
-    """Of the driver's copies: the medians of the size, or the nearest that was copied."""
+    """The bandwidth of the driver's copies: the median for this size, or for the nearest that was
+    copied."""
     rows = results.get("copy", [])
     if not rows:
         return None
@@ -28,12 +30,14 @@ def copy_gbps(results, size):
 
 
 def limit_us(results, ranks, size):
-    """All inputs read and all outputs written, at the bandwidth of a copy of as many bytes."""
+    """The time to read all inputs and write all outputs, at the bandwidth of a copy of as many
+    bytes."""
     rate = copy_gbps(results, ranks * size)
     return 2 * ranks * size / rate * 1e-3 if rate else None
 
 
 def empty(results, threads, what):
+    """The figure `what` of empty kernels, launched by so many threads."""
     rows = of(results, "empty", threads=threads)
     return rows[-1][what] if rows else None
 
@@ -96,7 +100,7 @@ def reduce_table(results):
 
 
 def all_reduce_table(results, ranks):
-    """One line per size: back to back on streams, waited for, in a graph, NCCL, the limit."""
+    """A row for each size: back to back on streams, waited for, in a graph, NCCL, the limit."""
     names = ("all_reduce", "all_reduce_waited_for", "all_reduce_no_stream", "all_reduce_graph")
     columns = [{row["bytes"]: row["us"] for row in results.get(name, [])} for name in names]
     peers = [{row["bytes"]: row[key] for row in results.get("nccl", [])}
@@ -149,7 +153,7 @@ def as_json(results):
 
 
 def wrong_results(results, ranks):
-    """Lines about whatever was measured and not right."""
+    """A line for each measurement whose result was wrong."""
     lines = [f"reduction of {row['sources']} {row['type']}, {size_text(row['bytes'])}"
              for row in results.get("reduce", []) if not row["right"]]
     for name in ("all_reduce", "all_reduce_waited_for", "all_reduce_no_stream", "all_reduce_graph"):

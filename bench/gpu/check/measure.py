@@ -18,16 +18,16 @@ SMALL = ["-b", "8", "-c", "1"]
 
 @dataclass
 class Sizes:
-    """How much is measured."""
-    kernels: list    # of gpu_kernels_bench
-    copies: list
-    small: list      # of all_reduce_perf
-    large: dict      # {size: iterations}
-    waits: list
-    graph: list
-    trial: list      # of every perf program, with how many ranks
-    nccl: tuple      # most bytes, factor
-    sanitized: str   # most bytes
+    """The options of the programs, which say how much is measured."""
+    kernels: list    # options of gpu_kernels_bench for reductions
+    copies: list     # options of gpu_kernels_bench for copies
+    small: list      # options of all_reduce_perf for small calls
+    large: dict      # iterations of all_reduce_perf, by size
+    waits: list      # options of all_reduce_perf for calls that are waited for
+    graph: list      # options of all_reduce_perf for graphs
+    trial: list      # options of every perf program in the trials
+    nccl: tuple      # largest size in bytes, factor between sizes
+    sanitized: str   # largest size under compute-sanitizer
 
 
 REAL = Sizes(kernels=[], copies=["--min", "64M", "--max", "1G"],
@@ -45,7 +45,7 @@ TINY = Sizes(kernels=["--max", "4K", "--rounds", "2", "--sample-us", "0"],
 
 
 class Measuring:
-    """`build`: the directory of a build; `ranks` of the all-reduces."""
+    """`build` is the directory of a build. `ranks` is the number of ranks of the all-reduces."""
 
     def __init__(self, steps, build, sizes, ranks, results):
         self.steps, self.build, self.sizes = steps, build, sizes
@@ -60,7 +60,7 @@ class Measuring:
     # ---- right or not ----
 
     def tests(self):
-        # Only they have the GPU: one after the other.
+        # The tests run one after the other, so that each has the GPU for itself.
         output = self.steps.run("ctest", "--test-dir", self.build, "-L", "^gpu$", "--timeout", "60",
                                 "--output-on-failure", "--no-tests=error")
         found = re.search(r"\d+% tests passed.*", output)
@@ -110,7 +110,7 @@ class Measuring:
                 found = []
                 if os.path.exists(path):
                     with open(path, encoding="utf-8") as file:
-                        # One that was being written when the time was over is not one.
+                        # The last line is not complete if the time was over while it was written.
                         found = [json.loads(line) for line in file if line.endswith("}\n")]
                 for line in found:
                     self.results.setdefault(line.pop("what"), []).append(line)
@@ -140,8 +140,9 @@ class Measuring:
         self.perf("all_reduce", "-s", "1", *self.sizes.small)
 
     def large(self):
-        """Copies before and after, so that the limit is that of the same minutes. A program for
-        each size, so that those before are kept if time runs out."""
+        """Measure large all-reduces. Copies are measured before and after, so that the limit is
+        from the same minutes. Each size is a program run of its own, so that the results of earlier
+        sizes are kept if time runs out."""
         self.kernels("--only", "copy", *self.sizes.copies)
         for size, iterations in self.sizes.large.items():
             self.perf("all_reduce", "-s", "1", "-b", size, "-n", iterations, "-w", "2")
@@ -161,7 +162,7 @@ class Measuring:
         most, factor = self.sizes.nccl
         environment = {"NCCL_MULTI_RANK_GPU_ENABLE": "1"}
         reasons = []
-        # As many ranks as it lets share a GPU.
+        # Try fewer ranks until NCCL lets them share a GPU.
         for ranks in sorted({self.ranks, min(self.ranks, 4), 2, 1}, reverse=True):
             try:
                 self.lines(self.program("bench", "gpu", "nccl_peer"), library, ranks, most, factor,
@@ -176,7 +177,7 @@ class Measuring:
 
 
 def find_nccl():
-    """PyTorch's, or what the linker finds."""
+    """The path of PyTorch's NCCL, or of one in the usual places; None if there is none."""
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations if spec else []):
         for path in sorted(glob.glob(os.path.join(folder, "nccl", "lib", "libnccl.so.2"))):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a folder with everything that building needs except compilers, for machines that lack it and have no
-network: headers and shared libraries of Debian's packages, and pkg-config, which finds them. x86-64."""
+"""Makes a folder with everything that building needs except compilers, for machines that lack it
+and have no network: headers and shared libraries of Debian's packages, and pkg-config, which finds
+them. x86-64."""
 import os
 import platform
 import re
@@ -9,7 +10,8 @@ import subprocess
 
 from .steps import Failure
 
-# pkg-config's name: Debian's package, the library (None: its header is all we want).
+# For each name that pkg-config knows: Debian's package, and the library (None: only the header is
+# needed).
 PARTS = {
     "libsodium": ("libsodium-dev", "sodium"),
     "expat": ("libexpat1-dev", "expat"),
@@ -51,7 +53,8 @@ def files_of(package):
 
 
 def copy_headers(package, folder):
-    """Those below the machine's own directory of headers go where the others go."""
+    """Copy a package's headers. Those in Debian's directory for one architecture go beside the
+    others."""
     for path in files_of(package):
         if path.startswith("/usr/include/") and os.path.isfile(path):
             inside = re.sub(r"^[a-z0-9_]+-linux-gnu/", "", path[len("/usr/include/"):])
@@ -67,8 +70,8 @@ def needed_by(path):
 
 
 def copy_library(name, package, folder):
-    """By the name that the linker looks for, and by that which programs ask for: links would not
-    survive every way of traveling."""
+    """Copy a library under the name that the linker looks for, and under its soname. Two copies are
+    made because symbolic links are lost in some ways of copying a folder."""
     path = next(path for path in files_of(package) if path.endswith(f"/lib{name}.so"))
     soname = re.search(r"SONAME.*\[(.+)\]", output_of("readelf", "-d", path)).group(1)
     for target in (f"lib{name}.so", soname):
@@ -101,8 +104,8 @@ def size_of(folder):
 
 
 def make(folder):
-    """Pack the libraries that are installed here into `folder`, which is made again. Returns its size in
-    bytes."""
+    """Pack the libraries that are installed here into `folder`, which is made again. Returns its
+    size in bytes."""
     missing = lacking()
     if missing:
         raise Failure(f"not installed here: {', '.join(missing)}; scripts/setup installs them")
@@ -121,7 +124,8 @@ def make(folder):
         file.write(".".join(map(str, libc_version())) + "\n")
     size = size_of(folder)
     if size > MOST_BYTES:
-        raise Failure(f"{folder} has {size >> 20} MiB; more than {MOST_BYTES >> 20} do not travel")
+        raise Failure(f"{folder} has {size >> 20} MiB, more than the {MOST_BYTES >> 20} MiB that a "
+                      "pack may have; copy fewer libraries (PARTS)")
     return size
 
 

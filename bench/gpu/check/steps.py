@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps with limits: each has a time of its own, none has more than is left of the whole, and one
-that fails does not keep the others from running."""
+"""Steps with time limits. Each step has a limit of its own, and at most the time that is left of
+the whole. If a step fails, the others still run."""
 import os
 import signal
 import subprocess
@@ -10,19 +10,19 @@ TAIL_LINES = 15
 
 
 class Failure(Exception):
-    """A step's reason, in a line."""
+    """A step has failed. The text is the reason, in a line."""
 
 
 class TooSlow(Failure):
-    """A step that was ended for its time."""
+    """A step was ended because its time was over."""
 
 
 class LeftOut(Exception):
-    """A step that cannot be taken here, and why."""
+    """A step cannot be taken here. The text is the reason."""
 
 
 class Steps:
-    """Runs steps, says how they go, and keeps a record of them."""
+    """Runs steps, prints what happens, and keeps a record of them."""
 
     def __init__(self, seconds, log_path, environment):
         self.begun = time.monotonic()
@@ -40,7 +40,7 @@ class Steps:
         print(f"== {text}", file=self.log, flush=True)
 
     def take(self, name, limit_seconds, function):
-        """Take a step. Returns what `function` returns, None where it fails."""
+        """Take a step. Returns the result of `function`, or None if it fails."""
         begun = time.monotonic()
         self.step_deadline = min(self.deadline, begun + limit_seconds)
         result, outcome, why = None, "ok", ""
@@ -65,16 +65,16 @@ class Steps:
         return result
 
     def is_good(self, *names):
-        """Have the steps of these names been taken, and did they succeed?"""
+        """True if all steps of these names were taken and succeeded."""
         outcomes = {entry["step"]: entry["outcome"] for entry in self.record}
         return all(outcomes.get(name) == "ok" for name in names)
 
     def named(self, *outcomes):
-        """The steps that ended so."""
+        """The names of the steps with one of these outcomes."""
         return [entry["step"] for entry in self.record if entry["outcome"] in outcomes]
 
     def left(self):
-        """Seconds of the present step."""
+        """Seconds that are left of the present step."""
         return self.step_deadline - time.monotonic()
 
     def run(self, *command, limit_seconds=None, environment=None, directory=None):
@@ -86,7 +86,8 @@ class Steps:
             left = min(left, limit_seconds)
         text = " ".join(map(str, command))
         print(f"$ {text}", file=self.log, flush=True)
-        # A session of its own, so that whatever it started ends with it.
+        # The command gets a session of its own, so that all processes that it starts can be ended
+        # with it.
         with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace",
                               env=dict(self.environment, **(environment or {})), cwd=directory,

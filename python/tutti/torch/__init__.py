@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.distributed over Tutti.
 
-After ``pip install`` PyTorch knows the backend by itself::
+After ``pip install`` PyTorch finds the backend by itself::
 
     torch.distributed.init_process_group("tutti")
 
-``import tutti.torch`` registers it by hand, where PyTorch was told not to load backends
-(``TORCH_DEVICE_BACKEND_AUTOLOAD=0``).
+If PyTorch was told not to load backends (``TORCH_DEVICE_BACKEND_AUTOLOAD=0``), ``import tutti.torch``
+registers the backend.
 """
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _extension() -> ModuleType:
 
 
 def __getattr__(name: str) -> Any:
-    """Options is a class of the extension, which is loaded at its first use."""
+    """Makes the class Options of the extension a name of this module. The extension is loaded at its first use."""
     if name == "Options":
         return _extension().Options
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -74,21 +74,23 @@ def _create(options: Any, backend_options: Any) -> Any:
 
 
 def register() -> None:
-    """Make the backend "tutti" known to torch.distributed. More than once does no harm."""
+    """Make the backend "tutti" known to torch.distributed. Later calls have no effect."""
     if "TUTTI" in dist.Backend._plugins:
         return
     dist.Backend.register_backend("tutti", _create, extended_api=True, devices=["cpu", "cuda"])
 
 
 def all_reduce_(tensor: torch.Tensor, group: Optional[dist.ProcessGroup] = None) -> torch.Tensor:
-    """The sum over all ranks, in place, for tensor parallel inference: as torch.distributed.all_reduce, without
-    the time that its Python layers take. It has no gradient. torch.compile takes it."""
+    """Sum the tensor over all ranks, in place. The function is for tensor parallel inference: it does the same
+    as torch.distributed.all_reduce, without that function's Python layers. It has no gradient. torch.compile
+    supports it."""
     torch.ops.tutti.all_reduce_(tensor, (group or dist.group.WORLD).group_name)
     return tensor
 
 
 def empty(*size: int, dtype: Optional[torch.dtype] = None) -> torch.Tensor:
-    """A tensor in memory that the ranks of a host map, so that collectives need not copy it."""
+    """A tensor in memory that the ranks of a host map, so that collectives need not copy it. Its contents are
+    undefined."""
     sizes: Sequence[int] = size
     if len(size) == 1 and not isinstance(size[0], int):
         sizes = list(size[0])
@@ -96,15 +98,15 @@ def empty(*size: int, dtype: Optional[torch.dtype] = None) -> torch.Tensor:
 
 
 def is_shared(tensor: torch.Tensor) -> bool:
-    """Does the tensor lie in memory that the ranks of a host map?"""
+    """True if the tensor lies in memory that the ranks of a host map."""
     return _extension().is_shared(tensor)
 
 
 @contextmanager
 def shared_memory() -> Iterator[None]:
-    """CPU tensors of 1 MiB and more that any thread allocates inside lie in memory that the ranks of a host map,
-    so that collectives need not copy them. For DistributedDataParallel, make the model and its first two steps
-    inside: it allocates its buckets when it is made, and anew in its first step."""
+    """Inside this context, CPU tensors of 1 MiB and more that any thread allocates lie in memory that the ranks of
+    a host map, so that collectives need not copy them. With DistributedDataParallel, make the model and take its
+    first two steps inside: it allocates its buckets when it is made, and again in its first step."""
     extension = _extension()
     extension.begin_sharing()
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the extension has, for type checkers. It is built from torch_backend."""
+"""The interface of the extension, for type checkers. The extension is built from torch_backend."""
 import datetime
 from typing import Optional, Sequence
 
@@ -9,16 +9,16 @@ from torch._C._distributed_c10d import Backend, Store
 torch_version: str
 
 class Options(Backend.Options):
-    """Of a process group: the pg_options of init_process_group, new_group and split_group."""
+    """Options of a process group: the pg_options of init_process_group, new_group and split_group."""
 
     def __init__(self, timeout: Optional[datetime.timedelta] = ...,
                  init_timeout: Optional[datetime.timedelta] = ...) -> None: ...
     @property
     def timeout(self) -> Optional[datetime.timedelta]:
-        """Of each operation; None: that of the call which makes the process group."""
+        """Limit for each operation. None: that of the call that makes the process group."""
     @property
     def init_timeout(self) -> Optional[datetime.timedelta]:
-        """Until all ranks have come; None: as the timeout."""
+        """Limit for forming the group. None: the limit for operations."""
 
 def create(store: Store, rank: int, size: int, timeout: datetime.timedelta, group_name: str,
            options: Optional[Options]) -> Backend: ...
