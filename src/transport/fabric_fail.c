@@ -74,8 +74,8 @@ bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank)
 bool tutti_fabric_send_state(struct tutti_fabric *fabric, const uint64_t words[TUTTI_STATE_WORDS])
 {
     for (uint32_t i = 0; i < fabric->nparts; i++)
-        if (fabric->parts[i].is_used && fabric->parts[i].ops->tell != NULL)
-            return fabric->parts[i].ops->tell(fabric, words);
+        if (fabric->parts[i].is_used && fabric->parts[i].ops->send_state != NULL)
+            return fabric->parts[i].ops->send_state(fabric, words);
     return false;
 }
 
@@ -83,8 +83,8 @@ bool tutti_fabric_recv_state(const struct tutti_fabric *fabric,
                              uint64_t ret_words[TUTTI_STATE_WORDS])
 {
     for (uint32_t i = 0; i < fabric->nparts; i++)
-        if (fabric->parts[i].is_used && fabric->parts[i].ops->told != NULL)
-            return fabric->parts[i].ops->told(fabric, ret_words);
+        if (fabric->parts[i].is_used && fabric->parts[i].ops->recv_state != NULL)
+            return fabric->parts[i].ops->recv_state(fabric, ret_words);
     return false;
 }
 

@@ -18,7 +18,7 @@
  *     settle             learn from the verdicts what all ranks support
  *     reach              tell the pairs of ranks that it serves
  *     start              its connections may be made from now on
- *     connect, progress, is_busy, woken, find_dead, find_lost, tell, told
+ *     connect, progress, is_busy, woken, find_dead, find_lost, send_state, recv_state
  *     abort, leave       as this rank ends
  *     destroy
  *
@@ -187,8 +187,8 @@ struct tutti_transport_ops {
 
     /* Do the work of tutti_fabric_send_state and tutti_fabric_recv_state (fabric.h). Optional, but
      * a transport has both or neither. */
-    bool (*tell)(struct tutti_fabric *fabric, const uint64_t *words);
-    bool (*told)(const struct tutti_fabric *fabric, uint64_t *ret_words);
+    bool (*send_state)(struct tutti_fabric *fabric, const uint64_t *words);
+    bool (*recv_state)(const struct tutti_fabric *fabric, uint64_t *ret_words);
 
     /* ---- ending ---- */
 
