@@ -19,9 +19,11 @@
 #include <unistd.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
-/* Operations on smaller allocations go through windows, so a descriptor would be wasted. */
+/* The smallest allocation that has a memfd. Calls on smaller allocations go through windows, so a
+ * descriptor would be wasted. */
 #define LEAST_BYTES ((size_t)64 << 10)
-/* Descriptors are scarce: a process may have 1024, and needs them for other things. */
+/* The most allocations that have a memfd at the same time. Descriptors are scarce: a process may
+ * usually have 1024, and needs them for other purposes. */
 #define MOST_FILES 128
 
 #ifndef MADV_COLLAPSE
@@ -35,8 +37,8 @@ struct allocation {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct allocation *allocations; /* newest first */
-static int nfiles;
-static uint64_t generation;
+static int nfiles;          /* allocations that have a memfd, or are about to get one */
+static uint64_t generation; /* grows with every change of the list that peers can notice */
 
 static size_t whole_pages(size_t size)
 {
@@ -101,9 +103,9 @@ static bool is_within(size_t size, int pages_name, size_t divisor)
            whole_pages(size) / (size_t)sysconf(_SC_PAGESIZE) <= (size_t)pages / divisor;
 }
 
-/* If these calls fail, the memory has small pages, which is no error. The kernel seldom gives huge
- * pages to shared memory by itself, but it can gather existing pages into huge ones. Gathering
- * commits the memory, so it is only done while much memory is free. */
+/* Asks the kernel for huge pages. If it refuses, the memory has small pages, which is no error. The
+ * kernel seldom gives huge pages to shared memory by itself, but it can gather existing pages into
+ * huge ones. Gathering commits the memory, so it is only done while much memory is free. */
 static void want_huge_pages(uint8_t *at, size_t size, bool is_shared)
 {
     madvise(at, size, MADV_HUGEPAGE);
