@@ -128,7 +128,7 @@ int tutti_batch_watch(struct tutti_batch *batch)
 
     if (tutti_comm_failure(batch->comm) != 0)
         return tutti_comm_error(batch->comm);
-    if (++batch->passes % WATCH_PASSES != 0 && batch->idle.phase == 0)
+    if (++batch->passes % WATCH_PASSES != 0 && tutti_idle_is_spinning(&batch->idle))
         return TUTTI_OK;
     now_ns = tutti_now_ns();
     /* The deadline is set here and not at the start, because reading the clock would cost a short

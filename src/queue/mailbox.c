@@ -226,7 +226,7 @@ static int watch(struct tuttiMailbox *box)
 
     if (tutti_comm_failure(box->comm) != 0)
         return tutti_comm_error(box->comm);
-    if (++box->passes % WATCH_PASSES != 0 && box->idle.phase == 0)
+    if (++box->passes % WATCH_PASSES != 0 && tutti_idle_is_spinning(&box->idle))
         return TUTTI_OK;
     now_ns = tutti_now_ns();
     if (now_ns - box->watched_ns < WATCH_NS)
