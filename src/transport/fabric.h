@@ -71,8 +71,8 @@ int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts);
 /* Get the connection to `peer` on `channel`. The first call begins to make the connection, which
  * the fabric owns. TUTTI_AGAIN: the connection is not ready yet, so call again. As long as it is
  * not ready, each call also makes progress on every other connection that is being made, and
- * accepts peers that connect. Any other error is final: the peer cannot be reached or has ended, or
- * this rank has aborted. */
+ * accepts peers that connect. Other errors: the peer cannot be reached or has ended, this rank has
+ * aborted, or there is no memory or descriptor left. */
 int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
                          struct tutti_conn **ret_conn);
 
@@ -154,7 +154,7 @@ struct tutti_idle {
     uint64_t since_ns;   /* the first reading of the clock in this wait; 0: none */
 };
 
-/* True as long as the wait has neither yielded the core nor slept. */
+/* True in the first phase of a wait, in which the calls spin or yield the core, and never sleep. */
 static inline bool tutti_idle_is_spinning(const struct tutti_idle *idle)
 {
     return idle->phase == 0;

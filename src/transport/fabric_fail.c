@@ -146,8 +146,8 @@ static int read_heard(struct tutti_fabric *fabric)
 {
     if (!fabric->has_heard)
         return TUTTI_OK;
-    return tutti_fabric_remember(fabric, fail_by_abort(fabric->heard.code, fabric->heard.rank,
-                                                   fabric->heard.reason));
+    return tutti_fabric_remember(
+        fabric, fail_by_abort(fabric->heard.code, fabric->heard.rank, fabric->heard.reason));
 }
 
 static int read_note(struct tutti_fabric *fabric)

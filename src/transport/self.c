@@ -17,7 +17,7 @@ struct self_conn {
     size_t taken;         /* bytes of the offer that are received and not yet reported to the
                              sender */
     struct tutti_carry carry;
-    bool is_carry_shown;  /* the last peek has shown the carry */
+    bool is_carry_shown;                     /* the last peek has shown the carry */
     alignas(8) uint8_t bounce[BOUNCE_BYTES]; /* for offers at unaligned addresses */
 };
 

@@ -23,8 +23,8 @@ static socklen_t name_of(const struct tutti_bell *bell, uint32_t index,
                          struct sockaddr_un *ret_native)
 {
     struct sockaddr_un native = {.sun_family = AF_UNIX};
-    int length = snprintf(native.sun_path + 1, sizeof native.sun_path - 1, "%s-%u", bell->prefix,
-                          index);
+    int length =
+        snprintf(native.sun_path + 1, sizeof native.sun_path - 1, "%s-%u", bell->prefix, index);
 
     *ret_native = native;
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);

@@ -20,7 +20,7 @@ struct borrowed {
     uint32_t number; /* its number on the owner's list; 0: nothing is mapped */
     uint64_t begin;  /* address in the owner's process */
     uint64_t size_bytes;
-    uint8_t *here;   /* address in this process */
+    uint8_t *here; /* address in this process */
 };
 
 struct peer {
@@ -33,7 +33,7 @@ struct tutti_lend {
     /* This rank's list: allocations, and their numbers, at the positions of the numbers. */
     struct tutti_memory_part mine[TUTTI_LEND_SLOTS];
     uint32_t numbers[TUTTI_LEND_SLOTS]; /* 0: free */
-    uint32_t last;          /* the last number of this list */
+    uint32_t last;                      /* the last number of this list */
     uint32_t mapped_by_all; /* the number up to which all peers had mapped this list when this rank
                                last looked */
     uint64_t generation;    /* tutti_memory_generation when this rank's list was last updated */

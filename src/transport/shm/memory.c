@@ -37,7 +37,7 @@ struct allocation {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct allocation *allocations; /* newest first */
-static int nfiles;          /* allocations that have a memfd, or are about to get one */
+static int nfiles;                     /* allocations that have a memfd, or are about to get one */
 static uint64_t generation; /* grows with every change of the list that peers can notice */
 
 static size_t whole_pages(size_t size)

@@ -158,9 +158,8 @@ static int check_header(int fd, uint32_t nmembers, struct tutti_shm_segment_head
     *ret_status = (struct stat){.st_ino = 0};
     if (fstat(fd, ret_status) != 0 || pread(fd, header, sizeof *header, 0) != sizeof *header)
         return tutti_fail(TUTTI_ERR_SYSTEM, "read the shared segment: %s", strerror(errno));
-    if (header->magic != MAGIC || header->nmembers != nmembers ||
-        header->half_bytes % PAGE != 0 || header->half_bytes > MOST_BYTES ||
-        header->fifo_bytes > MOST_BYTES ||
+    if (header->magic != MAGIC || header->nmembers != nmembers || header->half_bytes % PAGE != 0 ||
+        header->half_bytes > MOST_BYTES || header->fifo_bytes > MOST_BYTES ||
         (header->fifo_bytes & (header->fifo_bytes - 1)) != 0 ||
         header->fifo_bytes < TUTTI_CACHE_LINE ||
         header->total_bytes != lay_out(nmembers, header->half_bytes, header->fifo_bytes).total ||
@@ -172,7 +171,7 @@ static int check_header(int fd, uint32_t nmembers, struct tutti_shm_segment_head
 
 /* Sets the pointers of a segment that is mapped at `base`. */
 static void set_pointers(struct tutti_shm_segment *segment, uint8_t *base,
-                       const struct tutti_shm_segment_header *header)
+                         const struct tutti_shm_segment_header *header)
 {
     struct tutti_domain *domain = &segment->domain;
     struct layout at = lay_out(header->nmembers, header->half_bytes, header->fifo_bytes);

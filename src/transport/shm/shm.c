@@ -51,30 +51,30 @@ struct exposed_bytes {
 };
 
 struct shm_conn {
-    struct tutti_conn base;      /* must be the first member */
+    struct tutti_conn base; /* must be the first member */
     struct tutti_domain *domain;
-    struct tutti_lend *lend;     /* NULL: no other process can read this rank's memory */
-    uint32_t peer_index;         /* the peer's index among the members of the domain */
-    bool is_one_process;         /* the peer is in this process */
+    struct tutti_lend *lend; /* NULL: no other process can read this rank's memory */
+    uint32_t peer_index;     /* the peer's index among the members of the domain */
+    bool is_one_process;     /* the peer is in this process */
     /* Sizes from which bytes are exposed: in ordinary memory, in ordinary memory while messages go
      * both ways, and in lent memory. SIZE_MAX: never. */
     size_t threshold, mutual_threshold, lent_threshold;
-    size_t record_bytes;         /* the most bytes of a DATA record */
+    size_t record_bytes; /* the most bytes of a DATA record */
 
     /* Sending. */
     struct tutti_fifo_writer out;
-    size_t exposed_left;         /* exposed bytes that the peer has not copied yet */
-    uint64_t copied_seen;        /* the peer's count of copied bytes at the last look */
-    uint32_t announced;          /* the last number of this rank's list that the peer was told */
+    size_t exposed_left;  /* exposed bytes that the peer has not copied yet */
+    uint64_t copied_seen; /* the peer's count of copied bytes at the last look */
+    uint32_t announced;   /* the last number of this rank's list that the peer was told */
 
     /* Receiving. Bytes come first from the carry, then from `incoming`, then from the front record
      * of the FIFO. */
     struct tutti_fifo_reader in;
     struct exposed_bytes incoming; /* the part of an exposed offer that is left; size 0: none */
-    uint64_t copied;             /* exposed bytes that this rank has ever copied */
+    uint64_t copied;               /* exposed bytes that this rank has ever copied */
     struct tutti_carry carry;
-    bool is_carry_shown;         /* the last peek has shown the carry */
-    uint8_t *bounce;             /* BOUNCE_BYTES; NULL until it is needed */
+    bool is_carry_shown; /* the last peek has shown the carry */
+    uint8_t *bounce;     /* BOUNCE_BYTES; NULL until it is needed */
 };
 
 /* The operations of a connection of either transport. */
@@ -101,7 +101,7 @@ static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric
 {
     const struct tutti_shm *host = tutti_shm_of(fabric);
     struct tutti_shm_segment *segment = host->segment;
-    size_t fifo_bytes = segment->header->fifo_bytes;
+    size_t fifo_bytes = segment->header->fifo_bytes, quarter = fifo_bytes / 4;
     uint32_t me = host->my_index, other = tutti_shm_index(host, peer);
     struct shm_conn *shm = tutti_conn_create(fabric, &stream_ops, peer, channel, sizeof *shm);
 
@@ -114,9 +114,8 @@ static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric
     shm->threshold = shm->mutual_threshold = shm->lent_threshold = SIZE_MAX;
     if (ops == &tutti_cma_ops)
         set_thresholds(shm);
-    shm->record_bytes =
-        (fifo_bytes / 4 < MOST_RECORD_BYTES ? fifo_bytes / 4 : MOST_RECORD_BYTES) -
-        TUTTI_CACHE_LINE;
+    shm->record_bytes = (quarter < MOST_RECORD_BYTES ? quarter : MOST_RECORD_BYTES) -
+                        TUTTI_CACHE_LINE;
     tutti_fifo_writer_init(&shm->out, tutti_shm_segment_fifo(segment, channel, me, other),
                            fifo_bytes);
     tutti_fifo_reader_init(&shm->in, tutti_shm_segment_fifo(segment, channel, other, me),
@@ -350,8 +349,8 @@ static const uint8_t *find_lent(const struct shm_conn *shm)
 {
     if (shm->is_one_process)
         return (const uint8_t *)(uintptr_t)shm->incoming.address;
-    return tutti_lend_at(shm->lend, shm->peer_index, shm->incoming.number,
-                         shm->incoming.address, shm->incoming.size);
+    return tutti_lend_at(shm->lend, shm->peer_index, shm->incoming.number, shm->incoming.address,
+                         shm->incoming.size);
 }
 
 /* Copies from the front without removing the bytes. TUTTI_AGAIN: some rank has given up, so lent

@@ -79,7 +79,7 @@ static void start_shake(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial
 /* Starts or continues to connect to one address. TUTTI_OK: connected, and the handshake has begun.
  * TUTTI_ERR_REMOTE or TUTTI_ERR_TIMEOUT: this address does not work. */
 static int connect_socket(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, int index,
-                     const struct tutti_address *address)
+                          const struct tutti_address *address)
 {
     bool is_new = dial->fd < 0;
     int rc;

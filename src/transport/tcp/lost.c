@@ -128,8 +128,8 @@ static void check_for_resets(struct search *search)
 
 static void check_sockets(struct search *search, struct tutti_tcp_conn *conn)
 {
-    bool may_be_silent = search->looks_for_silence &&
-                         !tutti_tcp_is_near(conn->base.fabric, conn->base.peer);
+    bool may_be_silent =
+        search->looks_for_silence && !tutti_tcp_is_near(conn->base.fabric, conn->base.peer);
 
     for (int index = 0; index < conn->nsockets && search->lost == NULL; index++) {
         if (conn->fds[index] < 0)

@@ -78,8 +78,7 @@ static bool find_address(const struct tutti_fabric *fabric, int peer,
 }
 
 /* True if this rank sends the note to `peer`. */
-static bool gets_note(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
-                          int peer)
+static bool gets_note(const struct tutti_fabric *fabric, const struct tutti_cause *cause, int peer)
 {
     if (tutti_load_relaxed(&tutti_tcp_of(fabric)->has_met[peer]) != 0)
         return true;
@@ -90,7 +89,7 @@ static bool gets_note(const struct tutti_fabric *fabric, const struct tutti_caus
 /* Starts or continues to deliver a note. TUTTI_OK: the note was sent. TUTTI_AGAIN: call again;
  * there may not have been a descriptor yet. Another result: the note cannot be sent. */
 static int step_delivery(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
-                      struct delivery *delivery)
+                         struct delivery *delivery)
 {
     struct tutti_tcp_note note = {.code = cause->code, .rank = cause->rank};
     uint8_t secret[TUTTI_SECRET_BYTES];
@@ -110,7 +109,7 @@ static int step_delivery(const struct tutti_fabric *fabric, const struct tutti_c
 
 /* Makes progress with all deliveries, and removes the completed ones. Returns how many are left. */
 static size_t step_deliveries(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
-                          struct delivery *deliveries, size_t count)
+                              struct delivery *deliveries, size_t count)
 {
     size_t left = 0;
 
@@ -160,8 +159,7 @@ void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *
     for (int peer = 0; peer < fabric->nranks; peer++) {
         struct delivery delivery = {.fd = -1, .peer = peer};
 
-        if (!gets_note(fabric, cause, peer) ||
-            !find_address(fabric, peer, &delivery.address))
+        if (!gets_note(fabric, cause, peer) || !find_address(fabric, peer, &delivery.address))
             continue;
         while (count == AT_ONCE && tutti_now_ns() < until_ns &&
                wait_for_any(deliveries, count, until_ns))
@@ -206,7 +204,7 @@ static int take_note(struct tutti_fabric *fabric, struct tutti_tcp_note *note)
     if (!tutti_secret_signed(secret, note, SIGNED_BYTES, note->mac) || note->rank < 0 ||
         note->rank >= fabric->nranks)
         return tutti_note(TUTTI_ERR_REMOTE, "a note with the reason of an abort is not signed by a "
-                          "rank of this communicator");
+                                            "rank of this communicator");
     for (size_t i = 0; i + 1 < sizeof cause.reason && note->reason[i] != '\0'; i++)
         cause.reason[i] = note->reason[i] >= ' ' && note->reason[i] <= '~' ? note->reason[i] : '?';
     tutti_fabric_hear(fabric, &cause);
