@@ -45,7 +45,7 @@ static const char *describe_call(const struct tutti_batch *batch, char text[DESC
     return text;
 }
 
-/* The same with the communicator and the rank, for errors. */
+/* Writes the same, after the communicator and the rank, for errors. */
 static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTION_BYTES])
 {
     const struct tutti_comm *comm = batch->comm;
