@@ -80,8 +80,8 @@ struct tutti_mail_request {
     uint8_t *data;        /* a send only reads it */
 
     struct tutti_mail_request *next; /* in a list of the engine, or of the caller */
-    uint64_t id;          /* identifies the request in frames; unique on this rank */
-    struct tutti_mail_out out; /* the frame of the request that is to be sent */
+    uint64_t id;                     /* identifies the request in frames; unique on this rank */
+    struct tutti_mail_out out;       /* the frame of the request that is to be sent */
 
     /* The result. */
     uint32_t is_done;     /* set by the caller's `done`; release, pairs with acquire of a waiter */
@@ -99,14 +99,15 @@ struct tutti_mail_arrival {
     int from;
     struct tutti_mail_frame frame;
     struct tutti_mail_request *taker; /* the receive that has matched it; NULL: none */
-    struct tutti_mail_request *own_send; /* of a message of this rank to itself: its send */
+    /* The send of a message of this rank to itself; else NULL. */
+    struct tutti_mail_request *own_send;
     bool is_complete;                 /* all bytes of an eager message have arrived */
     uint8_t bytes[];                  /* of an eager message */
 };
 
 struct tutti_mail_peer {
     struct tutti_conn *conn;          /* NULL: not connected yet */
-    size_t npending;                      /* pending requests that name this rank as their peer */
+    size_t npending;                  /* pending requests that name this rank as their peer */
     bool has_left;
     bool is_torn;                     /* a frame was abandoned after a part of it was sent, so
                                          nothing more can be sent */
@@ -116,7 +117,7 @@ struct tutti_mail_peer {
                                          nothing; its frame must not change any more */
     bool seems_gone;                  /* the peer was seen to have left, but its last messages may
                                          still arrive */
-    struct tutti_mail_out own_out;        /* a frame of no request: CREDIT or BYE */
+    struct tutti_mail_out own_out;    /* a frame of no request: CREDIT or BYE */
     /* credits: eager messages that this rank may still send to the peer. owed: eager messages of
      * the peer that were delivered here, and whose credits have not been returned yet. */
     uint32_t credits, owed;

@@ -80,8 +80,8 @@ enum tutti_form_phase {
 
 /* The reason why the communicator is lost, as the first rank that gave up has reported it. */
 struct tutti_cause {
-    int code;  /* the error of that rank */
-    int rank;
+    int code; /* the error of that rank */
+    int rank; /* that rank */
     char reason[TUTTI_ABORT_REASON_BYTES];
 };
 
@@ -264,8 +264,9 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what);
 int tutti_fabric_remember(struct tutti_fabric *fabric, int rc);
 
 /* Call this when the connection to `peer` was lost. The peer may have given up, and its reason may
- * still be on the way. TUTTI_AGAIN: call this or tutti_fabric_check again for a moment. After that
- * time, this function returns the result of tutti_fabric_blame for the peer that was lost first. */
+ * still be on the way. TUTTI_AGAIN: call this function or tutti_fabric_check again. Some
+ * milliseconds after the first loss, this function returns the result of tutti_fabric_blame for the
+ * peer that was lost first. */
 int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what);
 
 /* Record the reason that a peer has sent for giving up. */

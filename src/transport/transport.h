@@ -16,7 +16,7 @@
  *     join               try whether the transport works; publish its slice of the verdict
  *       (all-gather of verdicts)
  *     settle             learn from the verdicts what all ranks support
- *     reach              tell the pairs of ranks that it serves
+ *     reach              say which pairs of ranks it can serve
  *     start              its connections may be made from now on
  *     connect, progress, is_busy, woken, find_dead, find_lost, send_state, recv_state
  *     abort, leave       as this rank ends
@@ -81,7 +81,7 @@ struct tutti_conn_ops {
     void (*close)(struct tutti_conn *conn);
 };
 
-/* The first member of every connection. */
+/* A connection. Each transport has a struct of its own that begins with this one. */
 struct tutti_conn {
     const struct tutti_conn_ops *ops;
     struct tutti_fabric *fabric;

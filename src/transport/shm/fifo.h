@@ -87,8 +87,8 @@ static inline uint64_t *tutti_fifo_stamp(struct tutti_fifo *fifo, uint64_t bytes
 
 /* ---- writing -------------------------------------------------------------------------- */
 
-/* Returns the largest size of a new record. It reads the reader's counter only if there is no known
- * room for `wanted` bytes. */
+/* Returns the largest size of a new record. The function reads the reader's position only if the
+ * copy of it shows no room for `wanted` bytes. */
 static inline size_t tutti_fifo_room(struct tutti_fifo_writer *writer, size_t wanted)
 {
     /* After each record there is a line for the next stamp. */

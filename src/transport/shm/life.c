@@ -169,19 +169,19 @@ static int shm_join(struct tutti_fabric *fabric)
  * has no segment, whatever its verdict says. */
 static void withdraw_partial_segments(struct tutti_fabric *fabric)
 {
-    for (int lacking = 0; lacking < fabric->nranks; lacking++) {
-        struct tutti_shm_verdict *verdict = tutti_shm_verdict(fabric, lacking);
+    for (int rank = 0; rank < fabric->nranks; rank++) {
+        struct tutti_shm_verdict *verdict = tutti_shm_verdict(fabric, rank);
 
         verdict->reason[sizeof verdict->reason - 1] = '\0';
-        if (!tutti_part_is_used_by(fabric, &tutti_shm_ops, lacking)) {
+        if (!tutti_part_is_used_by(fabric, &tutti_shm_ops, rank)) {
             verdict->has_segment = 0;
             continue;
         }
         if (verdict->has_segment)
             continue;
-        for (int rank = 0; rank < fabric->nranks; rank++)
-            if (tutti_fabric_same_host(fabric, rank, lacking))
-                tutti_shm_verdict(fabric, rank)->has_segment = 0;
+        for (int other = 0; other < fabric->nranks; other++)
+            if (tutti_fabric_same_host(fabric, other, rank))
+                tutti_shm_verdict(fabric, other)->has_segment = 0;
     }
 }
 

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The number of callers that are kept in addition to those that ranks may still open, and the time
- * that a caller has for the handshake. */
+/* The number of callers that are kept in addition to one for each socket that lower ranks may still
+ * open, and the time that a caller has for the handshake. */
 #define MOST_STRANGERS 256
 #define CALLER_PATIENCE_NS (2 * TUTTI_NS_PER_S)
 /* A caller keeps its place for this long even if no descriptor is left for the next one. Otherwise
@@ -91,8 +91,8 @@ static bool take_state(struct tutti_fabric *fabric, const struct tutti_handshake
     return true;
 }
 
-/* True if the caller closed before it sent a byte. It then only tested whether this rank lives
- * (probe.c). */
+/* True if the caller closed before it sent a byte, which is in phase 0 or 1 of the handshake. It
+ * then only tested whether this rank lives (probe.c). */
 static bool was_probe(const struct tutti_handshake *shake, int rc)
 {
     return rc == TUTTI_ERR_REMOTE && shake->phase <= 1 && shake->wire_done == 0;

@@ -33,7 +33,8 @@ enum { AT_ONCE = 32 };
 /* With more ranks than this, even the first rank that gives up tells only those that it has met. */
 enum { MOST_RANKS_TOLD = 256 };
 
-/* The first bytes of a note. The first MAGIC_BYTES of them distinguish it from a greeting. */
+/* The first bytes of a note. The first DISTINCT_BYTES of them distinguish it from a greeting. */
+enum { DISTINCT_BYTES = 4 };
 static const uint8_t magic[8] = {'T', 'U', 'T', 'n', 0, 0, 0, 1};
 
 #define SIGNED_BYTES offsetof(struct tutti_tcp_note, mac)
@@ -122,7 +123,7 @@ static size_t step_deliveries(const struct tutti_fabric *fabric, const struct tu
     return left;
 }
 
-/* Waits until an delivery can continue. Returns false if no delivery has a descriptor. */
+/* Waits until a delivery can continue. Returns false if no delivery has a descriptor. */
 static bool wait_for_any(const struct delivery *deliveries, size_t count, uint64_t until_ns)
 {
     struct pollfd polled[AT_ONCE];
@@ -184,8 +185,10 @@ bool tutti_tcp_note_begins(struct tutti_tcp_caller *caller)
     const struct tutti_handshake *shake = &caller->shake;
     size_t size = shake->wire_done;
 
-    /* The handshake has refused the bytes that came instead of a greeting. */
-    if (shake->phase != 1 || size < 4 || memcmp(shake->wire, magic, 4) != 0)
+    /* In phase 1 the handshake waits for the caller's greeting. It has refused the bytes that came
+     * instead, and they are still in its buffer. */
+    if (shake->phase != 1 || size < DISTINCT_BYTES ||
+        memcmp(shake->wire, magic, DISTINCT_BYTES) != 0)
         return false;
     memcpy(&caller->note, shake->wire, size);
     caller->note_bytes = size;
