@@ -30,6 +30,7 @@ static const char *describe_call(const struct tutti_batch *batch, char text[DESC
         tutti_call_format(&batch->collectives[batch->collective_position], comm->nranks, call);
         number++;
     }
+    /* Unless a collective is running, a message that is not complete is named instead. */
     for (size_t i = 0; !comm->engine.run.is_active && i < batch->message_count; i++) {
         const struct tutti_engine_message *message = &batch->messages[i];
 

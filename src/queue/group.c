@@ -388,6 +388,7 @@ static const char *describe(const struct tutti_group *group, const struct tutti_
     char first[TUTTI_SIGNATURE_TEXT_BYTES] = "";
     const struct tutti_call *device_call = tutti_gpu_part_call(group->gpu_parts, part->comm, 0);
     const struct tutti_comm *comm = part->comm;
+    bool is_single = part->call_count == 1;
 
     if (part->batch != NULL && part->batch->collective_count > 0)
         tutti_signature_format(&part->batch->collectives[0].signature, first);
@@ -396,9 +397,8 @@ static const char *describe(const struct tutti_group *group, const struct tutti_
     else if (device_call != NULL)
         tutti_signature_format(&device_call->signature, first);
     snprintf(text, PART_TEXT_BYTES, "%zu call%s on rank %d of %d%s%s%s%s%s", part->call_count,
-             part->call_count == 1 ? "" : "s", comm->rank, comm->nranks,
-             *comm->name ? " of communicator " : "", comm->name,
-             *first == '\0' ? "" : part->call_count == 1 ? ": " : ", among them ", first,
+             is_single ? "" : "s", comm->rank, comm->nranks, *comm->name ? " of communicator " : "",
+             comm->name, *first == '\0' ? "" : is_single ? ": " : ", among them ", first,
              group->depth > 1 ? " (groups are nested)" : "");
     return text;
 }

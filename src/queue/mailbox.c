@@ -302,14 +302,15 @@ static void *run(void *argument)
 
     pthread_mutex_lock(&box->lock);
     while (!box->is_closing) {
-        if (box->open_count > 0 && !box->is_driven && tutti_load_relaxed(&box->waiters) == 0)
+        bool has_waiters = tutti_load_relaxed(&box->waiters) > 0;
+
+        if (box->open_count > 0 && !box->is_driven && !has_waiters) {
             drive(box, NULL, TUTTI_NEVER);
-        else if (!box->is_driven && tutti_load_relaxed(&box->waiters) > 0) {
-            pthread_cond_broadcast(&box->changed);
-            pthread_cond_wait(&box->work, &box->lock);
-        } else {
-            pthread_cond_wait(&box->work, &box->lock);
+            continue;
         }
+        if (!box->is_driven && has_waiters)
+            pthread_cond_broadcast(&box->changed); /* one of the threads that wait must drive */
+        pthread_cond_wait(&box->work, &box->lock);
     }
     pthread_mutex_unlock(&box->lock);
     return NULL;

@@ -150,6 +150,27 @@ static void tcp_close(struct tutti_conn *conn)
     free(tcp);
 }
 
+/* Makes progress with a connection that was begun. TUTTI_OK: all its sockets are connected. */
+static int continue_connecting(struct tutti_tcp_conn *tcp)
+{
+    struct tutti_fabric *fabric = tcp->base.fabric;
+    int peer = tcp->base.peer;
+
+    if (tcp->rc == TUTTI_OK) {
+        if (tcp->is_up) {
+            tutti_tcp_dial_stop(tcp);
+            tutti_tcp_probe_fini(&tcp->probe);
+            return TUTTI_OK;
+        }
+        if (tcp->dials != NULL || tutti_tcp_probe_step(tcp) == TUTTI_OK)
+            return TUTTI_AGAIN;
+    }
+    if (tcp->rc == TUTTI_ERR_SYSTEM)
+        return tutti_fabric_remember(fabric, tutti_fail(tcp->rc, "cannot connect to rank %d: %s",
+                                                        peer, tcp->reason));
+    return tutti_fabric_blame(fabric, peer, tcp->reason);
+}
+
 int tutti_tcp_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn)
 {
     struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)*conn;
@@ -162,20 +183,10 @@ int tutti_tcp_connect(struct tutti_fabric *fabric, int peer, int channel, struct
         if (rc == TUTTI_OK)
             tutti_tcp_progress(fabric);
     }
-    if (rc == TUTTI_OK && tcp->rc == TUTTI_OK) {
-        if (tcp->is_up) {
-            tutti_tcp_dial_stop(tcp);
-            tutti_tcp_probe_fini(&tcp->probe);
-            return TUTTI_OK;
-        }
-        if (tcp->dials != NULL || tutti_tcp_probe_step(tcp) == TUTTI_OK)
-            return TUTTI_AGAIN;
-    }
-    if (rc == TUTTI_OK && tcp->rc == TUTTI_ERR_SYSTEM)
-        rc = tutti_fabric_remember(fabric, tutti_fail(tcp->rc, "cannot connect to rank %d: %s",
-                                                      peer, tcp->reason));
-    else if (rc == TUTTI_OK)
-        rc = tutti_fabric_blame(fabric, peer, tcp->reason);
+    if (rc == TUTTI_OK)
+        rc = continue_connecting(tcp);
+    if (rc == TUTTI_OK || rc == TUTTI_AGAIN)
+        return rc;
     tcp_close(&tcp->base);
     *conn = NULL;
     return rc;
