@@ -45,7 +45,6 @@ enum tutti_mail_frame_kind {
     TUTTI_MAIL_DATA,
     TUTTI_MAIL_CREDIT,
     TUTTI_MAIL_BYE,
-    TUTTI_MAIL_KINDS,
 };
 
 /* The header that is sent before the bytes of a message, or on its own. */
