@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts of a mailbox that concern all its peers: its life, progress on all peers, and failure
- * of all requests. */
+ * The parts of the engine that concern all peers of a mailbox: its start and end, progress on all
+ * peers, and failure of all requests. */
 #include "mail/mail.h"
 
 #include "base/atomic.h"
@@ -40,10 +40,10 @@ void tutti_mail_remove(struct tutti_mail_list *list, struct tutti_mail_request *
 void tutti_mail_finish(struct tutti_mail *mail, struct tutti_mail_request *request, int rc)
 {
     tutti_assert(mail->pending > 0);
-    tutti_assert(request->peer == TUTTI_MAIL_ANY || mail->peers[request->peer].uses > 0);
+    tutti_assert(request->peer == TUTTI_MAIL_ANY || mail->peers[request->peer].npending > 0);
     mail->pending--;
     if (request->peer != TUTTI_MAIL_ANY)
-        mail->peers[request->peer].uses--;
+        mail->peers[request->peer].npending--;
     request->result = rc;
     mail->done(mail->context, request);
 }
@@ -75,8 +75,8 @@ void tutti_mail_fini(struct tutti_mail *mail)
     mail->peers = NULL;
 }
 
-/* Receives from any rank fail once no rank is left that could send to them. */
-static int check_any(const struct tutti_mail *mail)
+/* Fails if no rank is left that could send to a receive from any rank. */
+static int check_any_sender(const struct tutti_mail *mail)
 {
     for (int rank = 0; rank < mail->nranks; rank++)
         if (!mail->peers[rank].has_left && (rank != mail->rank || mail->nranks == 1))
@@ -90,23 +90,24 @@ int tutti_mail_progress(struct tutti_mail *mail, bool *ret_moved)
         struct tutti_mail_peer *peer = &mail->peers[rank];
         int rc;
 
-        if (rank == mail->rank || peer->has_left || (peer->uses == 0 && mail->from_any == 0))
+        if (rank == mail->rank || peer->has_left || (peer->npending == 0 && mail->from_any == 0))
             continue;
         rc = tutti_mail_move(mail, rank, ret_moved);
         if (rc != TUTTI_OK && rc != TUTTI_AGAIN)
             return rc;
     }
-    return mail->from_any > 0 ? check_any(mail) : TUTTI_OK;
+    return mail->from_any > 0 ? check_any_sender(mail) : TUTTI_OK;
 }
 
 /* A rank of this host may be seen to have left before its last messages have been received. One
- * more pass receives these messages, so the rank counts as left only at the second look. */
+ * more pass receives these messages. So a rank counts as left only when a second call sees that it
+ * has left. */
 int tutti_mail_look_for_leavers(struct tutti_mail *mail)
 {
     for (int rank = 0; rank < mail->nranks; rank++) {
         struct tutti_mail_peer *peer = &mail->peers[rank];
 
-        if (rank == mail->rank || peer->has_left || (peer->uses == 0 && mail->from_any == 0) ||
+        if (rank == mail->rank || peer->has_left || (peer->npending == 0 && mail->from_any == 0) ||
             !tutti_fabric_has_left(mail->fabric, rank))
             continue;
         if (peer->seems_gone)
@@ -116,6 +117,7 @@ int tutti_mail_look_for_leavers(struct tutti_mail *mail)
     return TUTTI_OK;
 }
 
+/* Ends all requests of a list with the result `rc`. */
 static void fail_list(struct tutti_mail *mail, struct tutti_mail_list *list, int rc)
 {
     while (list->first != NULL) {
@@ -153,9 +155,9 @@ void tutti_mail_fail(struct tutti_mail *mail, int rc)
     for (struct tutti_mail_arrival *at = mail->arrivals; at != NULL; at = at->next) {
         if (at->taker != NULL)
             tutti_mail_finish(mail, at->taker, rc);
-        if (at->own != NULL)
-            tutti_mail_finish(mail, at->own, rc);
-        at->taker = at->own = NULL;
+        if (at->own_send != NULL)
+            tutti_mail_finish(mail, at->own_send, rc);
+        at->taker = at->own_send = NULL;
     }
     fail_list(mail, &mail->posted, rc);
     mail->from_any = 0;
@@ -164,7 +166,7 @@ void tutti_mail_fail(struct tutti_mail *mail, int rc)
 int tutti_mail_waits_for(const struct tutti_mail *mail)
 {
     for (int rank = 0; rank < mail->nranks; rank++)
-        if (rank != mail->rank && mail->peers[rank].uses > 0)
+        if (rank != mail->rank && mail->peers[rank].npending > 0)
             return rank;
     return TUTTI_MAIL_ANY;
 }
@@ -184,17 +186,17 @@ int tutti_mail_leave(struct tutti_mail *mail)
 
     for (int rank = 0; rank < mail->nranks; rank++) {
         struct tutti_mail_peer *peer = &mail->peers[rank];
-        bool moved;
+        bool moved; /* not used */
 
         if (peer->conn == NULL || peer->has_left || peer->is_torn)
             continue;
-        if (peer->own.frame.kind != TUTTI_MAIL_BYE && peer->out_first == NULL) {
-            peer->own = (struct tutti_mail_out){.frame = {.kind = TUTTI_MAIL_BYE}};
-            tutti_mail_queue(mail, rank, &peer->own);
+        if (peer->own_out.frame.kind != TUTTI_MAIL_BYE && peer->out_first == NULL) {
+            peer->own_out = (struct tutti_mail_out){.frame = {.kind = TUTTI_MAIL_BYE}};
+            tutti_mail_queue(mail, rank, &peer->own_out);
         }
         if (tutti_mail_push(mail, rank, &moved) != TUTTI_OK)
             peer->has_left = true; /* the peer cannot be told */
-        else if (peer->own.frame.kind != TUTTI_MAIL_BYE || peer->out_first != NULL)
+        else if (peer->own_out.frame.kind != TUTTI_MAIL_BYE || peer->out_first != NULL)
             left = TUTTI_AGAIN;
     }
     return left;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The mailbox engine: messages that are matched by sender and tag, in any order.
+ * The engine of mailboxes. It exchanges messages that are matched by sender and tag, in any order.
  *
- * A mailbox owns the point-to-point connections of one fabric, on which it exchanges frames. If the
- * sender has a credit, a message of at most TUTTI_MAIL_EAGER_BYTES is sent at once, after its
- * frame. The receiver then buffers the message until it is matched. Any other message stays at the
- * sender until it is matched:
+ * A mailbox owns the point-to-point connections of one fabric. Everything that it sends there
+ * begins with a frame, which is a header. A credit is the permission to send one small message
+ * before the receiver has asked for it. If the sender has a credit, a message of at most
+ * TUTTI_MAIL_EAGER_BYTES is sent at once, after its frame. The receiver then buffers the message
+ * until a receive matches it. Any other message stays at the sender until a receive matches it:
  *
  *     sender                                     receiver
- *       EAGER tag, count, bytes ..........>      matched, or kept until it is
+ *       EAGER tag, count, bytes ..........>      matched, or buffered until it is matched
  *
- *       OFFER tag, count, id .............>      matched, or remembered until it is
+ *       OFFER tag, count, id .............>      matched, or listed until it is matched
  *       <....... ACCEPT id, the receiver's id
  *       DATA the receiver's id, bytes ....>      straight into the caller's memory
  *
- * Every frame returns credits for the eager messages that were delivered. A CREDIT frame does only
- * that. So the unmatched bytes that a receiver buffers are bounded, and no message delays messages
- * with other tags. A large message is copied no more often than by a plain send and receive.
+ * Every frame returns credits for the eager messages that were delivered. A CREDIT frame has no
+ * other purpose. So the unmatched bytes that a receiver buffers are bounded, and no message delays
+ * messages with other tags. A large message is copied no more often than by a plain send and
+ * receive.
  *
  * A rank that leaves sends BYE to all ranks that it is connected to. A receive from any rank then
  * continues without it. A connection that ends without BYE is an error.
@@ -35,6 +37,7 @@ enum { TUTTI_MAIL_ANY = -1 };
  * have in flight to, or unmatched at, one peer. */
 enum { TUTTI_MAIL_EAGER_BYTES = 8192, TUTTI_MAIL_CREDITS = 64 };
 
+/* The comment at the top of this file explains the kinds. */
 enum tutti_mail_frame_kind {
     TUTTI_MAIL_EAGER = 1,
     TUTTI_MAIL_OFFER,
@@ -42,15 +45,13 @@ enum tutti_mail_frame_kind {
     TUTTI_MAIL_DATA,
     TUTTI_MAIL_CREDIT,
     TUTTI_MAIL_BYE,
-    TUTTI_MAIL_KINDS,
 };
 
 /* The header that is sent before the bytes of a message, or on its own. */
 struct tutti_mail_frame {
     uint8_t kind;     /* enum tutti_mail_frame_kind */
     uint8_t type;     /* of EAGER and OFFER: enum tutti_type */
-    /* Eager messages of the frame's receiver that its sender has delivered since its last frame. */
-    uint16_t credits;
+    uint16_t credits; /* credits that the rank that sends the frame returns */
     uint32_t tag;     /* of EAGER and OFFER */
     uint64_t count;   /* of EAGER and OFFER: elements. Of DATA: bytes */
     uint64_t id;      /* of OFFER and ACCEPT: the sender's. Of DATA: the receiver's */
@@ -63,7 +64,8 @@ struct tutti_mail_out {
     struct tutti_mail_frame frame;
     const uint8_t *bytes; /* sent after the frame */
     size_t size;          /* of `bytes` */
-    struct tutti_mail_request *completes; /* done when the transport has all bytes; NULL: none */
+    /* A request that is done when the transport has taken all bytes; NULL: none. */
+    struct tutti_mail_request *completes;
 };
 
 /* A send or a receive. The caller fills in the fields from `sends` to `data` and zeroes the rest.
@@ -77,12 +79,12 @@ struct tutti_mail_request {
     uint8_t *data;        /* a send only reads it */
 
     struct tutti_mail_request *next; /* in a list of the engine, or of the caller */
-    uint64_t id;
-    struct tutti_mail_out out;
+    uint64_t id;                     /* identifies the request in frames; unique on this rank */
+    struct tutti_mail_out out;       /* the frame of the request that is to be sent */
 
     /* The result. */
     uint32_t is_done;     /* set by the caller's `done`; release, pairs with acquire of a waiter */
-    int result;
+    int result;           /* TUTTI_OK or an error */
     uint32_t got_tag;     /* of a receive: the tag of its message */
 };
 
@@ -95,23 +97,26 @@ struct tutti_mail_arrival {
     struct tutti_mail_arrival *next;
     int from;
     struct tutti_mail_frame frame;
-    struct tutti_mail_request *taker; /* the receive that matched it before all bytes were here */
-    struct tutti_mail_request *own;   /* of a message to oneself: its send */
+    struct tutti_mail_request *taker; /* the receive that has matched it; NULL: none */
+    /* The send of a message of this rank to itself; else NULL. */
+    struct tutti_mail_request *own_send;
     bool is_complete;                 /* all bytes of an eager message have arrived */
     uint8_t bytes[];                  /* of an eager message */
 };
 
 struct tutti_mail_peer {
     struct tutti_conn *conn;          /* NULL: not connected yet */
-    size_t uses;                      /* pending requests that name this rank as their peer */
+    size_t npending;                  /* pending requests that name this rank as their peer */
     bool has_left;
-    bool is_torn;                     /* a frame was abandoned after a part of it was sent */
-    struct tutti_mail_out *out_first, *out_last;
+    bool is_torn;                     /* a frame was abandoned after a part of it was sent, so
+                                         nothing more can be sent */
+    struct tutti_mail_out *out_first, *out_last; /* the queue of frames to be sent */
     size_t out_moved;                 /* bytes of out_first sent, frame included */
     bool is_frame_fixed;              /* the transport has been given out_first, and may have taken
                                          nothing; its frame must not change any more */
-    bool seems_gone;                  /* seen to have left; its last messages may not be here yet */
-    struct tutti_mail_out own;        /* a frame of no request: CREDIT or BYE */
+    bool seems_gone;                  /* the peer was seen to have left, but its last messages may
+                                         still arrive */
+    struct tutti_mail_out own_out;    /* a frame of no request: CREDIT or BYE */
     /* credits: eager messages that this rank may still send to the peer. owed: eager messages of
      * the peer that were delivered here, and whose credits have not been returned yet. */
     uint32_t credits, owed;
@@ -195,11 +200,13 @@ static inline bool tutti_mail_fits(const struct tutti_mail_request *receive, int
            (receive->tag == TUTTI_MAIL_ANY || receive->tag == (int64_t)tag);
 }
 
+/* Returns the size of the request's message in bytes. */
 static inline size_t tutti_mail_bytes(const struct tutti_mail_request *request)
 {
     return request->count * tutti_type_size(request->type);
 }
 
+/* Append `request`, which must be in no list. */
 void tutti_mail_append(struct tutti_mail_list *list, struct tutti_mail_request *request);
 /* Remove `request`, which must be in the list. */
 void tutti_mail_remove(struct tutti_mail_list *list, struct tutti_mail_request *request);
@@ -211,18 +218,20 @@ void tutti_mail_finish(struct tutti_mail *mail, struct tutti_mail_request *reque
 
 /* Queue a frame for a peer. `out` and its bytes must stay valid until the frame is sent. */
 void tutti_mail_queue(struct tutti_mail *mail, int rank, struct tutti_mail_out *out);
-/* Send as much of the queue as the transport takes now. */
+/* Send as much of the queue as the transport takes now. The peer must be connected. *ret_moved is
+ * set to true if any byte moved, and left alone if not. */
 int tutti_mail_push(struct tutti_mail *mail, int rank, bool *ret_moved);
-/* Connect to the peer if necessary, then receive and send all that can be moved now. */
+/* Connect to the peer if necessary, then receive and send all that can be moved now. *ret_moved is
+ * as above. TUTTI_AGAIN: the peer is not connected yet. */
 int tutti_mail_move(struct tutti_mail *mail, int rank, bool *ret_moved);
 
 /* The next three functions are in match.c. */
 
-/* Handle a complete frame from rank `from`. Sets in_bytes and in_size of the peer for the bytes
- * that follow the frame, if there are any. */
-int tutti_mail_take_frame(struct tutti_mail *mail, int from);
+/* Handle a frame from rank `from` whose header is complete. Sets in_bytes and in_size of the peer
+ * for the bytes that follow the header, if there are any. */
+int tutti_mail_begin_frame(struct tutti_mail *mail, int from);
 /* Handle the end of a frame, when all bytes that follow it have been received. */
-int tutti_mail_take_bytes(struct tutti_mail *mail, int from);
+int tutti_mail_end_frame(struct tutti_mail *mail, int from);
 /* Record that the rank has left, so that nothing more will come from it. TUTTI_ERR_REMOTE: a
  * request waits for the rank. */
 int tutti_mail_note_left(struct tutti_mail *mail, int rank);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matching of messages and receives. Receives are matched in the order in which they were posted,
- * and messages in the order in which they arrived. So two messages from one rank that match the
- * same receive are taken in the order in which they were sent. */
+ * Matches messages and receives. An arriving message takes the oldest receive that fits, and a new
+ * receive takes the oldest message that fits. So two messages from one rank that fit the same
+ * receives are received in the order in which they were sent. */
 #include "base/result.h"
 #include "mail/mail.h"
 
@@ -22,21 +22,21 @@ static int check_match(const struct tutti_mail *mail, const struct tutti_mail_re
                       receive->count, tutti_type_name(receive->type));
 }
 
-/* The receive has been matched, so it now waits only for rank `from`. */
-static void note_sender(struct tutti_mail *mail, struct tutti_mail_request *receive, int from,
-                        const struct tutti_mail_frame *frame)
+/* Records that the receive has been matched, so that it now waits only for rank `from`. */
+static void set_sender(struct tutti_mail *mail, struct tutti_mail_request *receive, int from,
+                       const struct tutti_mail_frame *frame)
 {
     if (receive->peer == TUTTI_MAIL_ANY)
-        mail->peers[from].uses++;
+        mail->peers[from].npending++;
     receive->peer = from;
     receive->got_tag = frame->tag;
 }
 
 /* Answer an offer that has matched a receive. */
-static void accept(struct tutti_mail *mail, struct tutti_mail_request *receive, int from,
-                   const struct tutti_mail_frame *offered)
+static void accept_offer(struct tutti_mail *mail, struct tutti_mail_request *receive, int from,
+                         const struct tutti_mail_frame *offered)
 {
-    note_sender(mail, receive, from, offered);
+    set_sender(mail, receive, from, offered);
     tutti_assert(!receive->sends && from != mail->rank);
     receive->id = ++mail->last_id;
     receive->out = (struct tutti_mail_out){
@@ -63,8 +63,9 @@ static struct tutti_mail_request *take_posted(struct tutti_mail *mail, int from,
 
 /* ---- arrivals: unmatched messages ---------------------------------------------------------- */
 
-static int keep(struct tutti_mail *mail, int from, const struct tutti_mail_frame *frame,
-                size_t bytes, struct tutti_mail_arrival **ret_arrival)
+/* Adds an unmatched message, with room for `bytes`, to the list of arrivals. */
+static int keep_arrival(struct tutti_mail *mail, int from, const struct tutti_mail_frame *frame,
+                        size_t bytes, struct tutti_mail_arrival **ret_arrival)
 {
     struct tutti_mail_arrival *arrival = malloc(sizeof *arrival + bytes);
 
@@ -111,7 +112,7 @@ static struct tutti_mail_arrival *find_arrival(const struct tutti_mail *mail,
 /* Copy a complete message to the receive that has matched it (`taker`), and free the arrival. */
 static void deliver(struct tutti_mail *mail, struct tutti_mail_arrival *arrival)
 {
-    struct tutti_mail_request *receive = arrival->taker, *own = arrival->own;
+    struct tutti_mail_request *receive = arrival->taker, *own = arrival->own_send;
     size_t bytes = tutti_mail_bytes(receive);
 
     tutti_assert(arrival->is_complete && !receive->sends && receive->peer == arrival->from);
@@ -144,11 +145,11 @@ static int post_receive(struct tutti_mail *mail, struct tutti_mail_request *rece
         return receive->peer != TUTTI_MAIL_ANY && mail->peers[receive->peer].has_left
                    ? fail_left(receive->peer) : TUTTI_OK;
     }
-    note_sender(mail, receive, arrival->from, &arrival->frame);
+    set_sender(mail, receive, arrival->from, &arrival->frame);
     arrival->taker = receive;
     TUTTI_TRY(check_match(mail, receive, arrival->from, &arrival->frame));
     if (arrival->frame.kind == TUTTI_MAIL_OFFER) {
-        accept(mail, receive, arrival->from, &arrival->frame);
+        accept_offer(mail, receive, arrival->from, &arrival->frame);
         unlink_arrival(mail, arrival);
         free(arrival);
     } else if (arrival->is_complete) {
@@ -165,14 +166,14 @@ static int post_to_myself(struct tutti_mail *mail, struct tutti_mail_request *se
     struct tutti_mail_arrival *arrival;
 
     tutti_mail_append(offered, send);
-    TUTTI_TRY(keep(mail, mail->rank, &frame, 0, &arrival));
+    TUTTI_TRY(keep_arrival(mail, mail->rank, &frame, 0, &arrival));
     tutti_mail_remove(offered, send);
-    arrival->own = send;
+    arrival->own_send = send;
     arrival->is_complete = true;
     arrival->taker = take_posted(mail, mail->rank, frame.tag);
     if (arrival->taker == NULL)
         return TUTTI_OK;
-    note_sender(mail, arrival->taker, mail->rank, &frame);
+    set_sender(mail, arrival->taker, mail->rank, &frame);
     TUTTI_TRY(check_match(mail, arrival->taker, mail->rank, &frame));
     deliver(mail, arrival);
     return TUTTI_OK;
@@ -213,7 +214,7 @@ int tutti_mail_post(struct tutti_mail *mail, struct tutti_mail_request *request)
     tutti_assert(request->is_done == 0);
     mail->pending++;
     if (request->peer != TUTTI_MAIL_ANY)
-        mail->peers[request->peer].uses++;
+        mail->peers[request->peer].npending++;
     if (!request->sends)
         return post_receive(mail, request);
     if (request->peer == mail->rank)
@@ -235,7 +236,7 @@ bool tutti_mail_cancel(struct tutti_mail *mail, struct tutti_mail_request *reque
     return true;
 }
 
-/* ---- frames that come in ------------------------------------------------------------------- */
+/* ---- frames that arrive -------------------------------------------------------------------- */
 
 static int fail_frame(int from, const struct tutti_mail_frame *frame, const char *why)
 {
@@ -249,20 +250,20 @@ static int take_eager(struct tutti_mail *mail, int from)
     size_t bytes;
 
     if (peer->frame.type >= TUTTI_TYPE_COUNT || peer->frame.count > TUTTI_MAIL_EAGER_BYTES)
-        return fail_frame(from, &peer->frame, "has no such type or size");
+        return fail_frame(from, &peer->frame, "has an unknown type or is too large");
     bytes = peer->frame.count * tutti_type_size((enum tutti_type)peer->frame.type);
     if (bytes > TUTTI_MAIL_EAGER_BYTES)
         return fail_frame(from, &peer->frame, "is too large");
     peer->in_size = bytes;
     peer->in_request = take_posted(mail, from, peer->frame.tag);
     if (peer->in_request != NULL) {
-        note_sender(mail, peer->in_request, from, &peer->frame);
+        set_sender(mail, peer->in_request, from, &peer->frame);
         /* The receive is in no list while it is filled; tutti_mail_fail finds it by in_request. */
         TUTTI_TRY(check_match(mail, peer->in_request, from, &peer->frame));
         peer->in_bytes = peer->in_request->data;
         return TUTTI_OK;
     }
-    TUTTI_TRY(keep(mail, from, &peer->frame, bytes, &peer->in_arrival));
+    TUTTI_TRY(keep_arrival(mail, from, &peer->frame, bytes, &peer->in_arrival));
     peer->in_bytes = peer->in_arrival->bytes;
     return TUTTI_OK;
 }
@@ -274,12 +275,12 @@ static int take_offer(struct tutti_mail *mail, int from)
     struct tutti_mail_request *receive;
 
     if (frame->type >= TUTTI_TYPE_COUNT)
-        return fail_frame(from, frame, "has no such type");
+        return fail_frame(from, frame, "has an unknown type");
     receive = take_posted(mail, from, frame->tag);
     if (receive == NULL)
-        return keep(mail, from, frame, 0, &arrival);
+        return keep_arrival(mail, from, frame, 0, &arrival);
     /* Accept before the check, so that the receive is in a list where tutti_mail_fail finds it. */
-    accept(mail, receive, from, frame);
+    accept_offer(mail, receive, from, frame);
     return check_match(mail, receive, from, frame);
 }
 
@@ -308,7 +309,7 @@ static int take_accept(struct tutti_mail *mail, int from)
     size_t bytes;
 
     if (send == NULL || is_queued(peer, &send->out))
-        return fail_frame(from, &peer->frame, "accepts what was never offered");
+        return fail_frame(from, &peer->frame, "accepts a message that was not offered");
     tutti_mail_remove(&peer->offered, send);
     bytes = tutti_mail_bytes(send);
     send->out = (struct tutti_mail_out){
@@ -324,9 +325,9 @@ static int take_data(struct tutti_mail *mail, int from)
     struct tutti_mail_request *receive = find_by_id(&peer->accepted, peer->frame.id);
 
     if (receive == NULL || is_queued(peer, &receive->out))
-        return fail_frame(from, &peer->frame, "brings what was never accepted");
+        return fail_frame(from, &peer->frame, "has the data of a message that was not accepted");
     if (peer->frame.count != tutti_mail_bytes(receive))
-        return fail_frame(from, &peer->frame, "brings another size than was offered");
+        return fail_frame(from, &peer->frame, "has data of another size than was offered");
     tutti_mail_remove(&peer->accepted, receive);
     peer->in_request = receive;
     peer->in_bytes = receive->data;
@@ -342,21 +343,21 @@ int tutti_mail_note_left(struct tutti_mail *mail, int rank)
     struct tutti_mail_arrival *next;
 
     peer->has_left = true;
-    if (peer->uses > 0)
+    if (peer->npending > 0)
         return fail_left(rank);
     peer->in_arrival = NULL;
     for (struct tutti_mail_arrival *at = mail->arrivals; at != NULL; at = next) {
         next = at->next;
         if (at->from != rank || at->is_complete)
             continue;
-        tutti_assert(at->taker == NULL); /* the taker would count in peer->uses */
+        tutti_assert(at->taker == NULL); /* the taker would count in peer->npending */
         unlink_arrival(mail, at);
         free(at);
     }
     return TUTTI_OK;
 }
 
-int tutti_mail_take_frame(struct tutti_mail *mail, int from)
+int tutti_mail_begin_frame(struct tutti_mail *mail, int from)
 {
     struct tutti_mail_peer *peer = &mail->peers[from];
 
@@ -378,7 +379,7 @@ int tutti_mail_take_frame(struct tutti_mail *mail, int from)
     }
 }
 
-int tutti_mail_take_bytes(struct tutti_mail *mail, int from)
+int tutti_mail_end_frame(struct tutti_mail *mail, int from)
 {
     struct tutti_mail_peer *peer = &mail->peers[from];
     struct tutti_mail_request *request = peer->in_request;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames on the connections of a mailbox. This file sends the frames in the queue of each peer, and
+ * Moves frames on the connections of a mailbox. Sends the frames in the queue of each peer, and
  * receives frames and the bytes that follow them. */
 #include "base/result.h"
 #include "mail/mail.h"
@@ -13,7 +13,7 @@ _Static_assert(FRAME_BYTES == 32, "no padding travels");
  * and the driving thread reads the clock. */
 enum { PASS_BYTES = 1 << 20 };
 
-/* ---- out ------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------- */
 
 void tutti_mail_queue(struct tutti_mail *mail, int rank, struct tutti_mail_out *out)
 {
@@ -35,11 +35,12 @@ static void return_credits(struct tutti_mail *mail, int rank)
 
     if (peer->owed < TUTTI_MAIL_CREDITS / 2 || peer->out_first != NULL)
         return;
-    peer->own = (struct tutti_mail_out){.frame = {.kind = TUTTI_MAIL_CREDIT}};
-    tutti_mail_queue(mail, rank, &peer->own);
+    peer->own_out = (struct tutti_mail_out){.frame = {.kind = TUTTI_MAIL_CREDIT}};
+    tutti_mail_queue(mail, rank, &peer->own_out);
 }
 
-static int offer(struct tutti_mail_peer *peer, struct tutti_mail_out *out, size_t *ret_taken)
+/* Offers the rest of a frame and its bytes to the transport. */
+static int send_some(struct tutti_mail_peer *peer, struct tutti_mail_out *out, size_t *ret_taken)
 {
     const struct tutti_conn_ops *ops = peer->conn->ops;
     const uint8_t *frame = (const uint8_t *)&out->frame;
@@ -54,9 +55,9 @@ static int offer(struct tutti_mail_peer *peer, struct tutti_mail_out *out, size_
     return ops->send(peer->conn, frame + moved, FRAME_BYTES - moved, ret_taken);
 }
 
-/* Credits are loaded once for each frame, before the transport is first given the frame. After that
- * the frame must not change. */
-static void load_credits(struct tutti_mail_peer *peer, struct tutti_mail_out *out)
+/* Puts the credits that are owed into the frame, before the transport is first given the frame.
+ * After that the frame must not change. */
+static void fix_frame(struct tutti_mail_peer *peer, struct tutti_mail_out *out)
 {
     if (peer->is_frame_fixed)
         return;
@@ -75,8 +76,8 @@ int tutti_mail_push(struct tutti_mail *mail, int rank, bool *ret_moved)
     while ((out = peer->out_first) != NULL && total < PASS_BYTES) {
         size_t taken;
 
-        load_credits(peer, out);
-        TUTTI_TRY(offer(peer, out, &taken));
+        fix_frame(peer, out);
+        TUTTI_TRY(send_some(peer, out, &taken));
         if (taken == 0)
             return TUTTI_OK;
         *ret_moved = true;
@@ -94,8 +95,10 @@ int tutti_mail_push(struct tutti_mail *mail, int rank, bool *ret_moved)
     return TUTTI_OK;
 }
 
-/* ---- in -------------------------------------------------------------------------------- */
+/* ---- receiving ------------------------------------------------------------------------- */
 
+/* Receives the rest of a frame's header, and handles the frame. TUTTI_AGAIN: not all of the header
+ * has arrived. */
 static int pull_frame(struct tutti_mail *mail, int rank, bool *ret_moved)
 {
     struct tutti_mail_peer *peer = &mail->peers[rank];
@@ -110,9 +113,10 @@ static int pull_frame(struct tutti_mail *mail, int rank, bool *ret_moved)
         peer->in_frame += got;
         *ret_moved = true;
     }
-    return tutti_mail_take_frame(mail, rank);
+    return tutti_mail_begin_frame(mail, rank);
 }
 
+/* Receives the bytes that follow the frame. TUTTI_AGAIN: some are missing, or the pass is over. */
 static int pull_bytes(struct tutti_mail_peer *peer, bool *ret_moved)
 {
     size_t begun = peer->in_moved, got;
@@ -131,7 +135,8 @@ static int pull_bytes(struct tutti_mail_peer *peer, bool *ret_moved)
     return TUTTI_OK;
 }
 
-/* TUTTI_AGAIN: nothing more can be received now. If the peer has left, nothing more will come. */
+/* Receives all that has arrived. The result is never TUTTI_OK. TUTTI_AGAIN: nothing more can be
+ * received now, or the peer has left. */
 static int pull(struct tutti_mail *mail, int rank, bool *ret_moved)
 {
     struct tutti_mail_peer *peer = &mail->peers[rank];
@@ -140,7 +145,7 @@ static int pull(struct tutti_mail *mail, int rank, bool *ret_moved)
         if (peer->in_frame < FRAME_BYTES)
             TUTTI_TRY(pull_frame(mail, rank, ret_moved));
         TUTTI_TRY(pull_bytes(peer, ret_moved));
-        TUTTI_TRY(tutti_mail_take_bytes(mail, rank));
+        TUTTI_TRY(tutti_mail_end_frame(mail, rank));
         peer->in_frame = 0;
         peer->in_size = peer->in_moved = 0;
     }

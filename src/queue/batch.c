@@ -56,8 +56,8 @@ int tutti_batch_move(const struct tutti_batch *batch, struct tutti_batch **ret_b
     return TUTTI_OK;
 }
 
-/* Makes room for one more than `count` elements. The array may still be the inline storage `first`,
- * which is not on the heap. */
+/* Makes room for one more than `count` elements of `size` bytes. The array may still be the inline
+ * storage `first`, which is not on the heap. */
 static int grow(void **array, const void *first, size_t *capacity, size_t count, size_t size)
 {
     size_t more = *capacity + (*capacity > 4 ? *capacity : 4);
@@ -116,6 +116,7 @@ fail:
     return rc;
 }
 
+/* Only a communicator with a GPU has several threads that take tickets at the same time. */
 static uint64_t take_ticket(struct tutti_comm *comm)
 {
     /* acquire and release: pairs with itself in other threads, which take other tickets */
@@ -127,7 +128,8 @@ void tutti_batch_issue(struct tutti_batch *batch)
     struct tutti_comm *comm = batch->comm;
 
     tutti_assert(!batch->is_started && batch->references > 0);
-    /* A replayed CUDA graph issues its calls from a thread of the driver. */
+    /* A replayed CUDA graph issues its calls from a thread of the driver, so a communicator with a
+     * GPU needs the lock. */
     if (comm->gpu != NULL)
         pthread_mutex_lock(&comm->issue_lock);
     batch->ticket = take_ticket(comm);
@@ -224,7 +226,7 @@ static int progress_messages(struct tutti_batch *batch, bool *moved)
     return batch->messages_left == 0 ? TUTTI_OK : TUTTI_AGAIN;
 }
 
-/* Ends the batch with result `rc`, and passes the turn to the next one. */
+/* Ends the batch with `rc`, and passes the turn to the next batch. Returns the final result. */
 static int finish(struct tutti_batch *batch, int rc)
 {
     struct tutti_comm *comm = batch->comm;
@@ -324,6 +326,7 @@ static int run_first_turn(struct tutti_comm *comm, const struct tutti_call *call
     return TUTTI_OK;
 }
 
+/* Runs one send or receive by itself. */
 static int run_message(struct tutti_comm *comm, const struct tutti_call *call)
 {
     struct tutti_batch batch;
@@ -349,7 +352,7 @@ int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
     rc = run_first_turn(comm, call, found ? found : &once, ticket);
     if (rc == TUTTI_OK)
         return rc;
-    /* The call waits, or has failed: a batch takes it from here, with the same ticket. */
+    /* The call must wait or has failed, so a batch continues it, with the same ticket. */
     tutti_batch_init(&batch, comm);
     batch.collectives = call;
     batch.collective_count = 1;

@@ -25,15 +25,17 @@ struct tutti_stream_item {
 
 struct tutti_batch {
     struct tutti_comm *comm;
-    uint64_t ticket;
+    uint64_t ticket;           /* position in the order of the communicator's batches */
     uint64_t deadline_ns;      /* 0 until the batch has its turn and has waited for a while */
     bool is_started;           /* true once its turn has come */
     bool is_on_heap;           /* true if the batch itself is allocated on the heap */
     const struct tutti_call *collectives; /* own_collectives, or the caller's only call */
     struct tutti_call *own_collectives;   /* copies, in `first` until more room is needed */
-    size_t collective_count, collective_capacity, collective_position;
+    size_t collective_count, collective_capacity;
+    size_t collective_position; /* collectives that are complete */
     struct tutti_engine_message *messages; /* in `few` until more room is needed */
-    size_t message_count, message_capacity, messages_left;
+    size_t message_count, message_capacity;
+    size_t messages_left;      /* messages that are not complete; valid once issued */
     uint32_t passes;           /* idle passes; they decide when to check deadline and peers */
     uint64_t watched_ns;       /* time of the last check; 0: none, as in most batches */
     uint32_t *done_word;       /* set to 1 when the batch is over; NULL: none */
@@ -45,7 +47,7 @@ struct tutti_batch {
     uint32_t streams_missing;  /* streams that have not reached the batch; release/acquire */
     uint32_t references;       /* atomic */
     bool is_done;              /* stores release, paired with acquire in the other streams */
-    int result;
+    int result;                /* valid once is_done */
 
     /* Room for what most batches hold, so that they need no other memory. */
     struct tutti_engine_message few[TUTTI_FEW_MESSAGES];
@@ -74,10 +76,10 @@ void tutti_batch_issue(struct tutti_batch *batch);
  * that was issued must be done by then. NULL is ignored. */
 void tutti_batch_release(struct tutti_batch *batch);
 
-/* Runs the batch as far as it can without waiting. *moved is set to true if any progress was made,
- * and is never cleared. Returns TUTTI_AGAIN if the batch does not have its turn, or if not all
- * bytes could move yet. Any other result is final. The final result is kept in batch->result, and
- * the turn passes to the next batch. A final error has been recorded with tutti_comm_fail. */
+/* Runs the batch as far as possible without waiting. *moved is set to true if any progress was
+ * made, and is never cleared. Returns TUTTI_AGAIN if the batch does not have its turn, or if not
+ * all bytes could move yet. Any other result is final. The final result is kept in batch->result,
+ * and the turn passes to the next batch. A final error has been recorded with tutti_comm_fail. */
 int tutti_batch_progress(struct tutti_batch *batch, bool *moved);
 
 /* The caller calls this after tutti_batch_progress has moved nothing. Before the batch has its

@@ -30,6 +30,7 @@ static const char *describe_call(const struct tutti_batch *batch, char text[DESC
         tutti_call_format(&batch->collectives[batch->collective_position], comm->nranks, call);
         number++;
     }
+    /* Unless a collective is running, a message that is not complete is named instead. */
     for (size_t i = 0; !comm->engine.run.is_active && i < batch->message_count; i++) {
         const struct tutti_engine_message *message = &batch->messages[i];
 
@@ -45,7 +46,7 @@ static const char *describe_call(const struct tutti_batch *batch, char text[DESC
     return text;
 }
 
-/* The same with the communicator and the rank, for errors. */
+/* Writes the same, after the communicator and the rank, for errors. */
 static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTION_BYTES])
 {
     const struct tutti_comm *comm = batch->comm;
@@ -128,7 +129,7 @@ int tutti_batch_watch(struct tutti_batch *batch)
 
     if (tutti_comm_failure(batch->comm) != 0)
         return tutti_comm_error(batch->comm);
-    if (++batch->passes % WATCH_PASSES != 0 && batch->idle.phase == 0)
+    if (++batch->passes % WATCH_PASSES != 0 && tutti_idle_is_spinning(&batch->idle))
         return TUTTI_OK;
     now_ns = tutti_now_ns();
     /* The deadline is set here and not at the start, because reading the clock would cost a short

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cache of plans and programs. They are made at first need and kept, because the same calls
- * repeat. Programs are in a direct-mapped table, where a collision drops the older program. Plans
- * are in a list. */
+ * The cache of plans and programs. Both are made at first need and kept, because the same calls
+ * repeat. Programs are in a direct-mapped table: if two calls have the same entry, the program of
+ * the later call replaces that of the earlier one. Plans are in a list. */
 #include "comm/comm.h"
 
 #include "tuner/builtin.h"
@@ -21,7 +21,7 @@ struct plan_entry {
 
 struct entry {
     struct tutti_calls_key key;
-    const struct tutti_choice *trial; /* a choice that is being measured; NULL: the tuner's own */
+    const struct tutti_choice *trial; /* the choice that was measured; NULL: the tuner chose */
     struct tutti_program *program; /* NULL: free */
     struct tutti_call *vector;     /* a copy of a v-form, whose counts are part of the key */
 };
@@ -29,10 +29,11 @@ struct entry {
 struct tutti_cache {
     struct entry entries[ENTRIES];
     struct plan_entry *plans;
-    size_t plan_bytes;
+    size_t plan_bytes;   /* heap memory of all plans */
     uint64_t generation; /* grows whenever a program is dropped */
-    /* Sizes whose algorithm has been logged, one bit for each power of two, by query->is_lent. */
-    uint64_t seen[2][TUTTI_COLLECTIVE_COUNT];
+    /* Sizes whose algorithm has been logged, one bit for each power of two. The first index is
+     * query->is_lent. */
+    uint64_t logged_sizes[2][TUTTI_COLLECTIVE_COUNT];
 };
 
 int tutti_cache_create(struct tutti_cache **ret_cache)
@@ -43,7 +44,7 @@ int tutti_cache_create(struct tutti_cache **ret_cache)
     return *ret_cache ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a schedule cache");
 }
 
-static void drop(struct entry *entry)
+static void free_entry(struct entry *entry)
 {
     tutti_program_destroy(entry->program);
     if (entry->vector != NULL)
@@ -55,7 +56,7 @@ static void drop(struct entry *entry)
 void tutti_cache_forget(struct tutti_cache *cache)
 {
     for (size_t i = 0; i < ENTRIES; i++)
-        drop(&cache->entries[i]);
+        free_entry(&cache->entries[i]);
     cache->generation++;
     while (cache->plans != NULL) {
         struct plan_entry *next = cache->plans->next;
@@ -87,7 +88,7 @@ size_t tutti_cache_bytes(const struct tutti_cache *cache)
 
 /* ---- counts of v-forms ------------------------------------------------------------- */
 
-/* Equal hashes do not prove equal counts. */
+/* The key of a v-form has only a hash of its counts, so the counts are compared, too. */
 static bool same_counts(const struct entry *entry, const struct tutti_call *call, uint32_t nranks)
 {
     return !tutti_call_is_vector(call) || tutti_call_same_counts(entry->vector, call, (int)nranks);
@@ -111,6 +112,13 @@ static bool same_choice(const struct tutti_choice *a, const struct tutti_choice 
            memcmp(&a->options, &b->options, sizeof a->options) == 0;
 }
 
+/* Returns about the size of a plan with its schedule. Per step, a plan has up to three indices. */
+static size_t plan_bytes(const struct tutti_schedule *schedule)
+{
+    return schedule->nsteps * (sizeof(struct tutti_step) + 3 * sizeof(uint32_t)) +
+           (schedule->ndeps + schedule->namong) * sizeof(uint32_t);
+}
+
 int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
                      const struct tutti_choice *choice, int root,
                      const struct tutti_plan **ret_plan)
@@ -121,6 +129,7 @@ int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
                                 .channels = 1}; /* TUTTI_CHANNEL_COLLECTIVE */
     struct tutti_schedule *schedule;
     struct plan_entry *entry;
+    int rc;
 
     for (entry = cache->plans; entry != NULL; entry = entry->next)
         if (entry->root == root && same_choice(&entry->choice, choice)) {
@@ -130,15 +139,13 @@ int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
     entry = calloc(1, sizeof *entry);
     if (entry == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
-    int rc;
     TUTTI_TRY_OR(fail, rc, tutti_algorithm_schedule(choice->algorithm, &shape, &schedule));
     TUTTI_TRY_OR(fail, rc, tutti_plan_create(schedule, &entry->plan));
     entry->choice = *choice;
     entry->root = root;
     entry->next = cache->plans;
     cache->plans = entry;
-    cache->plan_bytes += sizeof *entry + schedule->nsteps * (sizeof(struct tutti_step) + 3 * 4) +
-                         (schedule->ndeps + schedule->namong) * 4;
+    cache->plan_bytes += sizeof *entry + plan_bytes(schedule);
     *ret_plan = entry->plan;
     return TUTTI_OK;
 
@@ -147,6 +154,8 @@ fail:
     return rc;
 }
 
+/* Returns the size of the call for the tuner: the bytes of a block, or the mean over all blocks of
+ * a v-form. */
 static size_t block_bytes(const struct tutti_call *call, uint32_t nranks)
 {
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
@@ -177,7 +186,7 @@ static const char *name_authority(enum tutti_authority by)
 
 static bool is_new_size(struct tutti_cache *cache, const struct tutti_tuner_query *query)
 {
-    return tutti_call_is_new_size(&cache->seen[query->is_lent][query->collective],
+    return tutti_call_is_new_size(&cache->logged_sizes[query->is_lent][query->collective],
                                   query->block_bytes);
 }
 
@@ -195,19 +204,22 @@ static void report_choice(const struct tutti_comm *comm, const struct tutti_tune
     tutti_comm_report_choice(comm, query, text, by, is_new_size(comm->cache, query));
 }
 
-/* Returns the size below which the extra round that asks for lent buffers costs more than it saves.
- * On a crowded host each round also costs context switches. */
+/* The sizes below which the extra round that asks for lent buffers costs more than it saves. If
+ * ranks outnumber cores, each round also costs context switches. */
+#define LEAST_LENT_BYTES ((size_t)64 << 10)
+#define CROWDED_LEAST_LENT_BYTES ((size_t)128 << 10)
+
 static size_t least_lent_bytes(const struct tutti_tuner_view *view)
 {
     bool is_crowded = view->machine != NULL && view->machine->cores > 0 &&
                       view->nranks > view->machine->cores;
 
-    return is_crowded ? (size_t)128 << 10 : (size_t)64 << 10;
+    return is_crowded ? CROWDED_LEAST_LENT_BYTES : LEAST_LENT_BYTES;
 }
 
 /* True if a two-sided run of the call stages the same buffers as a run on mapped buffers. This is
  * so if nothing is scaled, and no sums are kept in a wider type. */
-static bool are_alike(const struct tutti_call *call, const struct tutti_tuner_query *query)
+static bool stage_alike(const struct tutti_call *call, const struct tutti_tuner_query *query)
 {
     return !query->is_scaled && !call->is_average &&
            (query->widening == 1 || !tutti_collective_reduces(call->collective));
@@ -225,7 +237,7 @@ bool tutti_cache_lent(const struct tutti_comm *comm, const struct tutti_call *ca
         tutti_algorithm_options(lent.algorithm, &lent.options, &lent.options) != TUTTI_OK)
         return false;
     if (same_choice(choice, &lent) || lent.algorithm->needs == 0 ||
-        (choice->algorithm->needs == 0 && !are_alike(call, query)))
+        (choice->algorithm->needs == 0 && !stage_alike(call, query)))
         return false;
     *ret_lent = lent;
     return true;
@@ -233,9 +245,9 @@ bool tutti_cache_lent(const struct tutti_comm *comm, const struct tutti_call *ca
 
 /* Adds to `program` the program that replaces it if all ranks lend each other the call's buffers.
  * Both programs stage the same data. */
-static int make_lent(struct tutti_comm *comm, const struct tutti_call *call,
-                     struct tutti_tuner_query *query, const struct tutti_choice *choice,
-                     struct tutti_program *program)
+static int make_lent_program(struct tutti_comm *comm, const struct tutti_call *call,
+                             struct tutti_tuner_query *query, const struct tutti_choice *choice,
+                             struct tutti_program *program)
 {
     struct tutti_choice lent;
     struct tutti_program *made;
@@ -264,8 +276,9 @@ struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
     };
 }
 
-static int make(struct tutti_comm *comm, const struct tutti_call *call,
-                struct tutti_program **ret_program)
+/* Makes the program of a call that is not in the cache. */
+static int make_program(struct tutti_comm *comm, const struct tutti_call *call,
+                        struct tutti_program **ret_program)
 {
     struct tutti_tuner_query query = tutti_cache_query(comm, call);
     enum tutti_authority by = TUTTI_BY_VARIABLE;
@@ -288,20 +301,20 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call,
     /* An algorithm that the user has named is used for lent memory too. */
     if (comm->engine.lend == NULL || by < TUTTI_BY_TABLE)
         return TUTTI_OK;
-    rc = make_lent(comm, call, &query, &choice, *ret_program);
+    rc = make_lent_program(comm, call, &query, &choice, *ret_program);
     if (rc != TUTTI_OK)
         tutti_program_destroy(*ret_program);
     return rc;
 }
 
-/* Mixes comm->trial into the key, so that choices that are measured in turn have separate slots and
- * do not drop each other's programs. */
-static struct entry *slot_of(const struct tutti_comm *comm, const struct tutti_calls_key *key)
+/* Mixes comm->trial into the key, so that choices that are measured in turn have separate entries
+ * and do not drop each other's programs. */
+static struct entry *entry_of(const struct tutti_comm *comm, const struct tutti_calls_key *key)
 {
-    struct tutti_calls_key apart = *key;
+    struct tutti_calls_key mixed = *key;
 
-    apart.count ^= (uint64_t)(uintptr_t)comm->trial;
-    return &comm->cache->entries[tutti_calls_key_hash(&apart, BITS)];
+    mixed.count ^= (uint64_t)(uintptr_t)comm->trial;
+    return &comm->cache->entries[tutti_calls_key_hash(&mixed, BITS)];
 }
 
 int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
@@ -309,7 +322,7 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
 {
     uint32_t nranks = (uint32_t)comm->nranks;
     struct tutti_calls_key key = tutti_calls_key_of(call, comm->nranks, tutti_call_is_swap(call));
-    struct entry *entry = slot_of(comm, &key);
+    struct entry *entry = entry_of(comm, &key);
     struct entry fresh = {.key = key, .trial = comm->trial};
     int rc;
 
@@ -319,15 +332,15 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
         return TUTTI_OK;
     }
     TUTTI_TRY_OR(fail, rc, keep_counts(&fresh, call, nranks));
-    TUTTI_TRY_OR(fail, rc, make(comm, call, &fresh.program));
+    TUTTI_TRY_OR(fail, rc, make_program(comm, call, &fresh.program));
     comm->cache->generation += entry->program != NULL;
-    drop(entry);
+    free_entry(entry);
     *entry = fresh;
     *ret_program = entry->program;
     return TUTTI_OK;
 
 fail:
-    drop(&fresh);
+    free_entry(&fresh);
     return rc;
 }
 

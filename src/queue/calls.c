@@ -2,7 +2,8 @@
  * Makes the keys by which calls are looked up in caches. */
 #include "queue/calls.h"
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+/* Returns `hash` with `value` mixed into it. */
+static uint64_t mix_into(uint64_t hash, uint64_t value)
 {
     return (hash ^ value) * UINT64_C(0x9E3779B97F4A7C15);
 }
@@ -11,14 +12,14 @@ static uint64_t mix(uint64_t hash, uint64_t value)
  * of the key must compare these too. */
 static uint64_t hash_counts(const struct tutti_call *call, int nranks)
 {
-    uint64_t hash = mix(0, call->count);
+    uint64_t hash = mix_into(0, call->count);
 
     for (int i = 0; i < TUTTI_CALL_ARRAYS; i++) {
         const size_t *array = tutti_call_array(call, i);
 
-        hash = mix(hash, (uint64_t)i + 1);
+        hash = mix_into(hash, (uint64_t)i + 1);
         for (int rank = 0; array != NULL && rank < nranks; rank++)
-            hash = mix(hash, array[rank]);
+            hash = mix_into(hash, array[rank]);
     }
     return hash;
 }

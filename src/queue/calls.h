@@ -34,6 +34,7 @@ static inline struct tutti_calls_key tutti_calls_key(uint8_t kind, uint8_t colle
                                                      uint8_t op, int root, size_t count,
                                                      bool is_in_place)
 {
+    /* The 1 distinguishes every key from a key of zeros. */
     uint32_t low = (uint32_t)collective << 24 | (uint32_t)type << 16 | (uint32_t)op << 8 |
                    (uint32_t)kind << 4 | (1 + (uint32_t)is_in_place);
 
@@ -61,7 +62,8 @@ static inline size_t tutti_calls_key_hash(const struct tutti_calls_key *key, uns
  * the call does not access the buffer. */
 struct tutti_reach {
     size_t send_bytes, recv_bytes;
-    ptrdiff_t in_place; /* offset in bytes of sendbuff in recvbuff at which they may overlap */
+    /* The offset in bytes of sendbuff in recvbuff at which the two buffers may overlap. */
+    ptrdiff_t in_place;
 };
 
 /* A program that cache.c has found for a call (tutti_cache_again). */
@@ -70,8 +72,10 @@ struct tutti_found {
     uint64_t generation; /* the cache's generation when it was found; 0: not looked up yet */
 };
 
+/* The table of known calls has 2^TUTTI_KNOWN_BITS entries. */
 enum { TUTTI_KNOWN_BITS = 4 };
 
+/* A known call: the result of the checks of a call's arguments. */
 struct tutti_calls_known {
     struct tutti_calls_key key; /* of the arguments as the caller passed them */
     bool is_special; /* no rank has data to move, or the call is a message to this rank itself */

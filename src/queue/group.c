@@ -28,7 +28,7 @@ static _Thread_local struct tutti_group *open_group __attribute__((tls_model("in
 static struct tutti_group *groups;
 static pthread_mutex_t groups_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void abandon(void *group);
+static void end_of_thread(void *group);
 
 static void lock_groups(void)
 {
@@ -42,13 +42,13 @@ static void unlock_groups(void)
 
 static void make_key(void)
 {
-    group_key_code = pthread_key_create(&group_key, abandon);
+    group_key_code = pthread_key_create(&group_key, end_of_thread);
     if (group_key_code == 0)
         group_key_code = pthread_atfork(lock_groups, unlock_groups, unlock_groups);
     has_group_key = group_key_code == 0;
 }
 
-static void enlist(struct tutti_group *group)
+static void add_to_list(struct tutti_group *group)
 {
     lock_groups();
     group->next = groups;
@@ -56,7 +56,7 @@ static void enlist(struct tutti_group *group)
     unlock_groups();
 }
 
-static void strike_off(struct tutti_group *group)
+static void remove_from_list(struct tutti_group *group)
 {
     struct tutti_group **at = &groups;
 
@@ -67,6 +67,7 @@ static void strike_off(struct tutti_group *group)
     unlock_groups();
 }
 
+/* Gets the group of this thread, and makes it at the first call. */
 static int this_group(struct tutti_group **ret_group)
 {
     struct tutti_group *group;
@@ -82,7 +83,7 @@ static int this_group(struct tutti_group **ret_group)
             free(group);
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group");
         }
-        enlist(group);
+        add_to_list(group);
     }
     *ret_group = group;
     return TUTTI_OK;
@@ -106,6 +107,7 @@ int tutti_group_note(int rc)
 
 /* ---- collecting --------------------------------------------------------------------------- */
 
+/* Makes room for one more part. Returns all parts, or NULL if there is no memory. */
 static struct tutti_group_part *grow_parts(struct tutti_group *group)
 {
     bool is_first = group->parts == &group->first;
@@ -143,7 +145,8 @@ static int part_of(struct tutti_group *group, struct tutti_comm *comm,
     return TUTTI_OK;
 }
 
-static int need_batch(struct tutti_group *group, struct tutti_group_part *part)
+/* Makes the batch of a part, if it has none. */
+static int make_batch(struct tutti_group *group, struct tutti_group_part *part)
 {
     if (part->batch != NULL)
         return TUTTI_OK;
@@ -154,6 +157,7 @@ static int need_batch(struct tutti_group *group, struct tutti_group_part *part)
     return TUTTI_OK;
 }
 
+/* Records that a call of the part names this stream. */
 static int add_stream(struct tutti_group *group, struct tutti_group_part *part,
                       tuttiStream_t stream)
 {
@@ -232,7 +236,7 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
 
     if (group != NULL) {
         TUTTI_TRY(count_call(group, comm, call, &part));
-        TUTTI_TRY(need_batch(group, part));
+        TUTTI_TRY(make_batch(group, part));
         TUTTI_TRY(add_stream(group, part, stream));
         return tutti_batch_add(part->batch, call);
     }
@@ -359,7 +363,7 @@ static int check_own_messages(const struct tutti_group *group, const struct tutt
                       tutti_signature_format(received, received_text));
 }
 
-/* Call it before anything is started. */
+/* Checks the messages of all parts. This must be done before anything is started. */
 static int check_parts(const struct tutti_group *group)
 {
     for (size_t i = 0; i < group->part_count; i++) {
@@ -384,6 +388,7 @@ static const char *describe(const struct tutti_group *group, const struct tutti_
     char first[TUTTI_SIGNATURE_TEXT_BYTES] = "";
     const struct tutti_call *device_call = tutti_gpu_part_call(group->gpu_parts, part->comm, 0);
     const struct tutti_comm *comm = part->comm;
+    bool is_single = part->call_count == 1;
 
     if (part->batch != NULL && part->batch->collective_count > 0)
         tutti_signature_format(&part->batch->collectives[0].signature, first);
@@ -392,9 +397,8 @@ static const char *describe(const struct tutti_group *group, const struct tutti_
     else if (device_call != NULL)
         tutti_signature_format(&device_call->signature, first);
     snprintf(text, PART_TEXT_BYTES, "%zu call%s on rank %d of %d%s%s%s%s%s", part->call_count,
-             part->call_count == 1 ? "" : "s", comm->rank, comm->nranks,
-             *comm->name ? " of communicator " : "", comm->name,
-             *first == '\0' ? "" : part->call_count == 1 ? ": " : ", among them ", first,
+             is_single ? "" : "s", comm->rank, comm->nranks, *comm->name ? " of communicator " : "",
+             comm->name, *first == '\0' ? "" : is_single ? ": " : ", among them ", first,
              group->depth > 1 ? " (groups are nested)" : "");
     return text;
 }
@@ -417,8 +421,8 @@ int tutti_group_check_unused(const struct tutti_comm *comm, const char *function
                       comm->nranks);
 }
 
-/* Reports collected calls that can never run any more. A child of fork is silent: it has a copy of
- * the group, which belongs to its parent. */
+/* Reports collected calls that can never run any more. A child of fork reports nothing, because its
+ * copy of the group belongs to its parent. */
 static void report_unrun(const struct tutti_group *group, const char *when)
 {
     char text[PART_TEXT_BYTES];
@@ -440,6 +444,7 @@ static void report_unrun(const struct tutti_group *group, const char *when)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+/* Releases everything that the group holds. `rc` is the result for jobs that were not run. */
 static void forget(struct tutti_group *group, int rc)
 {
     /* Jobs are left only if the group was not run. Close them before the parts are dropped, because
@@ -461,8 +466,8 @@ static void forget(struct tutti_group *group, int rc)
     group->error = TUTTI_OK;
 }
 
-/* Called by pthreads when a thread ends. */
-static void abandon(void *argument)
+/* Called by pthreads when a thread ends that has a group. */
+static void end_of_thread(void *argument)
 {
     struct tutti_group *group = argument;
 
@@ -471,7 +476,7 @@ static void abandon(void *argument)
         report_unrun(group, "a thread ended");
         forget(group, TUTTI_ERR_USAGE);
     }
-    strike_off(group);
+    remove_from_list(group);
     free(group);
 }
 
@@ -493,8 +498,8 @@ static void report_other_threads(void)
                                                                       : "each of several threads");
 }
 
-/* Runs when the process ends or unloads the library. After that the code of abandon may be gone, so
- * the key is deleted, and threads that end no longer call abandon. */
+/* Runs when the process ends or unloads the library. After that the code of end_of_thread may be
+ * gone, so the key is deleted, and threads that end no longer call that function. */
 __attribute__((destructor)) static void unload(void)
 {
     if (open_group != NULL)

@@ -24,8 +24,9 @@ int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
 int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,
                          tuttiStream_t stream);
 
-/* Call it with the result `rc` of each call that may be inside a group. If a group is open and `rc`
- * is an error, tuttiGroupEnd runs nothing and returns the first such error. Returns `rc`. */
+/* Every public function that may be called inside a group passes its result `rc` to this function.
+ * If a group is open and `rc` is an error, tuttiGroupEnd runs nothing and returns the first such
+ * error. Returns `rc`. */
 int tutti_group_note(int rc);
 
 /* A longer task that is no operation, such as forming or splitting a communicator. */

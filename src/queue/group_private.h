@@ -11,9 +11,9 @@
 #include "queue/group.h"
 #include "queue/stream.h"
 
-/* A stream of a part, and the part's item for that stream's queue. */
+/* A stream that calls of a part name, and the part's item for the queue of that stream. */
 struct tutti_group_use {
-    tuttiStream_t stream;           /* held: it cannot be destroyed */
+    tuttiStream_t stream;           /* held by tutti_stream_hold, so it cannot be destroyed */
     struct tutti_stream_item *item; /* NULL once it is in the stream's queue, which owns it then */
 };
 
@@ -33,7 +33,7 @@ struct tutti_group_part {
 };
 
 struct tutti_group {
-    int depth;
+    int depth; /* calls of tuttiGroupStart that tuttiGroupEnd has not yet undone */
     int error; /* of the first call that failed */
     char error_text[TUTTI_MESSAGE_BYTES];
     uint32_t fork_generation;  /* of the process that opened it */

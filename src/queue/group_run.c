@@ -7,6 +7,10 @@
 #include <sched.h>
 #include <string.h>
 
+/* A thread that waits for several batches or jobs yields its core for this many passes, and then
+ * pauses after each pass. */
+enum { YIELDING_PASSES = 200, PAUSE_NS = 100000 };
+
 void tutti_group_issue(struct tutti_group_part *part)
 {
     struct tutti_batch *batch = part->batch;
@@ -24,8 +28,8 @@ void tutti_group_issue(struct tutti_group_part *part)
     }
 }
 
-/* Keeps the first error, and its message. */
-static void note(int rc, int *first, char text[TUTTI_MESSAGE_BYTES])
+/* Keeps the first error in *first, and its message in `text`. */
+static void keep_error(int rc, int *first, char text[TUTTI_MESSAGE_BYTES])
 {
     if (rc == TUTTI_OK || *first != TUTTI_OK)
         return;
@@ -33,7 +37,8 @@ static void note(int rc, int *first, char text[TUTTI_MESSAGE_BYTES])
     strncpy(text, tutti_message_last(), TUTTI_MESSAGE_BYTES - 1);
 }
 
-/* Makes one pass over the batches and jobs that are not done. Returns how many are left. */
+/* Makes one pass over the batches and jobs that are not done. Returns the number of those that are
+ * left. */
 static size_t pass(struct tutti_group *group, bool *moved, int *first,
                    char text[TUTTI_MESSAGE_BYTES])
 {
@@ -55,7 +60,7 @@ static size_t pass(struct tutti_group *group, bool *moved, int *first,
         part->is_done = rc != TUTTI_AGAIN;
         left += !part->is_done;
         if (part->is_done)
-            note(rc, first, text);
+            keep_error(rc, first, text);
     }
     for (size_t i = 0; i < group->job_count; i++) {
         int rc;
@@ -67,13 +72,13 @@ static size_t pass(struct tutti_group *group, bool *moved, int *first,
             left++;
             continue;
         }
-        note(group->jobs[i]->close(group->jobs[i], rc), first, text);
+        keep_error(group->jobs[i]->close(group->jobs[i], rc), first, text);
         group->jobs[i] = NULL;
     }
     return left;
 }
 
-/* Call it after a pass that moved nothing. If only one batch is left, waits by the rules of that
+/* Waits after a pass that moved nothing. If only one batch is left, waits by the rules of that
  * batch. Otherwise gives the core to other threads. */
 static void idle(const struct tutti_group *group, size_t left, uint32_t *passes)
 {
@@ -84,8 +89,8 @@ static void idle(const struct tutti_group *group, size_t left, uint32_t *passes)
             last = group->parts[i].batch;
     if (left == 1 && last != NULL)
         tutti_batch_idle(last);
-    else if (++*passes > 200)
-        tutti_pause_ns(100000);
+    else if (++*passes > YIELDING_PASSES)
+        tutti_pause_ns(PAUSE_NS);
     else
         sched_yield();
 }
@@ -137,9 +142,9 @@ int tutti_group_run(struct tutti_group *group)
     if (only != NULL)
         return tutti_batch_wait(only);
     text[0] = text[TUTTI_MESSAGE_BYTES - 1] = '\0';
-    note(tutti_gpu_parts_launch(group->gpu_parts), &first, text);
+    keep_error(tutti_gpu_parts_launch(group->gpu_parts), &first, text);
     run_parts(group, &first, text);
-    note(tutti_gpu_parts_wait(group->gpu_parts), &first, text);
+    keep_error(tutti_gpu_parts_wait(group->gpu_parts), &first, text);
     if (first != TUTTI_OK)
         tutti_message_set_last(text);
     return first;

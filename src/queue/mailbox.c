@@ -31,7 +31,9 @@ struct tuttiMailbox {
     uint64_t watched_ns;
     bool has_failed;              /* every request fails from now on */
 
-    uint32_t has_orders;          /* atomic: requests are posted, or one is to be canceled */
+    /* Atomic: there are commands for the thread that drives, which are requests to begin and a
+     * request to cancel. */
+    uint32_t has_commands;
     uint32_t waiters;             /* atomic, changed under the lock: threads that wait */
 
     pthread_mutex_t lock;         /* protects all fields below */
@@ -40,7 +42,7 @@ struct tuttiMailbox {
     struct tuttiRequest *first_posted, *last_posted;
     struct tuttiRequest *to_cancel; /* NULL: none */
     bool is_driven;               /* some thread drives */
-    size_t open;                  /* requests that are not done */
+    size_t open_count;            /* requests that are not done */
     bool has_thread, is_closing;
     pthread_t thread;
 };
@@ -105,7 +107,7 @@ static void note_done(void *context, struct tutti_mail_request *mail)
     struct tuttiMailbox *box = context;
 
     pthread_mutex_lock(&box->lock);
-    box->open--;
+    box->open_count--;
     /* release: pairs with the acquire of a thread that waits */
     tutti_store_release(&mail->is_done, 1);
     if (tutti_load_relaxed(&box->waiters) > 0)
@@ -113,6 +115,7 @@ static void note_done(void *context, struct tutti_mail_request *mail)
     pthread_mutex_unlock(&box->lock);
 }
 
+/* Ends all requests, and makes all later ones fail. */
 static void fail_all(struct tuttiMailbox *box, int rc)
 {
     char message[TUTTI_MESSAGE_BYTES + 128];
@@ -126,7 +129,8 @@ static void fail_all(struct tuttiMailbox *box, int rc)
     tutti_mail_fail(&box->mail, tutti_comm_failure(box->comm));
 }
 
-static int begin_all(struct tuttiMailbox *box, struct tuttiRequest *at)
+/* Begins the requests of a list. Returns the first error. */
+static int post_all(struct tuttiMailbox *box, struct tuttiRequest *at)
 {
     int rc = TUTTI_OK;
 
@@ -140,28 +144,28 @@ static int begin_all(struct tuttiMailbox *box, struct tuttiRequest *at)
     return rc;
 }
 
-static bool has_orders(const struct tuttiMailbox *box)
+static bool has_commands(const struct tuttiMailbox *box)
 {
-    /* acquire: pairs with the release in give_orders */
-    return tutti_load_acquire(&box->has_orders) != 0;
+    /* acquire: pairs with the release in announce_commands */
+    return tutti_load_acquire(&box->has_commands) != 0;
 }
 
 /* Begins the requests that other threads have posted, and cancels the one to be canceled. */
-static int take_orders(struct tuttiMailbox *box, bool *ret_moved)
+static int take_commands(struct tuttiMailbox *box, bool *ret_moved)
 {
     struct tuttiRequest *posted, *to_cancel;
     int rc;
 
-    if (!has_orders(box))
+    if (!has_commands(box))
         return TUTTI_OK;
     *ret_moved = true;
     pthread_mutex_lock(&box->lock);
     posted = box->first_posted;
     to_cancel = box->to_cancel;
     box->first_posted = box->last_posted = NULL;
-    tutti_store_relaxed(&box->has_orders, 0);
+    tutti_store_relaxed(&box->has_commands, 0);
     pthread_mutex_unlock(&box->lock);
-    rc = begin_all(box, posted);
+    rc = post_all(box, posted);
     if (to_cancel == NULL)
         return rc;
     (void)tutti_mail_cancel(&box->mail, &to_cancel->mail);
@@ -226,7 +230,7 @@ static int watch(struct tuttiMailbox *box)
 
     if (tutti_comm_failure(box->comm) != 0)
         return tutti_comm_error(box->comm);
-    if (++box->passes % WATCH_PASSES != 0 && box->idle.phase == 0)
+    if (++box->passes % WATCH_PASSES != 0 && tutti_idle_is_spinning(&box->idle))
         return TUTTI_OK;
     now_ns = tutti_now_ns();
     if (now_ns - box->watched_ns < WATCH_NS)
@@ -238,10 +242,10 @@ static int watch(struct tuttiMailbox *box)
     return tutti_mail_look_for_leavers(&box->mail);
 }
 
-/* One pass over all that is pending. */
+/* Makes one pass over all that is pending. */
 static void pass(struct tuttiMailbox *box, bool *ret_moved)
 {
-    int rc = take_orders(box, ret_moved);
+    int rc = take_commands(box, ret_moved);
 
     if (rc == TUTTI_OK && box->mail.pending > 0 && !box->has_failed)
         rc = tutti_mail_progress(&box->mail, ret_moved);
@@ -271,7 +275,7 @@ static void drive(struct tuttiMailbox *box, const struct tuttiRequest *request,
         pass(box, &moved);
         if (request != NULL ? is_done(request)
                             : tutti_load_relaxed(&box->waiters) > 0 ||
-                                  (box->mail.pending == 0 && !has_orders(box)))
+                                  (box->mail.pending == 0 && !has_commands(box)))
             break;
         if (deadline_ns == 0 || (deadline_ns != TUTTI_NEVER && tutti_now_ns() >= deadline_ns))
             break;
@@ -287,24 +291,26 @@ static void hand_over(struct tuttiMailbox *box)
 {
     if (tutti_load_relaxed(&box->waiters) > 0)
         pthread_cond_broadcast(&box->changed);
-    else if (box->open > 0)
+    else if (box->open_count > 0)
         pthread_cond_signal(&box->work);
 }
 
+/* The thread of the mailbox. */
 static void *run(void *argument)
 {
     struct tuttiMailbox *box = argument;
 
     pthread_mutex_lock(&box->lock);
     while (!box->is_closing) {
-        if (box->open > 0 && !box->is_driven && tutti_load_relaxed(&box->waiters) == 0)
+        bool has_waiters = tutti_load_relaxed(&box->waiters) > 0;
+
+        if (box->open_count > 0 && !box->is_driven && !has_waiters) {
             drive(box, NULL, TUTTI_NEVER);
-        else if (!box->is_driven && tutti_load_relaxed(&box->waiters) > 0) {
-            pthread_cond_broadcast(&box->changed);
-            pthread_cond_wait(&box->work, &box->lock);
-        } else {
-            pthread_cond_wait(&box->work, &box->lock);
+            continue;
         }
+        if (!box->is_driven && has_waiters)
+            pthread_cond_broadcast(&box->changed); /* one of the threads that wait must drive */
+        pthread_cond_wait(&box->work, &box->lock);
     }
     pthread_mutex_unlock(&box->lock);
     return NULL;
@@ -312,11 +318,11 @@ static void *run(void *argument)
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
-/* Called with the lock held, once the orders are in place. */
-static void give_orders(struct tuttiMailbox *box)
+/* Called with the lock held, once the commands are in place. */
+static void announce_commands(struct tuttiMailbox *box)
 {
-    /* release: pairs with the acquire in has_orders */
-    tutti_store_release(&box->has_orders, 1);
+    /* release: pairs with the acquire in has_commands */
+    tutti_store_release(&box->has_commands, 1);
 }
 
 /* The lock is held. */
@@ -328,12 +334,12 @@ static void append_posted(struct tuttiMailbox *box, struct tuttiRequest *request
     else
         box->last_posted->next_posted = request;
     box->last_posted = request;
-    give_orders(box);
+    announce_commands(box);
 }
 
 /* Makes one pass, unless another thread drives. Most small messages are sent or received after one
  * pass, so that no thread needs to be woken. The lock is held. */
-static void go_on(struct tuttiMailbox *box)
+static void make_one_pass(struct tuttiMailbox *box)
 {
     if (box->is_driven) {
         tutti_fabric_wake(box->comm->fabric);
@@ -364,9 +370,9 @@ int tutti_mailbox_post(struct tuttiMailbox *box, struct tuttiRequest *request)
         return rc;
     pthread_mutex_lock(&box->lock);
     TUTTI_TRY_OR(unlock, rc, prepare_for_request(box));
-    box->open++;
+    box->open_count++;
     append_posted(box, request);
-    go_on(box);
+    make_one_pass(box);
 unlock:
     pthread_mutex_unlock(&box->lock);
     return rc;
@@ -416,7 +422,7 @@ void tutti_mailbox_cancel(struct tuttiMailbox *box, struct tuttiRequest *request
         pthread_cond_wait(&box->changed, &box->lock);
     request->is_canceled = true;
     box->to_cancel = request;
-    give_orders(box);
+    announce_commands(box);
     while (box->to_cancel == request) {
         if (!box->is_driven) {
             drive(box, NULL, 0);
@@ -500,7 +506,7 @@ static void stop_thread(struct tuttiMailbox *box)
 static void end_requests(struct tuttiMailbox *box)
 {
     pthread_mutex_lock(&box->lock);
-    while (box->open > 0) {
+    while (box->open_count > 0) {
         if (box->is_driven) {
             tutti_fabric_wake(box->comm->fabric);
             pthread_cond_wait(&box->changed, &box->lock);
@@ -508,7 +514,7 @@ static void end_requests(struct tuttiMailbox *box)
         }
         box->is_driven = true;
         pthread_mutex_unlock(&box->lock);
-        (void)take_orders(box, &(bool){false});
+        (void)take_commands(box, &(bool){false});
         tutti_mail_fail(&box->mail, TUTTI_ERR_USAGE);
         pthread_mutex_lock(&box->lock);
         box->is_driven = false;
@@ -517,6 +523,7 @@ static void end_requests(struct tuttiMailbox *box)
     pthread_mutex_unlock(&box->lock);
 }
 
+/* Tells the peers that this rank leaves the mailbox, for at most LEAVE_MS. */
 static void say_bye(struct tuttiMailbox *box)
 {
     uint64_t deadline_ns = tutti_deadline_ns(LEAVE_MS);

@@ -11,6 +11,7 @@
 #include "comm/comm.h"
 #include "mail/mail.h"
 
+/* A send or a receive of a mailbox. */
 struct tuttiRequest {
     struct tutti_mail_request mail;   /* must be the first member */
     struct tuttiMailbox *mailbox;
@@ -26,11 +27,11 @@ int tutti_mailbox_create(tuttiComm_t child, struct tutti_comm *comm, struct tutt
  * mailbox, or is destroyed. TUTTI_ERR_USAGE: `box` was made before fork. The message names
  * `function`. Any number of threads may be in a mailbox at the same time. */
 int tutti_mailbox_enter(struct tuttiMailbox *box, const char *function);
-/* The same, but it sets no message. */
+/* Does the same without a message. */
 int tutti_mailbox_try_enter(struct tuttiMailbox *box);
 void tutti_mailbox_leave(struct tuttiMailbox *box);
 
-/* The mailbox's own communicator. */
+/* Returns the mailbox's own communicator. */
 struct tutti_comm *tutti_mailbox_comm(const struct tuttiMailbox *box);
 
 /* Any thread that has entered the mailbox may post, wait and cancel. */

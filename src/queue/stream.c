@@ -30,7 +30,7 @@ struct tuttiStream {
     pthread_cond_t work;
     pthread_cond_t idle;  /* wakes threads that synchronize when the queue is empty */
     struct tutti_stream_item *first, *last; /* items that are not finished */
-    bool is_served;       /* by `thread`, or by a thread that synchronizes */
+    bool is_served; /* some thread serves: `thread`, or a thread that synchronizes */
     bool is_closing;
     bool has_been_idle;   /* the queue was empty after some operation */
     bool is_watched;      /* the user has asked for event_fd */
@@ -135,7 +135,8 @@ static void note_error(struct tuttiStream *stream, int rc)
     strncpy(stream->error_text, tutti_message_last(), sizeof stream->error_text - 1);
 }
 
-static void tell_event(const struct tuttiStream *stream)
+/* Makes event_fd readable. */
+static void signal_event_fd(const struct tuttiStream *stream)
 {
     uint64_t one = 1;
 
@@ -145,7 +146,8 @@ static void tell_event(const struct tuttiStream *stream)
         return;
 }
 
-static void drop(struct tutti_stream_item *item)
+/* Frees an item, and drops its reference to its batch. */
+static void drop_item(struct tutti_stream_item *item)
 {
     struct tutti_batch *batch = item->batch;
 
@@ -171,15 +173,16 @@ static void serve_all(struct tuttiStream *stream)
         stream->first = item->next;
         if (stream->first == NULL)
             stream->last = NULL;
-        drop(item);
+        drop_item(item);
     }
     stream->is_served = false;
     stream->has_been_idle = true;
     if (stream->is_watched)
-        tell_event(stream);
+        signal_event_fd(stream);
     pthread_cond_broadcast(&stream->idle);
 }
 
+/* The thread of the stream. */
 static void *run(void *argument)
 {
     struct tuttiStream *stream = argument;
@@ -322,7 +325,7 @@ tuttiResult_t tuttiStreamEventFd(tuttiStream_t stream, int *fd)
         return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiStreamEventFd: fd is NULL"));
     pthread_mutex_lock(&stream->lock);
     if (!stream->is_watched && stream->has_been_idle)
-        tell_event(stream);
+        signal_event_fd(stream);
     stream->is_watched = true;
     pthread_mutex_unlock(&stream->lock);
     *fd = stream->event_fd;

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a CPU number at *at, and moves *at behind it. */
+/* Reads a CPU number at *at, and moves *at behind it. Returns false if there is no number, or if it
+ * is too large. */
 static bool read_cpu(const char **at, long *ret_cpu)
 {
     char *end;
@@ -24,7 +25,7 @@ static bool read_cpu(const char **at, long *ret_cpu)
     return *ret_cpu < CPU_SETSIZE;
 }
 
-/* Reads a list such as "0-3,8". */
+/* Reads a list such as "0-3,8". Returns false if the text is not such a list. */
 static bool read_list(const char *at, cpu_set_t *ret_cpus)
 {
     CPU_ZERO(ret_cpus);
@@ -45,7 +46,8 @@ static bool read_list(const char *at, cpu_set_t *ret_cpus)
     }
 }
 
-static int place(const char *list, pthread_attr_t *attributes)
+/* Restricts a thread with these attributes to the CPUs of `list`, if there is a list. */
+static int set_cpus(const char *list, pthread_attr_t *attributes)
 {
     cpu_set_t cpus;
 
@@ -67,13 +69,14 @@ int tutti_stream_thread(void *(*run)(void *), void *argument, pthread_t *ret_thr
 
     if (pthread_attr_init(&attributes) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the attributes of a stream's thread");
-    TUTTI_TRY_OR(out, rc, place(list, &attributes));
+    TUTTI_TRY_OR(out, rc, set_cpus(list, &attributes));
     errno = pthread_create(ret_thread, &attributes, run, argument);
     if (errno == EINVAL && *list != '\0')
         rc = tutti_fail(TUTTI_ERR_USAGE, "TUTTI_STREAM_CPUS=%s: this process may run on none of "
                         "these CPUs", list);
     else if (errno != 0)
-        rc = tutti_fail(TUTTI_ERR_SYSTEM, "thread of a stream: %s", strerror(errno));
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "cannot start a thread of a host stream or mailbox: %s",
+                        strerror(errno));
     else
         pthread_setname_np(*ret_thread, "tutti-stream");
 out:

@@ -11,24 +11,23 @@
 #define TUTTI_CARRY_BYTES 64
 
 struct tutti_carry {
-    alignas(8) uint8_t bytes[TUTTI_CARRY_BYTES]; /* the next bytes of the stream, before all
-                                                    others */
+    alignas(8) uint8_t bytes[TUTTI_CARRY_BYTES]; /* the next bytes of the stream */
     size_t have; /* bytes in use */
 };
 
-/* Move the first `size` bytes to `data`, at most as many as there are. Returns how many. */
+/* Move the first `size` bytes to `data`, at most as many as there are. Returns their number. */
 size_t tutti_carry_take(struct tutti_carry *carry, void *data, size_t size);
 
-/* Drop the first `size` bytes, at most as many as there are. Returns how many. */
+/* Drop the first `size` bytes, at most as many as there are. Returns their number. */
 size_t tutti_carry_drop(struct tutti_carry *carry, size_t size);
 
 /* Returns the alignment for elements of `least` bytes: the largest power of two that divides
  * `least`, up to 8. */
 static inline size_t tutti_peek_alignment(size_t least)
 {
-    size_t lowest = least & (~least + 1);
+    size_t lowest_bit = least & (~least + 1);
 
-    return lowest > 8 ? 8 : lowest;
+    return lowest_bit > 8 ? 8 : lowest_bit;
 }
 
 #endif

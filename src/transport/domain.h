@@ -12,14 +12,19 @@
  *            | lend_slots[n] | mapped[n][n] | areas[n] | counts[n]
  *
  * `lend_slots` and `mapped` belong to the protocol of lend.h. `areas` has the memory that
- * tutti_domain_area returns, and `counts` the counts that tutti_domain_counts returns.
+ * tutti_domain_area returns, and `counts` the counts that tutti_domain_counts returns. The memory
+ * of a member that is not in the segment is called its own memory.
  *
  * One-sided schedules synchronize by posts. A round is one run of a one-sided schedule, over one
- * piece. Member m owns a ring of posts, and successive rounds use them one after the other. Only
- * the owner writes a post, and all members read it. Counter, signature and addresses are one cache
- * line, so that they travel together. A tiny window replaces the addresses and travels with them,
- * too. Small windows are in slots, one per post, because a member that only gives may be some
- * rounds ahead of one that takes. Large windows are two halves, which stay in the cache. */
+ * piece of a call. Each member owns a ring of posts, and successive rounds use these one after the
+ * other. Only the owner writes a post, and all members read it. The counter, the signature and the
+ * addresses are in one cache line, so that a reader gets all of them at once.
+ *
+ * A window is memory of a member that all members may load from and store to in a round. The window
+ * of a round is in one of three places. A tiny window is in the post, in place of the addresses. A
+ * small window is in the slot of the post. Each post has a slot of its own, because a member that
+ * only writes may be some rounds ahead of a member that reads. A large window is one of two halves,
+ * which rounds use in turn. There are only two of them, so that they stay in the cache. */
 #ifndef TUTTI_TRANSPORT_DOMAIN_H
 #define TUTTI_TRANSPORT_DOMAIN_H
 
@@ -32,9 +37,9 @@
 #include <stdint.h>
 
 enum {
-    TUTTI_POSTS = 8,
+    TUTTI_POSTS = 8,            /* posts of a member */
     TUTTI_POST_BYTES = 256,
-    TUTTI_POST_HEAD_BYTES = 32,
+    TUTTI_POST_HEAD_BYTES = 32, /* the part of a post before its addresses or tiny window */
     TUTTI_SLOT_BYTES = 16384,
 };
 
@@ -53,7 +58,7 @@ struct tutti_post {
              * none. last_lent is the last number on the owner's list. */
             uint32_t input_lent, output_lent, last_lent;
         };
-        /* the window of a round that needs no larger one */
+        /* the tiny window */
         uint8_t window[TUTTI_POST_BYTES - TUTTI_POST_HEAD_BYTES];
     };
 };
@@ -63,8 +68,8 @@ _Static_assert(sizeof(struct tutti_post) == TUTTI_POST_BYTES, "whole lines, the 
 struct tutti_waiter {
     alignas(TUTTI_CACHE_LINE) uint32_t rings; /* futex word: every ring increments it */
     uint32_t is_sleeping;                     /* the kind of sleep (below): the owner sets it
-                                                 before its last check; the owner or the ringer
-                                                 clears it */
+                                                 before its last check; the owner, or a rank that
+                                                 rings, clears it */
     uint32_t core;                            /* 1 + the number of the core on which the owner
                                                  last waited; 0: not known. Ranks set it only if
                                                  ranks outnumber cores. */
@@ -98,20 +103,21 @@ enum tutti_domain_access {
     TUTTI_DOMAIN_ACCESS_STORE
 };
 
-/* The members that the executor's inner loop uses are public. Only domain.c uses the others. */
+/* One rank's view of its domain. It is the first member of struct tutti_shm_segment. */
 struct tutti_domain {
     uint32_t nmembers, me;           /* this rank's index among the members */
     const uint32_t *ranks;           /* [nmembers]: index -> rank of the communicator, ascending */
-    struct tutti_post *posts;        /* [nmembers][TUTTI_POSTS] */
+    struct tutti_post *posts;        /* [nmembers][TUTTI_POSTS]; use tutti_domain_post */
     struct tutti_waiter *waiters;    /* [nmembers] */
     struct tutti_activities *activities; /* [nmembers] */
-    uint8_t *slots;                  /* [nmembers][TUTTI_POSTS][TUTTI_SLOT_BYTES] */
-    uint8_t *windows;                /* [nmembers][2][half_bytes] */
-    size_t half_bytes;               /* a multiple of the cache line */
+    uint8_t *slots;                  /* [nmembers][TUTTI_POSTS][TUTTI_SLOT_BYTES]; use
+                                        tutti_domain_slot */
+    uint8_t *windows;                /* [nmembers][2][half_bytes]; use tutti_domain_window */
+    size_t half_bytes;               /* size of a half; a multiple of the cache line */
     struct tutti_lend_slot *lend_slots; /* [nmembers][TUTTI_LEND_SLOTS] (lend.h) */
-    uint32_t *mapped;                     /* [nmembers][mapped_stride]: how much of each list each
-                                           member has mapped */
-    size_t mapped_stride;
+    uint32_t *mapped;                /* [nmembers][mapped_stride]: how much of each list each
+                                        member has mapped (lend.h) */
+    size_t mapped_stride;            /* elements of a row of `mapped` */
     uint8_t *areas;                  /* [nmembers][TUTTI_AREA_BYTES] */
     uint64_t *counts;                /* [nmembers][TUTTI_DOMAIN_COUNTS_SIDES][TUTTI_ACTIVITIES]
                                         [1 + nmembers] */
@@ -119,11 +125,12 @@ struct tutti_domain {
                                         memory */
     uint32_t *sleepers;              /* in the header: the number of is_sleeping flags that are
                                         set, so that a signal reads one word */
-    uint32_t patience;               /* how often to check again at once for a late signal; 0 if
-                                        ranks share cores */
-    bool has_joint_fences;           /* a member that sets a flag, as before a sleep, runs the
-                                        fences of all others, too (base/fence.h) */
-    struct tutti_abort_note *note;   /* in the header */
+    uint32_t patience;               /* how often a member checks again at once for a late signal
+                                        (TUTTI_PATIENT_LOOKS); 0 if ranks outnumber cores */
+    bool has_joint_fences;           /* a member that sets a flag, as before a sleep, also runs the
+                                        fences of all other members (base/fence.h) */
+    struct tutti_abort_note *note;   /* in the header: the reason of the first member that gave
+                                        up */
 };
 
 /* tutti_domain_ring_all wakes every other member that sleeps; tutti_domain_give calls it where it
@@ -139,28 +146,29 @@ static inline struct tutti_post *tutti_domain_post(const struct tutti_domain *do
     return &domain->posts[TUTTI_POSTS * index + round % TUTTI_POSTS];
 }
 
-/* Returns memory of a member that all members may read. It is zero at first, and this file does not
- * interpret it. */
+/* Returns TUTTI_AREA_BYTES of memory that a member writes and all members may read. They are zero
+ * at first. The ranks on GPUs use them (executor/cuda). */
 #define TUTTI_AREA_BYTES 8192
 static inline uint8_t *tutti_domain_area(const struct tutti_domain *domain, uint32_t index)
 {
     return domain->areas + (size_t)index * TUTTI_AREA_BYTES;
 }
 
-/* These two return the small and the large window of member `index` for a round. */
+/* Returns the small window of member `index` for a round, of TUTTI_SLOT_BYTES. */
 static inline uint8_t *tutti_domain_slot(const struct tutti_domain *domain, uint32_t index,
                                          uint64_t round)
 {
     return domain->slots + (TUTTI_POSTS * index + round % TUTTI_POSTS) * TUTTI_SLOT_BYTES;
 }
 
+/* Returns the large window of member `index` for a round, of half_bytes. */
 static inline uint8_t *tutti_domain_window(const struct tutti_domain *domain, uint32_t index,
                                            uint64_t round)
 {
     return domain->windows + (2 * index + (round & 1)) * domain->half_bytes;
 }
 
-/* Returns the value of a counter after `nsignals` signals of a round. */
+/* Returns the value of a post's counter after `nsignals` signals of a round. */
 #define TUTTI_SIGNAL_BITS 24
 static inline uint64_t tutti_domain_signal(uint64_t round, uint32_t nsignals)
 {
@@ -245,14 +253,15 @@ static inline bool tutti_domain_activity(const struct tutti_domain *domain, uint
 
 /* The counts that a member passed to its last collectives with one count per rank, in a domain of
  * all ranks. An entry has the number of the call, and as many counts as there are members. Other
- * members read them to name the count that differs. Calls of the host and calls on GPUs are
- * numbered separately. */
+ * members read them to name the count that differs. Calls on host memory and calls on device memory
+ * are numbered separately. */
 enum tutti_domain_counts_side {
     TUTTI_DOMAIN_COUNTS_OF_HOST,
     TUTTI_DOMAIN_COUNTS_OF_GPU,
     TUTTI_DOMAIN_COUNTS_SIDES
 };
 
+/* Returns the entry of member `index` for call `number`: the number, and then the counts. */
 static inline uint64_t *tutti_domain_counts(const struct tutti_domain *domain, uint32_t index,
                                             enum tutti_domain_counts_side side, uint64_t number)
 {

@@ -47,6 +47,7 @@ static void open_part(struct tutti_fabric *fabric, uint32_t index)
     release_descriptors(fabric);
 }
 
+/* Makes this rank's record, and opens the transports that may be used. */
 static int describe(struct tutti_fabric *fabric, const struct tutti_fabric_args *args)
 {
     union tutti_record *mine = &fabric->mine;

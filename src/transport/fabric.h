@@ -50,7 +50,7 @@ const void *tutti_fabric_record(const struct tutti_fabric *fabric);
 const void *tutti_fabric_verdict(const struct tutti_fabric *fabric);
 
 /* Make the record of a rank that cannot open a fabric, because of error `rc` and its message
- * `reason`. The join of all others fails with these. */
+ * `reason`. The join of all other ranks fails, and its message has the reason. */
 void tutti_fabric_decline(int nranks, int rank, int rc, const char *reason,
                           uint8_t ret_record[TUTTI_FABRIC_RECORD_BYTES]);
 
@@ -68,21 +68,26 @@ int tutti_fabric_join(struct tutti_fabric *fabric, const void *records);
  * The message names the pair, the transports that were tried, and the reason for each. */
 int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts);
 
-/* Get the ready connection to `peer`. The first call begins to make it, and the fabric owns it.
- * TUTTI_AGAIN: not ready yet. The call also makes progress on every other connection that is being
- * made, and accepts peers that connect. */
+/* Get the connection to `peer` on `channel`. The first call begins to make the connection, which
+ * the fabric owns. TUTTI_AGAIN: the connection is not ready yet, so call again. As long as it is
+ * not ready, each call also makes progress on every other connection that is being made, and
+ * accepts peers that connect. Other errors: the peer cannot be reached or has ended, this rank has
+ * aborted, or there is no memory or descriptor left. */
 int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
                          struct tutti_conn **ret_conn);
 
 /* ---- what ranks of a host share ------------------------------------------------------- */
 
-/* The data that a transport that shares memory provides. All members but the pointers are the same
- * on all ranks. */
+/* The data that a transport that shares memory provides. `lend` and `domain` are the results of the
+ * first two functions below. */
 struct tutti_sharing {
-    struct tutti_domain *domain;  /* NULL: this host has none */
+    struct tutti_domain *domain;
     struct tutti_lend *lend;
-    bool is_one_domain, all_store, all_read, shares_hosts; /* the results of the functions below */
-    bool shares_memory; /* this rank can access the own memory of another member */
+    /* The results of the functions below whose names end like these. They are the same on all
+     * ranks. */
+    bool is_one_domain, all_store, all_read, shares_hosts;
+    /* This rank can access the own memory of another member (domain.h). */
+    bool shares_memory;
 };
 
 /* Returns the load/store domain of this rank's host; NULL if there is none (one rank on the host,
@@ -93,10 +98,10 @@ struct tutti_domain *tutti_fabric_domain(struct tutti_fabric *fabric);
  * is another process that can read this rank's memory. */
 struct tutti_lend *tutti_fabric_lend(struct tutti_fabric *fabric);
 
-/* tutti_fabric_is_one_domain is true if all ranks of the communicator share this rank's domain.
- * tutti_fabric_all_store is true if all are also in one process. tutti_fabric_all_read is true if
- * every pair can also read each other's memory or is in one process. The answers are the same on
- * all ranks. */
+/* tutti_fabric_is_one_domain is true if there are several ranks, and all of them are in one domain.
+ * tutti_fabric_all_store is true if they are also in one process, so that each can store to all
+ * memory of the others. tutti_fabric_all_read is true if they are in one domain, and each can read
+ * all memory of the others. The answers are the same on all ranks. */
 bool tutti_fabric_is_one_domain(const struct tutti_fabric *fabric);
 bool tutti_fabric_all_store(const struct tutti_fabric *fabric);
 bool tutti_fabric_all_read(const struct tutti_fabric *fabric);
@@ -140,29 +145,38 @@ bool tutti_fabric_describe_transport(const struct tutti_fabric *fabric, uint32_t
 
 /* ---- waiting ------------------------------------------------------------------------- */
 
-/* The caller calls this after each pass that made no progress. It zeroes `idle` when the wait
- * begins and after each pass that made progress. The first calls spin, and later calls yield the
- * core. Then one call announces that this thread will sleep, and returns. The caller's next pass
- * then checks once more, so that no wake-up is lost. The next call sleeps until a peer rings, a
- * socket is ready, tutti_fabric_wake is called, or some milliseconds have passed. With more ranks
- * than cores on the host, the calls hardly spin. */
+/* The state of one wait. The caller zeroes it when the wait begins and after each pass that made
+ * progress. tutti_fabric_idle changes it. */
 struct tutti_idle {
-    uint32_t passes;
-    uint32_t phase;
-    uint32_t rings_seen;
-    uint64_t since_ns;
+    uint32_t passes;     /* calls since the wait began, or since it began to yield */
+    uint32_t phase;      /* 0: spins; other values: fabric_wait.c */
+    uint32_t rings_seen; /* the waiter's count of rings when the sleep was announced */
+    uint64_t since_ns;   /* the first reading of the clock in this wait; 0: none */
 };
+
+/* True in the first phase of a wait, in which the calls spin or yield the core, and never sleep. */
+static inline bool tutti_idle_is_spinning(const struct tutti_idle *idle)
+{
+    return idle->phase == 0;
+}
+
+/* The caller calls this function after each pass that made no progress. The first calls spin, and
+ * later calls yield the core. Then one call announces that this thread will sleep, and returns. The
+ * caller's next pass then checks once more, so that no wake-up is lost. The next call sleeps until
+ * a peer rings, a socket is ready, tutti_fabric_wake is called, or some milliseconds have passed.
+ * With more ranks than cores on the host, the calls hardly spin. */
 void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle);
 
 /* End the sleep of a thread that is in tutti_fabric_idle of this fabric. Any thread. */
 void tutti_fabric_wake(struct tutti_fabric *fabric);
 
-/* ---- telling ------------------------------------------------------------------------- */
+/* ---- the state of the rank before this one ---------------------------------------------- */
 
-/* Tell the next rank the state of this rank, in words that only the executor interprets. Ranks of
- * several hosts, or without shared memory, use it when they have waited for long. Sending continues
- * in later calls of tutti_fabric_connect and tutti_fabric_idle, and may fail silently. Returns
- * false if it is not possible now, or not for this fabric. Only slow paths should call it. */
+/* Send the state of this rank to the next rank, in words that only the executor interprets. Ranks
+ * of several hosts, or without shared memory, do so when they have waited for long. Sending
+ * continues in later calls of tutti_fabric_connect and tutti_fabric_idle, and may fail silently.
+ * Returns false if sending is not possible now, or not for this fabric. Only slow paths should call
+ * this function. */
 #define TUTTI_STATE_WORDS 2
 bool tutti_fabric_send_state(struct tutti_fabric *fabric, const uint64_t words[TUTTI_STATE_WORDS]);
 
@@ -202,10 +216,11 @@ void tutti_fabric_leave(struct tutti_fabric *fabric);
  * received. */
 bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank);
 
-/* Call these around every access to memory that peers of this host lend, other than windows and
- * FIFOs. They may be nested. False: a rank has given up, and tutti_fabric_check returns the error.
- * After a false of tutti_fabric_enter, do not access the memory and do not call tutti_fabric_exit.
- * After a false of tutti_fabric_exit, data that was read may be wrong. */
+/* Call these around every access to memory of other ranks of this host that is not in the segment:
+ * their own memory, and memory that they lend. The calls may be nested. False: a rank has given up,
+ * and tutti_fabric_check returns the error. If tutti_fabric_enter returns false, do not access the
+ * memory and do not call tutti_fabric_exit. If tutti_fabric_exit returns false, data that was read
+ * may be wrong. */
 bool tutti_fabric_enter(struct tutti_fabric *fabric);
 bool tutti_fabric_exit(struct tutti_fabric *fabric);
 

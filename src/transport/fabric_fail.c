@@ -74,8 +74,8 @@ bool tutti_fabric_has_left(const struct tutti_fabric *fabric, int rank)
 bool tutti_fabric_send_state(struct tutti_fabric *fabric, const uint64_t words[TUTTI_STATE_WORDS])
 {
     for (uint32_t i = 0; i < fabric->nparts; i++)
-        if (fabric->parts[i].is_used && fabric->parts[i].ops->tell != NULL)
-            return fabric->parts[i].ops->tell(fabric, words);
+        if (fabric->parts[i].is_used && fabric->parts[i].ops->send_state != NULL)
+            return fabric->parts[i].ops->send_state(fabric, words);
     return false;
 }
 
@@ -83,8 +83,8 @@ bool tutti_fabric_recv_state(const struct tutti_fabric *fabric,
                              uint64_t ret_words[TUTTI_STATE_WORDS])
 {
     for (uint32_t i = 0; i < fabric->nparts; i++)
-        if (fabric->parts[i].is_used && fabric->parts[i].ops->told != NULL)
-            return fabric->parts[i].ops->told(fabric, ret_words);
+        if (fabric->parts[i].is_used && fabric->parts[i].ops->recv_state != NULL)
+            return fabric->parts[i].ops->recv_state(fabric, ret_words);
     return false;
 }
 
@@ -99,6 +99,8 @@ int tutti_fabric_remember(struct tutti_fabric *fabric, int rc)
     return rc;
 }
 
+/* The next function, read_heard and read_note fail if a rank has given up. Each of them looks at
+ * one of the places where the reason may be. */
 static int read_own_abort(struct tutti_fabric *fabric)
 {
     /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
@@ -108,10 +110,10 @@ static int read_own_abort(struct tutti_fabric *fabric)
                                                     fabric->abort_reason));
 }
 
-/* Fails with the error that another rank's abort means for this rank. Mismatched calls are an error
- * of all ranks, and a deadline applies to all ranks, so these two codes stay. Any other code
- * becomes TUTTI_ERR_REMOTE. */
-static int fail_told(int code, int rank, const char *reason)
+/* Fails with the error that the abort of `rank` with error `code` means for this rank. Mismatched
+ * calls are an error of all ranks, and a deadline applies to all ranks, so these two codes stay.
+ * Any other code becomes TUTTI_ERR_REMOTE. */
+static int fail_by_abort(int code, int rank, const char *reason)
 {
     return tutti_fail(code == TUTTI_ERR_USAGE || code == TUTTI_ERR_TIMEOUT ? code
                                                                            : TUTTI_ERR_REMOTE,
@@ -128,7 +130,7 @@ int tutti_fabric_find_abort(const struct tutti_fabric *fabric)
     /* acquire: pairs with the release in post_note; the note is complete */
     if (tutti_load_acquire(&note->state) != TUTTI_NOTE_WRITTEN)
         return TUTTI_OK;
-    return fail_told(note->code, note->rank, note->reason);
+    return fail_by_abort(note->code, note->rank, note->reason);
 }
 
 void tutti_fabric_hear(struct tutti_fabric *fabric, const struct tutti_cause *cause)
@@ -144,8 +146,8 @@ static int read_heard(struct tutti_fabric *fabric)
 {
     if (!fabric->has_heard)
         return TUTTI_OK;
-    return tutti_fabric_remember(fabric, fail_told(fabric->heard.code, fabric->heard.rank,
-                                                   fabric->heard.reason));
+    return tutti_fabric_remember(
+        fabric, fail_by_abort(fabric->heard.code, fabric->heard.rank, fabric->heard.reason));
 }
 
 static int read_note(struct tutti_fabric *fabric)
@@ -191,7 +193,7 @@ int tutti_fabric_find_death(const struct tutti_fabric *fabric)
 
 /* Fails if this rank or another rank has aborted, or if a rank has died. Does not check the
  * connections. Once a call has failed, each later call returns the same error. */
-static int check_host(struct tutti_fabric *fabric)
+static int check_failures(struct tutti_fabric *fabric)
 {
     if (fabric->failure != TUTTI_OK) {
         tutti_message_set_last(fabric->failure_text);
@@ -214,7 +216,7 @@ int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what
     }
     tutti_parts_progress(fabric); /* This call receives a note that has arrived. */
     if (now_ns - fabric->suspected_ns < NOTE_PATIENCE_NS) {
-        TUTTI_TRY(check_host(fabric));
+        TUTTI_TRY(check_failures(fabric));
         return TUTTI_AGAIN;
     }
     return tutti_fabric_blame(fabric, fabric->suspicion.peer, fabric->suspicion.what);
@@ -249,7 +251,7 @@ static int look_for_lost_connections(struct tutti_fabric *fabric)
 
 int tutti_fabric_check(struct tutti_fabric *fabric)
 {
-    TUTTI_TRY(check_host(fabric));
+    TUTTI_TRY(check_failures(fabric));
     return look_for_lost_connections(fabric);
 }
 
@@ -259,7 +261,7 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
 
     for (uint32_t i = 0; i < fabric->nparts; i++)
         fabric->parts[i].dead_from = peer; /* This peer has most likely died: check it first. */
-    rc = check_host(fabric); /* An abort or a death is a better explanation than the loss. */
+    rc = check_failures(fabric); /* An abort or a death explains the loss better. */
     if (rc != TUTTI_OK)
         return rc;
     return tutti_fabric_remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", peer, what));

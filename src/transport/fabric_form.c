@@ -6,6 +6,7 @@
 
 #define VERDICT_MAGIC 0x56545554u
 
+/* Fails if another thread has aborted this rank. */
 static int check_own_abort(const struct tutti_fabric *fabric)
 {
     /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
@@ -16,8 +17,9 @@ static int check_own_abort(const struct tutti_fabric *fabric)
 
 /* ---- joining ------------------------------------------------------------------------- */
 
-/* A usage error stays one, because all ranks may have the same wrong variable. Every other error
- * belongs to that rank only, so for this rank it is an error of a remote rank. */
+/* Fails because a rank cannot take part. An error TUTTI_ERR_USAGE of that rank is the result here,
+ * too, because all ranks may have the same wrong variable. Every other error concerns only that
+ * rank, so the result is TUTTI_ERR_REMOTE. */
 static int fail_declined(union tutti_record *record)
 {
     char *why = record->why_declines;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The same as tutti_fabric_same_host, for the unsigned ranks in this file. */
 static bool same_host(const struct tutti_fabric *fabric, uint32_t a, uint32_t b)
 {
     return tutti_fabric_same_host(fabric, (int)a, (int)b);
@@ -15,11 +16,13 @@ uint32_t tutti_fabric_hosts(const struct tutti_fabric *fabric, uint32_t *ret_hos
     uint32_t nhosts = 0;
 
     for (uint32_t rank = 0; rank < (uint32_t)fabric->nranks; rank++) {
-        uint32_t like = rank > 0 && same_host(fabric, rank, rank - 1) ? rank - 1 : 0;
+        /* Find an earlier rank on the same host. The rank before is tried first, because it usually
+         * is one. */
+        uint32_t earlier = rank > 0 && same_host(fabric, rank, rank - 1) ? rank - 1 : 0;
 
-        while (like < rank && !same_host(fabric, rank, like))
-            like++;
-        ret_host[rank] = like < rank ? ret_host[like] : nhosts++;
+        while (earlier < rank && !same_host(fabric, rank, earlier))
+            earlier++;
+        ret_host[rank] = earlier < rank ? ret_host[earlier] : nhosts++;
     }
     return nhosts;
 }
@@ -30,9 +33,9 @@ uint32_t tutti_fabric_cores(const struct tutti_fabric *fabric)
 
     for (uint32_t rank = 0; rank < (uint32_t)fabric->nranks; rank++) {
         const struct tutti_identity *identity = &fabric->records[rank].identity;
-        bool is_counted = !same_host(fabric, rank, 0);
+        bool is_counted = !same_host(fabric, rank, 0); /* its cores are not to be added */
 
-        /* Ranks that are bound to different sets of cores are assumed to have disjoint sets. */
+        /* Each set of cores is added once. Different sets are assumed to be disjoint. */
         for (uint32_t other = 0; other < rank && !is_counted; other++)
             is_counted = fabric->records[other].identity.cores_hash == identity->cores_hash &&
                          same_host(fabric, other, 0);
@@ -56,13 +59,15 @@ uint32_t tutti_fabric_mbits(const struct tutti_fabric *fabric)
 
 /* ---- cells --------------------------------------------------------------------------- */
 
+/* Returns the cell of a rank in the division `level` of its host. TUTTI_CELL_LEVELS is the division
+ * in which each host is one cell. */
 static int32_t cell_at(const struct tutti_fabric *fabric, uint32_t rank, int level)
 {
     return level < TUTTI_CELL_LEVELS ? fabric->records[rank].cells[level] : 0;
 }
 
 /* Returns the last rank before `rank` on its host; `rank` itself means that there is none. */
-static uint32_t neighbor(const uint32_t *host, uint32_t rank)
+static uint32_t previous_on_host(const uint32_t *host, uint32_t rank)
 {
     uint32_t before = rank;
 
@@ -71,19 +76,22 @@ static uint32_t neighbor(const uint32_t *host, uint32_t rank)
     return before > 0 ? before - 1 : rank;
 }
 
-/* Finds the way in which each host is divided: the first level at which two of its ranks differ
- * and all are known. TUTTI_CELL_LEVELS means that it is not divided. */
+/* Finds the level at which each host is divided: the first level at which two of its ranks are in
+ * different cells. If a cell is not known at that level, the host is not divided, and its level is
+ * TUTTI_CELL_LEVELS. ret_level is indexed by host. */
 static void find_levels(const struct tutti_fabric *fabric, const uint32_t *host, uint8_t *ret_level)
 {
     uint32_t nranks = (uint32_t)fabric->nranks;
 
     for (uint32_t rank = 0; rank < nranks; rank++)
-        ret_level[rank] = TUTTI_CELL_LEVELS; /* of host number `rank`; there are no more hosts
-                                                than ranks */
+        ret_level[rank] = TUTTI_CELL_LEVELS; /* for each host; there are at most `nranks` */
     for (int level = TUTTI_CELL_LEVELS - 1; level >= 0; level--)
-        for (uint32_t rank = 0; rank < nranks; rank++)
-            if (cell_at(fabric, rank, level) != cell_at(fabric, neighbor(host, rank), level))
+        for (uint32_t rank = 0; rank < nranks; rank++) {
+            uint32_t previous = previous_on_host(host, rank);
+
+            if (cell_at(fabric, rank, level) != cell_at(fabric, previous, level))
                 ret_level[host[rank]] = (uint8_t)level;
+        }
     for (uint32_t rank = 0; rank < nranks; rank++)
         if (cell_at(fabric, rank, ret_level[host[rank]]) < 0)
             ret_level[host[rank]] = TUTTI_CELL_LEVELS;
@@ -100,12 +108,12 @@ int tutti_fabric_cells(const struct tutti_fabric *fabric, const uint32_t *host, 
     find_levels(fabric, host, level);
     for (uint32_t rank = 0; rank < nranks; rank++) {
         int at = level[host[rank]];
-        uint32_t like = rank;
+        uint32_t after = rank; /* the rank after the last earlier one in the same cell; 0: none */
 
-        while (like > 0 && (host[like - 1] != host[rank] ||
-                            cell_at(fabric, like - 1, at) != cell_at(fabric, rank, at)))
-            like--;
-        ret_cell[rank] = like > 0 ? ret_cell[like - 1] : ncells++;
+        while (after > 0 && (host[after - 1] != host[rank] ||
+                             cell_at(fabric, after - 1, at) != cell_at(fabric, rank, at)))
+            after--;
+        ret_cell[rank] = after > 0 ? ret_cell[after - 1] : ncells++;
         nhosts = host[rank] >= nhosts ? host[rank] + 1 : nhosts;
     }
     free(level);

@@ -10,16 +10,19 @@
 
 /* ---- layout -------------------------------------------------------------------------- */
 
-static uint32_t take(uint32_t *at, uint32_t bytes)
+/* Reserves a slice of `bytes` at offset *end, and moves *end behind the slice. Returns the offset
+ * of the slice. */
+static uint32_t place_slice(uint32_t *end, uint32_t bytes)
 {
-    uint32_t begin = *at;
+    uint32_t begin = *end;
 
-    *at += (bytes + 7) / 8 * 8;
+    *end += (bytes + 7) / 8 * 8; /* slices begin at multiples of 8 */
     return begin;
 }
 
-/* Appends a transport to a text such as "one,other:296+60". If the transport has slices, their
- * sizes in a record and in a verdict follow its name. */
+/* Appends a transport to a text such as "one,other:296+60", which has `length` bytes. If the
+ * transport has slices, their sizes in a record and in a verdict follow its name. Returns the new
+ * length, which is at least TUTTI_LAYOUT_BYTES if the text was cut. */
 static size_t write_layout(char *text, size_t length, const struct tutti_transport_ops *ops)
 {
     int more = snprintf(text + length, TUTTI_LAYOUT_BYTES - length, "%s%s", length > 0 ? "," : "",
@@ -35,7 +38,7 @@ static size_t write_layout(char *text, size_t length, const struct tutti_transpo
 
 int tutti_parts_init(struct tutti_fabric *fabric)
 {
-    uint32_t record_at = 0, verdict_at = 0, count = 0;
+    uint32_t record_end = 0, verdict_end = 0, count = 0;
     size_t length = 0;
 
     while (tutti_transports[count] != NULL && count < TUTTI_MOST_TRANSPORTS &&
@@ -44,20 +47,21 @@ int tutti_parts_init(struct tutti_fabric *fabric)
 
         fabric->parts[count++] =
             (struct tutti_part){.ops = ops,
-                                .record_at = take(&record_at, ops->record_bytes),
-                                .verdict_at = take(&verdict_at, ops->verdict_bytes)};
+                                .record_at = place_slice(&record_end, ops->record_bytes),
+                                .verdict_at = place_slice(&verdict_end, ops->verdict_bytes)};
         length = write_layout(fabric->mine.layout, length, ops);
     }
     if (tutti_transports[count] != NULL || length >= TUTTI_LAYOUT_BYTES ||
-        record_at > sizeof fabric->mine.slices || verdict_at > sizeof fabric->verdict.slices)
+        record_end > sizeof fabric->mine.slices || verdict_end > sizeof fabric->verdict.slices)
         return tutti_fail(TUTTI_ERR_INTERNAL,
                           "the first %u transports have slices of %u and %u bytes: they do not fit "
                           "into a record and a verdict",
-                          count, record_at, verdict_at);
+                          count, record_end, verdict_end);
     fabric->nparts = count;
     return TUTTI_OK;
 }
 
+/* Returns the index of a transport, which must be in the table. */
 static uint32_t index_of(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops)
 {
     uint32_t index = 0;
@@ -104,7 +108,7 @@ void *tutti_verdict_own_slice(struct tutti_fabric *fabric, const struct tutti_tr
     return fabric->verdict.slices + fabric->parts[index_of(fabric, ops)].verdict_at;
 }
 
-/* ---- who uses which ------------------------------------------------------------------ */
+/* ---- which ranks use a transport ----------------------------------------------------- */
 
 static uint32_t bit_of(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops)
 {
@@ -122,6 +126,7 @@ bool tutti_part_is_used(const struct tutti_fabric *fabric, const struct tutti_tr
     return (fabric->mine.uses & bit_of(fabric, ops)) != 0;
 }
 
+/* Fails because `name`, of `length` bytes, in the value `text` is not a transport. */
 static int fail_unknown(const struct tutti_fabric *fabric, const char *text, const char *name,
                         size_t length)
 {
@@ -171,7 +176,7 @@ bool tutti_fabric_same_network(const struct tutti_fabric *fabric, int a, int b)
                   TUTTI_IDENTITY_BYTES) == 0;
 }
 
-/* ---- going on ------------------------------------------------------------------------ */
+/* ---- progress ------------------------------------------------------------------------ */
 
 void tutti_parts_progress(struct tutti_fabric *fabric)
 {

@@ -10,7 +10,7 @@
  *   fabric_fail.c    abort, leave, check, blame
  *   fabric_share.c   the domain that a transport has provided
  *   fabric_hosts.c   the hosts and cells of the ranks
- *   fabric_report.c  all of this in words */
+ *   fabric_report.c  a fabric in words, for the log and for users */
 #ifndef TUTTI_TRANSPORT_FABRIC_PRIVATE_H
 #define TUTTI_TRANSPORT_FABRIC_PRIVATE_H
 
@@ -25,11 +25,12 @@
 /* ---- records and verdicts ------------------------------------------------------------ */
 
 enum {
-    TUTTI_RECORD_HEAD_BYTES = 272,
-    TUTTI_VERDICT_HEAD_BYTES = 8,
+    TUTTI_RECORD_HEAD_BYTES = 272, /* the part of a record before the slices */
+    TUTTI_VERDICT_HEAD_BYTES = 8,  /* the part of a verdict before the slices */
     TUTTI_LAYOUT_BYTES = 56,
 };
 
+/* What a rank tells all others about itself before they join. */
 union tutti_record {
     struct {
         uint64_t magic;
@@ -45,7 +46,8 @@ union tutti_record {
         int32_t cells[TUTTI_CELL_LEVELS]; /* the rank's cells of its host; -1: not known */
         uint32_t mbits; /* rate of the interface to which other hosts connect; 0: not known */
         char host_name[TUTTI_HOST_NAME_BYTES]; /* for people; the identity distinguishes hosts */
-        /* The table of transports, with the sizes of their slices. It is the same on all ranks. */
+        /* The table of transports as text, with the sizes of their slices (fabric_parts.c). All
+         * ranks must have the same. */
         char layout[TUTTI_LAYOUT_BYTES];
         /* The slices of the transports, in the order of the table. Each begins at a multiple of
          * 8. */
@@ -58,6 +60,7 @@ union tutti_record {
 };
 _Static_assert(sizeof(union tutti_record) == TUTTI_FABRIC_RECORD_BYTES, "the record fits");
 
+/* What a rank tells all others about its transports after it has tried them. */
 union tutti_verdict {
     struct {
         uint32_t magic, unused;
@@ -70,14 +73,15 @@ _Static_assert(sizeof(union tutti_verdict) == TUTTI_FABRIC_VERDICT_BYTES, "the v
 /* ---- the fabric ---------------------------------------------------------------------- */
 
 enum tutti_form_phase {
-    TUTTI_FORM_OPEN,
-    TUTTI_FORM_JOINING,
-    TUTTI_FORM_SETTLED,
+    TUTTI_FORM_OPEN,    /* the records of the other ranks are not known */
+    TUTTI_FORM_JOINING, /* their records are known */
+    TUTTI_FORM_SETTLED, /* their verdicts are known, too, and the routes are chosen */
 };
 
 /* The reason why the communicator is lost, as the first rank that gave up has reported it. */
 struct tutti_cause {
-    int code, rank;
+    int code; /* the error of that rank */
+    int rank; /* that rank */
     char reason[TUTTI_ABORT_REASON_BYTES];
 };
 
@@ -87,14 +91,14 @@ struct tutti_loss {
     char what[256];
 };
 
-/* A transport in a fabric. */
+/* A part: one transport in a fabric. */
 enum { TUTTI_MOST_TRANSPORTS = 16 };
 struct tutti_part {
     const struct tutti_transport_ops *ops;
     void *state;                    /* the transport's own; set under `lock` */
-    uint32_t record_at, verdict_at; /* its slices */
+    uint32_t record_at, verdict_at; /* offsets of its slices in the slices of all transports */
     bool is_open;                   /* `open` has succeeded, and `destroy` is due */
-    bool has_joined;
+    bool has_joined;                /* `join` has succeeded */
     bool is_used;  /* true if it serves a peer of this rank */
     int dead_from; /* the rank at which the next search for dead ranks begins */
 };
@@ -102,7 +106,7 @@ struct tutti_part {
 struct tutti_fabric {
     int nranks, rank;
     uint8_t secret[TUTTI_SECRET_BYTES];
-    uint64_t deadline_ns;
+    uint64_t deadline_ns; /* for forming */
 
     /* Forming. */
     enum tutti_form_phase phase;
@@ -125,13 +129,14 @@ struct tutti_fabric {
 
     /* Waiting. */
     struct tutti_waiter local_waiter; /* the waiter of a rank without a domain */
-    struct tutti_waiter *waiter;    /* set under `lock` */
-    uint64_t spin_ns;
+    struct tutti_waiter *waiter;    /* this rank's waiter; set under `lock` */
+    uint64_t spin_ns;     /* how long a wait spins before it yields (TUTTI_SPIN_US) */
     bool is_crowded;      /* ranks of this host outnumber its cores */
     bool naps;            /* true if sleeps on descriptors are short (tutti_wait_nap) */
     uint32_t core_share;  /* the number of ranks that may wait on one core; 0: any number */
-    uint32_t offers_left; /* yields of the core before the next check of where ranks wait */
-    uint32_t offers_per_look; /* the value with which offers_left begins to count down */
+    /* The rank looks for a better core each time that it has yielded its core offers_per_look
+     * times. offers_left counts down to the next time. */
+    uint32_t offers_left, offers_per_look;
     uint32_t sleeps_how;      /* the kind of sleep that this rank has announced */
     int epoll_fd, event_fd; /* -1: no route needs descriptors; set under `lock` */
 
@@ -146,7 +151,7 @@ struct tutti_fabric {
     /* A connection was lost. The peer may have given up, and its reason may still be on the way. */
     uint64_t suspected_ns; /* the time of the loss; 0: no connection was lost */
     struct tutti_loss suspicion;
-    int failure; /* the error that check or blame has found; TUTTI_OK before */
+    int failure; /* the error that tutti_fabric_remember keeps; TUTTI_OK: none */
     char failure_text[TUTTI_MESSAGE_BYTES];
     bool has_left;
 };
@@ -168,8 +173,9 @@ void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_conn_ops
 /* Lay out the slices of all transports. */
 int tutti_parts_init(struct tutti_fabric *fabric);
 
-/* Returns the transport's state in this fabric; NULL before it is set. tutti_part_keep sets it
- * under fabric->lock, because an abort by another thread may read it. */
+/* tutti_part_state returns the transport's own state in this fabric, or NULL before it is set.
+ * tutti_part_keep sets the state under fabric->lock, because an abort by another thread may read
+ * it. */
 void *tutti_part_state(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 void tutti_part_keep(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
                      void *state);
@@ -191,7 +197,8 @@ bool tutti_part_is_used_by(const struct tutti_fabric *fabric, const struct tutti
 /* True if this rank uses the transport. */
 bool tutti_part_is_used(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
 
-/* Get the transports that TUTTI_TRANSPORTS permits, as bits. */
+/* Get the transports that TUTTI_TRANSPORTS permits, as bits: bit i is transport i of the table.
+ * TUTTI_ERR_USAGE: the variable names an unknown transport. */
 int tutti_parts_allowed(const struct tutti_fabric *fabric, uint32_t *ret_uses);
 
 /* tutti_fabric_same_host is true if two ranks are on one host, so that they may share memory.
@@ -215,12 +222,14 @@ int tutti_route_all(struct tutti_fabric *fabric);
 
 /* ---- fabric_share.c ------------------------------------------------------------------ */
 
-/* Set the data of a transport that shares memory. Its settle calls this. Only one transport of the
- * table does so. */
+/* Set the data of a transport that shares memory. The `settle` of that transport calls this. Only
+ * one transport of the table shares memory. */
 void tutti_fabric_share(struct tutti_fabric *fabric, const struct tutti_sharing *sharing);
 
 /* ---- fabric_wait.c ------------------------------------------------------------------- */
 
+/* Decide how this rank waits. Call this when the fabric opens, and again when the routes are
+ * chosen. */
 void tutti_wait_init(struct tutti_fabric *fabric);
 
 /* Open the epoll and event descriptors that a sleep on descriptors needs. A transport's open calls
@@ -255,8 +264,9 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what);
 int tutti_fabric_remember(struct tutti_fabric *fabric, int rc);
 
 /* Call this when the connection to `peer` was lost. The peer may have given up, and its reason may
- * still be on the way. TUTTI_AGAIN: call this or tutti_fabric_check again for a moment. After that
- * time, this function returns the result of tutti_fabric_blame for the peer that was lost first. */
+ * still be on the way. TUTTI_AGAIN: call this function or tutti_fabric_check again. Some
+ * milliseconds after the first loss, this function returns the result of tutti_fabric_blame for the
+ * peer that was lost first. */
 int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what);
 
 /* Record the reason that a peer has sent for giving up. */

@@ -16,8 +16,8 @@ int tutti_fabric_pid(const struct tutti_fabric *fabric, int rank)
     return fabric->records[rank].identity.pid;
 }
 
-/* Append to `text`, which has `length` of `size` bytes; returns the new length, at most size -
- * 1. */
+/* Appends to `text`, which has `length` bytes of at most `size`. Returns the new length, at most
+ * size - 1. */
 static size_t add(char *text, size_t length, size_t size, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -39,9 +39,11 @@ static size_t add(char *text, size_t length, size_t size, const char *format, ..
  * this number and the number of all ranks. */
 enum { MOST_RANKS = 64 };
 
+/* The classes of pairs. */
 enum { WITHIN_PROCESS, WITHIN_HOST, BETWEEN_HOSTS, CLASSES };
 static const char *const class_names[CLASSES] = {"within a process", "within a host",
                                                  "between hosts"};
+
 static int class_of(const struct tutti_fabric *fabric, int a, int b)
 {
     const struct tutti_identity *one = &fabric->records[a].identity;
@@ -54,14 +56,14 @@ static int class_of(const struct tutti_fabric *fabric, int a, int b)
 
 /* Returns the index in the table of the transport that serves a pair. A pair without a transport
  * gets the index after the last. */
-static uint32_t way_of(const struct tutti_fabric *fabric, int a, int b)
+static uint32_t transport_of(const struct tutti_fabric *fabric, int a, int b)
 {
     const struct tutti_transport_ops *ops = tutti_route_find(fabric, a, b);
-    uint32_t way = 0;
+    uint32_t index = 0;
 
-    while (way < fabric->nparts && fabric->parts[way].ops != ops)
-        way++;
-    return way;
+    while (index < fabric->nparts && fabric->parts[index].ops != ops)
+        index++;
+    return index;
 }
 
 void tutti_fabric_describe_pairs(const struct tutti_fabric *fabric, char *ret_text, size_t size)
@@ -71,15 +73,15 @@ void tutti_fabric_describe_pairs(const struct tutti_fabric *fabric, char *ret_te
 
     for (int a = 0; a < fabric->nranks && a < MOST_RANKS; a++)
         for (int b = a + 1; b < fabric->nranks; b++)
-            is_used[class_of(fabric, a, b)][way_of(fabric, a, b)] = true;
+            is_used[class_of(fabric, a, b)][transport_of(fabric, a, b)] = true;
     snprintf(ret_text, size, "none, there is one rank");
     for (int class = 0; class < CLASSES; class++) {
         bool is_first = true;
 
-        for (uint32_t way = 0; way <= fabric->nparts; way++) {
-            const char *name = way < fabric->nparts ? fabric->parts[way].ops->name : "none";
+        for (uint32_t index = 0; index <= fabric->nparts; index++) {
+            const char *name = index < fabric->nparts ? fabric->parts[index].ops->name : "none";
 
-            if (!is_used[class][way])
+            if (!is_used[class][index])
                 continue;
             if (is_first)
                 length = add(ret_text, length, size, "%s%s by %s", length > 0 ? ", " : "",

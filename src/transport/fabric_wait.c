@@ -28,8 +28,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The phases of a wait, as struct tutti_idle stores them. PHASE_SPIN must be 0. */
 enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 
+/* The limit of a sleep, after which the rank checks for deadlines and ended processes. */
 #define SLEEP_MS 10
 /* The limit of a sleep on descriptors, if an event may occur that no descriptor reports. */
 #define NAP_MS 1
@@ -45,15 +47,16 @@ enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 /* If a yield takes at least this long, another thread has had the core. The kernel alone takes less
  * time. */
 #define TAKEN_NS 1000
+/* The number of yields between spinning and sleeping. */
 #define YIELDS 20
 /* If ranks outnumber cores, the peer most likely waits for this core. The first CROWDED_LOOKS
- * passes cover an answer that is already on its way from another core. Then the rank yields at
- * every pass. It yields many times before it sleeps, because waking a sleeper costs more than ten
- * thread switches. */
+ * passes suffice for an answer that is already on its way from another core. Then the rank yields
+ * at every pass. It yields many times before it sleeps, because waking a sleeper costs more than
+ * ten thread switches. */
 #define CROWDED_LOOKS 4
 #define CROWDED_YIELDS 40
 /* The number of yields after which the rank looks for a core with fewer ranks. The number doubles
- * each time there is no such core. */
+ * each time that the rank finds no such core, up to MOST_OFFERS_PER_LOOK. */
 #define OFFERS_PER_LOOK 64
 #define MOST_OFFERS_PER_LOOK 65536
 
@@ -80,8 +83,8 @@ static bool is_crowded(const struct tutti_fabric *fabric)
     return nranks > ncores;
 }
 
-/* The number of ranks per core, rounded up, among the domain's members that may run on the same
- * cores as this rank. The result is 0 if this rank has only one core. */
+/* Returns the number of ranks per core, rounded up, among the domain's members that may run on the
+ * same cores as this rank. Returns 0 if this rank has only one core. */
 static uint32_t core_share(const struct tutti_fabric *fabric)
 {
     const struct tutti_domain *domain = fabric->sharing.domain;
@@ -93,12 +96,12 @@ static uint32_t core_share(const struct tutti_fabric *fabric)
     return mine->ncores > 1 ? (count + mine->ncores - 1) / mine->ncores : 0;
 }
 
-static bool all_members_joined(const struct tutti_fabric *fabric)
+static bool all_members_accept_fences(const struct tutti_fabric *fabric)
 {
     const struct tutti_domain *domain = fabric->sharing.domain;
 
     for (uint32_t index = 0; index < domain->nmembers; index++)
-        if (!fabric->records[domain->ranks[index]].identity.has_joined)
+        if (!fabric->records[domain->ranks[index]].identity.accepts_fences)
             return false;
     return true;
 }
@@ -114,7 +117,7 @@ void tutti_wait_init(struct tutti_fabric *fabric)
         fabric->sharing.domain->patience = TUTTI_PATIENT_LOOKS;
         /* Joint fences make each announcement of a sleep expensive. Ranks that do not share cores
          * rarely sleep, so the cheaper fence at every publication pays off. */
-        fabric->sharing.domain->has_joint_fences = all_members_joined(fabric);
+        fabric->sharing.domain->has_joint_fences = all_members_accept_fences(fabric);
     }
     if (tutti_param_int(TUTTI_PARAM_SPREAD) != 0)
         fabric->core_share = core_share(fabric);
@@ -190,6 +193,7 @@ static bool is_busy(const struct tutti_fabric *fabric)
     return false;
 }
 
+/* Announces that this rank will sleep, so that peers ring it from now on. */
 static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     struct tutti_waiter *waiter = fabric->waiter;
@@ -213,6 +217,7 @@ static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
     tutti_fence_full();
 }
 
+/* Takes back the announcement of a sleep, unless a peer has already done so by ringing. */
 static void retract(struct tutti_fabric *fabric)
 {
     struct tutti_waiter *waiter = fabric->waiter;
@@ -260,6 +265,7 @@ static void look_for_a_better_core(struct tutti_fabric *fabric)
     fabric->offers_left = fabric->offers_per_look;
 }
 
+/* Counts a yield of the core, and looks for a better core if it is time. */
 static void count_offer(struct tutti_fabric *fabric)
 {
     if (fabric->core_share > 0 && --fabric->offers_left == 0)

@@ -63,7 +63,7 @@ static void describe_boot(char *text, size_t size)
 static void describe_cores(struct tutti_identity *identity)
 {
     uint8_t hash[TUTTI_IDENTITY_BYTES];
-    char text[3 * sizeof(cpu_set_t) + 1] = "";
+    char text[2 * sizeof(cpu_set_t) + 1] = ""; /* the set in hexadecimal digits */
     cpu_set_t cores;
 
     if (sched_getaffinity(0, sizeof cores, &cores) != 0) {
@@ -107,21 +107,21 @@ void tutti_identity_describe(struct tutti_identity *ret_identity)
 {
     const char *host_id = tutti_param_text(TUTTI_PARAM_HOST_ID);
     struct tutti_identity identity = {.pid = (int32_t)getpid()};
-    char boot[128], text[256], whole[512];
+    char boot[128], network[256], whole[512];
 
     describe_boot(boot, sizeof boot);
-    snprintf(text, sizeof text, "%s network %llu", boot,
+    snprintf(network, sizeof network, "%s network %llu", boot,
              (unsigned long long)inode_of("/proc/self/ns/net"));
-    hash_text(text, identity.network);
+    hash_text(network, identity.network);
     /* A host's identity includes the network namespace and the user. The reason is that ranks pass
      * the segment over an abstract Unix socket, which exists only within a network namespace, and
      * refuse other users there. */
-    snprintf(whole, sizeof whole, "%.480s user %u", *host_id != '\0' ? host_id : text,
+    snprintf(whole, sizeof whole, "%.480s user %u", *host_id != '\0' ? host_id : network,
              (unsigned)geteuid());
     hash_text(whole, identity.host);
     identity.pid_namespace = inode_of("/proc/self/ns/pid");
     describe_cores(&identity);
-    identity.has_joined = tutti_fence_join();
+    identity.accepts_fences = tutti_fence_join();
 
     pthread_mutex_lock(&drawn_lock);
     if (drawn.pid != getpid()) {

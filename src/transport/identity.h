@@ -16,12 +16,14 @@ struct tutti_identity {
                                               hashes have the same loopback interface */
     uint64_t pid_namespace;                /* inode number; 0 if it is not known */
     uint64_t cookie;                       /* random number, drawn once per process */
-    uint64_t probe_address;                /* where this process keeps the bytes of `probe` */
-    uint8_t probe[TUTTI_IDENTITY_BYTES];   /* random bytes, drawn once per process */
+    /* Random bytes, drawn once per process, and their address in this process. Another process that
+     * reads them there can read this process's memory. */
+    uint64_t probe_address;
+    uint8_t probe[TUTTI_IDENTITY_BYTES];
     int32_t pid;
     uint32_t ncores;      /* number of CPUs on which this process may run */
     uint64_t cores_hash;  /* hash of the set of these CPUs */
-    uint32_t has_joined;  /* 1 if others can run fences on its threads (base/fence.h) */
+    uint32_t accepts_fences; /* 1 if others can run fences on its threads (base/fence.h) */
     uint32_t unused;
 };
 

@@ -7,16 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The most bytes that are shown at once if the offer is not aligned. */
 #define BOUNCE_BYTES 4096
 
 struct self_conn {
     struct tutti_conn base;
-    const uint8_t *offer; /* the part of the offer that is left */
+    const uint8_t *offer; /* the part of the offer that is left: `offered` bytes */
     size_t offered;
     size_t taken;         /* bytes of the offer that are received and not yet reported to the
                              sender */
     struct tutti_carry carry;
-    bool is_carry_shown;
+    bool is_carry_shown;                     /* the last peek has shown the carry */
     alignas(8) uint8_t bounce[BOUNCE_BYTES]; /* for offers at unaligned addresses */
 };
 
@@ -46,6 +47,7 @@ static int self_send(struct tutti_conn *conn, const void *data, size_t size, siz
     return TUTTI_OK;
 }
 
+/* Copies the next bytes of the offer. Returns their number. */
 static size_t take(struct self_conn *self, void *data, size_t size)
 {
     if (size > self->offered)

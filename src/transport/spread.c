@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Returns the number of members among the first `nwaiters` that wait on `core`. */
 static uint32_t count_on(const struct tutti_waiter *waiters, uint32_t nwaiters, uint32_t core)
 {
     uint32_t count = 0;
@@ -49,7 +50,7 @@ uint32_t tutti_spread_choose(const struct tutti_waiter *waiters, uint32_t nwaite
 }
 
 /* True if no more threads of the machine want to run now than there are ranks. */
-static bool are_alone(uint32_t nranks)
+static bool ranks_run_alone(uint32_t nranks)
 {
     int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
     char text[128];
@@ -98,7 +99,7 @@ bool tutti_spread(struct tutti_domain *domain, uint32_t share)
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return false;
     core = tutti_spread_choose(domain->waiters, domain->nmembers, domain->me, share, &allowed);
-    if (core == TUTTI_SPREAD_STAY || !are_alone(domain->nmembers) || !move_to(core, &allowed))
+    if (core == TUTTI_SPREAD_STAY || !ranks_run_alone(domain->nmembers) || !move_to(core, &allowed))
         return false;
     tutti_store_relaxed(&waiter->core, core + 1);
     return true;

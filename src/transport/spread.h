@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The result of tutti_spread_choose if the member should stay on its core. */
 #define TUTTI_SPREAD_STAY UINT32_MAX
 
 /* Returns the core to which member `me` should move, or TUTTI_SPREAD_STAY. Up to `share` members
@@ -28,9 +29,9 @@
 uint32_t tutti_spread_choose(const struct tutti_waiter *waiters, uint32_t nwaiters, uint32_t me,
                              uint32_t share, const cpu_set_t *allowed);
 
-/* A thread that waits for its peers calls this. If more than `share` members wait on its core, the
- * call may move the thread to another core. The set of cores on which the thread may run is the
- * same afterwards. Returns false if the thread should move and cannot. Then there is no better
+/* A rank that waits for its peers calls this. If more than `share` members wait on its core, the
+ * call may move the calling thread to another core. The set of cores on which the thread may run is
+ * the same afterwards. Returns false if the thread should move and cannot. Then there is no better
  * core, other threads want to run, or the system does not permit it. */
 bool tutti_spread(struct tutti_domain *domain, uint32_t share);
 

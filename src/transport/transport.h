@@ -16,9 +16,9 @@
  *     join               try whether the transport works; publish its slice of the verdict
  *       (all-gather of verdicts)
  *     settle             learn from the verdicts what all ranks support
- *     reach              tell the pairs of ranks that it serves
+ *     reach              say which pairs of ranks it can serve
  *     start              its connections may be made from now on
- *     connect, progress, is_busy, woken, find_dead, find_lost, tell, told
+ *     connect, progress, is_busy, woken, find_dead, find_lost, send_state, recv_state
  *     abort, leave       as this rank ends
  *     destroy
  *
@@ -58,15 +58,16 @@ struct tutti_conn_ops {
     int (*recv)(struct tutti_conn *conn, void *data, size_t size, size_t *ret_got);
 
     /* Does the same as `recv` for two places: first `head`, then `data`. If `data` is NULL, the
-     * `size` bytes after the head will be peeked at, and are not counted in *ret_got. Optional. */
+     * caller will peek at the `size` bytes after the head. The transport may already fetch these,
+     * but they are not counted in *ret_got. Optional. */
     int (*recv_two)(struct tutti_conn *conn, void *head, size_t head_size, void *data, size_t size,
                     size_t *ret_got);
 
-    /* Show arrived bytes in place: *ret_data .. + *ret_size, valid until the next call on the
-     * connection. They are at most `most` bytes, and either at least `least` (1 .. 64) or *ret_size
-     * = 0. Their number is a multiple of `least`. They are aligned to the largest power of two in
-     * `least`, up to 8, at any position of the stream. Elements that wrap or are not aligned are
-     * shown as copies. Required. */
+    /* Show the next arrived bytes in place, without taking them: *ret_size bytes at *ret_data,
+     * which are valid until the next call on the connection. *ret_size is 0 or a multiple of
+     * `least` (1 .. 64), and at most `most`. The address is aligned to the largest power of two
+     * that divides `least`, up to 8, at any position of the stream. So elements that wrap around
+     * the end of a buffer, or are not aligned there, are shown as copies. Required. */
     int (*peek)(struct tutti_conn *conn, size_t least, size_t most, const void **ret_data,
                 size_t *ret_size);
     /* Finish with the first `size` of the bytes that `peek` has shown. Required. */
@@ -80,11 +81,11 @@ struct tutti_conn_ops {
     void (*close)(struct tutti_conn *conn);
 };
 
-/* The first member of every connection. */
+/* A connection. Each transport has a struct of its own that begins with this one. */
 struct tutti_conn {
     const struct tutti_conn_ops *ops;
     struct tutti_fabric *fabric;
-    int peer, channel;
+    int peer, channel; /* channel: TUTTI_CHANNEL_* (fabric.h) */
     /* A hint that the executor sets: while it sends on this connection, it receives as much data,
      * here or on other connections. */
     bool is_mutual;
@@ -141,7 +142,8 @@ struct tutti_transport_ops {
 
     /* True if these two ranks can use the transport. The order of the two does not matter. It uses
      * only records and verdicts, never local knowledge, so all ranks get the same answer. It is
-     * called for pairs of ranks that both use the transport. Required. */
+     * called for pairs of ranks that both use the transport, also for a pair of a rank with itself.
+     * Required. */
     bool (*reach)(const struct tutti_fabric *fabric, int a, int b);
 
     /* Describe, for people, the reason why a pair cannot use the transport, such as "not on one
@@ -185,10 +187,10 @@ struct tutti_transport_ops {
      * send a reason, which is then reported instead of the loss. Optional. */
     bool (*find_lost)(struct tutti_fabric *fabric, struct tutti_loss *ret_loss);
 
-    /* Do the work of tutti_fabric_send_state and tutti_fabric_recv_state (fabric.h). Optional, but
-     * a transport has both or neither. */
-    bool (*tell)(struct tutti_fabric *fabric, const uint64_t *words);
-    bool (*told)(const struct tutti_fabric *fabric, uint64_t *ret_words);
+    /* These do the work of tutti_fabric_send_state and tutti_fabric_recv_state (fabric.h), with
+     * TUTTI_STATE_WORDS words. Optional, but a transport has both or neither. */
+    bool (*send_state)(struct tutti_fabric *fabric, const uint64_t *words);
+    bool (*recv_state)(const struct tutti_fabric *fabric, uint64_t *ret_words);
 
     /* ---- ending ---- */
 

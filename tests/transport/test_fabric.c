@@ -386,7 +386,7 @@ static void ranks_of_another_communicator_are_strangers(void **state)
     apply_setting(&(struct setting){.transports = "self,tcp", .family = "ipv4"});
     form_in_one_thread(2, fabrics);
     fabrics[0]->secret[0] ^= 1;
-    while (tutti_tcp_of(fabrics[1])->has_told_stranger == false)
+    while (tutti_tcp_of(fabrics[1])->has_logged_stranger == false)
         for (int rank = 0; rank < 2; rank++)
             assert_int_equal(tutti_fabric_connect(fabrics[rank], 1 - rank, 0, &conn),
                              TUTTI_AGAIN);

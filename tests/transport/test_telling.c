@@ -34,7 +34,7 @@ static void each_rank_is_told_by_the_one_before(void **state)
             tell(fabrics[rank], 10 * round + (uint64_t)rank);
         assert_false(tutti_fabric_send_state(fabrics[NRANKS - 1], words));
         for (int rank = 0; rank < NRANKS - 1; rank++)
-            while (tutti_tcp_of(fabrics[rank])->tell.is_active)
+            while (tutti_tcp_of(fabrics[rank])->state_call.is_active)
                 for (int i = 0; i < NRANKS; i++)
                     tutti_tcp_progress(fabrics[i]);
         assert_false(tutti_fabric_recv_state(fabrics[0], words));
@@ -77,7 +77,7 @@ static void who_is_gone_is_not_told_and_nothing_else_happens(void **state)
     tutti_fabric_leave(fabrics[1]);
     tutti_fabric_destroy(fabrics[1]);
     tell(fabrics[0], 1);
-    while (tutti_tcp_of(fabrics[0])->tell.is_active)
+    while (tutti_tcp_of(fabrics[0])->state_call.is_active)
         tutti_tcp_progress(fabrics[0]);
     assert_int_equal(tutti_fabric_check(fabrics[0]), TUTTI_OK);
     tutti_fabric_destroy(fabrics[0]);

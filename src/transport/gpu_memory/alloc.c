@@ -22,7 +22,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct allocation *allocations; /* oldest first */
 static uint64_t generation, last_serial;
 
-static struct allocation **find(tutti_cu_address begin)
+/* Returns the link to the allocation that begins at `begin`. The link is NULL if there is none. */
+static struct allocation **find_link(tutti_cu_address begin)
 {
     struct allocation **at = &allocations;
 
@@ -31,8 +32,8 @@ static struct allocation **find(tutti_cu_address begin)
     return at;
 }
 
-/* The lock is held. */
-static void add(struct allocation *allocation)
+/* Appends an allocation to the list. The lock is held. */
+static void append(struct allocation *allocation)
 {
     struct allocation **end = &allocations;
 
@@ -44,31 +45,33 @@ static void add(struct allocation *allocation)
     tutti_store_release(&generation, generation + 1);
 }
 
-static void drop(struct allocation *allocation)
+/* Frees an allocation that is not on the list, but not its memory. */
+static void free_entry(struct allocation *allocation)
 {
     if (allocation->part.fd >= 0)
         close(allocation->part.fd);
     free(allocation);
 }
 
-/* Let all devices of this process that can reach the memory use it. Ranks of this process may be on
- * any of them. */
-static void admit_all(const struct tutti_cu_driver *cuda, tutti_cu_device owner,
-                      const struct tutti_gpumem *memory)
+/* Lets all devices of this process that can reach the memory use it, because ranks of this process
+ * may be on any of them. A failure is only logged. */
+static void admit_all_devices(const struct tutti_cu_driver *cuda, tutti_cu_device owner,
+                              const struct tutti_gpumem *memory)
 {
     int count = 0;
 
     cuda->device_count(&count);
     for (int device = 0; device < count; device++) {
-        int can = 0;
+        int can_access = 0;
 
-        if (device != owner && cuda->can_access_peer(&can, device, owner) == TUTTI_CU_SUCCESS &&
-            can && tutti_gpumem_admit(cuda, memory, device) != TUTTI_OK)
+        if (device != owner &&
+            cuda->can_access_peer(&can_access, device, owner) == TUTTI_CU_SUCCESS && can_access &&
+            tutti_gpumem_admit(cuda, memory, device) != TUTTI_OK)
             tutti_log(TUTTI_LOG_INFO, "%s", tutti_message_last());
     }
 }
 
-/* ---- allocations of ours --------------------------------------------------------------------- */
+/* ---- allocations of tuttiMemAlloc ------------------------------------------------------------ */
 
 int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_bytes,
                             void **ret_address)
@@ -76,10 +79,11 @@ int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_byte
     struct allocation *allocation = calloc(1, sizeof *allocation);
     struct tutti_cu_stream *stream = NULL;
     tutti_cu_device device = 0;
-    int code = TUTTI_CU_OUT_OF_MEMORY, rc;
+    int code, rc;
 
     if (allocation == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an allocation");
+        return tutti_fail(TUTTI_ERR_SYSTEM,
+                          "no host memory to list %zu bytes of device memory", size_bytes);
     code = cuda->context_device(&device);
     if (code == TUTTI_CU_SUCCESS)
         code = cuda->context_current(&allocation->context);
@@ -107,9 +111,9 @@ int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_byte
                             &allocation->part.fd) == TUTTI_OK;
     if (!allocation->part.is_passable)
         tutti_log(TUTTI_LOG_INFO, "%s", tutti_message_last());
-    admit_all(cuda, device, &allocation->memory);
+    admit_all_devices(cuda, device, &allocation->memory);
     pthread_mutex_lock(&lock);
-    add(allocation);
+    append(allocation);
     pthread_mutex_unlock(&lock);
     *ret_address = (void *)(uintptr_t)allocation->part.begin;
     return TUTTI_OK;
@@ -121,7 +125,7 @@ int tutti_gpumem_list_free(const struct tutti_cu_driver *cuda, void *address)
     struct tutti_cu_context *before;
 
     pthread_mutex_lock(&lock);
-    at = find((tutti_cu_address)(uintptr_t)address);
+    at = find_link((tutti_cu_address)(uintptr_t)address);
     allocation = *at;
     if (allocation != NULL && allocation->memory.kind != TUTTI_GPUMEM_NONE) {
         *at = allocation->next;
@@ -137,16 +141,16 @@ int tutti_gpumem_list_free(const struct tutti_cu_driver *cuda, void *address)
         tutti_gpumem_free(cuda, &allocation->memory);
         cuda->context_pop(&before);
     }
-    drop(allocation);
+    free_entry(allocation);
     return TUTTI_OK;
 }
 
-/* ---- those of others ------------------------------------------------------------------------- */
+/* ---- allocations of the user ----------------------------------------------------------------- */
 
 /* Finds the allocation of the user that contains these bytes, and exports it for other
  * processes. */
-static int describe(const struct tutti_cu_driver *cuda, const void *address, size_t size_bytes,
-                    struct tutti_gpumem_allocation *part)
+static int export_allocation(const struct tutti_cu_driver *cuda, const void *address,
+                             size_t size_bytes, struct tutti_gpumem_allocation *part)
 {
     struct tutti_gpumem memory = {.kind = TUTTI_GPUMEM_PLAIN, .fd = -1};
     int is_plain = 0, code, rc;
@@ -191,20 +195,20 @@ int tutti_gpumem_list_add(const struct tutti_cu_driver *cuda, const void *addres
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to register %p", address);
     fresh->part.fd = -1;
     fresh->listings = 1;
-    rc = describe(cuda, address, size_bytes, &fresh->part);
+    rc = export_allocation(cuda, address, size_bytes, &fresh->part);
     if (rc != TUTTI_OK) {
-        drop(fresh);
+        free_entry(fresh);
         return rc;
     }
     pthread_mutex_lock(&lock);
-    known = *find(fresh->part.begin);
+    known = *find_link(fresh->part.begin);
     if (known != NULL)
         known->listings++;
     else
-        add(fresh);
+        append(fresh);
     pthread_mutex_unlock(&lock);
     if (known != NULL)
-        drop(fresh);
+        free_entry(fresh);
     return TUTTI_OK;
 }
 
@@ -218,7 +222,7 @@ void tutti_gpumem_list_remove(const struct tutti_cu_driver *cuda, const void *ad
         TUTTI_CU_SUCCESS)
         begin = (tutti_cu_address)(uintptr_t)address;
     pthread_mutex_lock(&lock);
-    at = find(begin);
+    at = find_link(begin);
     if (*at != NULL && (*at)->listings > 0 && --(*at)->listings == 0 &&
         (*at)->memory.kind == TUTTI_GPUMEM_NONE) {
         gone = *at;
@@ -228,15 +232,15 @@ void tutti_gpumem_list_remove(const struct tutti_cu_driver *cuda, const void *ad
     }
     pthread_mutex_unlock(&lock);
     if (gone != NULL)
-        drop(gone);
+        free_entry(gone);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
 uint64_t tutti_gpumem_list_generation(void)
 {
-    /* acquire: pairs with the releases in add, tutti_gpumem_list_free and tutti_gpumem_list_remove;
-     * the lock orders accesses to the list itself */
+    /* acquire: pairs with the releases in append, tutti_gpumem_list_free and
+     * tutti_gpumem_list_remove; the lock orders accesses to the list itself */
     return tutti_load_acquire(&generation);
 }
 

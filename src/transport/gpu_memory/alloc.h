@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Keeps one list per process of the device memory to which peers may get access. The list has
- * memory of tuttiMemAlloc, if a CUDA context is current, and memory that the user has registered by
- * tuttiCommRegister. All functions are thread-safe. Functions that allocate or register need the
- * memory's context to be the current one. */
+ * memory that tuttiMemAlloc has allocated on a device, and memory that the user has registered by
+ * tuttiCommRegister. All functions are thread-safe. When a function allocates or registers memory,
+ * the context of that memory must be the current one. */
 #ifndef TUTTI_TRANSPORT_GPU_MEMORY_ALLOC_H
 #define TUTTI_TRANSPORT_GPU_MEMORY_ALLOC_H
 
@@ -20,9 +20,10 @@ int tutti_gpumem_list_alloc(const struct tutti_cu_driver *cuda, size_t size_byte
 int tutti_gpumem_list_free(const struct tutti_cu_driver *cuda, void *address);
 
 /* tutti_gpumem_list_add adds the whole allocation of the user that contains these bytes to the
- * list. It stays there until tutti_gpumem_list_remove has been called as often for it.
- * TUTTI_ERR_DEVICE, recorded but not logged: memory of its kind cannot be shared, or the bytes are
- * in several allocations. */
+ * list. The allocation stays there until tutti_gpumem_list_remove has been called for it as often
+ * as tutti_gpumem_list_add. `address` of tutti_gpumem_list_remove is any address in the allocation.
+ * If the user has freed the allocation already, it is the first address. TUTTI_ERR_DEVICE, recorded
+ * but not logged: memory of its kind cannot be shared, or the bytes are in several allocations. */
 int tutti_gpumem_list_add(const struct tutti_cu_driver *cuda, const void *address,
                           size_t size_bytes);
 void tutti_gpumem_list_remove(const struct tutti_cu_driver *cuda, const void *address);

@@ -14,8 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int trouble(const struct tutti_cu_driver *cuda, int code, const char *what,
-                   size_t size_bytes, tutti_cu_device device)
+#define PAGE_BYTES 4096
+
+/* Records that the driver refused to make, map or use memory. */
+static int fail_on_device(const struct tutti_cu_driver *cuda, int code, const char *what,
+                          size_t size_bytes, tutti_cu_device device)
 {
     return tutti_note(TUTTI_ERR_DEVICE, "%s of %zu bytes on GPU %d: %s", what, size_bytes, device,
                       tutti_cu_error(cuda, code));
@@ -23,13 +26,14 @@ static int trouble(const struct tutti_cu_driver *cuda, int code, const char *wha
 
 /* ---- virtual memory ------------------------------------------------------------------- */
 
-static struct tutti_cu_memory_kind kind_of(tutti_cu_device device)
+static struct tutti_cu_memory_kind memory_kind(tutti_cu_device device)
 {
     return (struct tutti_cu_memory_kind){
         .type = TUTTI_CU_MEMORY_PINNED, .handle_types = TUTTI_CU_HANDLE_FILE,
         .location = {.type = TUTTI_CU_LOCATION_DEVICE, .id = device}};
 }
 
+/* True if the driver and the device support virtual memory that a file descriptor shares. */
 static bool has_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device device)
 {
     int has_memory = 0, has_files = 0;
@@ -45,8 +49,9 @@ static bool has_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device devi
            has_memory != 0 && has_files != 0;
 }
 
-static int admit(const struct tutti_cu_driver *cuda, tutti_cu_address address, size_t size_bytes,
-                 tutti_cu_device device)
+/* Lets `device` load from and store to virtual memory. Returns the driver's code. */
+static int permit(const struct tutti_cu_driver *cuda, tutti_cu_address address, size_t size_bytes,
+                  tutti_cu_device device)
 {
     struct tutti_cu_access access = {
         .location = {.type = TUTTI_CU_LOCATION_DEVICE, .id = device},
@@ -55,9 +60,9 @@ static int admit(const struct tutti_cu_driver *cuda, tutti_cu_address address, s
     return cuda->memory_access(address, size_bytes, &access, 1);
 }
 
-/* Map `handle` at an address that `device` can use. */
-static int place(const struct tutti_cu_driver *cuda, tutti_cu_device device, tutti_cu_memory handle,
-                 size_t size_bytes, tutti_cu_address *ret_address)
+/* Maps `handle` at an address that `device` can use. Returns the driver's code. */
+static int map_memory(const struct tutti_cu_driver *cuda, tutti_cu_device device,
+                      tutti_cu_memory handle, size_t size_bytes, tutti_cu_address *ret_address)
 {
     tutti_cu_address address;
     int code = cuda->address_reserve(&address, size_bytes, 0, 0, 0);
@@ -66,7 +71,7 @@ static int place(const struct tutti_cu_driver *cuda, tutti_cu_device device, tut
         return code;
     code = cuda->memory_map(address, size_bytes, 0, handle, 0);
     if (code == TUTTI_CU_SUCCESS) {
-        code = admit(cuda, address, size_bytes, device);
+        code = permit(cuda, address, size_bytes, device);
         if (code == TUTTI_CU_SUCCESS) {
             *ret_address = address;
             return code;
@@ -80,27 +85,27 @@ static int place(const struct tutti_cu_driver *cuda, tutti_cu_device device, tut
 static int alloc_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device device,
                          size_t size_bytes, struct tutti_gpumem *ret_memory)
 {
-    struct tutti_cu_memory_kind kind = kind_of(device);
+    struct tutti_cu_memory_kind kind = memory_kind(device);
     struct tutti_gpumem memory = {.kind = TUTTI_GPUMEM_VIRTUAL, .fd = -1};
     size_t unit;
     int code = cuda->granularity(&unit, &kind, TUTTI_CU_GRANULARITY_MINIMUM);
 
     if (code != TUTTI_CU_SUCCESS)
-        return trouble(cuda, code, "virtual memory", size_bytes, device);
+        return fail_on_device(cuda, code, "virtual memory", size_bytes, device);
     memory.size_bytes = tutti_round_up(size_bytes, unit);
     code = cuda->memory_create(&memory.handle, memory.size_bytes, &kind, 0);
     if (code != TUTTI_CU_SUCCESS)
-        return trouble(cuda, code, "memory", size_bytes, device);
-    code = place(cuda, device, memory.handle, memory.size_bytes, &memory.address);
+        return fail_on_device(cuda, code, "memory", size_bytes, device);
+    code = map_memory(cuda, device, memory.handle, memory.size_bytes, &memory.address);
     if (code != TUTTI_CU_SUCCESS) {
         tutti_gpumem_free(cuda, &memory);
-        return trouble(cuda, code, "addresses", size_bytes, device);
+        return fail_on_device(cuda, code, "addresses", size_bytes, device);
     }
     *ret_memory = memory;
     return TUTTI_OK;
 }
 
-/* ---- making ---------------------------------------------------------------------------- */
+/* ---- allocating ------------------------------------------------------------------------ */
 
 static int alloc_plain(const struct tutti_cu_driver *cuda, tutti_cu_device device,
                        size_t size_bytes, struct tutti_gpumem *ret_memory)
@@ -110,7 +115,7 @@ static int alloc_plain(const struct tutti_cu_driver *cuda, tutti_cu_device devic
     int code = cuda->memory_alloc(&memory.address, size_bytes);
 
     if (code != TUTTI_CU_SUCCESS)
-        return trouble(cuda, code, "memory", size_bytes, device);
+        return fail_on_device(cuda, code, "memory", size_bytes, device);
     *ret_memory = memory;
     return TUTTI_OK;
 }
@@ -134,7 +139,7 @@ int tutti_gpumem_alloc(const struct tutti_cu_driver *cuda, tutti_cu_device devic
         code = cuda->stream_synchronize(stream);
     if (code != TUTTI_CU_SUCCESS) {
         tutti_gpumem_free(cuda, &memory);
-        trouble(cuda, code, "clearing", size_bytes, device);
+        fail_on_device(cuda, code, "clearing", size_bytes, device);
         return tutti_fail(TUTTI_ERR_DEVICE, "%s", tutti_message_last());
     }
     *ret_memory = memory;
@@ -145,7 +150,7 @@ int tutti_gpumem_alloc_host(const struct tutti_cu_driver *cuda, size_t size_byte
                             struct tutti_gpumem *ret_memory)
 {
     struct tutti_gpumem_token token = {.kind = TUTTI_GPUMEM_HOST,
-                                       .size_bytes = tutti_round_up(size_bytes, 4096)};
+                                       .size_bytes = tutti_round_up(size_bytes, PAGE_BYTES)};
     int fd, rc;
 
     if (tutti_memfd_create("tutti-gpu", (size_t)token.size_bytes, &fd) != TUTTI_OK)
@@ -169,12 +174,13 @@ int tutti_gpumem_admit(const struct tutti_cu_driver *cuda, const struct tutti_gp
     /* Access to plain memory is granted per context, by cuCtxEnablePeerAccess. */
     if (memory->kind != TUTTI_GPUMEM_VIRTUAL)
         return TUTTI_OK;
-    code = admit(cuda, memory->address, memory->size_bytes, device);
+    code = permit(cuda, memory->address, memory->size_bytes, device);
     return code == TUTTI_CU_SUCCESS
-               ? TUTTI_OK : trouble(cuda, code, "access to memory", memory->size_bytes, device);
+               ? TUTTI_OK
+               : fail_on_device(cuda, code, "access to memory", memory->size_bytes, device);
 }
 
-/* ---- passing on ------------------------------------------------------------------------ */
+/* ---- exporting and opening ------------------------------------------------------------- */
 
 int tutti_gpumem_export(const struct tutti_cu_driver *cuda, const struct tutti_gpumem *memory,
                         struct tutti_gpumem_token *ret_token, int *ret_fd)
@@ -200,6 +206,7 @@ int tutti_gpumem_export(const struct tutti_cu_driver *cuda, const struct tutti_g
     return TUTTI_OK;
 }
 
+/* Both return the driver's code. */
 static int open_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device device, int fd,
                         struct tutti_gpumem *memory)
 {
@@ -207,7 +214,7 @@ static int open_virtual(const struct tutti_cu_driver *cuda, tutti_cu_device devi
 
     if (code != TUTTI_CU_SUCCESS)
         return code;
-    code = place(cuda, device, memory->handle, memory->size_bytes, &memory->address);
+    code = map_memory(cuda, device, memory->handle, memory->size_bytes, &memory->address);
     if (code != TUTTI_CU_SUCCESS)
         cuda->memory_release(memory->handle);
     return code;
@@ -250,10 +257,10 @@ int tutti_gpumem_open(const struct tutti_cu_driver *cuda, tutti_cu_device device
         code = cuda->ipc_open(&memory.address, token->ipc, TUTTI_CU_IPC_LAZY_PEER_ACCESS);
         break;
     case TUTTI_GPUMEM_HOST: code = open_host(cuda, fd, &memory); break;
-    default: return tutti_note(TUTTI_ERR_DEVICE, "memory of a kind %u", token->kind);
+    default: return tutti_note(TUTTI_ERR_DEVICE, "memory of an unknown kind, %u", token->kind);
     }
     if (code != TUTTI_CU_SUCCESS)
-        return trouble(cuda, code, "another process's memory", memory.size_bytes, device);
+        return fail_on_device(cuda, code, "another process's memory", memory.size_bytes, device);
     *ret_memory = memory;
     return TUTTI_OK;
 }

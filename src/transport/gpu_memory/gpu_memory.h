@@ -2,9 +2,10 @@
  * Allocates memory of a GPU, or host memory that GPUs can use, such that other processes of the
  * host can map it.
  *
- * There are three kinds, depending on the driver. Virtual memory is shared by a file descriptor,
- * and its pages exist as long as any process maps them. Plain device memory is shared by an IPC
- * handle. Page-locked host memory is shared by a memfd.
+ * There are three kinds of memory. Device memory is virtual memory if the driver supports that, and
+ * else plain memory. Virtual memory is shared by a file descriptor, and its pages exist as long as
+ * any process maps them. Plain memory is shared by an IPC handle of the driver. Page-locked host
+ * memory is shared by a memfd.
  *
  * All functions need the GPU's context to be the thread's current one. Thread-safe. */
 #ifndef TUTTI_TRANSPORT_GPU_MEMORY_GPU_MEMORY_H
@@ -15,10 +16,10 @@
 #include <stdbool.h>
 
 enum tutti_gpumem_kind {
-    TUTTI_GPUMEM_NONE,
-    TUTTI_GPUMEM_VIRTUAL,
-    TUTTI_GPUMEM_PLAIN,
-    TUTTI_GPUMEM_HOST,
+    TUTTI_GPUMEM_NONE,    /* no memory */
+    TUTTI_GPUMEM_VIRTUAL, /* device memory that cuMemCreate has made */
+    TUTTI_GPUMEM_PLAIN,   /* device memory that cuMemAlloc has made */
+    TUTTI_GPUMEM_HOST,    /* page-locked host memory */
 };
 
 struct tutti_gpumem {
@@ -51,7 +52,7 @@ int tutti_gpumem_alloc(const struct tutti_cu_driver *cuda, tutti_cu_device devic
 int tutti_gpumem_alloc_host(const struct tutti_cu_driver *cuda, size_t size_bytes,
                             struct tutti_gpumem *ret_memory);
 
-/* Let another device of this process use the memory. The device must be able to reach it.
+/* Let another device of this process use the memory. The device must be able to reach the memory.
  * TUTTI_ERR_DEVICE, recorded but not logged: the driver refuses. */
 int tutti_gpumem_admit(const struct tutti_cu_driver *cuda, const struct tutti_gpumem *memory,
                        tutti_cu_device device);

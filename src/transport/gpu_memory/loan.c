@@ -11,14 +11,15 @@
 struct loan {
     struct tutti_gpumem_loan_terms terms;
     struct tutti_gpumem memory;
-    int users;
+    int users; /* ranks that have not finished with the memory */
     struct loan *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct loan *loans;
 
-static struct loan **find(tutti_cu_address address)
+/* Returns the link to the loan at `address`. The link is NULL if there is none. */
+static struct loan **find_link(tutti_cu_address address)
 {
     struct loan **at = &loans;
 
@@ -34,7 +35,8 @@ int tutti_gpumem_loan_begin(const struct tutti_gpumem_loan_terms *terms,
     struct tutti_cu_context *context;
 
     if (loan == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a loan of GPU %d's", terms->device);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no host memory to share memory of GPU %d",
+                          terms->device);
     *loan = (struct loan){.terms = *terms, .memory = *memory, .users = 1};
     if (terms->holds_primary)
         loan->terms.holds_primary =
@@ -51,17 +53,16 @@ int tutti_gpumem_loan_join(tutti_cu_address address)
     struct loan *loan;
 
     pthread_mutex_lock(&lock);
-    loan = *find(address);
+    loan = *find_link(address);
     if (loan != NULL)
         loan->users++;
     pthread_mutex_unlock(&lock);
-    return loan != NULL ? TUTTI_OK
-                        : tutti_note(TUTTI_ERR_DEVICE, "its memory is not there any more");
+    return loan != NULL ? TUTTI_OK : tutti_note(TUTTI_ERR_DEVICE, "its memory was freed already");
 }
 
 /* Frees the memory of a loan. The caller must not hold the lock, because freeing may wait for
  * kernels of other ranks. */
-static void settle(struct loan *loan)
+static void free_loan(struct loan *loan)
 {
     const struct tutti_cu_driver *cuda = loan->terms.cuda;
     struct tutti_cu_context *ours;
@@ -81,13 +82,13 @@ bool tutti_gpumem_loan_end(tutti_cu_address address)
     bool is_last;
 
     pthread_mutex_lock(&lock);
-    at = find(address);
+    at = find_link(address);
     loan = *at;
     is_last = loan != NULL && --loan->users == 0;
     if (is_last)
         *at = loan->next;
     pthread_mutex_unlock(&lock);
     if (is_last)
-        settle(loan);
+        free_loan(loan);
     return loan != NULL;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counts the users of GPU memory that ranks of one process use together. The memory is freed when
- * the last user has finished, not when its owner has. The reason is that a rank may leave after an
- * error while kernels of others still store to its memory. All functions are thread-safe. */
+ * Counts the users of GPU memory that ranks of one process use together. Such memory is called a
+ * loan. It is freed when its last user has finished, not when its owner has. The reason is that a
+ * rank may leave after an error while kernels of other ranks still store to its memory. All
+ * functions are thread-safe. */
 #ifndef TUTTI_TRANSPORT_GPU_MEMORY_LOAN_H
 #define TUTTI_TRANSPORT_GPU_MEMORY_LOAN_H
 
@@ -21,8 +22,8 @@ struct tutti_gpumem_loan_terms {
 int tutti_gpumem_loan_begin(const struct tutti_gpumem_loan_terms *terms,
                             const struct tutti_gpumem *memory);
 
-/* Join as a user of the memory at `address`. TUTTI_ERR_DEVICE, recorded but not logged: it was
- * freed already. */
+/* Join as a user of the memory at `address`. TUTTI_ERR_DEVICE, recorded but not logged: the memory
+ * was freed already. */
 int tutti_gpumem_loan_join(tutti_cu_address address);
 
 /* The owner and each rank that has joined call this when they have finished with the memory at

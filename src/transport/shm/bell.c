@@ -14,14 +14,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* The number of secret bytes in a name, which other users cannot guess. */
+enum { HIDDEN_BYTES = 16 };
+
 /* Builds the socket address of member `index`, and returns its size. The leading zero byte makes
  * the name abstract, so no file is created. */
 static socklen_t name_of(const struct tutti_bell *bell, uint32_t index,
                          struct sockaddr_un *ret_native)
 {
     struct sockaddr_un native = {.sun_family = AF_UNIX};
-    int length = snprintf(native.sun_path + 1, sizeof native.sun_path - 1, "%s-%u", bell->family,
-                          index);
+    int length =
+        snprintf(native.sun_path + 1, sizeof native.sun_path - 1, "%s-%u", bell->prefix, index);
 
     *ret_native = native;
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
@@ -37,8 +40,8 @@ int tutti_bell_open(struct tutti_bell *bell, const uint8_t secret[TUTTI_SECRET_B
     int rc;
 
     tutti_secret_derive(secret, "bells", 0, hidden);
-    for (int i = 0; i < 16; i++)
-        length += (size_t)snprintf(bell->family + length, sizeof bell->family - length, "%s%02x",
+    for (int i = 0; i < HIDDEN_BYTES; i++)
+        length += (size_t)snprintf(bell->prefix + length, sizeof bell->prefix - length, "%s%02x",
                                    i == 0 ? "tutti-bell-" : "", hidden[i]);
     bell->fd = tutti_socket_open(AF_UNIX, SOCK_DGRAM);
     if (bell->fd < 0)

@@ -12,11 +12,12 @@
 #define TUTTI_BELL_NAME_BYTES 64
 
 struct tutti_bell {
-    int fd; /* -1: none */
-    char family[TUTTI_BELL_NAME_BYTES]; /* the names of all members begin with it */
+    int fd; /* this member's socket; -1: none */
+    char prefix[TUTTI_BELL_NAME_BYTES]; /* the names of all members' sockets begin with it */
 };
 
-/* Open the bell of member `index`. If this fails there is no bell, and sleeps are short instead. */
+/* Open the bell of member `index`. TUTTI_ERR_SYSTEM, recorded but not logged: there is no bell. The
+ * caller then keeps sleeps short instead. */
 int tutti_bell_open(struct tutti_bell *bell, const uint8_t secret[TUTTI_SECRET_BYTES],
                     uint32_t index);
 

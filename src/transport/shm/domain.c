@@ -13,9 +13,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The member that clears the flag also decrements the count of sleepers, so the count stays the
- * number of flags that are set. So a member that was woken, and never sleeps again, is not rung for
- * later signals. */
+/* The rank that clears the member's flag also decrements the count of sleepers. So the count is
+ * always the number of flags that are set, and a member that is awake is not rung for later
+ * signals. */
 void tutti_domain_ring(struct tutti_domain *domain, uint32_t index)
 {
     const struct tutti_shm_segment *segment = (const struct tutti_shm_segment *)domain;
@@ -47,7 +47,7 @@ int tutti_domain_compare_counts(const struct tutti_domain *domain, uint32_t inde
     const uint64_t *mine = tutti_domain_counts(domain, domain->me, side, number);
     const uint64_t *theirs = tutti_domain_counts(domain, index, side, number);
     uint64_t here = 0, there = 0;
-    uint32_t entry = 0;
+    uint32_t entry = 0; /* the entry after the one that was compared last */
 
     /* acquire, all: pairs with tutti_domain_show_counts */
     if (tutti_load_acquire(&mine[0]) != number || tutti_load_acquire(&theirs[0]) != number)
@@ -93,7 +93,8 @@ int tutti_domain_read(struct tutti_domain *domain, uint32_t index, void *dst, ui
         ssize_t moved = process_vm_readv(segment->pids[index], &local, 1, &remote, 1, 0);
 
         if (moved <= 0)
-            return fail_read(segment, index, moved < 0 ? strerror(errno) : "nothing there");
+            return fail_read(segment, index,
+                             moved < 0 ? strerror(errno) : "no byte could be copied");
         to += moved;
         address += (uint64_t)moved;
         size -= (size_t)moved;

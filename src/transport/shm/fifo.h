@@ -36,7 +36,7 @@ struct tutti_fifo {
     uint32_t is_reader_closed;
     alignas(TUTTI_CACHE_LINE) uint64_t copied; /* written by the reader, for shm.c: the bytes
                                                   that it has ever copied from exposed memory */
-    alignas(TUTTI_CACHE_LINE) uint8_t data[];
+    alignas(TUTTI_CACHE_LINE) uint8_t data[]; /* the ring */
 };
 
 /* The kind of a record, for its reader; never 0. A stamp is size << TUTTI_STAMP_SHIFT | kind. */
@@ -46,17 +46,17 @@ enum { TUTTI_RECORD_DATA = 1, TUTTI_RECORD_EXPOSED = 2 };
 
 struct tutti_fifo_writer {
     struct tutti_fifo *fifo;
-    uint64_t bytes;
+    uint64_t bytes;     /* size of the ring */
     uint64_t tail;      /* position of the record that is being written */
     size_t filled;      /* bytes put into that record */
-    uint64_t head_seen; /* the copy of the reader's position */
+    uint64_t head_seen; /* the copy of the reader's position, which is fifo->head */
 };
 
 #define TUTTI_FIFO_BOUNCE_BYTES 4096
 
 struct tutti_fifo_reader {
     struct tutti_fifo *fifo;
-    uint64_t bytes;
+    uint64_t bytes;    /* size of the ring */
     uint64_t head;     /* position of the front record, or of the next one if there is none */
     uint64_t released; /* position up to which space has been given back */
     uint32_t kind;     /* kind of the front record */
@@ -79,6 +79,7 @@ static inline uint64_t tutti_fifo_span(size_t size)
     return tutti_round_up(TUTTI_STAMP_BYTES + size, TUTTI_CACHE_LINE);
 }
 
+/* Returns the place of a stamp at this position, where a record begins. */
 static inline uint64_t *tutti_fifo_stamp(struct tutti_fifo *fifo, uint64_t bytes, uint64_t position)
 {
     return (uint64_t *)(void *)(fifo->data + (position & (bytes - 1)));
@@ -86,8 +87,8 @@ static inline uint64_t *tutti_fifo_stamp(struct tutti_fifo *fifo, uint64_t bytes
 
 /* ---- writing -------------------------------------------------------------------------- */
 
-/* Returns the largest size of a new record. It reads the reader's counter only if there is no known
- * room for `wanted` bytes. */
+/* Returns the largest size of a new record. The function reads the reader's position only if the
+ * copy of it shows no room for `wanted` bytes. */
 static inline size_t tutti_fifo_room(struct tutti_fifo_writer *writer, size_t wanted)
 {
     /* After each record there is a line for the next stamp. */
@@ -201,8 +202,8 @@ static inline bool tutti_fifo_drop(struct tutti_fifo_reader *reader, size_t size
 size_t tutti_fifo_view(struct tutti_fifo_reader *reader, size_t least, size_t most,
                        const void **ret_data);
 
-/* Close one end of the FIFO. The other side can read everything that was published before; see the
- * pairs in fifo.c. */
+/* Close one end of the FIFO. The reader can still read everything that was published before the
+ * writer closed its end. */
 void tutti_fifo_close_writer(struct tutti_fifo_writer *writer);
 void tutti_fifo_close_reader(struct tutti_fifo_reader *reader);
 

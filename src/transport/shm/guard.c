@@ -13,6 +13,7 @@
 
 #include <sched.h>
 
+/* The limit of the wait for ranks of other processes. */
 #define PATIENCE_NS TUTTI_NS_PER_S
 
 static struct tutti_shm_segment *segment_of(struct tutti_domain *domain)
@@ -58,8 +59,8 @@ bool tutti_domain_exit(struct tutti_domain *domain)
     return !has_anybody_failed(domain);
 }
 
-/* True if this rank must wait while member `index` is inside, because it may access memory that
- * this rank is about to return. */
+/* True if this rank must wait while member `index` is inside, because that member may access memory
+ * that this rank is about to return to its caller. */
 static bool is_awaited(const struct tutti_shm_segment *segment, uint32_t index, uint64_t until)
 {
     if (segment->access[index] == TUTTI_DOMAIN_ACCESS_STORE)

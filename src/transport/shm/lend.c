@@ -17,22 +17,25 @@
 
 /* Memory of another member that this rank maps. */
 struct borrowed {
-    uint32_t number; /* 0: nothing */
-    uint64_t begin, size_bytes;
-    uint8_t *here;
+    uint32_t number; /* its number on the owner's list; 0: nothing is mapped */
+    uint64_t begin;  /* address in the owner's process */
+    uint64_t size_bytes;
+    uint8_t *here; /* address in this process */
 };
 
 struct peer {
     uint32_t last;             /* number up to which this rank has read the peer's list */
-    struct borrowed *borrowed; /* [TUTTI_LEND_SLOTS], allocated at first need */
+    struct borrowed *borrowed; /* [TUTTI_LEND_SLOTS]; NULL until the peer's list has an entry */
 };
 
 struct tutti_lend {
     struct tutti_domain *domain;
-    struct tutti_memory_part mine[TUTTI_LEND_SLOTS]; /* at the position of their numbers */
-    uint32_t numbers[TUTTI_LEND_SLOTS];              /* 0: free */
-    uint32_t last, granted; /* the last number given; the number up to which all peers have
-                               mapped */
+    /* This rank's list: allocations, and their numbers, at the positions of the numbers. */
+    struct tutti_memory_part mine[TUTTI_LEND_SLOTS];
+    uint32_t numbers[TUTTI_LEND_SLOTS]; /* 0: free */
+    uint32_t last;                      /* the last number of this list */
+    uint32_t mapped_by_all; /* the number up to which all peers had mapped this list when this rank
+                               last looked */
     uint64_t generation;    /* tutti_memory_generation when this rank's list was last updated */
     struct peer peers[];    /* [nmembers] */
 };
@@ -48,14 +51,14 @@ int tutti_lend_create(struct tutti_domain *domain, struct tutti_lend **ret_lend)
         calloc(1, sizeof *lend + domain->nmembers * sizeof lend->peers[0]);
 
     if (lend == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to know what %u ranks lend",
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to list the memory that %u ranks lend",
                           domain->nmembers);
     lend->domain = domain;
     *ret_lend = lend;
     return TUTTI_OK;
 }
 
-static void give_back(struct borrowed *borrowed)
+static void unmap_borrowed(struct borrowed *borrowed)
 {
     if (borrowed->number != 0)
         tutti_memory_unmap(borrowed->here, (size_t)borrowed->size_bytes);
@@ -70,7 +73,7 @@ void tutti_lend_destroy(struct tutti_lend *lend)
         struct borrowed *borrowed = lend->peers[index].borrowed;
 
         for (uint32_t place = 0; borrowed != NULL && place < TUTTI_LEND_SLOTS; place++)
-            give_back(&borrowed[place]);
+            unmap_borrowed(&borrowed[place]);
         free(borrowed);
     }
     free(lend);
@@ -91,32 +94,34 @@ size_t tutti_lend_bytes(const struct tutti_lend *lend)
 
 /* ---- this rank's list ------------------------------------------------------------------------ */
 
-static void show(struct tutti_lend *lend, const struct tutti_memory_part *part)
+/* Adds an allocation to this rank's list, with the next number. */
+static void publish(struct tutti_lend *lend, const struct tutti_memory_part *part)
 {
     uint32_t number = ++lend->last, place = number % TUTTI_LEND_SLOTS;
-    struct tutti_lend_slot *shown = tutti_lend_slots(lend->domain, lend->domain->me) + place;
+    struct tutti_lend_slot *slot = tutti_lend_slots(lend->domain, lend->domain->me) + place;
 
     tutti_assert(part->fd >= 0 && part->size_bytes > 0);
     lend->mine[place] = *part;
     lend->numbers[place] = number;
-    /* release, all: a reader that sees a word sees the zero before it; pairs with read_place */
-    tutti_store_release(&shown->number, 0);
-    tutti_store_release(&shown->inode, part->inode);
-    tutti_store_release(&shown->begin, part->begin);
-    tutti_store_release(&shown->size_bytes, part->size_bytes);
-    tutti_store_release(&shown->fd, part->fd);
-    tutti_store_release(&shown->number, number);
+    /* release, all: a reader that sees a word sees the zero before it; pairs with read_slot */
+    tutti_store_release(&slot->number, 0);
+    tutti_store_release(&slot->inode, part->inode);
+    tutti_store_release(&slot->begin, part->begin);
+    tutti_store_release(&slot->size_bytes, part->size_bytes);
+    tutti_store_release(&slot->fd, part->fd);
+    tutti_store_release(&slot->number, number);
 }
 
-static void take_down(struct tutti_lend *lend, uint32_t place)
+/* Removes an allocation from this rank's list. */
+static void unpublish(struct tutti_lend *lend, uint32_t place)
 {
     tutti_assert(lend->numbers[place] != 0);
     lend->numbers[place] = 0;
-    /* release: pairs with the acquire in read_place */
+    /* release: pairs with the acquire in read_slot */
     tutti_store_release(&tutti_lend_slots(lend->domain, lend->domain->me)[place].number, 0);
 }
 
-static bool has(const struct tutti_memory_part *parts, size_t count, uint64_t inode)
+static bool contains(const struct tutti_memory_part *parts, size_t count, uint64_t inode)
 {
     for (size_t i = 0; i < count; i++)
         if (parts[i].inode == inode)
@@ -124,7 +129,7 @@ static bool has(const struct tutti_memory_part *parts, size_t count, uint64_t in
     return false;
 }
 
-static bool is_shown(const struct tutti_lend *lend, uint64_t inode)
+static bool is_published(const struct tutti_lend *lend, uint64_t inode)
 {
     for (uint32_t place = 0; place < TUTTI_LEND_SLOTS; place++)
         if (lend->numbers[place] != 0 && lend->mine[place].inode == inode)
@@ -132,27 +137,26 @@ static bool is_shown(const struct tutti_lend *lend, uint64_t inode)
     return false;
 }
 
-/* Freed memory is taken off the list, then new memory is added, the newest last. New memory takes
- * at most half of the places, so that the rest of the memory that peers map is not overwritten at
- * once. */
-static void tidy(struct tutti_lend *lend)
+/* Removes freed memory from the list, and then adds new memory, the newest last. New memory takes
+ * at most half of the places, so that it does not replace all entries that peers have mapped. */
+static void update_list(struct tutti_lend *lend)
 {
     struct tutti_memory_part parts[TUTTI_LEND_SLOTS / 2];
     uint64_t generation = tutti_memory_generation();
     size_t count = tutti_memory_list(parts, sizeof parts / sizeof *parts);
 
     for (uint32_t place = 0; place < TUTTI_LEND_SLOTS; place++)
-        if (lend->numbers[place] != 0 && !has(parts, count, lend->mine[place].inode))
-            take_down(lend, place);
+        if (lend->numbers[place] != 0 && !contains(parts, count, lend->mine[place].inode))
+            unpublish(lend, place);
     while (count-- > 0)
-        if (!is_shown(lend, parts[count].inode))
-            show(lend, &parts[count]);
+        if (!is_published(lend, parts[count].inode))
+            publish(lend, &parts[count]);
     lend->generation = generation;
     segment_of(lend)->lends = segment_of(lend)->lends || lend->last > 0;
 }
 
-/* Returns the number up to which all peers have mapped. */
-static uint32_t ask_peers(const struct tutti_lend *lend)
+/* Returns the number up to which all peers have mapped this rank's list. */
+static uint32_t count_mapped_by_all(const struct tutti_lend *lend)
 {
     const struct tutti_domain *domain = lend->domain;
     uint32_t least = lend->last;
@@ -175,7 +179,7 @@ uint32_t tutti_lend_number(struct tutti_lend *lend, const void *buffer, size_t s
     uint64_t begin = (uint64_t)(uintptr_t)buffer;
 
     if (lend->generation != tutti_memory_generation())
-        tidy(lend);
+        update_list(lend);
     if (lend->last == 0)
         return 0;
     for (uint32_t place = 0; place < TUTTI_LEND_SLOTS; place++) {
@@ -193,10 +197,10 @@ uint32_t tutti_lend_offer(struct tutti_lend *lend, const void *buffer, size_t si
 {
     uint32_t number = tutti_lend_number(lend, buffer, size_bytes);
 
-    tutti_assert(lend->granted <= lend->last && number <= lend->last);
-    if (lend->granted < lend->last)
-        lend->granted = ask_peers(lend);
-    return number <= lend->granted ? number : 0;
+    tutti_assert(lend->mapped_by_all <= lend->last && number <= lend->last);
+    if (lend->mapped_by_all < lend->last)
+        lend->mapped_by_all = count_mapped_by_all(lend);
+    return number <= lend->mapped_by_all ? number : 0;
 }
 
 bool tutti_lend_is_mapped(const struct tutti_lend *lend, uint32_t index, uint32_t number)
@@ -212,15 +216,17 @@ uint32_t tutti_lend_last(const struct tutti_lend *lend)
 
 /* ---- the lists of others -------------------------------------------------------------- */
 
-static bool read_place(const struct tutti_lend_slot *shown, struct tutti_lend_slot *ret_place)
+/* Copies an entry of another member's list. Returns false if the entry is free or is being
+ * written. */
+static bool read_slot(const struct tutti_lend_slot *slot, struct tutti_lend_slot *ret_place)
 {
-    /* acquire, all: pairs with show */
-    ret_place->number = tutti_load_acquire(&shown->number);
-    ret_place->inode = tutti_load_acquire(&shown->inode);
-    ret_place->begin = tutti_load_acquire(&shown->begin);
-    ret_place->size_bytes = tutti_load_acquire(&shown->size_bytes);
-    ret_place->fd = tutti_load_acquire(&shown->fd);
-    return ret_place->number != 0 && tutti_load_acquire(&shown->number) == ret_place->number;
+    /* acquire, all: pairs with publish */
+    ret_place->number = tutti_load_acquire(&slot->number);
+    ret_place->inode = tutti_load_acquire(&slot->inode);
+    ret_place->begin = tutti_load_acquire(&slot->begin);
+    ret_place->size_bytes = tutti_load_acquire(&slot->size_bytes);
+    ret_place->fd = tutti_load_acquire(&slot->fd);
+    return ret_place->number != 0 && tutti_load_acquire(&slot->number) == ret_place->number;
 }
 
 int tutti_lend_fetch_descriptor(int pid, int fd)
@@ -236,9 +242,10 @@ int tutti_lend_fetch_descriptor(int pid, int fd)
     return ours;
 }
 
-/* Returns false if this process cannot map the memory. Memory that the owner has freed meanwhile
- * counts as mapped, since it is not offered any more. The descriptor of such memory is closed, or
- * denotes another file. */
+/* Maps an allocation of member `index`, in place of the memory in `borrowed`. Returns false if this
+ * process cannot map the allocation. Memory that the owner has freed meanwhile counts as mapped,
+ * since it is not offered any more. The descriptor of such memory is closed, or denotes another
+ * file. */
 static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_lend_slot *place,
                    struct borrowed *borrowed)
 {
@@ -247,7 +254,7 @@ static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_l
     struct stat status;
     uint8_t *here;
 
-    give_back(borrowed);
+    unmap_borrowed(borrowed);
     if (fd < 0 && errno == EBADF)
         return true;
     if (fd < 0) {
@@ -289,13 +296,13 @@ void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last)
     for (uint32_t i = 0; i < TUTTI_LEND_SLOTS; i++) {
         struct tutti_lend_slot place;
 
-        if (!read_place(&list[i], &place))
-            give_back(&peer->borrowed[i]);
+        if (!read_slot(&list[i], &place))
+            unmap_borrowed(&peer->borrowed[i]);
         else if (place.number != peer->borrowed[i].number &&
                  !borrow(lend, index, &place, &peer->borrowed[i]))
             return; /* the owner will never learn that this rank has mapped it */
     }
-    /* release: pairs with the acquire in ask_peers and in tutti_lend_is_mapped */
+    /* release: pairs with the acquire in count_mapped_by_all and in tutti_lend_is_mapped */
     tutti_store_release(tutti_lend_mapped(lend->domain, lend->domain->me, index), last);
 }
 

@@ -3,10 +3,11 @@
  * there as in their own memory.
  *
  * There is no negotiation. Each member keeps a list of its allocations in the segment. The
- * allocations have ascending numbers. When a post shows a peer that a list has new
- * entries, the peer maps them, and then announces the number up to which it has mapped. The owner
- * offers a buffer, in its posts, only by a number up to which all peers have mapped. So an offer is
- * valid for all peers, all of them see the same offers, and all ranks decide in the same way.
+ * allocations have ascending numbers. When a post shows a peer that a list has new entries, the
+ * peer maps these allocations. Then it announces the number up to which it has mapped the list. The
+ * owner offers a buffer, in its posts, only by a number up to which all peers have mapped its list.
+ * So an offer is valid for all peers, all of them see the same offers, and all ranks decide in the
+ * same way.
  *
  *     owner   allocates   post: 3 in the list                    post: input is in 3
  *     peer                           maps 3 | has mapped up to 3                 loads
@@ -25,17 +26,21 @@
 /* The number of allocations in a list. These are the newest of a process. */
 #define TUTTI_LEND_SLOTS 64
 
-/* Number n is at position n modulo TUTTI_LEND_SLOTS. Only its owner writes it. */
+/* An entry of a list. Allocation number n is at position n modulo TUTTI_LEND_SLOTS. Only the owner
+ * of the list writes it. */
 struct tutti_lend_slot {
     uint64_t number; /* 0 while the rest is being written, and for freed memory */
-    uint64_t inode, begin, size_bytes;
-    int32_t fd; /* a descriptor of the owner's process */
+    uint64_t inode;  /* of the allocation's memfd */
+    uint64_t begin;  /* address in the owner's process */
+    uint64_t size_bytes;
+    int32_t fd;      /* a descriptor of the owner's process for the memfd */
 };
 
 /* The number of a buffer that does not exist. Such a buffer does not keep ranks from using others
  * that are lent. */
 #define TUTTI_NOT_THERE UINT32_MAX
 
+/* Returns the list of member `index`. */
 static inline struct tutti_lend_slot *tutti_lend_slots(const struct tutti_domain *domain,
                                                        uint32_t index)
 {
@@ -83,7 +88,8 @@ void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last);
 uint8_t *tutti_lend_at(const struct tutti_lend *lend, uint32_t index, uint32_t number,
                        uint64_t address, uint64_t size_bytes);
 
-/* Returns a copy of another process's descriptor, which the caller closes; -1: errno tells why. */
+/* Returns a copy of descriptor `fd` of process `pid`, which the caller closes; -1: errno tells
+ * why. */
 int tutti_lend_fetch_descriptor(int pid, int fd);
 
 /* Returns the heap memory that `lend` holds, in bytes, for the memory report. NULL is accepted. */

@@ -13,7 +13,7 @@
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-static int shm_begin(struct tutti_fabric *fabric)
+static int shm_open_part(struct tutti_fabric *fabric)
 {
     struct tutti_shm *shm = calloc(1, sizeof *shm);
 
@@ -21,7 +21,7 @@ static int shm_begin(struct tutti_fabric *fabric)
         shm->members = calloc((size_t)fabric->nranks, sizeof *shm->members);
     if (shm == NULL || shm->members == NULL) {
         free(shm);
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to share memory with %d ranks",
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the state of shared memory of %d ranks",
                           fabric->nranks);
     }
     shm->cma_denied_by = -1;
@@ -60,6 +60,7 @@ uint32_t tutti_shm_index(const struct tutti_shm *shm, int rank)
     return low;
 }
 
+/* Publishes that this rank has no segment. */
 static void decline(struct tutti_fabric *fabric, const struct tutti_shm *shm, const char *reason)
 {
     struct tutti_shm_verdict *verdict = tutti_verdict_own_slice(fabric, &tutti_shm_ops);
@@ -94,6 +95,7 @@ static int begin_passing(struct tutti_fabric *fabric, struct tutti_shm *shm)
     return tutti_pass_create(&args, &shm->pass);
 }
 
+/* Tests which members' memory this rank can read, and publishes whether it can read all. */
 static void learn_access(struct tutti_fabric *fabric, struct tutti_shm *shm,
                          struct tutti_shm_segment *segment)
 {
@@ -163,23 +165,23 @@ static int shm_join(struct tutti_fabric *fabric)
 
 /* ---- settling ------------------------------------------------------------------------ */
 
-/* Either all members of a host use its segment, or none does. A rank that takes no part in shared
- * memory has no segment, whatever its verdict says. */
-static void take_back_partial_segments(struct tutti_fabric *fabric)
+/* If one rank of a host has no segment, no rank of the host uses it. A rank that does not use "shm"
+ * has no segment, whatever its verdict says. */
+static void withdraw_partial_segments(struct tutti_fabric *fabric)
 {
-    for (int loser = 0; loser < fabric->nranks; loser++) {
-        struct tutti_shm_verdict *verdict = tutti_shm_verdict(fabric, loser);
+    for (int rank = 0; rank < fabric->nranks; rank++) {
+        struct tutti_shm_verdict *verdict = tutti_shm_verdict(fabric, rank);
 
         verdict->reason[sizeof verdict->reason - 1] = '\0';
-        if (!tutti_part_is_used_by(fabric, &tutti_shm_ops, loser)) {
+        if (!tutti_part_is_used_by(fabric, &tutti_shm_ops, rank)) {
             verdict->has_segment = 0;
             continue;
         }
         if (verdict->has_segment)
             continue;
-        for (int rank = 0; rank < fabric->nranks; rank++)
-            if (tutti_fabric_same_host(fabric, rank, loser))
-                tutti_shm_verdict(fabric, rank)->has_segment = 0;
+        for (int other = 0; other < fabric->nranks; other++)
+            if (tutti_fabric_same_host(fabric, other, rank))
+                tutti_shm_verdict(fabric, other)->has_segment = 0;
     }
 }
 
@@ -213,7 +215,8 @@ static bool share_hosts(const struct tutti_fabric *fabric)
     return true;
 }
 
-static void sum_up(const struct tutti_fabric *fabric, struct tutti_sharing *ret_sharing)
+/* Evaluates the verdicts of all ranks. The result is the same on all ranks. */
+static void summarize(const struct tutti_fabric *fabric, struct tutti_sharing *ret_sharing)
 {
     struct tutti_sharing sharing = {.is_one_domain = fabric->nranks > 1,
                                     .all_read = true,
@@ -236,8 +239,9 @@ static void sum_up(const struct tutti_fabric *fabric, struct tutti_sharing *ret_
     *ret_sharing = sharing;
 }
 
-/* A process that can read this rank's memory can also map memory that it lends. */
-static int open_lend_slots(struct tutti_shm *shm, struct tutti_sharing *sharing)
+/* Fills in the members of *sharing that concern this host. If another process can read this rank's
+ * memory, it can also map memory that this rank lends, so lending begins. */
+static int share_memory(struct tutti_shm *shm, struct tutti_sharing *sharing)
 {
     bool has_reader = false;
 
@@ -256,6 +260,7 @@ static int open_lend_slots(struct tutti_shm *shm, struct tutti_sharing *sharing)
     return TUTTI_OK;
 }
 
+/* Releases a segment that this rank has mapped but that not all ranks of the host can use. */
 static void give_up_segment(struct tutti_fabric *fabric, struct tutti_shm *shm)
 {
     struct tutti_shm_segment *surplus = shm->segment;
@@ -271,13 +276,13 @@ static int shm_settle(struct tutti_fabric *fabric)
     struct tutti_shm *shm = tutti_shm_of(fabric);
     struct tutti_sharing sharing;
 
-    take_back_partial_segments(fabric);
-    sum_up(fabric, &sharing);
+    withdraw_partial_segments(fabric);
+    summarize(fabric, &sharing);
     if (shm != NULL) {
         shm->has_domain =
             shm->segment != NULL && tutti_shm_verdict(fabric, fabric->rank)->has_segment;
         if (shm->has_domain)
-            TUTTI_TRY(open_lend_slots(shm, &sharing));
+            TUTTI_TRY(share_memory(shm, &sharing));
         else
             give_up_segment(fabric, shm);
     }
@@ -357,7 +362,7 @@ static void shm_destroy(struct tutti_fabric *fabric)
 const struct tutti_transport_ops tutti_shm_ops = {
     .name = "shm",
     .verdict_bytes = sizeof(struct tutti_shm_verdict),
-    .open = shm_begin,
+    .open = shm_open_part,
     .join = shm_join,
     .settle = shm_settle,
     .reach = shm_reach,

@@ -19,9 +19,11 @@
 #include <unistd.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
-/* Operations on smaller allocations go through windows, so a descriptor would be wasted. */
+/* The smallest allocation that has a memfd. Calls on smaller allocations go through windows, so a
+ * descriptor would be wasted. */
 #define LEAST_BYTES ((size_t)64 << 10)
-/* Descriptors are scarce: a process may have 1024, and needs them for other things. */
+/* The most allocations that have a memfd at the same time. Descriptors are scarce: a process may
+ * usually have 1024, and needs them for other purposes. */
 #define MOST_FILES 128
 
 #ifndef MADV_COLLAPSE
@@ -35,8 +37,8 @@ struct allocation {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct allocation *allocations; /* newest first */
-static int nfiles;
-static uint64_t generation;
+static int nfiles;                     /* allocations that have a memfd, or are about to get one */
+static uint64_t generation; /* grows with every change of the list that peers can notice */
 
 static size_t whole_pages(size_t size)
 {
@@ -101,9 +103,9 @@ static bool is_within(size_t size, int pages_name, size_t divisor)
            whole_pages(size) / (size_t)sysconf(_SC_PAGESIZE) <= (size_t)pages / divisor;
 }
 
-/* If these calls fail, the memory has small pages, which is no error. The kernel seldom gives huge
- * pages to shared memory by itself, but it can gather existing pages into huge ones. Gathering
- * commits the memory, so it is only done while much memory is free. */
+/* Asks the kernel for huge pages. If it refuses, the memory has small pages, which is no error. The
+ * kernel seldom gives huge pages to shared memory by itself, but it can gather existing pages into
+ * huge ones. Gathering commits the memory, so it is only done while much memory is free. */
 static void want_huge_pages(uint8_t *at, size_t size, bool is_shared)
 {
     madvise(at, size, MADV_HUGEPAGE);
@@ -116,18 +118,11 @@ static void want_huge_pages(uint8_t *at, size_t size, bool is_shared)
     }
 }
 
-int tutti_memory_alloc(size_t size_bytes, void **ret_address)
+/* Decides whether a new allocation gets a memfd, and counts the memfd if so. */
+static bool reserve_file(size_t size_bytes)
 {
-    struct allocation *allocation;
     bool is_file;
-    uint8_t *at;
 
-    if (size_bytes > (size_t)PTRDIFF_MAX - 2 * HUGE_PAGE)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiMemAlloc: size %zu is negative or overflows",
-                          size_bytes);
-    allocation = malloc(sizeof *allocation);
-    if (allocation == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "tuttiMemAlloc: no memory");
     pthread_mutex_lock(&lock);
     /* The kernel does not refuse a file that is larger than the machine's memory, but it does
      * refuse ordinary memory of that size. */
@@ -135,36 +130,70 @@ int tutti_memory_alloc(size_t size_bytes, void **ret_address)
               is_within(size_bytes, _SC_PHYS_PAGES, 1);
     nfiles += is_file;
     pthread_mutex_unlock(&lock);
+    return is_file;
+}
 
-    allocation->part = (struct tutti_memory_part){.size_bytes = size_bytes, .fd = -1};
-    if (is_file)
-        allocation->part.fd = make_file(size_bytes, &allocation->part.inode);
-    at = tutti_memory_map(allocation->part.fd, size_bytes);
+static void uncount_file(void)
+{
+    pthread_mutex_lock(&lock);
+    nfiles--;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Makes and maps the memory of a new allocation, whose size is in `part`. */
+static int map_new(struct tutti_memory_part *part)
+{
+    uint8_t *at;
+
+    part->fd = -1;
+    if (reserve_file(part->size_bytes)) {
+        part->fd = make_file(part->size_bytes, &part->inode);
+        if (part->fd < 0)
+            uncount_file();
+    }
+    at = tutti_memory_map(part->fd, part->size_bytes);
     if (at == NULL) {
         int error = errno;
 
-        if (allocation->part.fd >= 0)
-            close(allocation->part.fd);
-        pthread_mutex_lock(&lock);
-        nfiles -= is_file;
-        pthread_mutex_unlock(&lock);
-        free(allocation);
-        return tutti_fail(TUTTI_ERR_SYSTEM, "tuttiMemAlloc: %zu bytes: %s", size_bytes,
+        if (part->fd >= 0) {
+            close(part->fd);
+            uncount_file();
+        }
+        return tutti_fail(TUTTI_ERR_SYSTEM, "tuttiMemAlloc: %zu bytes: %s", part->size_bytes,
                           strerror(error));
     }
-    if (size_bytes >= HUGE_PAGE)
-        want_huge_pages(at, size_bytes, allocation->part.fd >= 0);
-    allocation->part.begin = (uint64_t)(uintptr_t)at;
+    if (part->size_bytes >= HUGE_PAGE)
+        want_huge_pages(at, part->size_bytes, part->fd >= 0);
+    part->begin = (uint64_t)(uintptr_t)at;
+    return TUTTI_OK;
+}
+
+int tutti_memory_alloc(size_t size_bytes, void **ret_address)
+{
+    struct allocation *allocation;
+    int rc;
+
+    if (size_bytes > (size_t)PTRDIFF_MAX - 2 * HUGE_PAGE)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiMemAlloc: size %zu is negative or overflows",
+                          size_bytes);
+    allocation = malloc(sizeof *allocation);
+    if (allocation == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "tuttiMemAlloc: no memory");
+    allocation->part = (struct tutti_memory_part){.size_bytes = size_bytes};
+    rc = map_new(&allocation->part);
+    if (rc != TUTTI_OK) {
+        free(allocation);
+        return rc;
+    }
 
     pthread_mutex_lock(&lock);
-    nfiles -= is_file && allocation->part.fd < 0;
     allocation->next = allocations;
     allocations = allocation;
     if (allocation->part.fd >= 0)
         /* release: pairs with the load in tutti_memory_generation, whose callers order the rest */
         (void)tutti_fetch_add(&generation, 1);
     pthread_mutex_unlock(&lock);
-    *ret_address = at;
+    *ret_address = (void *)(uintptr_t)allocation->part.begin;
     return TUTTI_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Allocates memory that other processes of the host can map, for tuttiMemAlloc. An allocation is a
- * memfd of its own, so that it can be lent (lend.h). If a memfd cannot be made, or is not worth a
- * descriptor, the allocation is ordinary memory. There is one list of allocations per process. All
- * functions are thread-safe. */
+ * Allocates memory that other processes of the host can map, for tuttiMemAlloc. A large allocation
+ * has a memfd of its own, so that it can be lent (lend.h). A small allocation is not worth a
+ * descriptor, and is ordinary memory. So is an allocation for which no memfd can be made. There is
+ * one list of allocations per process. All functions are thread-safe. */
 #ifndef TUTTI_TRANSPORT_SHM_MEMORY_H
 #define TUTTI_TRANSPORT_SHM_MEMORY_H
 
@@ -24,9 +24,10 @@ uint64_t tutti_memory_generation(void);
 
 /* An allocation that can be lent. */
 struct tutti_memory_part {
-    uint64_t inode; /* the inode of its file; no two files have the same */
-    uint64_t begin, size_bytes;
-    int32_t fd; /* owned by the allocation */
+    uint64_t inode; /* the inode of its memfd; no two memfds have the same */
+    uint64_t begin; /* address in this process */
+    uint64_t size_bytes;
+    int32_t fd;     /* the memfd, owned by the allocation */
 };
 
 /* Lists at most `most` allocations that can be lent, the newest first. Returns their number. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Passes a descriptor from the first member to the other ranks of the host. The other members
- * connect to the first one, which calls each connection a guest. */
+ * Passes a descriptor from the first member to the other members. They connect to the first member.
+ * Each connection to the first member is called a guest. */
 #include "transport/shm/pass.h"
 
 #include "base/clock.h"
@@ -12,31 +12,36 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The number of guests that the first member serves at a time. */
 #define GUESTS 16
+/* The longest time that passing may take (tutti_pass_deadline). */
 #define PATIENCE_NS (30 * TUTTI_NS_PER_S)
 /* A guest that has not proved itself within this time gives its place to another that waits. */
 #define GUEST_PATIENCE_NS (2 * TUTTI_NS_PER_S)
+/* The number of secret bytes in the socket's name, which other users cannot guess. */
+#define HIDDEN_BYTES 16
 /* The number of connections accepted per step, so that a flood of them does not occupy a rank. */
 #define ACCEPTS_PER_STEP 64
 
-/* A connection to the first member. The first member has one for each member that connects, and any
- * other member has only its own. */
+/* A connection to the first member. The first member has one for each member that connects. Any
+ * other member uses only guests[0], which is its own connection. */
 struct guest {
-    int fd; /* -1: a free place */
-    bool is_proved;
-    uint64_t since_ns;
+    int fd;            /* -1: a free place */
+    bool is_proved;    /* the handshake is complete */
+    uint64_t since_ns; /* on the first member: the time at which the guest was accepted */
     struct tutti_handshake shake;
 };
 
 struct tutti_pass {
     struct tutti_pass_args args;
-    char name[64];
-    uint8_t key[TUTTI_SECRET_BYTES];
-    int fd; /* the descriptor to pass; -1 on the first member: it refuses all guests */
-    char refusal[TUTTI_MESSAGE_BYTES]; /* the reason, for the first member itself */
-    int listen_fd;
-    uint32_t nserved;
-    bool *is_served; /* [nmembers] */
+    char name[64];                   /* of the socket, without the leading zero byte */
+    uint8_t key[TUTTI_SECRET_BYTES]; /* the secret of the handshakes */
+    int fd; /* the descriptor that is passed. On the first member, -1 means that it refuses all
+               guests: it closes their connections after the handshake. */
+    char refusal[TUTTI_MESSAGE_BYTES]; /* on the first member: the reason why it refuses */
+    int listen_fd;                     /* on the first member; else -1 */
+    uint32_t nserved;                  /* members that were served or refused */
+    bool *is_served;                   /* [nmembers], on the first member */
     struct guest guests[GUESTS];
 };
 
@@ -47,7 +52,7 @@ static void derive_name(struct tutti_pass *pass)
 
     tutti_secret_derive(pass->args.secret, "segment name", 0, hidden);
     tutti_secret_derive(pass->args.secret, "segment proof", 0, pass->key);
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < HIDDEN_BYTES; i++)
         length += (size_t)snprintf(pass->name + length, sizeof pass->name - length, "%02x",
                                    hidden[i]);
 }
@@ -105,6 +110,7 @@ static void close_guest(struct guest *guest)
 
 /* ---- the first member ---------------------------------------------------------------- */
 
+/* Returns the index of the member that has made this handshake. */
 static uint32_t index_of(const struct tutti_handshake *shake)
 {
     uint32_t index;
@@ -113,6 +119,8 @@ static uint32_t index_of(const struct tutti_handshake *shake)
     return index;
 }
 
+/* Makes progress with a guest. Sends the descriptor, or refuses, once the guest has proved
+ * itself. */
 static void serve(struct tutti_pass *pass, struct guest *guest)
 {
     uint32_t index;
@@ -204,28 +212,28 @@ static int step_first(struct tutti_pass *pass)
 
 static int step_other(struct tutti_pass *pass)
 {
-    struct guest *self = &pass->guests[0];
+    struct guest *own = &pass->guests[0];
     int rc;
 
-    if (self->fd < 0) {
+    if (own->fd < 0) {
         struct tutti_purpose purpose = {.bytes = {0}};
 
-        TUTTI_TRY(tutti_socket_connect_unix(pass->name, &self->fd));
+        TUTTI_TRY(tutti_socket_connect_unix(pass->name, &own->fd));
         memcpy(purpose.bytes, &pass->args.me, sizeof pass->args.me);
-        tutti_handshake_start(&self->shake, self->fd, false, pass->key, &purpose,
+        tutti_handshake_start(&own->shake, own->fd, false, pass->key, &purpose,
                               pass->args.deadline_ns);
     }
-    if (!self->is_proved) {
-        rc = tutti_handshake_step(&self->shake);
+    if (!own->is_proved) {
+        rc = tutti_handshake_step(&own->shake);
         if (rc == TUTTI_ERR_REMOTE) { /* the first member closed the connection because this rank
                                          was slow, so connect again */
-            close_guest(self);
+            close_guest(own);
             return TUTTI_AGAIN;
         }
         TUTTI_TRY(rc);
-        self->is_proved = true;
+        own->is_proved = true;
     }
-    return tutti_socket_recv_fd(self->fd, &pass->fd);
+    return tutti_socket_recv_fd(own->fd, &pass->fd);
 }
 
 int tutti_pass_step(struct tutti_pass *pass, int *ret_fd)

@@ -20,7 +20,7 @@ struct tutti_pass_args {
 };
 
 /* Returns the deadline for passing: half of the time that is left for forming, at most 30 s from
- * now. Passing takes milliseconds once all members are there, and members that must go on without
+ * now. Passing takes milliseconds once all members have connected. Members that must go on without
  * the descriptor need the rest of the time for forming. */
 uint64_t tutti_pass_deadline(uint64_t forming_deadline_ns);
 

@@ -20,9 +20,13 @@
 
 #define MAGIC UINT64_C(0x3247455349545554) /* "TUTISEG2" */
 #define PAGE 4096
+/* The largest half of a window, and the largest ring of a FIFO, in a header that is accepted. */
+#define MOST_BYTES (UINT64_C(1) << 31)
 
 /* ---- layout -------------------------------------------------------------------------- */
 
+/* Offsets of the parts of a segment (segment.h), in bytes. The strides are the distances between
+ * two FIFOs, and between the rows of `mapped`. */
 struct layout {
     size_t members, waiters, activities, posts, slots, windows, fifos, fifo_stride;
     size_t lend_slots, mapped, mapped_stride, areas, counts, total;
@@ -85,16 +89,18 @@ struct tutti_kept_fd {
 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct tutti_shm_segment *list;
+static struct tutti_shm_segment *segments;
 
-static struct tutti_shm_segment *find_relative(const struct tutti_shm_segment *segment)
+/* Returns another segment of the list that has the same file, or NULL. */
+static struct tutti_shm_segment *find_same_file(const struct tutti_shm_segment *segment)
 {
-    for (struct tutti_shm_segment *at = list; at != NULL; at = at->next)
+    for (struct tutti_shm_segment *at = segments; at != NULL; at = at->next)
         if (at != segment && at->device == segment->device && at->inode == segment->inode)
             return at;
     return NULL;
 }
 
+/* Locks or unlocks this member's byte of the file. */
 static int set_lock(const struct tutti_shm_segment *segment, short type)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET,
@@ -103,12 +109,12 @@ static int set_lock(const struct tutti_shm_segment *segment, short type)
     return fcntl(segment->fd, F_SETLK, &lock);
 }
 
-/* Removes a segment from the list. Its mapping and descriptors go to another segment of the same
- * file, or are released if there is none. */
+/* Removes a segment from the list. If another segment has the same file, the mapping and the
+ * descriptors pass to that segment. Otherwise they are released. */
 static void leave_list(struct tutti_shm_segment *segment)
 {
-    struct tutti_shm_segment **link = &list;
-    struct tutti_shm_segment *heir;
+    struct tutti_shm_segment **link = &segments;
+    struct tutti_shm_segment *successor;
     struct tutti_kept_fd **end = &segment->kept;
 
     pthread_mutex_lock(&list_lock);
@@ -117,14 +123,14 @@ static void leave_list(struct tutti_shm_segment *segment)
         link = &(*link)->next;
     }
     *link = segment->next;
-    heir = find_relative(segment);
+    successor = find_same_file(segment);
 
-    if (heir != NULL) {
+    if (successor != NULL) {
         (void)set_lock(segment, F_UNLCK);
         while (*end != NULL)
             end = &(*end)->next;
-        *end = heir->kept;
-        heir->kept = segment->kept;
+        *end = successor->kept;
+        successor->kept = segment->kept;
         segment->kept = NULL;
     } else if (segment->header != NULL) {
         munmap(segment->header, segment->header->total_bytes);
@@ -143,6 +149,7 @@ static void leave_list(struct tutti_shm_segment *segment)
 
 /* ---- mapping ------------------------------------------------------------------------- */
 
+/* Reads and checks the header, which another process has written. */
 static int check_header(int fd, uint32_t nmembers, struct tutti_shm_segment_header *ret_header,
                         struct stat *ret_status)
 {
@@ -151,9 +158,8 @@ static int check_header(int fd, uint32_t nmembers, struct tutti_shm_segment_head
     *ret_status = (struct stat){.st_ino = 0};
     if (fstat(fd, ret_status) != 0 || pread(fd, header, sizeof *header, 0) != sizeof *header)
         return tutti_fail(TUTTI_ERR_SYSTEM, "read the shared segment: %s", strerror(errno));
-    if (header->magic != MAGIC || header->nmembers != nmembers ||
-        header->half_bytes % PAGE != 0 || header->half_bytes > (UINT64_C(1) << 31) ||
-        header->fifo_bytes > (UINT64_C(1) << 31) ||
+    if (header->magic != MAGIC || header->nmembers != nmembers || header->half_bytes % PAGE != 0 ||
+        header->half_bytes > MOST_BYTES || header->fifo_bytes > MOST_BYTES ||
         (header->fifo_bytes & (header->fifo_bytes - 1)) != 0 ||
         header->fifo_bytes < TUTTI_CACHE_LINE ||
         header->total_bytes != lay_out(nmembers, header->half_bytes, header->fifo_bytes).total ||
@@ -163,8 +169,9 @@ static int check_header(int fd, uint32_t nmembers, struct tutti_shm_segment_head
     return TUTTI_OK;
 }
 
-static void point_into(struct tutti_shm_segment *segment, uint8_t *base,
-                       const struct tutti_shm_segment_header *header)
+/* Sets the pointers of a segment that is mapped at `base`. */
+static void set_pointers(struct tutti_shm_segment *segment, uint8_t *base,
+                         const struct tutti_shm_segment_header *header)
 {
     struct tutti_domain *domain = &segment->domain;
     struct layout at = lay_out(header->nmembers, header->half_bytes, header->fifo_bytes);
@@ -227,11 +234,11 @@ static struct tutti_shm_segment *alloc_segment(int fd, uint32_t me, uint32_t nme
 static int map_or_share(struct tutti_shm_segment *segment,
                         const struct tutti_shm_segment_header *header)
 {
-    struct tutti_shm_segment *relative = find_relative(segment);
+    struct tutti_shm_segment *other = find_same_file(segment);
     void *base;
 
-    if (relative != NULL && relative->header != NULL) {
-        point_into(segment, (uint8_t *)relative->header, header);
+    if (other != NULL && other->header != NULL) {
+        set_pointers(segment, (uint8_t *)other->header, header);
         return TUTTI_OK;
     }
     base = mmap(NULL, header->total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
@@ -239,7 +246,7 @@ static int map_or_share(struct tutti_shm_segment *segment,
     if (base == MAP_FAILED)
         return tutti_fail(TUTTI_ERR_SYSTEM, "map the shared segment of %llu bytes: %s",
                           (unsigned long long)header->total_bytes, strerror(errno));
-    point_into(segment, base, header);
+    set_pointers(segment, base, header);
     return TUTTI_OK;
 }
 
@@ -262,8 +269,8 @@ int tutti_shm_segment_map(int fd, uint32_t me, uint32_t nmembers, const uint32_t
     segment->inode = status.st_ino;
     if (rc == TUTTI_OK)
         rc = map_or_share(segment, &header);
-    segment->next = list;
-    list = segment;
+    segment->next = segments;
+    segments = segment;
     pthread_mutex_unlock(&list_lock);
 
     if (rc == TUTTI_OK && set_lock(segment, F_WRLCK) != 0)
@@ -296,6 +303,7 @@ bool tutti_shm_segment_is_alive(const struct tutti_shm_segment *segment, uint32_
 
 /* ---- report -------------------------------------------------------------------------- */
 
+/* Returns the bytes of the pages between these addresses that are in memory. */
 static size_t resident_bytes(uint8_t *begin, size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

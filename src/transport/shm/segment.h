@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Declares the segment: the memory that the ranks of one host share. It is a memfd that the first
- * of them makes and all of them map. domain.h explains its parts.
+ * Declares the segment: the memory that the ranks of one host share. These ranks are the members.
+ * The segment is a memfd that the first member makes and all members map. domain.h explains the
+ * parts of the segment.
  *
  *     header | members[n] | waiters[n] | activities[n] | posts[n][8] | slots[n][8] |
  *     windows[n][2] | fifos[channel][n][n] | lend_slots[n] | mapped[n][n] | areas[n] | counts[n]
@@ -19,15 +20,16 @@
 
 struct tutti_shm_segment_header {
     uint64_t magic;
-    uint64_t total_bytes;
+    uint64_t total_bytes; /* size of the segment */
     uint64_t half_bytes; /* size of half a window */
     uint64_t fifo_bytes; /* size of a FIFO's ring */
     uint32_t nmembers;
-    alignas(TUTTI_CACHE_LINE) uint32_t sleepers;
+    alignas(TUTTI_CACHE_LINE) uint32_t sleepers; /* struct tutti_domain points to these two */
     struct tutti_abort_note note;
 };
 
-/* A member is present from its lock on the segment's byte [index] until it announces otherwise. */
+/* A member is present from the moment when it locks byte number [its index] of the segment's file,
+ * until it changes `presence` or its process ends, which releases the lock. */
 struct tutti_shm_member {
     alignas(TUTTI_CACHE_LINE) uint32_t presence; /* enum below; its owner writes it */
     uint32_t is_inside; /* 1 while the owner accesses memory of other members (guard.c); its owner
@@ -35,12 +37,13 @@ struct tutti_shm_member {
 };
 enum { TUTTI_SHM_MEMBER_PRESENT, TUTTI_SHM_MEMBER_LEFT, TUTTI_SHM_MEMBER_DROPPED };
 
+/* One rank's mapping of a segment. */
 struct tutti_shm_segment {
     struct tutti_domain domain; /* first, because domain.c converts between the two */
-    struct tutti_shm_segment_header *header;
-    struct tutti_shm_member *members;
-    uint8_t *fifos;
-    size_t fifo_stride;
+    struct tutti_shm_segment_header *header; /* NULL: not mapped */
+    struct tutti_shm_member *members; /* [nmembers] */
+    uint8_t *fifos;             /* use tutti_shm_segment_fifo */
+    size_t fifo_stride;         /* bytes from one FIFO to the next */
     uint32_t *ranks;            /* [nmembers], which domain.ranks points to */
     int32_t *pids;              /* [nmembers] */
     enum tutti_domain_access *access; /* [nmembers], which domain.access points to */
@@ -48,10 +51,10 @@ struct tutti_shm_segment {
     bool lends;                 /* this member lends memory to other processes, or once did */
     uint32_t times_inside;      /* calls of tutti_domain_enter that tutti_domain_exit has not yet
                                    undone */
-    int fd;
+    int fd;                     /* the descriptor of the file by which this rank holds its lock */
     struct tutti_shm_segment *next; /* in the process's list of segments, under its lock */
     struct tutti_kept_fd *kept; /* descriptors of this file to close with the last mapping */
-    dev_t device;
+    dev_t device;               /* `device` and `inode` identify the file */
     ino_t inode;
 };
 
@@ -66,14 +69,16 @@ int tutti_shm_segment_create(uint32_t nmembers, int *ret_fd);
 int tutti_shm_segment_map(int fd, uint32_t me, uint32_t nmembers, const uint32_t *ranks,
                           struct tutti_shm_segment **ret_segment);
 
-/* Unmap the segment and release its lock. NULL is ignored. */
+/* Release this rank's lock, and unmap the segment unless another rank of this process uses the
+ * mapping. NULL is ignored. */
 void tutti_shm_segment_destroy(struct tutti_shm_segment *segment);
 
 /* True if the process of member `index`, which is not this process, still holds its lock. */
 bool tutti_shm_segment_is_alive(const struct tutti_shm_segment *segment, uint32_t index);
 
 /* Tests and returns this rank's access to the memory of the process that identifies itself as
- * `theirs`. */
+ * `theirs`. If `may_read` is false, memory of another process is not read. Implemented in
+ * domain.c. */
 enum tutti_domain_access tutti_shm_segment_probe(const struct tutti_identity *mine,
                                                  const struct tutti_identity *theirs,
                                                  bool may_read);
@@ -82,6 +87,7 @@ enum tutti_domain_access tutti_shm_segment_probe(const struct tutti_identity *mi
  * pages that any rank has touched count. */
 size_t tutti_shm_segment_touched(const struct tutti_shm_segment *segment);
 
+/* Returns the FIFO of a channel from member `from` to member `to`. */
 static inline struct tutti_fifo *tutti_shm_segment_fifo(const struct tutti_shm_segment *segment,
                                                         int channel, uint32_t from, uint32_t to)
 {

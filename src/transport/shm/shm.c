@@ -19,57 +19,62 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A long message is published in parts, so that the reader copies while the writer does. A part
- * occupies as much of the ring as the reader gives back at a time, but at most PIECE_BYTES. */
-#define PIECE_BYTES 16384
-/* From this size on, memory that the receiver can load directly is exposed. Such a copy costs no
- * system call, but the sender has to wait for it. */
+/* A long message is published in several records, so that the reader copies while the writer does.
+ * A record occupies as much of the ring as the reader gives back at a time, but at most this
+ * much. */
+#define MOST_RECORD_BYTES 16384
+/* To expose bytes means to offer their address. From this size on, memory that the receiver can
+ * load directly is exposed. Such a copy costs no system call, but the sender has to wait for it.
+ * The second value is for lent memory on hosts where ranks outnumber cores. */
 #define LOADS_THRESHOLD 16384
 #define CROWDED_LOADS_THRESHOLD 65536
-/* Through the FIFO both ends copy at the same time, which is best if one end would otherwise be
- * idle. If messages go both ways at once, one copy is better than two from this size on. */
+/* These are the highest thresholds for ordinary memory in two cases. TUTTI_CMA_THRESHOLD may be
+ * lower. Through the FIFO both ends copy at the same time, which is best if one end would otherwise
+ * be idle. If messages go both ways at once, neither end is idle, and one copy is better than two.
+ * If ranks outnumber cores, the two ends may not copy at the same time, and one copy is better,
+ * too. */
 #define MUTUAL_THRESHOLD (256 * 1024)
-/* If ranks share cores, the two ends do not copy at the same time, and one copy is better from this
- * size on. */
 #define CROWDED_THRESHOLD (256 * 1024)
-/* After this many bytes, the receiver updates the count from which the sender learns which bytes it
- * may reuse. */
+/* The receiver copies exposed bytes in parts of this size. After each part it updates the count
+ * from which the sender learns which bytes it may reuse. */
 #define COPY_BYTES (512 * 1024)
+/* The size of the buffer in which exposed bytes are shown if they cannot be shown in place. */
 #define BOUNCE_BYTES 65536
 
 /* The content of an EXPOSED record. */
-struct loan {
+struct exposed_bytes {
     uint64_t size;
-    uint64_t address;
-    uint32_t number; /* number of the lent memory that contains it, if the peer has mapped that;
-                        else 0 */
-    uint32_t last;   /* the last number on the sender's list */
+    uint64_t address; /* in the sender's process */
+    uint32_t number;  /* number of the lent memory that contains the bytes, if the peer has mapped
+                         it; else 0 */
+    uint32_t last;    /* the last number on the sender's list (lend.h) */
 };
 
 struct shm_conn {
-    struct tutti_conn base;
+    struct tutti_conn base; /* must be the first member */
     struct tutti_domain *domain;
-    struct tutti_lend *lend;
-    uint32_t peer_index;
-    bool is_one_process;
+    struct tutti_lend *lend; /* NULL: no other process can read this rank's memory */
+    uint32_t peer_index;     /* the peer's index among the members of the domain */
+    bool is_one_process;     /* the peer is in this process */
     /* Sizes from which bytes are exposed: in ordinary memory, in ordinary memory while messages go
-     * both ways, and in lent memory. */
+     * both ways, and in lent memory. SIZE_MAX: never. */
     size_t threshold, mutual_threshold, lent_threshold;
-    size_t piece;
+    size_t record_bytes; /* the most bytes of a DATA record */
 
-    /* Sending: the exposed offer. The peer has copied up to `seen`. */
+    /* Sending. */
     struct tutti_fifo_writer out;
-    size_t exposed;
-    uint64_t seen;
-    uint32_t told; /* the last number of lent memory that the peer knows */
+    size_t exposed_left;  /* exposed bytes that the peer has not copied yet */
+    uint64_t copied_seen; /* the peer's count of copied bytes at the last look */
+    uint32_t announced;   /* the last number of this rank's list that the peer was told */
 
-    /* Receiving: the rest of the peer's exposed offer comes before the record at the front. */
+    /* Receiving. Bytes come first from the carry, then from `incoming`, then from the front record
+     * of the FIFO. */
     struct tutti_fifo_reader in;
-    struct loan loan;
-    uint64_t copied;
+    struct exposed_bytes incoming; /* the part of an exposed offer that is left; size 0: none */
+    uint64_t copied;               /* exposed bytes that this rank has ever copied */
     struct tutti_carry carry;
-    bool is_carry_shown;
-    uint8_t *bounce; /* copies of exposed memory, for peek */
+    bool is_carry_shown; /* the last peek has shown the carry */
+    uint8_t *bounce;     /* BOUNCE_BYTES; NULL until it is needed */
 };
 
 /* The operations of a connection of either transport. */
@@ -96,7 +101,7 @@ static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric
 {
     const struct tutti_shm *host = tutti_shm_of(fabric);
     struct tutti_shm_segment *segment = host->segment;
-    size_t fifo_bytes = segment->header->fifo_bytes;
+    size_t fifo_bytes = segment->header->fifo_bytes, quarter = fifo_bytes / 4;
     uint32_t me = host->my_index, other = tutti_shm_index(host, peer);
     struct shm_conn *shm = tutti_conn_create(fabric, &stream_ops, peer, channel, sizeof *shm);
 
@@ -109,7 +114,8 @@ static int connect_by(const struct tutti_transport_ops *ops, struct tutti_fabric
     shm->threshold = shm->mutual_threshold = shm->lent_threshold = SIZE_MAX;
     if (ops == &tutti_cma_ops)
         set_thresholds(shm);
-    shm->piece = (fifo_bytes / 4 < PIECE_BYTES ? fifo_bytes / 4 : PIECE_BYTES) - TUTTI_CACHE_LINE;
+    shm->record_bytes = (quarter < MOST_RECORD_BYTES ? quarter : MOST_RECORD_BYTES) -
+                        TUTTI_CACHE_LINE;
     tutti_fifo_writer_init(&shm->out, tutti_shm_segment_fifo(segment, channel, me, other),
                            fifo_bytes);
     tutti_fifo_reader_init(&shm->in, tutti_shm_segment_fifo(segment, channel, other, me),
@@ -130,7 +136,7 @@ int tutti_cma_connect(struct tutti_fabric *fabric, int peer, int channel, struct
 
 /* Wakes the peer if it sleeps. This is the ringer's half of the sleeping protocol of
  * fabric_wait.c. */
-static inline void rouse(struct shm_conn *shm)
+static inline void wake_peer(struct shm_conn *shm)
 {
     tutti_fence_before_look(shm->domain->has_joint_fences);
     if (tutti_load_relaxed(&shm->domain->waiters[shm->peer_index].is_sleeping) != 0)
@@ -144,12 +150,13 @@ static int fail_gone(struct shm_conn *shm)
 
 /* ---- sending ------------------------------------------------------------------------- */
 
-/* Writes a record with as much of `head` and then `data` as fits one part and the ring. Only the
- * last record of an offer may end at an odd address, so elements are aligned in the ring. */
+/* Writes a record with as much of `head` and then `data` as fits a record and the ring. Returns the
+ * number of bytes. All records of an offer but the last have a multiple of 8 bytes, so that
+ * elements are aligned in the ring. */
 static size_t put_data(struct shm_conn *shm, const void *head, size_t head_size, const void *data,
                        size_t size)
 {
-    size_t wanted = head_size + size < shm->piece ? head_size + size : shm->piece;
+    size_t wanted = head_size + size < shm->record_bytes ? head_size + size : shm->record_bytes;
     size_t room = tutti_fifo_room(&shm->out, wanted) & ~(size_t)7;
 
     if (room < head_size + 8 && room < wanted)
@@ -175,7 +182,7 @@ static uint32_t lent_number(const struct shm_conn *shm, const void *data, size_t
     struct tutti_lend *lend = shm->lend;
     uint32_t number = tutti_lend_number(lend, data, size);
 
-    *ret_is_new = number > shm->told;
+    *ret_is_new = number > shm->announced;
     return tutti_lend_is_mapped(lend, shm->peer_index, number) ? number : 0;
 }
 
@@ -190,34 +197,35 @@ static bool is_exposed(const struct shm_conn *shm, const void *data, size_t size
     return size >= shm->lent_threshold && (lent_number(shm, data, size, &is_new) != 0 || is_new);
 }
 
+/* Writes an EXPOSED record for the bytes. Returns false if the ring has no room for the record. */
 static bool expose(struct shm_conn *shm, const uint8_t *data, size_t size)
 {
-    struct loan loan = {.size = size, .address = (uint64_t)(uintptr_t)data};
+    struct exposed_bytes record = {.size = size, .address = (uint64_t)(uintptr_t)data};
     bool is_new;
 
-    if (tutti_fifo_room(&shm->out, sizeof loan) < sizeof loan)
+    if (tutti_fifo_room(&shm->out, sizeof record) < sizeof record)
         return false;
     if (!shm->is_one_process) {
-        loan.number = lent_number(shm, data, size, &is_new);
-        loan.last = shm->told = tutti_lend_last(shm->lend);
+        record.number = lent_number(shm, data, size, &is_new);
+        record.last = shm->announced = tutti_lend_last(shm->lend);
     }
-    tutti_fifo_put(&shm->out, &loan, sizeof loan);
+    tutti_fifo_put(&shm->out, &record, sizeof record);
     tutti_fifo_publish(&shm->out, TUTTI_RECORD_EXPOSED);
-    shm->exposed = size;
+    shm->exposed_left = size;
     return true;
 }
 
-/* Returns how many more bytes of the exposed offer the peer has copied. */
-static size_t collect(struct shm_conn *shm)
+/* Returns the number of exposed bytes that the peer has copied since the last call. */
+static size_t take_copied(struct shm_conn *shm)
 {
     /* acquire: pairs with the release in advance; the peer has finished with these bytes */
     uint64_t copied = tutti_load_acquire(&shm->out.fifo->copied);
-    size_t taken = (size_t)(copied - shm->seen);
+    size_t taken = (size_t)(copied - shm->copied_seen);
 
-    if (taken > shm->exposed) /* only a corrupted peer counts more than was exposed */
-        taken = shm->exposed;
-    shm->seen = copied;
-    shm->exposed -= taken;
+    if (taken > shm->exposed_left) /* only a corrupted peer counts more than was exposed */
+        taken = shm->exposed_left;
+    shm->copied_seen = copied;
+    shm->exposed_left -= taken;
     return taken;
 }
 
@@ -244,7 +252,7 @@ static bool is_refused(const struct shm_conn *shm)
 {
     /* acquire: pairs with the release in advance */
     return tutti_fifo_is_refused(&shm->out) &&
-           tutti_load_acquire(&shm->out.fifo->copied) == shm->seen;
+           tutti_load_acquire(&shm->out.fifo->copied) == shm->copied_seen;
 }
 
 /* Ends a send: wakes the peer after progress. If nothing was taken of a non-empty offer, it checks
@@ -252,7 +260,7 @@ static bool is_refused(const struct shm_conn *shm)
 static int conclude(struct shm_conn *shm, bool has_progress, bool is_stuck)
 {
     if (has_progress)
-        rouse(shm);
+        wake_peer(shm);
     else if (is_stuck && is_refused(shm))
         return fail_gone(shm);
     return TUTTI_OK;
@@ -265,9 +273,9 @@ static int shm_send(struct tutti_conn *conn, const void *data, size_t size, size
     size_t taken = 0, put = 0;
     bool has_progress = false;
 
-    if (shm->exposed > 0)
-        taken = collect(shm);
-    if (shm->exposed == 0 && taken < size) {
+    if (shm->exposed_left > 0)
+        taken = take_copied(shm);
+    if (shm->exposed_left == 0 && taken < size) {
         if (is_exposed(shm, from + taken, size - taken)) {
             has_progress = expose(shm, from + taken, size - taken);
         } else {
@@ -284,8 +292,8 @@ static int shm_send_two(struct tutti_conn *conn, const void *head, size_t head_s
 {
     struct shm_conn *shm = (struct shm_conn *)conn;
 
-    if (shm->exposed > 0) { /* an earlier call of shm_send has exposed bytes */
-        *ret_taken = collect(shm);
+    if (shm->exposed_left > 0) { /* an earlier call of shm_send has exposed bytes */
+        *ret_taken = take_copied(shm);
         return conclude(shm, false, *ret_taken == 0);
     }
     /* Bytes that are to be exposed follow in a separate call. */
@@ -295,42 +303,43 @@ static int shm_send_two(struct tutti_conn *conn, const void *head, size_t head_s
 
 /* ---- receiving ----------------------------------------------------------------------- */
 
-/* Makes bytes available at the front. Returns false if nothing has arrived. */
-static bool have_front(struct shm_conn *shm)
+/* Makes the next bytes of the stream available at the front, which is `incoming` or the front
+ * record. Returns false if nothing has arrived. */
+static bool fetch_front(struct shm_conn *shm)
 {
-    if (shm->loan.size > 0)
+    if (shm->incoming.size > 0)
         return true;
     if (tutti_fifo_ready(&shm->in) == 0)
         return false;
     if (shm->in.kind == TUTTI_RECORD_DATA)
         return true;
-    tutti_fifo_look(&shm->in, &shm->loan, sizeof shm->loan);
+    tutti_fifo_look(&shm->in, &shm->incoming, sizeof shm->incoming);
     if (tutti_fifo_drop(&shm->in, shm->in.size))
-        rouse(shm);
+        wake_peer(shm);
     if (!shm->is_one_process)
-        tutti_lend_learn(shm->lend, shm->peer_index, shm->loan.last);
-    return shm->loan.size > 0;
+        tutti_lend_learn(shm->lend, shm->peer_index, shm->incoming.last);
+    return shm->incoming.size > 0;
 }
 
 static size_t left_at_front(const struct shm_conn *shm)
 {
-    return shm->loan.size > 0 ? (size_t)shm->loan.size : shm->in.size - shm->in.taken;
+    return shm->incoming.size > 0 ? (size_t)shm->incoming.size : shm->in.size - shm->in.taken;
 }
 
 /* Removes `size` bytes from the front, which have been used. */
 static void advance(struct shm_conn *shm, size_t size)
 {
-    if (shm->loan.size == 0) {
+    if (shm->incoming.size == 0) {
         if (tutti_fifo_drop(&shm->in, size))
-            rouse(shm);
+            wake_peer(shm);
         return;
     }
-    shm->loan.size -= size;
-    shm->loan.address += size;
+    shm->incoming.size -= size;
+    shm->incoming.address += size;
     shm->copied += size;
-    /* release: pairs with the acquire in collect; this rank has read these bytes */
+    /* release: pairs with the acquire in take_copied; this rank has read these bytes */
     tutti_store_release(&shm->in.fifo->copied, shm->copied);
-    rouse(shm);
+    wake_peer(shm);
 }
 
 /* Returns the address from which exposed bytes at the front can be loaded, or NULL if there is
@@ -339,9 +348,9 @@ static void advance(struct shm_conn *shm, size_t size)
 static const uint8_t *find_lent(const struct shm_conn *shm)
 {
     if (shm->is_one_process)
-        return (const uint8_t *)(uintptr_t)shm->loan.address;
-    return tutti_lend_at(shm->lend, shm->peer_index, shm->loan.number,
-                         shm->loan.address, shm->loan.size);
+        return (const uint8_t *)(uintptr_t)shm->incoming.address;
+    return tutti_lend_at(shm->lend, shm->peer_index, shm->incoming.number, shm->incoming.address,
+                         shm->incoming.size);
 }
 
 /* Copies from the front without removing the bytes. TUTTI_AGAIN: some rank has given up, so lent
@@ -352,7 +361,7 @@ static int copy_front(struct shm_conn *shm, void *data, size_t size)
     const uint8_t *lent;
     int rc = TUTTI_OK;
 
-    if (shm->loan.size == 0) {
+    if (shm->incoming.size == 0) {
         tutti_fifo_look(&shm->in, data, size);
         return TUTTI_OK;
     }
@@ -364,7 +373,7 @@ static int copy_front(struct shm_conn *shm, void *data, size_t size)
     else if (lent != NULL)
         memcpy(data, lent, size);
     else
-        rc = tutti_domain_read(shm->domain, shm->peer_index, data, shm->loan.address, size);
+        rc = tutti_domain_read(shm->domain, shm->peer_index, data, shm->incoming.address, size);
     if (!tutti_fabric_exit(fabric) && rc == TUTTI_OK)
         return TUTTI_AGAIN;
     if (rc == TUTTI_OK)
@@ -372,6 +381,7 @@ static int copy_front(struct shm_conn *shm, void *data, size_t size)
     return tutti_fabric_blame(fabric, shm->base.peer, "has memory that cannot be read any more");
 }
 
+/* Returns how many of `size` bytes can be copied from the front at once. */
 static size_t front_piece(const struct shm_conn *shm, size_t size)
 {
     size_t left = left_at_front(shm);
@@ -380,11 +390,12 @@ static size_t front_piece(const struct shm_conn *shm, size_t size)
     return size < left ? size : left;
 }
 
+/* Receives up to `size` bytes that have arrived, and does not use the carry. */
 static int pull(struct shm_conn *shm, uint8_t *to, size_t size, size_t *ret_got)
 {
     size_t got = 0;
 
-    while (got < size && have_front(shm)) {
+    while (got < size && fetch_front(shm)) {
         size_t piece = front_piece(shm, size - got);
         int rc = copy_front(shm, to + got, piece);
 
@@ -463,6 +474,7 @@ static int need_bounce(struct shm_conn *shm)
     return TUTTI_OK;
 }
 
+/* Shows exposed bytes at the front, in place if this rank can load them there, else as a copy. */
 static int show_exposed(struct shm_conn *shm, size_t least, size_t usable, const void **ret_data,
                         size_t *ret_size)
 {
@@ -497,7 +509,7 @@ static int shm_peek(struct tutti_conn *conn, size_t least, size_t most, const vo
         return TUTTI_OK;
     if (shm->carry.have > 0)
         return show_carry(shm, least, ret_data, ret_size);
-    if (!have_front(shm))
+    if (!fetch_front(shm))
         return tutti_fifo_is_ended(&shm->in) ? fail_gone(shm) : TUTTI_OK;
     left = left_at_front(shm);
     if (left < least)
@@ -505,7 +517,7 @@ static int shm_peek(struct tutti_conn *conn, size_t least, size_t most, const vo
 
     shm->is_carry_shown = false;
     usable = (left < most ? left : most) / least * least;
-    if (shm->loan.size > 0)
+    if (shm->incoming.size > 0)
         return show_exposed(shm, least, usable, ret_data, ret_size);
     *ret_size = tutti_fifo_view(&shm->in, least, usable, ret_data);
     return TUTTI_OK;
@@ -529,7 +541,7 @@ static void shm_close(struct tutti_conn *conn)
         return;
     tutti_fifo_close_writer(&shm->out);
     tutti_fifo_close_reader(&shm->in);
-    rouse(shm);
+    wake_peer(shm);
     free(shm->bounce);
     free(shm);
 }

@@ -62,7 +62,7 @@ static void post_note(struct tutti_abort_note *note, const struct tutti_cause *c
 
     /* acquire and release: pairs with itself in other ranks, of which one writes the note */
     if (!tutti_compare_exchange(&note->state, &expected, (uint32_t)TUTTI_NOTE_BEING_WRITTEN))
-        return; /* another rank was first; all ranks get that one's reason */
+        return; /* another rank was first, and all ranks report the reason of that rank */
     note->code = cause->code;
     note->rank = cause->rank;
     tutti_message_copy(note->reason, sizeof note->reason, cause->reason);

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The number of strangers that are kept in addition to the ranks that are due, and the time that a
- * stranger has for the handshake. */
+/* The number of callers that are kept in addition to one for each socket that lower ranks may still
+ * open, and the time that a caller has for the handshake. */
 #define MOST_STRANGERS 256
 #define CALLER_PATIENCE_NS (2 * TUTTI_NS_PER_S)
 /* A caller keeps its place for this long even if no descriptor is left for the next one. Otherwise
@@ -33,21 +33,22 @@ void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
     tutti_secret_derive(fabric->secret, "tcp", (uint64_t)called, ret_secret);
 }
 
-/* ---- taking calls -------------------------------------------------------------------- */
+/* ---- accepting callers --------------------------------------------------------------- */
 
-static void note_stranger(struct tutti_fabric *fabric, const char *why)
+static void log_stranger(struct tutti_fabric *fabric, const char *why)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
 
-    if (tcp->has_told_stranger)
+    if (tcp->has_logged_stranger)
         return;
-    tcp->has_told_stranger = true;
+    tcp->has_logged_stranger = true;
     tutti_log(TUTTI_LOG_WARN,
               "dropped a caller on port %u: %s (further ones are dropped silently)",
               (unsigned)ntohs(tutti_tcp_own_record(fabric)->port_be), why);
 }
 
-/* A caller has proved to be a member. It may still send malformed data. */
+/* Adds the socket of a caller to its connection. The caller has proved that it is a rank, but it
+ * may still send malformed data. Then the socket is closed. */
 static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
 {
     struct tutti_tcp_purpose purpose;
@@ -75,22 +76,23 @@ static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *sha
         tutti_tcp_of(fabric)->nmissing--;
 }
 
-/* Takes the state of the rank before this one (tell.c), if the caller has sent it. */
-static bool was_told(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
+/* Keeps the state that the rank before this one has sent (state.c). Returns false if the caller has
+ * another purpose. */
+static bool take_state(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     struct tutti_tcp_purpose purpose;
 
     memcpy(&purpose, shake->purpose.bytes, sizeof purpose);
-    if (purpose.channel != TUTTI_TCP_TELLS || purpose.rank != fabric->rank - 1)
+    if (purpose.channel != TUTTI_TCP_CHANNEL_STATE || purpose.rank != fabric->rank - 1)
         return false;
-    memcpy(tcp->told, purpose.words, sizeof tcp->told);
-    tcp->was_told = true;
+    memcpy(tcp->previous_state, purpose.words, sizeof tcp->previous_state);
+    tcp->has_previous_state = true;
     return true;
 }
 
-/* True if the caller closed before it sent a byte. It then only tested whether this rank lives
- * (probe.c). */
+/* True if the caller closed before it sent a byte, which is in phase 0 or 1 of the handshake. It
+ * then only tested whether this rank lives (probe.c). */
 static bool was_probe(const struct tutti_handshake *shake, int rc)
 {
     return rc == TUTTI_ERR_REMOTE && shake->phase <= 1 && shake->wire_done == 0;
@@ -104,7 +106,7 @@ static void free_caller(struct tutti_tcp_caller *caller)
 
 /* Makes progress with a caller. TUTTI_OK: the connection is established. TUTTI_AGAIN: more bytes
  * must arrive. Other results: the caller must be closed. */
-static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
+static int step_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 {
     uint8_t confirmation = 0;
     size_t done = 0;
@@ -117,9 +119,9 @@ static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
         if (rc == TUTTI_ERR_REMOTE && tutti_tcp_note_begins(caller))
             return tutti_tcp_note_step(fabric, caller);
         if (rc != TUTTI_OK && rc != TUTTI_AGAIN && !was_probe(&caller->shake, rc))
-            note_stranger(fabric, tutti_message_last());
+            log_stranger(fabric, tutti_message_last());
         TUTTI_TRY(rc);
-        if (was_told(fabric, &caller->shake))
+        if (take_state(fabric, &caller->shake))
             return TUTTI_ERR_REMOTE; /* the caller sends nothing more, so close it */
         caller->is_proved = true;
         caller->shake.deadline_ns = TUTTI_NEVER;
@@ -131,13 +133,13 @@ static int hear(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 }
 
 /* Makes progress with a caller. Returns true if it has become a connection or was closed. */
-static bool settle_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
+static bool serve_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 {
-    int rc = hear(fabric, caller);
+    int rc = step_caller(fabric, caller);
 
     if (rc == TUTTI_AGAIN)
         return false;
-    tutti_tcp_drop(fabric, caller->fd);
+    tutti_tcp_release(fabric, caller->fd);
     if (rc == TUTTI_OK)
         admit(fabric, &caller->shake);
     else
@@ -155,8 +157,9 @@ static void unlink_caller(struct tutti_tcp *tcp, struct tutti_tcp_caller **link,
     tcp->ncallers--;
 }
 
-/* Checks the next CALLERS_PER_POLL callers, and handles those that have sent something or whose
- * deadline has passed. */
+/* Checks up to CALLERS_PER_POLL callers from *at_link on, and handles those that have sent
+ * something or whose deadline has passed. Sets *at_link to the link after the last of them. Returns
+ * false if the callers cannot be checked. */
 static bool step_some(struct tutti_fabric *fabric, struct tutti_tcp_caller ***at_link)
 {
     struct tutti_tcp_caller **link = *at_link;
@@ -172,7 +175,7 @@ static bool step_some(struct tutti_fabric *fabric, struct tutti_tcp_caller ***at
         struct tutti_tcp_caller *caller = *link, *next = caller->next;
 
         if ((polled[i].revents != 0 || now_ns >= caller->shake.deadline_ns) &&
-            settle_caller(fabric, caller))
+            serve_caller(fabric, caller))
             unlink_caller(tutti_tcp_of(fabric), link, next);
         else
             link = &caller->next;
@@ -205,13 +208,14 @@ static void drop_stranger(struct tutti_fabric *fabric, struct tutti_tcp_caller *
 {
     struct tutti_tcp_caller *caller = *link;
 
-    note_stranger(fabric, why);
-    tutti_tcp_drop(fabric, caller->fd);
+    log_stranger(fabric, why);
+    tutti_tcp_release(fabric, caller->fd);
     close(caller->fd);
     unlink_caller(tutti_tcp_of(fabric), link, caller->next);
     free_caller(caller);
 }
 
+/* Drops the oldest stranger if there are too many callers. */
 static void make_room(struct tutti_fabric *fabric)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
@@ -221,9 +225,11 @@ static void make_room(struct tutti_fabric *fabric)
         drop_stranger(fabric, link, "too many callers at once that do not prove themselves");
 }
 
-static bool has_had_its_time(const struct tutti_tcp_caller *caller)
+static bool has_had_its_grace(const struct tutti_tcp_caller *caller)
 {
-    return tutti_now_ns() + CALLER_PATIENCE_NS >= caller->shake.deadline_ns + CALLER_GRACE_NS;
+    uint64_t arrived_ns = caller->shake.deadline_ns - CALLER_PATIENCE_NS;
+
+    return tutti_now_ns() >= arrived_ns + CALLER_GRACE_NS;
 }
 
 /* If no descriptor is left, strangers are closed, the oldest first. Until the oldest has had its
@@ -236,7 +242,7 @@ static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd
 
     while ((rc = tutti_socket_accept(listen_fd, ret_fd)) == TUTTI_ERR_SYSTEM &&
            (link = find_stranger(tutti_tcp_of(fabric))) != NULL) {
-        if (!has_had_its_time(*link))
+        if (!has_had_its_grace(*link))
             return TUTTI_AGAIN;
         drop_stranger(fabric, link, tutti_message_last());
     }
@@ -246,6 +252,7 @@ static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd
     return rc;
 }
 
+/* Accepts the next caller. Returns false if no caller waits, or if none can be accepted now. */
 static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
@@ -270,7 +277,7 @@ static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
     tutti_tcp_secret(fabric, fabric->rank, secret);
     tutti_handshake_start(&caller->shake, fd, true, secret, NULL,
                           tutti_now_ns() + CALLER_PATIENCE_NS);
-    if (settle_caller(fabric, caller)) /* the acceptor sends the first message */
+    if (serve_caller(fabric, caller)) /* the acceptor sends the first message */
         return true;
     *tcp->callers_end = caller;
     tcp->callers_end = &caller->next;
@@ -306,8 +313,8 @@ void tutti_tcp_progress(struct tutti_fabric *fabric)
     if (tcp->dialing != NULL)
         tutti_tcp_dial_step(fabric);
     look_at_callers(fabric);
-    if (tcp->tell.is_active)
-        tutti_tcp_tell_step(fabric);
+    if (tcp->state_call.is_active)
+        tutti_tcp_state_step(fabric);
 }
 
 void tutti_tcp_drop_callers(struct tutti_fabric *fabric)
@@ -318,7 +325,7 @@ void tutti_tcp_drop_callers(struct tutti_fabric *fabric)
         struct tutti_tcp_caller *caller = tcp->callers;
 
         tcp->callers = caller->next;
-        tutti_tcp_drop(fabric, caller->fd);
+        tutti_tcp_release(fabric, caller->fd);
         close(caller->fd);
         free_caller(caller);
     }

@@ -3,10 +3,11 @@
  * with every round, because a rank that computes answers late.
  *
  * An address may belong to another host on this network, and another process may answer there.
- * Even one that greets as a rank does may be a stranger until it has proved itself. So each step
- * of an attempt has a limit, and then the next address is tried. That continues until the caller's
- * deadline. A rank that answers late must not take an abandoned attempt for the connection. So
- * this rank confirms by one byte that it has seen the peer's proof, and never gives up afterwards.
+ * Even a process that greets as a rank does may be a stranger until it has proved that it knows the
+ * secret. So each step of an attempt has a time limit, after which the next address is tried. This
+ * continues until the call that waits for the connection reaches its deadline. A rank that answers
+ * late must not take an abandoned attempt for the connection. So this rank confirms by one byte
+ * that it has seen the peer's proof, and never abandons the attempt afterwards.
  *
  * A rank listens from before its record is published until it is destroyed. So a rank that refuses
  * at all its addresses, again and again, is gone. */
@@ -20,10 +21,13 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The time for each step of an attempt. It doubles with every round, MOST_DOUBLINGS times. */
 #define FIRST_PATIENCE_NS (2 * TUTTI_NS_PER_S)
 #define MOST_DOUBLINGS 5
+/* The pause between two rounds. It doubles with every round up to MOST_PAUSE_NS. */
 #define FIRST_PAUSE_NS (5 * TUTTI_NS_PER_MS)
 #define MOST_PAUSE_NS (500 * TUTTI_NS_PER_MS)
+/* A peer that refuses at all its addresses in this many consecutive rounds has ended. */
 #define REFUSED_ROUNDS 12
 
 static uint64_t patience_ns(const struct tutti_tcp_dial *dial)
@@ -35,13 +39,14 @@ static uint64_t patience_ns(const struct tutti_tcp_dial *dial)
 
 static uint64_t pause_ns(const struct tutti_tcp_dial *dial)
 {
-    uint64_t pause = FIRST_PAUSE_NS << (dial->rounds < 16 ? dial->rounds : 16);
+    uint32_t doublings = dial->rounds < 16 ? dial->rounds : 16; /* avoids an overflow */
+    uint64_t pause = FIRST_PAUSE_NS << doublings;
 
     return pause < MOST_PAUSE_NS ? pause : MOST_PAUSE_NS;
 }
 
-/* Close and continue with the next address. */
-static void turn(struct tutti_tcp_dial *dial, size_t ncandidates)
+/* Abandons the attempt, and chooses the next address. */
+static void try_next_address(struct tutti_tcp_dial *dial, size_t ncandidates)
 {
     if (dial->fd >= 0)
         close(dial->fd);
@@ -73,8 +78,8 @@ static void start_shake(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial
 
 /* Starts or continues to connect to one address. TUTTI_OK: connected, and the handshake has begun.
  * TUTTI_ERR_REMOTE or TUTTI_ERR_TIMEOUT: this address does not work. */
-static int reach_out(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, int index,
-                     const struct tutti_address *address)
+static int connect_socket(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, int index,
+                          const struct tutti_address *address)
 {
     bool is_new = dial->fd < 0;
     int rc;
@@ -94,7 +99,7 @@ static int reach_out(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
     return TUTTI_OK;
 }
 
-static int shake_hands(struct tutti_tcp_dial *dial)
+static int step_handshake(struct tutti_tcp_dial *dial)
 {
     static const uint8_t confirmation = TUTTI_TCP_CONFIRMATION;
     size_t done;
@@ -124,9 +129,9 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
     if (dial->fd < 0 && dial->until_ns > tutti_now_ns())
         return TUTTI_AGAIN;
     if (!dial->is_connected)
-        rc = reach_out(conn, dial, index, &candidates[dial->candidate]);
+        rc = connect_socket(conn, dial, index, &candidates[dial->candidate]);
     if (rc == TUTTI_OK)
-        rc = shake_hands(dial);
+        rc = step_handshake(dial);
     if (rc == TUTTI_AGAIN)
         return TUTTI_AGAIN;
     if (rc == TUTTI_OK) {
@@ -145,7 +150,7 @@ static int step_dial(struct tutti_tcp_conn *conn, struct tutti_tcp_dial *dial, i
                  tutti_address_format(&candidates[0], text), count - 1, tutti_message_last());
         return TUTTI_ERR_REMOTE;
     }
-    turn(dial, count);
+    try_next_address(dial, count);
     return TUTTI_AGAIN;
 }
 

@@ -41,13 +41,13 @@ int tutti_tcp_hold(struct tutti_fabric *fabric, int fd, int peer)
     if (rc == TUTTI_OK) {
         tcp->held[tcp->nheld++] = (struct tutti_tcp_held){.fd = fd, .peer = peer};
         if (tutti_load_relaxed(&fabric->is_aborted) != 0)
-            reset(fd);
+            reset(fd); /* the abort has already reset the others */
     }
     pthread_mutex_unlock(&fabric->lock);
     return rc;
 }
 
-void tutti_tcp_drop(struct tutti_fabric *fabric, int fd)
+void tutti_tcp_release(struct tutti_fabric *fabric, int fd)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
 

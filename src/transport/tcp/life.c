@@ -62,6 +62,7 @@ static int reserve(struct tutti_fabric *fabric, struct tutti_tcp *tcp)
     return tutti_note(TUTTI_ERR_SYSTEM, "a spare descriptor: %s", cause);
 }
 
+/* Opens listeners at the addresses of this host, and puts the addresses into the record. */
 static int listen_everywhere(struct tutti_fabric *fabric, struct tutti_tcp *tcp)
 {
     struct tutti_tcp_record *mine = tutti_tcp_own_record(fabric);
@@ -154,7 +155,7 @@ static void stop_listening(struct tutti_fabric *fabric, size_t index)
 
     if (tcp->listen_fds[index] < 0)
         return;
-    tutti_tcp_drop(fabric, tcp->listen_fds[index]);
+    tutti_tcp_release(fabric, tcp->listen_fds[index]);
     close(tcp->listen_fds[index]);
     tcp->listen_fds[index] = -1;
 }
@@ -221,7 +222,7 @@ static void tcp_destroy(struct tutti_fabric *fabric)
     if (tcp == NULL)
         return;
     tutti_tcp_drop_callers(fabric);
-    tutti_tcp_tell_stop(tcp);
+    tutti_tcp_state_stop(tcp);
     for (size_t i = 0; i < tcp->nlisten; i++)
         stop_listening(fabric, i);
     tutti_part_keep(fabric, &tutti_tcp_ops, NULL);
@@ -277,8 +278,8 @@ const struct tutti_transport_ops tutti_tcp_ops = {
     .progress = tutti_tcp_progress,
     .is_busy = tcp_is_busy,
     .find_lost = tutti_tcp_find_lost,
-    .tell = tutti_tcp_tell,
-    .told = tutti_tcp_told,
+    .send_state = tutti_tcp_send_state,
+    .recv_state = tutti_tcp_recv_state,
     .abort = tutti_tcp_abort,
     .destroy = tcp_destroy,
     .report = tutti_tcp_report,

@@ -109,48 +109,67 @@ static bool is_time_to_look(struct tutti_tcp *tcp, uint64_t now_ns, uint64_t tim
 
 /* ---- both ---------------------------------------------------------------------------- */
 
+/* One search over all connections. It ends at the first lost one. */
+struct search {
+    bool looks_for_silence; /* else only for resets */
+    uint64_t now_ns, timeout_ns;
+    struct polled_socket sockets[AT_ONCE]; /* not yet checked for resets */
+    size_t count;
+    struct tutti_tcp_conn *lost; /* NULL: none so far */
+    int error;                   /* the errno value of the loss; 0: not known */
+};
+
+static void check_for_resets(struct search *search)
+{
+    if (search->lost == NULL)
+        search->lost = find_among(search->sockets, search->count, &search->error);
+    search->count = 0;
+}
+
+static void check_sockets(struct search *search, struct tutti_tcp_conn *conn)
+{
+    bool may_be_silent =
+        search->looks_for_silence && !tutti_tcp_is_near(conn->base.fabric, conn->base.peer);
+
+    for (int index = 0; index < conn->nsockets && search->lost == NULL; index++) {
+        if (conn->fds[index] < 0)
+            continue;
+        if (may_be_silent && is_silent(conn, index, search->now_ns, search->timeout_ns)) {
+            search->error = ETIMEDOUT;
+            search->lost = conn;
+            return;
+        }
+        search->sockets[search->count++] = (struct polled_socket){conn, conn->fds[index]};
+        if (search->count == AT_ONCE)
+            check_for_resets(search);
+    }
+}
+
 bool tutti_tcp_find_lost(struct tutti_fabric *fabric, struct tutti_loss *ret_loss)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
-    uint64_t timeout_ns =
-        (uint64_t)tutti_param_int(TUTTI_PARAM_NETWORK_TIMEOUT) * TUTTI_NS_PER_MS;
-    uint64_t now_ns = tutti_now_ns();
-    struct polled_socket sockets[AT_ONCE];
-    struct tutti_tcp_conn *lost = NULL;
-    bool looks_for_silence;
-    size_t count = 0;
-    int error = 0;
+    size_t nconns = (size_t)fabric->nranks * TUTTI_CHANNEL_COUNT;
+    struct search search;
 
     if (tcp->nsockets_open == 0)
         return false;
-    looks_for_silence = is_time_to_look(tcp, now_ns, timeout_ns);
-    for (size_t i = 0; i < (size_t)fabric->nranks * TUTTI_CHANNEL_COUNT && lost == NULL; i++) {
+    search.count = 0;
+    search.lost = NULL;
+    search.error = 0;
+    search.now_ns = tutti_now_ns();
+    search.timeout_ns = (uint64_t)tutti_param_int(TUTTI_PARAM_NETWORK_TIMEOUT) * TUTTI_NS_PER_MS;
+    search.looks_for_silence = is_time_to_look(tcp, search.now_ns, search.timeout_ns);
+    for (size_t i = 0; i < nconns && search.lost == NULL; i++) {
         struct tutti_tcp_conn *conn = (struct tutti_tcp_conn *)fabric->conns[i];
 
-        if (conn == NULL || fabric->routes[conn->base.peer] != &tutti_tcp_ops)
-            continue;
-        for (int index = 0; index < conn->nsockets && lost == NULL; index++) {
-            if (conn->fds[index] < 0)
-                continue;
-            if (looks_for_silence && !tutti_tcp_is_near(fabric, conn->base.peer) &&
-                is_silent(conn, index, now_ns, timeout_ns)) {
-                error = ETIMEDOUT;
-                lost = conn;
-                break;
-            }
-            sockets[count++] = (struct polled_socket){conn, conn->fds[index]};
-            if (count < AT_ONCE)
-                continue;
-            lost = find_among(sockets, count, &error);
-            count = 0;
-        }
+        if (conn != NULL && fabric->routes[conn->base.peer] == &tutti_tcp_ops)
+            check_sockets(&search, conn);
     }
-    if (lost == NULL)
-        lost = find_among(sockets, count, &error);
-    if (lost == NULL)
+    check_for_resets(&search);
+    if (search.lost == NULL)
         return false;
-    ret_loss->peer = lost->base.peer;
+    ret_loss->peer = search.lost->base.peer;
     tutti_message_copy(ret_loss->what, sizeof ret_loss->what,
-                       tutti_tcp_describe_loss(lost, error, "reset"));
+                       tutti_tcp_describe_loss(search.lost, search.error, "reset"));
     return true;
 }

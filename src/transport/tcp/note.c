@@ -33,6 +33,8 @@ enum { AT_ONCE = 32 };
 /* With more ranks than this, even the first rank that gives up tells only those that it has met. */
 enum { MOST_RANKS_TOLD = 256 };
 
+/* The first bytes of a note. The first DISTINCT_BYTES of them distinguish it from a greeting. */
+enum { DISTINCT_BYTES = 4 };
 static const uint8_t magic[8] = {'T', 'U', 'T', 'n', 0, 0, 0, 1};
 
 #define SIGNED_BYTES offsetof(struct tutti_tcp_note, mac)
@@ -40,7 +42,7 @@ static const uint8_t magic[8] = {'T', 'U', 'T', 'n', 0, 0, 0, 1};
 /* ---- sending ------------------------------------------------------------------------- */
 
 /* A connection that delivers a note to one peer. */
-struct errand {
+struct delivery {
     int fd, peer;
     struct tutti_address address;
 };
@@ -76,8 +78,8 @@ static bool find_address(const struct tutti_fabric *fabric, int peer,
     return true;
 }
 
-static bool is_to_be_told(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
-                          int peer)
+/* True if this rank sends the note to `peer`. */
+static bool gets_note(const struct tutti_fabric *fabric, const struct tutti_cause *cause, int peer)
 {
     if (tutti_load_relaxed(&tutti_tcp_of(fabric)->has_met[peer]) != 0)
         return true;
@@ -87,55 +89,55 @@ static bool is_to_be_told(const struct tutti_fabric *fabric, const struct tutti_
 
 /* Starts or continues to deliver a note. TUTTI_OK: the note was sent. TUTTI_AGAIN: call again;
  * there may not have been a descriptor yet. Another result: the note cannot be sent. */
-static int run_errand(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
-                      struct errand *errand)
+static int step_delivery(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
+                         struct delivery *delivery)
 {
     struct tutti_tcp_note note = {.code = cause->code, .rank = cause->rank};
     uint8_t secret[TUTTI_SECRET_BYTES];
     size_t done;
-    int rc = tutti_socket_connect(&errand->address, &errand->fd);
+    int rc = tutti_socket_connect(&delivery->address, &delivery->fd);
 
-    if (rc == TUTTI_ERR_SYSTEM && errand->fd < 0)
+    if (rc == TUTTI_ERR_SYSTEM && delivery->fd < 0)
         return TUTTI_AGAIN;
     TUTTI_TRY(rc);
     memcpy(note.magic, magic, sizeof magic);
     memcpy(note.reason, cause->reason, sizeof note.reason);
-    note_secret(fabric, errand->peer, secret);
+    note_secret(fabric, delivery->peer, secret);
     tutti_secret_sign(secret, &note, SIGNED_BYTES, note.mac);
     /* These are the first bytes of a connection, so there is room. */
-    return tutti_socket_send(errand->fd, &note, sizeof note, &done);
+    return tutti_socket_send(delivery->fd, &note, sizeof note, &done);
 }
 
-/* Makes progress with all errands, and removes the completed ones. Returns how many are left. */
-static size_t run_errands(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
-                          struct errand *errands, size_t count)
+/* Makes progress with all deliveries, and removes the completed ones. Returns how many are left. */
+static size_t step_deliveries(const struct tutti_fabric *fabric, const struct tutti_cause *cause,
+                              struct delivery *deliveries, size_t count)
 {
     size_t left = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (run_errand(fabric, cause, &errands[i]) == TUTTI_AGAIN)
-            errands[left++] = errands[i];
-        else if (errands[i].fd >= 0)
-            close(errands[i].fd);
+        if (step_delivery(fabric, cause, &deliveries[i]) == TUTTI_AGAIN)
+            deliveries[left++] = deliveries[i];
+        else if (deliveries[i].fd >= 0)
+            close(deliveries[i].fd);
     }
     return left;
 }
 
-/* Waits until an errand can continue. Returns false if no errand has a descriptor. */
-static bool wait_for_any(const struct errand *errands, size_t count, uint64_t until_ns)
+/* Waits until a delivery can continue. Returns false if no delivery has a descriptor. */
+static bool wait_for_any(const struct delivery *deliveries, size_t count, uint64_t until_ns)
 {
     struct pollfd polled[AT_ONCE];
     uint64_t now_ns = tutti_now_ns();
-    bool is_any_under_way = false;
+    bool is_any_open = false;
 
     for (size_t i = 0; i < count; i++) {
-        polled[i] = (struct pollfd){.fd = errands[i].fd, .events = POLLOUT};
-        is_any_under_way |= errands[i].fd >= 0;
+        polled[i] = (struct pollfd){.fd = deliveries[i].fd, .events = POLLOUT};
+        is_any_open |= deliveries[i].fd >= 0;
     }
-    if (is_any_under_way && now_ns < until_ns)
+    if (is_any_open && now_ns < until_ns)
         (void)poll(polled, count,
                    tutti_system_wait_ms((int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1));
-    return is_any_under_way;
+    return is_any_open;
 }
 
 void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *cause)
@@ -143,49 +145,50 @@ void tutti_tcp_note_send(struct tutti_fabric *fabric, const struct tutti_cause *
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     uint64_t until_ns = tutti_now_ns() + PATIENCE_NS;
     char message[TUTTI_MESSAGE_BYTES];
-    struct errand errands[AT_ONCE];
+    struct delivery deliveries[AT_ONCE];
     size_t count = 0;
 
     if (!tcp->takes_calls)
         return;
-    /* A rank that gives up because it has no descriptor left must tell its peers, too. Its errands
-     * use this descriptor one after the other. */
+    /* A rank that gives up because it has no descriptor left must tell its peers, too. The spare
+     * descriptor is closed, and its number is free for one connection after the other. */
     if (tcp->spare_fd >= 0)
         close(tcp->spare_fd);
     tcp->spare_fd = -1;
-    /* Keep the caller's last message, which the errands would overwrite. */
+    /* Keep the caller's last message, which failed deliveries would overwrite. */
     snprintf(message, sizeof message, "%s", tutti_message_last());
     for (int peer = 0; peer < fabric->nranks; peer++) {
-        struct errand errand = {.fd = -1, .peer = peer};
+        struct delivery delivery = {.fd = -1, .peer = peer};
 
-        if (!is_to_be_told(fabric, cause, peer) ||
-            !find_address(fabric, peer, &errand.address))
+        if (!gets_note(fabric, cause, peer) || !find_address(fabric, peer, &delivery.address))
             continue;
         while (count == AT_ONCE && tutti_now_ns() < until_ns &&
-               wait_for_any(errands, count, until_ns))
-            count = run_errands(fabric, cause, errands, count);
+               wait_for_any(deliveries, count, until_ns))
+            count = step_deliveries(fabric, cause, deliveries, count);
         if (count == AT_ONCE)
             break;
-        errands[count++] = errand;
-        count = run_errands(fabric, cause, errands, count);
+        deliveries[count++] = delivery;
+        count = step_deliveries(fabric, cause, deliveries, count);
     }
-    while (count > 0 && tutti_now_ns() < until_ns && wait_for_any(errands, count, until_ns))
-        count = run_errands(fabric, cause, errands, count);
+    while (count > 0 && tutti_now_ns() < until_ns && wait_for_any(deliveries, count, until_ns))
+        count = step_deliveries(fabric, cause, deliveries, count);
     for (size_t i = 0; i < count; i++)
-        if (errands[i].fd >= 0)
-            close(errands[i].fd);
+        if (deliveries[i].fd >= 0)
+            close(deliveries[i].fd);
     tutti_message_set_last(message);
 }
 
-/* ---- taking -------------------------------------------------------------------------- */
+/* ---- receiving ----------------------------------------------------------------------- */
 
 bool tutti_tcp_note_begins(struct tutti_tcp_caller *caller)
 {
     const struct tutti_handshake *shake = &caller->shake;
     size_t size = shake->wire_done;
 
-    /* The handshake has refused the bytes that came instead of a greeting. */
-    if (shake->phase != 1 || size < 4 || memcmp(shake->wire, magic, 4) != 0)
+    /* In phase 1 the handshake waits for the caller's greeting. It has refused the bytes that came
+     * instead, and they are still in its buffer. */
+    if (shake->phase != 1 || size < DISTINCT_BYTES ||
+        memcmp(shake->wire, magic, DISTINCT_BYTES) != 0)
         return false;
     memcpy(&caller->note, shake->wire, size);
     caller->note_bytes = size;
@@ -193,7 +196,9 @@ bool tutti_tcp_note_begins(struct tutti_tcp_caller *caller)
     return true;
 }
 
-static int check_note(struct tutti_fabric *fabric, struct tutti_tcp_note *note)
+/* Records the reason in a complete note. The result is always an error, because the caller must be
+ * closed. */
+static int take_note(struct tutti_fabric *fabric, struct tutti_tcp_note *note)
 {
     struct tutti_cause cause = {.code = note->code, .rank = note->rank};
     uint8_t secret[TUTTI_SECRET_BYTES];
@@ -201,11 +206,12 @@ static int check_note(struct tutti_fabric *fabric, struct tutti_tcp_note *note)
     note_secret(fabric, fabric->rank, secret);
     if (!tutti_secret_signed(secret, note, SIGNED_BYTES, note->mac) || note->rank < 0 ||
         note->rank >= fabric->nranks)
-        return tutti_note(TUTTI_ERR_REMOTE, "a note that no rank has signed");
+        return tutti_note(TUTTI_ERR_REMOTE, "a note with the reason of an abort is not signed by a "
+                                            "rank of this communicator");
     for (size_t i = 0; i + 1 < sizeof cause.reason && note->reason[i] != '\0'; i++)
         cause.reason[i] = note->reason[i] >= ' ' && note->reason[i] <= '~' ? note->reason[i] : '?';
     tutti_fabric_hear(fabric, &cause);
-    return TUTTI_ERR_REMOTE; /* the caller sends nothing more, so close it */
+    return TUTTI_ERR_REMOTE;
 }
 
 int tutti_tcp_note_step(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
@@ -221,5 +227,5 @@ int tutti_tcp_note_step(struct tutti_fabric *fabric, struct tutti_tcp_caller *ca
             return tutti_now_ns() < caller->shake.deadline_ns ? TUTTI_AGAIN : TUTTI_ERR_TIMEOUT;
         caller->note_bytes += done;
     }
-    return check_note(fabric, &caller->note);
+    return take_note(fabric, &caller->note);
 }

@@ -24,16 +24,16 @@
 #define PATIENCE_NS TUTTI_NS_PER_S
 #define REFUSED_ROUNDS 3
 
-static void hang_up(struct tutti_tcp_probe *probe)
+static void close_socket(struct tutti_tcp_probe *probe)
 {
     if (probe->fd >= 0)
         close(probe->fd);
     probe->fd = -1;
 }
 
-static void rest(struct tutti_tcp_probe *probe, uint64_t now)
+static void start_pause(struct tutti_tcp_probe *probe, uint64_t now)
 {
-    hang_up(probe);
+    close_socket(probe);
     probe->candidate = 0;
     probe->is_refused = false;
     probe->until_ns = now + probe->pause_ns;
@@ -45,15 +45,16 @@ static void note_alive(struct tutti_tcp_probe *probe, uint64_t now)
     probe->refused_rounds = 0;
     if (probe->pause_ns < MOST_PAUSE_NS)
         probe->pause_ns *= 2;
-    rest(probe, now);
+    start_pause(probe, now);
 }
 
+/* All candidates of this round have failed. */
 static void end_round(struct tutti_tcp_probe *probe, uint64_t now)
 {
     probe->refused_rounds = probe->is_refused ? probe->refused_rounds + 1 : 0;
     if (probe->refused_rounds > 0)
         probe->pause_ns = FIRST_PAUSE_NS;
-    rest(probe, now);
+    start_pause(probe, now);
 }
 
 void tutti_tcp_probe_init(struct tutti_tcp_probe *probe)
@@ -63,7 +64,7 @@ void tutti_tcp_probe_init(struct tutti_tcp_probe *probe)
 
 void tutti_tcp_probe_fini(struct tutti_tcp_probe *probe)
 {
-    hang_up(probe);
+    close_socket(probe);
 }
 
 int tutti_tcp_probe_step(struct tutti_tcp_conn *conn)
@@ -76,12 +77,12 @@ int tutti_tcp_probe_step(struct tutti_tcp_conn *conn)
     int rc;
 
     if (probe->until_ns == 0)
-        rest(probe, now);
+        start_pause(probe, now);
     if (probe->fd < 0 && now < probe->until_ns)
         return TUTTI_OK;
     count = tutti_tcp_candidates(fabric, fabric->rank, conn->base.peer, candidates);
     if (count == 0) { /* only the peer can connect: this rank has no address of the peer */
-        rest(probe, now);
+        start_pause(probe, now);
         return TUTTI_OK;
     }
     if (probe->fd < 0)
@@ -95,10 +96,9 @@ int tutti_tcp_probe_step(struct tutti_tcp_conn *conn)
     }
     if (rc == TUTTI_ERR_REMOTE && errno == ECONNREFUSED)
         probe->is_refused = true;
-    hang_up(probe);
-    probe->until_ns = 0;
+    close_socket(probe);
     if (++probe->candidate < count) {
-        probe->until_ns = now;
+        probe->until_ns = now; /* no pause between the addresses of a round */
         return TUTTI_OK;
     }
     end_round(probe, now);

@@ -6,12 +6,15 @@
 
 #include <stdio.h>
 
+enum { MOST_INTERFACES = 64 };
+
 static bool same_address(const struct tutti_address *one, const struct tutti_address *other)
 {
     return one->family == other->family && one->scope == other->scope &&
            memcmp(one->bytes, other->bytes, sizeof one->bytes) == 0;
 }
 
+/* Returns the interface that has the address, or NULL if there is none. */
 static const struct tutti_interface *find(const struct tutti_interface *interfaces, size_t count,
                                           const struct tutti_address *address)
 {
@@ -38,14 +41,13 @@ static int describe(char *text, size_t size, const struct tutti_interface *inter
 void tutti_tcp_report(const struct tutti_fabric *fabric, char *ret_text, size_t size)
 {
     const struct tutti_tcp_record *mine = tutti_tcp_record(fabric, fabric->rank);
-    struct tutti_interface interfaces[64];
+    struct tutti_interface interfaces[MOST_INTERFACES];
     size_t count = 0, length;
 
     length = (size_t)snprintf(ret_text, size, "addresses of rank %d:%s", fabric->rank,
                               mine->ncandidates == 0 ? " none" : "");
-    if (tutti_interface_list(interfaces, sizeof interfaces / sizeof *interfaces, &count) !=
-        TUTTI_OK)
-        count = 0;
+    if (tutti_interface_list(interfaces, MOST_INTERFACES, &count) != TUTTI_OK)
+        count = 0; /* the addresses are then described without their interfaces */
     for (int i = 0; i < mine->ncandidates && length < size; i++) {
         struct tutti_address address = mine->candidates[i];
 

@@ -21,6 +21,8 @@ static bool has_family(const struct tutti_tcp_record *record, uint8_t family)
     return false;
 }
 
+/* True if rank `from` can reach `address` of rank `to`. Sets the scope of a link-local address to
+ * the interface of `from`. */
 static bool is_reachable(const struct tutti_fabric *fabric, int from, int to,
                          struct tutti_address *address)
 {
@@ -48,12 +50,12 @@ size_t tutti_tcp_candidates(const struct tutti_fabric *fabric, int from, int to,
     if (record->port_be == 0)
         return 0;
     /* The loopback address is last in a record, but first here, because it is the most reliable and
-     * the fastest on one host. */
-    for (int turn = 0; turn < 2; turn++) {
+     * the fastest on one host. So the first pass takes only loopback addresses. */
+    for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < record->ncandidates; i++) {
             struct tutti_address address = record->candidates[i];
 
-            if ((turn == 0) != (address.is_loopback != 0) ||
+            if ((pass == 0) != (address.is_loopback != 0) ||
                 !is_reachable(fabric, from, to, &address))
                 continue;
             address.port_be = record->port_be;

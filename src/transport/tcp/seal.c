@@ -16,7 +16,7 @@
  * tag is wrong, and then writes nothing of the message. */
 struct tutti_seal_cipher {
     const char *name;
-    void (*expand)(struct tutti_seal *seal);
+    void (*expand)(struct tutti_seal *seal); /* computes what the cipher needs from seal->key */
     void (*close)(const struct tutti_seal *seal, const uint8_t *nonce, const uint8_t *extra,
                   size_t extra_bytes, const void *data, size_t size, uint8_t *to);
     bool (*open)(const struct tutti_seal *seal, const uint8_t *nonce, const uint8_t *extra,

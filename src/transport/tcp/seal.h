@@ -9,8 +9,8 @@
  * the receiver refuse a damaged size at once. Otherwise it would wait for bytes that are never
  * sent.
  *
- * A seal is one direction of one socket, with a key of its own. One thread uses it at a time.
- */
+ * A seal is the state of one direction of one socket, with a key of its own. One thread uses a seal
+ * at a time. */
 #ifndef TUTTI_TRANSPORT_TCP_SEAL_H
 #define TUTTI_TRANSPORT_TCP_SEAL_H
 
@@ -47,7 +47,7 @@ struct tutti_seal_cipher;
 struct tutti_seal {
     crypto_aead_aes256gcm_state aes; /* the expanded key, if the cipher is AES */
     uint8_t key[TUTTI_SECRET_BYTES];
-    uint64_t count;                  /* records so far; number `count` is the next one's nonce */
+    uint64_t count; /* records so far, which is the number of the next one and makes its nonce */
     const struct tutti_seal_cipher *cipher;
     enum tutti_seal_mode mode;
 };

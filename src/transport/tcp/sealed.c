@@ -28,11 +28,11 @@ _Static_assert(2 * RECORD_BYTES <= WIRE_BYTES, "two records fit");
 _Static_assert(64 + TUTTI_SEAL_MOST_BYTES <= TUTTI_TCP_BUFFER_BYTES,
                "part of an element and a record fit in the connection's buffer");
 
-/* At most this many bytes from two places are joined in the first record. */
+/* The most bytes of a head and of data that are joined in one record. */
 enum { HEAD_BYTES = 256, JOINED_BYTES = 8192 };
 
 struct sealed_socket {
-    struct tutti_seal out, in;
+    struct tutti_seal out, in; /* of what this rank sends, and of what it receives */
     size_t begin, end; /* the bytes in `wire` that have arrived and are not opened */
     uint8_t *wire;     /* WIRE_BYTES */
 };
@@ -40,8 +40,9 @@ struct sealed_socket {
 struct tutti_tcp_sealing {
     uint8_t *record;     /* RECORD_BYTES: the record that is being sent */
     size_t covers;       /* bytes of the stream in it; 0: none is being sent */
-    size_t record_bytes, sent;
-    struct sealed_socket sockets[];
+    size_t record_bytes; /* the record's size */
+    size_t sent;         /* bytes of the record that the kernel has taken */
+    struct sealed_socket sockets[]; /* [nsockets] */
 };
 
 /* ---- life ---------------------------------------------------------------------------- */
@@ -108,6 +109,7 @@ void tutti_tcp_sealing_start(struct tutti_tcp_conn *conn, int index,
 
 /* ---- sending ------------------------------------------------------------------------- */
 
+/* Seals the next bytes of the stream as a record, as many of `size` as a record can hold. */
 static void seal_record(struct tutti_tcp_conn *tcp, const void *data, size_t size)
 {
     struct tutti_tcp_sealing *sealing = tcp->sealing;
@@ -166,7 +168,7 @@ int tutti_tcp_sealed_send_two(struct tutti_conn *conn, const void *head, size_t 
                               const void *data, size_t size, size_t *ret_taken)
 {
     struct tutti_tcp_conn *tcp = (struct tutti_tcp_conn *)conn;
-    size_t beginning = size < JOINED_BYTES ? size : JOINED_BYTES, taken = 0, more = 0;
+    size_t joined_data = size < JOINED_BYTES ? size : JOINED_BYTES, taken = 0, more = 0;
     uint8_t joined[HEAD_BYTES + JOINED_BYTES];
 
     /* The header of a collective with one count per rank may be long. A long header is sent in a
@@ -176,8 +178,8 @@ int tutti_tcp_sealed_send_two(struct tutti_conn *conn, const void *head, size_t 
     } else if (tcp->sealing->covers == 0) {
         memcpy(joined, head, head_size);
         if (size > 0)
-            memcpy(joined + head_size, data, beginning);
-        seal_record(tcp, joined, head_size + beginning);
+            memcpy(joined + head_size, data, joined_data);
+        seal_record(tcp, joined, head_size + joined_data);
     }
     TUTTI_TRY(send_record(tcp, head_size + size, &taken));
     if (taken > head_size && taken < head_size + size)
@@ -191,7 +193,12 @@ int tutti_tcp_sealed_send_two(struct tutti_conn *conn, const void *head, size_t 
 
 /* The state of the stream's next record. */
 struct arrival {
-    enum { ARRIVAL_NONE, ARRIVAL_READY, ARRIVAL_GONE, ARRIVAL_CHANGED } state;
+    enum {
+        ARRIVAL_NONE,    /* not all of its bytes have arrived */
+        ARRIVAL_READY,   /* all of its bytes have arrived */
+        ARRIVAL_GONE,    /* the socket has failed or ended */
+        ARRIVAL_CHANGED, /* it was changed on the way */
+    } state;
     size_t size;         /* size of the payload, valid with ARRIVAL_READY */
     int drained_socket;  /* the socket for which the kernel has no more bytes; -1: not known */
 };

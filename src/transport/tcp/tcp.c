@@ -28,8 +28,8 @@ enum { SMALL_READ_BYTES = 256, READ_AHEAD_BYTES = JOINED_BYTES + SMALL_READ_BYTE
 enum { MOST_PER_CALL = 512 * 1024 };
 
 /* The number of sockets of a connection. Between hosts several sockets use several paths and cores.
- * Within a host they would only take turns. A core moves some 10 to 20 Gbit/s through a socket, so
- * faster interfaces get more sockets. */
+ * Within a host several sockets would only take turns. A core moves some 10 to 20 Gbit/s through a
+ * socket, so faster interfaces get more sockets. */
 enum { SOCKETS_NEAR = 1, SOCKETS_FAR = 2, SOCKETS_FAST = 4, SOCKETS_FASTEST = 8 };
 enum { FAST_MBITS = 25000, FASTEST_MBITS = 100000 };
 
@@ -65,8 +65,8 @@ int tutti_tcp_conn_create(struct tutti_fabric *fabric, int peer, int channel,
                           struct tutti_tcp_conn **ret_conn)
 {
     bool is_sealed = tutti_tcp_own_record(fabric)->seal_mode != TUTTI_SEAL_OFF;
-    struct tutti_tcp_conn *conn = tutti_conn_create(
-        fabric, is_sealed ? &tutti_tcp_sealed_ops : &tutti_tcp_conn_ops, peer, channel, sizeof *conn);
+    const struct tutti_conn_ops *ops = is_sealed ? &tutti_tcp_sealed_ops : &tutti_tcp_conn_ops;
+    struct tutti_tcp_conn *conn = tutti_conn_create(fabric, ops, peer, channel, sizeof *conn);
     int rc;
 
     if (conn == NULL)
@@ -96,6 +96,7 @@ free_conn:
     return rc;
 }
 
+/* Returns MOST_PER_CALL, rounded down to whole segments of the socket. */
 static size_t whole_segments(int fd)
 {
     size_t segment = tutti_socket_segment_bytes(fd);
@@ -140,13 +141,34 @@ static void tcp_close(struct tutti_conn *conn)
     for (int i = 0; i < tcp->nsockets; i++) {
         if (tcp->fds[i] < 0)
             continue;
-        tutti_tcp_drop(conn->fabric, tcp->fds[i]);
+        tutti_tcp_release(conn->fabric, tcp->fds[i]);
         close(tcp->fds[i]);
         tutti_tcp_of(conn->fabric)->nsockets_open--;
     }
     tutti_tcp_sealing_destroy(tcp);
     free(tcp->buffer);
     free(tcp);
+}
+
+/* Makes progress with a connection that was begun. TUTTI_OK: all its sockets are connected. */
+static int continue_connecting(struct tutti_tcp_conn *tcp)
+{
+    struct tutti_fabric *fabric = tcp->base.fabric;
+    int peer = tcp->base.peer;
+
+    if (tcp->rc == TUTTI_OK) {
+        if (tcp->is_up) {
+            tutti_tcp_dial_stop(tcp);
+            tutti_tcp_probe_fini(&tcp->probe);
+            return TUTTI_OK;
+        }
+        if (tcp->dials != NULL || tutti_tcp_probe_step(tcp) == TUTTI_OK)
+            return TUTTI_AGAIN;
+    }
+    if (tcp->rc == TUTTI_ERR_SYSTEM)
+        return tutti_fabric_remember(fabric, tutti_fail(tcp->rc, "cannot connect to rank %d: %s",
+                                                        peer, tcp->reason));
+    return tutti_fabric_blame(fabric, peer, tcp->reason);
 }
 
 int tutti_tcp_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn)
@@ -161,20 +183,10 @@ int tutti_tcp_connect(struct tutti_fabric *fabric, int peer, int channel, struct
         if (rc == TUTTI_OK)
             tutti_tcp_progress(fabric);
     }
-    if (rc == TUTTI_OK && tcp->rc == TUTTI_OK) {
-        if (tcp->is_up) {
-            tutti_tcp_dial_stop(tcp);
-            tutti_tcp_probe_fini(&tcp->probe);
-            return TUTTI_OK;
-        }
-        if (tcp->dials != NULL || tutti_tcp_probe_step(tcp) == TUTTI_OK)
-            return TUTTI_AGAIN;
-    }
-    if (rc == TUTTI_OK && tcp->rc == TUTTI_ERR_SYSTEM)
-        rc = tutti_fabric_remember(fabric, tutti_fail(tcp->rc, "cannot connect to rank %d: %s",
-                                                      peer, tcp->reason));
-    else if (rc == TUTTI_OK)
-        rc = tutti_fabric_blame(fabric, peer, tcp->reason);
+    if (rc == TUTTI_OK)
+        rc = continue_connecting(tcp);
+    if (rc == TUTTI_OK || rc == TUTTI_AGAIN)
+        return rc;
     tcp_close(&tcp->base);
     *conn = NULL;
     return rc;
