@@ -6,7 +6,8 @@
 #include <string.h>
 
 /* An operation's number consists of its index in its communicator's table and that communicator's
- * serial number, so that an operation of another communicator is rejected. */
+ * serial number, so that an operation of another communicator is rejected. Both together are below
+ * tuttiMaxRedOp, even after tuttiNumOps was added. */
 enum { INDEX_BITS = 12, SERIAL_BITS = 18 };
 
 static int number_of(const struct tutti_comm *comm, int index)
@@ -16,6 +17,7 @@ static int number_of(const struct tutti_comm *comm, int index)
     return tuttiNumOps + ((serial << INDEX_BITS) | index);
 }
 
+/* Returns the operation with the number `op`, or NULL if the communicator has none. */
 static struct tutti_redop *find(const struct tutti_comm *comm, int op)
 {
     int index = (op - tuttiNumOps) & ((1 << INDEX_BITS) - 1);
@@ -77,7 +79,8 @@ int tutti_api_resolve_redop(const struct tutti_comm *comm, const char *function,
     return TUTTI_OK;
 }
 
-static int free_index(struct tutti_comm *comm, int *ret_index)
+/* Finds a free entry in the communicator's table, which grows if it is full. */
+static int find_free_index(struct tutti_comm *comm, int *ret_index)
 {
     struct tutti_redop *grown;
     int count;
@@ -120,7 +123,7 @@ static int create(tuttiRedOp_t *op, const void *scalar, tuttiDataType_t datatype
     if (residence != tuttiScalarDevice && residence != tuttiScalarHostImmediate)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: residence %d is unknown; use a "
                           "tuttiScalarResidence_t", function, (int)residence);
-    TUTTI_TRY(free_index(comm, &index));
+    TUTTI_TRY(find_free_index(comm, &index));
     redop = &comm->redops[index];
     *redop = (struct tutti_redop){.is_used = true, .type = datatype};
     if (residence == tuttiScalarDevice)

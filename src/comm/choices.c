@@ -137,7 +137,7 @@ int tutti_choices_look(struct tutti_comm *comm)
 
     if (rc == TUTTI_OK)
         return TUTTI_OK;
-    /* Queries answer from this array, and it may hold zeros only. */
+    /* Queries answer from this array if it exists, and it may hold only zeros here. */
     free(comm->hosts);
     comm->hosts = NULL;
     return rc;

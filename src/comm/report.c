@@ -96,16 +96,18 @@ static size_t name_ranks(const struct tutti_comm *comm, uint32_t host, char *tex
     return length < size ? length : size - 1;
 }
 
+/* Logs the hosts and their ranks in one line. Hosts that do not fit are only counted. */
 static void tell_places(const struct tutti_comm *comm, uint32_t nhosts)
 {
+    enum { HOST_BYTES = 256 }; /* room that must be left to begin with another host */
     char text[LINE_BYTES];
     size_t length = 0;
     uint32_t host;
 
-    for (host = 0; host < nhosts && length + 256 < sizeof text; host++) {
+    for (host = 0; host < nhosts && length + HOST_BYTES < sizeof text; host++) {
         if (host > 0)
             length += (size_t)snprintf(text + length, sizeof text - length, "; ");
-        length += name_ranks(comm, host, text + length, sizeof text - length - 64);
+        length += name_ranks(comm, host, text + length, sizeof text - length);
     }
     tutti_log(TUTTI_LOG_INFO, host < nhosts ? "%s; and %u more hosts" : "%s", text, nhosts - host);
 }
