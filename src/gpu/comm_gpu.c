@@ -10,6 +10,8 @@
 
 /* ---- which device ---------------------------------------------------------------------------- */
 
+/* Finds the device number `wanted`, or, with TUTTI_CONFIG_UNDEF_INT, that of the current
+ * context. */
 static int find_device(const struct tutti_cu_driver *cuda, int wanted, struct tutti_cuda_args *args)
 {
     int count = 0, code;
@@ -96,7 +98,8 @@ static int begin_exchange(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
-static int go_on(struct tutti_comm *comm)
+/* Continues the all-gather under way, if there is one. */
+static int continue_exchange(struct tutti_comm *comm)
 {
     struct tutti_gpu_comm *side = comm->gpu;
     bool moved = false;
@@ -116,7 +119,7 @@ static int go_on(struct tutti_comm *comm)
 
 /* Check the other ranks, because kernels that wait for another rank's kernels do not notice that
  * the rank has died or given up. */
-static int look_after_others(struct tutti_comm *comm)
+static int check_others(struct tutti_comm *comm)
 {
     TUTTI_TRY(tutti_fabric_find_abort(comm->fabric));
     return tutti_fabric_find_death(comm->fabric);
@@ -137,10 +140,10 @@ int tutti_gpu_comm_form(struct tutti_comm *comm)
             tutti_fabric_is_one_domain(comm->fabric) ? tutti_fabric_domain(comm->fabric) : NULL);
     }
     for (;;) {
-        TUTTI_TRY(go_on(comm));
+        TUTTI_TRY(continue_exchange(comm));
         rc = tutti_cuda_form(side->gpu);
         if (rc == TUTTI_AGAIN)
-            TUTTI_TRY(look_after_others(comm));
+            TUTTI_TRY(check_others(comm));
         if (rc != TUTTI_CUDA_EXCHANGE)
             break;
         TUTTI_TRY(begin_exchange(comm));

@@ -26,8 +26,8 @@ struct entry {
 };
 
 struct tutti_gpu_programs {
-    struct tutti_cache *plans;
-    size_t count;
+    struct tutti_cache *plans;   /* of the named algorithms */
+    size_t count;                /* entries in use */
     struct entry entries[ENTRIES];
 };
 
@@ -58,7 +58,7 @@ static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
     if (*ret_plan != NULL)
         return TUTTI_OK;
     TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
-    if (by >= TUTTI_BY_TABLE)
+    if (by >= TUTTI_BY_TABLE) /* the user has not named it */
         return TUTTI_OK;
     return tutti_cache_plan(comm, comm->gpu->programs->plans, &choice, call->root, ret_plan);
 }

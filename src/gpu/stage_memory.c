@@ -5,9 +5,8 @@
 
 #include <stdlib.h>
 
-/* Unused stages are freed while all stages together have more than KEPT_BYTES. HEAD_BYTES is the
- * room for the word. */
-enum { KEPT_BYTES = 64 << 20, HEAD_BYTES = 64 };
+/* Unused stages are freed while all stages together have more bytes than this. */
+enum { KEPT_BYTES = 64 << 20 };
 
 static void destroy(const struct tutti_cu_driver *cuda, struct tutti_stage *stage)
 {
@@ -86,7 +85,7 @@ int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_capture
     struct tutti_stage *stage;
     int rc = TUTTI_OK;
 
-    size_bytes += HEAD_BYTES;
+    size_bytes += TUTTI_STAGE_HEAD_BYTES;
     pthread_mutex_lock(&side->lock);
     stage = find(side, comm->cuda, size_bytes);
     tidy(side, comm->cuda);

@@ -19,18 +19,19 @@ enum { LOOK_NS = 5000000, EAGER_LOOKS = 2000, PAUSE_NS = 50000 };
  * but other work of the caller may be in front of them on the stream. */
 #define GRACE_NS (10 * TUTTI_NS_PER_S)
 
-/* TUTTI_OK: all enqueued work is complete. TUTTI_AGAIN: some work is not complete yet. Any other
- * result is the error that ends the work, which has been recorded with tutti_comm_fail. */
+/* Checks the enqueued work and, while it is not complete, the other ranks. TUTTI_OK: all enqueued
+ * work is complete. TUTTI_AGAIN: some work is not complete yet. Any other result is the error that
+ * ends the work, which has been recorded with tutti_comm_fail. */
 static int look(struct tutti_comm *comm)
 {
     int rc = tutti_cuda_check(comm->gpu->gpu);
 
     if (rc == TUTTI_AGAIN) {
-        int record = tutti_comm_error(comm);
+        int error = tutti_comm_error(comm);
 
-        record = record != TUTTI_OK ? record : tutti_fabric_find_abort(comm->fabric);
-        record = record != TUTTI_OK ? record : tutti_fabric_find_death(comm->fabric);
-        rc = record != TUTTI_OK ? record : rc;
+        error = error != TUTTI_OK ? error : tutti_fabric_find_abort(comm->fabric);
+        error = error != TUTTI_OK ? error : tutti_fabric_find_death(comm->fabric);
+        rc = error != TUTTI_OK ? error : rc;
     }
     if (rc != TUTTI_OK && rc != TUTTI_AGAIN) {
         tutti_comm_fail(comm, rc, tutti_message_last());

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One trial. A trial measures all candidates for one call, and alternates between them.
  *
- *   round 0   each candidate runs once, to make its schedule and connections and to touch memory
- *             first; then it is timed, to learn how many calls make a sample. If candidates have
- *             the same schedules, only the first of them stays
+ *   round 0   each candidate runs once, to make its schedule and connections and to touch memory.
+ *             Then it is timed, to learn how many calls make a sample. If candidates have the same
+ *             schedules, only the first of them stays
  *   round 1   A B C D     one sample of each in turn, so that a disturbance of the machine hits all
  *   round 2   A B C D     after each round rank 0 drops the candidates that are far behind
  *   round 3   A   C       the median of a candidate's rounds counts
@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of variants of an algorithm that are measured in addition to its usual options. They
- * are the cheapest ones. */
+/* The number of variants of an algorithm that are measured in addition to its usual options. The
+ * cheapest variants are measured. */
 enum { VARIANTS = 3 };
 
 /* Choices whose price is more than this many times the lowest one are not measured. */
@@ -43,9 +43,12 @@ enum { VARIANTS = 3 };
  * fewer than three of four rounds. Rounds that differ more than the candidates do prove little. */
 #define INERTIA 1.03
 #define INERTIA_UNSURE 1.15
+/* The most calls in a sample. */
+#define REPEATS_MOST 4096
 
 /* ---- candidates ---------------------------------------------------------------------------- */
 
+/* Adds a candidate with resolved options, unless it is there already or the trial is full. */
 static int add(struct tutti_trial *trial, const struct tutti_choice *choice)
 {
     struct tutti_choice resolved = *choice;
@@ -60,7 +63,8 @@ static int add(struct tutti_trial *trial, const struct tutti_choice *choice)
     return TUTTI_OK;
 }
 
-/* Adds the usual options, and the cheapest others, up to a price of `most_seconds`. */
+/* Adds the usual options, and the cheapest others, up to a price of `most_seconds`. Without a price
+ * (NAN), only the usual options are added. */
 static int add_variants(struct tutti_trial *trial, const struct tutti_tuner_view *view,
                         const struct tutti_tuner_query *query,
                         const struct tutti_algorithm *algorithm, double most_seconds)
@@ -129,7 +133,7 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
 
 /* Rank 0's decision after each round, for all ranks. */
 struct verdict {
-    uint64_t remaining;
+    uint64_t remaining; /* as in struct tutti_trial */
     uint32_t is_over, winner;
     uint32_t repeats[TUTTI_TRIAL_CHOICES]; /* number of calls in a sample of each candidate */
 };
@@ -280,12 +284,12 @@ static void set_repeats(struct race *race)
     for (uint32_t i = 0; i < race->trial->nchoices; i++) {
         double repeats = is_remaining(race->trial, i) ? sample_s / race->latest[i] : 1;
 
-        race->verdict.repeats[i] = repeats < 1 ? 1 : repeats > 4096 ? 4096 : (uint32_t)repeats;
+        race->verdict.repeats[i] = (uint32_t)fmin(fmax(repeats, 1), REPEATS_MOST);
     }
 }
 
 /* True if the tuner's own choice, candidate 0, is about as good as the winner. */
-static bool stays(const struct race *race, uint32_t winner)
+static bool keeps_own_choice(const struct race *race, uint32_t winner)
 {
     const struct tutti_trial *trial = race->trial;
     double behind = trial->seconds[0] / trial->seconds[winner];
@@ -298,6 +302,7 @@ static bool stays(const struct race *race, uint32_t winner)
     return is_remaining(trial, 0) && behind <= (is_sure ? INERTIA : INERTIA_UNSURE);
 }
 
+/* Updates the medians and the verdict after a round. */
 static void judge(struct race *race)
 {
     struct tutti_trial *trial = race->trial;
@@ -314,11 +319,11 @@ static void judge(struct race *race)
     for (uint32_t i = 0; i < trial->nchoices; i++)
         if (is_remaining(trial, i) && trial->seconds[i] > limit * trial->seconds[verdict->winner])
             verdict->remaining &= ~(UINT64_C(1) << i);
-    if (stays(race, verdict->winner))
+    if (keeps_own_choice(race, verdict->winner))
         verdict->winner = 0;
     verdict->is_over = race->rounds == TUTTI_TRIAL_ROUNDS ||
                        tutti_now_ns() >= race->deadline_ns ||
-                       (race->rounds >= 3 && (verdict->remaining & (verdict->remaining - 1)) == 0);
+                       (race->rounds >= 3 && __builtin_popcountll(verdict->remaining) <= 1);
 }
 
 /* Broadcasts rank 0's verdict. */

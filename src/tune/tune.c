@@ -16,10 +16,17 @@
 
 static const char *const function = "tuttiCommTune";
 
-enum { SIZES = 24, STEP = 4 };
+enum {
+    SIZES = 24, /* the most sizes of a collective: 1 byte to 1 GiB in steps are 16 */
+    STEP = 4,   /* each size is this many times the one before */
+};
 
-/* A byte that makes ordinary numbers of every type. It is not 0, because some processors store
- * zeros past their caches twice as fast. */
+#define DEFAULT_MAX_BYTES ((size_t)4 << 20)
+#define MOST_BYTES ((size_t)1 << 30)
+#define DEFAULT_BUDGET_MS 10000
+
+/* The byte that fills the buffers. It makes ordinary numbers of every type. It is not 0, because
+ * some processors store zeros past their caches twice as fast. */
 enum { FILL = 0x3c };
 
 /* Rank 0's order to all ranks. If rank 0 has failed, `result` and `message` give the reason. */
@@ -30,10 +37,10 @@ struct order {
     char message[TUTTI_MESSAGE_BYTES];
 };
 
-/* State that only rank 0 has. */
+/* The files and texts of the table, which only rank 0 has. */
 struct desk {
     const char *file;  /* name of the table's file; NULL: none */
-    char *old_file;    /* text of the file before */
+    char *old_file;    /* text of the file before; NULL: there was none */
     FILE *lines;       /* memory stream of the new section, into `text` */
     char *text;
     size_t text_size;
@@ -71,18 +78,19 @@ static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
     tuttiTuneConfig_t config = TUTTI_TUNE_CONFIG_INITIALIZER;
     struct order order = {.result = TUTTI_OK};
 
-    if (given != NULL && (given->size < sizeof given->size || given->size > 4096))
+    if (given != NULL && !tutti_public_is_size(given->size))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config is not initialized (size %zu); start "
                           "from TUTTI_TUNE_CONFIG_INITIALIZER", function, given->size);
     if (given != NULL)
         memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
     TUTTI_TRY(parse_collectives(config.collectives, &order.collectives));
     order.min_bytes = config.minBytes ? config.minBytes : sizeof(float);
-    order.max_bytes = config.maxBytes ? config.maxBytes : (size_t)4 << 20;
-    order.budget_ns = (uint64_t)(config.budgetMs > 0 ? config.budgetMs : 10000) * 1000000;
-    if (order.min_bytes > order.max_bytes || order.max_bytes > (size_t)1 << 30)
+    order.max_bytes = config.maxBytes ? config.maxBytes : DEFAULT_MAX_BYTES;
+    order.budget_ns = (uint64_t)(config.budgetMs > 0 ? config.budgetMs : DEFAULT_BUDGET_MS) *
+                      TUTTI_NS_PER_MS;
+    if (order.min_bytes > order.max_bytes || order.max_bytes > MOST_BYTES)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: sizes from %llu to %llu bytes; minBytes must "
-                          "not be above maxBytes, nor that above 1 GiB", function,
+                          "not be above maxBytes, and maxBytes not above 1 GiB", function,
                           (unsigned long long)order.min_bytes, (unsigned long long)order.max_bytes);
     if (config.budgetMs < 0)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config.budgetMs is %d; it must be at least 1, "
@@ -138,7 +146,7 @@ static bool same_choice(const struct tutti_trial *a, const struct tutti_trial *b
            memcmp(&one->options, &other->options, sizeof one->options) == 0;
 }
 
-/* Returns the largest size of the choice `below`, which is the geometric mean of two measured
+/* Returns the largest size for the winner of `below`: the geometric mean of the two measured
  * sizes. */
 static size_t border(const struct tutti_trial *below, const struct tutti_trial *above)
 {
@@ -173,6 +181,7 @@ static void write_lines(FILE *file, const struct tutti_trial *trials, size_t cou
 
 /* ---- measuring ----------------------------------------------------------------------------- */
 
+/* The measurement on one rank. */
 struct bench {
     struct tutti_comm *comm;
     const struct order *order;
@@ -219,6 +228,7 @@ static int measure(struct bench *bench, enum tutti_collective collective)
         uint64_t left_ns = bench->end_ns > now_ns ? bench->end_ns - now_ns : 0;
         struct tutti_trial *trial = &bench->trials[measured];
 
+        /* Each trial gets an equal share of the time that is left. */
         TUTTI_TRY(tutti_trial_run(bench->comm, trial, bench->input, bench->output,
                                   now_ns + left_ns / bench->left));
         /* Cached programs refer to this trial's choices by address. */
@@ -310,6 +320,7 @@ done:
     return rc;
 }
 
+/* Copies rank 0's bytes to all ranks. */
 static int broadcast(struct tutti_comm *comm, void *bytes, size_t size)
 {
     struct tutti_call call;
@@ -329,6 +340,7 @@ static int share_result(struct tutti_comm *comm, struct order *order, int rc)
     return TUTTI_OK;
 }
 
+/* Makes all ranks use the policy of rank 0. `mine` is NULL on the other ranks. */
 static int share_policy(struct tutti_comm *comm, struct tutti_policy *mine)
 {
     uint64_t size = mine ? mine->size : 0;
