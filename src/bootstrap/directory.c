@@ -27,6 +27,7 @@ static bool is_trusted_owner(uid_t owner)
     return owner == geteuid() || owner == ROOT || (geteuid() == ROOT && owner == NOBODY);
 }
 
+/* Check that no stranger can write to the directory. */
 static int check_directory(const char *path, const struct stat *info, bool is_private)
 {
     if (!is_trusted_owner(info->st_uid))
@@ -48,9 +49,10 @@ static int check_directory(const char *path, const struct stat *info, bool is_pr
 
 int tutti_directory_open(const char *path, bool is_private, struct tutti_directory *ret_dir)
 {
+    enum { TRIES = 8 };
     struct tutti_directory dir = {.fd = -1};
     struct stat info;
-    int turns = 0, rc;
+    int tries = 0, rc;
 
     if (strlen(path) >= sizeof dir.path)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the path of directory %.64s... has %zu bytes; the "
@@ -63,7 +65,7 @@ int tutti_directory_open(const char *path, bool is_private, struct tutti_directo
                               path, strerror(errno));
         dir.fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         /* A rank that no longer needs the directory may remove it between mkdir and open. */
-    } while (dir.fd < 0 && errno == ENOENT && ++turns < 8);
+    } while (dir.fd < 0 && errno == ENOENT && ++tries < TRIES);
     if (dir.fd < 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "open directory %s: %s%s", path, strerror(errno),
                           errno == ENOTDIR || errno == ELOOP

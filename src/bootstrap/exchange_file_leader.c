@@ -23,7 +23,7 @@ struct known {
 
 struct file_leader {
     uint8_t key[TUTTI_SECRET_BYTES];
-    struct known *known;
+    struct known *known; /* [nranks] */
     int records; /* read in the current round, without rank 0's own */
     size_t size; /* of a record in the current round, in bytes */
     uint64_t complete_ns; /* when the last record of round 0 was read; 0: some are missing */
@@ -140,6 +140,7 @@ static void see_surplus_join(struct tutti_filestore *boot, const char *join, uin
     put_welcome(boot, rank, asks.nonce);
 }
 
+/* Reads the join of `rank`, and welcomes it if it is new. */
 static void see_join(struct tutti_filestore *boot, const char *name, uint32_t rank, uint64_t inode)
 {
     struct known *known = &boot->leader->known[rank];
@@ -175,6 +176,7 @@ static void see_join(struct tutti_filestore *boot, const char *name, uint32_t ra
     put_welcome(boot, rank, head.nonce);
 }
 
+/* Takes the record of `rank` in the current round. */
 static void see_record(struct tutti_filestore *boot, const char *name, uint32_t rank)
 {
     struct file_leader *leader = boot->leader;
@@ -203,6 +205,7 @@ static void see_record(struct tutti_filestore *boot, const char *name, uint32_t 
     }
 }
 
+/* Fails, because `rank` has given up. */
 static void see_left(struct tutti_filestore *boot, const char *name, uint32_t rank)
 {
     char text[TUTTI_MESSAGE_BYTES / 2 + 1];
@@ -218,6 +221,7 @@ static void see_left(struct tutti_filestore *boot, const char *name, uint32_t ra
         fail(boot, TUTTI_ERR_REMOTE, "rank %u of %d gave up: %s", rank, boot->base.nranks, text);
 }
 
+/* Handles one note of the directory by its name. */
 static void see(void *context, const char *name, uint64_t inode)
 {
     struct tutti_filestore *boot = context;
@@ -274,6 +278,7 @@ static void remove_leftovers(void *context, const char *name, uint64_t inode)
 
 /* ---- a round ----------------------------------------------------------------------------- */
 
+/* Ends the round: writes the table of all records, and fills in `all`. */
 static int answer(struct tutti_filestore *boot, void *all)
 {
     struct file_leader *leader = boot->leader;
@@ -345,8 +350,8 @@ int tutti_filestore_leader_step(struct tutti_filestore *boot, const void *mine, 
         fail_missing(boot);
     if (leader->failure == TUTTI_OK)
         return TUTTI_AGAIN;
-    /* Ranks that disagree may have yet to join; stay for a while to admit them and tell them the
-     * reason. */
+    /* Ranks that disagree may have yet to join. So stay for a while to admit them and to tell them
+     * the reason. */
     if (leader->failure == TUTTI_ERR_USAGE && tutti_now_ns() < leader->linger_ns)
         return TUTTI_AGAIN;
     return tutti_fail(leader->failure, "%s", leader->reason);

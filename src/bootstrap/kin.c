@@ -10,6 +10,7 @@
 #include "bootstrap/exchange.h"
 #include "bootstrap/launcher.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,13 +47,13 @@ static void add(uint64_t *sum, const char *text)
 
 uint64_t tutti_exchange_kin(void)
 {
-    char text[4096 + 16] = "in ";
+    char text[PATH_MAX + 16] = "in "; /* then the working directory */
     uint64_t sum = 0;
 
     for (char **at = environ; at != NULL && *at != NULL; at++)
         if (!is_of_one_rank(*at))
             add(&sum, *at);
-    if (getcwd(text + 3, sizeof text - 3) != NULL)
+    if (getcwd(text + strlen("in "), PATH_MAX) != NULL)
         add(&sum, text);
     tutti_launch_parent(text, sizeof text);
     add(&sum, text);

@@ -21,7 +21,7 @@
  * threads of a process may be different ranks of one communicator. */
 struct owner {
     uint8_t key[TUTTI_SECRET_BYTES];
-    pid_t process, thread;
+    pid_t process, thread; /* 0: no thread has used the name */
     struct owner *next;
 };
 
