@@ -23,11 +23,13 @@ static int refuse(const struct tutti_args *args, int this_rank, const struct blo
     const char *displs = tutti_collective_is_pairwise(args->collective) ? "rdispls" : "displs";
     const struct block *first = a->rank < b->rank ? a : b, *second = first == a ? b : a;
 
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: two blocks of recvbuff overlap on rank %d: "
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "%s: two blocks of recvbuff overlap on rank %d: "
                       "%s[%d] = %zu with recvcounts[%d] = %zu, %s[%d] = %zu with recvcounts[%d] = "
-                      "%zu; move one of them", args->function, this_rank, displs, first->rank,
-                      first->first, first->rank, first->count, displs, second->rank, second->first,
-                      second->rank, second->count);
+                      "%zu; move one of them",
+                      args->function, this_rank, displs, first->rank, first->first, first->rank,
+                      first->count, displs, second->rank, second->first, second->rank,
+                      second->count);
 }
 
 /* Handles displacements that do not ascend. After sorting by displacement, each block must end

@@ -148,7 +148,7 @@ static int init_all(tuttiComm_t *comms, int ndev, const int *devlist)
 
     if (comms == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: comms is NULL; pass an array of "
-                          "ndev entries");
+                                              "ndev entries");
     if (ndev < 1)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: ndev is %d; it must be at least 1",
                           ndev);
@@ -272,8 +272,10 @@ static int init_callback(tuttiComm_t *comm, int nranks, int rank, tuttiAllGather
     if (allGather == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: allGather is NULL; pass a function", function);
     if (tutti_group_is_open())
-        return tutti_fail(TUTTI_ERR_USAGE, "%s: not inside a group, because the callback blocks; "
-                          "call it after tuttiGroupEnd", function);
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "%s: not inside a group, because the callback blocks; "
+                          "call it after tuttiGroupEnd",
+                          function);
     TUTTI_TRY(tutti_settings_read(config, NULL, &settings));
     settings.is_blocking = true;
     TUTTI_TRY(tutti_bootstrap_from_callback(allGather, context, nranks, rank,

@@ -40,7 +40,7 @@ static int create(tuttiComm_t parent, tuttiMailbox_t *mailbox)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiMailboxCreate: mailbox is NULL");
     if (tutti_group_is_open())
         return tutti_fail(TUTTI_ERR_USAGE, "tuttiMailboxCreate: not inside a group; call it after "
-                          "tuttiGroupEnd");
+                                           "tuttiGroupEnd");
     TUTTI_TRY(configure_child(parent, &config, name));
     TUTTI_TRY(-(int)tuttiCommUserRank(parent, &rank));
     TUTTI_TRY(tutti_comm_split(parent, 0, rank, TUTTI_FOR_MAILBOX, &config, &child));

@@ -88,7 +88,7 @@ static void prove(const struct tutti_handshake *shake, uint8_t role, uint8_t *re
 
 /* ---- one message at a time ------------------------------------------------------ */
 
-_Static_assert(PROOF_BYTES <= sizeof ((struct tutti_handshake *)NULL)->wire,
+_Static_assert(PROOF_BYTES <= sizeof((struct tutti_handshake *)NULL)->wire,
                "the longest message fits");
 
 static size_t message_bytes(int phase)

@@ -20,7 +20,7 @@ struct tutti_directory {
 
 /* The header of every note. The meaning of a field depends on the kind of note. */
 struct tutti_note_head {
-    uint64_t nonce;  /* random number of the process that wrote, or is meant by, the note */
+    uint64_t nonce;  /* of the writer; in a welcome, of the process that is welcomed */
     uint32_t nranks; /* as the writer was told */
     uint32_t size;   /* of the body in bytes */
     int32_t code;    /* of an error; else 0 */

@@ -64,8 +64,7 @@ void tutti_exchange_name_missing(const bool *is_here, int nranks, char *ret_text
     memcpy(ret_text, noun, strlen(noun));
     length += strlen(noun);
     snprintf(ret_text + length, size - length, "%s of %d %s",
-             length + MISSING_END_BYTES > size ? ", ..." : "", nranks,
-             count == 1 ? "has" : "have");
+             length + MISSING_END_BYTES > size ? ", ..." : "", nranks, count == 1 ? "has" : "have");
 }
 
 int tutti_exchange_check(int nranks, int rank)

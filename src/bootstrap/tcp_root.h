@@ -97,7 +97,9 @@ bool tutti_root_is_alone(const struct tutti_root *root);
 
 /* ---- listener.c ---- */
 
+/* Returns the listening descriptor, which belongs to the listener. */
 int tutti_listener_fd(const struct tutti_listener *listener);
+/* True for a listener at a Unix socket. */
 bool tutti_listener_is_unix(const struct tutti_listener *listener);
 
 /* Register the root at the listener for callers of its communicator. TUTTI_ERR_USAGE: the listener

@@ -390,8 +390,10 @@ static struct tutti_root_seat *seat_caller(struct tutti_root *root, int fd)
  * (free_descriptors). */
 static void run_out(struct tutti_root *root, int rc)
 {
-    tutti_root_fail(root, rc, "rank %d of %d, the root that the others join, has no descriptor "
-                    "left for them: %s", root->base.rank, root->base.nranks, tutti_message_last());
+    tutti_root_fail(root, rc,
+                    "rank %d of %d, the root that the others join, has no descriptor "
+                    "left for them: %s",
+                    root->base.rank, root->base.nranks, tutti_message_last());
     root->linger_ns = tutti_now_ns() + TUTTI_EXCHANGE_LONG_LINGER_NS;
 }
 

@@ -33,7 +33,7 @@ enum tutti_comm_state {
     TUTTI_COMM_FORMING,   /* tutti_comm_form has not finished */
     TUTTI_COMM_READY,     /* all calls are allowed */
     TUTTI_COMM_FINALIZED, /* only queries and tuttiCommDestroy are allowed */
-    TUTTI_COMM_FAILED,    /* every call returns the recorded failure */
+    TUTTI_COMM_FAILED,    /* calls that need a ready communicator return the recorded failure */
 };
 
 /* The record that each rank sends in the second exchange of forming. It holds the verdict of the
@@ -47,8 +47,8 @@ enum tutti_comm_state {
 struct tutti_redop {
     bool is_used;
     tuttiDataType_t type; /* the only type of the calls that may use it */
-    const void *address; /* of the scalar, read when a call runs; NULL: use `scalar` */
-    uint8_t scalar[8];   /* one element of `type` */
+    const void *address;  /* of the scalar, read when a call runs; NULL: use `scalar` */
+    uint8_t scalar[8];    /* one element of `type` */
 };
 
 #define TUTTI_NAME_BYTES 64 /* size of a communicator's name, with its terminating zero */
@@ -66,7 +66,7 @@ struct tutti_comm {
      * `groups_dropped`, which is atomic. */
     uint32_t groups, groups_dropped;
     uint8_t secret[TUTTI_SECRET_BYTES]; /* known to all ranks; zero until they have met */
-    char name[TUTTI_NAME_BYTES]; /* "": none */
+    char name[TUTTI_NAME_BYTES];        /* "": none */
     struct tutti_log_scope scope; /* prefix of log lines about this communicator */
     int init_timeout_ms;
     int timeout_ms;           /* of operations; 0: none; atomic, since any thread may set it */

@@ -202,8 +202,8 @@ static int measure(struct tutti_comm *comm, tuttiMemStats_t *stats)
     if (stats == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommMemStats: stats is NULL on rank %d",
                           comm->rank);
-    TUTTI_TRY(tutti_public_check_size("tuttiCommMemStats", "stats", "tuttiMemStats_t",
-                                      stats->size));
+    TUTTI_TRY(
+        tutti_public_check_size("tuttiCommMemStats", "stats", "tuttiMemStats_t", stats->size));
     tutti_fabric_usage(comm->fabric, &usage);
     known.privateBytes = sizeof *comm + usage.private_bytes;
     if (comm->cache != NULL) /* the engine was started (form.c) */

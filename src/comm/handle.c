@@ -19,7 +19,7 @@
 #include <string.h>
 
 enum { MAGIC_LIVE = 0x54434f4d, MAGIC_DEAD = 0x44454144 };
-enum { REST = 64 };                     /* handles that stay released */
+enum { REST = 64 };                      /* handles that stay released */
 enum { BLOCKS = 24, FIRST_BLOCK = 128 }; /* the most blocks; handles of the first one */
 
 struct tuttiComm {

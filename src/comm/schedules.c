@@ -123,10 +123,9 @@ static int keep(struct tutti_ensemble *ensemble, const struct entry *entry, uint
                               "run on channel 0; leave the channels out",
                               entry->path);
     if (entry->collective >= 0 && own->collective != entry->collective)
-        return tutti_fail(TUTTI_ERR_USAGE,
-                          "TUTTI_SCHEDULE: \"%s\", but the file is for %s; name that collective",
-                          entry->text,
-                          tutti_collective_name((enum tutti_collective)own->collective));
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: \"%s\", but the file is for %s; name that collective",
+            entry->text, tutti_collective_name((enum tutti_collective)own->collective));
     schedules = calloc(1, sizeof *schedules);
     if (schedules == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the schedule of %s", entry->path);

@@ -29,6 +29,5 @@ void tutti_public_copy(const void *known, size_t known_bytes, void *ret_struct)
     memcpy(&size, ret_struct, sizeof size);
     if (size > known_bytes)
         size = known_bytes;
-    memcpy((char *)ret_struct + sizeof size, (const char *)known + sizeof size,
-           size - sizeof size);
+    memcpy((char *)ret_struct + sizeof size, (const char *)known + sizeof size, size - sizeof size);
 }

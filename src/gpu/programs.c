@@ -26,8 +26,8 @@ struct entry {
 };
 
 struct tutti_gpu_programs {
-    struct tutti_cache *plans;   /* of the named algorithms */
-    size_t count;                /* entries in use */
+    struct tutti_cache *plans; /* of the named algorithms */
+    size_t count;              /* entries in use */
     struct entry entries[ENTRIES];
 };
 

@@ -321,8 +321,7 @@ static void judge(struct race *race)
             verdict->remaining &= ~(UINT64_C(1) << i);
     if (keeps_own_choice(race, verdict->winner))
         verdict->winner = 0;
-    verdict->is_over = race->rounds == TUTTI_TRIAL_ROUNDS ||
-                       tutti_now_ns() >= race->deadline_ns ||
+    verdict->is_over = race->rounds == TUTTI_TRIAL_ROUNDS || tutti_now_ns() >= race->deadline_ns ||
                        (race->rounds >= 3 && __builtin_popcountll(verdict->remaining) <= 1);
 }
 

@@ -22,7 +22,7 @@ enum {
 };
 
 #define DEFAULT_MAX_BYTES ((size_t)4 << 20)
-#define MOST_BYTES ((size_t)1 << 30)
+#define MOST_BYTES        ((size_t)1 << 30)
 #define DEFAULT_BUDGET_MS 10000
 
 /* The byte that fills the buffers. It makes ordinary numbers of every type. It is not 0, because
@@ -86,12 +86,14 @@ static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
     TUTTI_TRY(parse_collectives(config.collectives, &order.collectives));
     order.min_bytes = config.minBytes ? config.minBytes : sizeof(float);
     order.max_bytes = config.maxBytes ? config.maxBytes : DEFAULT_MAX_BYTES;
-    order.budget_ns = (uint64_t)(config.budgetMs > 0 ? config.budgetMs : DEFAULT_BUDGET_MS) *
-                      TUTTI_NS_PER_MS;
+    order.budget_ns =
+        (uint64_t)(config.budgetMs > 0 ? config.budgetMs : DEFAULT_BUDGET_MS) * TUTTI_NS_PER_MS;
     if (order.min_bytes > order.max_bytes || order.max_bytes > MOST_BYTES)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: sizes from %llu to %llu bytes; minBytes must "
-                          "not be above maxBytes, and maxBytes not above 1 GiB", function,
-                          (unsigned long long)order.min_bytes, (unsigned long long)order.max_bytes);
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: sizes from %llu to %llu bytes; minBytes must "
+                          "not be above maxBytes, and maxBytes not above 1 GiB",
+                          function, (unsigned long long)order.min_bytes,
+                          (unsigned long long)order.max_bytes);
     if (config.budgetMs < 0)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config.budgetMs is %d; it must be at least 1, "
                           "or 0 for the default", function, config.budgetMs);

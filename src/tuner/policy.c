@@ -151,8 +151,8 @@ static int describe_machine(uint32_t nranks, char **ret_text)
 
     if (*given == '\0') {
         *ret_text = calloc(1, 1);
-        return *ret_text != NULL ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM,
-                                                            "no memory to read TUTTI_MACHINE");
+        return *ret_text != NULL ? TUTTI_OK
+                                 : tutti_fail(TUTTI_ERR_SYSTEM, "no memory to read TUTTI_MACHINE");
     }
     rc = tutti_machine_load(given, nranks, &machine);
     if (rc == TUTTI_ERR_ARGUMENT) {

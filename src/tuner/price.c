@@ -94,8 +94,8 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_ma
         double rounds = cost->level[level].rounds, posted = cost->level[level].posted;
         double wire = wire_of(view, machine, cost, level);
 
-        wire = fmax(wire, ranks_per_core *
-                              time_of(2 * cost->level[level].bytes, rate->core_bytes_per_s));
+        wire = fmax(wire,
+                    ranks_per_core * time_of(2 * cost->level[level].bytes, rate->core_bytes_per_s));
         busy += wire;
         of_level[level] =
             rounds * rate->latency_s + (rounds + posted) * ranks_per_core * rate->overhead_s + wire;

@@ -31,8 +31,7 @@ void tutti_host_describe(char ret_host[TUTTI_HOST_BYTES])
     snprintf(raw, sizeof raw, "%.24s %s", uname(&names) == 0 ? names.machine : "host", model);
     /* Each run of characters other than letters, digits, '.' and '-' becomes one '_'. There is none
      * at the end. */
-    for (const char *in = raw; *in != '\0' && out < ret_host + TUTTI_HOST_BYTES - CORES_BYTES;
-         in++)
+    for (const char *in = raw; *in != '\0' && out < ret_host + TUTTI_HOST_BYTES - CORES_BYTES; in++)
         if (isalnum((unsigned char)*in) || *in == '.' || *in == '-')
             *out++ = *in;
         else if (out > ret_host && out[-1] != '_')
