@@ -143,17 +143,17 @@ static int launch(struct tutti_comm *comm, const struct tutti_cuda_item *items, 
  * each peer and direction. */
 static struct tutti_header number(struct tutti_comm *comm, const struct tutti_call *call)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
     struct tutti_header header = {.signature = call->signature};
     size_t at = (size_t)call->root + (call->kind == TUTTI_CALL_SEND ? (size_t)comm->nranks : 0);
 
     if (!tutti_call_is_message(call)) {
         if (tutti_call_is_vector(call) && !tutti_call_has_pairs(call))
-            tutti_cuda_show_counts(side->gpu, side->history.sequence + 1,
+            tutti_cuda_show_counts(gpu_comm->gpu, gpu_comm->history.sequence + 1,
                                    tutti_call_shared_counts(call));
-        return *tutti_call_history_add(&side->history, &call->signature);
+        return *tutti_call_history_add(&gpu_comm->history, &call->signature);
     }
-    header.sequence = ++side->sequences[at];
+    header.sequence = ++gpu_comm->sequences[at];
     return header;
 }
 

@@ -38,7 +38,7 @@ struct order {
 };
 
 /* The files and texts of the table, which only rank 0 has. */
-struct desk {
+struct results {
     const char *file;  /* name of the table's file; NULL: none */
     char *old_file;    /* text of the file before; NULL: there was none */
     FILE *lines;       /* memory stream of the new section, into `text` */
@@ -103,7 +103,7 @@ static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
 
 /* Reads the file, if it exists. Also writes it back unchanged, or creates it empty. So an error of
  * writing is found now, and not after minutes of measuring. */
-static int open_file(const char *file, struct desk *desk)
+static int open_file(const char *file, struct results *results)
 {
     struct tutti_rules rules;
 
@@ -113,29 +113,29 @@ static int open_file(const char *file, struct desk *desk)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: \"%.60s\" is no name of a table; it must not "
                           "have blanks or ';' in it", function, file);
     if (access(file, F_OK) == 0) {
-        TUTTI_TRY(tutti_policy_load(function, file, &desk->old_file));
-        TUTTI_TRY(tutti_rules_parse(file, desk->old_file, &rules));
+        TUTTI_TRY(tutti_policy_load(function, file, &results->old_file));
+        TUTTI_TRY(tutti_rules_parse(file, results->old_file, &rules));
         tutti_rules_fini(&rules);
     }
-    desk->file = file;
-    return tutti_table_write(file, desk->old_file ? desk->old_file : "");
+    results->file = file;
+    return tutti_table_write(file, results->old_file ? results->old_file : "");
 }
 
-static int open_desk(const char *file, const tuttiTuneConfig_t *config, struct desk *desk,
-                     struct order *order)
+static int open_results(const char *file, const tuttiTuneConfig_t *config, struct results *results,
+                        struct order *order)
 {
     TUTTI_TRY(read_config(config, order));
-    TUTTI_TRY(open_file(file, desk));
-    desk->lines = open_memstream(&desk->text, &desk->text_size);
-    return desk->lines ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
+    TUTTI_TRY(open_file(file, results));
+    results->lines = open_memstream(&results->text, &results->text_size);
+    return results->lines ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
 }
 
-static void close_desk(struct desk *desk)
+static void close_results(struct results *results)
 {
-    if (desk->lines != NULL)
-        fclose(desk->lines);
-    free(desk->text);
-    free(desk->old_file);
+    if (results->lines != NULL)
+        fclose(results->lines);
+    free(results->text);
+    free(results->old_file);
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -187,7 +187,7 @@ static void write_lines(FILE *file, const struct tutti_trial *trials, size_t cou
 struct bench {
     struct tutti_comm *comm;
     const struct order *order;
-    struct desk *desk;        /* on rank 0; NULL on the others */
+    struct results *results; /* on rank 0; NULL on the others */
     struct tutti_trial trials[SIZES];
     void *input, *output;
     uint64_t end_ns;          /* end of the time for all trials */
@@ -240,8 +240,8 @@ static int measure(struct bench *bench, enum tutti_collective collective)
             break;
         measured++;
     }
-    if (bench->desk != NULL)
-        write_lines(bench->desk->lines, bench->trials, measured);
+    if (bench->results != NULL)
+        write_lines(bench->results->lines, bench->trials, measured);
     return TUTTI_OK;
 }
 
@@ -283,7 +283,7 @@ static int measure_all(struct bench *bench)
 /* ---- the outcome --------------------------------------------------------------------------- */
 
 /* Makes the policy with the new table, and writes the file. Only rank 0 calls this function. */
-static int conclude(struct tutti_comm *comm, const struct order *order, struct desk *desk,
+static int conclude(struct tutti_comm *comm, const struct order *order, struct results *results,
                     struct tutti_policy **ret_policy)
 {
     const char *text[TUTTI_POLICY_TEXTS] = {NULL};
@@ -299,18 +299,18 @@ static int conclude(struct tutti_comm *comm, const struct order *order, struct d
     }
     tutti_fingerprint(text[TUTTI_POLICY_HOST], &comm->view, tutti_choices_transports(comm),
                       fingerprint);
-    if (fflush(desk->lines) != 0)
+    if (fflush(results->lines) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
     TUTTI_TRY(tutti_table_replace(text[TUTTI_POLICY_TABLE] ? text[TUTTI_POLICY_TABLE] : "",
-                                  fingerprint, order->collectives, desk->text, &table));
+                                  fingerprint, order->collectives, results->text, &table));
     text[TUTTI_POLICY_TABLE] = table;
     TUTTI_TRY_OR(done, rc, tutti_policy_create(text, ret_policy));
-    if (desk->file != NULL) {
-        TUTTI_TRY_OR(done, rc, tutti_table_replace(desk->old_file ? desk->old_file : "",
-                                                   fingerprint, order->collectives, desk->text,
-                                                   &file));
-        TUTTI_TRY_OR(done, rc, tutti_table_write(desk->file, file));
-        tutti_log(TUTTI_LOG_INFO, "tuning table for %s written to %s", fingerprint, desk->file);
+    if (results->file != NULL) {
+        TUTTI_TRY_OR(done, rc,
+                     tutti_table_replace(results->old_file ? results->old_file : "", fingerprint,
+                                         order->collectives, results->text, &file));
+        TUTTI_TRY_OR(done, rc, tutti_table_write(results->file, file));
+        tutti_log(TUTTI_LOG_INFO, "tuning table for %s written to %s", fingerprint, results->file);
     }
 done:
     if (rc != TUTTI_OK && *ret_policy != NULL) {
@@ -368,7 +368,7 @@ static int share_policy(struct tutti_comm *comm, struct tutti_policy *mine)
 
 /* An error that this function returns is known only to this rank, so the caller must fail the
  * communicator. A failure of rank 0 that all ranks know is in order->result instead. */
-static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
+static int tune(struct tutti_comm *comm, struct order *order, struct results *results)
 {
     struct bench *bench = calloc(1, sizeof *bench);
     struct tutti_policy *policy = NULL;
@@ -378,14 +378,14 @@ static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to measure with");
     bench->comm = comm;
     bench->order = order;
-    bench->desk = comm->rank == 0 ? desk : NULL;
+    bench->results = comm->rank == 0 ? results : NULL;
     rc = measure_all(bench);
     free(bench->input);
     free(bench->output);
     free(bench);
     TUTTI_TRY(rc);
     if (comm->rank == 0)
-        rc = conclude(comm, order, desk, &policy);
+        rc = conclude(comm, order, results, &policy);
     rc = share_result(comm, order, rc);
     if (rc == TUTTI_OK && order->result == TUTTI_OK)
         rc = share_policy(comm, policy);
@@ -395,7 +395,7 @@ static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
 
 static int tune_comm(struct tutti_comm *comm, const char *file, const tuttiTuneConfig_t *config)
 {
-    struct desk desk = {.file = NULL};
+    struct results results = {.file = NULL};
     struct order order = {.result = TUTTI_OK};
     int rc = TUTTI_OK;
 
@@ -403,11 +403,11 @@ static int tune_comm(struct tutti_comm *comm, const char *file, const tuttiTuneC
         return tutti_fail(TUTTI_ERR_USAGE, "%s: not inside a group; call it after tuttiGroupEnd",
                           function);
     if (comm->rank == 0)
-        rc = open_desk(file, config, &desk, &order);
+        rc = open_results(file, config, &results, &order);
     rc = share_result(comm, &order, rc);
     if (rc == TUTTI_OK && order.result == TUTTI_OK)
-        rc = tune(comm, &order, &desk);
-    close_desk(&desk);
+        rc = tune(comm, &order, &results);
+    close_results(&results);
     if (rc != TUTTI_OK)
         return tutti_comm_fail(comm, rc, tutti_message_last());
     if (order.result == TUTTI_OK)
