@@ -104,8 +104,7 @@ static void encode(const struct tutti_note_head *head, uint8_t bytes[TUTTI_NOTE_
     tutti_frame_put_u32(bytes + 4, head->nranks);
     tutti_frame_put_u32(bytes + 8, head->size);
     tutti_frame_put_u32(bytes + 12, (uint32_t)head->code);
-    tutti_frame_put_u32(bytes + 16, (uint32_t)head->nonce);
-    tutti_frame_put_u32(bytes + 20, (uint32_t)(head->nonce >> 32));
+    tutti_frame_put_u64(bytes + 16, head->nonce);
 }
 
 static bool decode(const uint8_t bytes[TUTTI_NOTE_HEAD_BYTES], struct tutti_note_head *ret_head)
@@ -114,7 +113,7 @@ static bool decode(const uint8_t bytes[TUTTI_NOTE_HEAD_BYTES], struct tutti_note
         .nranks = tutti_frame_get_u32(bytes + 4),
         .size = tutti_frame_get_u32(bytes + 8),
         .code = (int32_t)tutti_frame_get_u32(bytes + 12),
-        .nonce = tutti_frame_get_u32(bytes + 16) | (uint64_t)tutti_frame_get_u32(bytes + 20) << 32,
+        .nonce = tutti_frame_get_u64(bytes + 16),
     };
     return memcmp(bytes, magic, sizeof magic) == 0;
 }

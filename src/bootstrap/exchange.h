@@ -129,6 +129,17 @@ static inline uint32_t tutti_frame_get_u32(const uint8_t *from)
            (uint32_t)from[3] << 24;
 }
 
+static inline void tutti_frame_put_u64(uint8_t *to, uint64_t value)
+{
+    tutti_frame_put_u32(to, (uint32_t)value);
+    tutti_frame_put_u32(to + 4, (uint32_t)(value >> 32));
+}
+
+static inline uint64_t tutti_frame_get_u64(const uint8_t *from)
+{
+    return tutti_frame_get_u32(from) | (uint64_t)tutti_frame_get_u32(from + 4) << 32;
+}
+
 /* ---- sleeping ------------------------------------------------------------------- */
 
 /* One descriptor to poll in place of many: epoll_fd becomes readable when a watched descriptor is
@@ -243,6 +254,12 @@ int tutti_exchange_file(const struct tutti_meeting *meeting, int nranks, int ran
                         uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 
 /* ---- messages and checks --------------------------------------------------------- */
+
+/* Returns a text of a struct tutti_meeting, or "" if the text is NULL. */
+static inline const char *tutti_meeting_text(const char *text)
+{
+    return text != NULL ? text : "";
+}
 
 /* Write the ranks whose `is_here` is false, for example "rank 3 of 8 has" or "ranks 3, 5-7 of 8
  * have". A long list ends with "...". `size` must be at least 128. */

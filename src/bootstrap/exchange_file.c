@@ -163,12 +163,6 @@ static bool read_welcome(struct tutti_filestore *boot, uint32_t rank,
            ret_head->size == sizeof *ret_welcome;
 }
 
-static uint64_t welcome_session(const struct tutti_filestore_welcome *welcome)
-{
-    return tutti_frame_get_u32(welcome->session) |
-           (uint64_t)tutti_frame_get_u32(welcome->session + 4) << 32;
-}
-
 /* Look for the welcome, and write this rank's join again if it is missing or overwritten. TUTTI_OK:
  * rank 0 has welcomed this rank. */
 static int seek_welcome(struct tutti_filestore *boot)
@@ -181,7 +175,7 @@ static int seek_welcome(struct tutti_filestore *boot)
 
     if (read_welcome(boot, (uint32_t)boot->base.rank, &head, &welcome) &&
         head.nonce == boot->nonce) {
-        boot->session = welcome_session(&welcome);
+        boot->session = tutti_frame_get_u64(welcome.session);
         tutti_filestore_adopt_key(boot, welcome.key);
         sodium_memzero(&welcome, sizeof welcome);
         boot->is_in = true;
@@ -409,7 +403,8 @@ static void sweep(void *context, const char *name, uint64_t inode)
         tutti_directory_remove(&boot->dir, name);
     /* The next communicator may have begun already, so leave its welcomes. */
     if (tutti_filestore_number(name, "welcome.", &rank) &&
-        read_welcome(boot, rank, &head, &welcome) && welcome_session(&welcome) == boot->session)
+        read_welcome(boot, rank, &head, &welcome) &&
+        tutti_frame_get_u64(welcome.session) == boot->session)
         tutti_directory_remove(&boot->dir, name);
 }
 
@@ -537,20 +532,19 @@ static int enter(struct tutti_filestore *boot, const char *name, bool is_private
 /* The part of tutti_exchange_file that may fail. */
 static int begin(struct tutti_filestore *boot, const struct tutti_meeting *meeting)
 {
-    const char *name = meeting->name != NULL ? meeting->name : "";
-    const char *secret = meeting->secret != NULL ? meeting->secret : "";
+    const char *secret = tutti_meeting_text(meeting->secret);
+    const char *job = tutti_meeting_text(meeting->job);
 
     boot->parent = strdup(meeting->store + strlen("file:"));
-    if (boot->parent == NULL || asprintf(&boot->secret_text, "%s\n%s", secret,
-                                         meeting->job != NULL ? meeting->job : "") < 0) {
+    if (boot->parent == NULL || asprintf(&boot->secret_text, "%s\n%s", secret, job) < 0) {
         boot->secret_text = NULL;
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
     }
-    boot->is_vague = *secret == '\0' && (meeting->job == NULL || *meeting->job == '\0');
+    boot->is_vague = *secret == '\0' && *job == '\0';
     TUTTI_TRY(tutti_watch_init(&boot->watch));
     if (boot->base.rank == 0)
         TUTTI_TRY(tutti_filestore_leader_create(boot));
-    return enter(boot, name, *secret == '\0');
+    return enter(boot, tutti_meeting_text(meeting->name), *secret == '\0');
 }
 
 int tutti_exchange_file(const struct tutti_meeting *meeting, int nranks, int rank,

@@ -110,8 +110,7 @@ static void put_welcome(struct tutti_filestore *boot, uint32_t rank, uint64_t no
     char name[TUTTI_NOTE_NAME_BYTES];
     int rc;
 
-    tutti_frame_put_u32(welcome.session, (uint32_t)boot->session);
-    tutti_frame_put_u32(welcome.session + 4, (uint32_t)(boot->session >> 32));
+    tutti_frame_put_u64(welcome.session, boot->session);
     memcpy(welcome.key, boot->leader->key, sizeof welcome.key);
     snprintf(name, sizeof name, "welcome.%u", rank);
     rc = tutti_directory_put(&boot->dir, name, &head, &welcome);

@@ -42,7 +42,7 @@ static void add(uint64_t *sum, const char *text)
     uint8_t hash[TUTTI_SECRET_BYTES];
 
     tutti_secret_from_text(text, hash);
-    *sum += tutti_frame_get_u32(hash) | (uint64_t)tutti_frame_get_u32(hash + 4) << 32;
+    *sum += tutti_frame_get_u64(hash);
 }
 
 uint64_t tutti_exchange_kin(void)

@@ -109,7 +109,7 @@ static size_t list_candidates(const struct tcp_store *store, const struct tutti_
 
 static bool is_empty(const char *text)
 {
-    return text == NULL || *text == '\0';
+    return *tutti_meeting_text(text) == '\0';
 }
 
 /* Make the place, on which root and members must agree, from the meeting. `detail` is the part of
@@ -119,13 +119,13 @@ static bool is_empty(const char *text)
 static int make_place(const struct tutti_meeting *meeting, const char *detail,
                       struct tutti_meeting_place *ret_place)
 {
-    const char *name = meeting->name != NULL ? meeting->name : "";
+    const char *name = tutti_meeting_text(meeting->name);
     struct tutti_meeting_place place = {.where = strchr(meeting->store, ':') + 1, .name = name};
     uint8_t hash[TUTTI_SECRET_BYTES];
     char *text;
 
-    if (asprintf(&text, "%s\n%s\n%s", is_empty(meeting->secret) ? "" : meeting->secret,
-                 is_empty(meeting->job) ? "" : meeting->job, detail) < 0)
+    if (asprintf(&text, "%s\n%s\n%s", tutti_meeting_text(meeting->secret),
+                 tutti_meeting_text(meeting->job), detail) < 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
     tutti_secret_from_text(text, place.secret);
     sodium_memzero(text, strlen(text));
