@@ -151,7 +151,7 @@ typedef enum {
 
 /* Where the scalar of a pre-multiplied sum is stored, and when it is read. */
 typedef enum {
-    tuttiScalarDevice = 0,       /* in memory that calls with the operation read when they run */
+    tuttiScalarDevice = 0,       /* read when a call runs; must stay valid until it ends */
     tuttiScalarHostImmediate = 1 /* in host memory; read before tuttiRedOpCreatePreMulSum returns */
 } tuttiScalarResidence_t;
 
