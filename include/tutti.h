@@ -149,10 +149,10 @@ typedef enum {
     tuttiMaxRedOp = 0x7fffffff
 } tuttiRedOp_t;
 
-/* Where the scalar of a pre-multiplied sum is stored. */
+/* Where the scalar of a pre-multiplied sum is stored, and when it is read. */
 typedef enum {
-    tuttiScalarDevice = 0,       /* read when the operation runs; must stay valid until then */
-    tuttiScalarHostImmediate = 1 /* read before tuttiRedOpCreatePreMulSum returns */
+    tuttiScalarDevice = 0,       /* read when a call runs; must stay valid until it ends */
+    tuttiScalarHostImmediate = 1 /* in host memory; read before tuttiRedOpCreatePreMulSum returns */
 } tuttiScalarResidence_t;
 
 /* Size of a tuttiUniqueId in bytes. */
@@ -230,7 +230,7 @@ TUTTI_API const char *tuttiGetLastError(tuttiComm_t comm);
  * is zeroed. If a CUDA context is current on the calling thread, it is memory of that device. The
  * other GPUs of the process may use it, and ranks in other processes map it at the first calls that
  * use it. Without a context it is host memory, as from tuttiMemAllocHost. Free it with
- * tuttiMemFree. Size 0 gives NULL. Thread-safe.
+ * tuttiMemFree. If `size` is 0, *ptr becomes NULL. Thread-safe.
  *  - tuttiInvalidArgument: `ptr` is NULL, or no memory can have that size.
  *  - tuttiSystemError, tuttiUnhandledCudaError: there is not enough memory. */
 TUTTI_API tuttiResult_t tuttiMemAlloc(void **ptr, size_t size);
@@ -359,25 +359,27 @@ TUTTI_API tuttiResult_t tuttiCommFinalize(tuttiComm_t comm);
  *    communicator, or another thread is inside a call on it. The communicator is as before. */
 TUTTI_API tuttiResult_t tuttiCommDestroy(tuttiComm_t comm);
 
-/* End all operations of the communicator, on this rank and on the others, with tuttiRemoteError or
- * tuttiInvalidUsage. Any thread may call it at any time. The handle stays valid and must still be
- * freed by tuttiCommDestroy. */
+/* End all operations of the communicator, on this rank and on the others. They return
+ * tuttiInvalidUsage, or tuttiRemoteError on ranks that learn only that this rank is gone. Any
+ * thread may call it at any time. The handle stays valid and must still be freed by
+ * tuttiCommDestroy. */
 TUTTI_API tuttiResult_t tuttiCommAbort(tuttiComm_t comm);
 
 /* ---- queries ------------------------------------------------------------------ */
 
-/* The number of ranks in the communicator. Any thread may call it. */
+/* Store the number of ranks of the communicator in *count. Any thread may call it. */
 TUTTI_API tuttiResult_t tuttiCommCount(tuttiComm_t comm, int *count);
 
-/* This rank's number. */
+/* Store the number of this rank in *rank. Any thread may call it. */
 TUTTI_API tuttiResult_t tuttiCommUserRank(tuttiComm_t comm, int *rank);
 
-/* The name from config.commName, or "" without one. *name belongs to the communicator and is valid
- * until it is destroyed. Any thread may call it. */
+/* Set *name to the name from config.commName, or to "" without one. The text belongs to the
+ * communicator and is valid until the communicator is destroyed. Any thread may call it. */
 TUTTI_API tuttiResult_t tuttiCommGetName(tuttiComm_t comm, const char **name);
 
-/* The number of hosts on which the ranks run. Two ranks are on one host if they share one operating
- * system and one network namespace, or if they have the same TUTTI_HOST_ID. Any thread may call it.
+/* Store the number of hosts on which the ranks run in *hosts. Two ranks are on one host if they
+ * share one operating system and one network namespace, or if they have the same TUTTI_HOST_ID. Any
+ * thread may call it.
  *  - tuttiInvalidUsage: the communicator is still being formed. */
 TUTTI_API tuttiResult_t tuttiCommHostCount(tuttiComm_t comm, int *hosts);
 
@@ -550,8 +552,8 @@ TUTTI_API tuttiResult_t tuttiReduce(const void *sendbuff, void *recvbuff, size_t
 /* Combine the inputs of the ranks up to and including this one with `op`: recvbuff[i] on rank r =
  * op over ranks 0 to r of sendbuff[i], i < count. In place: sendbuff == recvbuff. With floats, the
  * result of rank r need not equal, bit by bit, the result of rank r - 1 combined with the input of
- * rank r. Algorithms: doubling (Hillis and Steele 1986), a tree (Sanders and Traff 2006) and a chain
- * (Worringen 2003).
+ * rank r. Algorithms: doubling (Hillis and Steele 1986), a tree (Sanders and Traff 2006) and a
+ * chain (Worringen 2003).
  *  - tuttiInvalidArgument: `op` is tuttiAvg. The ranks combine different numbers of inputs, so
  *    there is no common divisor. */
 TUTTI_API tuttiResult_t tuttiScan(const void *sendbuff, void *recvbuff, size_t count,

@@ -9,23 +9,24 @@
 /* The arguments of any communication call. Arguments that a call does not have are zero. A `kind`
  * of zero is TUTTI_CALL_COLLECTIVE. A v-form is a collective with a count for each rank. */
 struct tutti_args {
-    const char *function;
+    const char *function;      /* name of the public function, for messages */
     uint8_t kind, collective;  /* enum tutti_call_kind, enum tutti_collective */
     tuttiComm_t comm;
-    tuttiStream_t stream;
+    tuttiStream_t stream;      /* NULL: the call waits for its end */
     tuttiDataType_t type;
     int op;                    /* of reductions: a tuttiRedOp_t */
     int root;                  /* the root or the peer, if the call has one */
     /* Elements of a block. In v-forms: of this rank's block, if the call has one. tutti_api_call
      * sets it if all ranks know all counts. */
     size_t count;
-    const void *send;
-    void *recv;
+    const void *send;          /* sendbuff, or NULL if the call has none */
+    void *recv;                /* recvbuff, or NULL if the call has none */
+    /* Arrays of v-forms, with an entry for each rank, in elements. NULL: the call has none. */
     const size_t *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
 
 /* Checks the call and runs it. Inside a group, the call is kept and runs when the group ends.
- * Returns the public result, and notes a failure in the open group. */
+ * Returns the public result. If a group is open, a failure is noted in the group. */
 tuttiResult_t tutti_api_call(struct tutti_args *args);
 
 /* blocks.c: checks that no two blocks of a v-form's output overlap. The caller must have checked

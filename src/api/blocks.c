@@ -17,22 +17,24 @@ static int compare(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-static int refuse(const struct tutti_args *args, int here, const struct block *a,
+static int refuse(const struct tutti_args *args, int this_rank, const struct block *a,
                   const struct block *b)
 {
     const char *displs = tutti_collective_is_pairwise(args->collective) ? "rdispls" : "displs";
     const struct block *first = a->rank < b->rank ? a : b, *second = first == a ? b : a;
 
-    return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: two blocks of recvbuff overlap on rank %d: "
+    return tutti_fail(TUTTI_ERR_ARGUMENT,
+                      "%s: two blocks of recvbuff overlap on rank %d: "
                       "%s[%d] = %zu with recvcounts[%d] = %zu, %s[%d] = %zu with recvcounts[%d] = "
-                      "%zu; move one of them", args->function, here, displs, first->rank,
-                      first->first, first->rank, first->count, displs, second->rank, second->first,
-                      second->rank, second->count);
+                      "%zu; move one of them",
+                      args->function, this_rank, displs, first->rank, first->first, first->rank,
+                      first->count, displs, second->rank, second->first, second->rank,
+                      second->count);
 }
 
 /* Handles displacements that do not ascend. After sorting by displacement, each block must end
  * before the next one begins. */
-static int check_sorted(const struct tutti_args *args, int nranks, int here)
+static int check_sorted(const struct tutti_args *args, int nranks, int this_rank)
 {
     struct block *blocks = malloc((size_t)nranks * sizeof *blocks);
     size_t count = 0;
@@ -48,7 +50,7 @@ static int check_sorted(const struct tutti_args *args, int nranks, int here)
     qsort(blocks, count, sizeof *blocks, compare);
     for (size_t i = 1; rc == TUTTI_OK && i < count; i++)
         if (blocks[i].first - blocks[i - 1].first < blocks[i - 1].count)
-            rc = refuse(args, here, &blocks[i - 1], &blocks[i]);
+            rc = refuse(args, this_rank, &blocks[i - 1], &blocks[i]);
     free(blocks);
     return rc;
 }

@@ -42,7 +42,8 @@ static int check_root(const struct tutti_comm *comm, const struct tutti_args *ar
                       comm->rank, comm->nranks - 1);
 }
 
-/* Elements from the start of a buffer to the end of its last block; SIZE_MAX if that overflows. */
+/* Returns the elements from the start of a buffer to the end of its last block; SIZE_MAX if their
+ * number overflows. */
 static size_t extent_of(size_t blocks, size_t count, const size_t *counts, const size_t *displs)
 {
     size_t end = 0, total = 0;
@@ -73,7 +74,7 @@ static int check_count(const struct tutti_comm *comm, const struct tutti_args *a
                       PTRDIFF_MAX);
 }
 
-/* Offset from recvbuff to sendbuff in the in-place form, in elements. */
+/* Returns the offset from recvbuff to sendbuff in the in-place form, in elements. */
 static ptrdiff_t in_place_offset(const struct tutti_comm *comm, const struct tutti_args *args)
 {
     size_t rank = (size_t)comm->rank, before = args->count * rank;
@@ -88,6 +89,7 @@ static ptrdiff_t in_place_offset(const struct tutti_comm *comm, const struct tut
     return collects ? (ptrdiff_t)before : -(ptrdiff_t)before;
 }
 
+/* Measures both buffers. A size is 0 if this rank does not use the buffer. */
 static int measure(const struct tutti_comm *comm, const struct tutti_args *args,
                    struct tutti_reach *ret_reach)
 {
@@ -203,7 +205,7 @@ static int check_vectors(const struct tutti_comm *comm, struct tutti_args *args)
     return TUTTI_OK;
 }
 
-/* The count in the signature, which must be the same on all ranks (signature.h). */
+/* Returns the count in the signature, which must be the same on all ranks (signature.h). */
 static uint64_t signature_count(const struct tutti_comm *comm, const struct tutti_args *args)
 {
     if (!is_vector(args))
@@ -214,6 +216,7 @@ static uint64_t signature_count(const struct tutti_comm *comm, const struct tutt
                              comm->nranks);
 }
 
+/* Fills in call->signature from the other members of `call`. */
 static void sign(const struct tutti_comm *comm, const struct tutti_args *args,
                  struct tutti_call *call)
 {
@@ -322,8 +325,8 @@ static int find_side(struct tutti_comm *comm, const struct tutti_args *args,
     return args->stream != NULL ? tutti_stream_check(args->stream, args->function) : TUTTI_OK;
 }
 
-/* Checks a call that is not known, and fills in *ret_known. Not inlined, so that known calls need no
- * room for its variables. */
+/* Checks a call that is not in comm->known, and fills in *ret_known. The function is not inlined,
+ * so that known calls need no stack for its variables. */
 static int __attribute__((noinline)) learn(const struct tutti_comm *comm, struct tutti_args *args,
                                            struct tutti_calls_known *ret_known)
 {

@@ -12,7 +12,7 @@
 
 static const char *const function = "tuttiCommExplain";
 
-enum { MOST_PARTS = 128 };
+enum { MOST_PARTS = 128 }; /* the most allocations that a process lends */
 
 /* Parses the name of a collective. A "v" after the name selects the form with a count per rank. */
 static int parse_name(const char *name, enum tutti_collective *ret_collective, bool *ret_is_vector)
@@ -43,7 +43,8 @@ static int check_root(const struct tutti_comm *comm, enum tutti_collective colle
                       "ranks 0 to %d", function, root, comm->rank, comm->nranks - 1);
 }
 
-static bool is_library_memory(const void *buffer)
+/* True if `buffer` is in memory that this process lends to other ranks. */
+static bool is_lent_memory(const void *buffer)
 {
     struct tutti_memory_part parts[MOST_PARTS];
     size_t count = tutti_memory_list(parts, MOST_PARTS);
@@ -85,7 +86,8 @@ static int explain_host(const struct tutti_comm *comm, const struct tutti_call *
         return TUTTI_OK;
     }
     TUTTI_TRY(tutti_tuner_choose(&view, &query, &choice, &by));
-    if (comm->engine.lend != NULL && by >= TUTTI_BY_TABLE && is_library_memory(call->input) &&
+    /* An algorithm that the user has named is used for lent memory, too. */
+    if (comm->engine.lend != NULL && by >= TUTTI_BY_TABLE && is_lent_memory(call->input) &&
         tutti_cache_lent(comm, call, &query, &choice, &lent)) {
         choice = lent;
         by = TUTTI_BY_HOST;
@@ -113,6 +115,7 @@ static int explain_device(const struct tutti_comm *comm, const struct tutti_call
     }
     snprintf(explanation->transport, sizeof explanation->transport, "gpu");
     TUTTI_TRY(tutti_tuner_choose(&view, &query, &choice, &by));
+    /* Kernels run only algorithms that the user has named; otherwise they use their own. */
     if (!query.is_vector && by < TUTTI_BY_TABLE) {
         tutti_choice_format(&choice, explanation->algorithm, sizeof explanation->algorithm);
         tutti_authority_format(&view, &query, by, explanation->reason, sizeof explanation->reason);
@@ -129,6 +132,7 @@ static int explain_device(const struct tutti_comm *comm, const struct tutti_call
 
 /* ---- the function ---------------------------------------------------------------------------- */
 
+/* Explains a call that no algorithm runs. */
 static void explain_nothing(const struct tutti_comm *comm, tuttiExplanation_t *explanation)
 {
     bool is_alone = comm->nranks == 1;
@@ -176,13 +180,10 @@ static int explain_into(struct tutti_comm *comm, const char *collective, const v
 
     if (ret_explanation == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: explanation is NULL", function);
-    if (ret_explanation->size < sizeof explanation.size || ret_explanation->size > 4096)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: explanation->size is %zu; set it to "
-                          "sizeof(tuttiExplanation_t)", function, ret_explanation->size);
+    TUTTI_TRY(tutti_public_check_size(function, "explanation", "tuttiExplanation_t",
+                                      ret_explanation->size));
     TUTTI_TRY(explain(comm, collective, buffer, count, type, op, root, &explanation));
-    explanation.size = ret_explanation->size;
-    memcpy(ret_explanation, &explanation,
-           explanation.size < sizeof explanation ? explanation.size : sizeof explanation);
+    tutti_public_copy(&explanation, sizeof explanation, ret_explanation);
     return TUTTI_OK;
 }
 

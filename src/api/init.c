@@ -22,11 +22,12 @@ static int check_ranks(const char *function, tuttiComm_t *comm, int nranks, int 
     return TUTTI_OK;
 }
 
+/* The job that forms a new communicator, at once or at the end of a group. */
 struct forming {
     struct tutti_job job;
     struct tutti_comm *comm;
     tuttiComm_t handle;
-    tuttiComm_t *ret_handle;
+    tuttiComm_t *ret_handle; /* the caller's variable, set when the job ends */
 };
 
 /* The job of a non-blocking communicator ends after its first steps; tuttiCommGetAsyncError
@@ -145,9 +146,12 @@ static int init_all(tuttiComm_t *comms, int ndev, const int *devlist)
     tuttiUniqueId id;
     tuttiResult_t result;
 
-    if (comms == NULL || ndev < 1)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: %s",
-                          comms == NULL ? "comms is NULL" : "ndev must be at least 1");
+    if (comms == NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: comms is NULL; pass an array of "
+                                              "ndev entries");
+    if (ndev < 1)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: ndev is %d; it must be at least 1",
+                          ndev);
     for (int rank = 0; devlist != NULL && rank < ndev; rank++)
         if (devlist[rank] < -1)
             return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommInitAll: devlist[%d] is %d; it must be "
@@ -266,9 +270,12 @@ static int init_callback(tuttiComm_t *comm, int nranks, int rank, tuttiAllGather
 
     TUTTI_TRY(check_ranks(function, comm, nranks, rank));
     if (allGather == NULL)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: allGather is NULL", function);
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: allGather is NULL; pass a function", function);
     if (tutti_group_is_open())
-        return tutti_fail(TUTTI_ERR_USAGE, "%s: not inside a group: the callback blocks", function);
+        return tutti_fail(TUTTI_ERR_USAGE,
+                          "%s: not inside a group, because the callback blocks; "
+                          "call it after tuttiGroupEnd",
+                          function);
     TUTTI_TRY(tutti_settings_read(config, NULL, &settings));
     settings.is_blocking = true;
     TUTTI_TRY(tutti_bootstrap_from_callback(allGather, context, nranks, rank,

@@ -11,13 +11,16 @@
 
 /* ---- mailboxes -------------------------------------------------------------------------- */
 
-static int name_child(tuttiComm_t parent, tuttiConfig_t *config, char name[TUTTI_NAME_BYTES])
+/* Sets the configuration of the mailbox's own communicator. `name` holds the name in it. */
+static int configure_child(tuttiComm_t parent, tuttiConfig_t *config, char name[TUTTI_NAME_BYTES])
 {
+    static const char suffix[] = "mailbox";
+    const int most_before = TUTTI_NAME_BYTES - (int)sizeof suffix - 1; /* and a period */
     struct tutti_comm *comm;
 
     TUTTI_TRY(tutti_handle_enter_ready(parent, "tuttiMailboxCreate", &comm));
-    snprintf(name, TUTTI_NAME_BYTES, "%.*s%smailbox", TUTTI_NAME_BYTES - 9, comm->name,
-             *comm->name ? "." : "");
+    snprintf(name, TUTTI_NAME_BYTES, "%.*s%s%s", most_before, comm->name, *comm->name ? "." : "",
+             suffix);
     config->commName = name;
     config->timeoutMs = tutti_comm_timeout_ms(comm);
     config->device = -1;
@@ -36,8 +39,9 @@ static int create(tuttiComm_t parent, tuttiMailbox_t *mailbox)
     if (mailbox == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiMailboxCreate: mailbox is NULL");
     if (tutti_group_is_open())
-        return tutti_fail(TUTTI_ERR_USAGE, "tuttiMailboxCreate: inside a group; call it outside");
-    TUTTI_TRY(name_child(parent, &config, name));
+        return tutti_fail(TUTTI_ERR_USAGE, "tuttiMailboxCreate: not inside a group; call it after "
+                                           "tuttiGroupEnd");
+    TUTTI_TRY(configure_child(parent, &config, name));
     TUTTI_TRY(-(int)tuttiCommUserRank(parent, &rank));
     TUTTI_TRY(tutti_comm_split(parent, 0, rank, TUTTI_FOR_MAILBOX, &config, &child));
     rc = tutti_handle_enter_ready(child, "tuttiMailboxCreate", &comm);
@@ -97,6 +101,7 @@ tuttiResult_t tuttiMailboxSetTimeout(tuttiMailbox_t mailbox, int timeoutMs)
 
 /* ---- messages --------------------------------------------------------------------------- */
 
+/* A send or receive before it becomes a request. */
 struct message {
     const char *function, *buffer_name;
     struct tutti_mail_request mail;
@@ -209,7 +214,7 @@ tuttiResult_t tuttiMailboxRecv(void *recvbuff, size_t count, tuttiDataType_t dat
 
 /* ---- requests --------------------------------------------------------------------------- */
 
-/* Return the result of a request that is done, and record the message for it. */
+/* Return the result of a request that is done. If it failed, record the message for the caller. */
 static int tell_result(const struct tuttiRequest *request)
 {
     struct tuttiMailbox *mailbox = request->mailbox;
@@ -228,6 +233,7 @@ static int tell_result(const struct tuttiRequest *request)
     return rc;
 }
 
+/* Fails the mailbox, because the deadline of a wait for `request` has passed. */
 static int time_out(struct tuttiRequest *request)
 {
     struct tutti_comm *comm = tutti_mailbox_comm(request->mailbox);
@@ -247,7 +253,8 @@ static int time_out(struct tuttiRequest *request)
     return tutti_comm_fail(comm, rc, tutti_message_last());
 }
 
-/* TUTTI_AGAIN: the caller's time limit has passed, and the request is still pending. */
+/* Waits until the request is done. TUTTI_AGAIN: the caller's time limit has passed, and the request
+ * is still pending. */
 static int await(struct tuttiRequest *request, int timeout_ms)
 {
     struct tuttiMailbox *mailbox = request->mailbox;

@@ -23,7 +23,8 @@ tuttiResult_t tuttiCommGetName(tuttiComm_t handle, const char **name)
     return tutti_public(rc);
 }
 
-/* Returns TUTTI_OK if the hosts of the ranks are known, as they are once forming is over. */
+/* Returns TUTTI_OK if the hosts of the ranks are known, as they are once the communicator is
+ * formed. */
 static int check_places(struct tutti_comm *comm, const char *function)
 {
     if (tutti_comm_state(comm) == TUTTI_COMM_FORMING)
@@ -68,10 +69,7 @@ static int get_rank_info(struct tutti_comm *comm, int rank, tuttiRankInfo_t *inf
                           comm->nranks - 1);
     if (info == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: info is NULL on rank %d", function, comm->rank);
-    if (info->size < sizeof info->size || info->size > 4096)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: info->size is %zu; set it to "
-                          "sizeof(tuttiRankInfo_t)", function, info->size);
-    known.size = info->size;
+    TUTTI_TRY(tutti_public_check_size(function, "info", "tuttiRankInfo_t", info->size));
     known.host = (int)comm->hosts[rank];
     known.pid = tutti_fabric_pid(comm->fabric, rank);
     for (int other = 0; other < comm->nranks; other++) {
@@ -81,7 +79,7 @@ static int get_rank_info(struct tutti_comm *comm, int rank, tuttiRankInfo_t *inf
         known.localRank += is_there && other < rank;
     }
     memcpy(known.hostName, tutti_fabric_host_name(comm->fabric, rank), sizeof known.hostName);
-    memcpy(info, &known, info->size < sizeof known ? info->size : sizeof known);
+    tutti_public_copy(&known, sizeof known, info);
     return TUTTI_OK;
 }
 

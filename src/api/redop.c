@@ -8,7 +8,8 @@
 /* An operation's number consists of three parts. The first is its index in its communicator's table.
  * The second counts how often that entry was used, so that a destroyed operation is rejected although
  * a later one has its entry. The third is the communicator's serial number, so that an operation of
- * another communicator is rejected. */
+ * another communicator is rejected. All together are below tuttiMaxRedOp, even after tuttiNumOps was
+ * added. */
 enum { INDEX_BITS = 12, USE_BITS = 8, SERIAL_BITS = 10 };
 
 static int number_of(const struct tutti_comm *comm, int index)
@@ -19,6 +20,7 @@ static int number_of(const struct tutti_comm *comm, int index)
     return tuttiNumOps + (((serial << USE_BITS | use) << INDEX_BITS) | index);
 }
 
+/* Returns the operation with the number `op`, or NULL if the communicator has none. */
 static struct tutti_redop *find(const struct tutti_comm *comm, int op)
 {
     int index = (op - tuttiNumOps) & ((1 << INDEX_BITS) - 1);
@@ -80,7 +82,8 @@ int tutti_api_resolve_redop(const struct tutti_comm *comm, const char *function,
     return TUTTI_OK;
 }
 
-static int free_index(struct tutti_comm *comm, int *ret_index)
+/* Finds a free entry in the communicator's table, which grows if it is full. */
+static int find_free_index(struct tutti_comm *comm, int *ret_index)
 {
     struct tutti_redop *grown;
     int count;
@@ -123,7 +126,7 @@ static int create(tuttiRedOp_t *op, const void *scalar, tuttiDataType_t datatype
     if (residence != tuttiScalarDevice && residence != tuttiScalarHostImmediate)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: residence %d is unknown; use a "
                           "tuttiScalarResidence_t", function, (int)residence);
-    TUTTI_TRY(free_index(comm, &index));
+    TUTTI_TRY(find_free_index(comm, &index));
     redop = &comm->redops[index];
     *redop = (struct tutti_redop){.is_used = true, .type = datatype,
                                   .use = (uint8_t)(redop->use + 1)}; /* wraps at USE_BITS */

@@ -222,7 +222,7 @@ bool tutti_address_is_link_local(const struct tutti_address *address)
  * addresses of interfaces that TUTTI_SOCKET_IFNAME excludes. */
 enum class { GLOBAL, LINK_LOCAL, LOOPBACK, LOOPBACK_FILTERED, CLASS_COUNT };
 
-/* Convert and classify the address of `at`. False: it must not be used. */
+/* Convert and classify the address of `at`. False: the address must not be used. */
 static bool classify(const struct ifaddrs *at, const char *filter, struct tutti_address *address,
                      enum class *ret_class)
 {
@@ -247,7 +247,8 @@ static bool classify(const struct ifaddrs *at, const char *filter, struct tutti_
 
 static int fail_none_left(const char *filter)
 {
-    static const char *const families[] = {"any", "ipv4", "ipv6"};
+    static const char *const families[] = {
+        [FAMILY_ANY] = "any", [FAMILY_IPV4] = "ipv4", [FAMILY_IPV6] = "ipv6"};
     struct if_nameindex *interfaces = if_nameindex();
     char names[256] = "";
     size_t length = 0;
@@ -260,10 +261,9 @@ static int fail_none_left(const char *filter)
     if (interfaces != NULL)
         if_freenameindex(interfaces);
     return tutti_fail(TUTTI_ERR_USAGE,
-                      "no usable network interface: TUTTI_SOCKET_IFNAME='%s', "
-                      "TUTTI_SOCKET_FAMILY=%s, interfaces:%s",
-                      filter,
-                      families[tutti_param_int(TUTTI_PARAM_SOCKET_FAMILY)], names);
+                      "no usable network interface: TUTTI_SOCKET_IFNAME='%s' and "
+                      "TUTTI_SOCKET_FAMILY=%s exclude all; change or unset them; interfaces:%s",
+                      filter, families[tutti_param_int(TUTTI_PARAM_SOCKET_FAMILY)], names);
 }
 
 /* Insert an address by descending rate into those from index `first` on, after equal rates. */

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define TUTTI_CACHE_LINE 64
+#define TUTTI_CACHE_LINE 64 /* bytes */
 
 #define tutti_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define tutti_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
@@ -19,9 +19,9 @@
 #define tutti_compare_exchange(p, expected, v) \
     __atomic_compare_exchange_n((p), (expected), (v), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
-/* Orders earlier stores before later loads. Both sides of a sleep/wake protocol need it: one
- * publishes data and then checks whether the other sleeps; the other announces its sleep and then
- * checks for data. */
+/* Orders earlier stores before later loads. Both sides of a sleep/wake protocol need this fence.
+ * One side publishes data and then checks whether the other side sleeps. The other side announces
+ * its sleep and then checks for data. */
 #define tutti_fence_full() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 /* Tell the core that this is a spin loop. */

@@ -12,14 +12,14 @@ bool tutti_fence_join(void)
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
-/* A filter (seccomp) may forbid the system call after this process has joined. This side may then
+/* A filter (seccomp) may forbid the system call after this process has joined. The caller may then
  * miss data and go to sleep. The result is still correct, because every sleep ends after some
  * milliseconds and the data is seen then. */
-void tutti_fence_after_flag(bool is_mine)
+void tutti_fence_after_flag(bool have_all_joined)
 {
     /* Pairs with the fence of the other side: tutti_fence_before_look. */
     tutti_fence_full();
-    if (is_mine)
+    if (have_all_joined)
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 

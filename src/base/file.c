@@ -40,7 +40,7 @@ static enum tutti_file_end read_all(FILE *file, size_t limit_bytes, char **bytes
     return TUTTI_FILE_DONE;
 }
 
-/* Closes the file, unless it is standard input. */
+/* Reads the rest of `file` and closes it, unless it is standard input. NULL: fopen has failed. */
 static enum tutti_file_end load(FILE *file, size_t limit_bytes, char **ret_bytes,
                                 size_t *ret_length)
 {
@@ -80,7 +80,8 @@ int tutti_file_read(const char *name, size_t limit_bytes, const char *cure, char
     case TUTTI_FILE_NOT_OPENED:
         return tutti_fail(TUTTI_ERR_ARGUMENT, "open %s: %s; %s", name, strerror(errno), cure);
     case TUTTI_FILE_NOT_READ:
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "read %s: %s; is it a file?", name, strerror(errno));
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "read %s: %s; give a regular file", name,
+                          strerror(errno));
     case TUTTI_FILE_TOO_LONG:
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s has more than %zu bytes; %s", name, limit_bytes,
                           cure);

@@ -10,8 +10,8 @@
  *     owner                                 another thread
  *       owner_inside = why                    other_inside = why, by compare-exchange
  *       (the compiler keeps the order)        owner = none
- *       owner still me? enter                 tutti_fence_threads
- *                                             owner_inside empty? enter
+ *       if it is still the owner, enter       tutti_fence_threads
+ *                                             if owner_inside is empty, enter
  *
  * Either the owner sees that it has lost the gate, or the other thread sees that the owner is
  * inside. If the kernel has no such fence, the gate never has an owner.

@@ -12,6 +12,7 @@
 /* Both greetings begin with a magic number and a version, so that a stranger is recognized at its
  * first wrong byte. */
 static const uint8_t greeting[8] = {'T', 'U', 'T', 'i', 0, 0, 0, 2};
+enum { MAGIC_BYTES = 4, VERSION_AT = 7 };
 
 #define HELLO_BYTES (sizeof greeting + TUTTI_NONCE_BYTES)
 #define PROOF_BYTES (HELLO_BYTES + TUTTI_PURPOSE_BYTES + TUTTI_MAC_BYTES)
@@ -87,6 +88,9 @@ static void prove(const struct tutti_handshake *shake, uint8_t role, uint8_t *re
 
 /* ---- one message at a time ------------------------------------------------------ */
 
+_Static_assert(PROOF_BYTES <= sizeof((struct tutti_handshake *)NULL)->wire,
+               "the longest message fits");
+
 static size_t message_bytes(int phase)
 {
     static const size_t sizes[] = {HELLO_BYTES, PROOF_BYTES, ANSWER_BYTES};
@@ -158,11 +162,11 @@ static int check_greeting(const struct tutti_handshake *shake)
 
     if (shake->phase == PHASE_ANSWER || memcmp(shake->wire, greeting, size) == 0)
         return TUTTI_OK;
-    if (size == sizeof greeting && memcmp(shake->wire, greeting, 4) == 0)
+    if (size == sizeof greeting && memcmp(shake->wire, greeting, MAGIC_BYTES) == 0)
         return tutti_note(TUTTI_ERR_REMOTE,
                           "the other side's handshake has version %u, ours %u; use one version of "
                           "the library on all ranks",
-                          shake->wire[7], greeting[7]);
+                          shake->wire[VERSION_AT], greeting[VERSION_AT]);
     return tutti_note(TUTTI_ERR_REMOTE, "the other side does not speak this library's handshake");
 }
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The keyed handshake: both sides prove that they hold the communicator's
- * secret before either parses anything else.
+ * The keyed handshake: both sides prove that they hold the communicator's secret before either
+ * parses anything else.
  *
  *   acceptor -> connector   magic, version, nonce A
  *   connector -> acceptor   magic, version, nonce C, purpose, MAC(key, "C", A, C, purpose)
  *   acceptor -> connector   MAC(key, "A", A, C, purpose)
  *
- * The acceptor speaks first, so a connector that has reached a stranger's port
- * sends nothing. MACs are keyed BLAKE2b (libsodium crypto_generichash); the key is
- * derived from the secret. A stranger fails the handshake at its first wrong byte, or at the
- * deadline.
+ * The acceptor speaks first, so a connector that has reached a stranger's port sends nothing. MACs
+ * are keyed BLAKE2b (libsodium crypto_generichash), and the key is derived from the secret. A
+ * stranger fails the handshake at its first wrong byte, or at the deadline.
  *
  * Afterwards both sides hold the same session key, which is derived from the secret, both nonces
  * and the purpose. No two connections have the same one. tutti_handshake_key derives from it the
@@ -36,15 +35,15 @@ struct tutti_purpose {
 struct tutti_handshake {
     int fd;               /* borrowed: the caller closes it */
     bool is_acceptor;
-    int phase;
-    uint64_t deadline_ns;
+    int phase;            /* number of messages that are complete: 0 to 3 */
+    uint64_t deadline_ns; /* on the clock of tutti_now_ns */
     uint8_t key[TUTTI_SECRET_BYTES];     /* zero once the handshake is complete */
     uint8_t session[TUTTI_SECRET_BYTES]; /* valid once the handshake is complete */
     uint8_t nonce_acceptor[TUTTI_NONCE_BYTES];
     uint8_t nonce_connector[TUTTI_NONCE_BYTES];
     struct tutti_purpose purpose;
-    uint8_t wire[128];    /* the message in flight */
-    size_t wire_done;
+    uint8_t wire[128];    /* the current message; larger than each of the three */
+    size_t wire_done;     /* bytes of that message that were sent or received */
 };
 
 /* Begin a handshake on the connected non-blocking socket `fd`. `purpose` is the connector's; the

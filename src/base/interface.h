@@ -17,7 +17,7 @@ uint32_t tutti_interface_mbits(const char *root, const char *name);
 
 /* One IP address of an interface of this host. */
 struct tutti_interface {
-    char name[16];
+    char name[16];                /* IF_NAMESIZE bytes */
     struct tutti_address address; /* with port 0 */
     uint32_t mbits;               /* from tutti_interface_mbits */
     bool is_up;

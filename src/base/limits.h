@@ -11,8 +11,8 @@
  * first call in a process has an effect. Thread-safe. */
 void tutti_limits_raise(void);
 
-/* True if the errno value `error` means that this process or machine is out of descriptors or
- * memory, so that trying another peer would not help. */
+/* True if the errno value `error` means that this process or machine has no descriptor or no memory
+ * left, so that trying another peer would not help. */
 bool tutti_limits_are_reached(int error);
 
 /* Write the text of the errno value `error`. For EMFILE the text includes the limits and the cure,

@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/param.h"
+#include "base/result.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -132,6 +133,8 @@ static int sink_fd(void)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
+/* Appends to the line, which has `length` characters so far. Returns the new length, which is at
+ * most LINE_BYTES - 1. A text that is too long is cut. */
 static size_t add(char *line, size_t length, const char *format, va_list args)
 {
     int more = vsnprintf(line + length, LINE_BYTES - length, format, args);
@@ -182,12 +185,8 @@ void tutti_log(enum tutti_log_level level, const char *format, ...)
     va_end(args);
 
     /* Names and reasons come from users and other ranks, and must not break the line. */
-    for (size_t i = 0; i < length; i++)
-        if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-            line[i] = '?';
-    if (length > LINE_BYTES - 1)
-        length = LINE_BYTES - 1;
-    line[length++] = '\n';
+    tutti_message_clean(line, length);
+    line[length++] = '\n'; /* in place of the terminating zero */
     /* One write, so that lines of several ranks do not mix. */
     if (write(sink_fd(), line, length) < 0)
         return;

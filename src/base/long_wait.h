@@ -7,14 +7,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The caller zeroes it when a wait begins, and whenever there has been progress. */
+/* State of one wait. The caller zeroes it when the wait begins, and after each progress. */
 struct tutti_long_wait {
     uint64_t since_ns; /* time of the first check; 0: not yet checked */
-    uint32_t lines;    /* log lines due so far */
+    uint32_t lines;    /* number of log lines that were due so far */
 };
 
-/* Check the wait at time `now_ns`. True if a log line is due now; then *ret_seconds is how long the
- * wait has been. Always false if TUTTI_WAIT_WARN_MS is 0. */
+/* Check the wait at time `now_ns` of tutti_now_ns(). True if a log line is due now; *ret_seconds is
+ * then the length of the wait so far. Always false if TUTTI_WAIT_WARN_MS is 0. */
 bool tutti_long_wait_is_due(struct tutti_long_wait *wait, uint64_t now_ns, double *ret_seconds);
 
 #endif

@@ -29,7 +29,7 @@ int tutti_socket_open(int family, int type)
 
 /* ---- listening -------------------------------------------------------------- */
 
-static int fail_listen(const char *what, const struct tutti_address *address, int error)
+static int fail_listen(const struct tutti_address *address, int error)
 {
     char text[TUTTI_ADDRESS_TEXT_BYTES];
 
@@ -44,11 +44,11 @@ static int fail_listen(const char *what, const struct tutti_address *address, in
                           "cannot listen on %s: this host has no such address; start this rank "
                           "on the host that has it, or name an address of this one",
                           text);
-    return tutti_fail(TUTTI_ERR_SYSTEM, "%s %s: %s", what, text, strerror(error));
+    return tutti_fail(TUTTI_ERR_SYSTEM, "listen on %s: %s", text, strerror(error));
 }
 
-/* If `is_dual` is true, the socket is an IPv6 socket that accepts IPv4 connections as well. Returns
- * 0 or an errno value. */
+/* Opens a socket that listens on `address`. With `is_dual`, an IPv6 socket accepts IPv4 connections
+ * as well. Returns 0 or an errno value. */
 static int listen_on(const struct tutti_address *address, bool is_dual, int *ret_fd,
                      uint16_t *ret_port_be)
 {
@@ -91,7 +91,7 @@ int tutti_socket_listen(const struct tutti_address *address, int *ret_fd, uint16
 
     if (address->family != 0) {
         error = listen_on(address, false, ret_fd, ret_port_be);
-        return error == 0 ? TUTTI_OK : fail_listen("listen on", address, error);
+        return error == 0 ? TUTTI_OK : fail_listen(address, error);
     }
 
     any.family = 6;
@@ -101,12 +101,12 @@ int tutti_socket_listen(const struct tutti_address *address, int *ret_fd, uint16
         any.family = 4;
         error = listen_on(&any, false, ret_fd, ret_port_be);
     }
-    return error == 0 ? TUTTI_OK : fail_listen("listen on", address, error);
+    return error == 0 ? TUTTI_OK : fail_listen(address, error);
 }
 
 /* Makes one attempt, with the port that the kernel chooses for the first address. If that port is
- * in use at another address, the attempt fails. With `skips_used`, only that address is left
- * out. */
+ * in use at another address, the attempt fails. With `skips_used`, only that address is left out.
+ * Returns the number of addresses that it listens on. */
 static size_t listen_on_one_port(const struct tutti_address *addresses, size_t count,
                                  bool skips_used, int *ret_fds, uint16_t *ret_port_be)
 {
@@ -141,7 +141,7 @@ static size_t listen_on_one_port(const struct tutti_address *addresses, size_t c
 size_t tutti_socket_listen_each(const struct tutti_address *addresses, size_t count, int *ret_fds,
                                 uint16_t *ret_port_be)
 {
-    enum { TRIES = 16 };
+    enum { TRIES = 16 }; /* each with another port that the kernel chooses */
     size_t found = 0;
 
     for (int i = 0; i < TRIES && found == 0; i++)

@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 /* An IPv4 or IPv6 address with its port, in the form that is sent between hosts. It contains no
- * pointers and nothing in host byte order, and its unused bytes are zero. `scope` of a link-local
- * IPv6 address is the interface index on the host that uses the address. */
+ * pointers, and its unused bytes are zero. Only `scope` is in host byte order. It is the index of
+ * an interface on the host that uses a link-local IPv6 address, and means nothing to other
+ * hosts. */
 struct tutti_address {
     uint8_t family;    /* 4 or 6; 0: no address */
     uint8_t is_loopback;
@@ -85,7 +86,7 @@ int tutti_socket_connect(const struct tutti_address *address, int *fd);
  * a connection within this host, which shares no link. A failure is ignored. */
 void tutti_socket_unpace(int fd);
 
-/* Returns the most bytes that one TCP segment of this open connection carries; 0: not known. */
+/* Returns the most bytes that one TCP segment of this connection can carry; 0: not known. */
 size_t tutti_socket_segment_bytes(int fd);
 
 /* Get the address of the peer. Its family is 0 if the socket is no longer connected. */

@@ -40,7 +40,8 @@ static inline const struct tutti_system *tutti_system_replaced(void)
     return __builtin_expect(tutti_system_replacement != NULL, 0) ? tutti_system_replacement : NULL;
 }
 
-/* Must be called before the first use of libsodium. Thread-safe. */
+/* Initialize libsodium. Call it before the first use of libsodium, any number of times.
+ * Thread-safe. */
 void tutti_sodium_init(void);
 
 /* Fill `bytes` with cryptographically secure random bytes. Thread-safe. */

@@ -60,7 +60,7 @@ enum tutti_family { TUTTI_SIGNED, TUTTI_UNSIGNED, TUTTI_FLOATING, TUTTI_NARROW, 
 enum tutti_op { TUTTI_OPS(TUTTI_OP_CONSTANT) TUTTI_OP_COUNT };
 #undef TUTTI_OP_CONSTANT
 
-/* Returns the size of one element in bytes. */
+/* Returns the size of one element in bytes. `type` must be a type of the table. */
 static inline size_t tutti_type_size(enum tutti_type type)
 {
 #define TUTTI_TYPE_BYTES(NAME, number, name, FAMILY, code, bits, ...) (bits) / 8,
@@ -70,6 +70,7 @@ static inline size_t tutti_type_size(enum tutti_type type)
     return sizes[type];
 }
 
+/* Returns the family of `type`, which must be a type of the table. */
 static inline enum tutti_family tutti_type_family(enum tutti_type type)
 {
 #define TUTTI_TYPE_FAMILY(NAME, number, name, FAMILY, ...) TUTTI_##FAMILY,
@@ -94,6 +95,7 @@ static inline bool tutti_type_is_narrow_float(enum tutti_type type)
     return ((UINT32_C(0) TUTTI_TYPES(TUTTI_TYPE_IF_NARROW)) >> type & 1) != 0;
 }
 
+/* True for all floating types, narrow ones included. */
 static inline bool tutti_type_is_floating(enum tutti_type type)
 {
     return ((UINT32_C(0) TUTTI_TYPES(TUTTI_TYPE_IF_FLOATING)) >> type & 1) != 0;
@@ -105,13 +107,14 @@ static inline bool tutti_type_is_floating(enum tutti_type type)
 /* Returns the name of a reduction; "no operation" for any other number. */
 const char *tutti_op_name(enum tutti_op op);
 
-/* False for bitwise and logical operations on floating types. */
+/* True if the operation is defined for the type. Bitwise and logical operations are not defined for
+ * floating types. */
 static inline bool tutti_op_takes(enum tutti_op op, enum tutti_type type)
 {
     return op < TUTTI_BAND || !tutti_type_is_floating(type);
 }
 
-/* False for bool, which has no averages and no pre-multiplied sums. */
+/* True if the type has averages and pre-multiplied sums, as all but bool have. */
 static inline bool tutti_type_is_scaled(enum tutti_type type)
 {
     return tutti_type_family(type) != TUTTI_BOOLEAN;

@@ -20,11 +20,11 @@ struct tutti_word {
 };
 
 struct tutti_words {
-    const char *name; /* the name of the file, for messages */
-    const char *at;   /* the part not yet read */
-    const char *line_start;
-    const char *stops; /* characters that end a word as a blank does, and are not skipped */
-    size_t line;
+    const char *name;       /* of the file, for messages */
+    const char *at;         /* the part not yet read */
+    const char *line_start; /* of the line that contains `at` */
+    const char *stops;      /* characters that end a word as a blank does, and are not skipped */
+    size_t line;            /* from 1 on; a semicolon does not begin a new number */
     bool keeps_semicolons; /* a semicolon is part of a word */
 };
 
@@ -38,6 +38,7 @@ bool tutti_words_next(struct tutti_words *words, struct tutti_word *ret_word);
 /* Goes to the next line; false at the end of the text. */
 bool tutti_words_next_line(struct tutti_words *words);
 
+/* True if the word is exactly `text`. */
 bool tutti_word_is(struct tutti_word word, const char *text);
 
 /* The two arguments for "%.*s" that print at most 40 characters of a word. */

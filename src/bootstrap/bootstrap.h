@@ -21,8 +21,9 @@
 struct tutti_bootstrap;
 struct tutti_claim;
 
+/* The functions of one kind of bootstrap. */
 struct tutti_bootstrap_ops {
-    const char *name;
+    const char *name; /* for log lines */
 
     /* Continue the current round: contribute `size` bytes at `mine` (the same size on all ranks, at
      * most TUTTI_BOOTSTRAP_RECORD_MAX), and fill `all` with the records of all ranks, rank 0 first.

@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 struct tutti_claim {
-    char name[64];
-    int fd;
+    char name[64]; /* of the Unix socket, which is made from the key */
+    int fd;        /* the listening socket */
     int place_fd; /* open, so that the place's inode number is not reused; -1: none */
     pid_t maker; /* a child made by fork does not use its parent's claims */
-    int users;
+    int users;   /* shares of the claim */
     struct tutti_claim *next;
 };
 

@@ -27,6 +27,7 @@ static bool is_trusted_owner(uid_t owner)
     return owner == geteuid() || owner == ROOT || (geteuid() == ROOT && owner == NOBODY);
 }
 
+/* Check that no stranger can write to the directory. */
 static int check_directory(const char *path, const struct stat *info, bool is_private)
 {
     if (!is_trusted_owner(info->st_uid))
@@ -48,9 +49,10 @@ static int check_directory(const char *path, const struct stat *info, bool is_pr
 
 int tutti_directory_open(const char *path, bool is_private, struct tutti_directory *ret_dir)
 {
+    enum { TRIES = 8 };
     struct tutti_directory dir = {.fd = -1};
     struct stat info;
-    int turns = 0, rc;
+    int tries = 0, rc;
 
     if (strlen(path) >= sizeof dir.path)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the path of directory %.64s... has %zu bytes; the "
@@ -63,7 +65,7 @@ int tutti_directory_open(const char *path, bool is_private, struct tutti_directo
                               path, strerror(errno));
         dir.fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         /* A rank that no longer needs the directory may remove it between mkdir and open. */
-    } while (dir.fd < 0 && errno == ENOENT && ++turns < 8);
+    } while (dir.fd < 0 && errno == ENOENT && ++tries < TRIES);
     if (dir.fd < 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "open directory %s: %s%s", path, strerror(errno),
                           errno == ENOTDIR || errno == ELOOP
@@ -102,8 +104,7 @@ static void encode(const struct tutti_note_head *head, uint8_t bytes[TUTTI_NOTE_
     tutti_frame_put_u32(bytes + 4, head->nranks);
     tutti_frame_put_u32(bytes + 8, head->size);
     tutti_frame_put_u32(bytes + 12, (uint32_t)head->code);
-    tutti_frame_put_u32(bytes + 16, (uint32_t)head->nonce);
-    tutti_frame_put_u32(bytes + 20, (uint32_t)(head->nonce >> 32));
+    tutti_frame_put_u64(bytes + 16, head->nonce);
 }
 
 static bool decode(const uint8_t bytes[TUTTI_NOTE_HEAD_BYTES], struct tutti_note_head *ret_head)
@@ -112,7 +113,7 @@ static bool decode(const uint8_t bytes[TUTTI_NOTE_HEAD_BYTES], struct tutti_note
         .nranks = tutti_frame_get_u32(bytes + 4),
         .size = tutti_frame_get_u32(bytes + 8),
         .code = (int32_t)tutti_frame_get_u32(bytes + 12),
-        .nonce = tutti_frame_get_u32(bytes + 16) | (uint64_t)tutti_frame_get_u32(bytes + 20) << 32,
+        .nonce = tutti_frame_get_u64(bytes + 16),
     };
     return memcmp(bytes, magic, sizeof magic) == 0;
 }

@@ -13,17 +13,17 @@
 #include <stdint.h>
 
 struct tutti_directory {
-    int fd;
-    bool is_ours; /* made by this library, which removes it once it is empty */
-    char path[4096];
+    int fd;          /* -1: not open */
+    bool is_ours;    /* made by this library, which removes the directory once it is empty */
+    char path[4096]; /* for messages */
 };
 
 /* The header of every note. The meaning of a field depends on the kind of note. */
 struct tutti_note_head {
-    uint64_t nonce;
-    uint32_t nranks;
-    uint32_t size; /* of the body in bytes */
-    int32_t code;
+    uint64_t nonce;  /* of the writer; in a welcome, of the process that is welcomed */
+    uint32_t nranks; /* as the writer was told */
+    uint32_t size;   /* of the body in bytes */
+    int32_t code;    /* of an error; else 0 */
 };
 
 #define TUTTI_NOTE_HEAD_BYTES 24
@@ -37,6 +37,7 @@ int tutti_directory_open(const char *path, bool is_private, struct tutti_directo
 
 /* True if the directory has been removed since it was opened. */
 bool tutti_directory_is_removed(const struct tutti_directory *dir);
+/* Close the directory, if it is open. */
 void tutti_directory_close(struct tutti_directory *dir);
 
 /* Write a note, which replaces an older note of that name. Only this user can read the note. `body`

@@ -32,8 +32,12 @@ bool tutti_exchange_purpose_read(const struct tutti_purpose *purpose, uint32_t *
     return true;
 }
 
+/* Room that the list of ranks leaves for one more entry and for the end of the sentence. */
+enum { MISSING_END_BYTES = 64 };
+
 void tutti_exchange_name_missing(const bool *is_here, int nranks, char *ret_text, size_t size)
 {
+    const char *noun;
     size_t length = 0;
     int count = 0;
 
@@ -46,7 +50,7 @@ void tutti_exchange_name_missing(const bool *is_here, int nranks, char *ret_text
             last++;
         count += last - first + 1;
         /* The list may be truncated, but the end of the sentence must still fit. */
-        if (length + 64 > size)
+        if (length + MISSING_END_BYTES > size)
             continue;
         length += (size_t)snprintf(ret_text + length, size - length, "%s%d", length ? ", " : "",
                                    first);
@@ -54,11 +58,13 @@ void tutti_exchange_name_missing(const bool *is_here, int nranks, char *ret_text
             length += (size_t)snprintf(ret_text + length, size - length, "%s%d",
                                        last > first + 1 ? "-" : ", ", last);
     }
-    memmove(ret_text + (count == 1 ? 5 : 6), ret_text, length + 1);
-    memcpy(ret_text, count == 1 ? "rank " : "ranks ", count == 1 ? 5 : 6);
-    length += count == 1 ? 5 : 6;
-    snprintf(ret_text + length, size - length, "%s of %d %s", length + 64 > size ? ", ..." : "",
-             nranks, count == 1 ? "has" : "have");
+    /* Only now is it known how many ranks the list names, so put the noun before it. */
+    noun = count == 1 ? "rank " : "ranks ";
+    memmove(ret_text + strlen(noun), ret_text, length + 1);
+    memcpy(ret_text, noun, strlen(noun));
+    length += strlen(noun);
+    snprintf(ret_text + length, size - length, "%s of %d %s",
+             length + MISSING_END_BYTES > size ? ", ..." : "", nranks, count == 1 ? "has" : "have");
 }
 
 int tutti_exchange_check(int nranks, int rank)

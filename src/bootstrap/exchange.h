@@ -70,9 +70,9 @@ struct tutti_inbox {
     struct tutti_frame frame;
     uint8_t head[TUTTI_FRAME_BYTES];
     uint8_t *body;
-    size_t capacity;
-    size_t done;
-    bool is_head_checked;
+    size_t capacity;      /* of `body` */
+    size_t done;          /* bytes of head and body that have arrived */
+    bool is_head_checked; /* `frame` is valid */
 };
 
 /* A frame being sent. The body is not copied, so it must stay valid until the frame is sent. */
@@ -81,7 +81,7 @@ struct tutti_outbox {
     uint8_t head[TUTTI_FRAME_BYTES];
     const uint8_t *body;
     size_t size; /* of head and body; 0: nothing to send */
-    size_t done;
+    size_t done; /* bytes of them that were sent */
 };
 
 /* Derive the keys of both directions from a complete handshake, and erase the handshake's keys. */
@@ -107,7 +107,6 @@ void tutti_outbox_load(struct tutti_outbox *outbox, const struct tutti_frame *fr
  * error is recorded as the thread's last message, but not logged. */
 int tutti_outbox_step(struct tutti_outbox *outbox, int fd);
 
-
 /* Get the text of an error frame, truncated to `size` bytes and without control characters. Returns
  * the frame's code if it is TUTTI_ERR_USAGE or TUTTI_ERR_TIMEOUT, otherwise TUTTI_ERR_REMOTE. */
 int tutti_inbox_error(const struct tutti_inbox *inbox, char *ret_text, size_t size);
@@ -117,7 +116,7 @@ int tutti_inbox_error(const struct tutti_inbox *inbox, char *ret_text, size_t si
  * frame. The caller closes `fd`. */
 void tutti_exchange_hang_up(int fd);
 
-/* Numbers on the wire are little-endian. */
+/* Write and read a number of a frame or a note. These numbers are little-endian. */
 static inline void tutti_frame_put_u32(uint8_t *to, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
@@ -128,6 +127,17 @@ static inline uint32_t tutti_frame_get_u32(const uint8_t *from)
 {
     return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 |
            (uint32_t)from[3] << 24;
+}
+
+static inline void tutti_frame_put_u64(uint8_t *to, uint64_t value)
+{
+    tutti_frame_put_u32(to, (uint32_t)value);
+    tutti_frame_put_u32(to + 4, (uint32_t)(value >> 32));
+}
+
+static inline uint64_t tutti_frame_get_u64(const uint8_t *from)
+{
+    return tutti_frame_get_u32(from) | (uint64_t)tutti_frame_get_u32(from + 4) << 32;
 }
 
 /* ---- sleeping ------------------------------------------------------------------- */
@@ -197,8 +207,8 @@ void tutti_exchange_purpose(const struct tutti_meeting_place *place, int nranks,
 bool tutti_exchange_purpose_read(const struct tutti_purpose *purpose, uint32_t *ret_nranks,
                                  uint32_t *ret_rank, uint8_t ret_forming[TUTTI_FORMING_BYTES]);
 
-/* A fingerprint that is the same for ranks that seem to have been started by one command; two ranks
- * are akin if their fingerprints are equal (kin.c). */
+/* Returns a fingerprint that is the same for ranks that seem to have been started by one command.
+ * Two ranks are akin if their fingerprints are equal (kin.c). */
 uint64_t tutti_exchange_kin(void);
 
 /* A listener at which roots wait (listener.c). Several roots of one process may share it. Listeners
@@ -210,7 +220,8 @@ struct tutti_listener;
 int tutti_listener_open_tcp(const struct tutti_address *address, unsigned first_port,
                             unsigned last_port, struct tutti_listener **ret_listener);
 
-/* The same with a Unix socket in the abstract namespace. */
+/* Listen at a Unix socket in the abstract namespace, or share the listener that this process
+ * already has there. The errors are those of tutti_socket_listen_unix. */
 int tutti_listener_open_unix(const char *name, struct tutti_listener **ret_listener);
 
 /* Make a listener from a listening socket. The listener takes over listen_fd, which is closed on
@@ -237,11 +248,18 @@ int tutti_exchange_join(const struct tutti_address *candidates, size_t count, co
 
 /* ---- files ----------------------------------------------------------------------- */
 
-/* Make a bootstrap over a directory; meeting->store is "file:DIRECTORY". */
+/* Make a bootstrap over a directory; meeting->store is "file:DIRECTORY". The errors are those of
+ * tutti_bootstrap_meet. */
 int tutti_exchange_file(const struct tutti_meeting *meeting, int nranks, int rank,
                         uint64_t deadline_ns, struct tutti_bootstrap **ret_boot);
 
 /* ---- messages and checks --------------------------------------------------------- */
+
+/* Returns a text of a struct tutti_meeting, or "" if the text is NULL. */
+static inline const char *tutti_meeting_text(const char *text)
+{
+    return text != NULL ? text : "";
+}
 
 /* Write the ranks whose `is_here` is false, for example "rank 3 of 8 has" or "ranks 3, 5-7 of 8
  * have". A long list ends with "...". `size` must be at least 128. */

@@ -43,8 +43,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The time between two looks at the directory: at first, and at most. */
 #define PACE_FIRST_NS (1 * TUTTI_NS_PER_MS)
 #define PACE_MOST_NS (20 * TUTTI_NS_PER_MS)
+
+/* Hexadecimal digits of a session's number in the name of a note. */
+enum { SESSION_DIGITS = 16 };
 
 static struct tutti_filestore *file_of(struct tutti_bootstrap *boot)
 {
@@ -56,7 +60,7 @@ static struct tutti_filestore *file_of(struct tutti_bootstrap *boot)
 const char *tutti_filestore_session_name(uint64_t session, char name[TUTTI_NOTE_NAME_BYTES],
                                          const char *what, ...)
 {
-    int length = snprintf(name, TUTTI_NOTE_NAME_BYTES, "s%016" PRIx64 ".", session);
+    int length = snprintf(name, TUTTI_NOTE_NAME_BYTES, "s%0*" PRIx64 ".", SESSION_DIGITS, session);
     va_list args;
 
     va_start(args, what);
@@ -72,8 +76,8 @@ const char *tutti_filestore_of_session(uint64_t session, const char *name, bool 
 
     if (strncmp(name, prefix, length) == 0)
         return is_other ? NULL : name + length;
-    if (!is_other || name[0] != 's' || strspn(name + 1, "0123456789abcdef") != 16 ||
-        name[17] != '.')
+    if (!is_other || name[0] != 's' || strspn(name + 1, "0123456789abcdef") != SESSION_DIGITS ||
+        name[1 + SESSION_DIGITS] != '.')
         return NULL;
     return name + length;
 }
@@ -159,12 +163,6 @@ static bool read_welcome(struct tutti_filestore *boot, uint32_t rank,
            ret_head->size == sizeof *ret_welcome;
 }
 
-static uint64_t welcome_session(const struct tutti_filestore_welcome *welcome)
-{
-    return tutti_frame_get_u32(welcome->session) |
-           (uint64_t)tutti_frame_get_u32(welcome->session + 4) << 32;
-}
-
 /* Look for the welcome, and write this rank's join again if it is missing or overwritten. TUTTI_OK:
  * rank 0 has welcomed this rank. */
 static int seek_welcome(struct tutti_filestore *boot)
@@ -177,7 +175,7 @@ static int seek_welcome(struct tutti_filestore *boot)
 
     if (read_welcome(boot, (uint32_t)boot->base.rank, &head, &welcome) &&
         head.nonce == boot->nonce) {
-        boot->session = welcome_session(&welcome);
+        boot->session = tutti_frame_get_u64(welcome.session);
         tutti_filestore_adopt_key(boot, welcome.key);
         sodium_memzero(&welcome, sizeof welcome);
         boot->is_in = true;
@@ -207,6 +205,7 @@ static int give_record(struct tutti_filestore *boot, const void *mine, size_t si
     return TUTTI_OK;
 }
 
+/* Tells rank 0 that this rank gives up. */
 static void put_left(struct tutti_filestore *boot, int code, const char *reason)
 {
     struct tutti_note_head head = {.nonce = boot->nonce, .code = code,
@@ -277,6 +276,7 @@ static int conclude(struct tutti_filestore *boot)
                       (unsigned long long)elapsed_ms(boot));
 }
 
+/* The `allgather` of ranks other than 0. */
 static int member_step(struct tutti_filestore *boot, const void *mine, size_t size, void *all)
 {
     size_t table_bytes = size * (size_t)boot->base.nranks;
@@ -314,12 +314,13 @@ static int member_step(struct tutti_filestore *boot, const void *mine, size_t si
 
 /* ---- both ----------------------------------------------------------------------------- */
 
-/* Limits how often the directory is read, no matter how often the caller calls. */
+/* True if it is time to read the directory again, no matter how often the caller calls. */
 static bool is_time_to_look(struct tutti_filestore *boot)
 {
     return tutti_now_ns() >= boot->poll_ns;
 }
 
+/* Sets the time of the next look. The pauses grow, and end at the deadline. */
 static void look_again_later(struct tutti_filestore *boot)
 {
     uint64_t now_ns = tutti_now_ns();
@@ -389,6 +390,7 @@ static void note_join(void *context, const char *name, uint64_t inode)
         leaving->is_alone = false;
 }
 
+/* Removes a note of this session. */
 static void sweep(void *context, const char *name, uint64_t inode)
 {
     struct tutti_filestore *boot = context;
@@ -401,10 +403,13 @@ static void sweep(void *context, const char *name, uint64_t inode)
         tutti_directory_remove(&boot->dir, name);
     /* The next communicator may have begun already, so leave its welcomes. */
     if (tutti_filestore_number(name, "welcome.", &rank) &&
-        read_welcome(boot, rank, &head, &welcome) && welcome_session(&welcome) == boot->session)
+        read_welcome(boot, rank, &head, &welcome) &&
+        tutti_frame_get_u64(welcome.session) == boot->session)
         tutti_directory_remove(&boot->dir, name);
 }
 
+/* Removes this rank's join and, if no other rank is left, the notes of the session and the
+ * directories. */
 static void leave(struct tutti_filestore *boot)
 {
     struct leaving leaving = {.boot = boot, .is_alone = true};
@@ -505,15 +510,17 @@ static int claim_directory(struct tutti_filestore *boot)
  * communicator may remove the directory. In that case the loop makes the directory again. */
 static int enter(struct tutti_filestore *boot, const char *name, bool is_private)
 {
+    enum { TRIES = 8 };
     int rc = TUTTI_ERR_SYSTEM;
 
-    for (int turn = 0; turn < 8 && rc != TUTTI_OK; turn++) {
+    for (int i = 0; i < TRIES && rc != TUTTI_OK; i++) {
         rc = open_directory(boot, name, is_private);
         if (rc == TUTTI_OK && boot->base.rank == 0 && boot->base.claim == NULL)
             TUTTI_TRY(claim_directory(boot));
         if (rc == TUTTI_OK)
             rc = put_join(boot);
         boot->has_joined = boot->has_joined || rc == TUTTI_OK;
+        /* Errors that do not come from the removal of a directory are final. */
         if (boot->dir.fd < 0 && access(boot->parent, F_OK) == 0)
             return rc;
         if (rc != TUTTI_OK && boot->dir.fd >= 0 && !tutti_directory_is_removed(&boot->dir))
@@ -522,22 +529,22 @@ static int enter(struct tutti_filestore *boot, const char *name, bool is_private
     return rc;
 }
 
+/* The part of tutti_exchange_file that may fail. */
 static int begin(struct tutti_filestore *boot, const struct tutti_meeting *meeting)
 {
-    const char *name = meeting->name != NULL ? meeting->name : "";
-    const char *secret = meeting->secret != NULL ? meeting->secret : "";
+    const char *secret = tutti_meeting_text(meeting->secret);
+    const char *job = tutti_meeting_text(meeting->job);
 
     boot->parent = strdup(meeting->store + strlen("file:"));
-    if (boot->parent == NULL || asprintf(&boot->secret_text, "%s\n%s", secret,
-                                         meeting->job != NULL ? meeting->job : "") < 0) {
+    if (boot->parent == NULL || asprintf(&boot->secret_text, "%s\n%s", secret, job) < 0) {
         boot->secret_text = NULL;
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
     }
-    boot->is_vague = *secret == '\0' && (meeting->job == NULL || *meeting->job == '\0');
+    boot->is_vague = *secret == '\0' && *job == '\0';
     TUTTI_TRY(tutti_watch_init(&boot->watch));
     if (boot->base.rank == 0)
         TUTTI_TRY(tutti_filestore_leader_create(boot));
-    return enter(boot, name, *secret == '\0');
+    return enter(boot, tutti_meeting_text(meeting->name), *secret == '\0');
 }
 
 int tutti_exchange_file(const struct tutti_meeting *meeting, int nranks, int rank,

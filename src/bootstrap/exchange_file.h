@@ -31,27 +31,27 @@ struct tutti_filestore {
     struct tutti_directory dir;
     char *parent;        /* the path given: of `dir`, or of its parent for a named communicator */
     bool is_parent_ours; /* `parent` is above `dir`, and is removed once it is empty */
-    char *secret_text;
+    char *secret_text;   /* secret and job of the meeting; part of the communicator's secret */
     uint64_t begun_ns;
     uint64_t poll_ns; /* when to look at the directory next */
     uint64_t pace_ns; /* interval until the look after that */
 
-    uint64_t nonce;
+    uint64_t nonce;  /* random number of this process */
     bool has_joined; /* our join is in the directory */
-    bool is_in; /* the session is known */
+    bool is_in;      /* `session` is known */
     uint64_t session;
     int overwritten; /* how often another process has replaced our join */
 
-    struct tutti_filestore_process self;
-    bool is_vague; /* neither a secret nor a launcher identifies the job */
+    struct tutti_filestore_process self; /* the body of our join */
+    bool is_vague;           /* neither a secret nor a launcher identifies the job */
     uint32_t root_pid;       /* of rank 0, once its join was read; 0: unknown, or on another host */
     uint64_t liveness_ns;    /* when to check next whether others live */
 
-    uint32_t round;
+    uint32_t round; /* number of rounds that are complete */
     bool is_given; /* our record of this round is in the directory */
     bool is_over;  /* the failure has been announced to the others, or came from them */
     uint64_t conclude_ns; /* after the deadline: when to stop waiting for rank 0; 0: not yet */
-    uint8_t *table;
+    uint8_t *table; /* records of all ranks in this round */
     size_t table_capacity;
 
     struct file_leader *leader; /* state of rank 0; NULL on other ranks */

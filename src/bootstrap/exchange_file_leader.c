@@ -23,7 +23,7 @@ struct known {
 
 struct file_leader {
     uint8_t key[TUTTI_SECRET_BYTES];
-    struct known *known;
+    struct known *known; /* [nranks] */
     int records; /* read in the current round, without rank 0's own */
     size_t size; /* of a record in the current round, in bytes */
     uint64_t complete_ns; /* when the last record of round 0 was read; 0: some are missing */
@@ -110,8 +110,7 @@ static void put_welcome(struct tutti_filestore *boot, uint32_t rank, uint64_t no
     char name[TUTTI_NOTE_NAME_BYTES];
     int rc;
 
-    tutti_frame_put_u32(welcome.session, (uint32_t)boot->session);
-    tutti_frame_put_u32(welcome.session + 4, (uint32_t)(boot->session >> 32));
+    tutti_frame_put_u64(welcome.session, boot->session);
     memcpy(welcome.key, boot->leader->key, sizeof welcome.key);
     snprintf(name, sizeof name, "welcome.%u", rank);
     rc = tutti_directory_put(&boot->dir, name, &head, &welcome);
@@ -140,6 +139,7 @@ static void see_surplus_join(struct tutti_filestore *boot, const char *join, uin
     put_welcome(boot, rank, asks.nonce);
 }
 
+/* Reads the join of `rank`, and welcomes it if it is new. */
 static void see_join(struct tutti_filestore *boot, const char *name, uint32_t rank, uint64_t inode)
 {
     struct known *known = &boot->leader->known[rank];
@@ -175,6 +175,7 @@ static void see_join(struct tutti_filestore *boot, const char *name, uint32_t ra
     put_welcome(boot, rank, head.nonce);
 }
 
+/* Takes the record of `rank` in the current round. */
 static void see_record(struct tutti_filestore *boot, const char *name, uint32_t rank)
 {
     struct file_leader *leader = boot->leader;
@@ -203,6 +204,7 @@ static void see_record(struct tutti_filestore *boot, const char *name, uint32_t 
     }
 }
 
+/* Fails, because `rank` has given up. */
 static void see_left(struct tutti_filestore *boot, const char *name, uint32_t rank)
 {
     char text[TUTTI_MESSAGE_BYTES / 2 + 1];
@@ -218,6 +220,7 @@ static void see_left(struct tutti_filestore *boot, const char *name, uint32_t ra
         fail(boot, TUTTI_ERR_REMOTE, "rank %u of %d gave up: %s", rank, boot->base.nranks, text);
 }
 
+/* Handles one note of the directory by its name. */
 static void see(void *context, const char *name, uint64_t inode)
 {
     struct tutti_filestore *boot = context;
@@ -274,6 +277,7 @@ static void remove_leftovers(void *context, const char *name, uint64_t inode)
 
 /* ---- a round ----------------------------------------------------------------------------- */
 
+/* Ends the round: writes the table of all records, and fills in `all`. */
 static int answer(struct tutti_filestore *boot, void *all)
 {
     struct file_leader *leader = boot->leader;
@@ -345,8 +349,8 @@ int tutti_filestore_leader_step(struct tutti_filestore *boot, const void *mine, 
         fail_missing(boot);
     if (leader->failure == TUTTI_OK)
         return TUTTI_AGAIN;
-    /* Ranks that disagree may have yet to join; stay for a while to admit them and tell them the
-     * reason. */
+    /* Ranks that disagree may have yet to join. So stay for a while to admit them and to tell them
+     * the reason. */
     if (leader->failure == TUTTI_ERR_USAGE && tutti_now_ns() < leader->linger_ns)
         return TUTTI_AGAIN;
     return tutti_fail(leader->failure, "%s", leader->reason);

@@ -39,12 +39,9 @@ static void name_kernel(uint8_t ret_kernel[16])
 
 void tutti_filestore_name_self(struct tutti_filestore_process *ret_self)
 {
-    uint64_t kin = tutti_exchange_kin();
-
     name_kernel(ret_self->kernel);
     tutti_frame_put_u32(ret_self->pid, (uint32_t)getpid());
-    tutti_frame_put_u32(ret_self->kin, (uint32_t)kin);
-    tutti_frame_put_u32(ret_self->kin + 4, (uint32_t)(kin >> 32));
+    tutti_frame_put_u64(ret_self->kin, tutti_exchange_kin());
 }
 
 bool tutti_filestore_is_liveness_due(struct tutti_filestore *boot)

@@ -28,8 +28,7 @@ static void make_mac(const struct tutti_frame_seal *seal,
     crypto_generichash_state state;
     uint8_t number[8];
 
-    tutti_frame_put_u32(number, (uint32_t)seal->number);
-    tutti_frame_put_u32(number + 4, (uint32_t)(seal->number >> 32));
+    tutti_frame_put_u64(number, seal->number);
     crypto_generichash_init(&state, seal->key, sizeof seal->key, TUTTI_MAC_BYTES);
     crypto_generichash_update(&state, number, sizeof number);
     crypto_generichash_update(&state, head, TUTTI_FRAME_HEAD_BYTES);
@@ -48,8 +47,7 @@ static void encode(const struct tutti_frame *frame, uint8_t head[TUTTI_FRAME_HEA
     tutti_frame_put_u32(head + 4, frame->round);
     tutti_frame_put_u32(head + 8, frame->size);
     tutti_frame_put_u32(head + 12, (uint32_t)frame->code);
-    tutti_frame_put_u32(head + 16, (uint32_t)frame->session);
-    tutti_frame_put_u32(head + 20, (uint32_t)(frame->session >> 32));
+    tutti_frame_put_u64(head + 16, frame->session);
     memcpy(head + 24, frame->digest, sizeof frame->digest);
 }
 
@@ -60,7 +58,7 @@ static void decode(const uint8_t head[TUTTI_FRAME_HEAD_BYTES], struct tutti_fram
         .round = tutti_frame_get_u32(head + 4),
         .size = tutti_frame_get_u32(head + 8),
         .code = (int32_t)tutti_frame_get_u32(head + 12),
-        .session = tutti_frame_get_u32(head + 16) | (uint64_t)tutti_frame_get_u32(head + 20) << 32,
+        .session = tutti_frame_get_u64(head + 16),
     };
     memcpy(ret_frame->digest, head + 24, sizeof ret_frame->digest);
 }

@@ -10,6 +10,7 @@
 #include "bootstrap/exchange.h"
 #include "bootstrap/launcher.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,18 +42,18 @@ static void add(uint64_t *sum, const char *text)
     uint8_t hash[TUTTI_SECRET_BYTES];
 
     tutti_secret_from_text(text, hash);
-    *sum += tutti_frame_get_u32(hash) | (uint64_t)tutti_frame_get_u32(hash + 4) << 32;
+    *sum += tutti_frame_get_u64(hash);
 }
 
 uint64_t tutti_exchange_kin(void)
 {
-    char text[4096 + 16] = "in ";
+    char text[PATH_MAX + 16] = "in "; /* then the working directory */
     uint64_t sum = 0;
 
     for (char **at = environ; at != NULL && *at != NULL; at++)
         if (!is_of_one_rank(*at))
             add(&sum, *at);
-    if (getcwd(text + 3, sizeof text - 3) != NULL)
+    if (getcwd(text + strlen("in "), PATH_MAX) != NULL)
         add(&sum, text);
     tutti_launch_parent(text, sizeof text);
     add(&sum, text);

@@ -26,7 +26,9 @@ static bool is_set(const char *name)
     return tutti_variable_given(name) != NULL;
 }
 
-static int read_number(const char *launcher, const char *name, long low, long high, long *ret)
+/* Read the variable `name`, which `launcher` sets, as a number from `low` to `high`. */
+static int read_number(const char *launcher, const char *name, long low, long high,
+                       long *ret_number)
 {
     const char *text = tutti_variable_given(name);
     char *end;
@@ -40,7 +42,7 @@ static int read_number(const char *launcher, const char *name, long low, long hi
     if (end == text || *end != '\0' || errno != 0 || number < low || number > high)
         return tutti_fail(TUTTI_ERR_USAGE, "%s=%s (%s) is not a number from %ld to %ld", name, text,
                           launcher, low, high);
-    *ret = number;
+    *ret_number = number;
     return TUTTI_OK;
 }
 
@@ -55,7 +57,7 @@ static int read_ranks(struct tutti_launch *launch, const char *rank_name, const 
     return TUTTI_OK;
 }
 
-/* Copy a text. TUTTI_ERR_USAGE: the text is too long. */
+/* Copy the value `text` of the variable `name`. TUTTI_ERR_USAGE: the value is too long. */
 static int keep(char *to, size_t size, const char *name, const char *text)
 {
     if (strlen(text) >= size)
@@ -245,28 +247,36 @@ static const struct {
     {"Slurm", {"SLURM_PROCID", "SLURM_PROCID"}, "SLURM_STEP_ID", from_slurm},
 };
 
-int tutti_launch_detect(struct tutti_launch *ret_launch)
+/* Fill in `launch`, which describes a single rank so far. */
+static int detect(struct tutti_launch *launch)
 {
-    struct tutti_launch launch = {.launcher = "none", .nranks = 1, .rank = 0};
     const char *root = tutti_param_text(TUTTI_PARAM_ROOT);
     const char *secret_name = tutti_param_info(TUTTI_PARAM_SECRET)->name;
     /* The secret is not read by tutti_param_text, because that would keep a copy in memory. */
     const char *secret = tutti_param_given(TUTTI_PARAM_SECRET);
 
     if (secret != NULL)
-        TUTTI_TRY(keep(launch.secret, sizeof launch.secret, secret_name, secret));
+        TUTTI_TRY(keep(launch->secret, sizeof launch->secret, secret_name, secret));
     if (*root != '\0')
-        TUTTI_TRY(use_root(&launch, root));
+        TUTTI_TRY(use_root(launch, root));
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
         if (!is_set(launchers[i].marks[0]) && !is_set(launchers[i].marks[1]))
             continue;
         if (launchers[i].and_mark != NULL && !is_set(launchers[i].and_mark))
             continue;
-        launch.launcher = launchers[i].name;
-        TUTTI_TRY(launchers[i].detect(&launch));
-        break;
+        launch->launcher = launchers[i].name;
+        return launchers[i].detect(launch);
     }
-    *ret_launch = launch;
-    sodium_memzero(launch.secret, sizeof launch.secret);
     return TUTTI_OK;
+}
+
+int tutti_launch_detect(struct tutti_launch *ret_launch)
+{
+    struct tutti_launch launch = {.launcher = "none", .nranks = 1, .rank = 0};
+    int rc = detect(&launch);
+
+    if (rc == TUTTI_OK)
+        *ret_launch = launch;
+    sodium_memzero(launch.secret, sizeof launch.secret);
+    return rc;
 }

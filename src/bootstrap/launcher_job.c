@@ -17,6 +17,9 @@
 #define ANCESTORS_MAX 16
 #define ENVIRONMENT_MAX ((size_t)1 << 20)
 
+/* The range of tutti_launch_port. */
+enum { PORT_FIRST = 20000, PORT_COUNT = 40000 };
+
 bool tutti_slurm_first_host(const char *nodelist, char *ret_host, size_t size)
 {
     size_t length = 0;
@@ -49,7 +52,7 @@ unsigned tutti_launch_port(unsigned long job, unsigned long step)
 {
     /* The factors keep the ports of consecutive jobs and steps far apart, since each may use
      * several ports in a row. */
-    return 20000 + (unsigned)((job * 7919 + step * 104729) % 40000);
+    return PORT_FIRST + (unsigned)((job * 7919 + step * 104729) % PORT_COUNT);
 }
 
 /* Read a whole small file of /proc, whose size is not known before. The caller frees the text. */
@@ -76,7 +79,8 @@ static char *read_proc(unsigned pid, const char *name, size_t *ret_size)
     return text;
 }
 
-/* Returns 1 or 0, or -1 if the environment of the process cannot be read. */
+/* Returns 1 if the environment of process `pid` has the variable, and 0 if not. Returns -1 if that
+ * environment cannot be read. */
 static int has_variable(unsigned pid, const char *variable)
 {
     size_t size, length = strlen(variable);

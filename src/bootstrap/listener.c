@@ -20,7 +20,7 @@ struct tutti_listener {
     bool is_shared; /* other roots may find and share it by its address */
     struct tutti_address address;
     char name[108]; /* of a Unix socket */
-    int users;
+    int users;      /* the listener is closed when the last one gives it up */
     struct tutti_root *roots; /* the roots waiting here, linked by next_at_listener */
     struct tutti_listener *next;
 };
@@ -30,6 +30,7 @@ struct tutti_listener {
 static struct tutti_listener *listeners;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* True if the addresses are equal except for their ports. */
 static bool is_same_host(const struct tutti_address *a, const struct tutti_address *b)
 {
     return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
@@ -78,6 +79,7 @@ static int add(const struct tutti_listener *made, struct tutti_listener **ret_li
     return TUTTI_OK;
 }
 
+/* Listens on the first free port; the caller holds the lock. */
 static int listen_tcp(const struct tutti_address *address, unsigned first_port, unsigned last_port,
                       struct tutti_listener **ret_listener)
 {

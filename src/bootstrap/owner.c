@@ -7,7 +7,7 @@
  * rank, without any error. So a name belongs to the first thread that uses it, until that thread
  * has ended. */
 #include "base/result.h"
-#include "bootstrap/bootstrap.h"
+#include "bootstrap/exchange.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@
  * threads of a process may be different ranks of one communicator. */
 struct owner {
     uint8_t key[TUTTI_SECRET_BYTES];
-    pid_t process, thread;
+    pid_t process, thread; /* 0: no thread has used the name */
     struct owner *next;
 };
 
@@ -61,7 +61,7 @@ static struct owner *find_or_add(const uint8_t key[TUTTI_SECRET_BYTES])
 
 int tutti_meeting_own(const struct tutti_meeting *meeting, int nranks, int rank)
 {
-    const char *name = meeting->name != NULL ? meeting->name : "";
+    const char *name = tutti_meeting_text(meeting->name);
     uint8_t key[TUTTI_SECRET_BYTES];
     struct owner *owner;
     pid_t other = 0;

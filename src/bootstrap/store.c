@@ -19,6 +19,11 @@
 
 enum { UNIX_NAME_MAX = 90 };
 
+/* The most addresses of a host that members try. Candidates are limited, so a range of ports leaves
+ * room for fewer addresses. */
+enum { ADDRESSES_MAX = 4, ADDRESSES_WITH_RANGE_MAX = 2 };
+
+/* The parts of "tcp:HOST:FIRST-LAST". */
 struct tcp_store {
     char host[256];
     unsigned first_port, last_port;
@@ -50,10 +55,11 @@ static bool parse_port(const char **text, unsigned *ret_port)
 static bool parse_tcp(const char *text, struct tcp_store *ret_store)
 {
     const char *colon = strrchr(text, ':');
-    const char *at = colon + 1;
+    const char *at;
 
     if (colon == NULL || colon == text || (size_t)(colon - text) >= sizeof ret_store->host)
         return false;
+    at = colon + 1;
     memcpy(ret_store->host, text, (size_t)(colon - text));
     ret_store->host[colon - text] = '\0';
     if (!parse_port(&at, &ret_store->first_port))
@@ -103,22 +109,23 @@ static size_t list_candidates(const struct tcp_store *store, const struct tutti_
 
 static bool is_empty(const char *text)
 {
-    return text == NULL || *text == '\0';
+    return *tutti_meeting_text(text) == '\0';
 }
 
 /* Make the place, on which root and members must agree, from the meeting. `detail` is the part of
- * the store that is the same on all ranks. It is hashed into the secret. So ranks of jobs at
- * different ports cannot join each other even if they use the same secret. */
+ * the store that is the same on all ranks, such as its ports. The secret of the place depends on
+ * `detail`. So ranks of jobs at different ports cannot join each other even if they use the same
+ * secret. */
 static int make_place(const struct tutti_meeting *meeting, const char *detail,
                       struct tutti_meeting_place *ret_place)
 {
-    const char *name = meeting->name != NULL ? meeting->name : "";
+    const char *name = tutti_meeting_text(meeting->name);
     struct tutti_meeting_place place = {.where = strchr(meeting->store, ':') + 1, .name = name};
     uint8_t hash[TUTTI_SECRET_BYTES];
     char *text;
 
-    if (asprintf(&text, "%s\n%s\n%s", is_empty(meeting->secret) ? "" : meeting->secret,
-                 is_empty(meeting->job) ? "" : meeting->job, detail) < 0)
+    if (asprintf(&text, "%s\n%s\n%s", tutti_meeting_text(meeting->secret),
+                 tutti_meeting_text(meeting->job), detail) < 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
     tutti_secret_from_text(text, place.secret);
     sodium_memzero(text, strlen(text));
@@ -175,20 +182,19 @@ static int serve_tcp(const struct tutti_meeting *meeting, const struct tcp_store
 static int meet_tcp(const struct tutti_meeting *meeting, int nranks, int rank, uint64_t deadline_ns,
                     struct tutti_bootstrap **ret_boot)
 {
-    struct tutti_address resolved[4], candidates[TUTTI_CANDIDATES_MAX];
+    struct tutti_address resolved[ADDRESSES_MAX], candidates[TUTTI_CANDIDATES_MAX];
     struct tutti_meeting_place place;
     struct tcp_store store;
     char text[sizeof store.host + 8], ports[32];
-    size_t count;
+    size_t most, count;
     int rc;
 
     if (!parse_tcp(meeting->store + strlen("tcp:"), &store))
         return fail_url(meeting->store);
     snprintf(text, sizeof text, "%s:%u", store.host, store.first_port);
     snprintf(ports, sizeof ports, "%u-%u", store.first_port, store.last_port);
-    /* Candidates are limited, so a range of ports leaves room for fewer addresses. */
-    TUTTI_TRY(tutti_address_resolve(text, resolved, store.last_port > store.first_port ? 2 : 4,
-                                    &count));
+    most = store.last_port > store.first_port ? ADDRESSES_WITH_RANGE_MAX : ADDRESSES_MAX;
+    TUTTI_TRY(tutti_address_resolve(text, resolved, most, &count));
     TUTTI_TRY(make_place(meeting, ports, &place));
     place.is_vague = is_empty(meeting->secret) && is_empty(meeting->job);
     if (rank == 0) {

@@ -22,14 +22,18 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define CONNECT_PATIENCE_NS (150 * TUTTI_NS_PER_MS) /* before the next address is tried as well */
+/* If an attempt is not connected, or not greeted, after this time, the next address is tried as
+ * well. */
+#define CONNECT_PATIENCE_NS (150 * TUTTI_NS_PER_MS)
+#define GREETING_PATIENCE_NS (300 * TUTTI_NS_PER_MS)
+/* If the chosen root is silent for this long after its greeting, the attempt has failed. */
+#define ANSWER_PATIENCE_NS (5 * TUTTI_NS_PER_S)
+/* The pause before a failed attempt is repeated: at first, and at most. */
+#define RETRY_FIRST_NS (5 * TUTTI_NS_PER_MS)
+#define RETRY_MOST_NS (200 * TUTTI_NS_PER_MS)
 /* The number of the refusal by a chosen root that is logged. Earlier refusals are normal, because a
  * root that is about to end closes our connection, too, and the next root takes its place. */
 #define TOLD_REFUSAL 3
-#define GREETING_PATIENCE_NS (300 * TUTTI_NS_PER_MS)
-#define ANSWER_PATIENCE_NS (5 * TUTTI_NS_PER_S) /* after it has greeted us */
-#define RETRY_FIRST_NS (5 * TUTTI_NS_PER_MS)
-#define RETRY_MOST_NS (200 * TUTTI_NS_PER_MS)
 /* The root of a unique id listens before the id exists. If all its addresses have refused for this
  * long, the root is gone. */
 #define GONE_AFTER_NS (2 * TUTTI_NS_PER_S)
@@ -39,6 +43,7 @@ uint64_t tutti_member_elapsed_ms(const struct tutti_member_boot *member)
     return (tutti_now_ns() - member->begun_ns) / TUTTI_NS_PER_MS;
 }
 
+/* Closes the connection of an attempt, which may be tried again from `retry_ns` on. */
 static void drop(struct tutti_member_boot *member, struct tutti_member_attempt *attempt,
                  uint64_t retry_ns)
 {
@@ -63,8 +68,9 @@ static const char *name_attempt(const struct tutti_member_boot *member,
                                         : tutti_address_format(&attempt->address, text);
 }
 
-/* An attempt has failed; the reason is the thread's last message. */
-static void refused(struct tutti_member_boot *member, struct tutti_member_attempt *attempt)
+/* Ends an attempt that has failed, and sets the time of its next try. The reason is the thread's
+ * last message. */
+static void end_attempt(struct tutti_member_boot *member, struct tutti_member_attempt *attempt)
 {
     char text[TUTTI_ADDRESS_TEXT_BYTES];
     bool was_chosen = member->chosen == attempt;
@@ -87,13 +93,14 @@ static int connect_unix(struct tutti_member_boot *member, struct tutti_member_at
     int rc = tutti_socket_connect_unix(member->unix_name, &attempt->fd);
 
     if (rc != TUTTI_OK)
-        return rc == TUTTI_AGAIN ? tutti_note(TUTTI_ERR_REMOTE, "nobody listens there yet") : rc;
+        return rc == TUTTI_AGAIN ? tutti_note(TUTTI_ERR_REMOTE, "no process listens yet") : rc;
     if (!member->place.is_same_user || tutti_socket_is_own_user(attempt->fd))
         return TUTTI_OK;
     tutti_watch_close(&member->watch, &attempt->fd);
     return tutti_note(TUTTI_ERR_REMOTE, "another user's process listens there");
 }
 
+/* True if any attempt has a connection, or is making one. */
 static bool is_under_way(const struct tutti_member_boot *member)
 {
     for (size_t i = 0; i < member->attempt_count; i++)
@@ -102,6 +109,7 @@ static bool is_under_way(const struct tutti_member_boot *member)
     return false;
 }
 
+/* Makes a connection for the attempt; the results are those of tutti_socket_connect. */
 static int call_root(struct tutti_member_boot *member, struct tutti_member_attempt *attempt)
 {
     int rc;
@@ -136,7 +144,7 @@ static int attempt_connect(struct tutti_member_boot *member, struct tutti_member
     if (rc < 0) {
         attempt->is_refused = errno == ECONNREFUSED;
         attempt->is_out_of_reach = !attempt->is_refused && errno != ETIMEDOUT;
-        refused(member, attempt);
+        end_attempt(member, attempt);
         return TUTTI_AGAIN;
     }
     if (is_new)
@@ -170,9 +178,9 @@ static int attempt_step(struct tutti_member_boot *member, struct tutti_member_at
     }
     if (rc == TUTTI_AGAIN && attempt->greeted_ns != 0 &&
         tutti_now_ns() >= attempt->greeted_ns + ANSWER_PATIENCE_NS)
-        rc = tutti_note(TUTTI_ERR_TIMEOUT, "it greeted us and has been silent since");
+        rc = tutti_note(TUTTI_ERR_TIMEOUT, "the root has been silent since its greeting");
     if (rc < 0) {
-        refused(member, attempt);
+        end_attempt(member, attempt);
         return TUTTI_AGAIN;
     }
     return rc;
@@ -222,16 +230,16 @@ static bool is_root_gone(struct tutti_member_boot *member)
 static int fail_gone(const struct tutti_member_boot *member)
 {
     return tutti_fail(TUTTI_ERR_REMOTE,
-                      "rank %d of %d: the process that made this unique id no longer listens at %s: "
-                      "the id has been used (an id serves one communicator), or that process has "
-                      "failed or ended",
+                      "rank %d of %d: the process that made this unique id no longer listens at "
+                      "%s: the id has been used (an id serves one communicator), or that process "
+                      "has failed or ended",
                       member->base.rank, member->base.nranks, member->where);
 }
 
 int tutti_member_find_root(struct tutti_member_boot *member)
 {
     uint64_t wake_ns = member->base.deadline_ns;
-    bool may_begin = true;
+    bool may_begin = true; /* all earlier attempts have failed or take long */
 
     for (size_t i = 0; i < member->attempt_count; i++) {
         struct tutti_member_attempt *attempt = &member->attempts[i];
@@ -272,7 +280,7 @@ void tutti_member_call_again(struct tutti_member_boot *member)
 
     tutti_watch_close(&member->watch, &member->fd);
     attempt->pause_ns = member->later_pause_ns;
-    member->chosen = NULL; /* so that refused() does not count this as a failure of the root */
-    refused(member, attempt);
+    member->chosen = NULL; /* so that end_attempt does not count this as a failure of the root */
+    end_attempt(member, attempt);
     member->later_pause_ns = attempt->pause_ns;
 }

@@ -27,7 +27,6 @@ static void give_record(struct tutti_member_boot *member, const void *mine, size
 
     if (member->place.is_vague && member->round == 0)
         frame.session = tutti_exchange_kin();
-
     if (size > 0)
         memcpy(member->record, mine, size);
     tutti_frame_digest(&frame, member->record);
@@ -35,6 +34,7 @@ static void give_record(struct tutti_member_boot *member, const void *mine, size
     member->is_given = true;
 }
 
+/* Makes room in the inbox for the table, or for a reason if the root fails. */
 static int make_room(struct tutti_member_boot *member, size_t table_bytes)
 {
     size_t capacity = table_bytes > TUTTI_MESSAGE_BYTES ? table_bytes : TUTTI_MESSAGE_BYTES;
@@ -73,7 +73,7 @@ static int call_again(struct tutti_member_boot *member)
     return TUTTI_AGAIN;
 }
 
-/* TUTTI_OK: the table of this round is in the inbox. */
+/* Receives what the root sends. TUTTI_OK: the table of this round is in the inbox. */
 static int take_table(struct tutti_member_boot *member, size_t table_bytes)
 {
     const struct tutti_frame *frame = &member->inbox.frame;
@@ -173,7 +173,6 @@ static int exchange_round(struct tutti_member_boot *member, const void *mine, si
 static int member_allgather(struct tutti_bootstrap *boot, const void *mine, size_t size, void *all)
 {
     struct tutti_member_boot *member = member_of(boot);
-
     int rc;
 
     TUTTI_TRY(tutti_exchange_check_size(size));
@@ -254,7 +253,7 @@ int tutti_exchange_join(const struct tutti_address *candidates, size_t count, co
         .ops = &member_ops, .nranks = nranks, .rank = rank, .deadline_ns = deadline_ns};
     memcpy(member->base.secret, place->secret, TUTTI_SECRET_BYTES);
     member->place = *place;
-    member->place.where = member->place.name = NULL; /* the caller's */
+    member->place.where = member->place.name = NULL; /* the texts belong to the caller */
     tutti_secret_derive(place->secret, "bootstrap", 0, member->meeting_secret);
     member->begun_ns = tutti_now_ns();
     member->fd = -1;
@@ -275,7 +274,7 @@ int tutti_exchange_join(const struct tutti_address *candidates, size_t count, co
         free(member);
         return rc;
     }
-    member->spare_fd = eventfd(0, EFD_CLOEXEC);
+    member->spare_fd = eventfd(0, EFD_CLOEXEC); /* any descriptor would do */
     *ret_boot = &member->base;
     return TUTTI_OK;
 }

@@ -8,13 +8,13 @@
 
 /* The attempt to reach the root at one of its addresses, with its retries. */
 struct tutti_member_attempt {
-    struct tutti_address address; /* unused if the root is at a Unix socket */
+    struct tutti_address address; /* not used if the root is at a Unix socket */
     int fd;                /* -1: no connection is open or being made */
     bool is_connected;
     bool is_refused;       /* the host at that address refused the latest try */
     bool is_out_of_reach;  /* the latest try failed in this host, for example for lack of a route */
-    uint64_t begun_ns;
-    uint64_t greeted_ns;   /* when its greeting arrived; 0: not yet */
+    uint64_t begun_ns;     /* when the latest try began */
+    uint64_t greeted_ns;   /* when the root's greeting arrived; 0: not yet */
     uint64_t retry_ns;     /* when to try again */
     uint64_t pause_ns;     /* the last pause before a retry; each pause is twice the one before */
     struct tutti_handshake shake;
@@ -24,11 +24,11 @@ struct tutti_member_boot {
     struct tutti_bootstrap base;
     struct tutti_watch watch;
     int spare_fd;        /* closed to connect to the root when out of descriptors; -1: none */
-    char where[128];
+    char where[128];     /* the place, for messages */
     char unix_name[108]; /* "": the attempts use their addresses */
     struct tutti_meeting_place place; /* its texts are NULL */
-    uint8_t meeting_secret[TUTTI_SECRET_BYTES];
-    uint64_t begun_ns;
+    uint8_t meeting_secret[TUTTI_SECRET_BYTES]; /* of handshakes, derived from place.secret */
+    uint64_t begun_ns;   /* when the bootstrap was made */
 
     /* Until the member has joined. */
     struct tutti_member_attempt attempts[TUTTI_CANDIDATES_MAX];
@@ -37,20 +37,20 @@ struct tutti_member_boot {
     int refusals;            /* how often a chosen attempt has failed */
     uint64_t later_pause_ns; /* the last pause after a root asked this member to connect later */
     uint64_t refused_ns;     /* time since which all addresses refuse; 0: not all of them do */
-    char last_refusal[256];
+    char last_refusal[256];  /* why the latest attempt failed; "": none has */
 
     /* After the member has joined. */
-    int fd;               /* -1: not joined */
-    uint32_t round;
+    int fd;               /* connection to the root; -1: not joined */
+    uint32_t round;       /* number of rounds that are complete */
     bool is_given;        /* this round's record is in the outbox, or sent */
     bool is_over;         /* the root needs no reason from this member any more */
     uint64_t conclude_ns; /* after the deadline: when to stop waiting for the root; 0: not yet */
     struct tutti_inbox inbox;
     struct tutti_outbox outbox;
-    uint8_t record[TUTTI_BOOTSTRAP_RECORD_MAX];
+    uint8_t record[TUTTI_BOOTSTRAP_RECORD_MAX]; /* of this round, for the outbox */
 };
 
-/* Milliseconds since the bootstrap was made. */
+/* Returns the milliseconds since the bootstrap was made. */
 uint64_t tutti_member_elapsed_ms(const struct tutti_member_boot *member);
 
 /* Continue to look for the root. TUTTI_OK: this member has joined, over member->fd. TUTTI_AGAIN:

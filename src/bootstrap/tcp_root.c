@@ -5,8 +5,8 @@
  * The root is one of the ranks and makes progress only in its own allgather() calls. A round of the
  * root therefore returns TUTTI_OK only when the table has been sent to all members.
  *
- * After a failure the root tells the reason to all members, and for a short time also to those that
- * still join, so that every rank fails with the same message.
+ * After a failure the root tells the reason to all members. For a short time it also tells those
+ * that still join. So every rank fails with the same message.
  */
 #include "bootstrap/tcp_root.h"
 

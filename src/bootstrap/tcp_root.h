@@ -15,33 +15,36 @@ struct tutti_root_seat {
     int rank; /* -1: a caller, or a member rejected for its rank or nranks */
     struct tutti_root_seat *older, *newer; /* in its list: callers, members or gone callers */
     struct tutti_handshake shake;
-    struct tutti_inbox inbox;
+    struct tutti_inbox inbox; /* its body belongs to the seat; NULL: a caller */
     struct tutti_outbox outbox;
     bool has_spoken;   /* the peer has sent a frame */
     uint32_t rounds;   /* records received so far */
     bool has_record;   /* the record of the current round is in inbox.body */
-    uint32_t record_size;
+    uint32_t record_size; /* of that record in bytes */
     uint64_t kin;      /* the member's tutti_exchange_kin, at a vague place */
     bool is_told;      /* the error frame is loaded or sent */
 };
 
+/* A list of seats. */
 struct tutti_root_list {
     struct tutti_root_seat *oldest, *newest;
     int count;
 };
 
+/* The root's bootstrap. */
 struct tutti_root {
     struct tutti_bootstrap base;
     struct tutti_watch watch;
     struct tutti_listener *listener;
-    bool is_listening;
+    bool is_listening;   /* the listener is watched, unless is_full */
     bool is_full;        /* out of descriptors, so the listener is not watched */
     int spare_fd;        /* closed to make room for a caller when out of descriptors; -1: none */
+    /* As in struct tutti_meeting_place. */
     char where[128];
     char name[64];
     uint8_t forming[TUTTI_FORMING_BYTES];
-    uint8_t meeting_secret[TUTTI_SECRET_BYTES];
     bool is_of_id, is_same_user, is_vague;
+    uint8_t meeting_secret[TUTTI_SECRET_BYTES]; /* of handshakes, derived from the place's secret */
     uint64_t kin;        /* the root's tutti_exchange_kin, at a vague place */
     uint64_t complete_ns; /* when the last rank joined; 0: some are missing */
     void (*on_spent)(void *context); /* see tutti_exchange_serve; NULL once called */
@@ -50,24 +53,24 @@ struct tutti_root {
     /* Guarded by the lock of listener.c. */
     struct tutti_root *next_at_listener;
     bool is_at_listener;
-    struct tutti_root_seat
-        *handed_over; /* callers from other roots of this listener, linked by `newer` */
+    /* Callers that other roots of this listener have handed over, linked by `newer`. */
+    struct tutti_root_seat *handed_over;
 
-    uint64_t session;
-    uint64_t begun_ns;
+    uint64_t session;  /* the random number in tables (struct tutti_frame) */
+    uint64_t begun_ns; /* when the bootstrap was made */
     struct tutti_root_list callers;
     struct tutti_root_list members;
     struct tutti_root_list gone_callers;   /* closed; freed once no handler uses them any more */
     struct tutti_root_seat **seat_of_rank; /* [nranks]; NULL: not joined */
     int joined; /* members that have a rank */
-    bool has_logged_stranger;
+    bool has_logged_stranger; /* later strangers are logged at a lower level */
 
-    uint32_t round;
+    uint32_t round; /* number of rounds that are complete */
     bool is_sending; /* all records are there, and the table is being sent */
     int records;  /* received in the current round, without the root's own */
     int gone;     /* members that have left */
     int unsent;   /* members to which the table has not been sent completely */
-    uint8_t *table;
+    uint8_t *table; /* records of all ranks in the current round */
     size_t table_capacity;
 
     int failure; /* 0, or the error after which no round completes */
@@ -94,7 +97,9 @@ bool tutti_root_is_alone(const struct tutti_root *root);
 
 /* ---- listener.c ---- */
 
+/* Returns the listening descriptor, which belongs to the listener. */
 int tutti_listener_fd(const struct tutti_listener *listener);
+/* True for a listener at a Unix socket. */
 bool tutti_listener_is_unix(const struct tutti_listener *listener);
 
 /* Register the root at the listener for callers of its communicator. TUTTI_ERR_USAGE: the listener

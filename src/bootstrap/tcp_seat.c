@@ -85,8 +85,10 @@ static void load_error(struct tutti_root *root, struct tutti_root_seat *seat)
     seat->is_told = true;
 }
 
-static void left(struct tutti_root *root, struct tutti_root_seat *seat)
+/* The connection of a member is lost. */
+static void member_left(struct tutti_root *root, struct tutti_root_seat *seat)
 {
+    /* The member still needs the table of this round. */
     bool is_owed = seat->has_record || seat->outbox.size > 0 || !root->is_sending;
 
     tutti_watch_close(&root->watch, &seat->fd);
@@ -119,7 +121,7 @@ void tutti_root_flush(struct tutti_root *root, struct tutti_root_seat *seat)
         int rc = tutti_outbox_step(&seat->outbox, seat->fd);
 
         if (rc < 0) {
-            left(root, seat);
+            member_left(root, seat);
             return;
         }
         tutti_watch_change(&root->watch, seat->fd, EPOLLIN | (rc == TUTTI_AGAIN ? EPOLLOUT : 0),
@@ -134,6 +136,7 @@ void tutti_root_flush(struct tutti_root *root, struct tutti_root_seat *seat)
     }
 }
 
+/* Takes the record in the inbox of a member. */
 static void take_record(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     const struct tutti_frame *frame = &seat->inbox.frame;
@@ -154,14 +157,15 @@ static void take_record(struct tutti_root *root, struct tutti_root_seat *seat)
     root->records++;
 }
 
-static void gave_up(struct tutti_root *root, struct tutti_root_seat *seat)
+/* A member has sent the reason why it gives up. */
+static void member_gave_up(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     char text[TUTTI_MESSAGE_BYTES / 2];
 
     if (seat->rank < 0)
         return;
     if (tutti_inbox_error(&seat->inbox, text, sizeof text) == TUTTI_ERR_TIMEOUT)
-        tutti_root_fail_missing(root); /* its deadline has passed, even if ours has not */
+        tutti_root_fail_missing(root); /* the member's deadline has passed, even if ours has not */
     else
         tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d of %d gave up: %s", seat->rank,
                         root->base.nranks, text);
@@ -175,14 +179,14 @@ static void hear_member(struct tutti_root *root, struct tutti_root_seat *seat)
         if (rc == TUTTI_AGAIN)
             return;
         if (rc < 0) {
-            left(root, seat);
+            member_left(root, seat);
             return;
         }
         seat->has_spoken = true;
         if (seat->inbox.frame.kind == TUTTI_FRAME_RECORD)
             take_record(root, seat);
         else if (seat->inbox.frame.kind == TUTTI_FRAME_ERROR)
-            gave_up(root, seat);
+            member_gave_up(root, seat);
         else
             tutti_root_fail(root, TUTTI_ERR_REMOTE, "rank %d sent a frame of kind %u", seat->rank,
                             seat->inbox.frame.kind);
@@ -191,6 +195,7 @@ static void hear_member(struct tutti_root *root, struct tutti_root_seat *seat)
 
 /* ---- callers -------------------------------------------------------------------------- */
 
+/* Drops a caller; the reason is the thread's last message. */
 static void drop_stranger(struct tutti_root *root, struct tutti_root_seat *seat)
 {
     enum tutti_log_level level = root->has_logged_stranger ? TUTTI_LOG_TRACE : TUTTI_LOG_WARN;
@@ -298,7 +303,7 @@ static void take_in(struct tutti_root *root, struct tutti_root_seat *seat)
     uint32_t nranks, rank;
 
     if (!tutti_exchange_purpose_read(&seat->shake.purpose, &nranks, &rank, forming)) {
-        tutti_note(TUTTI_ERR_REMOTE, "a member that came for something else");
+        tutti_note(TUTTI_ERR_REMOTE, "the caller connected for another purpose");
         drop_stranger(root, seat);
         return;
     }
@@ -340,6 +345,7 @@ static void hear_caller(struct tutti_root *root, struct tutti_root_seat *seat)
     take_in(root, seat);
 }
 
+/* Drops callers that take too long, and the oldest ones if there are too many. */
 static void expire_callers(struct tutti_root *root)
 {
     uint64_t now_ns = tutti_now_ns();
@@ -384,11 +390,15 @@ static struct tutti_root_seat *seat_caller(struct tutti_root *root, int fd)
  * (free_descriptors). */
 static void run_out(struct tutti_root *root, int rc)
 {
-    tutti_root_fail(root, rc, "rank %d of %d, whom the others join, has no descriptor left for "
-                    "them: %s", root->base.rank, root->base.nranks, tutti_message_last());
+    tutti_root_fail(root, rc,
+                    "rank %d of %d, the root that the others join, has no descriptor "
+                    "left for them: %s",
+                    root->base.rank, root->base.nranks, tutti_message_last());
     root->linger_ns = tutti_now_ns() + TUTTI_EXCHANGE_LONG_LINGER_NS;
 }
 
+/* Closes the spare descriptor, and the connections of members that have been told the failure.
+ * True: a descriptor is free now. */
 static bool free_descriptors(struct tutti_root *root)
 {
     bool is_any_free = root->spare_fd >= 0;
@@ -422,14 +432,21 @@ static void watch_again(struct tutti_root *root)
     root->is_full = false;
 }
 
+/* True if the caller has had PROOF_NS to prove itself. */
+static bool has_had_time(const struct tutti_root_seat *caller)
+{
+    uint64_t begun_ns = caller->shake.deadline_ns - HANDSHAKE_NS;
+
+    return begun_ns + PROOF_NS < tutti_now_ns();
+}
+
 /* Free a descriptor for a caller. True: a descriptor is free now. */
 static bool make_room(struct tutti_root *root, int rc)
 {
     const struct tutti_root_seat *oldest = root->callers.oldest;
     bool has_failed = root->failure != TUTTI_OK;
 
-    if (oldest != NULL &&
-        (!has_failed || oldest->shake.deadline_ns + PROOF_NS < tutti_now_ns() + HANDSHAKE_NS)) {
+    if (oldest != NULL && (!has_failed || has_had_time(oldest))) {
         /* A caller that has not proved itself makes room for another. */
         drop_stranger(root, root->callers.oldest);
         return true;
@@ -468,11 +485,12 @@ static void accept_callers(struct tutti_root *root)
     if (rc < 0) {
         tutti_root_fail(root, rc, "%s", tutti_message_last());
         tutti_watch_remove(&root->watch,
-                           tutti_listener_fd(root->listener)); /* or it wakes us forever */
+                           tutti_listener_fd(root->listener)); /* or it would always be ready */
         root->is_listening = false;
     }
 }
 
+/* Frees the seats that no handler uses any more. */
 static void free_gone(struct tutti_root *root)
 {
     while (root->gone_callers.oldest != NULL) {

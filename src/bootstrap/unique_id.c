@@ -39,6 +39,9 @@ enum {
     AT_CHECKSUM = 120,
 };
 
+/* The most addresses of this host that are considered. */
+#define ADDRESSES_MAX 64
+
 /* The most used ids that a process remembers. */
 #define USED_MAX 1024
 
@@ -72,7 +75,7 @@ static void checksum(const uint8_t id[TUTTI_UNIQUE_ID_SIZE], uint8_t ret_sum[8])
 
 static bool is_link_local_ipv6(const struct tutti_address *address)
 {
-    return address->family == 6 && address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
+    return address->family == 6 && tutti_address_is_link_local(address);
 }
 
 /* Choose which of this host's addresses go into an id: two IPv4, one IPv6 and loopback. With this
@@ -82,13 +85,15 @@ static bool is_link_local_ipv6(const struct tutti_address *address)
 static size_t choose(const struct tutti_address *all, size_t count,
                      struct tutti_address ret_chosen[CANDIDATES])
 {
-    size_t places[] = {0, 2, 1, 1}; /* by kind: none, IPv4, IPv6, loopback */
-    bool is_taken[64] = {false};
+    enum { IPV4, IPV6, LOOPBACK };
+    size_t places[] = {[IPV4] = 2, [IPV6] = 1, [LOOPBACK] = 1};
+    bool is_taken[ADDRESSES_MAX] = {false};
     size_t taken = 0, chosen = 0;
 
+    /* The first turn gives each kind its places, and the second one gives away the rest. */
     for (int turn = 0; turn < 2; turn++)
         for (size_t i = 0; i < count && taken < CANDIDATES; i++) {
-            int kind = all[i].is_loopback ? 3 : all[i].family == 4 ? 1 : 2;
+            int kind = all[i].is_loopback ? LOOPBACK : all[i].family == 4 ? IPV4 : IPV6;
 
             if (is_taken[i] || is_link_local_ipv6(&all[i]) || (turn == 0 && places[kind] == 0))
                 continue;
@@ -102,9 +107,9 @@ static size_t choose(const struct tutti_address *all, size_t count,
     return chosen;
 }
 
-/* True if all addresses are loopback, or the user's filter leaves a single other one. The root then
- * listens only at that address, and the id contains no other. */
-static bool is_private(struct tutti_address chosen[CANDIDATES], size_t *count)
+/* If all addresses are loopback, or the user's filter leaves a single other one, keep only that
+ * address. The root then listens only there. Returns false if several addresses are kept. */
+static bool keep_only_private(struct tutti_address chosen[CANDIDATES], size_t *count)
 {
     size_t others = 0, last = 0;
 
@@ -143,19 +148,19 @@ static void encode(const struct tutti_address *chosen, size_t count, uint16_t po
 
 int tutti_unique_id_create(uint8_t ret_id[TUTTI_UNIQUE_ID_SIZE])
 {
-    struct tutti_address all[64], chosen[CANDIDATES];
+    struct tutti_address all[ADDRESSES_MAX], chosen[CANDIDATES];
     struct tutti_address anywhere = {.family = 0};
     struct listener *listener;
     size_t count = 0;
     uint16_t port_be;
     int rc;
 
-    TUTTI_TRY(tutti_address_list(all, 64, &count));
+    TUTTI_TRY(tutti_address_list(all, ADDRESSES_MAX, &count));
     count = choose(all, count, chosen);
     if (count == 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "this host has only link-local IPv6 addresses, which "
                                             "an id cannot carry; configure another");
-    if (is_private(chosen, &count))
+    if (keep_only_private(chosen, &count))
         anywhere = chosen[0];
     listener = calloc(1, sizeof *listener);
     if (listener == NULL)

@@ -7,20 +7,27 @@
 
 #include <stdlib.h>
 
+/* Copies the rates of the parent's machine. Its places, links and rings are those of other
+ * ranks. */
+static int copy_rates(struct tutti_comm *comm, const struct tutti_comm *parent)
+{
+    comm->machine = calloc(1, sizeof *comm->machine);
+    if (comm->machine == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
+    *comm->machine = *parent->machine;
+    comm->machine->places = (struct tutti_placement){.nranks = 0};
+    comm->machine->links = (struct tutti_machine_links){.nlinks = 0};
+    comm->machine->ring_rates = NULL;
+    return TUTTI_OK;
+}
+
 int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent)
 {
     int rc;
 
     if (parent != NULL) {
         comm->policy = tutti_policy_share(parent->policy);
-        comm->machine = calloc(1, sizeof *comm->machine);
-        if (comm->machine == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
-        *comm->machine = *parent->machine;
-        comm->machine->places = (struct tutti_placement){.nranks = 0};
-        comm->machine->links = (struct tutti_machine_links){.nlinks = 0};
-        comm->machine->ring_rates = NULL;
-        return TUTTI_OK;
+        return copy_rates(comm, parent);
     }
     if (comm->rank != 0)
         return TUTTI_OK;
@@ -46,8 +53,8 @@ const char *tutti_choices_transports(const struct tutti_comm *comm)
     return shares && comm->places.nnodes < (uint32_t)comm->nranks ? "shm+tcp" : "tcp";
 }
 
-/* A child keeps the machine that it copied from its parent. The copy has only rates, because a
- * parent has other ranks. Other communicators use the described machine, or else assume one. */
+/* A child keeps the machine that it copied from its parent. Other communicators use the described
+ * machine, or else assume one. */
 static int learn_machine(struct tutti_comm *comm)
 {
     const char *text = comm->policy ? comm->policy->text[TUTTI_POLICY_MACHINE] : "";
@@ -137,7 +144,7 @@ int tutti_choices_look(struct tutti_comm *comm)
 
     if (rc == TUTTI_OK)
         return TUTTI_OK;
-    /* Queries answer from this array, and it may hold zeros only. */
+    /* Queries answer from this array if it exists, and it may hold only zeros here. */
     free(comm->hosts);
     comm->hosts = NULL;
     return rc;

@@ -30,14 +30,15 @@
 #include <pthread.h>
 
 enum tutti_comm_state {
-    TUTTI_COMM_FORMING,
-    TUTTI_COMM_READY,
-    TUTTI_COMM_FINALIZED,
-    TUTTI_COMM_FAILED,
+    TUTTI_COMM_FORMING,   /* tutti_comm_form has not finished */
+    TUTTI_COMM_READY,     /* all calls are allowed */
+    TUTTI_COMM_FINALIZED, /* only queries and tuttiCommDestroy are allowed */
+    TUTTI_COMM_FAILED,    /* calls that need a ready communicator return the recorded failure */
 };
 
-/* The record that each rank sends in the second exchange of forming. It holds its fabric's verdict,
- * the header of the files that rank 0 shares (share.h), and whether the rank has a GPU. */
+/* The record that each rank sends in the second exchange of forming. It holds the verdict of the
+ * rank's fabric and the header of the files that rank 0 shares (share.h). In the last bytes, each
+ * byte is 1 if the rank has a GPU, and 0 if not. */
 #define TUTTI_GPU_VERDICT_BYTES 8
 #define TUTTI_COMM_VERDICT_BYTES \
     (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES + TUTTI_GPU_VERDICT_BYTES)
@@ -46,12 +47,12 @@ enum tutti_comm_state {
 struct tutti_redop {
     bool is_used;
     uint8_t use; /* counts the operations that had this entry; part of the number (redop.c) */
-    tuttiDataType_t type;
-    const void *address; /* of the scalar, read when the operation runs; NULL: use `scalar` */
-    uint8_t scalar[8];
+    tuttiDataType_t type; /* the only type of the calls that may use it */
+    const void *address;  /* of the scalar, read when a call runs; NULL: use `scalar` */
+    uint8_t scalar[8];    /* one element of `type` */
 };
 
-#define TUTTI_NAME_BYTES 64
+#define TUTTI_NAME_BYTES 64 /* size of a communicator's name, with its terminating zero */
 
 struct tutti_cache;
 struct tutti_gpu_comm;
@@ -65,34 +66,34 @@ struct tutti_comm {
      * inside changes `groups`. A thread that is not inside counts the groups that it drops in
      * `groups_dropped`, which is atomic. */
     uint32_t groups, groups_dropped;
-    uint8_t secret[TUTTI_SECRET_BYTES];
-    char name[TUTTI_NAME_BYTES];
+    uint8_t secret[TUTTI_SECRET_BYTES]; /* known to all ranks; zero until they have met */
+    char name[TUTTI_NAME_BYTES];        /* "": none */
     struct tutti_log_scope scope; /* prefix of log lines about this communicator */
     int init_timeout_ms;
     int timeout_ms;           /* of operations; 0: none; atomic, since any thread may set it */
-    bool is_blocking;
+    bool is_blocking;         /* false: tuttiCommGetAsyncError continues to form it */
 
     int state;                /* enum tutti_comm_state; release/acquire */
 
     /* Forming: form.c. */
-    size_t phase;
+    size_t phase;              /* index of the current phase */
     uint64_t begun_ns, noticed_ns; /* start of forming; last log line about missing ranks */
-    uint64_t deadline_ns;
-    struct tutti_bootstrap *boot;
+    uint64_t deadline_ns;      /* of forming */
+    struct tutti_bootstrap *boot; /* owned; NULL once the communicator is formed */
     struct tutti_claim *claim; /* rank 0's claim of the meeting place, or NULL */
     uint8_t *gathered;         /* records of all ranks, of the exchange under way */
-    int declines;              /* error that keeps this rank out, told to all ranks; or TUTTI_OK */
+    int declines;              /* why this rank cannot take part, for all ranks; or TUTTI_OK */
     char why_declines[TUTTI_MESSAGE_BYTES];
     struct tutti_share share;  /* files that rank 0 has read */
 
     /* Device memory: comm_gpu.h. */
     const struct tutti_cu_driver *cuda; /* NULL: this process has not loaded CUDA */
     struct tutti_gpu_comm *gpu;         /* NULL: this rank is on the CPU */
-    bool all_have_gpus;
+    bool all_have_gpus;                 /* all ranks are on GPUs */
 
-    struct tutti_fabric *fabric;
-    struct tutti_engine engine;
-    struct tutti_numbering numbering;
+    struct tutti_fabric *fabric;        /* the connections and the shared memory */
+    struct tutti_engine engine;         /* state of the host executor */
+    struct tutti_numbering numbering;   /* of sends and receives, per peer */
     /* The inputs of algorithm choices, the same on all ranks: choices.c. `view` points to the
      * fields after it. */
     struct tutti_tuner_view view;
@@ -135,7 +136,7 @@ void tutti_handle_close(tuttiComm_t handle);
 /* Frees the handle for another communicator. Call it after tutti_handle_close. */
 void tutti_handle_release(tuttiComm_t handle);
 /* Returns a number that grows in each child of fork. An object that carries another number was made
- * by the parent process. */
+ * before the fork, by the parent process. */
 uint32_t tutti_comm_fork_generation(void);
 
 /* The following functions name `function`, the public function that calls them, in their messages.
@@ -143,8 +144,8 @@ uint32_t tutti_comm_fork_generation(void);
  * TUTTI_ERR_ARGUMENT: the handle is NULL or destroyed, or the address is not a handle.
  * TUTTI_ERR_USAGE: the handle was inherited by fork. */
 
-/* Begins a short call, which any thread may make at any time, also while another thread is inside.
- * The communicator is not freed until tutti_handle_unvisit. */
+/* Begins a visit: a short call, which any thread may make at any time, also while another thread is
+ * inside. The communicator is not freed until tutti_handle_unvisit. */
 int tutti_handle_visit(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm);
 void tutti_handle_unvisit(tuttiComm_t handle);
 
@@ -169,8 +170,8 @@ const char **tutti_comm_try_enter(struct tutti_comm *comm, const char *function)
 struct tutti_settings {
     const struct tutti_comm *parent;   /* source of the policy; NULL: rank 0's environment */
     bool is_blocking;
-    int init_timeout_ms, timeout_ms;
-    int device;                        /* as config.device */
+    int init_timeout_ms, timeout_ms;   /* for forming; for each operation (0: none) */
+    int device;                        /* as config.device of tutti.h */
     char name[TUTTI_NAME_BYTES];
 };
 
@@ -204,7 +205,7 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message);
  * In that case the state stays TUTTI_COMM_FAILED, and the result is the failure. */
 int tutti_comm_set_state(struct tutti_comm *comm, int state);
 
-/* A value of enum tutti_comm_state. Any thread. */
+/* Returns a value of enum tutti_comm_state. Any thread. */
 static inline int tutti_comm_state(const struct tutti_comm *comm)
 {
     /* acquire: pairs with the release in tutti_comm_set_state and tutti_comm_fail; all that the
@@ -212,7 +213,7 @@ static inline int tutti_comm_state(const struct tutti_comm *comm)
     return tutti_load_acquire(&comm->state);
 }
 
-/* The recorded failure without its text; 0: none. Any thread. */
+/* Returns the recorded failure without its text; 0: none. Any thread. */
 static inline int tutti_comm_failure(const struct tutti_comm *comm)
 {
     /* acquire: pairs with the release in tutti_comm_fail; error_text is complete */
@@ -223,7 +224,7 @@ static inline int tutti_comm_failure(const struct tutti_comm *comm)
  * none. Any thread. */
 int tutti_comm_error(struct tutti_comm *comm);
 
-/* The timeout of operations in ms; 0: none. Any thread. */
+/* Returns the timeout of operations in ms; 0: none. Any thread. */
 static inline int tutti_comm_timeout_ms(const struct tutti_comm *comm)
 {
     return tutti_load_relaxed(&comm->timeout_ms);
@@ -314,6 +315,21 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
  * zeroes it before its first use. The look-up is skipped while no program has been dropped. */
 int tutti_cache_again(struct tutti_comm *comm, const struct tutti_call *call,
                       struct tutti_found *found);
+
+/* ---- structs that grow (versioned.c) ----------------------------------------------------- */
+
+/* Some structs of tutti.h begin with a member `size`, in which the caller gives the size of its
+ * version of the struct. */
+
+/* True if a caller can have meant `size`. */
+bool tutti_public_is_size(size_t size);
+/* Checks the member `size` of the struct that `function` got as `argument`, of the type `type`.
+ * TUTTI_ERR_ARGUMENT: the caller has not set the member. */
+int tutti_public_check_size(const char *function, const char *argument, const char *type,
+                            size_t size);
+/* Copies the members of `known`, which has known_bytes, to the caller's struct at `ret_struct`, as
+ * far as the caller's version has them. The caller's `size` stays, and must have been checked. */
+void tutti_public_copy(const void *known, size_t known_bytes, void *ret_struct);
 
 /* ---- results ---------------------------------------------------------------------------- */
 

@@ -6,18 +6,20 @@
 
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
+
+/* Waiting threads first yield this often, and then sleep this long between two looks. */
+enum { EAGER_LOOKS = 100, PAUSE_NS = 200000 };
 
 /* Waits until every issued operation is complete, also those on streams. */
 static void drain(struct tutti_comm *comm)
 {
-    for (uint32_t passes = 0;
+    for (uint32_t looks = 0;
          /* acquire: pairs with the releases of the threads that finish and issue batches */
-         tutti_load_acquire(&comm->turn) != tutti_load_acquire(&comm->next_ticket); passes++) {
-        if (passes < 100)
+         tutti_load_acquire(&comm->turn) != tutti_load_acquire(&comm->next_ticket); looks++) {
+        if (looks < EAGER_LOOKS)
             sched_yield();
         else
-            tutti_pause_ns(200000);
+            tutti_pause_ns(PAUSE_NS);
     }
 }
 
@@ -183,7 +185,7 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
         /* Errors in replayed CUDA graphs are known only to their kernels. */
         if (rc == TUTTI_OK && comm->gpu != NULL)
             rc = tutti_cuda_check(comm->gpu->gpu);
-        rc = rc == TUTTI_AGAIN ? TUTTI_OK : rc;
+        rc = rc == TUTTI_AGAIN ? TUTTI_OK : rc; /* kernels still run */
         if (rc != TUTTI_OK)
             tutti_comm_fail(comm, rc, tutti_message_last());
     }
@@ -200,12 +202,11 @@ static int measure(struct tutti_comm *comm, tuttiMemStats_t *stats)
     if (stats == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommMemStats: stats is NULL on rank %d",
                           comm->rank);
-    if (stats->size < sizeof stats->size || stats->size > 4096)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommMemStats: stats->size is %zu; set it to "
-                          "sizeof(tuttiMemStats_t)", stats->size);
+    TUTTI_TRY(
+        tutti_public_check_size("tuttiCommMemStats", "stats", "tuttiMemStats_t", stats->size));
     tutti_fabric_usage(comm->fabric, &usage);
     known.privateBytes = sizeof *comm + usage.private_bytes;
-    if (comm->cache != NULL)
+    if (comm->cache != NULL) /* the engine was started (form.c) */
         known.privateBytes += tutti_engine_bytes(&comm->engine) +
                               tutti_numbering_bytes(&comm->numbering) +
                               tutti_cache_bytes(comm->cache) + tutti_choices_bytes(comm) +
@@ -216,8 +217,7 @@ static int measure(struct tutti_comm *comm, tuttiMemStats_t *stats)
         known.deviceBytes = tutti_cuda_bytes(comm->gpu->gpu);
     known.connections = usage.connections;
     known.sockets = usage.sockets;
-    known.size = stats->size;
-    memcpy(stats, &known, stats->size < sizeof known ? stats->size : sizeof known);
+    tutti_public_copy(&known, sizeof known, stats);
     return TUTTI_OK;
 }
 

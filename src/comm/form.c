@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A failure is not yet an error here, because all ranks learn of it in the exchange of verdicts. */
+/* A failure is not yet an error here, because all ranks learn of the failure in the exchange of
+ * verdicts. */
 static int read_schedules(struct tutti_comm *comm)
 {
     if (comm->rank == 0) {
@@ -52,6 +53,7 @@ static int join_hosts(struct tutti_comm *comm)
     return tutti_fabric_join(comm->fabric, comm->gathered);
 }
 
+/* Offset of the GPU's bytes in a rank's record of the second exchange. */
 #define TUTTI_GPU_VERDICT_AT (TUTTI_FABRIC_VERDICT_BYTES + TUTTI_SHARE_HEAD_BYTES)
 _Static_assert(TUTTI_COMM_VERDICT_BYTES <= TUTTI_FABRIC_RECORD_BYTES,
                "comm->gathered has room for verdicts");
@@ -87,7 +89,8 @@ static int share_bytes(struct tutti_comm *comm)
     return tutti_share_progress(&comm->share, comm->fabric, comm->nranks, comm->rank);
 }
 
-/* Other ranks of this process may still be copying from the shared bytes. */
+/* Frees the shared bytes. Other ranks of this process may still be copying from these bytes, so
+ * wait for these ranks first. */
 static void end_sharing(struct tutti_comm *comm)
 {
     if (comm->share.total_bytes > 0 && comm->fabric != NULL) {
@@ -260,9 +263,9 @@ int tutti_comm_form(struct tutti_comm *comm)
     return tutti_comm_set_state(comm, TUTTI_COMM_READY);
 }
 
-/* The pause between two passes. It is short, but grows with the number of ranks. Otherwise hundreds
- * of ranks on a few cores would poll all the time, and take the cores from ranks with work. */
-enum { IDLE_US = 200, IDLE_US_PER_RANK = 10, IDLE_MS_MOST = 5 };
+/* The pause between two passes is short, but grows with the number of ranks. Otherwise hundreds of
+ * ranks on a few cores would poll all the time, and take the cores from ranks with work. */
+enum { IDLE_LEAST_US = 200, IDLE_US_PER_RANK = 10, IDLE_MOST_MS = 5 };
 
 void tutti_comm_form_idle(struct tutti_comm *comm)
 {
@@ -270,11 +273,11 @@ void tutti_comm_form_idle(struct tutti_comm *comm)
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
     long pause_us = IDLE_US_PER_RANK * (long)comm->nranks;
 
-    pause_us = pause_us < IDLE_US ? IDLE_US : pause_us;
-    pause_us = pause_us > IDLE_MS_MOST * 1000 ? IDLE_MS_MOST * 1000 : pause_us;
+    pause_us = pause_us < IDLE_LEAST_US ? IDLE_LEAST_US : pause_us;
+    pause_us = pause_us > IDLE_MOST_MS * 1000 ? IDLE_MOST_MS * 1000 : pause_us;
     /* Other phases also wait for events that no descriptor signals. */
     if (fd >= 0 && comm->phase < PHASES && phases[comm->phase].is_exchange)
-        poll(&poll_fd, 1, tutti_system_wait_ms(IDLE_MS_MOST));
+        poll(&poll_fd, 1, tutti_system_wait_ms(IDLE_MOST_MS));
     else
         tutti_pause_ns((uint64_t)pause_us * 1000);
 }

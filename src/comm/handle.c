@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Handles: small objects that outlive their communicators, so that the use of a destroyed
- * communicator is an error instead of a crash. Released handles are reused, but only after REST
- * others, so that stale handles stay recognizable for long.
+ * communicator is an error instead of a crash. Released handles are reused in the order of their
+ * release, and only while more than REST are released. So stale handles stay recognizable for long.
  *
  * A handle also keeps threads apart. Calls that change a communicator go through its gate, one at
  * a time. Short calls that any thread may make are counted as visits. Gate and count are part of
@@ -18,13 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAGIC_LIVE = 0x54434f4d, MAGIC_DEAD = 0x44454144, REST = 64 };
-enum { BLOCKS = 24, FIRST_BLOCK = 128 };
+enum { MAGIC_LIVE = 0x54434f4d, MAGIC_DEAD = 0x44454144 };
+enum { REST = 64 };                      /* handles that stay released */
+enum { BLOCKS = 24, FIRST_BLOCK = 128 }; /* the most blocks; handles of the first one */
 
 struct tuttiComm {
     alignas(TUTTI_CACHE_LINE) struct tutti_gate gate;
     struct tutti_comm *comm;
-    struct tuttiComm *next;
+    struct tuttiComm *next; /* released after this one */
     uint32_t magic;    /* stores release, paired with the acquire in is_live */
     uint32_t visitors; /* threads in short calls; atomic */
     uint32_t fork_generation;

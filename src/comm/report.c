@@ -96,35 +96,47 @@ static size_t name_ranks(const struct tutti_comm *comm, uint32_t host, char *tex
     return length < size ? length : size - 1;
 }
 
+/* Logs the hosts and their ranks in one line. Hosts that do not fit are only counted. */
 static void tell_places(const struct tutti_comm *comm, uint32_t nhosts)
 {
+    enum { HOST_BYTES = 256 }; /* room that must be left to begin with another host */
     char text[LINE_BYTES];
     size_t length = 0;
     uint32_t host;
 
-    for (host = 0; host < nhosts && length + 256 < sizeof text; host++) {
+    for (host = 0; host < nhosts && length + HOST_BYTES < sizeof text; host++) {
         if (host > 0)
             length += (size_t)snprintf(text + length, sizeof text - length, "; ");
-        length += name_ranks(comm, host, text + length, sizeof text - length - 64);
+        length += name_ranks(comm, host, text + length, sizeof text - length);
     }
     tutti_log(TUTTI_LOG_INFO, host < nhosts ? "%s; and %u more hosts" : "%s", text, nhosts - host);
 }
 
-/* The variables of rank 0, and the files that it has read for all ranks. */
+/* Appends "KIND NAME" to the list in `text`, unless the name is empty. */
+static void add_source(char *text, size_t size, const char *kind, const char *name)
+{
+    size_t length = strlen(text);
+
+    if (*name != '\0')
+        snprintf(text + length, size - length, "%s%s %s", length > 0 ? ", " : "", kind, name);
+}
+
+/* Logs the variables of rank 0, and the files that it has read for all ranks. */
 static void tell_sources(const struct tutti_comm *comm)
 {
     const struct tutti_policy *policy = comm->policy;
     const char *rules = policy != NULL ? policy->text[TUTTI_POLICY_RULE_NAME] : "";
     const char *table = policy != NULL ? policy->text[TUTTI_POLICY_TABLE_NAME] : "";
     const char *schedules = comm->schedules != NULL ? tutti_param_text(TUTTI_PARAM_SCHEDULE) : "";
-    char variables[LINE_BYTES];
+    char variables[LINE_BYTES], files[LINE_BYTES] = "";
 
     tutti_environment_format(variables, sizeof variables);
     tutti_log(TUTTI_LOG_INFO, "variables: %s", variables);
-    if (*rules != '\0' || *table != '\0' || *schedules != '\0')
-        tutti_log(TUTTI_LOG_INFO, "files read: %s%s%s%s%s%s%s%s", *rules ? "rules " : "", rules,
-                  *rules && (*table || *schedules) ? ", " : "", *table ? "table " : "", table,
-                  *table && *schedules ? ", " : "", *schedules ? "schedules " : "", schedules);
+    add_source(files, sizeof files, "rules", rules);
+    add_source(files, sizeof files, "table", table);
+    add_source(files, sizeof files, "schedules", schedules);
+    if (*files != '\0')
+        tutti_log(TUTTI_LOG_INFO, "files read: %s", files);
 }
 
 static void tell_of_all(const struct tutti_comm *comm)

@@ -40,7 +40,8 @@ static bool read_size(const char **at, uint64_t fallback, uint64_t *ret_size)
     return **at < '0' || **at > '9' || tutti_size_read(at, *at + strlen(*at), ret_size);
 }
 
-/* Reads "=" or "[64K-1M]=". */
+/* Reads "=" or "[64K-1M]=", which follows the name of a collective. TUTTI_ERR_USAGE, without a
+ * message: the text is neither. */
 static int read_limits(const char *at, struct entry *entry)
 {
     entry->has_limits = *at == '[';
@@ -54,6 +55,8 @@ static int read_limits(const char *at, struct entry *entry)
     return *at == '=' ? TUTTI_OK : TUTTI_ERR_USAGE;
 }
 
+/* Reads one entry of the variable. ret_entry->path points into the entry itself, so the entry must
+ * not be copied. */
 static int read_entry(const char *text, size_t length, struct entry *ret_entry)
 {
     struct entry entry = {.collective = -1};
@@ -111,7 +114,7 @@ static int keep(struct tutti_ensemble *ensemble, const struct entry *entry, uint
                 struct tutti_schedules **list)
 {
     struct tutti_schedules *schedules, **end = list;
-    const struct tutti_schedule *own = ensemble->schedules[rank];
+    struct tutti_schedule *own = ensemble->schedules[rank];
 
     for (uint32_t other = 0; other < ensemble->nranks; other++)
         if (ensemble->schedules[other]->nchannels > 1)
@@ -120,9 +123,9 @@ static int keep(struct tutti_ensemble *ensemble, const struct entry *entry, uint
                               "run on channel 0; leave the channels out",
                               entry->path);
     if (entry->collective >= 0 && own->collective != entry->collective)
-        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: \"%s\", but the file has %s",
-                          entry->text,
-                          tutti_collective_name((enum tutti_collective)own->collective));
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "TUTTI_SCHEDULE: \"%s\", but the file is for %s; name that collective",
+            entry->text, tutti_collective_name((enum tutti_collective)own->collective));
     schedules = calloc(1, sizeof *schedules);
     if (schedules == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the schedule of %s", entry->path);
@@ -131,7 +134,7 @@ static int keep(struct tutti_ensemble *ensemble, const struct entry *entry, uint
     if (!entry->has_limits && ensemble->most_bytes == 0)
         schedules->most_bytes = UINT64_MAX;
     ensemble->schedules[rank] = NULL; /* tutti_plan_create takes it, also on failure */
-    if (tutti_plan_create((struct tutti_schedule *)(uintptr_t)own, &schedules->plan) != TUTTI_OK) {
+    if (tutti_plan_create(own, &schedules->plan) != TUTTI_OK) {
         free(schedules);
         return TUTTI_ERR_SYSTEM;
     }
@@ -153,8 +156,8 @@ static int load(const struct entry *entry, const char *text, size_t size_bytes, 
     if (ensemble.nranks == nranks)
         rc = keep(&ensemble, entry, rank, list);
     else
-        tutti_log(TUTTI_LOG_INFO, "%s: for %u ranks, not %u: not used", entry->path,
-                  ensemble.nranks, nranks);
+        tutti_log(TUTTI_LOG_INFO, "%s is for %u ranks, and this communicator has %u: not used",
+                  entry->path, ensemble.nranks, nranks);
     tutti_ensemble_fini(&ensemble);
     return rc;
 }
@@ -182,6 +185,8 @@ static int append(struct parcel *parcel, const char *bytes, size_t size)
     return TUTTI_OK;
 }
 
+/* Reads the entry `text` and its file, adds the schedule of rank 0 to `list`, and appends both
+ * texts to `parcel`. */
 static int read_one(const char *text, size_t length, struct parcel *parcel, uint32_t nranks,
                     struct tutti_schedules **list)
 {
@@ -302,8 +307,10 @@ size_t tutti_schedules_bytes(const struct tutti_schedules *schedules)
     for (; schedules != NULL; schedules = schedules->next) {
         const struct tutti_schedule *schedule = schedules->plan->schedule;
 
-        bytes += sizeof *schedules + schedule->nsteps * (sizeof(struct tutti_step) + 3 * 4) +
-                 (schedule->ndeps + schedule->namong) * 4;
+        /* The plan adds about three indices for each step. */
+        bytes += sizeof *schedules +
+                 schedule->nsteps * (sizeof(struct tutti_step) + 3 * sizeof(uint32_t)) +
+                 (schedule->ndeps + schedule->namong) * sizeof(uint32_t);
     }
     return bytes;
 }

@@ -12,9 +12,10 @@
 struct tutti_schedules; /* the schedules of one rank; NULL: none */
 
 /* On rank 0: reads the files that TUTTI_SCHEDULE names, as `FILE` or `collective[64K-1M]=FILE`,
- * separated by ':', and offers them to the others. Files for another number of ranks are skipped,
- * with a log line. TUTTI_ERR_USAGE names the file, the place in it, and what is wrong. The caller
- * destroys *ret_schedules. */
+ * separated by ':', and offers them to the other ranks. Files for another number of ranks are
+ * skipped, with a log line. TUTTI_ERR_USAGE: the variable or a file is malformed, or a schedule is
+ * wrong; the message names the file, the place in it, and the mistake. The caller destroys
+ * *ret_schedules. */
 int tutti_schedules_read(struct tutti_share *share, uint32_t nranks,
                          struct tutti_schedules **ret_schedules);
 /* On the other ranks: takes this rank's schedules out of `share`, once its bytes have arrived. The
@@ -22,6 +23,7 @@ int tutti_schedules_read(struct tutti_share *share, uint32_t nranks,
  * caller destroys *ret_schedules. */
 int tutti_schedules_take(const struct tutti_share *share, uint32_t nranks, uint32_t rank,
                          struct tutti_schedules **ret_schedules);
+/* Frees the schedules. NULL is ignored. */
 void tutti_schedules_destroy(struct tutti_schedules *schedules);
 
 /* Returns the plan of the first schedule that was made for the call and can run on this
@@ -31,7 +33,7 @@ const struct tutti_plan *tutti_schedules_find(const struct tutti_schedules *sche
                                               const struct tutti_tuner_view *view,
                                               const struct tutti_tuner_query *query);
 
-/* Heap held, for the memory report. */
+/* Returns the bytes of heap that the schedules hold, for the memory report. */
 size_t tutti_schedules_bytes(const struct tutti_schedules *schedules);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the offset of an item in share->bytes. */
+/* Returns the offset of an item in share->bytes, or, for TUTTI_SHARE_ITEM_COUNT, their size. */
 static size_t item_at(const struct tutti_share *share, int item)
 {
     size_t at = 0;
@@ -56,13 +56,13 @@ void tutti_share_fail(struct tutti_share *share, int rc, const char *message)
 /* ---- the header ------------------------------------------------------------------------- */
 
 struct head {
-    int32_t failure;
+    int32_t failure; /* TUTTI_OK, or the error of rank 0 */
     uint32_t sizes[TUTTI_SHARE_ITEM_COUNT];
     char message[TUTTI_SHARE_MESSAGE_BYTES];
 };
 
 _Static_assert(sizeof(struct head) <= TUTTI_SHARE_HEAD_BYTES,
-               "a head holds the sizes of all items");
+               "the header has room for the sizes of all items");
 
 void tutti_share_head(const struct tutti_share *share, uint8_t ret_head[TUTTI_SHARE_HEAD_BYTES])
 {
@@ -84,6 +84,13 @@ static int child_of(int nranks, int rank, int index)
     if (rank != 0 && step >= (rank & -rank))
         return -1;
     return rank + step < nranks ? (int)(rank + step) : -1;
+}
+
+/* Returns the rank from which `rank` receives: `rank` without its lowest bit. `rank` must not be
+ * 0. */
+static int parent_of(int rank)
+{
+    return rank & (rank - 1);
 }
 
 static int count_children(int nranks, int rank)
@@ -152,7 +159,7 @@ static int receive(struct tutti_share *share, struct tutti_fabric *fabric, int r
 
     if (share->arrived == share->total_bytes)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_fabric_connect(fabric, rank & (rank - 1), TUTTI_CHANNEL_COLLECTIVE, &conn));
+    TUTTI_TRY(tutti_fabric_connect(fabric, parent_of(rank), TUTTI_CHANNEL_COLLECTIVE, &conn));
     do {
         TUTTI_TRY(conn->ops->recv(conn, share->bytes + share->arrived,
                                   share->total_bytes - share->arrived, &got));
@@ -184,11 +191,11 @@ static int move_on(struct tutti_share *share, struct tutti_fabric *fabric, int n
     if (rc != TUTTI_OK && rc != TUTTI_AGAIN)
         return rc;
     for (int i = 0; (child = child_of(nranks, rank, i)) >= 0; i++) {
-        int passed = pass_on(share, fabric, child, &share->passed[i]);
+        int child_rc = pass_on(share, fabric, child, &share->passed[i]);
 
-        if (passed != TUTTI_OK && passed != TUTTI_AGAIN)
-            return passed;
-        rc = passed == TUTTI_AGAIN ? TUTTI_AGAIN : rc;
+        if (child_rc != TUTTI_OK && child_rc != TUTTI_AGAIN)
+            return child_rc;
+        rc = child_rc == TUTTI_AGAIN ? TUTTI_AGAIN : rc;
     }
     return rc;
 }

@@ -23,20 +23,24 @@
 
 struct tutti_fabric;
 
-enum tutti_share_item { TUTTI_SHARE_SCHEDULES, TUTTI_SHARE_TUNING, TUTTI_SHARE_ITEM_COUNT };
+enum tutti_share_item {
+    TUTTI_SHARE_SCHEDULES, /* schedule files (schedules.c) */
+    TUTTI_SHARE_TUNING,    /* the policy (tuner/policy.h) */
+    TUTTI_SHARE_ITEM_COUNT
+};
 
 #define TUTTI_SHARE_HEAD_BYTES    432 /* size of the header */
-#define TUTTI_SHARE_MESSAGE_BYTES 416
+#define TUTTI_SHARE_MESSAGE_BYTES 416 /* size of the message in it, with the terminating zero */
 #define TUTTI_SHARE_ITEM_MAX      ((size_t)64 << 20) /* bytes of one item */
 
 struct tutti_share {
     int failure; /* on rank 0: TUTTI_OK, or the error that all ranks shall fail with */
     char message[TUTTI_SHARE_MESSAGE_BYTES];
-    size_t size_bytes[TUTTI_SHARE_ITEM_COUNT];
+    size_t size_bytes[TUTTI_SHARE_ITEM_COUNT]; /* of each item; 0: it is not offered */
     char *bytes;        /* item after item, each followed by a zero byte */
     size_t arrived;     /* bytes of `bytes` that are here */
     size_t total_bytes; /* size of `bytes` */
-    size_t *passed;     /* per child of this rank: bytes passed on to it */
+    size_t *passed;     /* [children of this rank]: bytes passed on to each; NULL: none to pass */
 };
 
 /* On rank 0, before the exchange: offers an item. Each item may be offered once. `bytes` are
@@ -47,7 +51,7 @@ int tutti_share_offer(struct tutti_share *share, enum tutti_share_item item, con
 /* On rank 0, before the exchange: makes all ranks fail with this error. Later calls are ignored. */
 void tutti_share_fail(struct tutti_share *share, int rc, const char *message);
 
-/* The header that this rank exchanges before the bytes. */
+/* Writes the header that this rank contributes to the exchange. */
 void tutti_share_head(const struct tutti_share *share, uint8_t ret_head[TUTTI_SHARE_HEAD_BYTES]);
 /* Takes the header of rank 0, on every rank. Returns the failure in the header, if it has one.
  * TUTTI_ERR_REMOTE: the header is malformed. TUTTI_ERR_SYSTEM: out of memory. */
@@ -64,6 +68,7 @@ int tutti_share_progress(struct tutti_share *share, struct tutti_fabric *fabric,
 const char *tutti_share_bytes(const struct tutti_share *share, enum tutti_share_item item,
                               size_t *ret_size_bytes);
 
+/* Frees the bytes, and zeroes `share`. */
 void tutti_share_fini(struct tutti_share *share);
 
 #endif

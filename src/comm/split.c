@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* First-round record of a rank of the parent. */
+/* What a rank of the parent passed to the split; its record in the first all-gather. */
 struct choice {
     int32_t color, key;
 };
 
+/* The bootstrap of a child, over its parent. */
 struct over_parent {
     struct tutti_bootstrap boot;
     struct tutti_comm *parent;
@@ -114,8 +115,8 @@ static void find_members(struct over_parent *over)
             over->boot.rank = rank;
 }
 
-/* Each child has its own secret, derived from the parent's, the number of the split and the color.
- */
+/* Each child has a secret of its own, derived from the parent's secret, the number of the split and
+ * the color. */
 static void derive_secret(struct over_parent *over, const uint8_t parent_secret[TUTTI_SECRET_BYTES],
                           uint64_t split)
 {
@@ -134,12 +135,13 @@ static void derive_secret(struct over_parent *over, const uint8_t parent_secret[
 static const size_t rounds[] = {TUTTI_FABRIC_RECORD_BYTES, TUTTI_COMM_VERDICT_BYTES};
 enum { ROUNDS = sizeof rounds / sizeof *rounds };
 
+/* A split under way, on one rank. */
 struct split {
     struct tutti_job job;
     struct tutti_settings settings;
     struct over_parent *over;  /* NULL once the child has taken it */
-    struct tutti_comm *comm;
-    tuttiComm_t *newcomm;
+    struct tutti_comm *comm;   /* the child that is being formed; NULL: not begun, or no child */
+    tuttiComm_t *newcomm;      /* set when the job ends */
     struct choice mine;
     bool is_chosen;            /* the choices of all ranks are known */
     size_t rounds_sat_out;     /* rounds done by a rank without a color */

@@ -15,20 +15,19 @@
 bool tutti_gpu_is_device_memory(const struct tutti_comm *comm, const void *buffer)
 {
     const struct tutti_cu_driver *cuda = comm->cuda;
-    unsigned type = 0;
+    unsigned type = 0; /* stays 0 for memory that the driver does not know */
     int is_managed = 0;
     int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE, TUTTI_CU_POINTER_IS_MANAGED};
     void *values[] = {&type, &is_managed};
 
-    /* The driver reports type 0 for memory that it does not know. */
     return cuda->pointer_attributes(2, attributes, values,
                                     (tutti_cu_address)(uintptr_t)buffer) == TUTTI_CU_SUCCESS &&
            (type == TUTTI_CU_MEMORY_DEVICE || is_managed);
 }
 
-/* Decides whether a call without any buffer runs on the GPU. Its stream decides, or else the last
- * call with a buffer. A rank may have no data in an all-to-all, for example, and must still run the
- * call where the other ranks run it. */
+/* True if a call without any buffer runs on the GPU. The stream of the call decides, or else the
+ * last call with a buffer. A rank may have no data in an all-to-all, for example, and must still
+ * run the call where the other ranks run it. */
 static bool is_blind_call_on_gpu(const struct tutti_comm *comm, tuttiStream_t stream)
 {
     if (comm->gpu == NULL)
@@ -38,6 +37,7 @@ static bool is_blind_call_on_gpu(const struct tutti_comm *comm, tuttiStream_t st
     return comm->gpu->has_domain && !tutti_load_relaxed(&comm->gpu->calls_on_host);
 }
 
+/* Remembers where the call runs, for later calls without a buffer. Writes only if that changes. */
 static void remember_side(const struct tutti_comm *comm, bool is_on_gpu)
 {
     uint8_t on_host = !is_on_gpu;
@@ -78,7 +78,7 @@ int tutti_gpu_classify_call(const struct tutti_comm *comm, const char *function,
 int tutti_gpu_check_scalar(const struct tutti_comm *comm, const char *function,
                            const struct tutti_call *call)
 {
-    unsigned type = 0;
+    unsigned type = 0; /* stays 0 for memory that the driver does not know */
     int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE};
     void *values[] = {&type};
 
@@ -96,8 +96,8 @@ int tutti_gpu_check_scalar(const struct tutti_comm *comm, const char *function,
 /* ---- enqueueing ------------------------------------------------------------------------------ */
 
 struct entry {
-    struct tutti_call call;
-    struct tutti_header header;
+    struct tutti_call call;     /* a copy that the part owns */
+    struct tutti_header header; /* its number, once it is launched */
     tuttiStream_t stream;
 };
 
@@ -143,17 +143,17 @@ static int launch(struct tutti_comm *comm, const struct tutti_cuda_item *items, 
  * each peer and direction. */
 static struct tutti_header number(struct tutti_comm *comm, const struct tutti_call *call)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
     struct tutti_header header = {.signature = call->signature};
     size_t at = (size_t)call->root + (call->kind == TUTTI_CALL_SEND ? (size_t)comm->nranks : 0);
 
     if (!tutti_call_is_message(call)) {
         if (tutti_call_is_vector(call) && !tutti_call_has_pairs(call))
-            tutti_cuda_show_counts(side->gpu, side->history.sequence + 1,
+            tutti_cuda_show_counts(gpu_comm->gpu, gpu_comm->history.sequence + 1,
                                    tutti_call_shared_counts(call));
-        return *tutti_call_history_add(&side->history, &call->signature);
+        return *tutti_call_history_add(&gpu_comm->history, &call->signature);
     }
-    header.sequence = ++side->sequences[at];
+    header.sequence = ++gpu_comm->sequences[at];
     return header;
 }
 
@@ -202,6 +202,7 @@ int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tutti
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
+/* Finds the part of `comm`, which is added to the list if there is none. */
 static int part_of(struct tutti_gpu_part **parts, struct tutti_comm *comm,
                    struct tutti_gpu_part **ret_part)
 {

@@ -10,6 +10,8 @@
 
 /* ---- which device ---------------------------------------------------------------------------- */
 
+/* Finds the device number `wanted`, or, with TUTTI_CONFIG_UNDEF_INT, that of the current
+ * context. */
 static int find_device(const struct tutti_cu_driver *cuda, int wanted, struct tutti_cuda_args *args)
 {
     int count = 0, code;
@@ -42,17 +44,17 @@ static bool has_current_context(const struct tutti_cu_driver *cuda)
 
 static int create(struct tutti_comm *comm, const struct tutti_cuda_args *args)
 {
-    struct tutti_gpu_comm *side = calloc(1, sizeof *side);
+    struct tutti_gpu_comm *gpu_comm = calloc(1, sizeof *gpu_comm);
 
-    if (side == NULL)
+    if (gpu_comm == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a rank's GPU");
-    pthread_mutex_init(&side->lock, NULL);
-    pthread_cond_init(&side->wake, NULL);
-    comm->gpu = side;
-    side->sequences = calloc(2 * (size_t)comm->nranks, sizeof *side->sequences);
-    if (side->sequences == NULL)
+    pthread_mutex_init(&gpu_comm->lock, NULL);
+    pthread_cond_init(&gpu_comm->wake, NULL);
+    comm->gpu = gpu_comm;
+    gpu_comm->sequences = calloc(2 * (size_t)comm->nranks, sizeof *gpu_comm->sequences);
+    if (gpu_comm->sequences == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a rank's GPU");
-    return tutti_cuda_open(comm->cuda, args, &side->gpu);
+    return tutti_cuda_open(comm->cuda, args, &gpu_comm->gpu);
 }
 
 int tutti_gpu_comm_open(struct tutti_comm *comm, int wanted, const struct tutti_comm *parent)
@@ -85,38 +87,39 @@ int tutti_gpu_comm_open(struct tutti_comm *comm, int wanted, const struct tutti_
 
 static int begin_exchange(struct tutti_comm *comm)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
     struct tutti_call call;
 
-    tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_FORMING, tutti_cuda_message(side->gpu),
-                        side->messages, TUTTI_CUDA_MESSAGE_BYTES, &call);
-    TUTTI_TRY(tutti_batch_create(comm, &side->batch));
-    TUTTI_TRY(tutti_batch_add(side->batch, &call));
-    tutti_batch_issue(side->batch);
+    tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_FORMING, tutti_cuda_message(gpu_comm->gpu),
+                        gpu_comm->messages, TUTTI_CUDA_MESSAGE_BYTES, &call);
+    TUTTI_TRY(tutti_batch_create(comm, &gpu_comm->batch));
+    TUTTI_TRY(tutti_batch_add(gpu_comm->batch, &call));
+    tutti_batch_issue(gpu_comm->batch);
     return TUTTI_OK;
 }
 
-static int go_on(struct tutti_comm *comm)
+/* Continues the all-gather under way, if there is one. */
+static int continue_exchange(struct tutti_comm *comm)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
     bool moved = false;
     int rc;
 
-    if (side->batch == NULL)
+    if (gpu_comm->batch == NULL)
         return TUTTI_OK;
-    rc = tutti_batch_progress(side->batch, &moved);
+    rc = tutti_batch_progress(gpu_comm->batch, &moved);
     if (rc == TUTTI_AGAIN)
         return rc;
-    tutti_batch_release(side->batch);
-    side->batch = NULL;
+    tutti_batch_release(gpu_comm->batch);
+    gpu_comm->batch = NULL;
     if (rc == TUTTI_OK)
-        tutti_cuda_hear(side->gpu, side->messages);
+        tutti_cuda_hear(gpu_comm->gpu, gpu_comm->messages);
     return rc;
 }
 
 /* Check the other ranks, because kernels that wait for another rank's kernels do not notice that
  * the rank has died or given up. */
-static int look_after_others(struct tutti_comm *comm)
+static int check_others(struct tutti_comm *comm)
 {
     TUTTI_TRY(tutti_fabric_find_abort(comm->fabric));
     return tutti_fabric_find_death(comm->fabric);
@@ -124,32 +127,32 @@ static int look_after_others(struct tutti_comm *comm)
 
 int tutti_gpu_comm_form(struct tutti_comm *comm)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
     int rc;
 
-    if (side->messages == NULL) {
-        side->messages = malloc((size_t)comm->nranks * TUTTI_CUDA_MESSAGE_BYTES);
-        if (side->messages == NULL)
+    if (gpu_comm->messages == NULL) {
+        gpu_comm->messages = malloc((size_t)comm->nranks * TUTTI_CUDA_MESSAGE_BYTES);
+        if (gpu_comm->messages == NULL)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPUs of %d ranks",
                               comm->nranks);
         tutti_cuda_prepare(
-            side->gpu, comm->secret,
+            gpu_comm->gpu, comm->secret,
             tutti_fabric_is_one_domain(comm->fabric) ? tutti_fabric_domain(comm->fabric) : NULL);
     }
     for (;;) {
-        TUTTI_TRY(go_on(comm));
-        rc = tutti_cuda_form(side->gpu);
+        TUTTI_TRY(continue_exchange(comm));
+        rc = tutti_cuda_form(gpu_comm->gpu);
         if (rc == TUTTI_AGAIN)
-            TUTTI_TRY(look_after_others(comm));
+            TUTTI_TRY(check_others(comm));
         if (rc != TUTTI_CUDA_EXCHANGE)
             break;
         TUTTI_TRY(begin_exchange(comm));
     }
     if (rc != TUTTI_OK)
         return rc;
-    side->has_domain = tutti_cuda_has_domain(side->gpu);
-    free(side->messages);
-    side->messages = NULL;
+    gpu_comm->has_domain = tutti_cuda_has_domain(gpu_comm->gpu);
+    free(gpu_comm->messages);
+    gpu_comm->messages = NULL;
     return TUTTI_OK;
 }
 
@@ -165,21 +168,21 @@ void tutti_gpu_comm_drain(struct tutti_comm *comm)
 
 void tutti_gpu_comm_free(struct tutti_comm *comm)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
 
-    if (side == NULL)
+    if (gpu_comm == NULL)
         return;
-    if (side->gpu != NULL) {
+    if (gpu_comm->gpu != NULL) {
         tutti_gpu_comm_drain(comm);
         tutti_gpu_stage_fini(comm);
         tutti_gpu_programs_fini(comm);
     }
-    tutti_batch_release(side->batch);
-    free(side->messages);
-    free(side->sequences);
-    tutti_cuda_destroy(side->gpu, side->is_stuck);
-    pthread_cond_destroy(&side->wake);
-    pthread_mutex_destroy(&side->lock);
-    free(side);
+    tutti_batch_release(gpu_comm->batch);
+    free(gpu_comm->messages);
+    free(gpu_comm->sequences);
+    tutti_cuda_destroy(gpu_comm->gpu, gpu_comm->is_stuck);
+    pthread_cond_destroy(&gpu_comm->wake);
+    pthread_mutex_destroy(&gpu_comm->lock);
+    free(gpu_comm);
     comm->gpu = NULL;
 }

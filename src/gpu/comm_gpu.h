@@ -15,13 +15,14 @@
 #include "executor/cuda/gpu.h"
 #include "queue/batch.h"
 
+/* The GPU of a communicator's rank. "The thread inside" is that of comm.h. */
 struct tutti_gpu_comm {
-    struct tutti_cuda_gpu *gpu;
-    bool has_domain;
+    struct tutti_cuda_gpu *gpu;   /* owned; NULL: it could not be opened */
+    bool has_domain;              /* the GPUs of all ranks reach each other; calls are kernels */
     uint8_t calls_on_host;        /* 1 if the last call with a buffer was on host memory; atomic */
-    struct tutti_call_history history;   /* calls that ran as kernels; for the thread in `comm` */
+    struct tutti_call_history history;   /* of calls that ran as kernels; for the thread inside */
     struct tutti_gpu_programs *programs; /* of named algorithms; NULL until needed */
-    uint64_t *sequences;          /* [2][nranks]: receives and sends that ran as kernels */
+    uint64_t *sequences;          /* [2][nranks]: number of receives, and of sends, as kernels */
 
     /* Forming. */
     struct tutti_batch *batch;    /* the all-gather under way; NULL: none */
@@ -31,7 +32,8 @@ struct tutti_gpu_comm {
     pthread_t watcher;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    bool has_watcher, is_busy, is_ending; /* under the lock */
+    /* Under the lock. The watcher has been started, has work to watch, and shall end. */
+    bool has_watcher, is_busy, is_ending;
     bool is_stuck;                /* failed, and enqueued work never ended: keep its memory */
 
     /* Through the host (stage.c). */
@@ -51,13 +53,13 @@ struct tutti_gpu_comm {
  * is no memory. After an error the caller frees comm->gpu with tutti_gpu_comm_free. */
 int tutti_gpu_comm_open(struct tutti_comm *comm, int wanted, const struct tutti_comm *parent);
 
-/* Lets the GPUs of all ranks meet. All ranks must have a GPU, and all must call this function.
- * TUTTI_AGAIN: call again. The function uses all-gathers of the communicator itself, whose engine
- * must run. */
+/* Finds out whether the GPUs of all ranks reach each other, and opens the memory of the other GPUs.
+ * All ranks must have a GPU, and all must call this function. TUTTI_AGAIN: call again. The function
+ * uses all-gathers of the communicator itself, whose engine must run. */
 int tutti_gpu_comm_form(struct tutti_comm *comm);
 
-/* Waits for the enqueued work, or ends that work if the communicator has failed. Also ends the
- * watching thread. Does nothing on a rank without a GPU. */
+/* Waits for the enqueued work. If the communicator has failed, ends that work instead. Also ends
+ * the watching thread. Does nothing on a rank without a GPU. */
 void tutti_gpu_comm_drain(struct tutti_comm *comm);
 /* Drains and frees comm->gpu, if there is one. */
 void tutti_gpu_comm_free(struct tutti_comm *comm);
@@ -86,8 +88,8 @@ int tutti_gpu_check_scalar(const struct tutti_comm *comm, const char *function,
  * function returns when the call is complete. The thread must be inside `comm`. */
 int tutti_gpu_call(struct tutti_comm *comm, const struct tutti_call *call, tuttiStream_t stream);
 
-/* The collected calls of a group on one communicator. The parts of a group are a list, which starts
- * as NULL. */
+/* A part of a group: its calls on device memory on one communicator. The parts of a group are a
+ * list, which starts as NULL. */
 struct tutti_gpu_part;
 /* Adds a copy of `call` to the part of `comm`. The arrays of a v-form are copied, too. */
 int tutti_gpu_part_add(struct tutti_gpu_part **parts, struct tutti_comm *comm,

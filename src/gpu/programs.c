@@ -26,8 +26,8 @@ struct entry {
 };
 
 struct tutti_gpu_programs {
-    struct tutti_cache *plans;
-    size_t count;
+    struct tutti_cache *plans; /* of the named algorithms */
+    size_t count;              /* entries in use */
     struct entry entries[ENTRIES];
 };
 
@@ -58,7 +58,7 @@ static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
     if (*ret_plan != NULL)
         return TUTTI_OK;
     TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
-    if (by >= TUTTI_BY_TABLE)
+    if (by >= TUTTI_BY_TABLE) /* the user has not named it */
         return TUTTI_OK;
     return tutti_cache_plan(comm, comm->gpu->programs->plans, &choice, call->root, ret_plan);
 }
@@ -131,7 +131,7 @@ static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *cal
 int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
                             const struct tutti_cuda_stored **ret_stored)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
     struct variant *variant;
     struct entry *entry;
 
@@ -140,11 +140,11 @@ int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *ca
      * algorithm. */
     if (call->kind != TUTTI_CALL_COLLECTIVE || (comm->policy == NULL && comm->schedules == NULL))
         return TUTTI_OK;
-    if (side->programs == NULL) {
-        side->programs = calloc(1, sizeof *side->programs);
-        if (side->programs == NULL)
+    if (gpu_comm->programs == NULL) {
+        gpu_comm->programs = calloc(1, sizeof *gpu_comm->programs);
+        if (gpu_comm->programs == NULL)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for programs of a GPU");
-        TUTTI_TRY(tutti_cache_create(&side->programs->plans));
+        TUTTI_TRY(tutti_cache_create(&gpu_comm->programs->plans));
     }
     entry = enter(comm, call);
     if (entry == NULL)

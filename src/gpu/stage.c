@@ -52,7 +52,7 @@ static int copy(struct tutti_comm *comm, const void *to, const void *from, size_
                                                       "copying between the device and the host");
 }
 
-/* Copies the result in. In a v-form the memory between the blocks must stay as it is. */
+/* Copies the result to the device. In a v-form the memory between the blocks must stay as it is. */
 static int copy_in(struct tutti_comm *comm, const struct tutti_call *call, const uint8_t *staged,
                    size_t bytes, struct tutti_cu_stream *stream)
 {
@@ -71,6 +71,7 @@ static int copy_in(struct tutti_comm *comm, const struct tutti_call *call, const
 
 /* ---- the calls ------------------------------------------------------------------------------- */
 
+/* Hands the batch to the communicator's host stream. */
 static void push(struct tutti_stage *stage, struct tutti_batch *batch)
 {
     if (stage->is_issued_late)
@@ -118,12 +119,13 @@ void tutti_gpu_stage_give_up(struct tutti_comm *comm)
     pthread_mutex_unlock(&comm->gpu->lock);
 }
 
-/* Adds the calls, on staged buffers, to the batch, and enqueues the copies out. */
+/* Adds the calls, on staged buffers, to the batch. Enqueues the copies of the inputs to the
+ * host. */
 static int stage_out(struct tutti_comm *comm, struct tutti_stage *stage,
                      const struct tutti_call *const *calls, size_t count,
                      struct tutti_cu_stream *stream, struct tutti_batch *batch)
 {
-    uint8_t *at = stage->bytes + TUTTI_CACHE_LINE;
+    uint8_t *at = stage->bytes + TUTTI_STAGE_HEAD_BYTES;
 
     for (size_t i = 0; i < count; i++) {
         struct tutti_call staged = *calls[i];
@@ -145,11 +147,12 @@ static int stage_out(struct tutti_comm *comm, struct tutti_stage *stage,
     return TUTTI_OK;
 }
 
+/* Enqueues the copies of the results to the device. */
 static int stage_in(struct tutti_comm *comm, const struct tutti_stage *stage,
                     const struct tutti_call *const *calls, size_t count,
                     struct tutti_cu_stream *stream)
 {
-    const uint8_t *at = stage->bytes + TUTTI_CACHE_LINE;
+    const uint8_t *at = stage->bytes + TUTTI_STAGE_HEAD_BYTES;
 
     for (size_t i = 0; i < count; i++) {
         size_t input_bytes, output_bytes;
@@ -161,6 +164,7 @@ static int stage_in(struct tutti_comm *comm, const struct tutti_stage *stage,
     return TUTTI_OK;
 }
 
+/* Enqueues the host function and the wait for its calls. */
 static int run(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti_batch *batch,
                struct tutti_cu_stream *stream)
 {

@@ -5,9 +5,8 @@
 
 #include <stdlib.h>
 
-/* Unused stages are freed while all stages together have more than KEPT_BYTES. HEAD_BYTES is the
- * room for the word. */
-enum { KEPT_BYTES = 64 << 20, HEAD_BYTES = 64 };
+/* Unused stages are freed while all stages together have more bytes than this. */
+enum { KEPT_BYTES = 64 << 20 };
 
 static void destroy(const struct tutti_cu_driver *cuda, struct tutti_stage *stage)
 {
@@ -26,9 +25,11 @@ static bool is_free(const struct tutti_cu_driver *cuda, const struct tutti_stage
 }
 
 /* Frees stages that are not in use, until at most KEPT_BYTES are left. */
-static void tidy(struct tutti_gpu_comm *side, const struct tutti_cu_driver *cuda)
+static void tidy(struct tutti_gpu_comm *gpu_comm, const struct tutti_cu_driver *cuda)
 {
-    for (struct tutti_stage **at = &side->stages; *at != NULL && side->staged_bytes > KEPT_BYTES;) {
+    struct tutti_stage **at = &gpu_comm->stages;
+
+    while (*at != NULL && gpu_comm->staged_bytes > KEPT_BYTES) {
         struct tutti_stage *stage = *at;
 
         if (!is_free(cuda, stage)) {
@@ -36,7 +37,7 @@ static void tidy(struct tutti_gpu_comm *side, const struct tutti_cu_driver *cuda
             continue;
         }
         *at = stage->next;
-        side->staged_bytes -= stage->size_bytes;
+        gpu_comm->staged_bytes -= stage->size_bytes;
         destroy(cuda, stage);
     }
 }
@@ -64,16 +65,16 @@ static int create(struct tutti_comm *comm, size_t size_bytes, struct tutti_stage
 }
 
 /* Takes a free stage that is large enough out of the list; NULL if there is none. */
-static struct tutti_stage *find(struct tutti_gpu_comm *side, const struct tutti_cu_driver *cuda,
+static struct tutti_stage *find(struct tutti_gpu_comm *gpu_comm, const struct tutti_cu_driver *cuda,
                                 size_t size_bytes)
 {
-    for (struct tutti_stage **at = &side->stages; *at != NULL; at = &(*at)->next) {
+    for (struct tutti_stage **at = &gpu_comm->stages; *at != NULL; at = &(*at)->next) {
         struct tutti_stage *stage = *at;
 
         if (stage->size_bytes < size_bytes || !is_free(cuda, stage))
             continue;
         *at = stage->next;
-        side->staged_bytes -= stage->size_bytes;
+        gpu_comm->staged_bytes -= stage->size_bytes;
         return stage;
     }
     return NULL;
@@ -82,14 +83,14 @@ static struct tutti_stage *find(struct tutti_gpu_comm *side, const struct tutti_
 int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_captured,
                      struct tutti_stage **ret_stage)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
     struct tutti_stage *stage;
     int rc = TUTTI_OK;
 
-    size_bytes += HEAD_BYTES;
-    pthread_mutex_lock(&side->lock);
-    stage = find(side, comm->cuda, size_bytes);
-    tidy(side, comm->cuda);
+    size_bytes += TUTTI_STAGE_HEAD_BYTES;
+    pthread_mutex_lock(&gpu_comm->lock);
+    stage = find(gpu_comm, comm->cuda, size_bytes);
+    tidy(gpu_comm, comm->cuda);
     if (stage == NULL)
         rc = create(comm, size_bytes, &stage);
     if (rc == TUTTI_OK) {
@@ -97,28 +98,28 @@ int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_capture
         stage->is_captured = is_captured;
         stage->word = (uint32_t *)(void *)stage->bytes;
         *stage->word = 0;
-        stage->next = side->stages;
-        side->stages = stage;
-        side->staged_bytes += stage->size_bytes;
+        stage->next = gpu_comm->stages;
+        gpu_comm->stages = stage;
+        gpu_comm->staged_bytes += stage->size_bytes;
         *ret_stage = stage;
     }
-    pthread_mutex_unlock(&side->lock);
+    pthread_mutex_unlock(&gpu_comm->lock);
     return rc;
 }
 
 void tutti_gpu_stage_fini(struct tutti_comm *comm)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
 
-    tuttiHostStreamDestroy(side->stage);
-    side->stage = NULL;
-    if (side->is_stuck || tutti_cuda_enter(side->gpu) != TUTTI_OK)
+    tuttiHostStreamDestroy(gpu_comm->stage);
+    gpu_comm->stage = NULL;
+    if (gpu_comm->is_stuck || tutti_cuda_enter(gpu_comm->gpu) != TUTTI_OK)
         return;
-    while (side->stages != NULL) {
-        struct tutti_stage *next = side->stages->next;
+    while (gpu_comm->stages != NULL) {
+        struct tutti_stage *next = gpu_comm->stages->next;
 
-        destroy(comm->cuda, side->stages);
-        side->stages = next;
+        destroy(comm->cuda, gpu_comm->stages);
+        gpu_comm->stages = next;
     }
-    tutti_cuda_leave(side->gpu);
+    tutti_cuda_leave(gpu_comm->gpu);
 }

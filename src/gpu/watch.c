@@ -19,18 +19,19 @@ enum { LOOK_NS = 5000000, EAGER_LOOKS = 2000, PAUSE_NS = 50000 };
  * but other work of the caller may be in front of them on the stream. */
 #define GRACE_NS (10 * TUTTI_NS_PER_S)
 
-/* TUTTI_OK: all enqueued work is complete. TUTTI_AGAIN: some work is not complete yet. Any other
- * result is the error that ends the work, which has been recorded with tutti_comm_fail. */
+/* Checks the enqueued work and, while it is not complete, the other ranks. TUTTI_OK: all enqueued
+ * work is complete. TUTTI_AGAIN: some work is not complete yet. Any other result is the error that
+ * ends the work, which has been recorded with tutti_comm_fail. */
 static int look(struct tutti_comm *comm)
 {
     int rc = tutti_cuda_check(comm->gpu->gpu);
 
     if (rc == TUTTI_AGAIN) {
-        int record = tutti_comm_error(comm);
+        int error = tutti_comm_error(comm);
 
-        record = record != TUTTI_OK ? record : tutti_fabric_find_abort(comm->fabric);
-        record = record != TUTTI_OK ? record : tutti_fabric_find_death(comm->fabric);
-        rc = record != TUTTI_OK ? record : rc;
+        error = error != TUTTI_OK ? error : tutti_fabric_find_abort(comm->fabric);
+        error = error != TUTTI_OK ? error : tutti_fabric_find_death(comm->fabric);
+        rc = error != TUTTI_OK ? error : rc;
     }
     if (rc != TUTTI_OK && rc != TUTTI_AGAIN) {
         tutti_comm_fail(comm, rc, tutti_message_last());
@@ -42,59 +43,59 @@ static int look(struct tutti_comm *comm)
 static void *watch(void *argument)
 {
     struct tutti_comm *comm = argument;
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
 
     tutti_log_enter(&comm->scope);
-    pthread_mutex_lock(&side->lock);
-    while (!side->is_ending) {
+    pthread_mutex_lock(&gpu_comm->lock);
+    while (!gpu_comm->is_ending) {
         int rc;
 
-        if (!side->is_busy) {
-            pthread_cond_wait(&side->wake, &side->lock);
+        if (!gpu_comm->is_busy) {
+            pthread_cond_wait(&gpu_comm->wake, &gpu_comm->lock);
             continue;
         }
-        side->is_busy = false;
-        pthread_mutex_unlock(&side->lock);
+        gpu_comm->is_busy = false;
+        pthread_mutex_unlock(&gpu_comm->lock);
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
         rc = look(comm);
-        pthread_mutex_lock(&side->lock);
-        side->is_busy = side->is_busy || rc == TUTTI_AGAIN;
+        pthread_mutex_lock(&gpu_comm->lock);
+        gpu_comm->is_busy = gpu_comm->is_busy || rc == TUTTI_AGAIN;
     }
-    pthread_mutex_unlock(&side->lock);
+    pthread_mutex_unlock(&gpu_comm->lock);
     return NULL;
 }
 
 int tutti_gpu_watch(struct tutti_comm *comm)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
     int error = 0;
 
-    pthread_mutex_lock(&side->lock);
-    if (!side->has_watcher) {
-        error = pthread_create(&side->watcher, NULL, watch, comm);
-        side->has_watcher = error == 0;
+    pthread_mutex_lock(&gpu_comm->lock);
+    if (!gpu_comm->has_watcher) {
+        error = pthread_create(&gpu_comm->watcher, NULL, watch, comm);
+        gpu_comm->has_watcher = error == 0;
     }
-    if (!side->is_busy) {
-        side->is_busy = true;
-        pthread_cond_signal(&side->wake);
+    if (!gpu_comm->is_busy) {
+        gpu_comm->is_busy = true;
+        pthread_cond_signal(&gpu_comm->wake);
     }
-    pthread_mutex_unlock(&side->lock);
+    pthread_mutex_unlock(&gpu_comm->lock);
     return error == 0 ? TUTTI_OK
                       : tutti_fail(TUTTI_ERR_SYSTEM, "no thread to watch a GPU: error %d", error);
 }
 
 void tutti_gpu_watch_end(struct tutti_comm *comm)
 {
-    struct tutti_gpu_comm *side = comm->gpu;
+    struct tutti_gpu_comm *gpu_comm = comm->gpu;
 
-    if (!side->has_watcher)
+    if (!gpu_comm->has_watcher)
         return;
-    pthread_mutex_lock(&side->lock);
-    side->is_ending = true;
-    pthread_cond_signal(&side->wake);
-    pthread_mutex_unlock(&side->lock);
-    pthread_join(side->watcher, NULL);
-    side->has_watcher = side->is_ending = false;
+    pthread_mutex_lock(&gpu_comm->lock);
+    gpu_comm->is_ending = true;
+    pthread_cond_signal(&gpu_comm->wake);
+    pthread_mutex_unlock(&gpu_comm->lock);
+    pthread_join(gpu_comm->watcher, NULL);
+    gpu_comm->has_watcher = gpu_comm->is_ending = false;
 }
 
 /* Kernels that have begun will end. They get the data that they wait for, see the abort word, or

@@ -14,6 +14,8 @@ static uint64_t mix_span(uint64_t hash, const struct tutti_span *span)
     return mix(mix(hash, span->buffer), (uint64_t)span->first << 32 | span->count);
 }
 
+/* Hashes all that the steps do. The rank is part of the hash, so sums over all ranks distinguish
+ * which rank has which schedule. */
 static uint64_t hash_of(const struct tutti_schedule *schedule)
 {
     uint64_t hash =
@@ -41,7 +43,7 @@ static int hash_choice(const struct tutti_comm *comm, const struct tutti_choice 
                                 .rank = (uint32_t)comm->rank,
                                 .options = choice->options,
                                 .places = &comm->places,
-                                .channels = 1}; /* as in cache.c */
+                                .channels = 1}; /* as the schedules of queue/cache.c */
     struct tutti_schedule *schedule;
 
     TUTTI_TRY(tutti_algorithm_schedule(choice->algorithm, &shape, &schedule));

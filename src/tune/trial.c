@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One trial. A trial measures all candidates for one call, and alternates between them.
  *
- *   round 0   each candidate runs once, to make its schedule and connections and to touch memory
- *             first; then it is timed, to learn how many calls make a sample. If candidates have
- *             the same schedules, only the first of them stays
+ *   round 0   each candidate runs once, to make its schedule and connections and to touch memory.
+ *             Then it is timed, to learn how many calls make a sample. If candidates have the same
+ *             schedules, only the first of them stays
  *   round 1   A B C D     one sample of each in turn, so that a disturbance of the machine hits all
  *   round 2   A B C D     after each round rank 0 drops the candidates that are far behind
  *   round 3   A   C       the median of a candidate's rounds counts
@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of variants of an algorithm that are measured in addition to its usual options. They
- * are the cheapest ones. */
+/* The number of variants of an algorithm that are measured in addition to its usual options. The
+ * cheapest variants are measured. */
 enum { VARIANTS = 3 };
 
 /* Choices whose price is more than this many times the lowest one are not measured. */
@@ -43,9 +43,12 @@ enum { VARIANTS = 3 };
  * fewer than three of four rounds. Rounds that differ more than the candidates do prove little. */
 #define INERTIA 1.03
 #define INERTIA_UNSURE 1.15
+/* The most calls in a sample. */
+#define REPEATS_MOST 4096
 
 /* ---- candidates ---------------------------------------------------------------------------- */
 
+/* Adds a candidate with resolved options, unless it is there already or the trial is full. */
 static int add(struct tutti_trial *trial, const struct tutti_choice *choice)
 {
     struct tutti_choice resolved = *choice;
@@ -60,7 +63,8 @@ static int add(struct tutti_trial *trial, const struct tutti_choice *choice)
     return TUTTI_OK;
 }
 
-/* Adds the usual options, and the cheapest others, up to a price of `most_seconds`. */
+/* Adds the usual options, and the cheapest others, up to a price of `most_seconds`. Without a price
+ * (NAN), only the usual options are added. */
 static int add_variants(struct tutti_trial *trial, const struct tutti_tuner_view *view,
                         const struct tutti_tuner_query *query,
                         const struct tutti_algorithm *algorithm, double most_seconds)
@@ -129,13 +133,13 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
 
 /* Rank 0's decision after each round, for all ranks. */
 struct verdict {
-    uint64_t remaining;
+    uint64_t remaining; /* as in struct tutti_trial */
     uint32_t is_over, winner;
     uint32_t repeats[TUTTI_TRIAL_CHOICES]; /* number of calls in a sample of each candidate */
 };
 
 /* The state of a trial under way. */
-struct race {
+struct trial_state {
     struct tutti_comm *comm;
     struct tutti_trial *trial;
     struct tutti_call call, barrier;
@@ -148,95 +152,97 @@ struct race {
     double samples[TUTTI_TRIAL_CHOICES][TUTTI_TRIAL_ROUNDS];
 };
 
-static void begin(struct race *race, struct tutti_comm *comm, struct tutti_trial *trial,
+static void begin(struct trial_state *state, struct tutti_comm *comm, struct tutti_trial *trial,
                   const void *input, void *output, uint64_t deadline_ns)
 {
-    *race = (struct race){.comm = comm, .trial = trial, .deadline_ns = deadline_ns,
-                          .verdict = {.is_over = tutti_now_ns() >= deadline_ns}};
+    *state = (struct trial_state){.comm = comm,
+                                  .trial = trial,
+                                  .deadline_ns = deadline_ns,
+                                  .verdict = {.is_over = tutti_now_ns() >= deadline_ns}};
     tutti_call_of_bytes(trial->collective, TUTTI_FOR_TUNE, input, output, trial->count,
-                        &race->call);
-    tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_TUNE, NULL, NULL, 0, &race->barrier);
-    tutti_call_of_elements(&race->call, TUTTI_FLOAT32, TUTTI_SUM);
+                        &state->call);
+    tutti_call_of_bytes(TUTTI_BARRIER, TUTTI_FOR_TUNE, NULL, NULL, 0, &state->barrier);
+    tutti_call_of_elements(&state->call, TUTTI_FLOAT32, TUTTI_SUM);
 }
 
-static int run_choice(struct race *race, uint32_t index, uint32_t repeats)
+static int run_choice(struct trial_state *state, uint32_t index, uint32_t repeats)
 {
     int rc = TUTTI_OK;
 
-    race->comm->trial = &race->trial->choices[index];
+    state->comm->trial = &state->trial->choices[index];
     for (uint32_t i = 0; i < repeats && rc == TUTTI_OK; i++)
-        rc = tutti_batch_run_now(race->comm, &race->call, NULL);
-    race->comm->trial = NULL;
+        rc = tutti_batch_run_now(state->comm, &state->call, NULL);
+    state->comm->trial = NULL;
     return rc;
 }
 
 /* Measures the time of `repeats` calls by this rank's clock. The time begins when all ranks are
  * ready, and ends when all ranks are done. */
-static int sample(struct race *race, uint32_t index, uint32_t repeats)
+static int sample(struct trial_state *state, uint32_t index, uint32_t repeats)
 {
     uint64_t since_ns;
 
-    TUTTI_TRY(tutti_batch_run_now(race->comm, &race->barrier, NULL));
+    TUTTI_TRY(tutti_batch_run_now(state->comm, &state->barrier, NULL));
     since_ns = tutti_now_ns();
-    TUTTI_TRY(run_choice(race, index, repeats));
-    TUTTI_TRY(tutti_batch_run_now(race->comm, &race->barrier, NULL));
-    race->latest[index] = (double)(tutti_now_ns() - since_ns) * 1e-9 / repeats;
+    TUTTI_TRY(run_choice(state, index, repeats));
+    TUTTI_TRY(tutti_batch_run_now(state->comm, &state->barrier, NULL));
+    state->latest[index] = (double)(tutti_now_ns() - since_ns) * 1e-9 / repeats;
     return TUTTI_OK;
 }
 
 /* Runs each candidate that has no equal among the earlier ones. Drops a candidate if no program can
  * be made for it, because a window may have no room for its slots. All ranks drop the same
  * candidates. */
-static int warm_up(struct race *race)
+static int warm_up(struct trial_state *state)
 {
-    struct tutti_trial *trial = race->trial;
+    struct tutti_trial *trial = state->trial;
     uint32_t firsts[TUTTI_TRIAL_CHOICES];
 
-    TUTTI_TRY(tutti_trial_find_equal(race->comm, trial->choices, trial->nchoices, firsts));
+    TUTTI_TRY(tutti_trial_find_equal(state->comm, trial->choices, trial->nchoices, firsts));
     for (uint32_t i = 0; i < trial->nchoices; i++) {
         const struct tutti_program *ignored;
         int rc = TUTTI_ERR_USAGE;
 
-        race->comm->trial = &trial->choices[i];
+        state->comm->trial = &trial->choices[i];
         if (firsts[i] == i)
-            rc = tutti_cache_program(race->comm, &race->call, &ignored);
-        race->comm->trial = NULL;
+            rc = tutti_cache_program(state->comm, &state->call, &ignored);
+        state->comm->trial = NULL;
         if (rc == TUTTI_ERR_USAGE) {
             trial->remaining &= ~(UINT64_C(1) << i);
             continue;
         }
         TUTTI_TRY(rc);
-        TUTTI_TRY(run_choice(race, i, 1));
-        TUTTI_TRY(sample(race, i, 2));
+        TUTTI_TRY(run_choice(state, i, 1));
+        TUTTI_TRY(sample(state, i, 2));
     }
-    race->verdict.remaining = trial->remaining;
+    state->verdict.remaining = trial->remaining;
     return TUTTI_OK;
 }
 
-static int run_round(struct race *race)
+static int run_round(struct trial_state *state)
 {
-    for (uint32_t i = 0; i < race->trial->nchoices; i++)
-        if (race->trial->remaining >> i & 1) {
+    for (uint32_t i = 0; i < state->trial->nchoices; i++)
+        if (state->trial->remaining >> i & 1) {
             /* Another candidate's program may have replaced this one's in the cache. The extra call
              * makes it again, outside of the sample. If one call is a whole sample, it is so long
              * that making the program does not matter. */
-            if (race->verdict.repeats[i] > 1)
-                TUTTI_TRY(run_choice(race, i, 1));
-            TUTTI_TRY(sample(race, i, race->verdict.repeats[i]));
+            if (state->verdict.repeats[i] > 1)
+                TUTTI_TRY(run_choice(state, i, 1));
+            TUTTI_TRY(sample(state, i, state->verdict.repeats[i]));
         }
     return TUTTI_OK;
 }
 
 /* Takes the longest time of all ranks, because a rank that was woken late started its clock late
  * and measured too short a time. */
-static int gather_samples(struct race *race)
+static int gather_samples(struct trial_state *state)
 {
     struct tutti_call call;
 
-    tutti_call_of_bytes(TUTTI_ALLREDUCE, TUTTI_FOR_TUNE, race->latest, race->latest,
-                        race->trial->nchoices, &call);
+    tutti_call_of_bytes(TUTTI_ALLREDUCE, TUTTI_FOR_TUNE, state->latest, state->latest,
+                        state->trial->nchoices, &call);
     tutti_call_of_elements(&call, TUTTI_FLOAT64, TUTTI_MAX);
-    return tutti_batch_run_now(race->comm, &call, NULL);
+    return tutti_batch_run_now(state->comm, &call, NULL);
 }
 
 /* ---- judging, on rank 0 -------------------------------------------------------------------- */
@@ -263,50 +269,51 @@ static bool is_remaining(const struct tutti_trial *trial, uint32_t index)
 }
 
 /* Returns the wanted length of a sample in seconds. */
-static double sample_time(const struct race *race)
+static double sample_time(const struct trial_state *state)
 {
     uint64_t now_ns = tutti_now_ns();
-    double left_s = race->deadline_ns > now_ns ? (double)(race->deadline_ns - now_ns) * 1e-9 : 0;
-    int nremaining = __builtin_popcountll(race->trial->remaining);
+    double left_s = state->deadline_ns > now_ns ? (double)(state->deadline_ns - now_ns) * 1e-9 : 0;
+    int nremaining = __builtin_popcountll(state->trial->remaining);
 
     return fmin(fmax(left_s / nremaining / SAMPLES_HOPED_FOR, SAMPLE_LEAST_S), SAMPLE_MOST_S);
 }
 
 /* Sets how often each candidate is called in its next sample. */
-static void set_repeats(struct race *race)
+static void set_repeats(struct trial_state *state)
 {
-    double sample_s = sample_time(race);
+    double sample_s = sample_time(state);
 
-    for (uint32_t i = 0; i < race->trial->nchoices; i++) {
-        double repeats = is_remaining(race->trial, i) ? sample_s / race->latest[i] : 1;
+    for (uint32_t i = 0; i < state->trial->nchoices; i++) {
+        double repeats = is_remaining(state->trial, i) ? sample_s / state->latest[i] : 1;
 
-        race->verdict.repeats[i] = repeats < 1 ? 1 : repeats > 4096 ? 4096 : (uint32_t)repeats;
+        state->verdict.repeats[i] = (uint32_t)fmin(fmax(repeats, 1), REPEATS_MOST);
     }
 }
 
 /* True if the tuner's own choice, candidate 0, is about as good as the winner. */
-static bool stays(const struct race *race, uint32_t winner)
+static bool keeps_own_choice(const struct trial_state *state, uint32_t winner)
 {
-    const struct tutti_trial *trial = race->trial;
+    const struct tutti_trial *trial = state->trial;
     double behind = trial->seconds[0] / trial->seconds[winner];
     uint32_t lost = 0;
     bool is_sure;
 
-    for (uint32_t round = 0; round < race->rounds; round++)
-        lost += race->samples[winner][round] < race->samples[0][round];
-    is_sure = race->rounds >= 3 && 4 * lost >= 3 * race->rounds;
+    for (uint32_t round = 0; round < state->rounds; round++)
+        lost += state->samples[winner][round] < state->samples[0][round];
+    is_sure = state->rounds >= 3 && 4 * lost >= 3 * state->rounds;
     return is_remaining(trial, 0) && behind <= (is_sure ? INERTIA : INERTIA_UNSURE);
 }
 
-static void judge(struct race *race)
+/* Updates the medians and the verdict after a round. */
+static void judge(struct trial_state *state)
 {
-    struct tutti_trial *trial = race->trial;
-    struct verdict *verdict = &race->verdict;
-    double limit = race->rounds < 3 ? FAR_BEHIND : race->rounds < 6 ? WELL_BEHIND : BEHIND;
+    struct tutti_trial *trial = state->trial;
+    struct verdict *verdict = &state->verdict;
+    double limit = state->rounds < 3 ? FAR_BEHIND : state->rounds < 6 ? WELL_BEHIND : BEHIND;
 
     for (uint32_t i = 0; i < trial->nchoices; i++)
-        trial->seconds[i] = is_remaining(trial, i) ? median(race->samples[i], race->rounds)
-                                                   : trial->seconds[i];
+        trial->seconds[i] =
+            is_remaining(trial, i) ? median(state->samples[i], state->rounds) : trial->seconds[i];
     for (uint32_t i = 0, best = UINT32_MAX; i < trial->nchoices; i++)
         if (is_remaining(trial, i) &&
             (best == UINT32_MAX || trial->seconds[i] < trial->seconds[best]))
@@ -314,47 +321,47 @@ static void judge(struct race *race)
     for (uint32_t i = 0; i < trial->nchoices; i++)
         if (is_remaining(trial, i) && trial->seconds[i] > limit * trial->seconds[verdict->winner])
             verdict->remaining &= ~(UINT64_C(1) << i);
-    if (stays(race, verdict->winner))
+    if (keeps_own_choice(state, verdict->winner))
         verdict->winner = 0;
-    verdict->is_over = race->rounds == TUTTI_TRIAL_ROUNDS ||
-                       tutti_now_ns() >= race->deadline_ns ||
-                       (race->rounds >= 3 && (verdict->remaining & (verdict->remaining - 1)) == 0);
+    verdict->is_over = state->rounds == TUTTI_TRIAL_ROUNDS ||
+                       tutti_now_ns() >= state->deadline_ns ||
+                       (state->rounds >= 3 && __builtin_popcountll(verdict->remaining) <= 1);
 }
 
 /* Broadcasts rank 0's verdict. */
-static int agree(struct race *race)
+static int agree(struct trial_state *state)
 {
     struct tutti_call call;
 
-    tutti_call_of_bytes(TUTTI_BROADCAST, TUTTI_FOR_TUNE, &race->verdict, &race->verdict,
-                        sizeof race->verdict, &call);
-    return tutti_batch_run_now(race->comm, &call, NULL);
+    tutti_call_of_bytes(TUTTI_BROADCAST, TUTTI_FOR_TUNE, &state->verdict, &state->verdict,
+                        sizeof state->verdict, &call);
+    return tutti_batch_run_now(state->comm, &call, NULL);
 }
 
 int tutti_trial_run(struct tutti_comm *comm, struct tutti_trial *trial, void *input, void *output,
                     uint64_t deadline_ns)
 {
-    struct race race;
+    struct trial_state state;
 
-    begin(&race, comm, trial, input, output, deadline_ns);
-    TUTTI_TRY(agree(&race));
-    trial->is_skipped = race.verdict.is_over != 0;
+    begin(&state, comm, trial, input, output, deadline_ns);
+    TUTTI_TRY(agree(&state));
+    trial->is_skipped = state.verdict.is_over != 0;
     if (!trial->is_skipped)
-        TUTTI_TRY(warm_up(&race));
-    while (race.verdict.is_over == 0) {
+        TUTTI_TRY(warm_up(&state));
+    while (state.verdict.is_over == 0) {
         if (comm->rank == 0)
-            set_repeats(&race);
-        TUTTI_TRY(agree(&race));
-        TUTTI_TRY(run_round(&race));
-        TUTTI_TRY(gather_samples(&race));
+            set_repeats(&state);
+        TUTTI_TRY(agree(&state));
+        TUTTI_TRY(run_round(&state));
+        TUTTI_TRY(gather_samples(&state));
         for (uint32_t i = 0; i < trial->nchoices; i++)
-            race.samples[i][race.rounds] = race.latest[i];
-        race.rounds++;
+            state.samples[i][state.rounds] = state.latest[i];
+        state.rounds++;
         if (comm->rank == 0)
-            judge(&race);
-        TUTTI_TRY(agree(&race));
-        trial->remaining = race.verdict.remaining;
-        trial->winner = race.verdict.winner;
+            judge(&state);
+        TUTTI_TRY(agree(&state));
+        trial->remaining = state.verdict.remaining;
+        trial->winner = state.verdict.winner;
     }
     return TUTTI_OK;
 }

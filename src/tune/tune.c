@@ -16,10 +16,17 @@
 
 static const char *const function = "tuttiCommTune";
 
-enum { SIZES = 24, STEP = 4 };
+enum {
+    SIZES = 24, /* the most sizes of a collective: 1 byte to 1 GiB in steps are 16 */
+    STEP = 4,   /* each size is this many times the one before */
+};
 
-/* A byte that makes ordinary numbers of every type. It is not 0, because some processors store
- * zeros past their caches twice as fast. */
+#define DEFAULT_MAX_BYTES ((size_t)4 << 20)
+#define MOST_BYTES        ((size_t)1 << 30)
+#define DEFAULT_BUDGET_MS 10000
+
+/* The byte that fills the buffers. It makes ordinary numbers of every type. It is not 0, because
+ * some processors store zeros past their caches twice as fast. */
 enum { FILL = 0x3c };
 
 /* Rank 0's order to all ranks. If rank 0 has failed, `result` and `message` give the reason. */
@@ -30,10 +37,10 @@ struct order {
     char message[TUTTI_MESSAGE_BYTES];
 };
 
-/* State that only rank 0 has. */
-struct desk {
+/* The files and texts of the table, which only rank 0 has. */
+struct results {
     const char *file;  /* name of the table's file; NULL: none */
-    char *old_file;    /* text of the file before */
+    char *old_file;    /* text of the file before; NULL: there was none */
     FILE *lines;       /* memory stream of the new section, into `text` */
     char *text;
     size_t text_size;
@@ -71,19 +78,22 @@ static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
     tuttiTuneConfig_t config = TUTTI_TUNE_CONFIG_INITIALIZER;
     struct order order = {.result = TUTTI_OK};
 
-    if (given != NULL && (given->size < sizeof given->size || given->size > 4096))
+    if (given != NULL && !tutti_public_is_size(given->size))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config is not initialized (size %zu); start "
                           "from TUTTI_TUNE_CONFIG_INITIALIZER", function, given->size);
     if (given != NULL)
         memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
     TUTTI_TRY(parse_collectives(config.collectives, &order.collectives));
     order.min_bytes = config.minBytes ? config.minBytes : sizeof(float);
-    order.max_bytes = config.maxBytes ? config.maxBytes : (size_t)4 << 20;
-    order.budget_ns = (uint64_t)(config.budgetMs > 0 ? config.budgetMs : 10000) * 1000000;
-    if (order.min_bytes > order.max_bytes || order.max_bytes > (size_t)1 << 30)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: sizes from %llu to %llu bytes; minBytes must "
-                          "not be above maxBytes, nor that above 1 GiB", function,
-                          (unsigned long long)order.min_bytes, (unsigned long long)order.max_bytes);
+    order.max_bytes = config.maxBytes ? config.maxBytes : DEFAULT_MAX_BYTES;
+    order.budget_ns =
+        (uint64_t)(config.budgetMs > 0 ? config.budgetMs : DEFAULT_BUDGET_MS) * TUTTI_NS_PER_MS;
+    if (order.min_bytes > order.max_bytes || order.max_bytes > MOST_BYTES)
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "%s: sizes from %llu to %llu bytes; minBytes must "
+                          "not be above maxBytes, and maxBytes not above 1 GiB",
+                          function, (unsigned long long)order.min_bytes,
+                          (unsigned long long)order.max_bytes);
     if (config.budgetMs < 0)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config.budgetMs is %d; it must be at least 1, "
                           "or 0 for the default", function, config.budgetMs);
@@ -93,7 +103,7 @@ static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
 
 /* Reads the file, if it exists. Also writes it back unchanged, or creates it empty. So an error of
  * writing is found now, and not after minutes of measuring. */
-static int open_file(const char *file, struct desk *desk)
+static int open_file(const char *file, struct results *results)
 {
     struct tutti_rules rules;
 
@@ -103,29 +113,29 @@ static int open_file(const char *file, struct desk *desk)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: \"%.60s\" is no name of a table; it must not "
                           "have blanks or ';' in it", function, file);
     if (access(file, F_OK) == 0) {
-        TUTTI_TRY(tutti_policy_load(function, file, &desk->old_file));
-        TUTTI_TRY(tutti_rules_parse(file, desk->old_file, &rules));
+        TUTTI_TRY(tutti_policy_load(function, file, &results->old_file));
+        TUTTI_TRY(tutti_rules_parse(file, results->old_file, &rules));
         tutti_rules_fini(&rules);
     }
-    desk->file = file;
-    return tutti_table_write(file, desk->old_file ? desk->old_file : "");
+    results->file = file;
+    return tutti_table_write(file, results->old_file ? results->old_file : "");
 }
 
-static int open_desk(const char *file, const tuttiTuneConfig_t *config, struct desk *desk,
-                     struct order *order)
+static int open_results(const char *file, const tuttiTuneConfig_t *config, struct results *results,
+                        struct order *order)
 {
     TUTTI_TRY(read_config(config, order));
-    TUTTI_TRY(open_file(file, desk));
-    desk->lines = open_memstream(&desk->text, &desk->text_size);
-    return desk->lines ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
+    TUTTI_TRY(open_file(file, results));
+    results->lines = open_memstream(&results->text, &results->text_size);
+    return results->lines ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
 }
 
-static void close_desk(struct desk *desk)
+static void close_results(struct results *results)
 {
-    if (desk->lines != NULL)
-        fclose(desk->lines);
-    free(desk->text);
-    free(desk->old_file);
+    if (results->lines != NULL)
+        fclose(results->lines);
+    free(results->text);
+    free(results->old_file);
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -138,7 +148,7 @@ static bool same_choice(const struct tutti_trial *a, const struct tutti_trial *b
            memcmp(&one->options, &other->options, sizeof one->options) == 0;
 }
 
-/* Returns the largest size of the choice `below`, which is the geometric mean of two measured
+/* Returns the largest size for the winner of `below`: the geometric mean of the two measured
  * sizes. */
 static size_t border(const struct tutti_trial *below, const struct tutti_trial *above)
 {
@@ -173,10 +183,11 @@ static void write_lines(FILE *file, const struct tutti_trial *trials, size_t cou
 
 /* ---- measuring ----------------------------------------------------------------------------- */
 
+/* The measurement on one rank. */
 struct bench {
     struct tutti_comm *comm;
     const struct order *order;
-    struct desk *desk;        /* on rank 0; NULL on the others */
+    struct results *results; /* on rank 0; NULL on the others */
     struct tutti_trial trials[SIZES];
     void *input, *output;
     uint64_t end_ns;          /* end of the time for all trials */
@@ -219,6 +230,7 @@ static int measure(struct bench *bench, enum tutti_collective collective)
         uint64_t left_ns = bench->end_ns > now_ns ? bench->end_ns - now_ns : 0;
         struct tutti_trial *trial = &bench->trials[measured];
 
+        /* Each trial gets an equal share of the time that is left. */
         TUTTI_TRY(tutti_trial_run(bench->comm, trial, bench->input, bench->output,
                                   now_ns + left_ns / bench->left));
         /* Cached programs refer to this trial's choices by address. */
@@ -228,8 +240,8 @@ static int measure(struct bench *bench, enum tutti_collective collective)
             break;
         measured++;
     }
-    if (bench->desk != NULL)
-        write_lines(bench->desk->lines, bench->trials, measured);
+    if (bench->results != NULL)
+        write_lines(bench->results->lines, bench->trials, measured);
     return TUTTI_OK;
 }
 
@@ -271,7 +283,7 @@ static int measure_all(struct bench *bench)
 /* ---- the outcome --------------------------------------------------------------------------- */
 
 /* Makes the policy with the new table, and writes the file. Only rank 0 calls this function. */
-static int conclude(struct tutti_comm *comm, const struct order *order, struct desk *desk,
+static int conclude(struct tutti_comm *comm, const struct order *order, struct results *results,
                     struct tutti_policy **ret_policy)
 {
     const char *text[TUTTI_POLICY_TEXTS] = {NULL};
@@ -287,18 +299,18 @@ static int conclude(struct tutti_comm *comm, const struct order *order, struct d
     }
     tutti_fingerprint(text[TUTTI_POLICY_HOST], &comm->view, tutti_choices_transports(comm),
                       fingerprint);
-    if (fflush(desk->lines) != 0)
+    if (fflush(results->lines) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
     TUTTI_TRY(tutti_table_replace(text[TUTTI_POLICY_TABLE] ? text[TUTTI_POLICY_TABLE] : "",
-                                  fingerprint, order->collectives, desk->text, &table));
+                                  fingerprint, order->collectives, results->text, &table));
     text[TUTTI_POLICY_TABLE] = table;
     TUTTI_TRY_OR(done, rc, tutti_policy_create(text, ret_policy));
-    if (desk->file != NULL) {
-        TUTTI_TRY_OR(done, rc, tutti_table_replace(desk->old_file ? desk->old_file : "",
-                                                   fingerprint, order->collectives, desk->text,
-                                                   &file));
-        TUTTI_TRY_OR(done, rc, tutti_table_write(desk->file, file));
-        tutti_log(TUTTI_LOG_INFO, "tuning table for %s written to %s", fingerprint, desk->file);
+    if (results->file != NULL) {
+        TUTTI_TRY_OR(done, rc,
+                     tutti_table_replace(results->old_file ? results->old_file : "", fingerprint,
+                                         order->collectives, results->text, &file));
+        TUTTI_TRY_OR(done, rc, tutti_table_write(results->file, file));
+        tutti_log(TUTTI_LOG_INFO, "tuning table for %s written to %s", fingerprint, results->file);
     }
 done:
     if (rc != TUTTI_OK && *ret_policy != NULL) {
@@ -310,6 +322,7 @@ done:
     return rc;
 }
 
+/* Copies rank 0's bytes to all ranks. */
 static int broadcast(struct tutti_comm *comm, void *bytes, size_t size)
 {
     struct tutti_call call;
@@ -329,6 +342,7 @@ static int share_result(struct tutti_comm *comm, struct order *order, int rc)
     return TUTTI_OK;
 }
 
+/* Makes all ranks use the policy of rank 0. `mine` is NULL on the other ranks. */
 static int share_policy(struct tutti_comm *comm, struct tutti_policy *mine)
 {
     uint64_t size = mine ? mine->size : 0;
@@ -354,7 +368,7 @@ static int share_policy(struct tutti_comm *comm, struct tutti_policy *mine)
 
 /* An error that this function returns is known only to this rank, so the caller must fail the
  * communicator. A failure of rank 0 that all ranks know is in order->result instead. */
-static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
+static int tune(struct tutti_comm *comm, struct order *order, struct results *results)
 {
     struct bench *bench = calloc(1, sizeof *bench);
     struct tutti_policy *policy = NULL;
@@ -364,14 +378,14 @@ static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to measure with");
     bench->comm = comm;
     bench->order = order;
-    bench->desk = comm->rank == 0 ? desk : NULL;
+    bench->results = comm->rank == 0 ? results : NULL;
     rc = measure_all(bench);
     free(bench->input);
     free(bench->output);
     free(bench);
     TUTTI_TRY(rc);
     if (comm->rank == 0)
-        rc = conclude(comm, order, desk, &policy);
+        rc = conclude(comm, order, results, &policy);
     rc = share_result(comm, order, rc);
     if (rc == TUTTI_OK && order->result == TUTTI_OK)
         rc = share_policy(comm, policy);
@@ -381,7 +395,7 @@ static int tune(struct tutti_comm *comm, struct order *order, struct desk *desk)
 
 static int tune_comm(struct tutti_comm *comm, const char *file, const tuttiTuneConfig_t *config)
 {
-    struct desk desk = {.file = NULL};
+    struct results results = {.file = NULL};
     struct order order = {.result = TUTTI_OK};
     int rc = TUTTI_OK;
 
@@ -389,11 +403,11 @@ static int tune_comm(struct tutti_comm *comm, const char *file, const tuttiTuneC
         return tutti_fail(TUTTI_ERR_USAGE, "%s: not inside a group; call it after tuttiGroupEnd",
                           function);
     if (comm->rank == 0)
-        rc = open_desk(file, config, &desk, &order);
+        rc = open_results(file, config, &results, &order);
     rc = share_result(comm, &order, rc);
     if (rc == TUTTI_OK && order.result == TUTTI_OK)
-        rc = tune(comm, &order, &desk);
-    close_desk(&desk);
+        rc = tune(comm, &order, &results);
+    close_results(&results);
     if (rc != TUTTI_OK)
         return tutti_comm_fail(comm, rc, tutti_message_last());
     if (order.result == TUTTI_OK)

@@ -17,12 +17,12 @@ enum {
 
 struct tutti_trial {
     enum tutti_collective collective;
-    size_t count; /* float32 elements of a block */
+    size_t count; /* float32 elements of a block; 0: the collective moves no data */
     size_t bytes; /* of the larger buffer */
     /* The candidates, the same on all ranks. The first is the tuner's choice without this trial. */
     struct tutti_choice choices[TUTTI_TRIAL_CHOICES];
     uint32_t nchoices;
-    uint64_t remaining; /* bit i: candidate i has not been dropped */
+    uint64_t remaining; /* bit i is set: candidate i has not been dropped */
     /* The median seconds of a call of each candidate. Only rank 0 sets them. */
     double seconds[TUTTI_TRIAL_CHOICES];
     /* The fastest candidate, on all ranks. The first candidate wins unless it is clearly slower. */

@@ -11,7 +11,7 @@
 #define ANY SIZE_MAX
 #define AS_USUAL TUTTI_SEGMENTS, 0 /* every option has its usual value */
 
-/* Properties of a communicator and a call. A row fits only if all of its bits apply. */
+/* Conditions on a communicator and a call. A row fits only if all of its conditions hold. */
 enum {
     ALL = 0,           /* a general row */
     IN_MEMORY = 1,     /* all ranks share memory */
@@ -31,7 +31,7 @@ struct rule {
     enum tutti_collective collective;
     size_t most_bytes; /* of the larger buffer of a rank */
     uint32_t least_ranks;
-    int whom;
+    int conditions; /* bits of the enum above */
     const char *algorithm;
     enum tutti_option option;
     uint32_t value; /* of that option; 0: all options are as usual */
@@ -171,15 +171,15 @@ bool tutti_builtin_is_crowded(const struct tutti_tuner_view *view)
     return is_one_host && cores > 0 && view->nranks > cores;
 }
 
-/* Returns the bits above that apply to this view and this call. */
-static int whom(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query)
+/* Returns the conditions that hold for this view and this call. */
+static int conditions_of(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query)
 {
-    int ours = tutti_builtin_is_crowded(view) ? CROWDED : ALL;
+    int held = tutti_builtin_is_crowded(view) ? CROWDED : ALL;
 
     if (view->is_one_domain)
-        ours |= IN_MEMORY | (view->all_store || query->is_lent ? IN_PROCESS : 0) |
+        held |= IN_MEMORY | (view->all_store || query->is_lent ? IN_PROCESS : 0) |
                 (view->nranks == 2 ? PAIR : 0);
-    return ours | (query->widening > 1 ? NARROW : 0);
+    return held | (query->widening > 1 ? NARROW : 0);
 }
 
 bool tutti_builtin_find(const struct tutti_tuner_view *view,
@@ -187,15 +187,15 @@ bool tutti_builtin_find(const struct tutti_tuner_view *view,
                         struct tutti_choice *ret_choice)
 {
     size_t bytes = tutti_tuner_bytes(view, query);
-    int ours = whom(view, query);
+    int held = conditions_of(view, query);
 
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *rule = &rules[i];
         const struct tutti_algorithm *algorithm;
 
         if (rule->collective != query->collective || bytes > rule->most_bytes ||
-            view->nranks < rule->least_ranks || (rule->whom & ~ours) != 0 ||
-            (rule->whom != ALL) != is_measured)
+            view->nranks < rule->least_ranks || (rule->conditions & ~held) != 0 ||
+            (rule->conditions != ALL) != is_measured)
             continue;
         algorithm = tutti_algorithm_find(rule->collective, rule->algorithm);
         if (algorithm == NULL || !tutti_tuner_can_serve(view, query, algorithm))

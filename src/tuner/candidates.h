@@ -10,8 +10,8 @@
 struct tutti_variants {
     const struct tutti_algorithm *algorithm;
     uint32_t nranks;
-    bool has_begun;
-    uint32_t value[TUTTI_OPTION_COUNT];
+    bool has_begun;                     /* the usual values were given */
+    uint32_t value[TUTTI_OPTION_COUNT]; /* of the last combination; 0: the usual value */
 };
 
 /* Gives the next combination; the first one has all usual values. Returns false if there are no

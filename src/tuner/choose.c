@@ -58,6 +58,7 @@ struct bill {
     double seconds, bridge;
 };
 
+/* Prices a choice, and prices it again on a machine whose bridges between cells cost nothing. */
 static struct bill bill_of(const struct tutti_tuner_view *view,
                            const struct tutti_tuner_query *query,
                            const struct tutti_choice *choice)
@@ -80,7 +81,7 @@ static bool find_cells(const struct tutti_tuner_view *view, const struct tutti_t
                        const struct tutti_choice *than, struct tutti_choice *ret_choice)
 {
     struct tutti_choice found = {.algorithm = NULL};
-    struct bill flat;
+    struct bill flat; /* of `than` */
     double most = 0;
 
     if (!has_cells(view) || view->machine == NULL || tutti_builtin_is_crowded(view))
@@ -89,14 +90,14 @@ static bool find_cells(const struct tutti_tuner_view *view, const struct tutti_t
     for (size_t i = 0; i < tutti_algorithm_count(); i++) {
         struct tutti_choice choice = {.algorithm = tutti_algorithm(i)};
         struct bill bill;
-        double besides, saved;
+        double cost_elsewhere, saved;
 
         if (!(choice.algorithm->uses & TUTTI_USES_CELLS) ||
             !tutti_tuner_is_candidate(view, query, choice.algorithm))
             continue;
         bill = bill_of(view, query, &choice);
-        besides = (bill.seconds - bill.bridge) - (flat.seconds - flat.bridge);
-        saved = flat.bridge - bill.bridge - (besides > 0 ? besides : 0);
+        cost_elsewhere = (bill.seconds - bill.bridge) - (flat.seconds - flat.bridge);
+        saved = flat.bridge - bill.bridge - (cost_elsewhere > 0 ? cost_elsewhere : 0);
         if (saved > most) {
             most = saved;
             found = choice;
@@ -123,6 +124,7 @@ static enum tutti_authority ask_policy(const struct tutti_tuner_view *view,
     return TUTTI_BY_NOBODY;
 }
 
+/* Asks the authorities in order. TUTTI_BY_NOBODY: none of them names an algorithm. */
 static enum tutti_authority ask_all(const struct tutti_tuner_view *view,
                                     const struct tutti_tuner_query *query,
                                     struct tutti_choice *ret_choice)

@@ -37,12 +37,12 @@ static void say_why_not(const struct tutti_tuner_view *view, const struct tutti_
                         double lowest, struct tutti_candidate *candidate)
 {
     const struct tutti_algorithm *algorithm = candidate->choice.algorithm;
-    const char *why = "it has no model of its cost: by name only";
+    const char *why = "has no model of its cost, so it is used only if it is named";
 
     if (query->is_vector && !algorithm->serves_vector)
         why = "does not serve blocks of different sizes";
     else if (query->is_vector && (algorithm->needs & TUTTI_NEEDS_WINDOW))
-        why = "cuts calls in pieces, which v-forms are not";
+        why = "runs calls in pieces, and v-forms cannot be cut";
     else if (algorithm->needs != 0 && !view->is_one_domain)
         why = "needs memory that all ranks share";
     else if (!candidate->can_serve && (algorithm->needs & TUTTI_NEEDS_PEER_STORE))
@@ -52,9 +52,9 @@ static void say_why_not(const struct tutti_tuner_view *view, const struct tutti_
     else if (!candidate->can_serve)
         why = "the window has no room for so many ranks; raise TUTTI_WINDOW_BYTES";
     else if (!tutti_tuner_is_candidate(view, query, algorithm))
-        why = "goes by the cells of a host, and there are none";
+        why = "uses the cells of a host, and this machine has none";
     else if (algorithm->needs != 0 && isnan(candidate->seconds))
-        why = "shares memory: by the built-in table, a measured one, or name";
+        why = "shares memory: used if the built-in table, a measured one or the user names it";
     else if (view->machine == NULL)
         why = "nothing is known about the machine";
     snprintf(candidate->reason, sizeof candidate->reason, "%s", why);

@@ -14,8 +14,8 @@ enum { TUTTI_MEMO_ENTRIES = 32 };
  * use it. */
 struct tutti_memo {
     struct tutti_memo_entry {
-        bool is_known;
-        struct tutti_tuner_query query;
+        bool is_known; /* false: the entry is empty */
+        struct tutti_tuner_query query; /* with the size that represents its class */
         struct tutti_choice choice;
     } entries[TUTTI_MEMO_ENTRIES];
 };

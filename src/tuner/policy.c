@@ -17,10 +17,10 @@
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-static int no_text(const char *variable, const char *path)
+static int fail_no_text(const char *variable, const char *path)
 {
-    return tutti_fail(TUTTI_ERR_USAGE, "%s: %s is no text of at most %zu KiB", variable, path,
-                      TUTTI_POLICY_MOST_BYTES >> 10);
+    return tutti_fail(TUTTI_ERR_USAGE, "%s: %s is no text of at most %zu KiB; give a file of rules",
+                      variable, path, TUTTI_POLICY_MOST_BYTES >> 10);
 }
 
 static int read_file(const char *variable, const char *path, char **ret_text)
@@ -38,11 +38,11 @@ static int read_file(const char *variable, const char *path, char **ret_text)
         return tutti_fail(TUTTI_ERR_USAGE, "%s: cannot read %s: %s", variable, path,
                           strerror(errno));
     case TUTTI_FILE_NO_MEMORY: return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to read %s", path);
-    case TUTTI_FILE_TOO_LONG: return no_text(variable, path);
+    case TUTTI_FILE_TOO_LONG: return fail_no_text(variable, path);
     }
     if (strlen(text) != length) {
         free(text);
-        return no_text(variable, path);
+        return fail_no_text(variable, path);
     }
     *ret_text = text;
     return TUTTI_OK;
@@ -59,6 +59,7 @@ int tutti_policy_load(const char *variable, const char *given, char **ret_text)
 
 /* ---- bytes --------------------------------------------------------------------------------- */
 
+/* Sets policy->text to the texts in policy->bytes. */
 static int find_texts(struct tutti_policy *policy)
 {
     const char *at = policy->bytes, *end = policy->bytes + policy->size;
@@ -150,7 +151,8 @@ static int describe_machine(uint32_t nranks, char **ret_text)
 
     if (*given == '\0') {
         *ret_text = calloc(1, 1);
-        return *ret_text != NULL ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory");
+        return *ret_text != NULL ? TUTTI_OK
+                                 : tutti_fail(TUTTI_ERR_SYSTEM, "no memory to read TUTTI_MACHINE");
     }
     rc = tutti_machine_load(given, nranks, &machine);
     if (rc == TUTTI_ERR_ARGUMENT) {

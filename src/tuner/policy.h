@@ -33,10 +33,10 @@ enum tutti_policy_text {
 
 struct tutti_policy {
     uint32_t references;     /* atomic */
-    struct tutti_rules rules[TUTTI_POLICY_RULES];
+    struct tutti_rules rules[TUTTI_POLICY_RULES]; /* parsed from the first texts */
     const char *text[TUTTI_POLICY_TEXTS]; /* pointers into `bytes` */
-    size_t size;
-    char bytes[];
+    size_t size;                          /* of `bytes` */
+    char bytes[];                         /* the texts, in order */
 };
 
 /* Returns the authority (tuner.h) of list `index` of the rules. */

@@ -15,14 +15,15 @@ static double share(double all, double parts)
     return parts > 0 && all > parts ? all / parts : 1;
 }
 
-/* Returns the average number of ranks of a node, group or cell, of which there are `count`. */
-static double crowd(const struct tutti_tuner_view *view, uint32_t count)
+/* Returns the average number of ranks of a node, group or cell, of which there are `count`. The
+ * result is 1 if there are none. */
+static double ranks_per(const struct tutti_tuner_view *view, uint32_t count)
 {
     return count > 0 ? share(view->nranks, count) : 1;
 }
 
 /* Returns the seconds for an amount at a rate. A rate of 0 means that the rate is unbounded. */
-static double over(double amount, double per_second)
+static double time_of(double amount, double per_second)
 {
     return amount > 0 && per_second > 0 ? amount / per_second : 0;
 }
@@ -32,16 +33,16 @@ static double over(double amount, double per_second)
 static double bridge_of(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                         const struct tutti_cost *cost, double wire)
 {
-    double in_node = crowd(view, view->places->nnodes);
-    double in_cell = crowd(view, view->places->ncells), elsewhere, own;
+    double in_node = ranks_per(view, view->places->nnodes);
+    double in_cell = ranks_per(view, view->places->ncells), elsewhere, own;
 
     if (cost->bridge.rounds > 0) {
-        own = over(cost->bridge.bytes / in_cell, machine->level[TUTTI_LEVEL_NODE].bytes_per_s);
-        return fmax(over(cost->bridge.bytes, machine->bridge_bytes_per_s) - own, 0);
+        own = time_of(cost->bridge.bytes / in_cell, machine->level[TUTTI_LEVEL_NODE].bytes_per_s);
+        return fmax(time_of(cost->bridge.bytes, machine->bridge_bytes_per_s) - own, 0);
     }
     elsewhere = in_node > 1 ? (in_node - in_cell) / (in_node - 1) : 0;
     own = elsewhere * fmax(in_cell * cost->level[TUTTI_LEVEL_NODE].bytes, cost->served);
-    return fmax(over(own, machine->bridge_bytes_per_s) - wire, 0);
+    return fmax(time_of(own, machine->bridge_bytes_per_s) - wire, 0);
 }
 
 /* Returns the number of rounds that cross from cell to cell. */
@@ -58,17 +59,17 @@ static double wire_of(const struct tutti_tuner_view *view, const struct tutti_ma
                       const struct tutti_cost *cost, int level)
 {
     const struct tutti_placement *places = view->places;
-    double in_node = cost->is_alone ? 1 : crowd(view, places ? places->nnodes : 0);
-    double in_group = cost->is_alone ? 1 : crowd(view, places ? places->ngroups : 0);
+    double in_node = cost->is_alone ? 1 : ranks_per(view, places ? places->nnodes : 0);
+    double in_group = cost->is_alone ? 1 : ranks_per(view, places ? places->ngroups : 0);
     double bytes = cost->level[level].bytes, wire;
 
     if (bytes > 0 && machine->memory_bytes_per_s == 0)
         bytes = fmax(bytes, cost->served);
-    wire = over(bytes, machine->level[level].bytes_per_s);
+    wire = time_of(bytes, machine->level[level].bytes_per_s);
     if (level != TUTTI_LEVEL_NODE && machine->nics > 0)
         wire *= share(in_node, machine->nics);
     if (level == TUTTI_LEVEL_TOP && places != NULL && places->ngroups > 1)
-        wire = fmax(wire, over(bytes * in_group, machine->trunk_bytes_per_s));
+        wire = fmax(wire, time_of(bytes * in_group, machine->trunk_bytes_per_s));
     if (level == TUTTI_LEVEL_NODE && places != NULL && places->cell != NULL)
         wire += bridge_of(view, machine, cost, wire);
     return wire;
@@ -79,10 +80,11 @@ static double wire_of(const struct tutti_tuner_view *view, const struct tutti_ma
 static double seconds(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
                       const struct tutti_cost *cost)
 {
-    double turns = share(crowd(view, view->places ? view->places->nnodes : 0), machine->cores);
-    double work = turns * over(cost->reduced, machine->reduce_bytes_per_s) +
-                  turns * over(cost->copied, machine->copy_bytes_per_s);
-    double memory = over(cost->memory, machine->memory_bytes_per_s), busy = work;
+    double in_node = ranks_per(view, view->places ? view->places->nnodes : 0);
+    double ranks_per_core = share(in_node, machine->cores);
+    double work = ranks_per_core * time_of(cost->reduced, machine->reduce_bytes_per_s) +
+                  ranks_per_core * time_of(cost->copied, machine->copy_bytes_per_s);
+    double memory = time_of(cost->memory, machine->memory_bytes_per_s), busy = work;
     double of_level[TUTTI_LEVEL_COUNT];
 
     if (isinf(cost->reduced)) /* TUTTI_COST_UNKNOWN */
@@ -92,10 +94,11 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_ma
         double rounds = cost->level[level].rounds, posted = cost->level[level].posted;
         double wire = wire_of(view, machine, cost, level);
 
-        wire = fmax(wire, turns * over(2 * cost->level[level].bytes, rate->core_bytes_per_s));
+        wire = fmax(wire,
+                    ranks_per_core * time_of(2 * cost->level[level].bytes, rate->core_bytes_per_s));
         busy += wire;
         of_level[level] =
-            rounds * rate->latency_s + (rounds + posted) * turns * rate->overhead_s + wire;
+            rounds * rate->latency_s + (rounds + posted) * ranks_per_core * rate->overhead_s + wire;
     }
     of_level[TUTTI_LEVEL_NODE] += bridge_rounds(view, cost) * machine->bridge_latency_s;
     return tutti_cost_sum(cost, of_level) + work + fmax(memory - busy, 0);
@@ -131,8 +134,8 @@ double tutti_price_pieces(const struct tutti_tuner_view *view,
 
 /* Gets the machine's rates for the footprint of this call (topology/machine/machine.h). One-sided
  * calls have the rates of loads, stores and signals within the node. */
-static void look_at(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
-                    bool is_two_sided, struct tutti_machine *ret_machine)
+static void rates_at(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                     bool is_two_sided, struct tutti_machine *ret_machine)
 {
     struct tutti_rate *node = &ret_machine->level[TUTTI_LEVEL_NODE];
 
@@ -152,8 +155,8 @@ static void look_at(const struct tutti_tuner_view *view, const struct tutti_tune
 
 /* Changes the counts of rings along paths of the machine. Such rings occupy no ports. They run side
  * by side, at the joint rate of their links. */
-static void ride(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
-                 const struct tutti_choice *choice, struct tutti_cost *cost)
+static void adjust_rings(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
+                         const struct tutti_choice *choice, struct tutti_cost *cost)
 {
     uint32_t given = choice->options.value[TUTTI_CHANNELS], nrings;
     double together;
@@ -190,9 +193,9 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
         return NAN;
     if (view->nranks == 1)
         return 0;
-    look_at(view, query, algorithm->needs == 0, &machine);
+    rates_at(view, query, algorithm->needs == 0, &machine);
     tutti_algorithm_cost(algorithm, &shape,
                          widening(query, algorithm) * (double)query->block_bytes / pieces, &cost);
-    ride(view, &machine, choice, &cost);
+    adjust_rings(view, &machine, choice, &cost);
     return pieces * seconds(view, &machine, &cost);
 }

@@ -57,6 +57,20 @@ static int parse_algorithm(const struct reader *reader, struct tutti_rule *rule)
     return TUTTI_OK;
 }
 
+/* Returns the option whose name is the `length` bytes at `name`, or TUTTI_OPTION_COUNT. */
+static int find_option(const char *name, size_t length)
+{
+    int option = 0;
+
+    for (; option < TUTTI_OPTION_COUNT; option++) {
+        const char *known = tutti_option_name((enum tutti_option)option);
+
+        if (strlen(known) == length && memcmp(known, name, length) == 0)
+            break;
+    }
+    return option;
+}
+
 /* Parses "option=value" into the rule's choice. */
 static int parse_option(const struct reader *reader, struct tutti_rule *rule)
 {
@@ -64,15 +78,10 @@ static int parse_option(const struct reader *reader, struct tutti_rule *rule)
     struct tutti_options only = {{0}}, ignored;
     unsigned long value = 0;
     char *end = NULL;
-    int option = 0;
+    int option = equals != NULL ? find_option(reader->word.at, (size_t)(equals - reader->word.at))
+                                : TUTTI_OPTION_COUNT;
 
-    while (equals != NULL && option < TUTTI_OPTION_COUNT &&
-           (strlen(tutti_option_name((enum tutti_option)option)) !=
-                (size_t)(equals - reader->word.at) ||
-            strncmp(tutti_option_name((enum tutti_option)option), reader->word.at,
-                    (size_t)(equals - reader->word.at)) != 0))
-        option++;
-    if (equals == NULL || option == TUTTI_OPTION_COUNT)
+    if (option == TUTTI_OPTION_COUNT)
         return complain(reader,
                         "\"%.*s\" is no option; an option is segments=, radix=, window=, "
                         "aggregate=, doublings= or channels= and a number",
@@ -149,6 +158,7 @@ static int parse_conditions(struct reader *reader, struct tutti_rule *rule)
     }
 }
 
+/* Appends the rule. `machine` is "" for any machine. */
 static int add_rule(struct tutti_rules *rules, struct tutti_rule *rule, const char *machine)
 {
     TUTTI_TRY(TUTTI_ARRAY_ROOM(rules->rules, rules->count, rules->capacity, "tuning rules"));
@@ -161,6 +171,7 @@ static int add_rule(struct tutti_rules *rules, struct tutti_rule *rule, const ch
     return TUTTI_OK;
 }
 
+/* Returns a rule that has no conditions yet. */
 static struct tutti_rule any_call(uint32_t line)
 {
     return (struct tutti_rule){.most_bytes = SIZE_MAX, .most_ranks = UINT32_MAX,

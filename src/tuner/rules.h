@@ -21,7 +21,7 @@ struct tutti_rule {
     uint32_t least_ranks, most_ranks;
     uint32_t least_nodes, most_nodes;
     char *machine;                    /* fingerprint; NULL: any */
-    uint32_t line;
+    uint32_t line;                    /* of the text, from 1 on, for messages */
 };
 
 struct tutti_rules {

@@ -17,6 +17,9 @@
 
 /* ---- names --------------------------------------------------------------------------------- */
 
+/* Room for ",cores=" and a number. */
+enum { CORES_BYTES = 24 };
+
 void tutti_host_describe(char ret_host[TUTTI_HOST_BYTES])
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -28,14 +31,14 @@ void tutti_host_describe(char ret_host[TUTTI_HOST_BYTES])
     snprintf(raw, sizeof raw, "%.24s %s", uname(&names) == 0 ? names.machine : "host", model);
     /* Each run of characters other than letters, digits, '.' and '-' becomes one '_'. There is none
      * at the end. */
-    for (const char *in = raw; *in != '\0' && out < ret_host + TUTTI_HOST_BYTES - 24; in++)
+    for (const char *in = raw; *in != '\0' && out < ret_host + TUTTI_HOST_BYTES - CORES_BYTES; in++)
         if (isalnum((unsigned char)*in) || *in == '.' || *in == '-')
             *out++ = *in;
         else if (out > ret_host && out[-1] != '_')
             *out++ = '_';
     while (out > ret_host && out[-1] == '_')
         out--;
-    snprintf(out, 24, ",cores=%u", cores > 0 ? (unsigned)cores : 1u);
+    snprintf(out, CORES_BYTES, ",cores=%u", cores > 0 ? (unsigned)cores : 1u);
 }
 
 void tutti_fingerprint(const char *host, const struct tutti_tuner_view *view,
@@ -52,6 +55,7 @@ void tutti_fingerprint(const char *host, const struct tutti_tuner_view *view,
 
 /* ---- replacing ----------------------------------------------------------------------------- */
 
+/* A text that grows. Its memory is large enough from the start. */
 struct text {
     char *bytes;
     size_t size;
@@ -94,7 +98,8 @@ static bool names_machine(const char *line, const char *fingerprint)
 int tutti_table_replace(const char *table, const char *fingerprint, uint32_t collectives,
                         const char *lines, char **ret_table)
 {
-    size_t room = strlen(table) + strlen(fingerprint) + strlen(lines) + 64;
+    enum { ADDED_BYTES = 64 }; /* more than "on ", newlines and the terminating zero */
+    size_t room = strlen(table) + strlen(fingerprint) + strlen(lines) + ADDED_BYTES;
     struct text others = {.bytes = calloc(1, room)}, ours = {.bytes = calloc(1, room)};
     bool is_ours = false;
     char header[TUTTI_FINGERPRINT_BYTES + 8];

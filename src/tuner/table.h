@@ -6,6 +6,7 @@
 
 #include "tuner/tuner.h"
 
+/* Sizes of the two descriptions below, with their terminating zeros. */
 #define TUTTI_HOST_BYTES 96
 #define TUTTI_FINGERPRINT_BYTES 192
 

@@ -10,9 +10,8 @@
  *   2. TUTTI_TUNE, the user's rules
  *   3. TUTTI_TUNE_TABLE, measured choices
  *   4. the measured rows of builtin.c, if all ranks share memory, or share the cores of one host.
- *      On hosts with cells, an algorithm that uses cells may replace the choice of a row. It does
- * so
- *      if, by price, it saves more on the traffic between cells than it costs otherwise
+ *      On hosts with cells, an algorithm that uses cells may replace the choice of a row: if, by
+ *      price, it saves more on the traffic between cells than it costs otherwise
  *   5. the lowest price, by size class (price.h, memo.h)
  *   6. the general rows of builtin.c, if no machine is known
  */
@@ -31,15 +30,16 @@ struct tutti_choice {
     struct tutti_options options;
 };
 
-/* The authority that decided, in the order of precedence. */
+/* The authorities in the order of precedence. The user has named the algorithm if the authority is
+ * TUTTI_BY_VARIABLE or TUTTI_BY_RULE. */
 enum tutti_authority {
-    TUTTI_BY_VARIABLE,
-    TUTTI_BY_RULE,
-    TUTTI_BY_TABLE,
-    TUTTI_BY_HOST,   /* measured rows of builtin.c, for ranks that share memory or crowd a host */
-    TUTTI_BY_PRICE,
-    TUTTI_BY_HABIT,  /* general rows of builtin.c, for all others */
-    TUTTI_BY_NOBODY
+    TUTTI_BY_VARIABLE, /* TUTTI_ALGORITHM */
+    TUTTI_BY_RULE,     /* TUTTI_TUNE */
+    TUTTI_BY_TABLE,    /* TUTTI_TUNE_TABLE, or a table of tuttiCommTune */
+    TUTTI_BY_HOST,     /* measured rows of builtin.c, for ranks that share memory or crowd a host */
+    TUTTI_BY_PRICE,    /* the lowest price */
+    TUTTI_BY_HABIT,    /* general rows of builtin.c, for all others */
+    TUTTI_BY_NOBODY    /* none has decided */
 };
 
 /* The properties of the communicator that choices depend on. */

@@ -18,6 +18,7 @@ enum {
     TUTTI_CU_OUT_OF_MEMORY = 2,
     TUTTI_CU_NOT_INITIALIZED = 3,
     TUTTI_CU_DEINITIALIZED = 4,
+    TUTTI_CU_DEVICE_UNAVAILABLE = 46,
     TUTTI_CU_NO_DEVICE = 100,
     TUTTI_CU_INVALID_DEVICE = 101,
     TUTTI_CU_INVALID_IMAGE = 200,
@@ -35,7 +36,6 @@ enum {
     TUTTI_CU_LAUNCH_FAILED = 719,
     TUTTI_CU_NOT_PERMITTED = 800,
     TUTTI_CU_NOT_SUPPORTED = 801,
-    TUTTI_CU_DEVICE_UNAVAILABLE = 46,
     TUTTI_CU_STREAM_CAPTURE_UNSUPPORTED = 900,
     TUTTI_CU_STREAM_CAPTURE_INVALIDATED = 901,
     TUTTI_CU_UNKNOWN = 999,
@@ -133,10 +133,10 @@ struct tutti_cu_ipc_memory {
     char bytes[TUTTI_CU_IPC_BYTES];
 };
 
-/* The functions. All return one of the codes above. Those under "optional" are NULL if the driver
- * is too old to have them. */
+/* The functions; cuda.c lists their names in the driver. All return one of the codes above. Those
+ * under "optional" are NULL if the driver is too old to have them. */
 struct tutti_cu_driver {
-    void *library;
+    void *library; /* handle of dlopen */
     int (*init)(unsigned flags);
     int (*error_string)(int code, const char **ret_text);
 

@@ -87,6 +87,7 @@ union port_attributes {
 #define EXTENDED_SPEED_AT 52
 static_assert(offsetof(struct ibv_port_attr, port_cap_flags2) == 48, "the last of them, two bytes");
 
+/* Returns the rate of one lane, for a code of active_speed; 0: the code is unknown. */
 static uint32_t lane_mbits_per_s(uint32_t speed)
 {
     switch (speed) {
@@ -112,6 +113,7 @@ static uint32_t lane_mbits_per_s(uint32_t speed)
     }
 }
 
+/* Returns the number of lanes, for a code of active_width; 0: the code is unknown. */
 static uint32_t lanes(uint32_t width)
 {
     switch (width) {
@@ -134,7 +136,7 @@ static const char *state_name(enum ibv_port_state state)
 {
     static const char *const names[] = {
         [IBV_PORT_NOP] = "unknown",     [IBV_PORT_DOWN] = "down",
-        [IBV_PORT_INIT] = "initialized, but not active (is there a subnet manager?)",
+        [IBV_PORT_INIT] = "initialized, but not active; start a subnet manager",
         [IBV_PORT_ARMED] = "armed",     [IBV_PORT_ACTIVE] = "active",
         [IBV_PORT_ACTIVE_DEFER] = "active, deferred",
     };

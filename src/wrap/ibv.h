@@ -13,7 +13,7 @@ struct ibv_device_attr;
 
 /* Functions of libibverbs, with their names without "ibv_". */
 struct tutti_ibv {
-    void *library;
+    void *library; /* handle of dlopen; NULL: not open */
     struct ibv_device **(*get_device_list)(int *ret_count);
     void (*free_device_list)(struct ibv_device **devices);
     const char *(*get_device_name)(struct ibv_device *device);
@@ -27,8 +27,8 @@ struct tutti_ibv {
 
 struct tutti_ibv_device {
     uint64_t guid; /* of the card if it has one, else of the device; 0: none */
-    uint32_t nports;
-    uint32_t max_connections;
+    uint32_t nports;          /* number of physical ports */
+    uint32_t max_connections; /* the most queue pairs */
 };
 
 enum tutti_ibv_layer { TUTTI_IBV_LAYER_UNKNOWN, TUTTI_IBV_INFINIBAND, TUTTI_IBV_ETHERNET };
@@ -47,7 +47,7 @@ int tutti_ibv_open(struct tutti_ibv *ret_ibv);
 /* Unload the library. Does nothing for a zeroed struct. */
 void tutti_ibv_close(struct tutti_ibv *ibv);
 
-/* Query an open device, or one of its ports, which are numbered from 1. TUTTI_ERR_SYSTEM: the
+/* Query an open device, or one of its ports. Ports are numbered from 1. TUTTI_ERR_SYSTEM: the
  * device does not answer. The error is recorded as the thread's last message, but not logged. */
 int tutti_ibv_query_device(const struct tutti_ibv *ibv, struct ibv_context *context,
                            struct tutti_ibv_device *ret_device);

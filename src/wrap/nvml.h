@@ -113,7 +113,7 @@ struct tutti_nvml_fabric_v2 {
 /* The functions. Those under "optional" are NULL if the driver is too old to have them. All return
  * one of the codes above, and may be called by any thread between init and shutdown. */
 struct tutti_nvml {
-    void *library;
+    void *library; /* handle of dlopen; NULL: not open */
     int (*init)(void);
     int (*shutdown)(void);
     int (*device_count)(unsigned *ret_count);

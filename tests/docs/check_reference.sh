@@ -35,7 +35,7 @@ done <"$work/functions"
 mkdir -p "$work/bad/include" "$work/bad/docs"
 cp -r "$source/docs/reference" "$work/bad/docs/"
 { cat "$source/include/tutti.h"; echo "#define UNDOCUMENTED"; } |
-    sed 's/^\/\* This rank.s number. \*\/$//' >"$work/bad/include/tutti.h"
+    sed 's/^\/\* Store the number of this rank in .*\*\/$//' >"$work/bad/include/tutti.h"
 if "$work/bad/docs/reference/build" "$work/again" 2>"$work/said" >/dev/null; then
     echo "a function without a comment was not noticed"
     exit 1

@@ -62,7 +62,7 @@ static void what_is_no_text_is_refused(void **state)
         {"no-such-file", "open no-such-file: No such file or directory; " CURE},
         {"/proc/self/cmdline", "/proc/self/cmdline has a zero byte, so it is no text; " CURE},
         {"/dev/zero", "/dev/zero has more than 1048576 bytes; " CURE},
-        {"/", "read /: Is a directory; is it a file?"},
+        {"/", "read /: Is a directory; give a regular file"},
     };
     char *text = (char *)&state;
     size_t length = 7;

@@ -46,6 +46,22 @@ static void a_wait_is_told_when_its_length_has_doubled(void **state)
     }
 }
 
+static void a_very_long_wait_is_still_told_only_at_each_doubling(void **state)
+{
+    struct tutti_long_wait wait = {.lines = 0};
+    double seconds;
+
+    (void)state;
+    set_and_reset("TUTTI_WAIT_WARN_MS", "1");
+    assert_false(tutti_long_wait_is_due(&wait, 1, &seconds));
+    for (uint64_t after_ms = 1; after_ms < UINT64_C(1) << 40; after_ms *= 2) {
+        uint64_t now_ns = 1 + after_ms * TUTTI_NS_PER_MS;
+
+        assert_true(tutti_long_wait_is_due(&wait, now_ns, &seconds));
+        assert_false(tutti_long_wait_is_due(&wait, now_ns + 1, &seconds));
+    }
+}
+
 static void a_wait_is_never_told_when_that_is_switched_off(void **state)
 {
     struct tutti_long_wait wait = {.lines = 0};
@@ -109,6 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_is_told_when_its_length_has_doubled),
+        cmocka_unit_test(a_very_long_wait_is_still_told_only_at_each_doubling),
         cmocka_unit_test(a_wait_is_never_told_when_that_is_switched_off),
         cmocka_unit_test(the_soft_limit_is_raised_to_the_hard_one_once),
         cmocka_unit_test(a_reached_limit_is_told_with_its_value_and_the_cure),
