@@ -81,8 +81,8 @@ static int64_t count_links(const struct tutti_hwloc_build *build, uint32_t gpu, 
 static int64_t class_of_target(const struct links *links, uint32_t target, uint32_t pci)
 {
     if (pci == TUTTI_NO_OBJECT)
-        return TUTTI_PCI_NVLINK_TO_CPU;
-    return gpu_of(links, target) == TUTTI_NO_DEVICE ? TUTTI_PCI_NVSWITCH
+        return TUTTI_PCI_CLASS_NVLINK_TO_CPU;
+    return gpu_of(links, target) == TUTTI_NO_DEVICE ? TUTTI_PCI_CLASS_NVSWITCH
                                                     : links->build->hwloc->objects[pci].pci_class;
 }
 

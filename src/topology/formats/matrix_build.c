@@ -242,7 +242,7 @@ static int add_links(struct build *build, uint32_t device)
 
     if (has_switch(matrix, device, &nlinks)) {
         TUTTI_TRY(guess_generation(build, gpu, nlinks));
-        return add_nvlink(build, gpu, HIDDEN_SWITCH, nlinks, TUTTI_PCI_NVSWITCH);
+        return add_nvlink(build, gpu, HIDDEN_SWITCH, nlinks, TUTTI_PCI_CLASS_NVSWITCH);
     }
     for (uint32_t peer = 0; peer < matrix->count; peer++)
         if (matrix->cells[device][peer].nlinks > 0 && matrix->devices[peer].is_gpu)
