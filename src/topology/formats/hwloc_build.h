@@ -15,8 +15,7 @@ struct tutti_hwloc_build {
     enum tutti_source source; /* recorded for all values that the XML states */
     /* Per object: its device, or the device below which the objects within it are placed. */
     uint32_t *device_of;
-    /* Per object: the results of tutti_hwloc_home(), once it was called; before, TUTTI_NO_DEVICE.
-     */
+    /* Per object: the results of tutti_hwloc_home(); TUTTI_NO_DEVICE before the first call. */
     uint32_t *home_of;
     bool *is_sure;
 };

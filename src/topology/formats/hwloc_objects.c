@@ -90,8 +90,7 @@ static int read_number(struct tutti_xml *xml, const struct tutti_xml_element *el
     return TUTTI_OK;
 }
 
-/* Reads the CPUs of an object. "0xf...f" stands for all possible CPUs, which gives no information.
- */
+/* Reads the CPUs of an object. "0xf...f" stands for all possible CPUs and gives no information. */
 static int read_cpuset(struct tutti_xml *xml, const struct tutti_xml_element *element,
                        struct tutti_hwloc_object *object)
 {

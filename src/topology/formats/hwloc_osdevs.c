@@ -141,8 +141,7 @@ static bool is_software_interface(const char *name)
     return strchr(name, '.') != NULL;
 }
 
-/* Returns true if an object is a device of one of these types (bits TUTTI_HWLOC_...) with hardware.
- */
+/* Returns true if an object is a hardware device of one of these types (bits TUTTI_HWLOC_...). */
 static bool is_net(const struct tutti_hwloc *hwloc, uint32_t object, uint32_t type)
 {
     const struct tutti_hwloc_object *osdev = &hwloc->objects[object];
@@ -194,14 +193,14 @@ static const char *layer_of_address(const struct tutti_hwloc *hwloc, uint32_t ob
 }
 
 /* Returns the layer of a card; NULL: not known. The PCI class of the card decides, or else an
- * interface on the same PCI function. This is a guess, because a card may have ports of both kinds.
- */
+ * interface on the same PCI function. The layer is a guess, because a card may have ports of both
+ * kinds. */
 static const char *layer_of(const struct tutti_hwloc *hwloc, uint32_t card)
 {
     const char *layer = NULL;
 
-    if (hwloc->objects[card].kind == TUTTI_HWLOC_PCI && hwloc->objects[card].pci_class ==
-            TUTTI_PCI_CLASS_INFINIBAND)
+    if (hwloc->objects[card].kind == TUTTI_HWLOC_PCI &&
+        hwloc->objects[card].pci_class == TUTTI_PCI_CLASS_INFINIBAND)
         return "infiniband";
     for (uint32_t i = card; layer == NULL && i < hwloc->objects[card].end; i++)
         if (is_net(hwloc, i, TUTTI_HWLOC_NETWORK))

@@ -251,8 +251,7 @@ static int add_nic(struct build *build, const struct tutti_line_nics *nics, uint
     return TUTTI_OK;
 }
 
-/* Sets the bus ids: gives each pci a bus of its own, in tree order, as a machine's firmware does.
- */
+/* Sets the bus ids. Each pci gets a bus of its own, in tree order, as from a machine's firmware. */
 static void number_buses(struct build *build)
 {
     uint32_t device = build->cpu[0], used = 0;

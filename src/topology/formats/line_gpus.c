@@ -247,8 +247,7 @@ static int set_links(const struct tutti_line_reader *reader, struct tutti_word a
         gpus->hives = 1;
     if (has_hives && !tutti_line_shape(gpus->shape, gpus->count, gpus->hives,
                                        (uint8_t)gpus->links, gpus->between))
-        return tutti_words_fail(&reader->words, at,
-                                "%u GPUs cannot form %u hives of shape %s; "
+        return tutti_words_fail(&reader->words, at, "%u GPUs cannot form %u hives of shape %s; "
                                 "give all hives the same number of GPUs: 8 for cube-mesh, an even "
                                 "number for pairs, at least 3 for ring, at least 2 for mesh",
                                 gpus->count, gpus->hives, shape);

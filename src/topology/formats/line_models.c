@@ -35,8 +35,7 @@ const struct tutti_line_cpu_model tutti_line_cpu_models[] = {
     {NULL, NULL, NULL, NULL, 0, 0, 0},
 };
 
-/* PCI classes of GPUs: two of NVIDIA's and, for display controllers and accelerators, two of AMD's.
- */
+/* PCI classes of GPUs: two of NVIDIA's, then two of AMD's. */
 #define SCREEN TUTTI_PCI_CLASS_SCREEN
 #define COMPUTE TUTTI_PCI_CLASS_GPU
 #define DISPLAY 0x038000

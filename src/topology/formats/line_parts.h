@@ -70,8 +70,8 @@ struct tutti_line_pci {
 
 /* How devices are placed. */
 enum tutti_line_placing {
-    TUTTI_LINE_DEALT,  /* distributed over the switches, or over the NUMA nodes without switches */
-    TUTTI_LINE_ON_CPU, /* distributed over the listed NUMA nodes */
+    TUTTI_LINE_DEALT,    /* distributed over the switches, or the NUMA nodes if there are none */
+    TUTTI_LINE_ON_CPU,   /* distributed over the listed NUMA nodes */
     TUTTI_LINE_NEAR_GPU, /* distributed over the places of the listed GPUs */
 };
 

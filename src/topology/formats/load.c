@@ -72,7 +72,8 @@ static int parse_xml(const char *name, const char *text, size_t length, const ch
 
     /* If there is not even an element (used is 0), the first reader reports the XML error with its
      * position. */
-    while (used > 0 && form < XML_FORMS && (strlen(xml_forms[form].element) != used ||
+    while (used > 0 && form < XML_FORMS &&
+           (strlen(xml_forms[form].element) != used ||
             memcmp(xml_forms[form].element, element, used) != 0))
         form++;
     if (form == XML_FORMS)

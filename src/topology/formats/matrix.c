@@ -60,8 +60,8 @@ static bool is_printable(const char *word, size_t length)
 }
 
 /* Returns true if the current line is the header of a matrix: the first words are GPU0 and another
- * device. A row also begins with GPU0,
- * but an X follows. Some other tables of nvidia-smi begin with GPU0 and OK. */
+ * device. A row also begins with GPU0, but an X follows. Some other tables of nvidia-smi begin with
+ * GPU0 and OK. */
 static bool is_header(const struct lines *lines)
 {
     size_t at = 0;

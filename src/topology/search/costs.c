@@ -178,8 +178,7 @@ static void write_ring(FILE *out, const struct tutti_channel *channel, uint32_t 
     fputc('\n', out);
 }
 
-/* Writes a line `tree`: the tree of the channel within each host, with the roots in a binary tree.
- */
+/* Writes a line `tree`: the tree of the channel within each host; a binary tree joins the roots. */
 static void write_tree(FILE *out, const struct tutti_channel *channel, uint32_t per_host,
                        uint32_t nhosts)
 {
