@@ -84,8 +84,8 @@ static int read_number(struct tutti_xml *xml, const struct tutti_xml_element *el
         return TUTTI_OK;
     digits = strspn(value, "0123456789");
     if (digits == 0 || digits > 18 || value[digits] != '\0' || strtoull(value, NULL, 10) > most)
-        return tutti_xml_fail(xml, "%s=\"%.40s\" is no number, or above %llu", name, value,
-                              (unsigned long long)most);
+        return tutti_xml_fail(xml, "%s=\"%.40s\" is no number, or too large a number", name,
+                              value);
     *number = strtoull(value, NULL, 10);
     return TUTTI_OK;
 }

@@ -362,7 +362,7 @@ static void wrong_arrays_change_nothing(void **state)
     } cases[] = {
         {{&slow, 1, pair, 1, crossing, 5}, "link 0 carries 0.5 B/s"},
         {{&endless, 1, pair, 1, crossing, 5}, "link 0 carries inf B/s"},
-        {{&odd, 1, pair, 1, crossing, 5}, "the name of link 0, \"no name\", is none"},
+        {{&odd, 1, pair, 1, crossing, 5}, "link 0 has the name \"no name\"; a name begins"},
         {{&link, 1, pair, 2, crossing, 5}, "two paths from rank 0 to 1"},
         {{&link, 1, &self, 1, crossing, 5}, "a path from rank 1 to 1"},
         {{&link, 1, &far, 1, crossing, 5}, "a path from rank 0 to 2"},
