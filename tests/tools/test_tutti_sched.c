@@ -301,8 +301,8 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"print allreduce ring -n 4 --option speed=4", "tutti-sched print: ", "--option speed=4: "},
         {"print allreduce ring -n 4 --option radix", "tutti-sched print: ", "give NAME=NUMBER"},
         {"print allreduce ring -n 4 --option radix=0", "tutti-sched print: ", "a number from 1"},
-        {"print allreduce circulant -n 4 --option radix=2", "tutti-sched print: ",
-         "has no option \"radix\""},
+        {"print allreduce circulant -n 4 --option radix=2",
+         "tutti-sched print: ", "has no option \"radix\""},
         {"print allreduce ring --topo 'ranks 4'", "tutti-sched print: ", "machine:1:1: no level"},
         {"print allreduce ring --topo nowhere", "tutti-sched print: ", "open nowhere: "},
         {"check allreduce ring", "tutti-sched check: ", "how many ranks?"},
@@ -322,7 +322,8 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"explain allreduce 1Q --topo flat", "tutti-sched explain: ", "give one size"},
         {"explain allreduce 1M --ranks 2,4", "tutti-sched explain: ", "2 numbers; this command"},
         {"explain reduce 1M --ranks 4 --root 4", "tutti-sched explain: ", "from 0 to 3"},
-        {"explain allreduce 1M --topo flat", "tutti-sched explain: ", "how many ranks? Add a line"},
+        {"explain allreduce 1M --topo flat",
+         "tutti-sched explain: ", "the number of ranks is not given; add a line"},
     };
 
     (void)state;

@@ -176,7 +176,7 @@ static void mistakes_are_one_line_with_the_cure(void **state)
         {"-n 8 --topo flat", "which collective? Give one of allreduce"},
         {"alreduce -n 8 --topo flat", "alreduce is no collective; give one of"},
         {"allreduce -n 8", "no machine is given; add --topo"},
-        {"allreduce --topo flat", "how many ranks? Add a line"},
+        {"allreduce --topo flat", "the number of ranks is not given; add a line"},
         {"allreduce --topo flat -n 1", "--ranks 1: a simulation needs two ranks"},
         {"allreduce --topo flat -n 8 -a rung", "allreduce has no algorithm rung; give one of"},
         {"allreduce --topo flat -n 8 -s 0", "--size 0: give FIRST:LAST[:FACTOR]"},

@@ -15,8 +15,10 @@
 /* Numbers keys in the order in which they first appear. The table uses open addressing, and mixes
  * the keys because host numbers tend to be regular. */
 struct table {
-    uint32_t *number, *first; /* per place: the key's number plus one; its first record */
-    uint32_t mask, count;
+    uint32_t *number; /* per entry: the number of its key plus one; 0: the entry is empty */
+    uint32_t *first;  /* per entry: the first record with its key */
+    uint32_t mask;    /* number of entries, a power of two, less one */
+    uint32_t count;   /* of distinct keys */
 };
 
 static int table_init(struct table *table, uint32_t nkeys)
@@ -41,6 +43,7 @@ static void table_fini(struct table *table)
     free(table->first);
 }
 
+/* Returns the first bytes of a text's digest as a key for the table. */
 static uint64_t key_of_text(const struct tutti_cluster_record *record)
 {
     uint64_t key;
@@ -59,11 +62,14 @@ static bool is_same_host(const struct tutti_cluster_record *a, const struct tutt
     return a->host == b->host;
 }
 
+/* Returns the number of the key of record `index`, and gives the next number to a new key.
+ * `is_same` compares the keys of two records. */
 static uint32_t table_number(struct table *table, const struct tutti_cluster_record *records,
                              uint32_t index, uint64_t key,
                              bool (*is_same)(const struct tutti_cluster_record *,
                                              const struct tutti_cluster_record *))
 {
+    /* The factor is 2^64 divided by the golden ratio, which spreads regular keys evenly. */
     uint32_t at = (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & table->mask;
 
     while (table->number[at] != 0 && !is_same(&records[table->first[at]], &records[index]))
@@ -88,7 +94,7 @@ static int number_hosts(struct tutti_cluster *cluster)
     return TUTTI_OK;
 }
 
-static int list_texts(struct tutti_cluster *cluster)
+static int number_texts(struct tutti_cluster *cluster)
 {
     struct table table;
     int rc = TUTTI_OK;
@@ -105,9 +111,9 @@ static int list_texts(struct tutti_cluster *cluster)
         cluster->text[cluster->ntexts++] = (struct tutti_cluster_text){
             .digest = record->digest, .size_bytes = record->size_bytes, .owner = rank};
         if (record->size_bytes > TUTTI_CLUSTER_TEXT_MAX || record->size_bytes == 0)
-            rc = tutti_fail(TUTTI_ERR_REMOTE, "rank %u announces a description of its host of %u "
-                            "bytes; use one version of the library on all ranks", rank,
-                            record->size_bytes);
+            rc = tutti_fail(TUTTI_ERR_REMOTE, "rank %u announces a description of %u bytes for its "
+                            "host, which must have 1 to %u; use one version of the library on "
+                            "all ranks", rank, record->size_bytes, TUTTI_CLUSTER_TEXT_MAX);
     }
     table_fini(&table);
     return rc;
@@ -139,6 +145,7 @@ static void number_domains(struct tutti_cluster *cluster, uint64_t *fabric, uint
     }
 }
 
+/* Lists the hosts of each domain, and finds its lowest rank. */
 static void list_domains(struct tutti_cluster *cluster)
 {
     uint32_t count = 0;
@@ -208,7 +215,7 @@ int tutti_cluster_open(const struct tutti_cluster_record *records, uint32_t nran
     cluster->nranks = nranks;
     TUTTI_TRY_OR(drop_cluster, rc, allocate(cluster, records));
     TUTTI_TRY_OR(drop_cluster, rc, number_hosts(cluster));
-    TUTTI_TRY_OR(drop_cluster, rc, list_texts(cluster));
+    TUTTI_TRY_OR(drop_cluster, rc, number_texts(cluster));
     TUTTI_TRY_OR(drop_cluster, rc, find_domains(cluster));
     *ret_cluster = cluster;
     return TUTTI_OK;

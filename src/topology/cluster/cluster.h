@@ -17,11 +17,12 @@
 #include "schedule/shape.h"
 #include "topology/search/search.h"
 
-#define TUTTI_CLUSTER_DIGEST 16
-#define TUTTI_CLUSTER_TEXT_MAX (1u << 20)
+#define TUTTI_CLUSTER_DIGEST 16           /* bytes of a digest */
+#define TUTTI_CLUSTER_TEXT_MAX (1u << 20) /* bytes of a text, at most */
 #define TUTTI_CLUSTER_NO_GPU INT64_MIN
 
-/* Ranks send this struct as it is in memory, so all of them must have the same byte order. */
+/* What a rank tells all others. Ranks send this struct as it is in memory, so all ranks must have
+ * the same byte order. */
 struct tutti_cluster_record {
     uint8_t digest[TUTTI_CLUSTER_DIGEST]; /* of the rank's text */
     uint64_t host;       /* equal for the ranks of a host */
@@ -48,16 +49,16 @@ struct tutti_cluster_text {
 
 /* Domains that consist of the same texts and use the same gpus. */
 struct tutti_cluster_kind {
-    uint32_t first_domain;
-    struct tutti_graph *graph;
-    struct tutti_paths *paths;
-    uint32_t *gpu;             /* numbers of the gpus that ranks use, ascending */
-    uint32_t ngpus;
+    uint32_t first_domain;     /* the lowest domain of this kind */
+    struct tutti_graph *graph; /* of all hosts of one such domain */
+    struct tutti_paths *paths; /* of the graph */
+    uint32_t *gpu;             /* numbers, in the graph, of the gpus that ranks use, ascending */
+    uint32_t ngpus;            /* entries of `gpu` */
 };
 
 /* A host, or several hosts joined by an NVSwitch. */
 struct tutti_cluster_domain {
-    uint32_t kind;
+    uint32_t kind;               /* index in `kind` of the cluster */
     uint32_t first_host, nhosts; /* range in `domain_host` */
     uint32_t first_rank;         /* lowest rank of the domain */
 };
@@ -69,7 +70,7 @@ struct tutti_cluster {
     uint32_t *text_of;                   /* per rank: index in `text` */
     uint32_t *slot; /* per rank: index in `gpu` of its kind; TUTTI_NO_NODE: no gpu */
     uint32_t nhosts, ntexts, nkinds, ndomains;
-    uint32_t *domain;                    /* per host */
+    uint32_t *domain;                    /* per host: index in `domains` */
     struct tutti_cluster_text *text;
     struct tutti_cluster_kind *kind;
     struct tutti_cluster_domain *domains;
@@ -95,8 +96,8 @@ void tutti_cluster_destroy(struct tutti_cluster *cluster);
  * tree over all ranks. */
 struct tutti_cluster_orders {
     struct tutti_placement places; /* arrays owned by this struct */
-    uint32_t *node, *rings;
-    int32_t *trees;
+    uint32_t *node, *rings;        /* the arrays that `places` refers to */
+    int32_t *trees;                /* likewise */
     double ring_bytes_per_s, tree_bytes_per_s; /* of all channels; 0: no channels */
 };
 
@@ -108,6 +109,7 @@ struct tutti_cluster_orders {
  * tutti_search() refuses a kind; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cluster_search(const struct tutti_cluster *cluster, uint32_t nchannels,
                          struct tutti_cluster_orders *ret_orders);
+/* Frees the arrays; a zeroed struct is allowed. */
 void tutti_cluster_orders_fini(struct tutti_cluster_orders *orders);
 
 #endif

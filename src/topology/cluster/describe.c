@@ -10,28 +10,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* GUIDs show which ports belong to the same card. Numbers in the order of appearance show the same,
- * and these numbers are equal on equal hosts. */
-static void number_guids(struct tutti_inventory *inventory)
+/* Returns the first net with the same GUID as `net`, which has one. */
+static uint32_t first_with_guid(const struct tutti_inventory *inventory, uint32_t net)
 {
+    int64_t guid = tutti_device_number(inventory, net, TUTTI_PROPERTY_GUID, 0);
     uint32_t first = TUTTI_NO_DEVICE;
-    int64_t number = 0;
 
-    while ((first = tutti_inventory_next_of(inventory, first, TUTTI_DEVICE_NET)) !=
-           TUTTI_NO_DEVICE) {
-        int64_t guid = tutti_device_number(inventory, first, TUTTI_PROPERTY_GUID, 0);
+    do
+        first = tutti_inventory_next_of(inventory, first, TUTTI_DEVICE_NET);
+    while (!tutti_device_has(inventory, first, TUTTI_PROPERTY_GUID) ||
+           tutti_device_number(inventory, first, TUTTI_PROPERTY_GUID, 0) != guid);
+    return first;
+}
 
-        if (!tutti_device_has(inventory, first, TUTTI_PROPERTY_GUID) || guid < 0)
-            continue; /* negative numbers are already replaced GUIDs */
-        number--;
-        for (uint32_t net = first; net != TUTTI_NO_DEVICE;
-             net = tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET))
-            if (tutti_device_number(inventory, net, TUTTI_PROPERTY_GUID, -1) == guid)
-                inventory->devices[net].value[TUTTI_PROPERTY_GUID].number = number;
+/* Replaces the GUIDs of a copy of `inventory`. GUIDs show which ports belong to the same card.
+ * Numbers in the order of appearance show the same, and these numbers are equal on equal hosts. */
+static void number_guids(const struct tutti_inventory *inventory, struct tutti_inventory *copy)
+{
+    uint32_t net = TUTTI_NO_DEVICE;
+    int64_t nguids = 0;
+
+    while ((net = tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET)) != TUTTI_NO_DEVICE) {
+        uint32_t first;
+
+        if (!tutti_device_has(inventory, net, TUTTI_PROPERTY_GUID))
+            continue;
+        first = first_with_guid(inventory, net);
+        copy->devices[net].value[TUTTI_PROPERTY_GUID].number =
+            first == net ? ++nguids
+                         : tutti_device_number(copy, first, TUTTI_PROPERTY_GUID, 0);
     }
 }
 
-static void forget_names(struct tutti_inventory *inventory)
+/* Removes the values that differ between equal hosts. */
+static void clear_identities(struct tutti_inventory *inventory)
 {
     static const enum tutti_property own[] = {
         TUTTI_PROPERTY_HOST_HASH, TUTTI_PROPERTY_UUID, TUTTI_PROPERTY_RANK,
@@ -44,6 +56,7 @@ static void forget_names(struct tutti_inventory *inventory)
             tutti_device_clear(inventory, device, own[i]);
 }
 
+/* Returns the fabric of the gpu with this bus id; 0: none. */
 static uint64_t fabric_of(const struct tutti_inventory *inventory, int64_t busid)
 {
     uint32_t pci = tutti_inventory_find_pci(inventory, busid);
@@ -69,8 +82,8 @@ int tutti_cluster_describe(const struct tutti_inventory *inventory, uint64_t hos
     if (gpu != TUTTI_CLUSTER_NO_GPU)
         record.fabric = fabric_of(inventory, gpu);
     TUTTI_TRY(tutti_inventory_copy(inventory, &copy));
-    number_guids(copy);
-    forget_names(copy);
+    number_guids(inventory, copy);
+    clear_identities(copy);
     rc = tutti_xml_write_nccl(copy, &text);
     tutti_inventory_destroy(copy);
     TUTTI_TRY(rc);
@@ -78,7 +91,7 @@ int tutti_cluster_describe(const struct tutti_inventory *inventory, uint64_t hos
     if (size_bytes > TUTTI_CLUSTER_TEXT_MAX) {
         free(text);
         return tutti_fail(TUTTI_ERR_ARGUMENT, "this host's description has %zu bytes, which is "
-                          "more than %u; describe less of it", size_bytes,
+                          "more than %u; give a file with fewer devices", size_bytes,
                           TUTTI_CLUSTER_TEXT_MAX);
     }
     record.size_bytes = (uint32_t)size_bytes;

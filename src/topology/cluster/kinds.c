@@ -15,12 +15,13 @@
 
 /* The part that a rank contributes to the signature of its domain. */
 struct entry {
-    uint32_t domain, host; /* host: index within its domain */
-    uint32_t text;
-    int64_t gpu;
+    uint32_t domain;
+    uint32_t host; /* index within its domain */
+    uint32_t text; /* index in the cluster */
+    int64_t gpu;   /* bus id, or TUTTI_CLUSTER_NO_GPU */
 };
 
-static int compare(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
     const struct entry *left = a, *right = b;
 
@@ -33,13 +34,15 @@ static int compare(const void *a, const void *b)
     return left->gpu < right->gpu ? -1 : left->gpu > right->gpu;
 }
 
-struct listing {
+/* The signatures of all domains. */
+struct signatures {
     struct tutti_cluster *cluster;
     struct entry *entry; /* sorted by domain, without duplicates */
-    uint32_t *begin;     /* per domain, plus one end */
+    uint32_t *begin;     /* per domain: index of its first entry; one end follows */
 };
 
-static uint32_t place_of(const struct tutti_cluster *cluster, uint32_t host)
+/* Returns the index of a host within its domain. */
+static uint32_t index_in_domain(const struct tutti_cluster *cluster, uint32_t host)
 {
     const struct tutti_cluster_domain *domain = &cluster->domains[cluster->domain[host]];
     uint32_t place = 0;
@@ -49,47 +52,48 @@ static uint32_t place_of(const struct tutti_cluster *cluster, uint32_t host)
     return place;
 }
 
-static int open_listing(struct listing *listing, struct tutti_cluster *cluster)
+static int signatures_init(struct signatures *signatures, struct tutti_cluster *cluster)
 {
     uint32_t count = 0;
 
-    *listing = (struct listing){.cluster = cluster};
-    listing->entry = calloc(cluster->nranks, sizeof *listing->entry);
-    listing->begin = calloc((size_t)cluster->ndomains + 1, sizeof *listing->begin);
-    if (listing->entry == NULL || listing->begin == NULL)
+    *signatures = (struct signatures){.cluster = cluster};
+    signatures->entry = calloc(cluster->nranks, sizeof *signatures->entry);
+    signatures->begin = calloc((size_t)cluster->ndomains + 1, sizeof *signatures->begin);
+    if (signatures->entry == NULL || signatures->begin == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the kinds of %u ranks",
                           cluster->nranks);
     for (uint32_t rank = 0; rank < cluster->nranks; rank++) {
         uint32_t host = cluster->host[rank];
 
-        listing->entry[rank] = (struct entry){
-            .domain = cluster->domain[host], .host = place_of(cluster, host),
+        signatures->entry[rank] = (struct entry){
+            .domain = cluster->domain[host], .host = index_in_domain(cluster, host),
             .text = cluster->text_of[rank], .gpu = cluster->record[rank].gpu};
     }
-    qsort(listing->entry, cluster->nranks, sizeof *listing->entry, compare);
+    qsort(signatures->entry, cluster->nranks, sizeof *signatures->entry, compare_entries);
     for (uint32_t i = 0; i < cluster->nranks; i++)
-        if (count == 0 || compare(&listing->entry[i], &listing->entry[count - 1]) != 0) {
-            listing->begin[listing->entry[i].domain + 1] = count + 1;
-            listing->entry[count++] = listing->entry[i];
+        if (count == 0 ||
+            compare_entries(&signatures->entry[i], &signatures->entry[count - 1]) != 0) {
+            signatures->begin[signatures->entry[i].domain + 1] = count + 1;
+            signatures->entry[count++] = signatures->entry[i];
         }
     return TUTTI_OK;
 }
 
-static void close_listing(struct listing *listing)
+static void signatures_fini(struct signatures *signatures)
 {
-    free(listing->entry);
-    free(listing->begin);
+    free(signatures->entry);
+    free(signatures->begin);
 }
 
-static bool is_same_kind(const struct listing *listing, uint32_t a, uint32_t b)
+static bool is_same_kind(const struct signatures *signatures, uint32_t a, uint32_t b)
 {
-    uint32_t count = listing->begin[a + 1] - listing->begin[a];
+    uint32_t count = signatures->begin[a + 1] - signatures->begin[a];
 
-    if (count != listing->begin[b + 1] - listing->begin[b])
+    if (count != signatures->begin[b + 1] - signatures->begin[b])
         return false;
     for (uint32_t i = 0; i < count; i++) {
-        const struct entry *left = &listing->entry[listing->begin[a] + i];
-        const struct entry *right = &listing->entry[listing->begin[b] + i];
+        const struct entry *left = &signatures->entry[signatures->begin[a] + i];
+        const struct entry *right = &signatures->entry[signatures->begin[b] + i];
 
         if (left->host != right->host || left->text != right->text || left->gpu != right->gpu)
             return false;
@@ -109,7 +113,7 @@ static int add_text(const struct tutti_cluster *cluster, const struct entry *ent
     char name[64];
     int rc;
 
-    snprintf(name, sizeof name, "what rank %u says of its host", text->owner);
+    snprintf(name, sizeof name, "the description of a host from rank %u", text->owner);
     TUTTI_TRY(tutti_xml_read_nccl(name, text->text, text->size_bytes, TUTTI_SOURCE_FILE, &one));
     for (uint32_t device = 0; device != TUTTI_NO_DEVICE;
          device = tutti_inventory_next(one, device)) {
@@ -148,16 +152,17 @@ static int compare_numbers(const void *a, const void *b)
     return *left < *right ? -1 : *left > *right;
 }
 
-static int list_gpus(const struct listing *listing, uint32_t domain,
+/* Lists the gpus that the ranks of a domain use, each once and in ascending order. */
+static int list_gpus(const struct signatures *signatures, uint32_t domain,
                      struct tutti_cluster_kind *kind)
 {
-    uint32_t begin = listing->begin[domain], end = listing->begin[domain + 1], count = 0;
+    uint32_t begin = signatures->begin[domain], end = signatures->begin[domain + 1], count = 0;
 
     kind->gpu = calloc(end - begin + 1, sizeof *kind->gpu);
     if (kind->gpu == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the gpus of a host");
     for (uint32_t i = begin; i < end; i++) {
-        const struct entry *entry = &listing->entry[i];
+        const struct entry *entry = &signatures->entry[i];
         char busid[32];
 
         if (entry->gpu == TUTTI_CLUSTER_NO_GPU)
@@ -166,9 +171,9 @@ static int list_gpus(const struct listing *listing, uint32_t domain,
         if (kind->gpu[kind->ngpus++] != TUTTI_NO_NODE)
             continue;
         tutti_busid_write(entry->gpu, busid, sizeof busid);
-        return tutti_fail(TUTTI_ERR_REMOTE, "a rank uses the gpu %s, which is not in what its host "
-                          "says of itself (rank %u)", busid,
-                          listing->cluster->text[entry->text].owner);
+        return tutti_fail(TUTTI_ERR_REMOTE, "a rank uses the gpu %s, which the description of its "
+                          "host from rank %u does not list; describe all gpus of the host", busid,
+                          signatures->cluster->text[entry->text].owner);
     }
     qsort(kind->gpu, kind->ngpus, sizeof *kind->gpu, compare_numbers);
     for (uint32_t i = 0; i < kind->ngpus; i++)
@@ -178,20 +183,22 @@ static int list_gpus(const struct listing *listing, uint32_t domain,
     return TUTTI_OK;
 }
 
-static int build_kind(const struct listing *listing, uint32_t domain,
+/* Builds the graph of a kind from the texts of one domain. Entries are sorted, so a text that
+ * several ranks of a host share is added only once. */
+static int build_kind(const struct signatures *signatures, uint32_t domain,
                       struct tutti_cluster_kind *kind)
 {
-    const struct tutti_cluster *cluster = listing->cluster;
+    const struct tutti_cluster *cluster = signatures->cluster;
     bool has_fabric = cluster->domains[domain].nhosts > 1;
     struct tutti_inventory *inventory;
     int rc = TUTTI_OK;
 
     TUTTI_TRY(tutti_inventory_create(&inventory));
-    for (uint32_t i = listing->begin[domain]; i < listing->begin[domain + 1] && rc == TUTTI_OK;
-         i++) {
-        const struct entry *entry = &listing->entry[i];
+    for (uint32_t i = signatures->begin[domain];
+         i < signatures->begin[domain + 1] && rc == TUTTI_OK; i++) {
+        const struct entry *entry = &signatures->entry[i];
 
-        if (i > listing->begin[domain] && entry->host == entry[-1].host &&
+        if (i > signatures->begin[domain] && entry->host == entry[-1].host &&
             entry->text == entry[-1].text)
             continue;
         rc = add_text(cluster, entry, has_fabric, inventory);
@@ -199,7 +206,7 @@ static int build_kind(const struct listing *listing, uint32_t domain,
     TUTTI_TRY_OR(drop_inventory, rc, rc);
     TUTTI_TRY_OR(drop_inventory, rc, tutti_graph_build(inventory, &kind->graph));
     TUTTI_TRY_OR(drop_inventory, rc, tutti_paths_find(kind->graph, &kind->paths));
-    rc = list_gpus(listing, domain, kind);
+    rc = list_gpus(signatures, domain, kind);
 
 drop_inventory:
     tutti_inventory_destroy(inventory);
@@ -217,7 +224,7 @@ static void set_slots(struct tutti_cluster *cluster)
         cluster->slot[rank] = TUTTI_NO_NODE;
         if (cluster->record[rank].gpu == TUTTI_CLUSTER_NO_GPU)
             continue;
-        number = find_gpu(kind->graph, place_of(cluster, host), cluster->record[rank].gpu);
+        number = find_gpu(kind->graph, index_in_domain(cluster, host), cluster->record[rank].gpu);
         for (uint32_t i = 0; i < kind->ngpus; i++)
             if (kind->gpu[i] == number)
                 cluster->slot[rank] = i;
@@ -226,30 +233,30 @@ static void set_slots(struct tutti_cluster *cluster)
 
 int tutti_cluster_build(struct tutti_cluster *cluster)
 {
-    struct listing listing;
+    struct signatures signatures;
     int rc;
 
     cluster->kind = calloc(cluster->ndomains, sizeof *cluster->kind);
     if (cluster->kind == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u domains", cluster->ndomains);
-    TUTTI_TRY_OR(drop_listing, rc, open_listing(&listing, cluster));
+    TUTTI_TRY_OR(drop_signatures, rc, signatures_init(&signatures, cluster));
     for (uint32_t domain = 0; domain < cluster->ndomains && rc == TUTTI_OK; domain++) {
         uint32_t kind = 0;
 
         while (kind < cluster->nkinds &&
-               !is_same_kind(&listing, cluster->kind[kind].first_domain, domain))
+               !is_same_kind(&signatures, cluster->kind[kind].first_domain, domain))
             kind++;
         cluster->domains[domain].kind = kind;
         if (kind < cluster->nkinds)
             continue;
         cluster->kind[cluster->nkinds++].first_domain = domain;
-        rc = build_kind(&listing, domain, &cluster->kind[kind]);
+        rc = build_kind(&signatures, domain, &cluster->kind[kind]);
     }
     if (rc == TUTTI_OK)
         set_slots(cluster);
 
-drop_listing:
-    close_listing(&listing);
+drop_signatures:
+    signatures_fini(&signatures);
     return rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Declares the function of kinds.c with which cluster.c frees the kinds of a cluster. */
+ * Declares the function with which cluster.c frees the kinds of a cluster. */
 #ifndef TUTTI_TOPOLOGY_CLUSTER_KINDS_H
 #define TUTTI_TOPOLOGY_CLUSTER_KINDS_H
 

@@ -11,7 +11,8 @@
 
 /* ---- CPU sets -------------------------------------------------------------------------------- */
 
-static bool ask_scheduler(struct tutti_cpumask *ret_mask)
+/* Finds the CPUs on which the kernel lets this thread run. Returns false if they are not known. */
+static bool read_affinity(struct tutti_cpumask *ret_mask)
 {
     cpu_set_t *set = CPU_ALLOC(TUTTI_CPUS);
     size_t size = CPU_ALLOC_SIZE(TUTTI_CPUS);
@@ -68,6 +69,8 @@ static bool read_group(const char *root, const char *mount, char *path, const ch
     }
 }
 
+/* Finds the CPUs of the process's control group, wherever the system mounts control groups. Returns
+ * false if they are not known. */
 static bool read_groups(const char *root, struct tutti_cpumask *ret_mask)
 {
     static const struct {
@@ -88,11 +91,13 @@ static bool read_groups(const char *root, struct tutti_cpumask *ret_mask)
     return false;
 }
 
+/* The affinity of the thread is known only on this machine. For another root, all CPUs that are
+ * online take its place. */
 static void find_cpus(const char *root, struct tutti_confines *confines)
 {
     struct tutti_cpumask group;
     char text[TUTTI_SYSFS_BYTES];
-    bool is_known = *root == '\0' ? ask_scheduler(&confines->cpus)
+    bool is_known = *root == '\0' ? read_affinity(&confines->cpus)
                                   : tutti_sysfs_read(root, text, "sys/devices/system/cpu/online") &&
                                         tutti_cpumask_parse_list(text, &confines->cpus);
 
@@ -105,6 +110,9 @@ static void find_cpus(const char *root, struct tutti_confines *confines)
     confines->ncpus = is_known ? tutti_cpumask_count(&confines->cpus) : 0;
 }
 
+/* Lines of /proc/cpuinfo that hold all values of the first processor. */
+enum { CPUINFO_LINES = 64 };
+
 /* ---- containers and virtual machines --------------------------------------------------------- */
 
 static bool has_any(const char *text, const char *const *words, size_t count)
@@ -115,7 +123,7 @@ static bool has_any(const char *text, const char *const *words, size_t count)
     return false;
 }
 
-static bool find_container(const char *root)
+static bool is_in_container(const char *root)
 {
     static const char *const signs[] = {".dockerenv", "run/.containerenv",
                                         "run/systemd/container"};
@@ -130,8 +138,8 @@ static bool find_container(const char *root)
            has_any(text, names, sizeof names / sizeof names[0]);
 }
 
-/* Only the first lines are read: they hold the first processor's flags, and the whole file is
- * long. */
+/* Returns true if /proc/cpuinfo lists the flag that hypervisors set. Only the first lines are read:
+ * they hold the first processor's flags, and the whole file is long. */
 static bool has_hypervisor_flag(const char *root)
 {
     char path[TUTTI_SYSFS_BYTES], *line = NULL;
@@ -143,16 +151,17 @@ static bool has_hypervisor_flag(const char *root)
     file = fopen(path, "re");
     if (file == NULL)
         return false;
-    for (int i = 0; i < 64 && !has_flag && getline(&line, &size, file) > 0; i++)
+    for (int i = 0; i < CPUINFO_LINES && !has_flag && getline(&line, &size, file) > 0; i++)
         has_flag = strncmp(line, "flags", 5) == 0 && strstr(line, " hypervisor") != NULL;
     free(line);
     fclose(file);
     return has_flag;
 }
 
-/* On other processors than x86 only the firmware's names indicate a VM. Amazon's bare-metal
- * machines have the same vendor name as its VMs, but "metal" in the product name. */
-static bool find_vm(const char *root)
+/* On other processors than x86, only the firmware's names show whether the machine is virtual.
+ * Amazon's bare-metal machines have the same vendor name as its VMs, but "metal" in the product
+ * name. */
+static bool is_in_vm(const char *root)
 {
     static const char *const vendors[] = {"QEMU", "VMware", "innotek", "Xen", "Parallels",
                                           "Alibaba Cloud", "Google", "Amazon EC2"};
@@ -174,7 +183,7 @@ void tutti_detect_confines(const char *root, struct tutti_confines *ret_confines
     if (root == NULL)
         root = "";
     *ret_confines = (struct tutti_confines){
-        .is_container = find_container(root), .is_vm = find_vm(root),
+        .is_container = is_in_container(root), .is_vm = is_in_vm(root),
     };
     find_cpus(root, ret_confines);
 }

@@ -61,7 +61,7 @@ int tutti_detect(const struct tutti_detect_options *options,
     TUTTI_TRY(tutti_inventory_create(&inventory));
     rc = run_phases(options, options->root != NULL ? options->root : "", inventory);
     if (rc == TUTTI_OK)
-        rc = tutti_detect_cpu(inventory, &cpu);
+        rc = tutti_detect_ensure_cpu(inventory, &cpu);
     if (rc != TUTTI_OK) {
         tutti_inventory_destroy(inventory);
         return rc;

@@ -15,7 +15,8 @@
 struct tutti_detect_options {
     const char *root;  /* NULL or "": this machine; else a directory that contains sys/ and proc/ */
     const char *given; /* replaces detection by tutti_formats_load(given); NULL: detect */
-    bool is_cpus_only; /* skip devices, which take the most time; ignored if `given` is set */
+    bool is_cpus_only; /* find only CPUs and caches, because devices take the most time; ignored if
+                        * `given` is set */
 };
 
 /* Detects a machine; the caller destroys the inventory. Missing hardware and files are not errors:
@@ -31,14 +32,14 @@ int tutti_detect(const struct tutti_detect_options *options,
 /* The limits of a process within its machine. */
 struct tutti_confines {
     struct tutti_cpumask cpus;  /* CPUs that the process may use */
-    uint32_t ncpus;             /* their number; 0: not known */
+    uint32_t ncpus;             /* number of CPUs in `cpus`; 0: not known */
     bool is_container;
     bool is_vm;                 /* virtual machine: links may lack rates, and bridges may be
                                  * missing */
 };
 
-/* Finds the limits of the calling process, or of the process that recorded the directory `root`.
- * NULL or "" means this machine. The function never fails: limits that it cannot find count as
+/* Finds the limits of the calling process if `root` is NULL or "", or else of the process that
+ * recorded the directory `root`. The function never fails: limits that it cannot find count as
  * absent. */
 void tutti_detect_confines(const char *root, struct tutti_confines *ret_confines);
 

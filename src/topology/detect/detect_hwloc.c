@@ -18,7 +18,8 @@
 /* These variables are the only way to give hwloc another root. The list of components leaves out
  * hwloc's x86 component, because that component queries this machine's processor. */
 static const struct variable {
-    const char *name, *value; /* NULL stands for the root */
+    const char *name;
+    const char *value; /* NULL: the root */
 } variables[] = {
     {"HWLOC_FSROOT", NULL},
     {"HWLOC_THISSYSTEM", "0"},
@@ -26,8 +27,9 @@ static const struct variable {
 };
 #define NVARIABLES (sizeof variables / sizeof variables[0])
 
+/* The values of the variables before the call. */
 struct environment {
-    char *kept[NVARIABLES]; /* NULL: was not set */
+    char *kept[NVARIABLES]; /* NULL: the variable was not set */
 };
 
 static void restore_environment(struct environment *environment)
@@ -62,17 +64,18 @@ static int change_environment(const char *root, struct environment *ret_environm
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* Loads all CPUs, including the CPUs that this process may not use, because confines.c finds the
- * limits of the process separately. Components that open drivers for computing are excluded: they
- * take seconds, and other phases query these drivers. The component for PCI is excluded because it
- * only repeats the results of the Linux component, with a library that leaks memory. */
-static int load(hwloc_topology_t topology, enum hwloc_type_filter_e devices)
+/* Loads all CPUs, including those that this process may not use, because confines.c finds the
+ * limits of the process separately. `devices` says which devices hwloc reports. Components that
+ * open drivers for computing are excluded: they take seconds, and other phases query these drivers.
+ * The component for PCI is excluded because it only repeats the results of the Linux component,
+ * with a library that leaks memory. */
+static int load_topology(hwloc_topology_t topology, enum hwloc_type_filter_e devices)
 {
     static const char *const unwanted[] = {"cuda", "nvml", "opencl", "gl", "pci"};
 
     if (hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
         hwloc_topology_set_io_types_filter(topology, devices) != 0)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc takes no settings: %s", strerror(errno));
+        return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc refuses its settings: %s", strerror(errno));
     /* The call fails for a component that this hwloc was built without, so errors are ignored. */
     for (size_t i = 0; i < sizeof unwanted / sizeof unwanted[0]; i++)
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
@@ -102,7 +105,7 @@ static int ask_hwloc(enum hwloc_type_filter_e devices, struct tutti_inventory **
 
     if (hwloc_topology_init(&topology) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc does not start: %s", strerror(errno));
-    rc = load(topology, devices);
+    rc = load_topology(topology, devices);
     if (rc == TUTTI_OK)
         rc = read_topology(topology, ret_inventory);
     hwloc_topology_destroy(topology);
@@ -136,6 +139,7 @@ static int detect(const char *root, enum hwloc_type_filter_e devices,
         restore_environment(&environment);
     if (rc != TUTTI_OK)
         return rc;
+    /* The caller's inventory gets the contents of `found`, and its own are freed. */
     empty = *inventory;
     *inventory = *found;
     *found = empty;

@@ -11,18 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The folder with a folder for each node, and the most nodes that are read. */
 #define NODES "sys/class/kfd/kfd/topology/nodes"
 #define MOST_NODES 1024
 /* The link type of xGMI in CRAT (the firmware's table of components), and the weight that the
  * driver gives to one hop of xGMI. */
 #define LINK_XGMI 11
 #define HOP_WEIGHT 15
+/* The most xGMI links between two GPUs; a larger number is taken for an error. */
+#define MOST_LINKS 16
 
 struct node {
     int64_t number; /* the folder's name */
     bool is_gpu;
-    int64_t busid;
-    uint32_t gpu;   /* index in the inventory */
+    int64_t busid;  /* of a GPU */
+    uint32_t gpu;   /* device in the inventory; TUTTI_NO_DEVICE: not a GPU, or not added yet */
 };
 
 struct nodes {
@@ -31,7 +34,7 @@ struct nodes {
 };
 
 /* Returns the value of a line "name value" in a file of properties; `fallback`: no valid value. */
-static int64_t property(const char *text, const char *name, int64_t fallback)
+static int64_t read_property(const char *text, const char *name, int64_t fallback)
 {
     size_t length = strlen(name);
 
@@ -50,8 +53,8 @@ static int64_t property(const char *text, const char *name, int64_t fallback)
     return fallback;
 }
 
-/* Reads one node; a node that is not a GPU only gets its number. The driver's property location_id
- * holds the PCI bus, device and function. */
+/* Reads one node; of a node that is not a GPU only the number is set. The driver's property
+ * location_id holds the PCI bus, device and function. */
 static void read_node(const char *root, int64_t number, struct node *ret_node)
 {
     char text[TUTTI_SYSFS_BYTES];
@@ -59,10 +62,10 @@ static void read_node(const char *root, int64_t number, struct node *ret_node)
 
     *ret_node = (struct node){.number = number, .gpu = TUTTI_NO_DEVICE};
     if (!tutti_sysfs_read(root, text, NODES "/%d/properties", (int)number) ||
-        property(text, "simd_count", 0) == 0)
+        read_property(text, "simd_count", 0) == 0)
         return;
-    domain = (uint64_t)property(text, "domain", 0) & UINT32_MAX;
-    location = (uint64_t)property(text, "location_id", 0);
+    domain = (uint64_t)read_property(text, "domain", 0) & UINT32_MAX;
+    location = (uint64_t)read_property(text, "location_id", 0);
     ret_node->is_gpu = location != 0;
     ret_node->busid = (int64_t)(domain << 20 | (location >> 8 & 0xff) << 12 |
                                 (location >> 3 & 0x1f) << 4 | (location & 0x7));
@@ -90,20 +93,20 @@ static int add_gpu(const char *root, struct tutti_inventory *inventory, struct n
 
     if (!tutti_sysfs_read(root, text, NODES "/%d/properties", (int)node->number))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_detect_pci(root, inventory, node->busid, TUTTI_SOURCE_SYSFS, &pci));
+    TUTTI_TRY(tutti_detect_ensure_pci(root, inventory, node->busid, TUTTI_SOURCE_SYSFS, &pci));
     node->gpu = tutti_detect_child(inventory, pci, TUTTI_DEVICE_GPU);
     if (node->gpu == TUTTI_NO_DEVICE)
         TUTTI_TRY(tutti_inventory_add(inventory, pci, TUTTI_DEVICE_GPU, TUTTI_SOURCE_SYSFS,
                                       &node->gpu));
     TUTTI_TRY(tutti_device_set_number(inventory, node->gpu, TUTTI_PROPERTY_DEV, TUTTI_SOURCE_SYSFS,
                                       dev));
-    unique = (uint64_t)property(text, "unique_id", 0);
+    unique = (uint64_t)read_property(text, "unique_id", 0);
     if (unique != 0) {
         snprintf(uuid, sizeof uuid, "%016llx", (unsigned long long)unique);
         TUTTI_TRY(tutti_device_set_text(inventory, node->gpu, TUTTI_PROPERTY_UUID,
                                         TUTTI_SOURCE_SYSFS, uuid));
     }
-    return set_architecture(inventory, node->gpu, property(text, "gfx_target_version", 0));
+    return set_architecture(inventory, node->gpu, read_property(text, "gfx_target_version", 0));
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -112,13 +115,9 @@ static int add_gpu(const char *root, struct tutti_inventory *inventory, struct n
 static int find_or_add_link(struct tutti_inventory *inventory, uint32_t gpu, int64_t busid,
                             uint32_t *ret_link)
 {
-    for (uint32_t i = inventory->devices[gpu].first_child; i != TUTTI_NO_DEVICE;
-         i = inventory->devices[i].next)
-        if (inventory->devices[i].kind == TUTTI_DEVICE_NVLINK &&
-            tutti_device_number(inventory, i, TUTTI_PROPERTY_TARGET, -1) == busid) {
-            *ret_link = i;
-            return TUTTI_OK;
-        }
+    *ret_link = tutti_detect_link(inventory, gpu, busid);
+    if (*ret_link != TUTTI_NO_DEVICE)
+        return TUTTI_OK;
     TUTTI_TRY(tutti_inventory_add(inventory, gpu, TUTTI_DEVICE_NVLINK, TUTTI_SOURCE_SYSFS,
                                   ret_link));
     return tutti_device_set_number(inventory, *ret_link, TUTTI_PROPERTY_TARGET, TUTTI_SOURCE_SYSFS,
@@ -131,8 +130,10 @@ static int find_or_add_link(struct tutti_inventory *inventory, uint32_t gpu, int
 static int add_link(struct tutti_inventory *inventory, const struct node *from,
                     const struct node *to, const char *text)
 {
-    int64_t most = property(text, "max_bandwidth", 0), least = property(text, "min_bandwidth", 0);
-    bool is_sure = least > 0 && most % least == 0 && most / least >= 1 && most / least <= 16;
+    int64_t most = read_property(text, "max_bandwidth", 0);
+    int64_t least = read_property(text, "min_bandwidth", 0);
+    int64_t links = least > 0 && most % least == 0 ? most / least : 0;
+    bool is_sure = links >= 1 && links <= MOST_LINKS;
     int64_t target_class;
     uint32_t link;
 
@@ -144,10 +145,11 @@ static int add_link(struct tutti_inventory *inventory, const struct node *from,
                                           TUTTI_SOURCE_SYSFS, target_class));
     return tutti_device_set_number(inventory, link, TUTTI_PROPERTY_LINKS,
                                    is_sure ? TUTTI_SOURCE_SYSFS : TUTTI_SOURCE_ASSUMED,
-                                   is_sure ? most / least : 1);
+                                   is_sure ? links : 1);
 }
 
-static const struct node *node_of(const struct nodes *nodes, int64_t number)
+/* Returns the node with this number; NULL: none. */
+static const struct node *find_node(const struct nodes *nodes, int64_t number)
 {
     for (uint32_t i = 0; i < nodes->count; i++)
         if (nodes->list[i].number == number)
@@ -169,10 +171,10 @@ static int add_links(const char *root, struct tutti_inventory *inventory,
         const struct node *to;
 
         if (!tutti_sysfs_read(root, text, "%s/%s/properties", folder, names[i]->d_name) ||
-            property(text, "type", 0) != LINK_XGMI ||
-            property(text, "weight", HOP_WEIGHT) > HOP_WEIGHT)
+            read_property(text, "type", 0) != LINK_XGMI ||
+            read_property(text, "weight", HOP_WEIGHT) > HOP_WEIGHT)
             continue;
-        to = node_of(nodes, property(text, "node_to", -1));
+        to = find_node(nodes, read_property(text, "node_to", -1));
         if (to != NULL && to != from && to->gpu != TUTTI_NO_DEVICE)
             rc = add_link(inventory, from, to, text);
     }
@@ -182,7 +184,7 @@ static int add_links(const char *root, struct tutti_inventory *inventory,
 
 /* ---- together -------------------------------------------------------------------------------- */
 
-static int add_nodes(const char *root, struct tutti_inventory *inventory, struct nodes *nodes)
+static int add_gpus(const char *root, struct tutti_inventory *inventory, struct nodes *nodes)
 {
     int64_t dev = 0;
 
@@ -213,7 +215,7 @@ int tutti_detect_kfd(const char *root, struct tutti_inventory *inventory)
             if (tutti_number_parse(names[i]->d_name, &number) && number >= 0 && number < INT32_MAX)
                 read_node(root, number, &nodes.list[nodes.count++]);
         }
-        rc = add_nodes(root, inventory, &nodes);
+        rc = add_gpus(root, inventory, &nodes);
     }
     free(nodes.list);
     tutti_sysfs_free(names, count);

@@ -6,15 +6,12 @@
 #include "base/result.h"
 #include "topology/detect/nvml_gpu.h"
 #include "topology/detect/place.h"
+#include "topology/inventory/pci_ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define SOURCE TUTTI_SOURCE_NVML
-
-#define CLASS_GPU 0x030200
-#define CLASS_NVSWITCH 0x068000
-#define CLASS_IBM_NPU 0x068001
 
 /* The most GPUs that are read. If NVML reports more, the others are ignored, with a warning. */
 #define MOST_GPUS 256
@@ -39,7 +36,7 @@ static int set_pci(struct tutti_inventory *inventory, uint32_t pci,
             TUTTI_TRY(tutti_device_set_number(inventory, pci, ids[i].property, SOURCE, ids[i].id));
     /* NVML does not report the class, so it is only assumed; a class from a file is kept. */
     TUTTI_TRY(tutti_device_set_number(inventory, pci, TUTTI_PROPERTY_CLASS, TUTTI_SOURCE_ASSUMED,
-                                      CLASS_GPU));
+                                      TUTTI_PCI_CLASS_GPU));
     if (facts->pcie_gts > 0)
         TUTTI_TRY(tutti_device_set_real(inventory, pci, TUTTI_PROPERTY_LINK_SPEED, SOURCE,
                                         facts->pcie_gts));
@@ -85,12 +82,13 @@ static void log_gpu(const struct tutti_detect_nvml_facts *facts)
               facts->is_split ? ", split into MIG instances: taken as one" : "");
 }
 
-static int put_gpu(const char *root, struct tutti_inventory *inventory,
-                   const struct tutti_detect_nvml_facts *facts)
+/* Adds a GPU and its pci unless they are there already, and sets their values. */
+static int place_gpu(const char *root, struct tutti_inventory *inventory,
+                     const struct tutti_detect_nvml_facts *facts)
 {
     uint32_t pci, gpu;
 
-    TUTTI_TRY(tutti_detect_pci(root, inventory, facts->busid, SOURCE, &pci));
+    TUTTI_TRY(tutti_detect_ensure_pci(root, inventory, facts->busid, SOURCE, &pci));
     TUTTI_TRY(set_pci(inventory, pci, facts));
     gpu = tutti_detect_child(inventory, pci, TUTTI_DEVICE_GPU);
     if (gpu == TUTTI_NO_DEVICE)
@@ -113,6 +111,7 @@ static void remove_gpu(struct tutti_inventory *inventory, int64_t busid)
 
 /* ---- the links of the GPU -------------------------------------------------------------------- */
 
+/* Returns the PCI class of the other end of a link, and the source of this class. */
 static int64_t target_class(const char *root, const struct tutti_inventory *inventory,
                             const struct tutti_detect_nvml_target *target,
                             enum tutti_source *ret_source)
@@ -122,10 +121,10 @@ static int64_t target_class(const char *root, const struct tutti_inventory *inve
 
     *ret_source = SOURCE;
     if (target->remote_type == TUTTI_NVML_REMOTE_IBM_NPU)
-        return CLASS_IBM_NPU;
+        return TUTTI_PCI_CLASS_NVLINK_TO_CPU;
     if (target->remote_type == TUTTI_NVML_REMOTE_SWITCH ||
-        target->busid == TUTTI_NVML_HIDDEN_BUSID)
-        return CLASS_NVSWITCH;
+        target->busid == TUTTI_BUSID_HIDDEN)
+        return TUTTI_PCI_CLASS_NVSWITCH;
     if (pci != TUTTI_NO_DEVICE) {
         *ret_source = inventory->devices[pci].value[TUTTI_PROPERTY_CLASS].found_by;
         if (*ret_source != TUTTI_SOURCE_NOBODY)
@@ -135,10 +134,11 @@ static int64_t target_class(const char *root, const struct tutti_inventory *inve
     class = tutti_detect_pci_class(root, target->busid);
     if (class >= 0)
         return class;
-    /* An other end that this kernel does not see, as in a VM, is a switch, unless NVML reports a
-     * GPU. */
+    /* If this kernel does not see the other end, as in a VM, the other end is a switch, unless NVML
+     * reports a GPU. */
     *ret_source = TUTTI_SOURCE_ASSUMED;
-    return target->remote_type == TUTTI_NVML_REMOTE_GPU ? CLASS_GPU : CLASS_NVSWITCH;
+    return target->remote_type == TUTTI_NVML_REMOTE_GPU ? TUTTI_PCI_CLASS_GPU
+                                                        : TUTTI_PCI_CLASS_NVSWITCH;
 }
 
 /* Returns the best source among a GPU's children of a kind; NOBODY: there are no such children. */
@@ -177,21 +177,11 @@ static void remove_links(struct tutti_inventory *inventory, uint32_t gpu,
     }
 }
 
-static uint32_t find_link(const struct tutti_inventory *inventory, uint32_t gpu, int64_t busid)
-{
-    uint32_t i = inventory->devices[gpu].first_child;
-
-    while (i != TUTTI_NO_DEVICE &&
-           (inventory->devices[i].kind != TUTTI_DEVICE_NVLINK ||
-            tutti_device_number(inventory, i, TUTTI_PROPERTY_TARGET, -1) != busid))
-        i = inventory->devices[i].next;
-    return i;
-}
-
-static int put_link(const char *root, struct tutti_inventory *inventory, uint32_t gpu,
+/* Adds the NVLinks to one target unless they are there already, and sets their values. */
+static int set_link(const char *root, struct tutti_inventory *inventory, uint32_t gpu,
                     const struct tutti_detect_nvml_target *target)
 {
-    uint32_t link = find_link(inventory, gpu, target->busid);
+    uint32_t link = tutti_detect_link(inventory, gpu, target->busid);
     enum tutti_source source;
     int64_t class;
 
@@ -205,7 +195,7 @@ static int put_link(const char *root, struct tutti_inventory *inventory, uint32_
     return tutti_device_set_number(inventory, link, TUTTI_PROPERTY_TCLASS, source, class);
 }
 
-static int put_c2c(struct tutti_inventory *inventory, uint32_t gpu,
+static int set_c2c(struct tutti_inventory *inventory, uint32_t gpu,
                    const struct tutti_detect_nvml_facts *facts)
 {
     uint32_t c2c = tutti_detect_child(inventory, gpu, TUTTI_DEVICE_C2C);
@@ -221,7 +211,7 @@ static int put_c2c(struct tutti_inventory *inventory, uint32_t gpu,
 }
 
 /* Runs after all GPUs are placed, because the other end of a link may be one of them. */
-static int put_links(const char *root, struct tutti_inventory *inventory,
+static int set_links(const char *root, struct tutti_inventory *inventory,
                      const struct tutti_detect_nvml_facts *facts)
 {
     uint32_t pci = tutti_inventory_find_pci(inventory, facts->busid);
@@ -231,20 +221,21 @@ static int put_links(const char *root, struct tutti_inventory *inventory,
     if (best_source(inventory, gpu, TUTTI_DEVICE_NVLINK) <= SOURCE) {
         remove_links(inventory, gpu, facts);
         for (uint32_t i = 0; i < facts->ntargets; i++)
-            TUTTI_TRY(put_link(root, inventory, gpu, &facts->targets[i]));
+            TUTTI_TRY(set_link(root, inventory, gpu, &facts->targets[i]));
     }
-    return put_c2c(inventory, gpu, facts);
+    return set_c2c(inventory, gpu, facts);
 }
 
 /* ---- the phase ------------------------------------------------------------------------------- */
 
-static int put_all(const char *root, struct tutti_inventory *inventory,
+/* Adds all GPUs, and then their links. */
+static int add_all(const char *root, struct tutti_inventory *inventory,
                    const struct tutti_detect_nvml_facts *facts, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        TUTTI_TRY(put_gpu(root, inventory, &facts[i]));
+        TUTTI_TRY(place_gpu(root, inventory, &facts[i]));
     for (unsigned i = 0; i < count; i++)
-        TUTTI_TRY(put_links(root, inventory, &facts[i]));
+        TUTTI_TRY(set_links(root, inventory, &facts[i]));
     return TUTTI_OK;
 }
 
@@ -270,14 +261,14 @@ static int detect(const struct tutti_nvml *nvml, const char *root,
         return TUTTI_OK;
     facts = calloc(count, sizeof *facts);
     if (facts == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the facts about %u GPUs", count);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to detect %u GPUs", count);
     for (unsigned i = 0; i < count; i++) {
         if (tutti_detect_nvml_gpu(nvml, i, &facts[nread]) == TUTTI_DETECT_NVML_READ)
             nread++;
         else
             remove_gpu(inventory, facts[nread].busid);
     }
-    rc = put_all(root, inventory, facts, nread);
+    rc = add_all(root, inventory, facts, nread);
     free(facts);
     return rc;
 }

@@ -13,27 +13,29 @@
 struct inquiry {
     const struct tutti_nvml *nvml;
     struct tutti_nvml_gpu *gpu;
-    char who[64]; /* "GPU 3", then "GPU 3 (0000:3b:00.0)" */
-    int loss;     /* code of an error that makes the GPU unusable; 0: none */
+    char name[64];  /* of the GPU in messages: "GPU 3", then "GPU 3 (0000:3b:00.0)" */
+    int fatal_code; /* code of an error that makes the GPU unusable; 0: none */
 };
 
-/* Returns true if a call succeeded. It logs errors, except that a value is not supported, and notes
- * errors that make the GPU unusable. `what` names the value in the log. */
-static bool is_told(struct inquiry *inquiry, const char *what, int code)
+/* Returns true if `code` says that a query succeeded. Other codes are logged, except those of a
+ * query that is not supported. A code that makes the GPU unusable is kept in the inquiry. `what`
+ * names the value in the log. */
+static bool succeeded(struct inquiry *inquiry, const char *what, int code)
 {
     if (code == TUTTI_NVML_SUCCESS)
         return true;
     if (code == TUTTI_NVML_GPU_IS_LOST || code == TUTTI_NVML_RESET_REQUIRED)
-        inquiry->loss = code;
+        inquiry->fatal_code = code;
     else if (code != TUTTI_NVML_NOT_SUPPORTED && code != TUTTI_NVML_INVALID_ARGUMENT &&
              code != TUTTI_NVML_FUNCTION_NOT_FOUND)
-        tutti_log(TUTTI_LOG_DEBUG, "NVML, %s, %s: %s", inquiry->who, what,
+        tutti_log(TUTTI_LOG_DEBUG, "NVML, %s, %s: %s", inquiry->name, what,
                   tutti_nvml_error(inquiry->nvml, code));
     return false;
 }
 
 /* ---- the GPU itself -------------------------------------------------------------------------- */
 
+/* Returns the bus id from NVML's text, or from NVML's numbers if there is no valid text. */
 static int64_t busid_of(const struct tutti_nvml_pci *pci)
 {
     int64_t busid;
@@ -45,6 +47,7 @@ static int64_t busid_of(const struct tutti_nvml_pci *pci)
     return busid;
 }
 
+/* Returns the GT/s of a PCIe generation; 0: not known. */
 static double generation_gts(unsigned generation)
 {
     static const double gts[] = {0, 2.5, 5, 8, 16, 32, 64, 128};
@@ -61,26 +64,27 @@ static void read_pcie(struct inquiry *inquiry, struct tutti_detect_nvml_facts *f
     struct tutti_nvml_gpu *gpu = inquiry->gpu;
     unsigned generation, width;
 
-    if (is_told(inquiry, "PCIe generation",
-                tutti_nvml_call(nvml, max_pcie_generation, gpu, &generation)) ||
-        is_told(inquiry, "PCIe generation",
-                tutti_nvml_call(nvml, pcie_generation, gpu, &generation)))
+    if (succeeded(inquiry, "PCIe generation",
+                  tutti_nvml_call(nvml, max_pcie_generation, gpu, &generation)) ||
+        succeeded(inquiry, "PCIe generation",
+                  tutti_nvml_call(nvml, pcie_generation, gpu, &generation)))
         facts->pcie_gts = generation_gts(generation);
-    if (is_told(inquiry, "PCIe width", tutti_nvml_call(nvml, max_pcie_width, gpu, &width)))
+    if (succeeded(inquiry, "PCIe width", tutti_nvml_call(nvml, max_pcie_width, gpu, &width)))
         facts->pcie_width = width;
-    if (is_told(inquiry, "PCIe width", tutti_nvml_call(nvml, pcie_width, gpu, &width)) &&
+    if (succeeded(inquiry, "PCIe width", tutti_nvml_call(nvml, pcie_width, gpu, &width)) &&
         width > 0) {
         if (facts->pcie_width > width)
-            tutti_log(TUTTI_LOG_DEBUG, "%s has %u of its %u PCIe lanes", inquiry->who, width,
+            tutti_log(TUTTI_LOG_DEBUG, "%s has %u of its %u PCIe lanes", inquiry->name, width,
                       facts->pcie_width);
         facts->pcie_width = width;
     }
 }
 
+/* Checks the result of a query for a text; the text is "" if the query failed. */
 static void read_text(struct inquiry *inquiry, const char *what, int code, char *text)
 {
     text[TUTTI_NVML_TEXT_BYTES - 1] = '\0';
-    if (!is_told(inquiry, what, code))
+    if (!succeeded(inquiry, what, code))
         text[0] = '\0';
 }
 
@@ -92,8 +96,9 @@ static bool read_field(struct inquiry *inquiry, const char *what, unsigned id, u
 {
     struct tutti_nvml_field field = {.field = id, .scope = scope};
 
-    if (!is_told(inquiry, what, tutti_nvml_call(inquiry->nvml, fields, inquiry->gpu, 1, &field)) ||
-        !is_told(inquiry, what, field.result))
+    if (!succeeded(inquiry, what,
+                   tutti_nvml_call(inquiry->nvml, fields, inquiry->gpu, 1, &field)) ||
+        !succeeded(inquiry, what, field.result))
         return false;
     switch (field.type) {
     case TUTTI_NVML_VALUE_UINT:
@@ -110,6 +115,7 @@ static bool read_field(struct inquiry *inquiry, const char *what, unsigned id, u
     }
 }
 
+/* Counts one more link to the device with this bus id. */
 static void count_link(struct tutti_detect_nvml_facts *facts, int64_t busid, int remote_type)
 {
     struct tutti_detect_nvml_target *target = facts->targets;
@@ -135,24 +141,24 @@ static void read_link(struct inquiry *inquiry, unsigned link, struct tutti_detec
 
     /* A link without peer-to-peer capability serves only the CPU or a display. Drivers without this
      * query report no such links. */
-    if (is_told(inquiry, "NVLink capability",
+    if (succeeded(inquiry, "NVLink capability",
                 tutti_nvml_call(nvml, link_capability, inquiry->gpu, link, TUTTI_NVML_LINK_CAN_P2P,
                                 &can_p2p)) &&
         can_p2p == 0)
         return;
-    if (!is_told(inquiry, "NVLink remote PCI",
-                 tutti_nvml_call(nvml, link_remote_pci, inquiry->gpu, link, &pci)))
+    if (!succeeded(inquiry, "NVLink remote PCI",
+                   tutti_nvml_call(nvml, link_remote_pci, inquiry->gpu, link, &pci)))
         return;
-    if (!is_told(inquiry, "NVLink remote type",
-                 tutti_nvml_call(nvml, link_remote_type, inquiry->gpu, link, &type)))
+    if (!succeeded(inquiry, "NVLink remote type",
+                   tutti_nvml_call(nvml, link_remote_type, inquiry->gpu, link, &type)))
         type = TUTTI_NVML_REMOTE_UNKNOWN;
     busid = busid_of(&pci);
-    if ((busid >> 20 & 0xfffffff) == 0xfffffff)
-        busid = TUTTI_NVML_HIDDEN_BUSID;
+    if ((busid >> 20 & TUTTI_BUSID_HIDDEN_DOMAIN) == TUTTI_BUSID_HIDDEN_DOMAIN)
+        busid = TUTTI_BUSID_HIDDEN;
     count_link(facts, busid, type);
     if (facts->link_version == 0 &&
-        is_told(inquiry, "NVLink version",
-                tutti_nvml_call(nvml, link_version, inquiry->gpu, link, &version)))
+        succeeded(inquiry, "NVLink version",
+                  tutti_nvml_call(nvml, link_version, inquiry->gpu, link, &version)))
         facts->link_version = version;
     if (facts->link_mbytes_per_s == 0 &&
         read_field(inquiry, "NVLink speed", TUTTI_NVML_FIELD_NVLINK_SPEED, link, &speed))
@@ -161,13 +167,13 @@ static void read_link(struct inquiry *inquiry, unsigned link, struct tutti_detec
 
 static void read_links(struct inquiry *inquiry, struct tutti_detect_nvml_facts *facts)
 {
-    for (unsigned link = 0; link < TUTTI_NVML_LINKS && inquiry->loss == 0; link++) {
+    for (unsigned link = 0; link < TUTTI_NVML_LINKS && inquiry->fatal_code == 0; link++) {
         int is_active = 0;
         int code = tutti_nvml_call(inquiry->nvml, link_state, inquiry->gpu, link, &is_active);
 
         if (code == TUTTI_NVML_INVALID_ARGUMENT || code == TUTTI_NVML_FUNCTION_NOT_FOUND)
             break;
-        if (is_told(inquiry, "NVLink state", code) && is_active)
+        if (succeeded(inquiry, "NVLink state", code) && is_active)
             read_link(inquiry, link, facts);
     }
 }
@@ -175,13 +181,15 @@ static void read_links(struct inquiry *inquiry, struct tutti_detect_nvml_facts *
 /* No superchip has this many links; a larger count from the driver is not trusted. */
 #define MOST_C2C_LINKS 64
 
+/* Counts the active coherent links to the CPU. Status 1 means that the link is active. */
 static void read_c2c(struct inquiry *inquiry, struct tutti_detect_nvml_facts *facts)
 {
     uint64_t count, status, speed;
 
     if (!read_field(inquiry, "C2C links", TUTTI_NVML_FIELD_C2C_LINKS, 0, &count))
         return;
-    for (unsigned link = 0; link < count && link < MOST_C2C_LINKS && inquiry->loss == 0; link++) {
+    for (unsigned link = 0; link < count && link < MOST_C2C_LINKS && inquiry->fatal_code == 0;
+         link++) {
         if (!read_field(inquiry, "C2C status", TUTTI_NVML_FIELD_C2C_STATUS, link, &status) ||
             status != 1)
             continue;
@@ -203,8 +211,9 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size_bytes)
     return hash;
 }
 
-/* GPUs with equal cluster and clique can access each other's memory over NVLink, even between
- * hosts. A cluster id of zeros is the NVSwitch board of a single host. */
+/* Sets `fabric` to a hash of cluster and clique. GPUs with the same cluster and clique can access
+ * each other's memory over NVLink, even between hosts. A cluster id of zeros is the NVSwitch board
+ * of a single host, which is no fabric here. */
 static void read_fabric(struct inquiry *inquiry, struct tutti_detect_nvml_facts *facts)
 {
     static const unsigned char none[TUTTI_NVML_CLUSTER_BYTES];
@@ -212,10 +221,11 @@ static void read_fabric(struct inquiry *inquiry, struct tutti_detect_nvml_facts 
     struct tutti_nvml_fabric old = {.state = 0};
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-    if (!is_told(inquiry, "fabric",
-                 tutti_nvml_call(inquiry->nvml, fabric_v2, inquiry->gpu, &fabric))) {
-        if (inquiry->loss != 0 ||
-            !is_told(inquiry, "fabric", tutti_nvml_call(inquiry->nvml, fabric, inquiry->gpu, &old)))
+    if (!succeeded(inquiry, "fabric",
+                   tutti_nvml_call(inquiry->nvml, fabric_v2, inquiry->gpu, &fabric))) {
+        if (inquiry->fatal_code != 0 ||
+            !succeeded(inquiry, "fabric",
+                       tutti_nvml_call(inquiry->nvml, fabric, inquiry->gpu, &old)))
             return;
         memcpy(fabric.cluster, old.cluster, sizeof old.cluster);
         fabric.status = old.status;
@@ -223,7 +233,7 @@ static void read_fabric(struct inquiry *inquiry, struct tutti_detect_nvml_facts 
         fabric.state = old.state;
     }
     if (fabric.state != TUTTI_NVML_FABRIC_COMPLETED ||
-        !is_told(inquiry, "joining its fabric", fabric.status) ||
+        !succeeded(inquiry, "joining its fabric", fabric.status) ||
         memcmp(fabric.cluster, none, sizeof none) == 0)
         return;
     hash = hash_bytes(hash, fabric.cluster, sizeof fabric.cluster);
@@ -239,16 +249,16 @@ static void read_peers(struct inquiry *inquiry, unsigned index,
     const struct tutti_nvml *nvml = inquiry->nvml;
     unsigned count = 0, nrefused = 0, nallowed = 0;
 
-    if (!is_told(inquiry, "number of GPUs", nvml->device_count(&count)))
+    if (!succeeded(inquiry, "number of GPUs", nvml->device_count(&count)))
         return;
     for (unsigned peer = 0; peer < count; peer++) {
         struct tutti_nvml_gpu *other;
         int status;
 
         if (peer == index || nvml->device(peer, &other) != TUTTI_NVML_SUCCESS ||
-            !is_told(inquiry, "peer access",
-                     tutti_nvml_call(nvml, p2p_status, inquiry->gpu, other, TUTTI_NVML_P2P_READ,
-                                     &status)))
+            !succeeded(inquiry, "peer access",
+                       tutti_nvml_call(nvml, p2p_status, inquiry->gpu, other, TUTTI_NVML_P2P_READ,
+                                       &status)))
             continue;
         nallowed += status == TUTTI_NVML_P2P_OK;
         nrefused += status != TUTTI_NVML_P2P_OK;
@@ -264,8 +274,8 @@ static void read_identity(struct inquiry *inquiry, struct tutti_detect_nvml_fact
     unsigned mode, pending;
     int major, minor;
 
-    if (is_told(inquiry, "compute capability",
-                nvml->compute_capability(inquiry->gpu, &major, &minor)))
+    if (succeeded(inquiry, "compute capability",
+                  nvml->compute_capability(inquiry->gpu, &major, &minor)))
         facts->sm = major * 10 + minor;
     read_text(inquiry, "name",
               tutti_nvml_call(nvml, name, inquiry->gpu, facts->name, sizeof facts->name),
@@ -273,16 +283,18 @@ static void read_identity(struct inquiry *inquiry, struct tutti_detect_nvml_fact
     read_text(inquiry, "UUID",
               tutti_nvml_call(nvml, uuid, inquiry->gpu, facts->uuid, sizeof facts->uuid),
               facts->uuid);
-    if (is_told(inquiry, "MIG mode",
-                tutti_nvml_call(nvml, mig_mode, inquiry->gpu, &mode, &pending)))
+    if (succeeded(inquiry, "MIG mode",
+                  tutti_nvml_call(nvml, mig_mode, inquiry->gpu, &mode, &pending)))
         facts->is_split = mode != 0;
 }
 
-static enum tutti_detect_nvml_reading unusable(const struct inquiry *inquiry, int code)
+/* Logs the error that makes the GPU unusable. */
+static enum tutti_detect_nvml_reading give_up(const struct inquiry *inquiry, int code)
 {
     /* In a container, GPUs of other containers cause this error. */
     tutti_log(code == TUTTI_NVML_NO_PERMISSION ? TUTTI_LOG_DEBUG : TUTTI_LOG_WARN,
-              "%s is left out: NVML says: %s", inquiry->who, tutti_nvml_error(inquiry->nvml, code));
+              "%s is left out: NVML says: %s", inquiry->name,
+              tutti_nvml_error(inquiry->nvml, code));
     return TUTTI_DETECT_NVML_UNUSABLE;
 }
 
@@ -296,17 +308,17 @@ enum tutti_detect_nvml_reading tutti_detect_nvml_gpu(const struct tutti_nvml *nv
     int code;
 
     *facts = (struct tutti_detect_nvml_facts){.index = index, .busid = -1};
-    snprintf(inquiry.who, sizeof inquiry.who, "GPU %u", index);
+    snprintf(inquiry.name, sizeof inquiry.name, "GPU %u", index);
     code = nvml->device(index, &inquiry.gpu);
     if (code == TUTTI_NVML_SUCCESS)
         code = nvml->pci(inquiry.gpu, &pci);
     if (code != TUTTI_NVML_SUCCESS)
-        return unusable(&inquiry, code);
+        return give_up(&inquiry, code);
     facts->busid = busid_of(&pci);
     facts->ids = pci.ids;
     facts->subsystem_ids = pci.subsystem_ids;
     tutti_busid_write(facts->busid, address, sizeof address);
-    snprintf(inquiry.who, sizeof inquiry.who, "GPU %u (%s)", index, address);
+    snprintf(inquiry.name, sizeof inquiry.name, "GPU %u (%s)", index, address);
 
     read_identity(&inquiry, facts);
     read_pcie(&inquiry, facts);
@@ -314,5 +326,5 @@ enum tutti_detect_nvml_reading tutti_detect_nvml_gpu(const struct tutti_nvml *nv
     read_c2c(&inquiry, facts);
     read_fabric(&inquiry, facts);
     read_peers(&inquiry, index, facts);
-    return inquiry.loss == 0 ? TUTTI_DETECT_NVML_READ : unusable(&inquiry, inquiry.loss);
+    return inquiry.fatal_code == 0 ? TUTTI_DETECT_NVML_READ : give_up(&inquiry, inquiry.fatal_code);
 }

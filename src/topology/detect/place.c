@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Reads a number from one of the kernel's files of a PCI device. Returns false if the file does not
  * exist or holds no number. */
@@ -43,6 +44,27 @@ uint32_t tutti_detect_child(const struct tutti_inventory *inventory, uint32_t pa
     return child;
 }
 
+uint32_t tutti_detect_link(const struct tutti_inventory *inventory, uint32_t gpu, int64_t busid)
+{
+    uint32_t i = inventory->devices[gpu].first_child;
+
+    while (i != TUTTI_NO_DEVICE &&
+           (inventory->devices[i].kind != TUTTI_DEVICE_NVLINK ||
+            tutti_device_number(inventory, i, TUTTI_PROPERTY_TARGET, -1) != busid))
+        i = inventory->devices[i].next;
+    return i;
+}
+
+uint32_t tutti_detect_next_net(const struct tutti_inventory *inventory, uint32_t net,
+                               const char *name, uint32_t port)
+{
+    while ((net = tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET)) != TUTTI_NO_DEVICE)
+        if (strcmp(tutti_device_text(inventory, net, TUTTI_PROPERTY_NET_NAME), name) == 0 &&
+            (port == 0 || tutti_device_number(inventory, net, TUTTI_PROPERTY_PORT, 1) == port))
+            break;
+    return net;
+}
+
 static int add_cpu(struct tutti_inventory *inventory, enum tutti_source source, int64_t numa,
                    uint32_t *ret_cpu)
 {
@@ -54,7 +76,7 @@ static int add_cpu(struct tutti_inventory *inventory, enum tutti_source source, 
     return TUTTI_OK;
 }
 
-int tutti_detect_cpu(struct tutti_inventory *inventory, uint32_t *ret_cpu)
+int tutti_detect_ensure_cpu(struct tutti_inventory *inventory, uint32_t *ret_cpu)
 {
     uint32_t cpu = tutti_inventory_next_of(inventory, TUTTI_NO_DEVICE, TUTTI_DEVICE_CPU);
 
@@ -65,7 +87,7 @@ int tutti_detect_cpu(struct tutti_inventory *inventory, uint32_t *ret_cpu)
 }
 
 /* Finds the cpu of a NUMA node that the kernel names, and adds this cpu if it is missing. */
-static int numa_cpu(struct tutti_inventory *inventory, int64_t numa, uint32_t *ret_cpu)
+static int ensure_numa_cpu(struct tutti_inventory *inventory, int64_t numa, uint32_t *ret_cpu)
 {
     uint32_t cpu = TUTTI_NO_DEVICE;
 
@@ -99,8 +121,8 @@ static int set_ids(const char *root, struct tutti_inventory *inventory, uint32_t
     return TUTTI_OK;
 }
 
-int tutti_detect_pci(const char *root, struct tutti_inventory *inventory, int64_t busid,
-                     enum tutti_source source, uint32_t *ret_pci)
+int tutti_detect_ensure_pci(const char *root, struct tutti_inventory *inventory, int64_t busid,
+                            enum tutti_source source, uint32_t *ret_pci)
 {
     uint32_t cpu, pci = tutti_inventory_find_pci(inventory, busid);
     long long numa;
@@ -111,9 +133,9 @@ int tutti_detect_pci(const char *root, struct tutti_inventory *inventory, int64_
     }
     /* The value -1 means that the kernel does not know the node, as is common in VMs. */
     if (read_pci_number(root, busid, "numa_node", &numa) && numa >= 0)
-        TUTTI_TRY(numa_cpu(inventory, numa, &cpu));
+        TUTTI_TRY(ensure_numa_cpu(inventory, numa, &cpu));
     else
-        TUTTI_TRY(tutti_detect_cpu(inventory, &cpu));
+        TUTTI_TRY(tutti_detect_ensure_cpu(inventory, &cpu));
     TUTTI_TRY(tutti_inventory_add(inventory, cpu, TUTTI_DEVICE_PCI, source, &pci));
     TUTTI_TRY(tutti_device_set_number(inventory, pci, TUTTI_PROPERTY_BUSID, source, busid));
     TUTTI_TRY(set_ids(root, inventory, pci, busid));

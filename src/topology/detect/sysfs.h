@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Size of a caller's buffer, with room for the terminating zero. A file with a longer text counts
+/* Size of a caller's buffer for a text, with its terminating zero. A file with a longer text counts
  * as missing. */
 #define TUTTI_SYSFS_BYTES 4096
 
@@ -27,6 +27,7 @@ bool tutti_sysfs_exists(const char *root, const char *format, ...)
  * in them count as numbers. Returns the number of names, or 0 if there is no such folder. The
  * caller frees the list with tutti_sysfs_free. */
 int tutti_sysfs_names(const char *root, const char *folder, struct dirent ***ret_names);
+/* Frees a list of names; `count` is the result of tutti_sysfs_names(). */
 void tutti_sysfs_free(struct dirent **names, int count);
 
 /* Truncates a path after its last component that is a PCI address, and stores this address in

@@ -11,21 +11,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the inventory's side -------------------------------------------------------------------- */
+/* ---- nets and nics in the inventory ---------------------------------------------------------- */
 
-static uint32_t find_net(const struct tutti_inventory *inventory, const char *name, int64_t port)
+/* Returns the first net with this name and port (0: any port); TUTTI_NO_DEVICE: none. */
+static uint32_t find_net(const struct tutti_inventory *inventory, const char *name, uint32_t port)
 {
-    uint32_t net = TUTTI_NO_DEVICE;
-
-    while ((net = tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET)) != TUTTI_NO_DEVICE)
-        if (strcmp(tutti_device_text(inventory, net, TUTTI_PROPERTY_NET_NAME), name) == 0 &&
-            (port == 0 || tutti_device_number(inventory, net, TUTTI_PROPERTY_PORT, 1) == port))
-            break;
-    return net;
+    return tutti_detect_next_net(inventory, TUTTI_NO_DEVICE, name, port);
 }
 
+/* Finds the net with this name and port, and adds it below the nic if it is missing. Port 0 means
+ * any port; an added net then gets port 1. */
 static int find_or_add_net(struct tutti_inventory *inventory, uint32_t nic, const char *name,
-                           int64_t port, uint32_t *ret_net)
+                           uint32_t port, uint32_t *ret_net)
 {
     uint32_t net = find_net(inventory, name, port);
 
@@ -40,7 +37,7 @@ static int find_or_add_net(struct tutti_inventory *inventory, uint32_t nic, cons
     return TUTTI_OK;
 }
 
-static void remove_net(struct tutti_inventory *inventory, const char *name, int64_t port)
+static void remove_net(struct tutti_inventory *inventory, const char *name, uint32_t port)
 {
     uint32_t net = find_net(inventory, name, port);
 
@@ -103,14 +100,15 @@ static const char *rdma_layer(const char *text)
                                            : NULL;
 }
 
+/* Adds a port of an RDMA device with its values, or removes it if it is not active. */
 static int add_port(const char *root, struct tutti_inventory *inventory, uint32_t nic,
-                    const char *name, int64_t port)
+                    const char *name, uint32_t port)
 {
     char text[TUTTI_SYSFS_BYTES];
     int64_t guid = read_guid(root, name, "sys_image_guid"), rate = 0;
     uint32_t net;
 
-    if (tutti_sysfs_read(root, text, "sys/class/infiniband/%s/ports/%d/state", name, (int)port) &&
+    if (tutti_sysfs_read(root, text, "sys/class/infiniband/%s/ports/%u/state", name, port) &&
         strstr(text, "ACTIVE") == NULL) {
         remove_net(inventory, name, port);
         return TUTTI_OK;
@@ -118,7 +116,7 @@ static int add_port(const char *root, struct tutti_inventory *inventory, uint32_
     if (guid == 0)
         guid = read_guid(root, name, "node_guid");
     TUTTI_TRY(find_or_add_net(inventory, nic, name, port, &net));
-    if (tutti_sysfs_read(root, text, "sys/class/infiniband/%s/ports/%d/rate", name, (int)port))
+    if (tutti_sysfs_read(root, text, "sys/class/infiniband/%s/ports/%u/rate", name, port))
         rate = parse_rate(text);
     if (rate > 0)
         TUTTI_TRY(tutti_device_set_number(inventory, net, TUTTI_PROPERTY_SPEED, TUTTI_SOURCE_SYSFS,
@@ -126,14 +124,13 @@ static int add_port(const char *root, struct tutti_inventory *inventory, uint32_
     if (guid != 0)
         TUTTI_TRY(tutti_device_set_number(inventory, net, TUTTI_PROPERTY_GUID, TUTTI_SOURCE_SYSFS,
                                           guid));
-    if (!tutti_sysfs_read(root, text, "sys/class/infiniband/%s/ports/%d/link_layer", name,
-                          (int)port))
+    if (!tutti_sysfs_read(root, text, "sys/class/infiniband/%s/ports/%u/link_layer", name, port))
         return TUTTI_OK;
     return set_layer(inventory, net, rdma_layer(text));
 }
 
 /* Removes the interfaces of an RDMA device's PCI function, because they lead to the same ports. */
-static void drop_interfaces(const char *root, struct tutti_inventory *inventory, uint32_t nic)
+static void remove_interfaces(const char *root, struct tutti_inventory *inventory, uint32_t nic)
 {
     uint32_t next;
 
@@ -161,14 +158,14 @@ static int add_rdma(const char *root, struct tutti_inventory *inventory, const c
         return TUTTI_OK;
     if (!tutti_sysfs_cut_at_busid(path, &busid))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_detect_pci(root, inventory, busid, TUTTI_SOURCE_SYSFS, &pci));
+    TUTTI_TRY(tutti_detect_ensure_pci(root, inventory, busid, TUTTI_SOURCE_SYSFS, &pci));
     TUTTI_TRY(find_or_add_nic(inventory, pci, &nic));
-    drop_interfaces(root, inventory, nic);
+    remove_interfaces(root, inventory, nic);
     snprintf(path, sizeof path, "sys/class/infiniband/%s/ports", name);
     count = tutti_sysfs_names(root, path, &ports);
     for (int i = 0; rc == TUTTI_OK && i < count; i++)
         if (tutti_number_parse(ports[i]->d_name, &port) && port >= 1 && port <= 255)
-            rc = add_port(root, inventory, nic, name, port);
+            rc = add_port(root, inventory, nic, name, (uint32_t)port);
     tutti_sysfs_free(ports, count);
     return rc;
 }
@@ -188,6 +185,7 @@ static int set_interface(const char *root, struct tutti_inventory *inventory, ui
                                           speed));
     if (!tutti_sysfs_read(root, text, "sys/class/net/%s/type", name))
         return TUTTI_OK;
+    /* The types are ARPHRD_ETHER and ARPHRD_INFINIBAND of the kernel. */
     return set_layer(inventory, net, strcmp(text, "1") == 0    ? "ethernet"
                                      : strcmp(text, "32") == 0 ? "infiniband"
                                                                : NULL);
@@ -202,9 +200,10 @@ static bool is_down(const char *root, const char *name)
             strcmp(text, "notpresent") == 0);
 }
 
-/* Finds the device to add an interface below: the interface's PCI device, or a cpu if it is on
- * another bus. TUTTI_NO_DEVICE: the interface has no hardware, is on USB, or is represented by an
- * RDMA device. The call shortens `path`. */
+/* Finds the device below which an interface is added: the interface's pci, or a cpu if the
+ * interface is on another bus. TUTTI_NO_DEVICE: the interface has no hardware, is on USB, or is
+ * represented by an RDMA device. `path` is the target of the interface's link; the call shortens
+ * it. */
 static int find_parent(const char *root, struct tutti_inventory *inventory, const char *name,
                        char *path, uint32_t *ret_parent)
 {
@@ -216,12 +215,12 @@ static int find_parent(const char *root, struct tutti_inventory *inventory, cons
         !tutti_sysfs_exists(root, "sys/class/net/%s/device", name))
         return TUTTI_OK;
     if (!tutti_sysfs_cut_at_busid(path, &busid))
-        return tutti_detect_cpu(inventory, ret_parent);
+        return tutti_detect_ensure_cpu(inventory, ret_parent);
     tutti_busid_write(busid, address, sizeof address);
     if (tutti_sysfs_exists(root, "sys/class/net/%s/device/infiniband", name) ||
         tutti_sysfs_exists(root, "sys/bus/pci/devices/%s/infiniband", address))
         return TUTTI_OK;
-    return tutti_detect_pci(root, inventory, busid, TUTTI_SOURCE_SYSFS, ret_parent);
+    return tutti_detect_ensure_pci(root, inventory, busid, TUTTI_SOURCE_SYSFS, ret_parent);
 }
 
 static int add_interface(const char *root, struct tutti_inventory *inventory, const char *name)
@@ -249,9 +248,10 @@ static int add_interface(const char *root, struct tutti_inventory *inventory, co
 
 /* ---- together -------------------------------------------------------------------------------- */
 
-static int for_each_name(const char *root, struct tutti_inventory *inventory, const char *folder,
-                         int (*add)(const char *root, struct tutti_inventory *inventory,
-                                    const char *name))
+/* Calls `add` for each name in a folder. */
+static int add_each(const char *root, struct tutti_inventory *inventory, const char *folder,
+                    int (*add)(const char *root, struct tutti_inventory *inventory,
+                               const char *name))
 {
     struct dirent **names;
     int count = tutti_sysfs_names(root, folder, &names), rc = TUTTI_OK;
@@ -264,6 +264,6 @@ static int for_each_name(const char *root, struct tutti_inventory *inventory, co
 
 int tutti_detect_sysfs_nics(const char *root, struct tutti_inventory *inventory)
 {
-    TUTTI_TRY(for_each_name(root, inventory, "sys/class/infiniband", add_rdma));
-    return for_each_name(root, inventory, "sys/class/net", add_interface);
+    TUTTI_TRY(add_each(root, inventory, "sys/class/infiniband", add_rdma));
+    return add_each(root, inventory, "sys/class/net", add_interface);
 }

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger widths are invalid: 255 appears in VMs that do not see the link. */
+/* Larger widths are invalid; a VM that does not see the link has 255. */
 #define MOST_LANES 32
 
-struct wire {
+/* The PCI link between a device and the port above it. */
+struct link {
     double gts;     /* 0: not known */
-    uint32_t lanes;
+    uint32_t lanes; /* 0: not known */
 };
 
 static double read_speed(const char *root, const char *address, const char *file)
@@ -41,18 +42,18 @@ static uint32_t read_lanes(const char *root, const char *address, const char *fi
 /* Reads the speed and width of one end of a link. An idle device lowers its speed but never its
  * width, so the maximum speed and the current width count. A width below the maximum is a limit of
  * the slot. */
-static struct wire read_end(const char *root, const char *address)
+static struct link read_end(const char *root, const char *address)
 {
-    struct wire wire = {
+    struct link link = {
         .gts = read_speed(root, address, "max_link_speed"),
         .lanes = read_lanes(root, address, "current_link_width"),
     };
 
-    if (wire.gts <= 0)
-        wire.gts = read_speed(root, address, "current_link_speed");
-    if (wire.lanes == 0)
-        wire.lanes = read_lanes(root, address, "max_link_width");
-    return wire;
+    if (link.gts <= 0)
+        link.gts = read_speed(root, address, "current_link_speed");
+    if (link.lanes == 0)
+        link.lanes = read_lanes(root, address, "max_link_width");
+    return link;
 }
 
 /* Finds the address of the port at the other end of a device's link: in sysfs, the folder of the
@@ -76,23 +77,25 @@ static bool find_port(const char *root, const char *address, char ret_port[32])
     return true;
 }
 
-static struct wire read_wire(const char *root, const char *address)
+/* Combines both ends of a device's link: the lower speed and the smaller width count. */
+static struct link read_link(const char *root, const char *address)
 {
-    struct wire wire = read_end(root, address), other = {0};
+    struct link link = read_end(root, address), other = {0};
     char port[32];
 
     if (find_port(root, address, port))
         other = read_end(root, port);
-    if (wire.gts <= 0 || (other.gts > 0 && other.gts < wire.gts))
-        wire.gts = other.gts;
-    if (wire.lanes == 0 || (other.lanes != 0 && other.lanes < wire.lanes))
-        wire.lanes = other.lanes;
-    return wire;
+    if (link.gts <= 0 || (other.gts > 0 && other.gts < link.gts))
+        link.gts = other.gts;
+    if (link.lanes == 0 || (other.lanes != 0 && other.lanes < link.lanes))
+        link.lanes = other.lanes;
+    return link;
 }
 
-/* Moves a device whose place was assumed to the NUMA node that the kernel gives. */
-static int place(const char *root, struct tutti_inventory *inventory, uint32_t pci,
-                 const char *address)
+/* Moves a pci whose place was assumed below the cpu of the NUMA node that the kernel gives, if
+ * there is such a cpu. */
+static int move_to_node(const char *root, struct tutti_inventory *inventory, uint32_t pci,
+                        const char *address)
 {
     uint32_t cpu = TUTTI_NO_DEVICE;
     char text[TUTTI_SYSFS_BYTES];
@@ -112,22 +115,22 @@ static int place(const char *root, struct tutti_inventory *inventory, uint32_t p
     return TUTTI_OK;
 }
 
-static int tell_of(const char *root, struct tutti_inventory *inventory, uint32_t pci)
+static int set_values(const char *root, struct tutti_inventory *inventory, uint32_t pci)
 {
     char address[32];
-    struct wire wire;
+    struct link link;
 
     tutti_busid_write(inventory->devices[pci].value[TUTTI_PROPERTY_BUSID].number, address,
                       sizeof address);
-    TUTTI_TRY(place(root, inventory, pci, address));
-    wire = read_wire(root, address);
-    if (wire.gts > 0)
+    TUTTI_TRY(move_to_node(root, inventory, pci, address));
+    link = read_link(root, address);
+    if (link.gts > 0)
         TUTTI_TRY(tutti_device_set_real(inventory, pci, TUTTI_PROPERTY_LINK_SPEED,
-                                        TUTTI_SOURCE_SYSFS, wire.gts));
-    if (wire.lanes == 0)
+                                        TUTTI_SOURCE_SYSFS, link.gts));
+    if (link.lanes == 0)
         return TUTTI_OK;
     return tutti_device_set_number(inventory, pci, TUTTI_PROPERTY_LINK_WIDTH, TUTTI_SOURCE_SYSFS,
-                                   wire.lanes);
+                                   link.lanes);
 }
 
 int tutti_detect_sysfs_pci(const char *root, struct tutti_inventory *inventory)
@@ -136,6 +139,6 @@ int tutti_detect_sysfs_pci(const char *root, struct tutti_inventory *inventory)
     for (uint32_t i = 0; i < inventory->count; i++)
         if (inventory->devices[i].kind == TUTTI_DEVICE_PCI && tutti_inventory_has(inventory, i) &&
             tutti_device_has(inventory, i, TUTTI_PROPERTY_BUSID))
-            TUTTI_TRY(tell_of(root, inventory, i));
+            TUTTI_TRY(set_values(root, inventory, i));
     return TUTTI_OK;
 }

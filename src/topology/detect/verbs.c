@@ -18,24 +18,13 @@
 
 /* ---- nets ------------------------------------------------------------------------------------ */
 
-/* Returns the next net after `net` with this name and port, or TUTTI_NO_DEVICE. Port 0 means any
- * port. A net without a port number counts as port 1. */
-static uint32_t next_net(const struct tutti_inventory *inventory, uint32_t net, const char *name,
-                         uint32_t port)
-{
-    while ((net = tutti_inventory_next_of(inventory, net, TUTTI_DEVICE_NET)) != TUTTI_NO_DEVICE)
-        if (strcmp(tutti_device_text(inventory, net, TUTTI_PROPERTY_NET_NAME), name) == 0 &&
-            (port == 0 || tutti_device_number(inventory, net, TUTTI_PROPERTY_PORT, 1) == port))
-            break;
-    return net;
-}
-
-/* Removes nets that cannot be used, and a nic with its last net. */
-static void take_out(struct tutti_inventory *inventory, const char *name, uint32_t port)
+/* Removes the nets of a port (0: of all ports), and each nic that is then empty. */
+static void remove_nets(struct tutti_inventory *inventory, const char *name, uint32_t port)
 {
     uint32_t net;
 
-    while ((net = next_net(inventory, TUTTI_NO_DEVICE, name, port)) != TUTTI_NO_DEVICE) {
+    while ((net = tutti_detect_next_net(inventory, TUTTI_NO_DEVICE, name, port)) !=
+           TUTTI_NO_DEVICE) {
         uint32_t nic = inventory->devices[net].parent;
 
         tutti_inventory_remove(inventory, net);
@@ -86,23 +75,24 @@ static uint32_t unnamed_net(const struct tutti_inventory *inventory, uint32_t ni
     return net;
 }
 
-static int find_nic(const char *root, struct tutti_inventory *inventory, const char *name,
-                    uint32_t *ret_nic)
+/* Finds the nic of an RDMA device, and adds it if it is missing. */
+static int find_or_add_nic(const char *root, struct tutti_inventory *inventory, const char *name,
+                           uint32_t *ret_nic)
 {
     uint32_t above, nic = TUTTI_NO_DEVICE;
     int64_t busid;
 
     if (find_busid(root, name, &busid)) {
-        TUTTI_TRY(tutti_detect_pci(root, inventory, busid, SOURCE, &above));
+        TUTTI_TRY(tutti_detect_ensure_pci(root, inventory, busid, SOURCE, &above));
         nic = tutti_detect_child(inventory, above, TUTTI_DEVICE_NIC);
     } else {
         /* Another port of the device may have added the nic already. */
-        uint32_t net = next_net(inventory, TUTTI_NO_DEVICE, name, 0);
+        uint32_t net = tutti_detect_next_net(inventory, TUTTI_NO_DEVICE, name, 0);
 
         if (net != TUTTI_NO_DEVICE)
             nic = inventory->devices[net].parent;
         else
-            TUTTI_TRY(tutti_detect_cpu(inventory, &above));
+            TUTTI_TRY(tutti_detect_ensure_cpu(inventory, &above));
     }
     if (nic == TUTTI_NO_DEVICE)
         TUTTI_TRY(tutti_inventory_add(inventory, above, TUTTI_DEVICE_NIC, SOURCE, &nic));
@@ -111,12 +101,12 @@ static int find_nic(const char *root, struct tutti_inventory *inventory, const c
 }
 
 /* Adds a net for a port that has none, or gives the port's name to a net without a name. */
-static int make_net(const char *root, struct tutti_inventory *inventory, const char *name,
-                    uint32_t port, uint32_t *ret_net)
+static int add_or_name_net(const char *root, struct tutti_inventory *inventory, const char *name,
+                           uint32_t port, uint32_t *ret_net)
 {
     uint32_t nic, net;
 
-    TUTTI_TRY(find_nic(root, inventory, name, &nic));
+    TUTTI_TRY(find_or_add_nic(root, inventory, name, &nic));
     net = unnamed_net(inventory, nic);
     if (net == TUTTI_NO_DEVICE) {
         int64_t dev = next_dev(inventory);
@@ -156,21 +146,22 @@ static int set_net(struct tutti_inventory *inventory, uint32_t net,
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-static int put_port(const char *root, struct tutti_inventory *inventory, const char *name,
+/* Sets the values of a port on all its nets, or removes the nets if the port is not active. */
+static int set_port(const char *root, struct tutti_inventory *inventory, const char *name,
                     const struct tutti_ibv_device *device, uint32_t port,
                     const struct tutti_ibv_port *facts)
 {
-    uint32_t net = next_net(inventory, TUTTI_NO_DEVICE, name, port);
+    uint32_t net = tutti_detect_next_net(inventory, TUTTI_NO_DEVICE, name, port);
 
     if (!facts->is_active) {
         tutti_log(TUTTI_LOG_DEBUG, "port %u of %s is left out: it is %s", port, name, facts->state);
-        take_out(inventory, name, port);
+        remove_nets(inventory, name, port);
         return TUTTI_OK;
     }
     if (net == TUTTI_NO_DEVICE)
-        TUTTI_TRY(make_net(root, inventory, name, port, &net));
+        TUTTI_TRY(add_or_name_net(root, inventory, name, port, &net));
     /* A file may list the same device below every cpu. */
-    for (; net != TUTTI_NO_DEVICE; net = next_net(inventory, net, name, port))
+    for (; net != TUTTI_NO_DEVICE; net = tutti_detect_next_net(inventory, net, name, port))
         TUTTI_TRY(set_net(inventory, net, device, port, facts));
     tutti_log(TUTTI_LOG_DEBUG, "port %u of %s: %u Mbit/s", port, name, facts->rate_mbits_per_s);
     return TUTTI_OK;
@@ -185,17 +176,17 @@ static int detect_open_device(const struct tutti_ibv *ibv, struct ibv_context *c
 
     if (tutti_ibv_query_device(ibv, context, &device) != TUTTI_OK) {
         tutti_log(TUTTI_LOG_WARN, "RDMA device %s is left out: %s", name, tutti_message_last());
-        take_out(inventory, name, 0);
+        remove_nets(inventory, name, 0);
         return TUTTI_OK;
     }
     for (uint32_t i = 1; i <= device.nports; i++) {
         if (tutti_ibv_query_port(ibv, context, i, &port) != TUTTI_OK) {
             tutti_log(TUTTI_LOG_WARN, "port %u of RDMA device %s is left out: %s", i, name,
                       tutti_message_last());
-            take_out(inventory, name, i);
+            remove_nets(inventory, name, i);
             continue;
         }
-        TUTTI_TRY(put_port(root, inventory, name, &device, i, &port));
+        TUTTI_TRY(set_port(root, inventory, name, &device, i, &port));
     }
     return TUTTI_OK;
 }
@@ -216,7 +207,7 @@ static int detect_device(const struct tutti_ibv *ibv, struct ibv_device *device,
          * use them. */
         tutti_log(TUTTI_LOG_INFO, "RDMA device %s is left out: it cannot be opened: %s", name,
                   errno != 0 ? strerror(errno) : "no reason given");
-        take_out(inventory, name, 0);
+        remove_nets(inventory, name, 0);
         return TUTTI_OK;
     }
     rc = detect_open_device(ibv, context, name, root, inventory);

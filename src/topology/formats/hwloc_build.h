@@ -8,14 +8,14 @@
 #include "topology/formats/hwloc_objects.h"
 #include "topology/inventory/inventory.h"
 
+/* The state of the conversion. */
 struct tutti_hwloc_build {
     const struct tutti_hwloc *hwloc;
     struct tutti_inventory *inventory;
-    enum tutti_source source;
+    enum tutti_source source; /* recorded for all values that the XML states */
     /* Per object: its device, or the device below which the objects within it are placed. */
     uint32_t *device_of;
-    /* Per object: the cached result of tutti_hwloc_home(), and whether no other result is possible.
-     * TUTTI_NO_DEVICE: there is no cached result yet. */
+    /* Per object: the results of tutti_hwloc_home(); TUTTI_NO_DEVICE before the first call. */
     uint32_t *home_of;
     bool *is_sure;
 };
@@ -23,12 +23,12 @@ struct tutti_hwloc_build {
 /* Adds the cpus and sets device_of for the objects that they stand for: NUMA nodes; packages if
  * there are no NUMA nodes; else the machine. */
 int tutti_hwloc_add_cpus(struct tutti_hwloc_build *build);
-/* Returns the cpu that is close to devices attached within an object. If there are several, it
- * returns the first cpu, and *ret_is_sure is false. */
+/* Returns the home of an object: the cpu that is close to devices attached to the object. If
+ * several cpus are, this is the first one, and *ret_is_sure is false. */
 uint32_t tutti_hwloc_home(struct tutti_hwloc_build *build, uint32_t object, bool *ret_is_sure);
 /* Removes cpus that have neither CPUs nor devices, such as nodes of GPU or CXL memory. At least one
  * cpu remains. */
-void tutti_hwloc_drop_bare_cpus(struct tutti_hwloc_build *build);
+void tutti_hwloc_remove_bare_cpus(struct tutti_hwloc_build *build);
 
 /* Adds the PCI devices that are GPUs or NICs, and the switches above them. */
 int tutti_hwloc_add_devices(struct tutti_hwloc_build *build);

@@ -9,16 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tells which object owns each CPU. */
+/* The owner of each CPU: the object whose cpu (the device of the inventory) gets the CPU. */
 struct owners {
     uint32_t of_cpu[TUTTI_CPUS]; /* the object; TUTTI_NO_OBJECT: none */
     enum tutti_hwloc_kind kind;  /* kind of the objects that become cpus */
 };
 
+/* An object that may become a cpu, and the number of CPUs that it claims. */
 struct candidate {
     uint32_t object, ncpus;
 };
 
+/* Reads the CPUs of an object. Returns false if they are not given. */
 static bool cpus_of(const struct tutti_hwloc *hwloc, uint32_t object,
                     struct tutti_cpumask *ret_mask)
 {
@@ -34,6 +36,7 @@ static bool cpus_of(const struct tutti_hwloc *hwloc, uint32_t object,
 
 /* ---- owners of CPUs -------------------------------------------------------------------------- */
 
+/* Returns true if there is an object of this kind. */
 static bool has_kind(const struct tutti_hwloc *hwloc, enum tutti_hwloc_kind kind)
 {
     for (uint32_t i = 0; i < hwloc->nobjects; i++)
@@ -105,9 +108,10 @@ static uint32_t owner_of(const struct tutti_hwloc *hwloc, const struct owners *o
 
 /* ---- properties of cpus ---------------------------------------------------------------------- */
 
+/* Returns the package of an object that becomes a cpu; TUTTI_NO_OBJECT: none. */
 static uint32_t package_of(const struct tutti_hwloc *hwloc, uint32_t object)
 {
-    uint32_t package = tutti_hwloc_around(hwloc, object, TUTTI_HWLOC_PACKAGE);
+    uint32_t package = tutti_hwloc_enclosing(hwloc, object, TUTTI_HWLOC_PACKAGE);
 
     /* In form 1 of the XML the package may be within the node, in form 2 next to the node. */
     for (; package == TUTTI_NO_OBJECT && object != TUTTI_NO_OBJECT;
@@ -118,34 +122,36 @@ static uint32_t package_of(const struct tutti_hwloc *hwloc, uint32_t object)
     return package;
 }
 
-static const char *cpu_info(const struct tutti_hwloc *hwloc, uint32_t package, const char *name)
+/* Returns an info of the package, or else of the machine; NULL: none. */
+static const char *info_of_cpu(const struct tutti_hwloc *hwloc, uint32_t package, const char *name)
 {
     const char *value = package == TUTTI_NO_OBJECT ? NULL : tutti_hwloc_info(hwloc, package, name);
 
     return value != NULL ? value : tutti_hwloc_machine_info(hwloc, name);
 }
 
-/* Returns the architecture in NCCL's terms, or NULL. Shortened exports may lack the info
+/* Returns the architecture in NCCL's terms; NULL: not known. Shortened exports may lack the info
  * "Architecture", so the vendor or the model may have to show it. */
 static const char *architecture(const struct tutti_hwloc *hwloc, uint32_t package)
 {
     const char *text = tutti_hwloc_machine_info(hwloc, "Architecture");
-    const char *model = cpu_info(hwloc, package, "CPUModel");
+    const char *model = info_of_cpu(hwloc, package, "CPUModel");
 
     if (text != NULL)
         return strcmp(text, "aarch64") == 0     ? "arm64"
                : strncmp(text, "ppc64", 5) == 0 ? "ppc64"
                : strcmp(text, "amd64") == 0     ? "x86_64"
                                                 : text;
-    if (cpu_info(hwloc, package, "CPUVendor") != NULL)
+    if (info_of_cpu(hwloc, package, "CPUVendor") != NULL)
         return "x86_64";
-    if (cpu_info(hwloc, package, "CPUImplementer") != NULL)
+    if (info_of_cpu(hwloc, package, "CPUImplementer") != NULL)
         return "arm64";
     return model != NULL && strncmp(model, "POWER", 5) == 0 ? "ppc64" : NULL;
 }
 
-static int set_text(struct tutti_hwloc_build *build, uint32_t device, enum tutti_property property,
-                    const char *text)
+/* Sets a text without its trailing blanks, if there is one. */
+static int set_trimmed_text(struct tutti_hwloc_build *build, uint32_t device,
+                            enum tutti_property property, const char *text)
 {
     char trimmed[256];
     size_t length;
@@ -160,7 +166,7 @@ static int set_text(struct tutti_hwloc_build *build, uint32_t device, enum tutti
     return tutti_device_set_text(build->inventory, device, property, build->source, trimmed);
 }
 
-/* Values that are not numbers are ignored. */
+/* Sets a number from a text; a text that is not a number of at most 9 digits is ignored. */
 static int set_number(struct tutti_hwloc_build *build, uint32_t device,
                       enum tutti_property property, const char *text)
 {
@@ -170,6 +176,7 @@ static int set_number(struct tutti_hwloc_build *build, uint32_t device,
     return tutti_device_set_number(build->inventory, device, property, build->source, atoi(text));
 }
 
+/* Adds the cpu of an object. `nth` is its number if the object has none. */
 static int add_cpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t nth)
 {
     const struct tutti_hwloc *hwloc = build->hwloc;
@@ -190,26 +197,27 @@ static int add_cpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t nt
     if (cpus_of(hwloc, object, &mask) && tutti_cpumask_count(&mask) > 0)
         TUTTI_TRY(tutti_device_set_text(build->inventory, cpu, TUTTI_PROPERTY_AFFINITY,
                                         build->source, node->cpuset));
-    TUTTI_TRY(set_text(build, cpu, TUTTI_PROPERTY_MODEL_NAME,
-                       cpu_info(hwloc, package, "CPUModel")));
-    TUTTI_TRY(set_text(build, cpu, TUTTI_PROPERTY_CPU_ARCH, architecture(hwloc, package)));
-    TUTTI_TRY(set_text(build, cpu, TUTTI_PROPERTY_CPU_VENDOR,
-                       cpu_info(hwloc, package, "CPUVendor")));
+    TUTTI_TRY(set_trimmed_text(build, cpu, TUTTI_PROPERTY_MODEL_NAME,
+                               info_of_cpu(hwloc, package, "CPUModel")));
+    TUTTI_TRY(set_trimmed_text(build, cpu, TUTTI_PROPERTY_CPU_ARCH, architecture(hwloc, package)));
+    TUTTI_TRY(set_trimmed_text(build, cpu, TUTTI_PROPERTY_CPU_VENDOR,
+                               info_of_cpu(hwloc, package, "CPUVendor")));
     TUTTI_TRY(set_number(build, cpu, TUTTI_PROPERTY_CPU_FAMILY,
-                         cpu_info(hwloc, package, "CPUFamilyNumber")));
+                         info_of_cpu(hwloc, package, "CPUFamilyNumber")));
     return set_number(build, cpu, TUTTI_PROPERTY_CPU_MODEL,
-                      cpu_info(hwloc, package, "CPUModelNumber"));
+                      info_of_cpu(hwloc, package, "CPUModelNumber"));
 }
 
 /* ---- caches ---------------------------------------------------------------------------------- */
 
-struct sharing {
-    uint32_t owner, cache;
+/* Some CPUs of an owner share this last-level cache. */
+struct cache_use {
+    uint32_t owner, cache; /* objects */
 };
 
-static int compare_sharings(const void *a, const void *b)
+static int compare_uses(const void *a, const void *b)
 {
-    const struct sharing *left = a, *right = b;
+    const struct cache_use *left = a, *right = b;
 
     if (left->owner != right->owner)
         return left->owner < right->owner ? -1 : 1;
@@ -218,8 +226,8 @@ static int compare_sharings(const void *a, const void *b)
 
 /* Lists which owner's CPUs use which last-level cache, ordered by owner. Each CPU has one such
  * cache, so there are at most TUTTI_CPUS entries. */
-static uint32_t find_sharings(const struct tutti_hwloc *hwloc, const struct owners *owners,
-                              struct sharing sharings[TUTTI_CPUS])
+static uint32_t find_cache_uses(const struct tutti_hwloc *hwloc, const struct owners *owners,
+                                struct cache_use uses[TUTTI_CPUS])
 {
     struct tutti_cpumask taken = {{0}}, mask;
     uint32_t level = 0, count = 0;
@@ -235,22 +243,22 @@ static uint32_t find_sharings(const struct tutti_hwloc *hwloc, const struct owne
             continue;
         FOR_EACH_CPU(cpu, &mask) {
             uint32_t owner = owners->of_cpu[cpu];
-            bool is_new = owner != TUTTI_NO_OBJECT;
+            bool is_first_use = owner != TUTTI_NO_OBJECT;
 
-            for (uint32_t j = first; is_new && j < count; j++)
-                is_new = sharings[j].owner != owner;
-            if (is_new)
-                sharings[count++] = (struct sharing){.owner = owner, .cache = i};
+            for (uint32_t j = first; is_first_use && j < count; j++)
+                is_first_use = uses[j].owner != owner;
+            if (is_first_use)
+                uses[count++] = (struct cache_use){.owner = owner, .cache = i};
         }
         for (uint32_t word = 0; word < TUTTI_CPU_WORDS; word++)
             taken.words[word] |= mask.words[word];
     }
-    qsort(sharings, count, sizeof *sharings, compare_sharings);
+    qsort(uses, count, sizeof *uses, compare_uses);
     return count;
 }
 
-/* Sets the caches of one owner, which are `count` entries. */
-static int set_caches(struct tutti_hwloc_build *build, const struct sharing *sharings,
+/* Sets the caches of the cpu of one owner, which `count` entries list. */
+static int set_caches(struct tutti_hwloc_build *build, const struct cache_use *uses,
                       uint32_t count)
 {
     const struct tutti_hwloc_object *objects = build->hwloc->objects;
@@ -259,39 +267,42 @@ static int set_caches(struct tutti_hwloc_build *build, const struct sharing *sha
     int rc;
 
     for (uint32_t i = 0; i < count; i++)
-        length += strlen(objects[sharings[i].cache].cpuset) + 1;
+        length += strlen(objects[uses[i].cache].cpuset) + 1;
     text = malloc(length);
     if (text == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u caches", count);
     for (uint32_t i = 0; i < count; i++)
         used += (size_t)sprintf(text + used, i == 0 ? "%s" : ";%s",
-                                objects[sharings[i].cache].cpuset);
-    rc = tutti_device_set_text(build->inventory, build->device_of[sharings[0].owner],
+                                objects[uses[i].cache].cpuset);
+    rc = tutti_device_set_text(build->inventory, build->device_of[uses[0].owner],
                                TUTTI_PROPERTY_CACHES, build->source, text);
     free(text);
     return rc;
 }
 
+/* Sets the caches of all cpus. */
 static int add_caches(struct tutti_hwloc_build *build, const struct owners *owners)
 {
-    struct sharing *sharings = malloc(TUTTI_CPUS * sizeof *sharings);
+    struct cache_use *uses = malloc(TUTTI_CPUS * sizeof *uses);
     uint32_t count;
     int rc = TUTTI_OK;
 
-    if (sharings == NULL)
+    if (uses == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for caches of %u CPUs", TUTTI_CPUS);
-    count = find_sharings(build->hwloc, owners, sharings);
+    count = find_cache_uses(build->hwloc, owners, uses);
     for (uint32_t i = 0, next; rc == TUTTI_OK && i < count; i = next) {
-        for (next = i + 1; next < count && sharings[next].owner == sharings[i].owner; )
+        for (next = i + 1; next < count && uses[next].owner == uses[i].owner; )
             next++;
-        rc = set_caches(build, sharings + i, next - i);
+        rc = set_caches(build, uses + i, next - i);
     }
-    free(sharings);
+    free(uses);
     return rc;
 }
 
 /* ---- together -------------------------------------------------------------------------------- */
 
+/* Adds a cpu for each object that owns CPUs. Each other object of the kind stands for the cpu of
+ * its owner. */
 static int add_owners(struct tutti_hwloc_build *build, struct owners *owners)
 {
     const struct tutti_hwloc *hwloc = build->hwloc;
@@ -323,7 +334,7 @@ int tutti_hwloc_add_cpus(struct tutti_hwloc_build *build)
 }
 
 /* Returns the first cpu within an object that has CPUs, or the first cpu at all if none has CPUs.
- * *ret_is_only is false if another cpu would do as well. */
+ * *ret_is_only is false if there are several such cpus. TUTTI_NO_DEVICE: no cpu is within it. */
 static uint32_t first_cpu_within(const struct tutti_hwloc_build *build, uint32_t object,
                                  bool *ret_is_only)
 {
@@ -374,7 +385,7 @@ uint32_t tutti_hwloc_home(struct tutti_hwloc_build *build, uint32_t object, bool
     return build->home_of[object];
 }
 
-void tutti_hwloc_drop_bare_cpus(struct tutti_hwloc_build *build)
+void tutti_hwloc_remove_bare_cpus(struct tutti_hwloc_build *build)
 {
     struct tutti_inventory *inventory = build->inventory;
     const struct tutti_device *system = &inventory->devices[0];

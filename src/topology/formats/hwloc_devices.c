@@ -8,22 +8,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bridges below a host bridge alternate: first a root port or a switch's downstream port, then, at
- * the other end of its link, a switch's upstream port. The upstream ports represent the switches.
+/* The place of an object in the PCI tree. Bridges below a host bridge alternate: first a root port
+ * or a switch's downstream port, then, at the other end of its link, a switch's upstream port. The
+ * upstream ports represent the switches.
  *
  *   cpu -- root port -- [upstream -- downstream] -- [upstream -- downstream] -- device
  *            1              2            3              4            5
  */
-struct way {
+struct route {
     bool is_wanted;  /* a GPU or NIC is at or below this object */
-    uint8_t bridges; /* number of bridges from the host bridge to here */
+    uint8_t nbridges; /* bridges from the host bridge to this object, including the object */
 };
+
+/* The speed of the first PCIe generation, to which idle links fall. */
+#define IDLE_GTS 2.5
 
 struct link {
-    double gts; /* 0: not known */
-    uint32_t lanes;
+    double gts;     /* 0: not known */
+    uint32_t lanes; /* 0: not known */
 };
 
+/* Returns the speed and width that give the rate which one end of a link reports. */
 static struct link link_of(const struct tutti_hwloc_object *object)
 {
     struct link link = {0};
@@ -34,7 +39,7 @@ static struct link link_of(const struct tutti_hwloc_object *object)
 }
 
 /* Combines the rates that both ends of a link report. An idle port may report 2.5 GT/s while the
- * device's driver reports the full speed. So the speed of a port at 2.5 GT/s is ignored, and only
+ * device's driver reports the full speed. So the speed of a port at IDLE_GTS is ignored, and only
  * its number of lanes counts. */
 static struct link link_between(const struct tutti_hwloc_object *device,
                                 const struct tutti_hwloc_object *port)
@@ -48,13 +53,14 @@ static struct link link_between(const struct tutti_hwloc_object *device,
     if (other.lanes == 0)
         return own;
     return (struct link){
-        .gts = other.gts > 2.5 && other.gts < own.gts ? other.gts : own.gts,
+        .gts = other.gts > IDLE_GTS && other.gts < own.gts ? other.gts : own.gts,
         .lanes = other.lanes < own.lanes ? other.lanes : own.lanes,
     };
 }
 
 /* ---- one device ------------------------------------------------------------------------------ */
 
+/* Adds the pci of an object. If the object's cpu is not sure, the place is marked as assumed. */
 static int add_pci(struct tutti_hwloc_build *build, uint32_t object, uint32_t parent, bool is_sure)
 {
     const struct tutti_hwloc_object *from = &build->hwloc->objects[object];
@@ -86,6 +92,7 @@ static int add_pci(struct tutti_hwloc_build *build, uint32_t object, uint32_t pa
                                    TUTTI_SOURCE_ASSUMED, link.lanes);
 }
 
+/* Returns true for I/O objects: bridges, PCI devices, and devices of the operating system. */
 static bool is_io(const struct tutti_hwloc_object *object)
 {
     return object->kind >= TUTTI_HWLOC_BRIDGE;
@@ -112,7 +119,7 @@ static bool is_home_sure(struct tutti_hwloc_build *build, uint32_t object)
 
 /* Adds one wanted object. The caller adds objects in the order of the text, so every parent comes
  * before its children. */
-static int add_object(struct tutti_hwloc_build *build, struct way *ways, uint32_t object)
+static int add_object(struct tutti_hwloc_build *build, struct route *routes, uint32_t object)
 {
     const struct tutti_hwloc *hwloc = build->hwloc;
     const struct tutti_hwloc_object *from = &hwloc->objects[object];
@@ -121,13 +128,15 @@ static int add_object(struct tutti_hwloc_build *build, struct way *ways, uint32_
                                   : tutti_hwloc_home(build, from->parent, &is_sure);
 
     if (is_below_io)
-        ways[object].bridges = ways[from->parent].bridges;
+        routes[object].nbridges = routes[from->parent].nbridges;
     build->device_of[object] = parent;
     if (from->kind == TUTTI_HWLOC_OSDEV)
         return tutti_hwloc_add_nic(build, object, parent);
+    /* Host bridges, root ports and downstream ports get no pci: what is below them is placed at
+     * their parent. */
     if (from->kind == TUTTI_HWLOC_BRIDGE) {
-        ways[object].bridges += !from->is_host_bridge;
-        if (from->is_host_bridge || ways[object].bridges % 2 == 1)
+        routes[object].nbridges += !from->is_host_bridge;
+        if (from->is_host_bridge || routes[object].nbridges % 2 == 1)
             return TUTTI_OK;
     }
     if (build->inventory->devices[parent].kind == TUTTI_DEVICE_CPU)
@@ -144,7 +153,8 @@ static int add_object(struct tutti_hwloc_build *build, struct way *ways, uint32_
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static void find_ways(const struct tutti_hwloc *hwloc, struct way *ways)
+/* Marks the GPUs and NICs, and all I/O objects above them. */
+static void find_wanted(const struct tutti_hwloc *hwloc, struct route *routes)
 {
     for (uint32_t i = 0; i < hwloc->nobjects; i++) {
         const struct tutti_hwloc_object *object = &hwloc->objects[i];
@@ -156,22 +166,22 @@ static void find_ways(const struct tutti_hwloc *hwloc, struct way *ways)
             continue;
         for (uint32_t at = i; at != TUTTI_NO_OBJECT && is_io(&hwloc->objects[at]);
              at = hwloc->objects[at].parent)
-            ways[at].is_wanted = true;
+            routes[at].is_wanted = true;
     }
 }
 
 int tutti_hwloc_add_devices(struct tutti_hwloc_build *build)
 {
     const struct tutti_hwloc *hwloc = build->hwloc;
-    struct way *ways = calloc(hwloc->nobjects, sizeof *ways);
+    struct route *routes = calloc(hwloc->nobjects, sizeof *routes);
     int rc = TUTTI_OK;
 
-    if (ways == NULL)
+    if (routes == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u objects", hwloc->nobjects);
-    find_ways(hwloc, ways);
+    find_wanted(hwloc, routes);
     for (uint32_t i = 0; rc == TUTTI_OK && i < hwloc->nobjects; i++)
-        if (ways[i].is_wanted)
-            rc = add_object(build, ways, i);
-    free(ways);
+        if (routes[i].is_wanted)
+            rc = add_object(build, routes, i);
+    free(routes);
     return rc;
 }

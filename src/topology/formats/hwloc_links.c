@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Objects sorted by their persistent numbers. */
+/* The most links between two devices; a larger number is taken for a wrong rate. */
+#define MOST_LINKS 64
+
+/* An object with its persistent number. */
 struct number {
     uint64_t gp_index;
     uint32_t object;
@@ -15,8 +18,8 @@ struct number {
 
 struct links {
     struct tutti_hwloc_build *build;
-    struct number *numbers;
-    uint32_t count;
+    struct number *numbers; /* of all objects that have one, ascending */
+    uint32_t count;         /* of numbers */
 };
 
 static int compare_numbers(const void *a, const void *b)
@@ -41,7 +44,7 @@ static uint32_t object_of(const struct links *links, uint64_t gp_index)
 static uint32_t gpu_of(const struct links *links, uint32_t object)
 {
     const struct tutti_inventory *inventory = links->build->inventory;
-    uint32_t pci = tutti_hwloc_around(links->build->hwloc, object, TUTTI_HWLOC_PCI), child;
+    uint32_t pci = tutti_hwloc_enclosing(links->build->hwloc, object, TUTTI_HWLOC_PCI), child;
 
     if (pci == TUTTI_NO_OBJECT || links->build->device_of[pci] == TUTTI_NO_DEVICE)
         return TUTTI_NO_DEVICE;
@@ -53,6 +56,7 @@ static uint32_t gpu_of(const struct links *links, uint32_t object)
 
 /* ---- one link -------------------------------------------------------------------------------- */
 
+/* Returns true if the gpu has links to this bus id and class. */
 static bool has_link(const struct tutti_inventory *inventory, uint32_t gpu, int64_t busid,
                      int64_t target_class)
 {
@@ -64,39 +68,42 @@ static bool has_link(const struct tutti_inventory *inventory, uint32_t gpu, int6
     return false;
 }
 
-/* Returns the number of links that give this rate together. The answer is sure if the rate is a
- * multiple of the rate of one link of the GPU's generation; else it is one link. */
-static int64_t count_links(const struct tutti_hwloc_build *build, uint32_t gpu, bool is_nvlink,
-                           uint64_t mbytes_per_s, bool *ret_is_sure)
+/* Returns the number of links that give this rate together. The number is sure if the rate is a
+ * multiple of the rate of one link of the GPU's generation; else the number is 1. */
+static int64_t guess_link_count(const struct tutti_hwloc_build *build, uint32_t gpu, bool is_nvlink,
+                                uint64_t mbytes_per_s, bool *ret_is_sure)
 {
-    uint64_t one = tutti_nvlink_mbytes_per_s(
+    uint64_t mbytes_per_link = tutti_nvlink_mbytes_per_s(
         tutti_device_number(build->inventory, gpu, TUTTI_PROPERTY_SM, 0));
 
-    *ret_is_sure = is_nvlink && mbytes_per_s % one == 0 && mbytes_per_s / one <= 64;
-    return *ret_is_sure ? (int64_t)(mbytes_per_s / one) : 1;
+    *ret_is_sure = is_nvlink && mbytes_per_s % mbytes_per_link == 0 &&
+                   mbytes_per_s / mbytes_per_link <= MOST_LINKS;
+    return *ret_is_sure ? (int64_t)(mbytes_per_s / mbytes_per_link) : 1;
 }
 
-/* A package at the other end is the GPU's own CPU, as on POWER8 and POWER9. Any other object that
- * is no GPU is a switch, even if the PCI configuration could not be read and the class is 0. */
-static int64_t class_of_target(const struct links *links, uint32_t target, uint32_t pci)
+/* Returns the PCI class of the other end. A package there is the GPU's own CPU, as on POWER8 and
+ * POWER9. Any other object that is no GPU is a switch, even if the PCI configuration could not be
+ * read and the class is 0. */
+static int64_t target_class_of(const struct links *links, uint32_t target, uint32_t pci)
 {
     if (pci == TUTTI_NO_OBJECT)
-        return TUTTI_PCI_NVLINK_TO_CPU;
-    return gpu_of(links, target) == TUTTI_NO_DEVICE ? TUTTI_PCI_NVSWITCH
+        return TUTTI_PCI_CLASS_NVLINK_TO_CPU;
+    return gpu_of(links, target) == TUTTI_NO_DEVICE ? TUTTI_PCI_CLASS_NVSWITCH
                                                     : links->build->hwloc->objects[pci].pci_class;
 }
 
+/* Adds the links from a gpu to an object, unless another matrix gave them already. */
 static int add_link(const struct links *links, uint32_t gpu, uint32_t target, bool is_nvlink,
                     uint64_t mbytes_per_s)
 {
     struct tutti_inventory *inventory = links->build->inventory;
     const struct tutti_hwloc *hwloc = links->build->hwloc;
-    uint32_t pci = tutti_hwloc_around(hwloc, target, TUTTI_HWLOC_PCI), link;
+    uint32_t pci = tutti_hwloc_enclosing(hwloc, target, TUTTI_HWLOC_PCI), link;
     int64_t busid = pci == TUTTI_NO_OBJECT ? -1 : hwloc->objects[pci].busid;
-    int64_t target_class = class_of_target(links, target, pci);
+    int64_t target_class = target_class_of(links, target, pci);
     enum tutti_source source = links->build->source;
     bool is_sure;
-    int64_t count = count_links(links->build, gpu, is_nvlink, mbytes_per_s, &is_sure);
+    int64_t count = guess_link_count(links->build, gpu, is_nvlink, mbytes_per_s, &is_sure);
 
     if (has_link(inventory, gpu, busid, target_class))
         return TUTTI_OK;
@@ -112,8 +119,8 @@ static int add_link(const struct links *links, uint32_t gpu, uint32_t target, bo
 /* ---- matrices -------------------------------------------------------------------------------- */
 
 /* Returns the numbers of xGMI hops between a matrix's objects; NULL: no matrix gives them. */
-static const uint64_t *hops_of(const struct tutti_hwloc *hwloc,
-                               const struct tutti_hwloc_matrix *matrix)
+static const uint64_t *find_hops(const struct tutti_hwloc *hwloc,
+                                 const struct tutti_hwloc_matrix *matrix)
 {
     size_t n = matrix->nobjects;
 
@@ -127,12 +134,12 @@ static const uint64_t *hops_of(const struct tutti_hwloc *hwloc,
     return NULL;
 }
 
-/* ROCm SMI also gives a rate for GPUs that are linked only through other GPUs. These pairs are
- * skipped. */
+/* Adds the links of one matrix. ROCm SMI also gives a rate for GPUs that are linked only through
+ * other GPUs. These pairs are skipped. */
 static int add_matrix(const struct links *links, const struct tutti_hwloc_matrix *matrix)
 {
     bool is_nvlink = strcmp(matrix->name, "NVLinkBandwidth") == 0;
-    const uint64_t *hops = is_nvlink ? NULL : hops_of(links->build->hwloc, matrix);
+    const uint64_t *hops = is_nvlink ? NULL : find_hops(links->build->hwloc, matrix);
 
     for (uint32_t i = 0; i < matrix->nobjects; i++) {
         uint32_t from = object_of(links, matrix->objects[i]);

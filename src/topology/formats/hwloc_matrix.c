@@ -21,7 +21,15 @@ void tutti_hwloc_matrix_reader_fini(struct tutti_hwloc_matrix_reader *reader)
     *reader = (struct tutti_hwloc_matrix_reader){0};
 }
 
-/* Matrices of devices always identify their objects by gp_index. */
+/* Returns true if the links of the inventory come from matrices with this name. These matrices
+ * always identify their objects by gp_index. */
+static bool is_used(const char *name)
+{
+    return name != NULL &&
+           (strcmp(name, "NVLinkBandwidth") == 0 || strcmp(name, "XGMIBandwidth") == 0 ||
+            strcmp(name, "XGMIHops") == 0);
+}
+
 int tutti_hwloc_matrix_begin(struct tutti_hwloc_matrix_reader *reader, struct tutti_xml *xml,
                              const struct tutti_xml_element *element)
 {
@@ -30,8 +38,7 @@ int tutti_hwloc_matrix_begin(struct tutti_hwloc_matrix_reader *reader, struct tu
     size_t n = 0;
 
     tutti_hwloc_matrix_reader_fini(reader);
-    if (name == NULL || (strcmp(name, "NVLinkBandwidth") != 0 &&
-                         strcmp(name, "XGMIBandwidth") != 0 && strcmp(name, "XGMIHops") != 0))
+    if (!is_used(name))
         return TUTTI_OK;
     if (count != NULL && strlen(count) <= 4 && count[strspn(count, "0123456789")] == '\0')
         n = strtoul(count, NULL, 10);
@@ -48,8 +55,8 @@ int tutti_hwloc_matrix_begin(struct tutti_hwloc_matrix_reader *reader, struct tu
     return TUTTI_OK;
 }
 
-/* Appends numbers that are separated by blanks. An index may be preceded by its type, such as
- * "OSDev:". */
+/* Appends numbers that are separated by blanks to `numbers`, which has room for `most`. An index
+ * may be preceded by its type, such as "OSDev:". */
 static int read_numbers(struct tutti_xml *xml, const char *text, uint64_t *numbers, size_t *count,
                         size_t most)
 {

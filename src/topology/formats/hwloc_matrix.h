@@ -17,11 +17,11 @@
 /* Holds the matrix being read. A zeroed reader holds none. */
 struct tutti_hwloc_matrix_reader {
     struct tutti_hwloc_matrix matrix; /* name NULL: none, or a matrix that is not used */
-    size_t nindexes, nvalues;
+    size_t nindexes, nvalues;         /* entries read so far into objects and values */
 };
 
-/* Begins a matrix; a matrix that is not used is skipped up to its end. TUTTI_ERR_ARGUMENT: the
- * number of objects is invalid; TUTTI_ERR_SYSTEM: no memory. */
+/* Begins a matrix. Only matrices of links between GPUs are used; others are skipped up to their
+ * end. TUTTI_ERR_ARGUMENT: the number of objects is invalid; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_hwloc_matrix_begin(struct tutti_hwloc_matrix_reader *reader, struct tutti_xml *xml,
                              const struct tutti_xml_element *element);
 /* Takes the text of the element `name` within a matrix. TUTTI_ERR_ARGUMENT: the text is invalid. */

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The state of reading. `around` tells which objects are open, outermost first. */
+/* The state of reading. */
 struct reader {
     struct tutti_hwloc hwloc;
-    uint32_t form;
-    uint32_t depth;
-    uint32_t around[TUTTI_XML_DEPTH + 1]; /* the object that an open element is; TUTTI_NO_OBJECT:
-                                           * none */
+    uint32_t form;  /* of the XML: 1, 2 or 3 */
+    uint32_t depth; /* of the current element */
+    uint32_t object_at[TUTTI_XML_DEPTH + 1]; /* per depth: the object of the open element;
+                                              * TUTTI_NO_OBJECT: the element is no object */
     struct tutti_hwloc_matrix_reader matrix;
 };
 
@@ -41,6 +41,7 @@ void tutti_hwloc_fini(struct tutti_hwloc *hwloc)
     *hwloc = (struct tutti_hwloc){0};
 }
 
+/* Returns the value of an info in the list that begins with `first`; NULL: none. */
 static const char *find_info(const struct tutti_hwloc *hwloc, uint32_t first, const char *name)
 {
     for (uint32_t i = first; i != TUTTI_NO_OBJECT; i = hwloc->infos[i].next)
@@ -61,8 +62,8 @@ const char *tutti_hwloc_machine_info(const struct tutti_hwloc *hwloc, const char
     return value != NULL ? value : find_info(hwloc, hwloc->first_info, name);
 }
 
-uint32_t tutti_hwloc_around(const struct tutti_hwloc *hwloc, uint32_t object,
-                            enum tutti_hwloc_kind kind)
+uint32_t tutti_hwloc_enclosing(const struct tutti_hwloc *hwloc, uint32_t object,
+                               enum tutti_hwloc_kind kind)
 {
     while (object != TUTTI_NO_OBJECT && hwloc->objects[object].kind != kind)
         object = hwloc->objects[object].parent;
@@ -83,12 +84,13 @@ static int read_number(struct tutti_xml *xml, const struct tutti_xml_element *el
         return TUTTI_OK;
     digits = strspn(value, "0123456789");
     if (digits == 0 || digits > 18 || value[digits] != '\0' || strtoull(value, NULL, 10) > most)
-        return tutti_xml_fail(xml, "%s=\"%.40s\" is no number, or too large a one", name, value);
+        return tutti_xml_fail(xml, "%s=\"%.40s\" is no number, or too large a number", name,
+                              value);
     *number = strtoull(value, NULL, 10);
     return TUTTI_OK;
 }
 
-/* "0xf...f" stands for all possible CPUs, which gives no information. */
+/* Reads the CPUs of an object. "0xf...f" stands for all possible CPUs and gives no information. */
 static int read_cpuset(struct tutti_xml *xml, const struct tutti_xml_element *element,
                        struct tutti_hwloc_object *object)
 {
@@ -150,15 +152,16 @@ static int read_pci(struct tutti_xml *xml, const struct tutti_xml_element *eleme
     return TUTTI_OK;
 }
 
-/* Forms 1 and 2 number the types; form 3 has a bit for each type, and several may be set. */
+/* Reads the type and the name of a device of the operating system. Forms 1 and 2 number the types;
+ * form 3 has a bit for each type, and several may be set. */
 static int read_osdev(struct tutti_xml *xml, const struct tutti_xml_element *element,
                       uint32_t form, struct tutti_hwloc_object *object)
 {
-    static const uint32_t of_type[] = {
+    static const uint32_t bits_of_type[] = {
         0, TUTTI_HWLOC_COMPUTES, TUTTI_HWLOC_NETWORK, TUTTI_HWLOC_OPENFABRICS, 0,
         TUTTI_HWLOC_COMPUTES,
     };
-    static const uint32_t of_bit[] = {
+    static const uint32_t bits_of_bit[] = {
         0, 0, TUTTI_HWLOC_COMPUTES, TUTTI_HWLOC_COMPUTES, TUTTI_HWLOC_NETWORK,
         TUTTI_HWLOC_OPENFABRICS,
     };
@@ -167,10 +170,11 @@ static int read_osdev(struct tutti_xml *xml, const struct tutti_xml_element *ele
 
     TUTTI_TRY(read_number(xml, element, "osdev_type", UINT32_MAX, &type));
     if (form < 3)
-        object->osdev = type < sizeof of_type / sizeof of_type[0] ? of_type[type] : 0;
+        object->osdev =
+            type < sizeof bits_of_type / sizeof bits_of_type[0] ? bits_of_type[type] : 0;
     else
-        for (size_t bit = 0; bit < sizeof of_bit / sizeof of_bit[0]; bit++)
-            object->osdev |= (type >> bit & 1) != 0 ? of_bit[bit] : 0;
+        for (size_t bit = 0; bit < sizeof bits_of_bit / sizeof bits_of_bit[0]; bit++)
+            object->osdev |= (type >> bit & 1) != 0 ? bits_of_bit[bit] : 0;
     if (name == NULL)
         return TUTTI_OK;
     object->name = strdup(name);
@@ -179,7 +183,8 @@ static int read_osdev(struct tutti_xml *xml, const struct tutti_xml_element *ele
 
 /* ---- objects --------------------------------------------------------------------------------- */
 
-/* The type is "L3Cache", or in form 1 "Cache" with a depth. Instruction caches are ignored. */
+/* Reads a cache. Its type is "L3Cache", or in form 1 "Cache" with a depth. Instruction caches,
+ * which have cache_type 2, are ignored. */
 static int read_cache(struct tutti_xml *xml, const struct tutti_xml_element *element,
                       const char *type, struct tutti_hwloc_object *object)
 {
@@ -197,6 +202,7 @@ static int read_cache(struct tutti_xml *xml, const struct tutti_xml_element *ele
     return read_cpuset(xml, element, object);
 }
 
+/* Reads the kind of an object, and the attributes that this kind has. */
 static int read_kind(struct tutti_xml *xml, const struct tutti_xml_element *element,
                      uint32_t form, struct tutti_hwloc_object *object)
 {
@@ -213,7 +219,8 @@ static int read_kind(struct tutti_xml *xml, const struct tutti_xml_element *elem
     const char *bridge = tutti_xml_value(element, "bridge_type");
 
     if (type == NULL)
-        return tutti_xml_fail(xml, "an object without a type");
+        return tutti_xml_fail(xml, "an object without a type; give it one, such as "
+                                   "type=\"Package\"");
     if (strcmp(type, "Cache") == 0 ||
         (type[0] == 'L' && type[1] >= '1' && type[1] <= '9' && strcmp(type + 2, "Cache") == 0))
         return read_cache(xml, element, type, object);
@@ -235,21 +242,23 @@ static int read_kind(struct tutti_xml *xml, const struct tutti_xml_element *elem
     }
 }
 
+/* Adds an object below the object of the element around it. */
 static int begin_object(struct reader *reader, struct tutti_xml *xml,
                         const struct tutti_xml_element *element)
 {
     struct tutti_hwloc *hwloc = &reader->hwloc;
-    uint32_t parent = reader->around[element->depth - 1];
+    uint32_t parent = reader->object_at[element->depth - 1];
     const char *os_index = tutti_xml_value(element, "os_index");
     uint64_t number = UINT64_MAX;
     struct tutti_hwloc_object *object;
 
     if (parent == TUTTI_NO_OBJECT && (hwloc->nobjects > 0 || element->depth != 1))
-        return tutti_xml_fail(xml, "an object that is in no other; only one machine may be");
+        return tutti_xml_fail(xml, "an object that is in no other; there may be only "
+                                   "one outermost object");
     TUTTI_TRY(TUTTI_ARRAY_ROOM(hwloc->objects, hwloc->nobjects, hwloc->capacity, "objects"));
     object = &hwloc->objects[hwloc->nobjects];
     *object = (struct tutti_hwloc_object){.parent = parent, .first_info = TUTTI_NO_OBJECT};
-    reader->around[element->depth] = hwloc->nobjects++;
+    reader->object_at[element->depth] = hwloc->nobjects++;
     TUTTI_TRY(read_number(xml, element, "gp_index", UINT64_MAX, &object->gp_index));
     if (os_index != NULL && strcmp(os_index, "-1") != 0)
         TUTTI_TRY(read_number(xml, element, "os_index", UINT32_MAX, &number));
@@ -261,11 +270,12 @@ static int begin_object(struct reader *reader, struct tutti_xml *xml,
     return TUTTI_OK;
 }
 
+/* Adds an info to the object of the element around it, or to the whole topology. */
 static int add_info(struct reader *reader, struct tutti_xml *xml,
                     const struct tutti_xml_element *element)
 {
     struct tutti_hwloc *hwloc = &reader->hwloc;
-    uint32_t of = reader->around[element->depth - 1];
+    uint32_t of = reader->object_at[element->depth - 1];
     uint32_t *first = of == TUTTI_NO_OBJECT ? &hwloc->first_info : &hwloc->objects[of].first_info;
     const char *name = tutti_xml_value(element, "name"), *value = tutti_xml_value(element, "value");
     struct tutti_hwloc_info *info;
@@ -306,14 +316,14 @@ static int begin_element(void *context, struct tutti_xml *xml,
     uint32_t depth = element->depth;
 
     reader->depth = depth;
-    reader->around[depth] = TUTTI_NO_OBJECT;
+    reader->object_at[depth] = TUTTI_NO_OBJECT;
     if (depth == 0)
         return begin_topology(reader, xml, element);
     if (strcmp(element->name, "object") == 0)
         return begin_object(reader, xml, element);
     /* Other elements, such as kinds of cores, have infos that do not belong to an object. */
     if (strcmp(element->name, "info") == 0 &&
-        (depth == 1 || reader->around[depth - 1] != TUTTI_NO_OBJECT))
+        (depth == 1 || reader->object_at[depth - 1] != TUTTI_NO_OBJECT))
         return add_info(reader, xml, element);
     if (depth == 1 && strncmp(element->name, "distances2", 10) == 0)
         return tutti_hwloc_matrix_begin(&reader->matrix, xml, element);
@@ -323,7 +333,7 @@ static int begin_element(void *context, struct tutti_xml *xml,
 static int end_element(void *context, struct tutti_xml *xml, const char *name, const char *text)
 {
     struct reader *reader = context;
-    uint32_t depth = reader->depth, object = reader->around[depth];
+    uint32_t depth = reader->depth, object = reader->object_at[depth];
 
     /* The next tag is a sibling of this element, or ends the element around it. */
     reader->depth = depth == 0 ? 0 : depth - 1;
@@ -334,7 +344,7 @@ static int end_element(void *context, struct tutti_xml *xml, const char *name, c
     if (depth == 1 && strncmp(name, "distances2", 10) == 0)
         return tutti_hwloc_matrix_end(&reader->matrix, xml, &reader->hwloc);
     if (depth == 0 && reader->hwloc.nobjects == 0)
-        return tutti_xml_fail(xml, "it holds no Machine");
+        return tutti_xml_fail(xml, "the topology holds no Machine");
     return TUTTI_OK;
 }
 

@@ -18,9 +18,9 @@ enum tutti_hwloc_kind {
     TUTTI_HWLOC_PACKAGE,
     TUTTI_HWLOC_NUMA,
     TUTTI_HWLOC_CACHE,
-    TUTTI_HWLOC_BRIDGE,
-    TUTTI_HWLOC_PCI,
-    TUTTI_HWLOC_OSDEV,
+    TUTTI_HWLOC_BRIDGE, /* a host bridge, or a PCI bridge; this and all below are I/O objects */
+    TUTTI_HWLOC_PCI,    /* a PCI device that is no bridge */
+    TUTTI_HWLOC_OSDEV,  /* a device of the operating system, such as eth0 or cuda0 */
 };
 
 /* Types of an operating system's device. Storage and other types have none of these bits. */
@@ -40,23 +40,23 @@ struct tutti_hwloc_object {
     uint32_t parent;     /* TUTTI_NO_OBJECT: the outermost object */
     uint32_t end;        /* objects within it are those from the next one up to, not including,
                           * `end` */
-    uint32_t first_info;
-    int64_t os_index;    /* -1: none */
+    uint32_t first_info; /* index in `infos`; TUTTI_NO_OBJECT: none */
+    int64_t os_index;    /* number in the operating system; -1: none */
     uint64_t gp_index;   /* persistent number; 0: none */
     char *cpuset;        /* NULL: not given, or unbounded */
     char *name;          /* of an OSDEV; NULL: none */
     uint32_t level;      /* of a CACHE */
     uint32_t osdev;      /* bits TUTTI_HWLOC_COMPUTES, ... */
-    bool is_host_bridge;
-    int64_t busid;       /* of a PCI, and of a BRIDGE other than a host bridge */
+    bool is_host_bridge; /* of a BRIDGE: it joins the CPUs and a PCI bus */
+    int64_t busid;       /* this and below: of a PCI, and of a BRIDGE other than a host bridge */
     uint32_t pci_class, vendor, device, subvendor, subdevice;
     double gbytes_per_s; /* of a PCI link, all lanes; 0: not known */
 };
 
 struct tutti_hwloc_matrix {
-    char *name;        /* NVLinkBandwidth, XGMIBandwidth or XGMIHops */
+    char *name;        /* NVLinkBandwidth, XGMIBandwidth (both in MB/s) or XGMIHops */
     uint32_t nobjects;
-    uint64_t *objects; /* their gp_index */
+    uint64_t *objects; /* gp_index of each object */
     uint64_t *values;  /* from objects[i] to objects[j]: values[i * nobjects + j] */
 };
 
@@ -76,6 +76,7 @@ struct tutti_hwloc {
  * memory. */
 int tutti_hwloc_read(const char *name, const char *text, size_t length,
                      struct tutti_hwloc *ret_hwloc);
+/* Frees the contents and leaves the struct zeroed. */
 void tutti_hwloc_fini(struct tutti_hwloc *hwloc);
 
 /* Returns the value of an object's info; NULL: the object has no info of this name. */
@@ -84,7 +85,7 @@ const char *tutti_hwloc_info(const struct tutti_hwloc *hwloc, uint32_t object, c
 const char *tutti_hwloc_machine_info(const struct tutti_hwloc *hwloc, const char *name);
 /* Returns the object itself if it is of this kind, else the nearest object of this kind around it;
  * TUTTI_NO_OBJECT: none. */
-uint32_t tutti_hwloc_around(const struct tutti_hwloc *hwloc, uint32_t object,
-                            enum tutti_hwloc_kind kind);
+uint32_t tutti_hwloc_enclosing(const struct tutti_hwloc *hwloc, uint32_t object,
+                               enum tutti_hwloc_kind kind);
 
 #endif

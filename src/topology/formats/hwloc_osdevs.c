@@ -11,7 +11,11 @@
 #include <string.h>
 
 /* Upper bound on the ports of one device. */
-#define PORTS 16
+#define MOST_PORTS 16
+/* PCI class and subclass of a USB controller. */
+#define PCI_USB 0x0c03
+/* The state of a port that is up, IBV_PORT_ACTIVE, as hwloc writes it. */
+#define PORT_ACTIVE "4"
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
@@ -38,8 +42,9 @@ static size_t driver_of(const char *name, int64_t *ret_number)
     return NDRIVERS;
 }
 
-/* OpenCL lists processors as devices too, so its device type must be GPU. */
-static bool computes(const struct tutti_hwloc *hwloc, uint32_t object)
+/* Returns true if an object is the device of a driver for computing on GPUs. OpenCL lists
+ * processors as devices too, so its device type must be GPU. */
+static bool is_gpu_driver_device(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     const struct tutti_hwloc_object *osdev = &hwloc->objects[object];
     const char *type = tutti_hwloc_info(hwloc, object, "OpenCLDeviceType");
@@ -59,13 +64,14 @@ bool tutti_hwloc_is_gpu(const struct tutti_hwloc *hwloc, uint32_t object)
     if (tutti_pci_is_gpu(pci->pci_class, pci->vendor))
         return true;
     for (uint32_t i = object + 1; i < pci->end; i++)
-        if (computes(hwloc, i))
+        if (is_gpu_driver_device(hwloc, i))
             return true;
     return false;
 }
 
-static int set_text(struct tutti_hwloc_build *build, uint32_t device, enum tutti_property property,
-                    const char *text)
+/* Sets a text, if there is one and the device does not have the property yet. */
+static int set_missing_text(struct tutti_hwloc_build *build, uint32_t device,
+                            enum tutti_property property, const char *text)
 {
     return text == NULL || *text == '\0' || tutti_device_has(build->inventory, device, property)
                ? TUTTI_OK
@@ -73,7 +79,7 @@ static int set_text(struct tutti_hwloc_build *build, uint32_t device, enum tutti
 }
 
 /* Adds the values that one driver gives for the gpu; values from an earlier driver are kept. */
-static int add_driver(struct tutti_hwloc_build *build, uint32_t object, uint32_t gpu)
+static int add_driver_values(struct tutti_hwloc_build *build, uint32_t object, uint32_t gpu)
 {
     static const struct {
         const char *info;
@@ -90,8 +96,8 @@ static int add_driver(struct tutti_hwloc_build *build, uint32_t object, uint32_t
         TUTTI_TRY(tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_DEV, build->source,
                                           number));
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        TUTTI_TRY(set_text(build, gpu, texts[i].property,
-                           tutti_hwloc_info(build->hwloc, object, texts[i].info)));
+        TUTTI_TRY(set_missing_text(build, gpu, texts[i].property,
+                                   tutti_hwloc_info(build->hwloc, object, texts[i].info)));
     return TUTTI_OK;
 }
 
@@ -106,10 +112,11 @@ int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32
     TUTTI_TRY(tutti_inventory_add(build->inventory, pci, TUTTI_DEVICE_GPU, build->source, &gpu));
     for (size_t driver = 0; driver < NDRIVERS; driver++)
         for (uint32_t i = object + 1; i < from->end; i++)
-            if (computes(hwloc, i) && driver_of(hwloc->objects[i].name, &number) == driver)
-                TUTTI_TRY(add_driver(build, i, gpu));
-    TUTTI_TRY(set_text(build, gpu, TUTTI_PROPERTY_MODEL_NAME,
-                       tutti_hwloc_info(hwloc, object, "PCIDevice")));
+            if (is_gpu_driver_device(hwloc, i) &&
+                driver_of(hwloc->objects[i].name, &number) == driver)
+                TUTTI_TRY(add_driver_values(build, i, gpu));
+    TUTTI_TRY(set_missing_text(build, gpu, TUTTI_PROPERTY_MODEL_NAME,
+                               tutti_hwloc_info(hwloc, object, "PCIDevice")));
     if (sm != 0)
         TUTTI_TRY(tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_SM,
                                           TUTTI_SOURCE_ASSUMED, sm));
@@ -122,7 +129,7 @@ int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32
 /* ---- NICs ------------------------------------------------------------------------------------ */
 
 /* Returns true for interfaces without hardware, which the kernel creates. */
-static bool is_made_up(const char *name)
+static bool is_software_interface(const char *name)
 {
     static const char *const begins[] = {
         "lo", "br", "docker", "veth", "virbr", "bond", "tun", "tap", "ifb", "dummy", "vmnet",
@@ -134,21 +141,23 @@ static bool is_made_up(const char *name)
     return strchr(name, '.') != NULL;
 }
 
+/* Returns true if an object is a hardware device of one of these types (bits TUTTI_HWLOC_...). */
 static bool is_net(const struct tutti_hwloc *hwloc, uint32_t object, uint32_t type)
 {
     const struct tutti_hwloc_object *osdev = &hwloc->objects[object];
 
     return osdev->kind == TUTTI_HWLOC_OSDEV && (osdev->osdev & type) != 0 && osdev->name != NULL &&
-           !is_made_up(osdev->name);
+           !is_software_interface(osdev->name);
 }
 
-/* An interface on USB leads to a server's own management controller, so it does not count. An RDMA
- * device without a card is emulated in software and does not count either. */
+/* Returns true for a card, or an interface without a card, that leads to other hosts. An interface
+ * on USB leads to a server's own management controller, so it does not count. An RDMA device
+ * without a card is emulated in software and does not count either. */
 bool tutti_hwloc_is_nic(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     if (hwloc->objects[object].kind == TUTTI_HWLOC_OSDEV)
         return is_net(hwloc, object, TUTTI_HWLOC_NETWORK);
-    if (hwloc->objects[object].pci_class >> 8 == 0x0c03)
+    if (hwloc->objects[object].pci_class >> 8 == PCI_USB)
         return false;
     for (uint32_t i = object; i < hwloc->objects[object].end; i++)
         if (is_net(hwloc, i, TUTTI_HWLOC_NETWORK | TUTTI_HWLOC_OPENFABRICS))
@@ -173,7 +182,8 @@ static int64_t parse_guid(const char *text)
     return (int64_t)guid;
 }
 
-/* InfiniBand addresses have 20 bytes, Ethernet addresses 6. */
+/* Returns the layer of an interface; NULL: not known. InfiniBand addresses have 20 bytes, Ethernet
+ * addresses 6, and each byte is written as two digits and a colon. */
 static const char *layer_of_address(const struct tutti_hwloc *hwloc, uint32_t object)
 {
     const char *address = tutti_hwloc_info(hwloc, object, "Address");
@@ -182,13 +192,15 @@ static const char *layer_of_address(const struct tutti_hwloc *hwloc, uint32_t ob
     return length == 20 * 3 - 1 ? "infiniband" : length == 6 * 3 - 1 ? "ethernet" : NULL;
 }
 
-/* The PCI class of the card decides the layer, or else an interface on the same function. This is a
- * guess, because a card may have ports of both kinds. */
+/* Returns the layer of a card; NULL: not known. The PCI class of the card decides, or else an
+ * interface on the same PCI function. The layer is a guess, because a card may have ports of both
+ * kinds. */
 static const char *layer_of(const struct tutti_hwloc *hwloc, uint32_t card)
 {
     const char *layer = NULL;
 
-    if (hwloc->objects[card].kind == TUTTI_HWLOC_PCI && hwloc->objects[card].pci_class == 0x020700)
+    if (hwloc->objects[card].kind == TUTTI_HWLOC_PCI &&
+        hwloc->objects[card].pci_class == TUTTI_PCI_CLASS_INFINIBAND)
         return "infiniband";
     for (uint32_t i = card; layer == NULL && i < hwloc->objects[card].end; i++)
         if (is_net(hwloc, i, TUTTI_HWLOC_NETWORK))
@@ -206,7 +218,7 @@ static int add_net(struct tutti_hwloc_build *build, uint32_t object, uint32_t ni
     if (guid == 0)
         guid = parse_guid(tutti_hwloc_info(hwloc, object, "NodeGUID"));
     TUTTI_TRY(tutti_inventory_add(build->inventory, nic, TUTTI_DEVICE_NET, build->source, &net));
-    TUTTI_TRY(set_text(build, net, TUTTI_PROPERTY_NET_NAME, hwloc->objects[object].name));
+    TUTTI_TRY(set_missing_text(build, net, TUTTI_PROPERTY_NET_NAME, hwloc->objects[object].name));
     TUTTI_TRY(tutti_device_set_number(build->inventory, net, TUTTI_PROPERTY_PORT, build->source,
                                       port));
     if (guid != 0)
@@ -223,25 +235,26 @@ static int add_ports(struct tutti_hwloc_build *build, uint32_t object, uint32_t 
 {
     bool has_states = false;
 
-    for (uint32_t port = 1; port <= PORTS; port++) {
+    for (uint32_t port = 1; port <= MOST_PORTS; port++) {
         char info[32];
         const char *state;
 
         snprintf(info, sizeof info, "Port%uState", port);
         state = tutti_hwloc_info(build->hwloc, object, info);
         has_states = has_states || state != NULL;
-        if (state != NULL && strcmp(state, "4") == 0) /* IBV_PORT_ACTIVE */
+        if (state != NULL && strcmp(state, PORT_ACTIVE) == 0)
             TUTTI_TRY(add_net(build, object, nic, port, layer));
     }
     return has_states ? TUTTI_OK : add_net(build, object, nic, 1, layer);
 }
 
+/* Adds the net of a network interface. */
 static int add_interface(struct tutti_hwloc_build *build, uint32_t object, uint32_t nic)
 {
     const char *text = tutti_hwloc_info(build->hwloc, object, "Port");
     long port = text == NULL ? 1 : strtol(text, NULL, 10);
 
-    return add_net(build, object, nic, port >= 1 && port <= PORTS ? (uint32_t)port : 1,
+    return add_net(build, object, nic, port >= 1 && port <= MOST_PORTS ? (uint32_t)port : 1,
                    layer_of_address(build->hwloc, object));
 }
 

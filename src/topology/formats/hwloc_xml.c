@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static int name_machine(struct tutti_hwloc_build *build)
+static int set_machine_name(struct tutti_hwloc_build *build)
 {
     static const char *const names[] = {"DMIProductName", "PlatformModel"};
 
@@ -23,15 +23,15 @@ static int name_machine(struct tutti_hwloc_build *build)
 
 static int build_inventory(struct tutti_hwloc_build *build)
 {
-    TUTTI_TRY(name_machine(build));
+    TUTTI_TRY(set_machine_name(build));
     TUTTI_TRY(tutti_hwloc_add_cpus(build));
     TUTTI_TRY(tutti_hwloc_add_devices(build));
     TUTTI_TRY(tutti_hwloc_add_links(build));
-    tutti_hwloc_drop_bare_cpus(build);
+    tutti_hwloc_remove_bare_cpus(build);
     return TUTTI_OK;
 }
 
-static int build_with_memory(struct tutti_hwloc_build *build)
+static int allocate_and_build(struct tutti_hwloc_build *build)
 {
     size_t n = build->hwloc->nobjects;
     int rc;
@@ -62,7 +62,7 @@ int tutti_hwloc_xml_read(const char *name, const char *text, size_t length,
 
     TUTTI_TRY(tutti_hwloc_read(name, text, length, &hwloc));
     TUTTI_TRY_OR(fini_hwloc, rc, tutti_inventory_create(&build.inventory));
-    rc = build_with_memory(&build);
+    rc = allocate_and_build(&build);
     if (rc == TUTTI_OK)
         *ret_inventory = build.inventory;
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gives access to the built-in machines, which have a name and serve as examples to start from and
- * to test with. Their figures are those that their makers publish.
+ * Gives access to the built-in machines. They have names, and serve as examples and for tests.
+ * Their figures are those that their makers publish.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_KNOWN_H
 #define TUTTI_TOPOLOGY_FORMATS_KNOWN_H

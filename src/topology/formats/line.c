@@ -55,35 +55,38 @@ int tutti_line_number(struct tutti_line_reader *reader, uint32_t least, uint32_t
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
+/* A kind of item. */
 struct item {
-    const char *one, *many;
-    uint32_t most;
+    const char *one, *many; /* names */
+    uint32_t most;          /* largest count */
+    /* Reads the words after the name. */
     int (*read)(struct tutti_line_reader *reader, struct tutti_word at,
                 struct tutti_line_host *host);
 };
 
-enum { CPUS, SWITCHES, GPUS, NICS, ITEMS };
+enum { ITEM_CPUS, ITEM_SWITCHES, ITEM_GPUS, ITEM_NICS, ITEMS };
 
 static const struct item items[ITEMS] = {
-    [CPUS] = {"cpu", "cpus", TUTTI_LINE_MOST_SOCKETS, tutti_line_read_cpus},
-    [SWITCHES] = {"switch", "switches", TUTTI_LINE_MOST_SWITCHES, tutti_line_read_switches},
-    [GPUS] = {"gpu", "gpus", TUTTI_LINE_MOST_GPUS, tutti_line_read_gpus},
-    [NICS] = {"nic", "nics", TUTTI_LINE_MOST_NICS, tutti_line_read_nics},
+    [ITEM_CPUS] = {"cpu", "cpus", TUTTI_LINE_MOST_SOCKETS, tutti_line_read_cpus},
+    [ITEM_SWITCHES] = {"switch", "switches", TUTTI_LINE_MOST_SWITCHES, tutti_line_read_switches},
+    [ITEM_GPUS] = {"gpu", "gpus", TUTTI_LINE_MOST_GPUS, tutti_line_read_gpus},
+    [ITEM_NICS] = {"nic", "nics", TUTTI_LINE_MOST_NICS, tutti_line_read_nics},
 };
 
-/* Returns the field for an item's count; NULL: the host has the item already, or too many items of
- * nics. */
+/* Returns the place for the count of an item; NULL: the host has the item already, or too many
+ * items of nics. Begins a new item of nics. */
 static uint32_t *count_of(struct tutti_line_host *host, int item)
 {
-    uint32_t *count = item == CPUS       ? &host->cpus.sockets
-                      : item == SWITCHES ? &host->switches.count
-                                         : &host->gpus.count;
+    uint32_t *count = item == ITEM_CPUS       ? &host->cpus.sockets
+                      : item == ITEM_SWITCHES ? &host->switches.count
+                                              : &host->gpus.count;
 
-    if (item == NICS)
+    if (item == ITEM_NICS)
         return host->nnics < TUTTI_LINE_MOST_NIC_ITEMS ? &host->nics[host->nnics++].count : NULL;
     return *count == 0 ? count : NULL;
 }
 
+/* Reads an item: its count, its name and its words. */
 static int read_item(struct tutti_line_reader *reader, struct tutti_line_host *host)
 {
     struct tutti_word number = reader->word;
@@ -91,7 +94,7 @@ static int read_item(struct tutti_line_reader *reader, struct tutti_line_host *h
     int item = 0;
 
     if (tutti_line_item_ends(reader) || strchr("0123456789", *number.at) == NULL)
-        return tutti_line_expected(reader, "a count and what there is of it, " EXAMPLE);
+        return tutti_line_expected(reader, "a count and a kind of device, " EXAMPLE);
     tutti_line_take(reader);
     while (item < ITEMS && !tutti_word_is(reader->word, items[item].one) &&
            !tutti_word_is(reader->word, items[item].many))
@@ -99,7 +102,7 @@ static int read_item(struct tutti_line_reader *reader, struct tutti_line_host *h
     if (item == ITEMS)
         return tutti_line_expected(reader, "cpus, switches, gpus or nics");
     count = count_of(host, item);
-    if (count == NULL && item == NICS)
+    if (count == NULL && item == ITEM_NICS)
         return tutti_words_fail(&reader->words, reader->word, "a host has at most %u items of nics",
                                 TUTTI_LINE_MOST_NIC_ITEMS);
     if (count == NULL)
@@ -110,7 +113,7 @@ static int read_item(struct tutti_line_reader *reader, struct tutti_line_host *h
     return items[item].read(reader, number, host);
 }
 
-/* After a comma the text may continue in the next line. */
+/* Takes a comma, after which the text may continue in the next line. */
 static void take_comma(struct tutti_line_reader *reader)
 {
     tutti_line_take(reader);
@@ -120,24 +123,25 @@ static void take_comma(struct tutti_line_reader *reader)
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static bool starts(struct tutti_word word, const char *text)
+/* Returns true if a word begins with a text. */
+static bool starts_with(struct tutti_word word, const char *text)
 {
     return word.length >= strlen(text) && memcmp(word.at, text, strlen(text)) == 0;
 }
 
 /* Reads "2 hosts:", or nothing; a blank after the colon is optional. */
-static int read_header(struct tutti_line_reader *reader, uint32_t *ret_hosts)
+static int read_host_count(struct tutti_line_reader *reader, uint32_t *ret_hosts)
 {
     struct tutti_line_reader ahead = *reader;
     bool is_many;
 
     *ret_hosts = 1;
     tutti_line_take(&ahead);
-    is_many = starts(ahead.word, "hosts");
-    if (!is_many && !starts(ahead.word, "host"))
+    is_many = starts_with(ahead.word, "hosts");
+    if (!is_many && !starts_with(ahead.word, "host"))
         return TUTTI_OK;
     TUTTI_TRY(tutti_word_number(&reader->words, reader->word, 1, UINT32_MAX, ret_hosts));
-    if (!starts(ahead.word, is_many ? "hosts:" : "host:"))
+    if (!starts_with(ahead.word, is_many ? "hosts:" : "host:"))
         return tutti_line_expected(&ahead, "\"hosts:\", and what each of them has");
     ahead.words.at = ahead.word.at + strlen(is_many ? "hosts:" : "host:");
     tutti_line_take(&ahead);
@@ -145,7 +149,9 @@ static int read_header(struct tutti_line_reader *reader, uint32_t *ret_hosts)
     return TUTTI_OK;
 }
 
-static bool is_at_each(const struct tutti_line_place *place, uint32_t limit, uint32_t *ret_bad)
+/* Returns true if all numbers of a place are below a limit; else *ret_bad is the first one that is
+ * not. */
+static bool are_below(const struct tutti_line_place *place, uint32_t limit, uint32_t *ret_bad)
 {
     for (uint32_t i = 0; i < place->count; i++)
         if (place->number[i] >= limit) {
@@ -155,13 +161,14 @@ static bool is_at_each(const struct tutti_line_place *place, uint32_t limit, uin
     return true;
 }
 
+/* Checks that the NUMA nodes or GPUs that a place names exist. `at` is a position for the error. */
 static int check_place(const struct tutti_line_reader *reader, struct tutti_word at,
                        const struct tutti_line_host *host, const struct tutti_line_place *place)
 {
     bool is_gpu = place->how == TUTTI_LINE_NEAR_GPU;
     uint32_t limit = is_gpu ? host->gpus.count : host->cpus.sockets * host->cpus.nodes, bad;
 
-    if (place->how == TUTTI_LINE_DEALT || is_at_each(place, limit, &bad))
+    if (place->how == TUTTI_LINE_DEALT || are_below(place, limit, &bad))
         return TUTTI_OK;
     if (limit == 0)
         return tutti_words_fail(&reader->words, at, "near gpu %u, but this host has no gpus", bad);
@@ -200,11 +207,13 @@ static int read_host(struct tutti_line_reader *reader, struct tutti_line_host *h
     return check_host(reader, at, host);
 }
 
+/* The hosts that were built so far. */
 struct cluster {
     struct tutti_inventory *inventory;
-    uint32_t hosts, ranks;
+    uint32_t hosts, ranks; /* their number, and that of their GPUs */
 };
 
+/* Reads a line, and builds its hosts. */
 static int add_hosts(struct tutti_line_reader *reader, struct cluster *cluster)
 {
     struct tutti_line_host host = {0};
@@ -212,7 +221,7 @@ static int add_hosts(struct tutti_line_reader *reader, struct cluster *cluster)
     uint32_t hosts;
     int rc;
 
-    TUTTI_TRY(read_header(reader, &hosts));
+    TUTTI_TRY(read_host_count(reader, &hosts));
     rc = read_host(reader, &host);
     for (uint32_t i = 0; i < hosts && rc == TUTTI_OK; i++) {
         rc = tutti_line_build(cluster->inventory, &host, cluster->hosts++, cluster->ranks);
@@ -241,7 +250,8 @@ int tutti_line_read(const char *name, const char *text, struct tutti_inventory *
             TUTTI_TRY_OR(drop_inventory, rc, add_hosts(&reader, &cluster));
     } while (tutti_words_next_line(&reader.words));
     if (cluster.hosts == 0) {
-        rc = tutti_words_fail(&reader.words, reader.word, "nothing is said; give a line " EXAMPLE);
+        rc = tutti_words_fail(&reader.words, reader.word, "the text describes nothing; give a line "
+                              EXAMPLE);
         goto drop_inventory;
     }
     if (cluster.hosts > 1)

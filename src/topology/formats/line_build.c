@@ -4,6 +4,7 @@
 #include "topology/formats/line_parts.h"
 
 #include "base/result.h"
+#include "topology/inventory/pci_ids.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +12,15 @@
 
 #define SOURCE TUTTI_SOURCE_FILE
 
-/* The target of NVLinks that lead to an NVSwitch or a CPU that the line does not identify. */
-#define SOMEWHERE_TEXT "fffffff:ff:ff.0"
-#define SWITCH_CLASS 0x068000
-#define CPU_CLASS 0x068001 /* IBM's bridge between NVLink and the CPU */
-#define BRIDGE_CLASS 0x060400
-
 /* A host uses this many buses of each PCI domain. Bus 0 belongs to the root. */
 #define BUSES 240
 
+/* The host that is being built. The arrays hold its devices in the inventory. */
 struct build {
     struct tutti_inventory *inventory;
     const struct tutti_line_host *parts;
-    uint32_t host, first_rank;
+    uint32_t host;       /* index of the host */
+    uint32_t first_rank; /* rank of its GPU 0 */
     uint32_t cpu[TUTTI_LINE_MOST_NODES];
     uint32_t switches[TUTTI_LINE_MOST_SWITCHES]; /* the switches that devices are placed below */
     uint32_t gpu_pci[TUTTI_LINE_MOST_GPUS], gpu[TUTTI_LINE_MOST_GPUS];
@@ -46,7 +43,7 @@ static int put_text(struct build *build, uint32_t device, enum tutti_property pr
     return tutti_device_set_text(build->inventory, device, property, SOURCE, text);
 }
 
-static uint32_t node_count(const struct build *build)
+static uint32_t numa_nodes(const struct build *build)
 {
     return build->parts->cpus.sockets * build->parts->cpus.nodes;
 }
@@ -75,6 +72,7 @@ static void write_mask(const struct tutti_line_cpus *cpus, uint32_t first, uint3
             used += (size_t)sprintf(ret_text + used, used > 0 ? ",%08x" : "%08x", words[i]);
 }
 
+/* Sets the masks of the last-level caches of one cpu. */
 static int put_caches(struct build *build, uint32_t cpu, uint32_t first_core, uint32_t cores)
 {
     const struct tutti_line_cpus *cpus = &build->parts->cpus;
@@ -102,7 +100,7 @@ static int add_cpus(struct build *build)
     uint32_t cores = cpus->cores / cpus->nodes;
     char mask[MASK_BYTES];
 
-    for (uint32_t i = 0; i < node_count(build); i++) {
+    for (uint32_t i = 0; i < numa_nodes(build); i++) {
         uint32_t cpu;
 
         TUTTI_TRY(add(build, 0, TUTTI_DEVICE_CPU, &cpu));
@@ -127,7 +125,8 @@ static int add_cpus(struct build *build)
 
 /* ---- the PCI tree ---------------------------------------------------------------------------- */
 
-/* Bus ids are set later, when the tree is complete. */
+/* Adds a pci with all properties but its bus id, which number_buses() sets when the tree is
+ * complete. */
 static int add_pci(struct build *build, uint32_t parent, int64_t class, int64_t vendor,
                    int64_t device, struct tutti_line_pci pci, uint32_t *ret_pci)
 {
@@ -146,12 +145,12 @@ static int add_pci(struct build *build, uint32_t parent, int64_t class, int64_t 
     return TUTTI_OK;
 }
 
-/* The ids are those of switches that are common with a generation of PCI: PLX, later Broadcom. */
+/* Adds a switch with the ids of a usual product of its PCI generation: PLX, later Broadcom. */
 static int add_switch(struct build *build, uint32_t parent, uint32_t *ret_switch)
 {
     struct tutti_line_pci pci = tutti_line_switch_pci(build->parts);
 
-    return add_pci(build, parent, BRIDGE_CLASS, pci.generation < 4 ? 0x10b5 : 0x1000,
+    return add_pci(build, parent, TUTTI_PCI_CLASS_BRIDGE, pci.generation < 4 ? 0x10b5 : 0x1000,
                    pci.generation < 4    ? 0x9797
                    : pci.generation == 4 ? 0xc010
                                          : 0xc030,
@@ -164,12 +163,12 @@ static int add_switches(struct build *build)
     uint32_t uppers = switches->upper, upper[TUTTI_LINE_MOST_SWITCHES];
 
     for (uint32_t i = 0; i < uppers; i++)
-        TUTTI_TRY(add_switch(build, build->cpu[tutti_line_deal(i, uppers, node_count(build))],
+        TUTTI_TRY(add_switch(build, build->cpu[tutti_line_deal(i, uppers, numa_nodes(build))],
                              &upper[i]));
     for (uint32_t i = 0; i < switches->count; i++) {
         uint32_t parent = uppers > 0
                               ? upper[tutti_line_deal(i, switches->count, uppers)]
-                              : build->cpu[tutti_line_deal(i, switches->count, node_count(build))];
+                              : build->cpu[tutti_line_deal(i, switches->count, numa_nodes(build))];
 
         TUTTI_TRY(add_switch(build, parent, &build->switches[i]));
     }
@@ -184,7 +183,7 @@ static uint32_t parent_of(const struct build *build, const struct tutti_line_pla
 
     if (place->how == TUTTI_LINE_DEALT)
         return nswitches > 0 ? build->switches[tutti_line_deal(i, n, nswitches)]
-                             : build->cpu[tutti_line_deal(i, n, node_count(build))];
+                             : build->cpu[tutti_line_deal(i, n, numa_nodes(build))];
     number = place->number[tutti_line_deal(i, n, place->count)];
     return place->how == TUTTI_LINE_ON_CPU
                ? build->cpu[number]
@@ -201,7 +200,8 @@ static int add_gpu(struct build *build, uint32_t i)
     uint32_t pci, gpu;
 
     TUTTI_TRY(add_pci(build, parent_of(build, &gpus->place, i, gpus->count), model->class,
-                      is_amd ? 0x1002 : 0x10de, model->device, tutti_line_gpu_pci(gpus), &pci));
+                      is_amd ? TUTTI_PCI_AMD : TUTTI_PCI_NVIDIA, model->device,
+                      tutti_line_gpu_pci(gpus), &pci));
     TUTTI_TRY(add(build, pci, TUTTI_DEVICE_GPU, &gpu));
     build->gpu_pci[i] = pci;
     build->gpu[i] = gpu;
@@ -220,10 +220,12 @@ static int add_gpu(struct build *build, uint32_t i)
     return TUTTI_OK;
 }
 
+/* Adds a card with its ports. *dev is the number of the next port in the host. */
 static int add_nic(struct build *build, const struct tutti_line_nics *nics, uint32_t i,
                    uint32_t *dev)
 {
     const struct tutti_line_nic_kind *kind = nics->kind;
+    /* Any number that differs between cards and hosts serves as GUID. */
     int64_t guid = ((int64_t)build->host + 1) << 32 | (*dev + 1);
     uint32_t pci, nic;
 
@@ -249,7 +251,7 @@ static int add_nic(struct build *build, const struct tutti_line_nics *nics, uint
     return TUTTI_OK;
 }
 
-/* Numbers buses in tree order, as a machine's firmware does. */
+/* Sets the bus ids. Each pci gets a bus of its own, in tree order, as from a machine's firmware. */
 static void number_buses(struct build *build)
 {
     uint32_t device = build->cpu[0], used = 0;
@@ -267,6 +269,7 @@ static int64_t busid_of(const struct build *build, uint32_t pci)
     return tutti_device_number(build->inventory, pci, TUTTI_PROPERTY_BUSID, 0);
 }
 
+/* Adds an nvlink that stands for `links` links to a target. */
 static int add_links_to(struct build *build, uint32_t gpu, int64_t target, int64_t class,
                         uint32_t links)
 {
@@ -279,21 +282,22 @@ static int add_links_to(struct build *build, uint32_t gpu, int64_t target, int64
     return TUTTI_OK;
 }
 
+/* Adds the NVLinks and the coherent link of GPU i. */
 static int add_links(struct build *build, uint32_t i)
 {
     const struct tutti_line_gpus *gpus = &build->parts->gpus;
     uint32_t gpu = build->gpu[i], c2c;
-    int64_t somewhere = 0;
 
-    tutti_busid_parse(SOMEWHERE_TEXT, &somewhere);
     for (uint32_t j = 0; j < gpus->count; j++)
         if (gpus->between[i * gpus->count + j] != 0)
             TUTTI_TRY(add_links_to(build, gpu, busid_of(build, build->gpu_pci[j]),
                                    gpus->model->class, gpus->between[i * gpus->count + j]));
     if (gpus->switch_links != 0)
-        TUTTI_TRY(add_links_to(build, gpu, somewhere, SWITCH_CLASS, gpus->switch_links));
+        TUTTI_TRY(add_links_to(build, gpu, TUTTI_BUSID_HIDDEN, TUTTI_PCI_CLASS_NVSWITCH,
+                               gpus->switch_links));
     if (gpus->cpu_links != 0)
-        TUTTI_TRY(add_links_to(build, gpu, somewhere, CPU_CLASS, gpus->cpu_links));
+        TUTTI_TRY(add_links_to(build, gpu, TUTTI_BUSID_HIDDEN, TUTTI_PCI_CLASS_NVLINK_TO_CPU,
+                               gpus->cpu_links));
     if (gpus->c2c_mb == 0)
         return TUTTI_OK;
     TUTTI_TRY(add(build, gpu, TUTTI_DEVICE_C2C, &c2c));

@@ -9,7 +9,7 @@
 
 /* ---- models and properties ------------------------------------------------------------------- */
 
-static const struct tutti_line_gpu_model *gpu_model(struct tutti_word word)
+static const struct tutti_line_gpu_model *find_model(struct tutti_word word)
 {
     const struct tutti_line_gpu_model *model = tutti_line_gpu_models;
 
@@ -20,14 +20,14 @@ static const struct tutti_line_gpu_model *gpu_model(struct tutti_word word)
 
 static bool fits_model(struct tutti_word word)
 {
-    return gpu_model(word) != NULL;
+    return find_model(word) != NULL;
 }
 
 static int read_model(struct tutti_line_reader *reader, struct tutti_word at,
                       struct tutti_line_host *host)
 {
     (void)reader;
-    host->gpus.model = gpu_model(at);
+    host->gpus.model = find_model(at);
     return TUTTI_OK;
 }
 
@@ -87,6 +87,7 @@ static int read_on(struct tutti_line_reader *reader, struct tutti_word at,
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
+/* Reads the number of links after the name of a shape, if there is one. */
 static int read_shape(struct tutti_line_reader *reader, struct tutti_word at,
                       struct tutti_line_host *host)
 {
@@ -96,9 +97,7 @@ static int read_shape(struct tutti_line_reader *reader, struct tutti_word at,
     while (!tutti_word_is(at, tutti_line_shape_name((enum tutti_line_shape)shape)))
         shape++;
     gpus->shape = (enum tutti_line_shape)shape;
-    gpus->links = 1;
-    if (shape == TUTTI_LINE_NVSWITCH)
-        gpus->links = 0;
+    gpus->links = shape == TUTTI_LINE_NVSWITCH ? 0 : 1; /* 0: those of the model */
     if (shape == TUTTI_LINE_PCIE || shape == TUTTI_LINE_CUBE ||
         !tutti_line_fits_count(reader->word))
         return TUTTI_OK;
@@ -136,14 +135,14 @@ static int read_pair(struct tutti_line_reader *reader, struct tutti_line_gpus *g
 {
     struct tutti_word word = reader->word;
     uint32_t a, b, links = 1, count = gpus->count;
-    bool is_good = take_digits(&word, '-', &a) && take_digits(&word, '\0', &b);
+    bool is_valid = take_digits(&word, '-', &a) && take_digits(&word, '\0', &b);
 
-    if (is_good && word.length > 0 && word.at[0] == ':') {
+    if (is_valid && word.length > 0 && word.at[0] == ':') {
         word.at++;
         word.length--;
-        is_good = take_digits(&word, '\0', &links);
+        is_valid = take_digits(&word, '\0', &links);
     }
-    if (!is_good || word.length > 0 || a == b || a >= count || b >= count || links == 0 ||
+    if (!is_valid || word.length > 0 || a == b || a >= count || b >= count || links == 0 ||
         links > TUTTI_LINE_MOST_LINKS)
         return pair_expected(reader, reader->word, count);
     if (gpus->between[a * count + b] != 0)
@@ -234,22 +233,24 @@ static const struct tutti_line_option options[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int join(const struct tutti_line_reader *reader, struct tutti_word at,
-                struct tutti_line_gpus *gpus)
+/* Checks the words about links against each other, and sets the links between the GPUs. */
+static int set_links(const struct tutti_line_reader *reader, struct tutti_word at,
+                     struct tutti_line_gpus *gpus)
 {
     const char *shape = tutti_line_shape_name(gpus->shape);
     bool has_hives = gpus->shape >= TUTTI_LINE_MESH && gpus->shape <= TUTTI_LINE_CUBE;
 
     if (gpus->hives != 0 && !has_hives)
-        return tutti_words_fail(&reader->words, at, "hives are of a mesh, a ring, pairs or a "
-                                "cube-mesh, not of %s", shape);
+        return tutti_words_fail(&reader->words, at, "hives need mesh, ring, pairs or cube-mesh, "
+                                "not %s", shape);
     if (gpus->hives == 0)
         gpus->hives = 1;
     if (has_hives && !tutti_line_shape(gpus->shape, gpus->count, gpus->hives,
                                        (uint8_t)gpus->links, gpus->between))
-        return tutti_words_fail(&reader->words, at, "%u GPUs in %u hives cannot be a %s each: all "
-                                "hives have as many; a cube-mesh has 8, pairs an even number, a "
-                                "ring at least 3, a mesh 2", gpus->count, gpus->hives, shape);
+        return tutti_words_fail(&reader->words, at, "%u GPUs cannot form %u hives of shape %s; "
+                                "give all hives the same number of GPUs: 8 for cube-mesh, an even "
+                                "number for pairs, at least 3 for ring, at least 2 for mesh",
+                                gpus->count, gpus->hives, shape);
     if (gpus->fabric != 0 && gpus->shape != TUTTI_LINE_NVSWITCH)
         return tutti_words_fail(&reader->words, at, "a fabric is made of NVSwitches; say nvswitch, "
                                 "too");
@@ -277,5 +278,5 @@ int tutti_line_read_gpus(struct tutti_line_reader *reader, struct tutti_word at,
     TUTTI_TRY(tutti_line_options(reader, options, host));
     if (gpus->cpu_links + gpus->c2c_mb > 0 && tutti_line_is_amd(gpus))
         return tutti_words_fail(&reader->words, at, "cpu-links and c2c are of NVIDIA's GPUs");
-    return join(reader, at, gpus);
+    return set_links(reader, at, gpus);
 }

@@ -3,6 +3,8 @@
  * come from the makers' data sheets, and the ids from the PCI id list. */
 #include "topology/formats/line_parts.h"
 
+#include "topology/inventory/pci_ids.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +35,9 @@ const struct tutti_line_cpu_model tutti_line_cpu_models[] = {
     {NULL, NULL, NULL, NULL, 0, 0, 0},
 };
 
-/* PCI classes: display controllers with a screen, 3D controllers for computing, and AMD's two. */
-#define SCREEN 0x030000
-#define COMPUTE 0x030200
+/* PCI classes of GPUs: two of NVIDIA's, then two of AMD's. */
+#define SCREEN TUTTI_PCI_CLASS_SCREEN
+#define COMPUTE TUTTI_PCI_CLASS_GPU
 #define DISPLAY 0x038000
 #define ACCELERATOR 0x120000
 
@@ -70,12 +72,15 @@ const struct tutti_line_gpu_model tutti_line_other_amd = {
     NULL, NULL, 0, ACCELERATOR, 0, "", 5, 0, true,
 };
 
+#define INFINIBAND TUTTI_PCI_CLASS_INFINIBAND
+#define ETHERNET TUTTI_PCI_CLASS_ETHERNET
+
 const struct tutti_line_nic_kind tutti_line_nic_kinds[] = {
-    {"ib", 0x020700, 0x15b3, 0, "mlx5_", "infiniband", true},
-    {"roce", 0x020000, 0x15b3, 0, "mlx5_", "ethernet", true},
-    {"ethernet", 0x020000, 0x8086, 0x1592, "eth", "ethernet", false},
-    {"slingshot", 0x020000, 0x17db, 0x0501, "cxi", "ethernet", true},
-    {"efa", 0x020000, 0x1d0f, 0xefa2, "efa_", "efa", true},
+    {"ib", INFINIBAND, 0x15b3, 0, "mlx5_", "infiniband", true},
+    {"roce", ETHERNET, 0x15b3, 0, "mlx5_", "ethernet", true},
+    {"ethernet", ETHERNET, 0x8086, 0x1592, "eth", "ethernet", false},
+    {"slingshot", ETHERNET, 0x17db, 0x0501, "cxi", "ethernet", true},
+    {"efa", ETHERNET, 0x1d0f, 0xefa2, "efa_", "efa", true},
     {NULL, 0, 0, 0, NULL, NULL, false},
 };
 
@@ -89,7 +94,8 @@ static const struct {
 
 /* ---- defaults -------------------------------------------------------------------------------- */
 
-static struct tutti_line_pci fill(struct tutti_line_pci pci, uint32_t generation)
+/* Replaces what the line does not give by the generation and 16 lanes. */
+static struct tutti_line_pci fill_defaults(struct tutti_line_pci pci, uint32_t generation)
 {
     if (pci.generation == 0)
         pci.generation = generation;
@@ -101,9 +107,10 @@ static struct tutti_line_pci fill(struct tutti_line_pci pci, uint32_t generation
 
 struct tutti_line_pci tutti_line_gpu_pci(const struct tutti_line_gpus *gpus)
 {
-    return fill(gpus->pci, gpus->model->generation);
+    return fill_defaults(gpus->pci, gpus->model->generation);
 }
 
+/* Returns the index of the first card that carries this speed. */
 static size_t card_of(int64_t mbits)
 {
     size_t card = 0;
@@ -115,7 +122,7 @@ static size_t card_of(int64_t mbits)
 
 struct tutti_line_pci tutti_line_nic_pci(const struct tutti_line_nics *nics)
 {
-    return fill(nics->pci, cards[card_of(nics->mbits)].generation);
+    return fill_defaults(nics->pci, cards[card_of(nics->mbits)].generation);
 }
 
 int64_t tutti_line_nic_device(const struct tutti_line_nics *nics)
@@ -125,8 +132,8 @@ int64_t tutti_line_nic_device(const struct tutti_line_nics *nics)
 
 struct tutti_line_pci tutti_line_switch_pci(const struct tutti_line_host *host)
 {
-    return fill(host->switches.pci,
-                host->gpus.count > 0 ? tutti_line_gpu_pci(&host->gpus).generation : 4);
+    return fill_defaults(host->switches.pci,
+                         host->gpus.count > 0 ? tutti_line_gpu_pci(&host->gpus).generation : 4);
 }
 
 bool tutti_line_gpu_gdr(const struct tutti_line_gpus *gpus)

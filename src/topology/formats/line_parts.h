@@ -22,27 +22,32 @@
 
 /* The properties that the name of a CPU model implies. */
 struct tutti_line_cpu_model {
-    const char *word, *name; /* name NULL: only the vendor is known */
-    const char *arch, *vendor;
+    const char *word;      /* in the line; NULL: end of the table */
+    const char *name;      /* of the product; NULL: only the vendor is known */
+    const char *arch;
+    const char *vendor;    /* NULL: no vendor in the inventory */
     int64_t family, model; /* as in NCCL's files; 0: not used by the architecture */
-    uint32_t cores;
+    uint32_t cores;        /* per socket */
 };
 
+/* The properties that the name of a GPU model implies. */
 struct tutti_line_gpu_model {
-    const char *word, *name;
-    int64_t device, class;
+    const char *word;      /* in the line; NULL: end of the table */
+    const char *name;      /* of the product; NULL: not known */
+    int64_t device, class; /* PCI id and class */
     uint32_t sm;     /* NVIDIA: 90 for 9.0; AMD: number of compute units, as in RCCL's files */
     const char *gcn; /* NULL: not an AMD GPU */
-    uint32_t generation;
+    uint32_t generation;   /* of PCI */
     uint32_t switch_links; /* links to NVSwitches; 0: this model is never behind any */
-    bool has_gdr;
+    bool has_gdr;          /* NICs may access its memory */
 };
 
+/* The properties that a kind of NIC implies. */
 struct tutti_line_nic_kind {
-    const char *word;
-    int64_t class, vendor, device; /* device 0: depends on the speed */
+    const char *word;              /* in the line; NULL: end of the table */
+    int64_t class, vendor, device; /* PCI class and ids; device 0: depends on the speed */
     const char *prefix, *layer;    /* "mlx5_": ports are mlx5_0, mlx5_1, ... */
-    bool has_gdr;
+    bool has_gdr;                  /* it may access the memory of GPUs */
 };
 
 /* Tables end with an entry whose word is NULL; the first entry is the default. */
@@ -52,67 +57,77 @@ extern const struct tutti_line_nic_kind tutti_line_nic_kinds[];
 /* GPUs that are described by sm or gcn alone. */
 extern const struct tutti_line_gpu_model tutti_line_other_nvidia, tutti_line_other_amd;
 
-/* UNSAID: the default, which may depend on other words. */
+/* Whether the line has a word such as gdr or no-gdr. UNSAID: neither; the default may depend on
+ * other words. */
 enum tutti_line_answer { TUTTI_LINE_UNSAID, TUTTI_LINE_YES, TUTTI_LINE_NO };
 
 /* The PCI link of a device toward the root. */
 struct tutti_line_pci {
     uint32_t generation; /* 0: the default */
-    uint32_t lanes;
-    bool has_lanes; /* false: the default */
+    uint32_t lanes;      /* 0: not known */
+    bool has_lanes;      /* false: the line gives no lanes, so the default is used */
 };
 
-/* DEALT: devices are distributed over the switches, or else over the NUMA nodes. */
-enum tutti_line_placing { TUTTI_LINE_DEALT, TUTTI_LINE_ON_CPU, TUTTI_LINE_NEAR_GPU };
+/* How devices are placed. */
+enum tutti_line_placing {
+    TUTTI_LINE_DEALT,    /* distributed over the switches, or the NUMA nodes if there are none */
+    TUTTI_LINE_ON_CPU,   /* distributed over the listed NUMA nodes */
+    TUTTI_LINE_NEAR_GPU, /* distributed over the places of the listed GPUs */
+};
 
 struct tutti_line_place {
     enum tutti_line_placing how;
-    uint32_t count;
-    uint16_t number[TUTTI_LINE_MOST_NICS]; /* NUMA nodes or GPUs */
+    uint32_t count; /* entries of `number` */
+    uint16_t number[TUTTI_LINE_MOST_NICS]; /* the listed NUMA nodes or GPUs */
 };
 
 struct tutti_line_cpus {
     const struct tutti_line_cpu_model *model;
-    uint32_t sockets, cores, threads, nodes, caches; /* caches 0: not described */
+    uint32_t sockets;
+    uint32_t cores, nodes, caches; /* per socket; caches 0: not described */
+    uint32_t threads;              /* per core */
 };
 
 struct tutti_line_switches {
-    uint32_t count, upper; /* upper: number of switches above these; 0: none */
+    uint32_t count; /* switches that devices are below; 0: none */
+    uint32_t upper; /* switches above these; 0: none */
     struct tutti_line_pci pci;
 };
 
+/* How links join the GPUs of a host. */
 enum tutti_line_shape {
-    TUTTI_LINE_PCIE,
+    TUTTI_LINE_PCIE, /* no links */
     TUTTI_LINE_NVSWITCH,
     TUTTI_LINE_MESH,
     TUTTI_LINE_RING,
     TUTTI_LINE_PAIRS,
     TUTTI_LINE_CUBE,
-    TUTTI_LINE_LIST, /* links between GPUs in an irregular shape */
+    TUTTI_LINE_LIST, /* the links of each pair are listed */
     TUTTI_LINE_SHAPES
 };
 
 struct tutti_line_gpus {
     const struct tutti_line_gpu_model *model;
     uint32_t count;
-    uint32_t sm;
-    char gcn[16];
+    uint32_t sm;      /* 0: that of the model */
+    char gcn[16];     /* "": that of the model */
     struct tutti_line_pci pci;
     enum tutti_line_shape shape;
-    uint32_t links; /* number of parallel links in a shape */
-    uint32_t hives;
-    uint8_t *between; /* links between GPUs a and b, [a * count + b] */
-    uint32_t switch_links, cpu_links;
-    int64_t c2c_mb;  /* MB/s; 0: none */
-    int64_t fabric;  /* 0: none */
+    uint32_t links;   /* parallel links of the shape; 0: the model's, to the NVSwitches */
+    uint32_t hives;   /* equal runs of GPUs that have the shape each */
+    uint8_t *between; /* between[a * count + b]: links between GPUs a and b */
+    uint32_t switch_links, cpu_links; /* from each GPU, to NVSwitches and to its CPU; 0: none */
+    int64_t c2c_mb;  /* MB/s of the coherent link to the CPU; 0: none */
+    int64_t fabric;  /* number of the fabric that joins hosts; 0: none */
     enum tutti_line_answer gdr;
     struct tutti_line_place place;
 };
 
 struct tutti_line_nics {
     const struct tutti_line_nic_kind *kind;
-    uint32_t count, ports;
-    int64_t mbits;
+    uint32_t count; /* cards */
+    uint32_t ports; /* per card */
+    int64_t mbits;  /* Mbit/s of each port */
     enum tutti_line_answer rails, gdr;
     struct tutti_line_pci pci;
     struct tutti_line_place place;
@@ -124,12 +139,13 @@ struct tutti_line_host {
     struct tutti_line_switches switches;
     struct tutti_line_gpus gpus;
     struct tutti_line_nics nics[TUTTI_LINE_MOST_NIC_ITEMS];
-    uint32_t nnics; /* items */
+    uint32_t nnics; /* items of nics, not cards */
 };
 
 /* Frees the contents of a host and leaves it zeroed. */
 void tutti_line_host_fini(struct tutti_line_host *host);
 
+/* Returns true if the GPUs are AMD's. */
 static inline bool tutti_line_is_amd(const struct tutti_line_gpus *gpus)
 {
     return gpus->model->gcn != NULL;
@@ -142,7 +158,7 @@ const char *tutti_line_shape_name(enum tutti_line_shape shape);
 bool tutti_line_shape(enum tutti_line_shape shape, uint32_t count, uint32_t hives, uint8_t links,
                       uint8_t *between);
 
-/* Return the values in effect: those of the line, or else the defaults. */
+/* These functions return the values in effect: those of the line, or else the defaults. */
 bool tutti_line_gpu_gdr(const struct tutti_line_gpus *gpus);
 bool tutti_line_nic_gdr(const struct tutti_line_nics *nics);
 bool tutti_line_nic_rails(const struct tutti_line_host *host, const struct tutti_line_nics *nics);

@@ -7,8 +7,12 @@
 
 #include <string.h>
 
+/* Upper bounds: threads of a core, and ports of a card. */
+enum { MOST_THREADS = 8, MOST_PORTS = 16 };
+
 /* ---- options --------------------------------------------------------------------------------- */
 
+/* Fails with a message that lists the words of all options. */
 static int expected_option(const struct tutti_line_reader *reader,
                            const struct tutti_line_option *options)
 {
@@ -37,8 +41,10 @@ int tutti_line_options(struct tutti_line_reader *reader, const struct tutti_line
         if (option->word == NULL)
             return expected_option(reader, options);
         if ((seen & 1u << option->group) != 0)
-            return tutti_words_fail(&reader->words, at, "\"%.*s\" says again, or otherwise, what "
-                                    "this item has said; say it once", (int)at.length, at.at);
+            return tutti_words_fail(&reader->words, at,
+                                    "\"%.*s\" repeats or contradicts an "
+                                    "earlier word of this item; give one of them",
+                                    (int)at.length, at.at);
         seen |= 1u << option->group;
         tutti_line_take(reader);
         TUTTI_TRY(option->read(reader, at, host));
@@ -52,7 +58,7 @@ bool tutti_line_fits_count(struct tutti_word word)
 }
 
 /* Returns the part of a word after its first `letters` characters. */
-static struct tutti_word behind(struct tutti_word word, size_t letters)
+static struct tutti_word after_letters(struct tutti_word word, size_t letters)
 {
     word.at += letters;
     word.length -= letters;
@@ -63,18 +69,18 @@ static struct tutti_word behind(struct tutti_word word, size_t letters)
 bool tutti_line_fits_generation(struct tutti_word word)
 {
     return word.length > 3 && memcmp(word.at, "gen", 3) == 0 &&
-           tutti_line_fits_count(behind(word, 3));
+           tutti_line_fits_count(after_letters(word, 3));
 }
 
 bool tutti_line_fits_lanes(struct tutti_word word)
 {
-    return word.length > 1 && word.at[0] == 'x' && tutti_line_fits_count(behind(word, 1));
+    return word.length > 1 && word.at[0] == 'x' && tutti_line_fits_count(after_letters(word, 1));
 }
 
 int tutti_line_read_generation(const struct tutti_line_reader *reader, struct tutti_word at,
                                struct tutti_line_pci *pci)
 {
-    return tutti_word_number(&reader->words, behind(at, 3), 1, TUTTI_LINE_MOST_GENERATIONS,
+    return tutti_word_number(&reader->words, after_letters(at, 3), 1, TUTTI_LINE_MOST_GENERATIONS,
                              &pci->generation);
 }
 
@@ -82,7 +88,8 @@ int tutti_line_read_lanes(const struct tutti_line_reader *reader, struct tutti_w
                           struct tutti_line_pci *pci)
 {
     pci->has_lanes = true;
-    return tutti_word_number(&reader->words, behind(at, 1), 0, TUTTI_LINE_MOST_LANES, &pci->lanes);
+    return tutti_word_number(&reader->words, after_letters(at, 1), 0, TUTTI_LINE_MOST_LANES,
+                             &pci->lanes);
 }
 
 int tutti_line_read_place(struct tutti_line_reader *reader, enum tutti_line_placing how,
@@ -97,7 +104,8 @@ int tutti_line_read_place(struct tutti_line_reader *reader, enum tutti_line_plac
         uint32_t number;
 
         if (place->count == TUTTI_LINE_MOST_NICS)
-            return tutti_line_expected(reader, "the end of the list, which is long enough");
+            return tutti_line_expected(reader, "the end of the list, which has as many "
+                                               "numbers as are allowed");
         TUTTI_TRY(tutti_line_number(reader, 0, TUTTI_LINE_MOST_NICS - 1, &number));
         place->number[place->count++] = (uint16_t)number;
     } while (tutti_line_fits_count(reader->word));
@@ -106,7 +114,7 @@ int tutti_line_read_place(struct tutti_line_reader *reader, enum tutti_line_plac
 
 /* ---- cpus ------------------------------------------------------------------------------------ */
 
-static const struct tutti_line_cpu_model *cpu_model(struct tutti_word word)
+static const struct tutti_line_cpu_model *find_cpu_model(struct tutti_word word)
 {
     const struct tutti_line_cpu_model *model = tutti_line_cpu_models;
 
@@ -117,14 +125,14 @@ static const struct tutti_line_cpu_model *cpu_model(struct tutti_word word)
 
 static bool fits_cpu_model(struct tutti_word word)
 {
-    return cpu_model(word) != NULL;
+    return find_cpu_model(word) != NULL;
 }
 
 static int read_cpu_model(struct tutti_line_reader *reader, struct tutti_word at,
                           struct tutti_line_host *host)
 {
     (void)reader;
-    host->cpus.model = cpu_model(at);
+    host->cpus.model = find_cpu_model(at);
     return TUTTI_OK;
 }
 
@@ -139,7 +147,7 @@ static int read_threads(struct tutti_line_reader *reader, struct tutti_word at,
                         struct tutti_line_host *host)
 {
     (void)at;
-    return tutti_line_number(reader, 1, 8, &host->cpus.threads);
+    return tutti_line_number(reader, 1, MOST_THREADS, &host->cpus.threads);
 }
 
 static int read_nodes(struct tutti_line_reader *reader, struct tutti_word at,
@@ -185,11 +193,11 @@ int tutti_line_read_cpus(struct tutti_line_reader *reader, struct tutti_word at,
                                 "nodes; a host has at most %u", cpus->sockets, cpus->nodes,
                                 cpus->sockets * cpus->nodes, TUTTI_LINE_MOST_NODES);
     if (cpus->cores % cpus->nodes != 0)
-        return tutti_words_fail(&reader->words, at, "%u cores are not dealt evenly to %u "
+        return tutti_words_fail(&reader->words, at, "%u cores do not divide evenly among %u "
                                 "nodes", cpus->cores, cpus->nodes);
     if (cpus->caches != 0 && (cpus->caches % cpus->nodes != 0 || cpus->cores % cpus->caches != 0))
-        return tutti_words_fail(&reader->words, at, "%u caches are not dealt evenly to "
-                                "%u nodes, or %u cores to them", cpus->caches, cpus->nodes,
+        return tutti_words_fail(&reader->words, at, "%u caches do not divide evenly among "
+                                "%u nodes, or %u cores among the caches", cpus->caches, cpus->nodes,
                                 cpus->cores);
     return TUTTI_OK;
 }
@@ -231,12 +239,13 @@ int tutti_line_read_switches(struct tutti_line_reader *reader, struct tutti_word
 
 /* ---- nics ------------------------------------------------------------------------------------ */
 
+/* Returns the item of nics that is being read. */
 static struct tutti_line_nics *nics_of(struct tutti_line_host *host)
 {
     return &host->nics[host->nnics - 1];
 }
 
-static const struct tutti_line_nic_kind *nic_kind(struct tutti_word word)
+static const struct tutti_line_nic_kind *find_nic_kind(struct tutti_word word)
 {
     const struct tutti_line_nic_kind *kind = tutti_line_nic_kinds;
 
@@ -247,17 +256,18 @@ static const struct tutti_line_nic_kind *nic_kind(struct tutti_word word)
 
 static bool fits_nic_kind(struct tutti_word word)
 {
-    return nic_kind(word) != NULL;
+    return find_nic_kind(word) != NULL;
 }
 
 static int read_nic_kind(struct tutti_line_reader *reader, struct tutti_word at,
                          struct tutti_line_host *host)
 {
     (void)reader;
-    nics_of(host)->kind = nic_kind(at);
+    nics_of(host)->kind = find_nic_kind(at);
     return TUTTI_OK;
 }
 
+/* Reads a speed such as "400G" or "2500M". */
 static int read_speed(struct tutti_line_reader *reader, struct tutti_word at,
                       struct tutti_line_host *host)
 {
@@ -277,7 +287,7 @@ static int read_ports(struct tutti_line_reader *reader, struct tutti_word at,
                       struct tutti_line_host *host)
 {
     (void)at;
-    return tutti_line_number(reader, 1, 16, &nics_of(host)->ports);
+    return tutti_line_number(reader, 1, MOST_PORTS, &nics_of(host)->ports);
 }
 
 static int read_rails(struct tutti_line_reader *reader, struct tutti_word at,

@@ -18,12 +18,13 @@ struct tutti_line_reader {
 
 /* Takes the current word, and reads the next word into reader->word. */
 void tutti_line_take(struct tutti_line_reader *reader);
-/* True if the current word is a comma or the end of the line. */
+/* Returns true if the current word is a comma or the end of the line. */
 static inline bool tutti_line_item_ends(const struct tutti_line_reader *reader)
 {
     return reader->word.length == 0 || tutti_word_is(reader->word, ",");
 }
-/* Fails with a message that `what` was expected instead of the current word. */
+/* Fails with TUTTI_ERR_ARGUMENT and a message that `what` was expected instead of the current
+ * word. */
 int tutti_line_expected(const struct tutti_line_reader *reader, const char *what);
 /* Takes a number between `least` and `most`. Fails on any other word. */
 int tutti_line_number(struct tutti_line_reader *reader, uint32_t least, uint32_t most,
@@ -33,8 +34,9 @@ int tutti_line_number(struct tutti_line_reader *reader, uint32_t least, uint32_t
  * most one word of each group. */
 struct tutti_line_option {
     const char *word; /* as shown in error messages */
-    bool (*fits)(struct tutti_word word); /* true if the option accepts it; NULL: only `word` */
-    uint32_t group;                       /* below 32 */
+    bool (*fits)(struct tutti_word word); /* true if this option accepts `word`; NULL: the option
+                                           * accepts only its own `word` */
+    uint32_t group;                       /* number of the group, below 32 */
     /* Takes the words that belong to the option. `at` is the option's own word, which has already
      * been taken. */
     int (*read)(struct tutti_line_reader *reader, struct tutti_word at,

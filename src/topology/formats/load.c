@@ -22,17 +22,18 @@ static const struct form {
     const char *element;
     int (*read)(const char *name, const char *text, size_t length, enum tutti_source source,
                 struct tutti_inventory **ret_inventory);
-} forms[] = {
+} xml_forms[] = {
     {"system", tutti_xml_read_nccl},
     {"topology", tutti_hwloc_xml_read},
 };
 
-#define FORMS (sizeof forms / sizeof forms[0])
+#define XML_FORMS (sizeof xml_forms / sizeof xml_forms[0])
 #define BLANKS " \t\r\n"
+/* Error messages show at most this many characters of an element's name. */
 #define SHOWN 40
 
 /* Returns the position after the first `end`, or else the end of the text. */
-static const char *behind(const char *text, const char *end)
+static const char *after_first(const char *text, const char *end)
 {
     const char *found = strstr(text, end);
 
@@ -51,16 +52,17 @@ static const char *first_element(const char *text)
         text += strspn(text, BLANKS);
         is_xml = is_xml || *text == '<';
         if (strncmp(text, "<!--", 4) == 0)
-            text = behind(text, "-->");
+            text = after_first(text, "-->");
         else if (strncmp(text, "<?", 2) == 0)
-            text = behind(text, "?>");
+            text = after_first(text, "?>");
         else if (strncmp(text, "<!", 2) == 0)
-            text = behind(text, ">");
+            text = after_first(text, ">");
         else
             return *text == '<' ? text + 1 : is_xml ? "" : NULL;
     }
 }
 
+/* Reads XML, and completes the inventory. `element` is the result of first_element(). */
 static int parse_xml(const char *name, const char *text, size_t length, const char *element,
                      struct tutti_inventory **ret_inventory)
 {
@@ -70,15 +72,16 @@ static int parse_xml(const char *name, const char *text, size_t length, const ch
 
     /* If there is not even an element (used is 0), the first reader reports the XML error with its
      * position. */
-    while (used > 0 && form < FORMS && (strlen(forms[form].element) != used ||
-                                        memcmp(forms[form].element, element, used) != 0))
+    while (used > 0 && form < XML_FORMS &&
+           (strlen(xml_forms[form].element) != used ||
+            memcmp(xml_forms[form].element, element, used) != 0))
         form++;
-    if (form == FORMS)
+    if (form == XML_FORMS)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s begins with <%.*s>; a machine is XML that begins "
                           "with <system>, as NCCL writes it for NCCL_TOPO_DUMP_FILE, or with "
                           "<topology>, as lstopo does", name,
                           (int)(used < SHOWN ? used : SHOWN), element);
-    TUTTI_TRY(forms[form].read(name, text, length, TUTTI_SOURCE_FILE, &inventory));
+    TUTTI_TRY(xml_forms[form].read(name, text, length, TUTTI_SOURCE_FILE, &inventory));
     rc = tutti_inventory_complete(inventory);
     if (rc != TUTTI_OK) {
         tutti_inventory_destroy(inventory);

@@ -11,11 +11,14 @@
 
 /* ---- lines and words ------------------------------------------------------------------------- */
 
+/* A text that is read line by line. */
 struct lines {
     const char *at; /* current line */
-    size_t length, number;
+    size_t length;  /* of the line, without its end */
+    size_t number;  /* of the line, from 1; 0: no line was read yet */
 };
 
+/* Goes to the next line. Returns false at the end of the text. */
 static bool next_line(struct lines *lines)
 {
     if (lines->number > 0) {
@@ -56,9 +59,10 @@ static bool is_printable(const char *word, size_t length)
     return true;
 }
 
-/* Returns true if the first words are GPU0 and GPU1 or another device. A row also begins with GPU0,
- * but an X follows. Some other tables of nvidia-smi begin with GPU0 and OK. */
-static bool is_head(const struct lines *lines)
+/* Returns true if the current line is the header of a matrix: the first words are GPU0 and another
+ * device. A row also begins with GPU0, but an X follows. Some other tables of nvidia-smi begin with
+ * GPU0 and OK. */
+static bool is_header(const struct lines *lines)
 {
     size_t at = 0;
     const char *word;
@@ -70,10 +74,10 @@ static bool is_head(const struct lines *lines)
     return length > 1 && !is_word(word, length, "OK");
 }
 
-static bool find_head(struct lines *lines)
+static bool find_header(struct lines *lines)
 {
     while (next_line(lines))
-        if (is_head(lines))
+        if (is_header(lines))
             return true;
     return false;
 }
@@ -82,17 +86,18 @@ bool tutti_matrix_is(const char *text)
 {
     struct lines lines = {.at = text};
 
-    return find_head(&lines);
+    return find_header(&lines);
 }
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
 
-static int refuse(const char *name, const struct lines *lines, const char *what)
+static int fail_at_line(const char *name, const struct lines *lines, const char *what)
 {
     return tutti_fail(TUTTI_ERR_ARGUMENT, "%s:%zu: %s", name, lines->number, what);
 }
 
-static int read_head(const char *name, const struct lines *lines, struct tutti_matrix *matrix)
+/* Reads the names of the devices. */
+static int read_header(const char *name, const struct lines *lines, struct tutti_matrix *matrix)
 {
     size_t at = 0, length;
     const char *word;
@@ -101,9 +106,9 @@ static int read_head(const char *name, const struct lines *lines, struct tutti_m
         struct tutti_matrix_device *device = &matrix->devices[matrix->count];
 
         if (matrix->count++ == TUTTI_MATRIX_DEVICES)
-            return refuse(name, lines, "more devices than a matrix has");
+            return fail_at_line(name, lines, "more devices than can be read");
         if (!is_printable(word, length))
-            return refuse(name, lines, "a device's name has bytes that are none of a name");
+            return fail_at_line(name, lines, "a device's name has bytes that are not printable");
         device->is_gpu = length > 3 && memcmp(word, "GPU", 3) == 0;
         snprintf(device->name, sizeof device->name, "%.*s", (int)length, word);
     }
@@ -111,11 +116,11 @@ static int read_head(const char *name, const struct lines *lines, struct tutti_m
 }
 
 /* Parses a cell such as "NV12" or "PIX"; false: the word is no cell. */
-static bool read_cell(const char *word, size_t length, struct tutti_matrix_cell *ret_cell)
+static bool parse_cell(const char *word, size_t length, struct tutti_matrix_cell *ret_cell)
 {
     static const struct {
         const char *text;
-        enum tutti_matrix_nearness nearness;
+        enum tutti_matrix_distance distance;
     } names[] = {
         {"X", TUTTI_MATRIX_SELF}, {"PIX", TUTTI_MATRIX_PIX},   {"PXB", TUTTI_MATRIX_PXB},
         {"PHB", TUTTI_MATRIX_NODE}, {"NODE", TUTTI_MATRIX_NODE}, {"SYS", TUTTI_MATRIX_SYS},
@@ -125,18 +130,19 @@ static bool read_cell(const char *word, size_t length, struct tutti_matrix_cell 
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (is_word(word, length, names[i].text)) {
-            *ret_cell = (struct tutti_matrix_cell){.nearness = names[i].nearness};
+            *ret_cell = (struct tutti_matrix_cell){.distance = names[i].distance};
             return true;
         }
     if (length < 3 || length > 5 || memcmp(word, "NV", 2) != 0 ||
         strspn(word + 2, "0123456789") < length - 2)
         return false;
     memcpy(digits, word + 2, length - 2);
-    *ret_cell = (struct tutti_matrix_cell){.nearness = TUTTI_MATRIX_NVLINK,
+    *ret_cell = (struct tutti_matrix_cell){.distance = TUTTI_MATRIX_NVLINK,
                                            .nlinks = (uint32_t)atoi(digits)};
     return ret_cell->nlinks > 0;
 }
 
+/* Returns the device with this name; the number of devices: none. */
 static uint32_t find_device(const struct tutti_matrix *matrix, const char *word, size_t length)
 {
     uint32_t device = 0;
@@ -146,6 +152,7 @@ static uint32_t find_device(const struct tutti_matrix *matrix, const char *word,
     return device;
 }
 
+/* Reads the cells and the CPUs of a row; `at` is the position after its name. */
 static int read_row(const char *name, const struct lines *lines, size_t at, uint32_t row,
                     struct tutti_matrix *matrix)
 {
@@ -155,14 +162,15 @@ static int read_row(const char *name, const struct lines *lines, size_t at, uint
 
     for (uint32_t column = 0; column < matrix->count; column++) {
         length = next_word(lines, &at, &word);
-        if (!read_cell(word, length, &matrix->cells[row][column]))
+        if (!parse_cell(word, length, &matrix->cells[row][column]))
             return tutti_fail(TUTTI_ERR_ARGUMENT, "%s:%zu: \"%.*s\" of %s and %s is none of X, "
                               "NV1, ..., PIX, PXB, PHB, NODE, SYS", name, lines->number,
                               (int)(length < 40 ? length : 40), word, device->name,
                               matrix->devices[column].name);
-        if ((row == column) != (matrix->cells[row][column].nearness == TUTTI_MATRIX_SELF))
-            return refuse(name, lines, "an X stands where a row and a column have one name, and "
-                          "nowhere else");
+        if ((row == column) != (matrix->cells[row][column].distance == TUTTI_MATRIX_SELF))
+            return fail_at_line(name, lines,
+                                "an X must stand where a row and a column have the same "
+                                "name, and only there");
     }
     length = next_word(lines, &at, &word);
     if (length > 0 && length < sizeof device->affinity && *word >= '0' && *word <= '9')
@@ -171,7 +179,7 @@ static int read_row(const char *name, const struct lines *lines, size_t at, uint
     return TUTTI_OK;
 }
 
-/* Reads up to the first line that is not a row. */
+/* Reads the rows, up to the first line that is not a row. */
 static int read_rows(const char *name, struct lines *lines, struct tutti_matrix *matrix)
 {
     while (next_line(lines)) {
@@ -192,7 +200,7 @@ static int read_rows(const char *name, struct lines *lines, struct tutti_matrix 
     return TUTTI_OK;
 }
 
-/* Reads lines such as "  NIC0: mlx5_0". */
+/* Replaces names by those of lines such as "  NIC0: mlx5_0", up to the end of the text. */
 static void read_legend(struct lines *lines, struct tutti_matrix *matrix)
 {
     while (next_line(lines)) {
@@ -220,11 +228,12 @@ int tutti_matrix_read(const char *name, const char *text, enum tutti_source sour
 
     if (matrix == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a matrix");
-    if (!find_head(&lines)) {
-        rc = refuse(name, &lines, "no line begins with GPU0, as of nvidia-smi topo -m");
+    if (!find_header(&lines)) {
+        rc = fail_at_line(name, &lines, "no line begins with GPU0; give the output of "
+                          "nvidia-smi topo -m");
         goto drop_matrix;
     }
-    TUTTI_TRY_OR(drop_matrix, rc, read_head(name, &lines, matrix));
+    TUTTI_TRY_OR(drop_matrix, rc, read_header(name, &lines, matrix));
     TUTTI_TRY_OR(drop_matrix, rc, read_rows(name, &lines, matrix));
     read_legend(&lines, matrix);
     rc = tutti_matrix_build(matrix, source, ret_inventory);

@@ -13,22 +13,21 @@
  * switch. */
 enum { NVLINKS_MOST = 18 };
 
-enum { CLASS_GPU = 0x030200, CLASS_NIC = 0x020000, CLASS_BRIDGE = 0x060400 };
-
-/* A bus id that no PCI device has stands for the NVSwitch, which the matrix does not name. */
-#define HIDDEN_SWITCH ((int64_t)0xfffffff << 20 | 0xff << 12 | 0xff << 4)
+/* The levels of groups: devices that are at most PIX, PXB or NODE apart. */
+enum { LEVEL_PIX, LEVEL_PXB, LEVEL_NODE, LEVELS };
 
 struct build {
     const struct tutti_matrix *matrix;
     struct tutti_inventory *inventory;
     enum tutti_source source;
-    uint32_t group[3][TUTTI_MATRIX_DEVICES]; /* by PIX, PXB, NODE: first device of the group */
+    uint32_t group[LEVELS][TUTTI_MATRIX_DEVICES]; /* per device: first device of its group */
     uint32_t gpu_of[TUTTI_MATRIX_DEVICES]; /* per device of the matrix that is a GPU: its gpu */
-    uint32_t next_bus;
+    uint32_t last_bus; /* the bus of the pci that was added last; 0: none */
 };
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
+/* Makes one group of the groups of devices a and b. A group's number is its first device. */
 static void unite(uint32_t *group, uint32_t count, uint32_t a, uint32_t b)
 {
     uint32_t from = group[a] > group[b] ? group[a] : group[b];
@@ -39,6 +38,7 @@ static void unite(uint32_t *group, uint32_t count, uint32_t a, uint32_t b)
             group[i] = into;
 }
 
+/* Returns true if the matrix gives both devices the same CPUs. */
 static bool shares_cpus(const struct tutti_matrix *matrix, uint32_t a, uint32_t b)
 {
     return matrix->devices[a].affinity[0] != '\0' &&
@@ -51,18 +51,18 @@ static void find_groups(struct build *build)
 {
     const struct tutti_matrix *matrix = build->matrix;
 
-    for (int level = 0; level < 3; level++) {
+    for (int level = 0; level < LEVELS; level++) {
         uint32_t *group = build->group[level];
 
         for (uint32_t i = 0; i < matrix->count; i++)
             group[i] = i;
         for (uint32_t i = 0; i < matrix->count; i++)
             for (uint32_t j = 0; j < matrix->count; j++) {
-                enum tutti_matrix_nearness nearness = matrix->cells[i][j].nearness;
+                enum tutti_matrix_distance distance = matrix->cells[i][j].distance;
 
-                if ((nearness > TUTTI_MATRIX_SELF &&
-                     nearness <= (enum tutti_matrix_nearness)(TUTTI_MATRIX_PIX + level)) ||
-                    (level == 2 && shares_cpus(matrix, i, j)))
+                if ((distance > TUTTI_MATRIX_SELF &&
+                     distance <= (enum tutti_matrix_distance)(TUTTI_MATRIX_PIX + level)) ||
+                    (level == LEVEL_NODE && shares_cpus(matrix, i, j)))
                     unite(group, matrix->count, i, j);
             }
     }
@@ -74,20 +74,21 @@ static bool has_several(const struct build *build, int level, uint32_t device)
 {
     for (uint32_t i = 0; i < build->matrix->count; i++)
         if (build->group[level][i] == build->group[level][device] &&
-            (level == 0 ? i != device
-                        : build->group[level - 1][i] != build->group[level - 1][device]))
+            (level == LEVEL_PIX ? i != device
+                                : build->group[level - 1][i] != build->group[level - 1][device]))
             return true;
     return false;
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
+/* Adds a pci with an invented bus id. */
 static int add_pci(struct build *build, uint32_t parent, int64_t class, enum tutti_source source,
                    uint32_t *ret_pci)
 {
     TUTTI_TRY(tutti_inventory_add(build->inventory, parent, TUTTI_DEVICE_PCI, source, ret_pci));
     TUTTI_TRY(tutti_device_set_number(build->inventory, *ret_pci, TUTTI_PROPERTY_BUSID,
-                                      TUTTI_SOURCE_ASSUMED, (int64_t)++build->next_bus << 12));
+                                      TUTTI_SOURCE_ASSUMED, (int64_t)++build->last_bus << 12));
     return tutti_device_set_number(build->inventory, *ret_pci, TUTTI_PROPERTY_CLASS,
                                    TUTTI_SOURCE_ASSUMED, class);
 }
@@ -151,27 +152,30 @@ static int add_device(struct build *build, uint32_t parent, uint32_t device)
     bool is_gpu = build->matrix->devices[device].is_gpu;
     uint32_t pci;
 
-    TUTTI_TRY(add_pci(build, parent, is_gpu ? CLASS_GPU : CLASS_NIC, build->source, &pci));
+    TUTTI_TRY(add_pci(build, parent, is_gpu ? TUTTI_PCI_CLASS_GPU : TUTTI_PCI_CLASS_ETHERNET,
+                      build->source, &pci));
     return is_gpu ? add_gpu(build, pci, device) : add_net(build, pci, device);
 }
 
-/* Adds the devices of a group, below a switch of this level if the group needs one. Level -1 is the
- * device itself. */
+/* Adds the devices of the group that begins with device `first`, below a switch of this level if
+ * the group needs one. Level -1 stands for the device itself. */
 static int add_group(struct build *build, uint32_t parent, int level, uint32_t first)
 {
     if (level < 0)
         return add_device(build, parent, first);
     /* Between devices that are PXB apart there are at least two switches, so each side gets its
      * own. */
-    if (has_several(build, level, first) || (level == 0 && has_several(build, 1, first)))
-        TUTTI_TRY(add_pci(build, parent, CLASS_BRIDGE, TUTTI_SOURCE_ASSUMED, &parent));
+    if (has_several(build, level, first) ||
+        (level == LEVEL_PIX && has_several(build, LEVEL_PXB, first)))
+        TUTTI_TRY(add_pci(build, parent, TUTTI_PCI_CLASS_BRIDGE, TUTTI_SOURCE_ASSUMED, &parent));
     for (uint32_t i = first; i < build->matrix->count; i++)
         if (build->group[level][i] == first &&
-            (level == 0 || build->group[level - 1][i] == i))
+            (level == LEVEL_PIX || build->group[level - 1][i] == i))
             TUTTI_TRY(add_group(build, parent, level - 1, i));
     return TUTTI_OK;
 }
 
+/* Adds the cpu of a NODE group with all its devices. */
 static int add_cpu(struct build *build, uint32_t first, uint32_t number)
 {
     struct tutti_cpumask cpus;
@@ -184,7 +188,7 @@ static int add_cpu(struct build *build, uint32_t first, uint32_t number)
     for (uint32_t i = first; i < build->matrix->count; i++) {
         char mask[TUTTI_CPUMASK_BYTES];
 
-        if (build->group[2][i] != first || build->matrix->devices[i].affinity[0] == '\0' ||
+        if (build->group[LEVEL_NODE][i] != first || build->matrix->devices[i].affinity[0] == '\0' ||
             !tutti_cpumask_parse_list(build->matrix->devices[i].affinity, &cpus))
             continue;
         tutti_cpumask_write(&cpus, mask);
@@ -193,8 +197,8 @@ static int add_cpu(struct build *build, uint32_t first, uint32_t number)
         break;
     }
     for (uint32_t i = first; i < build->matrix->count; i++)
-        if (build->group[2][i] == first && build->group[1][i] == i)
-            TUTTI_TRY(add_group(build, cpu, 1, i));
+        if (build->group[LEVEL_NODE][i] == first && build->group[LEVEL_PXB][i] == i)
+            TUTTI_TRY(add_group(build, cpu, LEVEL_PXB, i));
     return TUTTI_OK;
 }
 
@@ -202,7 +206,7 @@ static int add_cpu(struct build *build, uint32_t first, uint32_t number)
 
 /* Returns true if the GPU's links lead to a switch. *ret_nlinks is then the number of these links,
  * which the matrix repeats for every peer. */
-static bool has_switch(const struct tutti_matrix *matrix, uint32_t gpu, uint32_t *ret_nlinks)
+static bool has_nvswitch(const struct tutti_matrix *matrix, uint32_t gpu, uint32_t *ret_nlinks)
 {
     uint32_t sum = 0, least = UINT32_MAX;
 
@@ -240,14 +244,14 @@ static int add_links(struct build *build, uint32_t device)
     const struct tutti_matrix *matrix = build->matrix;
     uint32_t gpu = build->gpu_of[device], nlinks;
 
-    if (has_switch(matrix, device, &nlinks)) {
+    if (has_nvswitch(matrix, device, &nlinks)) {
         TUTTI_TRY(guess_generation(build, gpu, nlinks));
-        return add_nvlink(build, gpu, HIDDEN_SWITCH, nlinks, TUTTI_PCI_NVSWITCH);
+        return add_nvlink(build, gpu, TUTTI_BUSID_HIDDEN, nlinks, TUTTI_PCI_CLASS_NVSWITCH);
     }
     for (uint32_t peer = 0; peer < matrix->count; peer++)
         if (matrix->cells[device][peer].nlinks > 0 && matrix->devices[peer].is_gpu)
             TUTTI_TRY(add_nvlink(build, gpu, busid_of(build, build->gpu_of[peer]),
-                                 matrix->cells[device][peer].nlinks, CLASS_GPU));
+                                 matrix->cells[device][peer].nlinks, TUTTI_PCI_CLASS_GPU));
     return TUTTI_OK;
 }
 
@@ -258,7 +262,7 @@ static int build_all(struct build *build)
 
     find_groups(build);
     for (uint32_t i = 0; i < matrix->count; i++)
-        if (build->group[2][i] == i)
+        if (build->group[LEVEL_NODE][i] == i)
             TUTTI_TRY(add_cpu(build, i, ncpus++));
     for (uint32_t i = 0; i < matrix->count; i++)
         if (matrix->devices[i].is_gpu)

@@ -5,33 +5,35 @@
 
 #include "topology/inventory/inventory.h"
 
+/* Upper bound for the devices of a matrix. */
 #define TUTTI_MATRIX_DEVICES 128
 
 /* The distance of two devices, from the nearest to the farthest. */
-enum tutti_matrix_nearness {
-    TUTTI_MATRIX_SELF,
-    TUTTI_MATRIX_PIX,
-    TUTTI_MATRIX_PXB,
-    TUTTI_MATRIX_NODE,   /* also PHB: within a NUMA node */
-    TUTTI_MATRIX_SYS,
-    TUTTI_MATRIX_NVLINK, /* the distance by PCI is not given */
+enum tutti_matrix_distance {
+    TUTTI_MATRIX_SELF,   /* X: the same device */
+    TUTTI_MATRIX_PIX,    /* one PCI switch */
+    TUTTI_MATRIX_PXB,    /* several PCI switches */
+    TUTTI_MATRIX_NODE,   /* NODE or PHB: within a NUMA node */
+    TUTTI_MATRIX_SYS,    /* between NUMA nodes */
+    TUTTI_MATRIX_NVLINK, /* NV4: joined by NVLinks; the distance by PCI is not given */
 };
 
 struct tutti_matrix_cell {
-    enum tutti_matrix_nearness nearness;
-    uint32_t nlinks;
+    enum tutti_matrix_distance distance;
+    uint32_t nlinks; /* NVLinks; 0 unless the distance is NVLINK */
 };
 
 struct tutti_matrix_device {
-    char name[48];
-    char affinity[256]; /* list of CPUs; may be "" */
-    bool is_gpu, has_row;
+    char name[48];      /* such as GPU0 or mlx5_0 */
+    char affinity[256]; /* list of the CPUs near to it, such as "0-31"; may be "" */
+    bool is_gpu;        /* false: a NIC */
+    bool has_row;       /* the matrix has a row for it, not only a column */
 };
 
 struct tutti_matrix {
     struct tutti_matrix_device devices[TUTTI_MATRIX_DEVICES];
-    struct tutti_matrix_cell cells[TUTTI_MATRIX_DEVICES][TUTTI_MATRIX_DEVICES];
-    uint32_t count;
+    struct tutti_matrix_cell cells[TUTTI_MATRIX_DEVICES][TUTTI_MATRIX_DEVICES]; /* [row][column] */
+    uint32_t count; /* of devices */
 };
 
 /* Makes the devices of a matrix. `source` is recorded for the values that the matrix gives; guesses

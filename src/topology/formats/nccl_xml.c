@@ -12,8 +12,9 @@
 /* The room for the text of all cache masks of one cpu, with its terminating zero. */
 #define CACHES_BYTES 16384
 
+/* The state of reading. */
 struct reader {
-    const char *name;
+    const char *name; /* of the file, for messages */
     enum tutti_source source;
     struct tutti_inventory *inventory;
     uint32_t device[TUTTI_XML_DEPTH]; /* devices of the open elements, outermost first */
@@ -24,13 +25,14 @@ struct reader {
 
 /* Returns true if the value is empty and therefore counts as missing. An empty text is a value,
  * however, and an empty speed is 0. */
-static bool says_nothing(enum tutti_property property, const char *value)
+static bool counts_as_missing(enum tutti_property property, const char *value)
 {
     enum tutti_property_form form = tutti_property_info(property)->form;
 
     return *value == '\0' && form != TUTTI_FORM_TEXT && form != TUTTI_FORM_GTS;
 }
 
+/* Sets the properties of a device from the attributes of its element. */
 static int read_attributes(struct reader *reader, struct tutti_xml *xml,
                            const struct tutti_xml_element *element, uint32_t device)
 {
@@ -41,7 +43,7 @@ static int read_attributes(struct reader *reader, struct tutti_xml *xml,
         enum tutti_property property = tutti_property_named(kind, attribute->name);
         int rc;
 
-        if (property == TUTTI_PROPERTY_COUNT || says_nothing(property, attribute->value))
+        if (property == TUTTI_PROPERTY_COUNT || counts_as_missing(property, attribute->value))
             continue;
         rc = tutti_device_set_written(reader->inventory, device, property, reader->source,
                                       attribute->value);
@@ -82,8 +84,8 @@ static int begin_system(struct reader *reader, struct tutti_xml *xml,
     int64_t version;
 
     if (strcmp(element->name, "system") != 0)
-        return tutti_xml_fail(xml, "<%.40s>, where a topology has <system>; is it the right file?",
-                              element->name);
+        return tutti_xml_fail(xml, "<%.40s>, but a topology begins with <system>; give a file "
+                              "of NCCL or RCCL", element->name);
     TUTTI_TRY(read_attributes(reader, xml, element, 0));
     version = tutti_device_number(reader->inventory, 0, TUTTI_PROPERTY_VERSION, 1);
     if (version != 1 && version != 2)
@@ -93,6 +95,7 @@ static int begin_system(struct reader *reader, struct tutti_xml *xml,
     return TUTTI_OK;
 }
 
+/* Returns the kind of device of an element; TUTTI_DEVICE_COUNT: none. */
 static enum tutti_device_kind kind_of(const char *name)
 {
     return strcmp(name, "apu") == 0 ? TUTTI_DEVICE_GPU : tutti_device_kind_named(name);
@@ -101,14 +104,14 @@ static enum tutti_device_kind kind_of(const char *name)
 /* Skips an element and everything within it. Other programs add elements of their own, so an
  * unknown element is only logged for debugging. A known element in a wrong place causes a warning,
  * because its device is missing from the inventory. */
-static int skip(struct reader *reader, struct tutti_xml *xml,
-                const struct tutti_xml_element *element, uint32_t parent)
+static int skip_element(struct reader *reader, struct tutti_xml *xml,
+                        const struct tutti_xml_element *element, uint32_t parent)
 {
     bool is_known = kind_of(element->name) != TUTTI_DEVICE_COUNT;
 
     reader->skipped = 1;
     tutti_log(is_known ? TUTTI_LOG_WARN : TUTTI_LOG_DEBUG,
-              "%s:%zu: <%.40s> does not go below <%s>; passed over with all inside", reader->name,
+              "%s:%zu: <%.40s> does not go below <%s>; skipped with all its content", reader->name,
               tutti_xml_line(xml), element->name,
               tutti_device_kind_name(reader->inventory->devices[parent].kind));
     return TUTTI_OK;
@@ -135,7 +138,7 @@ static int on_begin(void *context, struct tutti_xml *xml, const struct tutti_xml
         return TUTTI_OK;
     }
     if (kind == TUTTI_DEVICE_COUNT || !tutti_device_fits(parent_kind, kind))
-        return skip(reader, xml, element, parent);
+        return skip_element(reader, xml, element, parent);
     rc = tutti_inventory_add(reader->inventory, parent, kind, reader->source,
                              &reader->device[element->depth]);
     if (rc == TUTTI_ERR_ARGUMENT)

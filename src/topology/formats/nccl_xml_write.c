@@ -11,7 +11,8 @@
 /* The room for a value of any form except text and mask, which are written without a copy. */
 #define WRITTEN_BYTES 64
 
-static bool is_of_amd(const struct tutti_inventory *inventory)
+/* Returns true if the machine has AMD GPUs, so that nvlinks are xGMI links. */
+static bool has_amd_gpus(const struct tutti_inventory *inventory)
 {
     uint32_t gpu = TUTTI_NO_DEVICE;
 
@@ -31,7 +32,7 @@ static void write_attributes(FILE *out, const struct tutti_inventory *inventory,
 
         if (!tutti_device_has(inventory, device, property) || property == TUTTI_PROPERTY_CACHES)
             continue;
-        if (info->form == TUTTI_FORM_TEXT || info->form == TUTTI_FORM_MASK) {
+        if (tutti_property_is_text(property)) {
             tutti_xml_put(out, info->name, tutti_device_text(inventory, device, property));
             continue;
         }
@@ -60,6 +61,7 @@ static void write_caches(FILE *out, const struct tutti_inventory *inventory, uin
     }
 }
 
+/* Writes the start tag of a device, and the caches of a cpu. */
 static void write_begin(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
                         uint32_t depth, const char *name, bool is_empty)
 {
@@ -69,6 +71,7 @@ static void write_begin(FILE *out, const struct tutti_inventory *inventory, uint
     write_caches(out, inventory, device);
 }
 
+/* Writes all elements, with a loop instead of recursion, because the tree may be deep. */
 static void write_tree(FILE *out, const struct tutti_inventory *inventory)
 {
     const struct tutti_device *devices = inventory->devices;
@@ -77,7 +80,7 @@ static void write_tree(FILE *out, const struct tutti_inventory *inventory)
 
     for (int kind = 0; kind < TUTTI_DEVICE_COUNT; kind++)
         names[kind] = tutti_device_kind_name(kind);
-    if (is_of_amd(inventory))
+    if (has_amd_gpus(inventory))
         names[TUTTI_DEVICE_NVLINK] = "xgmi";
     while (device != TUTTI_NO_DEVICE) {
         const char *name = names[devices[device].kind];
@@ -105,14 +108,14 @@ int tutti_xml_write_nccl(const struct tutti_inventory *inventory, char **ret_tex
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    bool is_whole = out != NULL;
+    bool is_written = out != NULL;
 
     if (out != NULL) {
         write_tree(out, inventory);
-        is_whole = ferror(out) == 0;
-        is_whole = fclose(out) == 0 && is_whole;
+        is_written = ferror(out) == 0;
+        is_written = fclose(out) == 0 && is_written;
     }
-    if (!is_whole) {
+    if (!is_written) {
         free(text);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to write a topology of %u devices",
                           inventory->count);

@@ -13,20 +13,23 @@
 
 struct tutti_xml {
     XML_Parser parser;
-    const char *name, *input;
+    const char *name;  /* of the document, for messages */
+    const char *input; /* the document */
     const struct tutti_xml_handler *handler;
-    void *context;
-    uint32_t depth, nelements;
+    void *context;      /* of the handler */
+    uint32_t depth;     /* open elements */
+    uint32_t nelements; /* elements so far */
     bool has_doctype;
-    char *text; /* characters since the last tag */
-    size_t length;
-    uint32_t capacity;
-    int rc;
+    char *text;         /* characters since the last tag; not terminated */
+    size_t length;      /* of text */
+    uint32_t capacity;  /* bytes for which `text` has memory */
+    int rc;             /* the first error; TUTTI_OK: none */
 };
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* A line break in a value must not split the message into two lines. */
+/* Records the message "name:line:column: what". Replaces control characters, because a line break
+ * in a value must not split the message into two lines. */
 static void record_at(const struct tutti_xml *xml, size_t line, size_t column, char *what)
 {
     for (char *at = what; *at != '\0'; at++)
@@ -52,6 +55,7 @@ size_t tutti_xml_line(struct tutti_xml *xml)
     return XML_GetCurrentLineNumber64(xml->parser);
 }
 
+/* Fails with the position of a byte of the document; expat does not run yet. */
 static int fail_at_byte(const struct tutti_xml *xml, size_t at, const char *what)
 {
     char copy[TUTTI_MESSAGE_BYTES];
@@ -67,6 +71,7 @@ static int fail_at_byte(const struct tutti_xml *xml, size_t at, const char *what
     return TUTTI_ERR_ARGUMENT;
 }
 
+/* Makes expat stop, and keeps the error for tutti_xml_read(). */
 static void stop(struct tutti_xml *xml, int rc)
 {
     xml->rc = rc;
@@ -75,8 +80,8 @@ static void stop(struct tutti_xml *xml, int rc)
 
 /* ---- callbacks, some of which expat calls even after it was stopped -------------------------- */
 
-/* After a document type an unknown entity may have an external declaration, so expat silently drops
- * it from values. */
+/* Returns true if the current tag has an entity that XML does not define. After a document type
+ * such an entity may have an external declaration, so expat silently drops it from values. */
 static bool has_unknown_entity(const struct tutti_xml *xml)
 {
     static const char *const known[] = {"#", "lt;", "gt;", "amp;", "quot;", "apos;"};
@@ -96,10 +101,11 @@ static bool has_unknown_entity(const struct tutti_xml *xml)
     return false;
 }
 
+/* Checks the limits for an element. */
 static int check_element(struct tutti_xml *xml, const struct tutti_xml_element *element)
 {
     if (++xml->nelements > TUTTI_XML_ELEMENTS)
-        return tutti_xml_fail(xml, "more than %u elements; no machine needs so many",
+        return tutti_xml_fail(xml, "more than %u elements; give a file with fewer",
                               TUTTI_XML_ELEMENTS);
     if (element->depth >= TUTTI_XML_DEPTH)
         return tutti_xml_fail(xml, "<%.40s> is inside more than %u others; take it out",
@@ -205,11 +211,11 @@ static int check_input(const struct tutti_xml *xml, size_t length)
     size_t start = 0;
 
     if (length > TUTTI_XML_BYTES)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s:1:1: %zu bytes; %u are read at most. Is it the "
-                          "right file?", xml->name, length, TUTTI_XML_BYTES);
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s:1:1: %zu bytes, but at most %u are read; give "
+                          "a smaller file", xml->name, length, TUTTI_XML_BYTES);
     for (size_t i = 0; i < length; i++) {
         if (xml->input[i] == '\0')
-            return fail_at_byte(xml, i, "a zero byte; is it XML, in UTF-8?");
+            return fail_at_byte(xml, i, "a zero byte; give XML in UTF-8");
         if (xml->input[i] == '<')
             start = i;
         if (i - start >= TUTTI_XML_SPAN_BYTES)

@@ -15,13 +15,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define TUTTI_XML_BYTES (16u << 20)
-#define TUTTI_XML_ELEMENTS (1u << 18)
-#define TUTTI_XML_DEPTH 64u
-#define TUTTI_XML_ATTRIBUTES 64u
-#define TUTTI_XML_VALUE_BYTES (16u << 10)
-/* The limit from one "<" to the next, which also limits the text of an element. */
-#define TUTTI_XML_SPAN_BYTES (1u << 20)
+/* Limits; a document beyond one of these is refused. */
+#define TUTTI_XML_BYTES (16u << 20)       /* of a document */
+#define TUTTI_XML_ELEMENTS (1u << 18)     /* in a document */
+#define TUTTI_XML_DEPTH 64u               /* of elements within each other */
+#define TUTTI_XML_ATTRIBUTES 64u          /* of an element */
+#define TUTTI_XML_VALUE_BYTES (16u << 10) /* of an attribute's value */
+#define TUTTI_XML_SPAN_BYTES (1u << 20)   /* from one "<" to the next, so also of a text */
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

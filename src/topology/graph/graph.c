@@ -23,18 +23,19 @@ const char *tutti_graph_node_kind_name(enum tutti_graph_node_kind kind)
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
+/* The nodes of a graph before they are sorted. */
 struct draft {
     const struct tutti_inventory *inventory;
     struct tutti_graph_node *nodes;
-    int64_t *order; /* sort key within its kind and host */
-    uint32_t count;
+    int64_t *order; /* per node: sort key among the nodes of its kind and host */
+    uint32_t count; /* of nodes */
     int64_t hosts[TUTTI_GRAPH_HOSTS]; /* hashes of the hosts, in the order of their first cpus */
     uint32_t nhosts;
 };
 
-/* Returns the host of a device; TUTTI_GRAPH_HOSTS: too many hosts. Hosts are distinguished by the
- * host_hash of their cpus. */
-static uint32_t host_of(struct draft *draft, uint32_t device)
+/* Returns the number of a device's host, and gives the next number to a new host. Hosts are
+ * distinguished by the host_hash of their cpus. TUTTI_GRAPH_HOSTS: too many hosts. */
+static uint32_t number_host(struct draft *draft, uint32_t device)
 {
     uint32_t cpu = tutti_inventory_above(draft->inventory, device, TUTTI_DEVICE_CPU), host = 0;
     int64_t hash = tutti_device_number(draft->inventory, cpu, TUTTI_PROPERTY_HOST_HASH, 0);
@@ -57,7 +58,8 @@ static bool has_child(const struct tutti_inventory *inventory, uint32_t device,
 }
 
 /* Returns the kind of node that a device becomes; TUTTI_NODE_COUNT: none. */
-static enum tutti_graph_node_kind kind_of(const struct tutti_inventory *inventory, uint32_t device)
+static enum tutti_graph_node_kind node_kind_of(const struct tutti_inventory *inventory,
+                                               uint32_t device)
 {
     switch (inventory->devices[device].kind) {
     case TUTTI_DEVICE_CPU: return TUTTI_NODE_CPU;
@@ -70,9 +72,9 @@ static enum tutti_graph_node_kind kind_of(const struct tutti_inventory *inventor
     }
 }
 
-/* Returns the number that the driver gave. Devices without a number come last, in the order of the
- * inventory. */
-static int64_t order_of(const struct tutti_inventory *inventory, uint32_t device)
+/* Returns the sort key of a device, which is its number in the driver. Devices without a number
+ * come last, in the order of the inventory. */
+static int64_t driver_number(const struct tutti_inventory *inventory, uint32_t device)
 {
     switch (inventory->devices[device].kind) {
     case TUTTI_DEVICE_GPU:
@@ -88,20 +90,20 @@ static void add_node(struct draft *draft, enum tutti_graph_node_kind kind, uint3
                      uint32_t host)
 {
     draft->order[draft->count] =
-        device == TUTTI_NO_DEVICE ? 0 : order_of(draft->inventory, device);
+        device == TUTTI_NO_DEVICE ? 0 : driver_number(draft->inventory, device);
     draft->nodes[draft->count++] = (struct tutti_graph_node){
         .kind = kind, .device = device, .host = host, .cpu = TUTTI_NO_NODE};
 }
 
 /* Adds the NVSwitch node of a gpu unless this node exists. There is one node per host, or per
  * fabric, which may span hosts. */
-static void add_switch(struct draft *draft, uint32_t gpu, uint32_t host)
+static void add_nvswitch(struct draft *draft, uint32_t gpu, uint32_t host)
 {
     int64_t fabric = tutti_device_number(draft->inventory, gpu, TUTTI_PROPERTY_FABRIC, 0);
 
     for (uint32_t i = 0; i < draft->count; i++)
         if (draft->nodes[i].kind == TUTTI_NODE_NVSWITCH) {
-            /* Until the links are made, `device` of a switch is one of its gpus. */
+            /* Until the links are made, `device` of an NVSwitch is one of its gpus. */
             int64_t other = tutti_device_number(draft->inventory, draft->nodes[i].device,
                                                 TUTTI_PROPERTY_FABRIC, 0);
 
@@ -117,25 +119,27 @@ static int collect_nodes(struct draft *draft)
 
     for (uint32_t device = 0; device != TUTTI_NO_DEVICE;
          device = tutti_inventory_next(inventory, device)) {
-        enum tutti_graph_node_kind kind = kind_of(inventory, device);
+        enum tutti_graph_node_kind kind = node_kind_of(inventory, device);
         uint32_t host;
 
         if (kind == TUTTI_NODE_COUNT)
             continue;
-        host = host_of(draft, device);
+        host = number_host(draft, device);
         if (host == TUTTI_GRAPH_HOSTS)
             return tutti_fail(TUTTI_ERR_ARGUMENT, "more than %d hosts in one inventory; describe "
-                              "them as a cluster of equal ones", TUTTI_GRAPH_HOSTS);
+                              "them as a cluster of a few kinds of hosts (cluster.h)",
+                              TUTTI_GRAPH_HOSTS);
         add_node(draft, kind, device, host);
         if (kind == TUTTI_NODE_GPU && tutti_graph_has_switch(inventory, device))
-            add_switch(draft, device, host);
+            add_nvswitch(draft, device, host);
     }
     if (draft->nhosts > 1)
         add_node(draft, TUTTI_NODE_FABRIC, TUTTI_NO_DEVICE, 0);
     return TUTTI_OK;
 }
 
-/* Sorts by kind, host and number; nodes without a number keep the order of the inventory. */
+/* Returns true if node a precedes node b: nodes are ordered by kind, host and number. Nodes without
+ * a number keep the order of the inventory. */
 static bool comes_before(const struct draft *draft, uint32_t a, uint32_t b)
 {
     const struct tutti_graph_node *left = &draft->nodes[a], *right = &draft->nodes[b];
@@ -149,6 +153,8 @@ static bool comes_before(const struct draft *draft, uint32_t a, uint32_t b)
     return a < b;
 }
 
+/* Sorts `count` indexes of nodes by merging, because qsort() passes no draft to comes_before().
+ * `spare` has room for as many indexes. */
 static void sort_range(const struct draft *draft, uint32_t *index, uint32_t *spare, uint32_t count)
 {
     uint32_t half = count / 2, left = 0, right = half;
@@ -188,7 +194,8 @@ static int number_nodes(struct tutti_graph *graph)
     return TUTTI_OK;
 }
 
-static void find_cpus(struct tutti_graph *graph)
+/* Sets the cpu of each node. Clears the device of NVSwitches, because the links are made. */
+static void finish_nodes(struct tutti_graph *graph)
 {
     const struct tutti_inventory *inventory = graph->inventory;
 
@@ -229,8 +236,8 @@ static int build_nodes(struct tutti_graph *graph)
     graph->nnodes = draft.count;
     graph->nhosts = draft.nhosts;
     TUTTI_TRY_OR(drop_draft, rc, number_nodes(graph));
-    rc = tutti_graph_link(graph);
-    find_cpus(graph);
+    TUTTI_TRY_OR(drop_draft, rc, tutti_graph_link(graph));
+    finish_nodes(graph);
 
 drop_draft:
     free(index);

@@ -27,7 +27,7 @@
 
 enum tutti_graph_node_kind {
     TUTTI_NODE_GPU,
-    TUTTI_NODE_NVSWITCH, /* all NVSwitches of a domain, as one node */
+    TUTTI_NODE_NVSWITCH, /* all NVSwitches that join the same gpus, as one node */
     TUTTI_NODE_PCI,      /* a switch or bridge */
     TUTTI_NODE_CPU,      /* a NUMA node with its root ports */
     TUTTI_NODE_NIC,      /* a card */
@@ -48,21 +48,22 @@ enum tutti_graph_link_kind {
 
 struct tutti_graph_node {
     enum tutti_graph_node_kind kind;
-    uint32_t device;  /* in the inventory; TUTTI_NO_DEVICE: several, or none */
-    uint32_t host;
-    uint32_t cpu;     /* nearest cpu node above it; a cpu's own; TUTTI_NO_NODE: none */
+    uint32_t device;  /* in the inventory; TUTTI_NO_DEVICE: an nvswitch or the fabric */
+    uint32_t host;    /* from 0; of an nvswitch of several hosts: the first one; of the fabric: 0 */
+    uint32_t cpu;     /* node of the cpu above it, or of the cpu itself; TUTTI_NO_NODE: none */
     uint32_t number;  /* among nodes of its kind, from 0; gpus and nets in their drivers' order */
-    uint32_t first_link, nlinks; /* outgoing links */
+    uint32_t first_link, nlinks; /* outgoing links: a range of `links` of the graph */
 };
 
 struct tutti_graph_link {
-    uint32_t from, to, reverse;
+    uint32_t from, to;    /* nodes */
+    uint32_t reverse;     /* the link from `to` to `from` */
     enum tutti_graph_link_kind kind;
-    uint32_t count;       /* NVLinks side by side, PCIe lanes; 0: not known */
-    double bytes_per_s;   /* each way: measured if available, else nominal */
-    double nominal_bytes_per_s;
-    double latency_s;
-    enum tutti_source found_by; /* source of the rate; ASSUMED: a usual value */
+    uint32_t count;       /* parallel NVLinks or C2C links, or PCIe lanes; 0: not known, or none */
+    double bytes_per_s;   /* measured if available, else nominal_bytes_per_s */
+    double nominal_bytes_per_s; /* the rate that programs reach on such a link (speeds.h) */
+    double latency_s;     /* one way */
+    enum tutti_source found_by; /* source of bytes_per_s; ASSUMED: a usual value */
 };
 
 struct tutti_graph {
@@ -72,7 +73,8 @@ struct tutti_graph {
     struct tutti_graph_link *links;    /* links of one node are consecutive */
     uint32_t nlinks;
     uint32_t nhosts;
-    /* Nodes of a kind are consecutive, in the order of their numbers. */
+    /* Per kind of node: its first node, and their count. Nodes of a kind are consecutive, in the
+     * order of their numbers. */
     uint32_t first[TUTTI_NODE_COUNT], count[TUTTI_NODE_COUNT];
 };
 
@@ -91,6 +93,7 @@ static inline uint32_t tutti_graph_net(const struct tutti_graph *graph, uint32_t
  * TUTTI_ERR_ARGUMENT: too many hosts, or too many gpus, nets and cpus; TUTTI_ERR_SYSTEM: no
  * memory. */
 int tutti_graph_build(const struct tutti_inventory *inventory, struct tutti_graph **ret_graph);
+/* Frees a graph with its inventory; NULL is allowed. */
 void tutti_graph_destroy(struct tutti_graph *graph);
 
 /* Returns the node of a device; TUTTI_NO_NODE: the device has none. */
@@ -103,6 +106,7 @@ void tutti_graph_node_name(const struct tutti_graph *graph, uint32_t node, char 
 /* Writes a link's name, such as "gpu 3 -> nvswitch (nvlink)". */
 void tutti_graph_link_name(const struct tutti_graph *graph, uint32_t link, char *ret_name,
                            size_t size_bytes);
+/* Returns a kind's name, such as "gpu" or "fabric". */
 const char *tutti_graph_node_kind_name(enum tutti_graph_node_kind kind);
 
 #endif

@@ -11,24 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Typical one-way latencies; these are not measured values. */
+/* Typical one-way latencies, chosen without a measurement. */
 static const double usual_latency_s[TUTTI_LINK_COUNT] = {
     [TUTTI_LINK_NVLINK] = 0.5e-6, [TUTTI_LINK_C2C] = 0.4e-6,  [TUTTI_LINK_PCI] = 0.3e-6,
     [TUTTI_LINK_SYS] = 0.2e-6,    [TUTTI_LINK_PORT] = 1.0e-6, [TUTTI_LINK_FABRIC] = 0.5e-6,
 };
 
+/* The graph that gets links. */
 struct links {
     struct tutti_graph *graph;
-    uint32_t capacity;
+    uint32_t capacity; /* links for which `graph->links` has memory */
 };
 
-/* Adds one direction. Several NVLinks or C2C links between two nodes become one, with the sum of
- * their rates. */
-static int add_one(struct links *links, struct tutti_graph_link link)
+/* Adds a link in one direction. Several NVLinks or C2C links between two nodes become one link,
+ * with the sum of their rates. */
+static int add_direction(struct links *links, struct tutti_graph_link link)
 {
     struct tutti_graph *graph = links->graph;
+    bool is_merged = link.kind == TUTTI_LINK_NVLINK || link.kind == TUTTI_LINK_C2C;
 
-    for (uint32_t i = 0; i < graph->nlinks && link.kind <= TUTTI_LINK_C2C; i++) {
+    for (uint32_t i = 0; is_merged && i < graph->nlinks; i++) {
         struct tutti_graph_link *other = &graph->links[i];
 
         if (other->from != link.from || other->to != link.to || other->kind != link.kind)
@@ -53,7 +55,8 @@ static struct tutti_graph_link make_link(uint32_t from, uint32_t to,
         .found_by = source};
 }
 
-/* Adds both directions. If the rate of `device` was measured, the measured rate is used. */
+/* Adds a link in both directions. `device` is the device whose property MEASURED is the rate of the
+ * link; if it has the property, this rate is used. TUTTI_NO_DEVICE: no such device. */
 static int add_both(struct links *links, struct tutti_graph_link link, uint32_t device)
 {
     struct tutti_graph_link back;
@@ -69,8 +72,8 @@ static int add_both(struct links *links, struct tutti_graph_link link, uint32_t 
     back = link;
     back.from = link.to;
     back.to = link.from;
-    TUTTI_TRY(add_one(links, link));
-    return add_one(links, back);
+    TUTTI_TRY(add_direction(links, link));
+    return add_direction(links, back);
 }
 
 /* ---- NVLinks --------------------------------------------------------------------------------- */
@@ -94,16 +97,19 @@ static uint32_t find_gpu(const struct tutti_inventory *inventory, uint32_t near,
     return TUTTI_NO_DEVICE;
 }
 
-/* A link whose target is a gpu ends at this gpu, even if a file gives the target another class. For
- * other links the class decides. */
-static bool leads_to_switch(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t nvlink)
+/* Returns true if an NVLink leads to an NVSwitch. A link whose target is a gpu ends at this gpu,
+ * even if a file gives the target another class. For other links the class decides. A hidden
+ * target is an NVSwitch, unless the class is that of a CPU. */
+static bool leads_to_nvswitch(const struct tutti_inventory *inventory, uint32_t gpu,
+                              uint32_t nvlink)
 {
     int64_t target = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1);
     int64_t class = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TCLASS, 0);
 
     return find_gpu(inventory, gpu, target) == TUTTI_NO_DEVICE &&
-           class != TUTTI_PCI_NVLINK_TO_CPU &&
-           (class >> 8 == TUTTI_PCI_NVSWITCH >> 8 || target >> 20 >= 0xfffffff);
+           class != TUTTI_PCI_CLASS_NVLINK_TO_CPU &&
+           (class >> 8 == TUTTI_PCI_CLASS_NVSWITCH >> 8 ||
+            target >> 20 >= TUTTI_BUSID_HIDDEN_DOMAIN);
 }
 
 bool tutti_graph_has_switch(const struct tutti_inventory *inventory, uint32_t gpu)
@@ -111,19 +117,20 @@ bool tutti_graph_has_switch(const struct tutti_inventory *inventory, uint32_t gp
     for (uint32_t nvlink = inventory->devices[gpu].first_child; nvlink != TUTTI_NO_DEVICE;
          nvlink = inventory->devices[nvlink].next)
         if (inventory->devices[nvlink].kind == TUTTI_DEVICE_NVLINK &&
-            leads_to_switch(inventory, gpu, nvlink))
+            leads_to_nvswitch(inventory, gpu, nvlink))
             return true;
     return false;
 }
 
-static uint32_t switch_of(const struct tutti_graph *graph, uint32_t gpu)
+/* Returns the node of the NVSwitch that joins a gpu; TUTTI_NO_NODE: none. */
+static uint32_t nvswitch_of(const struct tutti_graph *graph, uint32_t gpu)
 {
     int64_t fabric = tutti_device_number(graph->inventory, gpu, TUTTI_PROPERTY_FABRIC, 0);
     uint32_t node = tutti_graph_find(graph, gpu);
 
     for (uint32_t i = 0; i < graph->count[TUTTI_NODE_NVSWITCH]; i++) {
         uint32_t index = graph->first[TUTTI_NODE_NVSWITCH] + i;
-        /* `device` is a gpu of the switch until the graph is complete. */
+        /* Until the links are made, `device` of an NVSwitch is one of its gpus. */
         uint32_t member = graph->nodes[index].device;
         int64_t other = tutti_device_number(graph->inventory, member, TUTTI_PROPERTY_FABRIC, 0);
 
@@ -134,8 +141,8 @@ static uint32_t switch_of(const struct tutti_graph *graph, uint32_t gpu)
     return TUTTI_NO_NODE;
 }
 
-/* Returns the number of links to another gpu according to this gpu. */
-static int64_t links_between(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t other)
+/* Returns the number of NVLinks to `other` that `gpu` lists. */
+static int64_t count_links(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t other)
 {
     int64_t busid = tutti_device_number(inventory, inventory->devices[other].parent,
                                         TUTTI_PROPERTY_BUSID, -1), count = 0;
@@ -148,6 +155,7 @@ static int64_t links_between(const struct tutti_inventory *inventory, uint32_t g
     return count;
 }
 
+/* Adds the link of a device of kind nvlink. The narrower end limits the rate. */
 static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
 {
     const struct tutti_graph *graph = links->graph;
@@ -167,16 +175,17 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
 
         to = tutti_graph_find(graph, other);
         /* Both gpus usually list the link; it is added only once. */
-        if (to < from && links_between(inventory, other, gpu) > 0)
+        if (to < from && count_links(inventory, other, gpu) > 0)
             return TUTTI_OK;
         rate = other_rate < rate ? other_rate : rate;
-    } else if (leads_to_switch(inventory, gpu, nvlink)) {
-        to = switch_of(graph, gpu);
-    } else if (class == TUTTI_PCI_NVLINK_TO_CPU) {
+    } else if (leads_to_nvswitch(inventory, gpu, nvlink)) {
+        to = nvswitch_of(graph, gpu);
+    } else if (class == TUTTI_PCI_CLASS_NVLINK_TO_CPU) {
         to = tutti_graph_find(graph, tutti_inventory_above(inventory, gpu, TUTTI_DEVICE_CPU));
     }
     if (to == TUTTI_NO_NODE) { /* for example a gpu that this process may not use */
-        tutti_log(TUTTI_LOG_DEBUG, "topology: an NVLink leads to a device that is not there");
+        tutti_log(TUTTI_LOG_DEBUG, "topology: an NVLink of gpu %u leads to a device that is not "
+                  "listed", graph->nodes[from].number);
         return TUTTI_OK;
     }
     link = make_link(from, to, TUTTI_LINK_NVLINK, rate * (double)count,
@@ -203,9 +212,9 @@ static int link_c2c(struct links *links, uint32_t gpu, uint32_t c2c)
     return add_both(links, link, c2c);
 }
 
-/* ---- PCI, sockets, ports --------------------------------------------------------------------- */
+/* ---- PCI, CPUs, ports --------------------------------------------------------------------- */
 
-/* Links a node to the device above its pci. A pci is itself a node only if it is a switch. */
+/* Links a node to the node above its pci. A pci is itself a node only if it is a switch. */
 static int link_upwards(struct links *links, uint32_t node, uint32_t pci)
 {
     const struct tutti_graph *graph = links->graph;
@@ -215,7 +224,8 @@ static int link_upwards(struct links *links, uint32_t node, uint32_t pci)
     double rate = tutti_speed_pci(inventory, pci, &source);
     struct tutti_graph_link link;
 
-    /* A gpu or nic whose own function is a bridge too is placed below that bridge. */
+    /* If the pci of a gpu or nic has other pci below it, the pci is a node too, and the gpu or nic
+     * is linked to that node. */
     if (own != TUTTI_NO_NODE && own != node)
         above = pci;
     link = make_link(node, tutti_graph_find(graph, above), TUTTI_LINK_PCI, rate, source);
@@ -237,6 +247,7 @@ static int link_nic(struct links *links, uint32_t node)
                     TUTTI_NO_DEVICE);
 }
 
+/* Links a port to its card, and to the fabric if there are several hosts. */
 static int link_net(struct links *links, uint32_t node)
 {
     const struct tutti_graph *graph = links->graph;
@@ -273,8 +284,9 @@ static int link_gpu(struct links *links, uint32_t node)
     return link_upwards(links, node, inventory->devices[gpu].parent);
 }
 
-/* Adds a switch's link upwards, and its links to other switches that are outside the tree. */
-static int link_switch(struct links *links, uint32_t node)
+/* Links a PCI switch upwards, and to the switches that its pcilinks name. A pcilink is listed at
+ * both ends, so it is added only at the lower node. */
+static int link_pci(struct links *links, uint32_t node)
 {
     const struct tutti_graph *graph = links->graph;
     const struct tutti_inventory *inventory = graph->inventory;
@@ -300,7 +312,7 @@ static int link_switch(struct links *links, uint32_t node)
     return link_upwards(links, node, pci);
 }
 
-/* Links a CPU to every other CPU of its host. */
+/* Links a NUMA node to every later NUMA node of its host. */
 static int link_cpu(struct links *links, uint32_t node)
 {
     const struct tutti_graph *graph = links->graph;
@@ -323,7 +335,7 @@ static int link_cpu(struct links *links, uint32_t node)
 
 /* ---- all links ------------------------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
+static int compare_links(const void *a, const void *b)
 {
     const struct tutti_graph_link *left = a, *right = b;
 
@@ -334,11 +346,13 @@ static int compare(const void *a, const void *b)
     return left->to < right->to ? -1 : left->to > right->to;
 }
 
+/* Sorts the links by their first node, and sets the range of links of each node and the reverse of
+ * each link. */
 static void order_links(struct tutti_graph *graph)
 {
     if (graph->nlinks == 0)
         return; /* for example a host with a single cpu */
-    qsort(graph->links, graph->nlinks, sizeof *graph->links, compare);
+    qsort(graph->links, graph->nlinks, sizeof *graph->links, compare_links);
     for (uint32_t i = graph->nlinks; i-- > 0;) {
         graph->nodes[graph->links[i].from].first_link = i;
         graph->nodes[graph->links[i].from].nlinks++;
@@ -349,7 +363,7 @@ static void order_links(struct tutti_graph *graph)
 
         key.from = graph->links[i].to;
         key.to = graph->links[i].from;
-        found = bsearch(&key, graph->links, graph->nlinks, sizeof key, compare);
+        found = bsearch(&key, graph->links, graph->nlinks, sizeof key, compare_links);
         graph->links[i].reverse = (uint32_t)(found - graph->links);
     }
 }
@@ -361,7 +375,7 @@ int tutti_graph_link(struct tutti_graph *graph)
     for (uint32_t node = 0; node < graph->nnodes; node++)
         switch (graph->nodes[node].kind) {
         case TUTTI_NODE_GPU: TUTTI_TRY(link_gpu(&links, node)); break;
-        case TUTTI_NODE_PCI: TUTTI_TRY(link_switch(&links, node)); break;
+        case TUTTI_NODE_PCI: TUTTI_TRY(link_pci(&links, node)); break;
         case TUTTI_NODE_CPU: TUTTI_TRY(link_cpu(&links, node)); break;
         case TUTTI_NODE_NIC: TUTTI_TRY(link_nic(&links, node)); break;
         case TUTTI_NODE_NET: TUTTI_TRY(link_net(&links, node)); break;

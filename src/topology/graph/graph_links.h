@@ -5,11 +5,11 @@
 
 #include "topology/graph/graph.h"
 
-/* Adds all links with their rates. The nodes must be sorted and numbered, and the device of each
- * NVSwitch node must be one of its gpus. TUTTI_ERR_SYSTEM: no memory. */
+/* Adds all links with their rates. The nodes must be sorted and numbered, and `device` of each
+ * NVSwitch node must be one of the gpus that the NVSwitch joins. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_graph_link(struct tutti_graph *graph);
 
-/* Returns true if a gpu has NVLinks to a switch. */
+/* Returns true if a gpu has NVLinks to an NVSwitch. */
 bool tutti_graph_has_switch(const struct tutti_inventory *inventory, uint32_t gpu);
 
 #endif

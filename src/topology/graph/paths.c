@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the best paths. A class is a rule for which links may follow each other. Classes are tried
- * in order, from the best; an end gets its path from the first class that reaches it.
+ * Finds the best paths. Each class has a rule about which links may follow each other. Classes are
+ * tried in order, from the best; an end gets its path from the first class that reaches it.
  *
- * Under one rule, width[h][state] is the width of the widest path of at most h links to a state. A
- * state is a node and a stage, which is the progress of the rule. The path with the fewest links
- * among the widest ones is taken.
+ * A rule is an automaton: a path under this rule is in a stage, each link leads to a next stage or
+ * is forbidden, and the meaning of the stages depends on the rule. A state is a node with a stage.
+ * The width of a path is the rate of its narrowest link. For one class and one start,
+ * width[h][state] is the width of the widest path of at most h links to the state. The path with
+ * the fewest links among the widest ones is taken.
  */
 #include "topology/graph/paths.h"
 
@@ -12,9 +14,11 @@
 #include "base/result.h"
 #include "topology/graph/speeds.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Stages of a rule, links of the longest path, and the result of a forbidden step. */
 enum { STAGES = 3, LONGEST = 32, NO_STAGE = -1 };
 
 static const char *const class_names[TUTTI_PATH_CLASSES] = {
@@ -28,16 +32,18 @@ const char *tutti_path_class_name(enum tutti_path_class class)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-/* One step along a path. Paths between gpus and nets are searched from both ends, so rules that
- * differ by direction check which end the path starts at. */
+/* One step along a path, over one link. The functions step_...() are the rules: each returns the
+ * stage after the step, or NO_STAGE if the rule forbids the step. Paths between gpus and nets are
+ * searched from both ends, so rules that depend on the direction check where the path starts. */
 struct step {
-    enum tutti_graph_link_kind kind;
-    enum tutti_graph_node_kind from, to;
-    int stage;
-    bool is_start;      /* `from` is the start of the path */
-    bool touches_cpu;
+    enum tutti_graph_link_kind kind;     /* of the link */
+    enum tutti_graph_node_kind from, to; /* kinds of the link's nodes */
+    int stage;                           /* before the step */
+    bool is_start;                       /* `from` is the start of the path */
+    bool touches_cpu;                    /* `from` or `to` is a cpu */
 };
 
+/* Returns true for links of PCI, and between a card and its port. */
 static bool is_bus(const struct step *step)
 {
     return step->kind == TUTTI_LINK_PCI || step->kind == TUTTI_LINK_PORT;
@@ -103,7 +109,8 @@ static int step_relay(const struct step *step)
         return step->stage == 0 && !is_nvlink ? 1 : step->stage == 1 && is_nvlink ? 2 : NO_STAGE;
     if (step->is_start)
         return is_nvlink ? 0 : NO_STAGE;
-    return (step->stage == 1) == !is_nvlink ? step->stage : NO_STAGE;
+    /* Within a stage the kind of link does not change: switches in stage 1, NVLinks else. */
+    return is_nvlink == (step->stage != 1) ? step->stage : NO_STAGE;
 }
 
 /* Allows paths through CPUs, and links between CPUs only if may_cross. The stage is the number of
@@ -138,6 +145,7 @@ static int step_fabric(const struct step *step)
     return is_local ? step->stage : NO_STAGE;
 }
 
+/* Applies the rule of a class. */
 static int next_stage(enum tutti_path_class class, const struct step *step)
 {
     switch (class) {
@@ -156,15 +164,16 @@ static int next_stage(enum tutti_path_class class, const struct step *step)
     }
 }
 
-/* Returns true if a path that ends in this stage is complete. */
-static bool is_whole(enum tutti_path_class class, uint32_t stage)
+/* Returns true if a path of this class may end in this stage: a P2C path must have passed the
+ * coherent link. */
+static bool is_complete(enum tutti_path_class class, uint32_t stage)
 {
     return class != TUTTI_PATH_P2C || stage == 1;
 }
 
 /* Returns true if two ends may have a path of this class. */
-static bool suits(const struct tutti_graph *graph, enum tutti_path_class class, uint32_t from,
-                  uint32_t to)
+static bool may_join(const struct tutti_graph *graph, enum tutti_path_class class, uint32_t from,
+                     uint32_t to)
 {
     const struct tutti_graph_node *a = &graph->nodes[from], *b = &graph->nodes[to];
     const struct tutti_inventory *inventory = graph->inventory;
@@ -172,30 +181,32 @@ static bool suits(const struct tutti_graph *graph, enum tutti_path_class class, 
                       (a->kind == TUTTI_NODE_NET && b->kind == TUTTI_NODE_GPU);
     bool is_direct = class == TUTTI_PATH_PIX || class == TUTTI_PATH_PXB ||
                      class == TUTTI_PATH_PXN || class == TUTTI_PATH_P2C;
-
     bool is_gpu_gpu = a->kind == TUTTI_NODE_GPU && b->kind == TUTTI_NODE_GPU;
-    enum tutti_property leave = is_gpu_gpu ? TUTTI_PROPERTY_P2P : TUTTI_PROPERTY_GDR;
+    enum tutti_property permission = is_gpu_gpu ? TUTTI_PROPERTY_P2P : TUTTI_PROPERTY_GDR;
 
     if (class == TUTTI_PATH_PXN || class == TUTTI_PATH_P2C)
         if (!is_gpu_net)
             return false;
-    /* Without direct access to a device's memory, its data goes through the CPU's memory. */
+    /* If one end does not permit direct access, the data goes through the CPU's memory. */
     return !((is_gpu_net || is_gpu_gpu) && is_direct) ||
-           (tutti_device_number(inventory, a->device, leave, 1) != 0 &&
-            tutti_device_number(inventory, b->device, leave, 1) != 0);
+           (tutti_device_number(inventory, a->device, permission, 1) != 0 &&
+            tutti_device_number(inventory, b->device, permission, 1) != 0);
 }
 
 /* ---- the widest ways from one end by one rule ------------------------------------------------ */
 
+/* The search for the widest paths from one start under one rule. */
 struct walk {
     const struct tutti_graph *graph;
-    size_t nstates;
+    size_t nstates; /* node * STAGES + stage is the index of a state */
     uint32_t depth; /* number of links after which no width grows */
-    double *width;  /* [LONGEST + 1][nstates]; 0: not reached */
-    uint32_t *link; /* last link of the path; TUTTI_NO_NODE: the same path as with one link less */
-    uint8_t *stage; /* stage before that link */
+    double *width;  /* [LONGEST + 1][nstates] in B/s; 0: not reached */
+    uint32_t *link; /* likewise: last link of the path; TUTTI_NO_NODE: a path with one link less is
+                     * as wide */
+    uint8_t *stage; /* likewise: stage before that link */
 };
 
+/* Extends the paths that reach `node` in `stage` with hops - 1 links, by each link of the node. */
 static void extend(struct walk *walk, enum tutti_path_class class, uint32_t start, uint32_t hops,
                    uint32_t node, int stage)
 {
@@ -228,12 +239,13 @@ static void extend(struct walk *walk, enum tutti_path_class class, uint32_t star
     }
 }
 
+/* Finds the widest paths of a class from `start` to all states. */
 static void walk_from(struct walk *walk, enum tutti_path_class class, uint32_t start)
 {
     size_t nstates = walk->nstates;
 
     memset(walk->width, 0, nstates * sizeof *walk->width);
-    walk->width[(size_t)start * STAGES] = 1e300;
+    walk->width[(size_t)start * STAGES] = INFINITY; /* a path without links has no limit */
     for (uint32_t hops = 1; hops <= LONGEST; hops++) {
         const double *before = walk->width + (hops - 1) * nstates;
         double *now = walk->width + hops * nstates;
@@ -251,8 +263,8 @@ static void walk_from(struct walk *walk, enum tutti_path_class class, uint32_t s
     }
 }
 
-/* Finds the stage and the smallest number of links at which a node is reached with its greatest
- * width. */
+/* Finds the smallest number of links with which a node is reached at its greatest width, and the
+ * stage there. Returns false if the node is not reached. */
 static bool best_state(const struct walk *walk, enum tutti_path_class class, uint32_t node,
                        uint32_t *ret_hops, uint32_t *ret_stage)
 {
@@ -260,13 +272,13 @@ static bool best_state(const struct walk *walk, enum tutti_path_class class, uin
     double width = 0;
 
     for (uint32_t stage = 0; stage < STAGES; stage++)
-        if (is_whole(class, stage) && last[stage] > width)
+        if (is_complete(class, stage) && last[stage] > width)
             width = last[stage];
     if (width <= 0)
         return false;
     for (uint32_t hops = 1; hops <= walk->depth; hops++)
         for (uint32_t stage = 0; stage < STAGES; stage++)
-            if (is_whole(class, stage) &&
+            if (is_complete(class, stage) &&
                 walk->width[hops * walk->nstates + (size_t)node * STAGES + stage] >= width) {
                 *ret_hops = hops;
                 *ret_stage = stage;
@@ -277,12 +289,14 @@ static bool best_state(const struct walk *walk, enum tutti_path_class class, uin
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
+/* The paths found so far, and the current walk. */
 struct finder {
     struct tutti_paths *paths;
     struct walk walk;
-    uint32_t hop_capacity;
+    uint32_t hop_capacity; /* hops for which `paths->hop` has memory */
 };
 
+/* Appends the hops of a path. */
 static int add_hops(struct finder *finder, struct tutti_path *path, const uint32_t *links,
                     uint32_t nlinks)
 {
@@ -295,6 +309,9 @@ static int add_hops(struct finder *finder, struct tutti_path *path, const uint32
         paths->hop[paths->nhops++] = (struct tutti_hop){.link = links[i], .demand = 1};
     return TUTTI_OK;
 }
+
+/* Bytes on the link per byte of data; see tutti_speed_has_p2p_overhead(). */
+#define INTEL_P2P_DEMAND 1.2
 
 /* Sets the demand of each hop, and the rate and latency of the path. Intel's root complexes need
  * more bytes for gpu traffic, so the demand is higher from the link into a root complex onwards. */
@@ -312,7 +329,7 @@ static void weigh_hops(struct tutti_paths *paths, struct tutti_path *path, uint3
         if (path->class == TUTTI_PATH_PHB && graph->nodes[from].kind == TUTTI_NODE_GPU &&
             to->kind == TUTTI_NODE_CPU && i + 1 < path->nhops &&
             tutti_speed_has_p2p_overhead(graph->inventory, to->device))
-            demand = 1.2;
+            demand = INTEL_P2P_DEMAND;
         if (link->kind == TUTTI_LINK_PCI)
             hop->demand = demand;
         rate = link->bytes_per_s / hop->demand;
@@ -322,6 +339,8 @@ static void weigh_hops(struct tutti_paths *paths, struct tutti_path *path, uint3
     }
 }
 
+/* Fills in a path of the current walk from `from` to `to`, if the walk has reached `to`. The links
+ * are collected from the last to the first. */
 static int take_path(struct finder *finder, enum tutti_path_class class, uint32_t from,
                      uint32_t to, struct tutti_path *path)
 {
@@ -345,6 +364,7 @@ static int take_path(struct finder *finder, enum tutti_path_class class, uint32_
     return TUTTI_OK;
 }
 
+/* Finds the paths from the end with index `from` to all ends. */
 static int find_from(struct finder *finder, uint32_t from)
 {
     struct tutti_paths *paths = finder->paths;
@@ -359,7 +379,7 @@ static int find_from(struct finder *finder, uint32_t from)
             struct tutti_path *path = &paths->path[from * paths->nends + to];
 
             if (path->class != TUTTI_PATH_DIS ||
-                !suits(paths->graph, class, start, paths->end[to]))
+                !may_join(paths->graph, class, start, paths->end[to]))
                 continue;
             TUTTI_TRY(take_path(finder, class, start, paths->end[to], path));
             nleft -= path->class != TUTTI_PATH_DIS;

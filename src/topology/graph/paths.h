@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the path between any two gpus, nets and cpus, and its quality.
+ * Finds the best path between any two gpus, nets and cpus.
  *
- * The best class comes first, then the highest rate, then the smallest number of links. Classes are
- * NCCL's, and have nvidia-smi's names where nvidia-smi has the same classes.
+ * Every path has a class, which says what kinds of links it uses. Of two paths, the one with the
+ * better class is better, then the one with the higher rate, then the one with fewer links. Classes
+ * are NCCL's, and have nvidia-smi's names where nvidia-smi has the same classes.
  */
 #ifndef TUTTI_TOPOLOGY_GRAPH_PATHS_H
 #define TUTTI_TOPOLOGY_GRAPH_PATHS_H
@@ -14,7 +15,7 @@ enum tutti_path_class {
     TUTTI_PATH_LOC, /* the same device */
     TUTTI_PATH_NVL, /* NVLinks and NVSwitches */
     TUTTI_PATH_NVB, /* NVLinks, through one gpu in between */
-    TUTTI_PATH_C2C, /* a gpu's coherent link to its CPU */
+    TUTTI_PATH_C2C, /* a gpu's cache-coherent link to its CPU */
     TUTTI_PATH_PIX, /* one PCIe switch */
     TUTTI_PATH_PXB, /* several PCIe switches */
     TUTTI_PATH_P2C, /* a coherent link to the CPU, then PCIe */
@@ -28,7 +29,7 @@ enum tutti_path_class {
 
 /* One link of a path. */
 struct tutti_hop {
-    uint32_t link;
+    uint32_t link; /* of the graph */
     double demand; /* bytes on the link per byte on the path: 1, or more (speeds.h) */
 };
 
@@ -36,13 +37,13 @@ struct tutti_path {
     enum tutti_path_class class;
     uint32_t nhops;
     uint32_t first;      /* index of its first hop in `hop` of the paths */
-    double bytes_per_s;  /* rate of a single flow; 0 if there is no link */
+    double bytes_per_s;  /* rate of a single flow; 0: LOC or DIS, which have no links */
     double latency_s;    /* sum over all links */
 };
 
 struct tutti_paths {
     const struct tutti_graph *graph;
-    uint32_t nends;
+    uint32_t nends;          /* ends of paths: all gpus, nets and cpus */
     uint32_t *end;           /* graph nodes: gpus, then nets, then cpus, each by number */
     uint32_t *end_of;        /* per graph node: its index in `end`, or TUTTI_NO_NODE */
     struct tutti_path *path; /* from end a to end b: path[a * nends + b] */
@@ -53,6 +54,7 @@ struct tutti_paths {
 /* Finds all paths, within hosts and over the fabric between them. The graph is borrowed and must
  * outlive the paths. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_paths_find(const struct tutti_graph *graph, struct tutti_paths **ret_paths);
+/* Frees the paths, but not the graph; NULL is allowed. */
 void tutti_paths_destroy(struct tutti_paths *paths);
 
 /* Returns the path between two graph nodes; both must be ends (gpus, nets or cpus). */

@@ -2,11 +2,14 @@
  * Computes the rates of links that were not measured, from models and generations. */
 #include "topology/graph/speeds.h"
 
+#include "topology/inventory/pci_ids.h"
+
 #include <string.h>
 
 #define GB 1e9
-/* Class and subclass of an InfiniBand card. */
-enum { PCI_INFINIBAND = 0x0207 };
+
+/* PCIe defines no wider link; some files have 255 for an unknown width. */
+enum { MOST_LANES = 32 };
 
 struct generation {
     int64_t least; /* lowest value of the generation: compute capability, CPU model or Mbit/s */
@@ -25,8 +28,9 @@ static double rate_of(const struct generation *table, size_t count, int64_t valu
 
 #define RATE_OF(table, value) rate_of(table, sizeof(table) / sizeof((table)[0]), value)
 
-/* AMD's names have the form "910" or "gfx942"; the first digits identify the family in both. */
-static double speed_xgmi(const char *gcn)
+/* Returns the rate of one xGMI link. AMD's names have the form "910" or "gfx942"; the first digits
+ * identify the family in both. */
+static double xgmi_rate(const char *gcn)
 {
     static const struct {
         const char *family;
@@ -45,7 +49,7 @@ static bool is_amd_gpu(const struct tutti_inventory *inventory, uint32_t gpu)
     uint32_t pci = inventory->devices[gpu].parent;
 
     return tutti_device_has(inventory, gpu, TUTTI_PROPERTY_GCN) ||
-           tutti_device_number(inventory, pci, TUTTI_PROPERTY_PCI_VENDOR, 0) == 0x1002;
+           tutti_device_number(inventory, pci, TUTTI_PROPERTY_PCI_VENDOR, 0) == TUTTI_PCI_AMD;
 }
 
 double tutti_speed_nvlink(const struct tutti_inventory *inventory, uint32_t gpu)
@@ -56,11 +60,12 @@ double tutti_speed_nvlink(const struct tutti_inventory *inventory, uint32_t gpu)
     };
 
     if (is_amd_gpu(inventory, gpu))
-        return speed_xgmi(tutti_device_text(inventory, gpu, TUTTI_PROPERTY_GCN));
+        return xgmi_rate(tutti_device_text(inventory, gpu, TUTTI_PROPERTY_GCN));
     return RATE_OF(generations, tutti_device_number(inventory, gpu, TUTTI_PROPERTY_SM, 80));
 }
 
-/* Returns the GT/s that are usual for the gpu or nic below a pci. */
+/* Returns the GT/s that are usual for the gpu or nic below a pci. Generations of gpus begin at a
+ * compute capability, those of nics at the sum of Mbit/s of their ports. */
 static double usual_gts(const struct tutti_inventory *inventory, uint32_t pci)
 {
     static const struct generation gpus[] = {{0, 8}, {80, 16}, {90, 32}};
@@ -90,16 +95,16 @@ double tutti_speed_pci(const struct tutti_inventory *inventory, uint32_t pci,
         double gts, bytes_per_s;
     } generations[] = {{2.5, 3 * GB}, {5, 6 * GB},   {8, 12 * GB},
                        {16, 24 * GB}, {32, 48 * GB}, {64, 96 * GB}};
-    const struct tutti_value *value = inventory->devices[pci].value;
+    const struct tutti_value *values = inventory->devices[pci].value;
     double gts = tutti_device_real(inventory, pci, TUTTI_PROPERTY_LINK_SPEED, 0);
     int64_t lanes = tutti_device_number(inventory, pci, TUTTI_PROPERTY_LINK_WIDTH, 0);
     double rate = generations[0].bytes_per_s;
 
-    *ret_source = gts > 0 && lanes > 0 ? value[TUTTI_PROPERTY_LINK_SPEED].found_by
+    *ret_source = gts > 0 && lanes > 0 ? values[TUTTI_PROPERTY_LINK_SPEED].found_by
                                        : TUTTI_SOURCE_ASSUMED;
     if (gts <= 0)
         gts = usual_gts(inventory, pci);
-    if (lanes <= 0 || lanes > 32)
+    if (lanes <= 0 || lanes > MOST_LANES)
         lanes = 16;
     for (size_t i = 0; i < sizeof(generations) / sizeof(generations[0]); i++)
         if (generations[i].gts <= gts)
@@ -115,7 +120,8 @@ static bool is_intel(const struct tutti_inventory *inventory, uint32_t cpu)
 
 double tutti_speed_sys(const struct tutti_inventory *inventory, uint32_t cpu)
 {
-    /* Models of family 6: Broadwell, Skylake, Sapphire Rapids; Granite and Emerald Rapids. */
+    /* By the first model of the generation: Broadwell and older, Skylake, Sapphire Rapids, Granite
+     * and Emerald Rapids. */
     static const struct generation intel[] = {
         {0, 6 * GB}, {0x55, 10 * GB}, {0x8f, 22 * GB}, {0xad, 40 * GB},
     };
@@ -144,7 +150,8 @@ static bool is_infiniband(const struct tutti_inventory *inventory, uint32_t net)
 
     return strcmp(tutti_device_text(inventory, net, TUTTI_PROPERTY_LAYER), "infiniband") == 0 ||
            (pci != TUTTI_NO_DEVICE &&
-            tutti_device_number(inventory, pci, TUTTI_PROPERTY_CLASS, 0) >> 8 == PCI_INFINIBAND);
+            tutti_device_number(inventory, pci, TUTTI_PROPERTY_CLASS, 0) >> 8 ==
+                TUTTI_PCI_CLASS_INFINIBAND >> 8);
 }
 
 double tutti_speed_net(const struct tutti_inventory *inventory, uint32_t net,
@@ -156,7 +163,7 @@ double tutti_speed_net(const struct tutti_inventory *inventory, uint32_t net,
                             : TUTTI_SOURCE_ASSUMED;
     if (mbits <= 0)
         mbits = is_infiniband(inventory, net) ? 100000 : 10000;
-    return (double)mbits * 1e6 / 8;
+    return (double)mbits * 1e6 / 8; /* 8 bits per byte */
 }
 
 bool tutti_speed_has_p2p_overhead(const struct tutti_inventory *inventory, uint32_t cpu)

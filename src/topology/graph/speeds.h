@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gives rates for links that were not measured. Programs reach these rates, unlike those of data
- * sheets. They are the rates that NCCL 2.29 and RCCL 2.22 use, so that plans can be compared.
+ * Gives rates for links that were not measured. These are the rates that NCCL 2.29 and RCCL 2.22
+ * use, so that plans can be compared. Programs reach these rates; those in data sheets are higher.
  */
 #ifndef TUTTI_TOPOLOGY_GRAPH_SPEEDS_H
 #define TUTTI_TOPOLOGY_GRAPH_SPEEDS_H
 
 #include "topology/inventory/inventory.h"
 
-/* The rate between a cpu and a nic that is on no bus. This rate is so high that it does not limit
- * the nic's ports. */
+/* The rate in B/s between a cpu and a nic that is on no bus: so high that it does not limit the
+ * nic's ports. */
 #define TUTTI_LOCAL_BYTES_PER_S 5e12
 
 /* Returns the rate in B/s of one NVLink or xGMI link of a gpu, by the gpu's generation. */
@@ -20,7 +20,7 @@ double tutti_speed_nvlink(const struct tutti_inventory *inventory, uint32_t gpu)
 double tutti_speed_pci(const struct tutti_inventory *inventory, uint32_t pci,
                        enum tutti_source *ret_source);
 
-/* Returns the rate in B/s between two NUMA nodes of a CPU of this model. */
+/* Returns the rate in B/s between NUMA nodes of which `cpu` is one, by the model of the CPU. */
 double tutti_speed_sys(const struct tutti_inventory *inventory, uint32_t cpu);
 
 /* Returns the rate of a port in B/s. An unknown rate is taken for 100 Gbit/s on InfiniBand, else
@@ -29,7 +29,8 @@ double tutti_speed_net(const struct tutti_inventory *inventory, uint32_t net,
                        enum tutti_source *ret_source);
 
 /* Returns true if gpus that communicate through this CPU's root complex need 6 bytes on the link
- * for every 5. Intel's CPUs need them because they split this traffic into packets of 64 bytes. */
+ * for every 5 of data. This holds for Intel's CPUs, which split such traffic into packets of 64
+ * bytes. */
 bool tutti_speed_has_p2p_overhead(const struct tutti_inventory *inventory, uint32_t cpu);
 
 #endif

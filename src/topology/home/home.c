@@ -16,8 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* LIST_BYTES is long enough for a list of thousands of CPUs without ranges. */
-enum { LIST_BYTES = 16384, CACHE_LEVELS = 8 };
+/* LIST_BYTES is long enough for a list of thousands of CPUs without ranges. The kernel lists each
+ * of a CPU's caches in a folder of its own, and no CPU has more than MOST_CACHES. */
+enum { LIST_BYTES = 16384, MOST_CACHES = 8 };
 
 /* ---- lists of CPUs --------------------------------------------------------------------------- */
 
@@ -52,7 +53,8 @@ static bool parse_list(const char *text, cpu_set_t *ret_cpus)
     return CPU_COUNT(&cpus) > 0;
 }
 
-static int first_of(const cpu_set_t *cpus)
+/* Returns the first CPU of a set; -1: the set is empty. */
+static int first_cpu(const cpu_set_t *cpus)
 {
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
         if (CPU_ISSET(cpu, cpus))
@@ -61,7 +63,7 @@ static int first_of(const cpu_set_t *cpus)
 }
 
 /* Returns the first CPU of the list in the file if the list holds all of `cpus`; else -1. */
-static int32_t home_in(const char *path, const cpu_set_t *cpus)
+static int32_t shared_by_all(const char *path, const cpu_set_t *cpus)
 {
     char *line = malloc(LIST_BYTES);
     cpu_set_t list, both;
@@ -70,7 +72,7 @@ static int32_t home_in(const char *path, const cpu_set_t *cpus)
     if (line != NULL && tutti_file_line(path, line, LIST_BYTES) && parse_list(line, &list)) {
         CPU_AND(&both, &list, cpus);
         if (CPU_EQUAL(&both, cpus))
-            found = first_of(&list);
+            found = first_cpu(&list);
     }
     free(line);
     return found;
@@ -78,6 +80,8 @@ static int32_t home_in(const char *path, const cpu_set_t *cpus)
 
 /* ---- package, memory, cache ------------------------------------------------------------------ */
 
+/* Returns the first CPU of the package that holds all of `cpus`, which identifies the package; -1:
+ * not known. The second name is that of older kernels. */
 static int32_t package_of(const char *root, int cpu, const cpu_set_t *cpus)
 {
     static const char *const names[] = {"package_cpus_list", "core_siblings_list"};
@@ -87,12 +91,13 @@ static int32_t package_of(const char *root, int cpu, const cpu_set_t *cpus)
     for (size_t i = 0; i < sizeof names / sizeof *names && found < 0; i++) {
         snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/topology/%s", root, cpu,
                  names[i]);
-        found = home_in(path, cpus);
+        found = shared_by_all(path, cpus);
     }
     return found;
 }
 
-/* The node's number comes from a link in the CPU's folder. */
+/* Returns the number of the NUMA node that holds all of `cpus`; -1: not known. The number comes
+ * from a link in the folder of the CPU. */
 static int32_t memory_of(const char *root, int cpu, const cpu_set_t *cpus)
 {
     char path[PATH_MAX];
@@ -111,19 +116,20 @@ static int32_t memory_of(const char *root, int cpu, const cpu_set_t *cpus)
     if (node < 0)
         return -1;
     snprintf(path, sizeof path, "%s/sys/devices/system/node/node%d/cpulist", root, node);
-    return home_in(path, cpus) < 0 ? -1 : node;
+    return shared_by_all(path, cpus) < 0 ? -1 : node;
 }
 
-/* The kernel numbers caches from the core outwards, so the highest index is the last level. */
+/* Returns the first CPU of the last-level cache that all of `cpus` share; -1: not known. The kernel
+ * numbers caches from the core outwards, so the highest index is the last level. */
 static int32_t cache_of(const char *root, int cpu, const cpu_set_t *cpus)
 {
     char path[PATH_MAX];
 
-    for (int index = CACHE_LEVELS - 1; index >= 0; index--) {
+    for (int index = MOST_CACHES - 1; index >= 0; index--) {
         snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list",
                  root, cpu, index);
         if (access(path, F_OK) == 0)
-            return home_in(path, cpus);
+            return shared_by_all(path, cpus);
     }
     return -1;
 }
@@ -131,7 +137,7 @@ static int32_t cache_of(const char *root, int cpu, const cpu_set_t *cpus)
 void tutti_home_of(const char *root, const cpu_set_t *cpus, struct tutti_home *ret_home)
 {
     struct tutti_home home = TUTTI_HOME_UNKNOWN;
-    int cpu = first_of(cpus);
+    int cpu = first_cpu(cpus);
 
     if (cpu >= 0) {
         home.package = package_of(root, cpu, cpus);
@@ -153,7 +159,7 @@ void tutti_home_find(struct tutti_home *ret_home)
 
 /* ---- homes that the user sets ---------------------------------------------------------------- */
 
-static int refuse(const char *text)
+static int refuse_cells(const char *text)
 {
     return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_CELLS=%s is none of auto, off, and numbers of cells "
                       "such as 0,0,1,1, at most %d", text, INT32_MAX);
@@ -181,11 +187,11 @@ int tutti_home_read(const char *text, uint32_t rank, struct tutti_home *ret_home
         char *end;
 
         if (*at < '0' || *at > '9')
-            return refuse(text);
+            return refuse_cells(text);
         errno = 0;
         number = strtoul(at, &end, 10);
         if (errno != 0 || number > INT32_MAX || (*end != ',' && *end != '\0'))
-            return refuse(text);
+            return refuse_cells(text);
         if (i == index)
             own = (int32_t)number;
         at = end + 1;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds where on its host a thread runs: its package (socket), memory (NUMA node) and last-level
- * cache. Each is known only if all the CPUs that the thread may run on belong to the same one. The
- * functions read only a few kernel files, without any other detection, because they run whenever a
- * communicator forms. They never fail because of missing files.
+ * Finds the home of a thread, which is the place on its host where the thread runs: the package
+ * (socket), the memory (NUMA node) and the last-level cache. Each of the three is known only if all
+ * CPUs on which the thread may run belong to the same one. The functions read only a few kernel
+ * files, without any other detection, because they run whenever a communicator forms. They never
+ * fail because of missing files.
  */
 #ifndef TUTTI_TOPOLOGY_HOME_H
 #define TUTTI_TOPOLOGY_HOME_H
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Numbers that are equal for threads of a host that run in the same package, memory or cache. -1:
+/* Each number is equal for the threads of a host that run in the same package, memory or cache. -1:
  * not known, or the thread's CPUs belong to more than one. */
 struct tutti_home {
     int32_t package, memory, cache;
@@ -27,9 +28,9 @@ void tutti_home_of(const char *root, const cpu_set_t *cpus, struct tutti_home *r
 void tutti_home_find(struct tutti_home *ret_home);
 
 /* Reads the home of a rank as set by the user in TUTTI_CELLS. "auto" finds the home of the calling
- * thread, and "off" makes the home unknown. "0,0,1,1" numbers ranks 0, 1, ..., and repeats for
- * further ranks; each number stands for package, memory and cache alike. TUTTI_ERR_USAGE: `text` is
- * none of these. */
+ * thread, and "off" makes the home unknown. A list such as "0,0,1,1" holds the number of
+ * rank 0, 1, ..., and repeats for further ranks; the number is used for package, memory and cache.
+ * TUTTI_ERR_USAGE: `text` is none of these. */
 int tutti_home_read(const char *text, uint32_t rank, struct tutti_home *ret_home);
 
 #endif

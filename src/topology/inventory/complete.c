@@ -59,6 +59,7 @@ static bool has_identity(const struct tutti_inventory *inventory, uint32_t net)
            tutti_device_has(inventory, net, TUTTI_PROPERTY_DEV);
 }
 
+/* Lists the nets whose nic is directly below a cpu, and returns their number. */
 static uint32_t list_nets_off_bus(const struct tutti_inventory *inventory,
                                   struct net_entry *entries)
 {
@@ -77,13 +78,15 @@ static uint32_t list_nets_off_bus(const struct tutti_inventory *inventory,
     return count;
 }
 
+/* Removes each net that is listed again below another cpu, and its nic if the nic is then empty. */
 static int drop_repeated_nets(struct tutti_inventory *inventory)
 {
     struct net_entry *entries = malloc(inventory->count * sizeof *entries);
     uint32_t count, first = 0;
 
     if (entries == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u nets", inventory->count);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to compare the nets of %u devices",
+                          inventory->count);
     count = list_nets_off_bus(inventory, entries);
     qsort(entries, count, sizeof *entries, compare_entries);
     for (uint32_t i = 1; i < count; i++) {
@@ -106,14 +109,15 @@ static int drop_repeated_nets(struct tutti_inventory *inventory)
 
 /* ---- devices that are known by their class --------------------------------------------------- */
 
-/* The next free numbers of one host. */
+/* The lowest device numbers above all that one host uses. */
 struct numbers {
-    int64_t host_hash;
-    bool is_set;
+    int64_t host_hash; /* the host */
+    bool is_set;       /* false: no host yet */
     int64_t gpu, net;
 };
 
-static int64_t host_of(const struct tutti_inventory *inventory, uint32_t device)
+/* Returns the host_hash of a device's host. */
+static int64_t host_hash_of(const struct tutti_inventory *inventory, uint32_t device)
 {
     uint32_t cpu = tutti_inventory_above(inventory, device, TUTTI_DEVICE_CPU);
 
@@ -122,8 +126,8 @@ static int64_t host_of(const struct tutti_inventory *inventory, uint32_t device)
                : tutti_device_number(inventory, cpu, TUTTI_PROPERTY_HOST_HASH, 0);
 }
 
-/* Finds the next free numbers of a host, unless *numbers already holds them. */
-static void find_free_numbers(const struct tutti_inventory *inventory, int64_t host_hash,
+/* Makes *numbers hold the free numbers of this host, and keeps them if it already does. */
+static void load_free_numbers(const struct tutti_inventory *inventory, int64_t host_hash,
                               struct numbers *numbers)
 {
     uint32_t device = TUTTI_NO_DEVICE;
@@ -138,7 +142,7 @@ static void find_free_numbers(const struct tutti_inventory *inventory, int64_t h
         if (kind != TUTTI_DEVICE_GPU && kind != TUTTI_DEVICE_NET)
             continue;
         dev = tutti_device_number(inventory, device, TUTTI_PROPERTY_DEV, -1);
-        if (host_of(inventory, device) == host_hash && dev >= *next && dev < INT32_MAX)
+        if (host_hash_of(inventory, device) == host_hash && dev >= *next && dev < INT32_MAX)
             *next = dev + 1;
     }
 }
@@ -151,7 +155,7 @@ static int add_assumed(struct tutti_inventory *inventory, uint32_t pci, enum tut
     int64_t *number = kind == TUTTI_DEVICE_GPU ? &numbers->gpu : &numbers->net;
     uint32_t device;
 
-    find_free_numbers(inventory, host_of(inventory, pci), numbers);
+    load_free_numbers(inventory, host_hash_of(inventory, pci), numbers);
     TUTTI_TRY(tutti_inventory_add(inventory, pci, kind, TUTTI_SOURCE_ASSUMED, &device));
     if (kind == TUTTI_DEVICE_NIC)
         TUTTI_TRY(tutti_inventory_add(inventory, device, TUTTI_DEVICE_NET, TUTTI_SOURCE_ASSUMED,
@@ -160,9 +164,9 @@ static int add_assumed(struct tutti_inventory *inventory, uint32_t pci, enum tut
                                    (*number)++);
 }
 
-/* The plain VGA of a server's management controller or of a hypervisor is not a GPU for computing.
- * Returns true for the vendors of such devices. */
-static bool is_console(int64_t vendor)
+/* Returns true for vendors of the plain VGA devices of management controllers and hypervisors.
+ * These are not GPUs for computing. */
+static bool is_console_vendor(int64_t vendor)
 {
     static const int64_t makers[] = {
         0x1a03, /* ASPEED */ 0x102b, /* Matrox */ 0x1013, /* Cirrus */ 0x1234, /* Bochs, QEMU */
@@ -180,7 +184,8 @@ static enum tutti_device_kind kind_of_class(int64_t class, int64_t vendor)
 {
     switch (class >> 16) {
     case 0x03: /* display controller; 0x0302 has no screen */
-        return class >> 8 == 0x0300 && is_console(vendor) ? TUTTI_DEVICE_COUNT : TUTTI_DEVICE_GPU;
+        return class >> 8 == 0x0300 && is_console_vendor(vendor) ? TUTTI_DEVICE_COUNT
+                                                                 : TUTTI_DEVICE_GPU;
     case 0x12: /* processing accelerator */
         return TUTTI_DEVICE_GPU;
     case 0x02: /* network */
@@ -197,6 +202,7 @@ static bool is_unidentified(const struct tutti_inventory *inventory, uint32_t pc
            inventory->devices[pci].first_child == TUTTI_NO_DEVICE;
 }
 
+/* Adds the gpu or nic below every pci whose class tells what it is. */
 static int add_by_class(struct tutti_inventory *inventory)
 {
     struct numbers numbers = {.is_set = false};
@@ -216,7 +222,7 @@ static int add_by_class(struct tutti_inventory *inventory)
 /* ---- devices that are known by their bus id only --------------------------------------------- */
 
 /* Returns true if the inventory holds pci with bus ids below cpus, and nothing else. */
-static bool is_bare(const struct tutti_inventory *inventory)
+static bool has_only_busids(const struct tutti_inventory *inventory)
 {
     uint32_t device = TUTTI_NO_DEVICE;
     bool has_pci = false;
@@ -236,28 +242,30 @@ static bool is_bare(const struct tutti_inventory *inventory)
     return has_pci;
 }
 
-/* Returns true if the bus id follows `before` directly. Its device number, bus or domain is then
- * one more, and all else is equal, also the function number. */
-static bool follows(int64_t before, int64_t busid)
+/* Returns true if the device number, bus or domain of `busid` is one more than that of `before`,
+ * and the other parts are equal. The shifts are those of the parts of a bus id (values.c). */
+static bool is_next_busid(int64_t before, int64_t busid)
 {
     int64_t step = busid - before;
 
     return step == 1 << 4 || step == 1 << 12 || step == INT64_C(1) << 20;
 }
 
-/* Files list GPUs consecutively, as the machine numbers them, and begin with a GPU. `before` is the
- * bus id of the previous GPU; negative for the first device. */
+/* Returns GPU for the first device and for each device whose bus id follows that of the GPU before,
+ * else NIC. Files that give only bus ids list GPUs in the order of their bus ids, and begin with a
+ * GPU. *before is the bus id of the previous GPU, negative for the first device, and is updated. */
 static enum tutti_device_kind kind_by_order(const struct tutti_inventory *inventory, uint32_t pci,
                                             int64_t *before)
 {
     int64_t busid = tutti_device_number(inventory, pci, TUTTI_PROPERTY_BUSID, 0);
 
-    if (*before >= 0 && !follows(*before, busid))
+    if (*before >= 0 && !is_next_busid(*before, busid))
         return TUTTI_DEVICE_NIC;
     *before = busid;
     return TUTTI_DEVICE_GPU;
 }
 
+/* Adds a gpu or nic below every pci, as its bus id suggests. */
 static int add_by_order(struct tutti_inventory *inventory)
 {
     struct numbers numbers = {.is_set = false};
@@ -286,5 +294,5 @@ static int add_by_order(struct tutti_inventory *inventory)
 int tutti_inventory_complete(struct tutti_inventory *inventory)
 {
     TUTTI_TRY(drop_repeated_nets(inventory));
-    return is_bare(inventory) ? add_by_order(inventory) : add_by_class(inventory);
+    return has_only_busids(inventory) ? add_by_order(inventory) : add_by_class(inventory);
 }

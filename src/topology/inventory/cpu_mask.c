@@ -31,22 +31,22 @@ bool tutti_cpumask_parse(const char *text, struct tutti_cpumask *ret_mask)
         return false;
     for (const char *at = text; *at != '\0'; at++)
         nwords += *at == ',';
-    while (nwords > 0) {
+    for (size_t index = nwords; index-- > 0;) {
+        bool is_beyond = index >= TUTTI_CPU_WORDS;
         uint32_t word;
 
         text = parse_word(text, &word);
-        if (text == NULL || (--nwords >= TUTTI_CPU_WORDS && word != 0))
+        if (text == NULL || (is_beyond && word != 0))
             return false;
-        if (nwords < TUTTI_CPU_WORDS)
-            mask.words[nwords] = word;
+        if (!is_beyond)
+            mask.words[index] = word;
         text += *text == ',';
     }
     *ret_mask = mask;
     return true;
 }
 
-/* Parses the decimal number of a CPU. Returns the position behind the number; NULL: no number of a
- * CPU. */
+/* Parses a decimal CPU number. Returns the position behind the number; NULL: not a CPU number. */
 static const char *parse_cpu(const char *at, uint32_t *ret_cpu)
 {
     size_t digits = strspn(at, "0123456789");

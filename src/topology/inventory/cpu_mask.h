@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The largest number of CPUs that Linux can be built for. */
+/* The largest number of CPUs that Linux can be built for, which is the capacity of a mask. */
 #define TUTTI_CPUS 8192
 #define TUTTI_CPU_WORDS (TUTTI_CPUS / 32)
 /* The bytes of the longest written mask, with its terminating zero. */
 #define TUTTI_CPUMASK_BYTES (9 * TUTTI_CPU_WORDS + 1)
 
 struct tutti_cpumask {
-    uint32_t words[TUTTI_CPU_WORDS]; /* CPUs 0 to 31 in the first */
+    uint32_t words[TUTTI_CPU_WORDS]; /* CPU c is bit c % 32 of word c / 32 */
 };
 
 /* Parses "ffff0000,0000ffff" or "0xff,,0x0": words of up to 8 hexadecimal digits, highest first; an
@@ -31,7 +31,9 @@ void tutti_cpumask_write(const struct tutti_cpumask *mask,
 void tutti_cpumask_add(struct tutti_cpumask *mask, uint32_t cpu);
 /* Returns the first CPU of the mask that is at least `cpu`; TUTTI_CPUS: none. */
 uint32_t tutti_cpumask_next(const struct tutti_cpumask *mask, uint32_t cpu);
+/* Returns the number of CPUs in the mask. */
 uint32_t tutti_cpumask_count(const struct tutti_cpumask *mask);
+/* Returns true if some CPU is in both masks. */
 bool tutti_cpumask_overlaps(const struct tutti_cpumask *a, const struct tutti_cpumask *b);
 
 #endif

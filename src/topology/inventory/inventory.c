@@ -42,7 +42,8 @@ bool tutti_device_fits(enum tutti_device_kind parent, enum tutti_device_kind kin
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-static int grow(struct tutti_inventory *inventory)
+/* Makes room for one more device. */
+static int make_room(struct tutti_inventory *inventory)
 {
     if (inventory->count == TUTTI_INVENTORY_DEVICES)
         return tutti_note(TUTTI_ERR_ARGUMENT, "more than %u devices; no machine has so many",
@@ -50,16 +51,14 @@ static int grow(struct tutti_inventory *inventory)
     return TUTTI_ARRAY_ROOM(inventory->devices, inventory->count, inventory->capacity, "devices");
 }
 
-static struct tutti_device *append(struct tutti_inventory *inventory,
-                                   enum tutti_device_kind kind, enum tutti_source source)
+/* Appends a device to the array, for which there is room. The device is not in the tree yet. */
+static void append(struct tutti_inventory *inventory, enum tutti_device_kind kind,
+                   enum tutti_source source)
 {
-    struct tutti_device *device = &inventory->devices[inventory->count++];
-
-    *device = (struct tutti_device){
+    inventory->devices[inventory->count++] = (struct tutti_device){
         .kind = kind, .found_by = source, .parent = TUTTI_NO_DEVICE,
         .first_child = TUTTI_NO_DEVICE, .last_child = TUTTI_NO_DEVICE, .next = TUTTI_NO_DEVICE,
     };
-    return device;
 }
 
 int tutti_inventory_create(struct tutti_inventory **ret_inventory)
@@ -69,7 +68,7 @@ int tutti_inventory_create(struct tutti_inventory **ret_inventory)
 
     if (inventory == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for an inventory");
-    rc = grow(inventory);
+    rc = make_room(inventory);
     if (rc != TUTTI_OK) {
         free(inventory);
         return rc;
@@ -80,19 +79,12 @@ int tutti_inventory_create(struct tutti_inventory **ret_inventory)
     return tutti_device_set_number(inventory, 0, TUTTI_PROPERTY_VERSION, TUTTI_SOURCE_ASSUMED, 1);
 }
 
-static bool is_text(enum tutti_property property)
-{
-    enum tutti_property_form form = tutti_property_info(property)->form;
-
-    return form == TUTTI_FORM_TEXT || form == TUTTI_FORM_MASK;
-}
-
-static void drop_values(struct tutti_device *device)
+static void free_values(struct tutti_device *device)
 {
     for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++) {
         struct tutti_value *value = &device->value[property];
 
-        if (value->found_by != TUTTI_SOURCE_NOBODY && is_text(property))
+        if (value->found_by != TUTTI_SOURCE_NOBODY && tutti_property_is_text(property))
             free(value->text);
         *value = (struct tutti_value){0};
     }
@@ -103,14 +95,15 @@ void tutti_inventory_destroy(struct tutti_inventory *inventory)
     if (inventory == NULL)
         return;
     for (uint32_t i = 0; i < inventory->count; i++)
-        drop_values(&inventory->devices[i]);
+        free_values(&inventory->devices[i]);
     free(inventory->devices);
     free(inventory);
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-static void hang(struct tutti_inventory *inventory, uint32_t device, uint32_t parent)
+/* Makes a device the last child of `parent`. */
+static void attach(struct tutti_inventory *inventory, uint32_t device, uint32_t parent)
 {
     struct tutti_device *above = &inventory->devices[parent];
 
@@ -123,7 +116,8 @@ static void hang(struct tutti_inventory *inventory, uint32_t device, uint32_t pa
     above->last_child = device;
 }
 
-static void unhang(struct tutti_inventory *inventory, uint32_t device)
+/* Takes a device from the list of its parent's children. */
+static void detach(struct tutti_inventory *inventory, uint32_t device)
 {
     struct tutti_device *above = &inventory->devices[inventory->devices[device].parent];
     uint32_t next = inventory->devices[device].next, before = TUTTI_NO_DEVICE;
@@ -145,14 +139,15 @@ int tutti_inventory_add(struct tutti_inventory *inventory, uint32_t parent,
     if (!tutti_device_fits(inventory->devices[parent].kind, kind))
         return tutti_note(TUTTI_ERR_ARGUMENT, "a %s does not go below a %s", kind_names[kind],
                           kind_names[inventory->devices[parent].kind]);
-    TUTTI_TRY(grow(inventory));
+    TUTTI_TRY(make_room(inventory));
     append(inventory, kind, source);
-    hang(inventory, inventory->count - 1, parent);
+    attach(inventory, inventory->count - 1, parent);
     *ret_device = inventory->count - 1;
     return TUTTI_OK;
 }
 
-static bool is_below(const struct tutti_inventory *inventory, uint32_t device, uint32_t above)
+/* Returns true if `device` is `above`, or below it. */
+static bool is_in_subtree(const struct tutti_inventory *inventory, uint32_t device, uint32_t above)
 {
     for (; device != TUTTI_NO_DEVICE; device = inventory->devices[device].parent)
         if (device == above)
@@ -165,17 +160,17 @@ int tutti_inventory_move(struct tutti_inventory *inventory, uint32_t device, uin
     const struct tutti_device *devices = inventory->devices;
 
     if (!tutti_device_fits(devices[parent].kind, devices[device].kind) ||
-        is_below(inventory, parent, device))
+        is_in_subtree(inventory, parent, device))
         return tutti_note(TUTTI_ERR_ARGUMENT, "a %s does not go below a %s, or below itself",
                           kind_names[devices[device].kind], kind_names[devices[parent].kind]);
-    unhang(inventory, device);
-    hang(inventory, device, parent);
+    detach(inventory, device);
+    attach(inventory, device, parent);
     return TUTTI_OK;
 }
 
 void tutti_inventory_remove(struct tutti_inventory *inventory, uint32_t device)
 {
-    unhang(inventory, device);
+    detach(inventory, device);
     inventory->devices[device].parent = device;
 }
 
@@ -235,7 +230,7 @@ int tutti_inventory_copy(const struct tutti_inventory *inventory,
                          struct tutti_inventory **ret_copy)
 {
     struct tutti_inventory *copy = calloc(1, sizeof *copy);
-    bool is_whole = true;
+    bool is_complete = true;
 
     if (copy == NULL)
         goto no_memory;
@@ -248,12 +243,12 @@ int tutti_inventory_copy(const struct tutti_inventory *inventory,
         for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++) {
             struct tutti_value *value = &copy->devices[i].value[property];
 
-            if (value->found_by == TUTTI_SOURCE_NOBODY || !is_text(property))
+            if (value->found_by == TUTTI_SOURCE_NOBODY || !tutti_property_is_text(property))
                 continue;
             value->text = strdup(value->text);
-            is_whole = is_whole && value->text != NULL;
+            is_complete = is_complete && value->text != NULL;
         }
-    if (!is_whole)
+    if (!is_complete)
         goto no_memory;
     *ret_copy = copy;
     return TUTTI_OK;

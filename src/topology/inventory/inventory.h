@@ -25,12 +25,12 @@
 enum tutti_device_kind {
     TUTTI_DEVICE_SYSTEM,  /* the root: one host, or several, whose cpus differ in host_hash */
     TUTTI_DEVICE_CPU,     /* a NUMA node */
-    TUTTI_DEVICE_PCI,
+    TUTTI_DEVICE_PCI,     /* a PCI function, switch or bridge */
     TUTTI_DEVICE_PCILINK, /* a link from a PCI switch to another one, outside the tree */
-    TUTTI_DEVICE_GPU,     /* its parent pci is this GPU */
+    TUTTI_DEVICE_GPU,     /* the driver's view of the GPU; its parent is the GPU's pci */
     TUTTI_DEVICE_NVLINK,  /* all links of the gpu to one target; also AMD's xGMI */
     TUTTI_DEVICE_C2C,     /* the gpu's coherent link to its CPU */
-    TUTTI_DEVICE_NIC,     /* its parent pci is this card: one or more ports */
+    TUTTI_DEVICE_NIC,     /* a network card with one or more ports; its parent is the card's pci */
     TUTTI_DEVICE_NET,     /* a port */
     TUTTI_DEVICE_COUNT
 };
@@ -38,7 +38,7 @@ enum tutti_device_kind {
 /* The source of a value. If two sources differ, the later source in this list wins. */
 enum tutti_source {
     TUTTI_SOURCE_NOBODY,   /* not known */
-    TUTTI_SOURCE_ASSUMED,  /* filled in by us with what such devices usually have */
+    TUTTI_SOURCE_ASSUMED,  /* filled in by this library with the usual value of such devices */
     TUTTI_SOURCE_SYSFS,    /* the kernel: /sys and /proc */
     TUTTI_SOURCE_HWLOC,
     TUTTI_SOURCE_VERBS,
@@ -60,57 +60,58 @@ enum tutti_property_form {
     TUTTI_FORM_TEXT,
 };
 
+/* The bit of a kind of device in a set of kinds. */
 #define TUTTI_ON(kind) (1u << TUTTI_DEVICE_##kind)
 /* The columns are: identifier, name in files, kinds of device that have the property, form,
  * meaning. */
 #define TUTTI_PROPERTIES(X)                                                                        \
-    X(VERSION, "version", TUTTI_ON(SYSTEM), NUMBER, "of NCCL's form; AMD's has 2")                 \
+    X(VERSION, "version", TUTTI_ON(SYSTEM), NUMBER, "of the file format: 1 in NCCL's, 2 in AMD's") \
     X(MODEL_NAME, "model", TUTTI_ON(SYSTEM) | TUTTI_ON(CPU) | TUTTI_ON(GPU), TEXT,                 \
-      "what a person calls it")                                                                    \
-    X(HOST_HASH, "host_hash", TUTTI_ON(CPU), ID, "tells hosts of one system apart")               \
-    X(NUMA, "numaid", TUTTI_ON(CPU), NUMBER, "the NUMA node's number")                             \
-    X(PACKAGE, "package", TUTTI_ON(CPU), NUMBER, "the socket that it is of")                       \
+      "the name of the product")                                                                   \
+    X(HOST_HASH, "host_hash", TUTTI_ON(CPU), ID, "tells hosts of one system apart")                \
+    X(NUMA, "numaid", TUTTI_ON(CPU), NUMBER, "number of the NUMA node")                            \
+    X(PACKAGE, "package", TUTTI_ON(CPU), NUMBER, "number of its socket")                           \
     X(AFFINITY, "affinity", TUTTI_ON(CPU), MASK, "its CPUs")                                       \
     X(CACHES, "caches", TUTTI_ON(CPU), TEXT,                                                       \
-      "masks of CPUs that share a last-level cache, by ';'")                                       \
+      "masks of CPUs that share a last-level cache, separated by ';'")                             \
     X(MEMORY_RATE, "memory", TUTTI_ON(CPU), REAL,                                                  \
       "bytes/s that all its cores were measured to load and store together")                       \
     X(MESSAGE_RATE, "messages", TUTTI_ON(CPU), REAL,                                               \
       "bytes/s that were measured from one process to another")                                    \
     X(CPU_ARCH, "arch", TUTTI_ON(CPU), TEXT, "x86_64, arm64, ppc64")                               \
     X(CPU_VENDOR, "vendor", TUTTI_ON(CPU), TEXT, "GenuineIntel, AuthenticAMD, ...")                \
-    X(CPU_FAMILY, "familyid", TUTTI_ON(CPU), NUMBER, "as CPUID says")                              \
-    X(CPU_MODEL, "modelid", TUTTI_ON(CPU), NUMBER, "as CPUID says")                                \
+    X(CPU_FAMILY, "familyid", TUTTI_ON(CPU), NUMBER, "its family as in CPUID")                     \
+    X(CPU_MODEL, "modelid", TUTTI_ON(CPU), NUMBER, "its model as in CPUID")                        \
     X(BUSID, "busid", TUTTI_ON(PCI), BUSID, "domain, bus, device, function")                       \
     X(CLASS, "class", TUTTI_ON(PCI), HEX, "the PCI class, 24 bits")                                \
-    X(PCI_VENDOR, "vendor", TUTTI_ON(PCI), HEX, "")                                                \
-    X(PCI_DEVICE, "device", TUTTI_ON(PCI), HEX, "")                                                \
-    X(SUBVENDOR, "subsystem_vendor", TUTTI_ON(PCI), HEX, "")                                       \
-    X(SUBDEVICE, "subsystem_device", TUTTI_ON(PCI), HEX, "")                                       \
+    X(PCI_VENDOR, "vendor", TUTTI_ON(PCI), HEX, "PCI id of the maker of the chip")                 \
+    X(PCI_DEVICE, "device", TUTTI_ON(PCI), HEX, "PCI id of the chip")                              \
+    X(SUBVENDOR, "subsystem_vendor", TUTTI_ON(PCI), HEX, "PCI id of the maker of the board")       \
+    X(SUBDEVICE, "subsystem_device", TUTTI_ON(PCI), HEX, "PCI id of the board")                    \
     X(LINK_SPEED, "link_speed", TUTTI_ON(PCI), GTS, "of its link upwards, GT/s; 0: not known")     \
     X(LINK_WIDTH, "link_width", TUTTI_ON(PCI), NUMBER,                                             \
       "of its link upwards, lanes; 0: not known")                                                  \
-    X(DEV, "dev", TUTTI_ON(GPU) | TUTTI_ON(NET), NUMBER, "the driver's number of it")              \
+    X(DEV, "dev", TUTTI_ON(GPU) | TUTTI_ON(NET), NUMBER, "its number in the driver")               \
     X(SM, "sm", TUTTI_ON(GPU), NUMBER, "compute capability, 90 for 9.0")                           \
-    X(GCN, "gcn", TUTTI_ON(GPU), TEXT, "AMD's architecture: 910, gfx942")                          \
-    X(GPU_ARCH, "arch", TUTTI_ON(GPU), NUMBER, "as AMD's files have it")                           \
-    X(RANK, "rank", TUTTI_ON(GPU), NUMBER, "that uses it")                                         \
+    X(GCN, "gcn", TUTTI_ON(GPU), TEXT, "its AMD architecture: 910, gfx942")                        \
+    X(GPU_ARCH, "arch", TUTTI_ON(GPU), NUMBER, "a number in AMD's files; not interpreted")         \
+    X(RANK, "rank", TUTTI_ON(GPU), NUMBER, "the rank that uses it")                                \
     X(GDR, "gdr", TUTTI_ON(GPU) | TUTTI_ON(NET), NUMBER, "1: NICs reach the GPU's memory")         \
     X(P2P, "p2p", TUTTI_ON(GPU), NUMBER, "0: other GPUs do not reach its memory over PCI")         \
-    X(UUID, "uuid", TUTTI_ON(GPU), TEXT, "the driver's lasting name of it")                        \
-    X(FABRIC, "fabric", TUTTI_ON(GPU), ID,                                                        \
-      "GPUs of several hosts behind one NVSwitch have it alike")                                   \
-    X(TARGET, "target", TUTTI_ON(NVLINK) | TUTTI_ON(PCILINK), BUSID, "the other end")              \
+    X(UUID, "uuid", TUTTI_ON(GPU), TEXT, "the driver's name of it, unique and permanent")          \
+    X(FABRIC, "fabric", TUTTI_ON(GPU), ID,                                                         \
+      "equal for the GPUs of all hosts behind one NVSwitch; 0: none")                              \
+    X(TARGET, "target", TUTTI_ON(NVLINK) | TUTTI_ON(PCILINK), BUSID, "bus id of the other end")    \
     X(LINKS, "count", TUTTI_ON(NVLINK) | TUTTI_ON(C2C), NUMBER, "links side by side")              \
     X(TCLASS, "tclass", TUTTI_ON(NVLINK), HEX, "the PCI class of the target")                      \
     X(BW, "bw", TUTTI_ON(C2C), NUMBER, "MB/s of one link")                                         \
     X(NET_NAME, "name", TUTTI_ON(NET), TEXT, "mlx5_0, eth0, ...")                                  \
     X(LATENCY, "latency", TUTTI_ON(NET), REAL, "us")                                               \
     X(SPEED, "speed", TUTTI_ON(NET), NUMBER, "Mbit/s")                                             \
-    X(PORT, "port", TUTTI_ON(NET), NUMBER, "of the device, from 1 on")                             \
-    X(GUID, "guid", TUTTI_ON(NET), ID, "alike on the ports of one card")                          \
-    X(MAXCONN, "maxconn", TUTTI_ON(NET), NUMBER, "connections at most")                            \
-    X(COLL, "coll", TUTTI_ON(NET), NUMBER, "1: the network reduces")                               \
+    X(PORT, "port", TUTTI_ON(NET), NUMBER, "number among the ports of its card, from 1")           \
+    X(GUID, "guid", TUTTI_ON(NET), ID, "equal for the ports of one card")                          \
+    X(MAXCONN, "maxconn", TUTTI_ON(NET), NUMBER, "largest number of connections")                  \
+    X(COLL, "coll", TUTTI_ON(NET), NUMBER, "1: the network can compute reductions")                \
     X(RAIL, "rail", TUTTI_ON(NET), NUMBER, "ports of one rail reach each other")                   \
     X(LAYER, "layer", TUTTI_ON(NET), TEXT, "infiniband, ethernet, ...")                            \
     X(MEASURED, "measured",                                                                        \
@@ -133,15 +134,17 @@ struct tutti_value {
 struct tutti_device {
     enum tutti_device_kind kind;
     uint32_t parent;      /* TUTTI_NO_DEVICE at the root */
-    uint32_t first_child, last_child, next; /* children in the order of adding */
-    enum tutti_source found_by;             /* source of the device's place */
-    struct tutti_value value[TUTTI_PROPERTY_COUNT];
+    uint32_t first_child, last_child; /* in the order of adding; TUTTI_NO_DEVICE: no children */
+    uint32_t next;                    /* next child of the parent; TUTTI_NO_DEVICE: the last one */
+    enum tutti_source found_by;       /* the best source that lists the device */
+    struct tutti_value value[TUTTI_PROPERTY_COUNT]; /* by enum tutti_property */
 };
 
 /* Device 0 is the root, of kind system. A zeroed inventory has no devices, not even a root. */
 struct tutti_inventory {
     struct tutti_device *devices;
-    uint32_t count, capacity;
+    uint32_t count;    /* entries of `devices` in use, including those of removed devices */
+    uint32_t capacity; /* entries of `devices` for which there is memory */
 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -152,7 +155,7 @@ int tutti_inventory_create(struct tutti_inventory **ret_inventory);
 /* Frees an inventory with all its values; NULL is allowed. */
 void tutti_inventory_destroy(struct tutti_inventory *inventory);
 
-/* Adds a device as the last child of another. TUTTI_ERR_ARGUMENT: the inventory is full, or this
+/* Adds a device as the last child of `parent`. TUTTI_ERR_ARGUMENT: the inventory is full, or this
  * kind cannot be below that parent; TUTTI_ERR_SYSTEM: no memory. The message of TUTTI_ERR_ARGUMENT
  * is recorded but not logged. The call may move `devices`, so callers keep indexes instead of
  * pointers. */
@@ -164,8 +167,9 @@ bool tutti_device_fits(enum tutti_device_kind parent, enum tutti_device_kind kin
 /* Moves a device, with all devices below it, to the end of another parent's children.
  * TUTTI_ERR_ARGUMENT: the kind cannot be there, or the parent is below the device. */
 int tutti_inventory_move(struct tutti_inventory *inventory, uint32_t device, uint32_t parent);
-/* Takes a device, with all devices below it, out of the tree. Its entry remains in the array, with
- * itself as parent, so indexes of other devices stay valid. */
+/* Takes a device, with all devices below it, out of the tree. Its entry stays in the array, so
+ * indexes of other devices stay valid. The entry becomes its own parent, which marks a removed
+ * device. */
 void tutti_inventory_remove(struct tutti_inventory *inventory, uint32_t device);
 /* Returns true if a device is still in the tree. */
 bool tutti_inventory_has(const struct tutti_inventory *inventory, uint32_t device);
@@ -183,13 +187,13 @@ uint32_t tutti_inventory_above(const struct tutti_inventory *inventory, uint32_t
 /* Returns the first pci with this bus id, on any host; TUTTI_NO_DEVICE: none. */
 uint32_t tutti_inventory_find_pci(const struct tutti_inventory *inventory, int64_t busid);
 
-/* Copies an inventory with equal indexes; the caller destroys the copy. TUTTI_ERR_SYSTEM: no
- * memory. */
+/* Copies an inventory; devices keep their indexes. The caller destroys the copy. TUTTI_ERR_SYSTEM:
+ * no memory. */
 int tutti_inventory_copy(const struct tutti_inventory *inventory,
                          struct tutti_inventory **ret_copy);
 
-/* Merges another view of the same hosts: adds the devices that are missing in `into`, and takes
- * over each value whose source is better. Devices are matched by bus id, NUMA number, name or
+/* Merges `from`, another view of the same hosts, into `into`: adds the devices that are missing,
+ * and copies each value whose source is better. Devices are matched by bus id, NUMA number, name or
  * target. On error the merge is incomplete. TUTTI_ERR_ARGUMENT: the inventory is full;
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_inventory_merge(struct tutti_inventory *into, const struct tutti_inventory *from);
@@ -227,8 +231,8 @@ int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
                              enum tutti_property property, enum tutti_source source,
                              const char *written);
 
-/* Copies a value with its source, regardless of the source of the old value. TUTTI_ERR_SYSTEM: no
- * memory. */
+/* Copies a property of device `other` of `from`, with its source. Replaces the old value even if
+ * that has a better source. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_device_copy_value(struct tutti_inventory *into, uint32_t device,
                             enum tutti_property property, const struct tutti_inventory *from,
                             uint32_t other);
@@ -261,19 +265,26 @@ struct tutti_property_info {
     const char *name; /* in files */
     uint32_t kinds;   /* bits of enum tutti_device_kind */
     enum tutti_property_form form;
-    const char *about;
+    const char *about; /* meaning, for readers */
 };
 
 /* Returns the static description of a property. */
 const struct tutti_property_info *tutti_property_info(enum tutti_property property);
+/* Returns true if the values of a property are kept as text, which the inventory owns. */
+bool tutti_property_is_text(enum tutti_property property);
 /* Returns the property of this name for a kind of device; TUTTI_PROPERTY_COUNT: none. */
 enum tutti_property tutti_property_named(enum tutti_device_kind kind, const char *name);
-/* Return a kind's name, such as "cpu", and the kind of a name. The name "xgmi" means nvlink, and
- * TUTTI_DEVICE_COUNT means that no kind has the name. */
+/* Returns a kind's name, such as "cpu". */
 const char *tutti_device_kind_name(enum tutti_device_kind kind);
+/* Returns the kind with this name; "xgmi" is another name of nvlink. TUTTI_DEVICE_COUNT: none. */
 enum tutti_device_kind tutti_device_kind_named(const char *name);
 /* Returns a source's name, such as "sysfs" or "nvml". */
 const char *tutti_source_name(enum tutti_source source);
+
+/* The domain and the bus id that files and drivers give to a device whose address is hidden, such
+ * as an NVSwitch in a virtual machine: fffffff:ff:ff.0. No real device has them. */
+#define TUTTI_BUSID_HIDDEN_DOMAIN INT64_C(0xfffffff)
+#define TUTTI_BUSID_HIDDEN        (TUTTI_BUSID_HIDDEN_DOMAIN << 20 | 0xff << 12 | 0xff << 4)
 
 /* Convert between "0000:3b:00.0" and its number; the domain may have up to 8 digits. Parsing
  * returns false if the text is no bus id. Writing returns the length as snprintf does. */

@@ -7,8 +7,10 @@
 
 #include <string.h>
 
-static bool alike(const struct tutti_inventory *a, uint32_t i, const struct tutti_inventory *b,
-                  uint32_t j, enum tutti_property property)
+/* Returns true if device i of `a` and device j of `b` have equal values of a property, or both have
+ * none. Properties of the forms REAL, GTS and MASK are not compared here. */
+static bool has_equal(const struct tutti_inventory *a, uint32_t i, const struct tutti_inventory *b,
+                      uint32_t j, enum tutti_property property)
 {
     enum tutti_property_form form = tutti_property_info(property)->form;
 
@@ -29,14 +31,15 @@ static bool is_same(const struct tutti_inventory *a, uint32_t i, const struct tu
         return false;
     switch (a->devices[i].kind) {
     case TUTTI_DEVICE_CPU:
-        return alike(a, i, b, j, TUTTI_PROPERTY_HOST_HASH) &&
-               alike(a, i, b, j, TUTTI_PROPERTY_NUMA);
-    case TUTTI_DEVICE_PCI: return alike(a, i, b, j, TUTTI_PROPERTY_BUSID);
+        return has_equal(a, i, b, j, TUTTI_PROPERTY_HOST_HASH) &&
+               has_equal(a, i, b, j, TUTTI_PROPERTY_NUMA);
+    case TUTTI_DEVICE_PCI: return has_equal(a, i, b, j, TUTTI_PROPERTY_BUSID);
     case TUTTI_DEVICE_NVLINK:
-    case TUTTI_DEVICE_PCILINK: return alike(a, i, b, j, TUTTI_PROPERTY_TARGET);
+    case TUTTI_DEVICE_PCILINK: return has_equal(a, i, b, j, TUTTI_PROPERTY_TARGET);
     case TUTTI_DEVICE_NET:
-        return alike(a, i, b, j, TUTTI_PROPERTY_NET_NAME) &&
-               alike(a, i, b, j, TUTTI_PROPERTY_PORT) && alike(a, i, b, j, TUTTI_PROPERTY_DEV);
+        return has_equal(a, i, b, j, TUTTI_PROPERTY_NET_NAME) &&
+               has_equal(a, i, b, j, TUTTI_PROPERTY_PORT) &&
+               has_equal(a, i, b, j, TUTTI_PROPERTY_DEV);
     case TUTTI_DEVICE_NIC: /* a pci has one nic; below a cpu the first port identifies it */
         return a->devices[a->devices[i].parent].kind == TUTTI_DEVICE_PCI ||
                (a->devices[i].first_child != TUTTI_NO_DEVICE &&
@@ -46,8 +49,8 @@ static bool is_same(const struct tutti_inventory *a, uint32_t i, const struct tu
     }
 }
 
-/* A PCI device may have another parent in the other view. The device is the same if it has the same
- * bus id on the same host. */
+/* Finds the pci in `into` with the same bus id on the same host; TUTTI_NO_DEVICE: none. All pci are
+ * searched, because a pci may have another parent in the other view. */
 static uint32_t find_pci(const struct tutti_inventory *into, const struct tutti_inventory *from,
                          uint32_t device)
 {
@@ -55,17 +58,17 @@ static uint32_t find_pci(const struct tutti_inventory *into, const struct tutti_
 
     for (uint32_t i = tutti_inventory_next_of(into, TUTTI_NO_DEVICE, TUTTI_DEVICE_PCI);
          i != TUTTI_NO_DEVICE; i = tutti_inventory_next_of(into, i, TUTTI_DEVICE_PCI))
-        if (alike(into, i, from, device, TUTTI_PROPERTY_BUSID) &&
-            alike(into, tutti_inventory_above(into, i, TUTTI_DEVICE_CPU), from, cpu,
-                  TUTTI_PROPERTY_HOST_HASH))
+        if (has_equal(into, i, from, device, TUTTI_PROPERTY_BUSID) &&
+            has_equal(into, tutti_inventory_above(into, i, TUTTI_DEVICE_CPU), from, cpu,
+                      TUTTI_PROPERTY_HOST_HASH))
             return i;
     return TUTTI_NO_DEVICE;
 }
 
-/* Finds the device in the other view; TUTTI_NO_DEVICE: none. `likely` is tried first: it is the
- * device if both views have the same order, which avoids a search through all devices. */
-static uint32_t find(const struct tutti_inventory *into, uint32_t parent, uint32_t likely,
-                     const struct tutti_inventory *from, uint32_t device)
+/* Finds the device of `into` that is `device` of `from`; TUTTI_NO_DEVICE: none. `likely` is tried
+ * first: if both views list their devices in the same order it matches, and no search is needed. */
+static uint32_t find_match(const struct tutti_inventory *into, uint32_t parent, uint32_t likely,
+                           const struct tutti_inventory *from, uint32_t device)
 {
     if (likely != TUTTI_NO_DEVICE && is_same(into, likely, from, device))
         return likely;
@@ -78,6 +81,7 @@ static uint32_t find(const struct tutti_inventory *into, uint32_t parent, uint32
     return TUTTI_NO_DEVICE;
 }
 
+/* Copies to `device` each property for which `other` has a better source. */
 static int merge_values(struct tutti_inventory *into, uint32_t device,
                         const struct tutti_inventory *from, uint32_t other)
 {
@@ -90,6 +94,7 @@ static int merge_values(struct tutti_inventory *into, uint32_t device,
     return TUTTI_OK;
 }
 
+/* Merges device `other` of `from`, and all devices below it, into device `parent` of `into`. */
 static int merge_below(struct tutti_inventory *into, uint32_t parent,
                        const struct tutti_inventory *from, uint32_t other)
 {
@@ -98,7 +103,7 @@ static int merge_below(struct tutti_inventory *into, uint32_t parent,
     TUTTI_TRY(merge_values(into, parent, from, other));
     for (uint32_t child = from->devices[other].first_child; child != TUTTI_NO_DEVICE;
          child = from->devices[child].next) {
-        uint32_t device = find(into, parent, likely, from, child);
+        uint32_t device = find_match(into, parent, likely, from, child);
 
         if (device == TUTTI_NO_DEVICE)
             TUTTI_TRY(tutti_inventory_add(into, parent, from->devices[child].kind,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Holds tables of PCI device families, and the rates of generations of PCI. */
+ * Holds tables of the PCI ids of GPU families, and of the link rates of PCIe generations. */
 #include "topology/inventory/pci_ids.h"
 
 #include <math.h>
@@ -74,7 +74,9 @@ bool tutti_pci_link_of_rate(double gbytes_per_s, double *ret_gts, uint32_t *ret_
 {
     /* The GT/s and GB/s of a lane. The line codes carry 8 of 10 bits, 128 of 130 bits, and 242 of
      * 256 bytes. */
-    static const double generations[][2] = {
+    static const struct {
+        double gts, gbytes_per_s;
+    } generations[] = {
         {2.5, 0.25},
         {5, 0.5},
         {8, 8.0 / 8 * 128 / 130},
@@ -84,16 +86,17 @@ bool tutti_pci_link_of_rate(double gbytes_per_s, double *ret_gts, uint32_t *ret_
         {128, 128.0 / 8 * 242 / 256},
     };
 
-    /* Some sources truncate the rate: 31 for 31.5. */
-    for (int is_cut = 0; is_cut < 2; is_cut++)
+    /* Some sources truncate the rate, such as 31.5 to 31, so whole numbers are tried last. Rates
+     * below 3 are left out there, because truncation makes them too inexact. */
+    for (int is_whole = 0; is_whole < 2; is_whole++)
         for (size_t i = 0; i < sizeof generations / sizeof generations[0]; i++)
             for (uint32_t lanes = 1; lanes <= 16; lanes *= 2) {
-                double rate = generations[i][1] * lanes;
+                double rate = generations[i].gbytes_per_s * lanes, tolerance = rate / 256;
 
-                if (fabs((is_cut ? floor(rate) : rate) - gbytes_per_s) > rate / 256 ||
-                    (is_cut && rate < 3))
+                if (fabs((is_whole ? floor(rate) : rate) - gbytes_per_s) > tolerance ||
+                    (is_whole && rate < 3))
                     continue;
-                *ret_gts = generations[i][0];
+                *ret_gts = generations[i].gts;
                 *ret_lanes = lanes;
                 return true;
             }

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define INFO(name, text, kinds, form, about) {text, kinds, TUTTI_FORM_##form, about},
-static const struct tutti_property_info table[TUTTI_PROPERTY_COUNT] = {TUTTI_PROPERTIES(INFO)};
+static const struct tutti_property_info infos[TUTTI_PROPERTY_COUNT] = {TUTTI_PROPERTIES(INFO)};
 #undef INFO
 
 static const char *const source_names[TUTTI_SOURCE_COUNT] = {
@@ -23,13 +23,13 @@ static const char *const source_names[TUTTI_SOURCE_COUNT] = {
 
 const struct tutti_property_info *tutti_property_info(enum tutti_property property)
 {
-    return &table[property];
+    return &infos[property];
 }
 
 enum tutti_property tutti_property_named(enum tutti_device_kind kind, const char *name)
 {
     for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++)
-        if ((table[property].kinds & (1u << kind)) != 0 && strcmp(table[property].name, name) == 0)
+        if ((infos[property].kinds & (1u << kind)) != 0 && strcmp(infos[property].name, name) == 0)
             return (enum tutti_property)property;
     return TUTTI_PROPERTY_COUNT;
 }
@@ -37,6 +37,11 @@ enum tutti_property tutti_property_named(enum tutti_device_kind kind, const char
 const char *tutti_source_name(enum tutti_source source)
 {
     return source_names[source];
+}
+
+bool tutti_property_is_text(enum tutti_property property)
+{
+    return infos[property].form == TUTTI_FORM_TEXT || infos[property].form == TUTTI_FORM_MASK;
 }
 
 /* ---- written forms --------------------------------------------------------------------------- */
@@ -73,22 +78,24 @@ int tutti_busid_write(int64_t busid, char *ret_text, size_t size_bytes)
 
 /* The program's locale may require 2,5 instead of 2.5, so conversions run in the locale "C". */
 struct locales {
-    locale_t plain, kept;
+    locale_t c;       /* made by enter_c_locale(); 0: no memory */
+    locale_t program; /* restored by leave_c_locale() */
 };
 
-/* newlocale() fails only without memory, and the program's locale then stays in effect. */
-static struct locales begin_plain(void)
+/* Sets the locale "C" for this thread. If newlocale() has no memory, uselocale(0) changes nothing,
+ * and the program's locale stays in effect. */
+static struct locales enter_c_locale(void)
 {
-    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
+    locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
 
-    return (struct locales){.plain = plain, .kept = uselocale(plain)};
+    return (struct locales){.c = c, .program = uselocale(c)};
 }
 
-static void end_plain(struct locales locales)
+static void leave_c_locale(struct locales locales)
 {
-    uselocale(locales.kept);
-    if (locales.plain != (locale_t)0)
-        freelocale(locales.plain);
+    uselocale(locales.program);
+    if (locales.c != (locale_t)0)
+        freelocale(locales.c);
 }
 
 bool tutti_number_parse(const char *text, int64_t *ret_number)
@@ -116,10 +123,10 @@ static bool parse_real(const char *text, double *ret_real)
 
 bool tutti_real_parse(const char *text, double *ret_real)
 {
-    struct locales locales = begin_plain();
+    struct locales locales = enter_c_locale();
     bool is_real = parse_real(text, ret_real);
 
-    end_plain(locales);
+    leave_c_locale(locales);
     return is_real;
 }
 
@@ -153,8 +160,8 @@ static bool is_mask(const char *text)
     return digits > 0 && digits <= 8 && text[-1] == '\0';
 }
 
-/* Returns a copy with 8 digits in every word, without leading words that are zero. NULL: no
- * memory. */
+/* Returns a copy of a mask with 8 digits in every word, without leading words that are zero. The
+ * caller frees the copy. NULL: no memory. */
 static char *copy_mask(const char *text)
 {
     size_t nwords = 1, used = 0;
@@ -184,7 +191,7 @@ static struct tutti_value *open_value(struct tutti_inventory *inventory, uint32_
 {
     struct tutti_value *value = &inventory->devices[device].value[property];
 
-    tutti_assert((table[property].kinds & (1u << inventory->devices[device].kind)) != 0);
+    tutti_assert((infos[property].kinds & (1u << inventory->devices[device].kind)) != 0);
     return source < value->found_by ? NULL : value;
 }
 
@@ -224,17 +231,17 @@ int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
     struct tutti_value *value = open_value(inventory, device, property, source);
     char *copy;
 
-    if (table[property].form == TUTTI_FORM_MASK) {
+    if (infos[property].form == TUTTI_FORM_MASK) {
         text += strncmp(text, "0x", 2) == 0 ? 2 : 0;
         if (!is_mask(text))
             return tutti_note(TUTTI_ERR_ARGUMENT, "%s=\"%.40s\" is no mask of CPUs, such as "
-                              "\"000000ff,ffff0000\"", table[property].name, text);
+                              "\"000000ff,ffff0000\"", infos[property].name, text);
     }
     if (value == NULL)
         return TUTTI_OK;
-    copy = table[property].form == TUTTI_FORM_MASK ? copy_mask(text) : strdup(text);
+    copy = infos[property].form == TUTTI_FORM_MASK ? copy_mask(text) : strdup(text);
     if (copy == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the %s of a %s", table[property].name,
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the %s of a %s", infos[property].name,
                           tutti_device_kind_name(inventory->devices[device].kind));
     put_text(value, source, copy);
     return TUTTI_OK;
@@ -242,7 +249,7 @@ int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
 
 /* Returns a positive number that is equal for equal texts (FNV-1a). Ids are only compared, so files
  * from which people removed the true ids still describe their machine. */
-static int64_t number_of_text(const char *text)
+static int64_t hash_text(const char *text)
 {
     uint64_t hash = 0xcbf29ce484222325u;
 
@@ -261,23 +268,23 @@ static int set_written(struct tutti_inventory *inventory, uint32_t device,
         [TUTTI_FORM_REAL] = "number, such as 1.5", [TUTTI_FORM_GTS] = "speed, such as \"16 GT/s\"",
         [TUTTI_FORM_BUSID] = "PCI address, such as 0000:3b:00.0",
     };
-    enum tutti_property_form form = table[property].form;
+    enum tutti_property_form form = infos[property].form;
     int64_t number = 0;
     double real = 0;
     bool is_good;
 
-    if (form == TUTTI_FORM_TEXT || form == TUTTI_FORM_MASK)
+    if (tutti_property_is_text(property))
         return tutti_device_set_text(inventory, device, property, source, written);
     is_good = form == TUTTI_FORM_REAL    ? parse_real(written, &real)
               : form == TUTTI_FORM_GTS   ? parse_speed(written, &real)
               : form == TUTTI_FORM_BUSID ? tutti_busid_parse(written, &number)
                                          : tutti_number_parse(written, &number);
     if (!is_good && form == TUTTI_FORM_ID && written[0] != '\0') {
-        number = number_of_text(written);
+        number = hash_text(written);
         is_good = true;
     }
     if (!is_good)
-        return tutti_note(TUTTI_ERR_ARGUMENT, "%s=\"%.40s\" is no %s", table[property].name,
+        return tutti_note(TUTTI_ERR_ARGUMENT, "%s=\"%.40s\" is no %s", infos[property].name,
                           written, examples[form]);
     if (form == TUTTI_FORM_REAL || form == TUTTI_FORM_GTS)
         return tutti_device_set_real(inventory, device, property, source, real);
@@ -288,10 +295,10 @@ int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
                              enum tutti_property property, enum tutti_source source,
                              const char *written)
 {
-    struct locales locales = begin_plain();
+    struct locales locales = enter_c_locale();
     int rc = set_written(inventory, device, property, source, written);
 
-    end_plain(locales);
+    leave_c_locale(locales);
     return rc;
 }
 
@@ -299,10 +306,8 @@ void tutti_device_clear(struct tutti_inventory *inventory, uint32_t device,
                         enum tutti_property property)
 {
     struct tutti_value *value = &inventory->devices[device].value[property];
-    enum tutti_property_form form = table[property].form;
 
-    if (value->found_by != TUTTI_SOURCE_NOBODY &&
-        (form == TUTTI_FORM_TEXT || form == TUTTI_FORM_MASK))
+    if (value->found_by != TUTTI_SOURCE_NOBODY && tutti_property_is_text(property))
         free(value->text);
     *value = (struct tutti_value){0};
 }
@@ -312,13 +317,13 @@ int tutti_device_copy_value(struct tutti_inventory *into, uint32_t device,
                             uint32_t other)
 {
     struct tutti_value value = from->devices[other].value[property];
-    enum tutti_property_form form = table[property].form;
 
-    if (value.found_by != TUTTI_SOURCE_NOBODY &&
-        (form == TUTTI_FORM_TEXT || form == TUTTI_FORM_MASK)) {
+    if (value.found_by != TUTTI_SOURCE_NOBODY && tutti_property_is_text(property)) {
         value.text = strdup(value.text);
         if (value.text == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a property of a device");
+            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the %s of a %s",
+                              infos[property].name,
+                              tutti_device_kind_name(into->devices[device].kind));
     }
     tutti_device_clear(into, device, property);
     into->devices[device].value[property] = value;
@@ -351,6 +356,14 @@ const char *tutti_device_text(const struct tutti_inventory *inventory, uint32_t 
     return value->found_by == TUTTI_SOURCE_NOBODY ? "" : value->text;
 }
 
+/* Returns true if the text reads as exactly this value. */
+static bool reads_as(const char *text, double real)
+{
+    double value = strtod(text, NULL);
+
+    return !(value < real || value > real);
+}
+
 /* Writes the fewest digits that read back as the same value. Beginning with 15 is enough: %g drops
  * trailing zeros. */
 static int write_real(double real, char *ret_text, size_t size_bytes)
@@ -359,7 +372,7 @@ static int write_real(double real, char *ret_text, size_t size_bytes)
 
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, real);
-        if (!(strtod(text, NULL) < real || strtod(text, NULL) > real))
+        if (reads_as(text, real))
             break;
     }
     return snprintf(ret_text, size_bytes, "%s", text);
@@ -367,10 +380,10 @@ static int write_real(double real, char *ret_text, size_t size_bytes)
 
 int tutti_real_write(double real, char *ret_text, size_t size_bytes)
 {
-    struct locales locales = begin_plain();
+    struct locales locales = enter_c_locale();
     int length = write_real(real, ret_text, size_bytes);
 
-    end_plain(locales);
+    leave_c_locale(locales);
     return length;
 }
 
@@ -391,7 +404,7 @@ static int write_speed(double real, char *ret_text, size_t size_bytes)
     if (real <= 0)
         return snprintf(ret_text, size_bytes, "%s", "");
     snprintf(text, sizeof text, "%.1f", real);
-    if (strtod(text, NULL) < real || strtod(text, NULL) > real)
+    if (!reads_as(text, real))
         write_real(real, text, sizeof text);
     return snprintf(ret_text, size_bytes, "%s GT/s PCIe", text);
 }
@@ -401,7 +414,7 @@ static int write_value(const struct tutti_inventory *inventory, uint32_t device,
 {
     const struct tutti_value *value = &inventory->devices[device].value[property];
 
-    switch (table[property].form) {
+    switch (infos[property].form) {
     case TUTTI_FORM_NUMBER:
         return snprintf(ret_text, size_bytes, "%" PRId64, value->number);
     case TUTTI_FORM_HEX:
@@ -424,9 +437,9 @@ static int write_value(const struct tutti_inventory *inventory, uint32_t device,
 int tutti_device_write(const struct tutti_inventory *inventory, uint32_t device,
                        enum tutti_property property, char *ret_text, size_t size_bytes)
 {
-    struct locales locales = begin_plain();
+    struct locales locales = enter_c_locale();
     int length = write_value(inventory, device, property, ret_text, size_bytes);
 
-    end_plain(locales);
+    leave_c_locale(locales);
     return length;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Room for rings and trees of a million ranks; a larger file cannot be a description. */
-#define FILE_BYTES ((size_t)256 << 20)
+#define MOST_FILE_BYTES ((size_t)256 << 20)
 
 static int load_file(const char *name, uint32_t nranks, struct tutti_machine **ret_machine)
 {
@@ -23,7 +23,7 @@ static int load_file(const char *name, uint32_t nranks, struct tutti_machine **r
     snprintf(cure, sizeof cure, "give a machine's file, a description such as \"ranks 8; level top "
              "overhead 5us bandwidth 50GB/s\", or a known name such as \"%s\"",
              tutti_machine_named(0)->name);
-    TUTTI_TRY(tutti_file_read(name, FILE_BYTES, cure, &text, &length));
+    TUTTI_TRY(tutti_file_read(name, MOST_FILE_BYTES, cure, &text, &length));
     rc = tutti_machine_parse(name, text, nranks, ret_machine);
     free(text);
     return rc;
@@ -41,23 +41,17 @@ int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine *
     return load_file(text, nranks, ret_machine);
 }
 
-/* Frees an array that is const for users of the machine. */
-static void drop(const void *array)
-{
-    free((void *)(uintptr_t)array);
-}
-
 void tutti_machine_destroy(struct tutti_machine *machine)
 {
     if (machine == NULL)
         return;
-    drop(machine->places.node);
-    drop(machine->places.group);
-    drop(machine->places.cell);
-    drop(machine->places.rings);
-    drop(machine->places.trees);
+    tutti_links_free_array(machine->places.node);
+    tutti_links_free_array(machine->places.group);
+    tutti_links_free_array(machine->places.cell);
+    tutti_links_free_array(machine->places.rings);
+    tutti_links_free_array(machine->places.trees);
     tutti_links_fini(&machine->links);
-    drop(machine->ring_rates);
+    tutti_links_free_array(machine->ring_rates);
     free(machine);
 }
 
@@ -69,7 +63,7 @@ double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks
 }
 
 /* Replaces the rate by the one that applies to the footprint, and clears the `beyond` entries. */
-static void settle(double footprint_bytes, double *bytes_per_s, struct tutti_beyond *beyond)
+static void choose_rate(double footprint_bytes, double *bytes_per_s, struct tutti_beyond *beyond)
 {
     for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++) {
         if (beyond[i].bytes_per_s > 0 && footprint_bytes > beyond[i].bytes)
@@ -84,13 +78,13 @@ void tutti_machine_at(const struct tutti_machine *machine, double footprint_byte
     struct tutti_machine at = *machine;
 
     for (int i = 0; i < TUTTI_MACHINE_LEVELS; i++) {
-        settle(footprint_bytes, &at.level[i].bytes_per_s, at.level[i].beyond);
-        settle(footprint_bytes, &at.level[i].core_bytes_per_s, at.level[i].core_beyond);
+        choose_rate(footprint_bytes, &at.level[i].bytes_per_s, at.level[i].beyond);
+        choose_rate(footprint_bytes, &at.level[i].core_bytes_per_s, at.level[i].core_beyond);
     }
-    settle(footprint_bytes, &at.memory_bytes_per_s, at.memory_beyond);
-    settle(footprint_bytes, &at.copy_bytes_per_s, at.copy_beyond);
-    settle(footprint_bytes, &at.reduce_bytes_per_s, at.reduce_beyond);
-    settle(footprint_bytes, &at.load_bytes_per_s, at.load_beyond);
+    choose_rate(footprint_bytes, &at.memory_bytes_per_s, at.memory_beyond);
+    choose_rate(footprint_bytes, &at.copy_bytes_per_s, at.copy_beyond);
+    choose_rate(footprint_bytes, &at.reduce_bytes_per_s, at.reduce_beyond);
+    choose_rate(footprint_bytes, &at.load_bytes_per_s, at.load_beyond);
     *ret_machine = at;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Provides the cost model of a machine, which gives the node of each rank and the cost of messages
- * at each level. A model is written by hand, measured or detected. Its description is a text file,
- * or one line with ';' for line ends; '#' begins a comment:
+ * at each level. The level of two ranks is the smallest part of the machine that holds both: node,
+ * group, or top, which is the whole machine. A model is written by hand, measured or detected. Its
+ * description is a text file, or one line with ';' for line ends; '#' begins a comment:
  *
  *   tutti-machine 1           # version of this format; optional
  *   ranks 1024                # 128 nodes of 8, one network port per rank
@@ -9,8 +10,9 @@
  *   group 16                  # nodes per group; may be a list too
  *   cell 4                    # ranks per cell of a node, in rank order; may be a list too, which
  *                             # starts over with each node
- *   place block               # or cyclic: ranks are assigned to the nodes round-robin, skipping
- *                             # full ones: with equal nodes rank r is on node r mod nodes
+ *   place block               # ranks fill one node after the other (default). Or cyclic: ranks are
+ *                             # assigned to the nodes round-robin, skipping full ones, so that
+ *                             # with equal nodes rank r is on node r mod nodes
  *   level node  latency 1us overhead 0us bandwidth 350GB/s
  *   level group latency 2us overhead 1us bandwidth 50GB/s
  *   level top   latency 0us overhead 5us bandwidth 50GB/s
@@ -22,23 +24,23 @@
  *   nics 8                    # network ports of a node, assigned to its ranks round-robin;
  *                             # default: one per rank
  *   trunk 400GB/s             # from one group to all others, each way; default: unbounded
- *   torus 8 8 16              # links between neighbors replace the ports of the levels; each
- *                             # has the cost of level top
- *   cores 2                   # per node; more ranks than this take turns on the cores;
- *                             # default: one core per rank
+ *   torus 8 8 16              # a torus of these dimensions, at most 4: links between neighbors
+ *                             # replace the ports of the levels, and each has the cost of level top
+ *   cores 2                   # cores of a node; if it has more ranks, they take turns on the
+ *                             # cores. Default: one core per rank
  *   memory 40GB/s             # the ranks of a node share memory: the rate of all their loads and
  *                             # stores together. Default: unbounded, and each rank's memory is
  *                             # behind its port: loads and stores of other ranks cross it too
- *   copy 10GB/s               # one rank, from place to place in its memory; default: free
- *   reduce 8GB/s              # one rank, bytes of result per second; default: free
- *   load 9GB/s                # one rank, to and from memory that other ranks of its node store
- *                             # to and load from, windows too; default: bandwidth of level node
- *   signal 300ns              # from a store by one rank until waiting ranks of its node have seen
- *                             # it; default: latency plus overhead of level node
+ *   copy 10GB/s               # rate at which one rank copies within its memory; default: free
+ *   reduce 8GB/s              # rate at which one rank reduces, in bytes of result; default: free
+ *   load 9GB/s                # rate at which one rank loads from and stores to memory that other
+ *                             # ranks of its node use too; default: bandwidth of level node
+ *   signal 300ns              # time from a store by one rank until waiting ranks of its node have
+ *                             # seen the value; default: latency plus overhead of level node
  *   ring 0 2 1 3              # a cyclic order of all ranks; may be repeated
  *   tree -1 0 0 1             # the parent of each rank; may be repeated
  *   link 80GB/s               # bandwidth of a link, one way; links are numbered from 0 in the
- *                             # order given. May be repeated; one line may hold several
+ *                             # order given. May be repeated; one line may hold several links
  *   link gpu0>gpu1 80GB/s     # with a name for reports: starts with a letter; no blanks, ; or #
  *   path 0 1 via 3 7x1.2      # the links from rank 0 to rank 1, in the order they are crossed.
  *                             # Each byte takes 1.2 bytes of link 7. "via" without links: both
@@ -46,10 +48,11 @@
  *   path 1 0 via 4 latency 2us  # default: latency of the level that joins the two ranks
  *
  * A path describes all traffic from its first rank to its second rank: messages, and loads and
- * stores in each other's memory. The path replaces ports, trunks and torus. Traffic on a path
- * shares each link with all other traffic on this link; alone, it gets the rate of the narrowest
- * link. The overhead comes from the level and occupies no link. Pairs without a path use the
- * levels. Links and paths describe a machine that is known as a graph; they may stand in any order.
+ * stores in the memory of the other rank. The path replaces ports, trunks and torus. Traffic on a
+ * path shares each link with all other traffic on this link; alone, it gets the rate of the
+ * narrowest link. The overhead comes from the level and occupies no link. Pairs without a path use
+ * the levels. Links and paths describe a machine that is known as a graph; they may stand in any
+ * order.
  *
  * Irregular placements are listed: "node of 0 1 1 0" is the node of each rank, and "group of 0 1"
  * is the group of each node. "cell of 0 0 1 1" is the cell of each rank; cells are numbered across
@@ -61,9 +64,9 @@
  *
  *   level node latency 1us overhead 0.3us bandwidth 9GB/s core 10GB/s
  *
- * Because of caches, rates depend on how much memory a call touches. The rate of a bandwidth, core,
- * memory, copy, reduce or load may be followed by up to four pairs of a footprint and the rate that
- * holds above it. The footprint is the size of the call's buffers at a rank, INPUT plus OUTPUT:
+ * Because of caches, rates depend on how much memory a call touches. The footprint of a call is the
+ * size of its buffers at a rank, INPUT plus OUTPUT. The rate of a bandwidth, core, memory, copy,
+ * reduce or load may be followed by up to four pairs, each of a footprint and the rate above it:
  *
  *   copy 22GB/s beyond 512KiB 14GB/s beyond 8MiB 6GB/s
  *
@@ -82,7 +85,7 @@
 
 /* Upper bounds for a description. */
 #define TUTTI_MACHINE_RANKS (1u << 20)
-#define TUTTI_MACHINE_ORDERS 64 /* of rings, and of trees */
+#define TUTTI_MACHINE_ORDERS 64 /* rings, and as many trees */
 #define TUTTI_MACHINE_LINKS 65536u
 #define TUTTI_MACHINE_PATHS (4096u * 4096u)
 #define TUTTI_MACHINE_PATH_LINKS 64u /* of one path */
@@ -90,23 +93,25 @@
 /* The number of levels, which have the same order as enum tutti_level (algorithms/cost.h). */
 #define TUTTI_MACHINE_LEVELS 3
 
+/* The most pairs of a footprint and a rate after one rate. */
 #define TUTTI_MACHINE_BEYONDS 4
 
-/* The rate of footprints above `bytes`. Arrays ascend by `bytes`, and an entry with rate 0 ends the
- * list. */
+/* The rate that holds for footprints above `bytes`. Arrays ascend by `bytes`, and an entry with
+ * rate 0 ends a list that is not full. */
 struct tutti_beyond {
     double bytes, bytes_per_s;
 };
 
-/* A message of n bytes occupies the sending and the receiving port for overhead + n / bandwidth,
- * and arrives `latency` later. The overhead is the alpha (cost per message) of the one-port
- * model. */
+/* The costs of a level. A message of n bytes occupies the sending and the receiving port for
+ * overhead_s + n / bytes_per_s, and arrives latency_s later. The overhead is the alpha (cost per
+ * message) of the one-port model. */
 struct tutti_rate {
     double latency_s, overhead_s, bytes_per_s;
-    double core_bytes_per_s; /* 0: messages do not use the core */
+    double core_bytes_per_s; /* what a core sends and receives together; 0: messages use no core */
     struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS], core_beyond[TUTTI_MACHINE_BEYONDS];
 };
 
+/* The bytes of a link's name, with its terminating zero. */
 #define TUTTI_MACHINE_NAME_BYTES 48
 
 struct tutti_machine_link {
@@ -114,6 +119,7 @@ struct tutti_machine_link {
     char name[TUTTI_MACHINE_NAME_BYTES]; /* "": none */
 };
 
+/* The limits for the weight of a crossing. */
 #define TUTTI_MACHINE_WEIGHT_LEAST 0.001
 #define TUTTI_MACHINE_WEIGHT_MOST 1000.0
 
@@ -140,14 +146,15 @@ struct tutti_machine_links {
 
 struct tutti_machine {
     struct tutti_placement places; /* arrays owned by the machine */
-    struct tutti_rate level[TUTTI_MACHINE_LEVELS];
-    uint32_t nics;             /* 0: one per rank */
-    uint32_t cores;            /* 0: one per rank */
-    double trunk_bytes_per_s;  /* here and below: 0 is unbounded, or free */
-    double bridge_latency_s, bridge_bytes_per_s;
-    double memory_bytes_per_s;
-    double copy_bytes_per_s;
-    double reduce_bytes_per_s;
+    struct tutti_rate level[TUTTI_MACHINE_LEVELS]; /* node, group, top */
+    uint32_t nics;             /* per node; 0: one per rank */
+    uint32_t cores;            /* per node; 0: one per rank */
+    double trunk_bytes_per_s;  /* 0: unbounded */
+    double bridge_latency_s;   /* extra latency between the cells of a node */
+    double bridge_bytes_per_s; /* 0: unbounded */
+    double memory_bytes_per_s; /* of a node; 0: each rank's memory is behind its port */
+    double copy_bytes_per_s;   /* 0: free */
+    double reduce_bytes_per_s; /* 0: free */
     double load_bytes_per_s;   /* 0: the bandwidth of level node */
     double signal_s;           /* 0: latency plus overhead of level node */
     struct tutti_beyond memory_beyond[TUTTI_MACHINE_BEYONDS], copy_beyond[TUTTI_MACHINE_BEYONDS];
@@ -208,7 +215,8 @@ double tutti_machine_path_latency_s(const struct tutti_machine *machine,
  * (see ring_rates). */
 double tutti_machine_rings_rate(const struct tutti_machine *machine, uint32_t ndirected);
 
-/* Returns the footprint of a call: the bytes of its buffers at the rank that has the most. */
+/* Returns the footprint of a call with blocks of `block_bytes`: the bytes of its buffers at the
+ * rank that has the most. */
 double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks,
                                double block_bytes);
 /* Stores in *ret_machine the machine with the rates that apply to a call of this footprint, and

@@ -7,18 +7,18 @@
 
 #include <stdlib.h>
 
-/* ---- from a pattern ----------------------------------------------------------------------- */
+/* ---- from a pattern -------------------------------------------------------------------------- */
 
 /* Returns the cell, counted within the node, of the node's rank number `index`. The sizes of cells
- * repeat; `round` is the sum of all sizes. */
-static uint32_t cell_in_node(const struct tutti_numbers *sizes, uint64_t round, uint32_t index)
+ * repeat; `period` is the sum of all sizes. */
+static uint32_t cell_in_node(const struct tutti_numbers *sizes, uint64_t period, uint32_t index)
 {
     uint32_t at = 0;
-    uint64_t rest = index % round;
+    uint64_t rest = index % period;
 
     while (rest >= sizes->values[at])
         rest -= sizes->values[at++];
-    return (uint32_t)(index / round * sizes->count) + at;
+    return (uint32_t)(index / period * sizes->count) + at;
 }
 
 /* Sets the cell of each rank, and returns the number of cells. `seen` and `last` hold one entry per
@@ -27,16 +27,16 @@ static uint32_t cell_in_node(const struct tutti_numbers *sizes, uint64_t round, 
 static uint32_t fill_cells(const struct tutti_numbers *sizes, const struct tutti_placement *places,
                            uint32_t *seen, uint32_t *last, uint32_t *cell)
 {
-    uint64_t round = 0;
+    uint64_t period = 0;
     uint32_t ncells = 0;
 
     for (size_t i = 0; i < sizes->count; i++)
-        round += sizes->values[i];
+        period += sizes->values[i];
     for (uint32_t rank = 0; rank < places->nranks; rank++) {
         uint32_t node = places->node[rank], index = seen[node]++;
 
         if (index == 0 ||
-            cell_in_node(sizes, round, index) != cell_in_node(sizes, round, index - 1))
+            cell_in_node(sizes, period, index) != cell_in_node(sizes, period, index - 1))
             last[node] = ncells++;
         cell[rank] = last[node];
     }
@@ -55,8 +55,9 @@ static int place_pattern(const struct tutti_numbers *sizes, const struct tutti_p
     return TUTTI_OK;
 }
 
-/* ---- from a list --------------------------------------------------------------------------- */
+/* ---- from a list ----------------------------------------------------------------------------- */
 
+/* Sets the cell of each rank from a list, and checks that no cell has ranks of two nodes. */
 static int place_list(const struct tutti_draft *draft, const struct tutti_placement *places,
                       uint32_t *cell, uint32_t *ret_ncells)
 {
@@ -105,10 +106,9 @@ int tutti_draft_place_cells(const struct tutti_draft *draft, struct tutti_placem
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Returns the size of the first cell if this size, repeated, describes all cells; else 0. Each cell
- * but the last of its node must have this size, and hold the node's next ranks in order. `cell` is
- * scratch, with an entry per rank. */
-static uint32_t find_size(const struct tutti_placement *places, uint32_t *cell)
+/* Returns the size of the first cell if "cell SIZE" describes all cells; else 0. `cell` is scratch,
+ * with an entry per rank. */
+static uint32_t find_uniform_size(const struct tutti_placement *places, uint32_t *cell)
 {
     uint32_t size = 0, ncells;
     struct tutti_numbers sizes = {.values = &size, .count = 1};
@@ -132,7 +132,7 @@ int tutti_machine_write_cells(FILE *out, const struct tutti_placement *places)
     cell = calloc(places->nranks, sizeof *cell);
     if (cell == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to write %u ranks", places->nranks);
-    size = find_size(places, cell);
+    size = find_uniform_size(places, cell);
     if (size > 0) {
         fprintf(out, "cell %u\n", size);
     } else {

@@ -12,7 +12,8 @@
  * TUTTI_ERR_ARGUMENT: the list does not fit the ranks or the nodes; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_draft_place_cells(const struct tutti_draft *draft, struct tutti_placement *places);
 
-/* Writes the `cell` line, or nothing if the machine has no cells. TUTTI_ERR_SYSTEM: no memory. */
+/* Writes the `cell` line, or nothing if the machine has no cells. Errors of writing stay in `out`.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_machine_write_cells(FILE *out, const struct tutti_placement *places);
 
 #endif

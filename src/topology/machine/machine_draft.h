@@ -12,7 +12,7 @@
 
 /* The numbers of one line. A tree's root, -1, is UINT32_MAX. */
 struct tutti_numbers {
-    struct tutti_word at; /* the first number; length 0: there is no such line */
+    struct tutti_word at; /* the first number, for errors; length 0: there is no such line */
     uint32_t *values;
     uint32_t count, capacity;
 };
@@ -50,15 +50,17 @@ struct tutti_draft_speed {
 /* A path with its position in the text. The position is kept for errors, because links and ranks
  * may be given after the path. */
 struct tutti_draft_path {
-    uint32_t from, to;
-    uint32_t first, count;
-    double latency_s;
-    uint32_t line, from_column, to_column;
+    uint32_t from, to;     /* ranks */
+    uint32_t first, count; /* range in `crossings` */
+    double latency_s;      /* below 0: latency of the level */
+    uint32_t line, from_column, to_column; /* positions of `from` and `to` in the text */
 };
 
+/* A link of a path. Its line is that of the path. */
 struct tutti_draft_crossing {
     double weight;
-    uint32_t link, column;
+    uint32_t link;
+    uint32_t column; /* position of the number of the link in the text */
 };
 
 struct tutti_draft_links {
@@ -72,22 +74,25 @@ struct tutti_draft_links {
 struct tutti_draft {
     struct tutti_words words;
     struct tutti_word line_at[TUTTI_MACHINE_LINE_COUNT]; /* the keyword; length 0: no such line */
-    uint32_t nranks;
-    struct tutti_numbers nodes, groups, cells, torus; /* sizes ... */
-    bool nodes_are_listed, groups_are_listed, cells_are_listed; /* ... or the place of each item */
-    bool is_cyclic;
+    uint32_t nranks; /* 0: not given */
+    /* Sizes; or, after "of", the node of each rank, the group of each node, the cell of a rank. */
+    struct tutti_numbers nodes, groups, cells;
+    bool nodes_are_listed, groups_are_listed, cells_are_listed; /* true: given with "of" */
+    struct tutti_numbers torus; /* dimensions */
+    bool is_cyclic;             /* place cyclic */
     struct tutti_numbers rings[TUTTI_MACHINE_ORDERS], trees[TUTTI_MACHINE_ORDERS];
     uint32_t nrings, ntrees;
-    struct tutti_rate level[TUTTI_MACHINE_LEVELS], bridge;
-    uint32_t nics, cores;
-    double trunk, signal_s;
+    struct tutti_rate level[TUTTI_MACHINE_LEVELS], bridge; /* rate 0: not given */
+    uint32_t nics, cores;     /* 0: not given */
+    double trunk_bytes_per_s; /* 0: not given */
+    double signal_s;          /* 0: not given */
     struct tutti_draft_speed memory, copy, reduce, load;
     struct tutti_draft_links links;
 };
 
-/* Copies a list that gives the place of each of `count` items. `items` names the items in messages.
- * TUTTI_ERR_ARGUMENT: the length of the list is not `count`, or places are not numbered in the
- * order of their first items. */
+/* Copies a list that gives the place (node, group or cell) of each of `count` items into `of`, and
+ * counts the places. `items` names the items in messages. TUTTI_ERR_ARGUMENT: the length of the
+ * list is not `count`, or places are not numbered in the order of their first items. */
 int tutti_draft_copy_list(const struct tutti_draft *draft, const struct tutti_numbers *list,
                           const char *items, uint32_t *of, uint32_t count, uint32_t *ret_nplaces);
 
@@ -97,7 +102,7 @@ int tutti_draft_copy_list(const struct tutti_draft *draft, const struct tutti_nu
 int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
                       struct tutti_machine *machine);
 
-/* These functions of machine_links_text.c read the rest of a line `link`, or of a line `path`.
+/* machine_links_text.c: these functions read the rest of a line `link`, or of a line `path`.
  * TUTTI_ERR_ARGUMENT: the line is invalid; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_draft_read_links(struct tutti_draft *draft);
 int tutti_draft_read_path(struct tutti_draft *draft);
@@ -110,12 +115,14 @@ void tutti_draft_links_fini(struct tutti_draft_links *links);
 void tutti_links_write(FILE *out, const struct tutti_machine_links *links);
 
 /* machine_links.c: returns true if a link may have this name; `length` is in bytes. */
-bool tutti_links_name_is_good(const char *name, size_t length);
+bool tutti_links_is_name(const char *name, size_t length);
+/* machine_links.c: frees an array that is const for users of the machine; NULL is allowed. */
+void tutti_links_free_array(const void *array);
 /* machine_links.c: frees the arrays and leaves the struct empty. */
 void tutti_links_fini(struct tutti_machine_links *links);
 
-/* machine_rings.c: computes ring_rates (machine.h), or sets *ret_rates to NULL. The caller frees
- * *ret_rates. TUTTI_ERR_SYSTEM: no memory. */
-int tutti_links_ride(const struct tutti_machine *machine, const double **ret_rates);
+/* machine_rings.c: computes ring_rates of a machine (machine.h). *ret_rates is NULL if the machine
+ * has no rings or no paths. The caller frees *ret_rates. TUTTI_ERR_SYSTEM: no memory. */
+int tutti_links_find_ring_rates(const struct tutti_machine *machine, const double **ret_rates);
 
 #endif

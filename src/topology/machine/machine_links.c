@@ -8,23 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Frees an array that is const for users of the machine. */
-static void drop(const void *array)
+void tutti_links_free_array(const void *array)
 {
     free((void *)(uintptr_t)array);
 }
 
 void tutti_links_fini(struct tutti_machine_links *links)
 {
-    drop(links->links);
-    drop(links->paths);
-    drop(links->crossings);
+    tutti_links_free_array(links->links);
+    tutti_links_free_array(links->paths);
+    tutti_links_free_array(links->crossings);
     *links = (struct tutti_machine_links){.nlinks = 0};
 }
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-bool tutti_links_name_is_good(const char *name, size_t length)
+bool tutti_links_is_name(const char *name, size_t length)
 {
     bool is_good = length > 0 && length < TUTTI_MACHINE_NAME_BYTES &&
                    ((name[0] >= 'a' && name[0] <= 'z') || (name[0] >= 'A' && name[0] <= 'Z'));
@@ -41,10 +40,11 @@ static int check_link(const struct tutti_machine_link *link, uint32_t number)
     if (!(link->bytes_per_s >= 1) || !isfinite(link->bytes_per_s))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "link %u carries %g B/s; a link carries 1 B/s or "
                           "more", number, link->bytes_per_s);
-    if (length > 0 && !tutti_links_name_is_good(link->name, length))
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "the name of link %u, \"%.*s\", is none; it begins "
-                          "with a letter, has no blank, ; or #, and at most %d characters", number,
-                          (int)length, link->name, TUTTI_MACHINE_NAME_BYTES - 1);
+    if (length > 0 && !tutti_links_is_name(link->name, length))
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "link %u has the name \"%.*s\"; a name begins "
+                          "with a letter, has no blank, ; or #, and at most %d characters",
+                          number, (int)length, link->name, TUTTI_MACHINE_NAME_BYTES - 1);
     return TUTTI_OK;
 }
 
@@ -58,15 +58,15 @@ static int check_crossing(const struct tutti_machine_links *links,
                           "there are %u", path->from, path->to, crossing->link, links->nlinks);
     if (!(crossing->weight >= TUTTI_MACHINE_WEIGHT_LEAST &&
           crossing->weight <= TUTTI_MACHINE_WEIGHT_MOST))
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u takes %g of link %u for "
-                          "each byte; give a weight from %g to %g", path->from, path->to,
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u takes %g bytes of link "
+                          "%u for each byte; give a weight from %g to %g", path->from, path->to,
                           crossing->weight, crossing->link, TUTTI_MACHINE_WEIGHT_LEAST,
                           TUTTI_MACHINE_WEIGHT_MOST);
     for (uint32_t i = 0; i < at; i++)
         if (links->crossings[path->first + i].link == crossing->link)
             return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u crosses link %u "
-                              "twice; once with twice the weight says that", path->from, path->to,
-                              crossing->link);
+                              "twice; give the link once, with the sum of the weights", path->from,
+                              path->to, crossing->link);
     return TUTTI_OK;
 }
 
@@ -91,7 +91,7 @@ static int check_path(const struct tutti_machine_links *links,
     return TUTTI_OK;
 }
 
-static int check(const struct tutti_machine_links *links, uint32_t nranks)
+static int check_links(const struct tutti_machine_links *links, uint32_t nranks)
 {
     if (links->nlinks > TUTTI_MACHINE_LINKS || links->npaths > TUTTI_MACHINE_PATHS)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%u links and %u paths; there may be %u and %u",
@@ -105,7 +105,7 @@ static int check(const struct tutti_machine_links *links, uint32_t nranks)
 
 /* ---- setting and finding --------------------------------------------------------------------- */
 
-static int by_ranks(const void *a, const void *b)
+static int compare_paths(const void *a, const void *b)
 {
     const struct tutti_machine_path *x = a, *y = b;
 
@@ -114,7 +114,8 @@ static int by_ranks(const void *a, const void *b)
     return (x->to > y->to) - (x->to < y->to);
 }
 
-static int copy(const void *from, size_t count, size_t size_bytes, void *ret_copy)
+/* Copies `count` elements into a new array; *ret_copy, which is a pointer, is NULL for none. */
+static int copy_array(const void *from, size_t count, size_t size_bytes, void *ret_copy)
 {
     void *to = NULL;
 
@@ -128,12 +129,13 @@ static int copy(const void *from, size_t count, size_t size_bytes, void *ret_cop
     return TUTTI_OK;
 }
 
-static int sort(struct tutti_machine_path *paths, uint32_t npaths)
+/* Sorts the paths, and refuses two paths of the same pair. */
+static int sort_paths(struct tutti_machine_path *paths, uint32_t npaths)
 {
     if (npaths > 1)
-        qsort(paths, npaths, sizeof *paths, by_ranks);
+        qsort(paths, npaths, sizeof *paths, compare_paths);
     for (uint32_t i = 1; i < npaths; i++)
-        if (by_ranks(&paths[i - 1], &paths[i]) == 0)
+        if (compare_paths(&paths[i - 1], &paths[i]) == 0)
             return tutti_fail(TUTTI_ERR_ARGUMENT, "two paths from rank %u to %u; there is one for "
                               "each pair", paths[i].from, paths[i].to);
     return TUTTI_OK;
@@ -143,22 +145,23 @@ int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_ma
 {
     struct tutti_machine_links own = {.nlinks = links->nlinks, .npaths = links->npaths,
                                       .ncrossings = links->ncrossings};
-    struct tutti_machine with = *machine;
+    struct tutti_machine changed = *machine;
     struct tutti_machine_path *paths;
     const double *ring_rates;
     int rc;
 
-    TUTTI_TRY(check(links, machine->places.nranks));
-    TUTTI_TRY(copy(links->paths, links->npaths, sizeof *links->paths, &paths));
+    TUTTI_TRY(check_links(links, machine->places.nranks));
+    TUTTI_TRY(copy_array(links->paths, links->npaths, sizeof *links->paths, &paths));
     own.paths = paths;
-    TUTTI_TRY_OR(fail, rc, sort(paths, links->npaths));
-    TUTTI_TRY_OR(fail, rc, copy(links->links, links->nlinks, sizeof *links->links, &own.links));
-    TUTTI_TRY_OR(fail, rc, copy(links->crossings, links->ncrossings, sizeof *links->crossings,
+    TUTTI_TRY_OR(fail, rc, sort_paths(paths, links->npaths));
+    TUTTI_TRY_OR(fail, rc,
+                 copy_array(links->links, links->nlinks, sizeof *links->links, &own.links));
+    TUTTI_TRY_OR(fail, rc, copy_array(links->crossings, links->ncrossings, sizeof *links->crossings,
                                 &own.crossings));
-    with.links = own;
-    TUTTI_TRY_OR(fail, rc, tutti_links_ride(&with, &ring_rates));
+    changed.links = own;
+    TUTTI_TRY_OR(fail, rc, tutti_links_find_ring_rates(&changed, &ring_rates));
     tutti_links_fini(&machine->links);
-    drop(machine->ring_rates);
+    tutti_links_free_array(machine->ring_rates);
     machine->links = own;
     machine->ring_rates = ring_rates;
     return TUTTI_OK;
@@ -175,7 +178,8 @@ const struct tutti_machine_path *tutti_machine_path(const struct tutti_machine *
 
     if (machine->links.npaths == 0)
         return NULL;
-    return bsearch(&wanted, machine->links.paths, machine->links.npaths, sizeof wanted, by_ranks);
+    return bsearch(&wanted, machine->links.paths, machine->links.npaths, sizeof wanted,
+                   compare_paths);
 }
 
 double tutti_machine_path_rate(const struct tutti_machine *machine,

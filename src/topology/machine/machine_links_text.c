@@ -11,11 +11,12 @@
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-static bool is_digit(struct tutti_word word)
+static bool begins_with_digit(struct tutti_word word)
 {
     return word.length > 0 && word.at[0] >= '0' && word.at[0] <= '9';
 }
 
+/* Reads "80GB/s" or "gpu0>gpu1 80GB/s". `word` is the first word. */
 static int read_link(struct tutti_draft *draft, struct tutti_word word)
 {
     struct tutti_draft_links *links = &draft->links;
@@ -24,8 +25,8 @@ static int read_link(struct tutti_draft *draft, struct tutti_word word)
     if (links->nlinks == TUTTI_MACHINE_LINKS)
         return tutti_words_fail(&draft->words, word, "link number %u; there may be %u",
                                 links->nlinks + 1, TUTTI_MACHINE_LINKS);
-    if (word.length > 0 && !is_digit(word) && word.at[0] != '.') {
-        if (!tutti_links_name_is_good(word.at, word.length))
+    if (word.length > 0 && !begins_with_digit(word) && word.at[0] != '.') {
+        if (!tutti_links_is_name(word.at, word.length))
             return tutti_words_fail(&draft->words, word,
                                     "\"%.*s\" is neither a rate such as "
                                     "50GB/s nor a link's name; a name begins with a letter and has "
@@ -91,14 +92,14 @@ static int read_crossing(struct tutti_draft *draft, struct tutti_word word,
     return TUTTI_OK;
 }
 
-/* Reads "via 3 7 latency 2us", in any order. */
-static int read_way(struct tutti_draft *draft, struct tutti_draft_path *path)
+/* Reads "via 3 7 latency 2us" after the ranks; via and latency may come in any order. */
+static int read_route(struct tutti_draft *draft, struct tutti_draft_path *path)
 {
     bool has_via = false, has_latency = false, is_in_via = false;
     struct tutti_word word;
 
     while (tutti_words_next(&draft->words, &word)) {
-        if (is_in_via && is_digit(word)) {
+        if (is_in_via && begins_with_digit(word)) {
             TUTTI_TRY(read_crossing(draft, word, path));
         } else if (tutti_word_is(word, "via") && !has_via) {
             has_via = is_in_via = true;
@@ -137,7 +138,7 @@ int tutti_draft_read_path(struct tutti_draft *draft)
     path.line = (uint32_t)from.line;
     path.from_column = (uint32_t)from.column;
     path.to_column = (uint32_t)to.column;
-    TUTTI_TRY(read_way(draft, &path));
+    TUTTI_TRY(read_route(draft, &path));
     TUTTI_TRY(
         TUTTI_ARRAY_ROOM(links->paths, links->npaths, links->path_capacity, "paths of a machine"));
     links->paths[links->npaths++] = path;
@@ -146,13 +147,15 @@ int tutti_draft_read_path(struct tutti_draft *draft)
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-static struct tutti_word place(const struct tutti_draft_path *path, uint32_t column)
+/* Returns a position in the line of a path, for an error. */
+static struct tutti_word word_at(const struct tutti_draft_path *path, uint32_t column)
 {
     return (struct tutti_word){.line = path->line, .column = column};
 }
 
-/* Paths of the same pair are sorted as in the text, so that the error names the later path. */
-static int by_ranks(const void *a, const void *b)
+/* Orders paths by their ranks. Paths of the same pair are ordered as in the text, so that the error
+ * names the later path. */
+static int compare_paths(const void *a, const void *b)
 {
     const struct tutti_draft_path *x = a, *y = b;
 
@@ -174,13 +177,13 @@ static int check_path(const struct tutti_draft *draft, const struct tutti_draft_
         bool is_from = path->from >= nranks;
 
         return tutti_words_fail(&draft->words,
-                                place(path, is_from ? path->from_column : path->to_column),
+                                word_at(path, is_from ? path->from_column : path->to_column),
                                 "a path of rank %u; ranks are 0 to %u",
                                 is_from ? path->from : path->to, nranks - 1);
     }
     for (uint32_t i = path->first; i < path->first + path->count; i++)
         if (links->crossings[i].link >= links->nlinks)
-            return tutti_words_fail(&draft->words, place(path, links->crossings[i].column),
+            return tutti_words_fail(&draft->words, word_at(path, links->crossings[i].column),
                                     "link %u, but there are %u; they are numbered from 0 on",
                                     links->crossings[i].link, links->nlinks);
     return TUTTI_OK;
@@ -193,12 +196,12 @@ static int check_paths(struct tutti_draft *draft, uint32_t nranks)
     for (uint32_t i = 0; i < links->npaths; i++)
         TUTTI_TRY(check_path(draft, &links->paths[i], nranks));
     if (links->npaths > 1)
-        qsort(links->paths, links->npaths, sizeof *links->paths, by_ranks);
+        qsort(links->paths, links->npaths, sizeof *links->paths, compare_paths);
     for (uint32_t i = 1; i < links->npaths; i++) {
         const struct tutti_draft_path *path = &links->paths[i], *before = path - 1;
 
         if (path->from == before->from && path->to == before->to)
-            return tutti_words_fail(&draft->words, place(path, path->from_column),
+            return tutti_words_fail(&draft->words, word_at(path, path->from_column),
                                     "the path from rank %u to %u again; line %u has it",
                                     path->from, path->to, before->line);
     }

@@ -10,20 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The dimensions of a torus that a placement has room for. */
+enum { MOST_DIMS = sizeof((struct tutti_placement){0}.dims) / sizeof(uint32_t) };
+
 /* ---- pieces of lines ------------------------------------------------------------------------- */
 
-static int more_than_a_line(struct tutti_draft *draft, struct tutti_word word)
+static int refuse_rest(struct tutti_draft *draft, struct tutti_word word)
 {
     return tutti_words_fail(&draft->words, word, "\"%.*s\" is more than this line takes; "
                             "remove it, or begin a new line or a comment (#) before it",
                             TUTTI_WORD(word));
 }
 
-static int end_line(struct tutti_draft *draft)
+/* Fails if the line has another word. */
+static int expect_end(struct tutti_draft *draft)
 {
     struct tutti_word word;
 
-    return tutti_words_next(&draft->words, &word) ? more_than_a_line(draft, word) : TUTTI_OK;
+    return tutti_words_next(&draft->words, &word) ? refuse_rest(draft, word) : TUTTI_OK;
 }
 
 static int add_number(struct tutti_numbers *numbers, uint32_t value)
@@ -34,7 +38,8 @@ static int add_number(struct tutti_numbers *numbers, uint32_t value)
     return TUTTI_OK;
 }
 
-/* Reads all words up to the end of the line; `word` is the first of them. */
+/* Reads numbers of at least `least` up to the end of the line; `word` is the first of them. If
+ * has_root is set, -1 is allowed and becomes UINT32_MAX. */
 static int read_numbers(struct tutti_draft *draft, struct tutti_word word, uint32_t least,
                         bool has_root, struct tutti_numbers *numbers)
 {
@@ -52,13 +57,14 @@ static int read_numbers(struct tutti_draft *draft, struct tutti_word word, uint3
     return TUTTI_OK;
 }
 
-static int read_one(struct tutti_draft *draft, uint32_t *ret_number)
+/* Reads the only number of a line. */
+static int read_count(struct tutti_draft *draft, uint32_t *ret_number)
 {
     struct tutti_word word;
 
     tutti_words_next(&draft->words, &word);
     TUTTI_TRY(tutti_word_number(&draft->words, word, 1, TUTTI_MACHINE_RANKS, ret_number));
-    return end_line(draft);
+    return expect_end(draft);
 }
 
 /* Takes the next word of the line and returns true if this word is `text`. */
@@ -99,7 +105,7 @@ static int read_speed(struct tutti_draft *draft, double *ret_rate,
 static int read_speed_line(struct tutti_draft *draft, struct tutti_draft_speed *speed)
 {
     TUTTI_TRY(read_speed(draft, &speed->bytes_per_s, speed->beyond));
-    return end_line(draft);
+    return expect_end(draft);
 }
 
 static int read_rate(struct tutti_draft *draft, double *ret_rate)
@@ -108,7 +114,7 @@ static int read_rate(struct tutti_draft *draft, double *ret_rate)
 
     tutti_words_next(&draft->words, &word);
     TUTTI_TRY(tutti_unit_read_rate(&draft->words, word, ret_rate));
-    return end_line(draft);
+    return expect_end(draft);
 }
 
 static int read_time(struct tutti_draft *draft, double *ret_seconds)
@@ -117,7 +123,7 @@ static int read_time(struct tutti_draft *draft, double *ret_seconds)
 
     tutti_words_next(&draft->words, &word);
     TUTTI_TRY(tutti_unit_read_seconds(&draft->words, word, ret_seconds));
-    return end_line(draft);
+    return expect_end(draft);
 }
 
 /* ---- kinds of lines -------------------------------------------------------------------------- */
@@ -140,9 +146,9 @@ static int read_torus(struct tutti_draft *draft)
 
     tutti_words_next(&draft->words, &word);
     TUTTI_TRY(read_numbers(draft, word, 1, false, &draft->torus));
-    if (draft->torus.count > 4)
-        return tutti_words_fail(&draft->words, word, "a torus of %u dimensions; it has 1 to 4",
-                                draft->torus.count);
+    if (draft->torus.count > MOST_DIMS)
+        return tutti_words_fail(&draft->words, word, "%u dimensions of a torus, which has 1 to %d",
+                                draft->torus.count, MOST_DIMS);
     return TUTTI_OK;
 }
 
@@ -155,9 +161,10 @@ static int read_place(struct tutti_draft *draft)
     if (!draft->is_cyclic && !tutti_word_is(word, "block"))
         return tutti_words_fail(&draft->words, word, "place is block or cyclic; \"node of 0 1 1\" "
                                 "gives the node of each rank");
-    return end_line(draft);
+    return expect_end(draft);
 }
 
+/* Reads the numbers of a ring or a tree. */
 static int read_order(struct tutti_draft *draft, struct tutti_word keyword, bool is_tree)
 {
     struct tutti_numbers *orders = is_tree ? draft->trees : draft->rings;
@@ -279,10 +286,11 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
                             TUTTI_WORD(keyword));
 }
 
+/* Reads the rest of a line after its keyword. */
 static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
 {
     switch (line) {
-    case TUTTI_MACHINE_LINE_RANKS: return read_one(draft, &draft->nranks);
+    case TUTTI_MACHINE_LINE_RANKS: return read_count(draft, &draft->nranks);
     case TUTTI_MACHINE_LINE_NODE: return read_sizes(draft, &draft->nodes, &draft->nodes_are_listed);
     case TUTTI_MACHINE_LINE_GROUP:
         return read_sizes(draft, &draft->groups, &draft->groups_are_listed);
@@ -292,10 +300,10 @@ static int read_body(struct tutti_draft *draft, enum tutti_machine_line line)
     case TUTTI_MACHINE_LINE_LEVEL_GROUP: return read_costs(draft, &draft->level[1]);
     case TUTTI_MACHINE_LINE_LEVEL_TOP: return read_costs(draft, &draft->level[2]);
     case TUTTI_MACHINE_LINE_BRIDGE: return read_bridge(draft);
-    case TUTTI_MACHINE_LINE_NICS: return read_one(draft, &draft->nics);
-    case TUTTI_MACHINE_LINE_TRUNK: return read_rate(draft, &draft->trunk);
+    case TUTTI_MACHINE_LINE_NICS: return read_count(draft, &draft->nics);
+    case TUTTI_MACHINE_LINE_TRUNK: return read_rate(draft, &draft->trunk_bytes_per_s);
     case TUTTI_MACHINE_LINE_TORUS: return read_torus(draft);
-    case TUTTI_MACHINE_LINE_CORES: return read_one(draft, &draft->cores);
+    case TUTTI_MACHINE_LINE_CORES: return read_count(draft, &draft->cores);
     case TUTTI_MACHINE_LINE_MEMORY: return read_speed_line(draft, &draft->memory);
     case TUTTI_MACHINE_LINE_COPY: return read_speed_line(draft, &draft->copy);
     case TUTTI_MACHINE_LINE_REDUCE: return read_speed_line(draft, &draft->reduce);
@@ -330,9 +338,10 @@ static int read_version(struct tutti_draft *draft)
 
     if (!tutti_words_next(&draft->words, &word) || !tutti_word_is(word, "1"))
         return tutti_words_fail(&draft->words, word, "this reader knows \"tutti-machine 1\" only");
-    return end_line(draft);
+    return expect_end(draft);
 }
 
+/* Reads all lines. The first one may give the version of the format. */
 static int read_lines(struct tutti_draft *draft)
 {
     bool is_first = true;
@@ -370,25 +379,25 @@ int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
     struct tutti_draft draft = {.words = tutti_words_of(name, text)};
     struct tutti_machine *machine = calloc(1, sizeof *machine);
     /* The program's locale may require 2,5us instead of 2.5us, so the locale "C" is used. */
-    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), kept;
+    locale_t c_locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), program_locale;
     int rc;
 
-    if (machine == NULL || plain == (locale_t)0) {
-        if (plain != (locale_t)0)
-            freelocale(plain);
+    if (machine == NULL || c_locale == (locale_t)0) {
+        if (c_locale != (locale_t)0)
+            freelocale(c_locale);
         free(machine);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
     }
-    kept = uselocale(plain);
+    program_locale = uselocale(c_locale);
     rc = read_lines(&draft);
-    uselocale(kept);
-    freelocale(plain);
+    uselocale(program_locale);
+    freelocale(c_locale);
     if (rc == TUTTI_OK)
         rc = tutti_draft_place(&draft, nranks, machine);
     if (rc == TUTTI_OK)
         rc = tutti_draft_place_links(&draft, machine);
     if (rc == TUTTI_OK)
-        rc = tutti_links_ride(machine, &machine->ring_rates);
+        rc = tutti_links_find_ring_rates(machine, &machine->ring_rates);
     draft_fini(&draft);
     if (rc != TUTTI_OK) {
         tutti_machine_destroy(machine);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int take_numbers(size_t count, uint32_t **ret_numbers)
+static int allocate_numbers(size_t count, uint32_t **ret_numbers)
 {
     uint32_t *numbers = calloc(count, sizeof *numbers);
 
@@ -20,18 +20,21 @@ static int take_numbers(size_t count, uint32_t **ret_numbers)
 
 /* ---- the number of ranks --------------------------------------------------------------------- */
 
-static uint64_t count_torus(const struct tutti_numbers *torus)
+/* Returns the number of ranks of a torus; 0: there is no torus. */
+static uint64_t torus_volume(const struct tutti_numbers *torus)
 {
-    uint64_t volume = torus->count > 0;
+    uint64_t volume = torus->count > 0 ? 1 : 0;
 
     for (size_t i = 0; i < torus->count && volume <= TUTTI_MACHINE_RANKS; i++)
         volume *= torus->values[i];
     return volume;
 }
 
+/* Finds the number of ranks: the number that the caller asks for, or else the first of these: the
+ * line `ranks`, the volume of the torus, the length of the list of nodes. */
 static int count_ranks(const struct tutti_draft *draft, uint32_t asked, uint32_t *ret_nranks)
 {
-    uint64_t volume = count_torus(&draft->torus);
+    uint64_t volume = torus_volume(&draft->torus);
     uint64_t nranks = asked != 0 ? asked : draft->nranks != 0 ? draft->nranks : volume;
     struct tutti_word end = {.line = draft->words.line};
 
@@ -39,8 +42,8 @@ static int count_ranks(const struct tutti_draft *draft, uint32_t asked, uint32_t
     if (nranks == 0 && draft->nodes_are_listed)
         nranks = draft->nodes.count;
     if (nranks == 0)
-        return tutti_words_fail(&draft->words, end, "how many ranks? Add a line such as "
-                                "\"ranks 8\"");
+        return tutti_words_fail(&draft->words, end, "the number of ranks is not given; add a "
+                                "line such as \"ranks 8\"");
     if (nranks > TUTTI_MACHINE_RANKS)
         return tutti_words_fail(&draft->words, end, "%lu ranks; there may be %u",
                                 (unsigned long)nranks, TUTTI_MACHINE_RANKS);
@@ -71,12 +74,13 @@ static uint32_t fill_blocks(const struct tutti_numbers *sizes, uint32_t *of, uin
     return place + 1;
 }
 
-/* Assigns the ranks to the same nodes round-robin, skipping nodes that are full. */
-static int deal(const struct tutti_numbers *sizes, uint32_t nnodes, uint32_t *of, uint32_t count)
+/* Assigns the ranks to as many nodes round-robin, skipping nodes that are full. */
+static int place_cyclic(const struct tutti_numbers *sizes, uint32_t nnodes, uint32_t *of,
+                        uint32_t count)
 {
     uint32_t *held, node = 0;
 
-    TUTTI_TRY(take_numbers(nnodes, &held));
+    TUTTI_TRY(allocate_numbers(nnodes, &held));
     for (uint32_t rank = 0; rank < count; rank++) {
         while (held[node] == sizes->values[node % sizes->count])
             node = (node + 1) % nnodes;
@@ -107,6 +111,7 @@ int tutti_draft_copy_list(const struct tutti_draft *draft, const struct tutti_nu
     return TUTTI_OK;
 }
 
+/* Sets the node of each rank; places->node stays NULL if neither nodes nor groups are given. */
 static int place_nodes(const struct tutti_draft *draft, struct tutti_placement *places)
 {
     bool has_nodes = draft->nodes.count > 0;
@@ -115,7 +120,7 @@ static int place_nodes(const struct tutti_draft *draft, struct tutti_placement *
     places->nnodes = places->nranks;
     if (!has_nodes && draft->groups.count == 0)
         return TUTTI_OK;
-    TUTTI_TRY(take_numbers(places->nranks, &of));
+    TUTTI_TRY(allocate_numbers(places->nranks, &of));
     places->node = of;
     if (draft->nodes_are_listed)
         return tutti_draft_copy_list(draft, &draft->nodes, "ranks", of, places->nranks,
@@ -126,9 +131,11 @@ static int place_nodes(const struct tutti_draft *draft, struct tutti_placement *
         return TUTTI_OK;
     }
     places->nnodes = fill_blocks(&draft->nodes, of, places->nranks);
-    return draft->is_cyclic ? deal(&draft->nodes, places->nnodes, of, places->nranks) : TUTTI_OK;
+    return draft->is_cyclic ? place_cyclic(&draft->nodes, places->nnodes, of, places->nranks)
+                            : TUTTI_OK;
 }
 
+/* Sets the group of each rank, which is the group of its node. */
 static int place_groups(const struct tutti_draft *draft, struct tutti_placement *places)
 {
     uint32_t *of, *of_node;
@@ -137,9 +144,9 @@ static int place_groups(const struct tutti_draft *draft, struct tutti_placement 
     places->ngroups = 1;
     if (draft->groups.count == 0)
         return TUTTI_OK;
-    TUTTI_TRY(take_numbers(places->nranks, &of));
+    TUTTI_TRY(allocate_numbers(places->nranks, &of));
     places->group = of;
-    TUTTI_TRY(take_numbers(places->nnodes, &of_node));
+    TUTTI_TRY(allocate_numbers(places->nnodes, &of_node));
     if (draft->groups_are_listed)
         rc = tutti_draft_copy_list(draft, &draft->groups, "nodes", of_node, places->nnodes,
                                    &places->ngroups);
@@ -203,15 +210,15 @@ static int check_tree(const struct tutti_draft *draft, const struct tutti_number
     return TUTTI_OK;
 }
 
+/* Checks rings or trees, and copies them into one array, which the caller frees. */
 static int place_orders(const struct tutti_draft *draft, const struct tutti_numbers *orders,
                         uint32_t count, uint32_t nranks, bool are_trees, uint32_t **ret_orders)
 {
     uint32_t *all, *seen;
     int rc = TUTTI_OK;
 
-    TUTTI_TRY(take_numbers((size_t)count * nranks, &all));
-    *ret_orders = all;
-    TUTTI_TRY(take_numbers(nranks, &seen));
+    TUTTI_TRY(allocate_numbers((size_t)count * nranks, &all));
+    TUTTI_TRY_OR(free_all, rc, allocate_numbers(nranks, &seen));
     for (uint32_t i = 0; i < count && rc == TUTTI_OK; i++) {
         const struct tutti_numbers *order = &orders[i];
 
@@ -226,6 +233,13 @@ static int place_orders(const struct tutti_draft *draft, const struct tutti_numb
             memcpy(all + (size_t)i * nranks, order->values, nranks * sizeof *all);
     }
     free(seen);
+    if (rc != TUTTI_OK)
+        goto free_all;
+    *ret_orders = all;
+    return TUTTI_OK;
+
+free_all:
+    free(all);
     return rc;
 }
 
@@ -256,7 +270,7 @@ static int check_lines(const struct tutti_draft *draft)
         return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_PLACE],
                                 "place cyclic needs the sizes of nodes; add a line such as "
                                 "\"node 8\"");
-    if (draft->trunk != 0 && draft->groups.count == 0)
+    if (draft->trunk_bytes_per_s != 0 && draft->groups.count == 0)
         return tutti_words_fail(&draft->words, draft->line_at[TUTTI_MACHINE_LINE_TRUNK],
                                 "a trunk joins groups; add a line such as \"group 16\", the "
                                 "nodes of a group");
@@ -267,8 +281,8 @@ static int check_lines(const struct tutti_draft *draft)
     return TUTTI_OK;
 }
 
-static void set_speed(const struct tutti_draft_speed *speed, double *ret_bytes_per_s,
-                      struct tutti_beyond ret_beyond[TUTTI_MACHINE_BEYONDS])
+static void copy_speed(const struct tutti_draft_speed *speed, double *ret_bytes_per_s,
+                       struct tutti_beyond ret_beyond[TUTTI_MACHINE_BEYONDS])
 {
     *ret_bytes_per_s = speed->bytes_per_s;
     memcpy(ret_beyond, speed->beyond, sizeof speed->beyond);
@@ -288,17 +302,13 @@ int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
     TUTTI_TRY(tutti_draft_place_cells(draft, places));
     tutti_placement_align(places);
     if (draft->nrings > 0) {
-        int rc = place_orders(draft, draft->rings, draft->nrings, places->nranks, false, &orders);
-
+        TUTTI_TRY(place_orders(draft, draft->rings, draft->nrings, places->nranks, false, &orders));
         places->rings = orders;
-        TUTTI_TRY(rc);
     }
     places->nrings = draft->nrings;
     if (draft->ntrees > 0) {
-        int rc = place_orders(draft, draft->trees, draft->ntrees, places->nranks, true, &orders);
-
+        TUTTI_TRY(place_orders(draft, draft->trees, draft->ntrees, places->nranks, true, &orders));
         places->trees = (const int32_t *)orders;
-        TUTTI_TRY(rc);
     }
     places->ntrees = draft->ntrees;
     places->ndims = (uint32_t)draft->torus.count;
@@ -306,13 +316,13 @@ int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
         places->dims[i] = draft->torus.values[i];
     machine->nics = draft->nics;
     machine->cores = draft->cores;
-    machine->trunk_bytes_per_s = draft->trunk;
+    machine->trunk_bytes_per_s = draft->trunk_bytes_per_s;
     machine->bridge_latency_s = draft->bridge.latency_s;
     machine->bridge_bytes_per_s = draft->bridge.bytes_per_s;
     machine->signal_s = draft->signal_s;
-    set_speed(&draft->memory, &machine->memory_bytes_per_s, machine->memory_beyond);
-    set_speed(&draft->copy, &machine->copy_bytes_per_s, machine->copy_beyond);
-    set_speed(&draft->reduce, &machine->reduce_bytes_per_s, machine->reduce_beyond);
-    set_speed(&draft->load, &machine->load_bytes_per_s, machine->load_beyond);
+    copy_speed(&draft->memory, &machine->memory_bytes_per_s, machine->memory_beyond);
+    copy_speed(&draft->copy, &machine->copy_bytes_per_s, machine->copy_beyond);
+    copy_speed(&draft->reduce, &machine->reduce_bytes_per_s, machine->reduce_beyond);
+    copy_speed(&draft->load, &machine->load_bytes_per_s, machine->load_beyond);
     return TUTTI_OK;
 }

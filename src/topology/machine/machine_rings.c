@@ -16,8 +16,9 @@
 #include <stdlib.h>
 
 /* Adds, to the load of each link, the bytes that cross this link when the ring carries one byte.
- * Returns false if two consecutive ranks have no path. */
-static bool load_ring(const struct tutti_machine *machine, uint32_t directed, double *loads)
+ * Directed ring 2 i is ring i forwards, and 2 i + 1 is ring i backwards. Returns false if two
+ * consecutive ranks have no path. */
+static bool add_ring_load(const struct tutti_machine *machine, uint32_t directed, double *loads)
 {
     uint32_t nranks = machine->places.nranks;
     const uint32_t *cycle = machine->places.rings + (size_t)(directed / 2) * nranks;
@@ -36,8 +37,8 @@ static bool load_ring(const struct tutti_machine *machine, uint32_t directed, do
     return true;
 }
 
-/* Returns the rate of each ring; 0: no link limits the rings. */
-static double find_rate(const struct tutti_machine_links *links, const double *loads)
+/* Returns the rate of each ring, which the fullest link limits; 0: no link limits the rings. */
+static double slowest_rate(const struct tutti_machine_links *links, const double *loads)
 {
     double rate = INFINITY;
 
@@ -47,7 +48,7 @@ static double find_rate(const struct tutti_machine_links *links, const double *l
     return isinf(rate) ? 0 : rate;
 }
 
-int tutti_links_ride(const struct tutti_machine *machine, const double **ret_rates)
+int tutti_links_find_ring_rates(const struct tutti_machine *machine, const double **ret_rates)
 {
     uint32_t ndirected = 2 * machine->places.nrings;
     double *rates = NULL, *loads;
@@ -62,8 +63,8 @@ int tutti_links_ride(const struct tutti_machine *machine, const double **ret_rat
         free(loads);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u rings of a machine", ndirected);
     }
-    for (uint32_t i = 0; i < ndirected && load_ring(machine, i, loads); i++)
-        rates[i] = (i + 1) * find_rate(&machine->links, loads);
+    for (uint32_t i = 0; i < ndirected && add_ring_load(machine, i, loads); i++)
+        rates[i] = (i + 1) * slowest_rate(&machine->links, loads);
     free(loads);
     *ret_rates = rates;
     return TUTTI_OK;

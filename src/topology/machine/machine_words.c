@@ -41,8 +41,9 @@ const struct tutti_unit tutti_no_units[] = {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Accepts decimal digits with at most one point and one exponent; strtod alone would accept much
- * more, such as hexadecimal numbers, "inf" and "nan". */
+/* Finds the length of the decimal number at the start of a text: digits with at most one point and
+ * one exponent. Returns false if there is none. strtod() alone would accept much more, such as
+ * hexadecimal numbers, "inf" and "nan". */
 static bool measure_decimal(const char *text, size_t length, size_t *ret_used)
 {
     size_t at = 0, digits = 0, begin;
@@ -68,7 +69,8 @@ static bool measure_decimal(const char *text, size_t length, size_t *ret_used)
     return true;
 }
 
-static int word_quantity(const struct tutti_words *words, struct tutti_word word,
+/* Reads a number with one of these units. `what` describes the expected form for the message. */
+static int read_quantity(const struct tutti_words *words, struct tutti_word word,
                          const struct tutti_unit *units, const char *what, double *ret_value)
 {
     char number[64];
@@ -96,14 +98,14 @@ static int word_quantity(const struct tutti_words *words, struct tutti_word word
 int tutti_unit_read_seconds(const struct tutti_words *words, struct tutti_word word,
                             double *ret_seconds)
 {
-    return word_quantity(words, word, tutti_time_units, "a time such as 2.5us (ns, us, ms, s)",
+    return read_quantity(words, word, tutti_time_units, "a time such as 2.5us (ns, us, ms, s)",
                          ret_seconds);
 }
 
 int tutti_unit_read_bytes(const struct tutti_words *words, struct tutti_word word,
                           double *ret_bytes)
 {
-    return word_quantity(words, word, tutti_size_units, "a size such as 1MiB (B, KiB, MiB, GiB)",
+    return read_quantity(words, word, tutti_size_units, "a size such as 1MiB (B, KiB, MiB, GiB)",
                          ret_bytes);
 }
 
@@ -112,7 +114,7 @@ int tutti_unit_read_rate(const struct tutti_words *words, struct tutti_word word
 {
     double value;
 
-    TUTTI_TRY(word_quantity(words, word, tutti_rate_units,
+    TUTTI_TRY(read_quantity(words, word, tutti_rate_units,
                             "a rate such as 50GB/s (B/s, KB/s, MB/s, GB/s, TB/s, KiB/s, ...)",
                             &value));
     if (value <= 0)
@@ -129,13 +131,15 @@ int tutti_unit_read_decimal(const struct tutti_words *words, struct tutti_word w
     double value;
 
     snprintf(what, sizeof what, "a number from %g to %g", least, most);
-    TUTTI_TRY(word_quantity(words, word, tutti_no_units, what, &value));
+    TUTTI_TRY(read_quantity(words, word, tutti_no_units, what, &value));
     if (!(value >= least && value <= most))
         return tutti_words_expected(words, word, what);
     *ret_value = value;
     return TUTTI_OK;
 }
 
+/* Writes a value in a unit, with the fewest digits that read back as the same value. Returns false
+ * if no digits do, because the value is not exact in this unit. */
 static bool write_exactly(FILE *out, const struct tutti_unit *unit, double value)
 {
     char number[64];
@@ -152,13 +156,13 @@ static bool write_exactly(FILE *out, const struct tutti_unit *unit, double value
 
 void tutti_unit_write(FILE *out, const struct tutti_unit *units, double value)
 {
-    const struct tutti_unit *unit = units, *plain = units;
+    const struct tutti_unit *unit = units, *base = units;
 
-    while (plain->multiply != 1 || plain->divide != 1)
-        plain++;
+    while (base->multiply != 1 || base->divide != 1)
+        base++;
     while (unit->name != NULL && value * unit->divide / unit->multiply < 1)
         unit++;
     /* The unit with factor 1 is always exact, so zero and inexact values use this unit. */
     if (unit->name == NULL || !write_exactly(out, unit, value))
-        write_exactly(out, plain, value);
+        write_exactly(out, base, value);
 }

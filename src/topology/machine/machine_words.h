@@ -27,10 +27,11 @@ struct tutti_unit {
     double multiply, divide;
 };
 
-extern const struct tutti_unit tutti_time_units[];  /* end with an entry whose name is NULL */
+/* Each table ends with an entry whose name is NULL. */
+extern const struct tutti_unit tutti_time_units[];
 extern const struct tutti_unit tutti_rate_units[];
 extern const struct tutti_unit tutti_size_units[];
-extern const struct tutti_unit tutti_no_units[];
+extern const struct tutti_unit tutti_no_units[]; /* for plain numbers */
 
 /* Writes a value with the largest unit that leaves at least 1 before the point, and with the fewest
  * digits that read back as the same value. At least three digits are used, so that 350 does not

@@ -100,7 +100,7 @@ static uint32_t find_period(const uint32_t *sizes, uint32_t nplaces, uint32_t *b
 
 /* Returns true if rank r is on node r mod nplaces, where the reader places ranks for "place
  * cyclic". */
-static bool is_dealt(const uint32_t *of, uint32_t count, uint32_t nplaces)
+static bool is_cyclic(const uint32_t *of, uint32_t count, uint32_t nplaces)
 {
     uint32_t size = (count + nplaces - 1) / nplaces;
 
@@ -117,14 +117,15 @@ static void write_list(FILE *out, const uint32_t *values, uint32_t count)
     fputc('\n', out);
 }
 
-/* `work` has room for 2 * nplaces numbers. */
+/* Writes the line that gives the place of each of `count` items, in its shortest form: the sizes of
+ * the places, "place cyclic", or a list. `work` has room for 2 * nplaces numbers. */
 static void write_places(FILE *out, const char *keyword, const uint32_t *of, uint32_t count,
-                         uint32_t nplaces, bool may_deal, uint32_t *work)
+                         uint32_t nplaces, bool may_be_cyclic, uint32_t *work)
 {
     fputs(keyword, out);
     if (find_sizes(of, count, nplaces, work)) {
         write_list(out, work, find_period(work, nplaces, work + nplaces));
-    } else if (may_deal && is_dealt(of, count, nplaces)) {
+    } else if (may_be_cyclic && is_cyclic(of, count, nplaces)) {
         fprintf(out, " %u\nplace cyclic\n", (count + nplaces - 1) / nplaces);
     } else {
         fputs(" of", out);
@@ -132,13 +133,14 @@ static void write_places(FILE *out, const char *keyword, const uint32_t *of, uin
     }
 }
 
+/* Writes the lines `node`, `place` and `group`. */
 static int write_nodes(FILE *out, const struct tutti_placement *places)
 {
-    uint32_t *work = calloc(3 * (size_t)places->nranks, sizeof *work);
-    uint32_t *of_node = work + 2 * (size_t)places->nranks;
+    uint32_t *work = calloc(3 * (size_t)places->nranks, sizeof *work), *of_node;
 
     if (work == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to write %u ranks", places->nranks);
+    of_node = work + 2 * (size_t)places->nranks;
     if (places->node != NULL)
         write_places(out, "node", places->node, places->nranks, places->nnodes, true, work);
     if (places->group != NULL) {
@@ -204,19 +206,19 @@ static int write_machine(FILE *out, const struct tutti_machine *machine)
 
 int tutti_machine_write(const struct tutti_machine *machine, char **ret_text)
 {
-    locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), kept;
+    locale_t c_locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), program_locale;
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     int rc = TUTTI_ERR_SYSTEM;
 
-    if (out != NULL && plain != (locale_t)0) {
-        kept = uselocale(plain);
+    if (out != NULL && c_locale != (locale_t)0) {
+        program_locale = uselocale(c_locale);
         rc = write_machine(out, machine);
-        uselocale(kept);
+        uselocale(program_locale);
     }
-    if (plain != (locale_t)0)
-        freelocale(plain);
+    if (c_locale != (locale_t)0)
+        freelocale(c_locale);
     if (out == NULL || fclose(out) != 0 || rc != TUTTI_OK) {
         free(text);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to write a machine of %u ranks",

@@ -10,22 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows and columns are counted from 1; column 0 is the start of an augmenting path. */
+/* Row i is place i, and column j is place j as a successor. Rows and columns are counted from 1;
+ * column 0 is the start of an augmenting path. */
 struct matching {
     uint32_t n;
     const double *cost;
-    double *row_potential, *column_potential, *slack;
-    uint32_t *row_of, *came_from; /* per column */
+    double *row_potential, *column_potential; /* per row, and per column */
+    uint32_t *row_of; /* per column: its row; 0: none yet */
+    /* Per column, for the current augmenting path: */
+    double *slack;       /* lowest reduced cost from a visited column's row to this column */
+    uint32_t *came_from; /* the column before it on the cheapest path to it */
     bool *is_visited;
 };
 
-static double slack_of(const struct matching *matching, uint32_t row, uint32_t column)
+/* Returns the cost of a pair less the potentials of its row and column. */
+static double reduced_cost(const struct matching *matching, uint32_t row, uint32_t column)
 {
     return matching->cost[(size_t)(row - 1) * matching->n + column - 1] -
            matching->row_potential[row] - matching->column_potential[column];
 }
 
-/* Assigns a column to one more row; false: no column is possible. */
+/* Assigns a column to one more row, by the cheapest path of reassignments that ends at a free
+ * column (Dijkstra's algorithm on reduced costs). Returns false if no column is possible. */
 static bool augment(struct matching *matching, uint32_t row)
 {
     uint32_t column = 0;
@@ -45,7 +51,7 @@ static bool augment(struct matching *matching, uint32_t row)
 
             if (matching->is_visited[j])
                 continue;
-            slack = slack_of(matching, at, j);
+            slack = reduced_cost(matching, at, j);
             if (slack < matching->slack[j]) {
                 matching->slack[j] = slack;
                 matching->came_from[j] = column;

@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-/* Stores the lowest total cost in *ret_sum; the cost is infinite if there is no solution.
- * cost[i * n + j] is the cost of j after i; infinite: not allowed. The method uses augmenting paths
- * with potentials (Kuhn, 1955; Munkres, 1957), and takes n^3 steps. TUTTI_ERR_SYSTEM: no memory. */
+/* Stores the lowest total cost in *ret_sum; infinite: there is no solution. cost[i * n + j] is the
+ * cost of j after i; infinite: not allowed. The method uses augmenting paths with potentials (Kuhn,
+ * 1955; Munkres, 1957), and takes n^3 steps. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_assignment(uint32_t n, const double *cost, double *ret_sum);
 
 #endif

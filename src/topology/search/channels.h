@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Converts the shares of columns, which have any size, to channels of one width. */
+ * Converts the result of a search to channels of one width, which is their rate in B/s. In the
+ * result each column (ring or tree) has a share of any size. */
 #ifndef TUTTI_TOPOLOGY_SEARCH_CHANNELS_H
 #define TUTTI_TOPOLOGY_SEARCH_CHANNELS_H
 
@@ -11,13 +12,13 @@ struct tutti_search_state {
     enum tutti_pattern pattern;
     struct tutti_pricing pricing;
     struct tutti_search_column *columns;
-    uint32_t ncolumns, capacity;
+    uint32_t ncolumns, capacity; /* columns, and how many `columns` has memory for */
     double *share;       /* B/s of each column in the best solution */
     double bound;        /* upper bound in B/s on the sum of all shares */
     double *bound_price; /* price of each link of the pricing that proves the bound */
     double unit;         /* B/s that count as 1 in the linear program */
-    /* Scratch: current and smoothed prices of links; costs of paths; one row. */
-    double *price, *calm_price, *cost, *row;
+    /* Scratch: current and smoothed prices of links; costs of paths; use of rows by one column. */
+    double *price, *smooth_price, *cost, *row_use;
 };
 
 /* Makes the plan of a finished search; the caller destroys it with tutti_channels_destroy().

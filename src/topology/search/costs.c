@@ -14,6 +14,7 @@
  * of the fastest links. */
 #define LOCAL_BYTES_PER_S 1e12
 
+/* The links and paths of the machine that is made from a graph. Rank r is gpu r. */
 struct costs {
     const struct tutti_paths *paths;
     const struct tutti_graph *graph;
@@ -21,8 +22,8 @@ struct costs {
     uint32_t *number; /* per link of the graph: its number in the machine, or TUTTI_NO_NODE */
     struct tutti_machine_link *links;
     uint32_t nlinks;
-    struct tutti_machine_path *ways;
-    uint32_t nways;
+    struct tutti_machine_path *machine_paths;
+    uint32_t npaths;
     struct tutti_machine_crossing *crossings;
     uint32_t ncrossings;
 };
@@ -47,8 +48,8 @@ static double round_time(double seconds)
 /* ---- links and paths ------------------------------------------------------------------------- */
 
 /* Writes a node's name without the characters that are not allowed in a link's name. */
-static void short_name(const struct tutti_graph *graph, uint32_t node, char *ret_name,
-                       size_t size_bytes)
+static void write_node_name(const struct tutti_graph *graph, uint32_t node, char *ret_name,
+                            size_t size_bytes)
 {
     char name[128];
     size_t length = 0;
@@ -60,6 +61,7 @@ static void short_name(const struct tutti_graph *graph, uint32_t node, char *ret
     ret_name[length] = '\0';
 }
 
+/* Adds a link of the graph to the machine, unless it is there already. */
 static void add_link(struct costs *costs, uint32_t index)
 {
     const struct tutti_graph_link *link = &costs->graph->links[index];
@@ -68,22 +70,22 @@ static void add_link(struct costs *costs, uint32_t index)
 
     if (costs->number[index] != TUTTI_NO_NODE)
         return;
-    short_name(costs->graph, link->from, from_name, sizeof from_name);
-    short_name(costs->graph, link->to, to_name, sizeof to_name);
+    write_node_name(costs->graph, link->from, from_name, sizeof from_name);
+    write_node_name(costs->graph, link->to, to_name, sizeof to_name);
     *to = (struct tutti_machine_link){.bytes_per_s = link->bytes_per_s};
     snprintf(to->name, sizeof to->name, "%s>%s", from_name, to_name);
     costs->number[index] = costs->nlinks++;
 }
 
-static int take_paths(struct costs *costs)
+static int copy_paths(struct costs *costs)
 {
     size_t npairs = (size_t)costs->nranks * costs->nranks;
 
     costs->number = malloc((costs->graph->nlinks + 1) * sizeof *costs->number);
     costs->links = calloc(costs->graph->nlinks + 1, sizeof *costs->links);
-    costs->ways = calloc(npairs, sizeof *costs->ways);
+    costs->machine_paths = calloc(npairs, sizeof *costs->machine_paths);
     costs->crossings = calloc(costs->paths->nhops + 1, sizeof *costs->crossings);
-    if (costs->number == NULL || costs->links == NULL || costs->ways == NULL ||
+    if (costs->number == NULL || costs->links == NULL || costs->machine_paths == NULL ||
         costs->crossings == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the paths of %u ranks", costs->nranks);
     for (uint32_t i = 0; i < costs->graph->nlinks; i++)
@@ -95,9 +97,9 @@ static int take_paths(struct costs *costs)
             if (from == to)
                 continue;
             if (path->class == TUTTI_PATH_DIS)
-                return tutti_fail(TUTTI_ERR_ARGUMENT, "there is no way from gpu %u to gpu %u; "
-                                  "ranks must reach each other", from, to);
-            costs->ways[costs->nways++] = (struct tutti_machine_path){
+                return tutti_fail(TUTTI_ERR_ARGUMENT, "there is no path from gpu %u to gpu %u; "
+                                  "describe a link or a CPU that joins them", from, to);
+            costs->machine_paths[costs->npaths++] = (struct tutti_machine_path){
                 .from = from, .to = to, .first = costs->ncrossings, .count = path->nhops,
                 .latency_s = round_time(path->latency_s)};
             for (uint32_t i = 0; i < path->nhops; i++) {
@@ -152,64 +154,66 @@ static void set_levels(const struct costs *costs, struct tutti_machine *machine)
 
 /* Returns the number of gpus per host if it is the same for all hosts and the gpus of a host are
  * consecutive; else 0. */
-static uint32_t gpus_of_each(const struct costs *costs)
+static uint32_t gpus_per_host(const struct costs *costs)
 {
-    uint32_t each = 0;
+    uint32_t per_host = 0;
 
-    while (each < costs->nranks && host_of(costs, each) == host_of(costs, 0))
-        each++;
+    while (per_host < costs->nranks && host_of(costs, per_host) == host_of(costs, 0))
+        per_host++;
     for (uint32_t rank = 0; rank < costs->nranks; rank++)
-        if (host_of(costs, rank) != host_of(costs, rank / each * each) ||
-            (rank % each == 0 && rank > 0 && host_of(costs, rank) == host_of(costs, rank - 1)))
+        if (host_of(costs, rank) != host_of(costs, rank / per_host * per_host) ||
+            (rank % per_host == 0 && rank > 0 && host_of(costs, rank) == host_of(costs, rank - 1)))
             return 0;
-    return costs->nranks % each == 0 ? each : 0;
+    return costs->nranks % per_host == 0 ? per_host : 0;
 }
 
-static void write_ring(FILE *out, const struct tutti_channel *channel, uint32_t each,
+/* Writes a line `ring`: the order of the channel within each host, host after host. */
+static void write_ring(FILE *out, const struct tutti_channel *channel, uint32_t per_host,
                        uint32_t nhosts)
 {
     fputs("ring", out);
     for (uint32_t host = 0; host < nhosts; host++)
-        for (uint32_t i = 0; i < each; i++)
-            fprintf(out, " %u", host * each + channel->gpu[i]);
+        for (uint32_t i = 0; i < per_host; i++)
+            fprintf(out, " %u", host * per_host + channel->gpu[i]);
     fputc('\n', out);
 }
 
-static void write_tree(FILE *out, const struct tutti_channel *channel, uint32_t each,
+/* Writes a line `tree`: the tree of the channel within each host; a binary tree joins the roots. */
+static void write_tree(FILE *out, const struct tutti_channel *channel, uint32_t per_host,
                        uint32_t nhosts)
 {
     uint32_t root = 0;
 
-    while (root + 1 < each && channel->gpu[root] != TUTTI_NO_NODE)
+    while (root + 1 < per_host && channel->gpu[root] != TUTTI_NO_NODE)
         root++;
     fputs("tree", out);
     for (uint32_t host = 0; host < nhosts; host++)
-        for (uint32_t i = 0; i < each; i++) {
+        for (uint32_t i = 0; i < per_host; i++) {
             if (i != root)
-                fprintf(out, " %u", host * each + channel->gpu[i]);
+                fprintf(out, " %u", host * per_host + channel->gpu[i]);
             else if (host == 0)
                 fputs(" -1", out);
             else
-                fprintf(out, " %u", (host - 1) / 2 * each + root);
+                fprintf(out, " %u", (host - 1) / 2 * per_host + root);
         }
     fputc('\n', out);
 }
 
 static void write_orders(FILE *out, const struct costs *costs, const struct tutti_channels *plan)
 {
-    uint32_t each;
+    uint32_t per_host;
 
     /* A single rank has no ring. */
     if (plan == NULL || costs->nranks < 2)
         return;
-    each = plan->ngpus == costs->nranks ? costs->nranks : gpus_of_each(costs);
-    if (plan->ngpus != each)
+    per_host = plan->ngpus == costs->nranks ? costs->nranks : gpus_per_host(costs);
+    if (plan->ngpus != per_host)
         return;
     for (uint32_t c = 0; c < plan->nchannels && c < TUTTI_MACHINE_ORDERS; c++) {
         if (plan->pattern == TUTTI_PATTERN_RING)
-            write_ring(out, &plan->channel[c], each, costs->nranks / each);
+            write_ring(out, &plan->channel[c], per_host, costs->nranks / per_host);
         else
-            write_tree(out, &plan->channel[c], each, costs->nranks / each);
+            write_tree(out, &plan->channel[c], per_host, costs->nranks / per_host);
     }
 }
 
@@ -253,12 +257,12 @@ static int make_machine(struct costs *costs, const struct tutti_channels *ring,
     char *text;
     int rc;
 
-    TUTTI_TRY(take_paths(costs));
+    TUTTI_TRY(copy_paths(costs));
     TUTTI_TRY(write_text(costs, ring, tree, &text));
     TUTTI_TRY_OR(drop_text, rc, tutti_machine_parse("graph", text, 0, &machine));
     links = (struct tutti_machine_links){
-        .links = costs->links, .nlinks = costs->nlinks, .paths = costs->ways,
-        .npaths = costs->nways, .crossings = costs->crossings, .ncrossings = costs->ncrossings};
+        .links = costs->links, .nlinks = costs->nlinks, .paths = costs->machine_paths,
+        .npaths = costs->npaths, .crossings = costs->crossings, .ncrossings = costs->ncrossings};
     TUTTI_TRY_OR(drop_text, rc, tutti_machine_set_links(machine, &links));
     set_levels(costs, machine);
     *ret_machine = machine;
@@ -278,11 +282,12 @@ int tutti_search_machine(const struct tutti_paths *paths, const struct tutti_cha
     int rc;
 
     if (costs.nranks == 0)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "the machine has no gpus, which ranks would be");
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the machine has no gpus, and each rank is a gpu; "
+                                              "describe at least one");
     rc = make_machine(&costs, ring, tree, ret_machine);
     free(costs.number);
     free(costs.links);
-    free(costs.ways);
+    free(costs.machine_paths);
     free(costs.crossings);
     return rc;
 }

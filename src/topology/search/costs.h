@@ -11,8 +11,9 @@
 /* Makes a machine with a rank for each gpu of the graph, by number, and a node for each host that
  * has gpus. The machine has all paths between ranks, and the links that they cross.
  *
- * Plans cover all gpus, or those of the first host that has gpus. In the second case they are
- * extended to all ranks if every host has as many gpus; otherwise they are ignored. A ring goes on
+ * `ring` and `tree` are plans for all gpus, or for those of the first host that has gpus. In the
+ * second case a plan is extended to all ranks if every host has as many gpus; otherwise it is
+ * ignored. A ring goes on
  * from the last gpu of a host to the first gpu of the next host. A tree's root on host h is placed
  * below the root on host (h - 1) / 2. NULL: no plan.
  *

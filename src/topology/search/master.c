@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Smaller numbers are taken for rounding errors of 0. */
 #define SMALL 1e-9
-enum { SETTLE_MOST = 10000 };
+/* Upper bound for pivots in one call of settle(), in case rounding errors prevent its end. */
+enum { MOST_PIVOTS = 10000 };
 
-/* Returns the limit of a row. The limits are unequal, and follow no pattern that several rows could
- * share; see master.h. */
-static double right_side(uint32_t row)
+/* Returns the limit of a row: 1, and a pseudo-random part of 1e-7, so that the limits are unequal
+ * (master.h). The factor and the prime 1021 only mix the bits of the row. */
+static double limit_of_row(uint32_t row)
 {
     return 1 + 1e-7 * (double)((row * 2654435761u >> 8) % 1021) / 1021;
 }
@@ -35,7 +37,7 @@ int tutti_master_init(struct tutti_search_master *master, uint32_t nrows)
     }
     for (uint32_t row = 0; row < nrows; row++) {
         master->inverse[row * n + row] = 1;
-        master->share[row] = right_side(row);
+        master->share[row] = limit_of_row(row);
         master->basic[row] = TUTTI_MASTER_SLACK;
     }
     return TUTTI_OK;
@@ -65,11 +67,12 @@ static void set_prices(struct tutti_search_master *master)
     }
 }
 
-/* Brings a new variable into the basis; false: no basic variable limits the new one. `weight` is
- * the rate at which each basic variable falls as the new variable grows. */
+/* Brings a new variable into the basis. `column` is its column, or TUTTI_MASTER_SLACK. `weight` is
+ * the rate at which each basic variable falls as the new one grows. The variable that first falls
+ * to 0 leaves the basis. Returns false if none falls, so that nothing limits the new variable. */
 static bool pivot(struct tutti_search_master *master, uint32_t column, const double *weight)
 {
-    uint32_t n = master->nrows, leaves = TUTTI_MASTER_SLACK;
+    uint32_t n = master->nrows, leaves = UINT32_MAX;
     double least = INFINITY, *leaving;
 
     for (uint32_t i = 0; i < n; i++)
@@ -77,7 +80,7 @@ static bool pivot(struct tutti_search_master *master, uint32_t column, const dou
             least = master->share[i] / weight[i];
             leaves = i;
         }
-    if (leaves == TUTTI_MASTER_SLACK)
+    if (leaves == UINT32_MAX)
         return false;
     leaving = master->inverse + (size_t)leaves * n;
     for (uint32_t j = 0; j < n; j++)
@@ -99,10 +102,11 @@ static bool pivot(struct tutti_search_master *master, uint32_t column, const dou
     return true;
 }
 
-/* A row with a negative price should not be full, so its slack enters the basis again. */
+/* Makes all prices at least 0, up to rounding. A row with a negative price should not be full, so
+ * its slack enters the basis again. */
 static void settle(struct tutti_search_master *master)
 {
-    for (int round = 0; round < SETTLE_MOST; round++) {
+    for (int round = 0; round < MOST_PIVOTS; round++) {
         uint32_t worst = 0;
 
         for (uint32_t i = 1; i < master->nrows; i++)
@@ -137,6 +141,6 @@ double tutti_master_value(const struct tutti_search_master *master)
     double value = 0;
 
     for (uint32_t i = 0; i < master->nrows; i++)
-        value += master->price[i] * right_side(i);
+        value += master->price[i] * limit_of_row(i);
     return value;
 }

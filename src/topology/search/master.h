@@ -16,25 +16,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Stands for the slack of a row, which is the part of its limit that no column uses. */
 #define TUTTI_MASTER_SLACK UINT32_MAX
 
 struct tutti_search_master {
     uint32_t nrows;
     double *inverse; /* inverse of the basis matrix, row by row */
     double *share;   /* of each basic variable */
-    uint32_t *basic; /* per basic variable: its column; TUTTI_MASTER_SLACK: a row's slack */
-    double *price;   /* per row: its dual price */
+    uint32_t *basic; /* per basic variable: its column, or TUTTI_MASTER_SLACK */
+    double *price;   /* per row: its dual price, the gain in total share per unit of the limit */
     double *spare;   /* scratch: one value per row */
 };
 
 /* Starts a program of nrows rows without columns; the caller frees the program with
  * tutti_master_fini(). TUTTI_ERR_SYSTEM: no memory. */
 int tutti_master_init(struct tutti_search_master *master, uint32_t nrows);
+/* Frees the arrays and leaves the struct empty. */
 void tutti_master_fini(struct tutti_search_master *master);
 
-/* Adds a column to the basis; its cost at the current prices must be less than 1. use[row] is the
- * part of each row that a unit of the column takes. Returns false, without changes, if no row
- * limits the column. */
+/* Adds a column to the basis. Its cost, the sum of use[row] at the current prices, must be less
+ * than
+ * 1. use[row] is the part of the row that a share of 1 takes. Returns false, without changes, if no
+ * row limits the column. */
 bool tutti_master_enter(struct tutti_search_master *master, uint32_t column, const double *use);
 /* Returns the sum of the rows' limits at their prices. This sum equals the sum of all shares when
  * no column can improve the solution. */

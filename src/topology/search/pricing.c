@@ -6,6 +6,7 @@
 #include "base/result.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,17 @@ static int refuse_pair(const struct tutti_paths *paths, uint32_t from, uint32_t 
                       a, b);
 }
 
-static bool is_here(const struct tutti_search_options *options, uint32_t host)
+/* Writes "host 3", or "the machine" if the search is for all hosts. */
+static void name_host(const struct tutti_search_options *options, char ret_name[32])
+{
+    if (options->host == TUTTI_ALL_HOSTS)
+        snprintf(ret_name, 32, "the machine");
+    else
+        snprintf(ret_name, 32, "host %u", options->host);
+}
+
+/* Returns true if the search covers this host. */
+static bool is_searched(const struct tutti_search_options *options, uint32_t host)
 {
     return options->host == TUTTI_ALL_HOSTS || options->host == host;
 }
@@ -29,10 +40,13 @@ static bool is_here(const struct tutti_search_options *options, uint32_t host)
 static int count_places(struct tutti_pricing *pricing, const struct tutti_graph *graph,
                         const struct tutti_search_options *options)
 {
+    char name[32];
+
+    name_host(options, name);
     for (uint32_t i = 0; i < graph->nnodes; i++) {
         const struct tutti_graph_node *node = &graph->nodes[i];
 
-        if (!is_here(options, node->host))
+        if (!is_searched(options, node->host))
             continue;
         pricing->ngpus += node->kind == TUTTI_NODE_GPU && options->gpus == NULL;
         pricing->nnets += node->kind == TUTTI_NODE_NET && options->has_peers;
@@ -44,34 +58,35 @@ static int count_places(struct tutti_pricing *pricing, const struct tutti_graph 
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%u gpus to search rings for; at most %d",
                           pricing->ngpus, TUTTI_SEARCH_GPUS);
     if (pricing->ngpus == 0)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "host %u has no gpus to search rings for",
-                          options->host);
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s has no gpus to search rings for", name);
     if (options->has_peers && pricing->nnets == 0)
         return tutti_fail(TUTTI_ERR_ARGUMENT,
-                          "host %u has no network port, and other hosts take "
+                          "%s has no network port, and other hosts take "
                           "part; describe one",
-                          options->host);
+                          name);
     return TUTTI_OK;
 }
 
+/* Fills in the graph nodes of the places: first the gpus, then the nets. */
 static int choose_places(struct tutti_pricing *pricing, const struct tutti_graph *graph,
                          const struct tutti_search_options *options)
 {
     uint32_t count = 0;
+    char name[32];
 
+    name_host(options, name);
     for (uint32_t i = 0; i < options->ngpus && options->gpus != NULL; i++) {
         uint32_t node = tutti_graph_gpu(graph, options->gpus[i]);
 
         if (options->gpus[i] >= graph->count[TUTTI_NODE_GPU] ||
-            !is_here(options, graph->nodes[node].host))
-            return tutti_fail(TUTTI_ERR_ARGUMENT, "gpu %u is none of host %u", options->gpus[i],
-                              options->host);
+            !is_searched(options, graph->nodes[node].host))
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "gpu %u is none of %s", options->gpus[i], name);
         pricing->node[count++] = node;
     }
     for (uint32_t i = 0; i < graph->nnodes; i++) {
         const struct tutti_graph_node *node = &graph->nodes[i];
 
-        if (is_here(options, node->host) &&
+        if (is_searched(options, node->host) &&
             ((node->kind == TUTTI_NODE_GPU && options->gpus == NULL) ||
              (node->kind == TUTTI_NODE_NET && options->has_peers)))
             pricing->node[count++] = i; /* Graph nodes are sorted: gpus come before nets. */
@@ -80,18 +95,20 @@ static int choose_places(struct tutti_pricing *pricing, const struct tutti_graph
 }
 
 /* Returns true if two places can be next to each other in a ring or tree. Two nets never are. */
-static bool is_wanted(const struct tutti_pricing *pricing, uint32_t from, uint32_t to)
+static bool may_be_adjacent(const struct tutti_pricing *pricing, uint32_t from, uint32_t to)
 {
     return from != to && (from < pricing->ngpus || to < pricing->ngpus);
 }
 
-static int take_paths(struct tutti_pricing *pricing, const struct tutti_paths *paths)
+/* Copies the paths between places that may be adjacent, and numbers the links that they cross. */
+static int copy_paths(struct tutti_pricing *pricing, const struct tutti_paths *paths)
 {
-    uint32_t nplaces = pricing->nplaces, nhops = 0, *number;
+    uint32_t nplaces = pricing->nplaces, nhops = 0,
+             *number; /* per link of the graph: its number here */
 
     for (uint32_t from = 0; from < nplaces; from++)
         for (uint32_t to = 0; to < nplaces; to++)
-            nhops += is_wanted(pricing, from, to)
+            nhops += may_be_adjacent(pricing, from, to)
                          ? tutti_paths_between(paths, pricing->node[from], pricing->node[to])->nhops
                          : 0;
     number = malloc((paths->graph->nlinks + 1) * sizeof *number);
@@ -108,7 +125,7 @@ static int take_paths(struct tutti_pricing *pricing, const struct tutti_paths *p
         const struct tutti_path *path;
 
         pricing->path[i].class = TUTTI_PATH_DIS;
-        if (!is_wanted(pricing, from, to))
+        if (!may_be_adjacent(pricing, from, to))
             continue;
         path = tutti_paths_between(paths, pricing->node[from], pricing->node[to]);
         pricing->path[i] =
@@ -159,7 +176,7 @@ int tutti_pricing_open(struct tutti_pricing *pricing, const struct tutti_paths *
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a search of %u places",
                           pricing->nplaces);
     TUTTI_TRY(choose_places(pricing, paths->graph, options));
-    TUTTI_TRY(take_paths(pricing, paths));
+    TUTTI_TRY(copy_paths(pricing, paths));
     return check_reach(pricing, paths);
 }
 
@@ -206,6 +223,7 @@ void tutti_column_destroy(struct tutti_search_column *column)
     *column = (struct tutti_search_column){0};
 }
 
+/* Adds the use of a path by a channel that carries `times` its share on the path. */
 static void use_path(const struct tutti_pricing *pricing, struct tutti_search_column *column,
                      uint32_t from, uint32_t to, double times)
 {

@@ -8,13 +8,14 @@
 
 #include "topology/search/search.h"
 
+/* One link of a path. */
 struct tutti_pricing_hop {
     uint32_t link; /* index in the pricing */
-    double demand;
+    double demand; /* bytes on the link per byte on the path */
 };
 
 struct tutti_pricing_path {
-    uint32_t first, nhops;
+    uint32_t first, nhops; /* range in `hop` */
     enum tutti_path_class class;
 };
 
@@ -23,12 +24,12 @@ struct tutti_pricing {
     uint32_t ngpus, nnets, nplaces;
     uint32_t *node;                  /* per place: node of the graph */
     struct tutti_pricing_path *path; /* path[a * nplaces + b]; class DIS: no path */
-    struct tutti_pricing_hop *hop;
+    struct tutti_pricing_hop *hop;   /* hops of all paths, path after path */
     uint32_t nlinks;
     uint32_t *link;   /* per link: link of the graph */
     double *capacity; /* bytes per second */
-    bool may_cross;
-    uint32_t nchannels; /* upper bound for the final plan */
+    bool may_cross;     /* a channel may leave through another net than it enters by */
+    uint32_t nchannels; /* upper bound for the channels of the final plan */
 };
 
 /* Fills in *pricing; the caller frees *pricing with tutti_pricing_close(), on error too.
@@ -36,7 +37,7 @@ struct tutti_pricing {
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_pricing_open(struct tutti_pricing *pricing, const struct tutti_paths *paths,
                        const struct tutti_search_options *options);
-/* Frees the arrays. */
+/* Frees the arrays; a zeroed struct is allowed. */
 void tutti_pricing_close(struct tutti_pricing *pricing);
 
 /* A column of the linear program, which is one ring or tree, with its order and its use of each
@@ -47,8 +48,10 @@ struct tutti_search_column {
     double *use; /* per link of the pricing: bytes on the link per byte of the channel */
 };
 
-/* Allocates an empty column; the caller destroys the column. TUTTI_ERR_SYSTEM: no memory. */
+/* Allocates the arrays of an empty column; the caller frees them with tutti_column_destroy().
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_column_create(const struct tutti_pricing *pricing, struct tutti_search_column *column);
+/* Frees the arrays and leaves the struct zeroed. */
 void tutti_column_destroy(struct tutti_search_column *column);
 /* Computes `use` from the order and the nets. */
 void tutti_column_measure(const struct tutti_pricing *pricing, enum tutti_pattern pattern,
@@ -59,10 +62,11 @@ void tutti_column_measure(const struct tutti_pricing *pricing, enum tutti_patter
 void tutti_pricing_costs(const struct tutti_pricing *pricing, const double *price,
                          double *ret_cost);
 
-/* These functions find the cheapest ring or tree at given costs of paths. *ret_cost is infinite if
- * there is none. A tree is always the exact optimum. For a ring, *ret_least is a lower bound on the
- * cost of any ring: as tight as possible if with_effort is set, and possibly 0 otherwise.
- * TUTTI_ERR_SYSTEM: no memory. */
+/* These functions find the cheapest ring or tree at given costs of paths, and store it in *column.
+ * *ret_cost is infinite if there is none, and *column then has no use. A tree is always the exact
+ * optimum. A ring is the best one found, and *ret_least is a lower bound on the cost of any ring. The
+ * bound is as tight as possible if with_effort is set, and may be 0 otherwise. TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_pricing_cheapest_ring(const struct tutti_pricing *pricing, const double *cost,
                                 bool with_effort, struct tutti_search_column *column,
                                 double *ret_cost, double *ret_least);

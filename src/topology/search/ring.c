@@ -14,22 +14,30 @@
 
 /* Limits for the number of additions in an exact search, with effort and without. The search does
  * several additions per nanosecond. */
-#define EXACT_WORK 4e8
-#define EASY_WORK 1e6
+#define WORK_WITH_EFFORT 4e8
+#define WORK_WITHOUT_EFFORT 1e6
 /* The heuristic search makes up to ATTEMPTS attempts from each gpu, until a ring costs less than
- * PAYS. With more than MANY_GPUS gpus it makes one attempt. */
-#define PAYS 0.999
+ * GOOD_COST. A ring that costs less than 1 improves the linear program. With more than MANY_GPUS
+ * gpus it makes one attempt. */
+#define GOOD_COST 0.999
+/* A tour is cheaper only if its edges cost less by this part, so that rounding makes no endless
+ * loop. */
+#define EQUAL_TOLERANCE 1e-12
 enum { ATTEMPTS = 8, MANY_GPUS = 24 };
+/* Upper bound for the rounds that improve one tour, per gpu. */
+enum { MOST_ROUNDS_PER_GPU = 4 };
 
+/* The state of a search for the cheapest ring. A tour is an order of all gpus. */
 struct tour {
     const struct tutti_pricing *pricing;
     const double *cost;    /* per pair of places */
     uint32_t n;            /* gpus */
     double *begin, *end;   /* per gpu: cost of entering at this gpu, and of leaving from it */
-    uint32_t *begin_net, *end_net;
-    uint32_t *order, *best_order;
-    uint32_t best_in, best_out;
-    double best_cost;
+    uint32_t *begin_net, *end_net; /* per gpu: the net of this cost; TUTTI_NO_NODE: none */
+    uint32_t *order;               /* the current tour */
+    uint32_t *best_order;          /* the cheapest tour so far */
+    uint32_t best_in, best_out;    /* nets of the cheapest tour */
+    double best_cost;              /* infinite: no tour yet */
 };
 
 static double cost_of(const struct tour *tour, uint32_t from, uint32_t to)
@@ -46,7 +54,8 @@ static double cost_of_order(const struct tour *tour, const uint32_t *order)
     return sum;
 }
 
-/* A ring within the host is a cycle, so it may be written from gpu 0 on. */
+/* Sets the ends for a ring without nets. Such a ring is a cycle, so it may be written from gpu 0
+ * on. */
 static void set_ends_of_cycle(struct tour *tour)
 {
     for (uint32_t gpu = 0; gpu < tour->n; gpu++) {
@@ -56,7 +65,8 @@ static void set_ends_of_cycle(struct tour *tour)
     }
 }
 
-/* Enters and leaves by `net`, or with may_cross by the cheapest net for each gpu. */
+/* Sets the ends for a ring that enters and leaves by `net`, or with may_cross by the cheapest net
+ * for each gpu. */
 static void set_ends_of_net(struct tour *tour, uint32_t net, bool may_cross)
 {
     const struct tutti_pricing *pricing = tour->pricing;
@@ -75,7 +85,8 @@ static void set_ends_of_net(struct tour *tour, uint32_t net, bool may_cross)
     }
 }
 
-static void keep(struct tour *tour, const uint32_t *order, double cost)
+/* Keeps a tour as the best one if it costs less than the best one so far. */
+static void keep_if_better(struct tour *tour, const uint32_t *order, double cost)
 {
     if (cost >= tour->best_cost)
         return;
@@ -89,7 +100,7 @@ static void keep(struct tour *tour, const uint32_t *order, double cost)
 
 /* Returns a pseudo-random factor from 1 to 2 that depends only on the attempt and the edge. The
  * factor is 1 in attempt 0. */
-static double blur(uint32_t attempt, uint32_t from, uint32_t to)
+static double distortion(uint32_t attempt, uint32_t from, uint32_t to)
 {
     uint32_t mixed = (attempt * 0x9e3779b1u) ^ (from * 0x85ebca6bu) ^ (to * 0xc2b2ae35u);
 
@@ -101,7 +112,7 @@ static double blur(uint32_t attempt, uint32_t from, uint32_t to)
 
 /* Makes a tour that always goes on to the nearest gpu; among equally near gpus, it takes the next
  * by number. Later attempts distort the distances, so that they start from other tours. */
-static void go_to_nearest(struct tour *tour, uint32_t first, uint32_t attempt)
+static void make_nearest_tour(struct tour *tour, uint32_t first, uint32_t attempt)
 {
     bool is_used[TUTTI_SEARCH_GPUS] = {false};
     uint32_t at = first;
@@ -114,7 +125,7 @@ static void go_to_nearest(struct tour *tour, uint32_t first, uint32_t attempt)
         is_used[at] = true;
         for (uint32_t step = 1; step < tour->n; step++) {
             uint32_t gpu = (at + step) % tour->n;
-            double distance = cost_of(tour, at, gpu) * blur(attempt, at, gpu);
+            double distance = cost_of(tour, at, gpu) * distortion(attempt, at, gpu);
 
             if (!is_used[gpu] && (nearest == TUTTI_NO_NODE || distance < least)) {
                 nearest = gpu;
@@ -125,7 +136,9 @@ static void go_to_nearest(struct tour *tour, uint32_t first, uint32_t attempt)
     }
 }
 
-static double edge(const struct tour *tour, uint32_t at, uint32_t next)
+/* Returns the cost from order[at] to order[next]; TUTTI_NO_NODE as `at` and n as `next` stand for
+ * the outside. */
+static double edge_cost(const struct tour *tour, uint32_t at, uint32_t next)
 {
     if (at == TUTTI_NO_NODE)
         return tour->begin[tour->order[next]];
@@ -144,24 +157,24 @@ static void swap_runs(struct tour *tour, uint32_t i, uint32_t j, uint32_t k)
     memcpy(tour->order + i + (k - j), run, (j - i) * sizeof *run);
 }
 
-/* Swaps adjacent runs while that lowers the cost. No run is reversed, so costs may depend on the
- * direction. */
+/* Swaps adjacent runs of gpus while that lowers the cost (the exchange of three edges that is
+ * called or-opt). No run is reversed, so costs may depend on the direction. */
 static void improve(struct tour *tour, bool is_cycle)
 {
     bool has_changed = true;
 
-    for (uint32_t round = 0; has_changed && round < 4 * tour->n; round++) {
+    for (uint32_t round = 0; has_changed && round < MOST_ROUNDS_PER_GPU * tour->n; round++) {
         has_changed = false;
         for (uint32_t i = is_cycle; i + 1 < tour->n; i++)
             for (uint32_t j = i + 1; j < tour->n; j++)
                 for (uint32_t k = j + 1; k <= tour->n; k++) {
                     uint32_t before = i == 0 ? TUTTI_NO_NODE : i - 1;
-                    double now = edge(tour, before, i) + edge(tour, j - 1, j) +
-                                 edge(tour, k - 1, k);
-                    double then = edge(tour, before, j) + edge(tour, k - 1, i) +
-                                  edge(tour, j - 1, k);
+                    double now = edge_cost(tour, before, i) + edge_cost(tour, j - 1, j) +
+                                 edge_cost(tour, k - 1, k);
+                    double then = edge_cost(tour, before, j) + edge_cost(tour, k - 1, i) +
+                                  edge_cost(tour, j - 1, k);
 
-                    if (then < now * (1 - 1e-12)) {
+                    if (then < now * (1 - EQUAL_TOLERANCE)) {
                         swap_runs(tour, i, j, k);
                         has_changed = true;
                     }
@@ -170,7 +183,7 @@ static void improve(struct tour *tour, bool is_cycle)
 }
 
 /* Rotates a cycle so that it begins at gpu 0. */
-static void turn(struct tour *tour)
+static void rotate_to_gpu_0(struct tour *tour)
 {
     uint32_t first = 0;
 
@@ -180,23 +193,22 @@ static void turn(struct tour *tour)
         swap_runs(tour, 0, first, tour->n);
 }
 
-/* Searches heuristically until a ring costs less than PAYS. A ring that costs less than 1 improves
- * the linear program. */
-static void look_near(struct tour *tour, bool is_cycle)
+/* Searches heuristically until a ring costs less than GOOD_COST. */
+static void search_heuristically(struct tour *tour, bool is_cycle)
 {
     uint32_t attempts = tour->n <= MANY_GPUS ? ATTEMPTS : 1;
 
     for (uint32_t attempt = 0; attempt < attempts; attempt++) {
         for (uint32_t first = 0; first < tour->n; first++) {
-            go_to_nearest(tour, first, attempt);
+            make_nearest_tour(tour, first, attempt);
             if (is_cycle)
-                turn(tour);
+                rotate_to_gpu_0(tour);
             /* With many gpus there are too many runs to improve every tour. */
             if (tour->n <= MANY_GPUS || first == 0)
                 improve(tour, is_cycle);
-            keep(tour, tour->order, cost_of_order(tour, tour->order));
+            keep_if_better(tour, tour->order, cost_of_order(tour, tour->order));
         }
-        if (tour->best_cost < PAYS)
+        if (tour->best_cost < GOOD_COST)
             break;
     }
 }
@@ -220,8 +232,9 @@ static double least_sum(const double *least, const double *cost)
     return best[2] < best[0] ? best[2] : best[0];
 }
 
-/* Returns the gpu before the last gpu on the cheapest path through a set. */
-static uint32_t step_back(const double *least, const double *cost)
+/* Returns the gpu that gives the least of `least[i] + cost[i]`: the gpu before the last one on the
+ * cheapest path through a set. */
+static uint32_t gpu_before(const double *least, const double *cost)
 {
     uint32_t best = 0;
 
@@ -233,7 +246,7 @@ static uint32_t step_back(const double *least, const double *cost)
 
 /* Searches exactly (Held and Karp, 1962). least[set][last] is the cost of the cheapest path through
  * a set of gpus that ends at `last`. */
-static int look_everywhere(struct tour *tour, double *ret_least)
+static int search_exactly(struct tour *tour, double *ret_least)
 {
     enum { N = TUTTI_SEARCH_EXACT_GPUS };
     uint32_t n = tour->n, full = (1u << n) - 1, set = full;
@@ -259,14 +272,14 @@ static int look_everywhere(struct tour *tour, double *ret_least)
         }
     *ret_least = least_sum(least[full], end);
     if (isfinite(*ret_least)) {
-        uint32_t at = step_back(least[full], end);
+        uint32_t at = gpu_before(least[full], end);
 
         for (uint32_t i = n; i-- > 0;) {
             tour->order[i] = at;
             set &= ~(1u << at);
-            at = step_back(least[set], cost[at]);
+            at = gpu_before(least[set], cost[at]);
         }
-        keep(tour, tour->order, cost_of_order(tour, tour->order));
+        keep_if_better(tour, tour->order, cost_of_order(tour, tour->order));
     }
     free(least);
     return TUTTI_OK;
@@ -274,9 +287,9 @@ static int look_everywhere(struct tour *tour, double *ret_least)
 
 /* Finds a lower bound on the cost of any ring: the cost of the cheapest set of cycles through all
  * places. */
-static int bound_below(const struct tour *tour, bool is_cycle, double *ret_least)
+static int find_lower_bound(const struct tour *tour, bool is_cycle, double *ret_least)
 {
-    uint32_t n = tour->n + !is_cycle;
+    uint32_t n = tour->n + (is_cycle ? 0 : 1); /* the outside is one more place */
     double *cost = malloc((size_t)n * n * sizeof *cost);
     int rc;
 
@@ -293,39 +306,43 @@ static int bound_below(const struct tour *tour, bool is_cycle, double *ret_least
     return rc;
 }
 
-static bool may_look_everywhere(const struct tour *tour, bool with_effort, uint32_t nways)
+/* Returns true if an exact search is possible and not too much work for `nsearches` choices of
+ * nets. */
+static bool may_search_exactly(const struct tour *tour, bool with_effort, uint32_t nsearches)
 {
-    double work = ldexp(TUTTI_SEARCH_EXACT_GPUS * (double)tour->n, (int)tour->n) * nways;
+    double work = ldexp(TUTTI_SEARCH_EXACT_GPUS * (double)tour->n, (int)tour->n) * nsearches;
 
-    return tour->n <= TUTTI_SEARCH_EXACT_GPUS && work <= (with_effort ? EXACT_WORK : EASY_WORK);
+    return tour->n <= TUTTI_SEARCH_EXACT_GPUS &&
+           work <= (with_effort ? WORK_WITH_EFFORT : WORK_WITHOUT_EFFORT);
 }
 
 /* Searches for one choice of nets, exactly if an exact search is not too much work. */
-static int look(struct tour *tour, bool is_cycle, bool with_effort, uint32_t nways,
-                double *ret_least)
+static int search_with_ends(struct tour *tour, bool is_cycle, bool with_effort, uint32_t nsearches,
+                            double *ret_least)
 {
     *ret_least = 0;
-    if (may_look_everywhere(tour, with_effort, nways))
-        return look_everywhere(tour, ret_least);
-    look_near(tour, is_cycle);
-    return with_effort ? bound_below(tour, is_cycle, ret_least) : TUTTI_OK;
+    if (may_search_exactly(tour, with_effort, nsearches))
+        return search_exactly(tour, ret_least);
+    search_heuristically(tour, is_cycle);
+    return with_effort ? find_lower_bound(tour, is_cycle, ret_least) : TUTTI_OK;
 }
 
-static int look_by_all_ways(struct tour *tour, bool with_effort, double *ret_least)
+/* Searches with each net, or once if a ring may leave by another net than it enters by. */
+static int search_all_nets(struct tour *tour, bool with_effort, double *ret_least)
 {
     const struct tutti_pricing *pricing = tour->pricing;
     bool may_cross = pricing->may_cross;
-    uint32_t nways = may_cross ? 1 : pricing->nnets;
+    uint32_t nsearches = may_cross ? 1 : pricing->nnets;
     double least;
 
     if (pricing->nnets == 0) {
         set_ends_of_cycle(tour);
-        return look(tour, true, with_effort, 1, ret_least);
+        return search_with_ends(tour, true, with_effort, 1, ret_least);
     }
     *ret_least = INFINITY;
-    for (uint32_t way = 0; way < nways; way++) {
-        set_ends_of_net(tour, pricing->ngpus + way, may_cross);
-        TUTTI_TRY(look(tour, false, with_effort, nways, &least));
+    for (uint32_t choice = 0; choice < nsearches; choice++) {
+        set_ends_of_net(tour, pricing->ngpus + choice, may_cross);
+        TUTTI_TRY(search_with_ends(tour, false, with_effort, nsearches, &least));
         *ret_least = least < *ret_least ? least : *ret_least;
     }
     return TUTTI_OK;
@@ -351,7 +368,7 @@ int tutti_pricing_cheapest_ring(const struct tutti_pricing *pricing, const doubl
     tour.end_net = numbers + n;
     tour.order = numbers + 2 * (size_t)n;
     tour.best_order = numbers + 3 * (size_t)n;
-    TUTTI_TRY_OR(drop_tour, rc, look_by_all_ways(&tour, with_effort, ret_least));
+    TUTTI_TRY_OR(drop_tour, rc, search_all_nets(&tour, with_effort, ret_least));
     *ret_cost = tour.best_cost;
     if (!isinf(tour.best_cost)) {
         memcpy(column->gpu, tour.best_order, n * sizeof *column->gpu);

@@ -13,15 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A column enters the master problem only if its cost is below 1 by at least this much. */
-#define WORTH 1e-7
+/* A column enters the linear program only if its cost is below 1 by at least this much. */
+#define LEAST_GAIN 1e-7
 /* The weight of earlier prices in the smoothed prices that are used to look for columns. */
-#define CALM 0.7
-/* Limits after which the search accepts the current bound: attempts to prove the bound, and columns
- * in total. */
-enum { PROOFS = 12, COLUMNS_PER_GPU = 64, COLUMNS_LEAST = 256, COLUMNS_FEW = 24 };
-/* The limit on multiplications for a machine with very many links. It takes a few seconds. */
-#define WORK_MOST 2e9
+#define SMOOTHING 0.7
+/* The search ends with the current bound after MOST_PROOFS attempts to prove the bound, or after
+ * BASE_COLUMNS and COLUMNS_PER_GPU more per gpu. On machines with very many links the limit on
+ * columns is lower, but at least FEWEST_COLUMNS. */
+enum { MOST_PROOFS = 12, COLUMNS_PER_GPU = 64, BASE_COLUMNS = 256, FEWEST_COLUMNS = 24 };
+/* The limit on multiplications, which applies to machines with very many links. These take a few
+ * seconds. */
+#define MOST_WORK 2e9
 
 const char *tutti_pattern_name(enum tutti_pattern pattern)
 {
@@ -30,6 +32,8 @@ const char *tutti_pattern_name(enum tutti_pattern pattern)
     return names[pattern];
 }
 
+/* Finds the cheapest ring or tree at the prices in search->price, and a lower bound *ret_least on
+ * the cost of any. */
 static int find_cheapest(struct tutti_search_state *search, bool with_effort,
                          struct tutti_search_column *column, double *ret_cost, double *ret_least)
 {
@@ -56,19 +60,21 @@ static double price_column(const struct tutti_search_state *search,
     return cost;
 }
 
-/* Prices oscillate from one round to the next. Columns that are cheap at smoothed prices remain
- * useful for longer (Wentges, 1997). The current prices decide whether a column is worth adding. */
-static int find_lasting(struct tutti_search_state *search, struct tutti_search_column *column,
-                        double *ret_cost)
+/* Finds the cheapest column at smoothed prices, and its cost at the current prices. Prices
+ * oscillate from one round to the next, and columns that are cheap at smoothed prices remain useful
+ * for longer (Wentges, 1997). */
+static int find_by_smooth_prices(struct tutti_search_state *search,
+                                 struct tutti_search_column *column, double *ret_cost)
 {
-    double *present = search->price, least;
+    double *current = search->price, least;
     int rc;
 
     for (uint32_t i = 0; i < search->pricing.nlinks; i++)
-        search->calm_price[i] = CALM * search->calm_price[i] + (1 - CALM) * present[i];
-    search->price = search->calm_price;
+        search->smooth_price[i] =
+            SMOOTHING * search->smooth_price[i] + (1 - SMOOTHING) * current[i];
+    search->price = search->smooth_price;
     rc = find_cheapest(search, false, column, ret_cost, &least);
-    search->price = present;
+    search->price = current;
     if (rc == TUTTI_OK && !isinf(*ret_cost))
         *ret_cost = price_column(search, column);
     return rc;
@@ -86,26 +92,28 @@ static void set_link_prices(struct tutti_search_state *search,
     }
 }
 
+/* Adds a column to the linear program. *ret_has_entered is false if no link limits the column,
+ * which then stays with the caller. */
 static int add_column(struct tutti_search_state *search, struct tutti_search_master *master,
-                      struct tutti_search_column *column, bool *ret_is_in)
+                      struct tutti_search_column *column, bool *ret_has_entered)
 {
-    double *row = search->row;
+    double *row = search->row_use;
 
     for (uint32_t i = 0; i < search->pricing.nlinks; i++)
         row[i] = column->use[i] * search->unit / search->pricing.capacity[i];
     TUTTI_TRY(TUTTI_ARRAY_ROOM(search->columns, search->ncolumns, search->capacity, "columns"));
-    *ret_is_in = tutti_master_enter(master, search->ncolumns, row);
-    if (*ret_is_in) {
+    *ret_has_entered = tutti_master_enter(master, search->ncolumns, row);
+    if (*ret_has_entered) {
         search->columns[search->ncolumns++] = *column;
         *column = (struct tutti_search_column){0};
     }
     return TUTTI_OK;
 }
 
-/* If no column costs less than `least`, all columns together carry no more than the value of the
- * links divided by `least`. */
-static void keep_bound(struct tutti_search_state *search, const struct tutti_search_master *master,
-                       double least)
+/* Keeps the lowest bound. If no column costs less than `least`, all columns together carry no more
+ * than the value of the links divided by `least`. */
+static void update_bound(struct tutti_search_state *search,
+                         const struct tutti_search_master *master, double least)
 {
     double bound = least > 0 ? tutti_master_value(master) / least * search->unit : INFINITY;
 
@@ -116,55 +124,62 @@ static void keep_bound(struct tutti_search_state *search, const struct tutti_sea
     }
 }
 
-static uint32_t most_columns(const struct tutti_search_state *search)
+/* Returns the limit on columns. Each column takes about as many multiplications as the square of
+ * the number of links. */
+static uint32_t column_limit(const struct tutti_search_state *search)
 {
-    double nlinks = search->pricing.nlinks, few = WORK_MOST / (nlinks * nlinks + 1);
-    uint32_t most = COLUMNS_LEAST + COLUMNS_PER_GPU * search->pricing.ngpus;
+    double nlinks = search->pricing.nlinks, few = MOST_WORK / (nlinks * nlinks + 1);
+    uint32_t most = BASE_COLUMNS + COLUMNS_PER_GPU * search->pricing.ngpus;
 
-    if (few < COLUMNS_FEW)
-        return COLUMNS_FEW;
+    if (few < FEWEST_COLUMNS)
+        return FEWEST_COLUMNS;
     return few < most ? (uint32_t)few : most;
 }
 
+/* Adds columns until none improves the solution. Each round searches at smoothed prices first, then
+ * at current prices. If both find nothing and give no bound, it searches with effort. */
 static int generate(struct tutti_search_state *search, struct tutti_search_master *master)
 {
-    uint32_t most = most_columns(search), nproofs = 0;
+    uint32_t most = column_limit(search), nproofs = 0;
     struct tutti_search_column column;
     int rc = TUTTI_OK;
 
-    while (search->ncolumns < most && nproofs < PROOFS && rc == TUTTI_OK) {
+    while (search->ncolumns < most && nproofs < MOST_PROOFS && rc == TUTTI_OK) {
         double cost, least;
-        bool is_in = false;
+        bool has_entered = false;
 
         set_link_prices(search, master);
         TUTTI_TRY(tutti_column_create(&search->pricing, &column));
         least = 0;
-        rc = find_lasting(search, &column, &cost);
-        if (rc == TUTTI_OK && cost >= 1 - WORTH)
+        rc = find_by_smooth_prices(search, &column, &cost);
+        if (rc == TUTTI_OK && cost >= 1 - LEAST_GAIN)
             rc = find_cheapest(search, false, &column, &cost, &least);
-        if (rc == TUTTI_OK && cost >= 1 - WORTH && least <= 0) {
+        if (rc == TUTTI_OK && cost >= 1 - LEAST_GAIN && least <= 0) {
             nproofs++;
             rc = find_cheapest(search, true, &column, &cost, &least);
         }
         if (rc == TUTTI_OK && !isinf(cost)) {
-            keep_bound(search, master, least);
-            if (cost < 1 - WORTH)
-                rc = add_column(search, master, &column, &is_in);
+            update_bound(search, master, least);
+            if (cost < 1 - LEAST_GAIN)
+                rc = add_column(search, master, &column, &has_entered);
         }
         tutti_column_destroy(&column);
-        if (!is_in)
+        if (!has_entered)
             break;
     }
     return rc;
 }
 
-static void take_shares(struct tutti_search_state *search, const struct tutti_search_master *master)
+/* Stores the shares of the columns in the solution of the linear program. */
+static void store_shares(struct tutti_search_state *search,
+                         const struct tutti_search_master *master)
 {
     for (uint32_t i = 0; i < master->nrows; i++)
         if (master->basic[i] != TUTTI_MASTER_SLACK)
             search->share[master->basic[i]] = master->share[i] * search->unit;
 }
 
+/* Finds the columns and their shares. */
 static int solve(struct tutti_search_state *search)
 {
     struct tutti_search_master master;
@@ -177,7 +192,7 @@ static int solve(struct tutti_search_state *search)
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u shares", search->ncolumns);
         goto drop_master;
     }
-    take_shares(search, &master);
+    store_shares(search, &master);
 
 drop_master:
     tutti_master_fini(&master);
@@ -186,7 +201,7 @@ drop_master:
 
 /* Makes the only column for a single gpu, or for gpus of one device. No link is used, so nothing
  * limits the rate. */
-static int take_free_column(struct tutti_search_state *search)
+static int make_free_column(struct tutti_search_state *search)
 {
     double cost, least;
     int rc;
@@ -212,10 +227,10 @@ static int open_search(struct tutti_search_state *search, const struct tutti_pat
     search->cost = calloc(nplaces * nplaces, sizeof *search->cost);
     search->price = calloc(nlinks, sizeof *search->price);
     search->bound_price = calloc(nlinks, sizeof *search->bound_price);
-    search->calm_price = calloc(nlinks, sizeof *search->calm_price);
-    search->row = calloc(nlinks, sizeof *search->row);
+    search->smooth_price = calloc(nlinks, sizeof *search->smooth_price);
+    search->row_use = calloc(nlinks, sizeof *search->row_use);
     if (search->cost == NULL || search->price == NULL || search->bound_price == NULL ||
-        search->calm_price == NULL || search->row == NULL)
+        search->smooth_price == NULL || search->row_use == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a search of %zu places", nplaces);
     search->bound = INFINITY;
     search->unit = INFINITY;
@@ -233,8 +248,8 @@ static void close_search(struct tutti_search_state *search)
     free(search->cost);
     free(search->price);
     free(search->bound_price);
-    free(search->calm_price);
-    free(search->row);
+    free(search->smooth_price);
+    free(search->row_use);
     tutti_pricing_close(&search->pricing);
 }
 
@@ -246,7 +261,7 @@ int tutti_search(const struct tutti_paths *paths, enum tutti_pattern pattern,
 
     TUTTI_TRY_OR(drop_search, rc, open_search(&search, paths, options));
     TUTTI_TRY_OR(drop_search, rc,
-                 search.pricing.nlinks == 0 ? take_free_column(&search) : solve(&search));
+                 search.pricing.nlinks == 0 ? make_free_column(&search) : solve(&search));
     rc = tutti_channels_make(&search, paths, options, ret_plan);
 
 drop_search:

@@ -21,10 +21,10 @@
 
 #include "topology/graph/paths.h"
 
-#define TUTTI_SEARCH_CHANNELS 64
-#define TUTTI_SEARCH_USUAL 32 /* channels if the caller gives no number */
-#define TUTTI_SEARCH_EXACT_GPUS 16
-#define TUTTI_SEARCH_GPUS 256 /* in one search */
+#define TUTTI_SEARCH_CHANNELS 64   /* upper bound for the channels of a plan */
+#define TUTTI_SEARCH_USUAL 32      /* channels at most, if the caller gives no number */
+#define TUTTI_SEARCH_EXACT_GPUS 16 /* gpus up to which the cheapest ring is exact */
+#define TUTTI_SEARCH_GPUS 256      /* upper bound for the gpus of one search */
 
 enum tutti_pattern {
     TUTTI_PATTERN_RING,      /* a cyclic order of all gpus */
@@ -44,23 +44,24 @@ struct tutti_channel {
      * none. A ring enters at its first gpu and leaves from its last gpu. A tree enters and leaves
      * at its root. */
     uint32_t net_in, net_out;
-    enum tutti_path_class intra, inter; /* worst path class between gpus, and to nets; LOC: none */
-    uint32_t bound_link;     /* its most loaded link; TUTTI_NO_NODE: it crosses none */
+    enum tutti_path_class intra; /* worst class of its paths between gpus; LOC: none */
+    enum tutti_path_class inter; /* worst class of its paths to and from nets; LOC: none */
+    uint32_t bound_link; /* the most loaded link that it crosses; TUTTI_NO_NODE: it crosses none */
 };
 
 /* A plan: channels of one pattern, all of the same width. */
 struct tutti_channels {
     enum tutti_pattern pattern;
     uint32_t ngpus;
-    uint32_t *gpus;           /* numbers of the gpus, ascending */
+    uint32_t *gpus;           /* numbers of the gpus in the graph, ascending */
     uint32_t nchannels;
     struct tutti_channel channel[TUTTI_SEARCH_CHANNELS];
-    double channel_bytes_per_s;
+    double channel_bytes_per_s; /* the width of each channel */
     double bytes_per_s;       /* of all channels together */
     double bound_bytes_per_s; /* upper bound for any set of channels of any widths over these
                                * paths */
-    uint32_t nbounds;         /* number of bottleneck links, listed by falling share */
-    uint32_t *bound_link;
+    uint32_t nbounds;         /* number of bottleneck links */
+    uint32_t *bound_link;     /* the bottleneck links, by falling bound_share */
     double *bound_share;      /* per bottleneck: its part of the bound; the parts add up to 1 */
 };
 
@@ -81,6 +82,7 @@ struct tutti_search_options {
  * net to the gpus. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_search(const struct tutti_paths *paths, enum tutti_pattern pattern,
                  const struct tutti_search_options *options, struct tutti_channels **ret_plan);
+/* Frees a plan; NULL is allowed. */
 void tutti_channels_destroy(struct tutti_channels *plan);
 
 /* Returns the rate of an all-reduce in bytes of the buffer per second, if the channels of the plan

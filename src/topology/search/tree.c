@@ -25,6 +25,7 @@ struct tree_builder {
     bool is_balanced; /* among edges of equal cost, avoid gpus that have many edges */
 };
 
+/* Sets the costs of all edges, and the cheapest net for each gpu. */
 static void set_costs(struct tree_builder *builder, const struct tutti_pricing *pricing,
                       const double *cost, bool is_both_ways)
 {
@@ -42,11 +43,12 @@ static void set_costs(struct tree_builder *builder, const struct tutti_pricing *
         *enter = pricing->nnets == 0 ? 0 : INFINITY;
         builder->net[gpu] = TUTTI_NO_NODE;
         for (uint32_t net = pricing->ngpus; net < places; net++) {
-            double both = (is_both_ways ? 2 : 1) *
-                          (cost[net * places + gpu] + cost[gpu * places + net]);
+            /* For the factor 2 see measure_tree() in pricing.c. */
+            double in_and_out = (is_both_ways ? 2 : 1) *
+                                (cost[net * places + gpu] + cost[gpu * places + net]);
 
-            if (both < *enter) {
-                *enter = both;
+            if (in_and_out < *enter) {
+                *enter = in_and_out;
                 builder->net[gpu] = net;
             }
         }
@@ -56,16 +58,16 @@ static void set_costs(struct tree_builder *builder, const struct tutti_pricing *
 }
 
 /* Costs count as equal if their relative difference is less than this. */
-#define ALIKE 1e-9
+#define EQUAL_TOLERANCE 1e-9
 
 /* ---- both ways ------------------------------------------------------------------------------- */
 
-/* Prim's algorithm. Among edges of equal cost it takes the first one. If all costs are equal, the
- * trees are stars. Stars have the least depth, and they share the load evenly if each gpu is the
- * center of one star. With fewer channels than gpus, some gpus are never the center. Then
- * is_balanced is set, and each tree shares its load evenly by itself: among parents of equal cost,
- * the one with the fewest edges is taken. */
-static void grow_from(struct tree_builder *builder, uint32_t root)
+/* Grows a tree from the root by Prim's algorithm. Among edges of equal cost it takes the first one.
+ * If all costs are equal, the trees are stars. Stars have the least depth, and they share the load
+ * evenly if each gpu is the center of one star. With fewer channels than gpus, some gpus are never
+ * the center. Then is_balanced is set, and each tree shares its load evenly by itself: among
+ * parents of equal cost, the one with the fewest edges is taken. */
+static void grow_tree(struct tree_builder *builder, uint32_t root)
 {
     bool is_in[TUTTI_SEARCH_GPUS] = {false};
     uint32_t degree[TUTTI_SEARCH_GPUS] = {0};
@@ -82,9 +84,10 @@ static void grow_from(struct tree_builder *builder, uint32_t root)
         for (uint32_t gpu = 0; gpu < builder->n; gpu++) {
             double edge = builder->cost[at * (builder->n + 1) + gpu];
 
-            if (!is_in[gpu] && (edge < least[gpu] * (1 - ALIKE) ||
-                                (builder->is_balanced && edge <= least[gpu] * (1 + ALIKE) &&
-                                 degree[at] < degree[builder->parent[gpu]]))) {
+            if (!is_in[gpu] &&
+                (edge < least[gpu] * (1 - EQUAL_TOLERANCE) ||
+                 (builder->is_balanced && edge <= least[gpu] * (1 + EQUAL_TOLERANCE) &&
+                  degree[at] < degree[builder->parent[gpu]]))) {
                 least[gpu] = edge;
                 builder->parent[gpu] = at;
             }
@@ -112,7 +115,8 @@ static uint32_t depth_from(const struct tree_builder *builder, uint32_t root, ui
     return deepest;
 }
 
-static void hang_from(struct tree_builder *builder, uint32_t root)
+/* Makes `root` the root of the tree, by reversing the edges on the way to the old root. */
+static void reroot(struct tree_builder *builder, uint32_t root)
 {
     uint32_t below = TUTTI_NO_NODE, at = root;
 
@@ -125,9 +129,9 @@ static void hang_from(struct tree_builder *builder, uint32_t root)
     }
 }
 
-/* Without nets, the choice of the root does not change the load of the links. So this takes the
- * root that gives the least depth. */
-static void hang_from_middle(struct tree_builder *builder)
+/* Makes the gpu the root that gives the least depth. Without nets, the choice of the root does not
+ * change the load of the links. */
+static void reroot_at_center(struct tree_builder *builder)
 {
     uint32_t middle = 0, least = UINT32_MAX;
 
@@ -139,9 +143,10 @@ static void hang_from_middle(struct tree_builder *builder)
             middle = gpu;
         }
     }
-    hang_from(builder, middle);
+    reroot(builder, middle);
 }
 
+/* Finds the tree that is used both ways. With nets, the root is the gpu that is cheapest to enter. */
 static void grow_both_ways(struct tree_builder *builder, bool has_nets)
 {
     const double *enter = builder->cost + (size_t)builder->n * (builder->n + 1);
@@ -150,9 +155,9 @@ static void grow_both_ways(struct tree_builder *builder, bool has_nets)
     for (uint32_t gpu = 1; gpu < builder->n; gpu++)
         if (enter[gpu] < enter[root])
             root = gpu;
-    grow_from(builder, root);
+    grow_tree(builder, root);
     if (!has_nets)
-        hang_from_middle(builder);
+        reroot_at_center(builder);
 }
 
 /* ---- from the root down ---------------------------------------------------------------------- */
@@ -168,6 +173,7 @@ struct branching {
     uint32_t ngroups;   /* number of places in the contracted problem */
 };
 
+/* Gives each place its cheapest parent. */
 static void choose_parents(struct branching *branching)
 {
     uint32_t n = branching->n;
@@ -203,6 +209,7 @@ static bool find_cycle(struct branching *branching)
     return false;
 }
 
+/* Numbers the places of the contracted problem. */
 static void number_groups(struct branching *branching)
 {
     for (uint32_t place = 0; place < branching->n; place++)
@@ -239,8 +246,9 @@ static void contract(const struct branching *branching, double *ret_cost, uint32
         }
 }
 
-/* Each place takes its cheapest parent. If these edges form a cycle, the cycle is contracted to one
- * place, and the smaller problem is solved recursively. */
+/* Finds the cheapest tree from the root down. Each place takes its cheapest parent. If these edges
+ * form a cycle, the cycle is contracted to one place, and the smaller problem is solved
+ * recursively. */
 static int branch(struct branching *branching)
 {
     uint32_t n = branching->n, *edge = calloc((size_t)n * n, sizeof *edge);
@@ -281,14 +289,15 @@ drop_branching:
     return rc;
 }
 
-/* Edges from place n get a cost so large that the tree uses only one of them. Missing edges get a
- * cost that is larger than that of all other edges together. */
+/* Finds the tree that is used from the root down. Edges from place n get a cost so large that the
+ * tree uses only one of them. Missing edges get a cost that is larger than that of all other edges
+ * together. */
 static int grow_down(struct tree_builder *builder)
 {
     uint32_t n = builder->n + 1;
     struct branching branching = {
         .n = n, .root = builder->n, .cost = builder->cost, .parent = builder->parent};
-    double sum = 1e-300;
+    double sum = 1e-300; /* above 0, even if all costs are 0 */
 
     for (uint32_t i = 0; i < n * n; i++)
         sum += isinf(builder->cost[i]) ? 0 : builder->cost[i];

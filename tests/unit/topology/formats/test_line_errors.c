@@ -19,10 +19,10 @@ static void mistakes_are_found_where_they_are(void **state)
     static const struct {
         const char *text, *says;
     } cases[] = {
-        {"", "m:1:1: nothing is said; give a line such as \"8 gpus h100 nvswitch, 8 nics 400G, "
-             "2 cpus\""},
-        {"# only a comment\n", "m:2:1: nothing is said"},
-        {"gpus", "m:1:1: \"gpus\"; expected a count and what there is of it, such as \"8 gpus"},
+        {"", "m:1:1: the text describes nothing; give a line such as \"8 gpus h100 nvswitch, "
+             "8 nics 400G, 2 cpus\""},
+        {"# only a comment\n", "m:2:1: the text describes nothing"},
+        {"gpus", "m:1:1: \"gpus\"; expected a count and a kind of device, such as \"8 gpus"},
         {"8", "m:1:2: the line ends here; expected cpus, switches, gpus or nics"},
         {"8 apples", "m:1:3: \"apples\"; expected cpus, switches, gpus or nics"},
         {"8x gpus", "m:1:1: \"8x\"; expected a number from 1 to 256"},
@@ -32,7 +32,7 @@ static void mistakes_are_found_where_they_are(void **state)
         {"257 nics", "m:1:1: \"257\"; expected a number from 1 to 256"},
         {"257 switches", "m:1:1: \"257\"; expected a number from 1 to 256"},
         {"65 cpus", "m:1:1: \"65\"; expected a number from 1 to 64"},
-        {"1 gpu,", "m:1:7: the line ends here; expected a count and what there is of it"},
+        {"1 gpu,", "m:1:7: the line ends here; expected a count and a kind of device"},
         {"1 gpu,, 1 nic", "m:1:7: the item ends here; expected a count"},
         {", 1 gpu", "m:1:1: the item ends here; expected a count"},
         {"1 gpu, 2 gpus", "m:1:10: \"gpus\" again; a host has them once"},
@@ -47,7 +47,8 @@ static void mistakes_are_found_where_they_are(void **state)
         /* cpus */
         {"1 cpu pentium", "m:1:7: \"pentium\"; expected a model such as amd or milan, cores, "
                           "threads, nodes, caches, \",\" or the end"},
-        {"1 cpu amd intel", "m:1:11: \"intel\" says again, or otherwise, what this item has said"},
+        {"1 cpu amd intel",
+         "m:1:11: \"intel\" repeats or contradicts an earlier word of this item"},
         {"1 cpu cores", "m:1:12: the line ends here; expected a number from 1 to 2048"},
         {"1 cpu cores, 1 gpu", "m:1:12: the item ends here; expected a number from 1 to 2048"},
         {"1 cpu cores many", "m:1:13: \"many\"; expected a number from 1 to 2048"},
@@ -55,8 +56,9 @@ static void mistakes_are_found_where_they_are(void **state)
         {"64 cpus cores 2048 threads 8", "m:1:1: 64 cpus of 2048 cores with 8 threads are 1048576 "
                                          "CPUs; a host has at most 2048"},
         {"2 cpus nodes 64", "m:1:1: 2 cpus of 64 nodes are 128 NUMA nodes; a host has at most 64"},
-        {"1 gpu, 1 cpu cores 8 nodes 3", "m:1:8: 8 cores are not dealt evenly to 3 nodes"},
-        {"1 cpu cores 8 caches 3", "m:1:1: 3 caches are not dealt evenly to 1 nodes, or 8 cores"},
+        {"1 gpu, 1 cpu cores 8 nodes 3", "m:1:8: 8 cores do not divide evenly among 3 nodes"},
+        {"1 cpu cores 8 caches 3",
+         "m:1:1: 3 caches do not divide evenly among 1 nodes, or 8 cores"},
         /* switches */
         {"4 switches under 5", "m:1:18: \"5\"; expected a number from 1 to 4"},
         {"4 switches gen8", "m:1:15: \"8\"; expected a number from 1 to 7"},
@@ -66,22 +68,22 @@ static void mistakes_are_found_where_they_are(void **state)
         {"1 gpu h101", "m:1:7: \"h101\"; expected a model such as h100, sm, gcn, nvswitch, mesh, "
                        "ring, pairs, cube-mesh, links, pcie, hives, cpu-links, c2c, fabric, gen5, "
                        "x16, gdr, no-gdr, on, \",\" or the end"},
-        {"1 gpu h100 sm 90", "m:1:12: \"sm\" says again"},
+        {"1 gpu h100 sm 90", "m:1:12: \"sm\" repeats or contradicts"},
         {"1 gpu sm 9", "m:1:10: \"9\"; expected a number from 10 to 999"},
         {"1 gpu gcn GFX", "m:1:11: \"GFX\"; expected an architecture of AMD's, such as gfx90a"},
         {"1 gpu gcn gfx9012345678901", "m:1:11: \"gfx9012345678901\"; expected an architecture"},
         {"1 gpu gcn", "m:1:10: the line ends here; expected an architecture"},
-        {"2 gpus mesh nvswitch", "m:1:13: \"nvswitch\" says again, or otherwise"},
+        {"2 gpus mesh nvswitch", "m:1:13: \"nvswitch\" repeats or contradicts"},
         {"2 gpus mesh 65", "m:1:13: \"65\"; expected a number from 1 to 64"},
-        {"1 gpu mesh", "m:1:1: 1 GPUs in 1 hives cannot be a mesh each"},
-        {"2 gpus ring", "m:1:1: 2 GPUs in 1 hives cannot be a ring each"},
-        {"3 gpus pairs", "m:1:1: 3 GPUs in 1 hives cannot be a pairs each"},
-        {"4 gpus cube-mesh", "m:1:1: 4 GPUs in 1 hives cannot be a cube-mesh each"},
-        {"8 gpus mesh hives 3", "m:1:1: 8 GPUs in 3 hives cannot be a mesh each"},
+        {"1 gpu mesh", "m:1:1: 1 GPUs cannot form 1 hives of shape mesh"},
+        {"2 gpus ring", "m:1:1: 2 GPUs cannot form 1 hives of shape ring"},
+        {"3 gpus pairs", "m:1:1: 3 GPUs cannot form 1 hives of shape pairs"},
+        {"4 gpus cube-mesh", "m:1:1: 4 GPUs cannot form 1 hives of shape cube-mesh"},
+        {"8 gpus mesh hives 3", "m:1:1: 8 GPUs cannot form 3 hives of shape mesh"},
         {"8 gpus mesh hives 9", "m:1:19: \"9\"; expected a number from 1 to 8"},
-        {"8 gpus nvswitch hives 2", "m:1:1: hives are of a mesh, a ring, pairs or a cube-mesh, not "
-                                    "of nvswitch"},
-        {"8 gpus hives 2", "m:1:1: hives are of a mesh, a ring, pairs or a cube-mesh, not of pcie"},
+        {"8 gpus nvswitch hives 2", "m:1:1: hives need mesh, ring, pairs or cube-mesh, not "
+                                    "nvswitch"},
+        {"8 gpus hives 2", "m:1:1: hives need mesh, ring, pairs or cube-mesh, not pcie"},
         {"4 gpus l4 nvswitch", "m:1:1: this GPU's usual links to NVSwitches are not known; give "
                                "their number, such as nvswitch 4"},
         {"4 gpus mi100 nvswitch 4", "m:1:1: AMD's GPUs have no NVSwitch; say mesh, ring or links"},
@@ -110,9 +112,9 @@ static void mistakes_are_found_where_they_are(void **state)
         {"1 nic 400", "m:1:7: \"400\"; expected a speed such as 400G or 2500M"},
         {"1 nic 0G", "m:1:7: \"0\"; expected a number from 1 to 10000"},
         {"1 nic 10001G", "m:1:7: \"10001\"; expected a number from 1 to 10000"},
-        {"1 nic 400G 200G", "m:1:12: \"200G\" says again"},
+        {"1 nic 400G 200G", "m:1:12: \"200G\" repeats or contradicts"},
         {"1 nic ports 17", "m:1:13: \"17\"; expected a number from 1 to 16"},
-        {"1 nic rails no-rails", "m:1:13: \"no-rails\" says again, or otherwise"},
+        {"1 nic rails no-rails", "m:1:13: \"no-rails\" repeats or contradicts"},
         {"1 nic near gpu 0", "m:1:1: near gpu 0, but this host has no gpus"},
         {"1 gpu, 1 nic near gpu 1", "m:1:1: near gpu 1, but this host has 1, from 0 to 0"},
         {"1 gpu, 1 nic near cpu 0", "m:1:19: \"cpu\"; expected gpu, as in \"near gpu 0\""},
@@ -120,7 +122,8 @@ static void mistakes_are_found_where_they_are(void **state)
                        "slingshot, efa, ports, rails, no-rails, gen5, x16, gdr, no-gdr, near, on"},
         {"\xff\xfe", "m:1:1: \"\xff\xfe\"; expected a count"},
         /* too much */
-        {"1000000 hosts: 8 gpus nvswitch", "m:1:1: 1000000 of these hosts are too many: an "
+        {"1000000 hosts: 8 gpus nvswitch",
+         "m:1:1: 1000000 of these hosts are too many: an "
          "inventory holds 16384 devices, which is full at host 656 of the line"},
         {"1 cpu; 4294967295 hosts: 1 cpu", "m:1:8: 4294967295 of these hosts are too many"},
         {"256 gpus mesh", "m:1:1: 1 of these hosts are too many: an inventory holds 16384"},

@@ -135,7 +135,7 @@ static void what_is_none_of_them_is_refused_with_what_to_give(void **state)
         {NULL, "open no-such-machine: No such file or directory; give a file of at most 16 MiB "
                "with NCCL's or hwloc's XML or lines, a line such as \"8 gpus h100 nvswitch, "
                "8 nics 400G, 2 cpus\", or a known name such as \"dgx-1v\""},
-        {"", ":1:1: nothing is said; give a line such as"},
+        {"", ":1:1: the text describes nothing; give a line such as"},
         {"8 gpus\n8 apples\n", ":2:3: \"apples\"; expected cpus, switches, gpus or nics"},
         {"<graphs version=\"1\">", " begins with <graphs>; a machine is XML that begins with "},
         {"<system", ":1:"},

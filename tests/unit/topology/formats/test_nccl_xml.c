@@ -146,7 +146,7 @@ static void mistakes_are_found_where_they_are(void **state)
         const char *text, *said;
     } cases[] = {
         {"", "t:1:1: no element found"},
-        {"<graphs version=\"1\"/>", "t:1:1: <graphs>, where a topology has <system>"},
+        {"<graphs version=\"1\"/>", "t:1:1: <graphs>, but a topology begins with <system>"},
         {"<system version=\"3\"/>", "t:1:1: <system>: version=\"3\"; NCCL's is 1, RCCL's is 2"},
         {"<system version=\"one\"/>", "t:1:1: <system>: version=\"one\" is no number, such as 8"},
         {"<system version=\"1\">\n  <cpu numaid=\"x\"/>\n</system>",
@@ -207,7 +207,7 @@ static void what_is_hostile_is_refused_early(void **state)
          "t:1:21: more than 1 MiB"},
         {"<system version=\"1\"><cpu>", "<cache cpus=\"\"/>", 100000, "</cpu></system>",
          "t:1:262170: the caches of this cpu have masks of more than 16383 bytes"},
-        {"<system ", "a", 20000000, "", "t:1:1: 20000008 bytes; 16777216 are read at most"},
+        {"<system ", "a", 20000000, "", "t:1:1: 20000008 bytes, but at most 16777216 are read"},
     };
 
     (void)state;

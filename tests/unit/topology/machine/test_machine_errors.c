@@ -22,7 +22,7 @@ static void mistakes_are_found_where_they_are(void **state)
         const char *where, *what;
     } cases[] = {
         {"", 0, "m:1:1: ", "no level is given; add a line"},
-        {LEVEL, 0, "m:1:40: ", "how many ranks? Add a line such as"},
+        {LEVEL, 0, "m:1:40: ", "the number of ranks is not given; add a line such as"},
         {"tutti-machine 2", 0, "m:1:15: ", "knows \"tutti-machine 1\" only"},
         {"tutti-machine", 0, "m:1:14: ", "knows \"tutti-machine 1\" only"},
         {"ranks 1\ntutti-machine 1", 0, "m:2:1: ", "a line begins with ranks, node"},
@@ -87,7 +87,7 @@ static void mistakes_are_found_where_they_are(void **state)
         {"copy 1B/s 2B/s", 4, "m:1:11: ", "more than this line takes"},
         {"trunk 400GB/s;" LEVEL, 4, "m:1:1: ", "a trunk joins groups; add a line"},
         {"torus 2 3;" LEVEL, 5, "m:1:7: ", "does not hold the 5 ranks"},
-        {"torus 2 2 2 2 2", 32, "m:1:7: ", "5 dimensions; it has 1 to 4"},
+        {"torus 2 2 2 2 2", 32, "m:1:7: ", "5 dimensions of a torus, which has 1 to 4"},
         {"torus 0", 1, "m:1:7: ", "expected a number from 1"},
         {"torus 1048576 1048576 1048576 1048576;" LEVEL, 0, "m:1:78: ", "there may be 1048576"},
         {"ring 0 1;" LEVEL, 3, "m:1:6: ", "2 numbers, but there are 3 ranks"},

@@ -245,7 +245,7 @@ static void mistakes_are_found_where_they_are(void **state)
         {"ranks 2;" LEVEL "\npath 2 0 via", "m:2:6: ", "a path of rank 2; ranks are 0 to 1"},
         {"ranks 2;" LEVEL "\npath 0 1 via; path 1 0 via\n path 0 1 via", "m:3:7: ",
          "the path from rank 0 to 1 again; line 2 has it"},
-        {"path 0 1 via 0;" LEVEL, "m:1:94: ", "how many ranks?"},
+        {"path 0 1 via 0;" LEVEL, "m:1:94: ", "the number of ranks is not given"},
     };
 
     (void)state;
@@ -362,14 +362,14 @@ static void wrong_arrays_change_nothing(void **state)
     } cases[] = {
         {{&slow, 1, pair, 1, crossing, 5}, "link 0 carries 0.5 B/s"},
         {{&endless, 1, pair, 1, crossing, 5}, "link 0 carries inf B/s"},
-        {{&odd, 1, pair, 1, crossing, 5}, "the name of link 0, \"no name\", is none"},
+        {{&odd, 1, pair, 1, crossing, 5}, "link 0 has the name \"no name\"; a name begins"},
         {{&link, 1, pair, 2, crossing, 5}, "two paths from rank 0 to 1"},
         {{&link, 1, &self, 1, crossing, 5}, "a path from rank 1 to 1"},
         {{&link, 1, &far, 1, crossing, 5}, "a path from rank 0 to 2"},
         {{&link, 1, &twice, 1, crossing, 5}, "crosses link 0 twice"},
         {{&link, 1, &beyond, 1, crossing, 5}, "crosses link 1, but there are 1"},
-        {{&link, 1, &nan, 1, crossing, 5}, "takes nan of link 0"},
-        {{&link, 1, &zero, 1, crossing, 5}, "takes 0 of link 0"},
+        {{&link, 1, &nan, 1, crossing, 5}, "takes nan bytes of link 0"},
+        {{&link, 1, &zero, 1, crossing, 5}, "takes 0 bytes of link 0"},
         {{&link, 1, &outside, 1, crossing, 5}, "has crossings 4 to 6 of 5"},
         {{&link, 1, &wraps, 1, crossing, 5}, "of 5"},
         {{&link, 1, &never, 1, crossing, 5}, "a latency of nan"},
