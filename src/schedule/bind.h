@@ -39,7 +39,7 @@ enum tutti_slot {
 /* A run of bytes that is contiguous in every span of a step. */
 struct tutti_segment {
     size_t bytes;
-    size_t at[TUTTI_AT_COUNT]; /* byte offset in each span's buffer */
+    size_t at[TUTTI_AT_COUNT]; /* byte offset in the buffer of each span that the step has */
 };
 
 struct tutti_bound_step {
