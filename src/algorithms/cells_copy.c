@@ -21,11 +21,13 @@
 
 /* ---- broadcast ------------------------------------------------------------------------------ */
 
+/* The chunks of some parts, one for each part. */
 static struct tutti_span part_span(enum tutti_buffer buffer, struct tutti_nodes_parts parts)
 {
     return tutti_span(buffer, parts.first, parts.end - parts.first);
 }
 
+/* Get a window slot of rank `from` once that rank has given its signal number `signal`. */
 static int take(struct tutti_build *build, uint32_t from, uint32_t signal, struct tutti_span slot,
                 struct tutti_span dst)
 {
@@ -150,6 +152,7 @@ static void cost_parts(const struct tutti_shape *shape, const struct tutti_cells
     ret_cost->bridge.bytes = (counts->cells - 1) * block_bytes;
 }
 
+/* `own` is the number of blocks of other cells for which the busiest rank stands. */
 static void cost_blocks(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
                         double block_bytes, struct tutti_cost *ret_cost)
 {

@@ -31,6 +31,14 @@
 #include "algorithms/ranks.h"
 #include "algorithms/window.h"
 
+/* The signals of a rank, except in the algorithm for small vectors. */
+enum {
+    LAID_OUT = 1,   /* its window has the data of which others sum a part */
+    SUMMED_IN_CELL, /* its window has the sums over its cell */
+    SUMMED_ACROSS,  /* its window has the sums over all ranks of its own pieces */
+    COLLECTED,      /* its window has the sums of all pieces of its parts */
+};
+
 /* The chunks of some parts. A part has one chunk per cell; the rank that serves the part in that
  * cell sums it. */
 static struct tutti_span parts_span(const struct tutti_cells_view *cells, enum tutti_buffer buffer,
@@ -40,6 +48,7 @@ static struct tutti_span parts_span(const struct tutti_cells_view *cells, enum t
                       (parts.end - parts.first) * cells->count);
 }
 
+/* The chunk of `part` that is summed in `cell`. */
 static struct tutti_span piece_span(const struct tutti_cells_view *cells, enum tutti_buffer buffer,
                                     uint32_t part, uint32_t cell)
 {
@@ -74,7 +83,7 @@ static int sum_in_cell(struct tutti_cells_view *cells, struct tutti_build *build
 
     TUTTI_TRY(lay_out_others(build, own, cells->nparts * cells->count));
     TUTTI_TRY(tutti_build_signal(build));
-    TUTTI_TRY(tutti_cells_wait_members(cells, build, 1));
+    TUTTI_TRY(tutti_cells_wait_members(cells, build, LAID_OUT));
     TUTTI_TRY(tutti_cells_among_members(cells, build));
     TUTTI_TRY(sum_members(cells, build, own, slot));
     return tutti_build_signal(build);
@@ -89,7 +98,7 @@ static int sum_across(struct tutti_cells_view *cells, struct tutti_build *build,
         struct tutti_span slot = piece_span(cells, TUTTI_BUF_WINDOW, part, cells->cell);
         struct tutti_span sum = piece_span(cells, TUTTI_BUF_OUTPUT, part, cells->cell);
 
-        TUTTI_TRY(tutti_cells_wait_servers(cells, build, part, 2));
+        TUTTI_TRY(tutti_cells_wait_servers(cells, build, part, SUMMED_IN_CELL));
         TUTTI_TRY(tutti_cells_among_servers(cells, build, part));
         TUTTI_TRY(tutti_build_gather_reduce(build, slot, slot, has_output ? sum : slot,
                                             has_output && is_read ? slot : TUTTI_NO_SPAN,
@@ -109,7 +118,7 @@ static int get_across(struct tutti_cells_view *cells, struct tutti_build *build)
             uint32_t from = tutti_cells_server(cells, cell, part);
             struct tutti_span slot = piece_span(cells, TUTTI_BUF_WINDOW, part, cell);
 
-            TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 3));
+            TUTTI_TRY(tutti_build_wait(build, (int32_t)from, SUMMED_ACROSS));
             TUTTI_TRY(tutti_build_get(build, from, slot, slot));
         }
     return tutti_build_signal(build);
@@ -130,7 +139,7 @@ static int get_in_cell(struct tutti_cells_view *cells, struct tutti_build *build
 
         if (from == cells->me)
             continue;
-        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 4));
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, COLLECTED));
         TUTTI_TRY(tutti_build_get(build, from, parts_span(cells, TUTTI_BUF_WINDOW, theirs),
                                   parts_span(cells, TUTTI_BUF_OUTPUT, theirs)));
     }
@@ -149,7 +158,7 @@ static int emit_sums(const struct tutti_shape *shape, struct tutti_cells_view *c
                      struct tutti_build *build)
 {
     (void)shape;
-    declare(cells, build, 4);
+    declare(cells, build, COLLECTED);
     TUTTI_TRY(sum_in_cell(cells, build));
     TUTTI_TRY(sum_across(cells, build, true, true));
     TUTTI_TRY(get_across(cells, build));
@@ -160,7 +169,7 @@ static int emit_sums(const struct tutti_shape *shape, struct tutti_cells_view *c
 static int emit_sums_at_root(const struct tutti_shape *shape, struct tutti_cells_view *cells,
                              struct tutti_build *build)
 {
-    declare(cells, build, 3);
+    declare(cells, build, SUMMED_ACROSS);
     TUTTI_TRY(sum_in_cell(cells, build));
     TUTTI_TRY(sum_across(cells, build, shape->rank != shape->root, shape->rank == shape->root));
     if (shape->rank != shape->root)
@@ -171,7 +180,7 @@ static int emit_sums_at_root(const struct tutti_shape *shape, struct tutti_cells
 
             if (from == shape->rank)
                 continue;
-            TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 3));
+            TUTTI_TRY(tutti_build_wait(build, (int32_t)from, SUMMED_ACROSS));
             TUTTI_TRY(tutti_build_get(build, from,
                                       piece_span(cells, TUTTI_BUF_WINDOW, part, cell),
                                       piece_span(cells, TUTTI_BUF_OUTPUT, part, cell)));
@@ -189,7 +198,8 @@ static int sum_own_block(struct tutti_cells_view *cells, struct tutti_build *bui
     for (uint32_t cell = 0; cell < cells->count; cell++) {
         uint32_t from = tutti_cells_stand_in(cells, cell, cells->me), at = cell;
 
-        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 2));
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, SUMMED_IN_CELL));
+        /* Insert the rank so that the list ascends. */
         for (; at > 0 && cells->servers[at - 1] > from; at--)
             cells->servers[at] = cells->servers[at - 1];
         cells->servers[at] = from;
@@ -203,13 +213,13 @@ static int emit_blocks(const struct tutti_shape *shape, struct tutti_cells_view 
                        struct tutti_build *build)
 {
     tutti_build_window(build, shape->nranks);
-    tutti_build_signals(build, 2);
+    tutti_build_signals(build, SUMMED_IN_CELL);
     for (uint32_t block = 0; block < shape->nranks; block++)
         if (tutti_cells_stand_in(cells, cells->cell, block) != shape->rank)
             TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, block, 1),
                                        tutti_span(TUTTI_BUF_WINDOW, block, 1)));
     TUTTI_TRY(tutti_build_signal(build));
-    TUTTI_TRY(tutti_cells_wait_members(cells, build, 1));
+    TUTTI_TRY(tutti_cells_wait_members(cells, build, LAID_OUT));
     TUTTI_TRY(tutti_cells_among_members(cells, build));
     for (uint32_t block = 0; block < shape->nranks; block++) {
         struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, block, 1);
@@ -225,8 +235,11 @@ static int emit_blocks(const struct tutti_shape *shape, struct tutti_cells_view 
 
 /* ---- small vectors -------------------------------------------------------------------------- */
 
+/* The slots of a window: a rank's vector, or the sum of its cell; the sum of all, at leaders. */
 enum { CELL_SLOT, SUM_SLOT, SMALL_SLOTS };
 
+/* The leader's first signal means that the sum of its cell is ready, the second that the sum of all
+ * is. The other ranks of a cell give one signal, when their vector is in the window. */
 static int emit_leader(struct tutti_cells_view *cells, struct tutti_build *build)
 {
     struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, 1);
@@ -261,7 +274,10 @@ static int emit_small(const struct tutti_shape *shape, struct tutti_cells_view *
                            tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
 }
 
-/* ---- costs: of the busiest rank, where cells are alike; memory: of all ranks ---------------- */
+/* ---- costs ---------------------------------------------------------------------------------- */
+
+/* Costs are those of the busiest rank if all cells have the same size; `memory` counts the bytes of
+ * all ranks. Below, s is the number of ranks of a cell, and c the number of cells. */
 
 /* The cost of the sums within cells and across them, with which all-reduce and reduce begin, for a
  * vector of one byte. */

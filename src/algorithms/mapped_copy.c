@@ -21,7 +21,7 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
 
-/* Get INPUT block `block` of rank `from` once that rank is ready. */
+/* Get INPUT block `block` of rank `from` into OUTPUT block `dst` once that rank is ready. */
 static int take(struct tutti_build *build, uint32_t from, uint32_t block, uint32_t dst)
 {
     TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 1));
@@ -40,7 +40,7 @@ static int take_from_all(const struct tutti_shape *shape, struct tutti_build *bu
     return TUTTI_OK;
 }
 
-/* Give a signal, and wait for those of all other ranks. */
+/* Give this rank's signal number `signal`, and wait for those of all other ranks. */
 static int meet(struct tutti_build *build, uint32_t signal)
 {
     TUTTI_TRY(tutti_build_signal(build));

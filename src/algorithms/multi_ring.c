@@ -33,8 +33,8 @@
  * there are fewer.
  *
  * Sources: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009, on several rings.
- * The construction of the cycles as in Lucas, "Récréations mathématiques", volume 2, 1883, who has
- * it from Walecki; for even p too as in Alspach, "The wonderful Walecki construction", 2008.
+ * Walecki's cycles are in Lucas, "Récréations mathématiques", volume 2, 1883, and for even p in
+ * Alspach, "The wonderful Walecki construction", 2008.
  */
 #include "algorithms/ranks.h"
 #include "algorithms/ring.h"
@@ -49,13 +49,14 @@ static bool has_orders(const struct tutti_shape *shape)
     return shape->places != NULL && shape->places->nrings > 0;
 }
 
+/* Number of directed rings along the given orders. */
 static uint32_t count_given(const struct tutti_shape *shape)
 {
-    uint32_t given = shape->options.value[TUTTI_CHANNELS];
+    uint32_t wanted = shape->options.value[TUTTI_CHANNELS];
     uint32_t cycles = has_orders(shape) ? shape->places->nrings : 1;
     uint32_t most = cycles < TUTTI_RINGS_MOST / 2 ? 2 * cycles : TUTTI_RINGS_MOST;
 
-    return given != 0 && given < most ? given : most;
+    return wanted != 0 && wanted < most ? wanted : most;
 }
 
 static int make_given(const struct tutti_shape *shape, struct tutti_moves *moves)
@@ -117,14 +118,16 @@ const struct tutti_algorithm tutti_multi_ring_allgather = {
 
 /* ---- along Walecki's cycles ------------------------------------------------------------------ */
 
+/* Number of directed rings along Walecki's cycles. */
 static uint32_t count_walecki(const struct tutti_shape *shape)
 {
-    uint32_t given = shape->options.value[TUTTI_CHANNELS];
+    uint32_t wanted = shape->options.value[TUTTI_CHANNELS];
     uint32_t most = shape->nranks < 4 ? 2 : (shape->nranks - 1) / 2 * 2;
 
-    return given < most ? given : most;
+    return wanted < most ? wanted : most;
 }
 
+/* Write cycle number `index`, as the head of this file describes it. */
 static void zigzag(uint32_t nranks, uint32_t index, uint32_t *cycle)
 {
     uint32_t circle = nranks - 1, hub = nranks - 1;

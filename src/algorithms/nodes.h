@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which ranks are in which node and group, for hierarchical algorithms.
  *
- *   group 0              group 1          group 2            A rail connects the ranks that serve
- *   node 0     node 1    node 2           node 3             the same part in all nodes: each of
- *   0 1 2 3    4   5     6 7 8 9          10                 its ranks reaches the network through
- *   | | | |   / \ / \    | | | |       / / \ \               a port of its own.
- *   0 1 2 3   0 1 2 3    0 1 2 3       0 1 2 3   <- parts
+ *   group 0              group 1          group 2
+ *   node 0     node 1    node 2           node 3
+ *   0 1 2 3    4   5     6 7 8 9          10                 ranks
+ *   | | | |   / \ / \    | | | |       / / \ \
+ *   0 1 2 3   0 1 2 3    0 1 2 3       0 1 2 3               parts
  *
- * There are as many parts as the largest node has ranks. In a smaller node a rank serves several
- * adjacent parts, divided as evenly as possible, so every node takes part in every rail. In the
- * same way the nodes of a group serve seats; there are as many seats as the largest group has
- * nodes.
+ * The ranks of each node divide the same parts among them: a rank serves some of the parts. There
+ * are as many parts as the largest node has ranks. In a smaller node a rank serves several adjacent
+ * parts, divided as evenly as possible. A rail consists of the ranks that serve the same part in
+ * all nodes. So every node takes part in every rail. In a node of full size each rank is on one
+ * rail, and may reach the network through a port of its own.
+ *
+ * In the same way the nodes of a group serve seats; there are as many seats as the largest group
+ * has nodes.
  *
  * If groups are unknown, or there is only one, each node is a group of its own. If nodes are
  * unknown, each rank is a node.

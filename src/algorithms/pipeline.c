@@ -53,8 +53,8 @@ static bool find_chunk(const struct tutti_pipeline *pipeline, uint32_t tree, int
     return true;
 }
 
-/* Children send in reverse order, so the part of the last child is the first to be added to this
- * rank's input. */
+/* Emit the steps of a round on the way up one tree. Children send in reverse order, so the data of
+ * the last child is added to this rank's input first. */
 static int go_up(const struct flow *flow, uint32_t tree, int64_t round)
 {
     const struct tutti_pipeline_node *node = &flow->pipeline->nodes[tree];
@@ -77,6 +77,7 @@ static int go_up(const struct flow *flow, uint32_t tree, int64_t round)
     return TUTTI_OK;
 }
 
+/* Emit the steps of a round on the way down one tree. */
 static int go_down(const struct flow *flow, uint32_t tree, int64_t round)
 {
     const struct tutti_pipeline_node *node = &flow->pipeline->nodes[tree];

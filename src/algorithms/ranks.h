@@ -29,7 +29,8 @@ static inline uint32_t tutti_rounds_of(uint32_t nranks)
     return rounds;
 }
 
-/* Folding: of the first 2 * nextra ranks each even one passes its work to the odd one after it. The
+/* Folding leaves out `nextra` ranks, for algorithms that need, for example, a power of two. Of the
+ * first 2 * nextra ranks each even one passes its work to the odd one after it and is out. The
  * remaining ranks are numbered from 0. */
 static inline bool tutti_folded_is_out(uint32_t nextra, uint32_t rank)
 {

@@ -33,7 +33,8 @@ struct ring {
     bool is_backward;
 };
 
-/* The rank `by` places before this one in the direction of the ring; 0 is this rank. */
+/* The rank `by` places before this one in the direction of the ring: 0 is this rank, and nranks - 1
+ * is the next one. */
 static uint32_t before(const struct ring *ring, uint32_t by, uint32_t nranks)
 {
     return ring->cycle[ring->is_backward ? tutti_rank_after(ring->place, by, nranks)
