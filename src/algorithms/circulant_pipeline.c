@@ -51,8 +51,8 @@ static void find_skips(struct rounds *rounds)
 }
 
 /* Write a place as a sum of skips, the largest possible first. Its base is the index of the last
- * skip in the sum; it tells which segment of each row of q the place receives first. The base of
- * the root is q. */
+ * skip in the sum. The place receives segment number `base` of each row of q segments before any
+ * other segment of that row (find_receives). The base of the root is q. */
 static uint32_t find_base(const struct rounds *rounds, uint32_t place)
 {
     uint32_t base = rounds->nskips;

@@ -176,7 +176,7 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
     } else {
         node.parent.rank =
             tutti_rank_absolute(shape, place_of(parent_of(number, most), tree, most));
-        node.parent.at = round_of(colors, place, tree, most);
+        node.parent.delay = round_of(colors, place, tree, most);
         if (number % 2 == 0) {
             below[0] = left_child(number);
             below[1] = right_child(number, most);
@@ -188,7 +188,7 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
         children[node.nchildren++] = (struct tutti_pipeline_edge){
             tutti_rank_absolute(shape, child), round_of(colors, child, tree, most)};
     }
-    if (node.nchildren == 2 && children[0].at > children[1].at) {
+    if (node.nchildren == 2 && children[0].delay > children[1].delay) {
         struct tutti_pipeline_edge later = children[0];
 
         children[0] = children[1];

@@ -14,9 +14,9 @@
  * block crosses its sender's node once more. Blocks for the sender's own node go straight.
  *
  * Collected blocks are kept in SCRATCH, by destination and then by source. In shift i a node sends
- * to the node i after it and receives from the node i before it, so that no rank is the target of
- * all others at once. A message goes out as soon as it is complete, while the next ones are
- * collected. Between nodes `window` shifts are in flight at a time, as in spread_out.c.
+ * to the node i after it and receives from the node i before it. So no rank is the target of all
+ * others at once. A message goes out as soon as it is complete, while the next ones are collected.
+ * Between nodes `window` shifts are in flight at a time, as in spread_out.c.
  *
  * Source: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails.

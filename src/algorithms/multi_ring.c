@@ -16,8 +16,8 @@
  *
  * walecki is for machines in which every rank has a link to every other rank. It takes Walecki's
  * Hamiltonian cycles, no two of which share a link. The last rank is the hub; the others form a
- * circle of m = p - 1. Cycle i goes from the hub to i, zigzags over the circle, to i + 1, i - 1,
- * i + 2, i - 2, ..., and returns to the hub:
+ * circle of m = p - 1. Cycle i goes from the hub to i and from there zigzags over the circle, to
+ * i + 1, i - 1, i + 2, i - 2, ... In the end it returns to the hub:
  *
  *   p = 7, hub 6                      0
  *   cycle 0   6 0 1 5 2 4 3        5     1        i = 0: 0-1 across the circle, 1-5, 5-2, 2-4, 4-3
@@ -25,7 +25,7 @@
  *   cycle 2   6 2 3 1 4 0 5        4     2
  *                                     3
  *
- * Numbers that follow each other in cycle i add up to 2i or 2i + 1 (mod m), so no two of the cycles
+ * Numbers that follow each other in cycle i add up to 2i or 2i + 1 (mod m). So no two of the cycles
  * i < m / 2 share a link. Odd p: these (p - 1) / 2 cycles use every link once each way. Even p: the
  * (p - 2) / 2 cycles leave one link of every rank unused. Two ranks have a cycle of one link.
  *

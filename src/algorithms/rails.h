@@ -13,8 +13,8 @@ struct tutti_rails {
     struct tutti_nodes nodes;
     struct tutti_moves *moves; /* borrowed */
     uint32_t *list, count;     /* chunks of the current message */
-    /* Append to `list` the chunks of `part` that come from one node of this group, the one that
-     * serves `seat`. */
+    /* Append to `list` the chunks of `part` that come from the node of this group that serves
+     * `seat`. */
     void (*add_seat)(struct tutti_rails *rails, uint32_t part, uint32_t seat);
 };
 

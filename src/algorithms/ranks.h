@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "schedule/build.h"
 
-/* The rank `by` places after `rank`, and the one before it; by <= nranks. */
+/* The rank `by` places after `rank`, and the rank `by` places before it; by <= nranks. */
 static inline uint32_t tutti_rank_after(uint32_t rank, uint32_t by, uint32_t nranks)
 {
     return (uint32_t)(((uint64_t)rank + by) % nranks);

@@ -85,8 +85,8 @@ static bool has_right(const struct scan *scan)
 }
 
 /* True if the sum of the left subtree and the own input is kept in SCRATCH. In an exclusive scan
- * OUTPUT, which may be the memory of INPUT, does not get the own input. So a rank that passes on its
- * own input after OUTPUT is written needs other memory for the sum. */
+ * OUTPUT, which may be the memory of INPUT, does not get the own input. So a rank that passes on
+ * its own input after OUTPUT is written needs other memory for the sum. */
 static bool keeps_in_scratch(const struct scan *scan)
 {
     bool passes_on = !scan->node.is_on_right_edge || has_right(scan);
@@ -186,8 +186,8 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     return TUTTI_OK;
 }
 
-/* A segment goes up and down the height, where each hop waits for at most three messages at a port.
- * Each segment follows the one before by as many. */
+/* A segment goes up and down the tree. Each hop waits for at most three messages at a port. Each
+ * segment arrives three messages after the one before it. */
 static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
     uint32_t height = tutti_rounds_whole(shape->nranks);

@@ -293,9 +293,9 @@ struct path {
     double reduced; /* blocks, in a reduce-scatter */
 };
 
-/* The path of the rank next to the one that an odd ring leaves out; it has two blocks to give. Not
- * counted are the few blocks that are copied to join partial sums in one message, where an even
- * ring is not a power of two. */
+/* The path of the rank that serves the rank left out of an odd ring, and so has two blocks to give.
+ * In even rings that are not a power of two a few blocks are copied to join partial sums in one
+ * message; they are not counted. */
 static struct path path_of(const struct tutti_shape *shape)
 {
     struct torus torus = torus_of(shape);

@@ -15,8 +15,8 @@
  *   all-gather                      abc abc abc    abc abc abc
  *   unfold                         1 -> 0
  *
- * Folding: of the first 2e members, e = count modulo 2^doublings, each even one sends its vector to
- * the odd one after it, does not take part, and receives the result in the end.
+ * Folding: let e be count modulo 2^doublings. Of the first 2e members each even one sends its
+ * vector to the odd one after it, does not take part, and receives the result in the end.
  *
  * A sum must not change while it is being sent. A send may also complete only when its receive has
  * run, so both partners of an exchange must send at the same time. Therefore what arrives is kept

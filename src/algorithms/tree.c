@@ -99,8 +99,9 @@ static uint32_t find_parent(const int32_t *parents, uint32_t rank, uint32_t top)
     return (uint32_t)parents[rank];
 }
 
-/* Find this rank in a tree; `children` has room for all ranks. A rank does not know what the other
- * trees do at the same time, so all edges to its children get the same round. */
+/* Find this rank in a tree; `children` has room for all ranks. All edges to its children get the
+ * same delay: an order among them would be of no use, because the other trees use the same ports at
+ * the same time. */
 static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, const int32_t *parents,
                                             uint32_t top, struct tutti_pipeline_edge *children)
 {

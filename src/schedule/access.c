@@ -62,7 +62,7 @@ uint32_t tutti_step_accesses(const struct tutti_step *step,
     return list.count;
 }
 
-bool tutti_step_stores_right(const struct tutti_step *step)
+bool tutti_step_has_valid_stores(const struct tutti_step *step)
 {
     const struct tutti_span *remote =
         step->kind == TUTTI_STEP_PUT ? &step->remote : &step->remote_dst;

@@ -106,7 +106,7 @@ static inline uint32_t tutti_step_count_peers(const struct tutti_schedule *sched
 /* True if a put or gather_reduce has a valid combination of destinations: `dst` alone, `dst` and
  * the remote span with to == TUTTI_ALL_RANKS, or the remote span alone with `to` a rank. A put to
  * all needs `dst` as well. */
-bool tutti_step_stores_right(const struct tutti_step *step);
+bool tutti_step_has_valid_stores(const struct tutti_step *step);
 
 /* Number of chunks of a buffer of `rank`; 0 if the rank does not have the buffer. */
 uint32_t tutti_buffer_chunks(const struct tutti_schedule *schedule, uint32_t rank,

@@ -61,7 +61,7 @@ struct tutti_bound {
 int tutti_bind(const struct tutti_schedule *schedule, const struct tutti_extent *extent,
                struct tutti_bound *ret_bound);
 
-/* Bytes that a step moves in a uniform call. The result is the one that tutti_bind finds, but no
+/* Bytes that a step moves in a uniform call. The result is the same as that of tutti_bind, but no
  * list of segments is built. */
 size_t tutti_bind_step_bytes(const struct tutti_schedule *schedule, const struct tutti_step *step,
                              size_t element_bytes, size_t block_count);

@@ -96,8 +96,8 @@ enum tutti_sources {
     TUTTI_FROM_NONE,
     TUTTI_FROM_ALL,
     TUTTI_FROM_ROOT,
-    TUTTI_FROM_UP_TO, /* ranks 0 to the own one */
-    TUTTI_FROM_BELOW, /* ranks 0 to the one before the own one; rank 0 has no sources */
+    TUTTI_FROM_UP_TO, /* the ranks up to the own rank */
+    TUTTI_FROM_BELOW, /* the ranks below the own rank; rank 0 has no sources */
 };
 
 #define TUTTI_NO_CALL 255

@@ -58,14 +58,14 @@ void tutti_text_next(struct tutti_text_reader *reader);
 bool tutti_text_is(const struct tutti_text_reader *reader, const char *text);
 /* Read a number from `least` to `most`, of 64 bits or of 32. `what` describes the number in
  * messages. */
-int tutti_text_size(struct tutti_text_reader *reader, const char *what, uint64_t least,
-                    uint64_t most, uint64_t *ret_value);
+int tutti_text_number64(struct tutti_text_reader *reader, const char *what, uint64_t least,
+                        uint64_t most, uint64_t *ret_value);
 int tutti_text_number(struct tutti_text_reader *reader, const char *what, uint64_t least,
                       uint32_t most, uint32_t *ret_value);
 /* Read a span: "input[2]" or "input[2+3]". */
 int tutti_text_read_span(struct tutti_text_reader *reader, struct tutti_span *ret_span);
 /* Refuse further words in the line. */
-int tutti_text_end(struct tutti_text_reader *reader);
+int tutti_text_expect_end(struct tutti_text_reader *reader);
 /* The current word for "%.*s" in messages. */
 #define TUTTI_TEXT_WORD(reader) TUTTI_WORD((reader)->word)
 

@@ -80,7 +80,7 @@ static int read_head(struct tutti_text_reader *reader, struct tutti_text_head *h
         return read_needs(reader, head);
     else
         *ret_is_head = false;
-    return *ret_is_head ? tutti_text_end(reader) : TUTTI_OK;
+    return *ret_is_head ? tutti_text_expect_end(reader) : TUTTI_OK;
 }
 
 /* ---- ranks ---------------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static int begin_rank(struct tutti_text_reader *reader)
     TUTTI_TRY(tutti_text_number(reader, "rank", 0, shape.nranks - 1, &shape.rank));
     if (reader->ensemble->schedules[shape.rank] != NULL)
         return tutti_text_refuse(reader, "rank %u for the second time; remove one", shape.rank);
-    TUTTI_TRY(tutti_text_end(reader));
+    TUTTI_TRY(tutti_text_expect_end(reader));
     reader->own = reader->common;
     reader->ngiven = 0;
     reader->ndeps = 0;
@@ -185,7 +185,7 @@ static int read_collective(struct tutti_text_reader *reader)
                                  TUTTI_TEXT_WORD(reader), tutti_collective_list(0, list));
     reader->collective = collective;
     reader->has_collective = true;
-    return tutti_text_end(reader);
+    return tutti_text_expect_end(reader);
 }
 
 static int read_ranks(struct tutti_text_reader *reader)
@@ -200,18 +200,19 @@ static int read_ranks(struct tutti_text_reader *reader)
     memcpy(reader->ensemble->name, earlier.name, sizeof(earlier.name));
     reader->ensemble->least_bytes = earlier.least_bytes;
     reader->ensemble->most_bytes = earlier.most_bytes;
-    return tutti_text_end(reader);
+    return tutti_text_expect_end(reader);
 }
 
 static int read_bytes(struct tutti_text_reader *reader)
 {
     struct tutti_ensemble *ensemble = reader->ensemble;
 
-    TUTTI_TRY(tutti_text_size(reader, "number of bytes", 0, UINT64_MAX, &ensemble->least_bytes));
-    TUTTI_TRY(tutti_text_size(reader, "number of bytes, not less than the one before",
-                              ensemble->least_bytes > 0 ? ensemble->least_bytes : 1, UINT64_MAX,
-                              &ensemble->most_bytes));
-    return tutti_text_end(reader);
+    TUTTI_TRY(
+        tutti_text_number64(reader, "number of bytes", 0, UINT64_MAX, &ensemble->least_bytes));
+    TUTTI_TRY(tutti_text_number64(reader, "number of bytes, not less than the one before",
+                                  ensemble->least_bytes > 0 ? ensemble->least_bytes : 1, UINT64_MAX,
+                                  &ensemble->most_bytes));
+    return tutti_text_expect_end(reader);
 }
 
 /* Read a line before the first rank. */
@@ -230,7 +231,7 @@ static int read_common(struct tutti_text_reader *reader)
             return tutti_text_refuse(reader, "\"root\" before \"ranks\"");
         TUTTI_TRY(
             tutti_text_number(reader, "root", 0, reader->ensemble->nranks - 1, &reader->root));
-        return tutti_text_end(reader);
+        return tutti_text_expect_end(reader);
     }
     if (tutti_text_is(reader, "bytes"))
         return read_bytes(reader);
@@ -282,7 +283,7 @@ static int read_version(struct tutti_text_reader *reader)
     if (!tutti_text_is(reader, "tutti-schedule"))
         return tutti_text_refuse(reader, "the file does not begin with \"tutti-schedule 1\"");
     TUTTI_TRY(tutti_text_number(reader, "version of this form that is known", 1, 1, &version));
-    return tutti_text_end(reader);
+    return tutti_text_expect_end(reader);
 }
 
 static int read_all(struct tutti_text_reader *reader)

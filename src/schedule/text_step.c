@@ -176,14 +176,15 @@ static int check_step(struct tutti_text_reader *reader, const struct tutti_step 
         if (missing & (1u << field))
             return tutti_text_refuse(reader, "%s without \"%s\"", tutti_step_name(kind),
                                      tutti_text_field_name(field));
-    if (kind == TUTTI_STEP_GATHER_REDUCE && !tutti_step_stores_right(step))
+    if (kind == TUTTI_STEP_GATHER_REDUCE && !tutti_step_has_valid_stores(step))
         return tutti_text_refuse(reader,
                                  "gather_reduce needs \"dst\"; or \"dst\", \"to all\" and "
                                  "\"remote_dst\"; or \"to\" a rank and \"remote_dst\", without "
                                  "\"dst\" and \"also\"");
-    if (kind == TUTTI_STEP_PUT && !tutti_step_stores_right(step))
+    if (kind == TUTTI_STEP_PUT && !tutti_step_has_valid_stores(step))
         return tutti_text_refuse(reader,
-                                 "put needs \"to all\" and \"dst\", or \"to\" a rank and no \"dst\"");
+                                 "put needs \"to all\" and \"dst\"; or \"to\" a rank and no "
+                                 "\"dst\"");
     if (kind == TUTTI_STEP_PUT && step->to >= 0 && reader->namong > 0)
         return tutti_text_refuse(reader, "\"among\" in a put to one rank; remove it, or put \"to "
                                          "all\"");

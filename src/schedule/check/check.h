@@ -6,8 +6,7 @@
  *     lost, none counted twice; in place and out of place. A barrier (step.h) promises order only:
  *     each rank's end happens after every other rank's start.
  *  2. Matching: sends and receives of each (sender, receiver, channel) pair up in order, with the
- *     same number of chunks of the same size classes (blocks of a vector collective differ in
- *     size).
+ *     same number of chunks of equal sizes. In a v-form the blocks differ in size.
  *  3. Causality: nothing is read before it is written.
  *  4. Deadlock: none, if every lane holds at least `credits` messages that are sent and not yet
  *     received. With 0 credits a send completes only with its receive. Lanes and dependencies work

@@ -4,7 +4,7 @@
  *
  * A rank learns about other ranks only where it waits or receives. So a row of the clock, one
  * number per rank, is made where a node learns something new; the local steps that follow share it.
- * A node knows how far its own rank's local lane has come by its position in the lane. Ranks that
+ * How far the local lane of a node's own rank has come follows from the node itself. Ranks that
  * wait for the same signal of all others share one row, which is made once.
  */
 #include "schedule/check/model.h"
@@ -119,11 +119,11 @@ static int find_common(struct tutti_check *check, uint32_t run, uint32_t number,
     uint32_t *common = &check->clock_common[run * check->schedules[0]->nsignals + number - 1];
 
     if (*common == 0) {
-        uint32_t first = check->clock_row[tutti_check_signal(check, run, 0, number)];
+        uint32_t first = check->clock_row[tutti_check_signal_node(check, run, 0, number)];
 
         TUTTI_TRY(copy_row(check, first, common));
         for (uint32_t rank = 0; rank < check->nranks; rank++) {
-            uint32_t node = tutti_check_signal(check, run, rank, number);
+            uint32_t node = tutti_check_signal_node(check, run, rank, number);
 
             /* The first row is included already. */
             if (check->clock_row[node] != first)
@@ -157,7 +157,7 @@ static bool waits_for_all(const struct tutti_check *check, uint32_t node, uint32
     *ret_number = step->signal;
     *ret_before = node - 1;
     return (at & 1) == 1 && step->kind == TUTTI_STEP_WAIT && step->from == TUTTI_ALL_RANKS &&
-           tutti_check_signal(check, run, rank, step->signal) < node;
+           tutti_check_signal_node(check, run, rank, step->signal) < node;
 }
 
 /* Set the row of a node whose predecessors have their rows. */

@@ -154,8 +154,8 @@ int tutti_check_credits(struct tutti_check *check);
 /* Fill check->preds with the direct predecessors of `node`. */
 int tutti_check_preds(struct tutti_check *check, uint32_t node);
 /* The node that gives signal `number` (1 = first) of a rank in a run. */
-uint32_t tutti_check_signal(const struct tutti_check *check, uint32_t run, uint32_t rank,
-                            uint32_t number);
+uint32_t tutti_check_signal_node(const struct tutti_check *check, uint32_t run, uint32_t rank,
+                                 uint32_t number);
 /* Find out whether the end of one half (in its run) happens before the begin of the other. */
 int tutti_check_is_ordered(struct tutti_check *check, uint32_t run_a, uint32_t half_a,
                            uint32_t run_b, uint32_t half_b, bool *ret_is_ordered);

@@ -34,8 +34,8 @@ static int add(struct tutti_check *check, uint32_t node)
     return tutti_check_push(&check->preds, &check->npreds, &check->preds_capacity, node);
 }
 
-uint32_t tutti_check_signal(const struct tutti_check *check, uint32_t run, uint32_t rank,
-                            uint32_t number)
+uint32_t tutti_check_signal_node(const struct tutti_check *check, uint32_t run, uint32_t rank,
+                                 uint32_t number)
 {
     uint32_t first = check->signal_first[rank], last = check->local_last[rank];
 
@@ -47,7 +47,7 @@ uint32_t tutti_check_signal(const struct tutti_check *check, uint32_t run, uint3
 
 static int add_signal(struct tutti_check *check, uint32_t run, uint32_t rank, uint32_t number)
 {
-    return add(check, tutti_check_signal(check, run, rank, number));
+    return add(check, tutti_check_signal_node(check, run, rank, number));
 }
 
 /* Append the predecessors of the begin of a run, as the head of this file lists them; likewise the

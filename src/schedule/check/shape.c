@@ -184,11 +184,11 @@ static bool has_its_spans(const struct tutti_step *step)
     case TUTTI_STEP_RECV_COPY_SEND:
         return has_dst;
     case TUTTI_STEP_PUT:
-        return has_src && tutti_step_stores_right(step);
+        return has_src && tutti_step_has_valid_stores(step);
     case TUTTI_STEP_GET:
         return has_dst && has_remote;
     case TUTTI_STEP_GATHER_REDUCE:
-        return has_src && has_remote && tutti_step_stores_right(step);
+        return has_src && has_remote && tutti_step_has_valid_stores(step);
     case TUTTI_STEP_SIGNAL:
     case TUTTI_STEP_WAIT:
         return true;
