@@ -68,11 +68,12 @@ static uint32_t chunk_at(const struct levels *levels, uint32_t part, uint32_t se
 
 /* ---- inside the node ------------------------------------------------------------------------ */
 
+/* A rank of this node, by its index among them. */
 static uint32_t member_rank(const struct levels *levels, uint32_t member)
 {
     const struct tutti_nodes *nodes = &levels->rails.nodes;
 
-    return nodes->ranks.items[nodes->ranks.first[nodes->node] + member];
+    return tutti_homes_item(&nodes->ranks, nodes->node, member);
 }
 
 /* The chunks of the current segment that a member of this node serves. */

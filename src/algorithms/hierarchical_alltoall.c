@@ -33,9 +33,10 @@ struct exchange {
     uint32_t size, index;    /* ranks of this node, and the index of this rank among them */
 };
 
+/* A rank of a node, by its index among them. */
 static uint32_t member_of(const struct tutti_nodes *nodes, uint32_t node, uint32_t member)
 {
-    return nodes->ranks.items[nodes->ranks.first[node] + member];
+    return tutti_homes_item(&nodes->ranks, node, member);
 }
 
 /* The members of another node whose blocks `carrier` carries: those whose home part it serves. They

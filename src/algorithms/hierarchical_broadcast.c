@@ -31,11 +31,10 @@ struct broadcast {
 
 /* ---- inside the nodes ------------------------------------------------------------------------ */
 
+/* A rank of this node, by its index among them. */
 static uint32_t member_rank(const struct broadcast *broadcast, uint32_t member)
 {
-    const struct tutti_homes *ranks = &broadcast->nodes.ranks;
-
-    return ranks->items[ranks->first[broadcast->nodes.node] + member];
+    return tutti_homes_item(&broadcast->nodes.ranks, broadcast->nodes.node, member);
 }
 
 typedef int add_move(struct tutti_moves *moves, uint32_t peer, uint32_t first, uint32_t count);
@@ -102,7 +101,7 @@ static uint32_t entry_of(const struct broadcast *broadcast, uint32_t group)
     const struct tutti_homes *groups = &broadcast->nodes.nodes;
 
     return group == groups->home[broadcast->root_node] ? broadcast->root_node
-                                                  : groups->items[groups->first[group]];
+                                                       : tutti_homes_item(groups, group, 0);
 }
 
 /* Add the moves of a part from the root's group to the other groups. */
@@ -136,8 +135,7 @@ static int pass_in_group(struct broadcast *broadcast, uint32_t part)
 
     for (uint32_t i = 0; i < count; i++)
         broadcast->team[i] = tutti_nodes_rank_serving(
-            nodes, groups->items[groups->first[nodes->group] + tutti_rank_after(first, i, count)],
-            part);
+            nodes, tutti_homes_item(groups, nodes->group, tutti_rank_after(first, i, count)), part);
     return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, broadcast->segments,
                                           &broadcast->moves);
 }

@@ -84,7 +84,7 @@ static int groups_init(const struct tutti_placement *places, struct tutti_nodes 
     if (group_of == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the groups of %u nodes", nnodes);
     for (uint32_t node = 0; node < nnodes; node++)
-        group_of[node] = places->group[nodes->ranks.items[nodes->ranks.first[node]]];
+        group_of[node] = places->group[tutti_homes_item(&nodes->ranks, node, 0)];
     rc = homes_init("node", "group", group_of, places->ngroups, nnodes, &nodes->nodes);
     free(group_of);
     return rc;

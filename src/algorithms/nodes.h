@@ -94,9 +94,17 @@ static inline struct tutti_nodes_parts tutti_nodes_share_of(uint32_t total, uint
 
 /* ---- nodes and groups --------------------------------------------------------------------- */
 
+/* Number of items of a home. */
 static inline uint32_t tutti_homes_size(const struct tutti_homes *homes, uint32_t home)
 {
     return homes->first[home + 1] - homes->first[home];
+}
+
+/* Item number `index` of a home, in ascending order. */
+static inline uint32_t tutti_homes_item(const struct tutti_homes *homes, uint32_t home,
+                                        uint32_t index)
+{
+    return homes->items[homes->first[home] + index];
 }
 
 /* The parts that a rank serves in its node, and the seats that a node serves in its group. */
@@ -143,7 +151,7 @@ static inline uint32_t tutti_nodes_rank_serving(const struct tutti_nodes *nodes,
     uint32_t member =
         tutti_nodes_share_member(nodes->nparts, tutti_homes_size(&nodes->ranks, node), part);
 
-    return nodes->ranks.items[nodes->ranks.first[node] + member];
+    return tutti_homes_item(&nodes->ranks, node, member);
 }
 
 static inline uint32_t tutti_nodes_node_serving(const struct tutti_nodes *nodes, uint32_t group,
@@ -152,7 +160,7 @@ static inline uint32_t tutti_nodes_node_serving(const struct tutti_nodes *nodes,
     uint32_t member =
         tutti_nodes_share_member(nodes->nseats, tutti_homes_size(&nodes->nodes, group), seat);
 
-    return nodes->nodes.items[nodes->nodes.first[group] + member];
+    return tutti_homes_item(&nodes->nodes, group, member);
 }
 
 #endif

@@ -78,7 +78,7 @@ void tutti_rails_add_members(struct tutti_rails *rails, uint32_t part, uint32_t 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t member = tutti_rank_after(first % size, i, size);
         struct tutti_nodes_parts seats =
-            tutti_nodes_seats_of(&rails->nodes, groups->items[groups->first[group] + member]);
+            tutti_nodes_seats_of(&rails->nodes, tutti_homes_item(groups, group, member));
 
         for (uint32_t seat = seats.first; seat < seats.end; seat++)
             rails->add_seat(rails, part, seat);
