@@ -154,8 +154,8 @@ static void declare(const struct tutti_cells_view *cells, struct tutti_build *bu
     tutti_build_signals(build, nsignals);
 }
 
-static int emit_sums(const struct tutti_shape *shape, struct tutti_cells_view *cells,
-                     struct tutti_build *build)
+static int emit_allreduce(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+                          struct tutti_build *build)
 {
     (void)shape;
     declare(cells, build, COLLECTED);
@@ -166,8 +166,8 @@ static int emit_sums(const struct tutti_shape *shape, struct tutti_cells_view *c
 }
 
 /* The root gets each piece from the rank that has summed it. */
-static int emit_sums_at_root(const struct tutti_shape *shape, struct tutti_cells_view *cells,
-                             struct tutti_build *build)
+static int emit_reduce(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+                       struct tutti_build *build)
 {
     declare(cells, build, SUMMED_ACROSS);
     TUTTI_TRY(sum_in_cell(cells, build));
@@ -209,8 +209,8 @@ static int sum_own_block(struct tutti_cells_view *cells, struct tutti_build *bui
                                      TUTTI_NO_SPAN, TUTTI_NO_SPAN);
 }
 
-static int emit_blocks(const struct tutti_shape *shape, struct tutti_cells_view *cells,
-                       struct tutti_build *build)
+static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+                               struct tutti_build *build)
 {
     tutti_build_window(build, shape->nranks);
     tutti_build_signals(build, SUMMED_IN_CELL);
@@ -257,8 +257,8 @@ static int emit_leader(struct tutti_cells_view *cells, struct tutti_build *build
     return tutti_build_signal(build);
 }
 
-static int emit_small(const struct tutti_shape *shape, struct tutti_cells_view *cells,
-                      struct tutti_build *build)
+static int emit_one_shot(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+                         struct tutti_build *build)
 {
     uint32_t leader = cells->members[0];
 
@@ -304,8 +304,8 @@ static void scale_cost(const struct tutti_shape *shape, double rounds, double mo
     ret_cost->bridge.bytes = cost->bridge.bytes * bytes;
 }
 
-static void cost_sums(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
-                      double block_bytes, struct tutti_cost *ret_cost)
+static void cost_allreduce(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                           double block_bytes, struct tutti_cost *ret_cost)
 {
     struct tutti_cost cost = cost_of_sums(counts);
     double own = counts->share, across = (counts->cells - 1) / counts->cells * own;
@@ -315,9 +315,8 @@ static void cost_sums(const struct tutti_shape *shape, const struct tutti_cells_
     scale_cost(shape, 4, cost.reduced + across + 1 - own, block_bytes, &cost, ret_cost);
 }
 
-static void cost_sums_at_root(const struct tutti_shape *shape,
-                              const struct tutti_cells_counts *counts, double block_bytes,
-                              struct tutti_cost *ret_cost)
+static void cost_reduce(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                        double block_bytes, struct tutti_cost *ret_cost)
 {
     struct tutti_cost cost = cost_of_sums(counts);
     double piece = counts->share / counts->cells;
@@ -327,8 +326,9 @@ static void cost_sums_at_root(const struct tutti_shape *shape,
 }
 
 /* A rank stands for its own block and for its share of the blocks of other cells. */
-static void cost_blocks(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
-                        double block_bytes, struct tutti_cost *ret_cost)
+static void cost_reduce_scatter(const struct tutti_shape *shape,
+                                const struct tutti_cells_counts *counts, double block_bytes,
+                                struct tutti_cost *ret_cost)
 {
     double p = counts->ranks, s = counts->in_cell, c = counts->cells;
     double own = 1 + (p - s) * counts->share;
@@ -342,8 +342,8 @@ static void cost_blocks(const struct tutti_shape *shape, const struct tutti_cell
 
 /* The cost at a leader. It reads all vectors of its cell and the sums of the other leaders; then
  * the other ranks of the cell read its sum. */
-static void cost_small(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
-                       double block_bytes, struct tutti_cost *ret_cost)
+static void cost_one_shot(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                          double block_bytes, struct tutti_cost *ret_cost)
 {
     double s = counts->in_cell, c = counts->cells;
     struct tutti_cost cost = {.reduced = s + c - 2, .copied = 1};
@@ -362,7 +362,9 @@ const struct tutti_algorithm tutti_cells_allreduce = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_cells_ops){&tutti_two_shot_allreduce, emit_sums, cost_sums},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_two_shot_allreduce,
+                                                .emit = emit_allreduce,
+                                                .cost = cost_allreduce},
 };
 
 const struct tutti_algorithm tutti_cells_one_shot_allreduce = {
@@ -371,7 +373,9 @@ const struct tutti_algorithm tutti_cells_one_shot_allreduce = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_cells_ops){&tutti_one_shot_allreduce, emit_small, cost_small},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_one_shot_allreduce,
+                                                .emit = emit_one_shot,
+                                                .cost = cost_one_shot},
 };
 
 const struct tutti_algorithm tutti_cells_reduce = {
@@ -380,8 +384,9 @@ const struct tutti_algorithm tutti_cells_reduce = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .in_cells =
-        &(const struct tutti_cells_ops){&tutti_direct_reduce, emit_sums_at_root, cost_sums_at_root},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_direct_reduce,
+                                                .emit = emit_reduce,
+                                                .cost = cost_reduce},
 };
 
 const struct tutti_algorithm tutti_cells_reduce_scatter = {
@@ -390,6 +395,7 @@ const struct tutti_algorithm tutti_cells_reduce_scatter = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .in_cells =
-        &(const struct tutti_cells_ops){&tutti_direct_reduce_scatter, emit_blocks, cost_blocks},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_direct_reduce_scatter,
+                                                .emit = emit_reduce_scatter,
+                                                .cost = cost_reduce_scatter},
 };

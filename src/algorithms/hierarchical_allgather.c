@@ -46,6 +46,7 @@ static uint32_t most_slots(const struct tutti_nodes *nodes)
     return tutti_circulant_most(nodes->nodes.most > 1 ? nodes->nodes.most : nodes->nodes.count);
 }
 
+/* How the last round is cut into at least `segments` messages, if there are enough chunks. */
 static struct pieces pieces_of_last(const struct tutti_nodes *nodes, uint32_t segments)
 {
     struct pieces pieces = {1, 1, 1};

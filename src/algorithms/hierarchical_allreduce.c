@@ -115,6 +115,8 @@ static int recv_sum(struct levels *levels, uint32_t from, uint32_t index, struct
     return tutti_build_recv_reduce(levels->build, from, landing, landing);
 }
 
+/* The reduce-scatter inside the node: every rank sends to every other one the parts that the other
+ * one serves, and adds up what arrives for its own parts. */
 static int scatter_in_node(struct levels *levels)
 {
     uint32_t size = node_size(levels), me = levels->rails.nodes.ranks.index[levels->rails.nodes.me];
@@ -133,6 +135,7 @@ static int scatter_in_node(struct levels *levels)
     return TUTTI_OK;
 }
 
+/* The all-gather inside the node: every rank sends the sums of its parts to every other one. */
 static int gather_in_node(struct levels *levels)
 {
     uint32_t size = node_size(levels), me = levels->rails.nodes.ranks.index[levels->rails.nodes.me];
@@ -191,6 +194,7 @@ static int gather_in_group(struct levels *levels)
 
 /* ---- the top level --------------------------------------------------------------------------- */
 
+/* The all-reduces between the groups: one for each part and seat that this rank serves. */
 static int reduce_at_top(struct levels *levels)
 {
     const struct tutti_nodes *nodes = &levels->rails.nodes;

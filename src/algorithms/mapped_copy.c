@@ -86,6 +86,8 @@ static int emit_from_root(const struct tutti_shape *shape, struct tutti_build *b
     return tutti_build_wait(build, TUTTI_ALL_RANKS, 1);
 }
 
+/* The vector has a part for each rank. The root puts the part of its own number to all others; they
+ * get all other parts from it. */
 static int emit_shared_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t root = shape->root, above = root + 1;

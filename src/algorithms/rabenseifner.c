@@ -58,6 +58,8 @@ static int add_rounds(const struct tutti_shape *shape, uint32_t ndouble, struct 
     return TUTTI_OK;
 }
 
+/* List the moves of the all-gather, with the messages of folded pairs before and after the
+ * rounds. */
 static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
     uint32_t rank = shape->rank, nranks = shape->nranks, nextra = extra_of(nranks);

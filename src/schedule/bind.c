@@ -163,6 +163,7 @@ static void list_spans(const struct tutti_step *step,
     ret_spans[TUTTI_AT_REMOTE_DST] = &step->remote_dst;
 }
 
+/* List the segments of a step: those of its chunks, joined where they are contiguous. */
 static int bind_step(struct binder *binder, const struct tutti_step *step,
                      struct tutti_bound_step *ret_step)
 {
@@ -222,6 +223,7 @@ static size_t largest_chunk(const struct binder *binder, const struct layout *la
     return largest * binder->element_bytes;
 }
 
+/* Lay out the user's buffers, VECTOR SCRATCH and the slots for one call. */
 static int lay_out(struct binder *binder, const struct tutti_extent *extent)
 {
     const struct tutti_schedule *schedule = binder->schedule;

@@ -84,6 +84,7 @@ void tutti_build_one_tree(struct tutti_build *build)
     build->schedule->is_one_tree = true;
 }
 
+/* Check a list of ranks: they must exist and ascend, and include this rank. */
 static int check_among(const struct tutti_build *build, const uint32_t *ranks, uint32_t count)
 {
     const struct tutti_schedule *schedule = build->schedule;
@@ -176,6 +177,7 @@ static int check_peer(const struct tutti_build *build, const struct tutti_step *
                       tutti_step_name((enum tutti_step_kind)step->kind), peer);
 }
 
+/* Check the form of a step, and append it. */
 static int emit(struct tutti_build *build, const struct tutti_step *step)
 {
     struct tutti_touch accesses[TUTTI_STEP_ACCESSES];

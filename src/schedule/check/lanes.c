@@ -164,6 +164,7 @@ static int pair_lanes(struct tutti_check *check, const struct lanes *lanes)
     return TUTTI_OK;
 }
 
+/* Make room for as many lanes as there are sends and receives. */
 static int lanes_init(struct lanes *lanes, const struct tutti_check *check)
 {
     size_t most = 0;

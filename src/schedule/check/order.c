@@ -253,7 +253,7 @@ int tutti_check_is_ordered(struct tutti_check *check, uint32_t run_a, uint32_t h
 
 int tutti_check_barrier(struct tutti_check *check)
 {
-    uint32_t nranks = check->nranks, nwords = (nranks + 63) / 64;
+    uint32_t nranks = check->nranks, nwords = (nranks + 63) / 64; /* a bit per rank */
     /* Per node of the first run: the set of ranks whose begin happens before the node. */
     uint64_t *started;
     int rc = TUTTI_OK;

@@ -138,6 +138,7 @@ static int end_runs(struct tutti_check_play *play, uint32_t rank)
     return TUTTI_OK;
 }
 
+/* A step is complete: let the steps that wait for it try, and end the run if it was the last. */
 static int complete_step(struct tutti_check_play *play, uint32_t at)
 {
     struct tutti_check *check = play->check;
@@ -160,6 +161,7 @@ static int complete_step(struct tutti_check_play *play, uint32_t at)
     return end_runs(play, rank);
 }
 
+/* A half is done: let the halves that wait for it try, and complete its step if both are done. */
 static int complete_half(struct tutti_check_play *play, uint32_t half)
 {
     struct tutti_check *check = play->check;
@@ -187,6 +189,7 @@ static bool is_wait_over(const struct tutti_check_play *play, uint32_t at)
     return tutti_check_play_is_given(play, rank, number);
 }
 
+/* Carry out a local step, or let a WAIT wait. */
 static int run_local(struct tutti_check_play *play, uint32_t half)
 {
     struct tutti_check *check = play->check;
@@ -277,6 +280,7 @@ static int take(struct tutti_check_play *play, uint32_t recv)
     return step->kind == TUTTI_STEP_RECV_REDUCE_SEND ? TUTTI_OK : complete_half(play, recv);
 }
 
+/* Move a slice into the lane and one out of it, if they can move. */
 static int move_slices(struct tutti_check_play *play, uint32_t half)
 {
     struct tutti_check *check = play->check;

@@ -106,6 +106,7 @@ static void split(struct races *races, uint32_t cell)
         races->histories[cell] = races->histories[stretch];
 }
 
+/* Check an access to a stretch against the history of the stretch, and record it there. */
 static int touch_stretch(struct races *races, struct touch *touch, uint32_t stretch, uint32_t chunk)
 {
     uint32_t access = touch->run * 2 * races->check->nsteps + touch->half + 1;
@@ -149,6 +150,7 @@ static int check_presence(struct races *races, const struct touch *touch)
     return TUTTI_OK;
 }
 
+/* Check and record an access to a span. */
 static int touch_span(struct races *races, struct touch *touch)
 {
     struct tutti_check_memory *memory = &races->memory;
@@ -213,6 +215,7 @@ static bool is_idle(const struct races *races, uint32_t half)
                tutti_check_cell(&races->memory, 0, rank, step->dst.buffer, step->dst.first);
 }
 
+/* Check and record all accesses of a half. */
 static int touch_half(struct races *races, uint32_t run, uint32_t half)
 {
     struct tutti_check *check = races->check;
