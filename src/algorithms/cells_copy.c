@@ -160,6 +160,8 @@ static void cost_allgather(const struct tutti_shape *shape, const struct tutti_c
 
     tutti_cost_flat(shape, 2, (counts->ranks - 1) * block_bytes, 0, (2 + own) * block_bytes,
                     ret_cost);
+    /* Each rank copies its block to its window, and p blocks to OUTPUT; those for which it stands
+     * come through its window. */
     ret_cost->memory = counts->ranks * (2 * (counts->ranks + 1) + 2 * own) * block_bytes;
     ret_cost->bridge.rounds = 1;
     ret_cost->bridge.bytes = elsewhere * block_bytes;

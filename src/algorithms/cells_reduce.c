@@ -286,6 +286,8 @@ static struct tutti_cost cost_of_sums(const struct tutti_cells_counts *counts)
     double s = counts->in_cell, c = counts->cells, own = counts->share, across = (c - 1) / c * own;
     struct tutti_cost cost = {.reduced = (s - 1) * own + across, .copied = 1 - own};
 
+    /* A rank copies the parts of others to its window, loads its parts of s vectors and stores their
+     * sums, and loads its pieces of c sums and stores the results. */
     cost.memory = counts->ranks * (2 * (1 - own) + (s + 1) * own + (c + 1) / c * own);
     cost.bridge.rounds = 2;
     cost.bridge.bytes = 2 * (c - 1) / c;
@@ -310,6 +312,8 @@ static void cost_allreduce(const struct tutti_shape *shape, const struct tutti_c
     struct tutti_cost cost = cost_of_sums(counts);
     double own = counts->share, across = (counts->cells - 1) / counts->cells * own;
 
+    /* A rank stores its results twice, gets pieces from other cells and copies them to OUTPUT, and
+     * gets the parts of others. */
     cost.copied += across;
     cost.memory += counts->ranks * (own / counts->cells + 4 * across + 2 * (1 - own));
     scale_cost(shape, 4, cost.reduced + across + 1 - own, block_bytes, &cost, ret_cost);
@@ -334,6 +338,8 @@ static void cost_reduce_scatter(const struct tutti_shape *shape,
     double own = 1 + (p - s) * counts->share;
     struct tutti_cost cost = {.reduced = (s - 1) * own + c - 1, .copied = p - own};
 
+    /* A rank copies the blocks for which others stand to its window. It loads the blocks for which
+     * it stands from s ranks and stores their sums; then it loads c sums and stores its block. */
     cost.memory = p * (2 * (p - own) + (s + 1) * own + c + 1);
     cost.bridge.rounds = 1;
     cost.bridge.bytes = s * (c - 1);
@@ -348,6 +354,8 @@ static void cost_one_shot(const struct tutti_shape *shape, const struct tutti_ce
     double s = counts->in_cell, c = counts->cells;
     struct tutti_cost cost = {.reduced = s + c - 2, .copied = 1};
 
+    /* The other ranks of a cell copy a vector in and get one out. The leaders together load all
+     * vectors and store c sums. Then each leader loads c sums and stores the result twice. */
     cost.memory = 4 * (counts->ranks - c) + counts->ranks + c + c * (c + 2);
     cost.bridge.rounds = 1;
     cost.bridge.bytes = c - 1;
