@@ -286,8 +286,8 @@ static struct tutti_cost cost_of_sums(const struct tutti_cells_counts *counts)
     double s = counts->in_cell, c = counts->cells, own = counts->share, across = (c - 1) / c * own;
     struct tutti_cost cost = {.reduced = (s - 1) * own + across, .copied = 1 - own};
 
-    /* A rank copies the parts of others to its window, loads its parts of s vectors and stores their
-     * sums, and loads its pieces of c sums and stores the results. */
+    /* A rank copies the parts of others to its window. It loads its parts of s vectors and stores
+     * their sums; then it loads its pieces of c sums and stores the results. */
     cost.memory = counts->ranks * (2 * (1 - own) + (s + 1) * own + (c + 1) / c * own);
     cost.bridge.rounds = 2;
     cost.bridge.bytes = 2 * (c - 1) / c;
