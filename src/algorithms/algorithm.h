@@ -3,8 +3,8 @@
  * an algorithm, write a file that defines it and add a line to table.c. The exhaustive tests then
  * cover it.
  */
-#ifndef TUTTI_ALGORITHMS_H
-#define TUTTI_ALGORITHMS_H
+#ifndef TUTTI_ALGORITHMS_ALGORITHM_H
+#define TUTTI_ALGORITHMS_ALGORITHM_H
 
 #include "algorithms/cost.h"
 #include "schedule/build.h"

@@ -80,6 +80,7 @@ static uint32_t kept_at(const struct round *round, uint64_t slot)
     return 2 * pack_size(round) + (uint32_t)slot;
 }
 
+/* The previous round. Of the first round it has weight 0. */
 static struct round round_before(const struct round *round)
 {
     return (struct round){.nranks = round->nranks, .radix = round->radix,

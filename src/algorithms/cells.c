@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-static int count_nodes(const struct tutti_shape *shape, struct tutti_nodes *ret_nodes)
+/* Sort the ranks of the shape into cells, as into nodes. */
+static int cells_as_nodes(const struct tutti_shape *shape, struct tutti_nodes *ret_nodes)
 {
     struct tutti_placement places = {
         .nranks = shape->nranks, .node = shape->places->cell, .nnodes = shape->places->ncells};
@@ -23,7 +24,7 @@ static int cells_init(const struct tutti_shape *shape, struct tutti_cells_view *
 {
     struct tutti_cells_view cells = {.me = shape->rank};
 
-    TUTTI_TRY(count_nodes(shape, &cells.nodes));
+    TUTTI_TRY(cells_as_nodes(shape, &cells.nodes));
     cells.count = cells.nodes.ranks.count;
     cells.cell = cells.nodes.node;
     cells.nparts = cells.nodes.nparts;
@@ -125,7 +126,7 @@ void tutti_cells_cost(const struct tutti_shape *shape, double block_bytes,
         in_cells->flat->cost(shape, block_bytes, ret_cost);
         return;
     }
-    if (count_nodes(shape, &nodes) != TUTTI_OK) {
+    if (cells_as_nodes(shape, &nodes) != TUTTI_OK) {
         *ret_cost = TUTTI_COST_UNKNOWN;
         return;
     }

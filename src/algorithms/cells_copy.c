@@ -21,11 +21,13 @@
 
 /* ---- broadcast ------------------------------------------------------------------------------ */
 
+/* The chunks of some parts, one for each part. */
 static struct tutti_span part_span(enum tutti_buffer buffer, struct tutti_nodes_parts parts)
 {
     return tutti_span(buffer, parts.first, parts.end - parts.first);
 }
 
+/* Get a window slot of rank `from` once that rank has given its signal number `signal`. */
 static int take(struct tutti_build *build, uint32_t from, uint32_t signal, struct tutti_span slot,
                 struct tutti_span dst)
 {
@@ -53,8 +55,8 @@ static int take_parts(const struct tutti_shape *shape, const struct tutti_cells_
     return TUTTI_OK;
 }
 
-static int emit_parts(const struct tutti_shape *shape, struct tutti_cells_view *cells,
-                      struct tutti_build *build)
+static int emit_broadcast(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+                          struct tutti_build *build)
 {
     struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, cells->nparts);
     struct tutti_span slot = tutti_span(TUTTI_BUF_WINDOW, 0, cells->nparts);
@@ -91,8 +93,8 @@ static int get_across(const struct tutti_shape *shape, const struct tutti_cells_
     return tutti_build_signal(build);
 }
 
-static int emit_blocks(const struct tutti_shape *shape, struct tutti_cells_view *cells,
-                       struct tutti_build *build)
+static int emit_allgather(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+                          struct tutti_build *build)
 {
     struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
 
@@ -120,7 +122,7 @@ static int emit_blocks(const struct tutti_shape *shape, struct tutti_cells_view 
 
 /* The first rank of each cell waits for the other ranks of its cell, then for the first ranks of
  * all cells. */
-static int emit_meeting(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+static int emit_barrier(const struct tutti_shape *shape, struct tutti_cells_view *cells,
                         struct tutti_build *build)
 {
     uint32_t leader = cells->members[0];
@@ -140,8 +142,8 @@ static int emit_meeting(const struct tutti_shape *shape, struct tutti_cells_view
 
 /* In cells other than the root's, a rank gets one part from the root and the other parts from the
  * ranks of its cell. */
-static void cost_parts(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
-                       double block_bytes, struct tutti_cost *ret_cost)
+static void cost_broadcast(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                           double block_bytes, struct tutti_cost *ret_cost)
 {
     tutti_cost_flat(shape, 2, block_bytes, 0, 2 * block_bytes, ret_cost);
     ret_cost->memory = 2 * (counts->ranks + counts->cells) * block_bytes;
@@ -150,19 +152,22 @@ static void cost_parts(const struct tutti_shape *shape, const struct tutti_cells
     ret_cost->bridge.bytes = (counts->cells - 1) * block_bytes;
 }
 
-static void cost_blocks(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
-                        double block_bytes, struct tutti_cost *ret_cost)
+/* `own` is the number of blocks of other cells for which the busiest rank stands. */
+static void cost_allgather(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                           double block_bytes, struct tutti_cost *ret_cost)
 {
     double elsewhere = counts->ranks - counts->in_cell, own = elsewhere * counts->share;
 
     tutti_cost_flat(shape, 2, (counts->ranks - 1) * block_bytes, 0, (2 + own) * block_bytes,
                     ret_cost);
+    /* Each rank copies its block to its window, and p blocks to OUTPUT; those for which it stands
+     * come through its window. */
     ret_cost->memory = counts->ranks * (2 * (counts->ranks + 1) + 2 * own) * block_bytes;
     ret_cost->bridge.rounds = 1;
     ret_cost->bridge.bytes = elsewhere * block_bytes;
 }
 
-static void cost_meeting(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+static void cost_barrier(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
                          double block_bytes, struct tutti_cost *ret_cost)
 {
     (void)counts;
@@ -178,7 +183,9 @@ const struct tutti_algorithm tutti_cells_broadcast = {
     .collective = TUTTI_BROADCAST,
     .needs = TUTTI_NEEDS_WINDOW,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_cells_ops){&tutti_direct_broadcast, emit_parts, cost_parts},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_direct_broadcast,
+                                                .emit = emit_broadcast,
+                                                .cost = cost_broadcast},
 };
 
 const struct tutti_algorithm tutti_cells_allgather = {
@@ -186,7 +193,9 @@ const struct tutti_algorithm tutti_cells_allgather = {
     .collective = TUTTI_ALLGATHER,
     .needs = TUTTI_NEEDS_WINDOW,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_cells_ops){&tutti_direct_allgather, emit_blocks, cost_blocks},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_direct_allgather,
+                                                .emit = emit_allgather,
+                                                .cost = cost_allgather},
 };
 
 const struct tutti_algorithm tutti_cells_barrier = {
@@ -194,5 +203,7 @@ const struct tutti_algorithm tutti_cells_barrier = {
     .collective = TUTTI_BARRIER,
     .needs = TUTTI_NEEDS_WINDOW,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_cells_ops){&tutti_direct_barrier, emit_meeting, cost_meeting},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_direct_barrier,
+                                                .emit = emit_barrier,
+                                                .cost = cost_barrier},
 };

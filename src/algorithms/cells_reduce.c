@@ -31,6 +31,14 @@
 #include "algorithms/ranks.h"
 #include "algorithms/window.h"
 
+/* The signals of a rank, except in the algorithm for small vectors. */
+enum {
+    LAID_OUT = 1,   /* its window has the data of which others sum a part */
+    SUMMED_IN_CELL, /* its window has the sums over its cell */
+    SUMMED_ACROSS,  /* its window has the sums over all ranks of its own pieces */
+    COLLECTED,      /* its window has the sums of all pieces of its parts */
+};
+
 /* The chunks of some parts. A part has one chunk per cell; the rank that serves the part in that
  * cell sums it. */
 static struct tutti_span parts_span(const struct tutti_cells_view *cells, enum tutti_buffer buffer,
@@ -40,6 +48,7 @@ static struct tutti_span parts_span(const struct tutti_cells_view *cells, enum t
                       (parts.end - parts.first) * cells->count);
 }
 
+/* The chunk of `part` that is summed in `cell`. */
 static struct tutti_span piece_span(const struct tutti_cells_view *cells, enum tutti_buffer buffer,
                                     uint32_t part, uint32_t cell)
 {
@@ -74,7 +83,7 @@ static int sum_in_cell(struct tutti_cells_view *cells, struct tutti_build *build
 
     TUTTI_TRY(lay_out_others(build, own, cells->nparts * cells->count));
     TUTTI_TRY(tutti_build_signal(build));
-    TUTTI_TRY(tutti_cells_wait_members(cells, build, 1));
+    TUTTI_TRY(tutti_cells_wait_members(cells, build, LAID_OUT));
     TUTTI_TRY(tutti_cells_among_members(cells, build));
     TUTTI_TRY(sum_members(cells, build, own, slot));
     return tutti_build_signal(build);
@@ -89,7 +98,7 @@ static int sum_across(struct tutti_cells_view *cells, struct tutti_build *build,
         struct tutti_span slot = piece_span(cells, TUTTI_BUF_WINDOW, part, cells->cell);
         struct tutti_span sum = piece_span(cells, TUTTI_BUF_OUTPUT, part, cells->cell);
 
-        TUTTI_TRY(tutti_cells_wait_servers(cells, build, part, 2));
+        TUTTI_TRY(tutti_cells_wait_servers(cells, build, part, SUMMED_IN_CELL));
         TUTTI_TRY(tutti_cells_among_servers(cells, build, part));
         TUTTI_TRY(tutti_build_gather_reduce(build, slot, slot, has_output ? sum : slot,
                                             has_output && is_read ? slot : TUTTI_NO_SPAN,
@@ -109,7 +118,7 @@ static int get_across(struct tutti_cells_view *cells, struct tutti_build *build)
             uint32_t from = tutti_cells_server(cells, cell, part);
             struct tutti_span slot = piece_span(cells, TUTTI_BUF_WINDOW, part, cell);
 
-            TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 3));
+            TUTTI_TRY(tutti_build_wait(build, (int32_t)from, SUMMED_ACROSS));
             TUTTI_TRY(tutti_build_get(build, from, slot, slot));
         }
     return tutti_build_signal(build);
@@ -130,7 +139,7 @@ static int get_in_cell(struct tutti_cells_view *cells, struct tutti_build *build
 
         if (from == cells->me)
             continue;
-        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 4));
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, COLLECTED));
         TUTTI_TRY(tutti_build_get(build, from, parts_span(cells, TUTTI_BUF_WINDOW, theirs),
                                   parts_span(cells, TUTTI_BUF_OUTPUT, theirs)));
     }
@@ -145,11 +154,11 @@ static void declare(const struct tutti_cells_view *cells, struct tutti_build *bu
     tutti_build_signals(build, nsignals);
 }
 
-static int emit_sums(const struct tutti_shape *shape, struct tutti_cells_view *cells,
-                     struct tutti_build *build)
+static int emit_allreduce(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+                          struct tutti_build *build)
 {
     (void)shape;
-    declare(cells, build, 4);
+    declare(cells, build, COLLECTED);
     TUTTI_TRY(sum_in_cell(cells, build));
     TUTTI_TRY(sum_across(cells, build, true, true));
     TUTTI_TRY(get_across(cells, build));
@@ -157,10 +166,10 @@ static int emit_sums(const struct tutti_shape *shape, struct tutti_cells_view *c
 }
 
 /* The root gets each piece from the rank that has summed it. */
-static int emit_sums_at_root(const struct tutti_shape *shape, struct tutti_cells_view *cells,
-                             struct tutti_build *build)
+static int emit_reduce(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+                       struct tutti_build *build)
 {
-    declare(cells, build, 3);
+    declare(cells, build, SUMMED_ACROSS);
     TUTTI_TRY(sum_in_cell(cells, build));
     TUTTI_TRY(sum_across(cells, build, shape->rank != shape->root, shape->rank == shape->root));
     if (shape->rank != shape->root)
@@ -171,7 +180,7 @@ static int emit_sums_at_root(const struct tutti_shape *shape, struct tutti_cells
 
             if (from == shape->rank)
                 continue;
-            TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 3));
+            TUTTI_TRY(tutti_build_wait(build, (int32_t)from, SUMMED_ACROSS));
             TUTTI_TRY(tutti_build_get(build, from,
                                       piece_span(cells, TUTTI_BUF_WINDOW, part, cell),
                                       piece_span(cells, TUTTI_BUF_OUTPUT, part, cell)));
@@ -189,7 +198,8 @@ static int sum_own_block(struct tutti_cells_view *cells, struct tutti_build *bui
     for (uint32_t cell = 0; cell < cells->count; cell++) {
         uint32_t from = tutti_cells_stand_in(cells, cell, cells->me), at = cell;
 
-        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 2));
+        TUTTI_TRY(tutti_build_wait(build, (int32_t)from, SUMMED_IN_CELL));
+        /* Insert the rank so that the list ascends. */
         for (; at > 0 && cells->servers[at - 1] > from; at--)
             cells->servers[at] = cells->servers[at - 1];
         cells->servers[at] = from;
@@ -199,17 +209,17 @@ static int sum_own_block(struct tutti_cells_view *cells, struct tutti_build *bui
                                      TUTTI_NO_SPAN, TUTTI_NO_SPAN);
 }
 
-static int emit_blocks(const struct tutti_shape *shape, struct tutti_cells_view *cells,
-                       struct tutti_build *build)
+static int emit_reduce_scatter(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+                               struct tutti_build *build)
 {
     tutti_build_window(build, shape->nranks);
-    tutti_build_signals(build, 2);
+    tutti_build_signals(build, SUMMED_IN_CELL);
     for (uint32_t block = 0; block < shape->nranks; block++)
         if (tutti_cells_stand_in(cells, cells->cell, block) != shape->rank)
             TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, block, 1),
                                        tutti_span(TUTTI_BUF_WINDOW, block, 1)));
     TUTTI_TRY(tutti_build_signal(build));
-    TUTTI_TRY(tutti_cells_wait_members(cells, build, 1));
+    TUTTI_TRY(tutti_cells_wait_members(cells, build, LAID_OUT));
     TUTTI_TRY(tutti_cells_among_members(cells, build));
     for (uint32_t block = 0; block < shape->nranks; block++) {
         struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, block, 1);
@@ -225,8 +235,11 @@ static int emit_blocks(const struct tutti_shape *shape, struct tutti_cells_view 
 
 /* ---- small vectors -------------------------------------------------------------------------- */
 
+/* The slots of a window: a rank's vector, or the sum of its cell; the sum of all, at leaders. */
 enum { CELL_SLOT, SUM_SLOT, SMALL_SLOTS };
 
+/* The leader's first signal means that the sum of its cell is ready, the second that the sum of all
+ * is. The other ranks of a cell give one signal, when their vector is in the window. */
 static int emit_leader(struct tutti_cells_view *cells, struct tutti_build *build)
 {
     struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, 1);
@@ -244,8 +257,8 @@ static int emit_leader(struct tutti_cells_view *cells, struct tutti_build *build
     return tutti_build_signal(build);
 }
 
-static int emit_small(const struct tutti_shape *shape, struct tutti_cells_view *cells,
-                      struct tutti_build *build)
+static int emit_one_shot(const struct tutti_shape *shape, struct tutti_cells_view *cells,
+                         struct tutti_build *build)
 {
     uint32_t leader = cells->members[0];
 
@@ -261,7 +274,10 @@ static int emit_small(const struct tutti_shape *shape, struct tutti_cells_view *
                            tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
 }
 
-/* ---- costs: of the busiest rank, where cells are alike; memory: of all ranks ---------------- */
+/* ---- costs ---------------------------------------------------------------------------------- */
+
+/* Costs are those of the busiest rank if all cells have the same size; `memory` counts the bytes of
+ * all ranks. Below, s is the number of ranks of a cell, and c the number of cells. */
 
 /* The cost of the sums within cells and across them, with which all-reduce and reduce begin, for a
  * vector of one byte. */
@@ -270,6 +286,8 @@ static struct tutti_cost cost_of_sums(const struct tutti_cells_counts *counts)
     double s = counts->in_cell, c = counts->cells, own = counts->share, across = (c - 1) / c * own;
     struct tutti_cost cost = {.reduced = (s - 1) * own + across, .copied = 1 - own};
 
+    /* A rank copies the parts of others to its window. It loads its parts of s vectors and stores
+     * their sums; then it loads its pieces of c sums and stores the results. */
     cost.memory = counts->ranks * (2 * (1 - own) + (s + 1) * own + (c + 1) / c * own);
     cost.bridge.rounds = 2;
     cost.bridge.bytes = 2 * (c - 1) / c;
@@ -288,20 +306,21 @@ static void scale_cost(const struct tutti_shape *shape, double rounds, double mo
     ret_cost->bridge.bytes = cost->bridge.bytes * bytes;
 }
 
-static void cost_sums(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
-                      double block_bytes, struct tutti_cost *ret_cost)
+static void cost_allreduce(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                           double block_bytes, struct tutti_cost *ret_cost)
 {
     struct tutti_cost cost = cost_of_sums(counts);
     double own = counts->share, across = (counts->cells - 1) / counts->cells * own;
 
+    /* A rank stores its results twice, gets pieces from other cells and copies them to OUTPUT, and
+     * gets the parts of others. */
     cost.copied += across;
     cost.memory += counts->ranks * (own / counts->cells + 4 * across + 2 * (1 - own));
     scale_cost(shape, 4, cost.reduced + across + 1 - own, block_bytes, &cost, ret_cost);
 }
 
-static void cost_sums_at_root(const struct tutti_shape *shape,
-                              const struct tutti_cells_counts *counts, double block_bytes,
-                              struct tutti_cost *ret_cost)
+static void cost_reduce(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                        double block_bytes, struct tutti_cost *ret_cost)
 {
     struct tutti_cost cost = cost_of_sums(counts);
     double piece = counts->share / counts->cells;
@@ -311,13 +330,16 @@ static void cost_sums_at_root(const struct tutti_shape *shape,
 }
 
 /* A rank stands for its own block and for its share of the blocks of other cells. */
-static void cost_blocks(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
-                        double block_bytes, struct tutti_cost *ret_cost)
+static void cost_reduce_scatter(const struct tutti_shape *shape,
+                                const struct tutti_cells_counts *counts, double block_bytes,
+                                struct tutti_cost *ret_cost)
 {
     double p = counts->ranks, s = counts->in_cell, c = counts->cells;
     double own = 1 + (p - s) * counts->share;
     struct tutti_cost cost = {.reduced = (s - 1) * own + c - 1, .copied = p - own};
 
+    /* A rank copies the blocks for which others stand to its window. It loads the blocks for which
+     * it stands from s ranks and stores their sums; then it loads c sums and stores its block. */
     cost.memory = p * (2 * (p - own) + (s + 1) * own + c + 1);
     cost.bridge.rounds = 1;
     cost.bridge.bytes = s * (c - 1);
@@ -326,12 +348,14 @@ static void cost_blocks(const struct tutti_shape *shape, const struct tutti_cell
 
 /* The cost at a leader. It reads all vectors of its cell and the sums of the other leaders; then
  * the other ranks of the cell read its sum. */
-static void cost_small(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
-                       double block_bytes, struct tutti_cost *ret_cost)
+static void cost_one_shot(const struct tutti_shape *shape, const struct tutti_cells_counts *counts,
+                          double block_bytes, struct tutti_cost *ret_cost)
 {
     double s = counts->in_cell, c = counts->cells;
     struct tutti_cost cost = {.reduced = s + c - 2, .copied = 1};
 
+    /* The other ranks of a cell copy a vector in and get one out. The leaders together load all
+     * vectors and store c sums. Then each leader loads c sums and stores the result twice. */
     cost.memory = 4 * (counts->ranks - c) + counts->ranks + c + c * (c + 2);
     cost.bridge.rounds = 1;
     cost.bridge.bytes = c - 1;
@@ -346,7 +370,9 @@ const struct tutti_algorithm tutti_cells_allreduce = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_cells_ops){&tutti_two_shot_allreduce, emit_sums, cost_sums},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_two_shot_allreduce,
+                                                .emit = emit_allreduce,
+                                                .cost = cost_allreduce},
 };
 
 const struct tutti_algorithm tutti_cells_one_shot_allreduce = {
@@ -355,7 +381,9 @@ const struct tutti_algorithm tutti_cells_one_shot_allreduce = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .in_cells = &(const struct tutti_cells_ops){&tutti_one_shot_allreduce, emit_small, cost_small},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_one_shot_allreduce,
+                                                .emit = emit_one_shot,
+                                                .cost = cost_one_shot},
 };
 
 const struct tutti_algorithm tutti_cells_reduce = {
@@ -364,8 +392,9 @@ const struct tutti_algorithm tutti_cells_reduce = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .in_cells =
-        &(const struct tutti_cells_ops){&tutti_direct_reduce, emit_sums_at_root, cost_sums_at_root},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_direct_reduce,
+                                                .emit = emit_reduce,
+                                                .cost = cost_reduce},
 };
 
 const struct tutti_algorithm tutti_cells_reduce_scatter = {
@@ -374,6 +403,7 @@ const struct tutti_algorithm tutti_cells_reduce_scatter = {
     .needs = TUTTI_NEEDS_WINDOW,
     .sums_in_stages = true,
     .uses = TUTTI_USES_CELLS,
-    .in_cells =
-        &(const struct tutti_cells_ops){&tutti_direct_reduce_scatter, emit_blocks, cost_blocks},
+    .in_cells = &(const struct tutti_cells_ops){.flat = &tutti_direct_reduce_scatter,
+                                                .emit = emit_reduce_scatter,
+                                                .cost = cost_reduce_scatter},
 };

@@ -28,14 +28,16 @@
 /* The segments that one rank sends and receives. recv[k] and send[k] are the segments of the rounds
  * with skip k, counted from the first segment of the current row. */
 struct rounds {
-    uint32_t nranks, place, nskips; /* q */
+    uint32_t nranks, place;
+    uint32_t nskips;                /* q */
     uint32_t segments;              /* N */
-    uint32_t skips[MOST_SKIPS + 1];
+    uint32_t skips[MOST_SKIPS + 1]; /* skips[0] .. skips[q] */
     int32_t recv[MOST_SKIPS], send[MOST_SKIPS];
 };
 
 /* ---- schedules of segments ------------------------------------------------------------------- */
 
+/* Set nskips and skips, as the head of this file defines them. */
 static void find_skips(struct rounds *rounds)
 {
     uint32_t skip = rounds->nranks;
@@ -49,8 +51,8 @@ static void find_skips(struct rounds *rounds)
 }
 
 /* Write a place as a sum of skips, the largest possible first. Its base is the index of the last
- * skip in the sum; it tells which segment of each row of q the place receives first. The base of
- * the root is q. */
+ * skip in the sum. The place receives segment number `base` of each row of q segments before any
+ * other segment of that row (find_receives). The base of the root is q. */
 static uint32_t find_base(const struct rounds *rounds, uint32_t place)
 {
     uint32_t base = rounds->nskips;
@@ -131,6 +133,7 @@ static void find_receives(const struct rounds *rounds, uint32_t place, int32_t r
     }
 }
 
+/* A place sends in a round what the place `skip` after it receives. */
 static struct rounds find_rounds(const struct tutti_shape *shape)
 {
     struct rounds rounds = {.nranks = shape->nranks,
@@ -157,9 +160,10 @@ struct round {
     struct tutti_span sent, received;
 };
 
-/* Rounds are numbered so that the last round ends a row of q. In the first rows some segments have
- * negative numbers and do not exist; in the last rows numbers beyond the last segment stand for the
- * last one. */
+/* The segment of number `number` in a row. The last round must end a row of q rounds, so the first
+ * row begins with `idle` rounds that are left out. In the first rows some segments have negative
+ * numbers and do not exist. In the last rows numbers beyond the last segment stand for the last
+ * one. */
 static struct tutti_span segment_of(const struct rounds *rounds, int32_t number, uint32_t row,
                                     uint32_t idle)
 {
@@ -176,6 +180,7 @@ static uint32_t count_rounds(const struct rounds *rounds)
     return rounds->segments - 1 + rounds->nskips;
 }
 
+/* The messages of round number `index`, counted from the first round that is not left out. */
 static struct round find_round(const struct tutti_shape *shape, const struct rounds *rounds,
                                uint32_t index)
 {
@@ -214,7 +219,7 @@ static int broadcast(const struct tutti_shape *shape, const struct rounds *round
 static int reduce(const struct tutti_shape *shape, const struct rounds *rounds,
                   enum tutti_buffer kept, struct tutti_build *build)
 {
-    bool is_sum[MOST_SEGMENTS] = {false};
+    bool is_sum[MOST_SEGMENTS] = {false}; /* per segment: `kept` has its sum so far */
 
     for (uint32_t i = count_rounds(rounds); i-- > 0;) {
         struct round round = find_round(shape, rounds, i);

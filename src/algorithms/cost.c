@@ -26,8 +26,9 @@ bool tutti_cost_is_block(const struct tutti_shape *shape)
     return shape->places == NULL || shape->places->is_block;
 }
 
-/* True if every run is within one home, where homes begin at multiples of `align`. A run that wraps
- * from the last rank to the first does not begin at a multiple of its length. */
+/* True if every run is within one home, where homes begin at multiples of `align`. Runs that do not
+ * begin at rank 0 go on past the last rank. The run there begins at a multiple of its length only
+ * if nranks is such a multiple, too. */
 static bool is_inside(const struct tutti_shape *shape, uint32_t align, uint32_t first, uint32_t run)
 {
     return align % run == 0 && first % run == 0 && (first == 0 || shape->nranks % run == 0);

@@ -36,9 +36,14 @@
 /* Functions on the numbers of the first tree. The height of a number in the tree is the index of
  * its lowest set bit; 0 is above all other numbers. */
 
+static uint32_t lowest_bit(uint32_t number)
+{
+    return number & (0 - number);
+}
+
 static uint32_t parent_of(uint32_t number, uint32_t most)
 {
-    uint32_t low = number & (0 - number);
+    uint32_t low = lowest_bit(number);
     uint32_t parent = (number ^ low) | low << 1;
 
     return parent <= most ? parent : number ^ low;
@@ -47,7 +52,7 @@ static uint32_t parent_of(uint32_t number, uint32_t most)
 /* The right child of a number, or 0 if it has none. */
 static uint32_t right_child(uint32_t number, uint32_t most)
 {
-    uint32_t by = (number & (0 - number)) / 2;
+    uint32_t by = lowest_bit(number) / 2;
 
     while (number + by > most)
         by /= 2;
@@ -56,7 +61,7 @@ static uint32_t right_child(uint32_t number, uint32_t most)
 
 static uint32_t left_child(uint32_t number)
 {
-    return number - (number & (0 - number)) / 2;
+    return number - lowest_bit(number) / 2;
 }
 
 /* The number of a place in a tree, and the place of a number. */
@@ -93,7 +98,7 @@ static struct edge other_parent(struct edge edge)
 /* The top of the first tree: the largest power of two that is at most `most`. */
 static uint32_t top_of(uint32_t most)
 {
-    return 1u << (31 - (uint32_t)__builtin_clz(most));
+    return 1u << tutti_rounds_whole(most);
 }
 
 /* The other edge on which the upper rank of this edge sends. The root sends on the edges above the
@@ -108,12 +113,12 @@ static struct edge other_child(struct edge edge, uint32_t most)
     return (struct edge){edge.tree, place_of(other, edge.tree, most)};
 }
 
-#define UNKNOWN 2
+#define UNKNOWN 2 /* neither of the colors 0 and 1 */
 
 /* Color the edges of one walk alternately. The walk goes from an edge to the other edge at its
  * lower end, from there to the other edge at its upper end, and so on. It is a circle of even
  * length, or it ends on both sides at a parent with one child. */
-static void color_way(uint8_t *colors[TREES], struct edge edge, uint32_t most)
+static void color_walk(uint8_t *colors[TREES], struct edge edge, uint32_t most)
 {
     struct edge back = other_child(edge, most);
 
@@ -140,7 +145,7 @@ static void color_edges(uint8_t *colors[TREES], uint32_t most)
     for (uint32_t place = 1; place <= most; place++)
         for (uint32_t t = 0; t < TREES; t++)
             if (colors[t][place] == UNKNOWN)
-                color_way(colors, (struct edge){t, place}, most);
+                color_walk(colors, (struct edge){t, place}, most);
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -158,6 +163,7 @@ static uint32_t round_of(const uint8_t *colors, uint32_t place, uint32_t tree, u
     return round + (round % 2 != colors[place]);
 }
 
+/* Find this rank in a tree. */
 static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, const uint8_t *colors,
                                             uint32_t tree, struct tutti_pipeline_edge children[2])
 {
@@ -170,7 +176,7 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
     } else {
         node.parent.rank =
             tutti_rank_absolute(shape, place_of(parent_of(number, most), tree, most));
-        node.parent.at = round_of(colors, place, tree, most);
+        node.parent.delay = round_of(colors, place, tree, most);
         if (number % 2 == 0) {
             below[0] = left_child(number);
             below[1] = right_child(number, most);
@@ -182,7 +188,7 @@ static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, con
         children[node.nchildren++] = (struct tutti_pipeline_edge){
             tutti_rank_absolute(shape, child), round_of(colors, child, tree, most)};
     }
-    if (node.nchildren == 2 && children[0].at > children[1].at) {
+    if (node.nchildren == 2 && children[0].delay > children[1].delay) {
         struct tutti_pipeline_edge later = children[0];
 
         children[0] = children[1];

@@ -46,6 +46,7 @@ static uint32_t most_slots(const struct tutti_nodes *nodes)
     return tutti_circulant_most(nodes->nodes.most > 1 ? nodes->nodes.most : nodes->nodes.count);
 }
 
+/* How the last round is cut into at least `segments` messages, if there are enough chunks. */
 static struct pieces pieces_of_last(const struct tutti_nodes *nodes, uint32_t segments)
 {
     struct pieces pieces = {1, 1, 1};
@@ -60,6 +61,7 @@ static struct pieces pieces_of_last(const struct tutti_nodes *nodes, uint32_t se
     return pieces;
 }
 
+/* Where a rank has the blocks from that it passes on inside its node. */
 enum source { OWN_BLOCK, FROM_GROUPS, FROM_NODES };
 
 /* How any round is cut, into messages of about the same size. Rounds between groups of several
@@ -80,8 +82,8 @@ static uint32_t pieces_count(struct pieces pieces)
 }
 
 struct gather {
-    struct tutti_rails rails;
-    struct pieces last;
+    struct tutti_rails rails; /* first, so that add_seat can convert a pointer to it */
+    struct pieces last;       /* how the last round is cut */
     /* The groups of each slot, and the cuts of each block, that the current message has. */
     struct tutti_nodes_parts groups, cuts;
     bool is_backwards;         /* the moves will be read backwards */
@@ -89,7 +91,8 @@ struct gather {
 
 /* ---- blocks of a rail ----------------------------------------------------------------------- */
 
-static void add_own(struct gather *gather, uint32_t rank)
+/* Add the current cuts of the block of a rank to the message. */
+static void add_rank_block(struct gather *gather, uint32_t rank)
 {
     for (uint32_t cut = gather->cuts.first; cut < gather->cuts.end; cut++)
         tutti_rails_add(&gather->rails, rank * gather->last.cuts + cut);
@@ -104,7 +107,7 @@ static void add_block(struct gather *gather, uint32_t part, uint32_t seat, uint3
     uint32_t rank = tutti_nodes_rank_serving(nodes, node, part);
 
     if (tutti_nodes_pick_seat(nodes, node) == seat && tutti_nodes_pick_part(nodes, rank) == part)
-        add_own(gather, rank);
+        add_rank_block(gather, rank);
 }
 
 /* The same for `count` groups from `first` on, around the circle of groups. */
@@ -135,8 +138,8 @@ static int exchange_with_groups(struct gather *gather, struct tutti_circulant_ro
     struct tutti_rails *rails = &gather->rails;
     const struct tutti_nodes *nodes = &rails->nodes;
     uint32_t ngroups = nodes->nodes.count, group = nodes->group;
-    uint32_t to = tutti_rank_before(group, round.h, ngroups),
-             from = tutti_rank_after(group, round.h, ngroups);
+    uint32_t to = tutti_rank_before(group, round.distance, ngroups),
+             from = tutti_rank_after(group, round.distance, ngroups);
     struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, nodes->me),
                              seats = tutti_nodes_seats_of(nodes, nodes->node);
 
@@ -146,7 +149,7 @@ static int exchange_with_groups(struct gather *gather, struct tutti_circulant_ro
             TUTTI_TRY(tutti_rails_send(
                 rails,
                 tutti_nodes_rank_serving(nodes, tutti_nodes_node_serving(nodes, to, seat), part)));
-            add_groups(gather, part, seat, group + round.h + round.first,
+            add_groups(gather, part, seat, group + round.distance + round.first,
                        tutti_circulant_slots(round));
             TUTTI_TRY(tutti_rails_recv(
                 rails, tutti_nodes_rank_serving(nodes, tutti_nodes_node_serving(nodes, from, seat),
@@ -164,10 +167,10 @@ static void add_message(struct gather *gather, uint32_t rank, enum source source
     const struct tutti_nodes *nodes = &gather->rails.nodes;
     struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, rank),
                              seats = tutti_nodes_seats_of(nodes, nodes->node);
-    uint32_t first = round.h + round.first, count = tutti_circulant_slots(round);
+    uint32_t first = round.distance + round.first, count = tutti_circulant_slots(round);
 
     if (source == OWN_BLOCK) {
-        add_own(gather, rank);
+        add_rank_block(gather, rank);
         return;
     }
     for (uint32_t part = parts.first; part < parts.end; part++) {
@@ -242,7 +245,7 @@ static int add_all(struct gather *gather)
     const struct tutti_nodes *nodes = &gather->rails.nodes;
     uint32_t ngroups = nodes->nodes.count, size = tutti_homes_size(&nodes->nodes, nodes->group);
 
-    TUTTI_TRY(share_messages(gather, OWN_BLOCK, (struct tutti_circulant_round){.h = 0}));
+    TUTTI_TRY(share_messages(gather, OWN_BLOCK, (struct tutti_circulant_round){.distance = 0}));
     for (uint32_t i = 0; i < tutti_rounds_of(ngroups); i++)
         TUTTI_TRY(add_round(gather, FROM_GROUPS, tutti_circulant_round(ngroups, i)));
     for (uint32_t i = 0; i < tutti_rounds_of(size); i++)

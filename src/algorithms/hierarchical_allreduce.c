@@ -38,7 +38,7 @@
 #define MOST_SUMS 8
 
 struct levels {
-    struct tutti_rails rails;
+    struct tutti_rails rails;   /* first, so that add_seat can convert a pointer to it */
     struct tutti_build *build;
     uint32_t segments, segment; /* number of segments; the current one */
     uint32_t doublings, pieces; /* of the top level; a piece is a chunk of one part and seat */
@@ -68,13 +68,15 @@ static uint32_t chunk_at(const struct levels *levels, uint32_t part, uint32_t se
 
 /* ---- inside the node ------------------------------------------------------------------------ */
 
+/* A rank of this node, by its index among them. */
 static uint32_t member_rank(const struct levels *levels, uint32_t member)
 {
     const struct tutti_nodes *nodes = &levels->rails.nodes;
 
-    return nodes->ranks.items[nodes->ranks.first[nodes->node] + member];
+    return tutti_homes_item(&nodes->ranks, nodes->node, member);
 }
 
+/* The chunks of the current segment that a member of this node serves. */
 static struct tutti_span member_span(const struct levels *levels, enum tutti_buffer buffer,
                                      uint32_t member)
 {
@@ -85,12 +87,14 @@ static struct tutti_span member_span(const struct levels *levels, enum tutti_buf
     return tutti_span(buffer, first, chunk_at(levels, parts.end, 0) - first);
 }
 
+/* The same chunks in one of the blocks of SCRATCH, each of which is as large as the vector. */
 static struct tutti_span scratch_block(const struct levels *levels, struct tutti_span span,
                                        uint32_t block)
 {
     return tutti_span(TUTTI_BUF_SCRATCH, block * levels->nchunks + span.first, span.count);
 }
 
+/* Number of sums that a rank of a node of this size keeps. */
 static uint32_t sums_of(uint32_t size)
 {
     return size - 1 < MOST_SUMS ? size - 1 : MOST_SUMS;
@@ -111,6 +115,8 @@ static int recv_sum(struct levels *levels, uint32_t from, uint32_t index, struct
     return tutti_build_recv_reduce(levels->build, from, landing, landing);
 }
 
+/* The reduce-scatter inside the node: every rank sends to every other one the parts that the other
+ * one serves, and adds up what arrives for its own parts. */
 static int scatter_in_node(struct levels *levels)
 {
     uint32_t size = node_size(levels), me = levels->rails.nodes.ranks.index[levels->rails.nodes.me];
@@ -129,6 +135,7 @@ static int scatter_in_node(struct levels *levels)
     return TUTTI_OK;
 }
 
+/* The all-gather inside the node: every rank sends the sums of its parts to every other one. */
 static int gather_in_node(struct levels *levels)
 {
     uint32_t size = node_size(levels), me = levels->rails.nodes.ranks.index[levels->rails.nodes.me];
@@ -187,6 +194,7 @@ static int gather_in_group(struct levels *levels)
 
 /* ---- the top level --------------------------------------------------------------------------- */
 
+/* The all-reduces between the groups: one for each part and seat that this rank serves. */
 static int reduce_at_top(struct levels *levels)
 {
     const struct tutti_nodes *nodes = &levels->rails.nodes;
@@ -222,13 +230,14 @@ static uint32_t doublings_of(const struct tutti_shape *shape, uint32_t ngroups)
 /* Emit all levels. A level's turns are delayed by the number of levels before it. */
 static int emit_turns(struct levels *levels)
 {
-    int (*const stages[])(struct levels *) = {scatter_in_node, scatter_in_group, reduce_at_top,
-                                              gather_in_group, gather_in_node};
+    enum { STAGES = 5 };
+    int (*const stages[STAGES])(struct levels *) = {scatter_in_node, scatter_in_group,
+                                                    reduce_at_top, gather_in_group, gather_in_node};
     bool has_groups = levels->rails.nodes.nseats > 1;
-    uint32_t delays[] = {0, 1, 1 + has_groups, 2 + has_groups, 2 + 2 * has_groups};
+    uint32_t delays[STAGES] = {0, 1, 1 + has_groups, 2 + has_groups, 2 + 2 * has_groups};
 
-    for (uint32_t turn = 0; turn < levels->segments + delays[4]; turn++)
-        for (int stage = 0; stage < 5; stage++) {
+    for (uint32_t turn = 0; turn < levels->segments + delays[STAGES - 1]; turn++)
+        for (int stage = 0; stage < STAGES; stage++) {
             levels->segment = turn - delays[stage];
             if (turn >= delays[stage] && levels->segment < levels->segments)
                 TUTTI_TRY(stages[stage](levels));

@@ -14,9 +14,9 @@
  * block crosses its sender's node once more. Blocks for the sender's own node go straight.
  *
  * Collected blocks are kept in SCRATCH, by destination and then by source. In shift i a node sends
- * to the node i after it and receives from the node i before it, so that no rank is the target of
- * all others at once. A message goes out as soon as it is complete, while the next ones are
- * collected. Between nodes `window` shifts are in flight at a time, as in spread_out.c.
+ * to the node i after it and receives from the node i before it. So no rank is the target of all
+ * others at once. A message goes out as soon as it is complete, while the next ones are collected.
+ * Between nodes `window` shifts are in flight at a time, as in spread_out.c.
  *
  * Source: Träff and Hunold, "Decomposing MPI collectives for exploiting multi-lane communication",
  * 2020, for the rails.
@@ -28,14 +28,15 @@
 struct exchange {
     struct tutti_nodes nodes;
     struct tutti_build *build;
-    uint32_t window;
+    uint32_t window;         /* shifts in flight at a time */
     const uint32_t *members; /* ranks of this node */
     uint32_t size, index;    /* ranks of this node, and the index of this rank among them */
 };
 
+/* A rank of a node, by its index among them. */
 static uint32_t member_of(const struct tutti_nodes *nodes, uint32_t node, uint32_t member)
 {
-    return nodes->ranks.items[nodes->ranks.first[node] + member];
+    return tutti_homes_item(&nodes->ranks, node, member);
 }
 
 /* The members of another node whose blocks `carrier` carries: those whose home part it serves. They
@@ -72,7 +73,7 @@ static int exchange_in_node(struct exchange *exchange)
     return TUTTI_OK;
 }
 
-/* The place of the block that a member of this node has for destination `number`. */
+/* Where the block that a member of this node has for destination `number` is collected. */
 static struct tutti_span collected(const struct exchange *exchange, uint32_t number,
                                    uint32_t member)
 {
@@ -152,6 +153,8 @@ static int recv_collected(struct exchange *exchange, uint32_t node)
     return TUTTI_OK;
 }
 
+/* Emit one shift. *number is the number of destinations in the shifts before; it grows by those of
+ * this shift. */
 static int emit_shift(struct exchange *exchange, uint32_t shift, uint32_t *number)
 {
     const struct tutti_nodes *nodes = &exchange->nodes;
@@ -232,10 +235,11 @@ static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
     most = nodes.ranks.most;
     messages = ceil((ranks - least) / least);
     rounds = ceil(messages / window);
-    /* Share of nodes in this group. */
+    /* The share of the other nodes that are in this rank's group. */
     near = nodes.nseats > 1 ? (nodes.nseats - 1.0) / (nnodes - 1) : 0;
 
     *ret_cost = (struct tutti_cost){.segments = nnodes > 1 ? nnodes - 1 : 1};
+    /* The messages to nodes of other groups, then those to the nodes of this group. */
     for (int i = 0; i < 2; i++) {
         enum tutti_level level = i == 0 ? tutti_level_of_shape(shape) : TUTTI_LEVEL_GROUP;
         double share = i == 0 ? 1 - near : near;

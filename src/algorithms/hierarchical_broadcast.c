@@ -21,72 +21,74 @@
 
 #include <stdlib.h>
 
-struct deal {
+/* The broadcast as moves of one rank. A reduce emits them backwards. */
+struct broadcast {
     struct tutti_nodes nodes;
     struct tutti_moves moves;
     uint32_t root, root_node, segments;
-    uint32_t *team; /* ranks of a rail */
+    uint32_t *team; /* room for the ranks of a rail */
 };
 
 /* ---- inside the nodes ------------------------------------------------------------------------ */
 
-static uint32_t member_rank(const struct deal *deal, uint32_t member)
+/* A rank of this node, by its index among them. */
+static uint32_t member_rank(const struct broadcast *broadcast, uint32_t member)
 {
-    return deal->nodes.ranks.items[deal->nodes.ranks.first[deal->nodes.node] + member];
+    return tutti_homes_item(&broadcast->nodes.ranks, broadcast->nodes.node, member);
 }
 
 typedef int add_move(struct tutti_moves *moves, uint32_t peer, uint32_t first, uint32_t count);
 
 /* Add a move of the chunks of a segment that `owner` serves. Chunks are ordered by segment, then
  * part. */
-static int add_parts(struct deal *deal, add_move *add, uint32_t peer, uint32_t owner,
+static int add_parts(struct broadcast *broadcast, add_move *add, uint32_t peer, uint32_t owner,
                      uint32_t segment)
 {
-    struct tutti_nodes_parts parts = tutti_nodes_parts_of(&deal->nodes, owner);
+    struct tutti_nodes_parts parts = tutti_nodes_parts_of(&broadcast->nodes, owner);
 
-    return add(&deal->moves, peer, segment * deal->nodes.nparts + parts.first,
+    return add(&broadcast->moves, peer, segment * broadcast->nodes.nparts + parts.first,
                parts.end - parts.first);
 }
 
 /* In the root's node each rank receives from the root the parts that it serves and those that the
  * root serves. */
-static int deal_out(struct deal *deal, uint32_t segment)
+static int scatter_in_node(struct broadcast *broadcast, uint32_t segment)
 {
-    uint32_t me = deal->nodes.me, index = deal->nodes.ranks.index[me];
-    uint32_t size = tutti_homes_size(&deal->nodes.ranks, deal->nodes.node);
+    uint32_t me = broadcast->nodes.me, index = broadcast->nodes.ranks.index[me];
+    uint32_t size = tutti_homes_size(&broadcast->nodes.ranks, broadcast->nodes.node);
 
-    if (deal->nodes.node != deal->root_node)
+    if (broadcast->nodes.node != broadcast->root_node)
         return TUTTI_OK;
-    if (me != deal->root) {
-        TUTTI_TRY(add_parts(deal, tutti_moves_recv, deal->root, me, segment));
-        return add_parts(deal, tutti_moves_recv, deal->root, deal->root, segment);
+    if (me != broadcast->root) {
+        TUTTI_TRY(add_parts(broadcast, tutti_moves_recv, broadcast->root, me, segment));
+        return add_parts(broadcast, tutti_moves_recv, broadcast->root, broadcast->root, segment);
     }
     for (uint32_t i = 1; i < size; i++) {
-        uint32_t to = member_rank(deal, tutti_rank_after(index, i, size));
+        uint32_t to = member_rank(broadcast, tutti_rank_after(index, i, size));
 
-        TUTTI_TRY(add_parts(deal, tutti_moves_send, to, to, segment));
+        TUTTI_TRY(add_parts(broadcast, tutti_moves_send, to, to, segment));
     }
     for (uint32_t i = 1; i < size; i++)
-        TUTTI_TRY(add_parts(deal, tutti_moves_send,
-                            member_rank(deal, tutti_rank_after(index, i, size)), me, segment));
+        TUTTI_TRY(add_parts(broadcast, tutti_moves_send,
+                            member_rank(broadcast, tutti_rank_after(index, i, size)), me, segment));
     return TUTTI_OK;
 }
 
 /* Every rank sends its parts to all others of the node. The root is left out: it has everything and
  * has already sent its own parts. */
-static int gather(struct deal *deal, uint32_t segment)
+static int gather_in_node(struct broadcast *broadcast, uint32_t segment)
 {
-    uint32_t me = deal->nodes.me, index = deal->nodes.ranks.index[me];
-    uint32_t size = tutti_homes_size(&deal->nodes.ranks, deal->nodes.node);
+    uint32_t me = broadcast->nodes.me, index = broadcast->nodes.ranks.index[me];
+    uint32_t size = tutti_homes_size(&broadcast->nodes.ranks, broadcast->nodes.node);
 
-    for (uint32_t i = 1; i < size && me != deal->root; i++) {
-        uint32_t to = member_rank(deal, tutti_rank_after(index, i, size));
-        uint32_t from = member_rank(deal, tutti_rank_before(index, i, size));
+    for (uint32_t i = 1; i < size && me != broadcast->root; i++) {
+        uint32_t to = member_rank(broadcast, tutti_rank_after(index, i, size));
+        uint32_t from = member_rank(broadcast, tutti_rank_before(index, i, size));
 
-        if (to != deal->root)
-            TUTTI_TRY(add_parts(deal, tutti_moves_send, to, me, segment));
-        if (from != deal->root)
-            TUTTI_TRY(add_parts(deal, tutti_moves_recv, from, from, segment));
+        if (to != broadcast->root)
+            TUTTI_TRY(add_parts(broadcast, tutti_moves_send, to, me, segment));
+        if (from != broadcast->root)
+            TUTTI_TRY(add_parts(broadcast, tutti_moves_recv, from, from, segment));
     }
     return TUTTI_OK;
 }
@@ -94,110 +96,113 @@ static int gather(struct deal *deal, uint32_t segment)
 /* ---- along the rails ------------------------------------------------------------------------- */
 
 /* The node through which a part reaches a group. */
-static uint32_t entry_of(const struct deal *deal, uint32_t group)
+static uint32_t entry_of(const struct broadcast *broadcast, uint32_t group)
 {
-    const struct tutti_homes *groups = &deal->nodes.nodes;
+    const struct tutti_homes *groups = &broadcast->nodes.nodes;
 
-    return group == groups->home[deal->root_node] ? deal->root_node
-                                                  : groups->items[groups->first[group]];
+    return group == groups->home[broadcast->root_node] ? broadcast->root_node
+                                                       : tutti_homes_item(groups, group, 0);
 }
 
 /* Add the moves of a part from the root's group to the other groups. */
-static int pass_to_groups(struct deal *deal, uint32_t part)
+static int pass_to_groups(struct broadcast *broadcast, uint32_t part)
 {
-    const struct tutti_nodes *nodes = &deal->nodes;
-    uint32_t count = nodes->nodes.count, first = nodes->nodes.home[deal->root_node];
-    struct tutti_team team = {
-        .ranks = deal->team, .count = count, .me = tutti_rank_before(nodes->group, first, count)};
+    const struct tutti_nodes *nodes = &broadcast->nodes;
+    uint32_t count = nodes->nodes.count, first = nodes->nodes.home[broadcast->root_node];
+    struct tutti_team team = {.ranks = broadcast->team,
+                              .count = count,
+                              .me = tutti_rank_before(nodes->group, first, count)};
 
-    if (entry_of(deal, nodes->group) != nodes->node)
+    if (entry_of(broadcast, nodes->group) != nodes->node)
         return TUTTI_OK;
     for (uint32_t i = 0; i < count; i++)
-        deal->team[i] = tutti_nodes_rank_serving(
-            nodes, entry_of(deal, tutti_rank_after(first, i, count)), part);
-    return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, deal->segments, &deal->moves);
+        broadcast->team[i] = tutti_nodes_rank_serving(
+            nodes, entry_of(broadcast, tutti_rank_after(first, i, count)), part);
+    return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, broadcast->segments,
+                                          &broadcast->moves);
 }
 
 /* Add the moves of a part from its group's entry to the other nodes of the group. */
-static int pass_in_group(struct deal *deal, uint32_t part)
+static int pass_in_group(struct broadcast *broadcast, uint32_t part)
 {
-    const struct tutti_nodes *nodes = &deal->nodes;
+    const struct tutti_nodes *nodes = &broadcast->nodes;
     const struct tutti_homes *groups = &nodes->nodes;
     uint32_t count = tutti_homes_size(groups, nodes->group);
-    uint32_t first = groups->index[entry_of(deal, nodes->group)];
-    struct tutti_team team = {.ranks = deal->team,
+    uint32_t first = groups->index[entry_of(broadcast, nodes->group)];
+    struct tutti_team team = {.ranks = broadcast->team,
                               .count = count,
                               .me = tutti_rank_before(groups->index[nodes->node], first, count)};
 
     for (uint32_t i = 0; i < count; i++)
-        deal->team[i] = tutti_nodes_rank_serving(
-            nodes, groups->items[groups->first[nodes->group] + tutti_rank_after(first, i, count)],
-            part);
-    return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, deal->segments, &deal->moves);
+        broadcast->team[i] = tutti_nodes_rank_serving(
+            nodes, tutti_homes_item(groups, nodes->group, tutti_rank_after(first, i, count)), part);
+    return tutti_circulant_pipeline_moves(&team, part, nodes->nparts, broadcast->segments,
+                                          &broadcast->moves);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int add_all(struct deal *deal)
+static int add_all(struct broadcast *broadcast)
 {
-    struct tutti_nodes_parts parts = tutti_nodes_parts_of(&deal->nodes, deal->nodes.me);
+    struct tutti_nodes_parts parts = tutti_nodes_parts_of(&broadcast->nodes, broadcast->nodes.me);
 
-    for (uint32_t segment = 0; segment < deal->segments; segment++)
-        TUTTI_TRY(deal_out(deal, segment));
+    for (uint32_t segment = 0; segment < broadcast->segments; segment++)
+        TUTTI_TRY(scatter_in_node(broadcast, segment));
     for (uint32_t part = parts.first; part < parts.end; part++) {
-        TUTTI_TRY(pass_to_groups(deal, part));
-        TUTTI_TRY(pass_in_group(deal, part));
+        TUTTI_TRY(pass_to_groups(broadcast, part));
+        TUTTI_TRY(pass_in_group(broadcast, part));
     }
-    for (uint32_t segment = 0; segment < deal->segments; segment++)
-        TUTTI_TRY(gather(deal, segment));
+    for (uint32_t segment = 0; segment < broadcast->segments; segment++)
+        TUTTI_TRY(gather_in_node(broadcast, segment));
     return TUTTI_OK;
 }
 
-static void deal_fini(struct deal *deal)
+static void broadcast_fini(struct broadcast *broadcast)
 {
-    free(deal->team);
-    tutti_moves_fini(&deal->moves);
-    tutti_nodes_fini(&deal->nodes);
+    free(broadcast->team);
+    tutti_moves_fini(&broadcast->moves);
+    tutti_nodes_fini(&broadcast->nodes);
 }
 
-static int deal_init(const struct tutti_shape *shape, struct deal *ret_deal)
+static int broadcast_init(const struct tutti_shape *shape, struct broadcast *ret_broadcast)
 {
-    struct deal deal = {.root = shape->root, .segments = shape->options.value[TUTTI_SEGMENTS]};
+    struct broadcast broadcast = {.root = shape->root,
+                                  .segments = shape->options.value[TUTTI_SEGMENTS]};
     int rc;
 
-    TUTTI_TRY(tutti_nodes_init(shape, &deal.nodes));
-    deal.root_node = deal.nodes.ranks.home[deal.root];
-    deal.moves.nchunks = deal.segments * deal.nodes.nparts;
-    deal.moves.own_count = deal.nodes.me == deal.root ? deal.moves.nchunks : 0;
-    deal.team = malloc(deal.nodes.ranks.count * sizeof(*deal.team));
-    if (deal.team == NULL) {
+    TUTTI_TRY(tutti_nodes_init(shape, &broadcast.nodes));
+    broadcast.root_node = broadcast.nodes.ranks.home[broadcast.root];
+    broadcast.moves.nchunks = broadcast.segments * broadcast.nodes.nparts;
+    broadcast.moves.own_count = broadcast.nodes.me == broadcast.root ? broadcast.moves.nchunks : 0;
+    broadcast.team = malloc(broadcast.nodes.ranks.count * sizeof(*broadcast.team));
+    if (broadcast.team == NULL) {
         rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a rail of %u nodes",
-                        deal.nodes.ranks.count);
+                        broadcast.nodes.ranks.count);
         goto fail;
     }
-    TUTTI_TRY_OR(fail, rc, add_all(&deal));
-    *ret_deal = deal;
+    TUTTI_TRY_OR(fail, rc, add_all(&broadcast));
+    *ret_broadcast = broadcast;
     return TUTTI_OK;
 
 fail:
-    deal_fini(&deal);
+    broadcast_fini(&broadcast);
     return rc;
 }
 
 static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    struct deal deal;
+    struct broadcast broadcast;
     struct tutti_span input, output;
     int rc;
 
-    TUTTI_TRY(deal_init(shape, &deal));
-    input = tutti_span(TUTTI_BUF_INPUT, 0, deal.moves.own_count);
-    output = tutti_span(TUTTI_BUF_OUTPUT, 0, deal.moves.nchunks);
-    tutti_build_chunks(build, deal.moves.nchunks);
-    rc = tutti_moves_gather(&deal.moves, build, input, output);
+    TUTTI_TRY(broadcast_init(shape, &broadcast));
+    input = tutti_span(TUTTI_BUF_INPUT, 0, broadcast.moves.own_count);
+    output = tutti_span(TUTTI_BUF_OUTPUT, 0, broadcast.moves.nchunks);
+    tutti_build_chunks(build, broadcast.moves.nchunks);
+    rc = tutti_moves_gather(&broadcast.moves, build, input, output);
     if (rc == TUTTI_OK && shape->rank == shape->root)
         rc = tutti_build_copy(build, input, output);
-    deal_fini(&deal);
+    broadcast_fini(&broadcast);
     return rc;
 }
 
@@ -205,19 +210,20 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
 {
     bool is_root = shape->rank == shape->root;
     enum tutti_buffer kept = is_root ? TUTTI_BUF_OUTPUT : TUTTI_BUF_SCRATCH;
-    struct deal deal;
+    struct broadcast broadcast;
     uint32_t nchunks;
     int rc;
 
-    TUTTI_TRY(deal_init(shape, &deal));
-    nchunks = deal.moves.nchunks;
+    TUTTI_TRY(broadcast_init(shape, &broadcast));
+    nchunks = broadcast.moves.nchunks;
     tutti_build_chunks(build, nchunks);
     if (!is_root)
         tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, nchunks);
-    rc = tutti_moves_reduce_scatter(&deal.moves, build, tutti_span(TUTTI_BUF_INPUT, 0, nchunks),
+    rc = tutti_moves_reduce_scatter(&broadcast.moves, build,
+                                    tutti_span(TUTTI_BUF_INPUT, 0, nchunks),
                                     tutti_span(kept, 0, nchunks),
-                                    tutti_span(kept, 0, deal.moves.own_count));
-    deal_fini(&deal);
+                                    tutti_span(kept, 0, broadcast.moves.own_count));
+    broadcast_fini(&broadcast);
     return rc;
 }
 

@@ -49,7 +49,8 @@ static uint32_t child_place(const struct node *node, uint32_t index)
     return tutti_knomial_child(node->place, node->nranks, node->radix, index);
 }
 
-static uint32_t subtree(const struct node *node, uint32_t place)
+/* Number of places in the subtree of a place. */
+static uint32_t subtree_size(const struct node *node, uint32_t place)
 {
     return tutti_knomial_size(place, node->nranks, node->radix);
 }
@@ -87,15 +88,15 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     return node.place == 0 ? TUTTI_OK : tutti_build_send(build, node.parent, sum);
 }
 
-/* The place of the blocks of `count` places from `first` on. The root keeps them in its buffer
- * `roots`, in the order of ranks. Other places keep them in SCRATCH, from their own block on. With
- * `is_with_root` the blocks travel between the root and its child. Both must then cut them at the
- * same place, where the ranks wrap. */
-static struct tutti_wrapped kept_blocks(const struct node *node, enum tutti_buffer roots,
+/* The memory of the blocks of `count` places from `first` on. The root keeps them in its buffer
+ * `root_buffer`, in the order of ranks. Other places keep them in SCRATCH, from their own block on.
+ * With `is_with_root` the blocks travel between the root and its child. Both must then cut them at
+ * the same place, where the ranks wrap. */
+static struct tutti_wrapped kept_blocks(const struct node *node, enum tutti_buffer root_buffer,
                                         uint32_t first, uint32_t count, bool is_with_root)
 {
-    struct tutti_wrapped blocks =
-        tutti_wrapped_span(roots, tutti_rank_absolute(node->shape, first), count, node->nranks);
+    uint32_t first_rank = tutti_rank_absolute(node->shape, first);
+    struct tutti_wrapped blocks = tutti_wrapped_span(root_buffer, first_rank, count, node->nranks);
 
     if (node->place == 0)
         return blocks;
@@ -109,16 +110,16 @@ static struct tutti_wrapped kept_blocks(const struct node *node, enum tutti_buff
 }
 
 /* The blocks of this place's whole subtree, as its parent cuts them. */
-static struct tutti_wrapped own_blocks(const struct node *node, enum tutti_buffer roots)
+static struct tutti_wrapped own_blocks(const struct node *node, enum tutti_buffer root_buffer)
 {
-    return kept_blocks(node, roots, node->place, subtree(node, node->place),
+    return kept_blocks(node, root_buffer, node->place, subtree_size(node, node->place),
                        node->parent == node->shape->root);
 }
 
-static struct tutti_wrapped child_blocks(const struct node *node, enum tutti_buffer roots,
+static struct tutti_wrapped child_blocks(const struct node *node, enum tutti_buffer root_buffer,
                                          uint32_t child)
 {
-    return kept_blocks(node, roots, child, subtree(node, child), node->place == 0);
+    return kept_blocks(node, root_buffer, child, subtree_size(node, child), node->place == 0);
 }
 
 static int emit_gather(const struct tutti_shape *shape, struct tutti_build *build)
@@ -130,7 +131,7 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
         return tutti_build_send(build, node.parent, own);
 
     if (node.place != 0)
-        tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, subtree(&node, node.place));
+        tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, subtree_size(&node, node.place));
     TUTTI_TRY(tutti_build_copy(build, own,
                                kept_blocks(&node, TUTTI_BUF_OUTPUT, node.place, 1, false).upper));
     for (uint32_t i = node.nchildren; i-- > 0;) {
@@ -153,7 +154,7 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
         return tutti_build_recv(build, node.parent, own);
 
     if (node.place != 0) {
-        tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, subtree(&node, node.place));
+        tutti_build_scratch(build, TUTTI_SCRATCH_VECTOR, subtree_size(&node, node.place));
         TUTTI_TRY(tutti_wrapped_recv(build, node.parent, own_blocks(&node, TUTTI_BUF_INPUT)));
     }
     for (uint32_t i = 0; i < node.nchildren; i++) {

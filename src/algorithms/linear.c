@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Linear: the root exchanges with every other rank directly.
  *
- *        1                One round, p - 1 messages at the root. For few ranks, and for large
- *        ^                gathers and scatters, where the root's link is the limit anyway.
+ *        1                One round with p - 1 messages at the root. It suits few ranks, and large
+ *        ^                gathers and scatters, in which the root's link is the limit anyway.
  *   3 <- 0 -> 2
  *
  * The root serves the ranks in order, beginning with the one after it.

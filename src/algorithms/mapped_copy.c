@@ -21,7 +21,7 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
 
-/* Get INPUT block `block` of rank `from` once that rank is ready. */
+/* Get INPUT block `block` of rank `from` into OUTPUT block `dst` once that rank is ready. */
 static int take(struct tutti_build *build, uint32_t from, uint32_t block, uint32_t dst)
 {
     TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 1));
@@ -40,7 +40,7 @@ static int take_from_all(const struct tutti_shape *shape, struct tutti_build *bu
     return TUTTI_OK;
 }
 
-/* Give a signal, and wait for those of all other ranks. */
+/* Give this rank's signal number `signal`, and wait for those of all other ranks. */
 static int meet(struct tutti_build *build, uint32_t signal)
 {
     TUTTI_TRY(tutti_build_signal(build));
@@ -86,6 +86,8 @@ static int emit_from_root(const struct tutti_shape *shape, struct tutti_build *b
     return tutti_build_wait(build, TUTTI_ALL_RANKS, 1);
 }
 
+/* The vector has a part for each rank. The root puts the part of its own number to all others; they
+ * get all other parts from it. */
 static int emit_shared_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t root = shape->root, above = root + 1;

@@ -15,6 +15,7 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/ranks.h"
 
+/* Wait until the buffers of all ranks are ready. */
 static int begin(struct tutti_build *build)
 {
     tutti_build_signals(build, 2);
@@ -22,12 +23,15 @@ static int begin(struct tutti_build *build)
     return tutti_build_wait(build, TUTTI_ALL_RANKS, 1);
 }
 
+/* Wait until all ranks are done with each other's buffers. */
 static int end(struct tutti_build *build)
 {
     TUTTI_TRY(tutti_build_signal(build));
     return tutti_build_wait(build, TUTTI_ALL_RANKS, 2);
 }
 
+/* Sum INPUT chunk `index` of all ranks into `dst` and, unless that is TUTTI_NO_SPAN, into
+ * `remote_dst` of every other rank. */
 static int sum_chunk(struct tutti_build *build, uint32_t index, struct tutti_span dst,
                      struct tutti_span remote_dst)
 {
@@ -67,10 +71,11 @@ static int emit_reduce(const struct tutti_shape *shape, struct tutti_build *buil
     return end(build);
 }
 
-/* ---- costs: bytes that a rank reads and writes of others; `memory`: bytes of all ranks ----- */
+/* ---- costs --------------------------------------------------------------------------------- */
 
 /* Loads and stores use opposite directions of this rank's port. Where each rank's memory is behind
- * a port of its own, the loads and stores of the other ranks pass through it as well. */
+ * a port of its own, the loads and stores of the other ranks pass through that port as well.
+ * `memory` counts the bytes that all ranks load and store. */
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
@@ -94,10 +99,10 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    double n = shape->nranks, others = (n - 1) / n * block_bytes;
+    double p = shape->nranks, others = (p - 1) / p * block_bytes;
 
     tutti_cost_flat(shape, 2, others, others, 0, ret_cost);
-    ret_cost->memory = (n + 1) * block_bytes;
+    ret_cost->memory = (p + 1) * block_bytes;
     ret_cost->served = 2 * others;
 }
 

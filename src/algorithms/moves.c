@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- writing ------------------------------------------------------------------------ */
+/* ---- lists of moves ----------------------------------------------------------------- */
 
 static int append(struct tutti_moves *moves, struct tutti_move move)
 {
@@ -89,14 +89,16 @@ void tutti_moves_fini(struct tutti_moves *moves)
     *moves = (struct tutti_moves){.list = NULL};
 }
 
-/* ---- playing ------------------------------------------------------------------------ */
+/* ---- forwards and backwards --------------------------------------------------------- */
 
+/* True if this rank owns all these chunks. */
 static bool is_own(const struct tutti_moves *moves, uint32_t first, uint32_t count)
 {
     return first >= moves->own_first &&
            first + count <= moves->own_first + moves->own_count;
 }
 
+/* Chunks first .. first + count - 1 of a span. */
 static struct tutti_span part(struct tutti_span whole, uint32_t first, uint32_t count)
 {
     return tutti_span((enum tutti_buffer)whole.buffer, whole.first + first, count);
@@ -122,6 +124,7 @@ int tutti_moves_gather(const struct tutti_moves *moves, struct tutti_build *buil
     return TUTTI_OK;
 }
 
+/* Copy, unless the two spans are the same. */
 static int copy_apart(struct tutti_build *build, struct tutti_span src, struct tutti_span dst)
 {
     if (src.buffer == dst.buffer && src.first == dst.first)
@@ -130,7 +133,11 @@ static int copy_apart(struct tutti_build *build, struct tutti_span src, struct t
 }
 
 /* State of a chunk's sum. */
-enum { UNTOUCHED /* only this rank's input */, PARTIAL, COMPLETE /* in `result` */ };
+enum {
+    UNTOUCHED, /* nothing has been added to this rank's input */
+    PARTIAL,   /* the sum so far is in `partial` */
+    COMPLETE,  /* the sum is in `result` */
+};
 
 struct reduction {
     const struct tutti_moves *moves;
@@ -140,6 +147,7 @@ struct reduction {
     uint32_t *last_move; /* per own chunk: index of the move that is the last to receive it */
 };
 
+/* Where the partial sums of these chunks are kept. */
 static struct tutti_span partial_of(const struct reduction *reduction, uint32_t first,
                                     uint32_t count)
 {
@@ -151,7 +159,7 @@ static struct tutti_span partial_of(const struct reduction *reduction, uint32_t 
 
 /* Return the current sums of the move's chunks as one span. If only some of the chunks have been
  * added to, copy the input of the others next to them. */
-static int gather_state(struct reduction *reduction, const struct tutti_move *move,
+static int find_sums(struct reduction *reduction, const struct tutti_move *move,
                         struct tutti_span *ret_source)
 {
     uint8_t *state = &reduction->state[move->first];
@@ -198,7 +206,7 @@ static int play_back(struct reduction *reduction, uint32_t index)
     struct tutti_span source, dst;
 
     reduction->build->channel = move->channel;
-    TUTTI_TRY(gather_state(reduction, move, &source));
+    TUTTI_TRY(find_sums(reduction, move, &source));
     if (!move->is_send)
         return tutti_build_send(reduction->build, move->peer, source);
     dst = partial_of(reduction, move->first, move->count);
@@ -273,6 +281,7 @@ static int emit_allgather(const struct tutti_moves *moves, struct tutti_build *b
     return tutti_moves_gather(moves, build, own, whole);
 }
 
+/* SCRATCH has a chunk for each slot, or, without slots, for each chunk. */
 static int emit_reduce_scatter(const struct tutti_moves *moves, struct tutti_build *build)
 {
     uint32_t nslots = moves->nchunks;

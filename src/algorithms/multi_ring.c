@@ -16,8 +16,8 @@
  *
  * walecki is for machines in which every rank has a link to every other rank. It takes Walecki's
  * Hamiltonian cycles, no two of which share a link. The last rank is the hub; the others form a
- * circle of m = p - 1. Cycle i goes from the hub to i, zigzags over the circle, to i + 1, i - 1,
- * i + 2, i - 2, ..., and returns to the hub:
+ * circle of m = p - 1. Cycle i goes from the hub to i and from there zigzags over the circle, to
+ * i + 1, i - 1, i + 2, i - 2, ... In the end it returns to the hub:
  *
  *   p = 7, hub 6                      0
  *   cycle 0   6 0 1 5 2 4 3        5     1        i = 0: 0-1 across the circle, 1-5, 5-2, 2-4, 4-3
@@ -25,7 +25,7 @@
  *   cycle 2   6 2 3 1 4 0 5        4     2
  *                                     3
  *
- * Numbers that follow each other in cycle i add up to 2i or 2i + 1 (mod m), so no two of the cycles
+ * Numbers that follow each other in cycle i add up to 2i or 2i + 1 (mod m). So no two of the cycles
  * i < m / 2 share a link. Odd p: these (p - 1) / 2 cycles use every link once each way. Even p: the
  * (p - 2) / 2 cycles leave one link of every rank unused. Two ranks have a cycle of one link.
  *
@@ -33,8 +33,8 @@
  * there are fewer.
  *
  * Sources: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009, on several rings.
- * The construction of the cycles as in Lucas, "Récréations mathématiques", volume 2, 1883, who has
- * it from Walecki; for even p too as in Alspach, "The wonderful Walecki construction", 2008.
+ * Walecki's cycles are in Lucas, "Récréations mathématiques", volume 2, 1883, and for even p in
+ * Alspach, "The wonderful Walecki construction", 2008.
  */
 #include "algorithms/ranks.h"
 #include "algorithms/ring.h"
@@ -49,13 +49,14 @@ static bool has_orders(const struct tutti_shape *shape)
     return shape->places != NULL && shape->places->nrings > 0;
 }
 
+/* Number of directed rings along the given orders. */
 static uint32_t count_given(const struct tutti_shape *shape)
 {
-    uint32_t given = shape->options.value[TUTTI_CHANNELS];
+    uint32_t wanted = shape->options.value[TUTTI_CHANNELS];
     uint32_t cycles = has_orders(shape) ? shape->places->nrings : 1;
     uint32_t most = cycles < TUTTI_RINGS_MOST / 2 ? 2 * cycles : TUTTI_RINGS_MOST;
 
-    return given != 0 && given < most ? given : most;
+    return wanted != 0 && wanted < most ? wanted : most;
 }
 
 static int make_given(const struct tutti_shape *shape, struct tutti_moves *moves)
@@ -117,14 +118,16 @@ const struct tutti_algorithm tutti_multi_ring_allgather = {
 
 /* ---- along Walecki's cycles ------------------------------------------------------------------ */
 
+/* Number of directed rings along Walecki's cycles. */
 static uint32_t count_walecki(const struct tutti_shape *shape)
 {
-    uint32_t given = shape->options.value[TUTTI_CHANNELS];
+    uint32_t wanted = shape->options.value[TUTTI_CHANNELS];
     uint32_t most = shape->nranks < 4 ? 2 : (shape->nranks - 1) / 2 * 2;
 
-    return given < most ? given : most;
+    return wanted < most ? wanted : most;
 }
 
+/* Write cycle number `index`, as the head of this file describes it. */
 static void zigzag(uint32_t nranks, uint32_t index, uint32_t *cycle)
 {
     uint32_t circle = nranks - 1, hub = nranks - 1;

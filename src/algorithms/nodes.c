@@ -26,30 +26,32 @@ static int alloc_homes(uint32_t nhomes, uint32_t nitems, struct tutti_homes *ret
     homes.first = calloc((size_t)nhomes + 1, sizeof(uint32_t));
     if (homes.home == NULL || homes.index == NULL || homes.items == NULL || homes.first == NULL) {
         homes_fini(&homes);
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to sort %u ranks by where they live",
-                          nitems);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to sort %u ranks into %u nodes or groups",
+                          nitems, nhomes);
     }
     *ret_homes = homes;
     return TUTTI_OK;
 }
 
-/* `of[i]` is the home of item i. NULL: each item is a home of its own. */
-static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uint32_t nitems,
-                      struct tutti_homes *ret_homes)
+/* Sort items into homes. `home_of[i]` is the home of item i; NULL: each item is a home of its own.
+ * `item` and `kind` name an item and a home in messages. */
+static int homes_init(const char *item, const char *kind, const uint32_t *home_of, uint32_t nhomes,
+                      uint32_t nitems, struct tutti_homes *ret_homes)
 {
     struct tutti_homes homes;
 
-    TUTTI_TRY(alloc_homes(of != NULL ? nhomes : nitems, nitems, &homes));
+    TUTTI_TRY(alloc_homes(home_of != NULL ? nhomes : nitems, nitems, &homes));
     for (uint32_t i = 0; i < nitems; i++) {
-        uint32_t home = of != NULL ? of[i] : i;
+        uint32_t home = home_of != NULL ? home_of[i] : i;
 
         if (home >= homes.count) {
             homes_fini(&homes);
-            return tutti_fail(TUTTI_ERR_ARGUMENT, "places name %s %u; there are %u", what, home,
-                              nhomes);
+            return tutti_fail(TUTTI_ERR_ARGUMENT,
+                              "places put %s %u in %s %u; there are only %u, numbered from 0", item,
+                              i, kind, home, nhomes);
         }
         homes.home[i] = home;
-        homes.index[i] = homes.first[home + 1]++;
+        homes.index[i] = homes.first[home + 1]++; /* for now the size of `home` so far */
         if (homes.first[home + 1] > homes.most)
             homes.most = homes.first[home + 1];
     }
@@ -59,7 +61,7 @@ static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uin
             homes.least = homes.first[home + 1];
         if (homes.first[home + 1] == 0) {
             homes_fini(&homes);
-            return tutti_fail(TUTTI_ERR_ARGUMENT, "places: no rank is in %s %u of %u", what, home,
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "places: no rank is in %s %u of %u", kind, home,
                               nhomes);
         }
         homes.first[home + 1] += homes.first[home];
@@ -73,18 +75,18 @@ static int homes_init(const char *what, const uint32_t *of, uint32_t nhomes, uin
 /* Places give groups per rank; here they are needed per node. */
 static int groups_init(const struct tutti_placement *places, struct tutti_nodes *nodes)
 {
-    uint32_t nnodes = nodes->ranks.count, *of;
+    uint32_t nnodes = nodes->ranks.count, *group_of;
     int rc;
 
     if (places == NULL || places->group == NULL || places->ngroups <= 1)
-        return homes_init("group", NULL, 0, nnodes, &nodes->nodes);
-    of = malloc(nnodes * sizeof(*of));
-    if (of == NULL)
+        return homes_init("node", "group", NULL, 0, nnodes, &nodes->nodes);
+    group_of = malloc(nnodes * sizeof(*group_of));
+    if (group_of == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the groups of %u nodes", nnodes);
     for (uint32_t node = 0; node < nnodes; node++)
-        of[node] = places->group[nodes->ranks.items[nodes->ranks.first[node]]];
-    rc = homes_init("group", of, places->ngroups, nnodes, &nodes->nodes);
-    free(of);
+        group_of[node] = places->group[tutti_homes_item(&nodes->ranks, node, 0)];
+    rc = homes_init("node", "group", group_of, places->ngroups, nnodes, &nodes->nodes);
+    free(group_of);
     return rc;
 }
 
@@ -94,7 +96,7 @@ int tutti_nodes_init(const struct tutti_shape *shape, struct tutti_nodes *ret_no
     struct tutti_nodes nodes = {.me = shape->rank};
     int rc;
 
-    TUTTI_TRY(homes_init("node", places != NULL ? places->node : NULL,
+    TUTTI_TRY(homes_init("rank", "node", places != NULL ? places->node : NULL,
                          places != NULL ? places->nnodes : 0, shape->nranks, &nodes.ranks));
     TUTTI_TRY_OR(drop_ranks, rc, groups_init(places, &nodes));
     nodes.node = nodes.ranks.home[nodes.me];
@@ -115,6 +117,8 @@ void tutti_nodes_fini(struct tutti_nodes *nodes)
     homes_fini(&nodes->nodes);
 }
 
+/* A reduce-scatter among `size` members gives away all parts but the member's own, and gets the own
+ * parts of every other member; an all-gather likewise, the other way round. */
 double tutti_homes_exchanged(const struct tutti_homes *homes, uint32_t total)
 {
     double most = 0;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which ranks are in which node and group, for hierarchical algorithms.
  *
- *   group 0              group 1          group 2            A rail connects the ranks that serve
- *   node 0     node 1    node 2           node 3             the same part in all nodes: each of
- *   0 1 2 3    4   5     6 7 8 9          10                 its ranks reaches the network through
- *   | | | |   / \ / \    | | | |       / / \ \               a port of its own.
- *   0 1 2 3   0 1 2 3    0 1 2 3       0 1 2 3   <- parts
+ *   group 0              group 1          group 2
+ *   node 0     node 1    node 2           node 3
+ *   0 1 2 3    4   5     6 7 8 9          10                 ranks
+ *   | | | |   / \ / \    | | | |       / / \ \
+ *   0 1 2 3   0 1 2 3    0 1 2 3       0 1 2 3               parts
  *
- * There are as many parts as the largest node has ranks. In a smaller node a rank serves several
- * adjacent parts, divided as evenly as possible, so every node takes part in every rail. In the
- * same way the nodes of a group serve seats; there are as many seats as the largest group has
- * nodes.
+ * The ranks of each node divide the same parts among them: a rank serves some of the parts. There
+ * are as many parts as the largest node has ranks. In a smaller node a rank serves several adjacent
+ * parts, divided as evenly as possible. A rail consists of the ranks that serve the same part in
+ * all nodes. So every node takes part in every rail. In a node of full size each rank is on one
+ * rail, and may reach the network through a port of its own.
+ *
+ * In the same way the nodes of a group serve seats; there are as many seats as the largest group
+ * has nodes.
  *
  * If groups are unknown, or there is only one, each node is a group of its own. If nodes are
  * unknown, each rank is a node.
@@ -90,9 +94,17 @@ static inline struct tutti_nodes_parts tutti_nodes_share_of(uint32_t total, uint
 
 /* ---- nodes and groups --------------------------------------------------------------------- */
 
+/* Number of items of a home. */
 static inline uint32_t tutti_homes_size(const struct tutti_homes *homes, uint32_t home)
 {
     return homes->first[home + 1] - homes->first[home];
+}
+
+/* Item number `index` of a home, in ascending order. */
+static inline uint32_t tutti_homes_item(const struct tutti_homes *homes, uint32_t home,
+                                        uint32_t index)
+{
+    return homes->items[homes->first[home] + index];
 }
 
 /* The parts that a rank serves in its node, and the seats that a node serves in its group. */
@@ -139,7 +151,7 @@ static inline uint32_t tutti_nodes_rank_serving(const struct tutti_nodes *nodes,
     uint32_t member =
         tutti_nodes_share_member(nodes->nparts, tutti_homes_size(&nodes->ranks, node), part);
 
-    return nodes->ranks.items[nodes->ranks.first[node] + member];
+    return tutti_homes_item(&nodes->ranks, node, member);
 }
 
 static inline uint32_t tutti_nodes_node_serving(const struct tutti_nodes *nodes, uint32_t group,
@@ -148,7 +160,7 @@ static inline uint32_t tutti_nodes_node_serving(const struct tutti_nodes *nodes,
     uint32_t member =
         tutti_nodes_share_member(nodes->nseats, tutti_homes_size(&nodes->nodes, group), seat);
 
-    return nodes->nodes.items[nodes->nodes.first[group] + member];
+    return tutti_homes_item(&nodes->nodes, group, member);
 }
 
 #endif

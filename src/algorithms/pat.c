@@ -19,10 +19,10 @@
  * messages of up to A blocks. The blocks of a message are not contiguous, so each is sent by
  * itself, one right after the other.
  *
- * Read backwards it is the reduce-scatter. A partial sum lives from the arrival of its first child
- * until it is sent. Depth first, only the nodes on one path are alive, at most one for each number
- * of bits set within the subtree. So A log2(P/A) slots of SCRATCH are enough, whatever p and the
- * size.
+ * Read backwards it is the reduce-scatter. A partial sum needs memory from the arrival of its first
+ * child until it is sent. Depth first, only the nodes on one path need memory at a time: at most
+ * one node for each number of bits set within the subtree. So A log2(P/A) slots of SCRATCH are
+ * enough, whatever p and the size.
  *
  * Source: Jeaugey, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale",
  * 2025.

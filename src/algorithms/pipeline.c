@@ -3,7 +3,7 @@
  * down again at once.
  *
  *   round             -2   -1    0    1    2    3    4     a chain, the top at depth 0: the edges
- *   depth 2 -> 1       a    b    c                         have `at` 1 and 2, the period is 1;
+ *   depth 2 -> 1       a    b    c                         have delays 1 and 2, the period is 1;
  *   depth 1 -> 0            a    b    c                    letters are segments
  *   depth 0 -> 1                      a    b    c
  *   depth 1 -> 2                           a    b    c
@@ -53,15 +53,15 @@ static bool find_chunk(const struct tutti_pipeline *pipeline, uint32_t tree, int
     return true;
 }
 
-/* Children send in reverse order, so the part of the last child is the first to be added to this
- * rank's input. */
+/* Emit the steps of a round on the way up one tree. Children send in reverse order, so the data of
+ * the last child is added to this rank's input first. */
 static int go_up(const struct flow *flow, uint32_t tree, int64_t round)
 {
     const struct tutti_pipeline_node *node = &flow->pipeline->nodes[tree];
     uint32_t chunk;
 
-    if (node->parent.at > 0 &&
-        find_chunk(flow->pipeline, tree, round + node->parent.at, &chunk)) {
+    if (node->parent.delay > 0 &&
+        find_chunk(flow->pipeline, tree, round + node->parent.delay, &chunk)) {
         enum tutti_buffer sum = node->nchildren > 0 ? flow->kept : TUTTI_BUF_INPUT;
 
         TUTTI_TRY(tutti_build_send(flow->build, node->parent.rank, tutti_span(sum, chunk, 1)));
@@ -69,7 +69,7 @@ static int go_up(const struct flow *flow, uint32_t tree, int64_t round)
     for (uint32_t i = node->nchildren; i-- > 0;) {
         enum tutti_buffer sum = i + 1 == node->nchildren ? TUTTI_BUF_INPUT : flow->kept;
 
-        if (find_chunk(flow->pipeline, tree, round + node->children[i].at, &chunk))
+        if (find_chunk(flow->pipeline, tree, round + node->children[i].delay, &chunk))
             TUTTI_TRY(tutti_build_recv_reduce(flow->build, node->children[i].rank,
                                               tutti_span(sum, chunk, 1),
                                               tutti_span(flow->kept, chunk, 1)));
@@ -77,16 +77,18 @@ static int go_up(const struct flow *flow, uint32_t tree, int64_t round)
     return TUTTI_OK;
 }
 
+/* Emit the steps of a round on the way down one tree. */
 static int go_down(const struct flow *flow, uint32_t tree, int64_t round)
 {
     const struct tutti_pipeline_node *node = &flow->pipeline->nodes[tree];
     uint32_t chunk;
 
     for (uint32_t i = 0; i < node->nchildren; i++)
-        if (find_chunk(flow->pipeline, tree, round - node->children[i].at, &chunk))
+        if (find_chunk(flow->pipeline, tree, round - node->children[i].delay, &chunk))
             TUTTI_TRY(tutti_build_send(flow->build, node->children[i].rank,
                                        tutti_span(flow->source, chunk, 1)));
-    if (node->parent.at > 0 && find_chunk(flow->pipeline, tree, round - node->parent.at, &chunk))
+    if (node->parent.delay > 0 &&
+        find_chunk(flow->pipeline, tree, round - node->parent.delay, &chunk))
         TUTTI_TRY(tutti_build_recv(flow->build, node->parent.rank,
                                    tutti_span(TUTTI_BUF_OUTPUT, chunk, 1)));
     return TUTTI_OK;
@@ -101,10 +103,10 @@ static uint32_t find_last(const struct tutti_pipeline *pipeline, bool *ret_has_c
     *ret_has_children = false;
     for (uint32_t t = 0; t < pipeline->ntrees; t++) {
         const struct tutti_pipeline_node *node = &pipeline->nodes[t];
-        uint32_t at =
-            node->nchildren > 0 ? node->children[node->nchildren - 1].at : node->parent.at;
+        uint32_t delay =
+            node->nchildren > 0 ? node->children[node->nchildren - 1].delay : node->parent.delay;
 
-        last = at > last ? at : last;
+        last = delay > last ? delay : last;
         *ret_has_children = *ret_has_children || node->nchildren > 0;
     }
     return last;

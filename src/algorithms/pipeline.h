@@ -8,19 +8,20 @@
 #include "algorithms/cost.h"
 #include "schedule/build.h"
 
-/* The other end of an edge. The top has segment j in round j * period; rounds before the first
- * segment are negative. If no message takes longer than a round, segment j goes down the edge in
- * round j * period + `at`, and up in round j * period - `at`. */
+/* An edge to another rank. The top of the tree has segment j in round j * period; rounds before the
+ * first segment are negative. If no message takes longer than a round, segment j goes down the edge
+ * in round j * period + `delay`, and up in round j * period - `delay`. */
 struct tutti_pipeline_edge {
     uint32_t rank;
-    uint32_t at; /* >= 1 */
+    uint32_t delay; /* rounds; >= 1 */
 };
 
 /* This rank in a tree of all ranks. The top of the tree is the root of the collective, if it has
  * one. */
 struct tutti_pipeline_node {
-    struct tutti_pipeline_edge parent;          /* at == 0: this is the top */
-    /* `at` of each is larger than that of the parent, and ascends */
+    struct tutti_pipeline_edge parent; /* delay == 0: this rank is the top */
+    /* In ascending order of their delays, which are greater than that of the parent and may be
+     * equal to each other. */
     const struct tutti_pipeline_edge *children;
     uint32_t nchildren;
 };

@@ -26,6 +26,7 @@
 #include "algorithms/moves.h"
 #include "algorithms/ranks.h"
 
+/* Number of ranks beyond the largest power of two. */
 static uint32_t extra_of(uint32_t nranks)
 {
     return nranks - (1u << tutti_rounds_whole(nranks));
@@ -57,6 +58,8 @@ static int add_rounds(const struct tutti_shape *shape, uint32_t ndouble, struct 
     return TUTTI_OK;
 }
 
+/* List the moves of the all-gather, with the messages of folded pairs before and after the
+ * rounds. */
 static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
     uint32_t rank = shape->rank, nranks = shape->nranks, nextra = extra_of(nranks);
@@ -77,6 +80,7 @@ static int make(const struct tutti_shape *shape, struct tutti_moves *moves)
     return tutti_moves_send(moves, rank - 1, rank, nranks - rank);
 }
 
+/* The lower half of a buffer (0), or the upper half (1). */
 static struct tutti_span half(enum tutti_buffer buffer, uint32_t which, uint32_t nchunks)
 {
     return tutti_span(buffer, which * (nchunks / 2), nchunks / 2);
@@ -94,6 +98,7 @@ static int fold_out(struct tutti_build *build, uint32_t other, uint32_t nchunks)
     return tutti_build_recv(build, other, tutti_span(TUTTI_BUF_OUTPUT, 0, nchunks));
 }
 
+/* The odd rank of a pair adds the upper halves, and receives the sum of the lower halves. */
 static int fold_in(struct tutti_build *build, uint32_t other, uint32_t nchunks)
 {
     TUTTI_TRY(tutti_build_send(build, other, half(TUTTI_BUF_INPUT, 0, nchunks)));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lists the rounds between the nodes of a group as moves. */
+ * Lists the rounds between the nodes of a group as moves.
+ */
 #include "algorithms/rails.h"
 
 #include "algorithms/ranks.h"
@@ -48,11 +49,11 @@ int tutti_rails_recv(struct tutti_rails *rails, uint32_t from)
 
 struct tutti_circulant_round tutti_circulant_round(uint32_t count, uint32_t index)
 {
-    /* s is the count halved `halvings` times, rounding up; h is s halved once more. */
+    /* Slots held after the round: `count` halved `halvings` times, rounding up. */
     uint32_t halvings = tutti_rounds_of(count) - 1 - index;
-    uint32_t s = (uint32_t)(((uint64_t)count + (1ull << halvings) - 1) >> halvings);
+    uint32_t held = (uint32_t)(((uint64_t)count + (1ull << halvings) - 1) >> halvings);
 
-    return (struct tutti_circulant_round){.h = s - s / 2, .first = 0, .end = s / 2};
+    return (struct tutti_circulant_round){.distance = held - held / 2, .first = 0, .end = held / 2};
 }
 
 struct tutti_circulant_round tutti_circulant_piece(struct tutti_circulant_round round,
@@ -62,7 +63,10 @@ struct tutti_circulant_round tutti_circulant_piece(struct tutti_circulant_round 
         tutti_nodes_share_of(tutti_circulant_slots(round), npieces, piece);
 
     return (struct tutti_circulant_round){
-        .h = round.h, .first = round.first + slots.first, .end = round.first + slots.end};
+        .distance = round.distance,
+        .first = round.first + slots.first,
+        .end = round.first + slots.end,
+    };
 }
 
 void tutti_rails_add_members(struct tutti_rails *rails, uint32_t part, uint32_t first,
@@ -74,7 +78,7 @@ void tutti_rails_add_members(struct tutti_rails *rails, uint32_t part, uint32_t 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t member = tutti_rank_after(first % size, i, size);
         struct tutti_nodes_parts seats =
-            tutti_nodes_seats_of(&rails->nodes, groups->items[groups->first[group] + member]);
+            tutti_nodes_seats_of(&rails->nodes, tutti_homes_item(groups, group, member));
 
         for (uint32_t seat = seats.first; seat < seats.end; seat++)
             rails->add_seat(rails, part, seat);
@@ -84,17 +88,17 @@ void tutti_rails_add_members(struct tutti_rails *rails, uint32_t part, uint32_t 
 int tutti_rails_exchange(struct tutti_rails *rails, struct tutti_circulant_round round)
 {
     const struct tutti_nodes *nodes = &rails->nodes;
-    uint32_t size = tutti_homes_size(&nodes->nodes, nodes->group),
-             me = nodes->nodes.index[nodes->node];
+    uint32_t size = tutti_homes_size(&nodes->nodes, nodes->group);
+    uint32_t me = nodes->nodes.index[nodes->node];
     const uint32_t *members = &nodes->nodes.items[nodes->nodes.first[nodes->group]];
-    uint32_t before = members[tutti_rank_before(me, round.h, size)];
-    uint32_t after = members[tutti_rank_after(me, round.h, size)];
+    uint32_t before = members[tutti_rank_before(me, round.distance, size)];
+    uint32_t after = members[tutti_rank_after(me, round.distance, size)];
     struct tutti_nodes_parts parts = tutti_nodes_parts_of(nodes, nodes->me);
 
     for (uint32_t part = parts.first; part < parts.end; part++) {
         tutti_rails_add_members(rails, part, me + round.first, tutti_circulant_slots(round));
         TUTTI_TRY(tutti_rails_send(rails, tutti_nodes_rank_serving(nodes, before, part)));
-        tutti_rails_add_members(rails, part, me + round.h + round.first,
+        tutti_rails_add_members(rails, part, me + round.distance + round.first,
                                 tutti_circulant_slots(round));
         TUTTI_TRY(tutti_rails_recv(rails, tutti_nodes_rank_serving(nodes, after, part)));
     }

@@ -12,9 +12,9 @@
 struct tutti_rails {
     struct tutti_nodes nodes;
     struct tutti_moves *moves; /* borrowed */
-    uint32_t *list, count;  /* chunks of the current message */
-    /* Append to `list` the chunks of `part` that come from one node of this group, the one that
-     * serves `seat`. */
+    uint32_t *list, count;     /* chunks of the current message */
+    /* Append to `list` the chunks of `part` that come from the node of this group that serves
+     * `seat`. */
     void (*add_seat)(struct tutti_rails *rails, uint32_t part, uint32_t seat);
 };
 
@@ -37,11 +37,11 @@ int tutti_rails_send(struct tutti_rails *rails, uint32_t to);
 int tutti_rails_recv(struct tutti_rails *rails, uint32_t from);
 
 /* A round of the circulant all-gather (circulant.c) among `count` members, numbered from 0. Slot i
- * of a member is the i-th member from it on around the circle. Slots first .. end - 1 go to the
- * member h before; slots h + first .. h + end - 1 come from the member h after. There are
- * tutti_rounds_of(count) rounds. */
+ * of a member holds the data of the member i places after it on the circle. Slots first .. end - 1
+ * go to the member `distance` places before; slots distance + first .. distance + end - 1 come from
+ * the member `distance` places after. There are tutti_rounds_of(count) rounds. */
 struct tutti_circulant_round {
-    uint32_t h, first, end;
+    uint32_t distance, first, end;
 };
 
 struct tutti_circulant_round tutti_circulant_round(uint32_t count, uint32_t index);

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "schedule/build.h"
 
-/* The rank `by` places after `rank`, and the one before it; by <= nranks. */
+/* The rank `by` places after `rank`, and the rank `by` places before it; by <= nranks. */
 static inline uint32_t tutti_rank_after(uint32_t rank, uint32_t by, uint32_t nranks)
 {
     return (uint32_t)(((uint64_t)rank + by) % nranks);
@@ -29,7 +29,8 @@ static inline uint32_t tutti_rounds_of(uint32_t nranks)
     return rounds;
 }
 
-/* Folding: of the first 2 * nextra ranks each even one passes its work to the odd one after it. The
+/* Folding leaves out `nextra` ranks, for algorithms that need, for example, a power of two. Of the
+ * first 2 * nextra ranks each even one passes its work to the odd one after it and is out. The
  * remaining ranks are numbered from 0. */
 static inline bool tutti_folded_is_out(uint32_t nextra, uint32_t rank)
 {

@@ -21,17 +21,17 @@
  */
 #include "algorithms/team.h"
 
-#define ALWAYS 32 /* as many as a rank number has bits, so never a limit */
+#define MOST_DOUBLINGS 32 /* as many as a rank number has bits, so never a limit */
 
 static int emit_allreduce(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    return tutti_team_allreduce_all(shape, build, ALWAYS);
+    return tutti_team_allreduce_all(shape, build, MOST_DOUBLINGS);
 }
 
 static void cost_allreduce(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {
-    tutti_team_cost_all(shape, block_bytes, ALWAYS, ret_cost);
+    tutti_team_cost_all(shape, block_bytes, MOST_DOUBLINGS, ret_cost);
 }
 
 const struct tutti_algorithm tutti_recursive_doubling_allreduce = {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ring: every rank sends only to the next rank and receives only from the one before.
+ * Ring: every rank sends only to the next rank and receives only from the previous rank.
  *
- * Reduce-scatter, round i: send the partial sum of block rank - 1 - i, and add this rank's input to
- * the partial sum of the block before it, which arrives. After p - 1 rounds block `rank` is
- * complete here.
+ * Reduce-scatter, round i: send the partial sum of block rank - 1 - i, and receive that of block
+ * rank - 2 - i and add this rank's input to it. After p - 1 rounds block `rank` is complete here.
  *
  *          rank 0       rank 1       rank 2        p = 3, letters are blocks a, b, c
  *   i = 0  c ->         a ->         b ->          0 sends its c to 1, which adds its own
  *   i = 1  b ->         c ->         a ->          1 sends 0+1's c on to 2, which completes it
  *   ends   a            b            c
  *
- * All-gather, round i: send block rank - i, receive the one before it. All-reduce is both, one
+ * All-gather, round i: send block rank - i, receive block rank - i - 1. All-reduce is both, one
  * after the other, with one block per rank. The volume is optimal; the latency is not, with p - 1
  * rounds each.
  *
@@ -33,7 +32,8 @@ struct ring {
     bool is_backward;
 };
 
-/* The rank `by` places before this one in the direction of the ring; 0 is this rank. */
+/* The rank `by` places before this one in the direction of the ring: 0 is this rank, and nranks - 1
+ * is the next one. */
 static uint32_t before(const struct ring *ring, uint32_t by, uint32_t nranks)
 {
     return ring->cycle[ring->is_backward ? tutti_rank_after(ring->place, by, nranks)

@@ -4,8 +4,8 @@
  * it. The operators are commutative, so either operand of a step may be the first.
  *
  * Inclusive: the skips are 1, 2, 4, ... Before the round of skip s a rank has combined the inputs
- * of the s ranks that end with it, or of all ranks up to it if there are fewer. So there are
- * ceil(log2 p) rounds, each with one combination.
+ * of s ranks, itself and those just before it, or of all ranks up to itself if there are fewer. So
+ * there are ceil(log2 p) rounds, each with one combination.
  *
  *   p = 5       rank 0     1     2     3     4       numbers: the ranks combined
  *   skip 1           0    01    12    23    34

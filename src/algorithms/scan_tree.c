@@ -68,6 +68,7 @@ static struct node find_node(uint32_t nranks, uint32_t rank)
     return node;
 }
 
+/* A sum on its way up or down. */
 static struct tutti_span passing(const struct scan *scan, uint32_t segment)
 {
     return tutti_span(TUTTI_BUF_SCRATCH, PASSING * scan->segments + segment, 1);
@@ -83,8 +84,9 @@ static bool has_right(const struct scan *scan)
     return scan->node.right != TUTTI_NO_RANK;
 }
 
-/* In an exclusive scan OUTPUT, which may be INPUT, does not get the own input. So a rank that passes
- * on its own input after OUTPUT is written keeps the sum in SCRATCH. */
+/* True if the sum of the left subtree and the own input is kept in SCRATCH. In an exclusive scan
+ * OUTPUT, which may be the memory of INPUT, does not get the own input. So a rank that passes on
+ * its own input after OUTPUT is written needs other memory for the sum. */
 static bool keeps_in_scratch(const struct scan *scan)
 {
     bool passes_on = !scan->node.is_on_right_edge || has_right(scan);
@@ -101,6 +103,7 @@ static struct tutti_span left_and_own(const struct scan *scan, uint32_t segment)
     return tutti_span(has_left(scan) ? TUTTI_BUF_OUTPUT : TUTTI_BUF_INPUT, segment, 1);
 }
 
+/* Emit the steps of a segment on the way up. */
 static int go_up(const struct scan *scan, uint32_t segment)
 {
     struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, segment, 1);
@@ -147,6 +150,7 @@ static int receive_before(const struct scan *scan, uint32_t segment)
                                                  : TUTTI_OK;
 }
 
+/* Emit the steps of a segment on the way down. */
 static int go_down(const struct scan *scan, uint32_t segment)
 {
     bool is_first = scan->node.is_on_left_edge;
@@ -182,11 +186,11 @@ static int emit(const struct tutti_shape *shape, struct tutti_build *build)
     return TUTTI_OK;
 }
 
-/* A segment goes up and down the height, where each hop waits for at most three messages at a port.
- * Each segment follows the one before by as many. */
+/* A segment goes up and down the tree. Each hop waits for at most three messages at a port. Each
+ * segment arrives three messages after the one before it. */
 static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
-    uint32_t height = 31 - (uint32_t)__builtin_clz(shape->nranks);
+    uint32_t height = tutti_rounds_whole(shape->nranks);
     uint32_t segments = shape->options.value[TUTTI_SEGMENTS];
     double rounds = shape->nranks < 3 ? segments : 3.0 * height + 3.0 * (segments - 1);
 

@@ -34,8 +34,9 @@ static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *bu
     return TUTTI_OK;
 }
 
-/* Without a limiting window, traffic that leaves the node and traffic within it use different
- * ports. With one, a shift lasts as long as its most distant message. */
+/* If the window does not limit, traffic that leaves the node and traffic within the node use
+ * different ports at the same time. If the window limits, a shift lasts as long as its most distant
+ * message. */
 static void cost_alltoall(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {

@@ -38,7 +38,9 @@
 /* The torus: rank = x[0] + d[0] * (x[1] + ...). If the places have no torus, or one of another
  * size, it is a ring of all ranks. */
 struct torus {
-    uint32_t ndims, d[DIMS_MOST], x[DIMS_MOST];
+    uint32_t ndims;
+    uint32_t d[DIMS_MOST]; /* places in each dimension */
+    uint32_t x[DIMS_MOST]; /* this rank's place in each */
 };
 
 static struct torus torus_of(const struct tutti_shape *shape)
@@ -62,6 +64,7 @@ static struct torus torus_of(const struct tutti_shape *shape)
     return torus;
 }
 
+/* The distance of the partners in a round (see the head of this file). */
 static int64_t rho(uint32_t round)
 {
     int64_t power = INT64_C(1) << (round + 1);
@@ -96,15 +99,15 @@ static uint32_t label_of(uint32_t x, uint32_t d)
 
 /* ---- chunks ------------------------------------------------------------------------- */
 
-/* One dimension of the all-gather. The block of place x consists of `count` chunks, from base +
- * number(x) * step on, `jump` apart. */
+/* One dimension of the all-gather: the ranks on one line of the torus. The block of place x has
+ * `count` chunks: base + number_of(x) * step, and the others at distances of `jump` chunks. */
 struct line {
-    uint32_t d, x;
+    uint32_t d, x;         /* places on the line; this rank's place */
     uint32_t rank, stride; /* this rank, and the distance to the next rank on the line */
     uint32_t base, step, jump, count;
     bool is_labeled;       /* numbered by label_of */
     uint32_t *held;        /* distances of the blocks held, as an even place sees them */
-    bool *is_held;
+    bool *is_held;         /* per distance */
     uint32_t nheld;
     uint32_t *give, *take; /* chunks of the current messages */
     uint32_t ngive, ntake;
@@ -116,6 +119,7 @@ static uint32_t even_part(uint32_t d)
     return d - d % 2;
 }
 
+/* True if label_of can number the places of a ring of d. */
 static bool has_labels(uint32_t d)
 {
     uint32_t even = even_part(d);
@@ -123,6 +127,7 @@ static bool has_labels(uint32_t d)
     return (even & (even - 1)) == 0;
 }
 
+/* The number of a place, which tells where its chunks are. */
 static uint32_t number_of(const struct line *line, uint32_t x)
 {
     uint32_t even = even_part(line->d);
@@ -130,6 +135,7 @@ static uint32_t number_of(const struct line *line, uint32_t x)
     return line->is_labeled && x < even ? label_of(x, even) : x;
 }
 
+/* Append the chunks of the block of place x to a message. */
 static void list_block(const struct line *line, uint32_t x, uint32_t *chunks, uint32_t *count)
 {
     uint32_t first = line->base + number_of(line, x) * line->step;
@@ -143,6 +149,7 @@ static uint32_t rank_at(const struct line *line, uint32_t x)
     return line->rank - line->x * line->stride + x * line->stride;
 }
 
+/* Append the current messages, to and from place x, to the moves. */
 static int flush(struct line *line, uint32_t x, struct tutti_moves *moves)
 {
     TUTTI_TRY(tutti_moves_send_set(moves, rank_at(line, x), line->give, line->ngive));
@@ -185,6 +192,8 @@ static int add_round(struct line *line, int64_t by, struct tutti_moves *moves)
     return flush(line, partner, moves);
 }
 
+/* Add all rounds of one dimension. An odd ring also has the messages of the rank that it leaves
+ * out. */
 static int add_line(struct line *line, struct tutti_moves *moves)
 {
     uint32_t even = even_part(line->d);
@@ -218,7 +227,8 @@ static int add_line(struct line *line, struct tutti_moves *moves)
 }
 
 /* The last dimension comes first: each rank then has all of its line, which is its block in the
- * dimension before. */
+ * dimension before. `is_free`: the chunks may be numbered freely, so they are numbered by the
+ * dimensions from the first to the last. */
 static int add_dimensions(const struct tutti_shape *shape, const struct torus *torus, bool is_free,
                           struct line *line, struct tutti_moves *moves)
 {
@@ -283,9 +293,9 @@ struct path {
     double reduced; /* blocks, in a reduce-scatter */
 };
 
-/* The path of the rank next to the one that an odd ring leaves out; it has two blocks to give. Not
- * counted are the few blocks that are copied to join partial sums in one message, where an even
- * ring is not a power of two. */
+/* The path of the rank that serves the rank left out of an odd ring, and so has two blocks to give.
+ * In even rings that are not a power of two a few blocks are copied to join partial sums in one
+ * message; they are not counted. */
 static struct path path_of(const struct tutti_shape *shape)
 {
     struct torus torus = torus_of(shape);

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* Each is defined at the end of the file that emits it. Of algorithms with equal cost the first in
- * this list is chosen, so those with one partner per round come before those with two. */
+/* Each algorithm is defined at the end of the file that emits it. Of algorithms with equal cost the
+ * first in this list is chosen, so those with one partner per round come before those with two. */
 #define ALGORITHMS(line)                                                                  \
     line(tutti_one_shot_allreduce)                                                        \
     line(tutti_two_shot_allreduce)                                                        \

@@ -15,8 +15,8 @@
  *   all-gather                      abc abc abc    abc abc abc
  *   unfold                         1 -> 0
  *
- * Folding: of the first 2e members, e = count modulo 2^doublings, each even one sends its vector to
- * the odd one after it, does not take part, and receives the result in the end.
+ * Folding: let e be count modulo 2^doublings. Of the first 2e members each even one sends its
+ * vector to the odd one after it, does not take part, and receives the result in the end.
  *
  * A sum must not change while it is being sent. A send may also complete only when its receive has
  * run, so both partners of an exchange must send at the same time. Therefore what arrives is kept
@@ -28,6 +28,7 @@
 
 #include <stdlib.h>
 
+/* The number of doublings that a team of `count` members can use. */
 static uint32_t doublings_of(uint32_t count, uint32_t doublings)
 {
     uint32_t most = tutti_rounds_whole(count);
@@ -35,6 +36,7 @@ static uint32_t doublings_of(uint32_t count, uint32_t doublings)
     return doublings < most ? doublings : most;
 }
 
+/* Number of members that are folded into others. */
 static uint32_t extra_of(uint32_t count, uint32_t doublings)
 {
     return count & ((1u << doublings_of(count, doublings)) - 1);
@@ -65,6 +67,7 @@ static struct square square_of(const struct tutti_team *team, uint32_t doublings
     return square;
 }
 
+/* The rank of the member at a place of a group. */
 static uint32_t rank_at(const struct tutti_team *team, const struct square *square, uint32_t group,
                         uint32_t place)
 {

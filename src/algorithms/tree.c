@@ -37,6 +37,7 @@ static const int32_t *given_tree(const struct tutti_shape *shape, uint32_t index
     return shape->places->trees + (size_t)index * shape->nranks;
 }
 
+/* Number of given trees that are used; 0: the binary tree is used. */
 static uint32_t count_given(const struct tutti_shape *shape)
 {
     uint32_t ntrees = shape->places == NULL ? 0 : shape->places->ntrees;
@@ -45,7 +46,8 @@ static uint32_t count_given(const struct tutti_shape *shape)
     return ntrees < most ? ntrees : most;
 }
 
-/* An all-reduce has no root, so it uses the trees as they are. */
+/* The rank at the top of a tree: the root of the collective. An all-reduce has no root, so it uses
+ * the trees as they are. */
 static uint32_t find_top(const struct tutti_shape *shape, const int32_t *parents)
 {
     uint32_t top = shape->root;
@@ -97,8 +99,9 @@ static uint32_t find_parent(const int32_t *parents, uint32_t rank, uint32_t top)
     return (uint32_t)parents[rank];
 }
 
-/* Find this rank in a tree; `children` has room for all ranks. A rank does not know what the other
- * trees do at the same time, so all edges to its children get the same round. */
+/* Find this rank in a tree; `children` has room for all ranks. All edges to its children get the
+ * same delay: an order among them would be of no use, because the other trees use the same ports at
+ * the same time. */
 static struct tutti_pipeline_node find_node(const struct tutti_shape *shape, const int32_t *parents,
                                             uint32_t top, struct tutti_pipeline_edge *children)
 {
@@ -150,7 +153,7 @@ release:
     return rc;
 }
 
-/* ---- the own tree ---------------------------------------------------------------------------- */
+/* ---- the binary tree ------------------------------------------------------------------------- */
 
 /* The round in which the first segment reaches a place: one for each step to a left child, two for
  * each to a right child. */
@@ -163,7 +166,7 @@ static uint32_t round_of(uint32_t place)
     return round;
 }
 
-static int emit_own(const struct tutti_shape *shape, struct tutti_build *build)
+static int emit_binary(const struct tutti_shape *shape, struct tutti_build *build)
 {
     uint32_t place = tutti_rank_relative(shape, shape->rank);
     struct tutti_pipeline_edge children[2];
@@ -184,21 +187,22 @@ static int emit_own(const struct tutti_shape *shape, struct tutti_build *build)
 
 static int emit(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    return count_given(shape) > 0 ? emit_given(shape, build) : emit_own(shape, build);
+    return count_given(shape) > 0 ? emit_given(shape, build) : emit_binary(shape, build);
 }
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-/* Hops from `top` to the farthest rank; `depths` has room for all ranks. */
+/* Hops from `top` to the farthest rank; `depths` has room for all ranks. The path from `top` to the
+ * old top gets its depths first. Every other rank then counts its hops up to a rank whose depth is
+ * known, and sets the depths on the way. */
 static uint32_t find_height(const int32_t *parents, uint32_t nranks, uint32_t top, uint32_t *depths)
 {
-    uint32_t height = 0;
+    uint32_t height = 0, depth = 0;
 
     for (uint32_t rank = 0; rank < nranks; rank++)
         depths[rank] = NONE;
     for (int32_t at = (int32_t)top; at != TUTTI_NO_RANK; at = parents[at])
-        depths[at] = height++;
-    height = 0;
+        depths[at] = depth++;
     for (uint32_t rank = 0; rank < nranks; rank++) {
         uint32_t hops = 0, known = rank;
 
@@ -247,7 +251,7 @@ static void cost_given(const struct tutti_shape *shape, uint32_t ntrees, double 
 static void cost(const struct tutti_shape *shape, double block_bytes, struct tutti_cost *ret_cost)
 {
     uint32_t ntrees = count_given(shape), last = shape->nranks - 1;
-    uint32_t height = 31 - (uint32_t)__builtin_clz(shape->nranks);
+    uint32_t height = tutti_rounds_whole(shape->nranks); /* of the binary tree */
 
     if (ntrees > 0)
         cost_given(shape, ntrees, block_bytes, ret_cost);

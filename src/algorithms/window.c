@@ -133,8 +133,10 @@ static int emit_reduce_one_shot(const struct tutti_shape *shape, struct tutti_bu
     return tutti_build_signal(build);
 }
 
-/* ---- costs: bytes that a rank reads of others' windows; `memory`: bytes of all ranks ------- */
+/* ---- costs --------------------------------------------------------------------------------- */
 
+/* A rank reads the windows of all others. All ranks together: a copy to the window (each byte of a
+ * copy is loaded and stored), p loads and one store. */
 static void cost_one_shot(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
@@ -144,6 +146,7 @@ static void cost_one_shot(const struct tutti_shape *shape, double block_bytes,
     ret_cost->memory = p * (2 + p + 1) * block_bytes;
 }
 
+/* As in cost_reduce, but each sum is stored twice, and every rank gets the sums of the others. */
 static void cost_two_shot(const struct tutti_shape *shape, double block_bytes,
                           struct tutti_cost *ret_cost)
 {
@@ -153,6 +156,7 @@ static void cost_two_shot(const struct tutti_shape *shape, double block_bytes,
     ret_cost->memory = (2 * (p - 1) + p + 2 + 2 * (p - 1)) * block_bytes;
 }
 
+/* As in cost_reduce, but each rank keeps its sum. A rank's input has p blocks. */
 static void cost_reduce_scatter(const struct tutti_shape *shape, double block_bytes,
                                 struct tutti_cost *ret_cost)
 {
@@ -162,26 +166,25 @@ static void cost_reduce_scatter(const struct tutti_shape *shape, double block_by
     ret_cost->memory = p * (2 * (p - 1) + p + 1) * block_bytes;
 }
 
-/* Each rank copies (n - 1) / n of its vector to its window. All ranks together read the n vectors
- * once and store one sum. Then the root gets the sums of the other ranks. A copied byte is loaded
- * and stored. */
+/* Each rank copies (p - 1) / p of its vector to its window. All ranks together read the p vectors
+ * once and store one sum. Then the root gets the sums of the other ranks. */
 static void cost_reduce(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
-    double n = shape->nranks, others = (n - 1) / n * block_bytes;
+    double p = shape->nranks, others = (p - 1) / p * block_bytes;
 
     tutti_cost_flat(shape, 2, 2 * others, others, others, ret_cost);
-    ret_cost->memory = 2 * n * others + (n + 1) * block_bytes + 2 * others;
+    ret_cost->memory = 2 * p * others + (p + 1) * block_bytes + 2 * others;
 }
 
-/* All ranks but the root copy everything to their windows, and the root reads it. */
+/* All ranks but the root copy their vectors to their windows, and the root reads the windows. */
 static void cost_reduce_one_shot(const struct tutti_shape *shape, double block_bytes,
                                  struct tutti_cost *ret_cost)
 {
-    double n = shape->nranks, others = (n - 1) * block_bytes;
+    double p = shape->nranks, others = (p - 1) * block_bytes;
 
     tutti_cost_flat(shape, 1, others, others, block_bytes, ret_cost);
-    ret_cost->memory = 2 * others + (n + 1) * block_bytes;
+    ret_cost->memory = 2 * others + (p + 1) * block_bytes;
 }
 
 const struct tutti_algorithm tutti_one_shot_allreduce = {

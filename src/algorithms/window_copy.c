@@ -19,14 +19,13 @@
 #include "algorithms/ranks.h"
 #include "algorithms/window.h"
 
-static int declare(struct tutti_build *build, uint32_t slots)
+static void declare(struct tutti_build *build, uint32_t slots)
 {
     tutti_build_window(build, slots);
     tutti_build_signals(build, 1);
-    return TUTTI_OK;
 }
 
-/* Get window slot `slot` of rank `from` once that rank is ready. */
+/* Get window slot `slot` of rank `from` into OUTPUT chunk `dst` once that rank is ready. */
 static int take(struct tutti_build *build, uint32_t from, uint32_t slot, uint32_t dst)
 {
     TUTTI_TRY(tutti_build_wait(build, (int32_t)from, 1));
@@ -50,7 +49,7 @@ static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *b
 {
     struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
 
-    TUTTI_TRY(declare(build, 1));
+    declare(build, 1);
     TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_WINDOW, 0, 1)));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1)));
@@ -59,7 +58,7 @@ static int emit_allgather(const struct tutti_shape *shape, struct tutti_build *b
 
 static int emit_alltoall(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    TUTTI_TRY(declare(build, shape->nranks));
+    declare(build, shape->nranks);
     TUTTI_TRY(tutti_algorithm_lay_out_others(shape, build));
     TUTTI_TRY(tutti_build_signal(build));
     TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, shape->rank, 1),
@@ -71,7 +70,7 @@ static int emit_broadcast(const struct tutti_shape *shape, struct tutti_build *b
 {
     struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, 0, 1);
 
-    TUTTI_TRY(declare(build, 1));
+    declare(build, 1);
     if (shape->rank != shape->root) {
         TUTTI_TRY(take(build, shape->root, 0, 0));
         return tutti_build_signal(build);
@@ -85,7 +84,7 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
 {
     struct tutti_span own = tutti_span(TUTTI_BUF_INPUT, 0, 1);
 
-    TUTTI_TRY(declare(build, 1));
+    declare(build, 1);
     if (shape->rank != shape->root) {
         TUTTI_TRY(tutti_build_copy(build, own, tutti_span(TUTTI_BUF_WINDOW, 0, 1)));
         return tutti_build_signal(build);
@@ -97,7 +96,7 @@ static int emit_gather(const struct tutti_shape *shape, struct tutti_build *buil
 
 static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *build)
 {
-    TUTTI_TRY(declare(build, shape->nranks));
+    declare(build, shape->nranks);
     if (shape->rank != shape->root) {
         TUTTI_TRY(take(build, shape->root, shape->rank, 0));
         return tutti_build_signal(build);
@@ -108,7 +107,9 @@ static int emit_scatter(const struct tutti_shape *shape, struct tutti_build *bui
                             tutti_span(TUTTI_BUF_OUTPUT, 0, 1));
 }
 
-/* `memory` counts the bytes that all ranks load and store. */
+/* `memory` counts the bytes that all ranks load and store; a byte that is copied is loaded and
+ * stored. A rank copies its block to its window and to its output, and gets the blocks of the
+ * others. */
 static void cost_allgather(const struct tutti_shape *shape, double block_bytes,
                            struct tutti_cost *ret_cost)
 {

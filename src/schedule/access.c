@@ -62,17 +62,17 @@ uint32_t tutti_step_accesses(const struct tutti_step *step,
     return list.count;
 }
 
-bool tutti_step_stores_right(const struct tutti_step *step)
+bool tutti_step_has_valid_stores(const struct tutti_step *step)
 {
     const struct tutti_span *remote =
         step->kind == TUTTI_STEP_PUT ? &step->remote : &step->remote_dst;
-    bool own = step->dst.buffer != TUTTI_BUF_NONE && step->dst.count > 0;
-    bool theirs = remote->buffer != TUTTI_BUF_NONE && remote->count > 0;
+    bool has_dst = step->dst.buffer != TUTTI_BUF_NONE && step->dst.count > 0;
+    bool has_remote = remote->buffer != TUTTI_BUF_NONE && remote->count > 0;
 
     if (step->to >= 0)
-        return theirs && step->dst.buffer == TUTTI_BUF_NONE &&
+        return has_remote && step->dst.buffer == TUTTI_BUF_NONE &&
                step->also.buffer == TUTTI_BUF_NONE;
-    return own && theirs == (step->to == TUTTI_ALL_RANKS);
+    return has_dst && has_remote == (step->to == TUTTI_ALL_RANKS);
 }
 
 uint32_t tutti_buffer_chunks(const struct tutti_schedule *schedule, uint32_t rank,
@@ -110,7 +110,7 @@ void tutti_chunk_space_init(struct tutti_chunk_space *cells, const struct tutti_
                             uint32_t rank, bool is_overlaid)
 {
     enum tutti_collective collective = (enum tutti_collective)schedule->collective;
-    uint32_t input, output;
+    uint32_t input, output, shared;
     int64_t shift;
 
     *cells = (struct tutti_chunk_space){.count = 0};
@@ -123,12 +123,13 @@ void tutti_chunk_space_init(struct tutti_chunk_space *cells, const struct tutti_
                                                          schedule->chunks_per_block, &shift))
         return;
 
-    /* The smaller buffer is inside the larger one; everything after it moves down. */
+    /* The smaller buffer lies inside the larger one; the cells after the two move down. */
     input = cells->chunks[TUTTI_BUF_INPUT];
     output = cells->chunks[TUTTI_BUF_OUTPUT];
+    shared = input <= output ? input : output;
     cells->base[TUTTI_BUF_INPUT] = input <= output ? shift : 0;
     cells->base[TUTTI_BUF_OUTPUT] = input <= output ? 0 : -shift;
-    cells->base[TUTTI_BUF_SCRATCH] -= input <= output ? input : output;
-    cells->base[TUTTI_BUF_WINDOW] -= input <= output ? input : output;
-    cells->count -= input <= output ? input : output;
+    cells->base[TUTTI_BUF_SCRATCH] -= shared;
+    cells->base[TUTTI_BUF_WINDOW] -= shared;
+    cells->count -= shared;
 }

@@ -16,14 +16,14 @@ struct tutti_touch {
     struct tutti_span span;
 };
 
-#define TUTTI_STEP_ACCESSES 5
+#define TUTTI_STEP_ACCESSES 5 /* the most accesses that any kind of step makes */
 
 /* List the accesses of a step, reads before writes, and return their number. Empty spans are left
  * out. */
 uint32_t tutti_step_accesses(const struct tutti_step *step,
                              struct tutti_touch accesses[TUTTI_STEP_ACCESSES]);
 
-/* True if steps of this kind have a receiving half, or a sending half; fused ones have both. */
+/* True if steps of this kind receive a message, or send one; fused steps do both. */
 static inline bool tutti_step_kind_receives(uint32_t kind)
 {
     switch (kind) {
@@ -64,6 +64,7 @@ static inline bool tutti_step_is_one_sided(const struct tutti_step *step)
     default: return false;
     }
 }
+
 /* A set of ranks, ascending. */
 struct tutti_among {
     const uint32_t *ranks; /* NULL: `count` ranks from `first` on */
@@ -105,23 +106,25 @@ static inline uint32_t tutti_step_count_peers(const struct tutti_schedule *sched
 /* True if a put or gather_reduce has a valid combination of destinations: `dst` alone, `dst` and
  * the remote span with to == TUTTI_ALL_RANKS, or the remote span alone with `to` a rank. A put to
  * all needs `dst` as well. */
-bool tutti_step_stores_right(const struct tutti_step *step);
+bool tutti_step_has_valid_stores(const struct tutti_step *step);
 
-/* Number of chunks of `rank`'s buffer; 0 if the rank does not have it. */
+/* Number of chunks of a buffer of `rank`; 0 if the rank does not have the buffer. */
 uint32_t tutti_buffer_chunks(const struct tutti_schedule *schedule, uint32_t rank,
                              enum tutti_buffer buffer);
 
 const char *tutti_buffer_name(enum tutti_buffer buffer);
 
 /* The memory of a rank as one numbered space of cells, one per chunk: INPUT, OUTPUT, SCRATCH,
- * WINDOW. If it is overlaid, INPUT and OUTPUT share cells as in an in-place call, provided that
- * this rank has one. These cells are not those of algorithms/cells.h. */
+ * WINDOW. In an overlaid space INPUT and OUTPUT share cells as in an in-place call, provided that
+ * this rank has in-place calls. These cells are not those of algorithms/cells.h. */
 struct tutti_chunk_space {
+    /* Per buffer: the cell of its chunk 0. */
     int64_t base[TUTTI_BUF_COUNT];
-    uint32_t chunks[TUTTI_BUF_COUNT];
-    uint32_t count;
+    uint32_t chunks[TUTTI_BUF_COUNT]; /* per buffer: its number of chunks */
+    uint32_t count;                   /* number of cells */
 };
 
+/* Lay out the memory of `rank`. */
 void tutti_chunk_space_init(struct tutti_chunk_space *cells, const struct tutti_schedule *schedule,
                             uint32_t rank, bool is_overlaid);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes the byte offsets and lengths of all chunks that a schedule names. */
+ * Computes the byte offsets and lengths of all chunks that a schedule names.
+ */
 #include "schedule/bind.h"
 
 #include "base/array.h"
@@ -8,22 +9,26 @@
 
 #include <stdlib.h>
 
-/* Chunks of at least ALIGN_FROM_BYTES begin on cache lines, if their block does. */
-enum { LINE_BYTES = 64, ALIGN_FROM_BYTES = 512, SLOT_BYTES = 8, BARRIER_BYTES = 8 };
+enum {
+    LINE_BYTES = 64,        /* a cache line */
+    ALIGN_FROM_BYTES = 512, /* chunks of at least this size are whole cache lines */
+    SLOT_ALIGN_BYTES = 8,   /* slots smaller than a cache line begin at multiples of this */
+    BARRIER_BYTES = 8,      /* a message of a barrier */
+};
 
-/* One buffer cut into chunks. */
+/* One buffer cut into chunks. Counts, displacements and the stride are in elements. */
 struct layout {
     uint32_t blocks;
     const size_t *counts, *displs; /* NULL: uniform blocks, `stride` elements apart */
     size_t block_count, stride;
-    size_t *packed; /* [blocks]: where each block begins, for counts without displs */
+    size_t *packed; /* [blocks]: where each block begins, in elements, for counts without displs */
 };
 
 struct binder {
     const struct tutti_schedule *schedule;
     size_t element_bytes;
     struct layout input, output, scratch;
-    size_t slot_bytes;
+    size_t slot_bytes; /* bytes from one slot to the next, in WINDOW and in UNIFORM SCRATCH */
     struct tutti_bound *bound;
     uint32_t segment_capacity;
 };
@@ -33,7 +38,8 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Elements of a full chunk of a block of `count` elements; later chunks may be shorter or empty. */
+/* Elements of a full chunk of a block of `count` elements; later chunks may be shorter or empty.
+ * Large chunks are whole cache lines, so that each begins on a cache line if its block does. */
 static size_t chunk_elements(size_t count, uint32_t chunks, size_t element_bytes)
 {
     size_t elements = tutti_divide_up(count, chunks);
@@ -70,6 +76,8 @@ static size_t locate(const struct binder *binder, const struct layout *layout, u
     return (to - from) * binder->element_bytes;
 }
 
+/* Bytes of the chunk number `index` of a span, and the byte offset at which it begins in the span's
+ * buffer. */
 static size_t span_chunk(const struct binder *binder, const struct tutti_span *span, uint32_t index,
                          size_t *ret_at)
 {
@@ -116,6 +124,7 @@ static const struct tutti_span *sizing_span(const struct binder *binder,
     return slots;
 }
 
+/* True if segment `next` begins where `last` ends, in every span of the step. */
 static bool continues(const struct tutti_segment *last, const struct tutti_segment *next,
                       const struct tutti_span *const spans[TUTTI_AT_COUNT])
 {
@@ -125,6 +134,7 @@ static bool continues(const struct tutti_segment *last, const struct tutti_segme
     return true;
 }
 
+/* Append a segment to a step, or extend the last one. */
 static int add_segment(struct binder *binder, struct tutti_bound_step *step,
                        const struct tutti_segment *segment,
                        const struct tutti_span *const spans[TUTTI_AT_COUNT])
@@ -153,6 +163,7 @@ static void list_spans(const struct tutti_step *step,
     ret_spans[TUTTI_AT_REMOTE_DST] = &step->remote_dst;
 }
 
+/* List the segments of a step: those of its chunks, joined where they are contiguous. */
 static int bind_step(struct binder *binder, const struct tutti_step *step,
                      struct tutti_bound_step *ret_step)
 {
@@ -195,6 +206,7 @@ static int layout_init(struct layout *layout, uint32_t blocks, const size_t *cou
     return TUTTI_OK;
 }
 
+/* Bytes of the largest chunk. */
 static size_t largest_chunk(const struct binder *binder, const struct layout *layout)
 {
     uint32_t k = binder->schedule->chunks_per_block;
@@ -211,13 +223,14 @@ static size_t largest_chunk(const struct binder *binder, const struct layout *la
     return largest * binder->element_bytes;
 }
 
+/* Lay out the user's buffers, VECTOR SCRATCH and the slots for one call. */
 static int lay_out(struct binder *binder, const struct tutti_extent *extent)
 {
     const struct tutti_schedule *schedule = binder->schedule;
     uint32_t inputs = tutti_input_blocks(schedule->collective, schedule->nranks);
     uint32_t outputs = tutti_output_blocks(schedule->collective, schedule->nranks);
     bool by_input = inputs > outputs;
-    size_t largest, other;
+    size_t largest, other, slot_align;
 
     TUTTI_TRY(layout_init(&binder->input, inputs, extent->input_counts, extent->input_displs,
                           extent->block_count, extent->input_stride));
@@ -231,8 +244,10 @@ static int lay_out(struct binder *binder, const struct tutti_extent *extent)
     if (other > largest)
         largest = other;
     /* Small slots are close together, so that all of them can travel with the signal. */
-    binder->slot_bytes = !tutti_collective_has_data(schedule->collective) ? BARRIER_BYTES
-                         : tutti_round_up(largest, largest < LINE_BYTES ? SLOT_BYTES : LINE_BYTES);
+    slot_align = largest < LINE_BYTES ? SLOT_ALIGN_BYTES : LINE_BYTES;
+    binder->slot_bytes = tutti_collective_has_data(schedule->collective)
+                             ? tutti_round_up(largest, slot_align)
+                             : BARRIER_BYTES;
     return TUTTI_OK;
 }
 
@@ -329,10 +344,10 @@ void tutti_bound_fini(struct tutti_bound *bound)
 size_t tutti_bind_piece(const struct tutti_schedule *schedule, size_t element_bytes,
                         size_t block_count, size_t half_bytes)
 {
-    size_t slot;
+    size_t slot_bytes;
 
     if (schedule->window_chunks == 0 || block_count == 0)
         return block_count;
-    slot = half_bytes / schedule->window_chunks / LINE_BYTES * LINE_BYTES;
-    return min_size(block_count, slot / element_bytes * schedule->chunks_per_block);
+    slot_bytes = half_bytes / schedule->window_chunks / LINE_BYTES * LINE_BYTES;
+    return min_size(block_count, slot_bytes / element_bytes * schedule->chunks_per_block);
 }

@@ -39,7 +39,7 @@ enum tutti_slot {
 /* A run of bytes that is contiguous in every span of a step. */
 struct tutti_segment {
     size_t bytes;
-    size_t at[TUTTI_AT_COUNT]; /* byte offset in each span's buffer */
+    size_t at[TUTTI_AT_COUNT]; /* byte offset in the buffer of each span that the step has */
 };
 
 struct tutti_bound_step {
@@ -61,7 +61,7 @@ struct tutti_bound {
 int tutti_bind(const struct tutti_schedule *schedule, const struct tutti_extent *extent,
                struct tutti_bound *ret_bound);
 
-/* Bytes that a step moves in a uniform call. The result is the one that tutti_bind finds, but no
+/* Bytes that a step moves in a uniform call. The result is the same as that of tutti_bind, but no
  * list of segments is built. */
 size_t tutti_bind_step_bytes(const struct tutti_schedule *schedule, const struct tutti_step *step,
                              size_t element_bytes, size_t block_count);

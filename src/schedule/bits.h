@@ -16,13 +16,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define TUTTI_BITS_LEVELS 6 /* 64^6 > 2^32 */
+#define TUTTI_BITS_LEVELS 6 /* enough for all 32-bit numbers: 64^6 > 2^32 */
 
 struct tutti_bits {
     uint64_t *level[TUTTI_BITS_LEVELS]; /* level[0] owns the memory of all levels */
 };
 
-/* Begin an empty set; false if memory runs out. */
+/* Begin an empty set of numbers less than `size`; false if memory runs out. */
 static inline bool tutti_bits_init(struct tutti_bits *bits, uint32_t size)
 {
     size_t first[TUTTI_BITS_LEVELS], nwords = 0, nbits = size;

@@ -18,8 +18,9 @@ int tutti_build_init(struct tutti_build *build, enum tutti_collective collective
     struct tutti_schedule *schedule;
 
     if (shape->nranks == 0 || shape->rank >= shape->nranks || shape->root >= shape->nranks)
-        return tutti_fail(TUTTI_ERR_INTERNAL, "a schedule of rank %u, root %u, among %u ranks",
-                          shape->rank, shape->root, shape->nranks);
+        return tutti_fail(TUTTI_ERR_INTERNAL,
+                          "a schedule of rank %u with root %u; there are %u ranks", shape->rank,
+                          shape->root, shape->nranks);
     schedule = calloc(1, sizeof(*schedule));
     if (schedule == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a schedule");
@@ -83,6 +84,7 @@ void tutti_build_one_tree(struct tutti_build *build)
     build->schedule->is_one_tree = true;
 }
 
+/* Check a list of ranks: they must exist and ascend, and include this rank. */
 static int check_among(const struct tutti_build *build, const uint32_t *ranks, uint32_t count)
 {
     const struct tutti_schedule *schedule = build->schedule;
@@ -90,15 +92,16 @@ static int check_among(const struct tutti_build *build, const uint32_t *ranks, u
 
     for (uint32_t i = 0; i < count; i++) {
         if (ranks[i] >= schedule->nranks || (i > 0 && ranks[i] <= ranks[i - 1]))
-            return tutti_fail(TUTTI_ERR_INTERNAL, "%s, rank %u of %u, root %u: rank %u is number "
-                              "%u of those that a step goes by; they ascend",
+            return tutti_fail(TUTTI_ERR_INTERNAL, "%s, rank %u of %u, root %u: rank %u at index %u "
+                              "of the ranks that a step addresses does not exist, or is not above "
+                              "the one before it",
                               tutti_collective_name((enum tutti_collective)schedule->collective),
                               schedule->rank, schedule->nranks, schedule->root, ranks[i], i);
         has_own = has_own || ranks[i] == schedule->rank;
     }
     if (!has_own && count > 0)
-        return tutti_fail(TUTTI_ERR_INTERNAL, "%s, rank %u of %u, root %u is none of the %u ranks "
-                          "that its step goes by",
+        return tutti_fail(TUTTI_ERR_INTERNAL, "%s, rank %u of %u, root %u: the %u ranks that a "
+                          "step addresses do not include this rank",
                           tutti_collective_name((enum tutti_collective)schedule->collective),
                           schedule->rank, schedule->nranks, schedule->root, count);
     return TUTTI_OK;
@@ -121,7 +124,8 @@ int tutti_build_among(struct tutti_build *build, const uint32_t *ranks, uint32_t
     return TUTTI_OK;
 }
 
-static bool goes_by_all(const struct tutti_step *step)
+/* True if `among` applies to the step. */
+static bool addresses_all_ranks(const struct tutti_step *step)
 {
     return step->kind == TUTTI_STEP_GATHER_REDUCE ||
            (step->kind == TUTTI_STEP_PUT && step->to == TUTTI_ALL_RANKS);
@@ -134,7 +138,7 @@ static int append(struct tutti_build *build, const struct tutti_step *step)
     TUTTI_TRY(TUTTI_ARRAY_ROOM(schedule->steps, schedule->nsteps, build->step_capacity,
                                "steps of a schedule"));
     schedule->steps[schedule->nsteps] = *step;
-    if (build->among_count > 0 && goes_by_all(step)) {
+    if (build->among_count > 0 && addresses_all_ranks(step)) {
         schedule->steps[schedule->nsteps].among_first = build->among_first;
         schedule->steps[schedule->nsteps].among_count = build->among_count;
     }
@@ -165,12 +169,15 @@ static int check_peer(const struct tutti_build *build, const struct tutti_step *
 
     if (peer < 0 || ((uint32_t)peer < schedule->nranks && (uint32_t)peer != schedule->rank))
         return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_INTERNAL, "%s, rank %u of %u, root %u: step %u (%s) names peer %d",
+    return tutti_fail(TUTTI_ERR_INTERNAL,
+                      "%s, rank %u of %u, root %u: step %u (%s) names peer %d, which is this rank "
+                      "or does not exist",
                       tutti_collective_name((enum tutti_collective)schedule->collective),
                       schedule->rank, schedule->nranks, schedule->root, schedule->nsteps,
                       tutti_step_name((enum tutti_step_kind)step->kind), peer);
 }
 
+/* Check the form of a step, and append it. */
 static int emit(struct tutti_build *build, const struct tutti_step *step)
 {
     struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
@@ -182,7 +189,9 @@ static int emit(struct tutti_build *build, const struct tutti_step *step)
         uint32_t rank = accesses[i].rank >= 0 ? (uint32_t)accesses[i].rank : build->schedule->rank;
 
         if (accesses[i].span.count != accesses[0].span.count)
-            return tutti_fail(TUTTI_ERR_INTERNAL, "%s: step %u (%s) joins %u chunks with %u",
+            return tutti_fail(TUTTI_ERR_INTERNAL,
+                              "%s: step %u (%s) joins %u chunks with %u; all spans of a step have "
+                              "equally many",
                               tutti_collective_name(
                                   (enum tutti_collective)build->schedule->collective),
                               build->schedule->nsteps,
@@ -320,9 +329,10 @@ int tutti_build_wait(struct tutti_build *build, int32_t from, uint32_t signal)
                                             .from = from, .to = TUTTI_NO_RANK});
 }
 
-/* A schedule that shares memory needs at least one signal number even if it gives no signal,
- * because the signal numbers of all ranks advance alike. */
-static int count_signals(struct tutti_schedule *schedule)
+/* Check the declared number of signals. A schedule that shares memory needs at least one signal
+ * number even if this rank gives no signal, because the signal numbers of all ranks advance
+ * alike. */
+static int check_signals(struct tutti_schedule *schedule)
 {
     uint32_t given = 0;
     bool is_sharing = schedule->needs != 0;
@@ -335,7 +345,8 @@ static int count_signals(struct tutti_schedule *schedule)
     if (is_sharing && schedule->nsignals == 0)
         schedule->nsignals = 1;
     if (given > schedule->nsignals)
-        return tutti_fail(TUTTI_ERR_INTERNAL, "%s, rank %u: %u signals given, %u declared",
+        return tutti_fail(TUTTI_ERR_INTERNAL,
+                          "%s, rank %u: gives %u signals, but declares only %u",
                           tutti_collective_name((enum tutti_collective)schedule->collective),
                           schedule->rank, given, schedule->nsignals);
     return TUTTI_OK;
@@ -344,7 +355,7 @@ static int count_signals(struct tutti_schedule *schedule)
 static int finish(struct tutti_build *build, int (*complete)(struct tutti_schedule *),
                   struct tutti_schedule **ret_schedule)
 {
-    TUTTI_TRY(count_signals(build->schedule));
+    TUTTI_TRY(check_signals(build->schedule));
     TUTTI_TRY(complete(build->schedule));
     *ret_schedule = build->schedule;
     *build = (struct tutti_build){.schedule = NULL};

@@ -21,13 +21,14 @@
 
 struct tutti_build {
     struct tutti_schedule *schedule; /* under construction, owned */
-    uint32_t step_capacity;
+    uint32_t step_capacity;          /* of schedule->steps */
     /* Channel of the two-sided steps emitted next, modulo `channels`. */
     uint8_t channel;
     uint16_t queue;                  /* their queue; 0, the usual case: none */
     uint32_t channels;               /* number of channels (shape.h) */
-    /* Set by tutti_build_among. */
-    uint32_t among_first, among_count, among_capacity;
+    /* The ranks that tutti_build_among has set, in schedule->among; count 0: all ranks. */
+    uint32_t among_first, among_count;
+    uint32_t among_capacity;         /* of schedule->among */
 };
 
 /* Begin a schedule of rank shape->rank. The caller calls tutti_build_finish,
@@ -48,7 +49,7 @@ void tutti_build_window(struct tutti_build *build, uint32_t chunks);
 /* Declare the signal numbers that one run uses: the largest number of SIGNALs that any rank
  * gives. */
 void tutti_build_signals(struct tutti_build *build, uint32_t nsignals);
-/* TUTTI_NEEDS_* (step.h). */
+/* Declare the accesses to other ranks' memory: TUTTI_NEEDS_* bits (step.h). */
 void tutti_build_needs(struct tutti_build *build, uint32_t needs);
 /* Declare that all data goes up one tree. On every rank all sends must go to one peer, the parent,
  * on one channel. The k-th send must depend only on the k-th receives of their lanes, and these

@@ -35,6 +35,7 @@ void tutti_chunk_history_fini(struct tutti_chunk_history *history)
     *history = (struct tutti_chunk_history){.nreaders = 0};
 }
 
+/* Begin a run at `cell`, with the history of the run that has contained the cell so far. */
 static void cut_at(struct tutti_chunk_history *history, uint32_t cell)
 {
     if (tutti_bits_has(&history->starts, cell))

@@ -7,10 +7,10 @@
  *   step 1 reads         [---]        three runs: the middle one has another history
  *   step 2 writes  [---------]        two runs: the write makes one run of what it covers
  *
- * Memory is kept in runs of chunks that have the same history. A write makes one run of all chunks
- * that it covers. So a step touches as many runs as other steps have split off since the last
- * write. All steps together touch only a few more runs than there are steps, however many chunks
- * they move.
+ * Memory is kept in runs of chunks that have the same history. An access that covers only part of a
+ * run splits the run. A write joins all chunks that it covers into one run. So an access touches at
+ * most as many runs as other steps have split off since the last write to these chunks. All steps
+ * together touch only a few more runs than there are steps, however many chunks they move.
  */
 #ifndef TUTTI_SCHEDULE_CHUNK_HISTORY_H
 #define TUTTI_SCHEDULE_CHUNK_HISTORY_H
@@ -21,21 +21,23 @@
 #define TUTTI_NO_STEP UINT32_MAX
 
 struct tutti_chunk_run {
-    uint32_t writer; /* the step that wrote it last, or TUTTI_NO_STEP */
-    /* The last reader since then, an index of history->readers, or TUTTI_NO_STEP. */
+    uint32_t writer; /* the step that wrote the run last, or TUTTI_NO_STEP */
+    /* Head of the list of steps that have read the run since then, the latest first: an index of
+     * history->readers, or TUTTI_NO_STEP. */
     uint32_t readers;
 };
 
 struct tutti_chunk_reader {
-    uint32_t step, before; /* `before`: index of the reader before it, or TUTTI_NO_STEP */
+    uint32_t step;
+    uint32_t before; /* the next item of the list, an earlier reader; or TUTTI_NO_STEP */
 };
 
 struct tutti_chunk_history {
-    struct tutti_chunk_space cells;     /* overlaid as in place */
+    struct tutti_chunk_space cells;     /* overlaid, as in an in-place call */
     struct tutti_bits starts;           /* cells where a run begins, and the end of memory */
     struct tutti_chunk_run *runs;       /* per cell; valid where a run begins */
     struct tutti_chunk_reader *readers; /* linked lists; runs may share their tails */
-    uint32_t nreaders, capacity;
+    uint32_t nreaders, capacity;        /* of `readers` */
 };
 
 /* Begin the history of the schedule's rank: no step has touched its memory. TUTTI_ERR_SYSTEM: no

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The columns of the table of collectives that only hosts read, and searches in it.
+ * Reads the columns of the table of collectives that kernels do not need, and searches the table.
  */
 #include "schedule/collective.h"
 
@@ -14,9 +14,9 @@ struct row {
 };
 
 static const struct row rows[TUTTI_COLLECTIVE_COUNT] = {
-#define NAMES(collective, name, call, v, ...) [collective] = {name, call, v},
-    TUTTI_COLLECTIVES(NAMES)
-#undef NAMES
+#define ROW(collective, name, call, v, ...) [collective] = {name, call, v},
+    TUTTI_COLLECTIVES(ROW)
+#undef ROW
 };
 
 const char *tutti_collective_name(enum tutti_collective collective)

@@ -96,8 +96,8 @@ enum tutti_sources {
     TUTTI_FROM_NONE,
     TUTTI_FROM_ALL,
     TUTTI_FROM_ROOT,
-    TUTTI_FROM_UP_TO, /* ranks 0 to the own one */
-    TUTTI_FROM_BELOW, /* ranks 0 to the one before the own one; rank 0 has no sources */
+    TUTTI_FROM_UP_TO, /* the ranks up to the own rank */
+    TUTTI_FROM_BELOW, /* the ranks below the own rank; rank 0 has no sources */
 };
 
 #define TUTTI_NO_CALL 255
@@ -152,7 +152,7 @@ TUTTI_INLINE enum tutti_sources tutti_collective_sources(uint32_t collective)
     return (enum tutti_sources)(TUTTI_COLUMN(TUTTI_IN_SOURCES) >> 4 * collective & 15);
 }
 
-/* ---- what follows from them --------------------------------------------------------------- */
+/* ---- what follows from the columns -------------------------------------------------------- */
 
 TUTTI_INLINE bool tutti_collective_reduces(uint32_t collective)
 {
@@ -212,11 +212,13 @@ TUTTI_INLINE bool tutti_collective_agrees(uint32_t collective)
            tutti_collective_output(collective) == TUTTI_ONE_BLOCK;
 }
 
+/* Number of blocks, over nranks ranks, of a buffer with these bits of enum tutti_blocks. */
 TUTTI_INLINE uint32_t tutti_blocks_count(uint32_t blocks, uint32_t nranks)
 {
     return (blocks & TUTTI_BLOCK_PER_RANK) != 0 ? nranks : blocks & TUTTI_ONE_BLOCK;
 }
 
+/* True if `rank` has a buffer with these bits of enum tutti_blocks. */
 TUTTI_INLINE bool tutti_blocks_exist(uint32_t blocks, uint32_t rank, uint32_t root)
 {
     return blocks != TUTTI_NO_BLOCKS && ((blocks & TUTTI_AT_ROOT) == 0 || rank == root);
@@ -233,7 +235,7 @@ TUTTI_INLINE uint32_t tutti_output_blocks(uint32_t collective, uint32_t nranks)
     return tutti_blocks_count(tutti_collective_output(collective), nranks);
 }
 
-/* True if this rank has the buffer, that is, if its caller provides it. */
+/* True if `rank` has the buffer, that is, if its caller provides the buffer. */
 TUTTI_INLINE bool tutti_collective_has_input(uint32_t collective, uint32_t rank, uint32_t root)
 {
     return tutti_blocks_exist(tutti_collective_input(collective), rank, root);
@@ -289,8 +291,8 @@ enum tutti_collective tutti_collective_find(const char *name, size_t length);
 
 /* Bits that select the names of a list. */
 enum {
-    TUTTI_LIST_VECTORS = 1 << 0, /* also the names of v-forms */
-    TUTTI_LIST_WITH_DATA = 1 << 1,  /* only collectives that move data */
+    TUTTI_LIST_VECTORS = 1 << 0,   /* also the names of v-forms */
+    TUTTI_LIST_WITH_DATA = 1 << 1, /* only collectives that move data */
 };
 #define TUTTI_COLLECTIVE_LIST_BYTES 256
 
@@ -298,8 +300,8 @@ enum {
  * Returns `text`. */
 const char *tutti_collective_list(uint32_t which, char text[TUTTI_COLLECTIVE_LIST_BYTES]);
 
-/* The number of a collective, or of its v-form, in signatures; TUTTI_NO_CALL if it has no
- * v-form. */
+/* The number of a collective in signatures, or, if is_vector, that of its v-form. TUTTI_NO_CALL if
+ * the collective has no v-form. */
 uint8_t tutti_collective_call(enum tutti_collective collective, bool is_vector);
 
 /* The collective that has this number in signatures; *ret_is_vector tells whether the number is

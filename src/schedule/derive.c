@@ -27,18 +27,19 @@
 struct derive {
     const struct tutti_schedule *schedule;
     struct tutti_chunk_history history;
-    uint32_t *seen;      /* per step: the last step that has it as a candidate, or NONE */
-    uint32_t *lane_step; /* per lane: 1 + the step that `lane_last` belongs to, or 0 */
+    /* The steps that the current step has to wait for. */
+    uint32_t *candidates, ncandidates;
+    uint32_t *seen;      /* per step: the last step that it was a candidate of, or NONE */
     uint32_t *lane_last; /* per lane: its last candidate */
-    uint32_t *found;     /* candidates of the current step */
-    uint32_t nfound;
-    uint32_t *deps;
+    uint32_t *lane_step; /* per lane: 1 + the step that has this candidate, or 0 */
+    uint32_t *deps;      /* the result */
     uint32_t ndeps, deps_capacity;
-    uint32_t last_wait, last_signal;
+    uint32_t last_wait, last_signal; /* steps, or NONE */
     uint32_t *queue_last; /* per queue and direction: its last step, or NONE; NULL: no queues */
 };
 
-/* The lane whose turn a step waits for before it starts; for a fused step, its receive lane. */
+/* The lane whose turn a step waits for before it starts; for a fused step, its receive lane. After
+ * the local lane, each pair of channel and peer has two lanes: receives, then sends. */
 static uint32_t lane_of(const struct derive *derive, const struct tutti_step *step)
 {
     uint32_t nranks = derive->schedule->nranks;
@@ -50,16 +51,16 @@ static uint32_t lane_of(const struct derive *derive, const struct tutti_step *st
     return 2 + (step->channel * nranks + (uint32_t)step->to) * 2;
 }
 
-/* Add `on` to the steps that `step` waits for, unless both are in the same lane, which already
- * orders them. */
-static void find(struct derive *derive, uint32_t step, uint32_t on)
+/* Make step `on` a candidate: `step` has to wait for it. Not if both are in the same lane, which
+ * already orders them. Of the candidates in one lane derive_step keeps the last. */
+static void add_candidate(struct derive *derive, uint32_t step, uint32_t on)
 {
     const struct tutti_step *steps = derive->schedule->steps;
     uint32_t lane;
 
     if (on == NONE || on == step || derive->seen[on] == step)
         return;
-    tutti_assert(on < step && derive->nfound < derive->schedule->nsteps);
+    tutti_assert(on < step && derive->ncandidates < derive->schedule->nsteps);
     derive->seen[on] = step;
     if (!tutti_step_is_fused(&steps[on])) {
         lane = lane_of(derive, &steps[on]);
@@ -69,9 +70,10 @@ static void find(struct derive *derive, uint32_t step, uint32_t on)
             derive->lane_last[lane] = on;
         derive->lane_step[lane] = step + 1;
     }
-    derive->found[derive->nfound++] = on;
+    derive->candidates[derive->ncandidates++] = on;
 }
 
+/* The earlier steps that an access must wait for, as the head of this file says. */
 static void find_in_memory(struct derive *derive, uint32_t step, const struct tutti_touch *access)
 {
     const struct tutti_chunk_history *history = &derive->history;
@@ -81,10 +83,10 @@ static void find_in_memory(struct derive *derive, uint32_t step, const struct tu
         const struct tutti_chunk_run *run = &history->runs[at];
 
         if (!access->is_write || run->readers == NONE)
-            find(derive, step, run->writer);
+            add_candidate(derive, step, run->writer);
         else
             for (uint32_t r = run->readers; r != NONE; r = history->readers[r].before)
-                find(derive, step, history->readers[r].step);
+                add_candidate(derive, step, history->readers[r].step);
     }
 }
 
@@ -101,12 +103,14 @@ static void find_in_signals(struct derive *derive, uint32_t at)
     const struct tutti_step *step = &derive->schedule->steps[at];
 
     if (tutti_step_is_two_sided(step))
-        find(derive, at, derive->last_wait);
+        add_candidate(derive, at, derive->last_wait);
     if (step->kind == TUTTI_STEP_WAIT)
         derive->last_wait = at;
+    /* Steps before the last SIGNAL need not be listed: that SIGNAL has waited for them, and it is
+     * before this one in the local lane. */
     if (step->kind == TUTTI_STEP_SIGNAL) {
         for (uint32_t i = derive->last_signal == NONE ? 0 : derive->last_signal + 1; i < at; i++)
-            find(derive, at, i);
+            add_candidate(derive, at, i);
         derive->last_signal = at;
     }
 }
@@ -119,7 +123,7 @@ static void find_in_queue(struct derive *derive, uint32_t at)
     if (step->queue == 0)
         return;
     last = &derive->queue_last[2 * step->queue + tutti_access_sends(step)];
-    find(derive, at, *last);
+    add_candidate(derive, at, *last);
     *last = at;
 }
 
@@ -129,7 +133,7 @@ static int derive_step(struct derive *derive, uint32_t at)
     struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
     uint32_t naccesses = tutti_step_accesses(step, accesses);
 
-    derive->nfound = 0;
+    derive->ncandidates = 0;
     for (uint32_t i = 0; i < naccesses; i++)
         if (accesses[i].rank == TUTTI_NO_RANK)
             find_in_memory(derive, at, &accesses[i]);
@@ -139,11 +143,11 @@ static int derive_step(struct derive *derive, uint32_t at)
         if (accesses[i].rank == TUTTI_NO_RANK)
             TUTTI_TRY(note_in_memory(derive, at, &accesses[i]));
 
-    TUTTI_TRY(TUTTI_ARRAY_RESERVE(derive->deps, derive->ndeps + derive->nfound,
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(derive->deps, derive->ndeps + derive->ncandidates,
                                   derive->deps_capacity, "dependencies of a schedule"));
     step->dep_first = derive->ndeps;
-    for (uint32_t i = 0; i < derive->nfound; i++) {
-        uint32_t on = derive->found[i];
+    for (uint32_t i = 0; i < derive->ncandidates; i++) {
+        uint32_t on = derive->candidates[i];
         const struct tutti_step *other = &derive->schedule->steps[on];
 
         if (tutti_step_is_fused(other) || derive->lane_last[lane_of(derive, other)] == on)
@@ -159,12 +163,12 @@ static void release(struct derive *derive)
     free(derive->seen);
     free(derive->lane_step);
     free(derive->lane_last);
-    free(derive->found);
+    free(derive->candidates);
     free(derive->deps);
     free(derive->queue_last);
 }
 
-/* Queues are numbered from 1. */
+/* Queues are numbered from 1, so the two items of queue 0 stay unused. */
 static int prepare_queues(struct derive *derive)
 {
     const struct tutti_schedule *schedule = derive->schedule;
@@ -185,15 +189,15 @@ static int prepare_queues(struct derive *derive)
 static int prepare(struct derive *derive, struct tutti_schedule *schedule)
 {
     size_t nsteps = schedule->nsteps;
-    size_t nlanes = 3 + 2 * (size_t)schedule->nranks * schedule->nchannels;
+    size_t nlanes = 1 + 2 * (size_t)schedule->nranks * schedule->nchannels;
 
     *derive = (struct derive){.schedule = schedule, .last_wait = NONE, .last_signal = NONE};
     TUTTI_TRY(tutti_chunk_history_init(&derive->history, schedule));
     derive->seen = malloc((nsteps + 1) * sizeof(uint32_t));
-    derive->found = malloc((nsteps + 1) * sizeof(uint32_t));
+    derive->candidates = malloc((nsteps + 1) * sizeof(uint32_t));
     derive->lane_step = calloc(nlanes, sizeof(uint32_t));
     derive->lane_last = malloc(nlanes * sizeof(uint32_t));
-    if (derive->seen == NULL || derive->found == NULL || derive->lane_step == NULL ||
+    if (derive->seen == NULL || derive->candidates == NULL || derive->lane_step == NULL ||
         derive->lane_last == NULL) {
         release(derive);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to derive the dependencies of %zu steps",

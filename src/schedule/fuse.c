@@ -4,7 +4,7 @@
  *
  * A lane is a peer, a direction and a channel (build.h). The messages of a lane run in order.
  *
- * This is why joining cannot cause a deadlock. If nothing is buffered, a message is one event of
+ * Here is why joining cannot cause a deadlock. If nothing is buffered, a message is one event of
  * both its ranks. The event comes after the message before it in its lane, and after the steps that
  * its send and its receive depend on. A schedule is free of deadlock if and only if no event comes,
  * by some path, after itself. Let m be the message received, and let m' be the message that passes
@@ -58,20 +58,21 @@
 #include <string.h>
 
 #define NONE TUTTI_NO_STEP
-#define NOT_ONE (TUTTI_NO_STEP - 1)
+#define SEVERAL (TUTTI_NO_STEP - 1)
 
 struct fuse {
     struct tutti_schedule *schedule;
     struct tutti_chunk_history history;
     bool is_bold;
-    /* Per receiving step: the only step that reads the stored data before any of it is overwritten.
-     * NONE: no step reads the data. NOT_ONE: several steps do, or some of it is never read. */
+    /* Per step: the only step that reads the data that this step stores, and reads all of it before
+     * any is overwritten. NONE: no step reads the data. SEVERAL: several steps do, or some of the
+     * data is overwritten unread. */
     uint32_t *reader;
     /* Per step: the first other step that overwrites data which this step has read, or NONE. */
     uint32_t *overwriter;
     uint32_t *send_before; /* per sending step: the step before it in its lane, or NONE */
     uint32_t *recv_after;  /* per receiving step: the step after it in its lane, or NONE */
-    uint32_t *signals;     /* per step: number of SIGNALs and WAITs before it */
+    uint32_t *signals_before; /* per step: number of SIGNALs and WAITs before it */
     uint32_t *place;       /* per joined step: index of the step that replaces it; else NONE */
     uint32_t *lane_last;   /* per lane: 1 + its last step so far, or 0 */
 };
@@ -83,12 +84,12 @@ static void release(struct fuse *fuse)
     free(fuse->overwriter);
     free(fuse->send_before);
     free(fuse->recv_after);
-    free(fuse->signals);
+    free(fuse->signals_before);
     free(fuse->place);
     free(fuse->lane_last);
 }
 
-/* Records that `step` reads the data that the writer of `run` has stored. `run` is a range of
+/* Record that `step` reads the data that the writer of `run` has stored. `run` is a range of
  * chunks with one history. */
 static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_chunk_run *run)
 {
@@ -100,17 +101,17 @@ static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_chu
     if (run->readers == NONE && *reader == NONE)
         *reader = step;
     else if (run->readers != NONE || *reader != step)
-        *reader = NOT_ONE;
+        *reader = SEVERAL;
 }
 
-/* Records that `step` overwrites the data that the writer of `run` has stored and that the readers
+/* Record that `step` overwrites the data that the writer of `run` has stored and that the readers
  * of `run` have read. */
 static void note_overwriter(struct fuse *fuse, uint32_t step, const struct tutti_chunk_run *run)
 {
     const struct tutti_chunk_history *history = &fuse->history;
 
     if (run->readers == NONE && run->writer != NONE)
-        fuse->reader[run->writer] = NOT_ONE;
+        fuse->reader[run->writer] = SEVERAL;
     for (uint32_t r = run->readers; r != NONE; r = history->readers[r].before) {
         uint32_t reader = history->readers[r].step;
 
@@ -119,6 +120,7 @@ static void note_overwriter(struct fuse *fuse, uint32_t step, const struct tutti
     }
 }
 
+/* Fill `reader` and `overwriter`. */
 static int index_memory(struct fuse *fuse)
 {
     struct tutti_chunk_history *history = &fuse->history;
@@ -147,6 +149,7 @@ static int index_memory(struct fuse *fuse)
     return TUTTI_OK;
 }
 
+/* Fill `send_before`, `recv_after` and `signals_before`. */
 static void index_lanes(struct fuse *fuse)
 {
     const struct tutti_schedule *schedule = fuse->schedule;
@@ -155,7 +158,7 @@ static void index_lanes(struct fuse *fuse)
     for (uint32_t at = 0; at < schedule->nsteps; at++) {
         const struct tutti_step *step = &schedule->steps[at];
 
-        fuse->signals[at] = nsignals;
+        fuse->signals_before[at] = nsignals;
         if (step->kind == TUTTI_STEP_SIGNAL || step->kind == TUTTI_STEP_WAIT)
             nsignals++;
         if (tutti_access_sends(step)) {
@@ -184,11 +187,11 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_b
     fuse->overwriter = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->send_before = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->recv_after = malloc((nsteps + 1) * sizeof(uint32_t));
-    fuse->signals = malloc((nsteps + 1) * sizeof(uint32_t));
+    fuse->signals_before = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->place = malloc((nsteps + 1) * sizeof(uint32_t));
     fuse->lane_last = calloc(2 * (size_t)schedule->nranks * schedule->nchannels, sizeof(uint32_t));
     if (fuse->reader == NULL || fuse->overwriter == NULL || fuse->send_before == NULL ||
-        fuse->recv_after == NULL || fuse->signals == NULL || fuse->place == NULL ||
+        fuse->recv_after == NULL || fuse->signals_before == NULL || fuse->place == NULL ||
         fuse->lane_last == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to fuse %zu steps", nsteps);
     memset(fuse->reader, 0xff, nsteps * sizeof(uint32_t));
@@ -200,15 +203,15 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_b
     return TUTTI_OK;
 }
 
-/* Returns the only step that reads the data stored by `recv`, if this step sends exactly these
- * chunks. Returns NONE otherwise. */
+/* Return the only step that reads the data stored by `recv`, if this step sends exactly these
+ * chunks; else NONE. */
 static uint32_t find_send(const struct fuse *fuse, uint32_t recv)
 {
     const struct tutti_step *steps = fuse->schedule->steps;
     struct tutti_span dst = steps[recv].dst, src;
     uint32_t send = fuse->reader[recv];
 
-    if (send == NONE || send == NOT_ONE)
+    if (send == NONE || send == SEVERAL)
         return NONE;
     src = steps[send].src;
     if (steps[send].kind != TUTTI_STEP_SEND || steps[send].channel != steps[recv].channel ||
@@ -223,14 +226,14 @@ static uint32_t place_of(const struct fuse *fuse, uint32_t step)
     return fuse->place[step] == NONE ? step : fuse->place[step];
 }
 
-/* Returns the index at which the joined step goes, which is `recv` or `send`. Returns NONE if the
- * two cannot be joined. */
+/* Return the index at which the joined step goes, which is `recv` or `send`; NONE if the two cannot
+ * be joined. */
 static uint32_t find_place(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
     uint32_t before = fuse->send_before[send], after = fuse->recv_after[recv];
     uint32_t overwriter = fuse->overwriter[recv];
 
-    if (fuse->signals[recv] != fuse->signals[send])
+    if (fuse->signals_before[recv] != fuse->signals_before[send])
         return NONE;
     if (overwriter != NONE && (overwriter < send || !fuse->is_bold))
         return NONE;
@@ -239,6 +242,7 @@ static uint32_t find_place(const struct fuse *fuse, uint32_t recv, uint32_t send
     return after == NONE || after > send ? send : NONE;
 }
 
+/* True if the joined step need not store the data. */
 static bool drops_store(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
     const struct tutti_step *steps = fuse->schedule->steps;
@@ -279,7 +283,7 @@ static void join(struct fuse *fuse, uint32_t recv, uint32_t send, uint32_t place
     steps[place] = joined;
 }
 
-/* Removes the steps that were joined into others. Removes the scratch memory if no step uses it any
+/* Remove the steps that were joined into others, and the scratch memory if no step uses it any
  * more. */
 static void compact(struct fuse *fuse)
 {
@@ -311,7 +315,7 @@ int tutti_schedule_fuse(struct tutti_schedule *schedule, bool is_bold)
     struct fuse fuse;
     int rc;
 
-    tutti_assert(schedule->nsteps < NOT_ONE);
+    tutti_assert(schedule->nsteps < SEVERAL);
     TUTTI_TRY_OR(release_all, rc, prepare(&fuse, schedule, is_bold));
     for (uint32_t recv = 0; recv < schedule->nsteps; recv++) {
         uint8_t kind = schedule->steps[recv].kind;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the form of a schedule file, reads the file and proves its schedules. */
+ * Finds the form of a schedule file, reads the file and proves its schedules.
+ */
 #include "schedule/load.h"
 
 #include "base/result.h"
@@ -11,7 +12,10 @@
 int tutti_schedule_form(const char *name, const char *text, size_t size_bytes,
                         enum tutti_schedule_form *ret_form, size_t *ret_begin)
 {
-    size_t begin = size_bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    static const char byte_order_mark[] = "\xef\xbb\xbf"; /* of UTF-8 */
+    size_t mark_bytes = sizeof(byte_order_mark) - 1;
+    bool has_mark = size_bytes >= mark_bytes && memcmp(text, byte_order_mark, mark_bytes) == 0;
+    size_t begin = has_mark ? mark_bytes : 0;
     char first = text[begin + strspn(text + begin, " \t\r\n")];
 
     if (strlen(text) != size_bytes)

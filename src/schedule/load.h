@@ -13,10 +13,10 @@ enum tutti_schedule_form {
     TUTTI_SCHEDULE_JSON, /* the plans of MSCCL++ */
 };
 
-/* Find the form of a file from its first character that is not white space, and where its text
- * begins: after a byte order mark, if there is one. `name` is the name of the file, for messages.
- * The text ends in a zero byte, which `size_bytes` does not count. TUTTI_ERR_ARGUMENT: an earlier
- * byte is zero. */
+/* Find the form of a file from its first character that is not white space. *ret_begin is the
+ * offset at which its text begins: after a byte order mark, if there is one. `name` is the name of
+ * the file, for messages. `text` ends in a zero byte, which `size_bytes` does not count.
+ * TUTTI_ERR_ARGUMENT: an earlier byte is zero. */
 int tutti_schedule_form(const char *name, const char *text, size_t size_bytes,
                         enum tutti_schedule_form *ret_form, size_t *ret_begin);
 

@@ -39,12 +39,13 @@ struct tutti_placement {
      * a node need not be consecutive. */
     const uint32_t *node;
     uint32_t nnodes;
-    /* Group (rack, leaf switch, pod) of each rank, numbered likewise; the same for all ranks of a
-     * node. NULL: there is one group. */
+    /* Group (rack, leaf switch, pod) of each rank, 0 .. ngroups-1, numbered in the order of their
+     * first ranks. The same for all ranks of a node. NULL: there is one group. */
     const uint32_t *group;
     uint32_t ngroups;
-    /* Cell of each rank: the ranks of a node that share a socket, a memory or a cache. Numbered
-     * likewise through all nodes; a cell lies within a node. NULL: nodes have no cells. */
+    /* Cell of each rank: the ranks of a node that share a socket, a memory or a cache. The cells of
+     * all nodes are numbered together, in the order of their first ranks; no cell reaches into
+     * another node. NULL: nodes have no cells. */
     const uint32_t *cell;
     uint32_t ncells;
     /* Set by tutti_placement_align from `node` and `group`. Every rank at which a node (or a group)
@@ -64,8 +65,8 @@ struct tutti_placement {
     uint32_t ndims;
 };
 
-/* Set node_align, group_align and is_block. Call it after `node` and `group` are set: costs then
- * know which rounds stay within a node. */
+/* Set node_align, group_align and is_block from `node` and `group`, which must be set. Cost
+ * functions use the results to find the rounds that stay within a node. */
 void tutti_placement_align(struct tutti_placement *places);
 
 struct tutti_shape {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names steps and options, and frees schedules.
+ * Names steps, and frees schedules.
  */
 #include "schedule/step.h"
-#include "schedule/shape.h"
 
 #include <stdlib.h>
 
@@ -25,17 +24,6 @@ const char *tutti_step_name(enum tutti_step_kind kind)
     };
 
     return (unsigned)kind < TUTTI_STEP_KIND_COUNT ? names[kind] : "unknown";
-}
-
-const char *tutti_option_name(enum tutti_option option)
-{
-    static const char *const names[TUTTI_OPTION_COUNT] = {
-        [TUTTI_SEGMENTS] = "segments", [TUTTI_RADIX] = "radix",
-        [TUTTI_WINDOW] = "window",     [TUTTI_AGGREGATE] = "aggregate",
-        [TUTTI_DOUBLINGS] = "doublings", [TUTTI_CHANNELS] = "channels",
-    };
-
-    return (unsigned)option < TUTTI_OPTION_COUNT ? names[option] : "unknown";
 }
 
 void tutti_schedule_destroy(struct tutti_schedule *schedule)

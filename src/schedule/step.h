@@ -34,10 +34,11 @@
  * equal, VECTOR memory may have more blocks than the buffers; the numbering just continues.
  *
  * A barrier has no blocks and moves no data, but its two-sided form needs messages to wait for.
- * There every SCRATCH chunk has 8 bytes (bind.c), as with UNIFORM. The checker takes chunk 0 as
- * written when the schedule starts; the other chunks are not. A barrier promises only order: each
- * rank's schedule ends after every other rank's schedule has started. This order follows messages,
- * signals, dependencies and the program order of local steps.
+ * There every SCRATCH chunk has 8 bytes (bind.c), as with UNIFORM. Chunk 0 counts as written when
+ * the schedule starts, so it can be sent first; every other chunk must be written before it is
+ * read. A barrier promises only order: each rank's schedule ends after every other rank's schedule
+ * has started. This order follows from messages, signals, dependencies and the program order of
+ * local steps.
  *
  * WINDOW is memory of this rank that all ranks of a load/store domain map: `window_chunks` slots,
  * each as large as the largest chunk. A WINDOW span takes its sizes from another span of its step.
@@ -121,6 +122,7 @@ struct tutti_step {
      * fused. */
     uint16_t queue;
     int32_t from, to; /* ranks, or TUTTI_NO_RANK / TUTTI_ALL_RANKS */
+    /* enum tutti_step_kind says which of these a step uses; the others are TUTTI_NO_SPAN. */
     struct tutti_span src, dst, remote, also, remote_dst;
     /* Steps of this rank that must be complete before this one starts: schedule->deps[dep_first ..
      * dep_first + dep_count - 1], indices of steps. They are derived (build.h). */
@@ -145,7 +147,7 @@ struct tutti_schedule {
     uint8_t collective;        /* enum tutti_collective */
     uint8_t scratch_like;      /* enum tutti_scratch_like */
     uint16_t nchannels;
-    uint32_t needs;
+    uint32_t needs;            /* TUTTI_NEEDS_* bits */
     uint32_t nranks, rank, root;
     uint32_t chunks_per_block; /* >= 1 */
     uint32_t scratch_chunks;

@@ -29,8 +29,13 @@ void tutti_ensemble_fini(struct tutti_ensemble *ensemble)
 const char *tutti_text_field_name(enum tutti_text_field field)
 {
     static const char *const names[TUTTI_TEXT_FIELD_COUNT] = {
-        "from",       "to",     "src",     "dst",   "remote", "also",
-        "remote_dst", "signal", "channel", "queue", "among", "after",
+        [TUTTI_TEXT_FROM] = "from",       [TUTTI_TEXT_TO] = "to",
+        [TUTTI_TEXT_SRC] = "src",         [TUTTI_TEXT_DST] = "dst",
+        [TUTTI_TEXT_REMOTE] = "remote",   [TUTTI_TEXT_ALSO] = "also",
+        [TUTTI_TEXT_REMOTE_DST] = "remote_dst",
+        [TUTTI_TEXT_SIGNAL] = "signal",   [TUTTI_TEXT_CHANNEL] = "channel",
+        [TUTTI_TEXT_QUEUE] = "queue",     [TUTTI_TEXT_AMONG] = "among",
+        [TUTTI_TEXT_AFTER] = "after",
     };
 
     return names[field];
@@ -38,6 +43,7 @@ const char *tutti_text_field_name(enum tutti_text_field field)
 
 const char *tutti_text_need_name(unsigned index)
 {
+    /* TUTTI_NEEDS_WINDOW, TUTTI_NEEDS_PEER_READ, TUTTI_NEEDS_PEER_STORE */
     static const char *const names[] = {"window", "peer_read", "peer_store"};
 
     return index < sizeof(names) / sizeof(*names) ? names[index] : NULL;

@@ -24,6 +24,7 @@ enum tutti_text_field {
     TUTTI_TEXT_FIELD_COUNT
 };
 
+/* The word that begins a field: "from", "remote_dst", ... */
 const char *tutti_text_field_name(enum tutti_text_field field);
 
 /* Sets of bits 1 << field: the fields that a kind of step may have, and those that it must have. */

@@ -30,14 +30,16 @@ struct tutti_text_reader {
     struct tutti_text_head common, own; /* `own`: head of the current rank */
     /* The builder of the current rank; its schedule is NULL between ranks. */
     struct tutti_build build;
-    uint32_t ngiven;                    /* signals given by the current rank */
-    uint64_t touches;                   /* chunks that all steps touch */
+    uint32_t ngiven;                    /* SIGNALs of the current rank so far */
+    uint64_t touches;                   /* chunks that the steps of all ranks so far touch */
     /* Dependencies of the current rank, if it lists them, and their number per step. */
     uint32_t *deps, *dep_counts;
-    uint32_t ndeps, dep_capacity, count_capacity;
+    uint32_t ndeps, dep_capacity;       /* of `deps` */
+    uint32_t count_capacity;            /* of `dep_counts` */
     uint32_t *among, namong; /* of the current step; room for nranks, or NULL */
 };
 
+/* The most channels that a file for this many ranks may use; a step's channel is one byte. */
 static inline uint32_t tutti_text_most_channels(uint32_t nranks)
 {
     return TUTTI_TEXT_LANES_MAX / nranks < 256 ? TUTTI_TEXT_LANES_MAX / nranks : 256;
@@ -54,15 +56,16 @@ static inline uint32_t tutti_text_most_channels(uint32_t nranks)
 void tutti_text_next(struct tutti_text_reader *reader);
 /* True if the current word is `text`. */
 bool tutti_text_is(const struct tutti_text_reader *reader, const char *text);
-/* Read a number between `least` and `most`. `what` describes it in messages. */
-int tutti_text_size(struct tutti_text_reader *reader, const char *what, uint64_t least,
-                    uint64_t most, uint64_t *ret_value);
+/* Read a number from `least` to `most`, of 64 bits or of 32. `what` describes the number in
+ * messages. */
+int tutti_text_number64(struct tutti_text_reader *reader, const char *what, uint64_t least,
+                        uint64_t most, uint64_t *ret_value);
 int tutti_text_number(struct tutti_text_reader *reader, const char *what, uint64_t least,
                       uint32_t most, uint32_t *ret_value);
 /* Read a span: "input[2]" or "input[2+3]". */
 int tutti_text_read_span(struct tutti_text_reader *reader, struct tutti_span *ret_span);
 /* Refuse further words in the line. */
-int tutti_text_end(struct tutti_text_reader *reader);
+int tutti_text_expect_end(struct tutti_text_reader *reader);
 /* The current word for "%.*s" in messages. */
 #define TUTTI_TEXT_WORD(reader) TUTTI_WORD((reader)->word)
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reads schedules from text: first the lines that apply to all ranks, then rank by rank. */
+ * Reads schedules from text: first the lines that apply to all ranks, then rank by rank.
+ */
 #include "schedule/text.h"
 
 #include "base/result.h"
@@ -51,13 +52,13 @@ static int read_dependencies(struct tutti_text_reader *reader, struct tutti_text
     return TUTTI_OK;
 }
 
-/* Read a line if it belongs to a head; *ret_is_one tells whether it does. */
+/* Read a line if it belongs to a head; *ret_is_head tells whether it does. */
 static int read_head(struct tutti_text_reader *reader, struct tutti_text_head *head,
-                     bool *ret_is_one)
+                     bool *ret_is_head)
 {
     uint32_t nranks = reader->ensemble->nranks;
 
-    *ret_is_one = true;
+    *ret_is_head = true;
     if (nranks == 0)
         return tutti_text_refuse(reader, "\"%.*s\" before \"ranks\"", TUTTI_TEXT_WORD(reader));
     if (tutti_text_is(reader, "chunks"))
@@ -78,8 +79,8 @@ static int read_head(struct tutti_text_reader *reader, struct tutti_text_head *h
     else if (tutti_text_is(reader, "needs"))
         return read_needs(reader, head);
     else
-        *ret_is_one = false;
-    return *ret_is_one ? tutti_text_end(reader) : TUTTI_OK;
+        *ret_is_head = false;
+    return *ret_is_head ? tutti_text_expect_end(reader) : TUTTI_OK;
 }
 
 /* ---- ranks ---------------------------------------------------------------------------------- */
@@ -92,8 +93,8 @@ static int begin_rank(struct tutti_text_reader *reader)
         return tutti_text_refuse(reader, "a rank before \"collective\" and \"ranks\"");
     TUTTI_TRY(tutti_text_number(reader, "rank", 0, shape.nranks - 1, &shape.rank));
     if (reader->ensemble->schedules[shape.rank] != NULL)
-        return tutti_text_refuse(reader, "rank %u for the second time", shape.rank);
-    TUTTI_TRY(tutti_text_end(reader));
+        return tutti_text_refuse(reader, "rank %u for the second time; remove one", shape.rank);
+    TUTTI_TRY(tutti_text_expect_end(reader));
     reader->own = reader->common;
     reader->ngiven = 0;
     reader->ndeps = 0;
@@ -115,8 +116,9 @@ static void declare(struct tutti_text_reader *reader)
     tutti_build_signals(build, reader->own.nsignals);
 }
 
-/* Replace the derived dependencies with the listed ones. */
-static int list_dependencies(struct tutti_text_reader *reader, struct tutti_schedule *schedule)
+/* Replace the derived dependencies with those that the file lists. */
+static int use_listed_dependencies(struct tutti_text_reader *reader,
+                                   struct tutti_schedule *schedule)
 {
     uint32_t *deps = malloc((reader->ndeps + 1) * sizeof(*deps)), first = 0;
 
@@ -135,6 +137,7 @@ static int list_dependencies(struct tutti_text_reader *reader, struct tutti_sche
     return TUTTI_OK;
 }
 
+/* Complete the schedule of the current rank, if there is one. */
 static int end_rank(struct tutti_text_reader *reader)
 {
     struct tutti_schedule *schedule;
@@ -148,11 +151,12 @@ static int end_rank(struct tutti_text_reader *reader)
     reader->ensemble->schedules[rank] = schedule;
     if (reader->own.nchannels > 0)
         schedule->nchannels = (uint16_t)reader->own.nchannels;
-    return reader->own.lists_dependencies ? list_dependencies(reader, schedule) : TUTTI_OK;
+    return reader->own.lists_dependencies ? use_listed_dependencies(reader, schedule) : TUTTI_OK;
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
 
+/* The name of an algorithm may consist of several words. */
 static int read_name(struct tutti_text_reader *reader)
 {
     const char *begin, *end;
@@ -181,33 +185,34 @@ static int read_collective(struct tutti_text_reader *reader)
                                  TUTTI_TEXT_WORD(reader), tutti_collective_list(0, list));
     reader->collective = collective;
     reader->has_collective = true;
-    return tutti_text_end(reader);
+    return tutti_text_expect_end(reader);
 }
 
 static int read_ranks(struct tutti_text_reader *reader)
 {
-    struct tutti_ensemble said = *reader->ensemble;
+    struct tutti_ensemble earlier = *reader->ensemble; /* from the lines before */
     uint32_t nranks;
 
     if (reader->ensemble->nranks > 0)
-        return tutti_text_refuse(reader, "\"ranks\" for the second time");
+        return tutti_text_refuse(reader, "\"ranks\" for the second time; remove one");
     TUTTI_TRY(tutti_text_number(reader, "number of ranks", 1, TUTTI_TEXT_RANKS_MAX, &nranks));
     TUTTI_TRY(tutti_ensemble_init(reader->ensemble, nranks));
-    memcpy(reader->ensemble->name, said.name, sizeof(said.name));
-    reader->ensemble->least_bytes = said.least_bytes;
-    reader->ensemble->most_bytes = said.most_bytes;
-    return tutti_text_end(reader);
+    memcpy(reader->ensemble->name, earlier.name, sizeof(earlier.name));
+    reader->ensemble->least_bytes = earlier.least_bytes;
+    reader->ensemble->most_bytes = earlier.most_bytes;
+    return tutti_text_expect_end(reader);
 }
 
 static int read_bytes(struct tutti_text_reader *reader)
 {
     struct tutti_ensemble *ensemble = reader->ensemble;
 
-    TUTTI_TRY(tutti_text_size(reader, "number of bytes", 0, UINT64_MAX, &ensemble->least_bytes));
-    TUTTI_TRY(tutti_text_size(reader, "number of bytes, not less than the one before",
-                              ensemble->least_bytes > 0 ? ensemble->least_bytes : 1, UINT64_MAX,
-                              &ensemble->most_bytes));
-    return tutti_text_end(reader);
+    TUTTI_TRY(
+        tutti_text_number64(reader, "number of bytes", 0, UINT64_MAX, &ensemble->least_bytes));
+    TUTTI_TRY(tutti_text_number64(reader, "number of bytes, not less than the one before",
+                                  ensemble->least_bytes > 0 ? ensemble->least_bytes : 1, UINT64_MAX,
+                                  &ensemble->most_bytes));
+    return tutti_text_expect_end(reader);
 }
 
 /* Read a line before the first rank. */
@@ -226,7 +231,7 @@ static int read_common(struct tutti_text_reader *reader)
             return tutti_text_refuse(reader, "\"root\" before \"ranks\"");
         TUTTI_TRY(
             tutti_text_number(reader, "root", 0, reader->ensemble->nranks - 1, &reader->root));
-        return tutti_text_end(reader);
+        return tutti_text_expect_end(reader);
     }
     if (tutti_text_is(reader, "bytes"))
         return read_bytes(reader);
@@ -239,6 +244,7 @@ static int read_common(struct tutti_text_reader *reader)
     return TUTTI_OK;
 }
 
+/* Read a line in a rank: its head, then its steps. */
 static int read_in_rank(struct tutti_text_reader *reader)
 {
     enum tutti_step_kind kind = 0;
@@ -277,7 +283,7 @@ static int read_version(struct tutti_text_reader *reader)
     if (!tutti_text_is(reader, "tutti-schedule"))
         return tutti_text_refuse(reader, "the file does not begin with \"tutti-schedule 1\"");
     TUTTI_TRY(tutti_text_number(reader, "version of this form that is known", 1, 1, &version));
-    return tutti_text_end(reader);
+    return tutti_text_expect_end(reader);
 }
 
 static int read_all(struct tutti_text_reader *reader)
@@ -285,7 +291,7 @@ static int read_all(struct tutti_text_reader *reader)
     TUTTI_TRY(read_version(reader));
     while (tutti_words_next_line(&reader->words))
         TUTTI_TRY(read_line(reader));
-    reader->word.column = 1;
+    reader->word.column = 1; /* messages point at the end of the file */
     TUTTI_TRY(end_rank(reader));
     if (reader->ensemble->nranks == 0)
         return tutti_text_refuse(reader, "the file ends before \"ranks\"");
@@ -303,7 +309,7 @@ int tutti_ensemble_read(const char *name, const char *text, struct tutti_ensembl
         .words = tutti_words_of(name, text), .ensemble = &ensemble, .common = {.chunks = 1}};
     int rc;
 
-    /* An algorithm's name may have a semicolon. */
+    /* The name of an algorithm may contain a semicolon. */
     reader.words.keeps_semicolons = true;
     rc = read_all(&reader);
     tutti_build_fini(&reader.build);

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+/* Read a rank other than this one, or "all" where the field may address several ranks. */
 static int read_peer(struct tutti_text_reader *reader, enum tutti_step_kind kind,
                      enum tutti_text_field field, int32_t *ret_peer)
 {
@@ -34,6 +35,7 @@ static int read_peer(struct tutti_text_reader *reader, enum tutti_step_kind kind
     return TUTTI_OK;
 }
 
+/* Check that a span lies inside its buffer, and count its chunks. */
 static int check_span(struct tutti_text_reader *reader, const struct tutti_step *step,
                       enum tutti_text_field field, const struct tutti_span *span)
 {
@@ -62,13 +64,15 @@ static int add_dependency(struct tutti_text_reader *reader, uint32_t on)
     return TUTTI_OK;
 }
 
+/* Read the list of steps that the current step waits for, up to the end of the line. */
 static int read_after(struct tutti_text_reader *reader)
 {
     uint32_t at = reader->build.schedule->nsteps, count = 0, on;
 
     if (!reader->own.lists_dependencies)
         return tutti_text_refuse(reader,
-                                 "\"after\" in a rank that does not say \"dependencies listed\"");
+                                 "\"after\" in a rank that does not say \"dependencies listed\" "
+                                 "before its first step");
     for (;;) {
         const char *before = reader->words.at;
 
@@ -86,7 +90,7 @@ static int read_after(struct tutti_text_reader *reader)
     return TUTTI_OK;
 }
 
-/* Reads a list of ranks into reader->among. The ranks must ascend, and the rank of the step must be
+/* Read a list of ranks into reader->among. The ranks must ascend, and the rank of the step must be
  * one of them. */
 static int read_among(struct tutti_text_reader *reader)
 {
@@ -112,8 +116,10 @@ static int read_among(struct tutti_text_reader *reader)
         has_own = has_own || rank == own;
     }
     if (!has_own)
-        return tutti_text_refuse(reader, "\"among\" without rank %u, whose step it is; name it, "
-                                         "too", own);
+        return tutti_text_refuse(reader,
+                                 "\"among\" without rank %u, to which the step belongs; list that "
+                                 "rank, too",
+                                 own);
     return TUTTI_OK;
 }
 
@@ -131,7 +137,8 @@ static int read_field(struct tutti_text_reader *reader, struct tutti_step *step,
     case TUTTI_TEXT_SIGNAL:
         if (reader->own.nsignals == 0)
             return tutti_text_refuse(reader,
-                                     "a wait in a rank without signals; say \"signals N\" before");
+                                     "a wait in a rank without signals; say \"signals N\" before "
+                                     "the first step");
         TUTTI_TRY(tutti_text_number(reader, "signal", 1, reader->own.nsignals, &number));
         step->signal = (uint16_t)number;
         return TUTTI_OK;
@@ -155,7 +162,7 @@ static int read_field(struct tutti_text_reader *reader, struct tutti_step *step,
     return check_span(reader, step, field, tutti_text_span(step, field));
 }
 
-/* Checks a complete step. `seen` has a bit for each field on the line. All required fields must be
+/* Check a complete step. `seen` has a bit for each field on the line. All required fields must be
  * present, they must fit each other, and all spans must have the same length. */
 static int check_step(struct tutti_text_reader *reader, const struct tutti_step *step,
                       uint32_t seen)
@@ -169,13 +176,18 @@ static int check_step(struct tutti_text_reader *reader, const struct tutti_step 
         if (missing & (1u << field))
             return tutti_text_refuse(reader, "%s without \"%s\"", tutti_step_name(kind),
                                      tutti_text_field_name(field));
-    if (kind == TUTTI_STEP_GATHER_REDUCE && !tutti_step_stores_right(step))
-        return tutti_text_refuse(reader, "gather_reduce has \"dst\"; \"dst\", \"to all\" and "
-                                         "\"remote_dst\"; or \"to\" a rank and \"remote_dst\"");
-    if (kind == TUTTI_STEP_PUT && !tutti_step_stores_right(step))
-        return tutti_text_refuse(reader, "put has \"dst\" and \"to all\", or \"to\" a rank");
+    if (kind == TUTTI_STEP_GATHER_REDUCE && !tutti_step_has_valid_stores(step))
+        return tutti_text_refuse(reader,
+                                 "gather_reduce needs \"dst\"; or \"dst\", \"to all\" and "
+                                 "\"remote_dst\"; or \"to\" a rank and \"remote_dst\", without "
+                                 "\"dst\" and \"also\"");
+    if (kind == TUTTI_STEP_PUT && !tutti_step_has_valid_stores(step))
+        return tutti_text_refuse(reader,
+                                 "put needs \"to all\" and \"dst\"; or \"to\" a rank and no "
+                                 "\"dst\"");
     if (kind == TUTTI_STEP_PUT && step->to >= 0 && reader->namong > 0)
-        return tutti_text_refuse(reader, "put has \"among\" and \"to all\", or \"to\" a rank");
+        return tutti_text_refuse(reader, "\"among\" in a put to one rank; remove it, or put \"to "
+                                         "all\"");
     for (uint32_t i = 1; i < naccesses; i++)
         if (accesses[i].span.count != accesses[0].span.count)
             return tutti_text_refuse(
@@ -183,11 +195,13 @@ static int check_step(struct tutti_text_reader *reader, const struct tutti_step 
                 tutti_step_name(kind), accesses[0].span.count, accesses[i].span.count);
     if (kind == TUTTI_STEP_SIGNAL && ++reader->ngiven > reader->own.nsignals)
         return tutti_text_refuse(
-            reader, "signal %u of rank %u, which has %u; say \"signals %u\" before", reader->ngiven,
-            reader->build.schedule->rank, reader->own.nsignals, reader->ngiven);
+            reader,
+            "signal %u of rank %u, which declares %u; say \"signals %u\" before the first step",
+            reader->ngiven, reader->build.schedule->rank, reader->own.nsignals, reader->ngiven);
     return TUTTI_OK;
 }
 
+/* Make room for the number of dependencies of the next step, and set it to 0. */
 static int reserve_counts(struct tutti_text_reader *reader)
 {
     uint32_t at = reader->build.schedule->nsteps;
@@ -200,7 +214,7 @@ static int reserve_counts(struct tutti_text_reader *reader)
 int tutti_text_read_step(struct tutti_text_reader *reader, enum tutti_step_kind kind)
 {
     struct tutti_step step = {.kind = (uint8_t)kind, .from = TUTTI_NO_RANK, .to = TUTTI_NO_RANK};
-    struct tutti_word word = reader->word;
+    struct tutti_word first_word = reader->word; /* names the kind; messages point at it */
     uint32_t seen = 0;
 
     TUTTI_TRY(reserve_counts(reader));
@@ -222,7 +236,7 @@ int tutti_text_read_step(struct tutti_text_reader *reader, enum tutti_step_kind 
         seen |= 1u << field;
         TUTTI_TRY(read_field(reader, &step, field));
     }
-    reader->word = word;
+    reader->word = first_word;
     for (enum tutti_text_field field = TUTTI_TEXT_REMOTE; field <= TUTTI_TEXT_REMOTE_DST; field++)
         if ((seen & (1u << field)) && field != TUTTI_TEXT_ALSO)
             TUTTI_TRY(check_span(reader, &step, field, tutti_text_span(&step, field)));

@@ -18,8 +18,8 @@ bool tutti_text_is(const struct tutti_text_reader *reader, const char *text)
     return tutti_word_is(reader->word, text);
 }
 
-int tutti_text_size(struct tutti_text_reader *reader, const char *what, uint64_t least,
-                    uint64_t most, uint64_t *ret_value)
+int tutti_text_number64(struct tutti_text_reader *reader, const char *what, uint64_t least,
+                        uint64_t most, uint64_t *ret_value)
 {
     const char *end, *at;
     uint64_t value;
@@ -40,7 +40,7 @@ int tutti_text_number(struct tutti_text_reader *reader, const char *what, uint64
 {
     uint64_t value;
 
-    TUTTI_TRY(tutti_text_size(reader, what, least, most, &value));
+    TUTTI_TRY(tutti_text_number64(reader, what, least, most, &value));
     *ret_value = (uint32_t)value;
     return TUTTI_OK;
 }
@@ -83,7 +83,7 @@ int tutti_text_read_span(struct tutti_text_reader *reader, struct tutti_span *re
     return TUTTI_OK;
 }
 
-int tutti_text_end(struct tutti_text_reader *reader)
+int tutti_text_expect_end(struct tutti_text_reader *reader)
 {
     tutti_text_next(reader);
     if (reader->word.length > 0)

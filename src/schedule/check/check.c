@@ -101,6 +101,7 @@ static bool has_in_place(const struct tutti_check *check)
     return has;
 }
 
+/* Run the checks that need only one play: form, matching and deadlock. */
 static int play(struct tutti_check *check)
 {
     TUTTI_TRY(number_steps(check));

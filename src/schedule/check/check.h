@@ -6,8 +6,7 @@
  *     lost, none counted twice; in place and out of place. A barrier (step.h) promises order only:
  *     each rank's end happens after every other rank's start.
  *  2. Matching: sends and receives of each (sender, receiver, channel) pair up in order, with the
- *     same number of chunks of the same size classes (blocks of a vector collective differ in
- *     size).
+ *     same number of chunks of equal sizes. In a v-form the blocks differ in size.
  *  3. Causality: nothing is read before it is written.
  *  4. Deadlock: none, if every lane holds at least `credits` messages that are sent and not yet
  *     received. With 0 credits a send completes only with its receive. Lanes and dependencies work
@@ -30,11 +29,12 @@
  * same way in both.
  *
  * Cost: neighboring chunks with the same history are one item, so work grows with steps, not with
- * chunks. With 4096 ranks it takes seconds for algorithms whose steps grow with the logarithm. Each
- * distinct sum takes nranks bits (hashed: 128). Where ranks share memory each WAIT takes nranks
- * counters, but only once for all ranks that wait for the same signal of all others. Each n-source
- * reduction takes nranks reads. So one-sided schedules grow with the square of the ranks, or, if
- * they wait for single peers, with the cube. This allows some thousand ranks, or some hundred.
+ * chunks. A check of 4096 ranks takes seconds if the number of steps per rank grows with the
+ * logarithm of the number of ranks. Each distinct sum takes nranks bits (hashed: 128). Where ranks
+ * share memory, each WAIT takes nranks counters; ranks that wait for the same signal of all others
+ * share them. Each GATHER_REDUCE takes nranks reads. So the cost of one-sided schedules grows with
+ * the square of the number of ranks, which allows a few thousand ranks. If ranks wait for single
+ * peers, it grows with the cube, which allows a few hundred.
  *
  * Sources of the method: symbolic execution over contributor sets as in MSCCLang (Cowan et al.
  * 2023); happens-before by vector clocks (Mattern 1989); the least credits by repeated play, as the
@@ -59,7 +59,7 @@ struct tutti_check_report {
     /* The error, if the schedules are wrong. */
     uint32_t rank;
     uint32_t step;   /* index in that rank's schedule; UINT32_MAX: no step in particular */
-    char what[512];  /* one line */
+    char what[512];  /* what is wrong, in one line */
 
     /* Facts, if the schedules are correct. */
     uint32_t credits;     /* the least credits that suffice */
@@ -71,11 +71,12 @@ struct tutti_check_report {
     uint64_t order_hash;
     uint32_t rounds;      /* messages or signals waited for in the longest chain of them */
     uint64_t messages;    /* messages of all ranks */
-    uint64_t sent;        /* chunks in messages, of the rank that has the most; likewise below */
-    uint64_t received;
-    uint64_t reached;     /* chunks of peers' memory that one-sided steps load or store */
+    /* Of the rank that has the most of each: */
+    uint64_t sent;        /* chunks that it sends in messages */
+    uint64_t received;    /* chunks that it receives in messages */
+    uint64_t reached;     /* chunks of peers' memory that its one-sided steps load or store */
     uint32_t steps;
-    uint32_t scratch;     /* chunks */
+    uint32_t scratch;     /* chunks of SCRATCH */
 };
 
 /* Check `schedules`, those of ranks 0 .. nranks-1. Returns TUTTI_OK; TUTTI_ERR_ARGUMENT if they are
@@ -85,7 +86,7 @@ int tutti_check_prove(const struct tutti_schedule *const *schedules, uint32_t nr
                       struct tutti_check_report *ret_report);
 
 /* The same with no credits, equal blocks and the exact form. Every algorithm of the library passes
- * it. */
+ * this check. */
 int tutti_check_schedule(const struct tutti_schedule *const *schedules, uint32_t nranks,
                          struct tutti_check_report *ret_report);
 

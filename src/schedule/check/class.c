@@ -8,7 +8,7 @@ uint32_t tutti_check_class(const struct tutti_check *check, uint32_t rank, uint3
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
     enum tutti_collective collective = (enum tutti_collective)schedule->collective;
-    uint32_t k = schedule->chunks_per_block, blocks, p = check->nranks;
+    uint32_t k = schedule->chunks_per_block, p = check->nranks, blocks;
 
     if (buffer == TUTTI_BUF_WINDOW || !tutti_collective_has_data(collective) ||
         (buffer == TUTTI_BUF_SCRATCH && schedule->scratch_like != TUTTI_SCRATCH_VECTOR))
@@ -16,14 +16,15 @@ uint32_t tutti_check_class(const struct tutti_check *check, uint32_t rank, uint3
     if (!check->options.is_vector)
         return chunk % k;
 
-    /* All-to-all has a block from each rank to each rank; scratch memory takes the sizes of the
-     * input. */
+    /* An all-to-all has a block from each rank to each rank, so p * p blocks. SCRATCH has the sizes
+     * of INPUT. */
     if (tutti_collective_is_pairwise(collective) && buffer == TUTTI_BUF_OUTPUT)
         return ((chunk / k) * p + rank) * k + chunk % k;
     if (tutti_collective_is_pairwise(collective))
         return (rank * p + chunk / k) * k + chunk % k;
 
-    /* There is one block per rank; a buffer of a single block holds the rank's own. */
+    /* Else one buffer has a block per rank, and a buffer of a single block holds the rank's own. If
+     * both buffers have one block, all blocks are equal. */
     blocks = buffer == TUTTI_BUF_INPUT    ? tutti_input_blocks(collective, p)
              : buffer == TUTTI_BUF_OUTPUT ? tutti_output_blocks(collective, p)
                                           : p;

@@ -4,7 +4,7 @@
  *
  * A rank learns about other ranks only where it waits or receives. So a row of the clock, one
  * number per rank, is made where a node learns something new; the local steps that follow share it.
- * A node knows how far its own rank's local lane has come by its position in the lane. Ranks that
+ * How far the local lane of a node's own rank has come follows from the node itself. Ranks that
  * wait for the same signal of all others share one row, which is made once.
  */
 #include "schedule/check/model.h"
@@ -22,16 +22,16 @@ static uint32_t *row_at(const struct tutti_check *check, uint32_t row)
     return check->clock_rows + (size_t)row * check->nranks;
 }
 
-/* The rank whose local step, or run, a node begins or ends, and how many local steps of this rank
- * are complete there. NONE for two-sided steps. */
+/* The rank whose local step, or run, a node begins or ends; NONE if the node belongs to a two-sided
+ * step. *ret_complete is the number of local steps of this rank that are complete at the node. */
 static uint32_t local_rank(const struct tutti_check *check, uint32_t node, uint32_t *ret_complete)
 {
     uint32_t run = 0, rank;
 
     for (; node >= tutti_check_run_nodes(check); node -= tutti_check_run_nodes(check))
         run++;
-    if (node >= 4 * check->nsteps) {
-        node -= 4 * check->nsteps;
+    if (node >= tutti_check_half_nodes(check)) {
+        node -= tutti_check_half_nodes(check);
         rank = node / 2;
         *ret_complete = (run + (node & 1)) * check->local_count[rank];
         return rank;
@@ -52,6 +52,7 @@ uint32_t tutti_check_clock(const struct tutti_check *check, uint32_t node, uint3
     return row_at(check, check->clock_row[node])[rank];
 }
 
+/* Append a row, whose contents are undefined. */
 static int add_row(struct tutti_check *check)
 {
     TUTTI_TRY(tutti_array_reserve(&check->clock_rows, check->nranks * sizeof *check->clock_rows,
@@ -61,14 +62,15 @@ static int add_row(struct tutti_check *check)
     return TUTTI_OK;
 }
 
+/* Raise each number of a row to that of another row. */
 static void join(uint32_t *restrict row, const uint32_t *restrict other, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         row[i] = row[i] > other[i] ? row[i] : other[i];
 }
 
-/* True if all predecessors of `node` have this row, and the row includes what they know of their
- * own ranks. */
+/* True if all predecessors of `node` have this row, and the row includes how far their own ranks
+ * have come there. */
 static bool is_row_shared(const struct tutti_check *check, uint32_t node, uint32_t row)
 {
     uint32_t complete, own_complete, own = local_rank(check, node, &own_complete);
@@ -100,13 +102,14 @@ static int copy_row(struct tutti_check *check, uint32_t row, uint32_t *ret_row)
     return TUTTI_OK;
 }
 
-static bool knows(const struct tutti_check *check, uint32_t row, uint32_t other)
+/* True if no number of row `other` is greater than that of `row`. */
+static bool includes(const struct tutti_check *check, uint32_t row, uint32_t other)
 {
-    const uint32_t *more = row_at(check, row), *less = row_at(check, other);
+    const uint32_t *own = row_at(check, row), *others = row_at(check, other);
     uint32_t nlacking = 0;
 
     for (uint32_t rank = 0; rank < check->nranks; rank++)
-        nlacking += more[rank] < less[rank];
+        nlacking += own[rank] < others[rank];
     return nlacking == 0;
 }
 
@@ -116,13 +119,13 @@ static int find_common(struct tutti_check *check, uint32_t run, uint32_t number,
     uint32_t *common = &check->clock_common[run * check->schedules[0]->nsignals + number - 1];
 
     if (*common == 0) {
-        uint32_t first = check->clock_row[tutti_check_signal(check, run, 0, number)];
+        uint32_t first = check->clock_row[tutti_check_signal_node(check, run, 0, number)];
 
         TUTTI_TRY(copy_row(check, first, common));
         for (uint32_t rank = 0; rank < check->nranks; rank++) {
-            uint32_t node = tutti_check_signal(check, run, rank, number);
+            uint32_t node = tutti_check_signal_node(check, run, rank, number);
 
-            /* A row that is the first one is included already. */
+            /* The first row is included already. */
             if (check->clock_row[node] != first)
                 join(row_at(check, *common), row_at(check, check->clock_row[node]), check->nranks);
             raise_own(check, *common, node);
@@ -137,12 +140,12 @@ static int find_common(struct tutti_check *check, uint32_t run, uint32_t number,
 static bool waits_for_all(const struct tutti_check *check, uint32_t node, uint32_t *ret_run,
                           uint32_t *ret_number, uint32_t *ret_before)
 {
-    uint32_t run = node / tutti_check_run_nodes(check), at = node % tutti_check_run_nodes(check),
-             rank;
+    uint32_t run = node / tutti_check_run_nodes(check), at = node % tutti_check_run_nodes(check);
+    uint32_t rank;
     const struct tutti_step *step;
 
-    if (at >= 4 * check->nsteps) {
-        rank = (at - 4 * check->nsteps) / 2;
+    if (at >= tutti_check_half_nodes(check)) {
+        rank = (at - tutti_check_half_nodes(check)) / 2;
         *ret_run = run - 1;
         *ret_number = 1;
         *ret_before = run > 0 ? tutti_check_run_end(check, run - 1, rank) : NONE;
@@ -154,16 +157,17 @@ static bool waits_for_all(const struct tutti_check *check, uint32_t node, uint32
     *ret_number = step->signal;
     *ret_before = node - 1;
     return (at & 1) == 1 && step->kind == TUTTI_STEP_WAIT && step->from == TUTTI_ALL_RANKS &&
-           tutti_check_signal(check, run, rank, step->signal) < node;
+           tutti_check_signal_node(check, run, rank, step->signal) < node;
 }
 
+/* Set the row of a node whose predecessors have their rows. */
 static int set_clock(struct tutti_check *check, uint32_t node)
 {
     uint32_t run, number, before, first;
 
     if (waits_for_all(check, node, &run, &number, &before)) {
         TUTTI_TRY(find_common(check, run, number, &first));
-        if (!knows(check, first, check->clock_row[before])) {
+        if (!includes(check, first, check->clock_row[before])) {
             TUTTI_TRY(copy_row(check, first, &first));
             join(row_at(check, first), row_at(check, check->clock_row[before]), check->nranks);
         }

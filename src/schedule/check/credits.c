@@ -12,10 +12,11 @@
 #include <string.h>
 
 #define NONE TUTTI_CHECK_NONE
-#define MOST_TOLD 8 /* steps of a cycle that are reported */
+#define MOST_TOLD 8 /* the most steps of a cycle that a message names */
 
 /* ---- which step waits for which --------------------------------------------------- */
 
+/* True if a half is not done although no step of its own rank holds it up. */
 static bool is_stuck(const struct tutti_check_play *play, uint32_t half)
 {
     const struct tutti_check *check = play->check;
@@ -46,6 +47,8 @@ static uint32_t local_half(const struct tutti_check_play *play, uint32_t rank)
     return NONE;
 }
 
+/* The local step at which a rank stands that has not given the signal that WAIT step `at` waits
+ * for. */
 static uint32_t find_signaller(const struct tutti_check_play *play, uint32_t at)
 {
     const struct tutti_check *check = play->check;
@@ -94,6 +97,7 @@ struct text {
     size_t left;
 };
 
+/* Append to a text; what does not fit is cut off. */
 static void __attribute__((format(printf, 2, 3))) tell(struct text *text, const char *format, ...)
 {
     va_list args;
@@ -128,10 +132,11 @@ static void tell_step(const struct tutti_check *check, struct text *text, uint32
 
 /* Report a chain of steps: follow each half to the half that it waits for, until a half comes up
  * for the second time. */
-static int tell_circle(struct tutti_check_play *play, uint32_t half, struct text *text)
+static int tell_cycle(struct tutti_check_play *play, uint32_t half, struct text *text)
 {
     struct tutti_check *check = play->check;
-    uint32_t *place, told = 0, next;
+    uint32_t *place; /* per half: its position in the chain, from 1 on; 0: not in the chain */
+    uint32_t told = 0, next;
 
     TUTTI_TRY(tutti_check_alloc(&place, 2 * (size_t)check->nsteps, sizeof(*place), 0));
     for (uint32_t i = 1; half != NONE && place[half] == 0; i++) {
@@ -159,12 +164,12 @@ static int tell_circle(struct tutti_check_play *play, uint32_t half, struct text
 static int report_deadlock(struct tutti_check_play *play)
 {
     struct tutti_check *check = play->check;
-    char circle[sizeof(check->report->what)] = "", credits[32] = "unlimited credits";
-    struct text text = {circle, sizeof(circle)};
+    char cycle[sizeof(check->report->what)] = "", credits[32] = "unlimited credits";
+    struct text text = {cycle, sizeof(cycle)};
     uint32_t half = NONE, rank;
 
-    /* Begin with a WAIT, the more likely cause: a rank that is late with a message may be waiting
-     * for a signal. */
+    /* Prefer a WAIT as the first step that is named. It is the more likely cause, because a rank
+     * that is late with a message may be waiting for a signal. */
     for (int is_wait = 1; is_wait >= 0 && half == NONE; is_wait--)
         for (uint32_t at = 0; at < check->nsteps && half == NONE; at++) {
             rank = check->step_rank[at];
@@ -175,17 +180,17 @@ static int report_deadlock(struct tutti_check_play *play)
         }
     if (half == NONE)
         return tutti_check_found(check, 0, NONE, "deadlock between runs");
-    TUTTI_TRY(tell_circle(play, half, &text));
+    TUTTI_TRY(tell_cycle(play, half, &text));
     if (play->credits == 0)
         snprintf(credits, sizeof(credits), "no credits");
     else if (play->credits != UINT32_MAX)
         snprintf(credits, sizeof(credits), "%u credits", play->credits);
     rank = check->step_rank[half / 2];
     return tutti_check_found(check, rank, half / 2, "deadlock in run %u with %s: %s",
-                             play->run[rank], credits, circle);
+                             play->run[rank], credits, cycle);
 }
 
-/* ---- how many -------------------------------------------------------------------- */
+/* ---- how many credits are enough --------------------------------------------------- */
 
 /* Play with this many credits. If the play stops although it must not, report a deadlock. */
 static int try(struct tutti_check *check, uint32_t credits, bool may_stop, bool *ret_is_over)
@@ -219,6 +224,7 @@ static uint32_t longest_lane(const struct tutti_check *check)
 
 int tutti_check_credits(struct tutti_check *check)
 {
+    /* The most credits with which a play is known to stop; the least with which it ends. */
     uint32_t stops = 0, ends = check->options.credits, longest;
     bool is_over;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Stores expressions in the exact or the hashed form (expr.h). */
+ * Stores expressions in the exact or the hashed form (expr.h).
+ */
 #include "schedule/check/expr.h"
 
 #include "base/result.h"
@@ -9,26 +10,28 @@
 
 #define NONE UINT32_MAX
 
+/* A value other than TUTTI_CHECK_UNDEFINED. */
 struct node {
-    uint64_t order;
-    uint32_t contributors, lowest;
+    uint64_t order;                /* hash of the expression */
+    uint32_t contributors, lowest; /* the number of its ranks, and the lowest of them */
 };
 
-/* Exact form: the operands of a node, to find it again. */
+/* Exact form: the operands of a reduction, by which an equal reduction is found again. */
 struct key {
     uint32_t a, b, is_ordered;
 };
 
-struct check_exprs {
+struct tutti_check_exprs {
     uint32_t nranks;
     bool is_hashed;
     uint32_t nwords;     /* words of `sets` per node: a bit per rank, or, hashed, two sums */
     uint32_t nnodes, capacity;
-    struct node *nodes;  /* the leaves come first; value v is nodes[v - 1] */
+    /* Value v is item v - 1 of each array; the leaves come first. */
+    struct node *nodes;
     uint64_t *sets;
-    struct key *keys;
-    uint32_t *table;     /* hash table with open addressing: a value, or 0 if free */
-    uint32_t table_size;
+    struct key *keys;    /* exact form; leaves have none */
+    uint32_t *table;     /* exact form: hash table with open addressing: a value, or 0 if free */
+    uint32_t table_size; /* a power of two */
     uint64_t *sums;      /* hashed form: two sums over the first n ranks, for each n <= nranks */
 };
 
@@ -41,17 +44,18 @@ uint64_t tutti_check_mix(uint64_t number)
     return number ^ number >> 31;
 }
 
-static const struct node *node_of(const struct check_exprs *exprs, uint32_t value)
+static const struct node *node_of(const struct tutti_check_exprs *exprs, uint32_t value)
 {
     return &exprs->nodes[value - 1];
 }
 
-static uint64_t *set_of(const struct check_exprs *exprs, uint32_t value)
+static uint64_t *set_of(const struct tutti_check_exprs *exprs, uint32_t value)
 {
     return exprs->sets + (size_t)(value - 1) * exprs->nwords;
 }
 
-static uint32_t *find_slot(struct check_exprs *exprs, const struct key *key)
+/* The item of the table that has the value with this key, or that is free for it. */
+static uint32_t *find_slot(struct tutti_check_exprs *exprs, const struct key *key)
 {
     uint64_t hash = tutti_check_mix(((uint64_t)key->a << 32 | key->b) + key->is_ordered);
     uint32_t at = (uint32_t)hash & (exprs->table_size - 1);
@@ -67,7 +71,8 @@ static uint32_t *find_slot(struct check_exprs *exprs, const struct key *key)
     }
 }
 
-static int grow_table(struct check_exprs *exprs)
+/* Make the keys and the table fit the capacity. */
+static int grow_table(struct tutti_check_exprs *exprs)
 {
     struct key *keys = realloc(exprs->keys, exprs->capacity * sizeof(*keys));
     uint32_t *table = calloc((size_t)exprs->capacity * 2, sizeof(*table));
@@ -88,7 +93,7 @@ static int grow_table(struct check_exprs *exprs)
 }
 
 /* `capacity` is a power of two. */
-static int grow(struct check_exprs *exprs, uint32_t capacity)
+static int grow(struct tutti_check_exprs *exprs, uint32_t capacity)
 {
     struct node *nodes = realloc(exprs->nodes, capacity * sizeof(*nodes));
     uint64_t *sets;
@@ -104,9 +109,9 @@ static int grow(struct check_exprs *exprs, uint32_t capacity)
     return exprs->is_hashed ? TUTTI_OK : grow_table(exprs);
 }
 
-int tutti_check_exprs_create(uint32_t nranks, bool is_hashed, struct check_exprs **ret_exprs)
+int tutti_check_exprs_create(uint32_t nranks, bool is_hashed, struct tutti_check_exprs **ret_exprs)
 {
-    struct check_exprs *exprs = calloc(1, sizeof(*exprs));
+    struct tutti_check_exprs *exprs = calloc(1, sizeof(*exprs));
     uint32_t capacity = 256;
 
     if (exprs == NULL)
@@ -129,6 +134,7 @@ int tutti_check_exprs_create(uint32_t nranks, bool is_hashed, struct check_exprs
         exprs->nodes[rank] = (struct node){.order = tutti_check_mix(rank), .contributors = 1,
                                            .lowest = rank};
         if (is_hashed) {
+            /* The two random numbers of a rank; their seeds differ from those of the orders. */
             set[0] = tutti_check_mix(rank * UINT64_C(2) + (UINT64_C(1) << 40));
             set[1] = tutti_check_mix(set[0] ^ 0xd1b54a32d192ed03u);
             for (size_t i = 2 * (size_t)rank; i < 2 * (size_t)rank + 2; i++)
@@ -141,7 +147,7 @@ int tutti_check_exprs_create(uint32_t nranks, bool is_hashed, struct check_exprs
     return TUTTI_OK;
 }
 
-void tutti_check_exprs_destroy(struct check_exprs *exprs)
+void tutti_check_exprs_destroy(struct tutti_check_exprs *exprs)
 {
     if (exprs == NULL)
         return;
@@ -153,12 +159,12 @@ void tutti_check_exprs_destroy(struct check_exprs *exprs)
     free(exprs);
 }
 
-bool tutti_check_is_same(const struct check_exprs *exprs, uint32_t a, uint32_t b)
+bool tutti_check_is_same(const struct tutti_check_exprs *exprs, uint32_t a, uint32_t b)
 {
     return a == b || (exprs->is_hashed && node_of(exprs, a)->order == node_of(exprs, b)->order);
 }
 
-bool tutti_check_is_sum(const struct check_exprs *exprs, uint32_t value, uint32_t count)
+bool tutti_check_is_sum(const struct tutti_check_exprs *exprs, uint32_t value, uint32_t count)
 {
     const uint64_t *set = set_of(exprs, value), *sums = exprs->sums + 2 * (size_t)count;
 
@@ -170,22 +176,22 @@ bool tutti_check_is_sum(const struct check_exprs *exprs, uint32_t value, uint32_
                             : tutti_check_missing(exprs, value, count) == NONE;
 }
 
-uint32_t tutti_check_contributors(const struct check_exprs *exprs, uint32_t value)
+uint32_t tutti_check_contributors(const struct tutti_check_exprs *exprs, uint32_t value)
 {
     return node_of(exprs, value)->contributors;
 }
 
-uint32_t tutti_check_lowest(const struct check_exprs *exprs, uint32_t value)
+uint32_t tutti_check_lowest(const struct tutti_check_exprs *exprs, uint32_t value)
 {
     return node_of(exprs, value)->lowest;
 }
 
-uint64_t tutti_check_order_of(const struct check_exprs *exprs, uint32_t value)
+uint64_t tutti_check_order_of(const struct tutti_check_exprs *exprs, uint32_t value)
 {
     return node_of(exprs, value)->order;
 }
 
-uint32_t tutti_check_missing(const struct check_exprs *exprs, uint32_t value, uint32_t count)
+uint32_t tutti_check_missing(const struct tutti_check_exprs *exprs, uint32_t value, uint32_t count)
 {
     const uint64_t *set = set_of(exprs, value);
 
@@ -199,7 +205,7 @@ uint32_t tutti_check_missing(const struct check_exprs *exprs, uint32_t value, ui
     return NONE;
 }
 
-uint32_t tutti_check_common(const struct check_exprs *exprs, uint32_t a, uint32_t b)
+uint32_t tutti_check_common(const struct tutti_check_exprs *exprs, uint32_t a, uint32_t b)
 {
     const uint64_t *set_a = set_of(exprs, a), *set_b = set_of(exprs, b);
 
@@ -209,7 +215,7 @@ uint32_t tutti_check_common(const struct check_exprs *exprs, uint32_t a, uint32_
     return NONE;
 }
 
-static void add_node(struct check_exprs *exprs, const struct key *key)
+static void add_node(struct tutti_check_exprs *exprs, const struct key *key)
 {
     const struct node *a = node_of(exprs, key->a), *b = node_of(exprs, key->b);
     const uint64_t *set_a = set_of(exprs, key->a), *set_b = set_of(exprs, key->b);
@@ -229,7 +235,7 @@ static void add_node(struct check_exprs *exprs, const struct key *key)
         set[w] = exprs->is_hashed ? set_a[w] + set_b[w] : set_a[w] | set_b[w];
 }
 
-int tutti_check_combine(struct check_exprs *exprs, uint32_t a, uint32_t b, bool is_ordered,
+int tutti_check_combine(struct tutti_check_exprs *exprs, uint32_t a, uint32_t b, bool is_ordered,
                         uint32_t *ret_value)
 {
     bool is_swapped = !is_ordered && a > b;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Facts about schedules that are correct: how much they send, and how long the longest chain of
- * messages is.
+ * Fills in the facts about schedules that are correct: how much they send, and how long the longest
+ * chain of messages is.
  */
 #include "schedule/check/model.h"
 
@@ -53,21 +53,22 @@ static void count_rank(struct tutti_check *check, uint32_t rank)
 
 static uint32_t rank_of(const struct tutti_check *check, uint32_t node)
 {
-    uint32_t halves_end = 4 * check->nsteps;
+    uint32_t halves_end = tutti_check_half_nodes(check);
 
     return node < halves_end ? check->step_rank[node / 4] : (node - halves_end) / 2;
 }
 
-/* True if the step of the path from `before` to `node` begins another message: if it goes from rank
- * to rank, or continues in a lane of messages. */
+/* True if the edge from `before` to `node` begins another message: if it leads from one rank to
+ * another, or from one message of a lane to the next. */
 static bool is_next_message(const struct tutti_check *check, uint32_t before, uint32_t node)
 {
     bool is_same_rank = rank_of(check, before) == rank_of(check, node);
-    bool goes_on = node < 4 * check->nsteps && before < 4 * check->nsteps &&
-                   check->lane_before[node / 2] == before / 2 &&
-                   check->local_index[node / 4] == TUTTI_CHECK_NONE;
+    uint32_t halves_end = tutti_check_half_nodes(check);
+    bool is_next_in_lane = node < halves_end && before < halves_end &&
+                           check->lane_before[node / 2] == before / 2 &&
+                           check->local_index[node / 4] == TUTTI_CHECK_NONE;
 
-    return !is_same_rank || goes_on;
+    return !is_same_rank || is_next_in_lane;
 }
 
 static int count_rounds(struct tutti_check *check)

@@ -27,7 +27,7 @@ struct tutti_check_piece tutti_check_piece(const struct tutti_check_flow *flow, 
                                       .count = left < span.count - i ? left : span.count - i};
 }
 
-/* Read the contents from chunk i of a span on, for step `at`. */
+/* Read the contents from chunk i of a span on, for step `at`. Refuse undefined contents. */
 static int load(struct tutti_check_flow *flow, uint32_t at, uint32_t owner, struct tutti_span span,
                 uint32_t i, struct tutti_check_piece *ret_piece)
 {
@@ -43,6 +43,7 @@ static int load(struct tutti_check_flow *flow, uint32_t at, uint32_t owner, stru
                              owner);
 }
 
+/* Begin a stretch at `cell`, with the contents that the cell has. */
 static void split(struct tutti_check_flow *flow, uint32_t cell)
 {
     uint32_t stretch = tutti_check_stretch(&flow->memory, cell);
@@ -54,6 +55,7 @@ static void split(struct tutti_check_flow *flow, uint32_t cell)
         };
 }
 
+/* Store a piece from chunk i of a span on. */
 static void set(struct tutti_check_flow *flow, uint32_t owner, struct tutti_span span, uint32_t i,
                 const struct tutti_check_piece *piece)
 {
@@ -67,6 +69,7 @@ static void set(struct tutti_check_flow *flow, uint32_t owner, struct tutti_span
         (struct tutti_check_content){.value = piece->value, .chunk = piece->chunk};
 }
 
+/* The same for step `at`. Refuse a piece whose chunks may be larger or smaller than the span's. */
 static int store(struct tutti_check_flow *flow, uint32_t at, uint32_t owner, struct tutti_span span,
                  uint32_t i, const struct tutti_check_piece *piece)
 {
@@ -140,8 +143,8 @@ static int run_send(struct tutti_check_flow *flow, uint32_t at)
     return TUTTI_OK;
 }
 
-/* Receive a message at chunk i of a receiving step, as much of it as combines with one value
- * there. */
+/* Receive the beginning of a message into chunk i of a receiving step and the chunks after it: as
+ * much as combines with one value there. *ret_piece is the result. */
 static int receive_piece(struct tutti_check_flow *flow, uint32_t at, uint32_t i,
                          const struct tutti_check_piece *message,
                          struct tutti_check_piece *ret_piece)
@@ -194,8 +197,8 @@ static int run_gather_reduce(struct tutti_check_flow *flow, uint32_t at)
             struct tutti_check_piece *into = m == 0 ? &sum : &next;
 
             TUTTI_TRY(load(flow, at, other, other == rank ? step->src : step->remote, i, into));
-            /* Two operands may come in either order; more are added up from the left and rounded
-             * once. */
+            /* The sum of two operands does not depend on their order. More operands are added from
+             * the left, and the sum is rounded once. */
             if (m > 0)
                 TUTTI_TRY(combine(flow, at, &sum, &next, among.count > 2));
         }
@@ -310,7 +313,9 @@ static int run_flow(struct tutti_check_flow *flow)
     for (uint32_t i = 0; i < check->nlog; i++) {
         uint32_t node = check->log[i];
 
-        if (node < 4 * check->nsteps && (node & 1)) /* ends of halves in the first run */
+        bool is_end_of_half = node < tutti_check_half_nodes(check) && (node & 1);
+
+        if (is_end_of_half) /* and in the first run, whose nodes come first */
             TUTTI_TRY(run_half(flow, node / 2));
     }
     TUTTI_TRY(tutti_check_promise(flow));

@@ -8,12 +8,14 @@
 #include "schedule/check/expr.h"
 #include "schedule/check/model.h"
 
-/* The contents of a stretch of memory: one expression, over the ranks' input chunks from `chunk`
+/* The contents of a stretch of memory: one expression for all its chunks (expr.h). The first chunk
+ * is made of the ranks' input chunks number `chunk`, the next one of those after them, and so
  * on. */
 struct tutti_check_content {
     uint32_t value, chunk;
 };
 
+/* `count` neighboring chunks with such contents. */
 struct tutti_check_piece {
     uint32_t value, chunk, count;
 };
@@ -21,15 +23,16 @@ struct tutti_check_piece {
 struct tutti_check_flow {
     struct tutti_check *check;
     struct tutti_check_memory memory;
-    struct check_exprs *exprs;
-    bool is_overlaid;
-    struct tutti_check_content *contents; /* per stretch */
+    struct tutti_check_exprs *exprs;
+    bool is_overlaid; /* INPUT and OUTPUT lie as in an in-place call */
+    struct tutti_check_content *contents; /* per stretch, at the index of its first cell */
     /* Messages as they were sent: per sending step, the range of `pieces` that it consists of. */
     uint32_t *message_first, *message_count;
-    struct tutti_check_piece *pieces;
+    struct tutti_check_piece *pieces; /* of all messages */
     uint32_t npieces, pieces_capacity;
 };
 
+/* The form of the calls that are checked, for messages. */
 static inline const char *tutti_check_form(const struct tutti_check_flow *flow)
 {
     return flow->is_overlaid ? "in place" : "out of place";

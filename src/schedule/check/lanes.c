@@ -10,21 +10,22 @@
 
 #define NONE TUTTI_CHECK_NONE
 
-/* The two ends of a connection on one channel: the sends of one rank and the receives of
- * another. */
+/* The messages from one rank to another on one channel: halves that send, and halves that
+ * receive. */
 struct lane {
     uint32_t from, to, channel;
-    uint32_t first_send, last_send, first_recv, last_recv;
+    uint32_t first_send, last_send, first_recv, last_recv; /* halves, or NONE */
 };
 
 /* Lanes by (from, to, channel), in the order in which steps first use them. */
 struct lanes {
     struct lane *lanes;
     uint32_t count;
-    uint32_t *table; /* hash table with open addressing: lane + 1, or 0 if free */
-    size_t table_size;
+    uint32_t *table; /* hash table with open addressing: index in `lanes` + 1, or 0 if free */
+    size_t table_size; /* a power of two, at least twice the number of lanes */
 };
 
+/* Find a lane, or add it. */
 static struct lane *find_lane(struct lanes *lanes, uint32_t from, uint32_t to, uint32_t channel)
 {
     uint64_t hash = (((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15u + channel) *
@@ -46,6 +47,7 @@ static struct lane *find_lane(struct lanes *lanes, uint32_t from, uint32_t to, u
     }
 }
 
+/* Append a half to the list of halves *first .. *last. */
 static void append(struct tutti_check *check, uint32_t *first, uint32_t *last, uint32_t half)
 {
     check->lane_before[half] = *last;
@@ -56,6 +58,7 @@ static void append(struct tutti_check *check, uint32_t *first, uint32_t *last, u
     *last = half;
 }
 
+/* Fill in the local lanes and the lists of signals. */
 static int sort_local(struct tutti_check *check)
 {
     uint32_t nsignals = 0;
@@ -85,6 +88,7 @@ static int sort_local(struct tutti_check *check)
     return TUTTI_OK;
 }
 
+/* Sort the halves of two-sided steps into lanes. */
 static void sort_two_sided(struct tutti_check *check, struct lanes *lanes)
 {
     for (uint32_t at = 0; at < check->nsteps; at++) {
@@ -104,6 +108,7 @@ static void sort_two_sided(struct tutti_check *check, struct lanes *lanes)
     }
 }
 
+/* Pair a send with its receive, which must have as many chunks of the same sizes. */
 static int pair(struct tutti_check *check, uint32_t send, uint32_t recv)
 {
     struct tutti_span out = tutti_check_sized_span(check, send / 2);
@@ -113,7 +118,7 @@ static int pair(struct tutti_check *check, uint32_t send, uint32_t recv)
 
     if (out.count != in.count)
         return tutti_check_found(check, receiver, recv / 2,
-                                 "receives %u chunks, step %u of rank %u sends %u", in.count,
+                                 "receives %u chunks, but step %u of rank %u sends %u", in.count,
                                  send_step, sender, out.count);
     i = tutti_check_classes_differ(check, sender, &out, receiver, &in, in.count, false);
     if (i < in.count)
@@ -139,11 +144,11 @@ static int pair_lane(struct tutti_check *check, const struct lane *lane)
     }
     if (send != NONE)
         return tutti_check_found(check, lane->from, send / 2,
-                                 "sends to rank %u on channel %u, which receives no more",
+                                 "sends to rank %u on channel %u, but that rank receives no more",
                                  lane->to, lane->channel);
     if (recv != NONE)
         return tutti_check_found(check, lane->to, recv / 2,
-                                 "receives from rank %u on channel %u, which sends no more",
+                                 "receives from rank %u on channel %u, but that rank sends no more",
                                  lane->from, lane->channel);
     return TUTTI_OK;
 }
@@ -159,6 +164,7 @@ static int pair_lanes(struct tutti_check *check, const struct lanes *lanes)
     return TUTTI_OK;
 }
 
+/* Make room for as many lanes as there are sends and receives. */
 static int lanes_init(struct lanes *lanes, const struct tutti_check *check)
 {
     size_t most = 0;

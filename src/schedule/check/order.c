@@ -28,13 +28,14 @@
 
 #define NONE TUTTI_CHECK_NONE
 
+/* Append a node to check->preds. */
 static int add(struct tutti_check *check, uint32_t node)
 {
     return tutti_check_push(&check->preds, &check->npreds, &check->preds_capacity, node);
 }
 
-uint32_t tutti_check_signal(const struct tutti_check *check, uint32_t run, uint32_t rank,
-                            uint32_t number)
+uint32_t tutti_check_signal_node(const struct tutti_check *check, uint32_t run, uint32_t rank,
+                                 uint32_t number)
 {
     uint32_t first = check->signal_first[rank], last = check->local_last[rank];
 
@@ -46,9 +47,11 @@ uint32_t tutti_check_signal(const struct tutti_check *check, uint32_t run, uint3
 
 static int add_signal(struct tutti_check *check, uint32_t run, uint32_t rank, uint32_t number)
 {
-    return add(check, tutti_check_signal(check, run, rank, number));
+    return add(check, tutti_check_signal_node(check, run, rank, number));
 }
 
+/* Append the predecessors of the begin of a run, as the head of this file lists them; likewise the
+ * functions below. */
 static int add_before_run(struct tutti_check *check, uint32_t run, uint32_t rank)
 {
     if (run == 0)
@@ -74,7 +77,7 @@ static int add_before_run_end(struct tutti_check *check, uint32_t run, uint32_t 
     return TUTTI_OK;
 }
 
-/* Returns true if `half` receives a message, so that its mate is the sending half. */
+/* True if `half` receives a message, so that its mate is the sending half. */
 static bool has_sender(const struct tutti_check *check, uint32_t half)
 {
     return (half & 1) == 0 && tutti_access_receives(tutti_check_step(check, half / 2));
@@ -99,7 +102,10 @@ static int add_before_begin(struct tutti_check *check, uint32_t run, uint32_t ha
     for (uint32_t d = 0; d < step->dep_count; d++) {
         uint32_t on = check->first_step[rank] + deps[d];
 
-        if (check->local_index[half / 2] != NONE && check->local_index[on] != NONE)
+        bool are_both_local =
+            check->local_index[half / 2] != NONE && check->local_index[on] != NONE;
+
+        if (are_both_local) /* the local lane orders them */
             continue;
         TUTTI_TRY(add(check, tutti_check_end(check, run, 2 * on)));
         if (tutti_step_is_fused(tutti_check_step(check, on)))
@@ -131,7 +137,7 @@ static int add_before_end(struct tutti_check *check, uint32_t run, uint32_t half
 int tutti_check_preds(struct tutti_check *check, uint32_t node)
 {
     uint32_t run = node / tutti_check_run_nodes(check), at = node % tutti_check_run_nodes(check);
-    uint32_t halves_end = 4 * check->nsteps, rank;
+    uint32_t halves_end = tutti_check_half_nodes(check), rank;
 
     check->npreds = 0;
     if (at < halves_end)
@@ -141,7 +147,7 @@ int tutti_check_preds(struct tutti_check *check, uint32_t node)
                                    : add_before_run(check, run, rank);
 }
 
-/* Starts a search. Marks all nodes as not yet seen, by a new stamp. */
+/* Start a search. A new stamp marks all nodes as not yet seen. */
 static int start_search(struct tutti_check *check)
 {
     if (check->seen == NULL)
@@ -150,6 +156,7 @@ static int start_search(struct tutti_check *check)
     return TUTTI_OK;
 }
 
+/* Push a node or half that this search has not seen yet. */
 static int visit(struct tutti_check *check, uint32_t *depth, uint32_t item)
 {
     if (check->seen[item] == check->stamp)
@@ -158,10 +165,10 @@ static int visit(struct tutti_check *check, uint32_t *depth, uint32_t item)
     return tutti_check_push(&check->stack, depth, &check->stack_capacity, item);
 }
 
-/* Searches backward within one run of one rank, along its lanes and dependencies only. This is fast
+/* Search backward within one run of one rank, along its lanes and dependencies only. This is fast
  * and nearly always finds the order. If *ret_is is false, other ranks may still order the
  * halves. */
-static int is_ordered_locally(struct tutti_check *check, uint32_t half_a, uint32_t half_b,
+static int find_order_in_rank(struct tutti_check *check, uint32_t half_a, uint32_t half_b,
                               bool *ret_is)
 {
     uint32_t rank = check->step_rank[half_b / 2], depth = 0;
@@ -201,7 +208,8 @@ static int is_ordered_locally(struct tutti_check *check, uint32_t half_a, uint32
     return TUTTI_OK;
 }
 
-static int is_ordered_anyhow(struct tutti_check *check, uint32_t from, uint32_t to, bool *ret_is)
+/* Search backward from node `to` along all edges. */
+static int find_order(struct tutti_check *check, uint32_t from, uint32_t to, bool *ret_is)
 {
     uint32_t depth = 0;
 
@@ -231,7 +239,7 @@ int tutti_check_is_ordered(struct tutti_check *check, uint32_t run_a, uint32_t h
     if (rank_a == rank_b && index_a != NONE && index_b != NONE && index_a < index_b)
         return TUTTI_OK;
     if (rank_a == rank_b && run_a == run_b) {
-        TUTTI_TRY(is_ordered_locally(check, half_a, half_b, ret_is_ordered));
+        TUTTI_TRY(find_order_in_rank(check, half_a, half_b, ret_is_ordered));
         if (*ret_is_ordered)
             return TUTTI_OK;
     }
@@ -240,12 +248,12 @@ int tutti_check_is_ordered(struct tutti_check *check, uint32_t run_a, uint32_t h
                           run_a * check->local_count[rank_a] + index_a;
         return TUTTI_OK;
     }
-    return is_ordered_anyhow(check, tutti_check_end(check, run_a, half_a), begin_b, ret_is_ordered);
+    return find_order(check, tutti_check_end(check, run_a, half_a), begin_b, ret_is_ordered);
 }
 
 int tutti_check_barrier(struct tutti_check *check)
 {
-    uint32_t nranks = check->nranks, nwords = (nranks + 63) / 64;
+    uint32_t nranks = check->nranks, nwords = (nranks + 63) / 64; /* a bit per rank */
     /* Per node of the first run: the set of ranks whose begin happens before the node. */
     uint64_t *started;
     int rc = TUTTI_OK;

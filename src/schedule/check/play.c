@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Plays the schedules of all ranks with a given number of credits. With none, a slice moves only
- * when both halves of its message are at the head of their lanes and have started. With c credits,
- * a lane holds the first c messages that are not yet received. Each later message waits for the
- * receive of the one c before it.
+ * Plays the schedules of all ranks with a given number of credits. With 0 credits, a slice moves
+ * only when both halves of its message are at the head of their lanes and have started. With c
+ * credits, a lane holds the first c messages that are not yet received. Each later message waits
+ * for the receive of the message c before it.
  *
  * A move that is possible stays possible whatever else moves. So one greedy play is enough: if it
  * ends, every timing ends; if it stops, every timing stops there. Nodes are logged as they happen,
@@ -37,7 +37,7 @@ static int push_waiting(struct tutti_check_play *play, uint32_t what)
     return tutti_check_push(&play->waiting, &play->nwaiting, &play->waiting_capacity, what);
 }
 
-/* Everything that waits for signals is tried again. */
+/* Try again everything that waits for signals. */
 static int wake(struct tutti_check_play *play)
 {
     while (play->nwaiting > 0)
@@ -45,6 +45,7 @@ static int wake(struct tutti_check_play *play)
     return TUTTI_OK;
 }
 
+/* Begin a rank's current run: try all its halves. */
 static int begin_run(struct tutti_check_play *play, uint32_t rank)
 {
     struct tutti_check *check = play->check;
@@ -83,22 +84,29 @@ static bool may_begin_run(const struct tutti_check_play *play, uint32_t rank)
         play, rank, (run - 1) * play->check->schedules[rank]->nsignals + 1);
 }
 
+/* The item of `waiting` and `agenda` for a rank that waits for its next run (play.h). */
+static uint32_t waiting_run(uint32_t rank)
+{
+    return NONE - 1 - rank;
+}
+
 static int try_run(struct tutti_check_play *play, uint32_t rank)
 {
     if (may_begin_run(play, rank))
         return begin_run(play, rank);
-    return push_waiting(play, NONE - 1 - rank);
+    return push_waiting(play, waiting_run(rank));
 }
 
 /* The number of the last signal of the last run. */
-static uint32_t check_most_signals(const struct tutti_check *check)
+static uint32_t last_signal(const struct tutti_check *check)
 {
     return check->nruns * check->schedules[0]->nsignals;
 }
 
+/* Give all signals of a rank up to `number`. */
 static int raise_signals(struct tutti_check_play *play, uint32_t rank, uint32_t number)
 {
-    tutti_assert(number <= check_most_signals(play->check));
+    tutti_assert(number <= last_signal(play->check));
     while (play->signals[rank] < number)
         play->given[++play->signals[rank]]++;
     return wake(play);
@@ -111,6 +119,7 @@ static int end_local(struct tutti_check_play *play, uint32_t rank)
                          (play->run[rank] + 1) * play->check->schedules[rank]->nsignals);
 }
 
+/* If a rank's current run is over, end it and try to begin the next one. */
 static int end_runs(struct tutti_check_play *play, uint32_t rank)
 {
     struct tutti_check *check = play->check;
@@ -123,12 +132,13 @@ static int end_runs(struct tutti_check_play *play, uint32_t rank)
         TUTTI_TRY(wake(play));
         if (play->run[rank] == check->nruns)
             return TUTTI_OK;
-        play->steps_left[rank] = NONE; /* not begun */
+        play->steps_left[rank] = NONE; /* the run has not begun */
         TUTTI_TRY(try_run(play, rank));
     }
     return TUTTI_OK;
 }
 
+/* A step is complete: let the steps that wait for it try, and end the run if it was the last. */
 static int complete_step(struct tutti_check_play *play, uint32_t at)
 {
     struct tutti_check *check = play->check;
@@ -151,6 +161,7 @@ static int complete_step(struct tutti_check_play *play, uint32_t at)
     return end_runs(play, rank);
 }
 
+/* A half is done: let the halves that wait for it try, and complete its step if both are done. */
 static int complete_half(struct tutti_check_play *play, uint32_t half)
 {
     struct tutti_check *check = play->check;
@@ -178,6 +189,7 @@ static bool is_wait_over(const struct tutti_check_play *play, uint32_t at)
     return tutti_check_play_is_given(play, rank, number);
 }
 
+/* Carry out a local step, or let a WAIT wait. */
 static int run_local(struct tutti_check_play *play, uint32_t half)
 {
     struct tutti_check *check = play->check;
@@ -206,12 +218,13 @@ bool tutti_check_play_has_room(const struct tutti_check_play *play, uint32_t rec
            play->moved[recv] == play->moved[recv + 1];
 }
 
+/* True if a slice can move from a send into its lane. */
 static bool may_give(const struct tutti_check_play *play, uint32_t send, uint32_t recv)
 {
     const struct tutti_check *check = play->check;
     uint32_t sender = check->step_rank[send / 2], receiver = check->step_rank[recv / 2];
 
-    /* The sender and the receiver may be in different runs, or one may not have begun this run. */
+    /* Both must be in the same run. */
     if (play->run[sender] != play->run[receiver] || play->steps_left[sender] == NONE ||
         play->steps_left[receiver] == NONE)
         return false;
@@ -267,6 +280,7 @@ static int take(struct tutti_check_play *play, uint32_t recv)
     return step->kind == TUTTI_STEP_RECV_REDUCE_SEND ? TUTTI_OK : complete_half(play, recv);
 }
 
+/* Move a slice into the lane and one out of it, if they can move. */
 static int move_slices(struct tutti_check_play *play, uint32_t half)
 {
     struct tutti_check *check = play->check;
@@ -282,13 +296,17 @@ static int move_slices(struct tutti_check_play *play, uint32_t half)
     return TUTTI_OK;
 }
 
-static int look_at(struct tutti_check_play *play, uint32_t half)
+/* Do what can be done for an item of the agenda. */
+static int do_item(struct tutti_check_play *play, uint32_t item)
 {
     struct tutti_check *check = play->check;
+    uint32_t half = item;
 
-    if (half >= NONE - check->nranks) {
-        TUTTI_TRY(try_run(play, NONE - 1 - half));
-        return end_runs(play, NONE - 1 - half);
+    if (item >= waiting_run(check->nranks - 1)) {
+        uint32_t rank = NONE - 1 - item;
+
+        TUTTI_TRY(try_run(play, rank));
+        return end_runs(play, rank);
     }
     if (play->steps_left[check->step_rank[half / 2]] == NONE || play->done[half])
         return TUTTI_OK;
@@ -305,6 +323,7 @@ static int look_at(struct tutti_check_play *play, uint32_t half)
                                                                       : TUTTI_OK;
 }
 
+/* For each step, list the steps that depend on it. */
 static int index_dependents(struct tutti_check_play *play)
 {
     struct tutti_check *check = play->check;
@@ -316,8 +335,9 @@ static int index_dependents(struct tutti_check_play *play)
     TUTTI_TRY(tutti_check_alloc(&play->dependents_first, check->nsteps + 2, sizeof(uint32_t), 0));
     TUTTI_TRY(tutti_check_alloc(&play->dependents, total, sizeof(uint32_t), 0));
 
-    /* Counts are kept two places up. Writing the entries moves each start one place up, to where it
-     * belongs. */
+    /* The first pass counts the dependents of step s in first[s + 2]. Then the counts are added up,
+     * so that the list of step s starts at first[s + 1]. The second pass writes the lists. It moves
+     * first[s + 1] to the end of list s, which is the start of list s + 1. */
     first = play->dependents_first;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t at = 0; at < check->nsteps; at++) {
@@ -362,7 +382,7 @@ static int prepare(struct tutti_check_play *play)
 {
     struct tutti_check *check = play->check;
     size_t nhalves = 2 * (size_t)check->nsteps;
-    size_t nnumbers = (size_t)check_most_signals(check) + 1;
+    size_t nnumbers = (size_t)last_signal(check) + 1;
 
     check->nlog = 0;
     TUTTI_TRY(tutti_check_alloc(&play->started, nhalves, 1, 0));
@@ -389,7 +409,7 @@ int tutti_check_play_all(struct tutti_check_play *play)
     for (uint32_t rank = 0; rank < check->nranks; rank++)
         TUTTI_TRY(end_runs(play, rank));
     while (play->nagenda > 0)
-        TUTTI_TRY(look_at(play, play->agenda[--play->nagenda]));
+        TUTTI_TRY(do_item(play, play->agenda[--play->nagenda]));
     return TUTTI_OK;
 }
 

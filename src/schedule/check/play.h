@@ -7,18 +7,22 @@
 
 #include "schedule/check/model.h"
 
+/* Slices per message: a first, an inner and a last one. */
 #define TUTTI_CHECK_SLICES 3
 
 struct tutti_check_play {
     struct tutti_check *check;
     uint32_t credits;
-    /* Per half. `moved`: slices that it has sent or taken. `arrived`: for a receive, slices sent to
-     * it. */
-    uint8_t *started, *done, *moved, *arrived;
+    /* Per half. `moved`: slices that it has sent or taken. `arrived`: for a receive, slices that
+     * its send has sent. */
+    uint8_t *started, *done; /* 0 or 1 */
+    uint8_t *moved, *arrived;
     /* Per half, NONE where there is none. For a send: the receive that gives the send its credit
      * when the receive is complete. For a receive: the send that gets a credit from it. */
     uint32_t *credit_mate;
     uint32_t *waits_left; /* per step: number of dependencies that are not complete */
+    /* The steps that wait for step s: dependents[dependents_first[s]] up to, but not including,
+     * dependents[dependents_first[s + 1]]. */
     uint32_t *dependents_first, *dependents;
     uint32_t *steps_left; /* per rank, in its current run; NONE: not begun */
     uint32_t *run;        /* per rank: its current run; nruns after the last one */

@@ -53,6 +53,7 @@ static int check_sum(struct tutti_check_flow *flow, uint32_t rank, uint32_t c,
                              tutti_check_contributors(flow->exprs, piece->value), count);
 }
 
+/* Check a piece of the output of `rank`, from chunk c on. */
 static int check_piece(struct tutti_check_flow *flow, uint32_t rank, uint32_t c,
                        const struct tutti_check_piece *piece)
 {
@@ -88,7 +89,7 @@ static int check_agreement(struct tutti_check_flow *flow, uint32_t rank)
         first = tutti_check_piece(flow, 0, output, c);
         if (!tutti_check_is_same(flow->exprs, own.value, first.value))
             return tutti_check_found(flow->check, rank, NONE,
-                                     "%s: output %u is bracketed otherwise than at rank 0",
+                                     "%s: output %u is bracketed differently from rank 0's",
                                      tutti_check_form(flow), c);
         count = own.count < first.count ? own.count : first.count;
     }
@@ -115,19 +116,19 @@ int tutti_check_promise(struct tutti_check_flow *flow)
 
 /* ---- orders --------------------------------------------------------------------- */
 
-/* The elements from `at` on, up to the next stretch, are summed in one order. `at` counts
- * chunks. */
+/* The chunks from number `at` on, up to the next stretch, are summed in one order. */
 struct stretch {
-    uint64_t order;
+    uint64_t order; /* hash of the order */
     uint64_t at;
 };
 
 struct orders {
     struct stretch *stretches;
     size_t count;
-    uint64_t nchunks;
+    uint64_t nchunks; /* chunks of the outputs so far */
 };
 
+/* Append the orders in which the output of `rank` is summed. */
 static void add_orders(const struct tutti_check_flow *flow, uint32_t rank, struct orders *orders)
 {
     struct tutti_span output = output_of(flow, rank);
@@ -144,26 +145,26 @@ static void add_orders(const struct tutti_check_flow *flow, uint32_t rank, struc
     orders->nchunks += output.count;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_orders(const void *a, const void *b)
 {
     const struct stretch *left = a, *right = b;
 
     return left->order < right->order ? -1 : left->order > right->order;
 }
 
-static uint64_t divisor(uint64_t a, uint64_t b)
+static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
-    return b == 0 ? a : divisor(b, a % b);
+    return b == 0 ? a : common_divisor(b, a % b);
 }
 
-/* The start of an order is hashed as a fraction of the whole, so that the size of chunks does not
- * matter. */
+/* Hash the orders and where each begins. The beginning is hashed as a fraction of the whole, so
+ * that the size of chunks does not matter. */
 static uint64_t hash_orders(const struct orders *orders)
 {
     uint64_t hash = orders->stretches[0].order;
 
     for (size_t i = 1; i < orders->count; i++) {
-        uint64_t at = orders->stretches[i].at, by = divisor(at, orders->nchunks);
+        uint64_t at = orders->stretches[i].at, by = common_divisor(at, orders->nchunks);
 
         hash = tutti_check_mix(hash ^ at / by);
         hash = tutti_check_mix(hash ^ orders->nchunks / by);
@@ -178,7 +179,9 @@ int tutti_check_orders(struct tutti_check_flow *flow)
     const struct tutti_schedule *schedule = check->schedules[0];
     bool is_scattered = tutti_input_is_per_rank(schedule->collective);
     bool has_root = tutti_collective_has_root(schedule->collective);
-    uint32_t teller = has_root ? schedule->root : check->nranks - 1;
+    /* All ranks of an all-reduce agree, so one is enough. If the ranks combine different numbers of
+     * inputs, the last rank combines the most. */
+    uint32_t chosen = has_root ? schedule->root : check->nranks - 1;
     struct orders orders = {.count = 0};
 
     if (!tutti_collective_reduces(schedule->collective))
@@ -187,16 +190,14 @@ int tutti_check_orders(struct tutti_check_flow *flow)
                                 (size_t)schedule->chunks_per_block *
                                     (is_scattered ? check->nranks : 1),
                                 sizeof(*orders.stretches), 0));
-    /* All ranks of an all-reduce agree, so one is enough. The blocks of a reduce-scatter follow one
-     * another. Where the ranks combine different numbers of inputs, the last rank combines the
-     * most. */
+    /* In a reduce-scatter the blocks of all ranks follow one another. */
     for (uint32_t rank = 0; rank < check->nranks; rank++)
-        if (is_scattered || rank == teller)
+        if (is_scattered || rank == chosen)
             add_orders(flow, rank, &orders);
 
     if (orders.count > 0)
         check->report->order_hash = hash_orders(&orders);
-    qsort(orders.stretches, orders.count, sizeof(*orders.stretches), compare);
+    qsort(orders.stretches, orders.count, sizeof(*orders.stretches), compare_orders);
     for (size_t i = 0; i < orders.count; i++)
         if (i == 0 || orders.stretches[i].order != orders.stretches[i - 1].order)
             check->report->orders++;

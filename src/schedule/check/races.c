@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds races. Along the log, each stretch of memory remembers which half wrote it last and which
- * have read it since. The next half that touches it must be ordered after these.
+ * Finds races. Along the log, each stretch of memory keeps which half wrote it last and which
+ * halves have read it since. The next half that touches it must be ordered after these.
  *
  * A peer may touch a rank's INPUT and OUTPUT only between that rank's first signal and its end of
  * the run. Before this signal the caller may not have made the call yet. After the end of the run
@@ -13,14 +13,18 @@
 
 #include <stdlib.h>
 
-/* `who`: the half that read, as run * halves + half + 1, so that 0 means none. */
+/* An access is written as one number, its half and its run: run * halves + half + 1. So 0 means
+ * none. */
+
+/* An item of a list of reads. */
 struct reader {
-    uint32_t who, next;
+    uint32_t access, next; /* `next`: index into `pool` + 1, or 0 */
 };
 
 struct history {
-    uint32_t writer;
-    /* Index into `pool` + 1; stretches that were once one share the tail of the list. */
+    uint32_t writer; /* the last access that wrote */
+    /* The accesses that have read since then: index into `pool` + 1, or 0. Stretches that were once
+     * one share the tail of the list. */
     uint32_t readers;
 };
 
@@ -28,7 +32,7 @@ struct races {
     struct tutti_check *check;
     struct tutti_check_memory memory;
     bool is_overlaid;
-    struct history *histories; /* per stretch */
+    struct history *histories; /* per stretch, at the index of its first cell */
     struct reader *pool;
     uint32_t npool, pool_capacity;
 };
@@ -38,7 +42,7 @@ struct touch {
     uint32_t run, half, owner;
     struct tutti_span span;
     bool is_write;
-    uint32_t ordered; /* the half that is known to happen before it */
+    uint32_t ordered; /* an access that is known to happen before it, or 0 */
 };
 
 static const char *form(const struct races *races)
@@ -60,38 +64,40 @@ static int report_race(struct races *races, uint32_t run, uint32_t half, const s
         other = touch->half / 2;
     }
     return tutti_check_found(check, check->step_rank[at], at,
-                             "race %s: touches %s %u of rank %u, and so does step %u of rank %u, "
-                             "in no order, and one of them writes (runs %u and %u)",
+                             "race %s: touches %s %u of rank %u, and so does step %u of rank %u; "
+                             "one of them writes, and nothing orders them (runs %u and %u)",
                              form(races),
                              tutti_buffer_name((enum tutti_buffer)touch->span.buffer), chunk,
                              touch->owner, other - check->first_step[check->step_rank[other]],
                              check->step_rank[other], touch->run, run);
 }
 
-static int check_pair(struct races *races, uint32_t who, struct touch *touch, uint32_t chunk)
+/* Check that an earlier access happens before the current half. */
+static int check_pair(struct races *races, uint32_t access, struct touch *touch, uint32_t chunk)
 {
-    uint32_t nhalves = 2 * races->check->nsteps, run = (who - 1) / nhalves;
-    uint32_t half = (who - 1) % nhalves;
+    uint32_t nhalves = 2 * races->check->nsteps, run = (access - 1) / nhalves;
+    uint32_t half = (access - 1) % nhalves;
     bool is_ordered;
 
-    if (who == touch->ordered || (run == touch->run && half / 2 == touch->half / 2))
+    if (access == touch->ordered || (run == touch->run && half / 2 == touch->half / 2))
         return TUTTI_OK;
     TUTTI_TRY(tutti_check_is_ordered(races->check, run, half, touch->run, touch->half,
                                      &is_ordered));
-    touch->ordered = who;
+    touch->ordered = access;
     return is_ordered ? TUTTI_OK : report_race(races, run, half, touch, chunk);
 }
 
-static int add_reader(struct races *races, struct history *history, uint32_t who)
+static int add_reader(struct races *races, struct history *history, uint32_t access)
 {
-    if (history->readers != 0 && races->pool[history->readers - 1].who == who)
+    if (history->readers != 0 && races->pool[history->readers - 1].access == access)
         return TUTTI_OK;
     TUTTI_TRY(TUTTI_ARRAY_ROOM(races->pool, races->npool, races->pool_capacity, "reads"));
-    races->pool[races->npool++] = (struct reader){.who = who, .next = history->readers};
+    races->pool[races->npool++] = (struct reader){.access = access, .next = history->readers};
     history->readers = races->npool;
     return TUTTI_OK;
 }
 
+/* Begin a stretch at `cell`, with the history that the cell has. */
 static void split(struct races *races, uint32_t cell)
 {
     uint32_t stretch = tutti_check_stretch(&races->memory, cell);
@@ -100,18 +106,19 @@ static void split(struct races *races, uint32_t cell)
         races->histories[cell] = races->histories[stretch];
 }
 
+/* Check an access to a stretch against the history of the stretch, and record it there. */
 static int touch_stretch(struct races *races, struct touch *touch, uint32_t stretch, uint32_t chunk)
 {
-    uint32_t who = touch->run * 2 * races->check->nsteps + touch->half + 1;
+    uint32_t access = touch->run * 2 * races->check->nsteps + touch->half + 1;
     struct history *history = &races->histories[stretch];
 
     if (history->writer != 0)
         TUTTI_TRY(check_pair(races, history->writer, touch, chunk));
     if (!touch->is_write)
-        return add_reader(races, history, who);
+        return add_reader(races, history, access);
     for (uint32_t r = history->readers; r != 0; r = races->pool[r - 1].next)
-        TUTTI_TRY(check_pair(races, races->pool[r - 1].who, touch, chunk));
-    *history = (struct history){.writer = who};
+        TUTTI_TRY(check_pair(races, races->pool[r - 1].access, touch, chunk));
+    *history = (struct history){.writer = access};
     return TUTTI_OK;
 }
 
@@ -143,6 +150,7 @@ static int check_presence(struct races *races, const struct touch *touch)
     return TUTTI_OK;
 }
 
+/* Check and record an access to a span. */
 static int touch_span(struct races *races, struct touch *touch)
 {
     struct tutti_check_memory *memory = &races->memory;
@@ -207,6 +215,7 @@ static bool is_idle(const struct races *races, uint32_t half)
                tutti_check_cell(&races->memory, 0, rank, step->dst.buffer, step->dst.first);
 }
 
+/* Check and record all accesses of a half. */
 static int touch_half(struct races *races, uint32_t run, uint32_t half)
 {
     struct tutti_check *check = races->check;
@@ -247,7 +256,9 @@ static int run_races(struct races *races)
         uint32_t run = check->log[i] / tutti_check_run_nodes(check);
         uint32_t at = check->log[i] % tutti_check_run_nodes(check);
 
-        if (at < 4 * check->nsteps && (at & 1))
+        bool is_end_of_half = at < tutti_check_half_nodes(check) && (at & 1);
+
+        if (is_end_of_half)
             TUTTI_TRY(touch_half(races, run, at / 2));
     }
     return TUTTI_OK;

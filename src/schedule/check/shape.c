@@ -7,28 +7,33 @@
 
 #include "base/result.h"
 
-#define MOST_CHUNKS (UINT32_C(1) << 30) /* limit for chunks and nodes of all ranks and runs */
+/* Limit for the chunks, and for the nodes, of all ranks and runs together. */
+#define MOST_ITEMS (UINT32_C(1) << 30)
 
-/* Checks that the numbers of chunks, steps and signals are small. The later parts of the checker
- * multiply and add them in 32 bits, which must not overflow. */
-static int check_sums(struct tutti_check *check)
+/* Check that the numbers of chunks, steps and signals are so small that the 32-bit arithmetic of
+ * the later parts of the checker does not overflow. */
+static int check_totals(struct tutti_check *check)
 {
     const struct tutti_schedule *first = check->schedules[0];
     uint64_t per_buffer = (uint64_t)first->chunks_per_block * check->nranks, chunks = 0;
+    /* Each step has up to four nodes in each run. */
+    uint32_t most_steps = MOST_ITEMS / (4 * TUTTI_CHECK_SHARED_RUNS);
 
-    for (uint32_t rank = 0; rank < check->nranks && per_buffer <= MOST_CHUNKS; rank++)
+    for (uint32_t rank = 0; rank < check->nranks && per_buffer <= MOST_ITEMS; rank++)
         for (int buffer = TUTTI_BUF_INPUT; buffer < TUTTI_BUF_COUNT; buffer++)
             chunks += (uint64_t)TUTTI_CHECK_SHARED_RUNS *
                       tutti_buffer_chunks(check->schedules[rank], rank, (enum tutti_buffer)buffer);
-    if (per_buffer > MOST_CHUNKS || chunks > MOST_CHUNKS)
+    if (per_buffer > MOST_ITEMS || chunks > MOST_ITEMS)
         return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
-                                 "more than %u chunks of memory of all ranks", MOST_CHUNKS / 3);
+                                 "more than %u chunks in the memory of all ranks",
+                                 MOST_ITEMS / TUTTI_CHECK_SHARED_RUNS);
     if (first->nsignals > UINT16_MAX)
-        return tutti_check_found(check, 0, TUTTI_CHECK_NONE, "%u signals; at most %u",
+        return tutti_check_found(check, 0, TUTTI_CHECK_NONE, "%u signals; there may be %u",
                                  first->nsignals, UINT16_MAX);
-    if (check->nsteps > MOST_CHUNKS / (4 * TUTTI_CHECK_SHARED_RUNS))
-        return tutti_check_found(check, 0, TUTTI_CHECK_NONE, "%u steps of all ranks; at most %u",
-                                 check->nsteps, MOST_CHUNKS / (4 * TUTTI_CHECK_SHARED_RUNS));
+    if (check->nsteps > most_steps)
+        return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
+                                 "%u steps of all ranks together; there may be %u", check->nsteps,
+                                 most_steps);
     return TUTTI_OK;
 }
 
@@ -41,34 +46,37 @@ static int check_heads(struct tutti_check *check)
 
         if (own->rank != rank || own->nranks != check->nranks)
             return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
-                                     "schedule of rank %u of %u in place %u of %u", own->rank,
-                                     own->nranks, rank, check->nranks);
+                                     "the schedule at index %u of %u is that of rank %u of %u",
+                                     rank, check->nranks, own->rank, own->nranks);
         if (own->collective >= TUTTI_COLLECTIVE_COUNT || own->collective != first->collective ||
             own->root != first->root || own->root >= check->nranks)
             return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
-                                     "collective %u with root %u, rank 0 has %u with root %u",
+                                     "collective %u with root %u, but rank 0 has %u with root %u",
                                      own->collective, own->root, first->collective, first->root);
         if (own->chunks_per_block == 0 || own->chunks_per_block != first->chunks_per_block)
             return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
-                                     "%u chunks per block, rank 0 has %u", own->chunks_per_block,
-                                     first->chunks_per_block);
+                                     "%u chunks per block, but rank 0 has %u",
+                                     own->chunks_per_block, first->chunks_per_block);
         if (own->needs != first->needs || own->nsignals != first->nsignals ||
             own->window_chunks != first->window_chunks)
             return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
-                                     "needs %#x, %u signals, window of %u; rank 0: %#x, %u, %u",
+                                     "needs %#x, %u signals and %u window chunks, but rank 0 has "
+                                     "%#x, %u and %u",
                                      own->needs, own->nsignals, own->window_chunks, first->needs,
                                      first->nsignals, first->window_chunks);
-        if (own->nchannels == 0 || own->nchannels > 256)
-            return tutti_check_found(check, rank, TUTTI_CHECK_NONE, "%u channels", own->nchannels);
+        if (own->nchannels == 0 || own->nchannels > UINT8_MAX + 1)
+            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
+                                     "%u channels; there may be 1 to %u", own->nchannels,
+                                     UINT8_MAX + 1);
     }
     if (first->window_chunks > 0 && !(first->needs & TUTTI_NEEDS_WINDOW))
         return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
-                                 "a window of %u chunks that needs does not name",
+                                 "a window of %u chunks, but needs do not include the window",
                                  first->window_chunks);
-    return check_sums(check);
+    return check_totals(check);
 }
 
-/* Checks that all spans of a step have the same sizes, chunk for chunk. A span without a size
+/* Check that all spans of a step have the same sizes, chunk for chunk. A span without a size
  * class (tutti_check_class) fits any sizes. */
 static int check_sizes(struct tutti_check *check, uint32_t rank, uint32_t at,
                        const uint32_t ranks[], const struct tutti_touch accesses[],
@@ -95,8 +103,8 @@ static int check_sizes(struct tutti_check *check, uint32_t rank, uint32_t at,
     return TUTTI_OK;
 }
 
-/* Checks that the step may make this access, according to the schedule's needs. */
-static int check_right(struct tutti_check *check, uint32_t rank, uint32_t at,
+/* Check that the step may make this access, according to the schedule's needs. */
+static int check_permission(struct tutti_check *check, uint32_t rank, uint32_t at,
                        const struct tutti_touch *access)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
@@ -117,7 +125,7 @@ static int check_right(struct tutti_check *check, uint32_t rank, uint32_t at,
         needed = TUTTI_NEEDS_PEER_STORE;
     if ((schedule->needs & needed) == 0)
         return tutti_check_found(check, rank, at,
-                                 "reaches the %s of a peer, which needs (%#x) do not name",
+                                 "reaches the %s of a peer, which needs (%#x) do not include",
                                  tutti_buffer_name((enum tutti_buffer)buffer), schedule->needs);
     return TUTTI_OK;
 }
@@ -137,6 +145,7 @@ static int check_span(struct tutti_check *check, uint32_t rank, uint32_t at, uin
     return TUTTI_OK;
 }
 
+/* Check all spans of a step. */
 static int check_spans(struct tutti_check *check, uint32_t rank, uint32_t at)
 {
     struct tutti_touch accesses[TUTTI_STEP_ACCESSES];
@@ -155,7 +164,7 @@ static int check_spans(struct tutti_check *check, uint32_t rank, uint32_t at)
         if (accesses[a].span.count != accesses[0].span.count)
             return tutti_check_found(check, rank, at, "joins %u chunks with %u",
                                      accesses[0].span.count, accesses[a].span.count);
-        TUTTI_TRY(check_right(check, rank, at, &accesses[a]));
+        TUTTI_TRY(check_permission(check, rank, at, &accesses[a]));
     }
     return check_sizes(check, rank, at, ranks, accesses, naccesses);
 }
@@ -163,28 +172,28 @@ static int check_spans(struct tutti_check *check, uint32_t rank, uint32_t at)
 /* True if the step has the spans that its kind requires. */
 static bool has_its_spans(const struct tutti_step *step)
 {
-    bool src = step->src.buffer != TUTTI_BUF_NONE && step->src.count > 0;
-    bool dst = step->dst.buffer != TUTTI_BUF_NONE && step->dst.count > 0;
-    bool remote = step->remote.buffer != TUTTI_BUF_NONE && step->remote.count > 0;
+    bool has_src = step->src.buffer != TUTTI_BUF_NONE && step->src.count > 0;
+    bool has_dst = step->dst.buffer != TUTTI_BUF_NONE && step->dst.count > 0;
+    bool has_remote = step->remote.buffer != TUTTI_BUF_NONE && step->remote.count > 0;
 
     switch (step->kind) {
     case TUTTI_STEP_SEND:
     case TUTTI_STEP_RECV_REDUCE_SEND:
-        return src;
+        return has_src;
     case TUTTI_STEP_RECV:
     case TUTTI_STEP_RECV_COPY_SEND:
-        return dst;
+        return has_dst;
     case TUTTI_STEP_PUT:
-        return src && tutti_step_stores_right(step);
+        return has_src && tutti_step_has_valid_stores(step);
     case TUTTI_STEP_GET:
-        return dst && remote;
+        return has_dst && has_remote;
     case TUTTI_STEP_GATHER_REDUCE:
-        return src && remote && tutti_step_stores_right(step);
+        return has_src && has_remote && tutti_step_has_valid_stores(step);
     case TUTTI_STEP_SIGNAL:
     case TUTTI_STEP_WAIT:
         return true;
     default:
-        return src && dst;
+        return has_src && has_dst;
     }
 }
 
@@ -200,47 +209,53 @@ static int check_peers(struct tutti_check *check, uint32_t rank, uint32_t at)
 
     if ((has_from || waits_for_one) && (step->from < 0 || (uint32_t)step->from >= check->nranks ||
                                         (uint32_t)step->from == rank))
-        return tutti_check_found(check, rank, at, "names rank %d as its source", step->from);
+        return tutti_check_found(check, rank, at,
+                                 "receives from rank %d, which is none of its peers", step->from);
     if (has_to && (step->to < 0 || (uint32_t)step->to >= check->nranks ||
                    (uint32_t)step->to == rank))
-        return tutti_check_found(check, rank, at, "names rank %d as its target", step->to);
+        return tutti_check_found(check, rank, at, "sends to rank %d, which is none of its peers",
+                                 step->to);
     if (tutti_step_is_two_sided(step) && step->channel >= check->schedules[rank]->nchannels)
-        return tutti_check_found(check, rank, at, "channel %u of %u", step->channel,
-                                 check->schedules[rank]->nchannels);
+        return tutti_check_found(check, rank, at, "channel %u, but there are only %u",
+                                 step->channel, check->schedules[rank]->nchannels);
     return TUTTI_OK;
 }
 
-/* Checks the list of ranks that a step addresses instead of all ranks. The list must ascend and
+/* Check the list of ranks that a step addresses instead of all ranks. The list must ascend and
  * must contain the step's own rank. */
 static int check_among(struct tutti_check *check, uint32_t rank, uint32_t at)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
     const struct tutti_step *step = tutti_check_step(check, at);
-    bool may = step->kind == TUTTI_STEP_GATHER_REDUCE ||
-               (step->kind == TUTTI_STEP_PUT && step->to == TUTTI_ALL_RANKS);
+    bool may_have_list = step->kind == TUTTI_STEP_GATHER_REDUCE ||
+                         (step->kind == TUTTI_STEP_PUT && step->to == TUTTI_ALL_RANKS);
     bool has_own = false;
 
     if (step->among_count == 0)
         return TUTTI_OK;
-    if (!may)
-        return tutti_check_found(check, rank, at, "goes by some of all ranks, but names them not");
+    if (!may_have_list)
+        return tutti_check_found(check, rank, at,
+                                 "has a list of ranks, but does not address several ranks");
     if (step->among_count > schedule->namong ||
         step->among_first > schedule->namong - step->among_count)
-        return tutti_check_found(check, rank, at, "goes by ranks %u + %u of %u that are named",
+        return tutti_check_found(check, rank, at,
+                                 "has entries %u + %u as its list of ranks, but there are only %u",
                                  step->among_first, step->among_count, schedule->namong);
     for (uint32_t i = 0; i < step->among_count; i++) {
         const uint32_t *among = &schedule->among[step->among_first + i];
 
         if (*among >= check->nranks || (i > 0 && among[0] <= among[-1]))
-            return tutti_check_found(check, rank, at, "goes by rank %u, which is none, or does not "
-                                     "come after the one before it", *among);
+            return tutti_check_found(check, rank, at,
+                                     "has rank %u in its list of ranks, which does not exist or is "
+                                     "not above the one before it",
+                                     *among);
         has_own = has_own || *among == rank;
     }
     return has_own ? TUTTI_OK
-                   : tutti_check_found(check, rank, at, "goes by ranks without its own");
+                   : tutti_check_found(check, rank, at, "lacks its own rank in its list of ranks");
 }
 
-static int check_one(struct tutti_check *check, uint32_t rank, uint32_t at)
+static int check_step(struct tutti_check *check, uint32_t rank, uint32_t at)
 {
     const struct tutti_schedule *schedule = check->schedules[rank];
     const struct tutti_step *step = tutti_check_step(check, at);
@@ -252,7 +267,7 @@ static int check_one(struct tutti_check *check, uint32_t rank, uint32_t at)
                    step->kind == TUTTI_STEP_GATHER_REDUCE;
 
     if (step->kind >= TUTTI_STEP_KIND_COUNT)
-        return tutti_check_found(check, rank, at, "no kind of step: %u", step->kind);
+        return tutti_check_found(check, rank, at, "has the unknown kind %u", step->kind);
     if (reduces && !tutti_collective_reduces(collective))
         return tutti_check_found(check, rank, at, "%s in a collective that reduces nothing",
                                  tutti_step_name((enum tutti_step_kind)step->kind));
@@ -263,14 +278,15 @@ static int check_one(struct tutti_check *check, uint32_t rank, uint32_t at)
     TUTTI_TRY(check_among(check, rank, at));
     TUTTI_TRY(check_spans(check, rank, at));
     if (step->kind == TUTTI_STEP_WAIT && (step->signal == 0 || step->signal > schedule->nsignals))
-        return tutti_check_found(check, rank, at, "waits for signal %u of %u", step->signal,
-                                 schedule->nsignals);
+        return tutti_check_found(check, rank, at, "waits for signal %u; there are %u",
+                                 step->signal, schedule->nsignals);
     if (tutti_step_is_one_sided(step) && schedule->needs == 0)
-        return tutti_check_found(check, rank, at, "%s, but needs name no shared memory",
+        return tutti_check_found(check, rank, at, "%s, but needs include no shared memory",
                                  tutti_step_name((enum tutti_step_kind)step->kind));
     if (step->dep_count > schedule->ndeps || step->dep_first > schedule->ndeps - step->dep_count)
-        return tutti_check_found(check, rank, at, "dependencies %u + %u of %u", step->dep_first,
-                                 step->dep_count, schedule->ndeps);
+        return tutti_check_found(check, rank, at,
+                                 "has entries %u + %u as its dependencies, but there are only %u",
+                                 step->dep_first, step->dep_count, schedule->ndeps);
     for (uint32_t d = 0; d < step->dep_count; d++)
         if (schedule->deps[step->dep_first + d] >= index)
             return tutti_check_found(check, rank, at, "depends on step %u, which is not before it",
@@ -289,16 +305,19 @@ int tutti_check_shape(struct tutti_check *check)
         for (uint32_t at = check->first_step[rank]; at < check->first_step[rank + 1]; at++) {
             const struct tutti_step *step = tutti_check_step(check, at);
 
-            TUTTI_TRY(check_one(check, rank, at));
+            TUTTI_TRY(check_step(check, rank, at));
             is_one_sided = is_one_sided && !tutti_step_is_two_sided(step);
             check->is_shared = check->is_shared || tutti_step_is_one_sided(step);
             if (step->kind == TUTTI_STEP_SIGNAL && ++nsignals > schedule->nsignals)
-                return tutti_check_found(check, rank, at, "gives signal %u of %u", nsignals,
+                return tutti_check_found(check, rank, at,
+                                         "gives signal %u, but only %u are declared", nsignals,
                                          schedule->nsignals);
         }
         if (is_one_sided != schedule->is_one_sided)
-            return tutti_check_found(check, rank, TUTTI_CHECK_NONE, "says that it is %s-sided",
-                                     schedule->is_one_sided ? "one" : "two");
+            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
+                                     schedule->is_one_sided
+                                         ? "is declared one-sided, but has two-sided steps"
+                                         : "is declared two-sided, but has no two-sided step");
     }
     if (check->is_shared && check->schedules[0]->nsignals == 0)
         return tutti_check_found(check, 0, TUTTI_CHECK_NONE,

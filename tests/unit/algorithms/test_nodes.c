@@ -126,10 +126,10 @@ static void places_that_cannot_be_are_refused(void **state)
         struct tutti_placement places;
         const char *message;
     } cases[] = {
-        {{.nranks = 2, .node = beyond, .nnodes = 2}, "places name node 2; there are 2"},
+        {{.nranks = 2, .node = beyond, .nnodes = 2}, "in node 2; there are only 2"},
         {{.nranks = 2, .node = empty, .nnodes = 2}, "no rank is in node 1 of 2"},
         {{.nranks = 2, .node = node, .nnodes = 2, .group = group, .ngroups = 2},
-         "places name group 5; there are 2"},
+         "in group 5; there are only 2"},
     };
 
     (void)state;
