@@ -66,9 +66,10 @@ static void print_proof(const struct team *team, const struct tutti_check_report
     putchar('\n');
 }
 
-/* Prints the error that the checker has found. If the schedules are right with buffered messages,
- * also prints how many messages each lane must hold. */
-static void print_fault(const struct team *team, const struct tutti_check_report *report)
+/* Prints the error that a proof with `is_vector` has found. If the schedules are right with
+ * buffered messages, also prints how many messages each lane must hold. */
+static void print_fault(const struct team *team, bool is_vector,
+                        const struct tutti_check_report *report)
 {
     struct tutti_check_report buffered;
 
@@ -76,7 +77,7 @@ static void print_fault(const struct team *team, const struct tutti_check_report
     if (report->step != UINT32_MAX)
         printf(", step %u", report->step);
     printf(": %s", report->what);
-    if (prove(team, UINT32_MAX, false, &buffered) == TUTTI_OK)
+    if (prove(team, UINT32_MAX, is_vector, &buffered) == TUTTI_OK)
         printf("; right only where each lane holds %u message%s", buffered.credits,
                buffered.credits == 1 ? "" : "s");
     putchar('\n');
@@ -87,13 +88,16 @@ static void print_fault(const struct team *team, const struct tutti_check_report
 static int check_team(const struct request *request, const struct team *team, struct tally *tally)
 {
     struct tutti_check_report report;
+    bool is_vector = false;
     int rc;
 
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "%s ...", team->title);
-    rc = prove(team, 0, false, &report);
-    if (rc == TUTTI_OK && team->is_vector)
-        rc = prove(team, 0, true, &report);
+    rc = prove(team, 0, is_vector, &report);
+    if (rc == TUTTI_OK && team->is_vector) {
+        is_vector = true;
+        rc = prove(team, 0, is_vector, &report);
+    }
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     if (rc != TUTTI_OK && rc != TUTTI_ERR_ARGUMENT)
@@ -101,7 +105,7 @@ static int check_team(const struct request *request, const struct team *team, st
     if (rc == TUTTI_OK)
         print_proof(team, &report);
     else
-        print_fault(team, &report);
+        print_fault(team, is_vector, &report);
     tally->proved += rc == TUTTI_OK;
     tally->wrong += rc != TUTTI_OK;
     return REQUEST_GO;
@@ -140,7 +144,8 @@ static int check_algorithm(const struct request *request, const struct tutti_alg
     return status;
 }
 
-/* Checks one number of ranks with the named algorithm, or with all algorithms of the collective. */
+/* Checks the named algorithm, or all algorithms of the collective, for `nranks` ranks. 0 stands for
+ * the ranks of the machine. */
 static int check_ranks(const struct request *request, enum tutti_collective collective,
                        uint32_t nranks, struct tally *tally)
 {
