@@ -3,10 +3,10 @@
  * the gpus of a plan, their channels and their threadblocks. json_ops.c reads the ops.
  *
  * In a plan, gpus put data into the memory of other gpus and then send signals. Here each put
- * becomes a message to its destination, so that the steps run over any transport. The message has
- * the same effect as the put. If the plan has no races (play.c), its signals, barriers and
- * threadblocks order every access to a chunk before or after the put. The receive takes the put's
- * place in this order.
+ * becomes a message to its destination, so that the steps run over any transport. If the plan has
+ * no races (play.c), its signals, barriers and threadblocks order every access to a chunk before or
+ * after the put. The receive takes the put's place in this order, so the message has the same
+ * effect as the put.
  *
  * A plan may contain pipelines, which cut messages into slices. The slice size only affects speed.
  * So a plan is read as if each message were at most one slice, and the executor chooses its own
@@ -54,7 +54,7 @@ static int read_whole(const struct tutti_json_plan *plan, const json_t *value, c
     double number = json_is_number(value) ? json_number_value(value) : -1;
 
     if (!(number >= 0 && number <= most) || number != floor(number))
-        return tutti_json_refuse(plan, "%s is no whole number from 0 to %.0f", name, most);
+        return tutti_json_refuse(plan, "%s is not a whole number from 0 to %.0f", name, most);
     *ret_value = number;
     return TUTTI_OK;
 }
@@ -89,7 +89,7 @@ int tutti_json_array(const struct tutti_json_plan *plan, const json_t *json, con
     json_t *array = json_object_get(json, name);
 
     if (array != NULL && !json_is_array(array))
-        return tutti_json_refuse(plan, "%s is no list", name);
+        return tutti_json_refuse(plan, "%s is not a list", name);
     *ret_array = array;
     return TUTTI_OK;
 }
@@ -155,6 +155,7 @@ static int read_head(struct tutti_json_plan *plan, const json_t *root,
     if (least > most || most < 1)
         return tutti_json_refuse(plan, "min_message_size is more than max_message_size, or "
                                        "max_message_size is 0");
+    /* From 2^63 on, a limit counts as none. A double of 2^64 does not fit uint64_t. */
     if (least > 0 || most < 0x1p63) {
         limits->least_bytes = least < 0x1p63 ? (uint64_t)least : UINT64_MAX;
         limits->most_bytes = most < 0x1p63 ? (uint64_t)most : UINT64_MAX;
@@ -172,7 +173,7 @@ static int find_gpus(struct tutti_json_plan *plan, const json_t *root)
 
     TUTTI_TRY(tutti_json_array(plan, root, "gpus", &gpus));
     if (json_array_size(gpus) == 0 || json_array_size(gpus) > TUTTI_IMPORT_RANKS_MAX)
-        return tutti_json_refuse(plan, "gpus is no list of 1 to %u entries",
+        return tutti_json_refuse(plan, "gpus is not a list of 1 to %u entries",
                                  TUTTI_IMPORT_RANKS_MAX);
     plan->program.nranks = (uint32_t)json_array_size(gpus);
     plan->gpus = calloc(plan->program.nranks, sizeof(*plan->gpus));
@@ -352,7 +353,7 @@ static int read_block(struct tutti_json_plan *plan, json_t *block, uint32_t firs
         plan->step = (uint32_t)i;
         TUTTI_TRY(tutti_json_read_op(plan, json_array_get(ops, i)));
     }
-    plan->word = NULL;
+    plan->word = NULL; /* no op is current any more, for messages */
     return TUTTI_OK;
 }
 
@@ -372,7 +373,8 @@ static int read_plan(struct tutti_json_plan *plan, const json_t *root,
 {
     plan->rank = UINT32_MAX;
     if (!json_is_object(root))
-        return tutti_json_refuse(plan, "this is no execution plan: the file is no JSON object");
+        return tutti_json_refuse(plan, "this is not an execution plan: the file is not a JSON "
+                                       "object");
     TUTTI_TRY(read_head(plan, root, limits));
     TUTTI_TRY(find_gpus(plan, root));
     TUTTI_TRY(find_refined(plan));

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #define NOTHING UINT32_MAX /* object of an AFTER op that waits for no block, as a nop may */
+
 /* Upper bounds for numbers in the file. */
 enum {
     CHANNELS_MAX = 256,
@@ -87,38 +88,43 @@ static const char *find(const char **attributes, const char *name)
 
 enum { REQUIRED = -2 }; /* as a fallback: the attribute must be given */
 
-/* Reads a number from -1 to `most`. If the attribute is missing, the value is `fallback`, which is
- * at least -1, or REQUIRED. */
-static int read_number(const struct reader *reader, const char **attributes, const char *name,
-                       int64_t fallback, int64_t most, int64_t *ret_value)
+/* Reads a number from `least`, which is -1 or 0, to `most`. If the attribute is missing, the value
+ * is `fallback`, which is at least `least`, or REQUIRED. */
+static int read_from(const struct reader *reader, const char **attributes, const char *name,
+                     int64_t fallback, int64_t least, int64_t most, int64_t *ret_value)
 {
     const char *text = find(attributes, name), *at = text;
     int64_t value = 0;
 
     if (text == NULL && fallback == REQUIRED)
         return refuse(reader, "no %s; give it", name);
-    if (text == NULL || strcmp(text, "-1") == 0) {
+    if (text == NULL || (least < 0 && strcmp(text, "-1") == 0)) {
         *ret_value = text == NULL ? fallback : -1;
         return TUTTI_OK;
     }
     for (; *at >= '0' && *at <= '9' && value <= most; at++)
         value = value * 10 + (*at - '0');
     if (at == text || *at != '\0' || value > most)
-        return refuse(reader, "%s=\"%.40s\" is no number from 0 to %lld", name, text,
-                      (long long)most);
+        return refuse(reader, "%s=\"%.40s\" is no number from %lld to %lld", name, text,
+                      (long long)least, (long long)most);
     *ret_value = value;
     return TUTTI_OK;
 }
 
-/* Reads a number from 0 to `most`. Otherwise like read_number. */
+/* Reads a number from -1 to `most`. Otherwise like read_from. */
+static int read_number(const struct reader *reader, const char **attributes, const char *name,
+                       int64_t fallback, int64_t most, int64_t *ret_value)
+{
+    return read_from(reader, attributes, name, fallback, -1, most, ret_value);
+}
+
+/* Reads a number from 0 to `most`. Otherwise like read_from. */
 static int read_count(const struct reader *reader, const char **attributes, const char *name,
                       int64_t fallback, int64_t most, uint32_t *ret_value)
 {
     int64_t value;
 
-    TUTTI_TRY(read_number(reader, attributes, name, fallback, most, &value));
-    if (value < 0)
-        return refuse(reader, "%s=\"-1\" is not from 0 to %lld", name, (long long)most);
+    TUTTI_TRY(read_from(reader, attributes, name, fallback, 0, most, &value));
     *ret_value = (uint32_t)value;
     return TUTTI_OK;
 }
@@ -140,25 +146,29 @@ static int read_collective(struct reader *reader, const char **attributes)
                   tutti_collective_list(TUTTI_LIST_WITH_DATA, list));
 }
 
-/* Reads which calls the algorithm is made for. Attributes that are missing have defaults. The names
- * in_place and out_of_place stand for the attributes: 1 for yes, and 0 or -1 for no. */
+/* Warns that the file does not give the attribute `name`, and names the value that is used. */
+static void warn_missing(const struct reader *reader, const char *name, const char *taken)
+{
+    tutti_log(TUTTI_LOG_WARN, "%s: no %s; taken to be %s", reader->program.file, name, taken);
+}
+
+/* Reads which calls the algorithm is made for. Attributes that are missing have defaults. An
+ * algorithm of unknown form is out of place unless it is in place. */
 static int read_limits(struct reader *reader, const char **attributes)
 {
-    static const char *const names[] = {"outofplace", "minBytes", "maxBytes"};
-    int64_t in_place, out_of_place, least, most;
+    int64_t in_place, out_of_place; /* 1: yes; 0 or -1: no */
+    int64_t least, most;
 
     TUTTI_TRY(read_number(reader, attributes, "inplace", 0, 1, &in_place));
     TUTTI_TRY(read_number(reader, attributes, "outofplace", in_place != 1, 1, &out_of_place));
     TUTTI_TRY(read_number(reader, attributes, "minBytes", 0, BYTES_MAX, &least));
     TUTTI_TRY(read_number(reader, attributes, "maxBytes", DEFAULT_MAX_BYTES, BYTES_MAX, &most));
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (find(attributes, names[i]) == NULL) {
-            tutti_log(TUTTI_LOG_WARN,
-                      "%s: no %s; taken to be for calls of 0 to 128 MiB where the "
-                      "file does not say",
-                      reader->program.file, names[i]);
-            break;
-        }
+    if (find(attributes, "outofplace") == NULL)
+        warn_missing(reader, "outofplace", in_place != 1 ? "1" : "0, because inplace is 1");
+    if (find(attributes, "minBytes") == NULL)
+        warn_missing(reader, "minBytes", "0");
+    if (find(attributes, "maxBytes") == NULL)
+        warn_missing(reader, "maxBytes", "128 MiB");
     if (most < 1 || least > most)
         return refuse(reader, "minBytes is more than maxBytes, or maxBytes is 0");
     /* A program that is correct out of place is also correct in place, because emit.c saves
@@ -321,7 +331,9 @@ static int read_ref(const struct reader *reader, const char **attributes, const 
     return TUTTI_OK;
 }
 
-/* Adds the ops of a step: a RECV or a MOVE, and a SEND. `does` is that of the step's type. */
+/* Adds the ops of a step: a RECV or a MOVE, then a SEND. The sources of a RECV are reduced with the
+ * message. A SEND after a RECV sends what the RECV has stored. `does` is that of the step's
+ * type. */
 static int add_ops(struct reader *reader, int does, const char *word, struct tutti_import_ref src,
                    struct tutti_import_ref dst)
 {
@@ -485,11 +497,12 @@ static int resolve(struct tutti_import_program *program, uint32_t block, uint32_
            program->blocks[other].id != op->object)
         other++;
     if (other == program->nblocks || program->blocks[other].rank != rank)
-        return tutti_import_refuse(program, at, "depid=\"%u\", and gpu %u has no such tb",
+        return tutti_import_refuse(program, at, "depid=\"%u\", and gpu %u has no such threadblock",
                                    op->object, rank);
     if (other == block)
-        return tutti_import_refuse(
-            program, at, "depid=\"%u\" is its own tb, whose steps run in order", op->object);
+        return tutti_import_refuse(program, at,
+                                   "depid=\"%u\" is its own threadblock, whose steps run in order",
+                                   op->object);
     for (uint32_t i = 0; i < program->blocks[other].nops; i++)
         if (program->ops[program->blocks[other].first_op + i].step == op->count)
             ops = i + 1;

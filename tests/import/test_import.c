@@ -194,6 +194,8 @@ static void edits_of_xml_are_refused(void **state)
         {RING, "proto=\"Simple\"", "proto=\"LL256\"", "proto=\"LL256\""},
         {RING, "ngpus=\"4\"", "ngpus=\"5\"", "gpu 4 is missing"},
         {RING, "ngpus=\"4\"", "ngpus=\"4000000000\"", "is no number from 0 to 4096"},
+        {RING, "ngpus=\"4\"", "ngpus=\"-1\"", "ngpus=\"-1\" is no number from 0 to 4096"},
+        {RING, "inplace=\"1\"", "inplace=\"2\"", "inplace=\"2\" is no number from -1 to 1"},
         {RING, "ngpus=\"4\"", "", "no ngpus; give it"},
         {RING, "nchunksperloop=\"4\"", "nchunksperloop=\"8\"", "by nchunksperloop allreduce has 8"},
         {RING, "nchunksperloop=\"4\"", "nchunksperloop=\"0\"", "not a multiple"},
@@ -222,9 +224,9 @@ static void edits_of_xml_are_refused(void **state)
          "gpu 0, threadblock 0, step 2 (s): race"},
         {PAIRS, "depid=\"3\" deps=\"5\"", "depid=\"3\" deps=\"6\"",
          "deps=\"6\", and threadblock 3 has no such step"},
-        {PAIRS, "depid=\"3\" deps=\"5\"", "depid=\"9\" deps=\"5\"", "gpu 0 has no such tb"},
+        {PAIRS, "depid=\"3\" deps=\"5\"", "depid=\"9\" deps=\"5\"", "no such threadblock"},
         {PAIRS, "depid=\"0\" deps=\"1\"", "depid=\"0\" deps=\"3\"", "waits forever"},
-        {PAIRS, "depid=\"0\" deps=\"1\"", "depid=\"3\" deps=\"0\"", "is its own tb"},
+        {PAIRS, "depid=\"0\" deps=\"1\"", "depid=\"3\" deps=\"0\"", "is its own threadblock"},
     };
 
     (void)state;
@@ -248,7 +250,7 @@ static void edits_of_plans_are_refused(void **state)
         {PACKETS, "\"ppkt\"", "\"teleport\"", "(teleport): no such op is known"},
         {PACKETS, "\"sum\"", "\"max\"", "(respkt): reduce_op \"max\": a schedule reduces by"},
         {PACKETS, "\"reduce_op\": \"sum\"", "\"reduce_op\": 7", "reduce_op \"?\""},
-        {PACKETS, "\"tbg_size\": 2", "\"tbg_size\": 1025", "tbg_size is no whole number"},
+        {PACKETS, "\"tbg_size\": 2", "\"tbg_size\": 1025", "tbg_size is not a whole number"},
         /* The least common multiple of these does not fit 32 bits. Its lower 32 bits are 720. */
         {PACKETS, "\"name\": \"ppkt\",",
          "\"name\": \"ppkt\", \"ops\": [" PART(862) ", " PART(857) ", " PART(688) ", " PART(900)
@@ -258,7 +260,7 @@ static void edits_of_plans_are_refused(void **state)
         {PACKETS, "\"buffer_id\": 0", "\"switch_channel_id\": 0", "memory behind a switch"},
         {PACKETS, "\"buffer_id\": 0", "\"buffer_id\": 3",
          "buffer_id 3, and the threadblock refers"},
-        {PACKETS, "\"buffer_id\": 0", "\"buffer_id\": 0.5", "buffer_id is no whole number"},
+        {PACKETS, "\"buffer_id\": 0", "\"buffer_id\": 0.5", "buffer_id is not a whole number"},
         {PACKETS, "\"type\": \"i\", \"index\": 1", "\"type\": \"i\", \"index\": 4",
          "chunks 8 + 2 of the input of gpu 0, which has 8"},
         {PACKETS, "\"input_chunks\": 4", "\"input_chunks\": 5", "5 input and 4 output chunks"},

@@ -192,10 +192,15 @@ static void pictures_are_documents_with_all_ranks_and_messages(void **state)
 static void other_formats_become_schedule_files(void **state)
 {
     (void)state;
+    setenv("TUTTI_DEBUG", "warn", 1);
     assert_int_equal(running_run(TUTTI_SCHED, "import %s/ring_allreduce.xml -o ring.txt",
                                  TUTTI_SCHEDULE_FILES), 0);
+    unsetenv("TUTTI_DEBUG");
     assert_int_equal(strncmp(running.out, "ring.txt: allreduce ", 20), 0);
     running_says(" ranks, proved\n");
+    assert_non_null(strstr(running.err, ": no outofplace; taken to be 0, because inplace is 1\n"));
+    assert_non_null(strstr(running.err, ": no minBytes; taken to be 0\n"));
+    assert_non_null(strstr(running.err, ": no maxBytes; taken to be 128 MiB\n"));
     assert_int_equal(running_run(TUTTI_SCHED, "check ring.txt"), 0);
     running_says(": proved; ");
     assert_int_equal(running_run(TUTTI_SCHED, "import %s/all_pairs_signals.json",
