@@ -7,6 +7,7 @@
  * search the range for it. Such a range is meant for launchers that give a host, but no reserved
  * port.
  */
+#include "base/atomic.h"
 #include "base/log.h"
 #include "bootstrap/claim.h"
 #include "bootstrap/exchange.h"
@@ -29,11 +30,13 @@ struct tcp_store {
     unsigned first_port, last_port;
 };
 
+/* ---- the URL ------------------------------------------------------------------------ */
+
 static int fail_url(const char *url)
 {
     return tutti_fail(TUTTI_ERR_ARGUMENT,
-                      "store '%s' is neither tcp:HOST:PORT (port 1 to 65535), unix:NAME (1 to %d "
-                      "letters, digits and -._) nor file:DIRECTORY",
+                      "store '%s' is neither tcp:HOST:PORT (port 1 to 65535), tcp:HOST:FIRST-LAST, "
+                      "unix:NAME (1 to %d letters, digits and -._) nor file:DIRECTORY",
                       url, UNIX_NAME_MAX);
 }
 
@@ -75,7 +78,39 @@ static bool parse_tcp(const char *text, struct tcp_store *ret_store)
     return *at == '\0';
 }
 
-/* ---- rank 0 ------------------------------------------------------------------------- */
+/* ---- the place ---------------------------------------------------------------------- */
+
+static bool is_empty(const char *text)
+{
+    return *tutti_meeting_text(text) == '\0';
+}
+
+/* Make the meeting place. Root and members must get the same one. `detail` is the part of the store
+ * URL that is the same on all ranks, such as its ports. The secret of the place depends on
+ * `detail`. So ranks of jobs at different ports cannot join each other even if they use the same
+ * secret. */
+static int make_place(const struct tutti_meeting *meeting, const char *detail,
+                      struct tutti_meeting_place *ret_place)
+{
+    const char *name = tutti_meeting_text(meeting->name);
+    uint8_t hash[TUTTI_SECRET_BYTES];
+    char *text;
+
+    if (asprintf(&text, "%s\n%s\n%s", tutti_meeting_text(meeting->secret),
+                 tutti_meeting_text(meeting->job), detail) < 0)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
+    *ret_place =
+        (struct tutti_meeting_place){.where = strchr(meeting->store, ':') + 1, .name = name};
+    tutti_secret_from_text(text, ret_place->secret);
+    sodium_memzero(text, strlen(text));
+    free(text);
+    tutti_secret_from_text(name, hash);
+    /* `forming` is the start of a hash of the name. */
+    memcpy(ret_place->forming, hash, sizeof ret_place->forming);
+    return TUTTI_OK;
+}
+
+/* ---- tcp ---------------------------------------------------------------------------- */
 
 /* If the host is given as loopback, rank 0 listens only there, to stay private. Any other name or
  * address may resolve differently on other hosts, so rank 0 listens on all interfaces. */
@@ -89,8 +124,6 @@ static struct tutti_address listening_address(const struct tutti_address *resolv
 
     return is_private ? *resolved : anywhere;
 }
-
-/* ---- all ---------------------------------------------------------------------------- */
 
 /* List every port of every address. All addresses with the first port come first, because it is the
  * most likely one. */
@@ -107,48 +140,21 @@ static size_t list_candidates(const struct tcp_store *store, const struct tutti_
     return count;
 }
 
-static bool is_empty(const char *text)
-{
-    return *tutti_meeting_text(text) == '\0';
-}
-
-/* Make the place, on which root and members must agree, from the meeting. `detail` is the part of
- * the store that is the same on all ranks, such as its ports. The secret of the place depends on
- * `detail`. So ranks of jobs at different ports cannot join each other even if they use the same
- * secret. */
-static int make_place(const struct tutti_meeting *meeting, const char *detail,
-                      struct tutti_meeting_place *ret_place)
-{
-    const char *name = tutti_meeting_text(meeting->name);
-    struct tutti_meeting_place place = {.where = strchr(meeting->store, ':') + 1, .name = name};
-    uint8_t hash[TUTTI_SECRET_BYTES];
-    char *text;
-
-    if (asprintf(&text, "%s\n%s\n%s", tutti_meeting_text(meeting->secret),
-                 tutti_meeting_text(meeting->job), detail) < 0)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
-    tutti_secret_from_text(text, place.secret);
-    sodium_memzero(text, strlen(text));
-    free(text);
-    tutti_secret_from_text(name, hash);
-    memcpy(place.forming, hash, sizeof place.forming);
-    *ret_place = place;
-    return TUTTI_OK;
-}
-
-/* Without a secret and an identity of the job, the port serves one job of this host at a time. */
+/* A place is vague (exchange.h) without a secret and an identity of the job. The port then serves
+ * one job of this host at a time. */
 static int claim_port(const struct tutti_meeting *meeting, bool is_vague,
                       const struct tutti_address *address, const struct tcp_store *store,
                       struct tutti_claim **ret_claim)
 {
-    static bool has_warned; /* not atomic, since a second line does no harm */
+    static uint32_t has_warned; /* communicators can be formed by several threads */
     char key[64];
 
     *ret_claim = NULL;
     if (!is_vague)
         return TUTTI_OK;
-    if (!address->is_loopback && !has_warned) {
-        has_warned = true;
+    if (!address->is_loopback && !tutti_load_relaxed(&has_warned)) {
+        /* Two threads that are here at once both warn, which does no harm. */
+        tutti_store_relaxed(&has_warned, 1);
         tutti_log(TUTTI_LOG_WARN,
                   "ranks meet at %s without a secret: whoever reaches that port can pose as a "
                   "rank, and ranks of another job that was given the same port can join; set "
@@ -208,6 +214,8 @@ static int meet_tcp(const struct tutti_meeting *meeting, int nranks, int rank, u
     return rc;
 }
 
+/* ---- unix --------------------------------------------------------------------------- */
+
 /* Meet on one host. Without a secret, both sides ask the kernel for the other process's user, so
  * the name need not be hard to guess. */
 static int meet_unix(const struct tutti_meeting *meeting, int nranks, int rank,
@@ -229,7 +237,7 @@ static int meet_unix(const struct tutti_meeting *meeting, int nranks, int rank,
     if (rank == 0) {
         rc = tutti_listener_open_unix(socket_name, &listener);
         if (rc == TUTTI_OK)
-            rc = tutti_exchange_serve(listener, &place, nranks, rank, deadline_ns, NULL, NULL,
+            rc = tutti_exchange_serve(listener, &place, nranks, 0, deadline_ns, NULL, NULL,
                                       ret_boot);
     } else {
         rc = tutti_exchange_join(NULL, 0, socket_name, &place, nranks, rank, deadline_ns, ret_boot);
@@ -237,6 +245,8 @@ static int meet_unix(const struct tutti_meeting *meeting, int nranks, int rank,
     sodium_memzero(&place, sizeof place);
     return rc;
 }
+
+/* ---- all stores --------------------------------------------------------------------- */
 
 int tutti_bootstrap_meet(const struct tutti_meeting *meeting, int nranks, int rank,
                          uint64_t deadline_ns, struct tutti_bootstrap **ret_boot)
