@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Computes lower bounds: no schedule takes less time on this machine.
  *
- * Latency. With one port per rank the number of informed ranks at most doubles per overhead; with k
- * ports it grows at most (k+1)-fold. The last rank is informed `latency` after that. Between nodes
- * (groups) a node (group) has as many ports as its ranks have together. Within a node a signal
- * reaches all ranks at once.
+ * Latency. A message holds its port for the time `overhead`. So with one port per rank the number
+ * of informed ranks at most doubles in this time; with k ports it grows at most (k+1)-fold. The
+ * last rank is informed `latency` after that. Between nodes (groups) a node (group) has as many
+ * ports as its ranks have together. Within a node a signal reaches all ranks at once.
  *
  * Bandwidth. The bytes that must cross the border of a set of ranks take as long as its links need.
  * The sets are each rank, each node, each group, and half of a torus. In a scan the vector crosses
- * each border once, because rank 0 is on one side of it. An all-reduce without help
- * from the network moves the vector 2(N - 1) times over the borders of N parts. Where all ranks
- * share memory, a byte passes from one rank to another through a single port: either the sender's
- * way out or the receiver's way in. Then only all ports together give a bound. Where pairs have
- * paths, the links of these count in place of ports, with a cut for each rank, node and group
- * (bound_links.c). Overhead then holds no port, so that one rank can inform all others at a time.
+ * each border once, because rank 0 is on one side of it. An all-reduce without help from the
+ * network moves the vector 2(N - 1) times over the borders of N parts. Where all ranks share
+ * memory, a byte passes from one rank to another through a single port: either the sender's way out
+ * or the receiver's way in. Then only all ports together give a bound. Where pairs have paths, the
+ * links of these count in place of ports, with a cut for each rank, node and group (bound_links.c).
+ * A sender's overhead then occupies no port, so that one rank can inform all others at once. Its
+ * part counts as having infinitely many ports.
+ *
+ * The sum of both bounds, sum_s, holds only for schedules of synchronous rounds; see simulator.h.
  *
  * Sources: Bar-Noy and Kipnis, "Designing broadcasting algorithms in the postal model", 1994;
  * Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", 2009.
@@ -55,10 +58,10 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Returns the part of a rank. If `parts` is NULL, each rank is a part. */
-static uint32_t part_of(const uint32_t *parts, uint32_t rank)
+/* Returns the part of a rank. If `rank_part` is NULL, each rank is a part. */
+static uint32_t part_of(const uint32_t *rank_part, uint32_t rank)
 {
-    return parts ? parts[rank] : rank;
+    return rank_part ? rank_part[rank] : rank;
 }
 
 /* ---- bandwidth --------------------------------------------------------------------- */
@@ -93,33 +96,34 @@ static void raise_bandwidth(struct bounds *bounds, double seconds)
  * borders together. */
 static void cut(struct bounds *bounds, const struct part *parts, uint32_t nparts)
 {
-    double together = 0;
+    double total_rate = 0;
 
     if (nparts < 2)
         return;
     for (uint32_t i = 0; i < nparts; i++) {
-        together += parts[i].bytes_per_s;
+        total_rate += parts[i].bytes_per_s;
         raise_bandwidth(bounds, bytes_over_border(bounds, &parts[i]) / parts[i].bytes_per_s);
     }
     if (tutti_collective_agrees(bounds->collective))
-        raise_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
+        raise_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / total_rate);
 }
 
 /* Applies the bound for ranks that share memory. A byte between two ranks passes through a port of
  * only one of them, in or out. So all ports together move at least the bytes of all ranks but the
- * one with the most traffic. */
+ * one with the most traffic. An all-reduce moves the vector 2(N - 1) times, each time through one
+ * port. */
 static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t nparts)
 {
-    double together = 0, bytes = 0, most = 0;
+    double total_rate = 0, bytes = 0, most = 0;
 
     for (uint32_t i = 0; i < nparts; i++) {
-        together += 2 * parts[i].bytes_per_s;
+        total_rate += 2 * parts[i].bytes_per_s;
         bytes += bytes_over_border(bounds, &parts[i]);
         most = larger(most, bytes_over_border(bounds, &parts[i]));
     }
     if (tutti_collective_agrees(bounds->collective))
-        raise_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / together);
-    raise_bandwidth(bounds, (bytes - most) / together);
+        raise_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / total_rate);
+    raise_bandwidth(bounds, (bytes - most) / total_rate);
 }
 
 /* True if all ranks are on one node and share its memory. */
@@ -129,7 +133,9 @@ static bool is_one_memory(const struct tutti_sim_network *network)
            network->torus == TUTTI_SIM_NONE;
 }
 
-/* Applies the bound of each dimension of a torus, cut into two halves. */
+/* Applies the bound of each dimension of a torus, cut into two halves. Each rank must be a node of
+ * its own: ranks of one node also exchange data through their ports, which the cut does not
+ * count. */
 static void cut_torus(struct bounds *bounds)
 {
     double speed = bounds->network->machine->level[TUTTI_LEVEL_TOP].bytes_per_s;
@@ -215,9 +221,9 @@ static void spread_torus(struct bounds *bounds)
 
 /* ---- parts of the machine -------------------------------------------------------------- */
 
-/* Fills in the parts from the ranks and their network ports. `of` holds the part of each rank. If
- * `of` is NULL, each rank is a part. */
-static void fill_parts(const struct bounds *bounds, const uint32_t *of, double bytes_per_s,
+/* Fills in the parts from the ranks and their network ports. `rank_part` holds the part of each
+ * rank. If it is NULL, each rank is a part. */
+static void fill_parts(const struct bounds *bounds, const uint32_t *rank_part, double bytes_per_s,
                        struct part *parts, uint32_t nparts)
 {
     const struct tutti_sim_network *network = bounds->network;
@@ -225,14 +231,14 @@ static void fill_parts(const struct bounds *bounds, const uint32_t *of, double b
     for (uint32_t i = 0; i < nparts; i++)
         parts[i] = (struct part){.ranks = 0};
     for (uint32_t rank = 0; rank < network->nranks; rank++) {
-        struct part *part = &parts[part_of(of, rank)];
+        struct part *part = &parts[part_of(rank_part, rank)];
 
         part->ranks++;
         if (rank == bounds->root)
             part->has_root = true;
     }
     for (uint32_t nic = 0; nic < network->nnics; nic++) {
-        struct part *part = &parts[part_of(of, network->nic_rank[nic])];
+        struct part *part = &parts[part_of(rank_part, network->nic_rank[nic])];
 
         part->ports++;
         part->bytes_per_s += bytes_per_s;
@@ -246,15 +252,16 @@ static bool all_have_paths(const uint64_t npaths[2], double pairs)
 }
 
 /* Adds the rates of the links of paths to the parts. If paths bypass all ports of a part, the rates
- * of these ports do not count. */
-static int add_links(const struct bounds *bounds, const uint32_t *of, struct part *parts,
+ * of these ports do not count. Of the two directions the faster one counts, because
+ * bytes_over_border does not say in which direction the bytes go. */
+static int add_links(const struct bounds *bounds, const uint32_t *rank_part, struct part *parts,
                      uint32_t nparts)
 {
     const struct tutti_sim_network *network = bounds->network;
 
     if (network->machine->links.npaths == 0)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_sim_borders(network->machine, of, nparts, bounds->borders));
+    TUTTI_TRY(tutti_sim_borders(network->machine, rank_part, nparts, bounds->borders));
     for (uint32_t i = 0; i < nparts; i++) {
         const struct tutti_sim_border *border = &bounds->borders[i];
         struct part *part = &parts[i];
@@ -313,7 +320,7 @@ static int bound_ranks(struct bounds *bounds, struct part *parts)
         if (neighbors > 0 && !all_have_paths(border->near, neighbors))
             parts[rank].bytes_per_s += within->bytes_per_s;
         parts[rank].bytes_per_s += larger(border->bytes_per_s[0], border->bytes_per_s[1]);
-        if (neighbors > 0)
+        if (neighbors > 0) /* some neighbor must be informed, by a message or by a signal */
             raise_latency(bounds, smaller(within->overhead_s + within->latency_s,
                                           tutti_machine_signal_s(network->machine)));
     }
@@ -330,20 +337,21 @@ static int bound_nodes(struct bounds *bounds, struct part *parts)
     const struct tutti_sim_network *network = bounds->network;
     const struct tutti_rate *level = network->machine->level;
     uint32_t nnodes = bounds->places->node ? bounds->places->nnodes : network->nranks;
-    struct tutti_rate least =
-        level[tutti_sim_has_level(network, TUTTI_LEVEL_GROUP) ? TUTTI_LEVEL_GROUP
-                                                              : TUTTI_LEVEL_TOP];
+    struct tutti_rate cheapest = level[TUTTI_LEVEL_TOP]; /* message between two nodes */
 
     if (network->nics == TUTTI_SIM_NONE)
         return TUTTI_OK;
-    if (tutti_sim_has_level(network, TUTTI_LEVEL_TOP)) {
-        least.overhead_s = smaller(least.overhead_s, level[TUTTI_LEVEL_TOP].overhead_s);
-        least.latency_s = smaller(least.latency_s, level[TUTTI_LEVEL_TOP].latency_s);
+    if (tutti_sim_has_level(network, TUTTI_LEVEL_GROUP)) {
+        cheapest = level[TUTTI_LEVEL_GROUP];
+        if (tutti_sim_has_level(network, TUTTI_LEVEL_TOP)) {
+            cheapest.overhead_s = smaller(cheapest.overhead_s, level[TUTTI_LEVEL_TOP].overhead_s);
+            cheapest.latency_s = smaller(cheapest.latency_s, level[TUTTI_LEVEL_TOP].latency_s);
+        }
     }
     fill_parts(bounds, bounds->places->node, network->links[network->nics].nominal, parts, nnodes);
     TUTTI_TRY(add_links(bounds, bounds->places->node, parts, nnodes));
     cut(bounds, parts, nnodes);
-    spread(bounds, nnodes, most_ports(parts, nnodes), least.overhead_s, least.latency_s);
+    spread(bounds, nnodes, most_ports(parts, nnodes), cheapest.overhead_s, cheapest.latency_s);
     return TUTTI_OK;
 }
 
@@ -403,18 +411,18 @@ int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective c
 {
     uint32_t nranks = machine->places.nranks;
     struct tutti_sim_network network;
-    struct tutti_machine at;
+    struct tutti_machine scaled;
     struct bounds bounds = {.network = &network, .places = &machine->places,
                             .collective = collective, .root = root, .block_bytes = block_bytes};
     struct part *parts;
     int rc = TUTTI_OK;
 
-    tutti_machine_at(machine, tutti_machine_footprint(collective, nranks, block_bytes), &at);
+    tutti_machine_at(machine, tutti_machine_footprint(collective, nranks, block_bytes), &scaled);
     /* Within a node schedules may use messages or loads, so assume the faster of the two. */
-    at.level[TUTTI_LEVEL_NODE].bytes_per_s =
-        larger(at.level[TUTTI_LEVEL_NODE].bytes_per_s, at.load_bytes_per_s);
-    take_nearest_latencies(&at);
-    TUTTI_TRY(tutti_sim_network_init(&network, &at, nranks));
+    scaled.level[TUTTI_LEVEL_NODE].bytes_per_s =
+        larger(scaled.level[TUTTI_LEVEL_NODE].bytes_per_s, scaled.load_bytes_per_s);
+    take_nearest_latencies(&scaled);
+    TUTTI_TRY(tutti_sim_network_init(&network, &scaled, nranks));
     parts = calloc((size_t)nranks + 1, sizeof(*parts));
     bounds.borders = calloc((size_t)nranks + 1, sizeof(*bounds.borders));
     if (parts == NULL || bounds.borders == NULL)
