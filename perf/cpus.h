@@ -5,7 +5,6 @@
 
 #include <sched.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 enum {
     PERF_CPUS_MOST = 256,       /* CPUs in one list */
@@ -13,8 +12,9 @@ enum {
 };
 
 struct perf_cpus {
-    int count;                   /* ranks 0 .. count - 1 compute; the other ranks only make calls */
-    bool is_given;               /* true if CPUs were given; false: the kernel places all threads */
+    /* Ranks 0 .. count - 1 compute. The other ranks only make calls. INT_MAX: all ranks compute. */
+    int count;
+    bool is_given;               /* CPUs were given; false: the kernel places all threads */
     int compute[PERF_CPUS_MOST]; /* the CPU of each computing rank */
     cpu_set_t streams;           /* the CPUs of all streams, and of the ranks that do not compute */
 };

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The reductions that the command line can name. All but the last have the same numbers as the
- * library's. */
+/* The reductions that the command line can name. Those up to PERF_LXOR have the library's
+ * numbers. */
 enum perf_op {
     PERF_SUM, PERF_PROD, PERF_MAX, PERF_MIN, PERF_AVG,
     PERF_BAND, PERF_BOR, PERF_BXOR, PERF_LAND, PERF_LOR, PERF_LXOR,

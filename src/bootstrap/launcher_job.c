@@ -28,8 +28,10 @@ bool tutti_slurm_first_host(const char *nodelist, char *ret_host, size_t size)
     while (*at != '\0' && *at != ',') {
         if (*at == '[') {
             /* From a list in brackets take the first number, with its leading zeros. */
-            size_t digits = strspn(++at, "0123456789");
+            size_t digits;
 
+            at++;
+            digits = strspn(at, "0123456789");
             if (digits == 0 || length + digits >= size || strchr(",-]", at[digits]) == NULL)
                 return false;
             memcpy(ret_host + length, at, digits);
@@ -80,7 +82,7 @@ static char *read_proc(unsigned pid, const char *name, size_t *ret_size)
 }
 
 /* Returns 1 if the environment of process `pid` has the variable, and 0 if not. Returns -1 if that
- * environment cannot be read. */
+ * environment cannot be read. Of an environment over ENVIRONMENT_MAX bytes the rest is not seen. */
 static int has_variable(unsigned pid, const char *variable)
 {
     size_t size, length = strlen(variable);
@@ -118,7 +120,7 @@ bool tutti_launch_ancestor(const char *variable, char *ret_identity, size_t size
     unsigned pid = (unsigned)getppid(), parent;
     unsigned long long start;
 
-    for (int turn = 0; turn < ANCESTORS_MAX; turn++) {
+    for (int i = 0; i < ANCESTORS_MAX; i++) {
         int found = has_variable(pid, variable);
 
         if (found < 0 || !read_stat(pid, &parent, &start))
@@ -135,7 +137,7 @@ bool tutti_launch_ancestor(const char *variable, char *ret_identity, size_t size
 void tutti_launch_parent(char *ret_text, size_t size)
 {
     unsigned pid = (unsigned)getppid(), grandparent;
-    unsigned long long start = 0;
+    unsigned long long start;
 
     if (!read_stat(pid, &grandparent, &start))
         start = 0;

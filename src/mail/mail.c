@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts of the engine that concern all peers of a mailbox: its start and end, progress on all
- * peers, and failure of all requests. */
+ * The parts of a mailbox that concern all its peers: its start and end, progress on all peers, and
+ * failure of all requests. */
 #include "mail/mail.h"
 
 #include "base/atomic.h"
@@ -75,7 +75,8 @@ void tutti_mail_fini(struct tutti_mail *mail)
     mail->peers = NULL;
 }
 
-/* Fails if no rank is left that could send to a receive from any rank. */
+/* Fails if no rank is left that could send to a receive from any rank. This rank itself counts only
+ * if it is alone. */
 static int check_any_sender(const struct tutti_mail *mail)
 {
     for (int rank = 0; rank < mail->nranks; rank++)
@@ -84,13 +85,20 @@ static int check_any_sender(const struct tutti_mail *mail)
     return tutti_fail(TUTTI_ERR_REMOTE, "all other ranks have destroyed their mailboxes");
 }
 
+/* True if requests wait for this peer, or for any, and the peer has not left. */
+static bool is_awaited(const struct tutti_mail *mail, int rank)
+{
+    const struct tutti_mail_peer *peer = &mail->peers[rank];
+
+    return rank != mail->rank && !peer->has_left && (peer->npending > 0 || mail->from_any > 0);
+}
+
 int tutti_mail_progress(struct tutti_mail *mail, bool *ret_moved)
 {
     for (int rank = 0; rank < mail->nranks; rank++) {
-        struct tutti_mail_peer *peer = &mail->peers[rank];
         int rc;
 
-        if (rank == mail->rank || peer->has_left || (peer->npending == 0 && mail->from_any == 0))
+        if (!is_awaited(mail, rank))
             continue;
         rc = tutti_mail_move(mail, rank, ret_moved);
         if (rc != TUTTI_OK && rc != TUTTI_AGAIN)
@@ -107,8 +115,7 @@ int tutti_mail_look_for_leavers(struct tutti_mail *mail)
     for (int rank = 0; rank < mail->nranks; rank++) {
         struct tutti_mail_peer *peer = &mail->peers[rank];
 
-        if (rank == mail->rank || peer->has_left || (peer->npending == 0 && mail->from_any == 0) ||
-            !tutti_fabric_has_left(mail->fabric, rank))
+        if (!is_awaited(mail, rank) || !tutti_fabric_has_left(mail->fabric, rank))
             continue;
         if (peer->seems_gone)
             TUTTI_TRY(tutti_mail_note_left(mail, rank));
@@ -130,6 +137,7 @@ static void fail_list(struct tutti_mail *mail, struct tutti_mail_list *list, int
 
 static void fail_peer(struct tutti_mail *mail, struct tutti_mail_peer *peer, int rc)
 {
+    /* If a frame was sent in part, nothing can follow it. */
     peer->is_torn = peer->is_torn || peer->out_moved > 0;
     peer->out_moved = 0;
     peer->is_frame_fixed = false;
@@ -182,7 +190,7 @@ const struct tutti_mail_request *tutti_mail_oldest_receive(const struct tutti_ma
 
 int tutti_mail_leave(struct tutti_mail *mail)
 {
-    int left = TUTTI_OK;
+    int rc = TUTTI_OK;
 
     for (int rank = 0; rank < mail->nranks; rank++) {
         struct tutti_mail_peer *peer = &mail->peers[rank];
@@ -190,6 +198,7 @@ int tutti_mail_leave(struct tutti_mail *mail)
 
         if (peer->conn == NULL || peer->has_left || peer->is_torn)
             continue;
+        /* BYE is queued once the queue of the peer is empty. */
         if (peer->own_out.frame.kind != TUTTI_MAIL_BYE && peer->out_first == NULL) {
             peer->own_out = (struct tutti_mail_out){.frame = {.kind = TUTTI_MAIL_BYE}};
             tutti_mail_queue(mail, rank, &peer->own_out);
@@ -197,7 +206,7 @@ int tutti_mail_leave(struct tutti_mail *mail)
         if (tutti_mail_push(mail, rank, &moved) != TUTTI_OK)
             peer->has_left = true; /* the peer cannot be told */
         else if (peer->own_out.frame.kind != TUTTI_MAIL_BYE || peer->out_first != NULL)
-            left = TUTTI_AGAIN;
+            rc = TUTTI_AGAIN; /* the peer still has frames to be sent */
     }
-    return left;
+    return rc;
 }

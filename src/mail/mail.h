@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The engine of mailboxes. It exchanges messages that are matched by sender and tag, in any order.
+ * Mailboxes. They exchange messages that are matched by sender and tag, in any order.
  *
  * A mailbox owns the point-to-point connections of one fabric. Everything that it sends there
  * begins with a frame, which is a header. A credit is the permission to send one small message

@@ -5,7 +5,7 @@
 
 #include "common/request.h"
 
-extern const struct command topo_show; /* has no name on the command line; runs without a command */
+extern const struct command topo_show; /* runs if the command line names no command */
 extern const struct command topo_matrix;
 extern const struct command topo_search;
 extern const struct command topo_explain;

@@ -41,9 +41,11 @@ int tutti_run_lane_receive_header(struct tutti_engine *engine, struct tutti_run_
                                   const struct tutti_step *step, uint32_t index);
 
 /* Makes room in state->words for `nwords` words of 64 bits, which hold a header and the counts
- * behind it. TUTTI_ERR_SYSTEM: no memory. */
+ * of a v-form that follow it. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_run_lane_reserve_words(struct tutti_run_lane_state *state, uint32_t nwords);
-/* Writes the header and the counts that the sending lane `lane` sends into state->words. */
+
+/* Writes into state->words the header that the sending lane `lane` sends, and the counts of a
+ * v-form that follow it. */
 void tutti_run_lane_write_counts(const struct tutti_engine *engine, const struct tutti_lane *lane,
                                  struct tutti_run_lane_state *state);
 

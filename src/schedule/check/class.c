@@ -51,11 +51,11 @@ uint32_t tutti_check_classes_differ(const struct tutti_check *check, uint32_t ra
                                     const struct tutti_span *a, uint32_t rank_b,
                                     const struct tutti_span *b, uint32_t count, bool is_lenient)
 {
-    uint32_t k = check->schedules[0]->chunks_per_block, step;
+    uint32_t k = check->schedules[0]->chunks_per_block, stride;
 
     /* Within a block the class grows by one from chunk to chunk, so compare only where a block
      * begins. */
-    for (uint32_t i = 0; i < count; i += step) {
+    for (uint32_t i = 0; i < count; i += stride) {
         uint32_t left_a = k - (a->first + i) % k, left_b = k - (b->first + i) % k;
         uint32_t class_a = tutti_check_class(check, rank_a, a->buffer, a->first + i);
         uint32_t class_b = tutti_check_class(check, rank_b, b->buffer, b->first + i);
@@ -63,7 +63,7 @@ uint32_t tutti_check_classes_differ(const struct tutti_check *check, uint32_t ra
 
         if (class_a != class_b && (has_both || !is_lenient))
             return i;
-        step = left_a < left_b ? left_a : left_b;
+        stride = left_a < left_b ? left_a : left_b;
     }
     return count;
 }

@@ -32,7 +32,8 @@ struct tutti_check_exprs {
     struct key *keys;    /* exact form; leaves have none */
     uint32_t *table;     /* exact form: hash table with open addressing: a value, or 0 if free */
     uint32_t table_size; /* a power of two */
-    uint64_t *sums;      /* hashed form: two sums over the first n ranks, for each n <= nranks */
+    /* Hashed form: two sums over the first n ranks, for each n <= nranks. Exact form: zeros. */
+    uint64_t *sums;
 };
 
 /* The finalizer of SplitMix64 (Steele et al. 2014). */
@@ -54,7 +55,7 @@ static uint64_t *set_of(const struct tutti_check_exprs *exprs, uint32_t value)
     return exprs->sets + (size_t)(value - 1) * exprs->nwords;
 }
 
-/* The item of the table that has the value with this key, or that is free for it. */
+/* Returns the slot of the table that has the value with this key, or that is free for it. */
 static uint32_t *find_slot(struct tutti_check_exprs *exprs, const struct key *key)
 {
     uint64_t hash = tutti_check_mix(((uint64_t)key->a << 32 | key->b) + key->is_ordered);
@@ -129,7 +130,7 @@ int tutti_check_exprs_create(uint32_t nranks, bool is_hashed, struct tutti_check
 
     memset(exprs->sets, 0, (size_t)nranks * exprs->nwords * sizeof(*exprs->sets));
     for (uint32_t rank = 0; rank < nranks; rank++) {
-        uint64_t *set = set_of(exprs, tutti_check_leaf(rank));
+        uint64_t *set = set_of(exprs, tutti_check_leaf(rank)), *sums;
 
         exprs->nodes[rank] = (struct node){.order = tutti_check_mix(rank), .contributors = 1,
                                            .lowest = rank};
@@ -137,8 +138,9 @@ int tutti_check_exprs_create(uint32_t nranks, bool is_hashed, struct tutti_check
             /* The two random numbers of a rank; their seeds differ from those of the orders. */
             set[0] = tutti_check_mix(rank * UINT64_C(2) + (UINT64_C(1) << 40));
             set[1] = tutti_check_mix(set[0] ^ 0xd1b54a32d192ed03u);
-            for (size_t i = 2 * (size_t)rank; i < 2 * (size_t)rank + 2; i++)
-                exprs->sums[i + 2] = exprs->sums[i] + set[i % 2];
+            sums = exprs->sums + 2 * (size_t)rank;
+            sums[2] = sums[0] + set[0];
+            sums[3] = sums[1] + set[1];
         } else {
             set[rank / 64] = 1ull << rank % 64;
         }
@@ -195,7 +197,9 @@ uint32_t tutti_check_missing(const struct tutti_check_exprs *exprs, uint32_t val
 {
     const uint64_t *set = set_of(exprs, value);
 
-    for (uint32_t w = 0; w * 64 < count && !exprs->is_hashed; w++) {
+    if (exprs->is_hashed) /* sums do not tell the ranks of a set */
+        return NONE;
+    for (uint32_t w = 0; w * 64 < count; w++) {
         uint32_t left = count - w * 64;
         uint64_t missing = ~set[w] & (left < 64 ? (UINT64_C(1) << left) - 1 : UINT64_MAX);
 
@@ -209,7 +213,9 @@ uint32_t tutti_check_common(const struct tutti_check_exprs *exprs, uint32_t a, u
 {
     const uint64_t *set_a = set_of(exprs, a), *set_b = set_of(exprs, b);
 
-    for (uint32_t w = 0; w < exprs->nwords && !exprs->is_hashed; w++)
+    if (exprs->is_hashed) /* sums do not tell the ranks of a set */
+        return NONE;
+    for (uint32_t w = 0; w < exprs->nwords; w++)
         if ((set_a[w] & set_b[w]) != 0)
             return w * 64 + (uint32_t)__builtin_ctzll(set_a[w] & set_b[w]);
     return NONE;

@@ -98,7 +98,7 @@ static int place_gpu(const char *root, struct tutti_inventory *inventory,
 }
 
 /* Removes a GPU that an earlier phase has found but that NVML cannot use. A GPU from a better
- * source than NVML, such as a user's file, stays. */
+ * source than NVML, such as a user's file, stays: sources are ordered from worst to best. */
 static void remove_gpu(struct tutti_inventory *inventory, int64_t busid)
 {
     uint32_t pci = busid >= 0 ? tutti_inventory_find_pci(inventory, busid) : TUTTI_NO_DEVICE;
@@ -265,7 +265,7 @@ static int detect(const struct tutti_nvml *nvml, const char *root,
     for (unsigned i = 0; i < count; i++) {
         if (tutti_detect_nvml_gpu(nvml, i, &facts[nread]) == TUTTI_DETECT_NVML_READ)
             nread++;
-        else
+        else /* only busid is set; the entry is used again */
             remove_gpu(inventory, facts[nread].busid);
     }
     rc = add_all(root, inventory, facts, nread);
