@@ -20,8 +20,8 @@ struct sync_line;
 struct sync_line *sync_line_open(const char *directory, int process, int nprocesses,
                                  bool is_crowded);
 
-/* Waits until all processes have called this, and then for an instant on which they agree. Returns
- * at that instant, which is the result, in ns of CLOCK_MONOTONIC. */
+/* Waits until all processes have called this, and then until a time on which they agree. Returns
+ * that time in ns of CLOCK_MONOTONIC. */
 uint64_t sync_line_start(struct sync_line *line);
 
 /* Reports that this process has finished operation `index` `elapsed_ns` after its start. `index` is

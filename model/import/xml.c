@@ -284,7 +284,7 @@ static int begin_block(struct reader *reader, const char **attributes)
 
 /* ---- step -------------------------------------------------------------------------------- */
 
-/* What a type of step does. READS and WRITES are about chunks in memory. ADDS means that the old
+/* The effects of a type of step. READS and WRITES concern chunks in memory. ADDS means that the old
  * content of the destination is part of the sum. */
 enum { RECEIVES = 1, SENDS = 2, READS = 4, WRITES = 8, ADDS = 16 };
 

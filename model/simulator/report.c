@@ -22,8 +22,8 @@ struct walk {
     const struct tutti_sim_play *play;
     struct tutti_sim_report *report; /* gets the hops, and seconds in place of shares */
     uint32_t hop_capacity, nhops;
-    double at_s;                 /* the time that the walk has reached */
-    struct tutti_sim_cause next; /* the event at that time */
+    double at_s;                 /* where the walk is, in the time of the play */
+    struct tutti_sim_cause next; /* the event at at_s */
 };
 
 /* Adds a hop of `step` from begin_s to walk->at_s, for the reason `why`. Adds its time to *share,

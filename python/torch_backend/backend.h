@@ -40,7 +40,7 @@ class Backend : public c10d::Backend {
   public:
     // Programs make these options, and each process group has some. The base's `timeout` is the limit of
     // each operation of a process group. In a program's options it is of no use, because PyTorch sets it to
-    // its own default before it passes the options on. What the program has asked for is in `limit`.
+    // its own default before it passes the options on. The limit that the program has asked for is in `limit`.
     struct Options : c10d::Backend::Options {
         using Limit = std::optional<std::chrono::milliseconds>;
 
