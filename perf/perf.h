@@ -43,7 +43,8 @@ struct perf_case {
     size_t *send_counts, *send_displs, *recv_counts, *recv_displs;
 };
 
-/* As the source of a segment, stands for the reduced inputs of all ranks that this rank combines. */
+/* As the source of a segment, this stands for the reduced inputs of all ranks that this rank
+ * combines. */
 #define PERF_REDUCED (-1)
 
 /* States that `count` elements of the output, from `at` on, equal those of `source`'s input, from

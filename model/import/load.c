@@ -21,8 +21,8 @@ int tutti_import_read(const char *name, const char *text, size_t size_bytes,
     }
 }
 
-int tutti_import_load(const char *name, const char *text, size_t size_bytes,
-                      struct tutti_ensemble *ret_ensemble)
+int tutti_import_prove(const char *name, const char *text, size_t size_bytes,
+                       struct tutti_ensemble *ret_ensemble)
 {
     struct tutti_ensemble ensemble;
     int rc;

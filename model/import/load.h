@@ -17,7 +17,7 @@ int tutti_import_read(const char *name, const char *text, size_t size_bytes,
 /* Does the same and then proves that the schedules do what their collective promises. If they do
  * not, the function returns TUTTI_ERR_ARGUMENT, with a message like "name: rank 1, step 2 (send):
  * what is wrong". */
-int tutti_import_load(const char *name, const char *text, size_t size_bytes,
-                      struct tutti_ensemble *ret_ensemble);
+int tutti_import_prove(const char *name, const char *text, size_t size_bytes,
+                       struct tutti_ensemble *ret_ensemble);
 
 #endif

@@ -104,7 +104,7 @@ static void cut(struct bounds *bounds, const struct part *parts, uint32_t nparts
         total_rate += parts[i].bytes_per_s;
         raise_bandwidth(bounds, bytes_over_border(bounds, &parts[i]) / parts[i].bytes_per_s);
     }
-    if (tutti_collective_agrees(bounds->collective))
+    if (tutti_collective_gives_one_result(bounds->collective))
         raise_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / total_rate);
 }
 
@@ -121,7 +121,7 @@ static void cut_shared(struct bounds *bounds, const struct part *parts, uint32_t
         bytes += bytes_over_border(bounds, &parts[i]);
         most = larger(most, bytes_over_border(bounds, &parts[i]));
     }
-    if (tutti_collective_agrees(bounds->collective))
+    if (tutti_collective_gives_one_result(bounds->collective))
         raise_bandwidth(bounds, 2.0 * (nparts - 1) * bounds->block_bytes / total_rate);
     raise_bandwidth(bounds, (bytes - most) / total_rate);
 }
@@ -417,7 +417,8 @@ int tutti_sim_bound(const struct tutti_machine *machine, enum tutti_collective c
     struct part *parts;
     int rc = TUTTI_OK;
 
-    tutti_machine_at(machine, tutti_machine_footprint(collective, nranks, block_bytes), &scaled);
+    tutti_machine_for_footprint(machine, tutti_machine_footprint(collective, nranks, block_bytes),
+                                &scaled);
     /* Within a node schedules may use messages or loads, so assume the faster of the two. */
     scaled.level[TUTTI_LEVEL_NODE].bytes_per_s =
         larger(scaled.level[TUTTI_LEVEL_NODE].bytes_per_s, scaled.load_bytes_per_s);

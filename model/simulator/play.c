@@ -240,7 +240,7 @@ int tutti_sim_play_init(struct tutti_sim_play *play, const struct tutti_sim_sour
      * schedules for a wrong machine would waste time. */
     TUTTI_TRY(tutti_sim_network_check(machine, source->nranks));
     TUTTI_TRY(tutti_sim_score_load(source, gathers, &play->score));
-    tutti_machine_at(machine, play->score.footprint_bytes, &play->machine);
+    tutti_machine_for_footprint(machine, play->score.footprint_bytes, &play->machine);
     TUTTI_TRY_OR(fail, rc, tutti_sim_network_init(&play->network, &play->machine, source->nranks));
     TUTTI_TRY_OR(fail, rc, prepare(play));
     return TUTTI_OK;

@@ -236,14 +236,14 @@ static const struct tutti_machine_path *find_path(const struct tutti_sim_network
 
 /* Returns the ranks whose memory a step accesses. If `peer` is all ranks, this includes the step's
  * own rank, which the caller must leave out. */
-static struct tutti_among peers_of(const struct tutti_sim_network *network,
-                                   const struct tutti_sim_step *step, int32_t peer)
+static struct tutti_step_ranks peers_of(const struct tutti_sim_network *network,
+                                      const struct tutti_sim_step *step, int32_t peer)
 {
     if (peer != TUTTI_ALL_RANKS)
-        return (struct tutti_among){NULL, peer >= 0 ? (uint32_t)peer : 0, peer >= 0};
+        return (struct tutti_step_ranks){NULL, peer >= 0 ? (uint32_t)peer : 0, peer >= 0};
     if (step->among_count > 0)
-        return (struct tutti_among){network->among + step->among, 0, step->among_count};
-    return (struct tutti_among){NULL, 0, network->nranks};
+        return (struct tutti_step_ranks){network->among + step->among, 0, step->among_count};
+    return (struct tutti_step_ranks){NULL, 0, network->nranks};
 }
 
 /* Returns the number of ranks other than its own that the step accesses. */
@@ -257,13 +257,13 @@ static uint32_t count_peers(const struct tutti_sim_network *network,
 static double count_ports(const struct tutti_sim_network *network,
                           const struct tutti_sim_step *step, int32_t peer, bool is_load)
 {
-    struct tutti_among peers = peers_of(network, step, peer);
+    struct tutti_step_ranks peers = peers_of(network, step, peer);
     double count = count_peers(network, step, peer);
 
     if (network->machine->links.npaths == 0)
         return count;
     for (uint32_t i = 0; i < peers.count; i++)
-        count -= find_path(network, step->rank, tutti_among_rank(peers, i), is_load) != NULL;
+        count -= find_path(network, step->rank, tutti_step_ranks_at(peers, i), is_load) != NULL;
     return count;
 }
 
@@ -289,11 +289,11 @@ static int cross_own_port(const struct tutti_sim_network *network, uint32_t rank
 static int cross_peers(const struct tutti_sim_network *network, const struct tutti_sim_step *step,
                        int32_t peer, bool is_load, struct tutti_sim_route *route)
 {
-    struct tutti_among peers = peers_of(network, step, peer);
+    struct tutti_step_ranks peers = peers_of(network, step, peer);
     uint32_t own = step->rank;
 
     for (uint32_t i = 0; i < peers.count; i++) {
-        uint32_t rank = tutti_among_rank(peers, i);
+        uint32_t rank = tutti_step_ranks_at(peers, i);
         const struct tutti_machine_path *path = find_path(network, own, rank, is_load);
 
         if (peer == TUTTI_ALL_RANKS && rank == own)

@@ -91,7 +91,7 @@ static ptrdiff_t in_place_offset(const struct tutti_comm *comm, const struct tut
 
 /* Measures both buffers. A size is 0 if this rank does not use the buffer. */
 static int measure(const struct tutti_comm *comm, const struct tutti_args *args,
-                   struct tutti_reach *ret_reach)
+                   struct tutti_calls_extent *ret_reach)
 {
     uint32_t nranks = (uint32_t)comm->nranks, rank = (uint32_t)comm->rank;
     bool is_collective = !is_message(args);
@@ -112,8 +112,8 @@ static int measure(const struct tutti_comm *comm, const struct tutti_args *args,
         recv_elements = extent_of(outputs, args->count, args->recv_counts, args->recv_displs);
     TUTTI_TRY(check_count(comm, args, "sendbuff", send_elements));
     TUTTI_TRY(check_count(comm, args, "recvbuff", recv_elements));
-    *ret_reach = (struct tutti_reach){.send_bytes = send_elements * size,
-                                      .recv_bytes = recv_elements * size};
+    *ret_reach = (struct tutti_calls_extent){.send_bytes = send_elements * size,
+                                             .recv_bytes = recv_elements * size};
     if (send_elements > 0 && recv_elements > 0)
         ret_reach->in_place = in_place_offset(comm, args) * (ptrdiff_t)size;
     return TUTTI_OK;
@@ -136,7 +136,7 @@ static int check_address(const struct tutti_comm *comm, const struct tutti_args 
 
 /* Buffers may overlap only as the in-place form defines. */
 static int check_addresses(const struct tutti_comm *comm, const struct tutti_args *args,
-                           const struct tutti_reach *reach)
+                           const struct tutti_calls_extent *reach)
 {
     uintptr_t send = (uintptr_t)args->send, recv = (uintptr_t)args->recv;
 
@@ -257,7 +257,7 @@ static int check_own_message(const struct tutti_comm *comm, const struct tutti_a
 
 /* All checks that do not depend on the addresses of the buffers. */
 static int check(const struct tutti_comm *comm, struct tutti_args *args,
-                 struct tutti_reach *ret_reach, struct tutti_call *ret_call)
+                 struct tutti_calls_extent *ret_reach, struct tutti_call *ret_call)
 {
     struct tutti_call call = {.kind = args->kind,
                               .collective = (enum tutti_collective)args->collective};
@@ -385,5 +385,5 @@ tuttiResult_t tutti_api_call(struct tutti_args *args)
         rc = check_and_run(comm, args);
         tutti_comm_leave(comm);
     }
-    return tutti_public(tutti_group_note(rc));
+    return tutti_public_result(tutti_group_note(rc));
 }

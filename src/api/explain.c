@@ -88,7 +88,7 @@ static int explain_host(const struct tutti_comm *comm, const struct tutti_call *
     TUTTI_TRY(tutti_tuner_choose(&view, &query, &choice, &by));
     /* An algorithm that the user has named is used for lent memory, too. */
     if (comm->engine.lend != NULL && by >= TUTTI_BY_TABLE && is_lent_memory(call->input) &&
-        tutti_cache_lent(comm, call, &query, &choice, &lent)) {
+        tutti_cache_lent_choice(comm, call, &query, &choice, &lent)) {
         choice = lent;
         by = TUTTI_BY_HOST;
     }
@@ -198,5 +198,5 @@ tuttiResult_t tuttiCommExplain(tuttiComm_t handle, const char *collective, const
         rc = explain_into(comm, collective, buffer, count, datatype, (int)op, root, explanation);
         tutti_comm_leave(comm);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }

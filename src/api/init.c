@@ -103,11 +103,12 @@ tuttiResult_t tuttiGetUniqueId(tuttiUniqueId *uniqueId)
 
     _Static_assert(TUTTI_UNIQUE_ID_SIZE == TUTTI_UNIQUE_ID_BYTES, "one size of id");
     if (uniqueId == NULL)
-        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiGetUniqueId: uniqueId is NULL"));
+        return tutti_public_result(
+            tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiGetUniqueId: uniqueId is NULL"));
     rc = tutti_unique_id_create(id);
     if (rc == TUTTI_OK)
         memcpy(uniqueId->internal, id, sizeof id);
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 static int init_rank(const char *function, tuttiComm_t *comm, int nranks,
@@ -125,14 +126,14 @@ static int init_rank(const char *function, tuttiComm_t *comm, int nranks,
 
 tuttiResult_t tuttiCommInitRank(tuttiComm_t *comm, int nranks, tuttiUniqueId commId, int rank)
 {
-    return tutti_public(tutti_group_note(
+    return tutti_public_result(tutti_group_note(
         init_rank("tuttiCommInitRank", comm, nranks, &commId, rank, NULL)));
 }
 
 /* TUTTI_AGAIN of a non-blocking communicator that is being formed must not fail an open group. */
 static tuttiResult_t noted(int rc)
 {
-    return tutti_public(rc == TUTTI_AGAIN ? rc : tutti_group_note(rc));
+    return tutti_public_result(rc == TUTTI_AGAIN ? rc : tutti_group_note(rc));
 }
 
 tuttiResult_t tuttiCommInitRankConfig(tuttiComm_t *comm, int nranks, tuttiUniqueId commId, int rank,
@@ -181,7 +182,7 @@ static int init_all(tuttiComm_t *comms, int ndev, const int *devlist)
 
 tuttiResult_t tuttiCommInitAll(tuttiComm_t *comms, int ndev, const int *devlist)
 {
-    return tutti_public(init_all(comms, ndev, devlist));
+    return tutti_public_result(init_all(comms, ndev, devlist));
 }
 
 /* ---- stores, launchers, embedders ------------------------------------------------------------ */

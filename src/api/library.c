@@ -6,7 +6,8 @@
 tuttiResult_t tuttiGetVersion(int *version)
 {
     if (version == NULL)
-        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiGetVersion: version is NULL"));
+        return tutti_public_result(
+            tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiGetVersion: version is NULL"));
     *version = TUTTI_VERSION_CODE;
     return tuttiSuccess;
 }

@@ -55,7 +55,7 @@ static int create(tuttiComm_t parent, tuttiMailbox_t *mailbox)
 
 tuttiResult_t tuttiMailboxCreate(tuttiComm_t comm, tuttiMailbox_t *mailbox)
 {
-    return tutti_public(create(comm, mailbox));
+    return tutti_public_result(create(comm, mailbox));
 }
 
 tuttiResult_t tuttiMailboxDestroy(tuttiMailbox_t mailbox)
@@ -69,7 +69,7 @@ tuttiResult_t tuttiMailboxDestroy(tuttiMailbox_t mailbox)
         tutti_mailbox_leave(mailbox);
         tutti_mailbox_destroy(mailbox);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 tuttiResult_t tuttiMailboxAbort(tuttiMailbox_t mailbox)
@@ -79,12 +79,12 @@ tuttiResult_t tuttiMailboxAbort(tuttiMailbox_t mailbox)
     int rc = tutti_mailbox_enter(mailbox, "tuttiMailboxAbort");
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     comm = tutti_mailbox_comm(mailbox);
     snprintf(message, sizeof message, "rank %d called tuttiMailboxAbort", comm->rank);
     tutti_comm_fail(comm, TUTTI_ERR_USAGE, message);
     tutti_mailbox_leave(mailbox);
-    return tutti_public(TUTTI_OK);
+    return tutti_public_result(TUTTI_OK);
 }
 
 tuttiResult_t tuttiMailboxSetTimeout(tuttiMailbox_t mailbox, int timeoutMs)
@@ -96,7 +96,7 @@ tuttiResult_t tuttiMailboxSetTimeout(tuttiMailbox_t mailbox, int timeoutMs)
         rc = tutti_comm_set_timeout(tutti_mailbox_comm(mailbox), function, timeoutMs);
         tutti_mailbox_leave(mailbox);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 /* ---- messages --------------------------------------------------------------------------- */
@@ -187,7 +187,7 @@ static tuttiResult_t begin(tuttiMailbox_t mailbox, const struct message *message
         rc = post(mailbox, message, tag, request);
         tutti_mailbox_leave(mailbox);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 tuttiResult_t tuttiMailboxSend(const void *sendbuff, size_t count, tuttiDataType_t datatype,
@@ -284,13 +284,14 @@ tuttiResult_t tuttiRequestWait(tuttiRequest_t *request, int timeoutMs, int *peer
     int rc;
 
     if (request == NULL)
-        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiRequestWait: request is NULL"));
+        return tutti_public_result(
+            tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiRequestWait: request is NULL"));
     waited = *request;
     if (waited == NULL)
         return tuttiSuccess;
     rc = await(waited, timeoutMs);
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     rc = tell_result(waited);
     if (rc == TUTTI_OK && peer != NULL)
         *peer = waited->mail.peer;
@@ -298,7 +299,7 @@ tuttiResult_t tuttiRequestWait(tuttiRequest_t *request, int timeoutMs, int *peer
         *tag = waited->mail.sends ? (int)waited->mail.tag : (int)waited->mail.got_tag;
     *request = NULL;
     free(waited);
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 tuttiResult_t tuttiRequestCancel(tuttiRequest_t request)
@@ -306,14 +307,16 @@ tuttiResult_t tuttiRequestCancel(tuttiRequest_t request)
     int rc;
 
     if (request == NULL)
-        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiRequestCancel: request is NULL"));
+        return tutti_public_result(
+            tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiRequestCancel: request is NULL"));
     if (request->mail.sends)
-        return tutti_public(tutti_fail(TUTTI_ERR_USAGE, "tuttiRequestCancel: the request is a "
-                                       "send; only receives can be canceled"));
+        return tutti_public_result(
+            tutti_fail(TUTTI_ERR_USAGE, "tuttiRequestCancel: the request is a send; only receives "
+                                        "can be canceled"));
     rc = tutti_mailbox_enter(request->mailbox, "tuttiRequestCancel");
     if (rc == TUTTI_OK) {
         tutti_mailbox_cancel(request->mailbox, request);
         tutti_mailbox_leave(request->mailbox);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }

@@ -32,12 +32,12 @@ static int allocate(const char *function, void **ptr, size_t size, bool is_for_h
 
 tuttiResult_t tuttiMemAlloc(void **ptr, size_t size)
 {
-    return tutti_public(allocate("tuttiMemAlloc", ptr, size, false));
+    return tutti_public_result(allocate("tuttiMemAlloc", ptr, size, false));
 }
 
 tuttiResult_t tuttiMemAllocHost(void **ptr, size_t size)
 {
-    return tutti_public(allocate("tuttiMemAllocHost", ptr, size, true));
+    return tutti_public_result(allocate("tuttiMemAllocHost", ptr, size, true));
 }
 
 tuttiResult_t tuttiMemFree(void *ptr)
@@ -49,7 +49,7 @@ tuttiResult_t tuttiMemFree(void *ptr)
     cuda = tutti_cu_get(false);
     if (cuda != NULL && tutti_gpumem_list_free(cuda, ptr) == TUTTI_OK)
         return tuttiSuccess;
-    return tutti_public(tutti_memory_free(ptr));
+    return tutti_public_result(tutti_memory_free(ptr));
 }
 
 /* ---- registration ---------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ tuttiResult_t tuttiCommRegister(tuttiComm_t handle, void *buff, size_t size, voi
         rc = enlist(comm, buff, size, registration);
         tutti_comm_leave(comm);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 tuttiResult_t tuttiCommDeregister(tuttiComm_t handle, void *registration)
@@ -94,7 +94,7 @@ tuttiResult_t tuttiCommDeregister(tuttiComm_t handle, void *registration)
     int rc = tutti_handle_enter(handle, "tuttiCommDeregister", &comm);
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     if (registration != NULL && comm->gpu != NULL &&
         tutti_cuda_enter(comm->gpu->gpu) == TUTTI_OK) {
         tutti_gpumem_list_remove(comm->cuda, registration);

@@ -13,14 +13,14 @@ tuttiResult_t tuttiCommGetName(tuttiComm_t handle, const char **name)
     int rc = tutti_handle_visit(handle, "tuttiCommGetName", &comm);
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     if (name == NULL)
         rc = tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiCommGetName: name is NULL on rank %d",
                         comm->rank);
     else
         *name = comm->name;
     tutti_handle_unvisit(handle);
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 /* Returns TUTTI_OK if the hosts of the ranks are known, as they are once the communicator is
@@ -55,7 +55,7 @@ tuttiResult_t tuttiCommHostCount(tuttiComm_t handle, int *hosts)
         rc = count_hosts(comm, hosts);
         tutti_handle_unvisit(handle);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 static int get_rank_info(struct tutti_comm *comm, int rank, tuttiRankInfo_t *info)
@@ -92,5 +92,5 @@ tuttiResult_t tuttiCommGetRankInfo(tuttiComm_t handle, int rank, tuttiRankInfo_t
         rc = get_rank_info(comm, rank, info);
         tutti_handle_unvisit(handle);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }

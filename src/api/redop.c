@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An operation's number consists of three parts. The first is its index in its communicator's table.
- * The second counts how often that entry was used, so that a destroyed operation is rejected although
- * a later one has its entry. The third is the communicator's serial number, so that an operation of
- * another communicator is rejected. All together are below tuttiMaxRedOp, even after tuttiNumOps was
- * added. */
+/* An operation's number consists of three parts. The first is its index in the table of its
+ * communicator. The second counts how often that entry was used, so that a destroyed operation is
+ * rejected although a later one has its entry. The third is the communicator's serial number, so
+ * that an operation of another communicator is rejected. All together are below tuttiMaxRedOp, even
+ * after tuttiNumOps was added. */
 enum { INDEX_BITS = 12, USE_BITS = 8, SERIAL_BITS = 10 };
 
 static int number_of(const struct tutti_comm *comm, int index)
@@ -42,7 +42,7 @@ int tutti_api_resolve_redop(const struct tutti_comm *comm, const char *function,
                                             [tuttiLxor] = TUTTI_LXOR};
     const struct tutti_redop *redop;
 
-    if (op == tuttiAvg && !tutti_collective_averages(call->collective))
+    if (op == tuttiAvg && !tutti_collective_can_average(call->collective))
         return tutti_fail(TUTTI_ERR_ARGUMENT,
                           "%s: op tuttiAvg on rank %d, but the ranks combine different numbers of "
                           "inputs, so there is no common divisor; use tuttiSum and divide the "
@@ -148,7 +148,7 @@ tuttiResult_t tuttiRedOpCreatePreMulSum(tuttiRedOp_t *op, void *scalar, tuttiDat
         rc = create(op, scalar, datatype, residence, comm);
         tutti_comm_leave(comm);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 static int destroy(tuttiRedOp_t op, const struct tutti_comm *comm)
@@ -172,5 +172,5 @@ tuttiResult_t tuttiRedOpDestroy(tuttiRedOp_t op, tuttiComm_t handle)
         rc = destroy(op, comm);
         tutti_comm_leave(comm);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }

@@ -48,7 +48,7 @@ void tutti_pause_ns(uint64_t pause_ns)
                   NULL);
 }
 
-int tutti_system_wait_ms(int timeout_ms)
+int tutti_system_timeout_ms(int timeout_ms)
 {
     if (tutti_system_replaced() == NULL)
         return timeout_ms;

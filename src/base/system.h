@@ -52,6 +52,6 @@ void tutti_pause_ns(uint64_t pause_ns);
 
 /* Call it before a wait for an event, such as poll(2), and pass the result to the wait. Returns
  * `timeout_ms`. If the system is replaced, this function lets that time pass and returns 0. */
-int tutti_system_wait_ms(int timeout_ms);
+int tutti_system_timeout_ms(int timeout_ms);
 
 #endif

@@ -26,7 +26,7 @@ int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent)
     int rc;
 
     if (parent != NULL) {
-        comm->policy = tutti_policy_share(parent->policy);
+        comm->policy = tutti_policy_retain(parent->policy);
         return copy_rates(comm, parent);
     }
     if (comm->rank != 0)
@@ -138,7 +138,7 @@ static int look(struct tutti_comm *comm)
     return learn_view(comm);
 }
 
-int tutti_choices_look(struct tutti_comm *comm)
+int tutti_choices_fill_view(struct tutti_comm *comm)
 {
     int rc = look(comm);
 
@@ -150,7 +150,7 @@ int tutti_choices_look(struct tutti_comm *comm)
     return rc;
 }
 
-int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy)
+int tutti_choices_set_policy(struct tutti_comm *comm, struct tutti_policy *policy)
 {
     tutti_policy_release(comm->policy);
     comm->policy = policy;

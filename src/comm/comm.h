@@ -93,7 +93,7 @@ struct tutti_comm {
 
     struct tutti_fabric *fabric;        /* the connections and the shared memory */
     struct tutti_engine engine;         /* state of the host executor */
-    struct tutti_numbering numbering;   /* of sends and receives, per peer */
+    struct tutti_engine_numbers numbering; /* of sends and receives, per peer */
     /* The inputs of algorithm choices, the same on all ranks: choices.c. `view` points to the
      * fields after it. */
     struct tutti_tuner_view view;
@@ -258,7 +258,7 @@ void tutti_comm_report_end(const struct tutti_comm *comm);
 void tutti_comm_report_choice(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
                               const char *runs_by, const char *by, bool is_new);
 
-/* Returns the number of hosts of the ranks. Call it after tutti_choices_look. */
+/* Returns the number of hosts of the ranks. Call it after tutti_choices_fill_view. */
 int tutti_comm_host_count(const struct tutti_comm *comm);
 
 /* ---- choices (choices.c, tune/tune.c) ----------------------------------------------------- */
@@ -269,10 +269,10 @@ int tutti_comm_host_count(const struct tutti_comm *comm);
 int tutti_choices_read(struct tutti_comm *comm, const struct tutti_comm *parent);
 /* Fills in comm->view and the objects that it points to. Call it when the fabric is settled and the
  * shared policy has arrived. */
-int tutti_choices_look(struct tutti_comm *comm);
+int tutti_choices_fill_view(struct tutti_comm *comm);
 /* Replaces the policy by `policy`, and drops all plans and programs. Takes ownership of `policy`.
  * No operation may be running. */
-int tutti_choices_use(struct tutti_comm *comm, struct tutti_policy *policy);
+int tutti_choices_set_policy(struct tutti_comm *comm, struct tutti_policy *policy);
 /* Frees all that the functions above have made. */
 void tutti_choices_fini(struct tutti_comm *comm);
 /* Returns the bytes of heap that the choices hold, for the memory report. A policy counts for each
@@ -303,9 +303,9 @@ int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
                      const struct tutti_plan **ret_plan);
 /* Finds the choice that replaces `choice` in a run in which all ranks lend each other the call's
  * buffers. Returns false if `choice` remains in that case too. Always sets query->is_lent. */
-bool tutti_cache_lent(const struct tutti_comm *comm, const struct tutti_call *call,
-                      struct tutti_tuner_query *query, const struct tutti_choice *choice,
-                      struct tutti_choice *ret_lent);
+bool tutti_cache_lent_choice(const struct tutti_comm *comm, const struct tutti_call *call,
+                             struct tutti_tuner_query *query, const struct tutti_choice *choice,
+                             struct tutti_choice *ret_lent);
 
 /* Finds the program for `call`, which is made at first need. The cache owns the program. The next
  * call of this function may drop it, and tutti_cache_forget drops it. */
@@ -313,8 +313,8 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
                         const struct tutti_program **ret_program);
 /* The same for a call that repeats. The caller keeps `found` for repeats of the same call, and
  * zeroes it before its first use. The look-up is skipped while no program has been dropped. */
-int tutti_cache_again(struct tutti_comm *comm, const struct tutti_call *call,
-                      struct tutti_found *found);
+int tutti_cache_recall(struct tutti_comm *comm, const struct tutti_call *call,
+                       struct tutti_calls_recalled *found);
 
 /* ---- structs that grow (versioned.c) ----------------------------------------------------- */
 
@@ -335,7 +335,7 @@ void tutti_public_copy(const void *known, size_t known_bytes, void *ret_struct);
 
 /* Ends every public function: detaches the thread's log lines from the communicator, and converts
  * `rc` (0, a negative error, or TUTTI_AGAIN) to the public result. */
-static inline tuttiResult_t tutti_public(int rc)
+static inline tuttiResult_t tutti_public_result(int rc)
 {
     tutti_log_enter(NULL);
     return rc == TUTTI_AGAIN ? tuttiInProgress : (tuttiResult_t)-rc;

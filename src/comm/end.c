@@ -44,7 +44,7 @@ tuttiResult_t tuttiCommFinalize(tuttiComm_t handle)
         rc = finalize(comm);
         tutti_comm_leave(comm);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 tuttiResult_t tuttiCommDestroy(tuttiComm_t handle)
@@ -57,11 +57,11 @@ tuttiResult_t tuttiCommDestroy(tuttiComm_t handle)
         return tuttiSuccess;
     rc = tutti_handle_enter(handle, "tuttiCommDestroy", &comm);
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     rc = tutti_group_check_unused(comm, "tuttiCommDestroy");
     if (rc != TUTTI_OK) {
         tutti_comm_leave(comm);
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     }
     drain(comm);
     tutti_gpu_comm_drain(comm);
@@ -71,7 +71,7 @@ tuttiResult_t tuttiCommDestroy(tuttiComm_t handle)
     tutti_comm_free(comm);
     tutti_gate_leave(pass);
     tutti_handle_release(handle);
-    return tutti_public(TUTTI_OK);
+    return tutti_public_result(TUTTI_OK);
 }
 
 tuttiResult_t tuttiCommAbort(tuttiComm_t handle)
@@ -81,11 +81,11 @@ tuttiResult_t tuttiCommAbort(tuttiComm_t handle)
     int rc = tutti_handle_visit(handle, "tuttiCommAbort", &comm);
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     snprintf(message, sizeof message, "rank %d called tuttiCommAbort", comm->rank);
     tutti_comm_fail(comm, TUTTI_ERR_USAGE, message);
     tutti_handle_unvisit(handle);
-    return tutti_public(TUTTI_OK);
+    return tutti_public_result(TUTTI_OK);
 }
 
 int tutti_comm_set_timeout(struct tutti_comm *comm, const char *function, int timeout_ms)
@@ -107,7 +107,7 @@ tuttiResult_t tuttiCommSetTimeout(tuttiComm_t handle, int timeoutMs)
         rc = tutti_comm_set_timeout(comm, function, timeoutMs);
         tutti_comm_leave(comm);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 /* Begins a visit whose result goes to `out`, which messages call `name`. */
@@ -134,10 +134,10 @@ tuttiResult_t tuttiCommCount(tuttiComm_t handle, int *count)
     int rc = query("tuttiCommCount", handle, count, "count", &comm);
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     *count = comm->nranks;
     tutti_handle_unvisit(handle);
-    return tutti_public(TUTTI_OK);
+    return tutti_public_result(TUTTI_OK);
 }
 
 tuttiResult_t tuttiCommUserRank(tuttiComm_t handle, int *rank)
@@ -146,10 +146,10 @@ tuttiResult_t tuttiCommUserRank(tuttiComm_t handle, int *rank)
     int rc = query("tuttiCommUserRank", handle, rank, "rank", &comm);
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     *rank = comm->rank;
     tutti_handle_unvisit(handle);
-    return tutti_public(TUTTI_OK);
+    return tutti_public_result(TUTTI_OK);
 }
 
 /* A non-blocking initialization progresses in the thread that queries it. A second thread that
@@ -176,7 +176,7 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
     int rc = query(function, handle, asyncError, "asyncError", &comm);
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     rc = tutti_comm_error(comm);
     if (rc == TUTTI_OK && !comm->is_blocking && tutti_comm_state(comm) == TUTTI_COMM_FORMING)
         rc = go_on_forming(comm, function);
@@ -190,8 +190,8 @@ tuttiResult_t tuttiCommGetAsyncError(tuttiComm_t handle, tuttiResult_t *asyncErr
             tutti_comm_fail(comm, rc, tutti_message_last());
     }
     tutti_handle_unvisit(handle);
-    *asyncError = tutti_public(rc);
-    return tutti_public(TUTTI_OK);
+    *asyncError = tutti_public_result(rc);
+    return tutti_public_result(TUTTI_OK);
 }
 
 static int measure(struct tutti_comm *comm, tuttiMemStats_t *stats)
@@ -230,5 +230,5 @@ tuttiResult_t tuttiCommMemStats(tuttiComm_t handle, tuttiMemStats_t *stats)
         rc = measure(comm, stats);
         tutti_comm_leave(comm);
     }
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }

@@ -111,7 +111,7 @@ static int take_schedules(struct tutti_comm *comm)
 static int start_engine(struct tutti_comm *comm)
 {
     TUTTI_TRY(tutti_engine_init(&comm->engine, comm->fabric, comm->nranks, comm->rank));
-    TUTTI_TRY(tutti_numbering_init(&comm->numbering, comm->nranks));
+    TUTTI_TRY(tutti_engine_numbers_init(&comm->numbering, comm->nranks));
     TUTTI_TRY(tutti_cache_create(&comm->cache));
     return TUTTI_OK;
 }
@@ -134,7 +134,7 @@ static const struct {
     {"sharing of the files of rank 0", share_bytes, false},
     {"proof of the schedules of rank 0", take_schedules, false},
     {"start of the engine", start_engine, false},
-    {"description of the machine", tutti_choices_look, false},
+    {"description of the machine", tutti_choices_fill_view, false},
     {"meeting of the GPUs", meet_gpus, false},
 };
 
@@ -277,7 +277,7 @@ void tutti_comm_form_idle(struct tutti_comm *comm)
     pause_us = pause_us > IDLE_MOST_MS * 1000 ? IDLE_MOST_MS * 1000 : pause_us;
     /* Other phases also wait for events that no descriptor signals. */
     if (fd >= 0 && comm->phase < PHASES && phases[comm->phase].is_exchange)
-        poll(&poll_fd, 1, tutti_system_wait_ms(IDLE_MOST_MS));
+        poll(&poll_fd, 1, tutti_system_timeout_ms(IDLE_MOST_MS));
     else
         tutti_pause_ns((uint64_t)pause_us * 1000);
 }
@@ -303,7 +303,7 @@ void tutti_comm_free(struct tutti_comm *comm)
     tutti_cache_destroy(comm->cache);
     tutti_schedules_destroy(comm->schedules);
     tutti_engine_fini(&comm->engine);
-    tutti_numbering_fini(&comm->numbering);
+    tutti_engine_numbers_fini(&comm->numbering);
     tutti_fabric_destroy(comm->fabric);
     tutti_claim_release(comm->claim);
     free(comm->gathered);

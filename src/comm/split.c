@@ -283,5 +283,5 @@ tuttiResult_t tuttiCommSplit(tuttiComm_t handle, int color, int key, tuttiComm_t
 {
     int rc = tutti_comm_split(handle, color, key, TUTTI_FOR_SPLIT, config, newcomm);
 
-    return tutti_public(tutti_group_note(rc));
+    return tutti_public_result(tutti_group_note(rc));
 }

@@ -72,8 +72,8 @@ static size_t extent(size_t blocks, size_t count, const size_t *counts, const si
     return extent;
 }
 
-void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
-                        size_t *ret_input_bytes, size_t *ret_output_bytes)
+void tutti_call_buffer_bytes(const struct tutti_call *call, int nranks, int rank,
+                             size_t *ret_input_bytes, size_t *ret_output_bytes)
 {
     uint32_t n = (uint32_t)nranks, me = (uint32_t)rank, root = (uint32_t)call->root;
     size_t size = tutti_type_size(call->type);

@@ -113,8 +113,8 @@ static inline size_t tutti_call_takes(const struct tutti_call *call, int rank, i
 
 /* Measures the call's buffers on rank `rank`, in bytes. A size reaches from the start of the buffer
  * to the end of the last block that is read or written. 0: the rank needs no such buffer. */
-void tutti_call_measure(const struct tutti_call *call, int nranks, int rank,
-                        size_t *ret_input_bytes, size_t *ret_output_bytes);
+void tutti_call_buffer_bytes(const struct tutti_call *call, int nranks, int rank,
+                             size_t *ret_input_bytes, size_t *ret_output_bytes);
 
 /* Returns the counts [nranks] of a v-form whose counts are not by pair, so that they must be the
  * same on all ranks. */

@@ -66,16 +66,16 @@ uint64_t tutti_call_history_number(const struct tutti_call_history *history,
 /* True if the ranks diverged before the current call. `mine` and `theirs` are headers that differ.
  * The ranks diverged earlier if both headers have the same number, and one of these holds: their
  * chains differ, or the number is that of an earlier call. */
-static inline bool tutti_call_history_parts(const struct tutti_call_history *history,
-                                            const struct tutti_header *mine,
-                                            const struct tutti_header *theirs)
+static inline bool tutti_call_history_has_diverged(const struct tutti_call_history *history,
+                                                   const struct tutti_header *mine,
+                                                   const struct tutti_header *theirs)
 {
     return mine->sequence == theirs->sequence &&
            (mine->chain != theirs->chain || mine->sequence < history->sequence);
 }
 
-/* Call it for headers for which tutti_call_history_parts is true. Sets an error message that names
- * the first call that differed, as precisely as the chains tell. Returns TUTTI_ERR_USAGE. */
+/* Call it for headers for which tutti_call_history_has_diverged is true. Sets an error message that
+ * names the first call that differed, as precisely as the chains tell. Returns TUTTI_ERR_USAGE. */
 int tutti_call_history_mismatch(const struct tutti_call_history *history,
                                 const struct tutti_header *mine, int rank,
                                 const struct tutti_header *theirs);

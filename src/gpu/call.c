@@ -282,12 +282,12 @@ static int enqueue_all(struct tutti_gpu_part *part, struct tutti_cu_stream *cons
     TUTTI_TRY(tutti_cuda_is_capturing(gpu, streams[0], &is_captured));
     for (size_t i = 1; i < part->count; i++)
         if (streams[i] != streams[i - 1])
-            TUTTI_TRY(tutti_cuda_follow(gpu, streams[0], streams[i]));
+            TUTTI_TRY(tutti_cuda_wait_for_stream(gpu, streams[0], streams[i]));
     TUTTI_TRY(part->comm->gpu->has_domain ? launch_all(part, streams[0], is_captured)
                                           : stage_all(part, streams[0], is_captured));
     for (size_t i = 1; i < part->count; i++)
         if (streams[i] != streams[i - 1])
-            TUTTI_TRY(tutti_cuda_follow(gpu, streams[i], streams[0]));
+            TUTTI_TRY(tutti_cuda_wait_for_stream(gpu, streams[i], streams[0]));
     return TUTTI_OK;
 }
 

@@ -113,7 +113,7 @@ static int continue_exchange(struct tutti_comm *comm)
     tutti_batch_release(gpu_comm->batch);
     gpu_comm->batch = NULL;
     if (rc == TUTTI_OK)
-        tutti_cuda_hear(gpu_comm->gpu, gpu_comm->messages);
+        tutti_cuda_take_messages(gpu_comm->gpu, gpu_comm->messages);
     return rc;
 }
 

@@ -51,7 +51,7 @@ static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
                      const struct tutti_plan **ret_plan)
 {
     struct tutti_tuner_query query = tutti_cache_query(comm, call);
-    enum tutti_authority by = TUTTI_BY_NOBODY;
+    enum tutti_authority by = TUTTI_BY_NONE;
     struct tutti_choice choice;
 
     *ret_plan = tutti_schedules_find(comm->schedules, &comm->view, &query);
@@ -91,7 +91,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
 
     TUTTI_TRY(find_plan(comm, call, &plan));
     if (plan != NULL && (plan->schedule->needs & of_peers) != 0 &&
-        !tutti_cuda_sees_all(comm->gpu->gpu)) {
+        !tutti_cuda_reaches_all(comm->gpu->gpu)) {
         tutti_log(TUTTI_LOG_INFO, "the algorithm that was named for %s reads its peers' buffers, "
                   "which on GPUs needs ranks of one process on one GPU: not used",
                   tutti_collective_name(call->collective));

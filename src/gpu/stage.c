@@ -131,7 +131,7 @@ static int stage_out(struct tutti_comm *comm, struct tutti_stage *stage,
         struct tutti_call staged = *calls[i];
         size_t input_bytes, output_bytes;
 
-        tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
+        tutti_call_buffer_bytes(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
         staged.input = at;
         staged.output = at + padded(input_bytes);
         TUTTI_TRY(copy(comm, at, calls[i]->input, input_bytes, stream));
@@ -157,7 +157,7 @@ static int stage_in(struct tutti_comm *comm, const struct tutti_stage *stage,
     for (size_t i = 0; i < count; i++) {
         size_t input_bytes, output_bytes;
 
-        tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
+        tutti_call_buffer_bytes(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
         TUTTI_TRY(copy_in(comm, calls[i], at + padded(input_bytes), output_bytes, stream));
         at += staged_bytes(input_bytes, output_bytes);
     }
@@ -196,7 +196,7 @@ static int note(struct tutti_comm *comm, struct tutti_stage *stage, struct tutti
     if (code != TUTTI_CU_SUCCESS)
         return tutti_cuda_fail(comm->gpu->gpu, code, "an event");
     stage->is_recorded = true;
-    TUTTI_TRY(tutti_cuda_note(comm->gpu->gpu, stream));
+    TUTTI_TRY(tutti_cuda_set_last(comm->gpu->gpu, stream));
     return tutti_gpu_watch(comm);
 }
 
@@ -215,7 +215,7 @@ static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *ca
     for (size_t i = 0; i < count; i++) {
         size_t input_bytes, output_bytes;
 
-        tutti_call_measure(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
+        tutti_call_buffer_bytes(calls[i], comm->nranks, comm->rank, &input_bytes, &output_bytes);
         bytes += staged_bytes(input_bytes, output_bytes);
     }
     if (comm->gpu->stage == NULL && tuttiHostStreamCreate(&comm->gpu->stage) != tuttiSuccess)
@@ -223,7 +223,7 @@ static int stage_all(struct tutti_comm *comm, const struct tutti_call *const *ca
     TUTTI_TRY(tutti_stage_take(comm, bytes, is_captured, &stage));
     /* Host functions of different streams run in any order, but calls must keep theirs. */
     if (!is_captured)
-        TUTTI_TRY(tutti_cuda_follow_last(comm->gpu->gpu, stream));
+        TUTTI_TRY(tutti_cuda_wait_for_last(comm->gpu->gpu, stream));
     TUTTI_TRY(tutti_batch_create(comm, &batch));
     rc = stage_out(comm, stage, calls, count, stream, batch);
     if (rc != TUTTI_OK) {

@@ -179,9 +179,9 @@ static inline int begin_turn(struct tutti_comm *comm)
 /* Begins a call and runs it as far as it can go without waiting. Only the thread that has the turn
  * may call it. */
 static inline int start_call(struct tutti_comm *comm, const struct tutti_call *call,
-                             struct tutti_found *found)
+                             struct tutti_calls_recalled *found)
 {
-    TUTTI_TRY(tutti_cache_again(comm, call, found));
+    TUTTI_TRY(tutti_cache_recall(comm, call, found));
     return tutti_run_start(&comm->engine, found->program, call);
 }
 
@@ -197,7 +197,7 @@ static int progress_collectives(struct tutti_batch *batch, bool *moved)
 
     while (batch->collective_position < batch->collective_count) {
         const struct tutti_call *call = &batch->collectives[batch->collective_position];
-        struct tutti_found found = {.generation = 0};
+        struct tutti_calls_recalled found = {.generation = 0};
         int rc = engine->run.is_active ? tutti_run_progress(engine)
                                        : start_call(batch->comm, call, &found);
 
@@ -316,7 +316,7 @@ int tutti_batch_wait(struct tutti_batch *batch)
  * is fast, because most calls complete without waiting, or after some nanoseconds. TUTTI_AGAIN: the
  * call must wait for its turn, or for other ranks. */
 static int run_first_turn(struct tutti_comm *comm, const struct tutti_call *call,
-                          struct tutti_found *found, uint64_t ticket)
+                          struct tutti_calls_recalled *found, uint64_t ticket)
 {
     if (!has_turn(comm, ticket))
         return TUTTI_AGAIN;
@@ -339,9 +339,9 @@ static int run_message(struct tutti_comm *comm, const struct tutti_call *call)
 }
 
 int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
-                        struct tutti_found *found)
+                        struct tutti_calls_recalled *found)
 {
-    struct tutti_found once = {.generation = 0};
+    struct tutti_calls_recalled once = {.generation = 0};
     struct tutti_batch batch;
     uint64_t ticket;
     int rc;

@@ -99,8 +99,8 @@ int tutti_batch_wait(struct tutti_batch *batch);
 
 /* Runs one call that has stream NULL and is not in a group, and waits until the call is complete.
  * This is the fastest way to run a call: most collectives then need no batch. `found` is the
- * program that the cache has found for the call (tutti_cache_again), or NULL. */
+ * program that the cache has found for the call (tutti_cache_recall), or NULL. */
 int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
-                        struct tutti_found *found);
+                        struct tutti_calls_recalled *found);
 
 #endif

@@ -60,7 +60,7 @@ static const char *describe(const struct tutti_batch *batch, char text[DESCRIPTI
 /* Returns a rank that the batch waits for, or -1 if it waits for no rank in particular. */
 static int waits_for(const struct tutti_batch *batch)
 {
-    int rank = tutti_run_waits_for(&batch->comm->engine);
+    int rank = tutti_run_awaited_rank(&batch->comm->engine);
 
     for (size_t i = 0; rank < 0 && i < batch->message_count; i++)
         if (!batch->messages[i].is_complete)

@@ -225,9 +225,9 @@ static bool stage_alike(const struct tutti_call *call, const struct tutti_tuner_
            (query->widening == 1 || !tutti_collective_reduces(call->collective));
 }
 
-bool tutti_cache_lent(const struct tutti_comm *comm, const struct tutti_call *call,
-                      struct tutti_tuner_query *query, const struct tutti_choice *choice,
-                      struct tutti_choice *ret_lent)
+bool tutti_cache_lent_choice(const struct tutti_comm *comm, const struct tutti_call *call,
+                             struct tutti_tuner_query *query, const struct tutti_choice *choice,
+                             struct tutti_choice *ret_lent)
 {
     struct tutti_choice lent;
 
@@ -253,12 +253,12 @@ static int make_lent_program(struct tutti_comm *comm, const struct tutti_call *c
     struct tutti_program *made;
     const struct tutti_plan *plan;
 
-    if (!tutti_cache_lent(comm, call, query, choice, &lent))
+    if (!tutti_cache_lent_choice(comm, call, query, choice, &lent))
         return TUTTI_OK;
     TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &lent, call->root, &plan));
     report_choice(comm, query, &lent, name_authority(TUTTI_BY_HOST));
     TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, &made));
-    tutti_program_lend(program, made);
+    tutti_program_set_lent(program, made);
     return TUTTI_OK;
 }
 
@@ -344,8 +344,8 @@ fail:
     return rc;
 }
 
-int tutti_cache_again(struct tutti_comm *comm, const struct tutti_call *call,
-                      struct tutti_found *found)
+int tutti_cache_recall(struct tutti_comm *comm, const struct tutti_call *call,
+                       struct tutti_calls_recalled *found)
 {
     if (found->generation == comm->cache->generation)
         return TUTTI_OK;

@@ -60,14 +60,14 @@ static inline size_t tutti_calls_key_hash(const struct tutti_calls_key *key, uns
 
 /* Bytes from the start of each buffer to the end of the last block that a call accesses there. 0:
  * the call does not access the buffer. */
-struct tutti_reach {
+struct tutti_calls_extent {
     size_t send_bytes, recv_bytes;
     /* The offset in bytes of sendbuff in recvbuff at which the two buffers may overlap. */
     ptrdiff_t in_place;
 };
 
-/* A program that cache.c has found for a call (tutti_cache_again). */
-struct tutti_found {
+/* A program that cache.c has found for a call (tutti_cache_recall). */
+struct tutti_calls_recalled {
     const struct tutti_program *program;
     uint64_t generation; /* the cache's generation when it was found; 0: not looked up yet */
 };
@@ -79,9 +79,9 @@ enum { TUTTI_KNOWN_BITS = 4 };
 struct tutti_calls_known {
     struct tutti_calls_key key; /* of the arguments as the caller passed them */
     bool is_special; /* no rank has data to move, or the call is a message to this rank itself */
-    struct tutti_reach reach;
+    struct tutti_calls_extent reach;
     struct tutti_call call; /* with the addresses of its last use */
-    struct tutti_found found;
+    struct tutti_calls_recalled found;
 };
 
 #endif

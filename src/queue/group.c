@@ -229,7 +229,7 @@ static int count_call(struct tutti_group *group, struct tutti_comm *comm,
 }
 
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
-                     struct tutti_found *found, tuttiStream_t stream)
+                     struct tutti_calls_recalled *found, tuttiStream_t stream)
 {
     struct tutti_group *group = open_group;
     struct tutti_group_part *part;
@@ -514,7 +514,7 @@ tuttiResult_t tuttiGroupStart(void)
     int rc = open_group == NULL ? this_group(&open_group) : TUTTI_OK;
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     if (open_group->depth++ == 0)
         open_group->fork_generation = tutti_comm_fork_generation();
     return tuttiSuccess;
@@ -543,7 +543,7 @@ tuttiResult_t tuttiGroupEnd(void)
     int rc;
 
     if (group == NULL)
-        return tutti_public(tutti_fail(TUTTI_ERR_USAGE,
+        return tutti_public_result(tutti_fail(TUTTI_ERR_USAGE,
                                        "tuttiGroupEnd without tuttiGroupStart on this thread"));
     if (--group->depth > 0)
         return tuttiSuccess;
@@ -555,5 +555,5 @@ tuttiResult_t tuttiGroupEnd(void)
     else
         rc = run(group);
     forget(group, rc);
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }

@@ -16,9 +16,9 @@ int tutti_group_check_unused(const struct tutti_comm *comm, const char *function
 /* Runs `call` on `comm`. In an open group, the call is kept for tuttiGroupEnd. Otherwise the call
  * is complete on return if `stream` is NULL, and queued if `stream` is a host stream. `call` must
  * have been checked, and is copied as needed. The calling thread must be inside `comm`. `found` is
- * passed to tutti_cache_again. */
+ * passed to tutti_cache_recall. */
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
-                     struct tutti_found *found, tuttiStream_t stream);
+                     struct tutti_calls_recalled *found, tuttiStream_t stream);
 
 /* The same for a call on device memory; `stream` is a CUDA stream or NULL. */
 int tutti_group_gpu_call(struct tutti_comm *comm, const struct tutti_call *call,

@@ -230,11 +230,11 @@ tuttiResult_t tuttiHostStreamCreate(tuttiStream_t *stream)
     int rc;
 
     if (stream == NULL)
-        return tutti_public(
+        return tutti_public_result(
             tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiHostStreamCreate: stream is NULL"));
     made = calloc(1, sizeof *made);
     if (made == NULL)
-        return tutti_public(tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a stream"));
+        return tutti_public_result(tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a stream"));
     made->fork_generation = tutti_comm_fork_generation();
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->work, NULL);
@@ -257,7 +257,7 @@ fail:
     pthread_cond_destroy(&made->idle);
     pthread_mutex_destroy(&made->lock);
     free(made);
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream)
@@ -268,10 +268,11 @@ tuttiResult_t tuttiHostStreamDestroy(tuttiStream_t stream)
         return tuttiSuccess;
     rc = tutti_stream_check(stream, "tuttiHostStreamDestroy");
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     if (!remove_live(stream))
-        return tutti_public(tutti_fail(TUTTI_ERR_USAGE, "tuttiHostStreamDestroy: an open group "
-                                       "holds calls on the stream; call tuttiGroupEnd first"));
+        return tutti_public_result(
+            tutti_fail(TUTTI_ERR_USAGE, "tuttiHostStreamDestroy: an open group holds calls on the "
+                                        "stream; call tuttiGroupEnd first"));
     pthread_mutex_lock(&stream->lock);
     stream->is_closing = true;
     pthread_cond_signal(&stream->work);
@@ -290,7 +291,7 @@ tuttiResult_t tuttiStreamSynchronize(tuttiStream_t stream)
     int rc = tutti_stream_check(stream, "tuttiStreamSynchronize");
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     pthread_mutex_lock(&stream->lock);
     while (stream->first != NULL) {
         if (stream->is_served || stream->has_own_cpus)
@@ -300,7 +301,7 @@ tuttiResult_t tuttiStreamSynchronize(tuttiStream_t stream)
     }
     rc = take_error(stream);
     pthread_mutex_unlock(&stream->lock);
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 tuttiResult_t tuttiStreamQuery(tuttiStream_t stream)
@@ -308,11 +309,11 @@ tuttiResult_t tuttiStreamQuery(tuttiStream_t stream)
     int rc = tutti_stream_check(stream, "tuttiStreamQuery");
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     pthread_mutex_lock(&stream->lock);
     rc = stream->first != NULL ? TUTTI_AGAIN : take_error(stream);
     pthread_mutex_unlock(&stream->lock);
-    return tutti_public(rc);
+    return tutti_public_result(rc);
 }
 
 tuttiResult_t tuttiStreamEventFd(tuttiStream_t stream, int *fd)
@@ -320,9 +321,10 @@ tuttiResult_t tuttiStreamEventFd(tuttiStream_t stream, int *fd)
     int rc = tutti_stream_check(stream, "tuttiStreamEventFd");
 
     if (rc != TUTTI_OK)
-        return tutti_public(rc);
+        return tutti_public_result(rc);
     if (fd == NULL)
-        return tutti_public(tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiStreamEventFd: fd is NULL"));
+        return tutti_public_result(
+            tutti_fail(TUTTI_ERR_ARGUMENT, "tuttiStreamEventFd: fd is NULL"));
     pthread_mutex_lock(&stream->lock);
     if (!stream->is_watched && stream->has_been_idle)
         signal_event_fd(stream);

@@ -66,34 +66,34 @@ static inline bool tutti_step_is_one_sided(const struct tutti_step *step)
 }
 
 /* A set of ranks, ascending. */
-struct tutti_among {
+struct tutti_step_ranks {
     const uint32_t *ranks; /* NULL: `count` ranks from `first` on */
     uint32_t first, count;
 };
 
-static inline uint32_t tutti_among_rank(struct tutti_among among, uint32_t index)
+static inline uint32_t tutti_step_ranks_at(struct tutti_step_ranks set, uint32_t index)
 {
-    return among.ranks != NULL ? among.ranks[index] : among.first + index;
+    return set.ranks != NULL ? set.ranks[index] : set.first + index;
 }
 
 /* The ranks that TUTTI_ALL_RANKS stands for in a put or gather_reduce, including this rank. */
-static inline struct tutti_among tutti_step_among(const struct tutti_schedule *schedule,
-                                                  const struct tutti_step *step)
+static inline struct tutti_step_ranks tutti_step_ranks(const struct tutti_schedule *schedule,
+                                                       const struct tutti_step *step)
 {
     if (step->among_count == 0)
-        return (struct tutti_among){NULL, 0, schedule->nranks};
-    return (struct tutti_among){schedule->among + step->among_first, 0, step->among_count};
+        return (struct tutti_step_ranks){NULL, 0, schedule->nranks};
+    return (struct tutti_step_ranks){schedule->among + step->among_first, 0, step->among_count};
 }
 
 /* The ranks that `peer` stands for, where `peer` is a step's `from` or `to` or the rank of an
- * access. TUTTI_NO_RANK stands for none. TUTTI_ALL_RANKS stands for the ranks of tutti_step_among,
+ * access. TUTTI_NO_RANK stands for none. TUTTI_ALL_RANKS stands for the ranks of tutti_step_ranks,
  * which include this rank although the step does not address it. */
-static inline struct tutti_among tutti_step_peers(const struct tutti_schedule *schedule,
-                                                  const struct tutti_step *step, int32_t peer)
+static inline struct tutti_step_ranks tutti_step_peers(const struct tutti_schedule *schedule,
+                                                       const struct tutti_step *step, int32_t peer)
 {
     if (peer == TUTTI_ALL_RANKS)
-        return tutti_step_among(schedule, step);
-    return (struct tutti_among){NULL, peer >= 0 ? (uint32_t)peer : 0, peer >= 0};
+        return tutti_step_ranks(schedule, step);
+    return (struct tutti_step_ranks){NULL, peer >= 0 ? (uint32_t)peer : 0, peer >= 0};
 }
 
 /* Number of ranks other than this one that `peer` stands for. */

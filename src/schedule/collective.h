@@ -198,16 +198,16 @@ TUTTI_INLINE bool tutti_collective_counts_by_pair(uint32_t collective)
 
 /* True if results may be averages. An average has one divisor, so each rank must combine all
  * ranks. */
-TUTTI_INLINE bool tutti_collective_averages(uint32_t collective)
+TUTTI_INLINE bool tutti_collective_can_average(uint32_t collective)
 {
     return tutti_collective_reduces(collective) &&
            tutti_collective_sources(collective) == TUTTI_FROM_ALL;
 }
 
 /* True if every rank gets the same sum over all ranks: an all-reduce. */
-TUTTI_INLINE bool tutti_collective_agrees(uint32_t collective)
+TUTTI_INLINE bool tutti_collective_gives_one_result(uint32_t collective)
 {
-    return tutti_collective_averages(collective) &&
+    return tutti_collective_can_average(collective) &&
            tutti_collective_input(collective) == TUTTI_ONE_BLOCK &&
            tutti_collective_output(collective) == TUTTI_ONE_BLOCK;
 }

@@ -133,9 +133,9 @@ struct tutti_domain {
                                         up */
 };
 
-/* tutti_domain_ring_all wakes every other member that sleeps; tutti_domain_give calls it where it
- * is needed. tutti_domain_ring wakes one member, whether it sleeps or not. Both may be called on
- * any thread. */
+/* tutti_domain_ring_all wakes every other member that sleeps; tutti_domain_give_signals calls it
+ * where it is needed. tutti_domain_ring wakes one member, whether it sleeps or not. Both may be
+ * called on any thread. */
 void tutti_domain_ring_all(struct tutti_domain *domain);
 void tutti_domain_ring(struct tutti_domain *domain, uint32_t index);
 
@@ -180,14 +180,15 @@ static inline uint64_t tutti_domain_signal(uint64_t round, uint32_t nsignals)
 #define TUTTI_PATIENT_LOOKS 100
 
 /* Begin this rank's post of a round: publish its call. */
-static inline struct tutti_post *tutti_domain_open(const struct tutti_domain *domain,
-                                                   uint64_t round, const uint64_t signature[2],
-                                                   uint64_t chain)
+static inline struct tutti_post *tutti_domain_begin_post(const struct tutti_domain *domain,
+                                                         uint64_t round,
+                                                         const uint64_t signature[2],
+                                                         uint64_t chain)
 {
     struct tutti_post *post = tutti_domain_post(domain, domain->me, round);
 
     /* release, all: a reader that sees a word sees the zero before it; pairs with the acquire in
-     * tutti_domain_gave and in mismatch.c */
+     * tutti_domain_post_has and in mismatch.c */
     tutti_store_release(&post->counter, 0);
     tutti_store_release(&post->signature[0], signature[0]);
     tutti_store_release(&post->signature[1], signature[1]);
@@ -197,10 +198,10 @@ static inline struct tutti_post *tutti_domain_open(const struct tutti_domain *do
 
 /* Give this rank's signals of a round, up to number `nsignals`, in its post. A rank that sees the
  * signal also sees everything that this rank wrote before. */
-static inline void tutti_domain_give(struct tutti_domain *domain, struct tutti_post *post,
-                                     uint64_t round, uint32_t nsignals)
+static inline void tutti_domain_give_signals(struct tutti_domain *domain, struct tutti_post *post,
+                                             uint64_t round, uint32_t nsignals)
 {
-    /* release: pairs with the acquire in tutti_domain_gave */
+    /* release: pairs with the acquire in tutti_domain_post_has */
     tutti_store_release(&post->counter, tutti_domain_signal(round, nsignals));
     /* Pairs with the fence of a member that goes to sleep: at least one of the two sees the
      * other. */
@@ -211,17 +212,18 @@ static inline void tutti_domain_give(struct tutti_domain *domain, struct tutti_p
 
 /* True if the owner of the post has given signal `signal` of that round, or has begun a later round
  * in the same post. */
-static inline bool tutti_domain_gave(const struct tutti_post *post, uint64_t round, uint32_t signal)
+static inline bool tutti_domain_post_has(const struct tutti_post *post, uint64_t round,
+                                         uint32_t signal)
 {
-    /* acquire: pairs with the release in tutti_domain_give */
+    /* acquire: pairs with the release in tutti_domain_give_signals */
     return tutti_load_acquire(&post->counter) >= tutti_domain_signal(round, signal);
 }
 
-/* Does the same as tutti_domain_gave for the post of member `index`. */
-static inline bool tutti_domain_has(const struct tutti_domain *domain, uint32_t index,
-                                    uint64_t round, uint32_t signal)
+/* Does the same as tutti_domain_post_has for the post of member `index`. */
+static inline bool tutti_domain_has_signal(const struct tutti_domain *domain, uint32_t index,
+                                           uint64_t round, uint32_t signal)
 {
-    return tutti_domain_gave(tutti_domain_post(domain, index, round), round, signal);
+    return tutti_domain_post_has(tutti_domain_post(domain, index, round), round, signal);
 }
 
 /* Publish the operation that this rank begins. words[0] is its number. */

@@ -173,7 +173,7 @@ go_on_connecting(struct tutti_fabric *fabric, int peer, int channel)
 
     /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
     if (tutti_load_acquire(&fabric->is_aborted) != 0)
-        return tutti_fabric_blame(fabric, peer, "is not connected");
+        return tutti_fabric_peer_failed(fabric, peer, "is not connected");
     tutti_parts_progress(fabric);
     TUTTI_TRY(fabric->routes[peer]->connect(fabric, peer, channel, &fabric->conns[index]));
     fabric->is_ready[index] = true;

@@ -90,7 +90,7 @@ bool tutti_fabric_recv_state(const struct tutti_fabric *fabric,
 
 /* ---- failures that this rank detects ------------------------------------------------- */
 
-int tutti_fabric_remember(struct tutti_fabric *fabric, int rc)
+int tutti_fabric_keep_failure(struct tutti_fabric *fabric, int rc)
 {
     if (fabric->failure == TUTTI_OK) {
         fabric->failure = rc;
@@ -106,7 +106,7 @@ static int read_own_abort(struct tutti_fabric *fabric)
     /* acquire: pairs with the release in tutti_fabric_abort; abort_code and abort_reason are set */
     if (tutti_load_acquire(&fabric->is_aborted) == 0)
         return TUTTI_OK;
-    return tutti_fabric_remember(fabric, tutti_fail(fabric->abort_code, "this rank aborted: %s",
+    return tutti_fabric_keep_failure(fabric, tutti_fail(fabric->abort_code, "this rank aborted: %s",
                                                     fabric->abort_reason));
 }
 
@@ -133,7 +133,7 @@ int tutti_fabric_find_abort(const struct tutti_fabric *fabric)
     return fail_by_abort(note->code, note->rank, note->reason);
 }
 
-void tutti_fabric_hear(struct tutti_fabric *fabric, const struct tutti_cause *cause)
+void tutti_fabric_record_cause(struct tutti_fabric *fabric, const struct tutti_cause *cause)
 {
     pthread_mutex_lock(&fabric->lock);
     if (!fabric->has_heard)
@@ -146,7 +146,7 @@ static int read_heard(struct tutti_fabric *fabric)
 {
     if (!fabric->has_heard)
         return TUTTI_OK;
-    return tutti_fabric_remember(
+    return tutti_fabric_keep_failure(
         fabric, fail_by_abort(fabric->heard.code, fabric->heard.rank, fabric->heard.reason));
 }
 
@@ -154,7 +154,7 @@ static int read_note(struct tutti_fabric *fabric)
 {
     int rc = tutti_fabric_find_abort(fabric);
 
-    return rc == TUTTI_OK ? TUTTI_OK : tutti_fabric_remember(fabric, rc);
+    return rc == TUTTI_OK ? TUTTI_OK : tutti_fabric_keep_failure(fabric, rc);
 }
 
 static int fail_loss(const struct tutti_loss *loss)
@@ -171,7 +171,7 @@ static int look_for_the_dead(struct tutti_fabric *fabric)
 
         if (part->is_open && part->ops->find_dead != NULL &&
             part->ops->find_dead(fabric, &part->dead_from, CHECKS_PER_CALL, &loss))
-            return tutti_fabric_remember(fabric, fail_loss(&loss));
+            return tutti_fabric_keep_failure(fabric, fail_loss(&loss));
     }
     return TUTTI_OK;
 }
@@ -205,7 +205,7 @@ static int check_failures(struct tutti_fabric *fabric)
     return look_for_the_dead(fabric);
 }
 
-int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what)
+int tutti_fabric_conn_lost(struct tutti_fabric *fabric, int peer, const char *what)
 {
     uint64_t now_ns = tutti_now_ns();
 
@@ -219,7 +219,7 @@ int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what
         TUTTI_TRY(check_failures(fabric));
         return TUTTI_AGAIN;
     }
-    return tutti_fabric_blame(fabric, fabric->suspicion.peer, fabric->suspicion.what);
+    return tutti_fabric_peer_failed(fabric, fabric->suspicion.peer, fabric->suspicion.what);
 }
 
 /* Finds a lost connection, even if no call waits for it now. */
@@ -243,9 +243,9 @@ static int look_for_lost_connections(struct tutti_fabric *fabric)
 
     if (!find_lost(fabric, &loss))
         return TUTTI_OK;
-    /* Another thread may have aborted this rank just now. In that case tutti_fabric_suspect reports
-     * the abort of this rank and not the loss. */
-    rc = tutti_fabric_suspect(fabric, loss.peer, loss.what);
+    /* Another thread may have aborted this rank just now. In that case tutti_fabric_conn_lost
+     * reports the abort of this rank and not the loss. */
+    rc = tutti_fabric_conn_lost(fabric, loss.peer, loss.what);
     return rc == TUTTI_AGAIN ? TUTTI_OK : rc;
 }
 
@@ -255,7 +255,7 @@ int tutti_fabric_check(struct tutti_fabric *fabric)
     return look_for_lost_connections(fabric);
 }
 
-int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
+int tutti_fabric_peer_failed(struct tutti_fabric *fabric, int peer, const char *what)
 {
     int rc;
 
@@ -264,5 +264,6 @@ int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what)
     rc = check_failures(fabric); /* An abort or a death explains the loss better. */
     if (rc != TUTTI_OK)
         return rc;
-    return tutti_fabric_remember(fabric, tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", peer, what));
+    return tutti_fabric_keep_failure(fabric,
+                                     tutti_fail(TUTTI_ERR_REMOTE, "rank %d %s", peer, what));
 }

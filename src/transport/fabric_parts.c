@@ -78,8 +78,8 @@ void *tutti_part_state(const struct tutti_fabric *fabric, const struct tutti_tra
     return fabric->parts[index_of(fabric, ops)].state;
 }
 
-void tutti_part_keep(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
-                     void *state)
+void tutti_part_set_state(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
+                          void *state)
 {
     pthread_mutex_lock(&fabric->lock);
     fabric->parts[index_of(fabric, ops)].state = state;

@@ -151,7 +151,7 @@ struct tutti_fabric {
     /* A connection was lost. The peer may have given up, and its reason may still be on the way. */
     uint64_t suspected_ns; /* the time of the loss; 0: no connection was lost */
     struct tutti_loss suspicion;
-    int failure; /* the error that tutti_fabric_remember keeps; TUTTI_OK: none */
+    int failure; /* the error that tutti_fabric_keep_failure keeps; TUTTI_OK: none */
     char failure_text[TUTTI_MESSAGE_BYTES];
     bool has_left;
 };
@@ -174,11 +174,11 @@ void *tutti_conn_create(struct tutti_fabric *fabric, const struct tutti_conn_ops
 int tutti_parts_init(struct tutti_fabric *fabric);
 
 /* tutti_part_state returns the transport's own state in this fabric, or NULL before it is set.
- * tutti_part_keep sets the state under fabric->lock, because an abort by another thread may read
- * it. */
+ * tutti_part_set_state sets the state under fabric->lock, because an abort by another thread may
+ * read it. */
 void *tutti_part_state(const struct tutti_fabric *fabric, const struct tutti_transport_ops *ops);
-void tutti_part_keep(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
-                     void *state);
+void tutti_part_set_state(struct tutti_fabric *fabric, const struct tutti_transport_ops *ops,
+                          void *state);
 
 /* Returns a transport's slice of the record of `rank`, after join has begun, or of this rank's own
  * record. */
@@ -257,19 +257,19 @@ void tutti_wait_nap(struct tutti_fabric *fabric);
 /* Returns the error for a call that could not continue because of `peer`. It is the reason for
  * which the fabric failed if that is known (an abort, a death), else "rank N <what>". The error is
  * kept. */
-int tutti_fabric_blame(struct tutti_fabric *fabric, int peer, const char *what);
+int tutti_fabric_peer_failed(struct tutti_fabric *fabric, int peer, const char *what);
 
 /* Keep the first failure of the fabric, with the thread's last message, so that every later check
  * finds it. Returns `rc`. */
-int tutti_fabric_remember(struct tutti_fabric *fabric, int rc);
+int tutti_fabric_keep_failure(struct tutti_fabric *fabric, int rc);
 
 /* Call this when the connection to `peer` was lost. The peer may have given up, and its reason may
  * still be on the way. TUTTI_AGAIN: call this function or tutti_fabric_check again. Some
- * milliseconds after the first loss, this function returns the result of tutti_fabric_blame for the
- * peer that was lost first. */
-int tutti_fabric_suspect(struct tutti_fabric *fabric, int peer, const char *what);
+ * milliseconds after the first loss, this function returns the result of tutti_fabric_peer_failed
+ * for the peer that was lost first. */
+int tutti_fabric_conn_lost(struct tutti_fabric *fabric, int peer, const char *what);
 
 /* Record the reason that a peer has sent for giving up. */
-void tutti_fabric_hear(struct tutti_fabric *fabric, const struct tutti_cause *cause);
+void tutti_fabric_record_cause(struct tutti_fabric *fabric, const struct tutti_cause *cause);
 
 #endif

@@ -236,7 +236,7 @@ static void retract(struct tutti_fabric *fabric)
 static bool sleep_on_descriptors(struct tutti_fabric *fabric)
 {
     struct epoll_event events[16];
-    int timeout_ms = tutti_system_wait_ms(fabric->naps ? NAP_MS : SLEEP_MS);
+    int timeout_ms = tutti_system_timeout_ms(fabric->naps ? NAP_MS : SLEEP_MS);
 
     if (epoll_wait(fabric->epoll_fd, events, sizeof events / sizeof events[0], timeout_ms) <= 0)
         return false;
@@ -249,7 +249,7 @@ static bool sleep_on_descriptors(struct tutti_fabric *fabric)
 
 static void sleep_on_futex(struct tutti_fabric *fabric, uint32_t seen)
 {
-    struct timespec timeout = {.tv_nsec = tutti_system_wait_ms(SLEEP_MS) * 1000000L};
+    struct timespec timeout = {.tv_nsec = tutti_system_timeout_ms(SLEEP_MS) * 1000000L};
 
     syscall(SYS_futex, &fabric->waiter->rings, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }

@@ -361,7 +361,7 @@ static int share_policy(struct tutti_comm *comm, struct tutti_policy *mine)
     if (rc == TUTTI_OK)
         rc = tutti_policy_unpack(bytes, size, &policy);
     if (rc == TUTTI_OK)
-        rc = tutti_choices_use(comm, policy);
+        rc = tutti_choices_set_policy(comm, policy);
     free(bytes);
     return rc;
 }
@@ -425,5 +425,5 @@ tuttiResult_t tuttiCommTune(tuttiComm_t handle, const char *file, const tuttiTun
         rc = tune_comm(comm, file, config);
         tutti_comm_leave(comm);
     }
-    return tutti_public(tutti_group_note(rc));
+    return tutti_public_result(tutti_group_note(rc));
 }

@@ -108,7 +108,7 @@ static bool find_cells(const struct tutti_tuner_view *view, const struct tutti_t
     return found.algorithm != NULL;
 }
 
-/* Asks the policy. TUTTI_BY_NOBODY: the policy has no rule for the call. */
+/* Asks the policy. TUTTI_BY_NONE: the policy has no rule for the call. */
 static enum tutti_authority ask_policy(const struct tutti_tuner_view *view,
                                        const struct tutti_tuner_query *query,
                                        struct tutti_choice *ret_choice)
@@ -121,17 +121,17 @@ static enum tutti_authority ask_policy(const struct tutti_tuner_view *view,
             return tutti_policy_authority(i);
         }
     }
-    return TUTTI_BY_NOBODY;
+    return TUTTI_BY_NONE;
 }
 
-/* Asks the authorities in order. TUTTI_BY_NOBODY: none of them names an algorithm. */
+/* Asks the authorities in order. TUTTI_BY_NONE: none of them names an algorithm. */
 static enum tutti_authority ask_all(const struct tutti_tuner_view *view,
                                     const struct tutti_tuner_query *query,
                                     struct tutti_choice *ret_choice)
 {
     enum tutti_authority by = ask_policy(view, query, ret_choice);
 
-    if (by != TUTTI_BY_NOBODY)
+    if (by != TUTTI_BY_NONE)
         return by;
     if (tutti_builtin_find(view, query, true, ret_choice)) {
         struct tutti_choice of_host = *ret_choice;
@@ -140,7 +140,7 @@ static enum tutti_authority ask_all(const struct tutti_tuner_view *view,
     }
     if (tutti_memo_cheapest(view, query, ret_choice))
         return TUTTI_BY_PRICE;
-    return tutti_builtin_find(view, query, false, ret_choice) ? TUTTI_BY_HABIT : TUTTI_BY_NOBODY;
+    return tutti_builtin_find(view, query, false, ret_choice) ? TUTTI_BY_DEFAULT : TUTTI_BY_NONE;
 }
 
 int tutti_tuner_choose(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
@@ -149,7 +149,7 @@ int tutti_tuner_choose(const struct tutti_tuner_view *view, const struct tutti_t
     struct tutti_choice choice = {.algorithm = NULL};
     enum tutti_authority by = ask_all(view, query, &choice);
 
-    if (by == TUTTI_BY_NOBODY)
+    if (by == TUTTI_BY_NONE)
         return tutti_fail(TUTTI_ERR_INTERNAL, "no algorithm serves %s over %u ranks",
                           tutti_collective_name(query->collective), view->nranks);
     TUTTI_TRY(tutti_algorithm_options(choice.algorithm, &choice.options, &choice.options));

@@ -126,7 +126,7 @@ int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_
             continue;
         count++;
         candidate->can_serve = tutti_tuner_can_serve(view, query, algorithm);
-        candidate->by = TUTTI_BY_NOBODY;
+        candidate->by = TUTTI_BY_NONE;
         tutti_candidate_cheapest_variant(view, query, algorithm, &candidate->choice,
                                          &candidate->seconds);
         if (!tutti_tuner_is_candidate(view, query, algorithm))

@@ -11,7 +11,7 @@ struct tutti_candidate {
     double seconds;               /* the price; NAN: there is none */
     bool can_serve;
     bool is_chosen;               /* true for exactly one candidate, the first */
-    enum tutti_authority by;      /* of the choice; TUTTI_BY_NOBODY if it is not chosen */
+    enum tutti_authority by;      /* of the choice; TUTTI_BY_NONE if it is not chosen */
     char reason[96];              /* "by TUTTI_TUNE, line 3", "1.8 times the lowest price", ... */
 };
 

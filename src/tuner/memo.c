@@ -5,7 +5,7 @@
 
 #include "tuner/candidates.h"
 
-size_t tutti_memo_class(size_t bytes)
+size_t tutti_memo_class_bytes(size_t bytes)
 {
     unsigned shift = 0;
 
@@ -38,7 +38,7 @@ bool tutti_memo_cheapest(const struct tutti_tuner_view *view, const struct tutti
     struct tutti_memo_entry *entry = NULL;
     double ignored;
 
-    of_class.block_bytes = tutti_memo_class(query->block_bytes);
+    of_class.block_bytes = tutti_memo_class_bytes(query->block_bytes);
     if (view->memo != NULL)
         entry = &view->memo->entries[slot_of(&of_class)];
     if (entry != NULL && entry->is_known && same_query(&entry->query, &of_class)) {

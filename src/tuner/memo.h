@@ -23,7 +23,7 @@ struct tutti_memo {
 /* Returns the size that represents the class of `bytes`. It has the four leading bits of `bytes`,
  * and all other bits are 0. A power of two represents itself. Every size is less than an eighth
  * larger than the size that represents it. */
-size_t tutti_memo_class(size_t bytes);
+size_t tutti_memo_class_bytes(size_t bytes);
 
 /* Does the same as tutti_candidate_cheapest for the size that represents the query's class.
  * Remembers the result in view->memo, if there is one. Returns false if no algorithm has a

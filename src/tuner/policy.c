@@ -200,7 +200,7 @@ done:
 
 /* ---- sharing ------------------------------------------------------------------------------- */
 
-struct tutti_policy *tutti_policy_share(struct tutti_policy *policy)
+struct tutti_policy *tutti_policy_retain(struct tutti_policy *policy)
 {
     if (policy != NULL)
         /* acquire and release: pairs with the one in tutti_policy_release */

@@ -58,9 +58,9 @@ int tutti_policy_create(const char *const text[TUTTI_POLICY_TEXTS],
  * only reference. TUTTI_ERR_USAGE: the bytes are malformed. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_policy_unpack(const char *bytes, size_t size, struct tutti_policy **ret_policy);
 
-/* tutti_policy_share adds a reference and returns `policy`. tutti_policy_release drops a reference,
- * and the last one frees the policy. Both are thread-safe and ignore NULL. */
-struct tutti_policy *tutti_policy_share(struct tutti_policy *policy);
+/* tutti_policy_retain adds a reference and returns `policy`. tutti_policy_release drops a
+ * reference, and the last one frees the policy. Both are thread-safe and ignore NULL. */
+struct tutti_policy *tutti_policy_retain(struct tutti_policy *policy);
 void tutti_policy_release(struct tutti_policy *policy);
 
 /* Loads the text that the value `given` of an environment variable stands for. If `given` is empty

@@ -139,7 +139,7 @@ static void rates_at(const struct tutti_tuner_view *view, const struct tutti_tun
 {
     struct tutti_rate *node = &ret_machine->level[TUTTI_LEVEL_NODE];
 
-    tutti_machine_at(view->machine,
+    tutti_machine_for_footprint(view->machine,
                      tutti_machine_footprint(query->collective, view->nranks,
                                              (double)query->block_bytes), ret_machine);
     if (is_two_sided)

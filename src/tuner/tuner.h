@@ -38,8 +38,8 @@ enum tutti_authority {
     TUTTI_BY_TABLE,    /* TUTTI_TUNE_TABLE, or a table of tuttiCommTune */
     TUTTI_BY_HOST,     /* measured rows of builtin.c, for ranks that share memory or crowd a host */
     TUTTI_BY_PRICE,    /* the lowest price */
-    TUTTI_BY_HABIT,    /* general rows of builtin.c, for all others */
-    TUTTI_BY_NOBODY    /* none has decided */
+    TUTTI_BY_DEFAULT,  /* general rows of builtin.c, for all others */
+    TUTTI_BY_NONE      /* none has decided */
 };
 
 /* The properties of the communicator that choices depend on. */

@@ -67,7 +67,7 @@ static int translate_samples(void **state)
         size_t size;
         char *text = sample_read(sample_name(i), &size);
 
-        assert_int_equal(tutti_import_load(sample_name(i), text, size, &ensemble), 0);
+        assert_int_equal(tutti_import_prove(sample_name(i), text, size, &ensemble), 0);
         name_translated(sample_name(i), path, sizeof path);
         write_text(path, &ensemble);
         tutti_ensemble_fini(&ensemble);

@@ -13,7 +13,7 @@ static void try_file(const char *text, size_t size)
     struct tutti_ensemble ensemble, again;
     char *written, *rewritten;
 
-    if (tutti_import_load("fuzz", text, size, &ensemble) != TUTTI_OK)
+    if (tutti_import_prove("fuzz", text, size, &ensemble) != TUTTI_OK)
         return;
     fuzz_require(tutti_describe_ensemble(&ensemble, &written) == TUTTI_OK, "it can be written");
     fuzz_require(tutti_ensemble_load("written", written, strlen(written), &again) == TUTTI_OK,

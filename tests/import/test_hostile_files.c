@@ -86,7 +86,7 @@ static size_t edit(char *text, size_t size, uint64_t *random)
 static bool judge(const char *what, const char *text, size_t size)
 {
     struct tutti_ensemble ensemble, again;
-    int rc = tutti_import_load("file", text, size, &ensemble);
+    int rc = tutti_import_prove("file", text, size, &ensemble);
     char *written;
 
     if (rc == TUTTI_ERR_ARGUMENT)

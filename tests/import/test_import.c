@@ -44,7 +44,7 @@ static void samples_are_right(void **state)
         struct tutti_check_report report;
         struct tutti_ensemble ensemble;
 
-        if (tutti_import_load(samples[i].file, text, size, &ensemble) != TUTTI_OK)
+        if (tutti_import_prove(samples[i].file, text, size, &ensemble) != TUTTI_OK)
             fail_msg("%s", tutti_message_last());
         assert_string_equal(ensemble.name, samples[i].name);
         assert_int_equal(ensemble.nranks, samples[i].nranks);
@@ -70,7 +70,7 @@ static void a_ring_is_read_as_a_ring(void **state)
     struct tutti_ensemble ensemble;
 
     (void)state;
-    assert_int_equal(tutti_import_load("ring", text, size, &ensemble), TUTTI_OK);
+    assert_int_equal(tutti_import_prove("ring", text, size, &ensemble), TUTTI_OK);
     for (uint32_t rank = 0; rank < 4; rank++) {
         assert_int_equal(ensemble.schedules[rank]->nsteps, 7);
         for (uint32_t i = 0; i < 7; i++)
@@ -137,7 +137,7 @@ static void programs_for_buffers_and_places_are_right(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tutti_ensemble ensemble;
 
-        if (tutti_import_load("case", cases[i].text, strlen(cases[i].text), &ensemble) != TUTTI_OK)
+        if (tutti_import_prove("case", cases[i].text, strlen(cases[i].text), &ensemble) != TUTTI_OK)
             fail_msg("case %zu: %s", i, tutti_message_last());
         assert_int_equal(ensemble.schedules[0]->root, cases[i].root);
         tutti_ensemble_fini(&ensemble);
@@ -161,7 +161,7 @@ static void expect_refused(const struct edit *edit)
     edited = malloc(size + strlen(edit->to) + 1);
     assert_non_null(edited);
     sprintf(edited, "%.*s%s%s", (int)(at - text), text, edit->to, at + strlen(edit->from));
-    if (tutti_import_load("f", edited, strlen(edited), &ensemble) != TUTTI_ERR_ARGUMENT)
+    if (tutti_import_prove("f", edited, strlen(edited), &ensemble) != TUTTI_ERR_ARGUMENT)
         fail_msg("%s with %s in place of %s is accepted", edit->file, edit->to, edit->from);
     if (strstr(tutti_message_last(), edit->message) == NULL ||
         strchr(tutti_message_last(), '\n') != NULL)

@@ -131,7 +131,7 @@ static void read_again(const struct team *team, const char *name, bool is_in_pla
     struct tutti_ensemble ensemble;
     char *text = write_xml(team, is_in_place);
 
-    if (tutti_import_load(name, text, strlen(text), &ensemble) != TUTTI_OK)
+    if (tutti_import_prove(name, text, strlen(text), &ensemble) != TUTTI_OK)
         fail_msg("%s of %u ranks, root %u%s: %s", name, team->nranks, schedules[0]->root,
                  is_in_place ? ", in place" : "", tutti_message_last());
     assert_int_equal(tutti_check_schedule(schedules, team->nranks, &before), TUTTI_OK);

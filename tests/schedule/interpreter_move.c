@@ -173,8 +173,8 @@ static void run_local(struct machine *machine, uint32_t rank, const struct tutti
                       uint32_t slice)
 {
     uint32_t run = machine->ranks[rank].run;
-    struct tutti_among among = tutti_step_among(machine->schedules[rank], step);
-    uint32_t first = tutti_among_rank(among, 0);
+    struct tutti_step_ranks among = tutti_step_ranks(machine->schedules[rank], step);
+    uint32_t first = tutti_step_ranks_at(among, 0);
     struct memory *memory = &machine->memory;
     uint32_t from = step->kind == TUTTI_STEP_GET ? (uint32_t)step->from : rank;
     bool puts_one = step->kind == TUTTI_STEP_PUT && step->to >= 0;
@@ -193,14 +193,14 @@ static void run_local(struct machine *machine, uint32_t rank, const struct tutti
             value = *memory_at(memory, from, run, src, i, slice);
             *into = step->kind == TUTTI_STEP_REDUCE ? value_add(*into, value) : value;
             for (uint32_t m = 0; m < among.count && step->to == TUTTI_ALL_RANKS; m++)
-                if (tutti_among_rank(among, m) != rank)
-                    *memory_at(memory, tutti_among_rank(among, m), run, step->remote, i, slice) =
+                if (tutti_step_ranks_at(among, m) != rank)
+                    *memory_at(memory, tutti_step_ranks_at(among, m), run, step->remote, i, slice) =
                         value;
             continue;
         }
         value = *memory_at(memory, first, run, rank == first ? step->src : step->remote, i, slice);
         for (uint32_t m = 1; m < among.count; m++) {
-            uint32_t other = tutti_among_rank(among, m);
+            uint32_t other = tutti_step_ranks_at(among, m);
 
             value = value_fold(value, *memory_at(memory, other, run,
                                                  rank == other ? step->src : step->remote, i,
@@ -210,8 +210,8 @@ static void run_local(struct machine *machine, uint32_t rank, const struct tutti
         if (step->also.buffer != TUTTI_BUF_NONE)
             *memory_at(memory, rank, run, step->also, i, slice) = value;
         for (uint32_t m = 0; m < among.count && step->to == TUTTI_ALL_RANKS; m++)
-            if (tutti_among_rank(among, m) != rank && step->remote_dst.buffer != TUTTI_BUF_NONE)
-                *memory_at(memory, tutti_among_rank(among, m), run, step->remote_dst, i, slice) =
+            if (tutti_step_ranks_at(among, m) != rank && step->remote_dst.buffer != TUTTI_BUF_NONE)
+                *memory_at(memory, tutti_step_ranks_at(among, m), run, step->remote_dst, i, slice) =
                     value;
     }
 }

@@ -315,10 +315,10 @@ static bool edit(const struct tutti_schedule *const *schedules, struct tutti_sch
 static bool is_among(const struct tutti_schedule *schedule, const struct tutti_step *step,
                      uint32_t rank)
 {
-    struct tutti_among among = tutti_step_among(schedule, step);
+    struct tutti_step_ranks among = tutti_step_ranks(schedule, step);
 
     for (uint32_t i = 0; i < among.count; i++)
-        if (tutti_among_rank(among, i) == rank)
+        if (tutti_step_ranks_at(among, i) == rank)
             return true;
     return false;
 }

@@ -387,7 +387,7 @@ bool attempt_is_possible(const struct attempt_call *call)
     if ((call->is_premultiplied || call->is_average) &&
         (call->op != TUTTI_SUM || !tutti_collective_reduces(call->collective)))
         return false;
-    if (call->is_average && !tutti_collective_averages(call->collective))
+    if (call->is_average && !tutti_collective_can_average(call->collective))
         return false;
     return !(call->is_premultiplied && call->is_average);
 }

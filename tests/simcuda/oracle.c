@@ -175,8 +175,8 @@ static void run_segment(struct oracle *oracle, uint32_t rank, const struct tutti
 {
     struct seat *seat = &oracle->seats[rank];
     bool gathers = step->kind == TUTTI_STEP_GATHER_REDUCE, is_put = step->kind == TUTTI_STEP_PUT;
-    struct tutti_among among = tutti_step_among(schedule_of(seat), step);
-    struct tutti_among to = tutti_step_peers(schedule_of(seat), step, step->to);
+    struct tutti_step_ranks among = tutti_step_ranks(schedule_of(seat), step);
+    struct tutti_step_ranks to = tutti_step_peers(schedule_of(seat), step, step->to);
     const struct tutti_span *remote = is_put ? &step->remote : &step->remote_dst;
     int slot = is_put ? TUTTI_AT_REMOTE : TUTTI_AT_REMOTE_DST;
     const void *srcs[64];
@@ -191,7 +191,7 @@ static void run_segment(struct oracle *oracle, uint32_t rank, const struct tutti
     else if (!gathers)
         srcs[nsrcs++] = seat->base[step->src.buffer] + segment->at[TUTTI_AT_SRC];
     for (uint32_t m = 0; gathers && m < among.count; m++) {
-        uint32_t from = tutti_among_rank(among, m);
+        uint32_t from = tutti_step_ranks_at(among, m);
 
         srcs[nsrcs++] = from == rank ? seat->base[step->src.buffer] + segment->at[TUTTI_AT_SRC]
                                      : oracle->seats[from].base[step->remote.buffer] +
@@ -202,8 +202,8 @@ static void run_segment(struct oracle *oracle, uint32_t rank, const struct tutti
     if (step->also.buffer != TUTTI_BUF_NONE)
         dsts[ndsts++] = seat->base[step->also.buffer] + segment->at[TUTTI_AT_ALSO];
     for (uint32_t m = 0; (gathers || is_put) && m < to.count; m++)
-        if (tutti_among_rank(to, m) != rank)
-            dsts[ndsts++] = oracle->seats[tutti_among_rank(to, m)].base[remote->buffer] +
+        if (tutti_step_ranks_at(to, m) != rank)
+            dsts[ndsts++] = oracle->seats[tutti_step_ranks_at(to, m)].base[remote->buffer] +
                             segment->at[slot];
     reduce(seat, step, srcs, nsrcs, dsts, ndsts, segment->bytes,
            gathers || step->kind == TUTTI_STEP_REDUCE);

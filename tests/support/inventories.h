@@ -25,9 +25,9 @@ static inline bool inventory_values_equal(const struct tutti_device *a,
         bool is_text = form == TUTTI_FORM_TEXT || form == TUTTI_FORM_MASK;
         bool is_real = form == TUTTI_FORM_REAL || form == TUTTI_FORM_GTS;
 
-        if ((left->found_by == TUTTI_SOURCE_NOBODY) != (right->found_by == TUTTI_SOURCE_NOBODY))
+        if ((left->found_by == TUTTI_SOURCE_NONE) != (right->found_by == TUTTI_SOURCE_NONE))
             return false;
-        if (left->found_by == TUTTI_SOURCE_NOBODY)
+        if (left->found_by == TUTTI_SOURCE_NONE)
             continue;
         if (is_text   ? strcmp(left->text, right->text) != 0
             : is_real ? left->real < right->real || left->real > right->real

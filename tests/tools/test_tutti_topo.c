@@ -22,10 +22,10 @@ static struct tutti_machine *read_machine(const char *text)
     return machine;
 }
 
-static void assert_rate(double bytes_per_s, const struct tutti_beyond *beyond)
+static void assert_rate(double bytes_per_s, const struct tutti_footprint_rate *beyond)
 {
     assert_true(bytes_per_s > 0);
-    for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++)
+    for (int i = 0; i < TUTTI_MACHINE_FOOTPRINTS; i++)
         assert_true(beyond[i].bytes_per_s >= 0);
 }
 

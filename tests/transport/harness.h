@@ -41,7 +41,8 @@ bool has_ipv6(void);
 /* Gives the signals of a round from the post of this rank. */
 static inline void publish(struct tutti_domain *domain, uint64_t round, uint32_t nsignals)
 {
-    tutti_domain_give(domain, tutti_domain_post(domain, domain->me, round), round, nsignals);
+    tutti_domain_give_signals(domain, tutti_domain_post(domain, domain->me, round), round,
+                              nsignals);
 }
 
 /* ---- one thread ---------------------------------------------------------------------- */

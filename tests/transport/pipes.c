@@ -72,7 +72,7 @@ static void pipes_destroy(struct tutti_fabric *fabric)
 {
     struct pipes *pipes = pipes_of(fabric);
 
-    tutti_part_keep(fabric, &tutti_pipes_ops, NULL);
+    tutti_part_set_state(fabric, &tutti_pipes_ops, NULL);
     for (int rank = 0; rank < MOST_RANKS; rank++)
         for (int channel = 0; channel < TUTTI_CHANNEL_COUNT; channel++)
             close_fd(&pipes->in[rank][channel]);
@@ -111,7 +111,7 @@ static int pipes_open(struct tutti_fabric *fabric)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for pipes");
     memset(pipes->in, -1, sizeof pipes->in);
     pipes->nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    tutti_part_keep(fabric, &tutti_pipes_ops, pipes);
+    tutti_part_set_state(fabric, &tutti_pipes_ops, pipes);
     signal(SIGPIPE, SIG_IGN);
     for (int rank = 0; rank < fabric->nranks && rc == TUTTI_OK; rank++)
         for (int channel = 0; channel < TUTTI_CHANNEL_COUNT && rc == TUTTI_OK; channel++)
@@ -194,7 +194,7 @@ static void pipes_close(struct tutti_conn *base)
 
 static int fail_gone(struct pipes_conn *conn)
 {
-    return tutti_fabric_blame(conn->base.fabric, conn->base.peer, "closed its connection");
+    return tutti_fabric_peer_failed(conn->base.fabric, conn->base.peer, "closed its connection");
 }
 
 static int begin_conn(struct tutti_fabric *fabric, int peer, int channel,

@@ -98,9 +98,9 @@ static void windows_and_posts_of_all_members_are_one_memory(void **state)
             for (uint64_t round = 0; round < 2; round++) {
                 const uint8_t *window = tutti_domain_window(domain, other, round);
 
-                assert_true(tutti_domain_has(domain, other, round,
+                assert_true(tutti_domain_has_signal(domain, other, round,
                                              (uint32_t)(1000 * other + round)));
-                assert_false(tutti_domain_has(domain, other, round,
+                assert_false(tutti_domain_has_signal(domain, other, round,
                                               (uint32_t)(1000 * other + round + 1)));
                 assert_int_equal(window[0], 16 * other + round);
                 assert_int_equal(window[domain->half_bytes - 1], 16 * other + round);
@@ -129,7 +129,7 @@ static int read_all_others(struct tutti_fabric *fabric, int rank, int nranks, vo
     publish(domain, 0, 1);
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t i = 0; i < (uint32_t)nranks; i++) {
-            while (!tutti_domain_has(domain, i, (uint64_t)turn, 1))
+            while (!tutti_domain_has_signal(domain, i, (uint64_t)turn, 1))
                 tutti_fabric_idle(fabric, &idle);
             if (turn == 1)
                 continue;

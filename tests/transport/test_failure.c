@@ -93,7 +93,7 @@ static int leave_early(struct tutti_fabric *fabric, int rank, int nranks, void *
         ngone++;
     }
     for (uint32_t i = 0; i < (uint32_t)nranks; i++)
-        while (i != VICTIM && !tutti_domain_has(domain, i, 0, 1)) {
+        while (i != VICTIM && !tutti_domain_has_signal(domain, i, 0, 1)) {
             CHECK(tutti_fabric_check(fabric) == TUTTI_OK);
             tutti_fabric_idle(fabric, &idle);
         }

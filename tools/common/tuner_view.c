@@ -31,7 +31,7 @@ double vector_bus_factor(enum tutti_collective collective, uint32_t nranks)
     double part = (nranks - 1.0) / nranks;
 
     /* In an all-reduce, each byte enters and leaves a port, apart from the part of its own rank. */
-    if (tutti_collective_agrees(collective))
+    if (tutti_collective_gives_one_result(collective))
         return 2 * part;
     /* In a broadcast, a reduction to one rank or a scan, a port carries each byte once. */
     if (!tutti_input_is_per_rank(collective) && !tutti_output_is_per_rank(collective))

@@ -182,9 +182,9 @@ static void draw_box(struct scene *scene, const struct event *event)
     char chunks[64];
 
     for (uint32_t i = 0; has_fan && i < event->among.count; i++)
-        if (tutti_among_rank(event->among, i) != event->to)
+        if (tutti_step_ranks_at(event->among, i) != event->to)
             svg_line(&scene->svg, x_of(scene, event->begin) + 4,
-                     y_of(scene, tutti_among_rank(event->among, i)), left, y, thin);
+                     y_of(scene, tutti_step_ranks_at(event->among, i)), left, y, thin);
     svg_rect(&scene->svg, left, y - height / 2, width, height, thin.color,
              (struct svg_stroke){.color = NULL});
     write_chunks(event, chunks, sizeof chunks);

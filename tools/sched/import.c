@@ -56,7 +56,7 @@ static int run(const struct request *request)
     text = file_read(request->words[0]);
     if (text == NULL)
         return mistake(request, "%s: %s", request->words[0], strerror(errno));
-    rc = tutti_import_load(request->words[0], text, strlen(text), &ensemble);
+    rc = tutti_import_prove(request->words[0], text, strlen(text), &ensemble);
     free(text);
     if (rc != TUTTI_OK)
         return failure(request, rc);

@@ -45,7 +45,7 @@ static const char *write_span(struct tutti_span span, char *text, size_t size)
 static const char *write_among(const struct tutti_schedule *schedule,
                                const struct tutti_step *step, char *text, size_t size)
 {
-    struct tutti_among among = tutti_step_among(schedule, step);
+    struct tutti_step_ranks among = tutti_step_ranks(schedule, step);
     size_t length = 0;
 
     if (step->among_count == 0)
@@ -56,7 +56,7 @@ static const char *write_among(const struct tutti_schedule *schedule,
             break;
         }
         length += (size_t)snprintf(text + length, size - length, "%s%u", i == 0 ? "" : " ",
-                                   tutti_among_rank(among, i));
+                                   tutti_step_ranks_at(among, i));
     }
     return text;
 }

@@ -175,12 +175,12 @@ static void add_local(struct player *player, uint32_t rank, const struct tutti_s
     struct event *event;
 
     if (step->kind == TUTTI_STEP_PUT && step->to == TUTTI_ALL_RANKS) {
-        struct tutti_among among = tutti_step_among(player->team->schedules[rank], step);
+        struct tutti_step_ranks among = tutti_step_ranks(player->team->schedules[rank], step);
         struct tutti_step one = *step;
 
         for (uint32_t i = 0; i < among.count; i++) {
-            one.to = (int32_t)tutti_among_rank(among, i);
-            if (tutti_among_rank(among, i) != rank)
+            one.to = (int32_t)tutti_step_ranks_at(among, i);
+            if (tutti_step_ranks_at(among, i) != rank)
                 add_local(player, rank, &one, end);
         }
         return;
@@ -195,7 +195,7 @@ static void add_local(struct player *player, uint32_t rank, const struct tutti_s
     if (step->kind == TUTTI_STEP_GET)
         event->span = step->remote;
     if (step->kind == TUTTI_STEP_GATHER_REDUCE)
-        event->among = tutti_step_among(player->team->schedules[rank], step);
+        event->among = tutti_step_ranks(player->team->schedules[rank], step);
 }
 
 /* Starts a rank's local and one-sided steps in order, until one must wait. Returns true if any step

@@ -24,7 +24,7 @@ struct event {
     uint32_t channel;
     uint32_t begin, end;
     struct tutti_span span;   /* the chunks at the sender, or those that a local step reads */
-    struct tutti_among among; /* for gather_reduce: the ranks whose memory it reads */
+    struct tutti_step_ranks among; /* for gather_reduce: the ranks whose memory it reads */
     /* Chunks that wrap around the end of a buffer travel as two messages, which are one event. This
      * is the number of chunks, from chunk 0 on, of the second message. 0: there is none. */
     uint32_t wrapped;

@@ -38,7 +38,7 @@ static void print_help(FILE *out)
     const struct tutti_machine_example *machine;
 
     fputs(help, out);
-    for (size_t i = 0; (machine = tutti_machine_named(i)) != NULL; i++)
+    for (size_t i = 0; (machine = tutti_machine_example_at(i)) != NULL; i++)
         fprintf(out, "  %-9s %s\n", machine->name, machine->about);
     fputs("\nA description is a file or one line: \"node 8; level node latency 1us bandwidth "
           "350GB/s;\nlevel top overhead 5us bandwidth 50GB/s\"; docs/tools.md has it all.\n", out);

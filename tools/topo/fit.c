@@ -113,7 +113,7 @@ static void store_rates(const struct model *model, struct fit *ret_fit)
         if (model->rate[class] < merged_below * last && last < merged_below * model->rate[class])
             continue;
         last = model->rate[class];
-        ret_fit->beyond[count++] = (struct tutti_beyond){class_ends[class - 1], last};
+        ret_fit->beyond[count++] = (struct tutti_footprint_rate){class_ends[class - 1], last};
     }
 }
 
@@ -121,7 +121,7 @@ double fit_seconds(const struct fit *fit, double bytes, double footprint)
 {
     double rate = fit->bytes_per_s;
 
-    for (int i = 0; i < TUTTI_MACHINE_BEYONDS && fit->beyond[i].bytes_per_s > 0; i++)
+    for (int i = 0; i < TUTTI_MACHINE_FOOTPRINTS && fit->beyond[i].bytes_per_s > 0; i++)
         if (footprint > fit->beyond[i].bytes)
             rate = fit->beyond[i].bytes_per_s;
     return fit->fixed_s + bytes / rate;

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 #define FIT_SAMPLES 32                          /* most samples of a fit */
-#define FIT_CLASSES (TUTTI_MACHINE_BEYONDS + 1) /* classes of footprints; see fit.c */
+#define FIT_CLASSES (TUTTI_MACHINE_FOOTPRINTS + 1) /* classes of footprints; see fit.c */
 
 struct samples {
     double bytes[FIT_SAMPLES];     /* bytes that were moved */
@@ -27,7 +27,7 @@ struct samples {
 struct fit {
     double fixed_s;
     double bytes_per_s;            /* rate for the smallest footprints */
-    struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS]; /* rates for larger footprints */
+    struct tutti_footprint_rate beyond[TUTTI_MACHINE_FOOTPRINTS]; /* rates for larger footprints */
     double residual;               /* root mean square of ln(fitted / measured) */
 };
 

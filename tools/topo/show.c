@@ -298,7 +298,7 @@ static void add_sources(struct view *view, uint32_t node)
     size_t size;
     FILE *out = must_have(open_memstream(&text, &size));
 
-    for (int source = TUTTI_SOURCE_COUNT; source-- > TUTTI_SOURCE_NOBODY + 1;) {
+    for (int source = TUTTI_SOURCE_COUNT; source-- > TUTTI_SOURCE_NONE + 1;) {
         char *list = NULL;
         bool is_first = true;
         FILE *names = must_have(open_memstream(&list, &size));

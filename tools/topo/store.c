@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 /* Returns the rate for the largest footprints. bytes_per_s is that for the smallest. */
-static double rate_of_largest(double bytes_per_s, const struct tutti_beyond *beyond)
+static double rate_of_largest(double bytes_per_s, const struct tutti_footprint_rate *beyond)
 {
-    for (int i = 0; i < TUTTI_MACHINE_BEYONDS && beyond[i].bytes_per_s > 0; i++)
+    for (int i = 0; i < TUTTI_MACHINE_FOOTPRINTS && beyond[i].bytes_per_s > 0; i++)
         bytes_per_s = beyond[i].bytes_per_s;
     return bytes_per_s;
 }

@@ -117,7 +117,7 @@ struct measurements {
 static void set_core(struct tutti_rate *rate, const struct fit *both, double least)
 {
     rate->core_bytes_per_s = fmax(both->bytes_per_s, least);
-    for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++)
+    for (int i = 0; i < TUTTI_MACHINE_FOOTPRINTS; i++)
         rate->core_beyond[i] = both->beyond[i];
 }
 
@@ -159,7 +159,7 @@ static void set_level(FILE *out, const char *name, const struct link_times *time
 
 /* Sets a rate, and those for larger footprints, by a fit without a fixed time. */
 static void set_speed(FILE *out, const char *what, const struct samples *samples,
-                      double *ret_bytes_per_s, struct tutti_beyond *ret_beyond)
+                      double *ret_bytes_per_s, struct tutti_footprint_rate *ret_beyond)
 {
     struct fit found;
 
@@ -200,9 +200,9 @@ static double round_rate(double bytes_per_s)
                              : round_digits(bytes_per_s / 1e9) * 1e9;
 }
 
-static void round_beyond(struct tutti_beyond *beyond)
+static void round_beyond(struct tutti_footprint_rate *beyond)
 {
-    for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++)
+    for (int i = 0; i < TUTTI_MACHINE_FOOTPRINTS; i++)
         beyond[i].bytes_per_s = round_rate(beyond[i].bytes_per_s);
 }
 

@@ -107,7 +107,7 @@ static uint64_t pieces_of(const struct tutti_cuda_gpu *gpu, const struct tutti_c
 /* If counts are by pair, no rank knows all counts. Such a call may need any number of pieces, so
  * MOST_OPERATIONS cannot be guaranteed. So it is taken only if each rank is in a process of its
  * own, where no thread can drive several ranks. */
-bool tutti_cuda_copy_takes(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item)
+bool tutti_cuda_copy_serves(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item)
 {
     const struct tutti_call *call = item->call;
     uint64_t bytes;
@@ -117,7 +117,7 @@ bool tutti_cuda_copy_takes(const struct tutti_cuda_gpu *gpu, const struct tutti_
         return false;
     if (tutti_call_has_pairs(call))
         return gpu->is_all_apart;
-    bytes = tutti_cuda_most_sent(gpu, call);
+    bytes = tutti_cuda_largest_send(gpu, call);
     return bytes >= gpu->copy_bytes &&
            pieces_of(gpu, call, bytes) <= MOST_OPERATIONS / 2 / (uint64_t)gpu->args.nranks;
 }
@@ -293,7 +293,7 @@ static int enqueue_meeting(const struct copying *copying, struct tutti_kernel_la
 static int count_pieces(const struct copying *copying, uint64_t *ret_npieces)
 {
     const struct tutti_call *call = copying->call;
-    uint64_t bytes = tutti_cuda_most_sent(copying->gpu, call), npieces;
+    uint64_t bytes = tutti_cuda_largest_send(copying->gpu, call), npieces;
 
     if (tutti_call_has_pairs(call)) {
         bytes = 0;

@@ -59,7 +59,7 @@ const uint8_t *tutti_cuda_message(const struct tutti_cuda_gpu *gpu)
     return gpu->message;
 }
 
-void tutti_cuda_hear(struct tutti_cuda_gpu *gpu, const uint8_t *messages)
+void tutti_cuda_take_messages(struct tutti_cuda_gpu *gpu, const uint8_t *messages)
 {
     tutti_assert(gpu->awaits_records);
     gpu->awaits_records = false;
@@ -328,7 +328,7 @@ static int start_domain(struct tutti_cuda_gpu *gpu)
         if (!tutti_cuda_is_reached_by_all(gpu, rank))
             gpu->all_reach_all = false;
         for (int owner = 0; owner < gpu->args.nranks; owner++)
-            gpu->is_all_open = gpu->is_all_open && tutti_cuda_is_open(gpu, rank, owner);
+            gpu->is_all_open = gpu->is_all_open && tutti_cuda_may_access(gpu, rank, owner);
     }
     gpu->is_all_open = gpu->is_all_open && gpu->is_one_process;
     if (gpu->is_one_process && !gpu->is_all_open && gpu->args.rank == 0)

@@ -167,7 +167,7 @@ const struct tutti_cuda_grid *tutti_cuda_grid(const struct tutti_cuda_gpu *gpu)
     return &gpu->grid;
 }
 
-bool tutti_cuda_sees_all(const struct tutti_cuda_gpu *gpu)
+bool tutti_cuda_reaches_all(const struct tutti_cuda_gpu *gpu)
 {
     return gpu->is_all_open && gpu->is_one_device;
 }

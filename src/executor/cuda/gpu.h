@@ -16,7 +16,7 @@
  *     while ((rc = tutti_cuda_form(gpu)) != TUTTI_OK)
  *         TUTTI_AGAIN: call again
  *         TUTTI_CUDA_EXCHANGE: all-gather the TUTTI_CUDA_MESSAGE_BYTES bytes of
- *             tutti_cuda_message(gpu), and give the result to tutti_cuda_hear
+ *             tutti_cuda_message(gpu), and give the result to tutti_cuda_take_messages
  *         any other result is an error
  *
  * Functions must be called by one thread at a time unless their comment says otherwise.
@@ -75,7 +75,7 @@ int tutti_cuda_form(struct tutti_cuda_gpu *gpu);
  * call of tutti_cuda_form. */
 const uint8_t *tutti_cuda_message(const struct tutti_cuda_gpu *gpu);
 /* Takes the result of the all-gather: `messages` of all ranks in their order, which are copied. */
-void tutti_cuda_hear(struct tutti_cuda_gpu *gpu, const uint8_t *messages);
+void tutti_cuda_take_messages(struct tutti_cuda_gpu *gpu, const uint8_t *messages);
 
 /* True if the ranks have formed a domain. Once forming is over, all ranks get the same result. */
 bool tutti_cuda_has_domain(const struct tutti_cuda_gpu *gpu);
@@ -115,7 +115,7 @@ void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *ca
 struct tutti_cuda_grid;
 const struct tutti_cuda_grid *tutti_cuda_grid(const struct tutti_cuda_gpu *gpu);
 /* True if the kernels of every rank can use any device memory of all other ranks. */
-bool tutti_cuda_sees_all(const struct tutti_cuda_gpu *gpu);
+bool tutti_cuda_reaches_all(const struct tutti_cuda_gpu *gpu);
 
 /* The following functions that take a stream require that the GPU's context is current. */
 
@@ -137,16 +137,16 @@ int tutti_cuda_is_capturing(const struct tutti_cuda_gpu *gpu, struct tutti_cu_st
                             bool *ret_is_capturing);
 
 /* Makes `stream` wait for all work that is on `other` now. Does nothing if both are the same. */
-int tutti_cuda_follow(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                      struct tutti_cu_stream *other);
+int tutti_cuda_wait_for_stream(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
+                               struct tutti_cu_stream *other);
 
 /* Makes `stream` wait for the rank's last operation, as tutti_cuda_run does. Call it before work is
  * enqueued by other means. Do not call it while the stream is being captured. */
-int tutti_cuda_follow_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
+int tutti_cuda_wait_for_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
 
 /* Makes all work on `stream` so far the rank's last operation, as if tutti_cuda_run had enqueued
  * it. Call it after work was enqueued by other means. */
-int tutti_cuda_note(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
+int tutti_cuda_set_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
 
 /* TUTTI_OK: all that tutti_cuda_run has enqueued is complete. TUTTI_AGAIN: not yet.
  * TUTTI_ERR_TIMEOUT, TUTTI_ERR_USAGE (different calls), TUTTI_ERR_REMOTE (tutti_cuda_abort) and

@@ -71,7 +71,7 @@ static void size_launch(const struct tutti_cuda_gpu *gpu, const struct tutti_cud
 
 /* Epochs and FIFOs (device/cuda/core.cuh) require that the kernels of a rank run one after the
  * other. */
-int tutti_cuda_follow_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
+int tutti_cuda_wait_for_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code;
 
@@ -85,8 +85,8 @@ int tutti_cuda_follow_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *s
                : tutti_cuda_fail(gpu, code, "making a stream wait for another");
 }
 
-int tutti_cuda_follow(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                      struct tutti_cu_stream *other)
+int tutti_cuda_wait_for_stream(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
+                               struct tutti_cu_stream *other)
 {
     int code;
 
@@ -111,7 +111,7 @@ static int mark_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
     return code;
 }
 
-int tutti_cuda_note(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
+int tutti_cuda_set_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code = mark_last(gpu, stream);
 
@@ -212,7 +212,7 @@ static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
 {
     for (size_t i = 0; i < count; i++)
         if (!tutti_cuda_is_message(&items[i]))
-            TUTTI_TRY(tutti_cuda_sharers_call(gpu, stream, items[i].header->sequence));
+            TUTTI_TRY(tutti_cuda_sharers_record(gpu, stream, items[i].header->sequence));
     return TUTTI_OK;
 }
 
@@ -260,7 +260,7 @@ static int run_split(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *i
                 if (tutti_cuda_is_message(&items[k]))
                     pending[npending++] = items[k];
             has_messages = true;
-        } else if (tutti_cuda_copy_takes(gpu, &items[i])) {
+        } else if (tutti_cuda_copy_serves(gpu, &items[i])) {
             rc = run_kernel(gpu, pending, npending, options);
             npending = 0;
             rc = rc != TUTTI_OK ? rc : tutti_cuda_copy_run(gpu, &items[i], options->is_captured,
@@ -285,7 +285,7 @@ int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *ite
     if (!is_captured) {
         TUTTI_TRY(check_sharers(gpu, items, count, stream));
         TUTTI_TRY(tutti_cuda_maps_refresh(gpu));
-        TUTTI_TRY(tutti_cuda_follow_last(gpu, stream));
+        TUTTI_TRY(tutti_cuda_wait_for_last(gpu, stream));
     }
     rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &options)
                               : run_split(gpu, items, count, &options);
@@ -297,7 +297,7 @@ int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *ite
         mark_last(gpu, stream);
         return rc;
     }
-    return tutti_cuda_note(gpu, stream);
+    return tutti_cuda_set_last(gpu, stream);
 }
 
 /* ---- results -------------------------------------------------------------------------------- */

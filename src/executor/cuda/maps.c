@@ -257,7 +257,7 @@ static int admit_entry(const struct tutti_cuda_gpu *gpu, int rank, const struct 
     struct tutti_gpumem memory = {.address = entry->begin, .size_bytes = token->size_bytes,
                                   .kind = token->kind, .fd = -1};
 
-    if (memory.kind == TUTTI_GPUMEM_PLAIN && !tutti_cuda_is_open(gpu, gpu->args.rank, rank))
+    if (memory.kind == TUTTI_GPUMEM_PLAIN && !tutti_cuda_may_access(gpu, gpu->args.rank, rank))
         return tutti_note(TUTTI_ERR_DEVICE, "its context is not its GPU's primary context");
     if (gpu->records[rank].device != gpu->args.device)
         TUTTI_TRY(tutti_gpumem_admit(gpu->cuda, &memory, gpu->args.device));

@@ -167,7 +167,7 @@ int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host);
 bool tutti_cuda_has_primary(const struct tutti_cuda_gpu *gpu);
 /* Returns true if kernels of rank `from` may use plain device memory of rank `owner`. Both ranks
  * must be in one process. */
-bool tutti_cuda_is_open(const struct tutti_cuda_gpu *gpu, int from, int owner);
+bool tutti_cuda_may_access(const struct tutti_cuda_gpu *gpu, int from, int owner);
 /* Closes all areas of other ranks, and drops the transfers of descriptors that are under way. */
 void tutti_cuda_unshare(struct tutti_cuda_gpu *gpu);
 
@@ -243,7 +243,7 @@ int tutti_cuda_work_fill_messages(struct tutti_cuda_gpu *gpu, const struct tutti
 
 /* Returns the largest number of bytes that one rank sends to another, or UINT64_MAX if not all
  * ranks know that number. */
-uint64_t tutti_cuda_most_sent(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call);
+uint64_t tutti_cuda_largest_send(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call);
 
 /* Returns true if the item is a send or a receive. */
 static inline bool tutti_cuda_is_message(const struct tutti_cuda_item *item)
@@ -257,7 +257,7 @@ static inline bool tutti_cuda_is_message(const struct tutti_cuda_item *item)
  */
 void tutti_cuda_copy_agree(struct tutti_cuda_gpu *gpu);
 /* Returns true if this call is left to copy engines. The result is the same on all ranks. */
-bool tutti_cuda_copy_takes(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item);
+bool tutti_cuda_copy_serves(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item);
 /* Enqueues such a call on `stream`, which must already wait for the rank's last operation. Kernels
  * give up if they wait for longer than `timeout_ns`. If `timeout_ns` is 0, they wait forever. */
 int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item,
@@ -308,8 +308,8 @@ void tutti_cuda_sharers_leave(struct tutti_cuda_gpu *gpu);
 /* Records that the rank makes call `number` on `stream`. Call this before the call is enqueued.
  * Returns TUTTI_ERR_USAGE if another rank has made the same call on that stream, because the two
  * calls could never end. Thread-safe. */
-int tutti_cuda_sharers_call(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                            uint64_t number);
+int tutti_cuda_sharers_record(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
+                              uint64_t number);
 
 /* ---- tables.c -------------------------------------------------------------------------- */
 

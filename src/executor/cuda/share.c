@@ -121,7 +121,7 @@ bool tutti_cuda_has_primary(const struct tutti_cuda_gpu *gpu)
     return primary == gpu->context;
 }
 
-bool tutti_cuda_is_open(const struct tutti_cuda_gpu *gpu, int from, int owner)
+bool tutti_cuda_may_access(const struct tutti_cuda_gpu *gpu, int from, int owner)
 {
     const struct tutti_cuda_record *theirs = &gpu->records[owner];
 
@@ -142,7 +142,7 @@ static int admit(struct tutti_cuda_gpu *gpu, int owner, bool is_host, tutti_cu_a
                                   .fd = -1};
 
     if (!is_host && memory.kind == TUTTI_GPUMEM_PLAIN &&
-        !tutti_cuda_is_open(gpu, gpu->args.rank, owner))
+        !tutti_cuda_may_access(gpu, gpu->args.rank, owner))
         return tutti_note(TUTTI_ERR_DEVICE, "its context is not its GPU's primary context");
     if (!is_host && record->device != gpu->args.device) {
         struct tutti_cu_context *theirs;

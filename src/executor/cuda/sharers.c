@@ -49,8 +49,8 @@ static bool blocks_call(const struct tutti_cuda_gpu *gpu, const struct tutti_cud
            other->called_number >= number;
 }
 
-int tutti_cuda_sharers_call(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                            uint64_t number)
+int tutti_cuda_sharers_record(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
+                              uint64_t number)
 {
     const struct tutti_cuda_gpu *other;
     int rank = -1;

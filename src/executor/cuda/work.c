@@ -16,7 +16,7 @@ enum { MOST_LL_BYTES = 16 << 10, MOST_LL128_BYTES = 256 << 10 };
 
 /* ---- the kind of a work --------------------------------------------------------------------- */
 
-uint64_t tutti_cuda_most_sent(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
+uint64_t tutti_cuda_largest_send(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
     const size_t *counts = call->output_counts ? call->output_counts : call->input_counts;
     uint64_t most = call->count;
@@ -41,7 +41,7 @@ static bool has_whole_lines(const struct tutti_cuda_gpu *gpu, const struct tutti
 static enum tutti_kernel_work_kind choose_kind(const struct tutti_cuda_gpu *gpu,
                                                const struct tutti_call *call)
 {
-    uint64_t bytes = tutti_cuda_most_sent(gpu, call);
+    uint64_t bytes = tutti_cuda_largest_send(gpu, call);
     uint64_t ll = TUTTI_KERNEL_LL_CAPACITY(&gpu->grid.layout);
     uint64_t ll128 = TUTTI_KERNEL_LL128_CAPACITY(&gpu->grid.layout);
 
@@ -64,7 +64,7 @@ const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct t
 {
     struct tutti_cuda_item item = {.call = call};
 
-    if (tutti_cuda_copy_takes(gpu, &item))
+    if (tutti_cuda_copy_serves(gpu, &item))
         return "copy engines";
     return protocol_names[choose_kind(gpu, call)];
 }
@@ -149,7 +149,7 @@ int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
         TUTTI_TRY(tutti_cuda_scratch_take(gpu, item->program.scratch_bytes, &work.scratch));
     }
     memcpy(&work.scalar, call->scalar, sizeof work.scalar);
-    tutti_call_measure(call, gpu->args.nranks, gpu->args.rank, &input_bytes, &output_bytes);
+    tutti_call_buffer_bytes(call, gpu->args.nranks, gpu->args.rank, &input_bytes, &output_bytes);
     tutti_cuda_locate(gpu, call->input, input_bytes, &work.input_map, &work.input_offset);
     tutti_cuda_locate(gpu, call->output, output_bytes, &work.output_map, &work.output_offset);
     TUTTI_TRY(lay_blocks(gpu, call->count, call->input_counts, call->input_displs, is_captured,

@@ -203,7 +203,7 @@ int tutti_run_explain(struct tutti_engine *engine, int rc);
 
 /* Returns a rank that the active run waits for, for use in messages. TUTTI_NO_RANK: no rank in
  * particular. */
-int tutti_run_waits_for(const struct tutti_engine *engine);
+int tutti_run_awaited_rank(const struct tutti_engine *engine);
 
 /* Call it every few milliseconds while a run waits. Compares the calls of this rank with those of
  * all ranks of the domain. Without a domain, a rank that has waited for long sends its number of
@@ -251,7 +251,7 @@ static inline int tutti_run_poll_signal(const struct tutti_engine *engine, uint3
     const struct tutti_post *theirs = tutti_domain_post(engine->domain, rank, engine->round);
     uint32_t polls_left = engine->domain->patience;
 
-    while (!tutti_domain_gave(theirs, engine->round, signal))
+    while (!tutti_domain_post_has(theirs, engine->round, signal))
         if (polls_left-- == 0)
             return TUTTI_AGAIN;
     return tutti_run_check_post(engine, rank, theirs);
@@ -259,15 +259,15 @@ static inline int tutti_run_poll_signal(const struct tutti_engine *engine, uint3
 
 /* Makes the check of tutti_run_check_post for an earlier round. The owner may overwrite the post of
  * that round at any time. The result is TUTTI_OK also if the owner has done so. */
-static inline int tutti_run_check_past(const struct tutti_engine *engine, uint32_t rank,
-                                       uint64_t round)
+static inline int tutti_run_check_earlier_post(const struct tutti_engine *engine, uint32_t rank,
+                                               uint64_t round)
 {
     const struct tutti_domain *domain = engine->domain;
     const struct tutti_post *mine = tutti_domain_post(domain, domain->me, round);
     const struct tutti_post *post = tutti_domain_post(domain, rank, round);
     struct tutti_post theirs;
 
-    /* All loads acquire: they pair with the releases in tutti_domain_open. */
+    /* All loads acquire: they pair with the releases in tutti_domain_begin_post. */
     theirs.signature[0] = tutti_load_acquire(&post->signature[0]);
     theirs.signature[1] = tutti_load_acquire(&post->signature[1]);
     theirs.chain = tutti_load_acquire(&post->chain);
@@ -298,10 +298,10 @@ int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind);
 void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post);
 /* lend.c: agrees with all ranks whether to run on lent memory. If they do, switches the run to
  * program->lent. TUTTI_AGAIN: a rank has not answered yet. */
-int tutti_run_agree(struct tutti_engine *engine);
+int tutti_run_agree_on_loan(struct tutti_engine *engine);
 /* lend.c: returns the address at which this rank maps the INPUT or OUTPUT of member `index` in this
  * round. NULL: the buffer is not mapped. */
-uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint32_t buffer);
+uint8_t *tutti_run_lent_buffer(const struct tutti_engine *engine, uint32_t index, uint32_t buffer);
 /* stream.c: returns the size in bytes of the last level of cache that a core uses. If the size is
  * not known, the result is a guess. */
 size_t tutti_engine_last_cache_bytes(void);

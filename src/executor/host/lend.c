@@ -43,7 +43,7 @@ void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post)
     post->last_lent = tutti_lend_last(engine->lend);
 }
 
-int tutti_run_agree(struct tutti_engine *engine)
+int tutti_run_agree_on_loan(struct tutti_engine *engine)
 {
     struct tutti_domain *domain = engine->domain;
     struct tutti_run *run = &engine->run;
@@ -54,7 +54,7 @@ int tutti_run_agree(struct tutti_engine *engine)
     if (run->signals_given == 0) {
         TUTTI_TRY(tutti_run_open_post(engine, TUTTI_POSTS - 1));
         tutti_run_offer(engine, run->post);
-        tutti_domain_give(domain, run->post, engine->round, ++run->signals_given);
+        tutti_domain_give_signals(domain, run->post, engine->round, ++run->signals_given);
         run->moved = true;
     }
     for (; run->wait_index < domain->nmembers; run->wait_index++) {
@@ -80,7 +80,7 @@ int tutti_run_agree(struct tutti_engine *engine)
     return TUTTI_OK;
 }
 
-uint8_t *tutti_run_lent(const struct tutti_engine *engine, uint32_t index, uint32_t buffer)
+uint8_t *tutti_run_lent_buffer(const struct tutti_engine *engine, uint32_t index, uint32_t buffer)
 {
     const struct tutti_post *post = tutti_domain_post(engine->domain, index, engine->round);
     bool is_input = buffer == TUTTI_BUF_INPUT;

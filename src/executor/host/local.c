@@ -26,7 +26,7 @@ static uint8_t *peer_base(const struct tutti_engine *engine, uint32_t index, uin
     if (buffer == TUTTI_BUF_WINDOW)
         return tutti_run_window(engine, index);
     if (domain->access[index] != TUTTI_DOMAIN_ACCESS_STORE)
-        return tutti_run_lent(engine, index, buffer);
+        return tutti_run_lent_buffer(engine, index, buffer);
     return posted_base(engine, index, buffer);
 }
 
@@ -70,7 +70,7 @@ static void put_segments(struct tutti_engine *engine, const struct tutti_step *s
 {
     struct tutti_run *run = &engine->run;
     uint32_t me = (uint32_t)engine->rank;
-    struct tutti_among to = tutti_step_peers(run->program->plan->schedule, step, step->to);
+    struct tutti_step_ranks to = tutti_step_peers(run->program->plan->schedule, step, step->to);
     struct tutti_reduce_args args = { /* a sum of one source is a copy */
         .type = TUTTI_UINT8, .op = TUTTI_SUM, .nsrcs = 1, .srcs = engine->sources,
         .dsts = engine->sinks, .scale = TUTTI_NO_SCALE, .stream = run->streams,
@@ -84,7 +84,7 @@ static void put_segments(struct tutti_engine *engine, const struct tutti_step *s
         if (step->dst.buffer != TUTTI_BUF_NONE)
             engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
         for (uint32_t m = 0; m < to.count; m++) {
-            uint32_t rank = tutti_among_rank(to, m);
+            uint32_t rank = tutti_step_ranks_at(to, m);
 
             if (rank != me)
                 engine->sinks[ndsts++] = peer_base(engine, rank, step->remote.buffer) +
@@ -137,7 +137,7 @@ static uint32_t find_sinks(struct tutti_engine *engine, const struct tutti_step 
                            const struct tutti_segment *segment)
 {
     struct tutti_run *run = &engine->run;
-    struct tutti_among to = tutti_step_peers(run->program->plan->schedule, step, step->to);
+    struct tutti_step_ranks to = tutti_step_peers(run->program->plan->schedule, step, step->to);
     uint32_t me = (uint32_t)engine->rank, ndsts = 0;
 
     if (step->also.buffer != TUTTI_BUF_NONE)
@@ -145,7 +145,7 @@ static uint32_t find_sinks(struct tutti_engine *engine, const struct tutti_step 
     if (step->dst.buffer != TUTTI_BUF_NONE)
         engine->sinks[ndsts++] = own_base(run, step->dst.buffer) + segment->at[TUTTI_AT_DST];
     for (uint32_t m = 0; m < to.count; m++) {
-        uint32_t rank = tutti_among_rank(to, m);
+        uint32_t rank = tutti_step_ranks_at(to, m);
 
         if (rank != me)
             engine->sinks[ndsts++] = peer_base(engine, rank, step->remote_dst.buffer) +
@@ -158,7 +158,7 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
                                    const struct tutti_bound_step *bound)
 {
     struct tutti_run *run = &engine->run;
-    struct tutti_among among = tutti_step_among(run->program->plan->schedule, step);
+    struct tutti_step_ranks among = tutti_step_ranks(run->program->plan->schedule, step);
     uint32_t me = (uint32_t)engine->rank;
     struct tutti_reduce_args args = {
         .type = run->program->run_type, .op = run->call->op, .nsrcs = among.count,
@@ -171,7 +171,7 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
         const struct tutti_segment *segment = &run->bound->segments[bound->first + i];
 
         for (uint32_t m = 0; m < among.count; m++) {
-            uint32_t rank = tutti_among_rank(among, m);
+            uint32_t rank = tutti_step_ranks_at(among, m);
 
             engine->sources[m] = rank == me
                                      ? own_base(run, step->src.buffer) + segment->at[TUTTI_AT_SRC]
@@ -211,7 +211,7 @@ static inline int run_step(struct tutti_engine *engine, const struct tutti_step 
     case TUTTI_STEP_GET: return get_segments(engine, step, bound);
     case TUTTI_STEP_GATHER_REDUCE: gather_reduce_segments(engine, step, bound); return TUTTI_OK;
     case TUTTI_STEP_SIGNAL:
-        tutti_domain_give(engine->domain, run->post, engine->round, ++run->signals_given);
+        tutti_domain_give_signals(engine->domain, run->post, engine->round, ++run->signals_given);
         return TUTTI_OK;
     case TUTTI_STEP_WAIT: return wait_step(engine, step);
     default: return tutti_fail(TUTTI_ERR_INTERNAL, "step of kind %d is not local",

@@ -7,26 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tutti_numbering_init(struct tutti_numbering *numbering, int nranks)
+int tutti_engine_numbers_init(struct tutti_engine_numbers *numbering, int nranks)
 {
-    *numbering = (struct tutti_numbering){.nranks = nranks};
+    *numbering = (struct tutti_engine_numbers){.nranks = nranks};
     numbering->sequences = calloc(2 * (size_t)nranks, sizeof *numbering->sequences);
     numbering->last = calloc(2 * (size_t)nranks, sizeof *numbering->last);
     if (numbering->sequences == NULL || numbering->last == NULL) {
-        tutti_numbering_fini(numbering);
+        tutti_engine_numbers_fini(numbering);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the messages of %d ranks", nranks);
     }
     return TUTTI_OK;
 }
 
-void tutti_numbering_fini(struct tutti_numbering *numbering)
+void tutti_engine_numbers_fini(struct tutti_engine_numbers *numbering)
 {
     free(numbering->sequences);
     free(numbering->last);
-    *numbering = (struct tutti_numbering){.nranks = 0};
+    *numbering = (struct tutti_engine_numbers){.nranks = 0};
 }
 
-size_t tutti_numbering_bytes(const struct tutti_numbering *numbering)
+size_t tutti_numbering_bytes(const struct tutti_engine_numbers *numbering)
 {
     return 2 * (size_t)numbering->nranks * (sizeof *numbering->sequences + sizeof *numbering->last);
 }
@@ -51,15 +51,15 @@ void tutti_engine_message_init(struct tutti_engine_message *message, const struc
 }
 
 /* Returns the index of the message's peer and direction in the arrays of `numbering`. */
-static size_t index_of(const struct tutti_numbering *numbering,
+static size_t index_of(const struct tutti_engine_numbers *numbering,
                        const struct tutti_engine_message *message)
 {
     tutti_assert(message->peer >= 0 && message->peer < numbering->nranks);
     return (size_t)message->peer + (message->sends ? (size_t)numbering->nranks : 0);
 }
 
-void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_engine_message *messages,
-                         size_t count)
+void tutti_numbering_add(struct tutti_engine_numbers *numbering,
+                         struct tutti_engine_message *messages, size_t count)
 {
     size_t sends = 0;
 

@@ -27,25 +27,25 @@ struct tutti_engine_message {
 
 /* Numbers the messages of each peer and direction. Both arrays have a row for receives and a row
  * for sends. */
-struct tutti_numbering {
+struct tutti_engine_numbers {
     int nranks;
     uint64_t *sequences;             /* [2][nranks]: the last number given; 0: no message yet */
     struct tutti_engine_message **last; /* [2][nranks]: entries are NULL between batches */
 };
 
 /* Initializes `numbering`. TUTTI_ERR_SYSTEM: no memory. */
-int tutti_numbering_init(struct tutti_numbering *numbering, int nranks);
-void tutti_numbering_fini(struct tutti_numbering *numbering);
+int tutti_engine_numbers_init(struct tutti_engine_numbers *numbering, int nranks);
+void tutti_engine_numbers_fini(struct tutti_engine_numbers *numbering);
 /* Returns the bytes of heap memory that `numbering` holds, for the memory report. */
-size_t tutti_numbering_bytes(const struct tutti_numbering *numbering);
+size_t tutti_numbering_bytes(const struct tutti_engine_numbers *numbering);
 
 /* Initializes a message for `call`, a send or receive. The call's buffer is borrowed. */
 void tutti_engine_message_init(struct tutti_engine_message *message, const struct tutti_call *call);
 
 /* Numbers the messages of a batch, and links each message to the message that must be complete
  * before it. The messages must stay at their addresses until all of them are complete. */
-void tutti_numbering_add(struct tutti_numbering *numbering, struct tutti_engine_message *messages,
-                         size_t count);
+void tutti_numbering_add(struct tutti_engine_numbers *numbering,
+                         struct tutti_engine_message *messages, size_t count);
 
 /* Moves the message as far as it can go. TUTTI_OK: complete. TUTTI_AGAIN: call again. Sets *moved
  * to true if there was any progress, and leaves it alone otherwise. TUTTI_ERR_USAGE: the peer's

@@ -60,7 +60,7 @@ static int report(const struct tutti_engine *engine, const struct tutti_header *
         tutti_signature_alike(&mine->signature, &theirs->signature))
         return report_counts(engine, mine, rank);
     if (theirs->signature.magic == TUTTI_SIGNATURE_MAGIC &&
-        tutti_call_history_parts(&engine->history, mine, theirs))
+        tutti_call_history_has_diverged(&engine->history, mine, theirs))
         return tutti_call_history_mismatch(&engine->history, mine, rank, theirs);
     return tutti_signature_mismatch(mine, rank, theirs);
 }

@@ -233,7 +233,7 @@ void tutti_program_destroy(struct tutti_program *program)
     free(program);
 }
 
-void tutti_program_lend(struct tutti_program *program, struct tutti_program *lent)
+void tutti_program_set_lent(struct tutti_program *program, struct tutti_program *lent)
 {
     tutti_assert(program->lent == NULL && lent->lent == NULL);
     program->lent = lent;

@@ -27,14 +27,14 @@ struct tutti_cuts {
 /* Does the same as tutti_program_create, with limits that the caller chooses. */
 int tutti_program_create_cut(const struct tutti_plan *plan, const struct tutti_call *call, int rank,
                              const struct tutti_cuts *cuts, struct tutti_program **ret_program);
-/* Destroys the program, and the program that was given to it by tutti_program_lend. NULL is
+/* Destroys the program, and the program that was given to it by tutti_program_set_lent. NULL is
  * ignored. */
 void tutti_program_destroy(struct tutti_program *program);
 
 /* Adds a second program to `program`. `lent` runs instead of `program` when all ranks lend their
  * buffers to each other. From then on, `program` owns `lent`. `program` must not have a second
  * program yet. */
-void tutti_program_lend(struct tutti_program *program, struct tutti_program *lent);
+void tutti_program_set_lent(struct tutti_program *program, struct tutti_program *lent);
 
 /* Returns the bytes of heap memory that the program holds, for the memory report. */
 size_t tutti_program_bytes(const struct tutti_program *program);

@@ -220,7 +220,7 @@ static uint64_t last_entered(const struct tutti_engine *engine, uint32_t index)
 {
     uint64_t round = engine->round - 1;
 
-    while (round > engine->all_entered && !tutti_domain_has(engine->domain, index, round, 1))
+    while (round > engine->all_entered && !tutti_domain_has_signal(engine->domain, index, round, 1))
         round--;
     return round;
 }
@@ -244,7 +244,7 @@ static int await_entry(struct tutti_engine *engine, uint64_t needed)
             return TUTTI_AGAIN;
         /* The peer must have entered that round for the same call as this rank. */
         if (entered > engine->all_entered)
-            TUTTI_TRY(tutti_run_check_past(engine, run->wait_index, entered));
+            TUTTI_TRY(tutti_run_check_earlier_post(engine, run->wait_index, entered));
         if (entered < all_entered)
             all_entered = entered;
     }
@@ -261,7 +261,8 @@ int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind)
     if (engine->all_entered + behind < engine->round)
         TUTTI_TRY(await_entry(engine, engine->round - behind));
     memcpy(signature, &header->signature, sizeof signature);
-    engine->run.post = tutti_domain_open(engine->domain, engine->round, signature, header->chain);
+    engine->run.post =
+        tutti_domain_begin_post(engine->domain, engine->round, signature, header->chain);
     return TUTTI_OK;
 }
 
@@ -289,7 +290,7 @@ static void leave_round(struct tutti_engine *engine)
     uint32_t nsignals = engine->run.program->plan->schedule->nsignals;
 
     if (engine->run.signals_given < nsignals)
-        tutti_domain_give(engine->domain, engine->run.post, engine->round, nsignals);
+        tutti_domain_give_signals(engine->domain, engine->run.post, engine->round, nsignals);
 }
 
 /* Runs lanes before local steps, so that data is under way while this core copies. */
@@ -446,7 +447,7 @@ int tutti_run_progress(struct tutti_engine *engine)
 
     tutti_assert(run->is_active);
     if (run->phase == PHASE_AGREE) {
-        TUTTI_TRY(tutti_run_agree(engine));
+        TUTTI_TRY(tutti_run_agree_on_loan(engine));
         run->phase = PHASE_PIECE;
     }
     program = run->program;
@@ -498,7 +499,7 @@ int tutti_run_explain(struct tutti_engine *engine, int rc)
     return rc;
 }
 
-int tutti_run_waits_for(const struct tutti_engine *engine)
+int tutti_run_awaited_rank(const struct tutti_engine *engine)
 {
     const struct tutti_run *run = &engine->run;
     const struct tutti_plan *plan;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-int tutti_check_found(struct tutti_check *check, uint32_t rank, uint32_t step, const char *format,
-                      ...)
+int tutti_check_fail(struct tutti_check *check, uint32_t rank, uint32_t step, const char *format,
+                     ...)
 {
     struct tutti_check_report *report = check->report;
     va_list args;

@@ -85,7 +85,7 @@ static uint32_t find_blocker(const struct tutti_check_play *play, uint32_t half)
         return find_signaller(play, at);
     if (mate == NONE || play->steps_left[check->step_rank[mate / 2]] == NONE)
         return NONE;
-    if (is_send && play->moved[half] == tutti_check_play_at_hand(play, half))
+    if (is_send && play->moved[half] == tutti_check_play_sendable(play, half))
         return half ^ 1;
     if (is_send)
         return play->credits == 0 ? mate : play->credit_mate[half];
@@ -179,15 +179,15 @@ static int report_deadlock(struct tutti_check_play *play)
                 half = undone_half(play, at);
         }
     if (half == NONE)
-        return tutti_check_found(check, 0, NONE, "deadlock between runs");
+        return tutti_check_fail(check, 0, NONE, "deadlock between runs");
     TUTTI_TRY(tell_cycle(play, half, &text));
     if (play->credits == 0)
         snprintf(credits, sizeof(credits), "no credits");
     else if (play->credits != UINT32_MAX)
         snprintf(credits, sizeof(credits), "%u credits", play->credits);
     rank = check->step_rank[half / 2];
-    return tutti_check_found(check, rank, half / 2, "deadlock in run %u with %s: %s",
-                             play->run[rank], credits, cycle);
+    return tutti_check_fail(check, rank, half / 2, "deadlock in run %u with %s: %s",
+                            play->run[rank], credits, cycle);
 }
 
 /* ---- how many credits are enough --------------------------------------------------- */

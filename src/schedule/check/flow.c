@@ -36,7 +36,7 @@ static int load(struct tutti_check_flow *flow, uint32_t at, uint32_t owner, stru
     *ret_piece = tutti_check_piece(flow, owner, span, i);
     if (ret_piece->value != UNDEFINED)
         return TUTTI_OK;
-    return tutti_check_found(check, check->step_rank[at], at,
+    return tutti_check_fail(check, check->step_rank[at], at,
                              "%s: reads %s %u of rank %u, which nothing has written",
                              tutti_check_form(flow),
                              tutti_buffer_name((enum tutti_buffer)span.buffer), span.first + i,
@@ -87,12 +87,12 @@ static int store(struct tutti_check_flow *flow, uint32_t at, uint32_t owner, str
     wrong = tutti_check_classes_differ(check, owner, &span, from, &source, piece->count, false);
     if (wrong == piece->count)
         return TUTTI_OK;
-    return tutti_check_found(check, check->step_rank[at], at,
-                             "%s: stores chunk %u of rank %u into %s %u of rank %u, which may "
-                             "differ in size",
-                             tutti_check_form(flow), piece->chunk + wrong, from,
-                             tutti_buffer_name((enum tutti_buffer)span.buffer), span.first + wrong,
-                             owner);
+    return tutti_check_fail(check, check->step_rank[at], at,
+                            "%s: stores chunk %u of rank %u into %s %u of rank %u, which may "
+                            "differ in size",
+                            tutti_check_form(flow), piece->chunk + wrong, from,
+                            tutti_buffer_name((enum tutti_buffer)span.buffer), span.first + wrong,
+                            owner);
 }
 
 /* a = a op b, for as many chunks as both have. */
@@ -104,16 +104,16 @@ static int combine(struct tutti_check_flow *flow, uint32_t at, struct tutti_chec
 
     a->count = a->count < b->count ? a->count : b->count;
     if (a->chunk != b->chunk)
-        return tutti_check_found(check, rank, at, "%s: combines chunk %u with chunk %u",
-                                 tutti_check_form(flow), a->chunk, b->chunk);
+        return tutti_check_fail(check, rank, at, "%s: combines chunk %u with chunk %u",
+                                tutti_check_form(flow), a->chunk, b->chunk);
     common = tutti_check_common(flow->exprs, a->value, b->value);
     if (common != TUTTI_CHECK_NONE)
-        return tutti_check_found(check, rank, at, "%s: counts rank %u twice in chunk %u",
-                                 tutti_check_form(flow), common, a->chunk);
+        return tutti_check_fail(check, rank, at, "%s: counts rank %u twice in chunk %u",
+                                tutti_check_form(flow), common, a->chunk);
     if (tutti_check_contributors(flow->exprs, a->value) +
             tutti_check_contributors(flow->exprs, b->value) > check->nranks)
-        return tutti_check_found(check, rank, at, "%s: counts some rank twice in chunk %u",
-                                 tutti_check_form(flow), a->chunk);
+        return tutti_check_fail(check, rank, at, "%s: counts some rank twice in chunk %u",
+                                tutti_check_form(flow), a->chunk);
     return tutti_check_combine(flow->exprs, a->value, b->value, is_ordered, &a->value);
 }
 
@@ -187,13 +187,13 @@ static int run_gather_reduce(struct tutti_check_flow *flow, uint32_t at)
     struct tutti_check *check = flow->check;
     const struct tutti_step *step = tutti_check_step(check, at);
     uint32_t rank = check->step_rank[at];
-    struct tutti_among among = tutti_step_among(check->schedules[rank], step);
-    struct tutti_among to = tutti_step_peers(check->schedules[rank], step, step->to);
+    struct tutti_step_ranks among = tutti_step_ranks(check->schedules[rank], step);
+    struct tutti_step_ranks to = tutti_step_peers(check->schedules[rank], step, step->to);
     struct tutti_check_piece sum, next;
 
     for (uint32_t i = 0; i < step->src.count; i += sum.count) {
         for (uint32_t m = 0; m < among.count; m++) {
-            uint32_t other = tutti_among_rank(among, m);
+            uint32_t other = tutti_step_ranks_at(among, m);
             struct tutti_check_piece *into = m == 0 ? &sum : &next;
 
             TUTTI_TRY(load(flow, at, other, other == rank ? step->src : step->remote, i, into));
@@ -207,8 +207,8 @@ static int run_gather_reduce(struct tutti_check_flow *flow, uint32_t at)
         if (step->also.buffer != TUTTI_BUF_NONE)
             TUTTI_TRY(store(flow, at, rank, step->also, i, &sum));
         for (uint32_t m = 0; m < to.count; m++)
-            if (tutti_among_rank(to, m) != rank)
-                TUTTI_TRY(store(flow, at, tutti_among_rank(to, m), step->remote_dst, i, &sum));
+            if (tutti_step_ranks_at(to, m) != rank)
+                TUTTI_TRY(store(flow, at, tutti_step_ranks_at(to, m), step->remote_dst, i, &sum));
     }
     return TUTTI_OK;
 }
@@ -229,11 +229,12 @@ static int run_put(struct tutti_check_flow *flow, uint32_t at)
 {
     const struct tutti_step *step = tutti_check_step(flow->check, at);
     uint32_t rank = flow->check->step_rank[at];
-    struct tutti_among to = tutti_step_peers(flow->check->schedules[rank], step, step->to);
+    struct tutti_step_ranks to = tutti_step_peers(flow->check->schedules[rank], step, step->to);
 
     for (uint32_t m = 0; m < to.count; m++)
-        if (tutti_among_rank(to, m) != rank)
-            TUTTI_TRY(run_copy(flow, at, rank, step->src, tutti_among_rank(to, m), step->remote));
+        if (tutti_step_ranks_at(to, m) != rank)
+            TUTTI_TRY(
+                run_copy(flow, at, rank, step->src, tutti_step_ranks_at(to, m), step->remote));
     return run_copy(flow, at, rank, step->src, rank, step->dst);
 }
 

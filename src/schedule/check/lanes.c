@@ -117,17 +117,17 @@ static int pair(struct tutti_check *check, uint32_t send, uint32_t recv)
     uint32_t send_step = send / 2 - check->first_step[sender], i;
 
     if (out.count != in.count)
-        return tutti_check_found(check, receiver, recv / 2,
-                                 "receives %u chunks, but step %u of rank %u sends %u", in.count,
-                                 send_step, sender, out.count);
+        return tutti_check_fail(check, receiver, recv / 2,
+                                "receives %u chunks, but step %u of rank %u sends %u", in.count,
+                                send_step, sender, out.count);
     i = tutti_check_classes_differ(check, sender, &out, receiver, &in, in.count, false);
     if (i < in.count)
-        return tutti_check_found(check, receiver, recv / 2,
-                                 "receives into %s %u, which may differ in size from %s %u that "
-                                 "step %u of rank %u sends",
-                                 tutti_buffer_name((enum tutti_buffer)in.buffer), in.first + i,
-                                 tutti_buffer_name((enum tutti_buffer)out.buffer), out.first + i,
-                                 send_step, sender);
+        return tutti_check_fail(check, receiver, recv / 2,
+                                "receives into %s %u, which may differ in size from %s %u that "
+                                "step %u of rank %u sends",
+                                tutti_buffer_name((enum tutti_buffer)in.buffer), in.first + i,
+                                tutti_buffer_name((enum tutti_buffer)out.buffer), out.first + i,
+                                send_step, sender);
     check->mate[send] = recv;
     check->mate[recv] = send;
     return TUTTI_OK;
@@ -143,13 +143,13 @@ static int pair_lane(struct tutti_check *check, const struct lane *lane)
         recv = check->lane_after[recv];
     }
     if (send != NONE)
-        return tutti_check_found(check, lane->from, send / 2,
-                                 "sends to rank %u on channel %u, but that rank receives no more",
-                                 lane->to, lane->channel);
+        return tutti_check_fail(check, lane->from, send / 2,
+                                "sends to rank %u on channel %u, but that rank receives no more",
+                                lane->to, lane->channel);
     if (recv != NONE)
-        return tutti_check_found(check, lane->to, recv / 2,
-                                 "receives from rank %u on channel %u, but that rank sends no more",
-                                 lane->from, lane->channel);
+        return tutti_check_fail(check, lane->to, recv / 2,
+                                "receives from rank %u on channel %u, but that rank sends no more",
+                                lane->from, lane->channel);
     return TUTTI_OK;
 }
 

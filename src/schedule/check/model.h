@@ -117,8 +117,8 @@ static inline uint32_t tutti_check_run_end(const struct tutti_check *check, uint
 
 /* Fill the report with an error of a rank; `step` counts through all ranks, or is NONE. Always
  * returns TUTTI_ERR_ARGUMENT. */
-int tutti_check_found(struct tutti_check *check, uint32_t rank, uint32_t step, const char *format,
-                      ...) __attribute__((format(printf, 4, 5)));
+int tutti_check_fail(struct tutti_check *check, uint32_t rank, uint32_t step, const char *format,
+                     ...) __attribute__((format(printf, 4, 5)));
 /* Allocate an array of `count` items, and set every byte to `fill`. The array is not NULL even if
  * count is 0; the caller frees it. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_check_alloc(void *ret_array, size_t count, size_t size, int fill);

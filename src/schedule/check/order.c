@@ -278,8 +278,8 @@ int tutti_check_barrier(struct tutti_check *check)
             if (!(started[(size_t)tutti_check_run_end(check, 0, rank) * nwords + other / 64] >>
                       other % 64 &
                   1)) {
-                rc = tutti_check_found(check, rank, NONE,
-                                       "may leave the barrier before rank %u entered it", other);
+                rc = tutti_check_fail(check, rank, NONE,
+                                      "may leave the barrier before rank %u entered it", other);
                 goto release;
             }
 

@@ -69,7 +69,7 @@ static int begin_run(struct tutti_check_play *play, uint32_t rank)
     return TUTTI_OK;
 }
 
-bool tutti_check_play_is_given(const struct tutti_check_play *play, uint32_t rank, uint32_t number)
+bool tutti_check_play_all_gave(const struct tutti_check_play *play, uint32_t rank, uint32_t number)
 {
     return play->given[number] + (play->signals[rank] < number) == play->check->nranks;
 }
@@ -80,7 +80,7 @@ static bool may_begin_run(const struct tutti_check_play *play, uint32_t rank)
 {
     uint32_t run = play->run[rank];
 
-    return run == 0 || tutti_check_play_is_given(
+    return run == 0 || tutti_check_play_all_gave(
         play, rank, (run - 1) * play->check->schedules[rank]->nsignals + 1);
 }
 
@@ -186,7 +186,7 @@ static bool is_wait_over(const struct tutti_check_play *play, uint32_t at)
 
     if (step->from != TUTTI_ALL_RANKS)
         return play->signals[step->from] >= number;
-    return tutti_check_play_is_given(play, rank, number);
+    return tutti_check_play_all_gave(play, rank, number);
 }
 
 /* Carry out a local step, or let a WAIT wait. */
@@ -206,7 +206,7 @@ static int run_local(struct tutti_check_play *play, uint32_t half)
     return complete_half(play, half);
 }
 
-uint32_t tutti_check_play_at_hand(const struct tutti_check_play *play, uint32_t send)
+uint32_t tutti_check_play_sendable(const struct tutti_check_play *play, uint32_t send)
 {
     return tutti_step_is_fused(tutti_check_step(play->check, send / 2)) ? play->moved[send ^ 1]
                                                                         : SLICES;
@@ -229,7 +229,7 @@ static bool may_give(const struct tutti_check_play *play, uint32_t send, uint32_
         play->steps_left[receiver] == NONE)
         return false;
     if (!play->started[send] || play->moved[send] == SLICES ||
-        play->moved[send] == tutti_check_play_at_hand(play, send))
+        play->moved[send] == tutti_check_play_sendable(play, send))
         return false;
     if (play->credits == 0)
         return play->started[recv] && tutti_check_play_has_room(play, recv);

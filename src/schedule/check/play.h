@@ -44,11 +44,11 @@ void tutti_check_play_fini(struct tutti_check_play *play);
 /* True if all ranks have finished all runs. */
 bool tutti_check_play_is_over(const struct tutti_check_play *play);
 /* Number of slices that a sending half could have sent by now. */
-uint32_t tutti_check_play_at_hand(const struct tutti_check_play *play, uint32_t send);
+uint32_t tutti_check_play_sendable(const struct tutti_check_play *play, uint32_t send);
 /* True if a receiving half could take another slice. A step that does not store its data takes one
  * only after it has sent the last one on. */
 bool tutti_check_play_has_room(const struct tutti_check_play *play, uint32_t recv);
 /* True if every rank except `rank` has given the signal of that number, through all runs. */
-bool tutti_check_play_is_given(const struct tutti_check_play *play, uint32_t rank, uint32_t number);
+bool tutti_check_play_all_gave(const struct tutti_check_play *play, uint32_t rank, uint32_t number);
 
 #endif

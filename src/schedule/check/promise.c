@@ -45,9 +45,9 @@ static int check_sum(struct tutti_check_flow *flow, uint32_t rank, uint32_t c,
         return TUTTI_OK;
     missing = tutti_check_missing(flow->exprs, piece->value, count);
     if (missing != NONE)
-        return tutti_check_found(check, rank, NONE, "%s: output %u lacks rank %u",
-                                 tutti_check_form(flow), c, missing);
-    return tutti_check_found(check, rank, NONE,
+        return tutti_check_fail(check, rank, NONE, "%s: output %u lacks rank %u",
+                                tutti_check_form(flow), c, missing);
+    return tutti_check_fail(check, rank, NONE,
                              "%s: output %u has %u contributions, not one of each of the %u ranks",
                              tutti_check_form(flow), c,
                              tutti_check_contributors(flow->exprs, piece->value), count);
@@ -61,15 +61,15 @@ static int check_piece(struct tutti_check_flow *flow, uint32_t rank, uint32_t c,
     uint32_t from = NONE, chunk;
 
     if (piece->value == TUTTI_CHECK_UNDEFINED)
-        return tutti_check_found(check, rank, NONE, "%s: output %u is never written",
-                                 tutti_check_form(flow), c);
+        return tutti_check_fail(check, rank, NONE, "%s: output %u is never written",
+                                tutti_check_form(flow), c);
     for (uint32_t i = 0; i < piece->count; i++) {
         find_promise(check, rank, c + i, &from, &chunk);
         if (piece->chunk + i != chunk)
-            return tutti_check_found(check, rank, NONE, "%s: output %u holds chunk %u, not %u",
-                                     tutti_check_form(flow), c + i, piece->chunk + i, chunk);
+            return tutti_check_fail(check, rank, NONE, "%s: output %u holds chunk %u, not %u",
+                                    tutti_check_form(flow), c + i, piece->chunk + i, chunk);
         if (from != NONE && piece->value != tutti_check_leaf(from))
-            return tutti_check_found(check, rank, NONE,
+            return tutti_check_fail(check, rank, NONE,
                                      "%s: output %u holds rank %u's chunk, not %u's",
                                      tutti_check_form(flow), c + i,
                                      tutti_check_lowest(flow->exprs, piece->value), from);
@@ -88,9 +88,9 @@ static int check_agreement(struct tutti_check_flow *flow, uint32_t rank)
         own = tutti_check_piece(flow, rank, output, c);
         first = tutti_check_piece(flow, 0, output, c);
         if (!tutti_check_is_same(flow->exprs, own.value, first.value))
-            return tutti_check_found(flow->check, rank, NONE,
-                                     "%s: output %u is bracketed differently from rank 0's",
-                                     tutti_check_form(flow), c);
+            return tutti_check_fail(flow->check, rank, NONE,
+                                    "%s: output %u is bracketed differently from rank 0's",
+                                    tutti_check_form(flow), c);
         count = own.count < first.count ? own.count : first.count;
     }
     return TUTTI_OK;
@@ -108,7 +108,7 @@ int tutti_check_promise(struct tutti_check_flow *flow)
             piece = tutti_check_piece(flow, rank, output, c);
             TUTTI_TRY(check_piece(flow, rank, c, &piece));
         }
-        if (tutti_collective_agrees(check->schedules[rank]->collective))
+        if (tutti_collective_gives_one_result(check->schedules[rank]->collective))
             TUTTI_TRY(check_agreement(flow, rank));
     }
     return TUTTI_OK;

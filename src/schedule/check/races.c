@@ -63,7 +63,7 @@ static int report_race(struct races *races, uint32_t run, uint32_t half, const s
         at = other;
         other = touch->half / 2;
     }
-    return tutti_check_found(check, check->step_rank[at], at,
+    return tutti_check_fail(check, check->step_rank[at], at,
                              "race %s: touches %s %u of rank %u, and so does step %u of rank %u; "
                              "one of them writes, and nothing orders them (runs %u and %u)",
                              form(races),
@@ -132,21 +132,21 @@ static int check_presence(struct races *races, const struct touch *touch)
     uint32_t own = touch->run * check->local_count[rank] + check->local_index[touch->half / 2];
 
     if (first == check->signal_first[owner + 1])
-        return tutti_check_found(check, rank, touch->half / 2,
-                                 "touches the %s of rank %u, which gives no signal that it is "
-                                 "there",
-                                 tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
+        return tutti_check_fail(check, rank, touch->half / 2,
+                                "touches the %s of rank %u, which gives no signal that it is "
+                                "there",
+                                tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
     before += check->local_index[check->signal_steps[first]];
     if (tutti_check_clock(check, tutti_check_begin(check, touch->run, touch->half), owner) <=
         before)
-        return tutti_check_found(check, rank, touch->half / 2,
-                                 "may touch the %s of rank %u before that rank's first signal",
-                                 tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
+        return tutti_check_fail(check, rank, touch->half / 2,
+                                "may touch the %s of rank %u before that rank's first signal",
+                                tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
     end = tutti_check_run_end(check, touch->run, owner);
     if (tutti_check_clock(check, end, rank) <= own)
-        return tutti_check_found(check, rank, touch->half / 2,
-                                 "may touch the %s of rank %u after that rank's end of the run",
-                                 tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
+        return tutti_check_fail(check, rank, touch->half / 2,
+                                "may touch the %s of rank %u after that rank's end of the run",
+                                tutti_buffer_name((enum tutti_buffer)touch->span.buffer), owner);
     return TUTTI_OK;
 }
 
@@ -183,7 +183,7 @@ static int check_overlap(struct races *races, uint32_t half, uint32_t owner,
 
     if (from >= to + count || to >= from + count || (from == to && !read->is_write))
         return TUTTI_OK;
-    return tutti_check_found(check, check->step_rank[half / 2], half / 2,
+    return tutti_check_fail(check, check->step_rank[half / 2], half / 2,
                              "%s: %s %u + %u overlaps its own %s %u + %u", form(races),
                              tutti_buffer_name((enum tutti_buffer)write->span.buffer),
                              write->span.first, count,
@@ -229,12 +229,12 @@ static int touch_half(struct races *races, uint32_t run, uint32_t half)
         struct touch touch = {.run = run, .half = half, .span = accesses[a].span,
                               .is_write = accesses[a].is_write};
         bool is_own = accesses[a].rank == TUTTI_NO_RANK;
-        struct tutti_among owners =
+        struct tutti_step_ranks owners =
             tutti_step_peers(check->schedules[rank], tutti_check_step(check, half / 2),
                              is_own ? (int32_t)rank : accesses[a].rank);
 
         for (uint32_t m = 0; m < owners.count; m++) {
-            touch.owner = tutti_among_rank(owners, m);
+            touch.owner = tutti_step_ranks_at(owners, m);
             if (!is_own && touch.owner == rank)
                 continue;
             if (touch.is_write && run == 0)

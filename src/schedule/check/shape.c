@@ -24,16 +24,16 @@ static int check_totals(struct tutti_check *check)
             chunks += (uint64_t)TUTTI_CHECK_SHARED_RUNS *
                       tutti_buffer_chunks(check->schedules[rank], rank, (enum tutti_buffer)buffer);
     if (per_buffer > MOST_ITEMS || chunks > MOST_ITEMS)
-        return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
-                                 "more than %u chunks in the memory of all ranks",
-                                 MOST_ITEMS / TUTTI_CHECK_SHARED_RUNS);
+        return tutti_check_fail(check, 0, TUTTI_CHECK_NONE,
+                                "more than %u chunks in the memory of all ranks",
+                                MOST_ITEMS / TUTTI_CHECK_SHARED_RUNS);
     if (first->nsignals > UINT16_MAX)
-        return tutti_check_found(check, 0, TUTTI_CHECK_NONE, "%u signals; there may be %u",
-                                 first->nsignals, UINT16_MAX);
+        return tutti_check_fail(check, 0, TUTTI_CHECK_NONE, "%u signals; there may be %u",
+                                first->nsignals, UINT16_MAX);
     if (check->nsteps > most_steps)
-        return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
-                                 "%u steps of all ranks together; there may be %u", check->nsteps,
-                                 most_steps);
+        return tutti_check_fail(check, 0, TUTTI_CHECK_NONE,
+                                "%u steps of all ranks together; there may be %u", check->nsteps,
+                                most_steps);
     return TUTTI_OK;
 }
 
@@ -45,34 +45,34 @@ static int check_heads(struct tutti_check *check)
         const struct tutti_schedule *own = check->schedules[rank];
 
         if (own->rank != rank || own->nranks != check->nranks)
-            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
-                                     "the schedule at index %u of %u is that of rank %u of %u",
-                                     rank, check->nranks, own->rank, own->nranks);
+            return tutti_check_fail(check, rank, TUTTI_CHECK_NONE,
+                                    "the schedule at index %u of %u is that of rank %u of %u", rank,
+                                    check->nranks, own->rank, own->nranks);
         if (own->collective >= TUTTI_COLLECTIVE_COUNT || own->collective != first->collective ||
             own->root != first->root || own->root >= check->nranks)
-            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
-                                     "collective %u with root %u, but rank 0 has %u with root %u",
-                                     own->collective, own->root, first->collective, first->root);
+            return tutti_check_fail(check, rank, TUTTI_CHECK_NONE,
+                                    "collective %u with root %u, but rank 0 has %u with root %u",
+                                    own->collective, own->root, first->collective, first->root);
         if (own->chunks_per_block == 0 || own->chunks_per_block != first->chunks_per_block)
-            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
-                                     "%u chunks per block, but rank 0 has %u",
-                                     own->chunks_per_block, first->chunks_per_block);
+            return tutti_check_fail(check, rank, TUTTI_CHECK_NONE,
+                                    "%u chunks per block, but rank 0 has %u", own->chunks_per_block,
+                                    first->chunks_per_block);
         if (own->needs != first->needs || own->nsignals != first->nsignals ||
             own->window_chunks != first->window_chunks)
-            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
-                                     "needs %#x, %u signals and %u window chunks, but rank 0 has "
-                                     "%#x, %u and %u",
-                                     own->needs, own->nsignals, own->window_chunks, first->needs,
-                                     first->nsignals, first->window_chunks);
+            return tutti_check_fail(check, rank, TUTTI_CHECK_NONE,
+                                    "needs %#x, %u signals and %u window chunks, but rank 0 has "
+                                    "%#x, %u and %u",
+                                    own->needs, own->nsignals, own->window_chunks, first->needs,
+                                    first->nsignals, first->window_chunks);
         if (own->nchannels == 0 || own->nchannels > UINT8_MAX + 1)
-            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
-                                     "%u channels; there may be 1 to %u", own->nchannels,
-                                     UINT8_MAX + 1);
+            return tutti_check_fail(check, rank, TUTTI_CHECK_NONE,
+                                    "%u channels; there may be 1 to %u", own->nchannels,
+                                    UINT8_MAX + 1);
     }
     if (first->window_chunks > 0 && !(first->needs & TUTTI_NEEDS_WINDOW))
-        return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
-                                 "a window of %u chunks, but needs do not include the window",
-                                 first->window_chunks);
+        return tutti_check_fail(check, 0, TUTTI_CHECK_NONE,
+                                "a window of %u chunks, but needs do not include the window",
+                                first->window_chunks);
     return check_totals(check);
 }
 
@@ -94,11 +94,11 @@ static int check_sizes(struct tutti_check *check, uint32_t rank, uint32_t at,
                                                 ranks[a], span, span->count, true);
 
         if (i < span->count)
-            return tutti_check_found(check, rank, at,
-                                     "chunk %u of %s at rank %u differs in size from the other "
-                                     "chunks of the step",
-                                     span->first + i,
-                                     tutti_buffer_name((enum tutti_buffer)span->buffer), ranks[a]);
+            return tutti_check_fail(check, rank, at,
+                                    "chunk %u of %s at rank %u differs in size from the other "
+                                    "chunks of the step",
+                                    span->first + i,
+                                    tutti_buffer_name((enum tutti_buffer)span->buffer), ranks[a]);
     }
     return TUTTI_OK;
 }
@@ -112,11 +112,11 @@ static int check_permission(struct tutti_check *check, uint32_t rank, uint32_t a
     uint32_t buffer = access->span.buffer, needed = 0;
 
     if (access->is_write && buffer == TUTTI_BUF_INPUT)
-        return tutti_check_found(check, rank, at, "writes the caller's input");
+        return tutti_check_fail(check, rank, at, "writes the caller's input");
     if (access->rank == TUTTI_NO_RANK)
         return TUTTI_OK;
     if (buffer == TUTTI_BUF_SCRATCH)
-        return tutti_check_found(check, rank, at, "reaches into the scratch memory of a peer");
+        return tutti_check_fail(check, rank, at, "reaches into the scratch memory of a peer");
     if (buffer == TUTTI_BUF_WINDOW)
         needed = TUTTI_NEEDS_WINDOW;
     else if (step->kind == TUTTI_STEP_GET)
@@ -124,9 +124,9 @@ static int check_permission(struct tutti_check *check, uint32_t rank, uint32_t a
     else
         needed = TUTTI_NEEDS_PEER_STORE;
     if ((schedule->needs & needed) == 0)
-        return tutti_check_found(check, rank, at,
-                                 "reaches the %s of a peer, which needs (%#x) do not include",
-                                 tutti_buffer_name((enum tutti_buffer)buffer), schedule->needs);
+        return tutti_check_fail(check, rank, at,
+                                "reaches the %s of a peer, which needs (%#x) do not include",
+                                tutti_buffer_name((enum tutti_buffer)buffer), schedule->needs);
     return TUTTI_OK;
 }
 
@@ -138,7 +138,7 @@ static int check_span(struct tutti_check *check, uint32_t rank, uint32_t at, uin
 
     if (span->buffer >= TUTTI_BUF_COUNT || span->first > chunks ||
         span->count > chunks - span->first)
-        return tutti_check_found(check, rank, at,
+        return tutti_check_fail(check, rank, at,
                                  "names chunks %u + %u of %s, which has %u at rank %u", span->first,
                                  span->count, tutti_buffer_name((enum tutti_buffer)span->buffer),
                                  chunks, owner);
@@ -154,16 +154,17 @@ static int check_spans(struct tutti_check *check, uint32_t rank, uint32_t at)
 
     for (uint32_t a = 0; a < naccesses; a++) {
         bool is_own = accesses[a].rank == TUTTI_NO_RANK;
-        struct tutti_among owners =
+        struct tutti_step_ranks owners =
             tutti_step_peers(check->schedules[rank], tutti_check_step(check, at),
                              is_own ? (int32_t)rank : accesses[a].rank);
 
         for (uint32_t m = 0; m < owners.count; m++)
-            TUTTI_TRY(check_span(check, rank, at, tutti_among_rank(owners, m), &accesses[a].span));
-        ranks[a] = tutti_among_rank(owners, 0);
+            TUTTI_TRY(
+                check_span(check, rank, at, tutti_step_ranks_at(owners, m), &accesses[a].span));
+        ranks[a] = tutti_step_ranks_at(owners, 0);
         if (accesses[a].span.count != accesses[0].span.count)
-            return tutti_check_found(check, rank, at, "joins %u chunks with %u",
-                                     accesses[0].span.count, accesses[a].span.count);
+            return tutti_check_fail(check, rank, at, "joins %u chunks with %u",
+                                    accesses[0].span.count, accesses[a].span.count);
         TUTTI_TRY(check_permission(check, rank, at, &accesses[a]));
     }
     return check_sizes(check, rank, at, ranks, accesses, naccesses);
@@ -209,15 +210,15 @@ static int check_peers(struct tutti_check *check, uint32_t rank, uint32_t at)
 
     if ((has_from || waits_for_one) && (step->from < 0 || (uint32_t)step->from >= check->nranks ||
                                         (uint32_t)step->from == rank))
-        return tutti_check_found(check, rank, at,
-                                 "receives from rank %d, which is none of its peers", step->from);
+        return tutti_check_fail(check, rank, at,
+                                "receives from rank %d, which is none of its peers", step->from);
     if (has_to && (step->to < 0 || (uint32_t)step->to >= check->nranks ||
                    (uint32_t)step->to == rank))
-        return tutti_check_found(check, rank, at, "sends to rank %d, which is none of its peers",
-                                 step->to);
+        return tutti_check_fail(check, rank, at, "sends to rank %d, which is none of its peers",
+                                step->to);
     if (tutti_step_is_two_sided(step) && step->channel >= check->schedules[rank]->nchannels)
-        return tutti_check_found(check, rank, at, "channel %u, but there are only %u",
-                                 step->channel, check->schedules[rank]->nchannels);
+        return tutti_check_fail(check, rank, at, "channel %u, but there are only %u", step->channel,
+                                check->schedules[rank]->nchannels);
     return TUTTI_OK;
 }
 
@@ -234,25 +235,25 @@ static int check_among(struct tutti_check *check, uint32_t rank, uint32_t at)
     if (step->among_count == 0)
         return TUTTI_OK;
     if (!may_have_list)
-        return tutti_check_found(check, rank, at,
-                                 "has a list of ranks, but does not address several ranks");
+        return tutti_check_fail(check, rank, at,
+                                "has a list of ranks, but does not address several ranks");
     if (step->among_count > schedule->namong ||
         step->among_first > schedule->namong - step->among_count)
-        return tutti_check_found(check, rank, at,
-                                 "has entries %u + %u as its list of ranks, but there are only %u",
-                                 step->among_first, step->among_count, schedule->namong);
+        return tutti_check_fail(check, rank, at,
+                                "has entries %u + %u as its list of ranks, but there are only %u",
+                                step->among_first, step->among_count, schedule->namong);
     for (uint32_t i = 0; i < step->among_count; i++) {
         const uint32_t *among = &schedule->among[step->among_first + i];
 
         if (*among >= check->nranks || (i > 0 && among[0] <= among[-1]))
-            return tutti_check_found(check, rank, at,
-                                     "has rank %u in its list of ranks, which does not exist or is "
-                                     "not above the one before it",
-                                     *among);
+            return tutti_check_fail(check, rank, at,
+                                    "has rank %u in its list of ranks, which does not exist or is "
+                                    "not above the one before it",
+                                    *among);
         has_own = has_own || *among == rank;
     }
     return has_own ? TUTTI_OK
-                   : tutti_check_found(check, rank, at, "lacks its own rank in its list of ranks");
+                   : tutti_check_fail(check, rank, at, "lacks its own rank in its list of ranks");
 }
 
 static int check_step(struct tutti_check *check, uint32_t rank, uint32_t at)
@@ -267,30 +268,30 @@ static int check_step(struct tutti_check *check, uint32_t rank, uint32_t at)
                    step->kind == TUTTI_STEP_GATHER_REDUCE;
 
     if (step->kind >= TUTTI_STEP_KIND_COUNT)
-        return tutti_check_found(check, rank, at, "has the unknown kind %u", step->kind);
+        return tutti_check_fail(check, rank, at, "has the unknown kind %u", step->kind);
     if (reduces && !tutti_collective_reduces(collective))
-        return tutti_check_found(check, rank, at, "%s in a collective that reduces nothing",
-                                 tutti_step_name((enum tutti_step_kind)step->kind));
+        return tutti_check_fail(check, rank, at, "%s in a collective that reduces nothing",
+                                tutti_step_name((enum tutti_step_kind)step->kind));
     if (!has_its_spans(step))
-        return tutti_check_found(check, rank, at, "%s without a span that it needs",
-                                 tutti_step_name((enum tutti_step_kind)step->kind));
+        return tutti_check_fail(check, rank, at, "%s without a span that it needs",
+                                tutti_step_name((enum tutti_step_kind)step->kind));
     TUTTI_TRY(check_peers(check, rank, at));
     TUTTI_TRY(check_among(check, rank, at));
     TUTTI_TRY(check_spans(check, rank, at));
     if (step->kind == TUTTI_STEP_WAIT && (step->signal == 0 || step->signal > schedule->nsignals))
-        return tutti_check_found(check, rank, at, "waits for signal %u; there are %u",
+        return tutti_check_fail(check, rank, at, "waits for signal %u; there are %u",
                                  step->signal, schedule->nsignals);
     if (tutti_step_is_one_sided(step) && schedule->needs == 0)
-        return tutti_check_found(check, rank, at, "%s, but needs include no shared memory",
-                                 tutti_step_name((enum tutti_step_kind)step->kind));
+        return tutti_check_fail(check, rank, at, "%s, but needs include no shared memory",
+                                tutti_step_name((enum tutti_step_kind)step->kind));
     if (step->dep_count > schedule->ndeps || step->dep_first > schedule->ndeps - step->dep_count)
-        return tutti_check_found(check, rank, at,
-                                 "has entries %u + %u as its dependencies, but there are only %u",
-                                 step->dep_first, step->dep_count, schedule->ndeps);
+        return tutti_check_fail(check, rank, at,
+                                "has entries %u + %u as its dependencies, but there are only %u",
+                                step->dep_first, step->dep_count, schedule->ndeps);
     for (uint32_t d = 0; d < step->dep_count; d++)
         if (schedule->deps[step->dep_first + d] >= index)
-            return tutti_check_found(check, rank, at, "depends on step %u, which is not before it",
-                                     schedule->deps[step->dep_first + d]);
+            return tutti_check_fail(check, rank, at, "depends on step %u, which is not before it",
+                                    schedule->deps[step->dep_first + d]);
     return TUTTI_OK;
 }
 
@@ -309,18 +310,18 @@ int tutti_check_shape(struct tutti_check *check)
             is_one_sided = is_one_sided && !tutti_step_is_two_sided(step);
             check->is_shared = check->is_shared || tutti_step_is_one_sided(step);
             if (step->kind == TUTTI_STEP_SIGNAL && ++nsignals > schedule->nsignals)
-                return tutti_check_found(check, rank, at,
-                                         "gives signal %u, but only %u are declared", nsignals,
-                                         schedule->nsignals);
+                return tutti_check_fail(check, rank, at,
+                                        "gives signal %u, but only %u are declared", nsignals,
+                                        schedule->nsignals);
         }
         if (is_one_sided != schedule->is_one_sided)
-            return tutti_check_found(check, rank, TUTTI_CHECK_NONE,
-                                     schedule->is_one_sided
-                                         ? "is declared one-sided, but has two-sided steps"
-                                         : "is declared two-sided, but has no two-sided step");
+            return tutti_check_fail(check, rank, TUTTI_CHECK_NONE,
+                                    schedule->is_one_sided
+                                        ? "is declared one-sided, but has two-sided steps"
+                                        : "is declared two-sided, but has no two-sided step");
     }
     if (check->is_shared && check->schedules[0]->nsignals == 0)
-        return tutti_check_found(check, 0, TUTTI_CHECK_NONE,
-                                 "one-sided steps, but no signal that orders successive runs");
+        return tutti_check_fail(check, 0, TUTTI_CHECK_NONE,
+                                "one-sided steps, but no signal that orders successive runs");
     return TUTTI_OK;
 }

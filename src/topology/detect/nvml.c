@@ -127,7 +127,7 @@ static int64_t target_class(const char *root, const struct tutti_inventory *inve
         return TUTTI_PCI_CLASS_NVSWITCH;
     if (pci != TUTTI_NO_DEVICE) {
         *ret_source = inventory->devices[pci].value[TUTTI_PROPERTY_CLASS].found_by;
-        if (*ret_source != TUTTI_SOURCE_NOBODY)
+        if (*ret_source != TUTTI_SOURCE_NONE)
             return tutti_device_number(inventory, pci, TUTTI_PROPERTY_CLASS, 0);
     }
     *ret_source = TUTTI_SOURCE_SYSFS;
@@ -145,7 +145,7 @@ static int64_t target_class(const char *root, const struct tutti_inventory *inve
 static enum tutti_source best_source(const struct tutti_inventory *inventory, uint32_t gpu,
                                      enum tutti_device_kind kind)
 {
-    enum tutti_source best = TUTTI_SOURCE_NOBODY;
+    enum tutti_source best = TUTTI_SOURCE_NONE;
 
     for (uint32_t i = inventory->devices[gpu].first_child; i != TUTTI_NO_DEVICE;
          i = inventory->devices[i].next)

@@ -45,8 +45,8 @@ static int read_attributes(struct reader *reader, struct tutti_xml *xml,
 
         if (property == TUTTI_PROPERTY_COUNT || counts_as_missing(property, attribute->value))
             continue;
-        rc = tutti_device_set_written(reader->inventory, device, property, reader->source,
-                                      attribute->value);
+        rc = tutti_device_set_parsed(reader->inventory, device, property, reader->source,
+                                     attribute->value);
         if (rc == TUTTI_ERR_ARGUMENT)
             return tutti_xml_fail(xml, "<%s>: %s; correct it, or leave it out", element->name,
                                   tutti_message_last());

@@ -134,7 +134,7 @@ static int32_t cache_of(const char *root, int cpu, const cpu_set_t *cpus)
     return -1;
 }
 
-void tutti_home_of(const char *root, const cpu_set_t *cpus, struct tutti_home *ret_home)
+void tutti_home_of_cpus(const char *root, const cpu_set_t *cpus, struct tutti_home *ret_home)
 {
     struct tutti_home home = TUTTI_HOME_UNKNOWN;
     int cpu = first_cpu(cpus);
@@ -147,12 +147,12 @@ void tutti_home_of(const char *root, const cpu_set_t *cpus, struct tutti_home *r
     *ret_home = home;
 }
 
-void tutti_home_find(struct tutti_home *ret_home)
+void tutti_home_of_thread(struct tutti_home *ret_home)
 {
     cpu_set_t cpus;
 
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
-        tutti_home_of("", &cpus, ret_home);
+        tutti_home_of_cpus("", &cpus, ret_home);
     else /* the host has more CPUs than a cpu_set_t holds */
         *ret_home = TUTTI_HOME_UNKNOWN;
 }
@@ -172,7 +172,7 @@ int tutti_home_read(const char *text, uint32_t rank, struct tutti_home *ret_home
     const char *at = text;
 
     if (strcmp(text, "auto") == 0) {
-        tutti_home_find(ret_home);
+        tutti_home_of_thread(ret_home);
         return TUTTI_OK;
     }
     if (strcmp(text, "off") == 0) {

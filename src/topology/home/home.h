@@ -21,11 +21,11 @@ struct tutti_home {
 #define TUTTI_HOME_UNKNOWN ((struct tutti_home){-1, -1, -1})
 
 /* Finds the home of a set of CPUs. `root` is the directory that holds sys/, "" for this host. */
-void tutti_home_of(const char *root, const cpu_set_t *cpus, struct tutti_home *ret_home);
+void tutti_home_of_cpus(const char *root, const cpu_set_t *cpus, struct tutti_home *ret_home);
 
 /* Finds the home of the calling thread, from the CPUs that the kernel lets it run on: the thread's
  * binding, limited by its control group. */
-void tutti_home_find(struct tutti_home *ret_home);
+void tutti_home_of_thread(struct tutti_home *ret_home);
 
 /* Reads the home of a rank as set by the user in TUTTI_CELLS. "auto" finds the home of the calling
  * thread, and "off" makes the home unknown. A list such as "0,0,1,1" holds the number of

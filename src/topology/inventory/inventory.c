@@ -73,7 +73,7 @@ int tutti_inventory_create(struct tutti_inventory **ret_inventory)
         free(inventory);
         return rc;
     }
-    append(inventory, TUTTI_DEVICE_SYSTEM, TUTTI_SOURCE_NOBODY);
+    append(inventory, TUTTI_DEVICE_SYSTEM, TUTTI_SOURCE_NONE);
     *ret_inventory = inventory;
     /* NCCL's files must have a version; it is 1 until a better source sets another. */
     return tutti_device_set_number(inventory, 0, TUTTI_PROPERTY_VERSION, TUTTI_SOURCE_ASSUMED, 1);
@@ -84,7 +84,7 @@ static void free_values(struct tutti_device *device)
     for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++) {
         struct tutti_value *value = &device->value[property];
 
-        if (value->found_by != TUTTI_SOURCE_NOBODY && tutti_property_is_text(property))
+        if (value->found_by != TUTTI_SOURCE_NONE && tutti_property_is_text(property))
             free(value->text);
         *value = (struct tutti_value){0};
     }
@@ -243,7 +243,7 @@ int tutti_inventory_copy(const struct tutti_inventory *inventory,
         for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++) {
             struct tutti_value *value = &copy->devices[i].value[property];
 
-            if (value->found_by == TUTTI_SOURCE_NOBODY || !tutti_property_is_text(property))
+            if (value->found_by == TUTTI_SOURCE_NONE || !tutti_property_is_text(property))
                 continue;
             value->text = strdup(value->text);
             is_complete = is_complete && value->text != NULL;

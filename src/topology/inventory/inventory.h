@@ -37,7 +37,7 @@ enum tutti_device_kind {
 
 /* The source of a value. If two sources differ, the later source in this list wins. */
 enum tutti_source {
-    TUTTI_SOURCE_NOBODY,   /* not known */
+    TUTTI_SOURCE_NONE,   /* not known */
     TUTTI_SOURCE_ASSUMED,  /* filled in by this library with the usual value of such devices */
     TUTTI_SOURCE_SYSFS,    /* the kernel: /sys and /proc */
     TUTTI_SOURCE_HWLOC,
@@ -227,9 +227,9 @@ int tutti_device_set_text(struct tutti_inventory *inventory, uint32_t device,
 /* Sets a property from its text format. A link speed that is no number ("", "Unknown") is stored as
  * 0. TUTTI_ERR_ARGUMENT: the text does not have this format, and the message is recorded but not
  * logged. TUTTI_ERR_SYSTEM: no memory. */
-int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
-                             enum tutti_property property, enum tutti_source source,
-                             const char *written);
+int tutti_device_set_parsed(struct tutti_inventory *inventory, uint32_t device,
+                            enum tutti_property property, enum tutti_source source,
+                            const char *written);
 
 /* Copies a property of device `other` of `from`, with its source. Replaces the old value even if
  * that has a better source. TUTTI_ERR_SYSTEM: no memory. */
@@ -252,7 +252,7 @@ const char *tutti_device_text(const struct tutti_inventory *inventory, uint32_t 
 static inline bool tutti_device_has(const struct tutti_inventory *inventory, uint32_t device,
                                     enum tutti_property property)
 {
-    return inventory->devices[device].value[property].found_by != TUTTI_SOURCE_NOBODY;
+    return inventory->devices[device].value[property].found_by != TUTTI_SOURCE_NONE;
 }
 /* Writes a value in its text format, which reads back as the same value. Returns the length in
  * bytes as snprintf does. The device must have the property. */

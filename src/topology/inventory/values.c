@@ -219,7 +219,7 @@ int tutti_device_set_real(struct tutti_inventory *inventory, uint32_t device,
 /* Takes ownership of the text. */
 static void put_text(struct tutti_value *value, enum tutti_source source, char *text)
 {
-    if (value->found_by != TUTTI_SOURCE_NOBODY)
+    if (value->found_by != TUTTI_SOURCE_NONE)
         free(value->text);
     *value = (struct tutti_value){.found_by = source, .text = text};
 }
@@ -291,9 +291,9 @@ static int set_written(struct tutti_inventory *inventory, uint32_t device,
     return tutti_device_set_number(inventory, device, property, source, number);
 }
 
-int tutti_device_set_written(struct tutti_inventory *inventory, uint32_t device,
-                             enum tutti_property property, enum tutti_source source,
-                             const char *written)
+int tutti_device_set_parsed(struct tutti_inventory *inventory, uint32_t device,
+                            enum tutti_property property, enum tutti_source source,
+                            const char *written)
 {
     struct locales locales = enter_c_locale();
     int rc = set_written(inventory, device, property, source, written);
@@ -307,7 +307,7 @@ void tutti_device_clear(struct tutti_inventory *inventory, uint32_t device,
 {
     struct tutti_value *value = &inventory->devices[device].value[property];
 
-    if (value->found_by != TUTTI_SOURCE_NOBODY && tutti_property_is_text(property))
+    if (value->found_by != TUTTI_SOURCE_NONE && tutti_property_is_text(property))
         free(value->text);
     *value = (struct tutti_value){0};
 }
@@ -318,7 +318,7 @@ int tutti_device_copy_value(struct tutti_inventory *into, uint32_t device,
 {
     struct tutti_value value = from->devices[other].value[property];
 
-    if (value.found_by != TUTTI_SOURCE_NOBODY && tutti_property_is_text(property)) {
+    if (value.found_by != TUTTI_SOURCE_NONE && tutti_property_is_text(property)) {
         value.text = strdup(value.text);
         if (value.text == NULL)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the %s of a %s",
@@ -337,7 +337,7 @@ int64_t tutti_device_number(const struct tutti_inventory *inventory, uint32_t de
 {
     const struct tutti_value *value = &inventory->devices[device].value[property];
 
-    return value->found_by == TUTTI_SOURCE_NOBODY ? fallback : value->number;
+    return value->found_by == TUTTI_SOURCE_NONE ? fallback : value->number;
 }
 
 double tutti_device_real(const struct tutti_inventory *inventory, uint32_t device,
@@ -345,7 +345,7 @@ double tutti_device_real(const struct tutti_inventory *inventory, uint32_t devic
 {
     const struct tutti_value *value = &inventory->devices[device].value[property];
 
-    return value->found_by == TUTTI_SOURCE_NOBODY ? fallback : value->real;
+    return value->found_by == TUTTI_SOURCE_NONE ? fallback : value->real;
 }
 
 const char *tutti_device_text(const struct tutti_inventory *inventory, uint32_t device,
@@ -353,7 +353,7 @@ const char *tutti_device_text(const struct tutti_inventory *inventory, uint32_t 
 {
     const struct tutti_value *value = &inventory->devices[device].value[property];
 
-    return value->found_by == TUTTI_SOURCE_NOBODY ? "" : value->text;
+    return value->found_by == TUTTI_SOURCE_NONE ? "" : value->text;
 }
 
 /* Returns true if the text reads as exactly this value. */

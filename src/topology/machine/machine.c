@@ -22,7 +22,7 @@ static int load_file(const char *name, uint32_t nranks, struct tutti_machine **r
 
     snprintf(cure, sizeof cure, "give a machine's file, a description such as \"ranks 8; level top "
              "overhead 5us bandwidth 50GB/s\", or a known name such as \"%s\"",
-             tutti_machine_named(0)->name);
+             tutti_machine_example_at(0)->name);
     TUTTI_TRY(tutti_file_read(name, MOST_FILE_BYTES, cure, &text, &length));
     rc = tutti_machine_parse(name, text, nranks, ret_machine);
     free(text);
@@ -33,7 +33,7 @@ int tutti_machine_load(const char *text, uint32_t nranks, struct tutti_machine *
 {
     const struct tutti_machine_example *named;
 
-    for (size_t i = 0; (named = tutti_machine_named(i)) != NULL; i++)
+    for (size_t i = 0; (named = tutti_machine_example_at(i)) != NULL; i++)
         if (strcmp(named->name, text) == 0)
             return tutti_machine_parse(named->name, named->text, nranks, ret_machine);
     if (strpbrk(text, " ;") != NULL)
@@ -63,17 +63,18 @@ double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks
 }
 
 /* Replaces the rate by the one that applies to the footprint, and clears the `beyond` entries. */
-static void choose_rate(double footprint_bytes, double *bytes_per_s, struct tutti_beyond *beyond)
+static void choose_rate(double footprint_bytes, double *bytes_per_s,
+                        struct tutti_footprint_rate *beyond)
 {
-    for (int i = 0; i < TUTTI_MACHINE_BEYONDS; i++) {
+    for (int i = 0; i < TUTTI_MACHINE_FOOTPRINTS; i++) {
         if (beyond[i].bytes_per_s > 0 && footprint_bytes > beyond[i].bytes)
             *bytes_per_s = beyond[i].bytes_per_s;
-        beyond[i] = (struct tutti_beyond){0};
+        beyond[i] = (struct tutti_footprint_rate){0};
     }
 }
 
-void tutti_machine_at(const struct tutti_machine *machine, double footprint_bytes,
-                      struct tutti_machine *ret_machine)
+void tutti_machine_for_footprint(const struct tutti_machine *machine, double footprint_bytes,
+                                 struct tutti_machine *ret_machine)
 {
     struct tutti_machine at = *machine;
 

@@ -94,11 +94,11 @@
 #define TUTTI_MACHINE_LEVELS 3
 
 /* The most pairs of a footprint and a rate after one rate. */
-#define TUTTI_MACHINE_BEYONDS 4
+#define TUTTI_MACHINE_FOOTPRINTS 4
 
 /* The rate that holds for footprints above `bytes`. Arrays ascend by `bytes`, and an entry with
  * rate 0 ends a list that is not full. */
-struct tutti_beyond {
+struct tutti_footprint_rate {
     double bytes, bytes_per_s;
 };
 
@@ -108,7 +108,8 @@ struct tutti_beyond {
 struct tutti_rate {
     double latency_s, overhead_s, bytes_per_s;
     double core_bytes_per_s; /* what a core sends and receives together; 0: messages use no core */
-    struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS], core_beyond[TUTTI_MACHINE_BEYONDS];
+    struct tutti_footprint_rate beyond[TUTTI_MACHINE_FOOTPRINTS],
+        core_beyond[TUTTI_MACHINE_FOOTPRINTS];
 };
 
 /* The bytes of a link's name, with its terminating zero. */
@@ -157,8 +158,10 @@ struct tutti_machine {
     double reduce_bytes_per_s; /* 0: free */
     double load_bytes_per_s;   /* 0: the bandwidth of level node */
     double signal_s;           /* 0: latency plus overhead of level node */
-    struct tutti_beyond memory_beyond[TUTTI_MACHINE_BEYONDS], copy_beyond[TUTTI_MACHINE_BEYONDS];
-    struct tutti_beyond reduce_beyond[TUTTI_MACHINE_BEYONDS], load_beyond[TUTTI_MACHINE_BEYONDS];
+    struct tutti_footprint_rate memory_beyond[TUTTI_MACHINE_FOOTPRINTS],
+        copy_beyond[TUTTI_MACHINE_FOOTPRINTS];
+    struct tutti_footprint_rate reduce_beyond[TUTTI_MACHINE_FOOTPRINTS],
+        load_beyond[TUTTI_MACHINE_FOOTPRINTS];
     struct tutti_machine_links links; /* arrays owned by the machine */
     /* Entry i is the total rate of the first i + 1 directed rings along their paths, in B/s. Each
      * ring counts twice, first forwards, then backwards. 0: some pair has no path, or no link
@@ -187,7 +190,7 @@ struct tutti_machine_example {
 };
 
 /* Returns the static machine with this index; NULL: the index is past the last one. */
-const struct tutti_machine_example *tutti_machine_named(size_t index);
+const struct tutti_machine_example *tutti_machine_example_at(size_t index);
 
 /* Writes the description; parsing it gives an equal machine. The caller frees *ret_text.
  * TUTTI_ERR_SYSTEM: no memory. */
@@ -222,8 +225,8 @@ double tutti_machine_footprint(enum tutti_collective collective, uint32_t nranks
 /* Stores in *ret_machine the machine with the rates that apply to a call of this footprint, and
  * without `beyond` entries. *ret_machine shares the arrays of `machine`, so the caller must not
  * destroy it, and must not use it after `machine` is destroyed. */
-void tutti_machine_at(const struct tutti_machine *machine, double footprint_bytes,
-                      struct tutti_machine *ret_machine);
+void tutti_machine_for_footprint(const struct tutti_machine *machine, double footprint_bytes,
+                                 struct tutti_machine *ret_machine);
 
 /* Returns the seconds from a store until a waiting rank of the node has seen the value. */
 static inline double tutti_machine_signal_s(const struct tutti_machine *machine)

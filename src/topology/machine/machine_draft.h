@@ -44,7 +44,7 @@ enum tutti_machine_line {
 /* A rate, and the rates of larger footprints. */
 struct tutti_draft_speed {
     double bytes_per_s;
-    struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS];
+    struct tutti_footprint_rate beyond[TUTTI_MACHINE_FOOTPRINTS];
 };
 
 /* A path with its position in the text. The position is kept for errors, because links and ranks

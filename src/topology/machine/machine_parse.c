@@ -80,16 +80,16 @@ static bool take_word(struct tutti_draft *draft, const char *text, struct tutti_
 
 /* Reads "12GB/s beyond 1MiB 5GB/s"; the part from "beyond" on may be repeated or missing. */
 static int read_speed(struct tutti_draft *draft, double *ret_rate,
-                      struct tutti_beyond ret_beyond[TUTTI_MACHINE_BEYONDS])
+                      struct tutti_footprint_rate ret_beyond[TUTTI_MACHINE_FOOTPRINTS])
 {
     struct tutti_word word;
 
     tutti_words_next(&draft->words, &word);
     TUTTI_TRY(tutti_unit_read_rate(&draft->words, word, ret_rate));
     for (int i = 0; take_word(draft, "beyond", &word); i++) {
-        if (i == TUTTI_MACHINE_BEYONDS)
+        if (i == TUTTI_MACHINE_FOOTPRINTS)
             return tutti_words_fail(&draft->words, word, "beyond number %d; a rate has at most %d",
-                                    i + 1, TUTTI_MACHINE_BEYONDS);
+                                    i + 1, TUTTI_MACHINE_FOOTPRINTS);
         tutti_words_next(&draft->words, &word);
         TUTTI_TRY(tutti_unit_read_bytes(&draft->words, word, &ret_beyond[i].bytes));
         if (i > 0 && ret_beyond[i].bytes <= ret_beyond[i - 1].bytes)

@@ -282,7 +282,7 @@ static int check_lines(const struct tutti_draft *draft)
 }
 
 static void copy_speed(const struct tutti_draft_speed *speed, double *ret_bytes_per_s,
-                       struct tutti_beyond ret_beyond[TUTTI_MACHINE_BEYONDS])
+                       struct tutti_footprint_rate ret_beyond[TUTTI_MACHINE_FOOTPRINTS])
 {
     *ret_bytes_per_s = speed->bytes_per_s;
     memcpy(ret_beyond, speed->beyond, sizeof speed->beyond);

@@ -10,9 +10,10 @@
 
 /* ---- quantities ------------------------------------------------------------------------------ */
 
-static void write_beyond(FILE *out, const struct tutti_beyond beyond[TUTTI_MACHINE_BEYONDS])
+static void write_beyond(FILE *out,
+                         const struct tutti_footprint_rate beyond[TUTTI_MACHINE_FOOTPRINTS])
 {
-    for (int i = 0; i < TUTTI_MACHINE_BEYONDS && beyond[i].bytes_per_s > 0; i++) {
+    for (int i = 0; i < TUTTI_MACHINE_FOOTPRINTS && beyond[i].bytes_per_s > 0; i++) {
         fputs(" beyond ", out);
         tutti_unit_write(out, tutti_size_units, beyond[i].bytes);
         fputc(' ', out);
@@ -21,7 +22,7 @@ static void write_beyond(FILE *out, const struct tutti_beyond beyond[TUTTI_MACHI
 }
 
 static void write_rate(FILE *out, const char *keyword, double bytes_per_s,
-                       const struct tutti_beyond *beyond)
+                       const struct tutti_footprint_rate *beyond)
 {
     if (bytes_per_s == 0)
         return;

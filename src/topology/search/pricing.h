@@ -64,9 +64,9 @@ void tutti_pricing_costs(const struct tutti_pricing *pricing, const double *pric
 
 /* These functions find the cheapest ring or tree at given costs of paths, and store it in *column.
  * *ret_cost is infinite if there is none, and *column then has no use. A tree is always the exact
- * optimum. A ring is the best one found, and *ret_least is a lower bound on the cost of any ring. The
- * bound is as tight as possible if with_effort is set, and may be 0 otherwise. TUTTI_ERR_SYSTEM: no
- * memory. */
+ * optimum. A ring is the best one found, and *ret_least is a lower bound on the cost of any ring.
+ * The bound is as tight as possible if with_effort is set, and may be 0 otherwise.
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_pricing_cheapest_ring(const struct tutti_pricing *pricing, const double *cost,
                                 bool with_effort, struct tutti_search_column *column,
                                 double *ret_cost, double *ret_least);

@@ -146,7 +146,8 @@ static void reroot_at_center(struct tree_builder *builder)
     reroot(builder, middle);
 }
 
-/* Finds the tree that is used both ways. With nets, the root is the gpu that is cheapest to enter. */
+/* Finds the tree that is used both ways. With nets, the root is the gpu that is cheapest to
+ * enter. */
 static void grow_both_ways(struct tree_builder *builder, bool has_nets)
 {
     const double *enter = builder->cost + (size_t)builder->n * (builder->n + 1);

@@ -25,7 +25,7 @@ static int shm_open_part(struct tutti_fabric *fabric)
                           fabric->nranks);
     }
     shm->cma_denied_by = -1;
-    tutti_part_keep(fabric, &tutti_shm_ops, shm);
+    tutti_part_set_state(fabric, &tutti_shm_ops, shm);
     return TUTTI_OK;
 }
 
@@ -351,7 +351,7 @@ static void shm_destroy(struct tutti_fabric *fabric)
 {
     struct tutti_shm *shm = tutti_shm_of(fabric);
 
-    tutti_part_keep(fabric, &tutti_shm_ops, NULL);
+    tutti_part_set_state(fabric, &tutti_shm_ops, NULL);
     tutti_pass_destroy(shm->pass);
     tutti_lend_destroy(shm->lend);
     tutti_shm_segment_destroy(shm->segment);

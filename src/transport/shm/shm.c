@@ -145,7 +145,7 @@ static inline void wake_peer(struct shm_conn *shm)
 
 static int fail_gone(struct shm_conn *shm)
 {
-    return tutti_fabric_blame(shm->base.fabric, shm->base.peer, "closed its connection");
+    return tutti_fabric_peer_failed(shm->base.fabric, shm->base.peer, "closed its connection");
 }
 
 /* ---- sending ------------------------------------------------------------------------- */
@@ -378,7 +378,8 @@ static int copy_front(struct shm_conn *shm, void *data, size_t size)
         return TUTTI_AGAIN;
     if (rc == TUTTI_OK)
         return TUTTI_OK;
-    return tutti_fabric_blame(fabric, shm->base.peer, "has memory that cannot be read any more");
+    return tutti_fabric_peer_failed(fabric, shm->base.peer,
+                                    "has memory that cannot be read any more");
 }
 
 /* Returns how many of `size` bytes can be copied from the front at once. */

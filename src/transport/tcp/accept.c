@@ -247,7 +247,7 @@ static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd
         drop_stranger(fabric, link, tutti_message_last());
     }
     if (rc == TUTTI_ERR_SYSTEM)
-        tutti_fabric_remember(fabric, tutti_fail(rc, "cannot take a peer's connection: %s",
+        tutti_fabric_keep_failure(fabric, tutti_fail(rc, "cannot take a peer's connection: %s",
                                                  tutti_message_last()));
     return rc;
 }

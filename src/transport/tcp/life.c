@@ -102,7 +102,7 @@ static int open_listener(struct tutti_fabric *fabric)
         goto free_tcp;
     }
     TUTTI_TRY_OR(free_tcp, rc, listen_everywhere(fabric, tcp));
-    tutti_part_keep(fabric, &tutti_tcp_ops, tcp);
+    tutti_part_set_state(fabric, &tutti_tcp_ops, tcp);
     return TUTTI_OK;
 
 free_tcp:
@@ -225,7 +225,7 @@ static void tcp_destroy(struct tutti_fabric *fabric)
     tutti_tcp_state_stop(tcp);
     for (size_t i = 0; i < tcp->nlisten; i++)
         stop_listening(fabric, i);
-    tutti_part_keep(fabric, &tutti_tcp_ops, NULL);
+    tutti_part_set_state(fabric, &tutti_tcp_ops, NULL);
     if (tcp->spare_fd >= 0)
         close(tcp->spare_fd);
     free(tcp->held);

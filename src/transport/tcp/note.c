@@ -136,7 +136,7 @@ static bool wait_for_any(const struct delivery *deliveries, size_t count, uint64
     }
     if (is_any_open && now_ns < until_ns)
         (void)poll(polled, count,
-                   tutti_system_wait_ms((int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1));
+                   tutti_system_timeout_ms((int)((until_ns - now_ns) / TUTTI_NS_PER_MS) + 1));
     return is_any_open;
 }
 
@@ -210,7 +210,7 @@ static int take_note(struct tutti_fabric *fabric, struct tutti_tcp_note *note)
                                             "rank of this communicator");
     for (size_t i = 0; i + 1 < sizeof cause.reason && note->reason[i] != '\0'; i++)
         cause.reason[i] = note->reason[i] >= ' ' && note->reason[i] <= '~' ? note->reason[i] : '?';
-    tutti_fabric_hear(fabric, &cause);
+    tutti_fabric_record_cause(fabric, &cause);
     return TUTTI_ERR_REMOTE;
 }
 

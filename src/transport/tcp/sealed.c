@@ -218,7 +218,7 @@ fail_arrival(struct tutti_tcp_conn *tcp, const struct arrival *arrival)
              (unsigned long long)tcp->sealing->sockets[tcp->in.socket].in.count, tcp->in.socket,
              tcp->base.channel,
              tutti_seal_mode_name(tutti_tcp_record(fabric, fabric->rank)->seal_mode));
-    return tutti_fabric_blame(tcp->base.fabric, tcp->base.peer, what);
+    return tutti_fabric_peer_failed(tcp->base.fabric, tcp->base.peer, what);
 }
 
 /* Reads more from the current socket. Returns false if nothing has arrived, or the socket has

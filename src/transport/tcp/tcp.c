@@ -166,9 +166,9 @@ static int continue_connecting(struct tutti_tcp_conn *tcp)
             return TUTTI_AGAIN;
     }
     if (tcp->rc == TUTTI_ERR_SYSTEM)
-        return tutti_fabric_remember(fabric, tutti_fail(tcp->rc, "cannot connect to rank %d: %s",
-                                                        peer, tcp->reason));
-    return tutti_fabric_blame(fabric, peer, tcp->reason);
+        return tutti_fabric_keep_failure(
+            fabric, tutti_fail(tcp->rc, "cannot connect to rank %d: %s", peer, tcp->reason));
+    return tutti_fabric_peer_failed(fabric, peer, tcp->reason);
 }
 
 int tutti_tcp_connect(struct tutti_fabric *fabric, int peer, int channel, struct tutti_conn **conn)
@@ -204,7 +204,7 @@ static int tcp_count_sockets(const struct tutti_conn *conn)
 int __attribute__((cold)) tutti_tcp_fail_gone(struct tutti_tcp_conn *tcp)
 {
     const char *what = tutti_tcp_describe_loss(tcp, errno, "closed");
-    int rc = tutti_fabric_suspect(tcp->base.fabric, tcp->base.peer, what);
+    int rc = tutti_fabric_conn_lost(tcp->base.fabric, tcp->base.peer, what);
 
     return rc == TUTTI_AGAIN ? TUTTI_OK : rc;
 }

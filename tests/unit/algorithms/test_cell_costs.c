@@ -64,13 +64,13 @@ static void add_step(const struct spread *spread, const struct tutti_schedule *s
     uint32_t ntouches = tutti_step_accesses(step, touches), own = schedule->rank;
 
     for (uint32_t t = 0; t < ntouches; t++) {
-        struct tutti_among owners = tutti_step_peers(schedule, step, touches[t].rank);
+        struct tutti_step_ranks owners = tutti_step_peers(schedule, step, touches[t].rank);
         double count = touches[t].span.count;
 
         if (touches[t].rank == TUTTI_NO_RANK)
             tally->memory += count;
         for (uint32_t i = 0; i < owners.count; i++) {
-            uint32_t other = tutti_among_rank(owners, i);
+            uint32_t other = tutti_step_ranks_at(owners, i);
             uint32_t from = spread->cell[touches[t].is_write ? own : other];
             uint32_t to = spread->cell[touches[t].is_write ? other : own];
 
@@ -85,7 +85,7 @@ static void add_step(const struct spread *spread, const struct tutti_schedule *s
     if (step->kind == TUTTI_STEP_COPY)
         tally->copied[own] += step->dst.count;
     if (step->kind == TUTTI_STEP_GATHER_REDUCE)
-        tally->reduced[own] += step->src.count * (tutti_step_among(schedule, step).count - 1.0);
+        tally->reduced[own] += step->src.count * (tutti_step_ranks(schedule, step).count - 1.0);
 }
 
 static double most_of(const double *values, uint32_t count)

@@ -152,10 +152,10 @@ static void a_call_that_both_remember_is_named_on_both_sides(void **state)
 
     (void)state;
     run(&mine, &theirs, 18, 20);
-    assert_true(tutti_call_history_parts(&mine, tutti_call_history_find(&mine, 18),
-                                         tutti_call_history_find(&theirs, 18)));
-    assert_false(
-        tutti_call_history_parts(&mine, last_of(&mine), tutti_call_history_find(&theirs, 18)));
+    assert_true(tutti_call_history_has_diverged(&mine, tutti_call_history_find(&mine, 18),
+                                                tutti_call_history_find(&theirs, 18)));
+    assert_false(tutti_call_history_has_diverged(&mine, last_of(&mine),
+                                                 tutti_call_history_find(&theirs, 18)));
     assert_int_equal(tutti_call_history_mismatch(&mine, tutti_call_history_find(&mine, 18), 2,
                                                  tutti_call_history_find(&theirs, 18)),
                      TUTTI_ERR_USAGE);

@@ -358,7 +358,7 @@ static void steps_go_by_the_ranks_that_were_named_before(void **state)
     static const uint32_t few[] = {0, 2, 3}, all[] = {0, 1, 2, 3, 4};
     struct tutti_build build = begin(TUTTI_ALLREDUCE, 5, 2, 1);
     struct tutti_schedule *schedule;
-    struct tutti_among among;
+    struct tutti_step_ranks among;
 
     (void)state;
     tutti_build_needs(&build, TUTTI_NEEDS_PEER_STORE);
@@ -375,16 +375,16 @@ static void steps_go_by_the_ranks_that_were_named_before(void **state)
     assert_int_equal(tutti_build_put_all(&build, input(0, 1), output(0, 1), output(0, 1)),
                      TUTTI_OK);
     schedule = finish(&build);
-    among = tutti_step_among(schedule, &schedule->steps[0]);
+    among = tutti_step_ranks(schedule, &schedule->steps[0]);
     assert_int_equal(among.count, 3);
     for (uint32_t i = 0; i < 3; i++)
-        assert_int_equal(tutti_among_rank(among, i), few[i]);
+        assert_int_equal(tutti_step_ranks_at(among, i), few[i]);
     assert_int_equal(tutti_step_count_peers(schedule, &schedule->steps[0], TUTTI_ALL_RANKS), 2);
     for (uint32_t at = 1; at < schedule->nsteps; at++) {
-        among = tutti_step_among(schedule, &schedule->steps[at]);
+        among = tutti_step_ranks(schedule, &schedule->steps[at]);
         assert_int_equal(schedule->steps[at].among_count, 0);
         assert_int_equal(among.count, 5);
-        assert_int_equal(tutti_among_rank(among, 4), 4);
+        assert_int_equal(tutti_step_ranks_at(among, 4), 4);
     }
     tutti_schedule_destroy(schedule);
 }

@@ -217,10 +217,10 @@ static void predicates_hold_for_the_collectives_that_they_are_made_for(void **st
         assert_int_equal(tutti_collective_reduces(c),
                          c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE || c == TUTTI_REDUCE_SCATTER ||
                              c == TUTTI_SCAN || c == TUTTI_EXCLUSIVE_SCAN);
-        assert_int_equal(tutti_collective_averages(c), c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE ||
-                                                           c == TUTTI_REDUCE_SCATTER);
+        assert_int_equal(tutti_collective_can_average(c),
+                         c == TUTTI_ALLREDUCE || c == TUTTI_REDUCE || c == TUTTI_REDUCE_SCATTER);
         assert_int_equal(tutti_collective_has_data(c), c != TUTTI_BARRIER);
-        assert_int_equal(tutti_collective_agrees(c), c == TUTTI_ALLREDUCE);
+        assert_int_equal(tutti_collective_gives_one_result(c), c == TUTTI_ALLREDUCE);
         assert_int_equal(tutti_collective_is_pairwise(c), c == TUTTI_ALLTOALL);
         assert_int_equal(tutti_collective_in_place(c) == TUTTI_AFTER_COPY, c == TUTTI_ALLTOALL);
     }

@@ -39,7 +39,7 @@ static void expect(const struct tutti_tuner_view *view, size_t bytes, const char
                    enum tutti_authority by)
 {
     struct tutti_tuner_query query = {.collective = TUTTI_ALLREDUCE, .block_bytes = bytes};
-    enum tutti_authority who = TUTTI_BY_NOBODY;
+    enum tutti_authority who = TUTTI_BY_NONE;
     struct tutti_choice choice;
 
     assert_int_equal(tutti_tuner_choose(view, &query, &choice, &who), TUTTI_OK);
@@ -66,7 +66,7 @@ static void authorities_are_asked_in_their_order(void **state)
     expect(&view, 200, "pat", TUTTI_BY_TABLE);
     expect(&view, 201, "recursive_doubling", TUTTI_BY_PRICE);
     view.machine = NULL;
-    expect(&view, 201, "recursive_doubling", TUTTI_BY_HABIT);
+    expect(&view, 201, "recursive_doubling", TUTTI_BY_DEFAULT);
     view.is_one_domain = view.all_read = true;
     view.half_bytes = 1 << 18;
     expect(&view, 100, "one_shot", TUTTI_BY_VARIABLE);
@@ -490,12 +490,12 @@ static void a_memo_changes_no_choice(void **state)
     struct tutti_memo memo = {.entries = {{.is_known = false}}};
 
     (void)state;
-    assert_int_equal(tutti_memo_class(0), 0);
-    assert_int_equal(tutti_memo_class(15), 15);
-    assert_int_equal(tutti_memo_class(1 << 20), 1 << 20);
-    assert_int_equal(tutti_memo_class((1 << 20) + (1 << 17)), (1 << 20) + (1 << 17));
-    assert_int_equal(tutti_memo_class((1 << 20) + (1 << 17) - 1), 1 << 20);
-    assert_true(tutti_memo_class(SIZE_MAX) == SIZE_MAX << (8 * sizeof(size_t) - 4));
+    assert_int_equal(tutti_memo_class_bytes(0), 0);
+    assert_int_equal(tutti_memo_class_bytes(15), 15);
+    assert_int_equal(tutti_memo_class_bytes(1 << 20), 1 << 20);
+    assert_int_equal(tutti_memo_class_bytes((1 << 20) + (1 << 17)), (1 << 20) + (1 << 17));
+    assert_int_equal(tutti_memo_class_bytes((1 << 20) + (1 << 17) - 1), 1 << 20);
+    assert_true(tutti_memo_class_bytes(SIZE_MAX) == SIZE_MAX << (8 * sizeof(size_t) - 4));
     asks.memo = &memo;
     for (size_t turn = 0; turn < 2; turn++)
         for (size_t i = 0; i < 400; i++) {

@@ -116,7 +116,7 @@ static void a_policy_is_the_same_after_its_journey(void **state)
         assert_int_equal(tutti_policy_unpack(policy->bytes, size, &none), TUTTI_ERR_USAGE);
         assert_null(none);
     }
-    assert_ptr_equal(tutti_policy_share(policy), policy);
+    assert_ptr_equal(tutti_policy_retain(policy), policy);
     tutti_policy_release(policy);
     assert_string_equal(policy->text[0], "allreduce:ring");
     tutti_policy_release(policy);

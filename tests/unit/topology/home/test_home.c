@@ -99,7 +99,7 @@ static struct tutti_home home_of(const char *digits)
     for (int cpu = 0; digits[cpu] != '\0'; cpu++)
         if (digits[cpu] == '1')
             CPU_SET(cpu, &cpus);
-    tutti_home_of(root, &cpus, &home);
+    tutti_home_of_cpus(root, &cpus, &home);
     return home;
 }
 
@@ -190,8 +190,8 @@ static void this_thread_lives_somewhere_or_nowhere(void **state)
     struct tutti_home home, again;
 
     (void)state;
-    tutti_home_find(&home);
-    tutti_home_find(&again);
+    tutti_home_of_thread(&home);
+    tutti_home_of_thread(&again);
     assert_memory_equal(&home, &again, sizeof home);
     assert_true(home.package >= -1 && home.memory >= -1 && home.cache >= -1);
 }
@@ -223,7 +223,7 @@ static void a_user_may_say_it(void **state)
             fail_msg("\"%s\" is not refused", refused[i]);
         assert_non_null(strstr(tutti_message_last(), "TUTTI_CELLS"));
     }
-    tutti_home_find(&found);
+    tutti_home_of_thread(&found);
     assert_int_equal(tutti_home_read("auto", 0, &home), TUTTI_OK);
     assert_memory_equal(&home, &found, sizeof home);
 }

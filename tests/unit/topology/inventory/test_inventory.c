@@ -176,15 +176,15 @@ static void a_difference_anywhere_makes_inventories_unequal(void **state)
     uint32_t cpu = add(a, 0, TUTTI_DEVICE_CPU), pci = add(a, cpu, TUTTI_DEVICE_PCI), device;
 
     (void)state;
-    assert_int_equal(tutti_device_set_written(a, cpu, TUTTI_PROPERTY_AFFINITY, TUTTI_SOURCE_FILE,
+    assert_int_equal(tutti_device_set_parsed(a, cpu, TUTTI_PROPERTY_AFFINITY, TUTTI_SOURCE_FILE,
                                               "ff"), TUTTI_OK);
     assert_int_equal(tutti_inventory_copy(a, &b), TUTTI_OK);
     assert_true(inventories_equal(a, b));
     /* The source does not count. */
-    assert_int_equal(tutti_device_set_written(b, cpu, TUTTI_PROPERTY_AFFINITY,
+    assert_int_equal(tutti_device_set_parsed(b, cpu, TUTTI_PROPERTY_AFFINITY,
                                               TUTTI_SOURCE_MEASURED, "ff"), TUTTI_OK);
     assert_true(inventories_equal(a, b));
-    assert_int_equal(tutti_device_set_written(b, cpu, TUTTI_PROPERTY_AFFINITY,
+    assert_int_equal(tutti_device_set_parsed(b, cpu, TUTTI_PROPERTY_AFFINITY,
                                               TUTTI_SOURCE_MEASURED, "fe"), TUTTI_OK);
     assert_false(inventories_equal(a, b));
     tutti_inventory_destroy(b);
@@ -348,8 +348,8 @@ static void written_forms_are_read_and_written_back(void **state)
         bool is_good = forms[i].written[0] != '\0';
         char text[64], again[64];
 
-        if (tutti_device_set_written(inventory, device, forms[i].property, TUTTI_SOURCE_FILE,
-                                     forms[i].text) != (is_good ? TUTTI_OK : TUTTI_ERR_ARGUMENT))
+        if (tutti_device_set_parsed(inventory, device, forms[i].property, TUTTI_SOURCE_FILE,
+                                    forms[i].text) != (is_good ? TUTTI_OK : TUTTI_ERR_ARGUMENT))
             fail_msg("%s was %s", forms[i].text, is_good ? "refused" : "taken");
         assert_int_equal(tutti_device_has(inventory, device, forms[i].property), is_good);
         if (!is_good) {
@@ -360,7 +360,7 @@ static void written_forms_are_read_and_written_back(void **state)
             assert_int_equal(tutti_device_write(inventory, device, forms[i].property, text,
                                                 sizeof text), strlen(forms[i].written));
             assert_string_equal(text, forms[i].written);
-            assert_int_equal(tutti_device_set_written(inventory, device, forms[i].property,
+            assert_int_equal(tutti_device_set_parsed(inventory, device, forms[i].property,
                                                       TUTTI_SOURCE_FILE, text), TUTTI_OK);
             tutti_device_write(inventory, device, forms[i].property, again, sizeof again);
             assert_string_equal(text, again);
@@ -379,7 +379,7 @@ static void a_speed_that_says_nothing_is_zero(void **state)
         uint32_t pci = add_of_kind(inventory, TUTTI_DEVICE_PCI);
         char text[64];
 
-        assert_int_equal(tutti_device_set_written(inventory, pci, TUTTI_PROPERTY_LINK_SPEED,
+        assert_int_equal(tutti_device_set_parsed(inventory, pci, TUTTI_PROPERTY_LINK_SPEED,
                                                   TUTTI_SOURCE_FILE, texts[i]), TUTTI_OK);
         assert_true(tutti_device_has(inventory, pci, TUTTI_PROPERTY_LINK_SPEED));
         assert_true(tutti_device_real(inventory, pci, TUTTI_PROPERTY_LINK_SPEED, 5) < 1e-9);

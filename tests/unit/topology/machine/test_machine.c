@@ -227,9 +227,9 @@ static bool same_numbers(const void *a, const void *b, size_t count)
     return (a == NULL) == (b == NULL) && (a == NULL || memcmp(a, b, count * sizeof(uint32_t)) == 0);
 }
 
-static bool same_beyond(const struct tutti_beyond *a, const struct tutti_beyond *b)
+static bool same_beyond(const struct tutti_footprint_rate *a, const struct tutti_footprint_rate *b)
 {
-    return memcmp(a, b, TUTTI_MACHINE_BEYONDS * sizeof *a) == 0;
+    return memcmp(a, b, TUTTI_MACHINE_FOOTPRINTS * sizeof *a) == 0;
 }
 
 static bool same_machine(const struct tutti_machine *a, const struct tutti_machine *b)
@@ -338,7 +338,7 @@ static void the_footprint_of_a_call_decides_on_rates(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct tutti_machine at;
 
-        tutti_machine_at(machine, cases[i].footprint, &at);
+        tutti_machine_for_footprint(machine, cases[i].footprint, &at);
         assert_true(at.level[2].bytes_per_s == cases[i].top);
         assert_true(at.level[0].core_bytes_per_s == cases[i].core);
         assert_true(at.copy_bytes_per_s == cases[i].copy);
@@ -381,7 +381,7 @@ static void every_named_machine_serves_any_number_of_ranks(void **state)
     size_t count = 0;
 
     (void)state;
-    for (; (named = tutti_machine_named(count)) != NULL; count++)
+    for (; (named = tutti_machine_example_at(count)) != NULL; count++)
         for (uint32_t nranks = 1; nranks <= 300; nranks += 23) {
             struct tutti_machine *machine;
 

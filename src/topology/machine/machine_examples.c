@@ -19,7 +19,7 @@ static const struct tutti_machine_example machines[] = {
      "level top latency 10us overhead 5us bandwidth 12.5GB/s; memory 200GB/s"},
 };
 
-const struct tutti_machine_example *tutti_machine_named(size_t index)
+const struct tutti_machine_example *tutti_machine_example_at(size_t index)
 {
     return index < sizeof machines / sizeof machines[0] ? &machines[index] : NULL;
 }
