@@ -60,7 +60,7 @@ static void reduce_segments(struct tutti_engine *engine, const struct tutti_step
         uint8_t *at = dst + segment->at[TUTTI_AT_DST];
 
         tutti_cpu_reduce2(type, run->call->op, at, at, src + segment->at[TUTTI_AT_SRC],
-                          segment->bytes / tutti_type_size(type));
+                          tutti_type_count(type, segment->bytes));
     }
 }
 
@@ -179,7 +179,7 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
                                            segment->at[TUTTI_AT_REMOTE];
         }
         args.ndsts = find_sinks(engine, step, segment);
-        args.count = segment->bytes / tutti_type_size(args.type);
+        args.count = tutti_type_count(args.type, segment->bytes);
         tutti_cpu_reduce(&args);
     }
 }
