@@ -2,6 +2,7 @@
  * Checks the arguments of a communication call before anything is started, and passes the call on
  * to the group or the queue. The result of the checks is kept for calls that repeat. */
 #include "api/api.h"
+#include "base/hot.h"
 #include "gpu/comm_gpu.h"
 #include "queue/group.h"
 #include "queue/stream.h"
@@ -376,6 +377,7 @@ static int check_and_run(struct tutti_comm *comm, struct tutti_args *args)
     return tutti_group_call(comm, &known->call, &known->found, args->stream);
 }
 
+TUTTI_HOT
 tuttiResult_t tutti_api_call(struct tutti_args *args)
 {
     struct tutti_comm *comm;

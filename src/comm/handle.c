@@ -12,6 +12,7 @@
 #include "comm/comm.h"
 
 #include "base/fence.h"
+#include "base/hot.h"
 
 #include <sched.h>
 #include <stdalign.h>
@@ -232,6 +233,7 @@ static int fail_occupied(const struct tuttiComm *handle, const char *function)
                       function, occupant != NULL ? occupant : "a call", handle->rank);
 }
 
+TUTTI_HOT
 int tutti_handle_enter(tuttiComm_t handle, const char *function, struct tutti_comm **ret_comm)
 {
     const char **pass;

@@ -2,12 +2,14 @@
  * Stores the last calls, and finds the first of them that differed from a peer's. */
 #include "executor/call_history.h"
 
+#include "base/hot.h"
 #include "base/result.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
+TUTTI_HOT
 const struct tutti_header *tutti_call_history_add(struct tutti_call_history *history,
                                                   const struct tutti_signature *signature)
 {

@@ -3,6 +3,7 @@
  */
 #include "queue/batch.h"
 
+#include "base/hot.h"
 #include "base/log.h"
 #include "base/system.h"
 
@@ -315,6 +316,7 @@ int tutti_batch_wait(struct tutti_batch *batch)
 /* Runs one call by itself as far as it can go without a batch, by the same steps as a batch. This
  * is fast, because most calls complete without waiting, or after some nanoseconds. TUTTI_AGAIN: the
  * call must wait for its turn, or for other ranks. */
+TUTTI_HOT
 static int run_first_turn(struct tutti_comm *comm, const struct tutti_call *call,
                           struct tutti_calls_recalled *found, uint64_t ticket)
 {
@@ -338,6 +340,7 @@ static int run_message(struct tutti_comm *comm, const struct tutti_call *call)
     return tutti_batch_wait(&batch);
 }
 
+TUTTI_HOT
 int tutti_batch_run_now(struct tutti_comm *comm, const struct tutti_call *call,
                         struct tutti_calls_recalled *found)
 {

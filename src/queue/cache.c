@@ -4,6 +4,7 @@
  * the later call replaces that of the earlier one. Plans are in a list. */
 #include "comm/comm.h"
 
+#include "base/hot.h"
 #include "tuner/builtin.h"
 
 #include <stdio.h>
@@ -344,6 +345,7 @@ fail:
     return rc;
 }
 
+TUTTI_HOT
 int tutti_cache_recall(struct tutti_comm *comm, const struct tutti_call *call,
                        struct tutti_calls_recalled *found)
 {

@@ -7,6 +7,7 @@
 #include "queue/group_private.h"
 
 #include "base/array.h"
+#include "base/hot.h"
 #include "base/log.h"
 
 #include <pthread.h>
@@ -228,6 +229,7 @@ static int count_call(struct tutti_group *group, struct tutti_comm *comm,
     return TUTTI_OK;
 }
 
+TUTTI_HOT
 int tutti_group_call(struct tutti_comm *comm, const struct tutti_call *call,
                      struct tutti_calls_recalled *found, tuttiStream_t stream)
 {

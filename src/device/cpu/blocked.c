@@ -9,6 +9,7 @@
  */
 #include "device/cpu/isa.h"
 
+#include "base/hot.h"
 #include "base/result.h"
 #include "device/arithmetic/convert.h"
 
@@ -160,6 +161,7 @@ static void copy_source(const struct tutti_cpu_kernels *kernels,
         stream_fence();
 }
 
+TUTTI_HOT
 void tutti_cpu_reduce_by(const struct tutti_cpu_kernels *kernels,
                          const struct tutti_reduce_args *args)
 {

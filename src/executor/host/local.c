@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs the local and one-sided steps of a schedule, in program order. */
+#include "base/hot.h"
 #include "base/result.h"
 #include "executor/host/host.h"
 #include "schedule/access.h"
@@ -30,6 +31,7 @@ static uint8_t *peer_base(const struct tutti_engine *engine, uint32_t index, uin
     return posted_base(engine, index, buffer);
 }
 
+TUTTI_HOT
 static void copy_segments(struct tutti_engine *engine, const struct tutti_step *step,
                           const struct tutti_bound_step *bound)
 {
@@ -154,6 +156,7 @@ static uint32_t find_sinks(struct tutti_engine *engine, const struct tutti_step 
     return ndsts;
 }
 
+TUTTI_HOT
 static void gather_reduce_segments(struct tutti_engine *engine, const struct tutti_step *step,
                                    const struct tutti_bound_step *bound)
 {
@@ -238,6 +241,7 @@ static int run_in_order(struct tutti_engine *engine)
     return rc;
 }
 
+TUTTI_HOT
 int tutti_run_local(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Carries out runs. For each piece of a call, it stages the input, enters the round, runs the
  * steps, leaves the round, and finishes the output. */
+#include "base/hot.h"
 #include "base/result.h"
 #include "base/round.h"
 #include "executor/host/host.h"
@@ -267,6 +268,7 @@ int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind)
 }
 
 /* Opens this rank's post of the round, with the addresses that other ranks need. */
+TUTTI_HOT
 static int enter_round(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
@@ -399,6 +401,7 @@ int tutti_run_begin(struct tutti_engine *engine, const struct tutti_program *pro
 /* Starts a call whose program is one round. Nearly all small calls are of this kind, and a few
  * hundred instructions are half of their time. So this function does the same as tutti_run_begin
  * and tutti_run_progress, but leaves out the tests whose outcome is known. */
+TUTTI_HOT
 static int start_one_round(struct tutti_engine *engine, const struct tutti_program *program,
                            const struct tutti_call *call)
 {
@@ -419,6 +422,7 @@ static int start_one_round(struct tutti_engine *engine, const struct tutti_progr
     return TUTTI_OK;
 }
 
+TUTTI_HOT
 int tutti_run_start(struct tutti_engine *engine, const struct tutti_program *program,
                     const struct tutti_call *call)
 {
