@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/result.h"
+#include "topology/inventory/cpu_mask.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,31 +27,15 @@ enum { LIST_BYTES = 16384, MOST_CACHES = 8 };
  * does not fit in a cpu_set_t. */
 static bool parse_list(const char *text, cpu_set_t *ret_cpus)
 {
-    cpu_set_t cpus;
+    struct tutti_cpumask mask;
+    uint32_t cpu = 0;
 
-    CPU_ZERO(&cpus);
-    while (*text != '\0' && *text != '\n') {
-        char *end;
-        unsigned long first = strtoul(text, &end, 10), last = first;
-
-        if (end == text)
-            return false;
-        if (*end == '-') {
-            text = end + 1;
-            last = strtoul(text, &end, 10);
-            if (end == text)
-                return false;
-        }
-        if (first > last || last >= CPU_SETSIZE)
-            return false;
-        for (unsigned long cpu = first; cpu <= last; cpu++)
-            CPU_SET(cpu, &cpus);
-        text = *end == ',' ? end + 1 : end;
-        if (*end != ',' && *end != '\0' && *end != '\n')
-            return false;
-    }
-    *ret_cpus = cpus;
-    return CPU_COUNT(&cpus) > 0;
+    if (!tutti_cpumask_parse_list(text, &mask))
+        return false;
+    CPU_ZERO(ret_cpus);
+    while ((cpu = tutti_cpumask_next(&mask, cpu)) < CPU_SETSIZE)
+        CPU_SET(cpu++, ret_cpus);
+    return cpu == TUTTI_CPUS && CPU_COUNT(ret_cpus) > 0;
 }
 
 /* Returns the first CPU of a set; -1: the set is empty. */

@@ -3,11 +3,11 @@
  * of a better source. */
 #include "topology/inventory/inventory.h"
 
+#include "base/locale.h"
 #include "base/result.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,28 +76,6 @@ int tutti_busid_write(int64_t busid, char *ret_text, size_t size_bytes)
                     (unsigned)(bits & 0xf));
 }
 
-/* The program's locale may require 2,5 instead of 2.5, so conversions run in the locale "C". */
-struct locales {
-    locale_t c;       /* made by enter_c_locale(); 0: no memory */
-    locale_t program; /* restored by leave_c_locale() */
-};
-
-/* Sets the locale "C" for this thread. If newlocale() has no memory, uselocale(0) changes nothing,
- * and the program's locale stays in effect. */
-static struct locales enter_c_locale(void)
-{
-    locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-
-    return (struct locales){.c = c, .program = uselocale(c)};
-}
-
-static void leave_c_locale(struct locales locales)
-{
-    uselocale(locales.program);
-    if (locales.c != (locale_t)0)
-        freelocale(locales.c);
-}
-
 bool tutti_number_parse(const char *text, int64_t *ret_number)
 {
     bool is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
@@ -123,10 +101,10 @@ static bool parse_real(const char *text, double *ret_real)
 
 bool tutti_real_parse(const char *text, double *ret_real)
 {
-    struct locales locales = enter_c_locale();
+    struct tutti_c_locale locale = tutti_c_locale_enter();
     bool is_real = parse_real(text, ret_real);
 
-    leave_c_locale(locales);
+    tutti_c_locale_leave(locale);
     return is_real;
 }
 
@@ -295,10 +273,10 @@ int tutti_device_set_parsed(struct tutti_inventory *inventory, uint32_t device,
                             enum tutti_property property, enum tutti_source source,
                             const char *written)
 {
-    struct locales locales = enter_c_locale();
+    struct tutti_c_locale locale = tutti_c_locale_enter();
     int rc = set_written(inventory, device, property, source, written);
 
-    leave_c_locale(locales);
+    tutti_c_locale_leave(locale);
     return rc;
 }
 
@@ -380,10 +358,10 @@ static int write_real(double real, char *ret_text, size_t size_bytes)
 
 int tutti_real_write(double real, char *ret_text, size_t size_bytes)
 {
-    struct locales locales = enter_c_locale();
+    struct tutti_c_locale locale = tutti_c_locale_enter();
     int length = write_real(real, ret_text, size_bytes);
 
-    leave_c_locale(locales);
+    tutti_c_locale_leave(locale);
     return length;
 }
 
@@ -437,9 +415,9 @@ static int write_value(const struct tutti_inventory *inventory, uint32_t device,
 int tutti_device_write(const struct tutti_inventory *inventory, uint32_t device,
                        enum tutti_property property, char *ret_text, size_t size_bytes)
 {
-    struct locales locales = enter_c_locale();
+    struct tutti_c_locale locale = tutti_c_locale_enter();
     int length = write_value(inventory, device, property, ret_text, size_bytes);
 
-    leave_c_locale(locales);
+    tutti_c_locale_leave(locale);
     return length;
 }

@@ -4,9 +4,9 @@
 #include "topology/machine/machine_draft.h"
 
 #include "base/array.h"
+#include "base/locale.h"
 #include "base/result.h"
 
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -378,20 +378,14 @@ int tutti_machine_parse(const char *name, const char *text, uint32_t nranks,
 {
     struct tutti_draft draft = {.words = tutti_words_of(name, text)};
     struct tutti_machine *machine = calloc(1, sizeof *machine);
-    /* The program's locale may require 2,5us instead of 2.5us, so the locale "C" is used. */
-    locale_t c_locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), program_locale;
+    struct tutti_c_locale locale = tutti_c_locale_enter();
     int rc;
 
-    if (machine == NULL || c_locale == (locale_t)0) {
-        if (c_locale != (locale_t)0)
-            freelocale(c_locale);
-        free(machine);
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
-    }
-    program_locale = uselocale(c_locale);
-    rc = read_lines(&draft);
-    uselocale(program_locale);
-    freelocale(c_locale);
+    if (machine == NULL || locale.c == (locale_t)0)
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a machine");
+    else
+        rc = read_lines(&draft);
+    tutti_c_locale_leave(locale);
     if (rc == TUTTI_OK)
         rc = tutti_draft_place(&draft, nranks, machine);
     if (rc == TUTTI_OK)

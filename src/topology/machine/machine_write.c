@@ -2,9 +2,9 @@
  * Writes a machine as text, in the shortest form that reads as the same machine again. */
 #include "topology/machine/machine_cells.h"
 
+#include "base/locale.h"
 #include "base/result.h"
 
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -207,19 +207,15 @@ static int write_machine(FILE *out, const struct tutti_machine *machine)
 
 int tutti_machine_write(const struct tutti_machine *machine, char **ret_text)
 {
-    locale_t c_locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), program_locale;
+    struct tutti_c_locale locale = tutti_c_locale_enter();
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     int rc = TUTTI_ERR_SYSTEM;
 
-    if (out != NULL && c_locale != (locale_t)0) {
-        program_locale = uselocale(c_locale);
+    if (out != NULL && locale.c != (locale_t)0)
         rc = write_machine(out, machine);
-        uselocale(program_locale);
-    }
-    if (c_locale != (locale_t)0)
-        freelocale(c_locale);
+    tutti_c_locale_leave(locale);
     if (out == NULL || fclose(out) != 0 || rc != TUTTI_OK) {
         free(text);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to write a machine of %u ranks",
