@@ -152,6 +152,19 @@ static void warn_missing(const struct reader *reader, const char *name, const ch
     tutti_log(TUTTI_LOG_WARN, "%s: no %s; taken to be %s", reader->program.file, name, taken);
 }
 
+/* Stores the sizes of the calls that the algorithm is made for. As for the runtimes of these files,
+ * maxBytes="0" is no upper limit; Microsoft's compiler writes it unless it is told a limit. */
+static int set_sizes(struct reader *reader, int64_t least, int64_t most)
+{
+    if (most < 0 || (most > 0 && least > most))
+        return refuse(reader, "minBytes is more than maxBytes, or maxBytes is negative");
+    reader->limits.least_bytes = least > 0 ? (uint64_t)least : 0;
+    reader->limits.most_bytes = (uint64_t)most;
+    if (most == 0 && least > 0)
+        reader->limits.most_bytes = UINT64_MAX;
+    return TUTTI_OK;
+}
+
 /* Reads which calls the algorithm is made for. Attributes that are missing have defaults. An
  * algorithm of unknown form is out of place unless it is in place. */
 static int read_limits(struct reader *reader, const char **attributes)
@@ -169,14 +182,10 @@ static int read_limits(struct reader *reader, const char **attributes)
         warn_missing(reader, "minBytes", "0");
     if (find(attributes, "maxBytes") == NULL)
         warn_missing(reader, "maxBytes", "128 MiB");
-    if (most < 1 || least > most)
-        return refuse(reader, "minBytes is more than maxBytes, or maxBytes is 0");
     /* A program that is correct out of place is also correct in place, because emit.c saves
      * inputs. */
     reader->program.is_in_place = in_place == 1 && out_of_place != 1;
-    reader->limits.least_bytes = least > 0 ? (uint64_t)least : 0;
-    reader->limits.most_bytes = (uint64_t)most;
-    return TUTTI_OK;
+    return set_sizes(reader, least, most);
 }
 
 static int begin_algo(struct reader *reader, const char **attributes)

@@ -144,6 +144,38 @@ static void programs_for_buffers_and_places_are_right(void **state)
     }
 }
 
+/* maxBytes="0" is no upper limit: all sizes, or all from minBytes on. */
+static void a_file_without_upper_limit_serves_large_calls(void **state)
+{
+    static const struct {
+        const char *limits;
+        uint64_t least_bytes, most_bytes; /* the file serves all sizes if both are 0 */
+    } cases[] = {
+        {"minBytes=\"0\" maxBytes=\"0\"", 0, 0},
+        {"minBytes=\"4096\" maxBytes=\"0\"", 4096, UINT64_MAX},
+        {"minBytes=\"4096\" maxBytes=\"8192\"", 4096, 8192},
+    };
+    const char *const given = "minBytes=\"0\" maxBytes=\"1048576\"";
+    size_t size;
+    char *text = sample_read("all_pairs_allreduce.xml", &size), *at = strstr(text, given);
+
+    (void)state;
+    assert_non_null(at);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tutti_ensemble ensemble;
+        char *edited = malloc(size + 64);
+
+        assert_non_null(edited);
+        sprintf(edited, "%.*s%s%s", (int)(at - text), text, cases[i].limits, at + strlen(given));
+        assert_int_equal(tutti_import_prove("f", edited, strlen(edited), &ensemble), TUTTI_OK);
+        assert_int_equal(ensemble.least_bytes, cases[i].least_bytes);
+        assert_true(ensemble.most_bytes == cases[i].most_bytes);
+        tutti_ensemble_fini(&ensemble);
+        free(edited);
+    }
+    free(text);
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 struct edit {
@@ -186,6 +218,8 @@ static void edits_of_xml_are_refused(void **state)
 {
     static const struct edit edits[] = {
         {RING, "<algo name", "<!DOCTYPE x><algo name", "a document type"},
+        {PAIRS, "maxBytes=\"1048576\"", "maxBytes=\"-1\"", "maxBytes is negative"},
+        {PAIRS, "minBytes=\"0\"", "minBytes=\"2000000\"", "minBytes is more than maxBytes"},
         {RING, "</algo>", "", "f:49:1: no element found"},
         {RING, "<algo ", "<msccl_algos ", "import each of them"},
         {RING, "<gpu id=\"1\"", "<gpu id=\"0\"", "gpu 0 for the second time"},
@@ -292,6 +326,7 @@ int main(void)
         cmocka_unit_test(samples_are_right),
         cmocka_unit_test(a_ring_is_read_as_a_ring),
         cmocka_unit_test(programs_for_buffers_and_places_are_right),
+        cmocka_unit_test(a_file_without_upper_limit_serves_large_calls),
         cmocka_unit_test(edits_of_xml_are_refused),
         cmocka_unit_test(edits_of_plans_are_refused),
     };
