@@ -71,8 +71,8 @@ static bool goes_through_end(const struct step *step)
     return !step->is_start && (step->from == TUTTI_NODE_GPU || step->from == TUTTI_NODE_NET);
 }
 
-/* Allows NVLinks, with at most `most_gpus` gpus in between. The stage is the number of gpus that the
- * path has passed. */
+/* Allows NVLinks, with at most `most_gpus` gpus in between. The stage is the number of gpus that
+ * the path has passed. */
 static int step_nvlink(const struct step *step, int most_gpus)
 {
     /* A CPU with NVLinks may be an end of the path, but not a node in between. */
