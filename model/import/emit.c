@@ -95,8 +95,10 @@ static bool is_read_after_write(const struct tutti_import_emitter *emitter,
 
     if (last_read != this_event)
         return last_read > this_event;
-    /* The current event reads the cell last. tutti_import_sum reads chunk i of every source before
-     * it writes chunk i of the first destination, so this read comes before the write. */
+    /* The current event reads the cell last. The sum in the first destination is made chunk by
+     * chunk, and tutti_import_sum reads chunk i of every source before it writes chunk i. So only
+     * another chunk of a source can be read after the write. A later destination gets a copy of the
+     * complete sum; true is then the safe answer, although all sources have been read. */
     return !is_first || reads_as_other_chunk(emitter, op, cell, i);
 }
 

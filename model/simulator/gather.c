@@ -20,9 +20,9 @@
  *   This is a ring of 3 ranks. The same two steps send to rank 2, but in two rounds, so their
  *   messages are two writes.
  *
- * What the two messages are to their receiver tells these cases apart. Below, [send] and [recv] are
- * steps that are not fused. The columns show the steps of two consecutive messages of a lane, at
- * the sender and at the receiver:
+ * The steps at the receiving end tell these cases apart. Below, [send] and [recv] are steps that
+ * are not fused. The columns show the steps of two consecutive messages of a lane, at the sender
+ * and at the receiver:
  *
  *   [send] [fused]    [recv] [fused]     Joined: the blocks of a round. Some are passed on.
  *   [send] [fused]    [fused] [recv]     Separate: two rounds, as in a ring of 3.
@@ -31,11 +31,15 @@
  *                                        memory: the blocks of a round. Otherwise separate: a
  *                                        pipeline, whose messages must not wait for each other.
  *
- * The last case depends on whether other messages are joined, so the search repeats until there is
+ * The same holds with the two ends exchanged. Other pairs of neighbors are joined, unless the steps
+ * at one end are fused as in a pipeline.
+ *
+ * The third case depends on whether other messages are joined, so the search repeats until there is
  * nothing to join.
  */
 #include "simulator/score.h"
 
+/* True if `a` and `b` are messages, not TUTTI_SIM_NONE, of one lane. */
 static bool is_same_lane(const struct tutti_sim_score *score, uint32_t a, uint32_t b)
 {
     return a != TUTTI_SIM_NONE && b != TUTTI_SIM_NONE &&

@@ -16,9 +16,9 @@
  * The search is that of Bellman and Ford, on states. A state is a node with a stage, because a path
  * may go on differently from one node in different stages. The width of a path is the rate of its
  * narrowest link. For one class and one start, width[h][state] is the width of the widest path of
- * at most h links to the state. It is the maximum of width[h - 1][state] and of what the links into
- * the state make of width[h - 1]. Of the widest paths to an end, one with the fewest links is
- * taken.
+ * at most h links to the state. Row h begins as a copy of row h - 1. Then each link from a state s
+ * to a state t gives t a path as wide as the smaller of width[h - 1][s] and the rate of the link.
+ * Of the widest paths to an end, one with the fewest links is taken.
  */
 #include "topology/graph/paths.h"
 
