@@ -1,127 +1,169 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Joins the messages that an executor sends as one gathered write. These are messages of one lane
- * whose steps are neighbors at both ends. They occur where a run of blocks wraps around the end of
- * a buffer, or where a round sends scattered blocks.
+ * whose steps are neighbors at both ends of the lane. They occur where a run of blocks wraps around
+ * the end of a buffer, or where a round sends scattered blocks.
  *
- * Fused steps hide some of these messages. Fusing joins a receive of one round with a send of the
- * next round, so that a neighbor of one half becomes a neighbor of the other half. Pipelines have
- * similar patterns, but their messages must stay separate. The two steps at each end of the lane
- * tell the cases apart:
+ * The neighbors are hard to find because schedules are fused (fuse.c): a receive of one round and
+ * the send of the next round that passes its data on are one step. Two sends of one round then look
+ * unlike each other if only one of them is fused. Two messages of different rounds may look alike:
  *
- *   sends  [send] [fused]   receives  [recv] [fused]    joined: the blocks of a round, of which
- *                                                       some are passed on
- *   sends  [send] [fused]   receives  [fused] [recv]    separate: two rounds of a ring of 3
- *   sends  [send] [send]    receives  [fused] [fused]   joined: the blocks of a round, if they are
- *                                                       passed on as one message, or in two lanes,
- *                                                       or lie scattered in memory
- *                                                       separate: a pipeline, in all other cases
+ *   emitted                                             fused
  *
- * The last case depends on other messages, so the search repeats until there is nothing to join.
+ *   round 1  recv x from 1
+ *   round 2  send y to 2, send x to 2                   [send y] [recv x, send x]
+ *
+ *   The two messages to rank 2 belong to one round, so they are one write.
+ *
+ *   round 1  send y to 2, recv x from 1
+ *   round 2  send x to 2, recv z from 1                 [send y] [recv x, send x] [recv z]
+ *
+ *   This is a ring of 3 ranks. The same two steps send to rank 2, but in two rounds, so their
+ *   messages are two writes.
+ *
+ * The steps at the receiving end tell these cases apart. Below, [send] and [recv] are steps that
+ * are not fused. The columns show the steps of two consecutive messages of a lane, at the sender
+ * and at the receiver:
+ *
+ *   [send] [fused]    [recv] [fused]     Joined: the blocks of a round. Some are passed on.
+ *   [send] [fused]    [fused] [recv]     Separate: two rounds, as in a ring of 3.
+ *   [send] [send]     [fused] [fused]    Joined if the receiver passes them on as one message or in
+ *                                        two lanes, or if the sender's blocks lie scattered in
+ *                                        memory: the blocks of a round. Otherwise separate: a
+ *                                        pipeline, whose messages must not wait for each other.
+ *
+ * The same holds with the two ends exchanged. Other pairs of neighbors are joined, unless the steps
+ * at one end are fused as in a pipeline.
+ *
+ * The third case depends on whether other messages are joined, so the search repeats until there is
+ * nothing to join.
  */
 #include "simulator/score.h"
 
+/* True if `a` and `b` are messages, not TUTTI_SIM_NONE, of one lane. */
 static bool is_same_lane(const struct tutti_sim_score *score, uint32_t a, uint32_t b)
 {
     return a != TUTTI_SIM_NONE && b != TUTTI_SIM_NONE &&
            score->messages[a].lane == score->messages[b].lane;
 }
 
-/* True if `step` depends directly on step `on`. */
-static bool depends(const struct tutti_sim_score *score, uint32_t on, uint32_t step)
+/* True if `step` depends directly on the earlier step `on`. */
+static bool depends_on(const struct tutti_sim_score *score, uint32_t step, uint32_t on)
 {
-    const struct tutti_sim_step *before = &score->steps[on];
+    const struct tutti_sim_step *earlier = &score->steps[on];
 
-    for (uint32_t i = 0; i < before->ndependents; i++)
-        if (score->dependents[before->dependents + i] == step)
+    for (uint32_t i = 0; i < earlier->ndependents; i++)
+        if (score->dependents[earlier->dependents + i] == step)
             return true;
     return false;
 }
 
-/* True if the step receives and sends. Before the play begins, no half of a step is over. */
+/* True if the step receives and sends. `halves` counts the halves that are still to be played, and
+ * nothing has been played yet. */
 static bool is_fused(const struct tutti_sim_step *step)
 {
     return step->halves == 2;
 }
 
-/* Fusing joins a receive and the send that forwards its data into one step. The step may be where
- * the send was. Then the receive comes after other steps of the send's lane. Or the step may be
- * where the receive was. Then the send comes before other steps of the receive's lane. True if a
- * move of this kind may have put `step` between `before` and `after`. */
-static bool is_overtaken(const struct tutti_sim_score *score, const struct tutti_sim_step *step,
-                         const struct tutti_sim_step *before, const struct tutti_sim_step *after)
+/* True if `step` may be between `first` and `second` only because of fusing. A fused step is placed
+ * where its receive was or where its send was, and so may have moved past other steps of its lanes.
+ * Let a fused step consist of the receive R and the send S:
+ *
+ *   emitted   first R step S      S and `step` send in one lane. `second` is the fused step,
+ *   fused     first step second   which took the place of S.
+ *
+ *   emitted   R step S second     R and `step` receive in one lane. `first` is the fused step,
+ *   fused     first step second   which took the place of R. */
+static bool is_between_by_fusing(const struct tutti_sim_score *score,
+                                 const struct tutti_sim_step *step,
+                                 const struct tutti_sim_step *first,
+                                 const struct tutti_sim_step *second)
 {
-    return step->halves == 1 && ((is_fused(after) && is_same_lane(score, step->out, after->out)) ||
-                                 (is_fused(before) && is_same_lane(score, step->in, before->in)));
+    bool may_second_have_moved = is_fused(second) && is_same_lane(score, step->out, second->out);
+    bool may_first_have_moved = is_fused(first) && is_same_lane(score, step->in, first->in);
+
+    return step->halves == 1 && (may_second_have_moved || may_first_have_moved);
 }
 
-/* True if step `next` directly follows step `last` and does not depend on it. */
-static bool follows(const struct tutti_sim_score *score, uint32_t last, uint32_t next)
+/* True if step `second` directly follows step `first` of the same rank, apart from steps that
+ * fusing may have put between them, and does not depend on it. */
+static bool are_neighbors(const struct tutti_sim_score *score, uint32_t first, uint32_t second)
 {
     const struct tutti_sim_step *steps = score->steps;
 
-    for (uint32_t between = last + 1; between < next; between++)
-        if (!is_overtaken(score, &steps[between], &steps[last], &steps[next]))
+    for (uint32_t between = first + 1; between < second; between++)
+        if (!is_between_by_fusing(score, &steps[between], &steps[first], &steps[second]))
             return false;
-    return !depends(score, last, next);
+    return !depends_on(score, second, first);
 }
 
-/* The steps of two consecutive messages of a lane at one of its ends. IN_TURN: both steps are
- * fused, and their other halves have two messages of one lane. APART: the steps are not neighbors,
- * or the second step depends on the first. */
-enum end_view { BOTH_PLAIN, FIRST_FUSED, SECOND_FUSED, BOTH_FUSED, IN_TURN, APART };
+/* How the steps of two consecutive messages of a lane look at one end of the lane. */
+enum pair {
+    PAIR_APART,          /* the steps are not neighbors, or the second depends on the first */
+    PAIR_PLAIN,          /* neither step is fused */
+    PAIR_FIRST_FUSED,    /* only the first step is fused */
+    PAIR_SECOND_FUSED,   /* only the second step is fused */
+    PAIR_FUSED,          /* both steps are fused, and their other halves belong to one message or to
+                          * two lanes: no pipeline */
+    PAIR_MAYBE_PIPELINE, /* both steps are fused, and their other halves have two messages of one
+                          * lane: blocks of one round, or stages of a pipeline */
+};
 
-/* Takes the messages of the other halves of two fused steps. True if these are one message, or
- * belong to two lanes. */
-static bool is_one_round(const struct tutti_sim_score *score, uint32_t a, uint32_t b)
+/* Classifies the steps `first` and `second` of two consecutive messages. `sends` is true at the
+ * sending end of the lane, where the other halves of fused steps are receives. */
+static enum pair classify_pair(const struct tutti_sim_score *score, uint32_t first, uint32_t second,
+                               bool sends)
 {
-    return a == b || !is_same_lane(score, a, b);
-}
+    const struct tutti_sim_step *a = &score->steps[first], *b = &score->steps[second];
+    uint32_t other_message_a = sends ? a->in : a->out, other_message_b = sends ? b->in : b->out;
 
-/* Looks at the steps `last` and `next` of two consecutive messages. `sends` is true at the sending
- * end of the lane. */
-static enum end_view view_end(const struct tutti_sim_score *score, uint32_t last, uint32_t next,
-                              bool sends)
-{
-    const struct tutti_sim_step *a = &score->steps[last], *b = &score->steps[next];
-
-    if (!follows(score, last, next))
-        return APART;
-    if (is_fused(a) && is_fused(b))
-        return is_one_round(score, sends ? a->in : a->out, sends ? b->in : b->out) ? BOTH_FUSED
-                                                                                   : IN_TURN;
-    return is_fused(a) ? FIRST_FUSED : is_fused(b) ? SECOND_FUSED : BOTH_PLAIN;
+    if (!are_neighbors(score, first, second))
+        return PAIR_APART;
+    if (!is_fused(a) && !is_fused(b))
+        return PAIR_PLAIN;
+    if (!is_fused(b))
+        return PAIR_FIRST_FUSED;
+    if (!is_fused(a))
+        return PAIR_SECOND_FUSED;
+    return other_message_a != other_message_b &&
+                   is_same_lane(score, other_message_a, other_message_b)
+               ? PAIR_MAYBE_PIPELINE
+               : PAIR_FUSED;
 }
 
 /* True if the blocks of two steps are not adjacent. A schedule that needs adjacent blocks in one
  * message sends them in one step, so two steps with adjacent blocks are meant to be separate. */
-static bool is_scattered(const struct tutti_sim_score *score, uint32_t last, uint32_t next)
+static bool is_scattered(const struct tutti_sim_score *score, uint32_t first, uint32_t second)
 {
-    const struct tutti_sim_step *a = &score->steps[last], *b = &score->steps[next];
+    const struct tutti_sim_step *a = &score->steps[first], *b = &score->steps[second];
 
     return a->end_chunk != b->first_chunk && b->end_chunk != a->first_chunk;
 }
 
-/* True if two consecutive messages of a lane belong to one gathered write. */
+/* True if two consecutive messages of a lane belong to one gathered write. The comment at the top
+ * of this file gives the reasons. `message` may be gathered already; its last steps count. */
 static bool is_one_write(const struct tutti_sim_score *score,
                          const struct tutti_sim_message *message,
                          const struct tutti_sim_message *next)
 {
-    enum end_view sender = view_end(score, message->last_sender, next->sender, true);
-    enum end_view receiver = view_end(score, message->last_receiver, next->receiver, false);
+    enum pair sends = classify_pair(score, message->last_sender, next->sender, true);
+    enum pair receives = classify_pair(score, message->last_receiver, next->receiver, false);
 
-    if (sender == APART || receiver == APART)
+    if (sends == PAIR_APART || receives == PAIR_APART)
         return false;
-    if (sender == IN_TURN || receiver == IN_TURN)
-        return (receiver == BOTH_PLAIN &&
+    /* A possible pipeline is one round if the blocks at its other end are plain and scattered. */
+    if (sends == PAIR_MAYBE_PIPELINE || receives == PAIR_MAYBE_PIPELINE)
+        return (receives == PAIR_PLAIN &&
                 is_scattered(score, message->last_receiver, next->receiver)) ||
-               (sender == BOTH_PLAIN && is_scattered(score, message->last_sender, next->sender));
-    return !(sender == FIRST_FUSED && receiver == SECOND_FUSED) &&
-           !(sender == SECOND_FUSED && receiver == FIRST_FUSED);
+               (sends == PAIR_PLAIN && is_scattered(score, message->last_sender, next->sender));
+    /* If different messages are fused at the two ends, the messages belong to two rounds. */
+    return !(sends == PAIR_FIRST_FUSED && receives == PAIR_SECOND_FUSED) &&
+           !(sends == PAIR_SECOND_FUSED && receives == PAIR_FIRST_FUSED);
 }
 
-/* Joins a message with the next one of its lane. This cannot deadlock. Everything that the second
- * message waits for was emitted before the steps of the first message, so none of it waits for the
- * first message. */
+/* Joins a message with the next one of its lane. This cannot cause a deadlock. At both ends the
+ * step of the second message directly follows that of the first and does not depend on it. So the
+ * second message waits only for steps that were emitted before those of the first message. None of
+ * these waits for the first message. */
 static void join(struct tutti_sim_score *score, uint32_t id)
 {
     struct tutti_sim_message *message = &score->messages[id];
@@ -137,7 +179,7 @@ static void join(struct tutti_sim_score *score, uint32_t id)
     message->last_sender = next->last_sender;
     message->last_receiver = next->last_receiver;
     message->bytes += next->bytes;
-    message->unmet += next->unmet - 1; /* the second no longer waits for its turn in the lane */
+    message->unmet += next->unmet - 1; /* `next` no longer waits for `message` */
     message->next = next->next;
     next->is_part = true;
 }

@@ -2,18 +2,31 @@
  * Joins a receive with the send that passes the same chunks on, so that the two are one step. Data
  * then flows through a rank without waiting for the whole message.
  *
- * A lane is a peer, a direction and a channel (build.h). The messages of a lane run in order.
+ *   before                                  after
+ *   0: receive chunks 4-7 from rank 1       0: receive chunks 4-7 from rank 1, store them and send
+ *   1: send chunks 4-7 to rank 2               them to rank 2 (RECV_COPY_SEND)
  *
- * Here is why joining cannot cause a deadlock. If nothing is buffered, a message is one event of
- * both its ranks. The event comes after the message before it in its lane, and after the steps that
- * its send and its receive depend on. A schedule is free of deadlock if and only if no event comes,
- * by some path, after itself. Let m be the message received, and let m' be the message that passes
- * the data on. Then m' comes after m.
+ * A lane is a peer, a direction and a channel (build.h). The messages of a lane run in order, and
+ * joining must not change this order. So the joined step takes the place of the receive if the send
+ * may move up to it, and otherwise the place of the send if the receive may move down to it:
  *
+ *   before                                  after
+ *   0: receive x from rank 1                0: send y to rank 2
+ *   1: send y to rank 2                     1: receive x from rank 1 and send it to rank 2
+ *   2: send x to rank 2                        (in place 0, it would send x before y)
+ *
+ * ---- why joining cannot cause a deadlock
+ *
+ * Consider a run in which nothing is buffered. A message is then one event, which its two ranks
+ * have in common. This event comes after the message before it in its lane, and after the steps
+ * that the send and the receive of the message depend on. A schedule is free of deadlock if and
+ * only if no event comes, by some path of "comes after", after itself.
+ *
+ * Let m be the message received, and m' the message that passes the data on. So m' comes after m.
  * If the joined step also stores the data in memory, m can end before m' does. m' may start earlier
- * than before but still ends only after m. However, a step that waits for the joined step waits for
- * both m and m'. So a pair is joined only if every step that waits for the receive would also wait
- * for the send:
+ * than it did before, but still ends only after m. The one change is that a step which waited for
+ * the receive or the send now waits for the joined step, that is for both m and m'. So a pair is
+ * joined only if every step that waits for the receive waits for the send anyway:
  *
  *  - Until the chunks are overwritten only the send reads them, and the step that overwrites them
  *    waits for the send.
@@ -21,29 +34,32 @@
  *  - No SIGNAL or WAIT is between the two, because a SIGNAL waits for all steps before it, and a
  *    WAIT holds up all steps after it.
  *
- * So joining adds no path between events, whatever other ranks do. The joined step takes the place
- * of the receive or of the send in the program, whichever keeps the order of both lanes.
+ * So joining adds no path between events, whatever other ranks do.
  *
- * If the joined step does not store the data (recv_reduce_send), m ends only when m' ends. Then the
- * two are one event. This event comes after itself if a second path leads from m to m'. Such a path
- * may go through other ranks whose own steps look correct, as here:
+ * ---- dropping the store (is_bold)
+ *
+ * If no step but the send needs the data, the joined step need not store it (RECV_REDUCE_SEND). But
+ * then m ends only when m' ends, so the two are one event. This event comes after itself if a
+ * second path leads from m to m'. Such a path may go through other ranks whose own steps look
+ * correct:
  *
  *   rank 0      send x to 1 (this is m), x = y, send x to 2
  *   rank 1      receive from 0, add, pass on to 2 (m')
  *   rank 2      receive from 0, receive from 1 and add that
  *
+ * Here rank 2 takes m' only after the message from rank 0. That message comes after m, because rank
+ * 0 may change x only after it has sent x. So a second path leads from m to m', through rank 2. If
+ * m and m' are one event, the event waits for itself.
+ *
  * So no rank can decide alone whether it may drop a store. Stores are dropped only if the caller
- * sets is_bold. Such a caller must know that all data goes up one tree (build.h), or must prove the
- * result for all ranks.
+ * sets is_bold. Such a caller knows that all data goes up one tree (tutti_build_one_tree), or
+ * proves the result for all ranks (check.h).
  *
- * Dropping stores is correct if all data goes up one tree. Then every lane carries one message of
- * each segment, in the order of the segments, and no segment waits for a later one. Within a
- * segment all paths go up the tree, and the joined steps are part of one path.
- *
- * For a caller that proves the result, the cases that are most likely to fail are excluded. The
- * step before the send in its lane must be absent, or receive from the same peer and drop its store
- * too. Otherwise a ring would wait for itself. The next receive of m's lane must come after the
- * send.
+ *  - If all data goes up one tree, dropping stores is correct. Every lane carries one message of
+ *    each segment, in the order of the segments, and no segment waits for a later one. Within a
+ *    segment all paths go up the tree, and the joined steps are part of one path.
+ *  - If the caller proves the result, stores are kept in the two cases that would most likely fail
+ *    the proof; see drops_store.
  *
  * If is_bold is set, a pair is also joined if a step after the send overwrites the source that the
  * receive combines with.
@@ -57,12 +73,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE TUTTI_NO_STEP
-#define SEVERAL (TUTTI_NO_STEP - 1)
+/* Values in place of the index of a step. */
+#define NONE    TUTTI_NO_STEP
+#define SEVERAL (TUTTI_NO_STEP - 1) /* only in fuse->reader */
 
+/* The schedule that is being fused, and facts about its steps. Steps are named by their indices
+ * before fusing. */
 struct fuse {
     struct tutti_schedule *schedule;
-    struct tutti_chunk_history history;
+    struct tutti_chunk_history history; /* used only to fill `reader` and `overwriter` */
     bool is_bold;
     /* Per step: the only step that reads the data that this step stores, and reads all of it before
      * any is overwritten. NONE: no step reads the data. SEVERAL: several steps do, or some of the
@@ -70,11 +89,14 @@ struct fuse {
     uint32_t *reader;
     /* Per step: the first other step that overwrites data which this step has read, or NONE. */
     uint32_t *overwriter;
-    uint32_t *send_before; /* per sending step: the step before it in its lane, or NONE */
-    uint32_t *recv_after;  /* per receiving step: the step after it in its lane, or NONE */
+    uint32_t *send_before;    /* per sending step: the step before it in its lane, or NONE */
+    uint32_t *recv_after;     /* per receiving step: the step after it in its lane, or NONE */
     uint32_t *signals_before; /* per step: number of SIGNALs and WAITs before it */
-    uint32_t *place;       /* per joined step: index of the step that replaces it; else NONE */
-    uint32_t *lane_last;   /* per lane: 1 + its last step so far, or 0 */
+    /* Per receive or send that was joined: the index where the joined step is, which is that of the
+     * receive or of the send. NONE: the step was not joined. */
+    uint32_t *place;
+    /* Per lane (index_lanes numbers them): 1 + its last step so far, or 0. */
+    uint32_t *lane_last;
 };
 
 static void release(struct fuse *fuse)
@@ -90,13 +112,14 @@ static void release(struct fuse *fuse)
 }
 
 /* Record that `step` reads the data that the writer of `run` has stored. `run` is a range of
- * chunks with one history. */
+ * chunks with one history (chunk_history.h). */
 static void note_reader(struct fuse *fuse, uint32_t step, const struct tutti_chunk_run *run)
 {
     uint32_t *reader;
 
     if (run->writer == NONE)
         return;
+    /* The same step may read the writer's data in several runs. */
     reader = &fuse->reader[run->writer];
     if (run->readers == NONE && *reader == NONE)
         *reader = step;
@@ -120,7 +143,7 @@ static void note_overwriter(struct fuse *fuse, uint32_t step, const struct tutti
     }
 }
 
-/* Fill `reader` and `overwriter`. */
+/* Fill `reader` and `overwriter`, by going through the steps with a history of the memory. */
 static int index_memory(struct fuse *fuse)
 {
     struct tutti_chunk_history *history = &fuse->history;
@@ -132,7 +155,7 @@ static int index_memory(struct fuse *fuse)
         for (uint32_t a = 0; a < naccesses; a++) {
             uint32_t at, end;
 
-            if (accesses[a].rank != TUTTI_NO_RANK)
+            if (accesses[a].rank != TUTTI_NO_RANK) /* another rank's memory */
                 continue;
             at = tutti_chunk_history_cut(history, accesses[a].span, &end);
             for (; at < end; at = tutti_chunk_history_next(history, at))
@@ -149,7 +172,8 @@ static int index_memory(struct fuse *fuse)
     return TUTTI_OK;
 }
 
-/* Fill `send_before`, `recv_after` and `signals_before`. */
+/* Fill `send_before`, `recv_after` and `signals_before`. Each pair of a channel and a peer has two
+ * lanes: an even number for sends and the next odd number for receives. */
 static void index_lanes(struct fuse *fuse)
 {
     const struct tutti_schedule *schedule = fuse->schedule;
@@ -177,6 +201,8 @@ static void index_lanes(struct fuse *fuse)
     }
 }
 
+/* Allocate and fill in everything but `place`, which is NONE for all steps. The caller calls
+ * `release`, on errors too. */
 static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_bold)
 {
     size_t nsteps = schedule->nsteps;
@@ -194,6 +220,7 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_b
         fuse->recv_after == NULL || fuse->signals_before == NULL || fuse->place == NULL ||
         fuse->lane_last == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to fuse %zu steps", nsteps);
+    /* Bytes of 0xff make each item NONE. */
     memset(fuse->reader, 0xff, nsteps * sizeof(uint32_t));
     memset(fuse->overwriter, 0xff, nsteps * sizeof(uint32_t));
     memset(fuse->recv_after, 0xff, nsteps * sizeof(uint32_t));
@@ -203,8 +230,9 @@ static int prepare(struct fuse *fuse, struct tutti_schedule *schedule, bool is_b
     return TUTTI_OK;
 }
 
-/* Return the only step that reads the data stored by `recv`, if this step sends exactly these
- * chunks; else NONE. */
+/* Return the send that may be joined with `recv`: the only step that reads the data stored by
+ * `recv`, if this step is a send of exactly these chunks on the same channel. Steps in queues
+ * (step.h) are not joined. Returns NONE if there is no such send. */
 static uint32_t find_send(const struct fuse *fuse, uint32_t recv)
 {
     const struct tutti_step *steps = fuse->schedule->steps;
@@ -215,50 +243,59 @@ static uint32_t find_send(const struct fuse *fuse, uint32_t recv)
         return NONE;
     src = steps[send].src;
     if (steps[send].kind != TUTTI_STEP_SEND || steps[send].channel != steps[recv].channel ||
-        steps[send].queue != 0 || steps[recv].queue != 0 ||
-        src.buffer != dst.buffer || src.first != dst.first || src.count != dst.count)
+        steps[send].queue != 0 || steps[recv].queue != 0 || src.buffer != dst.buffer ||
+        src.first != dst.first || src.count != dst.count)
         return NONE;
     return send;
 }
 
+/* Return the index where a step is now, which has changed if the step was joined. */
 static uint32_t place_of(const struct fuse *fuse, uint32_t step)
 {
     return fuse->place[step] == NONE ? step : fuse->place[step];
 }
 
 /* Return the index at which the joined step goes, which is `recv` or `send`; NONE if the two cannot
- * be joined. */
+ * be joined. The head of this file gives the reasons. */
 static uint32_t find_place(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
-    uint32_t before = fuse->send_before[send], after = fuse->recv_after[recv];
+    uint32_t previous_send = fuse->send_before[send], next_recv = fuse->recv_after[recv];
     uint32_t overwriter = fuse->overwriter[recv];
 
     if (fuse->signals_before[recv] != fuse->signals_before[send])
         return NONE;
+    /* `overwriter` overwrites the source that the receive combines with. */
     if (overwriter != NONE && (overwriter < send || !fuse->is_bold))
         return NONE;
-    if (before == NONE || place_of(fuse, before) < recv)
+    /* The send may move up to the receive if it stays behind the previous send of its lane. */
+    if (previous_send == NONE || place_of(fuse, previous_send) < recv)
         return recv;
-    return after == NONE || after > send ? send : NONE;
+    /* The receive may move down to the send if it stays ahead of the next receive of its lane. */
+    return next_recv == NONE || next_recv > send ? send : NONE;
 }
 
-/* True if the joined step need not store the data. */
+/* True if the joined step of a RECV_REDUCE and a send does not store the data. Only the send reads
+ * the data (find_send), but the buffer must be SCRATCH, because the caller sees INPUT and OUTPUT.
+ * The store is kept in two cases in which dropping it would likely cause a deadlock. */
 static bool drops_store(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
-    const struct tutti_step *steps = fuse->schedule->steps;
-    uint32_t before = fuse->send_before[send], after = fuse->recv_after[recv];
+    const struct tutti_step *steps = fuse->schedule->steps, *before;
+    uint32_t previous_send = fuse->send_before[send], next_recv = fuse->recv_after[recv];
 
     if (!fuse->is_bold || steps[recv].dst.buffer != TUTTI_BUF_SCRATCH)
         return false;
-    if (after != NONE && after < send)
+    /* Case 1: the next receive of m's lane comes before the send. It would wait for the send. */
+    if (next_recv != NONE && next_recv < send)
         return false;
-    if (before == NONE)
+    if (previous_send == NONE)
         return true;
-    before = place_of(fuse, before);
-    return steps[before].kind == TUTTI_STEP_RECV_REDUCE_SEND &&
-           steps[before].from == steps[recv].from;
+    /* Case 2: the step before the send in its lane stores its data, or receives from another peer.
+     * A ring has such steps at all ranks, and would wait for itself. */
+    before = &steps[place_of(fuse, previous_send)];
+    return before->kind == TUTTI_STEP_RECV_REDUCE_SEND && before->from == steps[recv].from;
 }
 
+/* Return the kind of the step that joins a RECV or RECV_REDUCE with a send. */
 static enum tutti_step_kind joined_kind(const struct fuse *fuse, uint32_t recv, uint32_t send)
 {
     if (fuse->schedule->steps[recv].kind == TUTTI_STEP_RECV)
@@ -267,6 +304,8 @@ static enum tutti_step_kind joined_kind(const struct fuse *fuse, uint32_t recv, 
                                          : TUTTI_STEP_RECV_REDUCE_COPY_SEND;
 }
 
+/* Put the joined step at index `place`, which is `recv` or `send`. The step at the other index
+ * stays there until `compact` removes it. */
 static void join(struct fuse *fuse, uint32_t recv, uint32_t send, uint32_t place)
 {
     struct tutti_step *steps = fuse->schedule->steps, joined = steps[recv];
@@ -295,7 +334,7 @@ static void compact(struct fuse *fuse)
     for (uint32_t at = 0; at < schedule->nsteps; at++) {
         uint32_t naccesses;
 
-        if (fuse->place[at] != NONE && fuse->place[at] != at)
+        if (place_of(fuse, at) != at)
             continue;
         naccesses = tutti_step_accesses(&schedule->steps[at], accesses);
         for (uint32_t a = 0; a < naccesses; a++)

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes vector clocks: how many local steps of each rank are complete at a node. The search for
- * races uses them where ranks share memory.
+ * Computes the vector clock of each node (model.h): how many local steps of each rank are known to
+ * be complete at the node. Steps of all runs count. The search for races uses the clocks where
+ * ranks share memory. A step of rank r happens before a node if the clock of the node counts the
+ * step among the complete ones of r.
  *
- * A rank learns about other ranks only where it waits or receives. So a row of the clock, one
- * number per rank, is made where a node learns something new; the local steps that follow share it.
- * How far the local lane of a node's own rank has come follows from the node itself. Ranks that
- * wait for the same signal of all others share one row, which is made once.
+ *   rank 0: put, signal          rank 1: copy, wait for rank 0, get
+ *
+ *   end of the signal   [2, 0]   rank 0 has completed 2 local steps; nothing is known of rank 1
+ *   end of the copy     [0, 1]
+ *   end of the wait     [2, 2]   the maximum of the predecessors, and the wait itself
+ *   end of the get      [2, 3]
+ *
+ * A clock has a number for each rank, so a clock per node would take much memory. Two facts save
+ * most of it:
+ *
+ *  - A rank learns about other ranks only where it waits or receives. In between, only the count of
+ *    its own local steps changes, and the number of the node tells this count (locate). So nodes
+ *    that know the same about other ranks share one row of numbers. In the example, the ends of the
+ *    wait and of the get share the row [2, -]. The number of a node's own rank in a row may be too
+ *    low, and tutti_check_clock does not use it.
+ *  - Ranks that wait for the same signal of all others learn the same. They share one row, which is
+ *    made once (find_common).
  */
 #include "schedule/check/model.h"
 
@@ -17,29 +32,33 @@
 
 #define NONE TUTTI_CHECK_NONE
 
+/* The numbers of a row, one per rank. */
 static uint32_t *row_at(const struct tutti_check *check, uint32_t row)
 {
     return check->clock_rows + (size_t)row * check->nranks;
 }
 
-/* The rank whose local step, or run, a node begins or ends; NONE if the node belongs to a two-sided
- * step. *ret_complete is the number of local steps of this rank that are complete at the node. */
-static uint32_t local_rank(const struct tutti_check *check, uint32_t node, uint32_t *ret_complete)
+/* Return the rank whose local step, or run, a node begins or ends; NONE if the node belongs to a
+ * two-sided step. *ret_complete is the number of local steps of this rank that are complete at the
+ * node. */
+static uint32_t locate(const struct tutti_check *check, uint32_t node, uint32_t *ret_complete)
 {
-    uint32_t run = 0, rank;
+    uint32_t run = 0, at = node, step, rank;
+    bool is_end = node & 1; /* ends have odd numbers, and all counts of nodes are even */
 
-    for (; node >= tutti_check_run_nodes(check); node -= tutti_check_run_nodes(check))
+    /* This is called for every edge. There are few runs, so a loop is faster than a division. */
+    for (; at >= tutti_check_run_nodes(check); at -= tutti_check_run_nodes(check))
         run++;
-    if (node >= tutti_check_half_nodes(check)) {
-        node -= tutti_check_half_nodes(check);
-        rank = node / 2;
-        *ret_complete = (run + (node & 1)) * check->local_count[rank];
+    if (at >= tutti_check_half_nodes(check)) {
+        rank = (at - tutti_check_half_nodes(check)) / 2;
+        *ret_complete = (run + is_end) * check->local_count[rank];
         return rank;
     }
-    if (check->local_index[node / 4] == NONE)
+    step = at / 4; /* each step has two halves, and each half two nodes */
+    if (check->local_index[step] == NONE)
         return NONE;
-    rank = check->step_rank[node / 4];
-    *ret_complete = run * check->local_count[rank] + check->local_index[node / 4] + (node & 1);
+    rank = check->step_rank[step];
+    *ret_complete = run * check->local_count[rank] + check->local_index[step] + is_end;
     return rank;
 }
 
@@ -47,12 +66,13 @@ uint32_t tutti_check_clock(const struct tutti_check *check, uint32_t node, uint3
 {
     uint32_t complete = 0;
 
-    if (local_rank(check, node, &complete) == rank)
+    if (locate(check, node, &complete) == rank)
         return complete;
     return row_at(check, check->clock_row[node])[rank];
 }
 
-/* Append a row, whose contents are undefined. */
+/* Append a row, whose contents are undefined. Rows may move in memory. TUTTI_ERR_SYSTEM: no
+ * memory. */
 static int add_row(struct tutti_check *check)
 {
     TUTTI_TRY(tutti_array_reserve(&check->clock_rows, check->nranks * sizeof *check->clock_rows,
@@ -69,31 +89,34 @@ static void join(uint32_t *restrict row, const uint32_t *restrict other, uint32_
         row[i] = row[i] > other[i] ? row[i] : other[i];
 }
 
-/* True if all predecessors of `node` have this row, and the row includes how far their own ranks
- * have come there. */
-static bool is_row_shared(const struct tutti_check *check, uint32_t node, uint32_t row)
+/* True if `row` holds all that the predecessors of `node`, in check->preds, know. Then they all
+ * have this row, and the row includes how far the ranks of the predecessors have come there. The
+ * number of the node's own rank does not matter. */
+static bool is_row_enough(const struct tutti_check *check, uint32_t node, uint32_t row)
 {
-    uint32_t complete, own_complete, own = local_rank(check, node, &own_complete);
+    uint32_t complete, own_complete, own_rank = locate(check, node, &own_complete);
 
     for (uint32_t p = 0; p < check->npreds; p++) {
-        uint32_t rank = local_rank(check, check->preds[p], &complete);
+        uint32_t pred = check->preds[p], rank = locate(check, pred, &complete);
 
-        if (check->clock_row[check->preds[p]] != row ||
-            (rank != NONE && rank != own && row_at(check, row)[rank] < complete))
+        if (check->clock_row[pred] != row)
+            return false;
+        if (rank != NONE && rank != own_rank && row_at(check, row)[rank] < complete)
             return false;
     }
     return true;
 }
 
-/* Update a row with how far the rank of `node` has come there. */
+/* Raise a row's number of the rank of `node` to the local steps that are complete at the node. */
 static void raise_own(struct tutti_check *check, uint32_t row, uint32_t node)
 {
-    uint32_t complete, rank = local_rank(check, node, &complete), *own = row_at(check, row);
+    uint32_t complete, rank = locate(check, node, &complete), *clock = row_at(check, row);
 
-    if (rank != NONE && own[rank] < complete)
-        own[rank] = complete;
+    if (rank != NONE && clock[rank] < complete)
+        clock[rank] = complete;
 }
 
+/* Append a copy of a row. TUTTI_ERR_SYSTEM: no memory. */
 static int copy_row(struct tutti_check *check, uint32_t row, uint32_t *ret_row)
 {
     TUTTI_TRY(add_row(check));
@@ -105,27 +128,29 @@ static int copy_row(struct tutti_check *check, uint32_t row, uint32_t *ret_row)
 /* True if no number of row `other` is greater than that of `row`. */
 static bool includes(const struct tutti_check *check, uint32_t row, uint32_t other)
 {
-    const uint32_t *own = row_at(check, row), *others = row_at(check, other);
+    const uint32_t *clock = row_at(check, row), *other_clock = row_at(check, other);
     uint32_t nlacking = 0;
 
+    /* No early return: the compiler can vectorize this loop. */
     for (uint32_t rank = 0; rank < check->nranks; rank++)
-        nlacking += own[rank] < others[rank];
+        nlacking += clock[rank] < other_clock[rank];
     return nlacking == 0;
 }
 
-/* The row of a node that has signal `number` of all ranks in a run. */
+/* Find the row that holds what the nodes of signal `number` of all ranks in a run know. It is made
+ * at the first call, when all these nodes have their rows. */
 static int find_common(struct tutti_check *check, uint32_t run, uint32_t number, uint32_t *ret_row)
 {
     uint32_t *common = &check->clock_common[run * check->schedules[0]->nsignals + number - 1];
 
-    if (*common == 0) {
+    if (*common == 0) { /* not made yet; row 0 is that of tutti_check_clocks */
         uint32_t first = check->clock_row[tutti_check_signal_node(check, run, 0, number)];
 
         TUTTI_TRY(copy_row(check, first, common));
         for (uint32_t rank = 0; rank < check->nranks; rank++) {
             uint32_t node = tutti_check_signal_node(check, run, rank, number);
 
-            /* The first row is included already. */
+            /* The common row has begun as a copy of `first`. */
             if (check->clock_row[node] != first)
                 join(row_at(check, *common), row_at(check, check->clock_row[node]), check->nranks);
             raise_own(check, *common, node);
@@ -135,58 +160,78 @@ static int find_common(struct tutti_check *check, uint32_t run, uint32_t number,
     return TUTTI_OK;
 }
 
-/* True if `node` waits for signal *ret_number of all ranks in *ret_run, including its own rank's.
- * *ret_before is then its only other predecessor. */
-static bool waits_for_all(const struct tutti_check *check, uint32_t node, uint32_t *ret_run,
-                          uint32_t *ret_number, uint32_t *ret_before)
+/* The predecessors of a node that comes after one signal of all ranks. */
+struct common_wait {
+    uint32_t run, number; /* the node comes after signal `number` of all ranks in `run` */
+    uint32_t before;      /* the only other predecessor of the node */
+};
+
+/* True if `node` comes after the same signal of all ranks. Its own rank's signal need not be
+ * awaited if it is given by an earlier step. There are two kinds of such nodes (order.c): the begin
+ * of a run comes after the first signals of the previous run, and the end of a WAIT for all ranks
+ * after the signals that it awaits. Sets *ret_wait on success only. */
+static bool waits_for_all(const struct tutti_check *check, uint32_t node,
+                          struct common_wait *ret_wait)
 {
     uint32_t run = node / tutti_check_run_nodes(check), at = node % tutti_check_run_nodes(check);
+    bool is_end = node & 1;
     uint32_t rank;
     const struct tutti_step *step;
 
     if (at >= tutti_check_half_nodes(check)) {
+        if (is_end || run == 0)
+            return false;
         rank = (at - tutti_check_half_nodes(check)) / 2;
-        *ret_run = run - 1;
-        *ret_number = 1;
-        *ret_before = run > 0 ? tutti_check_run_end(check, run - 1, rank) : NONE;
-        return (at & 1) == 0 && run > 0;
+        *ret_wait = (struct common_wait){run - 1, 1, tutti_check_run_end(check, run - 1, rank)};
+        return true;
     }
     step = tutti_check_step(check, at / 4);
     rank = check->step_rank[at / 4];
-    *ret_run = run;
-    *ret_number = step->signal;
-    *ret_before = node - 1;
-    return (at & 1) == 1 && step->kind == TUTTI_STEP_WAIT && step->from == TUTTI_ALL_RANKS &&
-           tutti_check_signal_node(check, run, rank, step->signal) < node;
+    if (!is_end || step->kind != TUTTI_STEP_WAIT || step->from != TUTTI_ALL_RANKS ||
+        tutti_check_signal_node(check, run, rank, step->signal) >= node)
+        return false;
+    *ret_wait = (struct common_wait){run, step->signal, node - 1}; /* the begin of the WAIT */
+    return true;
+}
+
+/* Set the row of a node that comes after the same signal of all ranks. */
+static int set_common_clock(struct tutti_check *check, uint32_t node,
+                            const struct common_wait *wait)
+{
+    uint32_t row, before_row = check->clock_row[wait->before];
+
+    TUTTI_TRY(find_common(check, wait->run, wait->number, &row));
+    /* The rank may have learned more than the others, for example from a message. */
+    if (!includes(check, row, before_row)) {
+        TUTTI_TRY(copy_row(check, row, &row));
+        join(row_at(check, row), row_at(check, before_row), check->nranks);
+    }
+    check->clock_row[node] = row;
+    return TUTTI_OK;
 }
 
 /* Set the row of a node whose predecessors have their rows. */
 static int set_clock(struct tutti_check *check, uint32_t node)
 {
-    uint32_t run, number, before, first;
+    struct common_wait wait;
+    uint32_t first, joined;
 
-    if (waits_for_all(check, node, &run, &number, &before)) {
-        TUTTI_TRY(find_common(check, run, number, &first));
-        if (!includes(check, first, check->clock_row[before])) {
-            TUTTI_TRY(copy_row(check, first, &first));
-            join(row_at(check, first), row_at(check, check->clock_row[before]), check->nranks);
-        }
-        check->clock_row[node] = first;
-        return TUTTI_OK;
-    }
+    if (waits_for_all(check, node, &wait))
+        return set_common_clock(check, node, &wait);
 
     TUTTI_TRY(tutti_check_preds(check, node));
     first = check->npreds == 0 ? 0 : check->clock_row[check->preds[0]];
     check->clock_row[node] = first;
-    if (is_row_shared(check, node, first))
+    if (is_row_enough(check, node, first))
         return TUTTI_OK;
-    TUTTI_TRY(copy_row(check, first, &check->clock_row[node]));
+    TUTTI_TRY(copy_row(check, first, &joined));
+    check->clock_row[node] = joined;
     for (uint32_t p = 0; p < check->npreds; p++) {
         uint32_t row = check->clock_row[check->preds[p]];
 
         if (row != first)
-            join(row_at(check, check->clock_row[node]), row_at(check, row), check->nranks);
-        raise_own(check, check->clock_row[node], check->preds[p]);
+            join(row_at(check, joined), row_at(check, row), check->nranks);
+        raise_own(check, joined, check->preds[p]);
     }
     return TUTTI_OK;
 }
@@ -198,10 +243,12 @@ int tutti_check_clocks(struct tutti_check *check)
     if (!check->is_shared)
         return TUTTI_OK;
     TUTTI_TRY(tutti_check_alloc(&check->clock_row, tutti_check_nodes(check), sizeof(uint32_t), 0));
-    TUTTI_TRY(tutti_check_alloc(&check->clock_common, check->nruns * nsignals, sizeof(uint32_t),
-                                0));
+    TUTTI_TRY(
+        tutti_check_alloc(&check->clock_common, check->nruns * nsignals, sizeof(uint32_t), 0));
+    /* Row 0 is that of nodes without predecessors, where nothing is complete. */
     TUTTI_TRY(add_row(check));
     memset(check->clock_rows, 0, check->nranks * sizeof(uint32_t));
+    /* The log lists each node after its predecessors. */
     for (uint32_t i = 0; i < check->nlog; i++)
         TUTTI_TRY(set_clock(check, check->log[i]));
     return TUTTI_OK;
