@@ -20,12 +20,12 @@
  *   1     2    3         .   a   b   c   c
  *
  * The root sends segment number k of a row in the round with skip k of that row, to place skips[k].
- * In the later rounds of the same row, which have larger skips, the segment also reaches some places
- * further on. All these places have base k (find_base). For example, c is segment number 0 of row 1.
- * The root sends c to place 1, which sends c to place 1 + 3; these two places have base 0. So each
- * place other than the root receives one segment of the current row. The other q - 1 segments that
- * it receives in a row belong to the row before. They come from places that have received them in
- * time to pass them on (find_receives).
+ * In the later rounds of the same row, which have larger skips, the segment also reaches some
+ * places further on. All these places have base k (find_base). For example, c is segment number 0
+ * of row 1. The root sends c to place 1, which sends c to place 1 + 3; these two places have base
+ * 0. So each place other than the root receives one segment of the current row. The other q - 1
+ * segments that it receives in a row belong to the row before. They come from places that have
+ * received them in time to pass them on (find_receives).
  *
  * Source: Träff, "Optimal broadcast schedules in logarithmic time with applications to broadcast,
  * all-broadcast, reduction and all-reduction", 2024. It proves that the segments chosen here always
