@@ -279,8 +279,8 @@ static int reduce(const struct tutti_shape *shape, const struct pipeline *pipeli
 int tutti_circulant_pipeline_moves(const struct tutti_team *team, uint32_t first, uint32_t stride,
                                    uint32_t segments, struct tutti_moves *moves)
 {
-    struct tutti_shape shape = {.nranks = team->count, .rank = team->me,
-                                .options = {{[TUTTI_SEGMENTS] = segments}}};
+    struct tutti_shape shape = {
+        .nranks = team->count, .rank = team->me, .options = {{[TUTTI_SEGMENTS] = segments}}};
     struct pipeline pipeline;
 
     if (team->count == 1)
@@ -289,8 +289,8 @@ int tutti_circulant_pipeline_moves(const struct tutti_team *team, uint32_t first
     for (uint32_t i = 0; i < count_rounds(&pipeline); i++) {
         struct round round = find_round(&shape, &pipeline, i);
 
-        TUTTI_TRY(tutti_moves_send(moves, team->ranks[round.to],
-                                   first + round.sent.first * stride, round.sent.count));
+        TUTTI_TRY(tutti_moves_send(moves, team->ranks[round.to], first + round.sent.first * stride,
+                                   round.sent.count));
         TUTTI_TRY(tutti_moves_recv(moves, team->ranks[round.from],
                                    first + round.received.first * stride, round.received.count));
     }

@@ -59,9 +59,9 @@ static uint32_t count_pieces(struct pieces pieces)
     return pieces.slot_runs * pieces.group_runs * pieces.cuts;
 }
 
-/* Where a rank has the blocks from that it passes on inside its node. */
+/* The origin of the blocks that a rank passes on inside its node. */
 enum source {
-    OWN_BLOCK,
+    OWN_BLOCK,   /* its own block, before the first round */
     FROM_GROUPS, /* a round between the groups */
     FROM_NODES   /* a round between the nodes of this group */
 };
@@ -76,6 +76,7 @@ static uint32_t divide_up(uint32_t a, uint32_t b)
     return (a + b - 1) / b;
 }
 
+/* True if some group has several nodes. */
 static bool has_groups(const struct tutti_nodes *nodes)
 {
     return nodes->nodes.most > 1;
@@ -91,7 +92,8 @@ static uint32_t slots_of_last(const struct tutti_nodes *nodes)
 static struct pieces pieces_of_last(const struct tutti_nodes *nodes, uint32_t segments)
 {
     struct pieces pieces = one_piece;
-    uint32_t nslots = slots_of_last(nodes), per_slot_run;
+    uint32_t nslots = slots_of_last(nodes);
+    uint32_t per_slot_run; /* pieces of each run of slots */
 
     if (nslots == 0)
         return pieces;
@@ -155,7 +157,8 @@ static void add_group_block(struct gather *gather, uint32_t part, uint32_t seat,
         add_rank_block(gather, rank);
 }
 
-/* Append such blocks of `count` groups, from `first` on around the circle of groups. */
+/* Append the blocks of `count` groups that travel with this part and seat, from group `first` on
+ * around the circle of groups. */
 static void add_group_blocks(struct gather *gather, uint32_t part, uint32_t seat, uint32_t first,
                              uint32_t count)
 {

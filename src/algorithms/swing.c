@@ -138,7 +138,7 @@ struct line {
     uint32_t rank, rank_stride;   /* this rank; the rank at the next place is rank_stride higher */
     uint32_t base, number_stride; /* in chunks */
     uint32_t block_chunks, chunk_stride;
-    bool is_labeled;              /* label_of numbers the places; otherwise x is the number */
+    bool is_labeled; /* label_of numbers the places; otherwise x is the number */
     /* The distances of the blocks that each place holds: as a list, and as a flag per distance. */
     uint32_t *held;
     uint32_t nheld;
@@ -232,9 +232,8 @@ static int add_round(struct line *line, int64_t by, struct tutti_moves *moves)
         gives_left_out = gives_left_out || give + 1 == left_out;
         takes_left_out = takes_left_out || take + 1 == left_out;
         line->held[line->nheld++] = new_distance;
+        line->is_held[new_distance] = true; /* differs for each i, so later checks do not see it */
     }
-    for (uint32_t i = nheld_before; i < line->nheld; i++)
-        line->is_held[line->held[i]] = true;
     TUTTI_TRY(flush(line, partner, moves));
     if (line->d == even)
         return TUTTI_OK;
@@ -289,8 +288,8 @@ static int add_line(struct line *line, struct tutti_moves *moves)
 
 /* ---- dimensions --------------------------------------------------------------------- */
 
-/* Place the chunks of the blocks of dimension `dim` so that each block is contiguous. The number of
- * a chunk has one digit per dimension, the first dimension first; a digit is the number_of its
+/* Lay out the chunks of the blocks of dimension `dim` so that each block is contiguous. The number
+ * of a chunk has one digit per dimension, the first dimension first; a digit is the number_of its
  * owner's place. `above` is the product of the sizes of the later dimensions. */
 static void lay_out_freely(struct line *line, const struct torus *torus, uint32_t dim,
                            uint32_t above)
@@ -308,9 +307,9 @@ static void lay_out_freely(struct line *line, const struct torus *torus, uint32_
     line->chunk_stride = 1;
 }
 
-/* Place the chunks of the blocks so that rank r owns chunk r. The block of a place consists of the
- * chunks of all ranks at this place that agree with this rank in the earlier dimensions. `below` is
- * the product of the sizes of the earlier dimensions. */
+/* Lay out the chunks of the blocks so that rank r owns chunk r. The block of a place consists of
+ * the chunks of all ranks at this place that agree with this rank in the earlier dimensions.
+ * `below` is the product of the sizes of the earlier dimensions. */
 static void lay_out_by_rank(struct line *line, uint32_t below)
 {
     line->is_labeled = false;

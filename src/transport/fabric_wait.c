@@ -5,7 +5,7 @@
  *
  *     spin        checks again at once; after a while, also yields the core now and then
  *     yield       yields the core after each pass
- *     announced   sleeps after each pass, until a peer rings
+ *     announced   sleeps after each pass, until a peer rings; then the rank spins again
  *
  * If ranks outnumber cores, the first phase spins only a few times and then yields, and the second
  * phase is left out.
@@ -320,7 +320,8 @@ static void offer_core(struct tutti_fabric *fabric, uint64_t now_ns)
         count_offer(fabric);
 }
 
-/* PHASE_SPIN if ranks do not outnumber cores. */
+/* PHASE_SPIN if ranks do not outnumber cores. With TUTTI_SPIN_US=0 the first call already reads the
+ * clock and ends the phase. */
 static void spin(struct tutti_fabric *fabric, struct tutti_idle *idle)
 {
     uint64_t now_ns, spun_ns;
@@ -404,7 +405,7 @@ void tutti_fabric_idle(struct tutti_fabric *fabric, struct tutti_idle *idle)
         else
             announce(fabric, idle);
         break;
-    default:
+    default: /* PHASE_ANNOUNCED */
         sleep_unless_rung(fabric, idle);
         break;
     }
