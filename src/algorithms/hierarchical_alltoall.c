@@ -4,8 +4,8 @@
  *
  * A block that leaves its node first goes to a rank of the same node, its carrier. Each node has
  * one carrier for each destination rank. The carrier collects the blocks of all ranks of its node
- * for this destination, and sends them straight to it, in one message. Blocks for the sender's own
- * node go straight to their destinations.
+ * for this destination, and sends them straight to it. If the ranks of the node are consecutive,
+ * these blocks are one message. Blocks for the sender's own node go straight to their destinations.
  *
  * Each destination has a home part (tutti_nodes_pick_part): the part that it serves, or one of them
  * if it serves several (nodes.h). Its carrier in a node is the rank that serves this part there. If

@@ -10,9 +10,9 @@
  * If ranks outnumber cores, the first phase spins only a few times and then yields, and the second
  * phase is left out.
  *
- * A rank announces that it will sleep in its waiter (domain.h), which is in shared memory. Any peer
- * that publishes data rings the ranks that have announced a sleep: it increments the waiter's count
- * of rings and wakes the rank. No wake-up is lost:
+ * A rank announces a sleep by a flag in its waiter (domain.h), which is in memory that the ranks of
+ * its domain share. Any of them that publishes data rings the ranks that have announced a sleep: it
+ * increments the waiter's count of rings and wakes the rank. No wake-up is lost:
  *
  *     rank that sleeps                      peer that rings
  *       read the count of rings               publish data
