@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Accepts connections at the listener of a fabric, to which lower ranks connect. A process that
- * connects is a caller, and is a stranger until it has proved that it knows the secret. A stranger
- * gets no further than the handshake, and stays no longer than its deadline. */
+ * connects is a caller. It may be any process that can reach the port, so it is a stranger until it
+ * has proved in the handshake that it knows the secret. A stranger gets no further than the
+ * handshake, and is closed at the handshake's deadline.
+ *
+ * A caller is one of these:
+ *
+ *     a lower rank            handshake, confirmation; its socket is then added to a connection
+ *     the rank before         handshake with its state as purpose (state.c); it is then closed
+ *     a rank that gives up    a signed note instead of a handshake (note.c)
+ *     a rank that probes      closes before it sends a byte (probe.c)
+ *
+ * No function of this file blocks. */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
@@ -14,15 +24,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The number of callers that are kept in addition to one for each socket that lower ranks may still
- * open, and the time that a caller has for the handshake. */
+/* The number of callers that are kept at a time, in addition to one for each socket that lower
+ * ranks may still open. */
 #define MOST_STRANGERS 256
+/* The time that a caller has for the handshake. */
 #define CALLER_PATIENCE_NS (2 * TUTTI_NS_PER_S)
-/* A caller keeps its place for this long even if no descriptor is left for the next one. Otherwise
- * peers that call at the same time would take each other's places again and again. */
+/* If no descriptor is left for the next caller, a stranger is closed for it, but not before the
+ * stranger has been there for this long. Otherwise peers that call at the same time would take each
+ * other's places again and again. */
 #define CALLER_GRACE_NS (250 * TUTTI_NS_PER_MS)
-/* The number of callers accepted per check, so that a flood of them does not keep a rank from its
- * work. */
+/* The number of callers accepted per call of tutti_tcp_progress and listener, so that a flood of
+ * callers does not keep a rank from its work. */
 #define ACCEPTS_PER_LOOK 64
 /* The number of callers whose sockets one system call checks. */
 #define CALLERS_PER_POLL 64
@@ -33,8 +45,9 @@ void tutti_tcp_secret(const struct tutti_fabric *fabric, int called,
     tutti_secret_derive(fabric->secret, "tcp", (uint64_t)called, ret_secret);
 }
 
-/* ---- accepting callers --------------------------------------------------------------- */
+/* ---- one caller ---------------------------------------------------------------------- */
 
+/* Warns of the first stranger that is dropped. */
 static void log_stranger(struct tutti_fabric *fabric, const char *why)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
@@ -47,28 +60,39 @@ static void log_stranger(struct tutti_fabric *fabric, const char *why)
               (unsigned)ntohs(tutti_tcp_own_record(fabric)->port_be), why);
 }
 
-/* Adds the socket of a caller to its connection. The caller has proved that it is a rank, but it
- * may still send malformed data. Then the socket is closed. */
+/* Returns the connection to which the socket with this purpose may be added. Returns NULL if the
+ * purpose is malformed, if the connection has that socket already, or if memory is out. The
+ * connection is created for its first socket. */
+static struct tutti_tcp_conn *conn_for(struct tutti_fabric *fabric,
+                                       const struct tutti_tcp_purpose *purpose)
+{
+    struct tutti_tcp_conn *conn;
+
+    /* Only lower ranks call this one. */
+    if (purpose->rank < 0 || purpose->rank >= fabric->rank ||
+        fabric->routes[purpose->rank] != &tutti_tcp_ops || purpose->channel < 0 ||
+        purpose->channel >= TUTTI_CHANNEL_COUNT || purpose->socket < 0)
+        return NULL;
+    conn = (struct tutti_tcp_conn *)
+        fabric->conns[tutti_conn_index(purpose->rank, purpose->channel)];
+    if (conn == NULL &&
+        tutti_tcp_conn_create(fabric, purpose->rank, purpose->channel, &conn) != TUTTI_OK)
+        return NULL;
+    if (purpose->socket >= conn->nsockets || conn->fds[purpose->socket] >= 0)
+        return NULL;
+    return conn;
+}
+
+/* Adds the socket of a caller to its connection. The caller has proved that it holds the secret,
+ * but its purpose may still be malformed. The socket is then closed. */
 static void admit(struct tutti_fabric *fabric, const struct tutti_handshake *shake)
 {
     struct tutti_tcp_purpose purpose;
     struct tutti_tcp_conn *conn;
 
     memcpy(&purpose, shake->purpose.bytes, sizeof purpose);
-    if (purpose.rank < 0 || purpose.rank >= fabric->rank ||
-        fabric->routes[purpose.rank] != &tutti_tcp_ops || purpose.channel < 0 ||
-        purpose.channel >= TUTTI_CHANNEL_COUNT || purpose.socket < 0) {
-        close(shake->fd);
-        return;
-    }
-    conn = (struct tutti_tcp_conn *)
-        fabric->conns[tutti_conn_index(purpose.rank, purpose.channel)];
-    if (conn == NULL &&
-        tutti_tcp_conn_create(fabric, purpose.rank, purpose.channel, &conn) != TUTTI_OK) {
-        close(shake->fd);
-        return;
-    }
-    if (purpose.socket >= conn->nsockets || conn->fds[purpose.socket] >= 0) {
+    conn = conn_for(fabric, &purpose);
+    if (conn == NULL) {
         close(shake->fd);
         return;
     }
@@ -91,8 +115,9 @@ static bool take_state(struct tutti_fabric *fabric, const struct tutti_handshake
     return true;
 }
 
-/* True if the caller closed before it sent a byte, which is in phase 0 or 1 of the handshake. It
- * then only tested whether this rank lives (probe.c). */
+/* True if the caller closed before it sent a byte. It then only tested whether this rank lives
+ * (probe.c). `rc` is the result of the handshake. In phase 0 the handshake sends the greeting, and
+ * in phase 1 it waits for the caller's first message. */
 static bool was_probe(const struct tutti_handshake *shake, int rc)
 {
     return rc == TUTTI_ERR_REMOTE && shake->phase <= 1 && shake->wire_done == 0;
@@ -104,35 +129,44 @@ static void free_caller(struct tutti_tcp_caller *caller)
     free(caller);
 }
 
-/* Makes progress with a caller. TUTTI_OK: the connection is established. TUTTI_AGAIN: more bytes
- * must arrive. Other results: the caller must be closed. */
+/* Continues the handshake with a stranger, or begins to read its note. TUTTI_OK: the caller has
+ * proved itself and will confirm. TUTTI_AGAIN: more bytes must arrive. Other results: the caller
+ * must be closed. */
+static int prove_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
+{
+    int rc = tutti_handshake_step(&caller->shake);
+
+    if (rc == TUTTI_ERR_REMOTE && tutti_tcp_note_begins(caller))
+        return tutti_tcp_note_step(fabric, caller);
+    if (rc != TUTTI_OK && rc != TUTTI_AGAIN && !was_probe(&caller->shake, rc))
+        log_stranger(fabric, tutti_message_last());
+    TUTTI_TRY(rc);
+    if (take_state(fabric, &caller->shake))
+        return TUTTI_ERR_REMOTE; /* the caller sends nothing more, so close it */
+    caller->is_proved = true;
+    caller->shake.deadline_ns = TUTTI_NEVER;
+    return TUTTI_OK;
+}
+
+/* Makes progress with a caller. TUTTI_OK: its socket can be added to a connection. TUTTI_AGAIN:
+ * more bytes must arrive. Other results: the caller must be closed. */
 static int step_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 {
     uint8_t confirmation = 0;
     size_t done = 0;
-    int rc;
 
     if (caller->brings_note)
         return tutti_tcp_note_step(fabric, caller);
-    if (!caller->is_proved) {
-        rc = tutti_handshake_step(&caller->shake);
-        if (rc == TUTTI_ERR_REMOTE && tutti_tcp_note_begins(caller))
-            return tutti_tcp_note_step(fabric, caller);
-        if (rc != TUTTI_OK && rc != TUTTI_AGAIN && !was_probe(&caller->shake, rc))
-            log_stranger(fabric, tutti_message_last());
-        TUTTI_TRY(rc);
-        if (take_state(fabric, &caller->shake))
-            return TUTTI_ERR_REMOTE; /* the caller sends nothing more, so close it */
-        caller->is_proved = true;
-        caller->shake.deadline_ns = TUTTI_NEVER;
-    }
+    if (!caller->is_proved)
+        TUTTI_TRY(prove_caller(fabric, caller));
     TUTTI_TRY(tutti_socket_recv(caller->fd, &confirmation, 1, &done));
     if (done == 0)
         return TUTTI_AGAIN;
     return confirmation == TUTTI_TCP_CONFIRMATION ? TUTTI_OK : TUTTI_ERR_REMOTE;
 }
 
-/* Makes progress with a caller. Returns true if it has become a connection or was closed. */
+/* Makes progress with a caller. Returns true if its socket was added to a connection or closed; the
+ * caller is then freed, but it is still in the list if it was there. */
 static bool serve_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *caller)
 {
     int rc = step_caller(fabric, caller);
@@ -148,6 +182,13 @@ static bool serve_caller(struct tutti_fabric *fabric, struct tutti_tcp_caller *c
     return true;
 }
 
+/* ---- the list of callers ------------------------------------------------------------- */
+
+/* A link is the address of the pointer that points to a caller: the head of the list, or `next` of
+ * the caller before it. */
+
+/* Removes a caller from the list. `link` is the caller's link, and `next` is the caller after it.
+ * The caller itself may be freed already. */
 static void unlink_caller(struct tutti_tcp *tcp, struct tutti_tcp_caller **link,
                           struct tutti_tcp_caller *next)
 {
@@ -157,12 +198,19 @@ static void unlink_caller(struct tutti_tcp *tcp, struct tutti_tcp_caller **link,
     tcp->ncallers--;
 }
 
-/* Checks up to CALLERS_PER_POLL callers from *at_link on, and handles those that have sent
- * something or whose deadline has passed. Sets *at_link to the link after the last of them. Returns
- * false if the callers cannot be checked. */
-static bool step_some(struct tutti_fabric *fabric, struct tutti_tcp_caller ***at_link)
+static void append_caller(struct tutti_tcp *tcp, struct tutti_tcp_caller *caller)
 {
-    struct tutti_tcp_caller **link = *at_link;
+    *tcp->callers_end = caller;
+    tcp->callers_end = &caller->next;
+    tcp->ncallers++;
+}
+
+/* Checks up to CALLERS_PER_POLL callers, beginning with the one at `link`. Serves those that have
+ * sent something or whose deadline has passed. Returns the link after the last of them, or NULL if
+ * the callers cannot be checked. */
+static struct tutti_tcp_caller **serve_some(struct tutti_fabric *fabric,
+                                            struct tutti_tcp_caller **link)
+{
     struct pollfd polled[CALLERS_PER_POLL];
     uint64_t now_ns = tutti_now_ns();
     nfds_t count = 0;
@@ -170,26 +218,25 @@ static bool step_some(struct tutti_fabric *fabric, struct tutti_tcp_caller ***at
     for (struct tutti_tcp_caller *at = *link; at != NULL && count < CALLERS_PER_POLL; at = at->next)
         polled[count++] = (struct pollfd){.fd = at->fd, .events = POLLIN};
     if (poll(polled, count, 0) < 0)
-        return false;
+        return NULL;
     for (nfds_t i = 0; i < count; i++) {
         struct tutti_tcp_caller *caller = *link, *next = caller->next;
+        bool is_due = polled[i].revents != 0 || now_ns >= caller->shake.deadline_ns;
 
-        if ((polled[i].revents != 0 || now_ns >= caller->shake.deadline_ns) &&
-            serve_caller(fabric, caller))
+        if (is_due && serve_caller(fabric, caller))
             unlink_caller(tutti_tcp_of(fabric), link, next);
         else
             link = &caller->next;
     }
-    *at_link = link;
-    return true;
+    return link;
 }
 
-static void step_callers(struct tutti_fabric *fabric)
+static void serve_callers(struct tutti_fabric *fabric)
 {
     struct tutti_tcp_caller **link = &tutti_tcp_of(fabric)->callers;
 
-    while (*link != NULL && step_some(fabric, &link))
-        ;
+    while (link != NULL && *link != NULL)
+        link = serve_some(fabric, link);
 }
 
 /* Returns the link to the caller that has been a stranger for longest, or NULL if all callers have
@@ -203,6 +250,7 @@ static struct tutti_tcp_caller **find_stranger(struct tutti_tcp *tcp)
     return *link != NULL ? link : NULL;
 }
 
+/* Closes a stranger and removes it from the list. `why` is for the log. */
 static void drop_stranger(struct tutti_fabric *fabric, struct tutti_tcp_caller **link,
                           const char *why)
 {
@@ -215,6 +263,8 @@ static void drop_stranger(struct tutti_fabric *fabric, struct tutti_tcp_caller *
     free_caller(caller);
 }
 
+/* ---- new callers --------------------------------------------------------------------- */
+
 /* Drops the oldest stranger if there are too many callers. */
 static void make_room(struct tutti_fabric *fabric)
 {
@@ -225,6 +275,7 @@ static void make_room(struct tutti_fabric *fabric)
         drop_stranger(fabric, link, "too many callers at once that do not prove themselves");
 }
 
+/* True if the stranger has been there for CALLER_GRACE_NS. */
 static bool has_had_its_grace(const struct tutti_tcp_caller *caller)
 {
     uint64_t arrived_ns = caller->shake.deadline_ns - CALLER_PATIENCE_NS;
@@ -232,30 +283,32 @@ static bool has_had_its_grace(const struct tutti_tcp_caller *caller)
     return tutti_now_ns() >= arrived_ns + CALLER_GRACE_NS;
 }
 
-/* If no descriptor is left, strangers are closed, the oldest first. Until the oldest has had its
+/* Accepts the socket of the next caller. TUTTI_AGAIN: none can be accepted now.
+ *
+ * If no descriptor is left, strangers are closed, the oldest first. Until the oldest has had its
  * grace period, the new caller waits in the kernel's queue. If there are no strangers, this rank
- * fails, because its caller would wait forever. */
+ * fails, because the new caller would wait forever. */
 static int accept_caller(struct tutti_fabric *fabric, int listen_fd, int *ret_fd)
 {
-    struct tutti_tcp_caller **link;
+    struct tutti_tcp_caller **oldest;
     int rc;
 
-    while ((rc = tutti_socket_accept(listen_fd, ret_fd)) == TUTTI_ERR_SYSTEM &&
-           (link = find_stranger(tutti_tcp_of(fabric))) != NULL) {
-        if (!has_had_its_grace(*link))
+    while ((rc = tutti_socket_accept(listen_fd, ret_fd)) == TUTTI_ERR_SYSTEM) {
+        oldest = find_stranger(tutti_tcp_of(fabric));
+        if (oldest == NULL) {
+            rc = tutti_fail(rc, "cannot take a peer's connection: %s", tutti_message_last());
+            return tutti_fabric_keep_failure(fabric, rc);
+        }
+        if (!has_had_its_grace(*oldest))
             return TUTTI_AGAIN;
-        drop_stranger(fabric, link, tutti_message_last());
+        drop_stranger(fabric, oldest, tutti_message_last());
     }
-    if (rc == TUTTI_ERR_SYSTEM)
-        tutti_fabric_keep_failure(fabric, tutti_fail(rc, "cannot take a peer's connection: %s",
-                                                 tutti_message_last()));
     return rc;
 }
 
 /* Accepts the next caller. Returns false if no caller waits, or if none can be accepted now. */
 static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
 {
-    struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     struct tutti_tcp_caller *caller;
     uint8_t secret[TUTTI_SECRET_BYTES];
     int fd;
@@ -277,31 +330,28 @@ static bool take_new_caller(struct tutti_fabric *fabric, int listen_fd)
     tutti_tcp_secret(fabric, fabric->rank, secret);
     tutti_handshake_start(&caller->shake, fd, true, secret, NULL,
                           tutti_now_ns() + CALLER_PATIENCE_NS);
-    if (serve_caller(fabric, caller)) /* the acceptor sends the first message */
-        return true;
-    *tcp->callers_end = caller;
-    tcp->callers_end = &caller->next;
-    tcp->ncallers++;
+    /* The acceptor sends the first message of the handshake, so serve the caller at once. */
+    if (!serve_caller(fabric, caller))
+        append_caller(tutti_tcp_of(fabric), caller);
     return true;
 }
 
-/* Callers that have answered are served before new ones, which might take their places. */
-static void look_at_callers(struct tutti_fabric *fabric)
+/* Accepts the callers that wait at the listeners. */
+static void take_new_callers(struct tutti_fabric *fabric)
 {
     struct tutti_tcp *tcp = tutti_tcp_of(fabric);
     struct pollfd polled[TUTTI_MAX_CANDIDATES];
 
-    if (tcp->callers != NULL)
-        step_callers(fabric);
     for (size_t i = 0; i < tcp->nlisten; i++)
         polled[i] = (struct pollfd){.fd = tcp->listen_fds[i], .events = POLLIN};
     if (poll(polled, tcp->nlisten, 0) <= 0)
         return;
-    for (size_t i = 0; i < tcp->nlisten; i++)
-        if (tcp->listen_fds[i] >= 0 && (polled[i].revents & POLLIN) != 0)
-            for (int k = 0; k < ACCEPTS_PER_LOOK; k++)
-                if (!take_new_caller(fabric, tcp->listen_fds[i]))
-                    break;
+    for (size_t i = 0; i < tcp->nlisten; i++) {
+        bool has_callers = tcp->listen_fds[i] >= 0 && (polled[i].revents & POLLIN) != 0;
+
+        for (int k = 0; has_callers && k < ACCEPTS_PER_LOOK; k++)
+            has_callers = take_new_caller(fabric, tcp->listen_fds[i]);
+    }
 }
 
 void tutti_tcp_progress(struct tutti_fabric *fabric)
@@ -312,7 +362,9 @@ void tutti_tcp_progress(struct tutti_fabric *fabric)
         return;
     if (tcp->dialing != NULL)
         tutti_tcp_dial_step(fabric);
-    look_at_callers(fabric);
+    /* Callers that have answered come first, because a new caller might take their places. */
+    serve_callers(fabric);
+    take_new_callers(fabric);
     if (tcp->state_call.is_active)
         tutti_tcp_state_step(fabric);
 }
