@@ -44,7 +44,7 @@ static void cut_at(struct tutti_chunk_history *history, uint32_t cell)
     tutti_bits_add(&history->starts, cell);
 }
 
-uint32_t tutti_chunk_history_cut(struct tutti_chunk_history *history, struct tutti_span span,
+uint32_t tutti_chunk_history_split(struct tutti_chunk_history *history, struct tutti_span span,
                                  uint32_t *ret_end)
 {
     uint32_t first = tutti_chunk_number(&history->cells, span.buffer, span.first);
@@ -69,7 +69,7 @@ static int add_reader(struct tutti_chunk_history *history, uint32_t step,
 int tutti_chunk_history_read(struct tutti_chunk_history *history, uint32_t step,
                              struct tutti_span span)
 {
-    uint32_t end, at = tutti_chunk_history_cut(history, span, &end);
+    uint32_t end, at = tutti_chunk_history_split(history, span, &end);
 
     for (; at < end; at = tutti_chunk_history_next(history, at))
         TUTTI_TRY(add_reader(history, step, &history->runs[at]));
@@ -79,7 +79,7 @@ int tutti_chunk_history_read(struct tutti_chunk_history *history, uint32_t step,
 void tutti_chunk_history_write(struct tutti_chunk_history *history, uint32_t step,
                                struct tutti_span span)
 {
-    uint32_t end, first = tutti_chunk_history_cut(history, span, &end);
+    uint32_t end, first = tutti_chunk_history_split(history, span, &end);
 
     for (uint32_t at; (at = tutti_chunk_history_next(history, first)) < end;)
         tutti_bits_remove(&history->starts, at);

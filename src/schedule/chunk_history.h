@@ -50,7 +50,7 @@ void tutti_chunk_history_fini(struct tutti_chunk_history *history);
 /* Split runs so that a span of this rank's memory is a whole number of runs. Returns the cell `at`
  * of the first run, which is history->runs[at]. tutti_chunk_history_next gives the cell of each
  * following run, as long as that cell is less than *ret_end. */
-uint32_t tutti_chunk_history_cut(struct tutti_chunk_history *history, struct tutti_span span,
+uint32_t tutti_chunk_history_split(struct tutti_chunk_history *history, struct tutti_span span,
                                  uint32_t *ret_end);
 
 static inline uint32_t tutti_chunk_history_next(const struct tutti_chunk_history *history,

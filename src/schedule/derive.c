@@ -77,7 +77,7 @@ static void add_candidate(struct derive *derive, uint32_t step, uint32_t on)
 static void find_in_memory(struct derive *derive, uint32_t step, const struct tutti_touch *access)
 {
     const struct tutti_chunk_history *history = &derive->history;
-    uint32_t end, at = tutti_chunk_history_cut(&derive->history, access->span, &end);
+    uint32_t end, at = tutti_chunk_history_split(&derive->history, access->span, &end);
 
     for (; at < end; at = tutti_chunk_history_next(history, at)) {
         const struct tutti_chunk_run *run = &history->runs[at];

@@ -157,7 +157,7 @@ static int index_memory(struct fuse *fuse)
 
             if (accesses[a].rank != TUTTI_NO_RANK) /* another rank's memory */
                 continue;
-            at = tutti_chunk_history_cut(history, accesses[a].span, &end);
+            at = tutti_chunk_history_split(history, accesses[a].span, &end);
             for (; at < end; at = tutti_chunk_history_next(history, at))
                 if (accesses[a].is_write)
                     note_overwriter(fuse, step, &history->runs[at]);

@@ -67,7 +67,7 @@ _Static_assert(sizeof(struct tutti_post) == TUTTI_POST_BYTES, "whole lines, the 
 /* The state in which a member waits and sleeps. */
 struct tutti_waiter {
     alignas(TUTTI_CACHE_LINE) uint32_t rings; /* futex word: every ring increments it */
-    uint32_t is_sleeping;                     /* the kind of sleep (below): the owner sets it
+    uint32_t sleep_kind;                      /* the kind of sleep (below): the owner sets it
                                                  before its last check; the owner, or a rank that
                                                  rings, clears it */
     uint32_t core;                            /* 1 + the number of the core on which the owner
@@ -123,8 +123,8 @@ struct tutti_domain {
                                         [1 + nmembers] */
     const enum tutti_domain_access *access; /* [nmembers]: this rank's access to that member's own
                                         memory */
-    uint32_t *sleepers;              /* in the header: the number of is_sleeping flags that are
-                                        set, so that a signal reads one word */
+    uint32_t *sleepers;              /* in the header: the number of members that sleep, so
+                                        that a signal reads one word */
     uint32_t patience;               /* how often a member checks again at once for a late signal
                                         (TUTTI_PATIENT_LOOKS); 0 if ranks outnumber cores */
     bool has_joint_fences;           /* a member that sets a flag, as before a sleep, also runs the

@@ -132,12 +132,12 @@ struct tutti_fabric {
     struct tutti_waiter *waiter;    /* this rank's waiter; set under `lock` */
     uint64_t spin_ns;     /* how long a wait spins before it yields (TUTTI_SPIN_US) */
     bool is_crowded;      /* ranks of this host outnumber its cores */
-    bool naps;            /* true if sleeps on descriptors are short (tutti_wait_nap) */
-    uint32_t core_share;  /* the number of ranks that may wait on one core; 0: any number */
-    /* The rank looks for a better core each time that it has yielded its core offers_per_look
-     * times. offers_left counts down to the next time. */
-    uint32_t offers_left, offers_per_look;
-    uint32_t sleeps_how;      /* the kind of sleep that this rank has announced */
+    bool has_short_sleeps;            /* true if sleeps on descriptors are short (tutti_wait_nap) */
+    uint32_t ranks_per_core;  /* the number of ranks that may wait on one core; 0: any number */
+    /* The rank looks for a better core each time that it has yielded its core yields_per_search
+     * times. yields_left counts down to the next time. */
+    uint32_t yields_left, yields_per_search;
+    uint32_t sleep_kind;      /* the kind of sleep that this rank has announced */
     int epoll_fd, event_fd; /* -1: no route needs descriptors; set under `lock` */
 
     /* Failing. `lock` guards the fields that tutti_fabric_abort and tutti_fabric_wake read on other
@@ -241,7 +241,7 @@ int tutti_wait_reserve(struct tutti_fabric *fabric);
 int tutti_wait_open(struct tutti_fabric *fabric);
 void tutti_wait_release(struct tutti_fabric *fabric);
 /* True if descriptors are watched. */
-static inline bool tutti_wait_watches(const struct tutti_fabric *fabric)
+static inline bool tutti_wait_has_descriptors(const struct tutti_fabric *fabric)
 {
     return fabric->epoll_fd >= 0;
 }

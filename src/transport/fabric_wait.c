@@ -16,12 +16,12 @@
  *
  *     rank that sleeps                      peer that rings
  *       read the count of rings               publish data
- *       set is_sleeping, sleepers += 1        fence
- *       fence                                 if is_sleeping is set:
+ *       set sleep_kind, sleepers += 1        fence
+ *       fence                                 if sleep_kind is set:
  *       make one more pass                      clear it, sleepers -= 1,
  *       if the count has not changed: sleep     increment the count, wake the rank
  *
- * The fences ensure that the peer sees is_sleeping, or that the last pass of the sleeper sees the
+ * The fences ensure that the peer sees sleep_kind, or that the last pass of the sleeper sees the
  * data. Every sleep ends after some milliseconds, so that the rank notices deadlines and ended
  * processes. */
 #include "transport/fabric_private.h"
@@ -73,9 +73,9 @@ enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
 
 /* The number of yields after which the rank looks for a core with fewer ranks (spread.h). Only
  * yields that show that the core is shared count; they are called offers. The number doubles each
- * time that the rank finds no such core, up to MOST_OFFERS_PER_LOOK. */
-#define FIRST_OFFERS_PER_LOOK 64
-#define MOST_OFFERS_PER_LOOK 65536
+ * time that the rank finds no such core, up to MOST_YIELDS_PER_SEARCH. */
+#define FIRST_YIELDS_PER_SEARCH 64
+#define MOST_YIELDS_PER_SEARCH 65536
 
 /* ---- how this rank waits ------------------------------------------------------------- */
 
@@ -113,7 +113,7 @@ static bool is_crowded(const struct tutti_fabric *fabric)
 /* Returns the number of ranks that may wait on one core: ranks per core, rounded up, among the
  * members of the domain that may run on the same cores as this rank. Returns 0, which means any
  * number, if this rank has only one core. */
-static uint32_t core_share(const struct tutti_fabric *fabric)
+static uint32_t ranks_per_core(const struct tutti_fabric *fabric)
 {
     const struct tutti_domain *domain = fabric->sharing.domain;
     const struct tutti_identity *mine = &fabric->mine.identity;
@@ -138,7 +138,7 @@ static bool all_members_accept_fences(const struct tutti_fabric *fabric)
 void tutti_wait_init(struct tutti_fabric *fabric)
 {
     fabric->spin_ns = (uint64_t)tutti_param_int(TUTTI_PARAM_SPIN_US) * 1000;
-    fabric->offers_left = fabric->offers_per_look = FIRST_OFFERS_PER_LOOK;
+    fabric->yields_left = fabric->yields_per_search = FIRST_YIELDS_PER_SEARCH;
     /* When the fabric opens, the records of the other ranks are not known yet. */
     fabric->is_crowded = fabric->phase != TUTTI_FORM_OPEN && is_crowded(fabric);
     if (fabric->phase == TUTTI_FORM_OPEN || fabric->sharing.domain == NULL)
@@ -150,7 +150,7 @@ void tutti_wait_init(struct tutti_fabric *fabric)
         fabric->sharing.domain->has_joint_fences = all_members_accept_fences(fabric);
     }
     if (tutti_param_int(TUTTI_PARAM_SPREAD) != 0)
-        fabric->core_share = core_share(fabric);
+        fabric->ranks_per_core = ranks_per_core(fabric);
 }
 
 /* ---- descriptors --------------------------------------------------------------------- */
@@ -160,7 +160,7 @@ int tutti_wait_reserve(struct tutti_fabric *fabric)
     char cause[TUTTI_LIMITS_TEXT_BYTES];
     int epoll_fd, event_fd;
 
-    if (tutti_wait_watches(fabric))
+    if (tutti_wait_has_descriptors(fabric))
         return TUTTI_OK;
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -197,7 +197,7 @@ int tutti_wait_open(struct tutti_fabric *fabric)
 
 void tutti_wait_nap(struct tutti_fabric *fabric)
 {
-    fabric->naps = true;
+    fabric->has_short_sleeps = true;
 }
 
 int tutti_wait_watch(struct tutti_fabric *fabric, int fd)
@@ -234,14 +234,14 @@ static void announce(struct tutti_fabric *fabric, struct tutti_idle *idle)
     /* acquire: pairs with the release in tutti_domain_ring */
     idle->rings_seen = tutti_load_acquire(&waiter->rings);
     idle->phase = PHASE_ANNOUNCED;
-    fabric->sleeps_how = TUTTI_SLEEPS_ON_FUTEX;
-    if (tutti_wait_watches(fabric) && is_busy(fabric))
-        fabric->sleeps_how = TUTTI_SLEEPS_ON_SOCKETS;
+    fabric->sleep_kind = TUTTI_SLEEPS_ON_FUTEX;
+    if (tutti_wait_has_descriptors(fabric) && is_busy(fabric))
+        fabric->sleep_kind = TUTTI_SLEEPS_ON_SOCKETS;
     /* acquire and release: the exchange pairs with the one in tutti_domain_ring. So `sleepers` is
      * incremented only if the flag was not set, and each set flag counts once. The addition to
      * `sleepers` orders no other data, and pairs only with other additions to it. */
-    if (tutti_load_relaxed(&waiter->is_sleeping) != fabric->sleeps_how &&
-        tutti_exchange(&waiter->is_sleeping, fabric->sleeps_how) == TUTTI_AWAKE &&
+    if (tutti_load_relaxed(&waiter->sleep_kind) != fabric->sleep_kind &&
+        tutti_exchange(&waiter->sleep_kind, fabric->sleep_kind) == TUTTI_AWAKE &&
         fabric->sharing.domain != NULL) {
         (void)tutti_fetch_add(fabric->sharing.domain->sleepers, 1);
         /* This fence pairs with tutti_fence_before_look of a peer that publishes data. */
@@ -258,11 +258,11 @@ static void retract(struct tutti_fabric *fabric)
 {
     struct tutti_waiter *waiter = fabric->waiter;
 
-    if (tutti_load_relaxed(&waiter->is_sleeping) == TUTTI_AWAKE)
+    if (tutti_load_relaxed(&waiter->sleep_kind) == TUTTI_AWAKE)
         return;
     /* acquire and release: pairs with the exchange in tutti_domain_ring, so that only one of the
      * two decrements the count of sleepers */
-    if (tutti_exchange(&waiter->is_sleeping, (uint32_t)TUTTI_AWAKE) != TUTTI_AWAKE &&
+    if (tutti_exchange(&waiter->sleep_kind, (uint32_t)TUTTI_AWAKE) != TUTTI_AWAKE &&
         fabric->sharing.domain != NULL)
         (void)tutti_fetch_add(fabric->sharing.domain->sleepers, -1u);
 }
@@ -272,7 +272,7 @@ static void retract(struct tutti_fabric *fabric)
 static bool sleep_on_descriptors(struct tutti_fabric *fabric)
 {
     struct epoll_event events[16];
-    int timeout_ms = tutti_system_timeout_ms(fabric->naps ? NAP_MS : SLEEP_MS);
+    int timeout_ms = tutti_system_timeout_ms(fabric->has_short_sleeps ? NAP_MS : SLEEP_MS);
 
     if (epoll_wait(fabric->epoll_fd, events, sizeof events / sizeof events[0], timeout_ms) <= 0)
         return false;
@@ -295,17 +295,17 @@ static void sleep_on_futex(struct tutti_fabric *fabric, uint32_t seen)
 /* Moves this thread to a core with fewer ranks, if there is one. */
 static void look_for_a_better_core(struct tutti_fabric *fabric)
 {
-    if (tutti_spread(fabric->sharing.domain, fabric->core_share))
-        fabric->offers_per_look = FIRST_OFFERS_PER_LOOK;
-    else if (fabric->offers_per_look < MOST_OFFERS_PER_LOOK)
-        fabric->offers_per_look *= 2;
-    fabric->offers_left = fabric->offers_per_look;
+    if (tutti_spread(fabric->sharing.domain, fabric->ranks_per_core))
+        fabric->yields_per_search = FIRST_YIELDS_PER_SEARCH;
+    else if (fabric->yields_per_search < MOST_YIELDS_PER_SEARCH)
+        fabric->yields_per_search *= 2;
+    fabric->yields_left = fabric->yields_per_search;
 }
 
 /* Counts an offer, which is a yield of a shared core, and looks for a better core if it is time. */
 static void count_offer(struct tutti_fabric *fabric)
 {
-    if (fabric->core_share > 0 && --fabric->offers_left == 0)
+    if (fabric->ranks_per_core > 0 && --fabric->yields_left == 0)
         look_for_a_better_core(fabric);
 }
 
@@ -368,7 +368,7 @@ static void sleep_unless_rung(struct tutti_fabric *fabric, struct tutti_idle *id
     /* acquire: pairs with the release in tutti_domain_ring; the data that the peer published before
      * is visible */
     if (tutti_load_acquire(&waiter->rings) == idle->rings_seen) {
-        if (fabric->sleeps_how == TUTTI_SLEEPS_ON_SOCKETS)
+        if (fabric->sleep_kind == TUTTI_SLEEPS_ON_SOCKETS)
             has_event = sleep_on_descriptors(fabric);
         else
             sleep_on_futex(fabric, idle->rings_seen);

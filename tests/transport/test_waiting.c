@@ -24,7 +24,7 @@ static void idle_until_announced(struct tutti_fabric *fabric, struct tutti_idle 
     *idle = (struct tutti_idle){.passes = 0};
     do
         tutti_fabric_idle(fabric, idle);
-    while (fabric->waiter->is_sleeping == 0);
+    while (fabric->waiter->sleep_kind == 0);
 }
 
 static void whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake(void **state)
@@ -59,7 +59,7 @@ static void whoever_announces_sleep_is_rung_by_send_publish_abort_and_wake(void 
         tutti_fabric_idle(fabrics[1], &idle);
         assert_int_equal(idle.phase, 0);
         assert_int_equal(*tutti_fabric_domain(fabrics[0])->sleepers, 0);
-        assert_int_equal(fabrics[1]->waiter->is_sleeping, 0);
+        assert_int_equal(fabrics[1]->waiter->sleep_kind, 0);
         destroy_all(2, fabrics);
     }
 }
@@ -87,7 +87,7 @@ static void whoever_sleeps_on_sockets_is_woken_by_his_host_and_by_the_network(vo
         form_on_hosts(4, 2, fabrics);
         connect_all(4, fabrics, 0, conns);
         idle_until_announced(fabrics[1], &idle);
-        assert_int_equal(fabrics[1]->waiter->is_sleeping, TUTTI_SLEEPS_ON_SOCKETS);
+        assert_int_equal(fabrics[1]->waiter->sleep_kind, TUTTI_SLEEPS_ON_SOCKETS);
         while (has_event(fabrics[1]))
             ; /* of setting up */
         if (how == PUBLISH)
@@ -191,8 +191,8 @@ static void crowded_ranks_look_a_number_of_times_and_then_sleep(void **state)
         int looks = 0;
 
         assert_true(fabrics[rank]->is_crowded);
-        assert_int_equal(fabrics[rank]->core_share, CPU_COUNT(&two) == 2 ? 2 : 0);
-        while (fabrics[rank]->waiter->is_sleeping == 0) {
+        assert_int_equal(fabrics[rank]->ranks_per_core, CPU_COUNT(&two) == 2 ? 2 : 0);
+        while (fabrics[rank]->waiter->sleep_kind == 0) {
             tutti_fabric_idle(fabrics[rank], &idle);
             assert_true(++looks <= MOST_LOOKS);
         }
@@ -205,7 +205,7 @@ static void crowded_ranks_look_a_number_of_times_and_then_sleep(void **state)
             for (int rank = 0; rank < RANKS; rank++) {
                 struct tutti_idle idle = {.passes = 0};
 
-                while (fabrics[rank]->waiter->is_sleeping == 0 && idle.passes < MOST_LOOKS)
+                while (fabrics[rank]->waiter->sleep_kind == 0 && idle.passes < MOST_LOOKS)
                     tutti_fabric_idle(fabrics[rank], &idle);
                 tutti_fabric_idle(fabrics[rank], &(struct tutti_idle){.passes = 0});
             }

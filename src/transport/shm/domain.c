@@ -21,7 +21,7 @@ void tutti_domain_ring(struct tutti_domain *domain, uint32_t index)
     const struct tutti_shm_segment *segment = (const struct tutti_shm_segment *)domain;
     struct tutti_waiter *waiter = &domain->waiters[index];
     /* acquire and release: pairs with the exchanges in announce() and retract() of fabric_wait.c */
-    uint32_t how = tutti_exchange(&waiter->is_sleeping, (uint32_t)TUTTI_AWAKE);
+    uint32_t how = tutti_exchange(&waiter->sleep_kind, (uint32_t)TUTTI_AWAKE);
 
     if (how != TUTTI_AWAKE)
         (void)tutti_fetch_add(domain->sleepers, -1u);
@@ -36,7 +36,7 @@ void tutti_domain_ring(struct tutti_domain *domain, uint32_t index)
 void tutti_domain_ring_all(struct tutti_domain *domain)
 {
     for (uint32_t index = 0; index < domain->nmembers; index++)
-        if (index != domain->me && tutti_load_relaxed(&domain->waiters[index].is_sleeping) != 0)
+        if (index != domain->me && tutti_load_relaxed(&domain->waiters[index].sleep_kind) != 0)
             tutti_domain_ring(domain, index);
 }
 

@@ -325,7 +325,7 @@ static int shm_start(struct tutti_fabric *fabric, bool is_used)
     int rc;
 
     (void)is_used; /* the domain is used even if the transport serves no connection */
-    if (!shm->has_domain || !tutti_wait_watches(fabric))
+    if (!shm->has_domain || !tutti_wait_has_descriptors(fabric))
         return TUTTI_OK;
     derive_secret(fabric, shm, secret);
     pthread_mutex_lock(&fabric->lock);

@@ -139,7 +139,7 @@ int tutti_cma_connect(struct tutti_fabric *fabric, int peer, int channel, struct
 static inline void wake_peer(struct shm_conn *shm)
 {
     tutti_fence_before_look(shm->domain->has_joint_fences);
-    if (tutti_load_relaxed(&shm->domain->waiters[shm->peer_index].is_sleeping) != 0)
+    if (tutti_load_relaxed(&shm->domain->waiters[shm->peer_index].sleep_kind) != 0)
         tutti_domain_ring(shm->domain, shm->peer_index);
 }
 

@@ -69,7 +69,7 @@ static uint32_t count_runs(struct tutti_chunk_history *history, struct tutti_spa
 {
     uint32_t end, count = 0;
 
-    for (uint32_t at = tutti_chunk_history_cut(history, span, &end); at < end;
+    for (uint32_t at = tutti_chunk_history_split(history, span, &end); at < end;
          at = tutti_chunk_history_next(history, at))
         count++;
     return count;
@@ -77,7 +77,7 @@ static uint32_t count_runs(struct tutti_chunk_history *history, struct tutti_spa
 
 static const struct tutti_chunk_run *run_at(struct tutti_chunk_history *history, uint32_t chunk)
 {
-    uint32_t end, at = tutti_chunk_history_cut(history, output(chunk, 1), &end);
+    uint32_t end, at = tutti_chunk_history_split(history, output(chunk, 1), &end);
 
     assert_int_equal(tutti_chunk_history_next(history, at), end);
     return &history->runs[at];
