@@ -253,7 +253,8 @@ static bool is_done(const struct tuttiRequest *request)
 /* Adds `change`, which is 1 or -1, to the number of waiters. */
 static void count_waiter(struct tuttiMailbox *box, int change)
 {
-    /* acquire and release: both pair with themselves; the lock orders all other members */
+    /* acquire and release: each addition pairs with those of other threads. The lock orders all
+     * other members. */
     (void)tutti_fetch_add(&box->waiters, (uint32_t)change);
 }
 
