@@ -294,8 +294,8 @@ static void take_turns(_Atomic int *turn, int me)
  * and each waits for the other. */
 static double measure_switch(void)
 {
-    _Atomic int *turn = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    _Atomic int *turn =
+        mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     uint64_t start_ns;
     double elapsed_ns;
     pid_t child;

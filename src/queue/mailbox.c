@@ -33,9 +33,9 @@
 #include <string.h>
 
 enum {
-    WATCH_PASSES = 256,  /* passes without progress between two readings of the clock */
-    WATCH_NS = 5000000,  /* time between two checks of the peers */
-    LEAVE_MS = 1000,     /* longest time that destroying a mailbox tries to send BYE to all peers */
+    WATCH_PASSES = 256, /* passes without progress between two readings of the clock */
+    WATCH_NS = 5000000, /* time between two checks of the peers */
+    LEAVE_MS = 1000,    /* longest time that destroying a mailbox tries to send BYE to all peers */
 };
 
 struct tuttiMailbox {
