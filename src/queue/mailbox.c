@@ -562,8 +562,8 @@ static void stop_thread(struct tuttiMailbox *box)
         pthread_join(box->thread, NULL);
 }
 
-/* Fails all open requests, so that the threads that wait for them return. If another thread drives
- * for a request of its own, this function first waits until that thread stops driving. */
+/* Fails all open requests, so that the threads that wait for them return. If a waiting thread
+ * drives, this function first waits until that thread's request is done or its deadline passes. */
 static void end_requests(struct tuttiMailbox *box)
 {
     pthread_mutex_lock(&box->lock);
