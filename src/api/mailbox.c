@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The public functions of mailboxes and requests. */
+ * The public functions of mailboxes and requests.
+ *
+ * This file checks the arguments, makes and frees requests, and turns results into messages for the
+ * user. queue/mailbox.c does the work. A function that uses a mailbox enters it first, so that no
+ * other thread can free it meanwhile. Since a request may outlive its mailbox, the functions of
+ * requests enter, too. They read a request that is done without entering. */
 #include "base/clock.h"
 #include "gpu/comm_gpu.h"
 #include "queue/group.h"
@@ -11,23 +16,27 @@
 
 /* ---- mailboxes -------------------------------------------------------------------------- */
 
-/* Sets the configuration of the mailbox's own communicator. `name` holds the name in it. */
-static int configure_child(tuttiComm_t parent, tuttiConfig_t *config, char name[TUTTI_NAME_BYTES])
+/* Fills in the configuration of the mailbox's own communicator, which is split off `parent`. Its
+ * name is "mailbox", or "PARENT.mailbox" if the parent has a name. A parent's name that is too long
+ * is cut. The result is written to `name`, and *ret_config points to it. */
+static int configure_child(tuttiComm_t parent, tuttiConfig_t *ret_config,
+                           char name[TUTTI_NAME_BYTES])
 {
-    static const char suffix[] = "mailbox";
-    const int most_before = TUTTI_NAME_BYTES - (int)sizeof suffix - 1; /* and a period */
+    static const char suffix[] = "mailbox"; /* sizeof includes the null byte at the end */
+    const int parent_name_max = TUTTI_NAME_BYTES - (int)sizeof suffix - 1; /* 1: the "." */
     struct tutti_comm *comm;
 
     TUTTI_TRY(tutti_handle_enter_ready(parent, "tuttiMailboxCreate", &comm));
-    snprintf(name, TUTTI_NAME_BYTES, "%.*s%s%s", most_before, comm->name, *comm->name ? "." : "",
-             suffix);
-    config->commName = name;
-    config->timeoutMs = tutti_comm_timeout_ms(comm);
-    config->device = -1;
+    snprintf(name, TUTTI_NAME_BYTES, "%.*s%s%s", parent_name_max, comm->name,
+             *comm->name ? "." : "", suffix);
+    ret_config->commName = name;
+    ret_config->timeoutMs = tutti_comm_timeout_ms(comm);
+    ret_config->device = -1; /* messages are in host memory */
     tutti_comm_leave(comm);
     return TUTTI_OK;
 }
 
+/* Creates the mailbox. All ranks of `parent` keep their numbers. */
 static int create(tuttiComm_t parent, tuttiMailbox_t *mailbox)
 {
     tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
@@ -42,7 +51,7 @@ static int create(tuttiComm_t parent, tuttiMailbox_t *mailbox)
         return tutti_fail(TUTTI_ERR_USAGE, "tuttiMailboxCreate: not inside a group; call it after "
                                            "tuttiGroupEnd");
     TUTTI_TRY(configure_child(parent, &config, name));
-    TUTTI_TRY(-(int)tuttiCommUserRank(parent, &rank));
+    TUTTI_TRY(-(int)tuttiCommUserRank(parent, &rank)); /* internal errors are negative */
     TUTTI_TRY(tutti_comm_split(parent, 0, rank, TUTTI_FOR_MAILBOX, &config, &child));
     rc = tutti_handle_enter_ready(child, "tuttiMailboxCreate", &comm);
     if (rc != TUTTI_OK) {
@@ -50,7 +59,7 @@ static int create(tuttiComm_t parent, tuttiMailbox_t *mailbox)
         return rc;
     }
     tutti_comm_leave(comm);
-    return tutti_mailbox_create(child, comm, mailbox);
+    return tutti_mailbox_create(child, comm, mailbox); /* takes ownership of `child` */
 }
 
 tuttiResult_t tuttiMailboxCreate(tuttiComm_t comm, tuttiMailbox_t *mailbox)
@@ -64,6 +73,7 @@ tuttiResult_t tuttiMailboxDestroy(tuttiMailbox_t mailbox)
 
     if (mailbox == NULL)
         return tuttiSuccess;
+    /* Entering only checks that the mailbox exists. The thread that destroys must not be inside. */
     rc = tutti_mailbox_enter(mailbox, "tuttiMailboxDestroy");
     if (rc == TUTTI_OK) {
         tutti_mailbox_leave(mailbox);
@@ -101,29 +111,35 @@ tuttiResult_t tuttiMailboxSetTimeout(tuttiMailbox_t mailbox, int timeoutMs)
 
 /* ---- messages --------------------------------------------------------------------------- */
 
-/* A send or receive before it becomes a request. */
+/* The arguments of a send or receive, before a request is made of them. */
 struct message {
-    const char *function, *buffer_name;
+    const char *function;    /* the public function, for error messages */
+    const char *buffer_name; /* the parameter of that function for the buffer */
     struct tutti_mail_request mail;
 };
 
-static int check_arguments(const struct tutti_comm *comm, const struct message *message, int tag)
+_Static_assert(TUTTI_ANY_RANK == TUTTI_MAIL_ANY && TUTTI_ANY_TAG == TUTTI_MAIL_ANY,
+               "the engine takes the public constants as they are");
+
+/* Checks all arguments except the buffer. */
+static int check_arguments(const struct tutti_comm *comm, const struct message *message)
 {
     const struct tutti_mail_request *mail = &message->mail;
-    bool takes_any = !mail->sends;
+    bool is_receive = !mail->sends; /* only receives may have any peer and any tag */
 
     if ((unsigned)mail->type >= tuttiNumTypes)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: datatype %d is unknown; use a tuttiDataType_t",
                           message->function, (int)mail->type);
     if ((mail->peer < 0 || mail->peer >= comm->nranks) &&
-        !(takes_any && mail->peer == TUTTI_ANY_RANK))
+        !(is_receive && mail->peer == TUTTI_ANY_RANK))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: peer %d is not a rank; rank %d's mailbox has "
                           "ranks 0 to %d%s", message->function, mail->peer, comm->rank,
-                          comm->nranks - 1, takes_any ? ", or TUTTI_ANY_RANK" : "");
-    if (tag < 0 && !(takes_any && tag == TUTTI_ANY_TAG))
+                          comm->nranks - 1, is_receive ? ", or TUTTI_ANY_RANK" : "");
+    if (mail->tag < 0 && !(is_receive && mail->tag == TUTTI_ANY_TAG))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: tag %d on rank %d is negative%s",
-                          message->function, tag, comm->rank,
-                          takes_any ? ", and not TUTTI_ANY_TAG" : "");
+                          message->function, (int)mail->tag, comm->rank,
+                          is_receive ? ", and not TUTTI_ANY_TAG" : "");
+    /* A negative count of the caller has become a huge size_t. */
     if (mail->count > (size_t)PTRDIFF_MAX / tutti_type_size(mail->type))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: rank %d's count is negative or overflows: %s "
                           "would hold more than %td bytes", message->function, comm->rank,
@@ -131,60 +147,65 @@ static int check_arguments(const struct tutti_comm *comm, const struct message *
     return TUTTI_OK;
 }
 
+/* Checks the address of the buffer, unless the message is empty. The other arguments are valid. */
 static int check_buffer(struct tutti_comm *comm, const struct message *message)
 {
     const struct tutti_mail_request *mail = &message->mail;
-    size_t size = tutti_type_size(mail->type), bytes = tutti_mail_bytes(mail);
+    size_t element_bytes = tutti_type_size(mail->type), message_bytes = tutti_mail_bytes(mail);
     bool is_on_gpu;
 
-    if (bytes == 0)
+    if (message_bytes == 0)
         return TUTTI_OK;
     if (mail->data == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s is NULL on rank %d; it must hold %zu "
                           "elements", message->function, message->buffer_name, comm->rank,
                           mail->count);
-    if (((uintptr_t)mail->data & (size - 1)) != 0)
+    if (((uintptr_t)mail->data & (element_bytes - 1)) != 0) /* sizes are powers of two */
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: %s %p on rank %d is not aligned to its %zu-byte "
                           "elements", message->function, message->buffer_name,
-                          (const void *)mail->data, comm->rank, size);
-    return comm->cuda == NULL ? TUTTI_OK
-                              : tutti_gpu_classify_call(comm, message->function, mail->data, bytes,
-                                                        NULL, 0, NULL, &is_on_gpu);
+                          (const void *)mail->data, comm->rank, element_bytes);
+    if (comm->cuda == NULL)
+        return TUTTI_OK;
+    /* This fails for device memory, because the communicator of a mailbox has no GPU. */
+    return tutti_gpu_classify_call(comm, message->function, mail->data, message_bytes, NULL, 0,
+                                   NULL, &is_on_gpu);
 }
 
-static int post(tuttiMailbox_t mailbox, const struct message *message, int tag,
-                tuttiRequest_t *request)
+/* Checks the arguments, and begins the message. On success *request is a new request. The thread is
+ * inside the mailbox. */
+static int check_and_post(tuttiMailbox_t mailbox, const struct message *message,
+                          tuttiRequest_t *request)
 {
     struct tutti_comm *comm = tutti_mailbox_comm(mailbox);
-    struct tuttiRequest *made;
+    struct tuttiRequest *new_request;
     int rc;
 
     if (request == NULL)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: request is NULL on rank %d", message->function,
                           comm->rank);
-    TUTTI_TRY(check_arguments(comm, message, tag));
+    TUTTI_TRY(check_arguments(comm, message));
     TUTTI_TRY(check_buffer(comm, message));
-    made = calloc(1, sizeof *made);
-    if (made == NULL)
+    new_request = calloc(1, sizeof *new_request);
+    if (new_request == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a request");
-    made->mail = message->mail;
-    made->mail.tag = tag;
-    made->mailbox = mailbox;
-    rc = tutti_mailbox_post(mailbox, made);
+    new_request->mail = message->mail;
+    new_request->mailbox = mailbox;
+    rc = tutti_mailbox_post(mailbox, new_request);
     if (rc == TUTTI_OK)
-        *request = made;
+        *request = new_request;
     else
-        free(made);
+        free(new_request);
     return rc;
 }
 
-static tuttiResult_t begin(tuttiMailbox_t mailbox, const struct message *message, int tag,
+/* Enters the mailbox for check_and_post. */
+static tuttiResult_t begin(tuttiMailbox_t mailbox, const struct message *message,
                            tuttiRequest_t *request)
 {
     int rc = tutti_mailbox_enter(mailbox, message->function);
 
     if (rc == TUTTI_OK) {
-        rc = post(mailbox, message, tag, request);
+        rc = check_and_post(mailbox, message, request);
         tutti_mailbox_leave(mailbox);
     }
     return tutti_public_result(rc);
@@ -195,10 +216,10 @@ tuttiResult_t tuttiMailboxSend(const void *sendbuff, size_t count, tuttiDataType
 {
     struct message message = {
         .function = "tuttiMailboxSend", .buffer_name = "sendbuff",
-        .mail = {.sends = true, .peer = peer, .type = (enum tutti_type)datatype, .count = count,
-                 .data = (uint8_t *)(uintptr_t)sendbuff}};
+        .mail = {.sends = true, .peer = peer, .tag = tag, .type = (enum tutti_type)datatype,
+                 .count = count, .data = (uint8_t *)(uintptr_t)sendbuff}};
 
-    return begin(mailbox, &message, tag, request);
+    return begin(mailbox, &message, request);
 }
 
 tuttiResult_t tuttiMailboxRecv(void *recvbuff, size_t count, tuttiDataType_t datatype, int peer,
@@ -206,16 +227,17 @@ tuttiResult_t tuttiMailboxRecv(void *recvbuff, size_t count, tuttiDataType_t dat
 {
     struct message message = {
         .function = "tuttiMailboxRecv", .buffer_name = "recvbuff",
-        .mail = {.peer = peer, .type = (enum tutti_type)datatype, .count = count,
+        .mail = {.peer = peer, .tag = tag, .type = (enum tutti_type)datatype, .count = count,
                  .data = recvbuff}};
 
-    return begin(mailbox, &message, tag, request);
+    return begin(mailbox, &message, request);
 }
 
 /* ---- requests --------------------------------------------------------------------------- */
 
-/* Return the result of a request that is done. If it failed, record the message for the caller. */
-static int tell_result(const struct tuttiRequest *request)
+/* Returns the result of a request that is done. If the result is an error, this function also makes
+ * the thread's last message say why. */
+static int report_result(const struct tuttiRequest *request)
 {
     struct tuttiMailbox *mailbox = request->mailbox;
     int rc = request->mail.result;
@@ -224,17 +246,20 @@ static int tell_result(const struct tuttiRequest *request)
         return rc;
     if (request->is_canceled && rc == TUTTI_ERR_USAGE)
         return tutti_note(rc, "the receive was canceled");
+    /* Destroying a mailbox ends its open requests. They may be reported before the mailbox is
+     * freed, or after. */
     if (tutti_mailbox_try_enter(mailbox) != TUTTI_OK)
         return tutti_note(TUTTI_ERR_USAGE, "the mailbox was destroyed before the message was "
                           "complete");
+    /* tutti_comm_error sets the last message if the communicator has failed. */
     if (tutti_comm_error(tutti_mailbox_comm(mailbox)) == 0)
         tutti_note(rc, "the mailbox was destroyed before the message was complete");
     tutti_mailbox_leave(mailbox);
     return rc;
 }
 
-/* Fails the mailbox, because the deadline of a wait for `request` has passed. */
-static int time_out(struct tuttiRequest *request)
+/* Fails the mailbox, because the deadline of a wait for `request` has passed. Returns the error. */
+static int fail_for_timeout(struct tuttiRequest *request)
 {
     struct tutti_comm *comm = tutti_mailbox_comm(request->mailbox);
     const struct tutti_mail_request *mail = &request->mail;
@@ -253,12 +278,14 @@ static int time_out(struct tuttiRequest *request)
     return tutti_comm_fail(comm, rc, tutti_message_last());
 }
 
-/* Waits until the request is done. TUTTI_AGAIN: the caller's time limit has passed, and the request
- * is still pending. */
-static int await(struct tuttiRequest *request, int timeout_ms)
+/* Waits until the request is done. If `timeout_ms` is negative, the deadline of the mailbox
+ * applies: when it passes, the mailbox fails, which ends the request, too. Otherwise the wait ends
+ * after `timeout_ms` at the latest. TUTTI_AGAIN then means that the request is still pending. With
+ * 0 the thread makes at most one pass over the mailbox, and does not wait. */
+static int wait_until_done(struct tuttiRequest *request, int timeout_ms)
 {
     struct tuttiMailbox *mailbox = request->mailbox;
-    uint64_t deadline_ns = timeout_ms > 0 ? tutti_deadline_ns(timeout_ms) : 0;
+    uint64_t deadline_ns = timeout_ms > 0 ? tutti_deadline_ns(timeout_ms) : 0; /* 0: one pass */
     int rc;
 
     /* acquire: pairs with the release in note_done() of queue/mailbox.c; the result is in place */
@@ -266,11 +293,10 @@ static int await(struct tuttiRequest *request, int timeout_ms)
         return TUTTI_OK;
     TUTTI_TRY(tutti_mailbox_enter(mailbox, "tuttiRequestWait"));
     if (timeout_ms < 0)
-        deadline_ns =
-            tutti_deadline_ns(tutti_comm_timeout_ms(tutti_mailbox_comm(mailbox)));
+        deadline_ns = tutti_deadline_ns(tutti_comm_timeout_ms(tutti_mailbox_comm(mailbox)));
     rc = tutti_mailbox_wait(mailbox, request, deadline_ns);
     if (rc == TUTTI_AGAIN && timeout_ms < 0) {
-        (void)time_out(request);
+        (void)fail_for_timeout(request);
         /* This wait needs no limit, because the failure ends all requests of the mailbox. */
         rc = tutti_mailbox_wait(mailbox, request, TUTTI_NEVER);
     }
@@ -289,10 +315,10 @@ tuttiResult_t tuttiRequestWait(tuttiRequest_t *request, int timeoutMs, int *peer
     waited = *request;
     if (waited == NULL)
         return tuttiSuccess;
-    rc = await(waited, timeoutMs);
+    rc = wait_until_done(waited, timeoutMs);
     if (rc != TUTTI_OK)
-        return tutti_public_result(rc);
-    rc = tell_result(waited);
+        return tutti_public_result(rc); /* the request remains */
+    rc = report_result(waited);
     if (rc == TUTTI_OK && peer != NULL)
         *peer = waited->mail.peer;
     if (rc == TUTTI_OK && tag != NULL)
