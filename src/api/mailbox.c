@@ -6,6 +6,7 @@
  * other thread can free it meanwhile. Since a request may outlive its mailbox, the functions of
  * requests enter, too. They read a request that is done without entering. */
 #include "base/clock.h"
+#include "base/system.h"
 #include "gpu/comm_gpu.h"
 #include "queue/group.h"
 #include "queue/mailbox.h"
@@ -13,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Time between two checks whether the thread that destroys a mailbox has ended a request. */
+#define DESTROY_PAUSE_NS 50000
 
 /* ---- mailboxes -------------------------------------------------------------------------- */
 
@@ -278,6 +282,12 @@ static int fail_for_timeout(struct tuttiRequest *request)
     return tutti_comm_fail(comm, rc, tutti_message_last());
 }
 
+static bool is_done(const struct tuttiRequest *request)
+{
+    /* acquire: pairs with the release in note_done() of queue/mailbox.c; the result is in place */
+    return tutti_load_acquire(&request->mail.is_done) != 0;
+}
+
 /* Waits until the request is done. If `timeout_ms` is negative, the deadline of the mailbox
  * applies: when it passes, the mailbox fails, which ends the request, too. Otherwise the wait ends
  * after `timeout_ms` at the latest. TUTTI_AGAIN then means that the request is still pending. With
@@ -288,10 +298,17 @@ static int wait_until_done(struct tuttiRequest *request, int timeout_ms)
     uint64_t deadline_ns = timeout_ms > 0 ? tutti_deadline_ns(timeout_ms) : 0; /* 0: one pass */
     int rc;
 
-    /* acquire: pairs with the release in note_done() of queue/mailbox.c; the result is in place */
-    if (tutti_load_acquire(&request->mail.is_done) != 0)
+    if (is_done(request))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_mailbox_enter(mailbox, "tuttiRequestWait"));
+    rc = tutti_mailbox_try_enter(mailbox);
+    if (rc == TUTTI_ERR_ARGUMENT) {
+        /* Another thread is destroying the mailbox, which ends the request within moments. */
+        while (!is_done(request))
+            tutti_pause_ns(DESTROY_PAUSE_NS);
+        return TUTTI_OK;
+    }
+    if (rc != TUTTI_OK) /* this function sets the message */
+        return tutti_mailbox_enter(mailbox, "tuttiRequestWait");
     if (timeout_ms < 0)
         deadline_ns = tutti_deadline_ns(tutti_comm_timeout_ms(tutti_mailbox_comm(mailbox)));
     rc = tutti_mailbox_wait(mailbox, request, deadline_ns);

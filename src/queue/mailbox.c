@@ -57,6 +57,9 @@ struct tuttiMailbox {
     uint32_t has_commands;
     /* Atomic: threads that wait for a request or for a cancel, and the thread that destroys. */
     uint32_t waiters;
+    /* Atomic flag, set under the lock: the mailbox is being destroyed. A thread that drives stops
+     * after its pass, so that the destroying thread can drive, and `thread` ends. */
+    bool is_closing;
 
     pthread_mutex_t lock;         /* protects all members below */
     pthread_cond_t work;          /* wakes the mailbox's own thread */
@@ -66,7 +69,6 @@ struct tuttiMailbox {
     bool is_driven;               /* some thread drives */
     size_t open_count;            /* requests that are not done */
     bool has_thread;              /* `thread` has been started */
-    bool is_closing;              /* the mailbox is being destroyed; `thread` must end */
     pthread_t thread;             /* the mailbox's own thread */
 };
 
@@ -132,7 +134,7 @@ static void note_done(void *context, struct tutti_mail_request *mail)
 
     pthread_mutex_lock(&box->lock);
     box->open_count--;
-    /* release: pairs with the acquire in is_done and in wait_until_done() of api/mailbox.c */
+    /* release: pairs with the acquires in is_done here and in api/mailbox.c */
     tutti_store_release(&mail->is_done, 1);
     if (tutti_load_relaxed(&box->waiters) > 0)
         pthread_cond_broadcast(&box->changed);
@@ -322,7 +324,7 @@ static void drive(struct tuttiMailbox *box, const struct tuttiRequest *request,
         bool moved = false;
 
         make_pass(box, &moved);
-        if (has_reached_goal(box, request))
+        if (has_reached_goal(box, request) || tutti_load_relaxed(&box->is_closing))
             break;
         if (deadline_ns == 0 || (deadline_ns != TUTTI_NEVER && tutti_now_ns() >= deadline_ns))
             break;
@@ -350,7 +352,7 @@ static void *run_thread(void *argument)
     struct tuttiMailbox *box = argument;
 
     pthread_mutex_lock(&box->lock);
-    while (!box->is_closing) {
+    while (!tutti_load_relaxed(&box->is_closing)) {
         bool has_waiters = tutti_load_relaxed(&box->waiters) > 0;
 
         if (box->open_count > 0 && !box->is_driven && !has_waiters) {
@@ -404,7 +406,7 @@ static void begin_posted(struct tuttiMailbox *box)
  * because nothing would end a new request then. The lock is held. */
 static int prepare_for_request(struct tuttiMailbox *box)
 {
-    if (box->is_closing)
+    if (tutti_load_relaxed(&box->is_closing))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "rank %d: another thread destroys the mailbox; begin "
                           "no messages on it any more", box->comm->rank);
     if (!box->has_thread)
@@ -454,8 +456,10 @@ int tutti_mailbox_wait(struct tuttiMailbox *box, struct tuttiRequest *request,
     pthread_mutex_lock(&box->lock);
     count_waiter(box, 1);
     while (!is_done(request) && !is_late) {
-        if (!box->is_driven) {
+        if (!box->is_driven && !tutti_load_relaxed(&box->is_closing)) {
             drive(box, request, deadline_ns);
+            if (tutti_load_relaxed(&box->is_closing))
+                pthread_cond_broadcast(&box->changed); /* the thread that destroys must drive */
             is_late = deadline_ns != TUTTI_NEVER && tutti_now_ns() >= deadline_ns;
             continue;
         }
@@ -555,15 +559,15 @@ static void remove_live(struct tuttiMailbox *box)
 static void stop_thread(struct tuttiMailbox *box)
 {
     pthread_mutex_lock(&box->lock);
-    box->is_closing = true;
+    tutti_store_relaxed(&box->is_closing, true);
     pthread_cond_signal(&box->work);
     pthread_mutex_unlock(&box->lock);
     if (box->has_thread)
         pthread_join(box->thread, NULL);
 }
 
-/* Fails all open requests, so that the threads that wait for them return. If a waiting thread
- * drives, this function first waits until that thread's request is done or its deadline passes. */
+/* Fails all open requests, so that the threads that wait for them return. If such a thread drives,
+ * it stops after its current pass. */
 static void end_requests(struct tuttiMailbox *box)
 {
     pthread_mutex_lock(&box->lock);

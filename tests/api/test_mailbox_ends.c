@@ -153,6 +153,51 @@ static void requests_end_with_their_mailbox(void **state)
     boxes_run_everywhere(destroy_with_requests);
 }
 
+struct waiter {
+    tuttiRequest_t request;
+    tuttiResult_t result;
+};
+
+static void *wait_for_request(void *argument)
+{
+    struct waiter *own = argument;
+
+    own->result = tuttiRequestWait(&own->request, 60000, NULL, NULL);
+    return NULL;
+}
+
+/* Threads wait for receives that no send matches. One of them drives the mailbox, and must leave
+ * that to the thread that destroys the mailbox. */
+static void destroy_while_waiting(struct member *member)
+{
+    struct waiter waiters[2];
+    pthread_t threads[2];
+    tuttiMailbox_t box;
+    int32_t value;
+
+    for (int round = 0; round < 10 && !member_is_unhappy(member); round++) {
+        if (!boxes_open(member, &box))
+            return;
+        for (int i = 0; i < 2; i++) {
+            EXPECT_OK(member, tuttiMailboxRecv(&value, 1, tuttiInt32, member->rank, i, box,
+                                               &waiters[i].request));
+            pthread_create(&threads[i], NULL, wait_for_request, &waiters[i]);
+        }
+        boxes_sleep_ms(5 * round);
+        EXPECT_OK(member, tuttiMailboxDestroy(box));
+        for (int i = 0; i < 2; i++) {
+            pthread_join(threads[i], NULL);
+            EXPECT(member, waiters[i].result == tuttiInvalidUsage && waiters[i].request == NULL);
+        }
+    }
+}
+
+static void a_mailbox_may_be_destroyed_while_threads_wait(void **state)
+{
+    (void)state;
+    boxes_run_everywhere(destroy_while_waiting);
+}
+
 struct poster {
     struct member *member;
     tuttiMailbox_t box;
@@ -212,6 +257,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(ranks_may_leave_one_by_one),
         cmocka_unit_test(nobody_waits_for_a_rank_that_has_left),
         cmocka_unit_test(requests_end_with_their_mailbox),
+        cmocka_unit_test(a_mailbox_may_be_destroyed_while_threads_wait),
         cmocka_unit_test(a_mailbox_may_be_destroyed_while_a_thread_posts),
     };
 
