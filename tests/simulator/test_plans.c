@@ -64,10 +64,45 @@ static void what_was_claimed_is_proved_and_played(void **state)
     }
 }
 
+/* Rings through all hosts of a cluster, which go from host to host by the ports of their channels.
+ * Where all rings of a plan end at one gpu, its NVLinks carry more than the plan says, since rings
+ * are played in both directions. */
+static void rings_of_clusters_use_the_ports_of_their_channels(void **state)
+{
+    static const struct {
+        const char *line;
+        double least; /* part of the claim */
+    } clusters[] = {
+        {"4 hosts: 8 gpus h100 nvswitch, 8 nics 400G, 2 cpus", 0.97},
+        {"3 hosts: 8 gpus h100 nvswitch 18, 8 nics 400G rails, 2 cpus, 8 switches", 0.72},
+        {"4 hosts: 8 gpus a100 nvswitch 12, 8 nics 200G, 2 cpus rome nodes 4, 4 switches", 0.74},
+        {"3 hosts: 4 gpus a100 mesh 4, 1 nic 100G ports 2, 2 cpus milan cores 2", 0.97},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(clusters) / sizeof(clusters[0]); i++) {
+        const struct tutti_search_options search = {.has_peers = true, .nchannels = 16};
+        struct machine machine = open_machine(clusters[i].line);
+        struct tutti_channels *channels;
+        double claim, rate, nranks = machine.graph->count[TUTTI_NODE_GPU];
+
+        assert_int_equal(
+            tutti_search(machine.paths, TUTTI_PATTERN_RING, &search, &channels), 0);
+        claim = channels->bytes_per_s * nranks / (2 * (nranks - 1)) / 1e9;
+        rate = play_allreduce(clusters[i].line, &machine, channels) / 1e9;
+        print_message("%-70.70s rings %6.1f of %6.1f GB/s\n", clusters[i].line, rate, claim);
+        if (rate < clusters[i].least * claim || rate > claim * 1.03)
+            fail_msg("%s: rings carry %g GB/s, %g was claimed", clusters[i].line, rate, claim);
+        tutti_channels_destroy(channels);
+        close_machine(&machine);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_claimed_is_proved_and_played),
+        cmocka_unit_test(rings_of_clusters_use_the_ports_of_their_channels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,9 @@
  * that they are checked like any other description. Links and paths are set directly. */
 #include "topology/search/costs.h"
 
+#include "base/array.h"
 #include "base/result.h"
+#include "topology/search/ways.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 struct costs {
     const struct tutti_paths *paths;
     const struct tutti_graph *graph;
+    struct tutti_search_ways *ways;
     uint32_t nranks;
     uint32_t *number; /* per link of the graph: its number in the machine, or TUTTI_NO_NODE */
     struct tutti_machine_link *links;
@@ -25,13 +28,33 @@ struct costs {
     struct tutti_machine_path *machine_paths;
     uint32_t npaths;
     struct tutti_machine_crossing *crossings;
-    uint32_t ncrossings;
+    uint32_t ncrossings, crossing_capacity;
 };
 
-static const struct tutti_path *path_of(const struct costs *costs, uint32_t from, uint32_t to)
+/* The way from a rank to another: paths that follow each other (ways.h), and their sums. */
+struct way {
+    const struct tutti_path *parts[TUTTI_PORTS_PARTS];
+    uint32_t nparts, nhops;
+    double latency_s;
+    double bytes_per_s; /* of a single flow; INFINITY: there are no links */
+    bool is_there;
+};
+
+static struct way way_of(const struct costs *costs, uint32_t from, uint32_t to)
 {
-    return tutti_paths_between(costs->paths, tutti_graph_gpu(costs->graph, from),
-                               tutti_graph_gpu(costs->graph, to));
+    struct way way = {.bytes_per_s = INFINITY, .is_there = true};
+
+    way.nparts = tutti_search_ways_between(costs->ways, from, to, way.parts);
+    for (uint32_t i = 0; i < way.nparts; i++) {
+        const struct tutti_path *part = way.parts[i];
+
+        way.is_there = way.is_there && part->class != TUTTI_PATH_DIS;
+        way.nhops += part->nhops;
+        way.latency_s += part->latency_s;
+        if (part->nhops > 0)
+            way.bytes_per_s = fmin(way.bytes_per_s, part->bytes_per_s);
+    }
+    return way;
 }
 
 static uint32_t host_of(const struct costs *costs, uint32_t rank)
@@ -77,39 +100,50 @@ static void add_link(struct costs *costs, uint32_t index)
     costs->number[index] = costs->nlinks++;
 }
 
-static int copy_paths(struct costs *costs)
+/* Adds the path of the machine from a rank to another. */
+static int add_path(struct costs *costs, uint32_t from, uint32_t to)
+{
+    struct way way = way_of(costs, from, to);
+
+    if (!way.is_there)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "there is no path from gpu %u to gpu %u; "
+                          "describe a link or a CPU that joins them", from, to);
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(costs->crossings, costs->ncrossings + way.nhops,
+                                  costs->crossing_capacity, "crossings"));
+    costs->machine_paths[costs->npaths++] = (struct tutti_machine_path){
+        .from = from, .to = to, .first = costs->ncrossings, .count = way.nhops,
+        .latency_s = round_time(way.latency_s)};
+    for (uint32_t p = 0; p < way.nparts; p++)
+        for (uint32_t i = 0; i < way.parts[p]->nhops; i++) {
+            const struct tutti_hop *hop = &costs->paths->hop[way.parts[p]->first + i];
+
+            add_link(costs, hop->link);
+            costs->crossings[costs->ncrossings++] = (struct tutti_machine_crossing){
+                .link = costs->number[hop->link], .weight = hop->demand};
+        }
+    return TUTTI_OK;
+}
+
+static int reserve(struct costs *costs)
 {
     size_t npairs = (size_t)costs->nranks * costs->nranks;
 
     costs->number = malloc((costs->graph->nlinks + 1) * sizeof *costs->number);
     costs->links = calloc(costs->graph->nlinks + 1, sizeof *costs->links);
     costs->machine_paths = calloc(npairs, sizeof *costs->machine_paths);
-    costs->crossings = calloc(costs->paths->nhops + 1, sizeof *costs->crossings);
-    if (costs->number == NULL || costs->links == NULL || costs->machine_paths == NULL ||
-        costs->crossings == NULL)
+    if (costs->number == NULL || costs->links == NULL || costs->machine_paths == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the paths of %u ranks", costs->nranks);
     for (uint32_t i = 0; i < costs->graph->nlinks; i++)
         costs->number[i] = TUTTI_NO_NODE;
+    return TUTTI_OK;
+}
+
+static int add_paths(struct costs *costs)
+{
     for (uint32_t from = 0; from < costs->nranks; from++)
-        for (uint32_t to = 0; to < costs->nranks; to++) {
-            const struct tutti_path *path = path_of(costs, from, to);
-
-            if (from == to)
-                continue;
-            if (path->class == TUTTI_PATH_DIS)
-                return tutti_fail(TUTTI_ERR_ARGUMENT, "there is no path from gpu %u to gpu %u; "
-                                  "describe a link or a CPU that joins them", from, to);
-            costs->machine_paths[costs->npaths++] = (struct tutti_machine_path){
-                .from = from, .to = to, .first = costs->ncrossings, .count = path->nhops,
-                .latency_s = round_time(path->latency_s)};
-            for (uint32_t i = 0; i < path->nhops; i++) {
-                const struct tutti_hop *hop = &costs->paths->hop[path->first + i];
-
-                add_link(costs, hop->link);
-                costs->crossings[costs->ncrossings++] = (struct tutti_machine_crossing){
-                    .link = costs->number[hop->link], .weight = hop->demand};
-            }
-        }
+        for (uint32_t to = 0; to < costs->nranks; to++)
+            if (from != to)
+                TUTTI_TRY(add_path(costs, from, to));
     return TUTTI_OK;
 }
 
@@ -125,14 +159,14 @@ static bool level_of(const struct costs *costs, bool is_between_hosts, double *r
 
     for (uint32_t from = 0; from < costs->nranks; from++)
         for (uint32_t to = 0; to < costs->nranks; to++) {
-            const struct tutti_path *path = path_of(costs, from, to);
+            struct way way;
 
             if (from == to || (host_of(costs, from) != host_of(costs, to)) != is_between_hosts)
                 continue;
+            way = way_of(costs, from, to);
             is_there = true;
-            latency_s = fmax(latency_s, round_time(path->latency_s));
-            if (path->nhops > 0)
-                bytes_per_s = fmin(bytes_per_s, path->bytes_per_s);
+            latency_s = fmax(latency_s, round_time(way.latency_s));
+            bytes_per_s = fmin(bytes_per_s, way.bytes_per_s);
         }
     *ret_latency_s = latency_s;
     *ret_bytes_per_s = isfinite(bytes_per_s) ? bytes_per_s : LOCAL_BYTES_PER_S;
@@ -152,68 +186,46 @@ static void set_levels(const struct costs *costs, struct tutti_machine *machine)
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/* Returns the number of gpus per host if it is the same for all hosts and the gpus of a host are
- * consecutive; else 0. */
-static uint32_t gpus_per_host(const struct costs *costs)
-{
-    uint32_t per_host = 0;
-
-    while (per_host < costs->nranks && host_of(costs, per_host) == host_of(costs, 0))
-        per_host++;
-    for (uint32_t rank = 0; rank < costs->nranks; rank++)
-        if (host_of(costs, rank) != host_of(costs, rank / per_host * per_host) ||
-            (rank % per_host == 0 && rank > 0 && host_of(costs, rank) == host_of(costs, rank - 1)))
-            return 0;
-    return costs->nranks % per_host == 0 ? per_host : 0;
-}
-
 /* Writes a line `ring`: the order of the channel within each host, host after host. */
-static void write_ring(FILE *out, const struct tutti_channel *channel, uint32_t per_host,
-                       uint32_t nhosts)
+static void write_ring(FILE *out, const struct costs *costs, const struct tutti_channels *plan,
+                       uint32_t c)
 {
     fputs("ring", out);
-    for (uint32_t host = 0; host < nhosts; host++)
-        for (uint32_t i = 0; i < per_host; i++)
-            fprintf(out, " %u", host * per_host + channel->gpu[i]);
+    for (uint32_t host = 0; host < costs->nranks / plan->ngpus; host++)
+        for (uint32_t i = 0; i < plan->ngpus; i++)
+            fprintf(out, " %u", host * plan->ngpus + tutti_search_ring_gpu(costs->ways, plan, c, i));
     fputc('\n', out);
 }
 
 /* Writes a line `tree`: the tree of the channel within each host; a binary tree joins the roots. */
-static void write_tree(FILE *out, const struct tutti_channel *channel, uint32_t per_host,
-                       uint32_t nhosts)
+static void write_tree(FILE *out, const struct costs *costs, const struct tutti_channels *plan,
+                       uint32_t c)
 {
-    uint32_t root = 0;
+    const struct tutti_channel *channel = &plan->channel[c];
+    uint32_t root = tutti_search_tree_root(plan, channel), per_host = plan->ngpus;
 
-    while (root + 1 < per_host && channel->gpu[root] != TUTTI_NO_NODE)
-        root++;
     fputs("tree", out);
-    for (uint32_t host = 0; host < nhosts; host++)
+    for (uint32_t host = 0; host < costs->nranks / per_host; host++)
         for (uint32_t i = 0; i < per_host; i++) {
             if (i != root)
                 fprintf(out, " %u", host * per_host + channel->gpu[i]);
             else if (host == 0)
                 fputs(" -1", out);
             else
-                fprintf(out, " %u", (host - 1) / 2 * per_host + root);
+                fprintf(out, " %u", tutti_search_parent_host(host) * per_host + root);
         }
     fputc('\n', out);
 }
 
 static void write_orders(FILE *out, const struct costs *costs, const struct tutti_channels *plan)
 {
-    uint32_t per_host;
-
-    /* A single rank has no ring. */
-    if (plan == NULL || costs->nranks < 2)
-        return;
-    per_host = plan->ngpus == costs->nranks ? costs->nranks : gpus_per_host(costs);
-    if (plan->ngpus != per_host)
+    if (tutti_search_repeated_gpus(costs->ways, plan) == 0)
         return;
     for (uint32_t c = 0; c < plan->nchannels && c < TUTTI_MACHINE_ORDERS; c++) {
         if (plan->pattern == TUTTI_PATTERN_RING)
-            write_ring(out, &plan->channel[c], per_host, costs->nranks / per_host);
+            write_ring(out, costs, plan, c);
         else
-            write_tree(out, &plan->channel[c], per_host, costs->nranks / per_host);
+            write_tree(out, costs, plan, c);
     }
 }
 
@@ -257,7 +269,9 @@ static int make_machine(struct costs *costs, const struct tutti_channels *ring,
     char *text;
     int rc;
 
-    TUTTI_TRY(copy_paths(costs));
+    TUTTI_TRY(tutti_search_ways_plan(costs->paths, ring, tree, &costs->ways));
+    TUTTI_TRY(reserve(costs));
+    TUTTI_TRY(add_paths(costs));
     TUTTI_TRY(write_text(costs, ring, tree, &text));
     TUTTI_TRY_OR(drop_text, rc, tutti_machine_parse("graph", text, 0, &machine));
     links = (struct tutti_machine_links){
@@ -285,6 +299,7 @@ int tutti_search_machine(const struct tutti_paths *paths, const struct tutti_cha
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the machine has no gpus, and each rank is a gpu; "
                                               "describe at least one");
     rc = make_machine(&costs, ring, tree, ret_machine);
+    tutti_search_ways_destroy(costs.ways);
     free(costs.number);
     free(costs.links);
     free(costs.machine_paths);

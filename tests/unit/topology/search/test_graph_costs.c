@@ -2,6 +2,7 @@
  * Makes a machine from a graph: every pair of gpus has its path, and plans become orders of all
  * gpus. */
 #include "base/result.h"
+#include "topology/graph/ports.h"
 #include "topology/search/costs.h"
 
 #include <math.h>
@@ -49,24 +50,29 @@ static struct tutti_machine *describe(const struct machine *of, const struct tut
 
 /* ---- links and paths ------------------------------------------------------------------------- */
 
-static void assert_pair(const struct machine *of, const struct tutti_machine *machine,
-                        uint32_t from, uint32_t to)
+static void assert_pair(const struct machine *of, const struct tutti_ports *ports,
+                        const struct tutti_machine *machine, uint32_t from, uint32_t to)
 {
-    const struct tutti_path *path = tutti_paths_between(
-        of->paths, tutti_graph_gpu(of->graph, from), tutti_graph_gpu(of->graph, to));
+    const struct tutti_path *parts[TUTTI_PORTS_PARTS];
+    uint32_t nparts = tutti_ports_way(ports, from, to, parts), nhops = 0;
     const struct tutti_machine_path *way = tutti_machine_path(machine, from, to);
+    double bytes_per_s = INFINITY, latency_s = 0;
     bool is_apart = of->graph->nodes[tutti_graph_gpu(of->graph, from)].host !=
                     of->graph->nodes[tutti_graph_gpu(of->graph, to)].host;
 
+    for (uint32_t i = 0; i < nparts; i++) {
+        nhops += parts[i]->nhops;
+        bytes_per_s = fmin(bytes_per_s, parts[i]->bytes_per_s);
+        latency_s += parts[i]->latency_s;
+    }
     assert_non_null(way);
-    assert_int_equal(way->count, path->nhops);
-    assert_true(fabs(tutti_machine_path_rate(machine, way) - path->bytes_per_s) <=
-                1e-6 * path->bytes_per_s);
-    assert_true(fabs(tutti_machine_path_latency_s(machine, way) - path->latency_s) < 2e-12);
+    assert_int_equal(way->count, nhops);
+    assert_true(fabs(tutti_machine_path_rate(machine, way) - bytes_per_s) <= 1e-6 * bytes_per_s);
+    assert_true(fabs(tutti_machine_path_latency_s(machine, way) - latency_s) < 2e-12);
     assert_int_equal(tutti_machine_level(machine, from, to) > 0, is_apart);
     /* A level is what its slowest pair has. */
-    assert_true(machine->level[is_apart ? 2 : 0].bytes_per_s <= path->bytes_per_s * 1.000001);
-    assert_true(machine->level[is_apart ? 2 : 0].latency_s >= path->latency_s - 2e-12);
+    assert_true(machine->level[is_apart ? 2 : 0].bytes_per_s <= bytes_per_s * 1.000001);
+    assert_true(machine->level[is_apart ? 2 : 0].latency_s >= latency_s - 2e-12);
 }
 
 static void every_pair_of_gpus_has_the_path_of_the_graph(void **state)
@@ -76,13 +82,16 @@ static void every_pair_of_gpus_has_the_path_of_the_graph(void **state)
         struct machine of = open_machine(lines[i]);
         struct tutti_machine *machine = describe(&of, NULL, NULL);
         uint32_t n = of.graph->count[TUTTI_NODE_GPU];
+        struct tutti_ports *ports;
 
+        assert_int_equal(tutti_ports_deal(of.paths, &ports), TUTTI_OK);
         assert_int_equal(machine->places.nranks, n);
         assert_int_equal(machine->links.npaths, n * (n - 1));
         for (uint32_t from = 0; from < n; from++)
             for (uint32_t to = 0; to < n; to++)
                 if (from != to)
-                    assert_pair(&of, machine, from, to);
+                    assert_pair(&of, ports, machine, from, to);
+        tutti_ports_destroy(ports);
         tutti_machine_destroy(machine);
         close_machine(&of);
     }
