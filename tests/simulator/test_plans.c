@@ -65,14 +65,15 @@ static void what_was_claimed_is_proved_and_played(void **state)
 }
 
 /* Rings through all hosts of a cluster, which go from host to host by the ports of their channels.
- * Where all rings of a plan end at one gpu, its NVLinks carry more than the plan says, since rings
- * are played in both directions. */
+ * If data also crosses NVLinks on its way to a port, hops that share links end at different times,
+ * and the rings reach three quarters of the claim. */
 static void rings_of_clusters_use_the_ports_of_their_channels(void **state)
 {
     static const struct {
         const char *line;
         double least; /* part of the claim */
     } clusters[] = {
+        {"2 hosts: 8 gpus h100 nvswitch, 8 nics 400G, 2 cpus", 0.97},
         {"4 hosts: 8 gpus h100 nvswitch, 8 nics 400G, 2 cpus", 0.97},
         {"3 hosts: 8 gpus h100 nvswitch 18, 8 nics 400G rails, 2 cpus, 8 switches", 0.72},
         {"4 hosts: 8 gpus a100 nvswitch 12, 8 nics 200G, 2 cpus rome nodes 4, 4 switches", 0.74},

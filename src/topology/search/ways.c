@@ -99,16 +99,20 @@ static bool is_free(struct tutti_search_ways *ways, uint32_t from, uint32_t to,
     return planned->out == TUTTI_NO_NODE || (planned->out == ports.out && planned->in == ports.in);
 }
 
-/* Plans the way between two gpus and the way back, through the same ports, as far as no other
- * channel has planned them. Trees and rings are used in both directions. */
-static void plan_both_ways(struct tutti_search_ways *ways, uint32_t from, uint32_t to,
-                           struct tutti_search_port_pair ports)
+/* The two directions in which rings and trees are used. A plan promises the first one, so it has
+ * priority. */
+enum direction { FORWARD, BACK };
+
+/* Plans the way between two gpus, or the way back through the same ports, unless another channel
+ * has planned that way. */
+static void plan_way(struct tutti_search_ways *ways, uint32_t from, uint32_t to,
+                     struct tutti_search_port_pair ports, enum direction direction)
 {
     struct tutti_search_port_pair back = {.out = ports.in, .in = ports.out};
 
-    if (is_free(ways, from, to, ports))
+    if (direction == FORWARD && is_free(ways, from, to, ports))
         *planned_between(ways, from, to) = ports;
-    if (is_free(ways, to, from, back))
+    if (direction == BACK && is_free(ways, to, from, back))
         *planned_between(ways, to, from) = back;
 }
 
@@ -186,7 +190,8 @@ static void shift_rings(struct tutti_search_ways *ways, const struct tutti_chann
 }
 
 /* Plans the ways of a ring from each host to the next. */
-static void plan_ring(struct tutti_search_ways *ways, const struct tutti_channels *plan, uint32_t c)
+static void plan_ring(struct tutti_search_ways *ways, const struct tutti_channels *plan, uint32_t c,
+                      enum direction direction)
 {
     const struct tutti_channel *channel = &plan->channel[c];
     uint32_t n = plan->ngpus, nhosts = ways->nranks / n;
@@ -196,12 +201,13 @@ static void plan_ring(struct tutti_search_ways *ways, const struct tutti_channel
         uint32_t from = host * n + tutti_search_ring_gpu(ways, plan, c, n - 1);
         uint32_t to = next * n + tutti_search_ring_gpu(ways, plan, c, 0);
 
-        plan_both_ways(ways, from, to, ports_of(ways, channel, host, next));
+        plan_way(ways, from, to, ports_of(ways, channel, host, next), direction);
     }
 }
 
 /* Plans the ways between the root of each host and that of its parent host. */
-static void plan_tree(struct tutti_search_ways *ways, const struct tutti_channels *plan, uint32_t c)
+static void plan_tree(struct tutti_search_ways *ways, const struct tutti_channels *plan, uint32_t c,
+                      enum direction direction)
 {
     const struct tutti_channel *channel = &plan->channel[c];
     uint32_t root = tutti_search_tree_root(plan, channel), n = plan->ngpus;
@@ -210,7 +216,20 @@ static void plan_tree(struct tutti_search_ways *ways, const struct tutti_channel
         uint32_t parent = tutti_search_parent_host(host);
         uint32_t from = host * n + root, to = parent * n + root;
 
-        plan_both_ways(ways, from, to, ports_of(ways, channel, host, parent));
+        plan_way(ways, from, to, ports_of(ways, channel, host, parent), direction);
+    }
+}
+
+static void plan_direction(struct tutti_search_ways *ways, const struct tutti_channels *plan,
+                           enum direction direction)
+{
+    for (uint32_t c = 0; c < plan->nchannels && c < TUTTI_MACHINE_ORDERS; c++) {
+        if (plan->channel[c].net_in == TUTTI_NO_NODE || plan->channel[c].net_out == TUTTI_NO_NODE)
+            continue;
+        if (plan->pattern == TUTTI_PATTERN_RING)
+            plan_ring(ways, plan, c, direction);
+        else
+            plan_tree(ways, plan, c, direction);
     }
 }
 
@@ -224,14 +243,8 @@ static void plan_ways(struct tutti_search_ways *ways, const struct tutti_channel
         return;
     if (plan->pattern == TUTTI_PATTERN_RING)
         shift_rings(ways, plan);
-    for (uint32_t c = 0; c < plan->nchannels && c < TUTTI_MACHINE_ORDERS; c++) {
-        if (plan->channel[c].net_in == TUTTI_NO_NODE || plan->channel[c].net_out == TUTTI_NO_NODE)
-            continue;
-        if (plan->pattern == TUTTI_PATTERN_RING)
-            plan_ring(ways, plan, c);
-        else
-            plan_tree(ways, plan, c);
-    }
+    plan_direction(ways, plan, FORWARD);
+    plan_direction(ways, plan, BACK);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
