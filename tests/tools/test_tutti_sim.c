@@ -220,6 +220,26 @@ static void the_help_names_the_machines(void **state)
     assert_string_equal(running.out, "");
 }
 
+/* A machine may be given by its devices: a known name, a line, or a file of lines. There is a rank
+ * for each gpu. */
+static void a_machine_may_be_given_by_its_devices(void **state)
+{
+    (void)state;
+    running_write("cluster.txt", "2 hosts: 4 gpus h100 nvswitch, 4 nics 400G, 2 cpus\n");
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo dgx-h100 -s 64M -a multi_ring"), 0);
+    assert_non_null(strstr(running.out, "    8  64 MiB"));
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo cluster.txt -s 64M -a multi_ring"),
+                     0);
+    assert_non_null(strstr(running.out, "    8  64 MiB"));
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce -s 64M -a multi_ring --topo "
+                                 "'2 hosts: 4 gpus h100 nvswitch, 4 nics 400G, 2 cpus'"), 0);
+    assert_non_null(strstr(running.out, "    8  64 MiB"));
+    assert_int_not_equal(running_run(TUTTI_SIM, "allreduce --topo dgx-h100 -n 4 -s 64M"), 0);
+    assert_non_null(strstr(running.err, "has a rank for each of its 8 gpus; leave --ranks out"));
+    assert_int_not_equal(running_run(TUTTI_SIM, "allreduce --topo '2 cpus, 1 nic 100G'"), 0);
+    assert_non_null(strstr(running.err, "has no gpus"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +254,7 @@ int main(void)
         cmocka_unit_test(json_has_all_cases),
         cmocka_unit_test(pictures_show_what_varies),
         cmocka_unit_test(mistakes_are_one_line_with_the_cure),
+        cmocka_unit_test(a_machine_may_be_given_by_its_devices),
         cmocka_unit_test(the_help_names_the_machines),
     };
 

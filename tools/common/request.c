@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "common/memory.h"
+#include "common/topo_machine.h"
 #include "common/units.h"
 #include "topology/search/search.h"
 
@@ -411,7 +412,7 @@ int request_machine(const struct request *request, uint32_t nranks,
     *ret_machine = NULL;
     if (request->topo == NULL)
         return REQUEST_GO;
-    rc = tutti_machine_load(request->topo, nranks, ret_machine);
+    rc = topo_machine_load(request->topo, nranks, ret_machine);
     return rc == TUTTI_OK ? REQUEST_GO : failure(request, rc);
 }
 

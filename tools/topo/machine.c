@@ -3,12 +3,12 @@
  * The description has the cores of this machine, the gpus of any machine, or measured rates of this
  * machine. */
 #include "base/result.h"
+#include "common/topo_machine.h"
 #include "common/tuner_view.h"
 #include "topo/commands.h"
 #include "topo/crew.h"
-#include "topo/plans.h"
+#include "topo/subject.h"
 #include "topo/survey.h"
-#include "topology/search/costs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,34 +58,19 @@ static int describe_cores(const struct request *request, uint32_t nranks)
 
 /* ---- the gpus of any machine ----------------------------------------------------------------- */
 
-/* Returns the first host that has gpus, or TUTTI_ALL_HOSTS if an NVSwitch joins several hosts. */
-static uint32_t first_host(const struct subject *subject)
-{
-    return subject_is_joined(subject)
-               ? TUTTI_ALL_HOSTS
-               : subject->graph->nodes[tutti_graph_gpu(subject->graph, 0)].host;
-}
-
 static int describe_gpus(const struct request *request, const struct subject *subject)
 {
-    struct wish wish = {.has_peers = subject->graph->nhosts > 1};
-    uint32_t host = first_host(subject);
-    struct tutti_channels *ring = NULL, *tree = NULL;
     struct tutti_machine *machine = NULL;
     char *text = NULL;
     int rc, status;
 
-    TUTTI_TRY_OR(fail, rc, plans_search(subject, &wish, host, TUTTI_PATTERN_RING, &ring));
-    TUTTI_TRY_OR(fail, rc, plans_search(subject, &wish, host, TUTTI_PATTERN_TREE, &tree));
-    TUTTI_TRY_OR(fail, rc, tutti_search_machine(subject->paths, ring, tree, &machine));
+    TUTTI_TRY_OR(fail, rc, topo_machine_make(subject->paths, &machine));
     TUTTI_TRY_OR(fail, rc, tutti_machine_write(machine, &text));
     status = survey_write(request->output, text);
 
 leave:
     free(text);
     tutti_machine_destroy(machine);
-    tutti_channels_destroy(ring);
-    tutti_channels_destroy(tree);
     return status;
 
 fail:

@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "common/memory.h"
+#include "common/topo_machine.h"
 #include "topology/detect/detect.h"
 #include "topology/formats/load.h"
 #include "topology/inventory/cpu_mask.h"
@@ -160,17 +161,7 @@ uint32_t subject_first_alike(const struct subject *subject, uint32_t host)
 
 bool subject_is_joined(const struct subject *subject)
 {
-    const struct tutti_graph *graph = subject->graph;
-
-    for (uint32_t i = 0; i < graph->count[TUTTI_NODE_NVSWITCH]; i++) {
-        const struct tutti_graph_node *at = &graph->nodes[graph->first[TUTTI_NODE_NVSWITCH] + i];
-
-        for (uint32_t l = 0; l < at->nlinks; l++)
-            if (graph->nodes[graph->links[at->first_link + l].to].host !=
-                graph->nodes[graph->links[at->first_link].to].host)
-                return true;
-    }
-    return false;
+    return topo_machine_is_joined(subject->graph);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
