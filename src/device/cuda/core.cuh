@@ -129,6 +129,7 @@ GPU_FUNCTION void gpu_fail(const struct gpu_run run, enum tutti_kernel_fault fau
         gpu_store_relaxed(&report->rank, peer);
         gpu_store_relaxed(&report->number, run.work->number);
         for (uint32_t i = 0; i < 2; i++) {
+            /* the word that this rank expects from the peer, to be compared with `theirs` */
             gpu_store_relaxed(&report->mine[i], gpu_greeting_word(&run, peer, i, false));
             gpu_store_relaxed(&report->theirs[i], theirs ? theirs[i] : 0);
         }

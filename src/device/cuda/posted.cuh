@@ -81,14 +81,15 @@ GPU_INLINE uint64_t gpu_direct_most(const struct gpu_run *run)
     return given > taken ? given : taken;
 }
 
-/* True for an all-to-all in place. */
+/* True for an all-to-all in place, the only collective whose input is copied before a call in
+ * place. */
 GPU_INLINE bool gpu_is_swap(const struct tutti_kernel_work *work)
 {
     return tutti_collective_in_place(work->collective) == TUTTI_AFTER_COPY &&
            work->input == work->output;
 }
 
-/* Returns the map that this rank posts for its input, or 0 if it has no input.
+/* Returns the map that this rank posts for its input. Without input it is 0 and is not used.
  * TUTTI_KERNEL_NOT_MAPPED: other ranks must not access the input directly (direct.cuh). */
 GPU_INLINE uint32_t gpu_posted_input_map(const struct gpu_run *run)
 {
@@ -219,6 +220,7 @@ GPU_INLINE bool gpu_direct_stages(const struct gpu_direct *d)
      * side alone needs no window. */
     if (!reduces && !gpu_is_sliced(d->work))
         return d->unmapped_inputs != 0 && d->unmapped_outputs != 0;
+    /* Each rank reduces a slice of all inputs, and stores it to all outputs. */
     if (reduces && gpu_is_sliced(d->work))
         return (d->unmapped_inputs | d->unmapped_outputs) != 0;
     return d->unmapped_inputs != 0;

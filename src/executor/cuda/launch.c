@@ -75,10 +75,10 @@ int tutti_cuda_wait_for_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream 
 {
     int code;
 
-    /* On the same stream the wait is superfluous, but equal handles do not prove that it is the
-     * same stream. */
     if (!gpu->has_launched)
         return TUTTI_OK;
+    /* The wait is superfluous on the stream of the last operation. But an equal handle does not
+     * prove that `stream` is that stream, which may have been destroyed since. */
     code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
     return code == TUTTI_CU_SUCCESS
                ? TUTTI_OK
@@ -90,7 +90,7 @@ int tutti_cuda_wait_for_stream(struct tutti_cuda_gpu *gpu, struct tutti_cu_strea
 {
     int code;
 
-    if (stream == other)
+    if (stream == other) /* both streams exist, so equal handles are the same stream */
         return TUTTI_OK;
     code = gpu->cuda->event_record(gpu->order_event, other);
     if (code == TUTTI_CU_SUCCESS)
@@ -206,7 +206,8 @@ static bool needs_grid(const struct tutti_kernel_launch *launch)
     return false;
 }
 
-/* Refuses calls that could never end on this stream (sharers.c). */
+/* Fails if another rank that shares this GPU has made the same call on this stream (sharers.c). The
+ * kernel of that rank would wait for this rank's kernel, which starts only after it. */
 static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
                          size_t count, struct tutti_cu_stream *stream)
 {

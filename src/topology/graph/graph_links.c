@@ -98,8 +98,9 @@ static uint32_t find_gpu(const struct tutti_inventory *inventory, uint32_t near,
 }
 
 /* Returns true if an NVLink leads to an NVSwitch. A link whose target is a gpu ends at this gpu,
- * even if a file gives the target another class. For other links the class decides. A hidden
- * target is an NVSwitch, unless the class is that of a CPU. */
+ * even if a file gives the target another class. For other links the class decides. A target whose
+ * address is hidden (TUTTI_BUSID_HIDDEN_DOMAIN), as in virtual machines, is an NVSwitch unless the
+ * class is that of a CPU. */
 static bool leads_to_nvswitch(const struct tutti_inventory *inventory, uint32_t gpu,
                               uint32_t nvlink)
 {
@@ -271,6 +272,7 @@ static int link_net(struct links *links, uint32_t node)
                     TUTTI_NO_DEVICE);
 }
 
+/* Links a gpu upwards, and by its children, which are its NVLinks and its coherent link. */
 static int link_gpu(struct links *links, uint32_t node)
 {
     const struct tutti_inventory *inventory = links->graph->inventory;
@@ -292,6 +294,7 @@ static int link_pci(struct links *links, uint32_t node)
     const struct tutti_inventory *inventory = graph->inventory;
     uint32_t pci = graph->nodes[node].device;
     enum tutti_source source;
+    double bytes_per_s = tutti_speed_pci(inventory, pci, &source);
 
     for (uint32_t child = inventory->devices[pci].first_child; child != TUTTI_NO_DEVICE;
          child = inventory->devices[child].next) {
@@ -304,9 +307,7 @@ static int link_pci(struct links *links, uint32_t node)
         if (other != TUTTI_NO_DEVICE)
             to = tutti_graph_find(graph, other);
         if (to != TUTTI_NO_NODE && node < to)
-            TUTTI_TRY(add_both(links,
-                               make_link(node, to, TUTTI_LINK_PCI,
-                                         tutti_speed_pci(inventory, pci, &source), source),
+            TUTTI_TRY(add_both(links, make_link(node, to, TUTTI_LINK_PCI, bytes_per_s, source),
                                TUTTI_NO_DEVICE));
     }
     return link_upwards(links, node, pci);
