@@ -120,14 +120,61 @@ static int load_file(const char *name, struct tutti_inventory **ret_inventory)
     return rc;
 }
 
-int tutti_formats_load(const char *what, struct tutti_inventory **ret_inventory)
+/* Returns the known machine whose name is the text, without blanks around it; NULL: there is none. */
+static const struct tutti_known_machine *find_known(const char *text, size_t length)
 {
     const struct tutti_known_machine *known;
+    size_t blanks = strspn(text, BLANKS);
 
+    blanks = blanks < length ? blanks : length;
+    text += blanks;
+    length -= blanks;
+    while (length > 0 && strchr(BLANKS, text[length - 1]) != NULL)
+        length--;
     for (size_t i = 0; (known = tutti_known_machine(i)) != NULL; i++)
-        if (strcmp(known->name, what) == 0)
-            return tutti_line_read(known->name, known->line, ret_inventory);
+        if (strlen(known->name) == length && memcmp(known->name, text, length) == 0)
+            break;
+    return known;
+}
+
+/* Reads a line in which the items of hosts may be a known machine, as in "4 hosts: dgx-h100". The
+ * name is replaced by the machine's own line, unless that describes several hosts. */
+static int load_line(const char *line, struct tutti_inventory **ret_inventory)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    int rc;
+
+    if (out == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a line");
+    while (*line != '\0') {
+        size_t length = strcspn(line, ";"), head = strcspn(line, ":;");
+        const struct tutti_known_machine *known = NULL;
+
+        if (head < length) /* the part of this line after "N hosts:" */
+            known = find_known(line + head + 1, length - head - 1);
+        if (known != NULL && strchr(known->line, ':') == NULL)
+            fprintf(out, "%.*s: %s", (int)head, line, known->line);
+        else
+            fprintf(out, "%.*s", (int)length, line);
+        line += length;
+        if (*line == ';')
+            putc(*line++, out);
+    }
+    rc = fclose(out) == 0 ? tutti_line_read("line", text, ret_inventory)
+                          : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a line");
+    free(text);
+    return rc;
+}
+
+int tutti_formats_load(const char *what, struct tutti_inventory **ret_inventory)
+{
+    const struct tutti_known_machine *known = find_known(what, strlen(what));
+
+    if (known != NULL)
+        return tutti_line_read(known->name, known->line, ret_inventory);
     if (strpbrk(what, BLANKS ";:") != NULL && access(what, F_OK) != 0)
-        return tutti_line_read("line", what, ret_inventory);
+        return load_line(what, ret_inventory);
     return load_file(what, ret_inventory);
 }

@@ -92,6 +92,32 @@ static void a_line_and_a_known_name_need_no_file(void **state)
     tutti_inventory_destroy(expected);
 }
 
+static void hosts_of_a_line_may_be_a_known_machine(void **state)
+{
+    static const char *const lines[][2] = {
+        {"2 hosts: dgx-h100",
+         "2 hosts: 8 gpus h100 nvswitch 18, 8 nics 400G rails, 2 cpus sapphire cores 56 threads 2, "
+         "8 switches"},
+        {"1 host: 4 gpus t4, 1 nic 100G; 3 hosts:gh200 ; 1 host: 2 cpus",
+         "1 host: 4 gpus t4, 1 nic 100G; 3 hosts: 1 gpu gh200 c2c 450GB/s, 1 nic 400G, "
+         "1 cpu grace cores 72; 1 host: 2 cpus"},
+    };
+    struct tutti_inventory *inventory, *expected;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        if (tutti_formats_load(lines[i][0], &inventory) != TUTTI_OK)
+            fail_msg("%s", tutti_message_last());
+        assert_int_equal(tutti_line_read("line", lines[i][1], &expected), TUTTI_OK);
+        assert_true(inventories_equal(inventory, expected));
+        tutti_inventory_destroy(inventory);
+        tutti_inventory_destroy(expected);
+    }
+    /* A known machine of several hosts is not one host, and other names are not known. */
+    assert_int_equal(tutti_formats_load("2 hosts: gb200-nvl72", &inventory), TUTTI_ERR_ARGUMENT);
+    assert_int_equal(tutti_formats_load("2 hosts: dgx-h1000", &inventory), TUTTI_ERR_ARGUMENT);
+}
+
 static void what_a_file_leaves_to_the_driver_is_filled_in(void **state)
 {
     struct tutti_inventory *inventory;
@@ -167,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_what_its_content_says),
         cmocka_unit_test(a_line_and_a_known_name_need_no_file),
+        cmocka_unit_test(hosts_of_a_line_may_be_a_known_machine),
         cmocka_unit_test(what_a_file_leaves_to_the_driver_is_filled_in),
         cmocka_unit_test(xml_of_hwloc_is_known_by_its_outermost_element),
         cmocka_unit_test(what_is_none_of_them_is_refused_with_what_to_give),
