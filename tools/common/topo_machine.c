@@ -10,15 +10,21 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Returns true if the file's first character that is not blank begins a description of devices: '<'
  * of XML, the digit of a line such as "8 gpus h100", or the G of nvidia-smi's column GPU0. No line
  * of a machine's description begins like that. */
 static bool is_file_of_devices(const char *name)
 {
-    FILE *file = fopen(name, "re");
+    struct stat about;
+    FILE *file;
     int first;
 
+    /* What is read from a pipe cannot be read again. */
+    if (stat(name, &about) != 0 || !S_ISREG(about.st_mode))
+        return false;
+    file = fopen(name, "re");
     if (file == NULL)
         return false;
     do

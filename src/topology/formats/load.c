@@ -149,7 +149,7 @@ static int load_line(const char *line, struct tutti_inventory **ret_inventory)
     if (out == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a line");
     while (*line != '\0') {
-        size_t length = strcspn(line, ";"), head = strcspn(line, ":;");
+        size_t length = strcspn(line, ";\n"), head = strcspn(line, ":;\n");
         const struct tutti_known_machine *known = NULL;
 
         if (head < length) /* the part of this line after "N hosts:" */
@@ -159,7 +159,7 @@ static int load_line(const char *line, struct tutti_inventory **ret_inventory)
         else
             fprintf(out, "%.*s", (int)length, line);
         line += length;
-        if (*line == ';')
+        if (*line != '\0')
             putc(*line++, out);
     }
     rc = fclose(out) == 0 ? tutti_line_read("line", text, ret_inventory)

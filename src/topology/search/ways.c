@@ -65,10 +65,12 @@ static uint32_t nets_per_host(const struct tutti_search_ways *ways)
     const struct tutti_graph *graph = ways->paths->graph;
     uint32_t count = graph->count[TUTTI_NODE_NET], per_host = count / graph->nhosts;
 
+    if (count % graph->nhosts != 0)
+        return 0;
     for (uint32_t net = 0; net < count; net++)
         if (graph->nodes[tutti_graph_net(graph, net)].host != net / per_host)
             return 0;
-    return count % graph->nhosts == 0 ? per_host : 0;
+    return per_host;
 }
 
 /* Returns the ports by which a channel, which was planned for host 0, goes from host to host. */
@@ -239,7 +241,9 @@ static void plan_ways(struct tutti_search_ways *ways, const struct tutti_channel
 {
     uint32_t per_host = tutti_search_repeated_gpus(ways, plan);
 
-    if (per_host == 0 || per_host == ways->nranks || nets_per_host(ways) == 0)
+    /* Each host must have gpus, so that the hosts of the ranks are those of the ports. */
+    if (per_host == 0 || per_host == ways->nranks || nets_per_host(ways) == 0 ||
+        ways->nranks / per_host != ways->paths->graph->nhosts)
         return;
     if (plan->pattern == TUTTI_PATTERN_RING)
         shift_rings(ways, plan);

@@ -200,6 +200,33 @@ static void a_plan_of_all_hosts_is_taken_as_it_is(void **state)
     close_machine(&of);
 }
 
+/* Plans cannot be repeated where ports differ, or where a host has no gpu. */
+static void hosts_need_not_be_alike(void **state)
+{
+    static const char *const unlike[] = {
+        "1 host: 1 gpu t4, 1 nic 25G; 1 host: 1 gpu t4, 1 cpu",
+        "1 host: 2 cpus, 1 nic 100G; 2 hosts: 2 gpus t4, 1 nic 100G",
+        "1 host: 2 gpus t4, 2 nics 25G; 1 host: 2 gpus t4, 1 nic 25G",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof unlike / sizeof *unlike; i++) {
+        struct machine of = open_machine(unlike[i]);
+        struct tutti_search_options options = {
+            .host = of.graph->nodes[tutti_graph_gpu(of.graph, 0)].host, .has_peers = true};
+        struct tutti_channels *ring;
+        struct tutti_machine *machine = NULL;
+
+        assert_int_equal(tutti_search(of.paths, TUTTI_PATTERN_RING, &options, &ring), TUTTI_OK);
+        /* A cluster in which a host has no port has no path, which is an error. */
+        assert_int_equal(tutti_search_machine(of.paths, ring, NULL, &machine),
+                         i == 0 ? TUTTI_ERR_ARGUMENT : TUTTI_OK);
+        tutti_machine_destroy(machine);
+        tutti_channels_destroy(ring);
+        close_machine(&of);
+    }
+}
+
 /* ---- ends ------------------------------------------------------------------------------------ */
 
 static void a_gpu_alone_is_a_machine(void **state)
@@ -237,6 +264,7 @@ int main(void)
         cmocka_unit_test(trees_of_hosts_hang_below_each_other),
         cmocka_unit_test(plans_that_fit_not_all_are_left_out),
         cmocka_unit_test(a_plan_of_all_hosts_is_taken_as_it_is),
+        cmocka_unit_test(hosts_need_not_be_alike),
         cmocka_unit_test(a_gpu_alone_is_a_machine),
         cmocka_unit_test(without_gpus_there_is_none),
     };
