@@ -15,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time between two checks whether the thread that destroys a mailbox has ended a request. */
+/* Time between two checks whether the thread that destroys a mailbox has ended a request, and the
+ * longest time that these checks go on. */
 #define DESTROY_PAUSE_NS 50000
+#define DESTROY_MS 10000
 
 /* ---- mailboxes -------------------------------------------------------------------------- */
 
@@ -288,6 +290,17 @@ static bool is_done(const struct tuttiRequest *request)
     return tutti_load_acquire(&request->mail.is_done) != 0;
 }
 
+/* Waits until another thread, which is destroying the mailbox, has ended the request. That takes
+ * moments. Returns false if it has not happened in time: the process was forked meanwhile. */
+static bool wait_for_destroy(const struct tuttiRequest *request)
+{
+    uint64_t deadline_ns = tutti_deadline_ns(DESTROY_MS);
+
+    while (!is_done(request) && tutti_now_ns() < deadline_ns)
+        tutti_pause_ns(DESTROY_PAUSE_NS);
+    return is_done(request);
+}
+
 /* Waits until the request is done. If `timeout_ms` is negative, the deadline of the mailbox
  * applies: when it passes, the mailbox fails, which ends the request, too. Otherwise the wait ends
  * after `timeout_ms` at the latest. TUTTI_AGAIN then means that the request is still pending. With
@@ -301,12 +314,8 @@ static int wait_until_done(struct tuttiRequest *request, int timeout_ms)
     if (is_done(request))
         return TUTTI_OK;
     rc = tutti_mailbox_try_enter(mailbox);
-    if (rc == TUTTI_ERR_ARGUMENT) {
-        /* Another thread is destroying the mailbox, which ends the request within moments. */
-        while (!is_done(request))
-            tutti_pause_ns(DESTROY_PAUSE_NS);
+    if (rc == TUTTI_ERR_ARGUMENT && wait_for_destroy(request))
         return TUTTI_OK;
-    }
     if (rc != TUTTI_OK) /* this function sets the message */
         return tutti_mailbox_enter(mailbox, "tuttiRequestWait");
     if (timeout_ms < 0)
