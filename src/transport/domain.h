@@ -175,15 +175,13 @@ static inline uint64_t tutti_domain_signal(uint64_t round, uint32_t nsignals)
     return round << TUTTI_SIGNAL_BITS | nsignals;
 }
 
-/* How often a member checks for an answer that is on its way before it does something else. The
- * checks take some hundred nanoseconds. */
-#define TUTTI_PATIENT_LOOKS 100
+/* How often a member checks for an answer that is on its way before it does something else. It
+ * pauses between two checks, so that all of them take about a microsecond. */
+#define TUTTI_PATIENT_LOOKS 30
 
-/* Begin this rank's post of a round: publish its call. */
-static inline struct tutti_post *tutti_domain_begin_post(const struct tutti_domain *domain,
-                                                         uint64_t round,
-                                                         const uint64_t signature[2],
-                                                         uint64_t chain)
+/* Write this rank's call into its post of a round, before the first signal of the round. */
+static inline void tutti_domain_begin_post(const struct tutti_domain *domain, uint64_t round,
+                                           const uint64_t signature[2], uint64_t chain)
 {
     struct tutti_post *post = tutti_domain_post(domain, domain->me, round);
 
@@ -193,7 +191,6 @@ static inline struct tutti_post *tutti_domain_begin_post(const struct tutti_doma
     tutti_store_release(&post->signature[0], signature[0]);
     tutti_store_release(&post->signature[1], signature[1]);
     tutti_store_release(&post->chain, chain);
-    return post;
 }
 
 /* Give this rank's signals of a round, up to number `nsignals`, in its post. A rank that sees the

@@ -40,6 +40,8 @@
 #include "transport/fabric.h"
 #include "transport/shm/lend.h"
 
+#include <string.h>
+
 /* Where the window of a round is (domain.h). */
 enum tutti_run_window_location { TUTTI_IN_POST, TUTTI_IN_SLOT, TUTTI_IN_HALF };
 
@@ -214,12 +216,12 @@ int tutti_run_check_peers(struct tutti_engine *engine);
 
 /* ---- inside the executor ------------------------------------------------------ */
 
-/* mismatch.c: call one of these if `rank` has sent a header, or opened a post, that differs from
+/* mismatch.c: call one of these if `rank` has sent a header, or written a post, that differs from
  * this rank's. Sets a message that names the first call in which the two ranks differ, as far as
  * known. Returns TUTTI_ERR_USAGE. */
 int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_header *mine,
                        int rank, const struct tutti_header *theirs);
-int tutti_run_post_mismatch(const struct tutti_engine *engine, const struct tutti_post *mine,
+int tutti_run_post_mismatch(const struct tutti_engine *engine, const struct tutti_header *mine,
                             int rank, const struct tutti_post *theirs);
 /* mismatch.c: for a run with counts behind its headers. Compares the header and counts of `rank`
  * with those that this rank expects. The first `bytes` bytes have arrived at `words`, at least a
@@ -234,26 +236,47 @@ int tutti_run_check_counts(const struct tutti_engine *engine, int rank, const ui
 static inline int tutti_run_check_post(const struct tutti_engine *engine, uint32_t rank,
                                        const struct tutti_post *theirs)
 {
-    const struct tutti_post *mine = engine->run.post;
+    const struct tutti_header *mine = engine->run.header;
 
-    if (theirs->chain == mine->chain && theirs->signature[0] == mine->signature[0] &&
-        theirs->signature[1] == mine->signature[1])
+    if (theirs->chain == mine->chain &&
+        memcmp(theirs->signature, &mine->signature, sizeof theirs->signature) == 0)
         return TUTTI_OK;
     return tutti_run_post_mismatch(engine, mine, (int)rank, theirs);
 }
 
+/* Gives this rank's signals of the round, up to number `nsignals`. Before the first one it writes
+ * the call into its post, all at once: the peers that wait already read the line of the post again
+ * and again, and each of their reads takes the line away from this core. */
+static inline void tutti_run_give_signals(struct tutti_engine *engine, uint32_t nsignals)
+{
+    struct tutti_run *run = &engine->run;
+    struct tutti_domain *domain = engine->domain;
+
+    if (run->signals_given == 0) {
+        uint64_t signature[2];
+
+        memcpy(signature, &run->header->signature, sizeof signature);
+        tutti_domain_begin_post(domain, engine->round, signature, run->header->chain);
+    }
+    run->signals_given = nsignals;
+    tutti_domain_give_signals(domain, run->post, engine->round, nsignals);
+}
+
 /* Polls for signal number `signal` of `rank` in this round, as often as the domain's `patience`
- * says. TUTTI_OK: `rank` has given the signal. TUTTI_AGAIN: not yet. TUTTI_ERR_USAGE: `rank` has
- * given the signal, but its post shows a different call. */
+ * says. It pauses between two polls, because each of them takes the line of the post away from its
+ * owner, who is about to write it. TUTTI_OK: `rank` has given the signal. TUTTI_AGAIN: not yet.
+ * TUTTI_ERR_USAGE: `rank` has given the signal, but its post shows a different call. */
 static inline int tutti_run_poll_signal(const struct tutti_engine *engine, uint32_t rank,
                                         uint32_t signal)
 {
     const struct tutti_post *theirs = tutti_domain_post(engine->domain, rank, engine->round);
     uint32_t polls_left = engine->domain->patience;
 
-    while (!tutti_domain_post_has(theirs, engine->round, signal))
+    while (!tutti_domain_post_has(theirs, engine->round, signal)) {
         if (polls_left-- == 0)
             return TUTTI_AGAIN;
+        tutti_spin_relax();
+    }
     return tutti_run_check_post(engine, rank, theirs);
 }
 
@@ -263,8 +286,9 @@ static inline int tutti_run_check_earlier_post(const struct tutti_engine *engine
                                                uint64_t round)
 {
     const struct tutti_domain *domain = engine->domain;
-    const struct tutti_post *mine = tutti_domain_post(domain, domain->me, round);
+    const struct tutti_post *own = tutti_domain_post(domain, domain->me, round);
     const struct tutti_post *post = tutti_domain_post(domain, rank, round);
+    struct tutti_header mine = {.sequence = 0};
     struct tutti_post theirs;
 
     /* All loads acquire: they pair with the releases in tutti_domain_begin_post. */
@@ -272,10 +296,12 @@ static inline int tutti_run_check_earlier_post(const struct tutti_engine *engine
     theirs.signature[1] = tutti_load_acquire(&post->signature[1]);
     theirs.chain = tutti_load_acquire(&post->chain);
     if (tutti_load_acquire(&post->counter) >> TUTTI_SIGNAL_BITS != round ||
-        (theirs.chain == mine->chain && theirs.signature[0] == mine->signature[0] &&
-         theirs.signature[1] == mine->signature[1]))
+        (theirs.chain == own->chain && theirs.signature[0] == own->signature[0] &&
+         theirs.signature[1] == own->signature[1]))
         return TUTTI_OK;
-    return tutti_run_post_mismatch(engine, mine, (int)rank, &theirs);
+    mine.chain = own->chain;
+    memcpy(&mine.signature, own->signature, sizeof mine.signature);
+    return tutti_run_post_mismatch(engine, &mine, (int)rank, &theirs);
 }
 
 /* Returns the window of member `index` of the domain in the current round. */
@@ -291,9 +317,20 @@ static inline uint8_t *tutti_run_window(const struct tutti_engine *engine, uint3
 /* local.c: runs the local and one-sided steps of the current piece. TUTTI_OK: all are complete.
  * TUTTI_AGAIN: a step must wait. */
 int tutti_run_local(struct tutti_engine *engine);
-/* run.c: opens this rank's post of the round, once all others have entered the round that is
- * `behind` rounds earlier. TUTTI_AGAIN: a rank has not entered that round yet. */
-int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind);
+/* run.c: enforces the reuse rule. TUTTI_OK: all ranks have entered round `needed`. TUTTI_AGAIN: a
+ * rank has not entered that round yet. */
+int tutti_run_await_entry(struct tutti_engine *engine, uint64_t needed);
+
+/* Sets run.post to this rank's post of the round, which this rank may then write. TUTTI_AGAIN:
+ * another rank has not entered the round yet that is `behind` rounds earlier. */
+static inline int tutti_run_take_post(struct tutti_engine *engine, uint64_t behind)
+{
+    if (engine->all_entered + behind < engine->round)
+        TUTTI_TRY(tutti_run_await_entry(engine, engine->round - behind));
+    engine->run.post = tutti_domain_post(engine->domain, engine->domain->me, engine->round);
+    return TUTTI_OK;
+}
+
 /* lend.c: writes the numbers under which this rank offers its buffers into its post. */
 void tutti_run_offer(struct tutti_engine *engine, struct tutti_post *post);
 /* lend.c: agrees with all ranks whether to run on lent memory. If they do, switches the run to

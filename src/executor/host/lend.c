@@ -52,9 +52,9 @@ int tutti_run_agree_on_loan(struct tutti_engine *engine)
     tutti_assert(run->is_active && run->program->lent != NULL && engine->lend != NULL);
     tutti_assert(domain != NULL && run->piece == 0 && !run->lends);
     if (run->signals_given == 0) {
-        TUTTI_TRY(tutti_run_open_post(engine, TUTTI_POSTS - 1));
+        TUTTI_TRY(tutti_run_take_post(engine, TUTTI_POSTS - 1));
         tutti_run_offer(engine, run->post);
-        tutti_domain_give_signals(domain, run->post, engine->round, ++run->signals_given);
+        tutti_run_give_signals(engine, 1);
         run->moved = true;
     }
     for (; run->wait_index < domain->nmembers; run->wait_index++) {

@@ -188,7 +188,7 @@ static void gather_reduce_segments(struct tutti_engine *engine, const struct tut
 }
 
 /* Runs a WAIT. TUTTI_AGAIN: a signal is missing; the next call continues with the same rank. */
-static int wait_step(struct tutti_engine *engine, const struct tutti_step *step)
+static inline int wait_step(struct tutti_engine *engine, const struct tutti_step *step)
 {
     struct tutti_run *run = &engine->run;
 
@@ -214,7 +214,7 @@ static inline int run_step(struct tutti_engine *engine, const struct tutti_step 
     case TUTTI_STEP_GET: return get_segments(engine, step, bound);
     case TUTTI_STEP_GATHER_REDUCE: gather_reduce_segments(engine, step, bound); return TUTTI_OK;
     case TUTTI_STEP_SIGNAL:
-        tutti_domain_give_signals(engine->domain, run->post, engine->round, ++run->signals_given);
+        tutti_run_give_signals(engine, run->signals_given + 1);
         return TUTTI_OK;
     case TUTTI_STEP_WAIT: return wait_step(engine, step);
     default: return tutti_fail(TUTTI_ERR_INTERNAL, "step of kind %d is not local",

@@ -81,12 +81,11 @@ int tutti_run_mismatch(const struct tutti_engine *engine, const struct tutti_hea
     return report(engine, &here, rank, &there);
 }
 
-int tutti_run_post_mismatch(const struct tutti_engine *engine, const struct tutti_post *mine,
+int tutti_run_post_mismatch(const struct tutti_engine *engine, const struct tutti_header *mine,
                             int rank, const struct tutti_post *theirs)
 {
-    struct tutti_header here = {.chain = mine->chain}, there = {.chain = theirs->chain};
+    struct tutti_header here = *mine, there = {.chain = theirs->chain};
 
-    memcpy(&here.signature, mine->signature, sizeof here.signature);
     memcpy(&there.signature, theirs->signature, sizeof there.signature);
     here.sequence = there.sequence = tutti_call_history_number(&engine->history, &here);
     return tutti_run_mismatch(engine, &here, rank, &there);

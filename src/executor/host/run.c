@@ -226,9 +226,7 @@ static uint64_t last_entered(const struct tutti_engine *engine, uint32_t index)
     return round;
 }
 
-/* Enforces the reuse rule (host.h). TUTTI_OK: all ranks have entered round `needed`. TUTTI_AGAIN: a
- * rank has not entered that round yet. */
-static int await_entry(struct tutti_engine *engine, uint64_t needed)
+int tutti_run_await_entry(struct tutti_engine *engine, uint64_t needed)
 {
     const struct tutti_domain *domain = engine->domain;
     struct tutti_run *run = &engine->run;
@@ -254,27 +252,14 @@ static int await_entry(struct tutti_engine *engine, uint64_t needed)
     return TUTTI_OK;
 }
 
-int tutti_run_open_post(struct tutti_engine *engine, uint64_t behind)
-{
-    const struct tutti_header *header = engine->run.header;
-    uint64_t signature[2];
-
-    if (engine->all_entered + behind < engine->round)
-        TUTTI_TRY(await_entry(engine, engine->round - behind));
-    memcpy(signature, &header->signature, sizeof signature);
-    engine->run.post =
-        tutti_domain_begin_post(engine->domain, engine->round, signature, header->chain);
-    return TUTTI_OK;
-}
-
-/* Opens this rank's post of the round, with the addresses that other ranks need. */
+/* Takes this rank's post of the round, and writes the addresses that other ranks need. */
 TUTTI_HOT
 static int enter_round(struct tutti_engine *engine)
 {
     struct tutti_run *run = &engine->run;
     enum tutti_run_window_location place = run->program->window_place;
 
-    TUTTI_TRY(tutti_run_open_post(engine, place == TUTTI_IN_HALF ? 1 : TUTTI_POSTS - 1));
+    TUTTI_TRY(tutti_run_take_post(engine, place == TUTTI_IN_HALF ? 1 : TUTTI_POSTS - 1));
     run->base[TUTTI_BUF_WINDOW] = tutti_run_window(engine, engine->domain->me);
     if (place == TUTTI_IN_POST)
         return TUTTI_OK;
@@ -292,7 +277,7 @@ static void leave_round(struct tutti_engine *engine)
     uint32_t nsignals = engine->run.program->plan->schedule->nsignals;
 
     if (engine->run.signals_given < nsignals)
-        tutti_domain_give_signals(engine->domain, engine->run.post, engine->round, nsignals);
+        tutti_run_give_signals(engine, nsignals);
 }
 
 /* Runs lanes before local steps, so that data is under way while this core copies. */
