@@ -140,7 +140,7 @@ static void count_pairs(const struct survey *survey, struct tutti_sim_border *bo
         const struct tutti_machine_path *path = &machine->links.paths[i];
         bool is_near = tutti_machine_level(machine, path->from, path->to) == 0;
 
-        if (!crosses(survey, path))
+        if (!crosses(survey, path) || path->has_channel) /* another path of a pair */
             continue;
         for (int way = OUT; way < WAYS; way++) {
             struct tutti_sim_border *border = &borders[part_at(survey, path, way)];

@@ -129,9 +129,9 @@ void tutti_sim_network_fini(struct tutti_sim_network *network);
 
 /* The three route functions are in routes.c. They overwrite *route and reuse the array
  * route->crossings, which the caller frees in the end. TUTTI_ERR_SYSTEM: out of memory. This
- * function gives the route of a message between two ranks. */
+ * function gives the route of a message between two ranks, on a channel of its schedule. */
 int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
-                            struct tutti_sim_route *route);
+                            uint8_t channel, struct tutti_sim_route *route);
 /* Gives the route of a step's own work. The work is a local or one-sided step, or the reduction of
  * received data. */
 int tutti_sim_route_work(const struct tutti_sim_network *network, const struct tutti_sim_step *step,

@@ -23,7 +23,7 @@ static int find_route(struct tutti_sim_play *play, const struct tutti_sim_messag
     const struct tutti_sim_step *steps = play->score.steps;
 
     return tutti_sim_route_message(&play->network, steps[message->sender].rank,
-                                   steps[message->receiver].rank, &play->route);
+                                   steps[message->receiver].rank, message->channel, &play->route);
 }
 
 /* ---- from ready to arrived ------------------------------------------------------- */

@@ -195,9 +195,10 @@ static bool is_one_node(const struct tutti_sim_network *network, uint32_t from, 
 }
 
 int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
-                            struct tutti_sim_route *route)
+                            uint8_t channel, struct tutti_sim_route *route)
 {
-    const struct tutti_machine_path *path = tutti_machine_path(network->machine, from, to);
+    const struct tutti_machine_path *path =
+        tutti_machine_channel_path(network->machine, from, to, channel);
 
     clear(route);
     if (path != NULL)

@@ -113,12 +113,14 @@ static int load_messages(struct tutti_sim_score *score, struct lanes *lanes,
         TUTTI_TRY(claim(score, lanes, lane_key((uint32_t)step->from, rank, step->channel),
                         RECEIVING, &own->in));
         score->messages[own->in].receiver = id;
+        score->messages[own->in].channel = step->channel;
         own->halves++;
     }
     if (tutti_access_sends(step)) {
         TUTTI_TRY(claim(score, lanes, lane_key(rank, (uint32_t)step->to, step->channel),
                         SENDING, &own->out));
         score->messages[own->out].sender = id;
+        score->messages[own->out].channel = step->channel;
         own->halves++;
     }
     return TUTTI_OK;

@@ -59,6 +59,7 @@ struct tutti_sim_step {
 struct tutti_sim_message {
     uint32_t sender, receiver; /* steps; the first of each if the message is gathered */
     uint32_t last_sender, last_receiver; /* the last of each; else equal to the first */
+    uint8_t channel;           /* of its lane */
     bool is_part;              /* part of a gathered message, so not played on its own */
     uint32_t lane;             /* number of the first message of its lane */
     uint32_t next;             /* the next message of its lane, or TUTTI_SIM_NONE */

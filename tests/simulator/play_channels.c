@@ -59,7 +59,7 @@ double play_allreduce(const char *what, const struct machine *machine,
     stage_open(&stage, text, 0);
     if (!is_ring) {
         stage.options.value[TUTTI_SEGMENTS] = 256;
-        stage.options.value[TUTTI_CHANNELS] = channels->nchannels;
+        stage.options.value[TUTTI_CHANNELS] = stage.machine->places.ntrees;
     }
     shape = (struct tutti_shape){.nranks = stage.machine->places.nranks,
                                  .options = stage.options, .places = &stage.machine->places};

@@ -78,6 +78,7 @@ static void rings_of_clusters_use_the_ports_of_their_channels(void **state)
         {"3 hosts: 8 gpus h100 nvswitch 18, 8 nics 400G rails, 2 cpus, 8 switches", 0.72},
         {"4 hosts: 8 gpus a100 nvswitch 12, 8 nics 200G, 2 cpus rome nodes 4, 4 switches", 0.74},
         {"3 hosts: 4 gpus a100 mesh 4, 1 nic 100G ports 2, 2 cpus milan cores 2", 0.97},
+        {"2 hosts: dgx-2", 0.75}, /* several rings join the same two gpus by different ports */
     };
 
     (void)state;

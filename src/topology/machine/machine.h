@@ -46,6 +46,8 @@
  *                             # Each byte takes 1.2 bytes of link 7. "via" without links: both
  *                             # ranks are on one device
  *   path 1 0 via 4 latency 2us  # default: latency of the level that joins the two ranks
+ *   path 0 1 channel 3 via 5  # the links of the messages on channel 3 of a schedule, where they
+ *                             # differ: channels may use different network ports
  *
  * A path describes all traffic from its first rank to its second rank: messages, and loads and
  * stores in the memory of the other rank. The path replaces ports, trunks and torus. Traffic on a
@@ -132,6 +134,9 @@ struct tutti_machine_crossing {
 
 struct tutti_machine_path {
     uint32_t from, to;     /* ranks */
+    bool has_channel;      /* only messages on `channel` take the path; false: all traffic of the
+                              two ranks does for whose channel there is no path */
+    uint8_t channel;       /* of a step (schedule/step.h) */
     uint32_t first, count; /* range in `crossings`; no link twice */
     double latency_s;      /* below 0: latency of the level */
 };
@@ -139,7 +144,8 @@ struct tutti_machine_path {
 struct tutti_machine_links {
     const struct tutti_machine_link *links;
     uint32_t nlinks;
-    const struct tutti_machine_path *paths; /* in a machine: sorted by `from`, then `to` */
+    const struct tutti_machine_path *paths; /* in a machine: sorted by `from`, then `to`,
+                                               then `channel` */
     uint32_t npaths;
     const struct tutti_machine_crossing *crossings;
     uint32_t ncrossings;
@@ -163,6 +169,7 @@ struct tutti_machine {
     struct tutti_footprint_rate reduce_beyond[TUTTI_MACHINE_FOOTPRINTS],
         load_beyond[TUTTI_MACHINE_FOOTPRINTS];
     struct tutti_machine_links links; /* arrays owned by the machine */
+    bool has_channel_paths;           /* some path is for one channel */
     /* Entry i is the total rate of the first i + 1 directed rings along their paths, in B/s. Each
      * ring counts twice, first forwards, then backwards. 0: some pair has no path, or no link
      * bounds the rings. NULL: the machine has no rings or no paths. */
@@ -207,6 +214,11 @@ int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_ma
 /* Returns the path of a pair of ranks; NULL: the pair uses the levels. */
 const struct tutti_machine_path *tutti_machine_path(const struct tutti_machine *machine,
                                                     uint32_t from, uint32_t to);
+/* Returns the path of the messages on a channel: the path of this channel if there is one, else
+ * that of the pair. */
+const struct tutti_machine_path *tutti_machine_channel_path(const struct tutti_machine *machine,
+                                                            uint32_t from, uint32_t to,
+                                                            uint8_t channel);
 /* Returns the rate in B/s of a flow that is alone on the path; 0: the path crosses no link. */
 double tutti_machine_path_rate(const struct tutti_machine *machine,
                                const struct tutti_machine_path *path);

@@ -51,6 +51,8 @@ struct tutti_draft_speed {
  * may be given after the path. */
 struct tutti_draft_path {
     uint32_t from, to;     /* ranks */
+    bool has_channel;      /* the text gives a channel */
+    uint8_t channel;
     uint32_t first, count; /* range in `crossings` */
     double latency_s;      /* below 0: latency of the level */
     uint32_t line, from_column, to_column; /* positions of `from` and `to` in the text */

@@ -86,6 +86,10 @@ static int check_path(const struct tutti_machine_links *links,
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u has a latency of %g; "
                           "give seconds, or less than 0 for that of the level", path->from,
                           path->to, path->latency_s);
+    if (!path->has_channel && path->channel != 0)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u is for all channels, "
+                          "and for channel %u; set has_channel, or no channel", path->from,
+                          path->to, path->channel);
     for (uint32_t i = 0; i < path->count; i++)
         TUTTI_TRY(check_crossing(links, path, i));
     return TUTTI_OK;
@@ -111,7 +115,11 @@ static int compare_paths(const void *a, const void *b)
 
     if (x->from != y->from)
         return x->from < y->from ? -1 : 1;
-    return (x->to > y->to) - (x->to < y->to);
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    if (x->has_channel != y->has_channel)
+        return x->has_channel ? 1 : -1;
+    return (x->channel > y->channel) - (x->channel < y->channel);
 }
 
 /* Copies `count` elements into a new array; *ret_copy, which is a pointer, is NULL for none. */
@@ -129,7 +137,7 @@ static int copy_array(const void *from, size_t count, size_t size_bytes, void *r
     return TUTTI_OK;
 }
 
-/* Sorts the paths, and refuses two paths of the same pair. */
+/* Sorts the paths, and refuses two paths of the same pair and channel. */
 static int sort_paths(struct tutti_machine_path *paths, uint32_t npaths)
 {
     if (npaths > 1)
@@ -137,7 +145,8 @@ static int sort_paths(struct tutti_machine_path *paths, uint32_t npaths)
     for (uint32_t i = 1; i < npaths; i++)
         if (compare_paths(&paths[i - 1], &paths[i]) == 0)
             return tutti_fail(TUTTI_ERR_ARGUMENT, "two paths from rank %u to %u; there is one for "
-                              "each pair", paths[i].from, paths[i].to);
+                              "each pair, and one for each of its channels", paths[i].from,
+                              paths[i].to);
     return TUTTI_OK;
 }
 
@@ -159,10 +168,14 @@ int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_ma
     TUTTI_TRY_OR(fail, rc, copy_array(links->crossings, links->ncrossings, sizeof *links->crossings,
                                 &own.crossings));
     changed.links = own;
+    changed.has_channel_paths = false;
+    for (uint32_t i = 0; i < own.npaths; i++)
+        changed.has_channel_paths |= paths[i].has_channel;
     TUTTI_TRY_OR(fail, rc, tutti_links_find_ring_rates(&changed, &ring_rates));
     tutti_links_fini(&machine->links);
     tutti_links_free_array(machine->ring_rates);
     machine->links = own;
+    machine->has_channel_paths = changed.has_channel_paths;
     machine->ring_rates = ring_rates;
     return TUTTI_OK;
 
@@ -171,15 +184,32 @@ fail:
     return rc;
 }
 
+static const struct tutti_machine_path *find_path(const struct tutti_machine *machine,
+                                                  const struct tutti_machine_path *wanted)
+{
+    if (machine->links.npaths == 0)
+        return NULL;
+    return bsearch(wanted, machine->links.paths, machine->links.npaths, sizeof *wanted,
+                   compare_paths);
+}
+
 const struct tutti_machine_path *tutti_machine_path(const struct tutti_machine *machine,
                                                     uint32_t from, uint32_t to)
 {
-    const struct tutti_machine_path wanted = {.from = from, .to = to};
+    return find_path(machine, &(struct tutti_machine_path){.from = from, .to = to});
+}
 
-    if (machine->links.npaths == 0)
-        return NULL;
-    return bsearch(&wanted, machine->links.paths, machine->links.npaths, sizeof wanted,
-                   compare_paths);
+const struct tutti_machine_path *tutti_machine_channel_path(const struct tutti_machine *machine,
+                                                            uint32_t from, uint32_t to,
+                                                            uint8_t channel)
+{
+    const struct tutti_machine_path wanted = {
+        .from = from, .to = to, .has_channel = true, .channel = channel};
+    const struct tutti_machine_path *path = NULL;
+
+    if (machine->has_channel_paths)
+        path = find_path(machine, &wanted);
+    return path != NULL ? path : tutti_machine_path(machine, from, to);
 }
 
 double tutti_machine_path_rate(const struct tutti_machine *machine,

@@ -92,7 +92,19 @@ static int read_crossing(struct tutti_draft *draft, struct tutti_word word,
     return TUTTI_OK;
 }
 
-/* Reads "via 3 7 latency 2us" after the ranks; via and latency may come in any order. */
+static int read_channel(struct tutti_draft *draft, struct tutti_draft_path *path)
+{
+    struct tutti_word word;
+    uint32_t channel;
+
+    tutti_words_next(&draft->words, &word);
+    TUTTI_TRY(tutti_word_number(&draft->words, word, 0, UINT8_MAX, &channel));
+    path->has_channel = true;
+    path->channel = (uint8_t)channel;
+    return TUTTI_OK;
+}
+
+/* Reads "channel 3 via 3 7 latency 2us" after the ranks; the three may come in any order. */
 static int read_route(struct tutti_draft *draft, struct tutti_draft_path *path)
 {
     bool has_via = false, has_latency = false, is_in_via = false;
@@ -103,14 +115,17 @@ static int read_route(struct tutti_draft *draft, struct tutti_draft_path *path)
             TUTTI_TRY(read_crossing(draft, word, path));
         } else if (tutti_word_is(word, "via") && !has_via) {
             has_via = is_in_via = true;
+        } else if (tutti_word_is(word, "channel") && !path->has_channel) {
+            TUTTI_TRY(read_channel(draft, path));
+            is_in_via = false;
         } else if (tutti_word_is(word, "latency") && !has_latency) {
             tutti_words_next(&draft->words, &word);
             TUTTI_TRY(tutti_unit_read_seconds(&draft->words, word, &path->latency_s));
             has_latency = true;
             is_in_via = false;
         } else {
-            return tutti_words_fail(&draft->words, word, "\"%.*s\"; a path has latency, and via "
-                                    "with the numbers of its links, each once", TUTTI_WORD(word));
+            return tutti_words_fail(&draft->words, word, "\"%.*s\"; a path has latency, channel, and "
+                                    "via with the numbers of its links, each once", TUTTI_WORD(word));
         }
     }
     if (!has_via)
@@ -153,7 +168,7 @@ static struct tutti_word word_at(const struct tutti_draft_path *path, uint32_t c
     return (struct tutti_word){.line = path->line, .column = column};
 }
 
-/* Orders paths by their ranks. Paths of the same pair are ordered as in the text, so that the error
+/* Orders paths by their ranks and channels. Equal ones are ordered as in the text, so that the error
  * names the later path. */
 static int compare_paths(const void *a, const void *b)
 {
@@ -163,6 +178,10 @@ static int compare_paths(const void *a, const void *b)
         return x->from < y->from ? -1 : 1;
     if (x->to != y->to)
         return x->to < y->to ? -1 : 1;
+    if (x->has_channel != y->has_channel)
+        return x->has_channel ? 1 : -1;
+    if (x->channel != y->channel)
+        return x->channel < y->channel ? -1 : 1;
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
     return (x->from_column > y->from_column) - (x->from_column < y->from_column);
@@ -200,7 +219,8 @@ static int check_paths(struct tutti_draft *draft, uint32_t nranks)
     for (uint32_t i = 1; i < links->npaths; i++) {
         const struct tutti_draft_path *path = &links->paths[i], *before = path - 1;
 
-        if (path->from == before->from && path->to == before->to)
+        if (path->from == before->from && path->to == before->to &&
+            path->has_channel == before->has_channel && path->channel == before->channel)
             return tutti_words_fail(&draft->words, word_at(path, path->from_column),
                                     "the path from rank %u to %u again; line %u has it",
                                     path->from, path->to, before->line);
@@ -226,11 +246,16 @@ int tutti_draft_place_links(struct tutti_draft *draft, struct tutti_machine *mac
     from->links = NULL;
     if (paths == NULL || crossings == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u paths of a machine", from->npaths);
-    for (uint32_t i = 0; i < from->npaths; i++)
+    for (uint32_t i = 0; i < from->npaths; i++) {
+        const struct tutti_draft_path *path = &from->paths[i];
+
         paths[i] = (struct tutti_machine_path){
-            .from = from->paths[i].from, .to = from->paths[i].to, .first = from->paths[i].first,
-            .count = from->paths[i].count, .latency_s = from->paths[i].latency_s,
+            .from = path->from, .to = path->to, .has_channel = path->has_channel,
+            .channel = path->channel, .first = path->first, .count = path->count,
+            .latency_s = path->latency_s,
         };
+        machine->has_channel_paths |= path->has_channel;
+    }
     for (uint32_t i = 0; i < from->ncrossings; i++)
         crossings[i] = (struct tutti_machine_crossing){.link = from->crossings[i].link,
                                                        .weight = from->crossings[i].weight};
@@ -251,6 +276,8 @@ static void write_path(FILE *out, const struct tutti_machine_links *links,
                        const struct tutti_machine_path *path)
 {
     fprintf(out, "path %u %u", path->from, path->to);
+    if (path->has_channel)
+        fprintf(out, " channel %u", path->channel);
     if (path->latency_s >= 0) {
         fputs(" latency ", out);
         tutti_unit_write(out, tutti_time_units, path->latency_s);

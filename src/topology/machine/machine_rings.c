@@ -16,18 +16,20 @@
 #include <stdlib.h>
 
 /* Adds, to the load of each link, the bytes that cross this link when the ring carries one byte.
- * Directed ring 2 i is ring i forwards, and 2 i + 1 is ring i backwards. Returns false if two
+ * Directed ring 2 i is ring i forwards, and 2 i + 1 is ring i backwards. Each has the channel of its
+ * number, as in algorithms/multi_ring.c. Returns false if two
  * consecutive ranks have no path. */
 static bool add_ring_load(const struct tutti_machine *machine, uint32_t directed, double *loads)
 {
     uint32_t nranks = machine->places.nranks;
+    uint8_t channel = (uint8_t)directed; /* fewer than 256: TUTTI_MACHINE_ORDERS */
     const uint32_t *cycle = machine->places.rings + (size_t)(directed / 2) * nranks;
 
     for (uint32_t i = 0; i < nranks; i++) {
         uint32_t a = cycle[i], b = cycle[(i + 1) % nranks];
         const struct tutti_machine_path *path =
-            directed % 2 == 0 ? tutti_machine_path(machine, a, b)
-                              : tutti_machine_path(machine, b, a);
+            directed % 2 == 0 ? tutti_machine_channel_path(machine, a, b, channel)
+                              : tutti_machine_channel_path(machine, b, a, channel);
 
         if (path == NULL)
             return false;

@@ -40,20 +40,28 @@ struct way {
     bool is_there;
 };
 
+/* Sums up the parts of a way. */
+static void add_up(struct way *way)
+{
+    way->bytes_per_s = INFINITY;
+    way->is_there = true;
+    for (uint32_t i = 0; i < way->nparts; i++) {
+        const struct tutti_path *part = way->parts[i];
+
+        way->is_there = way->is_there && part->class != TUTTI_PATH_DIS;
+        way->nhops += part->nhops;
+        way->latency_s += part->latency_s;
+        if (part->nhops > 0)
+            way->bytes_per_s = fmin(way->bytes_per_s, part->bytes_per_s);
+    }
+}
+
 static struct way way_of(const struct costs *costs, uint32_t from, uint32_t to)
 {
-    struct way way = {.bytes_per_s = INFINITY, .is_there = true};
+    struct way way = {.nparts = 0};
 
     way.nparts = tutti_search_ways_between(costs->ways, from, to, way.parts);
-    for (uint32_t i = 0; i < way.nparts; i++) {
-        const struct tutti_path *part = way.parts[i];
-
-        way.is_there = way.is_there && part->class != TUTTI_PATH_DIS;
-        way.nhops += part->nhops;
-        way.latency_s += part->latency_s;
-        if (part->nhops > 0)
-            way.bytes_per_s = fmin(way.bytes_per_s, part->bytes_per_s);
-    }
+    add_up(&way);
     return way;
 }
 
@@ -100,22 +108,21 @@ static void add_link(struct costs *costs, uint32_t index)
     costs->number[index] = costs->nlinks++;
 }
 
-/* Adds the path of the machine from a rank to another. */
-static int add_path(struct costs *costs, uint32_t from, uint32_t to)
+/* Adds a path to the machine. `path` has its ranks and its channel. */
+static int add_path(struct costs *costs, struct tutti_machine_path path, const struct way *way)
 {
-    struct way way = way_of(costs, from, to);
-
-    if (!way.is_there)
+    if (!way->is_there)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "there is no path from gpu %u to gpu %u; "
-                          "describe a link or a CPU that joins them", from, to);
-    TUTTI_TRY(TUTTI_ARRAY_RESERVE(costs->crossings, costs->ncrossings + way.nhops,
+                          "describe a link or a CPU that joins them", path.from, path.to);
+    TUTTI_TRY(TUTTI_ARRAY_RESERVE(costs->crossings, costs->ncrossings + way->nhops,
                                   costs->crossing_capacity, "crossings"));
-    costs->machine_paths[costs->npaths++] = (struct tutti_machine_path){
-        .from = from, .to = to, .first = costs->ncrossings, .count = way.nhops,
-        .latency_s = round_time(way.latency_s)};
-    for (uint32_t p = 0; p < way.nparts; p++)
-        for (uint32_t i = 0; i < way.parts[p]->nhops; i++) {
-            const struct tutti_hop *hop = &costs->paths->hop[way.parts[p]->first + i];
+    path.first = costs->ncrossings;
+    path.count = way->nhops;
+    path.latency_s = round_time(way->latency_s);
+    costs->machine_paths[costs->npaths++] = path;
+    for (uint32_t p = 0; p < way->nparts; p++)
+        for (uint32_t i = 0; i < way->parts[p]->nhops; i++) {
+            const struct tutti_hop *hop = &costs->paths->hop[way->parts[p]->first + i];
 
             add_link(costs, hop->link);
             costs->crossings[costs->ncrossings++] = (struct tutti_machine_crossing){
@@ -126,11 +133,11 @@ static int add_path(struct costs *costs, uint32_t from, uint32_t to)
 
 static int reserve(struct costs *costs)
 {
-    size_t npairs = (size_t)costs->nranks * costs->nranks;
+    size_t npaths = (size_t)costs->nranks * costs->nranks + costs->ways->nchannel_ways;
 
     costs->number = malloc((costs->graph->nlinks + 1) * sizeof *costs->number);
     costs->links = calloc(costs->graph->nlinks + 1, sizeof *costs->links);
-    costs->machine_paths = calloc(npairs, sizeof *costs->machine_paths);
+    costs->machine_paths = calloc(npaths, sizeof *costs->machine_paths);
     if (costs->number == NULL || costs->links == NULL || costs->machine_paths == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the paths of %u ranks", costs->nranks);
     for (uint32_t i = 0; i < costs->graph->nlinks; i++)
@@ -141,9 +148,43 @@ static int reserve(struct costs *costs)
 static int add_paths(struct costs *costs)
 {
     for (uint32_t from = 0; from < costs->nranks; from++)
-        for (uint32_t to = 0; to < costs->nranks; to++)
-            if (from != to)
-                TUTTI_TRY(add_path(costs, from, to));
+        for (uint32_t to = 0; to < costs->nranks; to++) {
+            struct way way;
+
+            if (from == to)
+                continue;
+            way = way_of(costs, from, to);
+            TUTTI_TRY(add_path(costs, (struct tutti_machine_path){.from = from, .to = to}, &way));
+        }
+    return TUTTI_OK;
+}
+
+/* Returns true if both ways cross the same links. */
+static bool is_same_way(const struct way *a, const struct way *b)
+{
+    bool is_same = a->nparts == b->nparts;
+
+    for (uint32_t i = 0; i < a->nparts && is_same; i++)
+        is_same = a->parts[i] == b->parts[i];
+    return is_same;
+}
+
+/* Adds the ways of channels that differ from the way of their pair. */
+static int add_channel_paths(struct costs *costs)
+{
+    for (uint32_t i = 0; i < costs->ways->nchannel_ways; i++) {
+        const struct tutti_search_channel_way *own = &costs->ways->channel_ways[i];
+        struct way way = {.nparts = 0}, usual = way_of(costs, own->from, own->to);
+
+        way.nparts = tutti_search_ways_of_channel(costs->ways, own, way.parts);
+        add_up(&way);
+        if (!is_same_way(&way, &usual))
+            TUTTI_TRY(add_path(costs,
+                               (struct tutti_machine_path){.from = own->from, .to = own->to,
+                                                           .has_channel = true,
+                                                           .channel = own->channel},
+                               &way));
+    }
     return TUTTI_OK;
 }
 
@@ -193,27 +234,32 @@ static void write_ring(FILE *out, const struct costs *costs, const struct tutti_
     fputs("ring", out);
     for (uint32_t host = 0; host < costs->nranks / plan->ngpus; host++)
         for (uint32_t i = 0; i < plan->ngpus; i++)
-            fprintf(out, " %u", host * plan->ngpus + tutti_search_ring_gpu(costs->ways, plan, c, i));
+            fprintf(out, " %u", host * plan->ngpus + plan->channel[c].gpu[i]);
     fputc('\n', out);
 }
 
-/* Writes a line `tree`: the tree of the channel within each host; a binary tree joins the roots. */
+/* Writes a line `tree`: the tree of the channel within each host; binary tree number `which` joins
+ * the roots. */
 static void write_tree(FILE *out, const struct costs *costs, const struct tutti_channels *plan,
-                       uint32_t c)
+                       uint32_t c, uint32_t which)
 {
     const struct tutti_channel *channel = &plan->channel[c];
     uint32_t root = tutti_search_tree_root(plan, channel), per_host = plan->ngpus;
+    uint32_t nhosts = costs->nranks / per_host;
 
     fputs("tree", out);
-    for (uint32_t host = 0; host < costs->nranks / per_host; host++)
+    for (uint32_t host = 0; host < nhosts; host++) {
+        uint32_t parent = tutti_search_parent_host(host, nhosts, which);
+
         for (uint32_t i = 0; i < per_host; i++) {
             if (i != root)
                 fprintf(out, " %u", host * per_host + channel->gpu[i]);
-            else if (host == 0)
+            else if (parent == TUTTI_NO_NODE)
                 fputs(" -1", out);
             else
-                fprintf(out, " %u", tutti_search_parent_host(host) * per_host + root);
+                fprintf(out, " %u", parent * per_host + root);
         }
+    }
     fputc('\n', out);
 }
 
@@ -225,7 +271,8 @@ static void write_orders(FILE *out, const struct costs *costs, const struct tutt
         if (plan->pattern == TUTTI_PATTERN_RING)
             write_ring(out, costs, plan, c);
         else
-            write_tree(out, costs, plan, c);
+            for (uint32_t which = 0; which < tutti_search_orders_per_tree(costs->ways, plan); which++)
+                write_tree(out, costs, plan, c, which);
     }
 }
 
@@ -272,6 +319,7 @@ static int make_machine(struct costs *costs, const struct tutti_channels *ring,
     TUTTI_TRY(tutti_search_ways_plan(costs->paths, ring, tree, &costs->ways));
     TUTTI_TRY(reserve(costs));
     TUTTI_TRY(add_paths(costs));
+    TUTTI_TRY(add_channel_paths(costs));
     TUTTI_TRY(write_text(costs, ring, tree, &text));
     TUTTI_TRY_OR(drop_text, rc, tutti_machine_parse("graph", text, 0, &machine));
     links = (struct tutti_machine_links){

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Decides which way data takes between any two gpus: through which ports it goes if they are on
- * different hosts. A channel of a plan keeps the ports that the search gave it. All other pairs use
- * the ports that are dealt out to the gpus (ports.h). A pair has one way, so the first channel that
- * joins the two gpus determines it.
+ * different hosts. The channels of a ring plan keep the ports that the search gave them, so a pair
+ * of gpus may have several ways, each for one channel of a schedule. The first tree that joins two
+ * gpus determines the way of all other data between the two. Pairs that no channel joins use the
+ * ports that are dealt out to the gpus (ports.h).
  *
  * A plan is one of host 0, and is repeated on the other hosts. Rings go through one host after the
- * other. The trees of the hosts are joined by a binary tree of their roots. */
+ * other. Binary trees of the hosts join the trees within them: a host that is inside one of them is
+ * a leaf of the other, so that no port serves two children with all data. */
 #ifndef TUTTI_TOPOLOGY_SEARCH_WAYS_H
 #define TUTTI_TOPOLOGY_SEARCH_WAYS_H
 
@@ -18,14 +20,22 @@ struct tutti_search_port_pair {
     uint32_t out, in;
 };
 
+/* The way of one channel of a schedule between two ranks. */
+struct tutti_search_channel_way {
+    uint32_t from, to;
+    uint8_t channel; /* as in algorithms/multi_ring.c: twice the number of the ring, and one more for
+                        the direction back */
+    struct tutti_search_port_pair ports;
+};
+
 /* Rank r is gpu r of the graph. */
 struct tutti_search_ways {
     const struct tutti_paths *paths; /* borrowed */
     uint32_t nranks;
     struct tutti_ports *dealt;
-    struct tutti_search_port_pair *planned; /* [nranks][nranks]: from, to */
-    double *load; /* per link of the graph: how often the rings of host 0 cross it */
-    bool is_shifted[TUTTI_MACHINE_ORDERS]; /* per ring: it begins at the last gpu of the channel */
+    struct tutti_search_port_pair *planned; /* [nranks][nranks]: from, to; by trees */
+    struct tutti_search_channel_way *channel_ways; /* by rings */
+    uint32_t nchannel_ways, channel_way_capacity;
 };
 
 /* Plans the ways; both plans may be NULL. Of each plan the first TUTTI_MACHINE_ORDERS channels are
@@ -39,22 +49,25 @@ void tutti_search_ways_destroy(struct tutti_search_ways *ways);
  * are. */
 uint32_t tutti_search_ways_between(const struct tutti_search_ways *ways, uint32_t from, uint32_t to,
                                    const struct tutti_path *ret_parts[TUTTI_PORTS_PARTS]);
+/* Does the same for the way of a channel. */
+uint32_t tutti_search_ways_of_channel(const struct tutti_search_ways *ways,
+                                      const struct tutti_search_channel_way *way,
+                                      const struct tutti_path *ret_parts[TUTTI_PORTS_PARTS]);
 
 /* Returns the number of gpus of a host for which the plan is repeated, which is all gpus if it is a
  * plan of all hosts. 0: the plan cannot be repeated, or is NULL. */
 uint32_t tutti_search_repeated_gpus(const struct tutti_search_ways *ways,
                                     const struct tutti_channels *plan);
-/* Returns the gpu at position `i` of ring channel `c` within its host. */
-uint32_t tutti_search_ring_gpu(const struct tutti_search_ways *ways,
-                               const struct tutti_channels *plan, uint32_t c, uint32_t i);
 /* Returns the index of the root of a tree channel among the gpus of its plan. */
 uint32_t tutti_search_tree_root(const struct tutti_channels *plan,
                                 const struct tutti_channel *channel);
 
-/* Returns the parent of a host in the binary tree of roots. Host 0 is its root. */
-static inline uint32_t tutti_search_parent_host(uint32_t host)
-{
-    return (host - 1) / 2;
-}
+/* Returns how many orders of the machine a channel of a tree plan becomes: two, one for each binary
+ * tree of the hosts, unless there are fewer than three hosts, or the machine has no room for two. */
+uint32_t tutti_search_orders_per_tree(const struct tutti_search_ways *ways,
+                                      const struct tutti_channels *plan);
+/* Returns the parent of a host in binary tree number `which`, 0 or 1, of `nhosts` hosts.
+ * TUTTI_NO_NODE: it is the root. The second tree is the mirror image of the first. */
+uint32_t tutti_search_parent_host(uint32_t host, uint32_t nhosts, uint32_t which);
 
 #endif

@@ -142,6 +142,26 @@ static void assert_survives(const struct tutti_machine *machine)
     free(same);
 }
 
+static void channels_have_paths_of_their_own(void **state)
+{
+    struct tutti_machine *machine =
+        parse("ranks 2; link 8GB/s 4GB/s; path 0 1 via 0; path 0 1 channel 3 via 1; "
+              "path 1 0 via 0 channel 255; ring 0 1;" LEVEL);
+
+    (void)state;
+    assert_int_equal(machine->links.npaths, 3);
+    assert_true(tutti_machine_path_rate(machine, tutti_machine_path(machine, 0, 1)) == 8e9);
+    assert_true(tutti_machine_path_rate(machine, tutti_machine_channel_path(machine, 0, 1, 3)) ==
+                4e9);
+    assert_true(tutti_machine_path_rate(machine, tutti_machine_channel_path(machine, 0, 1, 2)) ==
+                8e9);
+    assert_null(tutti_machine_path(machine, 1, 0));
+    assert_null(tutti_machine_channel_path(machine, 1, 0, 254));
+    assert_non_null(tutti_machine_channel_path(machine, 1, 0, 255));
+    assert_survives(machine);
+    tutti_machine_destroy(machine);
+}
+
 static void what_is_written_reads_as_the_same_links(void **state)
 {
     static const char *const texts[] = {
@@ -225,9 +245,11 @@ static void mistakes_are_found_where_they_are(void **state)
         {"path 1 1 via", "m:1:8: ", "a path from rank 1 to itself"},
         {"path 0 1", "m:1:9: ", "the path has no links; add them, such as via 3 7, or via alone"},
         {"path 0 1 latency 1us", "m:1:21: ", "the path has no links"},
-        {"path 0 1 2", "m:1:10: ", "\"2\"; a path has latency, and via with the numbers of"},
+        {"path 0 1 2", "m:1:10: ", "\"2\"; a path has latency, channel, and via"},
         {"path 0 1 via 2 latency 1us 3", "m:1:28: ", "\"3\"; a path has"},
         {"path 0 1 via 2 via 3", "m:1:16: ", "each once"},
+        {"path 0 1 channel 1 via channel 2", "m:1:24: ", "each once"},
+        {"path 0 1 channel 256 via", "m:1:18: ", "255"},
         {"path 0 1 latency 1us via latency 2us", "m:1:26: ", "each once"},
         {"path 0 1 latency via", "m:1:18: ", "\"via\"; expected a time"},
         {"path 0 1 via 2y", "m:1:14: ", "\"2y\"; expected a number from 0 to 65535"},
@@ -322,8 +344,14 @@ static void arrays_are_copied_and_sorted(void **state)
 {
     struct tutti_machine_link link[] = {{4e9, "up"}, {2e9, ""}};
     struct tutti_machine_crossing crossing[] = {{1, 1}, {0, 4}, {1, 1}};
-    struct tutti_machine_path path[] = {{2, 1, 1, 2, -1}, {0, 2, 0, 1, 5e-6}, {2, 0, 0, 0, -1}};
-    struct tutti_machine_links links = {link, 2, path, 3, crossing, 3};
+    struct tutti_machine_path path[] = {
+        {.from = 2, .to = 1, .has_channel = true, .channel = 7, .first = 1, .count = 1},
+        {.from = 2, .to = 1, .first = 1, .count = 2, .latency_s = -1},
+        {.from = 0, .to = 2, .first = 0, .count = 1, .latency_s = 5e-6},
+        {.from = 2, .to = 0, .latency_s = -1},
+    };
+    struct tutti_machine_links links = {.links = link, .nlinks = 2, .paths = path, .npaths = 4,
+                                        .crossings = crossing, .ncrossings = 3};
     struct tutti_machine *machine = parse("ranks 3; link 1B/s 1B/s 1B/s;" LEVEL);
 
     (void)state;
@@ -338,11 +366,21 @@ static void arrays_are_copied_and_sorted(void **state)
     assert_survives(machine);
     /* Given back what it has, and then nothing. */
     assert_int_equal(tutti_machine_set_links(machine, &machine->links), TUTTI_OK);
-    assert_int_equal(machine->links.npaths, 3);
+    assert_int_equal(machine->links.npaths, 4);
+    assert_int_equal(tutti_machine_path(machine, 2, 1)->count, 2);
+    assert_int_equal(tutti_machine_channel_path(machine, 2, 1, 6)->count, 2);
+    assert_int_equal(tutti_machine_channel_path(machine, 2, 1, 7)->count, 1);
     links = (struct tutti_machine_links){.nlinks = 0};
     assert_int_equal(tutti_machine_set_links(machine, &links), TUTTI_OK);
     assert_null(tutti_machine_path(machine, 2, 1));
     tutti_machine_destroy(machine);
+}
+
+static struct tutti_machine_path path_of(uint32_t from, uint32_t to, uint32_t first, uint32_t count,
+                                         double latency_s)
+{
+    return (struct tutti_machine_path){
+        .from = from, .to = to, .first = first, .count = count, .latency_s = latency_s};
 }
 
 static void wrong_arrays_change_nothing(void **state)
@@ -350,12 +388,12 @@ static void wrong_arrays_change_nothing(void **state)
     struct tutti_machine_link link = {4e9, "up"}, slow = {0.5, ""}, odd = {4e9, "no name"};
     struct tutti_machine_link endless = {INFINITY, ""};
     struct tutti_machine_crossing crossing[] = {{0, 1}, {0, 1}, {1, 1}, {0, NAN}, {0, 0}};
-    struct tutti_machine_path pair[] = {{0, 1, 0, 1, -1}, {0, 1, 0, 1, 0}};
-    struct tutti_machine_path self = {1, 1, 0, 1, -1}, far = {0, 2, 0, 1, -1};
-    struct tutti_machine_path twice = {0, 1, 0, 2, -1}, beyond = {0, 1, 2, 1, -1};
-    struct tutti_machine_path nan = {0, 1, 3, 1, -1}, zero = {0, 1, 4, 1, -1};
-    struct tutti_machine_path outside = {0, 1, 4, 2, -1}, wraps = {0, 1, UINT32_MAX, 2, -1};
-    struct tutti_machine_path never = {0, 1, 0, 1, NAN};
+    struct tutti_machine_path pair[] = {path_of(0, 1, 0, 1, -1), path_of(0, 1, 0, 1, 0)};
+    struct tutti_machine_path self = path_of(1, 1, 0, 1, -1), far = path_of(0, 2, 0, 1, -1);
+    struct tutti_machine_path twice = path_of(0, 1, 0, 2, -1), beyond = path_of(0, 1, 2, 1, -1);
+    struct tutti_machine_path nan = path_of(0, 1, 3, 1, -1), zero = path_of(0, 1, 4, 1, -1);
+    struct tutti_machine_path outside = path_of(0, 1, 4, 2, -1), wraps = path_of(0, 1, UINT32_MAX, 2, -1);
+    struct tutti_machine_path never = path_of(0, 1, 0, 1, NAN);
     const struct {
         struct tutti_machine_links links;
         const char *what;
@@ -391,6 +429,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_say_what_each_pair_crosses),
+        cmocka_unit_test(channels_have_paths_of_their_own),
         cmocka_unit_test(rings_carry_what_their_links_leave_them),
         cmocka_unit_test(a_machine_without_paths_has_none),
         cmocka_unit_test(what_is_written_reads_as_the_same_links),

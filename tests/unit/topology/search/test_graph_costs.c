@@ -154,14 +154,18 @@ static void trees_of_hosts_hang_below_each_other(void **state)
     (void)state;
     while (gpu[root] != TUTTI_NO_NODE)
         root++;
-    assert_int_equal(machine->places.ntrees, tree->nchannels);
-    for (uint32_t rank = 0; rank < 12; rank++) {
-        int32_t parent = rank % 4 != root ? (int32_t)(rank / 4 * 4 + gpu[rank % 4])
-                         : rank < 4       ? -1
-                                          : (int32_t)root; /* hosts 1 and 2 below host 0 */
+    /* Each tree joins the hosts twice: hosts 1 and 2 are below host 0, or hosts 0 and 1 are below
+     * host 2. */
+    assert_int_equal(machine->places.ntrees, 2 * tree->nchannels);
+    for (uint32_t which = 0; which < 2; which++)
+        for (uint32_t rank = 0; rank < 12; rank++) {
+            uint32_t top = which == 0 ? 0 : 2;
+            int32_t parent = rank % 4 != root   ? (int32_t)(rank / 4 * 4 + gpu[rank % 4])
+                             : rank / 4 == top ? -1
+                                                : (int32_t)(top * 4 + root);
 
-        assert_int_equal(machine->places.trees[rank], parent);
-    }
+            assert_int_equal(machine->places.trees[which * 12 + rank], parent);
+        }
     tutti_machine_destroy(machine);
     tutti_channels_destroy(tree);
     close_machine(&of);
