@@ -3,6 +3,7 @@
 #include "common/topo_machine.h"
 
 #include "base/result.h"
+#include "common/topo_remarks.h"
 #include "topology/formats/known.h"
 #include "topology/formats/load.h"
 #include "topology/search/costs.h"
@@ -59,6 +60,15 @@ bool topo_machine_is_joined(const struct tutti_graph *graph)
     return false;
 }
 
+bool topo_machine_is_one_domain(const struct tutti_graph *graph)
+{
+    const struct tutti_graph_node *at = &graph->nodes[graph->first[TUTTI_NODE_NVSWITCH]];
+
+    /* An NVSwitch has one link to each gpu that it joins. */
+    return graph->count[TUTTI_NODE_NVSWITCH] == 1 && topo_machine_is_joined(graph) &&
+           at->nlinks == graph->count[TUTTI_NODE_GPU];
+}
+
 int topo_machine_make(const struct tutti_paths *paths, struct tutti_machine **ret_machine)
 {
     const struct tutti_graph *graph = paths->graph;
@@ -107,6 +117,7 @@ int topo_machine_load(const char *what, uint32_t nranks, struct tutti_machine **
     TUTTI_TRY_OR(leave, rc, tutti_graph_build(inventory, &graph));
     TUTTI_TRY_OR(leave, rc, check_ranks(what, graph, nranks));
     TUTTI_TRY_OR(leave, rc, tutti_paths_find(graph, &paths));
+    topo_remarks_print(graph, stderr);
     rc = topo_machine_make(paths, ret_machine);
 
 leave:

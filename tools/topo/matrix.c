@@ -3,6 +3,7 @@
  * `nvidia-smi topo -m`. */
 #include "common/memory.h"
 #include "common/table.h"
+#include "common/topo_remarks.h"
 #include "topo/commands.h"
 #include "topo/subject.h"
 
@@ -194,6 +195,7 @@ static int run(const struct request *request)
     print_table(&matrix);
     print_legend(&matrix);
     free(matrix.node);
+    topo_remarks_print(subject.graph, stderr);
     subject_close(&subject);
     return EXIT_SUCCESS;
 }

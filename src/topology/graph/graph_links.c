@@ -142,18 +142,42 @@ static uint32_t nvswitch_of(const struct tutti_graph *graph, uint32_t gpu)
     return TUTTI_NO_NODE;
 }
 
-/* Returns the number of NVLinks to `other` that `gpu` lists. */
-static int64_t count_links(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t other)
+struct tutti_graph_listed tutti_graph_listed_links(const struct tutti_inventory *inventory,
+                                                   uint32_t gpu, uint32_t other)
 {
     int64_t busid = tutti_device_number(inventory, inventory->devices[other].parent,
-                                        TUTTI_PROPERTY_BUSID, -1), count = 0;
+                                        TUTTI_PROPERTY_BUSID, -1);
+    struct tutti_graph_listed listed = {.is_listed = false};
 
     for (uint32_t nvlink = inventory->devices[gpu].first_child; nvlink != TUTTI_NO_DEVICE;
-         nvlink = inventory->devices[nvlink].next)
-        if (inventory->devices[nvlink].kind == TUTTI_DEVICE_NVLINK &&
-            tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1) == busid)
-            count += tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_LINKS, 1);
-    return count;
+         nvlink = inventory->devices[nvlink].next) {
+        int64_t count;
+
+        if (inventory->devices[nvlink].kind != TUTTI_DEVICE_NVLINK ||
+            tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1) != busid)
+            continue;
+        count = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_LINKS, 1);
+        listed.is_listed = true;
+        if (count <= 0)
+            continue;
+        listed.count += count;
+        listed.bytes_per_s += tutti_device_real(inventory, nvlink, TUTTI_PROPERTY_MEASURED,
+                                                tutti_speed_nvlink(inventory, gpu) * (double)count);
+    }
+    return listed;
+}
+
+/* Returns true if the links between two gpus are taken from what `gpu` lists. If both gpus list
+ * them, that is the one that lists the lower rate, or else the one with the lower node. */
+static bool describes_link(const struct tutti_graph *graph, uint32_t gpu, uint32_t other)
+{
+    struct tutti_graph_listed own = tutti_graph_listed_links(graph->inventory, gpu, other);
+    struct tutti_graph_listed others = tutti_graph_listed_links(graph->inventory, other, gpu);
+
+    if (!others.is_listed || own.bytes_per_s < others.bytes_per_s)
+        return true;
+    return own.bytes_per_s <= others.bytes_per_s &&
+           tutti_graph_find(graph, gpu) < tutti_graph_find(graph, other);
 }
 
 /* Adds the link of a device of kind nvlink. The narrower end limits the rate. */
@@ -176,7 +200,7 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
 
         to = tutti_graph_find(graph, other);
         /* Both gpus usually list the link; it is added only once. */
-        if (to < from && count_links(inventory, other, gpu) > 0)
+        if (!describes_link(graph, gpu, other))
             return TUTTI_OK;
         rate = other_rate < rate ? other_rate : rate;
     } else if (leads_to_nvswitch(inventory, gpu, nvlink)) {

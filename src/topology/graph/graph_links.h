@@ -9,6 +9,18 @@
  * NVSwitch node must be one of the gpus that the NVSwitch joins. TUTTI_ERR_SYSTEM: no memory. */
 int tutti_graph_link(struct tutti_graph *graph);
 
+/* What a gpu lists about the NVLinks to another gpu. */
+struct tutti_graph_listed {
+    bool is_listed;
+    int64_t count;      /* of links */
+    double bytes_per_s; /* of all of them, in one direction */
+};
+
+/* Returns what `gpu` lists about its links to `other`, a gpu of the same host. The two gpus may
+ * disagree; the graph then has the links of the lower rate. */
+struct tutti_graph_listed tutti_graph_listed_links(const struct tutti_inventory *inventory,
+                                                   uint32_t gpu, uint32_t other);
+
 /* Returns true if a gpu has NVLinks to an NVSwitch. */
 bool tutti_graph_has_switch(const struct tutti_inventory *inventory, uint32_t gpu);
 
