@@ -275,6 +275,17 @@ static bool is_amd(const struct subject *subject, uint32_t node)
            tutti_device_has(subject->graph->inventory, at->device, TUTTI_PROPERTY_GCN);
 }
 
+bool subject_is_own_link(const struct subject *subject, uint32_t index)
+{
+    const struct tutti_graph *graph = subject->graph;
+    const struct tutti_graph_link *link = &graph->links[index];
+    uint32_t gpu = graph->nodes[link->from].is_shared ? link->to : link->from;
+    uint32_t pci = graph->nodes[link->from].is_shared ? link->from : link->to;
+
+    return graph->nodes[pci].is_shared && graph->nodes[gpu].kind == TUTTI_NODE_GPU &&
+           graph->inventory->devices[graph->nodes[gpu].device].parent == graph->nodes[pci].device;
+}
+
 void subject_link_form(const struct subject *subject, uint32_t index, char *ret_text, size_t size)
 {
     const struct tutti_graph_link *link = &subject->graph->links[index];
@@ -283,6 +294,10 @@ void subject_link_form(const struct subject *subject, uint32_t index, char *ret_
         to->kind == TUTTI_NODE_NET ? to : &subject->graph->nodes[link->from];
 
     *ret_text = '\0';
+    if (subject_is_own_link(subject, index)) {
+        snprintf(ret_text, size, "same device");
+        return;
+    }
     switch (link->kind) {
     case TUTTI_LINK_PCI:
         pci_form(subject, link, ret_text, size);

@@ -47,6 +47,9 @@ const char *subject_count(uint32_t count, const char *what, char text[NAME_BYTES
  * the text. */
 char *subject_cpus(const char *mask);
 
+/* Returns true for a link between a gpu and its own device, which has several gpus. */
+bool subject_is_own_link(const struct subject *subject, uint32_t link);
+
 /* Writes the form of a link, such as "gen5 x16", "18 NVLinks" or "400 Gbit/s", or "" if it is not
  * known. */
 void subject_link_form(const struct subject *subject, uint32_t link, char *ret_text, size_t size);

@@ -77,7 +77,8 @@ static void doubt_link(struct sort *sort, uint32_t index)
     char name[256];
 
     if (believed == NULL || link->from > link->to || /* the reverse is the same link */
-        link->found_by == TUTTI_SOURCE_MEASURED || link->bytes_per_s <= believed->most_bytes_per_s)
+        link->found_by == TUTTI_SOURCE_ASSUMED || link->found_by == TUTTI_SOURCE_MEASURED ||
+        link->bytes_per_s <= believed->most_bytes_per_s)
         return;
     if (!begin_doubt(sort))
         return;
@@ -132,7 +133,8 @@ static bool disagree(const struct tutti_graph_listed *a, const struct tutti_grap
 
     if (a->is_listed != b->is_listed || a->count != b->count)
         return true;
-    return a->is_listed && fabs(a->bytes_per_s - b->bytes_per_s) > NOISE * higher;
+    return a->is_measured && b->is_measured &&
+           fabs(a->bytes_per_s - b->bytes_per_s) > NOISE * higher;
 }
 
 static void doubt_pair(struct sort *sort, uint32_t from, uint32_t to)
@@ -143,6 +145,10 @@ static void doubt_pair(struct sort *sort, uint32_t from, uint32_t to)
     struct tutti_graph_listed b = tutti_graph_listed_links(graph->inventory, other, gpu);
     char name[128], other_name[128];
 
+    /* Of the gpus of one device, one describes the links of all. */
+    if (tutti_graph_speaker(graph->inventory, gpu) != gpu ||
+        tutti_graph_speaker(graph->inventory, other) != other)
+        return;
     if (!disagree(&a, &b) || !begin_doubt(sort))
         return;
     tutti_graph_node_name(graph, from, name, sizeof name);

@@ -294,6 +294,7 @@ static int add_by_order(struct tutti_inventory *inventory)
 int tutti_inventory_complete(struct tutti_inventory *inventory)
 {
     TUTTI_TRY(tutti_inventory_complete_hosts(inventory));
+    TUTTI_TRY(tutti_inventory_complete_shared(inventory));
     TUTTI_TRY(drop_repeated_nets(inventory));
     return has_only_busids(inventory) ? add_by_order(inventory) : add_by_class(inventory);
 }

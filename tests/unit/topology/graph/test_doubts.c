@@ -47,6 +47,8 @@ static char *doubts_about(const char *text)
     "</gpu></pci>"
 #define LINK(bus, count)                                                                           \
     "<nvlink target=\"0000:0" bus ":00.0\" count=\"" count "\" tclass=\"0x030200\"/>"
+#define MEASURED(bus, rate)                                                                        \
+    "<nvlink target=\"0000:0" bus ":00.0\" count=\"4\" measured=\"" rate "\"/>"
 #define SWITCH(count)                                                                              \
     "<nvlink target=\"fffffff:ff:ff.0\" count=\"" count "\" tclass=\"0x068000\"/>"
 #define NET(values)                                                                                \
@@ -79,7 +81,13 @@ static void what_cannot_be_or_is_degraded_is_told(void **state)
         {SYSTEM(GPU("1", "0", "") GPU("2", "1", LINK("1", "4"))),
          "gpu 0 lists 0 links to gpu 1 (0 GB/s), which lists 4 back (80 GB/s); the one list is used, "
          "and a link may be degraded\n"},
-        /* Elements of one link each say the same as one of all; measurements differ a little. */
+        /* Two measurements may differ a little. One alone is not held against what is usual. */
+        {SYSTEM(GPU("1", "0", MEASURED("2", "7e10")) GPU("2", "1", MEASURED("1", "2e10"))),
+         "gpu 0 lists 4 links to gpu 1 (70 GB/s), which lists 4 back (20 GB/s); the lower is used, "
+         "and a link may be degraded\n"},
+        {SYSTEM(GPU("1", "0", MEASURED("2", "7e10")) GPU("2", "1", MEASURED("1", "6.9e10"))), ""},
+        {SYSTEM(GPU("1", "0", LINK("2", "4")) GPU("2", "1", MEASURED("1", "2e10"))), ""},
+        /* Elements of one link each say the same as one of all. */
         {SYSTEM(GPU("1", "0", LINK("2", "2") LINK("2", "2")) GPU("2", "1", LINK("1", "4"))), ""},
         {SYSTEM(GPU("1", "0", SWITCH("12")) GPU("2", "1", SWITCH("11")) GPU("3", "2", SWITCH("12"))),
          "gpu 1 has 11 links to its NVSwitch, and 2 other gpus have 12; links may be down\n"},
@@ -137,12 +145,33 @@ static void the_weaker_description_of_a_link_is_used(void **state)
     }
 }
 
+static void a_measurement_of_either_side_is_used(void **state)
+{
+    static const char *const texts[] = {
+        SYSTEM(GPU("1", "0", LINK("2", "4")) GPU("2", "1", MEASURED("1", "9e10"))),
+        SYSTEM(GPU("1", "0", MEASURED("2", "9e10")) GPU("2", "1", LINK("1", "4"))),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct tutti_graph *graph = graph_of(texts[i]);
+
+        for (uint32_t link = 0; link < graph->nlinks; link++)
+            if (graph->links[link].kind == TUTTI_LINK_NVLINK) {
+                assert_int_equal(graph->links[link].found_by, TUTTI_SOURCE_MEASURED);
+                assert_true(graph->links[link].bytes_per_s >= 9e10);
+            }
+        tutti_graph_destroy(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_or_is_degraded_is_told),
         cmocka_unit_test(many_doubts_of_one_sort_are_counted),
         cmocka_unit_test(the_weaker_description_of_a_link_is_used),
+        cmocka_unit_test(a_measurement_of_either_side_is_used),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
