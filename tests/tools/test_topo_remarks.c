@@ -13,30 +13,35 @@
 #include <cmocka.h>
 
 #define GPU(bus, dev, target)                                                                      \
-    "<pci busid=\"000" bus ":01:00.0\" class=\"0x030200\" link_speed=\"32 GT/s\" link_width=\"16\">" \
-    "<gpu dev=\"" dev "\" sm=\"100\"><nvlink target=\"" target "\" count=\"18\" "                    \
+    "<pci busid=\"000" bus                                                                         \
+    ":01:00.0\" class=\"0x030200\" link_speed=\"32 GT/s\" link_width=\"16\">"                      \
+    "<gpu dev=\"" dev "\" sm=\"100\"><nvlink target=\"" target "\" count=\"18\" "                  \
     "tclass=\"0x068000\"/></gpu></pci>"
 #define TRAY(hash)                                                                                 \
-    "<cpu host_hash=\"" hash "\" numaid=\"0\" arch=\"arm64\">"                                     \
-    GPU("1", "0", "fffffff:ff:ff.0") GPU("2", "1", "fffffff:ff:ff.0")                              \
-    "<pci busid=\"0009:01:00.0\" class=\"0x020000\"><nic><net name=\"bond0\" dev=\"0\" "             \
-    "speed=\"100000\" guid=\"0xREDACTED\" maxconn=\"0xREDACTED\"/></nic></pci></cpu>"
+    "<cpu host_hash=\"" hash "\" numaid=\"0\" arch=\"arm64\">" GPU("1", "0", "fffffff:ff:ff.0")    \
+        GPU("2", "1", "fffffff:ff:ff.0") "<pci busid=\"0009:01:00.0\" "                            \
+                                         "class=\"0x020000\"><nic><net name=\"bond0\" dev=\"0\" "  \
+                                         "speed=\"100000\" guid=\"0xREDACTED\" "                   \
+                                         "maxconn=\"0xREDACTED\"/></nic></pci></cpu>"
 #define DOMAIN_NOTE "note: the hosts are taken for one NVLink domain"
 
 static int write_machines(void **state)
 {
     int rc = running_begin(state);
 
-    running_write("trays.xml", "<system version=\"1\">" TRAY("0xHASH_A") TRAY("0xHASH_B")
-                  "</system>");
-    running_write("degraded.xml",
-                  "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\"><gpu dev=\"0\" "
-                  "sm=\"80\"><nvlink target=\"0000:02:00.0\" count=\"12\"/></gpu></pci>"
-                  "<pci busid=\"0000:02:00.0\"><gpu dev=\"1\" sm=\"80\"><nvlink "
-                  "target=\"0000:01:00.0\" count=\"1\"/></gpu></pci></cpu></system>");
-    running_write("unit.xml", "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\">"
-                  "<gpu dev=\"0\"/></pci><nic><net name=\"eth0\" dev=\"0\" speed=\"200000000\"/></nic>"
-                  "</cpu></system>");
+    running_write("trays.xml",
+                  "<system version=\"1\">" TRAY("0xHASH_A") TRAY("0xHASH_B") "</system>");
+    running_write(
+        "degraded.xml",
+        "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\"><gpu dev=\"0\" "
+        "sm=\"80\"><nvlink target=\"0000:02:00.0\" count=\"12\"/></gpu></pci>"
+        "<pci busid=\"0000:02:00.0\"><gpu dev=\"1\" sm=\"80\"><nvlink "
+        "target=\"0000:01:00.0\" count=\"1\"/></gpu></pci></cpu></system>");
+    running_write(
+        "unit.xml",
+        "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\">"
+        "<gpu dev=\"0\"/></pci><nic><net name=\"eth0\" dev=\"0\" speed=\"200000000\"/></nic>"
+        "</cpu></system>");
     return rc;
 }
 
@@ -90,7 +95,8 @@ static void a_machine_of_a_domain_has_its_nvlinks(void **state)
 static void hosts_of_a_line_are_no_domain_in_its_file_either(void **state)
 {
     (void)state;
-    run(TUTTI_TOPO, "export --from '2 hosts: 2 gpus h100 nvswitch, 2 nics 400G, 1 cpu' --xml l.xml");
+    run(TUTTI_TOPO,
+        "export --from '2 hosts: 2 gpus h100 nvswitch, 2 nics 400G, 1 cpu' --xml l.xml");
     run(TUTTI_TOPO, "search --from l.xml --pattern ring");
     assert_null(strstr(running.out, "all hosts together"));
     assert_null(strstr(running.out, "note: "));
@@ -121,11 +127,37 @@ static void a_rate_that_cannot_be_is_told(void **state)
     run(TUTTI_TOPO, "--from unit.xml");
     running_says("note: net 0 (eth0) is said to carry 25 TB/s, more than the 400 GB/s of any port; "
                  "correct speed (Mbit/s), or give <net> measured=\"BYTES_PER_S\"\n");
-    running_write("measured.xml", "<system version=\"1\"><cpu numaid=\"0\"><nic><net name=\"eth0\" "
+    running_write("measured.xml",
+                  "<system version=\"1\"><cpu numaid=\"0\"><nic><net name=\"eth0\" "
                   "dev=\"0\" speed=\"200000000\" measured=\"25e9\"/></nic></cpu></system>");
     run(TUTTI_TOPO, "--from measured.xml");
     running_says("25 GB/s");
     assert_null(strstr(running.out, "note: "));
+}
+
+static void ranks_on_one_gpu_are_shown_on_their_device(void **state)
+{
+    static const char note[] =
+        "note: 1 gpu is on the device of another gpu, as a rank or a partition "
+        "of it; the gpus of a device share its links\n";
+
+    (void)state;
+    running_write("ranks.xml",
+                  "<system version=\"1\"><cpu numaid=\"0\">" GPU("1", "0", "fffffff:ff:ff.0")
+                      GPU("1", "0", "fffffff:ff:ff.0")
+                          GPU("2", "1", "fffffff:ff:ff.0") "</cpu></system>");
+    run(TUTTI_TOPO, "--from ranks.xml");
+    running_says("18 NVLinks to nvswitch: 722 GB/s\n    gpu 0");
+    running_says("same device");
+    running_says("ranks.xml: 1 host, 1 cpu, 3 gpus, 1 nvswitch\n");
+    running_says(note);
+    run(TUTTI_TOPO, "matrix --from ranks.xml");
+    running_says("GPU1  NVL   X     NV18");
+    run(TUTTI_TOPO, "search --from ranks.xml --pattern ring");
+    running_says("ring of 3 gpus: 1 channel of 722 GB/s");
+    run(TUTTI_TOPO, "draw --from ranks.xml --svg ranks.svg --dot ranks.dot");
+    assert_true(running_is_svg("ranks.svg"));
+    assert_non_null(strstr(running.err, note));
 }
 
 int main(void)
@@ -136,6 +168,7 @@ int main(void)
         cmocka_unit_test(hosts_of_a_line_are_no_domain_in_its_file_either),
         cmocka_unit_test(a_link_that_two_gpus_describe_differently_is_told),
         cmocka_unit_test(a_rate_that_cannot_be_is_told),
+        cmocka_unit_test(ranks_on_one_gpu_are_shown_on_their_device),
     };
 
     return cmocka_run_group_tests(tests, write_machines, running_end);

@@ -10,10 +10,10 @@
 #define GB 1e9
 
 /* The most that devices carry, several times the fastest of today. Ports: 3.2 Tbit/s. */
-#define MOST_PORT_BYTES_PER_S (400 * GB)
+#define MOST_PORT_BYTES_PER_S   (400 * GB)
 #define MOST_NVLINK_BYTES_PER_S (4000 * GB)
-#define MOST_C2C_BYTES_PER_S (4000 * GB)
-#define MOST_PCI_GTS 128.0
+#define MOST_C2C_BYTES_PER_S    (4000 * GB)
+#define MOST_PCI_GTS            128.0
 
 /* Two measured rates of one link that differ by more than this part are two descriptions. */
 #define NOISE 0.1
@@ -83,8 +83,8 @@ static void doubt_link(struct sort *sort, uint32_t index)
     if (!begin_doubt(sort))
         return;
     if (link->kind == TUTTI_LINK_PORT)
-        tutti_graph_node_name(graph, graph->nodes[link->to].kind == TUTTI_NODE_NET ? link->to
-                                                                                   : link->from,
+        tutti_graph_node_name(graph,
+                              graph->nodes[link->to].kind == TUTTI_NODE_NET ? link->to : link->from,
                               name, sizeof name);
     else
         tutti_graph_link_name(graph, index, name, sizeof name);
@@ -108,8 +108,10 @@ static void doubt_pci(struct sort *sort, uint32_t pci)
         return;
     if (tutti_device_has(inventory, pci, TUTTI_PROPERTY_BUSID))
         tutti_device_write(inventory, pci, TUTTI_PROPERTY_BUSID, busid, sizeof busid);
-    fprintf(sort->out, "pci %s is said to run at %g GT/s, more than the %g of any PCI link; correct "
-            "link_speed, or give <pci> measured=\"BYTES_PER_S\"\n", busid, gts, MOST_PCI_GTS);
+    fprintf(sort->out,
+            "pci %s is said to run at %g GT/s, more than the %g of any PCI link; correct "
+            "link_speed, or give <pci> measured=\"BYTES_PER_S\"\n",
+            busid, gts, MOST_PCI_GTS);
 }
 
 static void doubt_rates(struct sort *sort)
@@ -157,12 +159,12 @@ static void doubt_pair(struct sort *sort, uint32_t from, uint32_t to)
     write_rate(sort->out, a.bytes_per_s);
     fprintf(sort->out, "), which lists %lld back (", (long long)b.count);
     write_rate(sort->out, b.bytes_per_s);
-    fprintf(sort->out, "); %s\n", a.is_listed && b.is_listed
-                                      ? "the lower is used, and a link may be degraded"
-                                      : "the one list is used, and a link may be degraded");
+    fprintf(sort->out, "); %s\n",
+            a.is_listed && b.is_listed ? "the lower is used, and a link may be degraded"
+                                       : "the one list is used, and a link may be degraded");
 }
 
-/* Compares each pair of gpus with its own link of the graph, and those without one that lists it. */
+/* Compares what the two gpus of each pair of a host list. */
 static void doubt_pairs(struct sort *sort)
 {
     const struct tutti_graph *graph = sort->graph;
@@ -216,8 +218,10 @@ static void doubt_gpu(struct sort *sort, uint32_t gpu, uint32_t nvswitch)
     if (own >= most || nmost <= nfew || !begin_doubt(sort))
         return;
     tutti_graph_node_name(graph, gpu, name, sizeof name);
-    fprintf(sort->out, "%s has %u links to its NVSwitch, and %u other gpus have %u; links may be "
-            "down\n", name, own, nmost, most);
+    fprintf(sort->out,
+            "%s has %u links to its NVSwitch, and %u other gpus have %u; links may be "
+            "down\n",
+            name, own, nmost, most);
 }
 
 static void doubt_switches(struct sort *sort)

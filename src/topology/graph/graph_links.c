@@ -184,8 +184,8 @@ uint32_t tutti_graph_speaker(const struct tutti_inventory *inventory, uint32_t g
     return first;
 }
 
-/* Returns the node at which the links of a gpu to other devices end: the gpu, or its pci if that has
- * several gpus. */
+/* Returns the node at which the links of a gpu to other devices end: the gpu, or its pci if that
+ * has several gpus. */
 static uint32_t outer_node(const struct tutti_graph *graph, uint32_t gpu)
 {
     uint32_t pci = tutti_graph_find(graph, graph->inventory->devices[gpu].parent);

@@ -9,8 +9,8 @@
  * tutti_inventory_complete()). TUTTI_ERR_SYSTEM: no memory. */
 int tutti_inventory_complete_hosts(struct tutti_inventory *inventory);
 
-/* Brings the gpus with one bus id together below one pci, and remarks on them. TUTTI_ERR_ARGUMENT: a
- * gpu is above the pci; TUTTI_ERR_SYSTEM: no memory. */
+/* Brings the gpus with one bus id together below one pci, and remarks on them. TUTTI_ERR_SYSTEM: no
+ * memory. */
 int tutti_inventory_complete_shared(struct tutti_inventory *inventory);
 
 #endif

@@ -65,9 +65,11 @@ static int split_equal_hashes(struct tutti_inventory *inventory)
         }
     free(repeated);
     return most == 0 ? TUTTI_OK
-                     : tutti_inventory_remark(inventory, "a host_hash is taken for %llu hosts, "
+                     : tutti_inventory_remark(inventory,
+                                              "a host_hash is taken for %llu hosts, "
                                               "because NUMA nodes repeat under it; give each host "
-                                              "a host_hash of its own", (unsigned long long)most + 1);
+                                              "a host_hash of its own",
+                                              (unsigned long long)most + 1);
 }
 
 /* ---- NVLink domains -------------------------------------------------------------------------- */
@@ -116,7 +118,8 @@ static int join_hosts(struct tutti_inventory *inventory)
         if (has_hidden_switch(inventory, gpu))
             TUTTI_TRY(tutti_device_set_number(inventory, gpu, TUTTI_PROPERTY_FABRIC,
                                               TUTTI_SOURCE_ASSUMED, 1));
-    return tutti_inventory_remark(inventory, "the hosts are taken for one NVLink domain, because "
+    return tutti_inventory_remark(inventory,
+                                  "the hosts are taken for one NVLink domain, because "
                                   "their gpus lead to NVSwitches without an address, as NCCL "
                                   "writes a domain; fabric=\"0x0\" at each <gpu> separates them");
 }

@@ -46,9 +46,10 @@ int tutti_inventory_remark_shared(struct tutti_inventory *inventory)
 
     if (count == 0)
         return TUTTI_OK;
-    return tutti_inventory_remark(inventory, "%u gpu%s on the device of another gpu, as a rank or a "
-                                  "partition of it; the gpus of a device share its links", count,
-                                  count == 1 ? " is" : "s are");
+    return tutti_inventory_remark(inventory,
+                                  "%u gpu%s on the device of another gpu, as a rank or a "
+                                  "partition of it; the gpus of a device share its links",
+                                  count, count == 1 ? " is" : "s are");
 }
 
 /* Moves each gpu whose bus id is listed again to the pci that has this bus id first. */

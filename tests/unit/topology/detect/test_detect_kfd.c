@@ -135,8 +135,9 @@ static void partitions_are_gpus_of_one_device(void **state)
         count++;
     }
     assert_int_equal(count, 4);
-    assert_string_equal(inventory->remarks, "2 gpus are on the device of another gpu, as a rank or a "
-                                            "partition of it; the gpus of a device share its links\n");
+    assert_string_equal(inventory->remarks,
+                        "2 gpus are on the device of another gpu, as a rank or a partition of it; "
+                        "the gpus of a device share its links\n");
     tutti_inventory_destroy(inventory);
     fake_root_destroy(&root);
 }

@@ -224,7 +224,7 @@ static void hosts_behind_hidden_nvswitches_are_one_domain(void **state)
         {TRAY("0x1", HIDDEN("fabric=\"5\"")) TRAY("0x2", HIDDEN("fabric=\"6\"")), "0x5 0x6", NULL},
         {TRAY("0x1", HIDDEN("fabric=\"0\"")) TRAY("0x2", HIDDEN("")), "0x0 -", NULL},
         /* One host, switches with addresses, links to CPUs. */
-        {TRAY("0x1", HIDDEN("") "<gpu/>"), "- -", NULL},
+        {TRAY("0x1", HIDDEN("") "<gpu/>"), "- -", "1 gpu is on the device of another gpu"},
         {TRAY("0x1", HIDDEN("")) TRAY("0x2", "<gpu/>"), "- -", NULL},
         {TRAY("0x1", SWITCHED("", "0000:05:00.0", "0x068000"))
              TRAY("0x2", SWITCHED("", "0000:05:00.0", "0x068000")), "- -", NULL},

@@ -49,10 +49,9 @@ static char *doubts_about(const char *text)
     "<nvlink target=\"0000:0" bus ":00.0\" count=\"" count "\" tclass=\"0x030200\"/>"
 #define MEASURED(bus, rate)                                                                        \
     "<nvlink target=\"0000:0" bus ":00.0\" count=\"4\" measured=\"" rate "\"/>"
-#define SWITCH(count)                                                                              \
-    "<nvlink target=\"fffffff:ff:ff.0\" count=\"" count "\" tclass=\"0x068000\"/>"
+#define SWITCH(count) "<nvlink target=\"fffffff:ff:ff.0\" count=\"" count "\" tclass=\"0x068000\"/>"
 #define NET(values)                                                                                \
-    "<pci busid=\"0000:09:00.0\" class=\"0x020700\"><nic><net name=\"a\" dev=\"0\" " values          \
+    "<pci busid=\"0000:09:00.0\" class=\"0x020700\"><nic><net name=\"a\" dev=\"0\" " values        \
     "/></nic></pci>"
 
 static void what_cannot_be_or_is_degraded_is_told(void **state)
@@ -60,14 +59,16 @@ static void what_cannot_be_or_is_degraded_is_told(void **state)
     static const struct {
         const char *text, *doubts;
     } cases[] = {
-        {SYSTEM(GPU("1", "0", LINK("2", "12")) GPU("2", "1", LINK("1", "12")) NET("speed=\"400000\"")),
+        {SYSTEM(GPU("1", "0", LINK("2", "12")) GPU("2", "1", LINK("1", "12"))
+                    NET("speed=\"400000\"")),
          ""},
         {SYSTEM(NET("speed=\"200000000\"")),
          "net 0 (a) is said to carry 25 TB/s, more than the 400 GB/s of any port; correct speed "
          "(Mbit/s), or give <net> measured=\"BYTES_PER_S\"\n"},
         {SYSTEM(NET("speed=\"200000000\" measured=\"25e9\"")), ""},
         {SYSTEM("<pci busid=\"0000:01:00.0\" link_speed=\"32000 GT/s\" link_width=\"16\"/>"),
-         "pci 0000:01:00.0 is said to run at 32000 GT/s, more than the 128 of any PCI link; correct "
+         "pci 0000:01:00.0 is said to run at 32000 GT/s, more than the 128 of any PCI link; "
+         "correct "
          "link_speed, or give <pci> measured=\"BYTES_PER_S\"\n"},
         {SYSTEM(GPU("1", "0", SWITCH("1000"))),
          "gpu 0 -> nvswitch (nvlink) is said to carry 20 TB/s, more than the 4 TB/s of any gpu; "
@@ -76,10 +77,12 @@ static void what_cannot_be_or_is_degraded_is_told(void **state)
          "gpu 0 -> cpu 0 (c2c) is said to carry 450 TB/s, more than the 4 TB/s of any coherent "
          "link; correct bw (MB/s), or give <c2c> measured=\"BYTES_PER_S\"\n"},
         {SYSTEM(GPU("1", "0", LINK("2", "12")) GPU("2", "1", LINK("1", "1"))),
-         "gpu 0 lists 12 links to gpu 1 (240 GB/s), which lists 1 back (20 GB/s); the lower is used, "
+         "gpu 0 lists 12 links to gpu 1 (240 GB/s), which lists 1 back (20 GB/s); the lower is "
+         "used, "
          "and a link may be degraded\n"},
         {SYSTEM(GPU("1", "0", "") GPU("2", "1", LINK("1", "4"))),
-         "gpu 0 lists 0 links to gpu 1 (0 GB/s), which lists 4 back (80 GB/s); the one list is used, "
+         "gpu 0 lists 0 links to gpu 1 (0 GB/s), which lists 4 back (80 GB/s); the one list is "
+         "used, "
          "and a link may be degraded\n"},
         /* Two measurements may differ a little. One alone is not held against what is usual. */
         {SYSTEM(GPU("1", "0", MEASURED("2", "7e10")) GPU("2", "1", MEASURED("1", "2e10"))),
@@ -89,7 +92,8 @@ static void what_cannot_be_or_is_degraded_is_told(void **state)
         {SYSTEM(GPU("1", "0", LINK("2", "4")) GPU("2", "1", MEASURED("1", "2e10"))), ""},
         /* Elements of one link each say the same as one of all. */
         {SYSTEM(GPU("1", "0", LINK("2", "2") LINK("2", "2")) GPU("2", "1", LINK("1", "4"))), ""},
-        {SYSTEM(GPU("1", "0", SWITCH("12")) GPU("2", "1", SWITCH("11")) GPU("3", "2", SWITCH("12"))),
+        {SYSTEM(GPU("1", "0", SWITCH("12")) GPU("2", "1", SWITCH("11"))
+                    GPU("3", "2", SWITCH("12"))),
          "gpu 1 has 11 links to its NVSwitch, and 2 other gpus have 12; links may be down\n"},
         {SYSTEM(GPU("1", "0", SWITCH("12")) GPU("2", "1", SWITCH("11"))), ""},
     };
@@ -110,8 +114,10 @@ static void many_doubts_of_one_sort_are_counted(void **state)
 
     (void)state;
     for (int i = 0; i < 20; i++)
-        sprintf(text + strlen(text), "<pci busid=\"0000:%02x:00.0\" class=\"0x020000\"><nic><net "
-                "name=\"e%d\" dev=\"%d\" speed=\"100000000\"/></nic></pci>", i + 1, i, i);
+        sprintf(text + strlen(text),
+                "<pci busid=\"0000:%02x:00.0\" class=\"0x020000\"><nic><net "
+                "name=\"e%d\" dev=\"%d\" speed=\"100000000\"/></nic></pci>",
+                i + 1, i, i);
     strcat(text, "</cpu></system>");
     doubts = doubts_about(text);
     for (const char *at = doubts; *at != '\0'; at++)

@@ -15,12 +15,13 @@
 #include <cmocka.h>
 
 #define SYSTEM(inside)                                                                             \
-    "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\" class=\"0x060400\" "         \
-    "link_speed=\"32 GT/s\" link_width=\"16\">" inside                                              \
-    "<pci busid=\"0000:09:00.0\" class=\"0x020700\" link_speed=\"32 GT/s\" link_width=\"16\"><nic>"  \
+    "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\" class=\"0x060400\" "      \
+    "link_speed=\"32 GT/s\" link_width=\"16\">" inside                                             \
+    "<pci busid=\"0000:09:00.0\" class=\"0x020700\" link_speed=\"32 GT/s\" "                       \
+    "link_width=\"16\"><nic>"                                                                      \
     "<net name=\"a\" dev=\"0\" speed=\"400000\"/></nic></pci></pci></cpu></system>"
 #define PCI(bus, inside)                                                                           \
-    "<pci busid=\"0000:0" bus ":00.0\" class=\"0x030200\" link_speed=\"32 GT/s\" "                  \
+    "<pci busid=\"0000:0" bus ":00.0\" class=\"0x030200\" link_speed=\"32 GT/s\" "                 \
     "link_width=\"16\">" inside "</pci>"
 #define RANK(dev, rank, links) "<gpu dev=\"" dev "\" sm=\"90\" rank=\"" rank "\">" links "</gpu>"
 #define SWITCH "<nvlink target=\"fffffff:ff:ff.0\" count=\"18\" tclass=\"0x068000\"/>"
@@ -63,7 +64,8 @@ static void ranks_on_one_gpu_share_its_links(void **state)
         SYSTEM(PCI("2", RANK("0", "0", SWITCH)) PCI("2", RANK("0", "1", SWITCH))
                    PCI("3", RANK("1", "2", SWITCH))),
         /* One of them may have no links listed. */
-        SYSTEM(PCI("2", RANK("0", "0", "") RANK("0", "1", SWITCH)) PCI("3", RANK("1", "2", SWITCH))),
+        SYSTEM(PCI("2", RANK("0", "0", "") RANK("0", "1", SWITCH))
+                   PCI("3", RANK("1", "2", SWITCH))),
     };
 
     (void)state;
@@ -73,17 +75,20 @@ static void ranks_on_one_gpu_share_its_links(void **state)
         struct tutti_search_options options = {.has_peers = false};
         struct tutti_channels *tree, *ring;
 
-        assert_string_equal(machine.inventory->remarks,
-                            "1 gpu is on the device of another gpu, as a rank or a partition of it; "
-                            "the gpus of a device share its links\n");
+        assert_string_equal(
+            machine.inventory->remarks,
+            "1 gpu is on the device of another gpu, as a rank or a partition of it; "
+            "the gpus of a device share its links\n");
         assert_int_equal(graph->count[TUTTI_NODE_GPU], 3);
         assert_true(rate_to_switch(&machine) < 2 * 18 * 20.6e9 * 1.001);
         assert_int_equal(path_of(&machine, 0, 2)->class, TUTTI_PATH_NVL);
         assert_true(path_of(&machine, 1, 2)->bytes_per_s < 18 * 20.6e9 * 1.001);
         assert_true(path_of(&machine, 0, 1)->bytes_per_s > 1e12);
         /* The device is no switch on the way to the port. */
-        assert_int_equal(tutti_paths_between(machine.paths, tutti_graph_gpu(graph, 1),
-                                             tutti_graph_net(graph, 0))->class, TUTTI_PATH_PIX);
+        assert_int_equal(
+            tutti_paths_between(machine.paths, tutti_graph_gpu(graph, 1), tutti_graph_net(graph, 0))
+                ->class,
+            TUTTI_PATH_PIX);
         /* A ring enters and leaves the device once, so it has the full rate of its links. */
         assert_int_equal(tutti_search(machine.paths, TUTTI_PATTERN_RING, &options, &ring), 0);
         check_channels("ring", machine.paths, ring);
@@ -100,9 +105,9 @@ static void ranks_on_one_gpu_share_its_links(void **state)
 /* Gpus of two devices that are joined without a switch. */
 static void partitions_share_the_links_between_their_devices(void **state)
 {
-    struct machine machine = open_text(
-        SYSTEM(PCI("2", RANK("0", "0", LINK("3")) RANK("1", "1", LINK("3") LINK("2")))
-                   PCI("3", RANK("2", "2", LINK("2")) RANK("3", "3", LINK("2")))));
+    struct machine machine =
+        open_text(SYSTEM(PCI("2", RANK("0", "0", LINK("3")) RANK("1", "1", LINK("3") LINK("2")))
+                             PCI("3", RANK("2", "2", LINK("2")) RANK("3", "3", LINK("2")))));
     uint32_t nlinks = 0;
 
     (void)state;
@@ -125,8 +130,9 @@ static void partitions_share_the_links_between_their_devices(void **state)
 
 static void what_is_written_reads_as_the_same_devices(void **state)
 {
-    struct machine machine = open_text(SYSTEM(PCI("2", RANK("0", "0", SWITCH))
-                                                  PCI("2", RANK("0", "1", SWITCH)))), again;
+    struct machine machine = open_text(
+                       SYSTEM(PCI("2", RANK("0", "0", SWITCH)) PCI("2", RANK("0", "1", SWITCH)))),
+                   again;
     char *text;
 
     (void)state;
@@ -145,9 +151,13 @@ static void what_is_written_reads_as_the_same_devices(void **state)
 /* Gpus with one bus id on two hosts are two devices. */
 static void equal_bus_ids_of_two_hosts_are_two_devices(void **state)
 {
-    struct machine machine = open_text(
-        "<system version=\"1\"><cpu host_hash=\"0x1\" numaid=\"0\">" PCI("2", RANK("0", "0", ""))
-        "</cpu><cpu host_hash=\"0x2\" numaid=\"0\">" PCI("2", RANK("0", "1", "")) "</cpu></system>");
+    struct machine machine =
+        open_text("<system version=\"1\"><cpu host_hash=\"0x1\" numaid=\"0\">" PCI(
+            "2",
+            RANK("0", "0",
+                 "")) "</cpu><cpu host_hash=\"0x2\" numaid=\"0\">" PCI("2",
+                                                                       RANK("0", "1",
+                                                                            "")) "</cpu></system>");
 
     (void)state;
     assert_null(machine.inventory->remarks);
