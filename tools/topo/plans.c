@@ -200,7 +200,7 @@ static int visit_hosts(const struct request *request, const struct subject *subj
     int status = REQUEST_GO;
     bool has_some = false;
 
-    if (wish->gpus == NULL && subject_is_joined(subject)) {
+    if (wish->gpus == NULL && topo_machine_is_one_domain(subject->graph)) {
         has_some = true;
         status = visit_host(request, subject, wish, TUTTI_ALL_HOSTS, visit);
     }

@@ -128,6 +128,41 @@ static void partitions_share_the_links_between_their_devices(void **state)
     close_machine(&machine);
 }
 
+/* Four devices of six partitions, joined in a mesh. A ring enters each device at least once, and
+ * that bounds it, although it is free within a device. */
+static void rings_of_many_partitions_have_a_proof(void **state)
+{
+    static char text[16384];
+    struct tutti_search_options options = {.has_peers = false};
+    struct tutti_channels *ring;
+    struct machine machine;
+
+    (void)state;
+    strcpy(text, "<system version=\"2\"><cpu numaid=\"0\">");
+    for (int device = 0; device < 4; device++) {
+        sprintf(text + strlen(text), "<pci busid=\"0000:%02x:00.0\" class=\"0x120000\">", device);
+        for (int part = 0; part < 6; part++) {
+            sprintf(text + strlen(text), "<gpu dev=\"%d\" gcn=\"gfx942\">", 6 * device + part);
+            for (int other = 0; other < 4; other++)
+                if (other != device)
+                    sprintf(text + strlen(text), "<xgmi target=\"0000:%02x:00.0\" count=\"1\"/>",
+                            other);
+            strcat(text, "</gpu>");
+        }
+        strcat(text, "</pci>");
+    }
+    strcat(text, "</cpu></system>");
+    machine = open_text(text);
+    assert_int_equal(machine.graph->count[TUTTI_NODE_GPU], 24);
+    assert_int_equal(tutti_search(machine.paths, TUTTI_PATTERN_RING, &options, &ring), 0);
+    check_channels("ring", machine.paths, ring);
+    /* Each device has three links of 48 GB/s. */
+    assert_true(ring->bound_bytes_per_s > 143e9 && ring->bound_bytes_per_s < 145e9);
+    assert_true(ring->bytes_per_s > 0.99 * ring->bound_bytes_per_s);
+    tutti_channels_destroy(ring);
+    close_machine(&machine);
+}
+
 static void what_is_written_reads_as_the_same_devices(void **state)
 {
     struct machine machine = open_text(
@@ -171,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_on_one_gpu_share_its_links),
         cmocka_unit_test(partitions_share_the_links_between_their_devices),
+        cmocka_unit_test(rings_of_many_partitions_have_a_proof),
         cmocka_unit_test(what_is_written_reads_as_the_same_devices),
         cmocka_unit_test(equal_bus_ids_of_two_hosts_are_two_devices),
     };
