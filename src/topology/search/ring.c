@@ -285,8 +285,8 @@ static int search_exactly(struct tour *tour, double *ret_least)
     return TUTTI_OK;
 }
 
-/* Puts places that reach each other at no cost into one group. `group` gets the group of each place.
- * Returns the number of groups. */
+/* Puts places that reach each other at no cost into one group. `group` gets the group of each
+ * place. Returns the number of groups. */
 static uint32_t find_groups(const double *cost, uint32_t n, uint32_t *group)
 {
     uint32_t ngroups = 0;
@@ -326,8 +326,8 @@ static void cost_groups(const double *cost, uint32_t n, const uint32_t *group, u
 }
 
 /* Raises a lower bound on the cost of any ring. Cycles within one device may be free, so a set of
- * cycles may be, too. A ring visits all groups of such places, and its way from group to group costs
- * at least as much as the cheapest set of cycles through all groups. */
+ * cycles may be, too. A ring visits all groups of such places, and its way from group to group
+ * costs at least as much as the cheapest set of cycles through all groups. */
 static int raise_lower_bound(const double *cost, uint32_t n, double *least)
 {
     uint32_t *group = calloc(n, sizeof *group), ngroups;
