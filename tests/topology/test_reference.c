@@ -28,12 +28,15 @@ static const struct claim {
         double gb_per_s;
     } rings, trees;
     bool has_peers, may_cross;
+    bool is_domain;         /* the hosts of the file are searched together */
     double nvlink_gb_per_s; /* of one link, as that version reckoned; 0: as today */
 } claims[] = {
     {"4 A100, mesh (Perlmutter)", "perlmutter-4xA100.xml",
      "NCCL 2.29.7", .rings = {12, 20}, .trees = {12, 20}},
     {"8 B200, NVSwitch", "hgx-8xB200-container.xml",
      "NCCL 2.27.3", .rings = {16, 45}, .trees = {16, 40}},
+    {"8 GB300, two hosts of one domain", "gb300-nvl72-2trays.xml",
+     "NCCL", .rings = {16, 45}, .is_domain = true},
     {"4 RTX A6000, PCIe", "lab-4xA6000-pcie.xml",
      "NCCL 2.23.4", .rings = {1, 10}, .trees = {1, 10}},
     {"4 A100 PCIe, two bridges", "azure-ncv4-4xA100pcie.xml",
@@ -99,7 +102,8 @@ static struct rates search_one(const struct claim *claim, const struct machine *
                                enum tutti_pattern pattern)
 {
     struct tutti_search_options options = {
-        .has_peers = claim->has_peers, .may_cross = claim->may_cross};
+        .host = claim->is_domain ? TUTTI_ALL_HOSTS : 0, .has_peers = claim->has_peers,
+        .may_cross = claim->may_cross};
     struct tutti_channels *channels;
     struct rates rates = {0};
 

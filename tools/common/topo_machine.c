@@ -3,6 +3,7 @@
 #include "common/topo_machine.h"
 
 #include "base/result.h"
+#include "common/topo_remarks.h"
 #include "topology/formats/known.h"
 #include "topology/formats/load.h"
 #include "topology/search/costs.h"
@@ -46,17 +47,40 @@ static bool has_devices(const char *what)
     return is_file_of_devices(what);
 }
 
-bool topo_machine_is_joined(const struct tutti_graph *graph)
+/* Returns true if a node has a link to another one. */
+static bool has_link(const struct tutti_graph *graph, uint32_t from, uint32_t to)
 {
-    for (uint32_t i = 0; i < graph->count[TUTTI_NODE_NVSWITCH]; i++) {
-        const struct tutti_graph_node *at = &graph->nodes[graph->first[TUTTI_NODE_NVSWITCH] + i];
+    const struct tutti_graph_node *at = &graph->nodes[from];
 
-        for (uint32_t l = 0; l < at->nlinks; l++)
-            if (graph->nodes[graph->links[at->first_link + l].to].host !=
-                graph->nodes[graph->links[at->first_link].to].host)
-                return true;
-    }
+    for (uint32_t i = at->first_link; i < at->first_link + at->nlinks; i++)
+        if (graph->links[i].to == to)
+            return true;
     return false;
+}
+
+/* Returns true if a gpu, or the device that it shares with other gpus, has a link to a node. */
+static bool leads_to(const struct tutti_graph *graph, uint32_t gpu, uint32_t to)
+{
+    uint32_t pci = tutti_graph_find(graph,
+                                    graph->inventory->devices[graph->nodes[gpu].device].parent);
+
+    return has_link(graph, gpu, to) ||
+           (pci != TUTTI_NO_NODE && graph->nodes[pci].is_shared && has_link(graph, pci, to));
+}
+
+bool topo_machine_is_one_domain(const struct tutti_graph *graph)
+{
+    uint32_t first = tutti_graph_gpu(graph, 0), ngpus = graph->count[TUTTI_NODE_GPU];
+    bool spans_hosts = false;
+
+    if (graph->count[TUTTI_NODE_NVSWITCH] != 1)
+        return false;
+    for (uint32_t gpu = first; gpu < first + ngpus; gpu++) {
+        if (!leads_to(graph, gpu, graph->first[TUTTI_NODE_NVSWITCH]))
+            return false;
+        spans_hosts = spans_hosts || graph->nodes[gpu].host != graph->nodes[first].host;
+    }
+    return spans_hosts;
 }
 
 int topo_machine_make(const struct tutti_paths *paths, struct tutti_machine **ret_machine)
@@ -66,7 +90,7 @@ int topo_machine_make(const struct tutti_paths *paths, struct tutti_machine **re
     struct tutti_channels *ring = NULL, *tree = NULL;
     int rc;
 
-    if (graph->count[TUTTI_NODE_GPU] > 0 && !topo_machine_is_joined(graph)) {
+    if (graph->count[TUTTI_NODE_GPU] > 0 && !topo_machine_is_one_domain(graph)) {
         options.host = graph->nodes[tutti_graph_gpu(graph, 0)].host;
         options.has_peers = graph->nhosts > 1;
     }
@@ -107,6 +131,7 @@ int topo_machine_load(const char *what, uint32_t nranks, struct tutti_machine **
     TUTTI_TRY_OR(leave, rc, tutti_graph_build(inventory, &graph));
     TUTTI_TRY_OR(leave, rc, check_ranks(what, graph, nranks));
     TUTTI_TRY_OR(leave, rc, tutti_paths_find(graph, &paths));
+    topo_remarks_print(graph, stderr);
     rc = topo_machine_make(paths, ret_machine);
 
 leave:

@@ -13,11 +13,12 @@
  * TUTTI_ERR_SYSTEM: no memory. */
 int topo_machine_load(const char *what, uint32_t nranks, struct tutti_machine **ret_machine);
 
-/* Returns true if an NVSwitch joins gpus of several hosts. */
-bool topo_machine_is_joined(const struct tutti_graph *graph);
+/* Returns true if all gpus of several hosts are joined by one NVSwitch, so that no gpu is outside
+ * their NVLink domain. */
+bool topo_machine_is_one_domain(const struct tutti_graph *graph);
 
 /* Makes the machine from the gpus of a graph. The plans are those of the first host with gpus, or
- * of all hosts if an NVSwitch joins them. */
+ * of all hosts if they are one domain. */
 int topo_machine_make(const struct tutti_paths *paths, struct tutti_machine **ret_machine);
 
 #endif

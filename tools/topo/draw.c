@@ -3,6 +3,7 @@
 #include "base/result.h"
 #include "common/file.h"
 #include "common/memory.h"
+#include "common/topo_remarks.h"
 #include "draw/colors.h"
 #include "topo/commands.h"
 #include "topo/layout.h"
@@ -34,7 +35,7 @@ static const char help[] =
     "  -p, --pattern WHICH  ring (default), tree, broadcast or all\n"
     "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of each host)\n"
     "      --peers          other hosts take part: channels enter and leave by nets (default\n"
-    "                       where there are several hosts)\n"
+    "                       where NVLinks do not join all hosts)\n"
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n";
 
@@ -304,6 +305,7 @@ static int run(const struct request *request)
                          subject.name, subject.graph->nnodes, DRAWN_NODES);
     else
         status = draw(request, &subject);
+    topo_remarks_print(subject.graph, stderr);
     subject_close(&subject);
     return status == REQUEST_GO ? EXIT_SUCCESS : status;
 }

@@ -26,7 +26,7 @@ static const char help[] =
     "  -p, --pattern WHICH  ring (default), tree, broadcast or all\n"
     "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of each host)\n"
     "      --peers          other hosts take part: channels enter and leave by nets (default\n"
-    "                       where there are several hosts)\n"
+    "                       where NVLinks do not join all hosts)\n"
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n";
 

@@ -3,6 +3,7 @@
 #include "base/result.h"
 #include "common/file.h"
 #include "common/memory.h"
+#include "common/topo_remarks.h"
 #include "describe/nccl_graph.h"
 #include "topo/commands.h"
 #include "topo/plans.h"
@@ -24,7 +25,7 @@ static const char help[] =
     "      --graph FILE     rings and trees\n"
     "  -g, --gpus LIST      some gpus of a host, such as 0,1,4 or 0-3 (default: all of host 0)\n"
     "      --peers          other hosts take part: channels enter and leave by nets (default\n"
-    "                       where there are several hosts)\n"
+    "                       where NVLinks do not join all hosts)\n"
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n";
 
@@ -262,6 +263,7 @@ static int run(const struct request *request)
         status = export_machine(request, &subject);
     if (status == REQUEST_GO && request->graph != NULL)
         status = export_graphs(request, &subject);
+    topo_remarks_print(subject.graph, stderr);
     subject_close(&subject);
     return status == REQUEST_GO ? EXIT_SUCCESS : status;
 }

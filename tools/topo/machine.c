@@ -4,6 +4,7 @@
  * machine. */
 #include "base/result.h"
 #include "common/topo_machine.h"
+#include "common/topo_remarks.h"
 #include "common/tuner_view.h"
 #include "topo/commands.h"
 #include "topo/crew.h"
@@ -94,6 +95,7 @@ static int describe_from(const struct request *request)
         subject.graph->count[TUTTI_NODE_GPU] == 0
             ? mistake(request, "--from %s has no gpus, and each rank would be a gpu", subject.name)
             : describe_gpus(request, &subject);
+    topo_remarks_print(subject.graph, stderr);
     subject_close(&subject);
     return status;
 }

@@ -3,6 +3,7 @@
  * `nvidia-smi topo -m`. */
 #include "common/memory.h"
 #include "common/table.h"
+#include "common/topo_remarks.h"
 #include "topo/commands.h"
 #include "topo/subject.h"
 
@@ -70,7 +71,7 @@ static void name_of(const struct matrix *matrix, uint32_t node, char text[NAME_B
     snprintf(text, NAME_BYTES, "%s%u", names[at->kind], at->number);
 }
 
-/* Returns the least number of parallel NVLinks on any hop of a path. */
+/* Returns the least number of parallel NVLinks on any hop of a path outside a device. */
 static uint32_t links_of(const struct matrix *matrix, const struct tutti_path *path)
 {
     uint32_t least = UINT32_MAX;
@@ -79,9 +80,10 @@ static uint32_t links_of(const struct matrix *matrix, const struct tutti_path *p
         const struct tutti_hop *hop = &matrix->subject->paths->hop[path->first + i];
         uint32_t count = matrix->subject->graph->links[hop->link].count;
 
-        least = count < least ? count : least;
+        if (!subject_is_own_link(matrix->subject, hop->link))
+            least = count < least ? count : least;
     }
-    return path->nhops == 0 ? 0 : least;
+    return least == UINT32_MAX ? 0 : least;
 }
 
 static void add_cell(struct matrix *matrix, struct table *table, uint32_t from, uint32_t to)
@@ -194,6 +196,7 @@ static int run(const struct request *request)
     print_table(&matrix);
     print_legend(&matrix);
     free(matrix.node);
+    topo_remarks_print(subject.graph, stderr);
     subject_close(&subject);
     return EXIT_SUCCESS;
 }

@@ -4,6 +4,8 @@
 
 #include "base/result.h"
 #include "common/memory.h"
+#include "common/topo_machine.h"
+#include "common/topo_remarks.h"
 #include "common/units.h"
 
 #include <math.h>
@@ -100,7 +102,8 @@ static int read_gpus(const struct request *request, const struct subject *subjec
 int wish_read(const struct request *request, const struct subject *subject, const char *usual,
               struct wish *ret_wish)
 {
-    struct wish wish = {.has_peers = request->has_peers || subject->graph->nhosts > 1,
+    bool has_others = subject->graph->nhosts > 1 && !topo_machine_is_one_domain(subject->graph);
+    struct wish wish = {.has_peers = request->has_peers || has_others,
                         .may_cross = request->may_cross, .nchannels = request->nchannels};
     int status = read_pattern(request, usual, &wish);
 
@@ -197,7 +200,7 @@ static int visit_hosts(const struct request *request, const struct subject *subj
     int status = REQUEST_GO;
     bool has_some = false;
 
-    if (wish->gpus == NULL && subject_is_joined(subject)) {
+    if (wish->gpus == NULL && topo_machine_is_one_domain(subject->graph)) {
         has_some = true;
         status = visit_host(request, subject, wish, TUTTI_ALL_HOSTS, visit);
     }
@@ -231,6 +234,8 @@ int plans_run(const struct request *request, const char *usual, plans_visit_fn *
     status = wish_read(request, &subject, usual, &wish);
     if (status == REQUEST_GO) {
         status = visit_hosts(request, &subject, &wish, visit);
+        if (status == EXIT_SUCCESS)
+            topo_remarks_print(subject.graph, stdout);
         wish_fini(&wish);
     }
     subject_close(&subject);

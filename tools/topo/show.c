@@ -2,8 +2,10 @@
  * tutti-topo without a command: prints the machine as a tree, one line per device. */
 #include "common/memory.h"
 #include "common/table.h"
+#include "common/topo_remarks.h"
 #include "common/units.h"
 #include "topo/commands.h"
+#include "topo/sources.h"
 #include "topo/subject.h"
 #include "topology/detect/detect.h"
 
@@ -96,6 +98,11 @@ static void add_link(struct view *view, uint32_t index)
     link = &view->subject->graph->links[index];
     subject_link_form(view->subject, index, form, sizeof form);
     table_add(&view->table, "%s%s", link->kind == TUTTI_LINK_SYS ? "to other cpus" : "", form);
+    if (subject_is_own_link(view->subject, index)) { /* its rate is no limit, and no fact */
+        table_add(&view->table, "%s", "");
+        table_add(&view->table, "%s", "");
+        return;
+    }
     table_add(&view->table, "%s", units_rate(link->bytes_per_s, rate));
     table_add(&view->table, "%s", link->found_by == TUTTI_SOURCE_ASSUMED    ? "*"
                                   : link->found_by == TUTTI_SOURCE_MEASURED ? "m"
@@ -138,6 +145,16 @@ static bool is_same_form(const struct tutti_graph *graph, uint32_t a, uint32_t b
            graph->nodes[x->to].kind == graph->nodes[y->to].kind;
 }
 
+/* Writes a blank and the bus id of a pci node. */
+static void list_busid(FILE *out, const struct tutti_graph *graph, uint32_t node)
+{
+    char busid[32];
+
+    tutti_busid_write(tutti_device_number(graph->inventory, graph->nodes[node].device,
+                                          TUTTI_PROPERTY_BUSID, 0), busid, sizeof busid);
+    fprintf(out, " %s", busid);
+}
+
 /* Lists the other ends of all links that have the form of link `first`, such as "gpu 1", "each of
  * gpu 1 2" or "nvswitch". */
 static void list_ends(FILE *out, const struct tutti_graph *graph, uint32_t first, uint32_t last)
@@ -149,7 +166,9 @@ static void list_ends(FILE *out, const struct tutti_graph *graph, uint32_t first
         count += is_same_form(graph, first, i);
     fprintf(out, "%s%s", count > 1 ? "each of " : "", tutti_graph_node_kind_name(kind));
     for (uint32_t i = first; i < last; i++)
-        if (is_same_form(graph, first, i) && kind != TUTTI_NODE_NVSWITCH)
+        if (is_same_form(graph, first, i) && kind == TUTTI_NODE_PCI)
+            list_busid(out, graph, graph->links[i].to);
+        else if (is_same_form(graph, first, i) && kind != TUTTI_NODE_NVSWITCH)
             fprintf(out, " %u", graph->nodes[graph->links[i].to].number);
 }
 
@@ -166,7 +185,8 @@ static void note_nvlinks(FILE *out, const struct subject *subject, uint32_t node
 
         for (uint32_t before = first; before < i; before++)
             is_noted = is_noted || is_same_form(graph, before, i);
-        if (is_noted || (link->kind != TUTTI_LINK_NVLINK && link->kind != TUTTI_LINK_C2C))
+        if (is_noted || (link->kind != TUTTI_LINK_NVLINK && link->kind != TUTTI_LINK_C2C) ||
+            subject_is_own_link(subject, i))
             continue;
         subject_link_form(subject, i, form, sizeof form);
         begin_note(out);
@@ -263,55 +283,8 @@ static void add_notes(struct view *view, uint32_t node)
     case TUTTI_NODE_GPU: note_gpu(out, view->subject, node); break;
     case TUTTI_NODE_CPU: note_cpu(out, graph->inventory, at->device); break;
     case TUTTI_NODE_NET: note_net(out, graph->inventory, at->device); break;
+    case TUTTI_NODE_PCI: note_nvlinks(out, view->subject, node); break;
     default: break;
-    }
-    if (fclose(out) != 0)
-        must_have(NULL);
-    table_add(&view->table, "%s", text);
-    free(text);
-}
-
-/* ---- sources --------------------------------------------------------------------------------- */
-
-/* Writes the names of the properties of a device that come from this source. */
-static void list_properties(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
-                            enum tutti_source source, bool *is_first)
-{
-    for (int p = 0; p < TUTTI_PROPERTY_COUNT; p++)
-        if (inventory->devices[device].value[p].found_by == source) {
-            fprintf(out, "%s%s", *is_first ? "" : " ",
-                    tutti_property_info((enum tutti_property)p)->name);
-            *is_first = false;
-        }
-}
-
-/* Adds the source of each property, for instance "sysfs: link_speed link_width; nvml: dev sm". If
- * the device's PCI function is a device without a node, includes its properties too. */
-static void add_sources(struct view *view, uint32_t node)
-{
-    const struct tutti_inventory *inventory = view->subject->graph->inventory;
-    uint32_t device = view->subject->graph->nodes[node].device;
-    uint32_t above = inventory->devices[device].parent;
-    bool has_pci = above != TUTTI_NO_DEVICE && view->subject->node_of[above] == TUTTI_NO_NODE &&
-                   inventory->devices[above].kind == TUTTI_DEVICE_PCI;
-    char *text = NULL;
-    size_t size;
-    FILE *out = must_have(open_memstream(&text, &size));
-
-    for (int source = TUTTI_SOURCE_COUNT; source-- > TUTTI_SOURCE_NONE + 1;) {
-        char *list = NULL;
-        bool is_first = true;
-        FILE *names = must_have(open_memstream(&list, &size));
-
-        list_properties(names, inventory, device, (enum tutti_source)source, &is_first);
-        if (has_pci)
-            list_properties(names, inventory, above, (enum tutti_source)source, &is_first);
-        if (fclose(names) != 0)
-            must_have(NULL);
-        if (!is_first)
-            fprintf(out, "%s%s: %s", ftell(out) > 0 ? "; " : "",
-                    tutti_source_name((enum tutti_source)source), list);
-        free(list);
     }
     if (fclose(out) != 0)
         must_have(NULL);
@@ -365,8 +338,12 @@ static void add_device(struct view *view, uint32_t device)
     add_link(view, at->kind == TUTTI_NODE_CPU ? slowest_sys_link(view->subject, node)
                                               : link_up(view->subject, node));
     add_notes(view, node);
-    if (view->wants_sources)
-        add_sources(view, node);
+    if (view->wants_sources) {
+        char *sources = sources_text(view->subject, node);
+
+        table_add(&view->table, "%s", sources);
+        free(sources);
+    }
 }
 
 /* Adds a row that has only a name and a description. */
@@ -409,10 +386,15 @@ static void print_summary(const struct subject *subject)
     char text[NAME_BYTES];
 
     printf("%s: %s", subject->name, subject_count(subject->graph->nhosts, "host", text));
-    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++)
-        if (subject->graph->count[counted[i].kind] > 0)
-            printf(", %s",
-                   subject_count(subject->graph->count[counted[i].kind], counted[i].what, text));
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
+        uint32_t count = 0;
+
+        for (uint32_t node = 0; node < subject->graph->nnodes; node++)
+            count += subject->graph->nodes[node].kind == counted[i].kind &&
+                     !subject->graph->nodes[node].is_shared;
+        if (count > 0)
+            printf(", %s", subject_count(count, counted[i].what, text));
+    }
     puts("");
 }
 
@@ -451,6 +433,7 @@ static int show(const struct request *request)
         print_confines();
     if (view.has_assumed)
         puts("* assumed: no source gives this rate, so it is what such links usually reach");
+    topo_remarks_print(subject.graph, stdout);
     subject_close(&subject);
     return EXIT_SUCCESS;
 }

@@ -4,7 +4,6 @@
 
 #include "base/result.h"
 #include "common/memory.h"
-#include "common/topo_machine.h"
 #include "topology/detect/detect.h"
 #include "topology/formats/load.h"
 #include "topology/inventory/cpu_mask.h"
@@ -159,11 +158,6 @@ uint32_t subject_first_alike(const struct subject *subject, uint32_t host)
     return host;
 }
 
-bool subject_is_joined(const struct subject *subject)
-{
-    return topo_machine_is_joined(subject->graph);
-}
-
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 const char *subject_model(const struct subject *subject, uint32_t node)
@@ -267,12 +261,32 @@ static void pci_form(const struct subject *subject, const struct tutti_graph_lin
         snprintf(ret_text, size, "gen%u", generation);
 }
 
+/* Returns true for AMD's gpus, and for a device with several of them. */
 static bool is_amd(const struct subject *subject, uint32_t node)
 {
     const struct tutti_graph_node *at = &subject->graph->nodes[node];
+    const struct tutti_inventory *inventory = subject->graph->inventory;
+    uint32_t gpu = at->device;
 
-    return at->kind == TUTTI_NODE_GPU &&
-           tutti_device_has(subject->graph->inventory, at->device, TUTTI_PROPERTY_GCN);
+    if (at->is_shared)
+        for (gpu = inventory->devices[gpu].first_child;
+             gpu != TUTTI_NO_DEVICE && inventory->devices[gpu].kind != TUTTI_DEVICE_GPU;
+             gpu = inventory->devices[gpu].next)
+            ;
+    else if (at->kind != TUTTI_NODE_GPU)
+        return false;
+    return gpu != TUTTI_NO_DEVICE && tutti_device_has(inventory, gpu, TUTTI_PROPERTY_GCN);
+}
+
+bool subject_is_own_link(const struct subject *subject, uint32_t index)
+{
+    const struct tutti_graph *graph = subject->graph;
+    const struct tutti_graph_link *link = &graph->links[index];
+    uint32_t gpu = graph->nodes[link->from].is_shared ? link->to : link->from;
+    uint32_t pci = graph->nodes[link->from].is_shared ? link->from : link->to;
+
+    return graph->nodes[pci].is_shared && graph->nodes[gpu].kind == TUTTI_NODE_GPU &&
+           graph->inventory->devices[graph->nodes[gpu].device].parent == graph->nodes[pci].device;
 }
 
 void subject_link_form(const struct subject *subject, uint32_t index, char *ret_text, size_t size)
@@ -283,6 +297,10 @@ void subject_link_form(const struct subject *subject, uint32_t index, char *ret_
         to->kind == TUTTI_NODE_NET ? to : &subject->graph->nodes[link->from];
 
     *ret_text = '\0';
+    if (subject_is_own_link(subject, index)) {
+        snprintf(ret_text, size, "same device");
+        return;
+    }
     switch (link->kind) {
     case TUTTI_LINK_PCI:
         pci_form(subject, link, ret_text, size);

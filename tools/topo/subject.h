@@ -35,8 +35,6 @@ uint32_t subject_first_alike(const struct subject *subject, uint32_t host);
 /* Returns the model of a cpu or gpu, such as "NVIDIA H100", or the name of a net, such as "mlx5_0".
  * Returns "" if it is not known, and for other nodes. The subject owns the text. */
 const char *subject_model(const struct subject *subject, uint32_t node);
-/* Returns true if one NVSwitch joins gpus of several hosts. Such hosts can be searched together. */
-bool subject_is_joined(const struct subject *subject);
 /* Writes a prefix for output: "host 1, " if there are several hosts, or "" if there is only one.
  * For TUTTI_ALL_HOSTS, writes "all hosts together, ". Returns the text. */
 const char *subject_host(const struct subject *subject, uint32_t host, char text[NAME_BYTES]);
@@ -46,6 +44,9 @@ const char *subject_count(uint32_t count, const char *what, char text[NAME_BYTES
 /* Returns the CPUs of a mask as a list such as "0-3,8", or "" if there are none. The caller frees
  * the text. */
 char *subject_cpus(const char *mask);
+
+/* Returns true for a link between a gpu and its own device, which has several gpus. */
+bool subject_is_own_link(const struct subject *subject, uint32_t link);
 
 /* Writes the form of a link, such as "gen5 x16", "18 NVLinks" or "400 Gbit/s", or "" if it is not
  * known. */

@@ -54,7 +54,8 @@ static int64_t read_property(const char *text, const char *name, int64_t fallbac
 }
 
 /* Reads one node; of a node that is not a GPU only the number is set. The driver's property
- * location_id holds the PCI bus, device and function. */
+ * location_id holds the PCI bus, device and function. Partitions of a GPU are nodes with the same
+ * PCI address. */
 static void read_node(const char *root, int64_t number, struct node *ret_node)
 {
     char text[TUTTI_SYSFS_BYTES];
@@ -84,8 +85,26 @@ static int set_architecture(struct tutti_inventory *inventory, uint32_t gpu, int
     return tutti_device_set_text(inventory, gpu, TUTTI_PROPERTY_GCN, TUTTI_SOURCE_SYSFS, text);
 }
 
-static int add_gpu(const char *root, struct tutti_inventory *inventory, struct node *node,
-                   int64_t dev)
+/* Returns the first gpu below a pci that no node stands for; TUTTI_NO_DEVICE: none. */
+static uint32_t find_free_gpu(const struct tutti_inventory *inventory, uint32_t pci,
+                              const struct nodes *nodes)
+{
+    uint32_t gpu = inventory->devices[pci].first_child;
+
+    for (; gpu != TUTTI_NO_DEVICE; gpu = inventory->devices[gpu].next) {
+        bool is_free = inventory->devices[gpu].kind == TUTTI_DEVICE_GPU;
+
+        for (uint32_t i = 0; i < nodes->count && is_free; i++)
+            is_free = nodes->list[i].gpu != gpu;
+        if (is_free)
+            break;
+    }
+    return gpu;
+}
+
+/* Adds the gpu of a node. If the device is partitioned, each of its nodes gets a gpu of its own. */
+static int add_gpu(const char *root, struct tutti_inventory *inventory, const struct nodes *nodes,
+                   struct node *node, int64_t dev)
 {
     char text[TUTTI_SYSFS_BYTES], uuid[24];
     uint64_t unique;
@@ -94,7 +113,7 @@ static int add_gpu(const char *root, struct tutti_inventory *inventory, struct n
     if (!tutti_sysfs_read(root, text, NODES "/%d/properties", (int)node->number))
         return TUTTI_OK;
     TUTTI_TRY(tutti_detect_ensure_pci(root, inventory, node->busid, TUTTI_SOURCE_SYSFS, &pci));
-    node->gpu = tutti_detect_child(inventory, pci, TUTTI_DEVICE_GPU);
+    node->gpu = find_free_gpu(inventory, pci, nodes);
     if (node->gpu == TUTTI_NO_DEVICE)
         TUTTI_TRY(tutti_inventory_add(inventory, pci, TUTTI_DEVICE_GPU, TUTTI_SOURCE_SYSFS,
                                       &node->gpu));
@@ -175,7 +194,7 @@ static int add_links(const char *root, struct tutti_inventory *inventory,
             read_property(text, "weight", HOP_WEIGHT) > HOP_WEIGHT)
             continue;
         to = find_node(nodes, read_property(text, "node_to", -1));
-        if (to != NULL && to != from && to->gpu != TUTTI_NO_DEVICE)
+        if (to != NULL && to->busid != from->busid && to->gpu != TUTTI_NO_DEVICE)
             rc = add_link(inventory, from, to, text);
     }
     tutti_sysfs_free(names, count);
@@ -190,11 +209,11 @@ static int add_gpus(const char *root, struct tutti_inventory *inventory, struct 
 
     for (uint32_t i = 0; i < nodes->count; i++)
         if (nodes->list[i].is_gpu)
-            TUTTI_TRY(add_gpu(root, inventory, &nodes->list[i], dev++));
+            TUTTI_TRY(add_gpu(root, inventory, nodes, &nodes->list[i], dev++));
     for (uint32_t i = 0; i < nodes->count; i++)
         if (nodes->list[i].gpu != TUTTI_NO_DEVICE)
             TUTTI_TRY(add_links(root, inventory, nodes, &nodes->list[i]));
-    return TUTTI_OK;
+    return tutti_inventory_remark_shared(inventory);
 }
 
 int tutti_detect_kfd(const char *root, struct tutti_inventory *inventory)

@@ -35,7 +35,8 @@ int tutti_hwloc_add_devices(struct tutti_hwloc_build *build);
 /* Return true if an object is a GPU, or a network card or interface that leads to other hosts. */
 bool tutti_hwloc_is_gpu(const struct tutti_hwloc *hwloc, uint32_t object);
 bool tutti_hwloc_is_nic(const struct tutti_hwloc *hwloc, uint32_t object);
-/* Add the gpu below a pci, or the nic and its nets below a pci or cpu. Both functions read the
+/* Add the gpu below a pci (several gpus for a partitioned device), or the nic and its nets below a
+ * pci or cpu. Both functions read the
  * operating system's devices within the object. */
 int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t pci);
 int tutti_hwloc_add_nic(struct tutti_hwloc_build *build, uint32_t object, uint32_t parent);

@@ -23,6 +23,7 @@
  * SMI come first because their numbers do not depend on an application's environment. */
 static const char *const drivers[] = {"nvml", "rsmi", "ze", "cuda", "opencl0d"};
 #define NDRIVERS (sizeof drivers / sizeof drivers[0])
+#define DRIVER_RSMI 1 /* index of "rsmi" */
 
 /* Returns the driver that a device name such as "nvml0" belongs to, and the device's number there;
  * NDRIVERS: none. Parts of a device, such as ze0.1, do not count. */
@@ -101,20 +102,44 @@ static int add_driver_values(struct tutti_hwloc_build *build, uint32_t object, u
     return TUTTI_OK;
 }
 
-int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t pci)
+/* Returns true if an object is a device of this driver. */
+static bool is_of_driver(const struct tutti_hwloc *hwloc, uint32_t object, size_t driver)
+{
+    int64_t number;
+
+    return is_gpu_driver_device(hwloc, object) &&
+           driver_of(hwloc->objects[object].name, &number) == driver;
+}
+
+/* Returns the number of gpus of a PCI device. ROCm SMI lists each partition as a device. */
+static uint32_t count_gpus(const struct tutti_hwloc *hwloc, uint32_t object)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = object + 1; i < hwloc->objects[object].end; i++)
+        count += is_of_driver(hwloc, i, DRIVER_RSMI);
+    return count > 1 ? count : 1;
+}
+
+/* Adds gpu number `part` of the `count` gpus of a PCI device. If there are several, each has the
+ * driver's device in the same position. */
+static int add_part(struct tutti_hwloc_build *build, uint32_t object, uint32_t pci, uint32_t part,
+                    uint32_t count)
 {
     const struct tutti_hwloc *hwloc = build->hwloc;
     const struct tutti_hwloc_object *from = &hwloc->objects[object];
-    int64_t sm = tutti_pci_compute_capability(from->vendor, from->device), number;
+    int64_t sm = tutti_pci_compute_capability(from->vendor, from->device);
     const char *gcn = tutti_pci_gcn(from->vendor, from->device);
     uint32_t gpu;
 
     TUTTI_TRY(tutti_inventory_add(build->inventory, pci, TUTTI_DEVICE_GPU, build->source, &gpu));
-    for (size_t driver = 0; driver < NDRIVERS; driver++)
+    for (size_t driver = 0; driver < NDRIVERS; driver++) {
+        uint32_t position = 0;
+
         for (uint32_t i = object + 1; i < from->end; i++)
-            if (is_gpu_driver_device(hwloc, i) &&
-                driver_of(hwloc->objects[i].name, &number) == driver)
+            if (is_of_driver(hwloc, i, driver) && (count == 1 || position++ == part))
                 TUTTI_TRY(add_driver_values(build, i, gpu));
+    }
     TUTTI_TRY(set_missing_text(build, gpu, TUTTI_PROPERTY_MODEL_NAME,
                                tutti_hwloc_info(hwloc, object, "PCIDevice")));
     if (sm != 0)
@@ -124,6 +149,15 @@ int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32
         return TUTTI_OK;
     return tutti_device_set_text(build->inventory, gpu, TUTTI_PROPERTY_GCN, TUTTI_SOURCE_ASSUMED,
                                  gcn);
+}
+
+int tutti_hwloc_add_gpu(struct tutti_hwloc_build *build, uint32_t object, uint32_t pci)
+{
+    uint32_t count = count_gpus(build->hwloc, object);
+
+    for (uint32_t part = 0; part < count; part++)
+        TUTTI_TRY(add_part(build, object, pci, part, count));
+    return TUTTI_OK;
 }
 
 /* ---- NICs ------------------------------------------------------------------------------------ */

@@ -336,7 +336,7 @@ int tutti_line_build(struct tutti_inventory *inventory, const struct tutti_line_
 
 void tutti_line_hash_hosts(struct tutti_inventory *inventory)
 {
-    uint32_t device = TUTTI_NO_DEVICE;
+    uint32_t device = TUTTI_NO_DEVICE, gpu = TUTTI_NO_DEVICE;
     int64_t host = 0;
 
     while ((device = tutti_inventory_next_of(inventory, device, TUTTI_DEVICE_CPU)) !=
@@ -344,4 +344,8 @@ void tutti_line_hash_hosts(struct tutti_inventory *inventory)
         host += tutti_device_number(inventory, device, TUTTI_PROPERTY_NUMA, 0) == 0;
         tutti_device_set_number(inventory, device, TUTTI_PROPERTY_HOST_HASH, SOURCE, host);
     }
+    /* Without a fabric, a file of several hosts could mean one domain (complete_hosts.c). */
+    while ((gpu = tutti_inventory_next_of(inventory, gpu, TUTTI_DEVICE_GPU)) != TUTTI_NO_DEVICE)
+        if (!tutti_device_has(inventory, gpu, TUTTI_PROPERTY_FABRIC))
+            tutti_device_set_number(inventory, gpu, TUTTI_PROPERTY_FABRIC, SOURCE, 0);
 }

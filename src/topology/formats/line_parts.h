@@ -180,7 +180,7 @@ static inline uint32_t tutti_line_deal(uint32_t i, uint32_t n, uint32_t places)
 int tutti_line_build(struct tutti_inventory *inventory, const struct tutti_line_host *parts,
                      uint32_t host, uint32_t first_rank);
 /* Sets host_hash on the cpus of an inventory with several hosts. Each NUMA node 0 begins a new
- * host. */
+ * host. Gpus without a fabric get the fabric 0, which says that no NVLinks leave their host. */
 void tutti_line_hash_hosts(struct tutti_inventory *inventory);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "topology/formats/xml.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The room for the text of all cache masks of one cpu, with its terminating zero. */
@@ -19,6 +20,8 @@ struct reader {
     struct tutti_inventory *inventory;
     uint32_t device[TUTTI_XML_DEPTH]; /* devices of the open elements, outermost first */
     uint32_t skipped;                 /* number of open elements that are being skipped */
+    uint32_t nignored;                /* values that are invalid, but not needed */
+    char ignored[256];                /* the first of them: where it is, and what it lacks */
 };
 
 /* ---- attributes ------------------------------------------------------------------------------ */
@@ -30,6 +33,55 @@ static bool counts_as_missing(enum tutti_property property, const char *value)
     enum tutti_property_form form = tutti_property_info(property)->form;
 
     return *value == '\0' && form != TUTTI_FORM_TEXT && form != TUTTI_FORM_GTS;
+}
+
+/* Returns true if graphs and searches do not need the property, so that a file is readable without
+ * it. People replace such values before they publish a file. */
+static bool is_dispensable(enum tutti_property property)
+{
+    switch (property) {
+    case TUTTI_PROPERTY_AFFINITY:
+    case TUTTI_PROPERTY_PACKAGE:
+    case TUTTI_PROPERTY_CPU_FAMILY:
+    case TUTTI_PROPERTY_CPU_MODEL:
+    case TUTTI_PROPERTY_PCI_VENDOR:
+    case TUTTI_PROPERTY_PCI_DEVICE:
+    case TUTTI_PROPERTY_SUBVENDOR:
+    case TUTTI_PROPERTY_SUBDEVICE:
+    case TUTTI_PROPERTY_GPU_ARCH:
+    case TUTTI_PROPERTY_RANK:
+    case TUTTI_PROPERTY_LATENCY:
+    case TUTTI_PROPERTY_PORT:
+    case TUTTI_PROPERTY_MAXCONN:
+    case TUTTI_PROPERTY_COLL:
+        return true;
+    default: return false;
+    }
+}
+
+/* Handles a value that is not valid for its property. Its error is the last message. */
+static int refuse_or_ignore(struct reader *reader, struct tutti_xml *xml, const char *element,
+                            enum tutti_property property)
+{
+    if (!is_dispensable(property))
+        return tutti_xml_fail(xml, "<%s>: %s; correct it, or leave it out", element,
+                              tutti_message_last());
+    if (reader->nignored++ == 0)
+        snprintf(reader->ignored, sizeof reader->ignored, "%s:%zu: <%s>: %s", reader->name,
+                 tutti_xml_line(xml), element, tutti_message_last());
+    return TUTTI_OK;
+}
+
+/* Says in one line which values were ignored. */
+static int remark_ignored(struct reader *reader)
+{
+    if (reader->nignored == 0)
+        return TUTTI_OK;
+    if (reader->nignored == 1)
+        return tutti_inventory_remark(reader->inventory, "%s; it is not needed and is ignored",
+                                      reader->ignored);
+    return tutti_inventory_remark(reader->inventory, "%s; it is not needed and is ignored, with "
+                                  "%u more such values", reader->ignored, reader->nignored - 1);
 }
 
 /* Sets the properties of a device from the attributes of its element. */
@@ -48,8 +100,7 @@ static int read_attributes(struct reader *reader, struct tutti_xml *xml,
         rc = tutti_device_set_parsed(reader->inventory, device, property, reader->source,
                                      attribute->value);
         if (rc == TUTTI_ERR_ARGUMENT)
-            return tutti_xml_fail(xml, "<%s>: %s; correct it, or leave it out", element->name,
-                                  tutti_message_last());
+            rc = refuse_or_ignore(reader, xml, element->name, property);
         TUTTI_TRY(rc);
     }
     return TUTTI_OK;
@@ -167,6 +218,8 @@ int tutti_xml_read_nccl(const char *name, const char *text, size_t length,
     TUTTI_TRY(tutti_inventory_create(&reader.inventory));
     reader.inventory->devices[0].found_by = source;
     rc = tutti_xml_read(name, text, length, &handler, &reader);
+    if (rc == TUTTI_OK)
+        rc = remark_ignored(&reader);
     if (rc != TUTTI_OK) {
         tutti_inventory_destroy(reader.inventory);
         return rc;

@@ -22,10 +22,12 @@
 /* Reads a text that need not end in zero. `name` begins error messages; `source` is recorded for
  * all values. Unknown elements, and known ones in a wrong place, are skipped with all their
  * content; unknown attributes are ignored. <apu> is a gpu, <xgmi> an nvlink. A known number or mask
- * that is empty (numaid="") counts as missing, and a link speed that is no number is 0. Any other
- * invalid value of a known attribute is TUTTI_ERR_ARGUMENT, with line and column. Values that the
- * file leaves out stay unset; see tutti_inventory_complete(). The caller destroys the inventory.
- * TUTTI_ERR_SYSTEM: no memory. */
+ * that is empty (numaid="") counts as missing, and a link speed that is no number is 0. Ids that
+ * are no numbers are compared as texts. Invalid values that graphs and searches do not need, such
+ * as those of affinity and maxconn, are left out, and a remark says so. Any other invalid value of
+ * a known attribute is TUTTI_ERR_ARGUMENT, with line and column. Values that the file leaves out
+ * stay unset; see tutti_inventory_complete(). The caller destroys the inventory. TUTTI_ERR_SYSTEM:
+ * no memory. */
 int tutti_xml_read_nccl(const char *name, const char *text, size_t length,
                         enum tutti_source source, struct tutti_inventory **ret_inventory);
 

@@ -47,14 +47,15 @@ static uint32_t number_host(struct draft *draft, uint32_t device)
     return host;
 }
 
-static bool has_child(const struct tutti_inventory *inventory, uint32_t device,
-                      enum tutti_device_kind kind)
+static uint32_t count_children(const struct tutti_inventory *inventory, uint32_t device,
+                               enum tutti_device_kind kind)
 {
+    uint32_t count = 0;
+
     for (uint32_t child = inventory->devices[device].first_child; child != TUTTI_NO_DEVICE;
          child = inventory->devices[child].next)
-        if (inventory->devices[child].kind == kind)
-            return true;
-    return false;
+        count += inventory->devices[child].kind == kind;
+    return count;
 }
 
 /* Returns the kind of node that a device becomes; TUTTI_NODE_COUNT: none. */
@@ -67,7 +68,10 @@ static enum tutti_graph_node_kind node_kind_of(const struct tutti_inventory *inv
     case TUTTI_DEVICE_NIC: return TUTTI_NODE_NIC;
     case TUTTI_DEVICE_NET: return TUTTI_NODE_NET;
     case TUTTI_DEVICE_PCI:
-        return has_child(inventory, device, TUTTI_DEVICE_PCI) ? TUTTI_NODE_PCI : TUTTI_NODE_COUNT;
+        return count_children(inventory, device, TUTTI_DEVICE_PCI) > 0 ||
+                       count_children(inventory, device, TUTTI_DEVICE_GPU) > 1
+                   ? TUTTI_NODE_PCI
+                   : TUTTI_NODE_COUNT;
     default: return TUTTI_NODE_COUNT;
     }
 }
@@ -92,7 +96,9 @@ static void add_node(struct draft *draft, enum tutti_graph_node_kind kind, uint3
     draft->order[draft->count] =
         device == TUTTI_NO_DEVICE ? 0 : driver_number(draft->inventory, device);
     draft->nodes[draft->count++] = (struct tutti_graph_node){
-        .kind = kind, .device = device, .host = host, .cpu = TUTTI_NO_NODE};
+        .kind = kind, .device = device, .host = host, .cpu = TUTTI_NO_NODE,
+        .is_shared = kind == TUTTI_NODE_PCI &&
+                     count_children(draft->inventory, device, TUTTI_DEVICE_GPU) > 1};
 }
 
 /* Adds the NVSwitch node of a gpu unless this node exists. There is one node per host, or per

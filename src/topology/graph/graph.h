@@ -10,6 +10,14 @@
  *           |
  *         fabric -- net -- nic -- ...               where there are several hosts
  *
+ * Several ranks may use one GPU, and a GPU may be partitioned. Such a device has several gpus below
+ * one pci. The pci is then a node, and has the NVLinks, the coherent link and the PCI link of the
+ * device. Its gpus are joined to it by links that do not limit them, so they share these links:
+ *
+ *   gpu ==nvlink== pci ==nvlink== nvswitch
+ *   gpu ==nvlink==  |
+ *                  cpu
+ *
  * Links are directed and come in pairs. Nodes and links are numbered in the order of the inventory,
  * so graphs of equal inventories have the same numbers.
  */
@@ -28,7 +36,7 @@
 enum tutti_graph_node_kind {
     TUTTI_NODE_GPU,
     TUTTI_NODE_NVSWITCH, /* all NVSwitches that join the same gpus, as one node */
-    TUTTI_NODE_PCI,      /* a switch or bridge */
+    TUTTI_NODE_PCI,      /* a switch or bridge, or a device with several gpus (is_shared) */
     TUTTI_NODE_CPU,      /* a NUMA node with its root ports */
     TUTTI_NODE_NIC,      /* a card */
     TUTTI_NODE_NET,      /* a port of a card */
@@ -52,6 +60,7 @@ struct tutti_graph_node {
     uint32_t host;    /* from 0; of an nvswitch of several hosts: the first one; of the fabric: 0 */
     uint32_t cpu;     /* node of the cpu above it, or of the cpu itself; TUTTI_NO_NODE: none */
     uint32_t number;  /* among nodes of its kind, from 0; gpus and nets in their drivers' order */
+    bool is_shared;   /* a pci that is one device with several gpus, not a switch */
     uint32_t first_link, nlinks; /* outgoing links: a range of `links` of the graph */
 };
 

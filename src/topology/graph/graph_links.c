@@ -142,18 +142,74 @@ static uint32_t nvswitch_of(const struct tutti_graph *graph, uint32_t gpu)
     return TUTTI_NO_NODE;
 }
 
-/* Returns the number of NVLinks to `other` that `gpu` lists. */
-static int64_t count_links(const struct tutti_inventory *inventory, uint32_t gpu, uint32_t other)
+struct tutti_graph_listed tutti_graph_listed_links(const struct tutti_inventory *inventory,
+                                                   uint32_t gpu, uint32_t other)
 {
     int64_t busid = tutti_device_number(inventory, inventory->devices[other].parent,
-                                        TUTTI_PROPERTY_BUSID, -1), count = 0;
+                                        TUTTI_PROPERTY_BUSID, -1);
+    struct tutti_graph_listed listed = {.is_listed = false};
 
     for (uint32_t nvlink = inventory->devices[gpu].first_child; nvlink != TUTTI_NO_DEVICE;
-         nvlink = inventory->devices[nvlink].next)
-        if (inventory->devices[nvlink].kind == TUTTI_DEVICE_NVLINK &&
-            tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1) == busid)
-            count += tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_LINKS, 1);
-    return count;
+         nvlink = inventory->devices[nvlink].next) {
+        int64_t count;
+
+        if (inventory->devices[nvlink].kind != TUTTI_DEVICE_NVLINK ||
+            tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1) != busid)
+            continue;
+        count = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_LINKS, 1);
+        listed.is_listed = true;
+        if (count <= 0)
+            continue;
+        listed.count += count;
+        listed.is_measured = listed.is_measured || tutti_device_has(inventory, nvlink,
+                                                                    TUTTI_PROPERTY_MEASURED);
+        listed.bytes_per_s += tutti_device_real(inventory, nvlink, TUTTI_PROPERTY_MEASURED,
+                                                tutti_speed_nvlink(inventory, gpu) * (double)count);
+    }
+    return listed;
+}
+
+uint32_t tutti_graph_speaker(const struct tutti_inventory *inventory, uint32_t gpu)
+{
+    uint32_t first = TUTTI_NO_DEVICE;
+
+    for (uint32_t child = inventory->devices[inventory->devices[gpu].parent].first_child;
+         child != TUTTI_NO_DEVICE; child = inventory->devices[child].next) {
+        if (inventory->devices[child].kind != TUTTI_DEVICE_GPU)
+            continue;
+        if (inventory->devices[child].first_child != TUTTI_NO_DEVICE)
+            return child;
+        first = first == TUTTI_NO_DEVICE ? child : first;
+    }
+    return first;
+}
+
+/* Returns the node at which the links of a gpu to other devices end: the gpu, or its pci if that
+ * has several gpus. */
+static uint32_t outer_node(const struct tutti_graph *graph, uint32_t gpu)
+{
+    uint32_t pci = tutti_graph_find(graph, graph->inventory->devices[gpu].parent);
+
+    return pci != TUTTI_NO_NODE && graph->nodes[pci].is_shared ? pci : tutti_graph_find(graph, gpu);
+}
+
+/* Returns true if the links between two gpus are taken from what `gpu` lists. If both gpus list
+ * them, that is the one with a measurement, the one that lists the lower rate, or the one with the
+ * lower node. */
+static bool describes_link(const struct tutti_graph *graph, uint32_t gpu, uint32_t other)
+{
+    struct tutti_graph_listed own = tutti_graph_listed_links(graph->inventory, gpu, other);
+    struct tutti_graph_listed others = tutti_graph_listed_links(
+        graph->inventory, tutti_graph_speaker(graph->inventory, other), gpu);
+
+    if (!others.is_listed)
+        return true;
+    if (own.count == others.count && own.is_measured != others.is_measured)
+        return own.is_measured;
+    if (own.bytes_per_s < others.bytes_per_s)
+        return true;
+    return own.bytes_per_s <= others.bytes_per_s &&
+           outer_node(graph, gpu) < outer_node(graph, other);
 }
 
 /* Adds the link of a device of kind nvlink. The narrower end limits the rate. */
@@ -164,19 +220,21 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
     int64_t count = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_LINKS, 1);
     int64_t target = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TARGET, -1);
     int64_t class = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TCLASS, 0);
-    uint32_t from = tutti_graph_find(graph, gpu), other = find_gpu(inventory, gpu, target);
+    uint32_t from = outer_node(graph, gpu), other = find_gpu(inventory, gpu, target);
     uint32_t to = TUTTI_NO_NODE;
     double rate = tutti_speed_nvlink(inventory, gpu);
     struct tutti_graph_link link;
 
-    if (count <= 0 || other == gpu) /* in some files, links point at their own gpu */
+    if (count <= 0)
         return TUTTI_OK;
     if (other != TUTTI_NO_DEVICE) {
         double other_rate = tutti_speed_nvlink(inventory, other);
 
-        to = tutti_graph_find(graph, other);
+        to = outer_node(graph, other);
+        if (to == from) /* in some files, links point at their own gpu */
+            return TUTTI_OK;
         /* Both gpus usually list the link; it is added only once. */
-        if (to < from && count_links(inventory, other, gpu) > 0)
+        if (!describes_link(graph, gpu, other))
             return TUTTI_OK;
         rate = other_rate < rate ? other_rate : rate;
     } else if (leads_to_nvswitch(inventory, gpu, nvlink)) {
@@ -186,7 +244,7 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
     }
     if (to == TUTTI_NO_NODE) { /* for example a gpu that this process may not use */
         tutti_log(TUTTI_LOG_DEBUG, "topology: an NVLink of gpu %u leads to a device that is not "
-                  "listed", graph->nodes[from].number);
+                  "listed", graph->nodes[tutti_graph_find(graph, gpu)].number);
         return TUTTI_OK;
     }
     link = make_link(from, to, TUTTI_LINK_NVLINK, rate * (double)count,
@@ -205,7 +263,7 @@ static int link_c2c(struct links *links, uint32_t gpu, uint32_t c2c)
 
     if (count <= 0 || rate <= 0)
         return TUTTI_OK;
-    link = make_link(tutti_graph_find(graph, gpu),
+    link = make_link(outer_node(graph, gpu),
                      tutti_graph_find(graph,
                                       tutti_inventory_above(inventory, gpu, TUTTI_DEVICE_CPU)),
                      TUTTI_LINK_C2C, rate * (double)count, inventory->devices[c2c].found_by);
@@ -272,18 +330,35 @@ static int link_net(struct links *links, uint32_t node)
                     TUTTI_NO_DEVICE);
 }
 
-/* Links a gpu upwards, and by its children, which are its NVLinks and its coherent link. */
+/* Joins a gpu to its device, which has other gpus too, as a bus and as an NVLink. */
+static int link_to_device(struct links *links, uint32_t node, uint32_t pci)
+{
+    TUTTI_TRY(add_both(links,
+                       make_link(node, pci, TUTTI_LINK_NVLINK, TUTTI_LOCAL_BYTES_PER_S,
+                                 TUTTI_SOURCE_ASSUMED),
+                       TUTTI_NO_DEVICE));
+    return add_both(links,
+                    make_link(node, pci, TUTTI_LINK_PCI, TUTTI_LOCAL_BYTES_PER_S,
+                              TUTTI_SOURCE_ASSUMED),
+                    TUTTI_NO_DEVICE);
+}
+
+/* Links a gpu upwards, and by its children, which are its NVLinks and its coherent link. Of the
+ * gpus of one device, one has children for all of them. */
 static int link_gpu(struct links *links, uint32_t node)
 {
     const struct tutti_inventory *inventory = links->graph->inventory;
-    uint32_t gpu = links->graph->nodes[node].device;
+    uint32_t gpu = links->graph->nodes[node].device, outer = outer_node(links->graph, gpu);
+    bool is_speaker = tutti_graph_speaker(inventory, gpu) == gpu;
 
-    for (uint32_t child = inventory->devices[gpu].first_child; child != TUTTI_NO_DEVICE;
-         child = inventory->devices[child].next)
+    if (outer != node)
+        TUTTI_TRY(link_to_device(links, node, outer));
+    for (uint32_t child = inventory->devices[gpu].first_child;
+         is_speaker && child != TUTTI_NO_DEVICE; child = inventory->devices[child].next)
         TUTTI_TRY(inventory->devices[child].kind == TUTTI_DEVICE_NVLINK
                       ? link_nvlink(links, gpu, child)
                       : link_c2c(links, gpu, child));
-    return link_upwards(links, node, inventory->devices[gpu].parent);
+    return outer != node ? TUTTI_OK : link_upwards(links, node, inventory->devices[gpu].parent);
 }
 
 /* Links a PCI switch upwards, and to the switches that its pcilinks name. A pcilink is listed at

@@ -57,6 +57,7 @@ struct step {
     int stage;                           /* before the step */
     bool is_start;                       /* `from` is the start of the path */
     bool touches_cpu;                    /* `from` or `to` is a cpu */
+    bool enters_switch;                  /* `to` is a PCI switch */
 };
 
 /* Returns true for links of PCI, and between a card and its port. */
@@ -91,7 +92,7 @@ static int step_switches(const struct step *step, int most_switches)
 
     if (!is_bus(step) || step->touches_cpu || goes_through_end(step))
         return NO_STAGE;
-    if (step->to == TUTTI_NODE_PCI && stage < 2)
+    if (step->enters_switch && stage < 2)
         stage++;
     return stage > most_switches ? NO_STAGE : stage;
 }
@@ -276,6 +277,8 @@ static void extend(struct walk *walk, enum tutti_path_class class, uint32_t star
             .to = graph->nodes[link->to].kind,
             .stage = (int)stage,
             .is_start = node == start,
+            .enters_switch = graph->nodes[link->to].kind == TUTTI_NODE_PCI &&
+                             !graph->nodes[link->to].is_shared,
         };
         double narrower = link->bytes_per_s < width ? link->bytes_per_s : width;
         size_t at;

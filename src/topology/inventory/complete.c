@@ -2,7 +2,7 @@
  * Completes an inventory that was read from a file (tutti_inventory_complete). Adds the devices
  * that files leave for the driver to find, as far as they can be inferred. Removes nets that a file
  * lists several times. */
-#include "topology/inventory/inventory.h"
+#include "topology/inventory/complete.h"
 
 #include "base/log.h"
 #include "base/result.h"
@@ -293,6 +293,8 @@ static int add_by_order(struct tutti_inventory *inventory)
 
 int tutti_inventory_complete(struct tutti_inventory *inventory)
 {
+    TUTTI_TRY(tutti_inventory_complete_hosts(inventory));
+    TUTTI_TRY(tutti_inventory_complete_shared(inventory));
     TUTTI_TRY(drop_repeated_nets(inventory));
     return has_only_busids(inventory) ? add_by_order(inventory) : add_by_class(inventory);
 }

@@ -97,6 +97,7 @@ void tutti_inventory_destroy(struct tutti_inventory *inventory)
     for (uint32_t i = 0; i < inventory->count; i++)
         free_values(&inventory->devices[i]);
     free(inventory->devices);
+    free(inventory->remarks);
     free(inventory);
 }
 
@@ -248,6 +249,10 @@ int tutti_inventory_copy(const struct tutti_inventory *inventory,
             value->text = strdup(value->text);
             is_complete = is_complete && value->text != NULL;
         }
+    if (inventory->remarks != NULL) {
+        copy->remarks = strdup(inventory->remarks);
+        is_complete = is_complete && copy->remarks != NULL;
+    }
     if (!is_complete)
         goto no_memory;
     *ret_copy = copy;

@@ -145,6 +145,7 @@ struct tutti_inventory {
     struct tutti_device *devices;
     uint32_t count;    /* entries of `devices` in use, including those of removed devices */
     uint32_t capacity; /* entries of `devices` for which there is memory */
+    char *remarks;     /* lines for people, each with its newline; NULL: none */
 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -207,9 +208,22 @@ int tutti_inventory_merge(struct tutti_inventory *into, const struct tutti_inven
  *   not the majority, all stay unnamed, and the log says so.
  * - A net that is on no bus and is listed below several cpus of a host stays only below the
  *   first.
+ * - Gpus of one bus id are brought together below one pci, and share its links.
+ * - If a NUMA number is repeated under one host_hash, each repetition is taken for another host.
+ * - If gpus of several hosts lead to NVSwitches without an address, and none has a fabric, all of
+ *   them get the same fabric, as NCCL reads such a file.
  * Known values are kept. Values that cannot be guessed (speeds, sm) stay unset. TUTTI_ERR_ARGUMENT:
  * the inventory is full; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_inventory_complete(struct tutti_inventory *inventory);
+
+/* Adds a line for people about the machine: what was ignored in its file, or assumed. The line has
+ * no newline. It is also logged. TUTTI_ERR_SYSTEM: no memory. */
+int tutti_inventory_remark(struct tutti_inventory *inventory, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Adds a remark if there are several gpus below one pci, which are ranks or partitions of one
+ * device. TUTTI_ERR_SYSTEM: no memory. */
+int tutti_inventory_remark_shared(struct tutti_inventory *inventory);
 
 /* ---- values ---------------------------------------------------------------------------------- */
 

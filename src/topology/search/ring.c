@@ -285,8 +285,72 @@ static int search_exactly(struct tour *tour, double *ret_least)
     return TUTTI_OK;
 }
 
+/* Puts places that reach each other at no cost into one group. `group` gets the group of each
+ * place. Returns the number of groups. */
+static uint32_t find_groups(const double *cost, uint32_t n, uint32_t *group)
+{
+    uint32_t ngroups = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t same = 0;
+
+        while (same < i && (cost[same * n + i] > 0 || cost[i * n + same] > 0))
+            same++;
+        group[i] = same < i ? group[same] : ngroups++;
+    }
+    return ngroups;
+}
+
+/* Fills in the least costs from group to group, through other groups too. */
+static void cost_groups(const double *cost, uint32_t n, const uint32_t *group, uint32_t ngroups,
+                        double *ret_least)
+{
+    for (uint32_t i = 0; i < ngroups * ngroups; i++)
+        ret_least[i] = INFINITY;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < n; j++) {
+            double *least = &ret_least[group[i] * ngroups + group[j]];
+
+            *least = cost[i * n + j] < *least ? cost[i * n + j] : *least;
+        }
+    for (uint32_t k = 0; k < ngroups; k++)
+        for (uint32_t i = 0; i < ngroups; i++)
+            for (uint32_t j = 0; j < ngroups; j++) {
+                double sum = ret_least[i * ngroups + k] + ret_least[k * ngroups + j];
+                double *least = &ret_least[i * ngroups + j];
+
+                *least = sum < *least ? sum : *least;
+            }
+    for (uint32_t i = 0; i < ngroups; i++)
+        ret_least[i * ngroups + i] = INFINITY;
+}
+
+/* Raises a lower bound on the cost of any ring. Cycles within one device may be free, so a set of
+ * cycles may be, too. A ring visits all groups of such places, and its way from group to group
+ * costs at least as much as the cheapest set of cycles through all groups. */
+static int raise_lower_bound(const double *cost, uint32_t n, double *least)
+{
+    uint32_t *group = calloc(n, sizeof *group), ngroups;
+    double *between = malloc((size_t)n * n * sizeof *between), bound = 0;
+    int rc = TUTTI_OK;
+
+    if (group == NULL || between == NULL) {
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory to bound rings of %u places", n);
+    } else {
+        ngroups = find_groups(cost, n, group);
+        cost_groups(cost, n, group, ngroups, between);
+        if (ngroups > 1 && ngroups < n)
+            rc = tutti_assignment(ngroups, between, &bound);
+        if (rc == TUTTI_OK && bound > *least)
+            *least = bound;
+    }
+    free(group);
+    free(between);
+    return rc;
+}
+
 /* Finds a lower bound on the cost of any ring: the cost of the cheapest set of cycles through all
- * places. */
+ * places, or through all groups of places. */
 static int find_lower_bound(const struct tour *tour, bool is_cycle, double *ret_least)
 {
     uint32_t n = tour->n + (is_cycle ? 0 : 1); /* the outside is one more place */
@@ -302,6 +366,8 @@ static int find_lower_bound(const struct tour *tour, bool is_cycle, double *ret_
                               : j == tour->n ? tour->end[i]
                                              : cost_of(tour, i, j);
     rc = tutti_assignment(n, cost, ret_least);
+    if (rc == TUTTI_OK)
+        rc = raise_lower_bound(cost, n, ret_least);
     free(cost);
     return rc;
 }

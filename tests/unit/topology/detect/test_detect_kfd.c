@@ -90,10 +90,63 @@ static void gpus_have_addresses_architectures_and_links(void **state)
     fake_root_destroy(&root);
 }
 
+/* Two devices of two partitions each, which have the address of their device. The links of the
+ * driver lead from each partition to each partition. */
+static void partitions_are_gpus_of_one_device(void **state)
+{
+    struct tutti_detect_options options;
+    struct tutti_inventory *inventory = NULL;
+    struct fake_root root;
+    uint32_t gpu = TUTTI_NO_DEVICE, count = 0;
+
+    (void)state;
+    fake_root_create(&root);
+    for (uint32_t node = 0; node < 4; node++) {
+        char file[128], text[256];
+
+        snprintf(file, sizeof file, NODES "%u/properties", node + 1);
+        /* Bits 28 and up of location_id number the partition. */
+        snprintf(text, sizeof text, "simd_count 152\ngfx_target_version 90402\nlocation_id %u\n"
+                 "domain 0\n", (node / 2 + 1) << 8 | (node % 2) << 28);
+        fake_root_put(&root, file, text);
+        for (uint32_t to = 0; to < 4; to++) {
+            snprintf(file, sizeof file, NODES "%u/io_links/%u/properties", node + 1, to);
+            snprintf(text, sizeof text, "type 11\nnode_to %u\nweight 15\nmin_bandwidth 50000\n"
+                     "max_bandwidth 100000\n", to + 1);
+            if (to != node)
+                fake_root_put(&root, file, text);
+        }
+    }
+    fake_root_put_cpus(&root);
+    options = (struct tutti_detect_options){.root = root.path};
+    assert_int_equal(tutti_detect(&options, &inventory), TUTTI_OK);
+    while ((gpu = tutti_inventory_next_of(inventory, gpu, TUTTI_DEVICE_GPU)) != TUTTI_NO_DEVICE) {
+        uint32_t pci = inventory->devices[gpu].parent;
+        uint32_t link = inventory->devices[gpu].first_child;
+
+        assert_int_equal(tutti_device_number(inventory, gpu, TUTTI_PROPERTY_DEV, -1), count);
+        assert_int_equal(tutti_device_number(inventory, pci, TUTTI_PROPERTY_BUSID, -1),
+                         (count / 2 + 1) << 12);
+        /* One element for the links to the other device, and none to its own. */
+        assert_int_equal(tutti_device_number(inventory, link, TUTTI_PROPERTY_TARGET, -1),
+                         (2 - count / 2) << 12);
+        assert_int_equal(tutti_device_number(inventory, link, TUTTI_PROPERTY_LINKS, -1), 2);
+        assert_int_equal(inventory->devices[link].next, TUTTI_NO_DEVICE);
+        count++;
+    }
+    assert_int_equal(count, 4);
+    assert_string_equal(inventory->remarks,
+                        "2 gpus are on the device of another gpu, as a rank or a partition of it; "
+                        "the gpus of a device share its links\n");
+    tutti_inventory_destroy(inventory);
+    fake_root_destroy(&root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_have_addresses_architectures_and_links),
+        cmocka_unit_test(partitions_are_gpus_of_one_device),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

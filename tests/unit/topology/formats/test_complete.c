@@ -187,6 +187,71 @@ static void what_is_filled_in_is_assumed_and_no_more_than_needed(void **state)
     tutti_inventory_destroy(again);
 }
 
+#define TRAY(hash, gpu) \
+    "<cpu host_hash=\"" hash "\" numaid=\"0\"><pci busid=\"0008:06:00.0\">" gpu "</pci></cpu>"
+#define SWITCHED(gpu, target, class) \
+    "<gpu " gpu "><nvlink target=\"" target "\" count=\"18\" tclass=\"" class "\"/></gpu>"
+#define HIDDEN(gpu) SWITCHED(gpu, "fffffff:ff:ff.0", "0x068000")
+
+/* Writes the fabric of each gpu, such as "1 1", or "-" for none. */
+static const char *fabrics_of(const struct tutti_inventory *inventory)
+{
+    static char text[256];
+    uint32_t gpu = TUTTI_NO_DEVICE;
+
+    text[0] = '\0';
+    while ((gpu = tutti_inventory_next_of(inventory, gpu, TUTTI_DEVICE_GPU)) != TUTTI_NO_DEVICE) {
+        strcat(text, text[0] == '\0' ? "" : " ");
+        if (tutti_device_has(inventory, gpu, TUTTI_PROPERTY_FABRIC))
+            tutti_device_write(inventory, gpu, TUTTI_PROPERTY_FABRIC, text + strlen(text), 32);
+        else
+            strcat(text, "-");
+    }
+    return text;
+}
+
+static void hosts_behind_hidden_nvswitches_are_one_domain(void **state)
+{
+    static const struct {
+        const char *text, *fabrics, *remarks;
+    } cases[] = {
+        {TRAY("0x1", HIDDEN("")) TRAY("0x2", HIDDEN("")), "0x1 0x1",
+         "the hosts are taken for one NVLink domain"},
+        /* A gpu without these links is not in it. */
+        {TRAY("0x1", HIDDEN("")) TRAY("0x2", "<gpu/>") TRAY("0x3", HIDDEN("")), "0x1 - 0x1",
+         "the hosts are taken for one NVLink domain"},
+        /* What the file says is kept: two domains, or none. */
+        {TRAY("0x1", HIDDEN("fabric=\"5\"")) TRAY("0x2", HIDDEN("fabric=\"6\"")), "0x5 0x6", NULL},
+        {TRAY("0x1", HIDDEN("fabric=\"0\"")) TRAY("0x2", HIDDEN("")), "0x0 -", NULL},
+        /* One host, switches with addresses, links to CPUs. */
+        {TRAY("0x1", HIDDEN("") "<gpu/>"), "- -", "1 gpu is on the device of another gpu"},
+        {TRAY("0x1", HIDDEN("")) TRAY("0x2", "<gpu/>"), "- -", NULL},
+        {TRAY("0x1", SWITCHED("", "0000:05:00.0", "0x068000"))
+             TRAY("0x2", SWITCHED("", "0000:05:00.0", "0x068000")), "- -", NULL},
+        {TRAY("0x1", SWITCHED("", "fffffff:ff:ff.0", "0x068001"))
+             TRAY("0x2", SWITCHED("", "fffffff:ff:ff.0", "0x068001")), "- -", NULL},
+        /* A text in place of the hashes does not make one host of two. */
+        {TRAY("0xREDACTED", HIDDEN("")) TRAY("0xREDACTED", HIDDEN("")), "0x1 0x1",
+         "a host_hash is taken for 2 hosts"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tutti_inventory *inventory;
+        char text[2048];
+
+        snprintf(text, sizeof text, "<system version=\"1\">%s</system>", cases[i].text);
+        inventory = complete(text);
+        assert_string_equal(fabrics_of(inventory), cases[i].fabrics);
+        if (cases[i].remarks == NULL)
+            assert_null(inventory->remarks);
+        else if (inventory->remarks == NULL ||
+                 strncmp(inventory->remarks, cases[i].remarks, strlen(cases[i].remarks)) != 0)
+            fail_msg("case %zu said: %s", i, inventory->remarks);
+        tutti_inventory_destroy(inventory);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +259,7 @@ int main(void)
         cmocka_unit_test(nets_listed_below_several_cpus_stay_below_the_first),
         cmocka_unit_test(every_host_keeps_its_own_net),
         cmocka_unit_test(what_is_filled_in_is_assumed_and_no_more_than_needed),
+        cmocka_unit_test(hosts_behind_hidden_nvswitches_are_one_domain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,6 +185,24 @@ static void form_3_has_bits_for_what_a_device_is_and_infos_of_the_whole(void **s
                 "pci 0000:05:00.0(gpu 3 75 GPU-1)))");
 }
 
+static void partitions_of_a_gpu_are_gpus_of_one_device(void **state)
+{
+    (void)state;
+    expect_tree("<topology version='3.0'><object type='Machine' cpuset='0x1'>" HOST
+                PCI("0000:05:00.0", "1200 [1002:74a0]", "0")
+                "<object type='OSDev' osdev_type='12' name='rsmi4'>"
+                "<info name='AMDUUID' value='a'/>" END
+                "<object type='OSDev' osdev_type='12' name='rsmi5'>"
+                "<info name='AMDUUID' value='b'/>" END
+                "<object type='OSDev' osdev_type='12' name='opencl0d2'/>" END
+                PCI("0000:06:00.0", "1200 [1002:74a0]", "0")
+                "<object type='OSDev' osdev_type='12' name='rsmi6'/>"
+                "<object type='OSDev' osdev_type='12' name='opencl0d3'/>" END
+                END END "</topology>",
+                "system(cpu 0 00000001(pci 0000:05:00.0(gpu 4 a, gpu 5 b), "
+                "pci 0000:06:00.0(gpu 6)))");
+}
+
 static void matrices_become_links(void **state)
 {
     static const char *const ends =
@@ -367,6 +385,7 @@ int main(void)
         cmocka_unit_test(devices_of_several_nodes_are_assumed_at_the_first),
         cmocka_unit_test(a_switch_is_its_upstream_port_and_both_ends_make_a_link),
         cmocka_unit_test(form_3_has_bits_for_what_a_device_is_and_infos_of_the_whole),
+        cmocka_unit_test(partitions_of_a_gpu_are_gpus_of_one_device),
         cmocka_unit_test(matrices_become_links),
         cmocka_unit_test(mistakes_are_found_where_they_are),
         cmocka_unit_test(more_devices_than_are_believed_are_refused),

@@ -132,6 +132,7 @@ static void words_say_what_the_header_says(void **state)
         {"1 gpu gh200 c2c 450GB/s", TUTTI_DEVICE_C2C, TUTTI_PROPERTY_BW, "450000"},
         {"1 gpu gh200 c2c 1.5MB/s", TUTTI_DEVICE_C2C, TUTTI_PROPERTY_BW, "1"},
         {"2 hosts: 1 gpu nvswitch fabric", TUTTI_DEVICE_GPU, TUTTI_PROPERTY_FABRIC, "0x1 0x1"},
+        {"2 hosts: 1 gpu nvswitch", TUTTI_DEVICE_GPU, TUTTI_PROPERTY_FABRIC, "0x0 0x0"},
         {"1 gpu nvswitch fabric 7", TUTTI_DEVICE_GPU, TUTTI_PROPERTY_FABRIC, "0x7"},
         /* nics */
         {"2 nics", TUTTI_DEVICE_NET, TUTTI_PROPERTY_NET_NAME, "mlx5_0 mlx5_1"},

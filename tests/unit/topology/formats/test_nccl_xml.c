@@ -151,8 +151,8 @@ static void mistakes_are_found_where_they_are(void **state)
         {"<system version=\"one\"/>", "t:1:1: <system>: version=\"one\" is no number, such as 8"},
         {"<system version=\"1\">\n  <cpu numaid=\"x\"/>\n</system>",
          "t:2:3: <cpu>: numaid=\"x\" is no number, such as 8; correct it"},
-        {"<system version=\"1\">\n\n\t<cpu affinity=\"12345678,123456789\"/></system>",
-         "t:3:2: <cpu>: affinity=\"12345678,123456789\" is no mask of CPUs"},
+        {"<system version=\"1\">\n\n\t<cpu package=\"0\" numaid=\"0x\"/></system>",
+         "t:3:2: <cpu>: numaid=\"0x\" is no number"},
         {CPU("\n<pci busid=\"01:00.0\"/>"),
          "t:2:1: <pci>: busid=\"01:00.0\" is no PCI address, such as 0000:3b:00.0"},
         {CPU("\n <pci class=\"vga\"/>"),
@@ -161,8 +161,7 @@ static void mistakes_are_found_where_they_are(void **state)
          "t:2:3: <pci>: link_speed=\"16 parsecs\" is no speed, such as \"16 GT/s\""},
         {CPU("\n<pci><gpu>\n<nvlink count=\"1.5\"/></gpu></pci>"),
          "t:3:1: <nvlink>: count=\"1.5\" is no number"},
-        {CPU("<nic>\n<net latency=\"fast\"/></nic>"),
-         "t:2:1: <net>: latency=\"fast\" is no number"},
+        {CPU("<nic>\n<net speed=\"fast\"/></nic>"), "t:2:1: <net>: speed=\"fast\" is no number"},
         {CPU("<nic>\n<net speed=\"1&#10;2\"/></nic>"), "t:2:1: <net>: speed=\"1?2\" is no number"},
         {CPU("\n <cache/>"), "t:2:2: <cache> without cpus; give it"},
         {"<system version=\"1\">\n <cpu>\n </system>", "t:3:4: mismatched tag"},
@@ -184,6 +183,43 @@ static void mistakes_are_found_where_they_are(void **state)
             fail_msg("%s\nsaid: %s\nnot:  %s", cases[i].text, tutti_message_last(),
                      cases[i].said);
         assert_ptr_equal(inventory, &state);
+    }
+}
+
+static void values_that_no_search_needs_are_ignored_and_named(void **state)
+{
+    static const struct {
+        const char *text, *remarks;
+    } cases[] = {
+        {"<system version=\"1\">\n\n\t<cpu affinity=\"12345678,123456789\"/></system>",
+         "t:3: <cpu>: affinity=\"12345678,123456789\" is no mask of CPUs, such as "
+         "\"000000ff,ffff0000\"; it is not needed and is ignored\n"},
+        {CPU("\n<pci device=\"0xREDACTED\" vendor=\"0xREDACTED\"><nic>\n<net latency=\"fast\" "
+             "maxconn=\"many\"/></nic></pci>"),
+         "t:2: <pci>: device=\"0xREDACTED\" is no number, such as 0x10de; it is not needed and is "
+         "ignored, with 3 more such values\n"},
+        /* Ids are only compared, so texts serve as well as numbers. */
+        {"<system version=\"1\"><cpu host_hash=\"0xHASH_A\"><nic><net guid=\"0xREDACTED\"/></nic>"
+         "</cpu></system>", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct tutti_inventory *inventory = read_good(cases[i].text), *copy;
+
+        if (cases[i].remarks == NULL)
+            assert_null(inventory->remarks);
+        else
+            assert_string_equal(inventory->remarks, cases[i].remarks);
+        assert_int_equal(tutti_inventory_copy(inventory, &copy), TUTTI_OK);
+        assert_true((copy->remarks == NULL) == (inventory->remarks == NULL));
+        tutti_inventory_destroy(copy);
+        for (uint32_t device = 1; device < inventory->count; device++)
+            for (int property = 0; property < TUTTI_PROPERTY_COUNT; property++)
+                assert_true(!tutti_device_has(inventory, device, property) ||
+                            property == TUTTI_PROPERTY_HOST_HASH ||
+                            property == TUTTI_PROPERTY_GUID || property == TUTTI_PROPERTY_NUMA);
+        tutti_inventory_destroy(inventory);
     }
 }
 
@@ -250,6 +286,7 @@ int main(void)
         cmocka_unit_test(what_is_read_is_written),
         cmocka_unit_test(values_are_the_source_s),
         cmocka_unit_test(mistakes_are_found_where_they_are),
+        cmocka_unit_test(values_that_no_search_needs_are_ignored_and_named),
         cmocka_unit_test(what_is_hostile_is_refused_early),
         cmocka_unit_test(a_text_cut_anywhere_is_refused),
     };
