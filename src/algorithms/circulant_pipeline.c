@@ -27,6 +27,15 @@
  * segments that it receives in a row belong to the row before. They come from places that have
  * received them in time to pass them on (find_receives).
  *
+ * A rank often has a segment long before the round in which it sends the segment. Sent early, the
+ * message would take a port that a message of an earlier round needs, and whatever waits for that
+ * message would come later. So the messages of each direction are in a queue (build.h): they run in
+ * the order of the rounds. Then a message waits only for messages of earlier rounds, at both of its
+ * ranks. If all messages take equally long, round i ends after i + 1 of these times.
+ *
+ * In an all-reduce the reduce and the broadcast have different queues, because the broadcast of the
+ * first segments overlaps the reduce of the last ones.
+ *
  * Source: Träff, "Optimal broadcast schedules in logarithmic time with applications to broadcast,
  * all-broadcast, reduction and all-reduction", 2024. It proves that the segments chosen here always
  * arrive before they are sent on.
@@ -37,6 +46,9 @@
 
 #define MOST_SKIPS 32
 #define MOST_SEGMENTS 4096
+
+/* The queues of the messages (build.h). */
+enum { REDUCE_QUEUE = 1, BROADCAST_QUEUE };
 
 /* The segments that one rank sends and receives. recv[k] and send[k] are the numbers of the
  * segments in the round with skip k, counted from the first segment of the current row. A negative
@@ -239,6 +251,7 @@ static struct round find_round(const struct tutti_shape *shape, const struct pip
 static int broadcast(const struct tutti_shape *shape, const struct pipeline *pipeline,
                      enum tutti_buffer source, struct tutti_build *build)
 {
+    build->queue = BROADCAST_QUEUE;
     for (uint32_t i = 0; i < count_rounds(pipeline); i++) {
         struct round round = find_round(shape, pipeline, i);
 
@@ -246,6 +259,7 @@ static int broadcast(const struct tutti_shape *shape, const struct pipeline *pip
         TUTTI_TRY(tutti_build_send(build, round.to, round.sent));
         TUTTI_TRY(tutti_build_recv(build, round.from, round.received));
     }
+    build->queue = 0;
     return TUTTI_OK;
 }
 
@@ -260,6 +274,7 @@ static int reduce(const struct tutti_shape *shape, const struct pipeline *pipeli
     bool has_sum[MOST_SEGMENTS] = {false};
     uint32_t last = pipeline->nsegments - 1;
 
+    build->queue = REDUCE_QUEUE;
     for (uint32_t i = count_rounds(pipeline); i-- > 0;) {
         struct round round = find_round(shape, pipeline, i);
         uint32_t out = last - round.received.first, nout = round.received.count;
@@ -272,10 +287,15 @@ static int reduce(const struct tutti_shape *shape, const struct pipeline *pipeli
                                           tutti_span(sums, in, nin)));
         has_sum[in] = has_sum[in] || nin > 0;
     }
+    build->queue = 0;
     return TUTTI_OK;
 }
 
-/* The team's first member is the root, rank 0 of `shape`; ranks of `shape` are members. */
+/* The team's first member is the root, rank 0 of `shape`; ranks of `shape` are members.
+ *
+ * Two queues take turns, so a message waits for those of two rounds earlier. Members of several
+ * teams may share a port. It would be idle if the next round had to wait for the latency of this
+ * one. */
 int tutti_circulant_pipeline_moves(const struct tutti_team *team, uint32_t first, uint32_t stride,
                                    uint32_t segments, struct tutti_moves *moves)
 {
@@ -289,11 +309,14 @@ int tutti_circulant_pipeline_moves(const struct tutti_team *team, uint32_t first
     for (uint32_t i = 0; i < count_rounds(&pipeline); i++) {
         struct round round = find_round(&shape, &pipeline, i);
 
+        moves->queue = (uint16_t)(1 + (moves->nqueues + i % 2) % UINT16_MAX);
         TUTTI_TRY(tutti_moves_send(moves, team->ranks[round.to], first + round.sent.first * stride,
                                    round.sent.count));
         TUTTI_TRY(tutti_moves_recv(moves, team->ranks[round.from],
                                    first + round.received.first * stride, round.received.count));
     }
+    moves->queue = 0;
+    moves->nqueues += 2;
     return TUTTI_OK;
 }
 
