@@ -33,6 +33,9 @@
  * the order of the rounds. Then a message waits only for messages of earlier rounds, at both of its
  * ranks. If all messages take equally long, round i ends after i + 1 of these times.
  *
+ * Two ranks need no queue, because the messages between them run in order. Steps in queues are not
+ * fused (fuse.c), so without one the ranks can forward slices of a segment.
+ *
  * In an all-reduce the reduce and the broadcast have different queues, because the broadcast of the
  * first segments overlaps the reduce of the last ones.
  *
@@ -48,7 +51,7 @@
 #define MOST_SEGMENTS 4096
 
 /* The queues of the messages (build.h). */
-enum { REDUCE_QUEUE = 1, BROADCAST_QUEUE };
+enum { NO_QUEUE, REDUCE_QUEUE, BROADCAST_QUEUE };
 
 /* The segments that one rank sends and receives. recv[k] and send[k] are the numbers of the
  * segments in the round with skip k, counted from the first segment of the current row. A negative
@@ -251,7 +254,7 @@ static struct round find_round(const struct tutti_shape *shape, const struct pip
 static int broadcast(const struct tutti_shape *shape, const struct pipeline *pipeline,
                      enum tutti_buffer source, struct tutti_build *build)
 {
-    build->queue = BROADCAST_QUEUE;
+    build->queue = pipeline->nranks > 2 ? BROADCAST_QUEUE : NO_QUEUE;
     for (uint32_t i = 0; i < count_rounds(pipeline); i++) {
         struct round round = find_round(shape, pipeline, i);
 
@@ -259,7 +262,7 @@ static int broadcast(const struct tutti_shape *shape, const struct pipeline *pip
         TUTTI_TRY(tutti_build_send(build, round.to, round.sent));
         TUTTI_TRY(tutti_build_recv(build, round.from, round.received));
     }
-    build->queue = 0;
+    build->queue = NO_QUEUE;
     return TUTTI_OK;
 }
 
@@ -274,7 +277,7 @@ static int reduce(const struct tutti_shape *shape, const struct pipeline *pipeli
     bool has_sum[MOST_SEGMENTS] = {false};
     uint32_t last = pipeline->nsegments - 1;
 
-    build->queue = REDUCE_QUEUE;
+    build->queue = pipeline->nranks > 2 ? REDUCE_QUEUE : NO_QUEUE;
     for (uint32_t i = count_rounds(pipeline); i-- > 0;) {
         struct round round = find_round(shape, pipeline, i);
         uint32_t out = last - round.received.first, nout = round.received.count;
@@ -287,15 +290,11 @@ static int reduce(const struct tutti_shape *shape, const struct pipeline *pipeli
                                           tutti_span(sums, in, nin)));
         has_sum[in] = has_sum[in] || nin > 0;
     }
-    build->queue = 0;
+    build->queue = NO_QUEUE;
     return TUTTI_OK;
 }
 
-/* The team's first member is the root, rank 0 of `shape`; ranks of `shape` are members.
- *
- * Two queues take turns, so a message waits for those of two rounds earlier. Members of several
- * teams may share a port. It would be idle if the next round had to wait for the latency of this
- * one. */
+/* The team's first member is the root, rank 0 of `shape`; ranks of `shape` are members. */
 int tutti_circulant_pipeline_moves(const struct tutti_team *team, uint32_t first, uint32_t stride,
                                    uint32_t segments, struct tutti_moves *moves)
 {
@@ -309,14 +308,11 @@ int tutti_circulant_pipeline_moves(const struct tutti_team *team, uint32_t first
     for (uint32_t i = 0; i < count_rounds(&pipeline); i++) {
         struct round round = find_round(&shape, &pipeline, i);
 
-        moves->queue = (uint16_t)(1 + (moves->nqueues + i % 2) % UINT16_MAX);
         TUTTI_TRY(tutti_moves_send(moves, team->ranks[round.to], first + round.sent.first * stride,
                                    round.sent.count));
         TUTTI_TRY(tutti_moves_recv(moves, team->ranks[round.from],
                                    first + round.received.first * stride, round.received.count));
     }
-    moves->queue = 0;
-    moves->nqueues += 2;
     return TUTTI_OK;
 }
 

@@ -18,7 +18,6 @@ static int append(struct tutti_moves *moves, struct tutti_move move)
     TUTTI_TRY(
         TUTTI_ARRAY_ROOM(moves->list, moves->count, moves->capacity, "moves of a collective"));
     move.channel = moves->channel;
-    move.queue = moves->queue;
     moves->list[moves->count++] = move;
     return TUTTI_OK;
 }
@@ -113,7 +112,6 @@ int tutti_moves_gather(const struct tutti_moves *moves, struct tutti_build *buil
         struct tutti_span chunks = part(whole, move->first, move->count);
 
         build->channel = move->channel;
-        build->queue = move->queue;
         if (!move->is_send)
             TUTTI_TRY(tutti_build_recv(build, move->peer, chunks));
         else if (is_own(moves, move->first, move->count))
@@ -123,7 +121,6 @@ int tutti_moves_gather(const struct tutti_moves *moves, struct tutti_build *buil
             TUTTI_TRY(tutti_build_send(build, move->peer, chunks));
     }
     build->channel = 0;
-    build->queue = 0;
     return TUTTI_OK;
 }
 
@@ -209,7 +206,6 @@ static int play_back(struct reduction *reduction, uint32_t index)
     struct tutti_span source, dst;
 
     reduction->build->channel = move->channel;
-    reduction->build->queue = move->queue;
     TUTTI_TRY(find_sums(reduction, move, &source));
     if (!move->is_send)
         return tutti_build_send(reduction->build, move->peer, source);
@@ -268,7 +264,6 @@ int tutti_moves_reduce_scatter(const struct tutti_moves *moves, struct tutti_bui
 
 release:
     build->channel = 0;
-    build->queue = 0;
     free(reduction.state);
     free(reduction.last_move);
     return rc;

@@ -18,7 +18,6 @@
 struct tutti_move {
     uint32_t peer;
     uint32_t first, count;
-    uint16_t queue; /* of the step (build.h); 0: none */
     uint8_t channel;
     bool is_send;
 };
@@ -40,8 +39,6 @@ struct tutti_moves {
     uint32_t nchunks;              /* chunks of all owners together */
     uint32_t own_first, own_count; /* the chunks that this rank owns */
     uint8_t channel;               /* channel of the moves added next */
-    uint16_t queue;                /* their queue; 0: none */
-    uint32_t nqueues;              /* number of queues that parts of the list have taken */
     /* Chunk c of the partial sums is kept at index slots[c], so that several chunks can use the
      * same memory one after another; each move then has one chunk. NULL: at index c. Owned. */
     uint32_t *slots;
