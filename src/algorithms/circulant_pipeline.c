@@ -27,6 +27,18 @@
  * segments that it receives in a row belong to the row before. They come from places that have
  * received them in time to pass them on (find_receives).
  *
+ * A rank often has a segment long before the round in which it sends the segment. Sent early, the
+ * message would take a port that a message of an earlier round needs, and whatever waits for that
+ * message would come later. So the messages of each direction are in a queue (build.h): they run in
+ * the order of the rounds. Then a message waits only for messages of earlier rounds, at both of its
+ * ranks. If all messages take equally long, round i ends after i + 1 of these times.
+ *
+ * Two ranks need no queue, because the messages between them run in order. Steps in queues are not
+ * fused (fuse.c), so without one the ranks can forward slices of a segment.
+ *
+ * In an all-reduce the reduce and the broadcast have different queues, because the broadcast of the
+ * first segments overlaps the reduce of the last ones.
+ *
  * Source: Träff, "Optimal broadcast schedules in logarithmic time with applications to broadcast,
  * all-broadcast, reduction and all-reduction", 2024. It proves that the segments chosen here always
  * arrive before they are sent on.
@@ -37,6 +49,9 @@
 
 #define MOST_SKIPS 32
 #define MOST_SEGMENTS 4096
+
+/* The queues of the messages (build.h). */
+enum { NO_QUEUE, REDUCE_QUEUE, BROADCAST_QUEUE };
 
 /* The segments that one rank sends and receives. recv[k] and send[k] are the numbers of the
  * segments in the round with skip k, counted from the first segment of the current row. A negative
@@ -239,6 +254,7 @@ static struct round find_round(const struct tutti_shape *shape, const struct pip
 static int broadcast(const struct tutti_shape *shape, const struct pipeline *pipeline,
                      enum tutti_buffer source, struct tutti_build *build)
 {
+    build->queue = pipeline->nranks > 2 ? BROADCAST_QUEUE : NO_QUEUE;
     for (uint32_t i = 0; i < count_rounds(pipeline); i++) {
         struct round round = find_round(shape, pipeline, i);
 
@@ -246,6 +262,7 @@ static int broadcast(const struct tutti_shape *shape, const struct pipeline *pip
         TUTTI_TRY(tutti_build_send(build, round.to, round.sent));
         TUTTI_TRY(tutti_build_recv(build, round.from, round.received));
     }
+    build->queue = NO_QUEUE;
     return TUTTI_OK;
 }
 
@@ -260,6 +277,7 @@ static int reduce(const struct tutti_shape *shape, const struct pipeline *pipeli
     bool has_sum[MOST_SEGMENTS] = {false};
     uint32_t last = pipeline->nsegments - 1;
 
+    build->queue = pipeline->nranks > 2 ? REDUCE_QUEUE : NO_QUEUE;
     for (uint32_t i = count_rounds(pipeline); i-- > 0;) {
         struct round round = find_round(shape, pipeline, i);
         uint32_t out = last - round.received.first, nout = round.received.count;
@@ -272,6 +290,7 @@ static int reduce(const struct tutti_shape *shape, const struct pipeline *pipeli
                                           tutti_span(sums, in, nin)));
         has_sum[in] = has_sum[in] || nin > 0;
     }
+    build->queue = NO_QUEUE;
     return TUTTI_OK;
 }
 
