@@ -64,9 +64,9 @@ void tutti_import_record(const struct tutti_import_program *program, uint32_t op
             high = middle;
     }
     block = &program->blocks[low];
-    tutti_message_record_failure("%s: gpu %u, threadblock %u, step %u (%s): %s", program->file,
-                                 block->rank, block->id, program->ops[op].step,
-                                 program->ops[op].word, what);
+    (program->is_trial ? tutti_message_record : tutti_message_record_failure)(
+        "%s: gpu %u, threadblock %u, step %u (%s): %s", program->file, block->rank, block->id,
+        program->ops[op].step, program->ops[op].word, what);
 }
 
 void tutti_import_set_name(struct tutti_import_program *program, const char *name,
@@ -286,6 +286,7 @@ static int find_root(struct tutti_import_program *program, const struct tutti_im
 {
     bool is_right = false;
 
+    program->is_trial = true;
     for (uint32_t root = 0; root < program->nranks; root++) {
         int rc = try_root(program, trace, root, ret_ensemble, &is_right);
 
@@ -344,7 +345,7 @@ static int emit_agreeing(struct tutti_import_program *program,
         tutti_ensemble_fini(ret_ensemble);
     if (rc == TUTTI_OK && is_right) {
         *ret_ensemble = regrouped;
-        tutti_log(TUTTI_LOG_INFO,
+        tutti_log(TUTTI_LOG_WARN,
                   "%s: its ranks add in different orders; here all of them add in "
                   "the order of ranks",
                   program->file);

@@ -312,6 +312,7 @@ static int begin(struct regroup *regroup)
                                                  .collective = program->collective,
                                                  .nranks = program->nranks,
                                                  .root = program->root,
+                                                 .is_trial = true,
                                                  .chunks = program->chunks};
     memcpy(regroup->out.name, program->name, sizeof(program->name));
     TUTTI_TRY(tutti_import_init(&regroup->out));
