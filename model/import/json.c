@@ -122,6 +122,19 @@ int tutti_json_channel_type(const struct tutti_json_plan *plan, const json_t *js
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
+/* Returns true if the plan has the schema that MSCCL++ wrote up to version 0.7. Its gpus have
+ * inputChunks where those of newer plans have input_chunks. In its first version the collective
+ * was misspelled. */
+static bool is_old_schema(const json_t *root)
+{
+    json_t *gpu = json_array_get(json_object_get(root, "gpus"), 0);
+
+    return json_object_get(root, "colletive") != NULL ||
+           json_object_get(gpu, "inputChunks") != NULL ||
+           json_object_get(gpu, "outputChunks") != NULL ||
+           json_object_get(gpu, "scratchChunks") != NULL;
+}
+
 static int read_collective(struct tutti_json_plan *plan, const json_t *root)
 {
     const char *text = json_string_value(json_object_get(root, "collective"));
@@ -375,6 +388,10 @@ static int read_plan(struct tutti_json_plan *plan, const json_t *root,
     if (!json_is_object(root))
         return tutti_json_refuse(plan, "this is not an execution plan: the file is not a JSON "
                                        "object");
+    if (is_old_schema(root))
+        return tutti_json_refuse(plan, "this plan has the schema of MSCCL++ 0.7 and older, which "
+                                       "version 0.8 replaced; rewrite the program in the language "
+                                       "of version 0.8 or newer, and export it again");
     TUTTI_TRY(read_head(plan, root, limits));
     TUTTI_TRY(find_gpus(plan, root));
     TUTTI_TRY(find_refined(plan));

@@ -16,6 +16,7 @@ enum { REFS_MAX = 1024, GROUP_MAX = 1024, REF_CHUNKS_MAX = 1 << 20, BLOCKS_MAX =
 enum shape {
     NOTHING,    /* the op moves nothing and synchronizes with nothing */
     PAIRS,      /* each source goes to its own destination */
+    SPREAD,     /* the one source goes to all destinations */
     SUM,        /* the sum of all sources goes to all destinations */
     SIGNALS,    /* the op gives or takes signals on channels */
     SEMAPHORES, /* the op releases or acquires semaphores of its gpu */
@@ -57,7 +58,7 @@ static const struct op {
     {"rre", SUM, 0, 1},
     {"rres", SUM, 0, 1},
     {"ppkt", PAIRS, TARGET_PACKETS, 0},
-    {"rppkt", PAIRS, SOURCE_PACKETS | TARGET_PACKETS, 0},
+    {"rppkt", SPREAD, SOURCE_PACKETS | TARGET_PACKETS, 0},
     {"cpkt", PAIRS, TARGET_PACKETS, 0},
     {"upkt", PAIRS, SOURCE_PACKETS, 0},
     {"repkt", SUM, SOURCE_PACKETS | TARGET_PACKETS, 1},
@@ -252,21 +253,24 @@ static int read_refs(struct tutti_json_plan *plan, const json_t *json, json_t **
     return TUTTI_OK;
 }
 
-/* Adds a MOVE for each pair of a source and a destination. */
-static int read_pairs(struct tutti_json_plan *plan, const json_t *json, const struct op *op)
+/* Adds a MOVE for each destination, from its own source or, in a SPREAD, from the only one. */
+static int read_copies(struct tutti_json_plan *plan, const json_t *json, const struct op *op)
 {
     enum tutti_json_channel_type type;
     json_t *srcs, *dsts;
 
     TUTTI_TRY(tutti_json_channel_type(plan, json, "channel_type", &type));
     TUTTI_TRY(read_refs(plan, json, &srcs, &dsts));
-    if (json_array_size(srcs) != json_array_size(dsts))
-        return tutti_json_refuse(plan, "%zu sources for %zu destinations", json_array_size(srcs),
-                                 json_array_size(dsts));
-    for (size_t i = 0; i < json_array_size(srcs); i++) {
+    if (op->shape == SPREAD && json_array_size(srcs) != 1)
+        return tutti_json_refuse(plan, "%zu sources; give one, which goes to all destinations",
+                                 json_array_size(srcs));
+    if (op->shape == PAIRS && json_array_size(srcs) != json_array_size(dsts))
+        return tutti_json_refuse(plan, "%zu sources for %zu destinations; give one source for each",
+                                 json_array_size(srcs), json_array_size(dsts));
+    for (size_t i = 0; i < json_array_size(dsts); i++) {
         struct tutti_import_ref src, dst;
 
-        TUTTI_TRY(read_ref(plan, json, json_array_get(srcs, i), &src));
+        TUTTI_TRY(read_ref(plan, json, json_array_get(srcs, op->shape == SPREAD ? 0 : i), &src));
         TUTTI_TRY(read_ref(plan, json, json_array_get(dsts, i), &dst));
         src.is_packets = (op->traits & SOURCE_PACKETS) != 0;
         dst.is_packets = (op->traits & TARGET_PACKETS) != 0;
@@ -381,7 +385,8 @@ static int read_simple(struct tutti_json_plan *plan, const json_t *json, const s
     switch (op->shape) {
     case NOTHING: return TUTTI_OK;
     case PAIRS:
-        TUTTI_TRY(read_pairs(plan, json, op));
+    case SPREAD:
+        TUTTI_TRY(read_copies(plan, json, op));
         return op->traits & POSTS ? read_signals(plan, json, op) : TUTTI_OK;
     case SUM: return read_sum(plan, json, op);
     case SIGNALS: return read_signals(plan, json, op);

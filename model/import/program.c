@@ -3,7 +3,9 @@
 #include "import/program.h"
 
 #include "base/array.h"
+#include "base/log.h"
 #include "base/result.h"
+#include "import/regroup.h"
 #include "schedule/check/check.h"
 
 #include <stdarg.h>
@@ -62,9 +64,9 @@ void tutti_import_record(const struct tutti_import_program *program, uint32_t op
             high = middle;
     }
     block = &program->blocks[low];
-    tutti_message_record_failure("%s: gpu %u, threadblock %u, step %u (%s): %s", program->file,
-                                 block->rank, block->id, program->ops[op].step,
-                                 program->ops[op].word, what);
+    (program->is_trial ? tutti_message_record : tutti_message_record_failure)(
+        "%s: gpu %u, threadblock %u, step %u (%s): %s", program->file, block->rank, block->id,
+        program->ops[op].step, program->ops[op].word, what);
 }
 
 void tutti_import_set_name(struct tutti_import_program *program, const char *name,
@@ -284,6 +286,7 @@ static int find_root(struct tutti_import_program *program, const struct tutti_im
 {
     bool is_right = false;
 
+    program->is_trial = true;
     for (uint32_t root = 0; root < program->nranks; root++) {
         int rc = try_root(program, trace, root, ret_ensemble, &is_right);
 
@@ -298,6 +301,58 @@ static int find_root(struct tutti_import_program *program, const struct tutti_im
                       program->file, tutti_collective_name(program->collective));
 }
 
+/* Emits the schedules of a program after its sums have been regrouped (regroup.h). If they are not
+ * correct, or cannot be made, *ret_is_right is false and nothing is to be released. */
+static int emit_regrouped(const struct tutti_import_program *program,
+                          const struct tutti_import_trace *trace,
+                          struct tutti_ensemble *ret_ensemble, bool *ret_is_right)
+{
+    struct tutti_import_program regrouped;
+    struct tutti_import_trace order;
+    int rc;
+
+    *ret_is_right = false;
+    rc = tutti_import_regroup(program, trace, &regrouped, &order);
+    if (rc != TUTTI_OK)
+        return rc == TUTTI_ERR_ARGUMENT ? TUTTI_OK : rc;
+    rc = try_root(&regrouped, &order, program->root, ret_ensemble, ret_is_right);
+    if (rc == TUTTI_OK && !*ret_is_right)
+        tutti_ensemble_fini(ret_ensemble);
+    tutti_import_trace_fini(&order);
+    tutti_import_fini(&regrouped);
+    return rc == TUTTI_ERR_ARGUMENT ? TUTTI_OK : rc;
+}
+
+/* Emits the schedules of a collective that gives all ranks one result. If they are wrong, the
+ * reason may be that the ranks add in different orders. Then the sums are regrouped. If that does
+ * not help, the schedules stay as they are, for a message about the file's own steps. */
+static int emit_agreeing(struct tutti_import_program *program,
+                         const struct tutti_import_trace *trace,
+                         struct tutti_ensemble *ret_ensemble)
+{
+    struct tutti_ensemble regrouped;
+    bool has_chains = false, is_right = false;
+    int rc;
+
+    TUTTI_TRY(tutti_import_has_chains(program, trace, &has_chains));
+    if (!has_chains)
+        return emit(program, trace, ret_ensemble);
+    TUTTI_TRY(try_root(program, trace, program->root, ret_ensemble, &is_right));
+    if (is_right)
+        return TUTTI_OK;
+    rc = emit_regrouped(program, trace, &regrouped, &is_right);
+    if (rc != TUTTI_OK || is_right)
+        tutti_ensemble_fini(ret_ensemble);
+    if (rc == TUTTI_OK && is_right) {
+        *ret_ensemble = regrouped;
+        tutti_log(TUTTI_LOG_WARN,
+                  "%s: its ranks add in different orders; here all of them add in "
+                  "the order of ranks",
+                  program->file);
+    }
+    return rc;
+}
+
 int tutti_import_run(struct tutti_import_program *program, struct tutti_ensemble *ret_ensemble)
 {
     struct tutti_import_trace trace;
@@ -309,7 +364,9 @@ int tutti_import_run(struct tutti_import_program *program, struct tutti_ensemble
         rc = find_root(program, &trace, ret_ensemble);
     } else {
         program->root = program->root == UINT32_MAX ? 0 : program->root;
-        rc = emit(program, &trace, ret_ensemble);
+        rc = tutti_collective_gives_one_result(program->collective)
+                 ? emit_agreeing(program, &trace, ret_ensemble)
+                 : emit(program, &trace, ret_ensemble);
     }
     tutti_import_trace_fini(&trace);
     return rc;

@@ -91,6 +91,7 @@ struct tutti_import_program {
     char name[TUTTI_ENSEMBLE_NAME_BYTES]; /* of the algorithm */
     enum tutti_collective collective;
     bool is_in_place;          /* true if the program was written for in-place calls */
+    bool is_trial;             /* true if failures are expected, and are recorded but not logged */
     uint32_t nranks, root;     /* root: UINT32_MAX if the file does not name it */
     uint32_t chunks;           /* chunks per block of INPUT and OUTPUT */
     uint32_t *scratch, *temps; /* per rank: number of chunks */

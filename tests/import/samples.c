@@ -16,8 +16,8 @@ const char *sample_name(size_t index)
         "all_pairs_allreduce.xml",    "all_pairs_packets.json",
         "all_pairs_signals.json",     "binomial_broadcast.tutti",
         "hierarchical_allgather.xml", "hierarchical_allgather_in_place.xml",
-        "one_shot_reads.json",        "ring_allreduce.xml",
-        "ring_reduce_scatter.xml",
+        "one_shot_reads.json",        "one_to_all_packets.json",
+        "ring_allreduce.xml",         "ring_reduce_scatter.xml",
     };
 
     return index < sizeof names / sizeof *names ? names[index] : NULL;

@@ -6,6 +6,7 @@
 #include "import/samples.h"
 #include "schedule/access.h"
 #include "schedule/check/check.h"
+#include "support/stderr_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,6 +36,7 @@ static void samples_are_right(void **state)
         {"all_pairs_packets.json", "all pairs of packets", TUTTI_ALLREDUCE, 4, 0, 0, 12, 8},
         {"all_pairs_signals.json", "all pairs with signals", TUTTI_ALLREDUCE, 3, 0, 0, 4, 3},
         {"one_shot_reads.json", "one shot of reads", TUTTI_ALLREDUCE, 4, 0, 0, 3, 1},
+        {"one_to_all_packets.json", "one to all", TUTTI_BROADCAST, 3, 0, 0, 2, 1},
     };
 
     (void)state;
@@ -144,6 +146,18 @@ static void programs_for_buffers_and_places_are_right(void **state)
     }
 }
 
+/* The root is found by trying each rank. The log does not mention the ranks that are not it. */
+static void failed_trials_are_not_logged(void **state)
+{
+    struct tutti_ensemble ensemble;
+
+    (void)state;
+    stderr_text_begin();
+    assert_int_equal(tutti_import_prove("f", from_1, strlen(from_1), &ensemble), TUTTI_OK);
+    assert_string_equal(stderr_text_end(), "");
+    tutti_ensemble_fini(&ensemble);
+}
+
 /* maxBytes="0" is no upper limit: all sizes, or all from minBytes on. */
 static void a_file_without_upper_limit_serves_large_calls(void **state)
 {
@@ -213,6 +227,7 @@ static void expect_all_refused(const struct edit *edits, size_t count)
 #define PAIRS "all_pairs_allreduce.xml"
 #define PACKETS "all_pairs_packets.json"
 #define SIGNALS "all_pairs_signals.json"
+#define TO_ALL "one_to_all_packets.json"
 
 static void edits_of_xml_are_refused(void **state)
 {
@@ -289,6 +304,9 @@ static void edits_of_plans_are_refused(void **state)
         {PACKETS, "\"name\": \"ppkt\",",
          "\"name\": \"ppkt\", \"ops\": [" PART(862) ", " PART(857) ", " PART(688) ", " PART(900)
          ", " PART(695) ", " PART(966) "],", "cut chunks in more than 1024 parts"},
+        {PACKETS, "\"input_chunks\"", "\"inputChunks\"", "the schema of MSCCL++ 0.7 and older"},
+        {PACKETS, "\"scratch_chunks\"", "\"scratchChunks\"", "rewrite the program in the language"},
+        {PACKETS, "\"collective\"", "\"colletive\"", "the schema of MSCCL++ 0.7 and older"},
         {PACKETS, "\"tb_id\": 1", "\"tb_id\": 2", "tb_id 2 in a group of 2"},
         {PACKETS, "\"tb_id\": 1", "\"tb_id\": 0", "race"},
         {PACKETS, "\"buffer_id\": 0", "\"switch_channel_id\": 0", "memory behind a switch"},
@@ -301,6 +319,12 @@ static void edits_of_plans_are_refused(void **state)
         {PACKETS, "\"id\": 1,\n     \"ops\"", "\"id\": 0,\n     \"ops\"",
          "threadblock 0 for the second time"},
         {PACKETS, "\"ppkt\"", "\"put\"", "waits forever for packets"},
+        /* The runtime reads the first source only. */
+        {TO_ALL, "\"name\": \"rppkt\",\n       \"src_buff\": [",
+         "\"name\": \"rppkt\",\n       \"src_buff\": [{\"type\": \"s\", \"index\": 0, \"size\": 1},",
+         "(rppkt): 2 sources; give one, which goes to all destinations"},
+        {TO_ALL, "{\"buffer_id\": 1, \"index\": 0, \"size\": 1}",
+         "{\"buffer_id\": 0, \"index\": 0, \"size\": 1}", "race"},
         {SIGNALS, "\"sem_release\"", "\"nop\"", "(sem_acquire): waits forever for a signal"},
         {SIGNALS, "\"init_value\": 0", "\"init_value\": 1", "race: it touches chunk"},
         {SIGNALS, "\"wait\"", "\"rlxwait\"", "(res): race"},
@@ -326,6 +350,7 @@ int main(void)
         cmocka_unit_test(samples_are_right),
         cmocka_unit_test(a_ring_is_read_as_a_ring),
         cmocka_unit_test(programs_for_buffers_and_places_are_right),
+        cmocka_unit_test(failed_trials_are_not_logged),
         cmocka_unit_test(a_file_without_upper_limit_serves_large_calls),
         cmocka_unit_test(edits_of_xml_are_refused),
         cmocka_unit_test(edits_of_plans_are_refused),
