@@ -52,6 +52,13 @@ struct tutti_cost {
     struct {
         double rounds, bytes;
     } bridge;
+    /* For algorithms that know a torus: the counts where its links carry the messages. They replace
+     * the counts of `level`, which are those of one port per rank. `hops`: the links that the
+     * messages of all rounds cross one after the other. `bytes`: through the busiest link, in one
+     * direction. All are 0 if the shape has no torus, or the algorithm does not use it. */
+    struct {
+        double rounds, hops, bytes;
+    } torus;
 };
 
 /* The cost if memory ran out while the cost was counted. An algorithm with this cost is never the

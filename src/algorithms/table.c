@@ -27,6 +27,7 @@
     line(tutti_pat_allreduce)                                                             \
     line(tutti_multi_ring_allreduce)                                                      \
     line(tutti_walecki_allreduce)                                                         \
+    line(tutti_bucket_allreduce)                                                          \
     line(tutti_tree_allreduce)                                                            \
     line(tutti_double_tree_allreduce)                                                     \
     line(tutti_circulant_pipeline_allreduce)                                              \
@@ -65,6 +66,7 @@
     line(tutti_pat_allgather)                                                             \
     line(tutti_multi_ring_allgather)                                                      \
     line(tutti_walecki_allgather)                                                         \
+    line(tutti_bucket_allgather)                                                          \
     line(tutti_direct_reduce_scatter)                                                     \
     line(tutti_mapped_reduce_scatter)                                                     \
     line(tutti_cells_reduce_scatter)                                                      \
@@ -76,6 +78,7 @@
     line(tutti_pat_reduce_scatter)                                                        \
     line(tutti_multi_ring_reduce_scatter)                                                 \
     line(tutti_walecki_reduce_scatter)                                                    \
+    line(tutti_bucket_reduce_scatter)                                                     \
     line(tutti_direct_alltoall)                                                           \
     line(tutti_mapped_alltoall)                                                           \
     line(tutti_bruck_alltoall)                                                            \

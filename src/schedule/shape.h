@@ -18,7 +18,7 @@ enum tutti_option {
     TUTTI_WINDOW,    /* peers that a rank exchanges with at a time */
     TUTTI_AGGREGATE, /* most blocks per message */
     TUTTI_DOUBLINGS, /* rounds that exchange whole vectors instead of halves */
-    TUTTI_CHANNELS,  /* rings or trees side by side */
+    TUTTI_CHANNELS,  /* rings, trees or parts side by side */
     TUTTI_OPTION_COUNT
 };
 

@@ -75,6 +75,22 @@ static double wire_of(const struct tutti_tuner_view *view, const struct tutti_ma
     return wire;
 }
 
+/* Returns the seconds of the messages on the links of a torus. A core moves all messages of a rank,
+ * whichever link they cross. */
+static double torus_of(const struct tutti_machine *machine, const struct tutti_cost *cost,
+                       double ranks_per_core)
+{
+    const struct tutti_rate *rate = &machine->level[TUTTI_LEVEL_TOP];
+    double all_bytes = 0;
+
+    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++)
+        all_bytes += cost->level[level].bytes;
+    return cost->torus.hops * rate->latency_s +
+           cost->torus.rounds * ranks_per_core * rate->overhead_s +
+           fmax(time_of(cost->torus.bytes, rate->bytes_per_s),
+                ranks_per_core * time_of(2 * all_bytes, rate->core_bytes_per_s));
+}
+
 /* Returns the seconds of one piece. The memory of a node works at the same time as transfers,
  * reductions and copies, so the slower of both counts. */
 static double seconds(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
@@ -89,6 +105,8 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_ma
 
     if (isinf(cost->reduced)) /* TUTTI_COST_UNKNOWN */
         return INFINITY;
+    if (cost->torus.rounds > 0)
+        return torus_of(machine, cost, ranks_per_core) + work;
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
         const struct tutti_rate *rate = &machine->level[level];
         double rounds = cost->level[level].rounds, posted = cost->level[level].posted;

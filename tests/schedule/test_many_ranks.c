@@ -35,6 +35,7 @@ static const struct {
     {TUTTI_ALLGATHER, "recursive_doubling", UINT32_MAX},
     {TUTTI_ALLREDUCE, "hybrid", UINT32_MAX},
     {TUTTI_ALLREDUCE, "swing", 1024},
+    {TUTTI_ALLREDUCE, "bucket", 1024},
     {TUTTI_REDUCE, "knomial", UINT32_MAX},
     {TUTTI_BROADCAST, "knomial", UINT32_MAX},
     {TUTTI_GATHER, "knomial", UINT32_MAX},

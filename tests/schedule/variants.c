@@ -58,6 +58,7 @@ static const struct pattern patterns[] = {
     {"one tree", TUTTI_USES_TREES, {0}, false, 0},
     {"two trees", TUTTI_USES_TREES, {0}, false, 0},
     {"torus", TUTTI_USES_TORUS, {0}, false, 0},
+    {"torus of 3 dimensions", TUTTI_USES_TORUS, {0}, false, 0},
 };
 
 #define PATTERNS (sizeof(patterns) / sizeof(patterns[0]))
@@ -148,17 +149,32 @@ static void place_trees(struct variant *variant, uint32_t ntrees)
     variant->places.ntrees = ntrees;
 }
 
-/* Two dimensions, the first the largest divisor that is no larger than the second. */
-static void place_torus(struct variant *variant)
+/* Return the largest divisor of n of which `power` factors are no larger than n. */
+static uint32_t divisor_of(uint32_t n, uint32_t power)
 {
-    uint32_t n = variant->shape.nranks, width = 1;
+    uint32_t width = 1;
 
-    for (uint32_t i = 1; i * i <= n; i++)
-        if (n % i == 0)
+    for (uint32_t i = 1; i <= n; i++) {
+        uint64_t product = 1;
+
+        for (uint32_t factor = 0; factor < power; factor++)
+            product *= i;
+        if (product <= n && n % i == 0)
             width = i;
-    variant->places.dims[0] = width;
-    variant->places.dims[1] = n / width;
-    variant->places.ndims = 2;
+    }
+    return width;
+}
+
+/* Dimensions as equal as divisors of the number of ranks are, the shortest first. */
+static void place_torus(struct variant *variant, uint32_t ndims)
+{
+    uint32_t n = variant->shape.nranks;
+
+    for (uint32_t dim = 0; dim < ndims; dim++) {
+        variant->places.dims[dim] = divisor_of(n, ndims - dim);
+        n /= variant->places.dims[dim];
+    }
+    variant->places.ndims = ndims;
 }
 
 /* The groups that would be nodes are the cells of one node. */
@@ -191,7 +207,7 @@ static void place(const struct pattern *pattern, struct variant *variant)
     else if (pattern->uses & TUTTI_USES_TREES)
         place_trees(variant, strcmp(pattern->name, "one tree") == 0 ? 1 : 2);
     else
-        place_torus(variant);
+        place_torus(variant, strcmp(pattern->name, "torus") == 0 ? 2 : 3);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */

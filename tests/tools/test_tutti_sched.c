@@ -55,7 +55,23 @@ static void the_list_has_the_places_that_algorithms_use(void **state)
     row_says("multi_ring", " rings ");
     row_says("tree", " trees ");
     row_says("swing", " torus ");
+    row_says("bucket", " channels=1-8[auto] ");
+    row_says("bucket", " torus ");
     row_says("cells", " cells ");
+}
+
+/* All-reduce on 4 x 4: 2 (3 + 3) rounds, each of the four links carries a quarter of 2 * 15/16. */
+static void the_list_counts_what_a_link_of_a_torus_carries(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "list --topo 'torus 4 4; level top "
+                                              "bandwidth 1GB/s'"), 0);
+    row_says("bucket", " torus ");
+    row_says("bucket", "  12  ");
+    row_says("bucket", "  0.4688");
+    row_says("swing", "  8  ");
+    row_says("swing", "  0.4688");
+    row_says("ring", "  30  ");
 }
 
 static void a_file_that_cannot_be_written_is_named(void **state)
@@ -364,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_has_every_collective),
         cmocka_unit_test(the_list_has_the_places_that_algorithms_use),
+        cmocka_unit_test(the_list_counts_what_a_link_of_a_torus_carries),
         cmocka_unit_test(a_file_that_cannot_be_written_is_named),
         cmocka_unit_test(a_rank_is_printed_step_by_step),
         cmocka_unit_test(right_schedules_are_proved),

@@ -92,6 +92,12 @@ static void add_costs(struct table *table, const struct tutti_algorithm *algorit
         rounds[i] = cost.level[i].rounds;
         bytes[i] = cost.level[i].bytes;
     }
+    if (cost.torus.rounds > 0) { /* all links of a rank work at the same time */
+        memset(rounds, 0, sizeof rounds);
+        memset(bytes, 0, sizeof bytes);
+        rounds[TUTTI_LEVEL_TOP] = cost.torus.rounds;
+        bytes[TUTTI_LEVEL_TOP] = cost.torus.bytes;
+    }
     add_cost(table, rounds);
     add_cost(table, bytes);
 }

@@ -260,6 +260,11 @@ static const struct expectation {
     {TUTTI_REDUCE_SCATTER, "recursive_halving", folded_rounds, others, others, NULL, NULL},
     {TUTTI_ALLGATHER, "recursive_doubling", folded_rounds, NULL, NULL, others, others},
     {TUTTI_ALLREDUCE, "hybrid", hybrid_rounds, NULL, hybrid_most, NULL, hybrid_most},
+    /* Without a torus bucket is a ring. */
+    {TUTTI_ALLREDUCE, "bucket", twice_others, twice_others, twice_others, twice_others,
+     twice_others},
+    {TUTTI_REDUCE_SCATTER, "bucket", others, others, others, others, others},
+    {TUTTI_ALLGATHER, "bucket", others, others, others, others, others},
     {TUTTI_ALLREDUCE, "swing", twice_swing_rounds, NULL, NULL, NULL, NULL},
     {TUTTI_REDUCE_SCATTER, "swing", swing_rounds, others, others, NULL, NULL},
     {TUTTI_ALLGATHER, "swing", swing_rounds, NULL, NULL, others, others},
