@@ -145,7 +145,8 @@ void check_taste(const char *what, const struct tutti_paths *paths, enum tutti_p
     if (gain > 0.04 + 1e-6)
         fail_msg("%s: %s: weak ports would add %g", what, tutti_pattern_name(pattern), gain);
     if (isfinite(most->bytes_per_s) &&
-        plan->bytes_per_s < (1 - gain) * most->bytes_per_s - (0.02 + 1e-5) * most->bound_bytes_per_s)
+        plan->bytes_per_s <
+            (1 - gain) * most->bytes_per_s - (0.02 + 1e-5) * most->bound_bytes_per_s)
         fail_msg("%s: %s: %g GB/s, where %g can be and weak ports would add %g", what,
                  tutti_pattern_name(pattern), plan->bytes_per_s / 1e9, most->bytes_per_s / 1e9,
                  gain);

@@ -9,7 +9,6 @@
 void ports_print_left_out(const struct subject *subject, const struct tutti_channels *plan);
 /* Prints a table of all ports of a host, or of all hosts if `host` is TUTTI_ALL_HOSTS. It has the
  * number of channels of each port, or the reason why it has none. */
-void ports_explain(const struct subject *subject, const struct tutti_channels *plan,
-                   uint32_t host);
+void ports_explain(const struct subject *subject, const struct tutti_channels *plan, uint32_t host);
 
 #endif

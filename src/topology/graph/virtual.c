@@ -18,14 +18,14 @@ bool tutti_net_is_virtual(const struct tutti_graph *graph, uint32_t net)
 {
     static const char *const exact[] = {"lo", "weave", "cbr0"};
     static const char *const numbered[] = {
-        "tunl", "tun", "tap", "sit", "gre", "gretap", "erspan", "ip6tnl", "ip6gre", "ip_vti",
-        "ip6_vti", "wg", "dummy", "ifb", "docker", "podman", "nerdctl", "cni", "virbr", "vnet",
-        "vmnet", "lxcbr", "lxdbr", "teql", "nlmon"};
-    static const char *const begins[] = {"br-", "cali", "veth", "flannel", "vxlan", "geneve",
-                                         "cilium_", "kube-", "fwbr", "fwpr",
-                                         "fwln", "ovs-", "lxc_", "nodelocaldns"};
-    const char *name = tutti_device_text(graph->inventory, graph->nodes[net].device,
-                                         TUTTI_PROPERTY_NET_NAME);
+        "tunl",   "tun",     "tap",   "sit",   "gre",   "gretap", "erspan", "ip6tnl",  "ip6gre",
+        "ip_vti", "ip6_vti", "wg",    "dummy", "ifb",   "docker", "podman", "nerdctl", "cni",
+        "virbr",  "vnet",    "vmnet", "lxcbr", "lxdbr", "teql",   "nlmon"};
+    static const char *const begins[] = {"br-",    "cali",    "veth",  "flannel",     "vxlan",
+                                         "geneve", "cilium_", "kube-", "fwbr",        "fwpr",
+                                         "fwln",   "ovs-",    "lxc_",  "nodelocaldns"};
+    const char *name =
+        tutti_device_text(graph->inventory, graph->nodes[net].device, TUTTI_PROPERTY_NET_NAME);
 
     for (size_t i = 0; i < sizeof exact / sizeof exact[0]; i++)
         if (strcmp(name, exact[i]) == 0)

@@ -34,8 +34,8 @@ static enum tutti_path_class worst_between_gpus(const struct tutti_pricing *pric
         uint32_t from = column->gpu[i]; /* of a tree: the parent of gpu i */
         uint32_t to = is_ring ? column->gpu[(i + 1) % n] : i;
         /* A ring with nets is not closed within the host, and a root has no parent. */
-        bool is_edge = is_ring ? i + 1 < n || column->net_in == TUTTI_NO_NODE
-                               : from != TUTTI_NO_NODE;
+        bool is_edge =
+            is_ring ? i + 1 < n || column->net_in == TUTTI_NO_NODE : from != TUTTI_NO_NODE;
 
         if (is_edge && from != to && class_between(pricing, from, to) > worst)
             worst = class_between(pricing, from, to);
@@ -176,8 +176,8 @@ static int copy_left_out(const struct tutti_search_state *search, const struct t
 }
 
 static int make_plan(struct tutti_packing *packing, const struct tutti_taste *taste,
-                     const struct tutti_paths *paths,
-                     const struct tutti_search_options *options, struct tutti_channels **ret_plan)
+                     const struct tutti_paths *paths, const struct tutti_search_options *options,
+                     struct tutti_channels **ret_plan)
 {
     const struct tutti_search_state *search = packing->search;
     const struct tutti_pricing *pricing = &search->pricing;
@@ -224,6 +224,7 @@ static int pack_with_taste(struct tutti_packing *packing, const struct tutti_tas
     uint32_t most = packing->count, chosen = 0;
     bool is_found = false;
 
+    packing->search->pricing.is_quick = true;
     for (uint32_t i = 0; i < taste->nlevels; i++) {
         tutti_taste_use(packing->search, &taste->level[i]);
         TUTTI_TRY(tutti_packing_fewest(packing, least, most, &is_found));
@@ -236,18 +237,21 @@ static int pack_with_taste(struct tutti_packing *packing, const struct tutti_tas
         return TUTTI_OK;
     tutti_taste_use(packing->search, &taste->level[chosen]);
     TUTTI_TRY(tutti_packing_fewest(packing, least, most, &is_found));
-    return is_found ? TUTTI_OK : tutti_packing_most(packing);
+    if (is_found)
+        return TUTTI_OK;
+    packing->search->pricing.is_quick = false;
+    return tutti_packing_most(packing);
 }
 
 int tutti_channels_make(struct tutti_search_state *search, const struct tutti_taste *taste,
-                        const struct tutti_paths *paths,
-                        const struct tutti_search_options *options,
+                        const struct tutti_paths *paths, const struct tutti_search_options *options,
                         struct tutti_channels **ret_plan)
 {
     struct tutti_packing packing;
     int rc;
 
     TUTTI_TRY_OR(drop_packing, rc, tutti_packing_init(&packing, search));
+    search->pricing.is_quick = false;
     tutti_taste_use(search, &taste->level[0]);
     TUTTI_TRY_OR(drop_packing, rc, tutti_packing_most(&packing));
     if (!options->for_rate_only && isfinite(packing.width)) {

@@ -9,8 +9,7 @@
 /* Makes the plan of a search whose solutions are known; the caller destroys it with
  * tutti_channels_destroy(). TUTTI_ERR_SYSTEM: no memory. */
 int tutti_channels_make(struct tutti_search_state *search, const struct tutti_taste *taste,
-                        const struct tutti_paths *paths,
-                        const struct tutti_search_options *options,
+                        const struct tutti_paths *paths, const struct tutti_search_options *options,
                         struct tutti_channels **ret_plan);
 
 #endif

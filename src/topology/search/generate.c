@@ -90,8 +90,8 @@ static int add_column(struct tutti_search_state *search, struct tutti_search_col
     for (uint32_t i = 0; i < search->pricing.nlinks; i++)
         row[i] = column->use[i] * search->unit / search->pricing.capacity[i];
     TUTTI_TRY(TUTTI_ARRAY_ROOM(search->columns, search->ncolumns, search->capacity, "columns"));
-    *ret_has_entered = tutti_master_enter(&search->master, search->ncolumns, 1 - column->penalty,
-                                          row);
+    *ret_has_entered =
+        tutti_master_enter(&search->master, search->ncolumns, 1 - column->penalty, row);
     if (*ret_has_entered) {
         search->columns[search->ncolumns++] = *column;
         *column = (struct tutti_search_column){0};
@@ -134,8 +134,8 @@ bool tutti_search_is_hasty(const struct tutti_search_state *search)
  * give no bound, it searches with effort. */
 int tutti_search_generate(struct tutti_search_state *search, bool with_proof)
 {
-    uint32_t limit = with_proof ? column_limit(search) : LATER_COLUMNS_PER_GPU *
-                                                              search->pricing.ngpus;
+    uint32_t limit =
+        with_proof ? column_limit(search) : LATER_COLUMNS_PER_GPU * search->pricing.ngpus;
     uint32_t most = search->ncolumns + limit, nproofs = 0;
     struct tutti_search_column column;
     int rc = TUTTI_OK;

@@ -70,8 +70,9 @@ static void set_prices(struct tutti_search_master *master)
 }
 
 /* Brings a new variable into the basis. `column` is its column, or TUTTI_MASTER_SLACK, which has
- * the value 0. `weight` is the rate at which each basic variable falls as the new one grows. The variable that first falls
- * to 0 leaves the basis. Returns false if none falls, so that nothing limits the new variable. */
+ * the value 0. `weight` is the rate at which each basic variable falls as the new one grows. The
+ * variable that first falls to 0 leaves the basis. Returns false if none falls, so that nothing
+ * limits the new variable. */
 static bool pivot(struct tutti_search_master *master, uint32_t column, double value,
                   const double *weight)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Solves the linear program (master problem) of a search: maximizes the value of the columns' shares
- * within the rows' limits. A column is a ring or a tree, and a row is a link. The method is the
+ * Solves the linear program (master problem) of a search: maximizes the value of the columns'
+ * shares within the rows' limits. A column is a ring or a tree, and a row is a link. The method is the
  * revised simplex method with an explicit inverse of the basis. The basis starts with only slack
  * variables, and columns are added one by one. A column has a value, which is 1 unless the search
  * prefers other columns (taste.h).

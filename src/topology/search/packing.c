@@ -24,8 +24,7 @@ int tutti_packing_init(struct tutti_packing *packing, struct tutti_search_state 
 {
     *packing = (struct tutti_packing){.search = search, .most = search->pricing.nchannels};
     packing->left = calloc(search->pricing.nlinks + 1, sizeof *packing->left);
-    return packing->left != NULL ? TUTTI_OK
-                                 : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+    return packing->left != NULL ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
 }
 
 static void remove_channels(struct tutti_packing *packing)
@@ -135,8 +134,8 @@ void tutti_packing_widen(struct tutti_packing *packing)
         packing->left[i] = use; /* until the width is known */
     }
     for (uint32_t i = 0; i < pricing->nlinks; i++)
-        packing->left[i] = pricing->capacity[i] - (packing->left[i] > 0 ? packing->left[i] *
-                                                                          packing->width : 0);
+        packing->left[i] =
+            pricing->capacity[i] - (packing->left[i] > 0 ? packing->left[i] * packing->width : 0);
 }
 
 double tutti_packing_rate(const struct tutti_packing *packing)

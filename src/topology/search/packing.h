@@ -11,8 +11,8 @@
 /* The channels for one width. */
 struct tutti_packing {
     struct tutti_search_state *search;
-    uint32_t most;                          /* upper bound for the channels */
-    double *left;                           /* free capacity of each link */
+    uint32_t most;                                            /* upper bound for the channels */
+    double *left;                                             /* free capacity of each link */
     struct tutti_search_column column[TUTTI_SEARCH_CHANNELS]; /* borrowed from the search, or own */
     bool is_own[TUTTI_SEARCH_CHANNELS];
     uint32_t count; /* of channels */

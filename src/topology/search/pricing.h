@@ -29,6 +29,7 @@ struct tutti_pricing {
     uint32_t nlinks;
     uint32_t *link;   /* per link: link of the graph */
     double *capacity; /* bytes per second */
+    bool is_quick;      /* the heuristic search for rings makes few attempts */
     bool may_cross;     /* a channel may leave through another net than it enters by */
     uint32_t nchannels; /* upper bound for the channels of the final plan */
 };

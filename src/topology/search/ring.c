@@ -24,6 +24,8 @@
  * loop. */
 #define EQUAL_TOLERANCE 1e-12
 enum { ATTEMPTS = 8, MANY_GPUS = 24 };
+/* A quick search makes one attempt, and improves only the tours from every fourth gpu. */
+enum { QUICK_STEP = 4 };
 /* Upper bound for the rounds that improve one tour, per gpu. */
 enum { MOST_ROUNDS_PER_GPU = 4 };
 
@@ -196,7 +198,8 @@ static void rotate_to_gpu_0(struct tour *tour)
 /* Searches heuristically until a ring costs less than GOOD_COST. */
 static void search_heuristically(struct tour *tour, bool is_cycle)
 {
-    uint32_t attempts = tour->n <= MANY_GPUS ? ATTEMPTS : 1;
+    bool is_quick = tour->pricing->is_quick;
+    uint32_t attempts = tour->n <= MANY_GPUS && !is_quick ? ATTEMPTS : 1;
 
     for (uint32_t attempt = 0; attempt < attempts; attempt++) {
         for (uint32_t first = 0; first < tour->n; first++) {
@@ -204,7 +207,7 @@ static void search_heuristically(struct tour *tour, bool is_cycle)
             if (is_cycle)
                 rotate_to_gpu_0(tour);
             /* With many gpus there are too many runs to improve every tour. */
-            if (tour->n <= MANY_GPUS || first == 0)
+            if (first == 0 || (tour->n <= MANY_GPUS && (!is_quick || first % QUICK_STEP == 0)))
                 improve(tour, is_cycle);
             keep_if_better(tour, tour->order, cost_of_order(tour, tour->order));
         }

@@ -25,8 +25,7 @@ static void set_prices(const struct tutti_packing *packing, const struct tutti_p
 
     for (uint32_t i = 0; i < search->pricing.nlinks; i++) {
         double capacity = search->pricing.capacity[i], left = packing->left[i];
-        bool is_port =
-            paths->graph->links[search->pricing.link[i]].kind == TUTTI_LINK_PORT;
+        bool is_port = paths->graph->links[search->pricing.link[i]].kind == TUTTI_LINK_PORT;
 
         search->price[i] = left < packing->width * (1 - TUTTI_PACKING_TOLERANCE)
                                ? INFINITY

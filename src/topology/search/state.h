@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Holds the state of a search: the problem, the columns (rings or trees) found so far, and the share
- * of each. A share is the rate of a column in B/s, of any size. */
+ * Holds the state of a search: the problem, the columns (rings or trees) found so far, and the
+ * share of each. A share is the rate of a column in B/s, of any size. */
 #ifndef TUTTI_TOPOLOGY_SEARCH_STATE_H
 #define TUTTI_TOPOLOGY_SEARCH_STATE_H
 

@@ -108,8 +108,8 @@ static double rate_of_net(const struct tutti_pricing *pricing, const struct tutt
     double rate = 0;
 
     for (uint32_t gpu = 0; gpu < pricing->ngpus; gpu++)
-        rate = fmax(rate, tutti_paths_between(paths, pricing->node[gpu], pricing->node[net])
-                              ->bytes_per_s);
+        rate = fmax(
+            rate, tutti_paths_between(paths, pricing->node[gpu], pricing->node[net])->bytes_per_s);
     return rate;
 }
 
@@ -156,9 +156,9 @@ static int leave_out(struct tutti_search_state *search, const struct tutti_paths
         exclude_net(pricing, net);
         TUTTI_TRY(try_penalties(search, (1 - TUTTI_TASTE_WEAK) * optimum, base, base, &is_kept));
         if (is_kept)
-            taste->weak[taste->nweak++] = (struct tutti_left_out){
-                .net = paths->graph->nodes[pricing->node[net]].number,
-                .gain = fmax(0, before - rate_of(base)) / optimum};
+            taste->weak[taste->nweak++] =
+                (struct tutti_left_out){.net = paths->graph->nodes[pricing->node[net]].number,
+                                        .gain = fmax(0, before - rate_of(base)) / optimum};
     }
     return TUTTI_OK;
 }
@@ -278,6 +278,7 @@ int tutti_taste_find(struct tutti_search_state *search, const struct tutti_paths
     TUTTI_TRY(store_level(search, &taste->level[0]));
     if (for_rate_only || tutti_search_is_hasty(search))
         return TUTTI_OK;
+    search->pricing.is_quick = true;
     TUTTI_TRY(leave_weak_ports_out(search, paths, taste));
     return prefer_paths(search, taste);
 }

@@ -75,8 +75,8 @@ static void few_channels_are_preferred(void **state)
         {"8 gpus h100 nvswitch 18, 2 cpus", RING, false, 1},
         {"8 gpus v100 cube-mesh, 2 cpus broadwell", RING, false, 12},
         {"4 gpus a100 pairs 12, 1 nic 200G, 2 cpus milan", CAST, true, 2},
-        {"8 gpus mi50 ring 1 hives 2, 2 nics 100G, 2 cpus naples cores 32, 4 switches", CAST,
-         false, 2},
+        {"8 gpus mi50 ring 1 hives 2, 2 nics 100G, 2 cpus naples cores 32, 4 switches", CAST, false,
+         2},
         {"8 gpus mi100 mesh 1 hives 2, 1 nic 200G, 2 cpus rome cores 64, 4 switches", TREE, true,
          1},
     };
@@ -84,8 +84,7 @@ static void few_channels_are_preferred(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct machine machine = open_machine(cases[i].line);
-        struct tutti_channels *plan =
-            search(&machine, cases[i].pattern, cases[i].has_peers, false);
+        struct tutti_channels *plan = search(&machine, cases[i].pattern, cases[i].has_peers, false);
 
         if (plan->nchannels != cases[i].nchannels)
             fail_msg("%s: %u channels, where %u are enough", cases[i].line, plan->nchannels,
@@ -101,8 +100,7 @@ static enum tutti_path_class worst_of(const struct tutti_channels *plan, bool to
     enum tutti_path_class worst = TUTTI_PATH_LOC;
 
     for (uint32_t c = 0; c < plan->nchannels; c++) {
-        enum tutti_path_class class =
-            to_nets ? plan->channel[c].inter : plan->channel[c].intra;
+        enum tutti_path_class class = to_nets ? plan->channel[c].inter : plan->channel[c].intra;
 
         worst = class > worst ? class : worst;
     }
@@ -128,7 +126,7 @@ static void expect_classes(const char *line, enum tutti_pattern pattern, bool to
 
 #define MI250X                                                                                     \
     "8 gpus mi250x on cpu 3 1 0 2 links 0-1:4 0-2:1 0-6:2 1-3:1 1-5:1 2-3:4 2-4:2 3-7:1 4-5:4 "    \
-    "4-6:1 5-7:1 6-7:4, 4 nics 200G slingshot near gpu 0 2 4 6, "                                 \
+    "4-6:1 5-7:1 6-7:4, 4 nics 200G slingshot near gpu 0 2 4 6, "                                  \
     "1 cpu milan cores 64 threads 2 nodes 4"
 
 static void near_ports_are_preferred(void **state)
@@ -248,25 +246,26 @@ static struct machine machine_with_ports(const char *const *names, uint32_t coun
     for (uint32_t i = 0; i < count; i++)
         length += (size_t)snprintf(text + length, sizeof text - length,
                                    "<net name=\"%s\" dev=\"%u\" speed=\"10000\" port=\"0\" "
-                                   "guid=\"0x%x\"/>", names[i], i, i + 1);
+                                   "guid=\"0x%x\"/>",
+                                   names[i], i, i + 1);
     length += (size_t)snprintf(text + length, sizeof text - length, "</nic></cpu></system>");
-    assert_int_equal(tutti_xml_read_nccl("text", text, length, TUTTI_SOURCE_FILE,
-                                         &machine.inventory), TUTTI_OK);
+    assert_int_equal(
+        tutti_xml_read_nccl("text", text, length, TUTTI_SOURCE_FILE, &machine.inventory), TUTTI_OK);
     assert_int_equal(tutti_graph_build(machine.inventory, &machine.graph), TUTTI_OK);
     assert_int_equal(tutti_paths_find(machine.graph, &machine.paths), TUTTI_OK);
     return machine;
 }
 
-static const char *const virtual_names[] = {"lo",        "tunl0",   "br-3c276cd5dbc3", "docker0",
-                                            "cali1a2b3", "veth268", "virbr0",          "flannel.1",
-                                            "vxlan.calico", "wg0"};
+static const char *const virtual_names[] = {
+    "lo",      "tunl0",  "br-3c276cd5dbc3", "docker0",      "cali1a2b3",
+    "veth268", "virbr0", "flannel.1",       "vxlan.calico", "wg0"};
 
 #define VIRTUAL (sizeof virtual_names / sizeof virtual_names[0])
 
 static void virtual_ports_are_always_left_out(void **state)
 {
-    static const char *const real_names[] = {"eth0", "enp3s0f0", "br0",   "bond0",
-                                             "tunnel", "hsi0",   "vlan5", "mlx5_bond_0"};
+    static const char *const real_names[] = {"eth0",   "enp3s0f0", "br0",   "bond0",
+                                             "tunnel", "hsi0",     "vlan5", "mlx5_bond_0"};
     const char *names[VIRTUAL + 1];
     struct tutti_ports *dealt;
 
