@@ -131,3 +131,27 @@ void check_channels(const char *what, const struct tutti_paths *paths,
                  plan->bytes_per_s / 1e9, plan->bound_bytes_per_s / 1e9);
     free(load);
 }
+
+void check_taste(const char *what, const struct tutti_paths *paths, enum tutti_pattern pattern,
+                 struct tutti_search_options options, const struct tutti_channels *plan)
+{
+    struct tutti_channels *most;
+    double gain = 0;
+
+    options.for_rate_only = true;
+    assert_int_equal(tutti_search(paths, pattern, &options, &most), TUTTI_OK);
+    for (uint32_t i = 0; i < plan->nleft_out; i++)
+        gain += plan->left_out[i].gain;
+    if (gain > 0.04 + 1e-6)
+        fail_msg("%s: %s: weak ports would add %g", what, tutti_pattern_name(pattern), gain);
+    if (isfinite(most->bytes_per_s) &&
+        plan->bytes_per_s <
+            (1 - gain) * most->bytes_per_s - (0.02 + 1e-5) * most->bound_bytes_per_s)
+        fail_msg("%s: %s: %g GB/s, where %g can be and weak ports would add %g", what,
+                 tutti_pattern_name(pattern), plan->bytes_per_s / 1e9, most->bytes_per_s / 1e9,
+                 gain);
+    if (plan->nchannels > most->nchannels)
+        fail_msg("%s: %s: %u channels, where %u are enough", what, tutti_pattern_name(pattern),
+                 plan->nchannels, most->nchannels);
+    tutti_channels_destroy(most);
+}

@@ -20,4 +20,9 @@ void close_machine(struct machine *machine);
 void check_channels(const char *what, const struct tutti_paths *paths,
                     const struct tutti_channels *channels);
 
+/* Fails the test if a plan costs more than 2 % of its bound against the one that a search for the
+ * rate only finds, besides what weak ports would add, or if it has more channels. */
+void check_taste(const char *what, const struct tutti_paths *paths, enum tutti_pattern pattern,
+                 struct tutti_search_options options, const struct tutti_channels *plan);
+
 #endif

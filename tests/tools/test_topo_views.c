@@ -13,6 +13,7 @@
 
 #define PAIR "\"2 gpus a100 pairs 12, 1 nic 200G, 2 cpus milan cores 2\""
 #define BUS "\"4 gpus a6000, 2 cpus icelake cores 2\""
+#define WEAK "\"4 gpus a100 mesh 4, 4 nics 100G, 1 nics 1G, 2 cpus milan cores 2\""
 #define HOSTS "\"2 hosts: 2 gpus a100 pairs 12, 1 nic 200G, 1 cpu milan cores 2\""
 
 static void assert_text(const char *text, const char *expected)
@@ -190,6 +191,27 @@ static void a_search_keeps_to_what_is_asked(void **state)
     running_says("net 0");
     run("search --pattern ring --peers --cross --from dgx-h100");
     running_says("to nets");
+}
+
+static void a_search_says_why_ports_are_left_out(void **state)
+{
+    (void)state;
+    run("search --pattern ring --peers --from " WEAK);
+    running_says("  left out: net 4 (mlx5_4): would add 0.3 %\n");
+    assert_int_equal(running_count(running.out, "  why\n"), 0);
+    run("search --pattern ring --peers --explain --from " WEAK);
+    running_says("  port                 rate  channels  why\n"
+                 "  net 0 (mlx5_0)  12.5 GB/s         1  used\n");
+    running_says("  net 4 (mlx5_4)   125 MB/s         0  weak: it would add 0.3 %, and all weak "
+                 "ports add at most 4 %\n");
+    /* One ring is all that the CPUs' link carries, so one port is enough. */
+    run("search --pattern ring --peers --explain --from \"2 gpus a6000, 2 nics 200G, "
+        "2 cpus icelake cores 2\"");
+    running_says("  net 1 (mlx5_1)  25 GB/s         0  not needed: without it, 100.0 % of the bound "
+                 "are reached\n");
+    /* Without other hosts there are no ports to explain. */
+    run("search --pattern ring --explain --from " PAIR);
+    assert_int_equal(running_count(running.out, "  why\n"), 0);
 }
 
 static void hosts_are_searched_one_by_one(void **state)
@@ -484,6 +506,7 @@ int main(void)
         cmocka_unit_test(a_search_shows_channels_and_orders),
         cmocka_unit_test(a_search_is_the_same_every_time),
         cmocka_unit_test(a_search_keeps_to_what_is_asked),
+        cmocka_unit_test(a_search_says_why_ports_are_left_out),
         cmocka_unit_test(hosts_are_searched_one_by_one),
         cmocka_unit_test(a_gpu_alone_is_bounded_by_nothing),
         cmocka_unit_test(the_link_that_bounds_is_named_with_what_it_would_take),

@@ -51,6 +51,7 @@ static double search_one(const char *name, const struct tutti_paths *paths,
         fail_msg("%s: %s", name, tutti_message_last());
     }
     check_channels(name, paths, channels);
+    check_taste(name, paths, pattern, options, channels);
     rate = channels->bytes_per_s / 1e9;
     /* Channels of one width lose little against shares of any. */
     if (rate < 0.85 * channels->bound_bytes_per_s / 1e9)

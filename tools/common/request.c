@@ -231,6 +231,7 @@ SETS(wants_bandwidth)
 SETS(wants_cpus)
 SETS(wants_sources)
 SETS(wants_plain)
+SETS(wants_explain)
 
 static const struct option options[] = {
     {"ranks", 'n', .read = read_ranks},
@@ -258,6 +259,7 @@ static const struct option options[] = {
     {"cpus", '\0', .flag = flag_wants_cpus},
     {"sources", '\0', .flag = flag_wants_sources},
     {"plain", '\0', .flag = flag_wants_plain},
+    {"explain", '\0', .flag = flag_wants_explain},
     {"svg", '\0', .text = text_svg},
     {"dot", '\0', .text = text_dot},
     {"xml", '\0', .text = text_xml},

@@ -58,6 +58,7 @@ struct request {
     uint32_t nchannels;                  /* --channels; 0: not given */
     bool has_peers, may_cross;           /* --peers, --cross */
     bool wants_bandwidth, wants_cpus, wants_sources, wants_plain; /* options of these names */
+    bool wants_explain;                  /* --explain */
 };
 
 /* One command of a tool, or the whole tool if it has no commands. */

@@ -112,6 +112,7 @@ int bounds_doubled(const struct subject *subject, const struct bound *bound,
                    double *ret_bytes_per_s, double *ret_bound_bytes_per_s)
 {
     struct subject wider = *subject;
+    struct wish rate_only = *wish; /* a choice among plans would take longer than the search */
     struct tutti_channels *plan = NULL;
     int rc;
 
@@ -127,7 +128,8 @@ int bounds_doubled(const struct subject *subject, const struct bound *bound,
         wider.graph->links[reverse].bytes_per_s = doubled;
     }
     TUTTI_TRY_OR(leave, rc, tutti_paths_find(wider.graph, &wider.paths));
-    TUTTI_TRY_OR(leave, rc, plans_search(&wider, wish, host, pattern, &plan));
+    rate_only.for_rate_only = true;
+    TUTTI_TRY_OR(leave, rc, plans_search(&wider, &rate_only, host, pattern, &plan));
     *ret_bytes_per_s = plan->bytes_per_s;
     *ret_bound_bytes_per_s = plan->bound_bytes_per_s;
 

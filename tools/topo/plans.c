@@ -144,6 +144,7 @@ int plans_search(const struct subject *subject, const struct wish *wish, uint32_
         .host = host, .gpus = wish->gpus, .ngpus = wish->ngpus, .may_cross = wish->may_cross,
         /* A search of all hosts together leaves no other hosts. */
         .has_peers = wish->has_peers && host != TUTTI_ALL_HOSTS, .nchannels = wish->nchannels,
+        .for_rate_only = wish->for_rate_only,
     };
 
     return tutti_search(subject->paths, pattern, &options, ret_plan);

@@ -17,6 +17,7 @@ struct wish {
     bool has_peers; /* true if other hosts take part, so that channels enter and leave by nets */
     bool may_cross; /* true if a channel may leave by another net than it enters by */
     uint32_t nchannels; /* most channels of a plan; 0: the default */
+    bool for_rate_only; /* as in struct tutti_search_options */
 };
 
 /* Reads the options. `usual` is the default for --pattern: "all" or one name. Returns REQUEST_GO,

@@ -5,7 +5,7 @@
 #include "common/table.h"
 #include "common/units.h"
 #include "topo/commands.h"
-#include "topo/plans.h"
+#include "topo/ports.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,6 +23,7 @@ static const char help[] =
     "                       where NVLinks do not join all hosts)\n"
     "      --cross          ... and may leave by another net than they enter by\n"
     "  -c, --channels N     channels at most (default 32)\n"
+    "      --explain        list all ports, with the reasons why some are left out\n"
     "\n"
     "Orders: a ring goes from each gpu to the next, and from the last to the first. In a tree\n"
     "0(1 2(3)), 0 is the root and the parent of 1 and 2, and 2 is the parent of 3.\n";
@@ -120,12 +121,14 @@ static void print_allreduce(const struct tutti_channels *plan)
 static int print_plan(const struct request *request, const struct subject *subject,
                       const struct wish *wish, uint32_t host, const struct tutti_channels *plan)
 {
-    (void)request;
     (void)wish;
     print_head(subject, plan, host);
     print_orders(subject, plan);
+    ports_print_left_out(subject, plan);
     if (plan->pattern != TUTTI_PATTERN_BROADCAST)
         print_allreduce(plan);
+    if (request->wants_explain)
+        ports_explain(subject, plan, host);
     puts("");
     return REQUEST_GO;
 }
@@ -137,7 +140,7 @@ static int run(const struct request *request)
 
 const struct command topo_search = {
     .name = "tutti-topo search",
-    .options = "from pattern gpus peers cross channels",
+    .options = "from pattern gpus peers cross channels explain",
     .help = help,
     .run = run,
 };

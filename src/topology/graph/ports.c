@@ -3,6 +3,7 @@
 #include "topology/graph/ports.h"
 
 #include "base/result.h"
+#include "topology/graph/virtual.h"
 
 #include <stdlib.h>
 
@@ -25,6 +26,13 @@ static uint32_t host_of_net(const struct tutti_graph *graph, uint32_t net)
 
 /* ---- dealing --------------------------------------------------------------------------------- */
 
+/* Returns true if a gpu may send by this port: a port of its host that is not virtual. */
+static bool is_choice(const struct tutti_graph *graph, uint32_t gpu, uint32_t net)
+{
+    return host_of_net(graph, net) == host_of_gpu(graph, gpu) &&
+           !tutti_net_is_virtual(graph, tutti_graph_net(graph, net));
+}
+
 /* Returns true if a path to a port is better than another one: by its class, then by its rate. */
 static bool is_better(const struct tutti_path *path, const struct tutti_path *than)
 {
@@ -42,7 +50,7 @@ static const struct tutti_path *best_path(const struct tutti_ports *ports, uint3
     for (uint32_t net = 0; net < graph->count[TUTTI_NODE_NET]; net++) {
         const struct tutti_path *path = path_between(ports, gpu, net);
 
-        if (host_of_net(graph, net) == host_of_gpu(graph, gpu) && path->class < TUTTI_PATH_NET &&
+        if (is_choice(graph, gpu, net) && path->class < TUTTI_PATH_NET &&
             (best == NULL || is_better(path, best)))
             best = path;
     }
@@ -55,7 +63,7 @@ static bool is_nearest(const struct tutti_ports *ports, uint32_t gpu, uint32_t n
 {
     const struct tutti_graph *graph = ports->paths->graph;
 
-    return host_of_net(graph, net) == host_of_gpu(graph, gpu) &&
+    return is_choice(graph, gpu, net) &&
            !is_better(best, path_between(ports, gpu, net));
 }
 

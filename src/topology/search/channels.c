@@ -1,191 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Converts shares of any size to channels of one width (rate in B/s). For a given width, each
- * column (ring or tree) becomes as many channels as fit in its share. The remaining capacity of the
- * links is filled with the cheapest rings or trees that still fit. Few wide channels are tried
- * before many narrow ones, which are chosen only if they carry more.
- */
+ * Describes packed channels as a plan. */
 #include "topology/search/channels.h"
 
 #include "base/result.h"
+#include "topology/graph/virtual.h"
+#include "topology/search/spread.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A larger number of channels must carry more by this factor. */
-#define GAIN 1.001
-/* The search for a width ends when the channels carry this part of the optimum. */
-#define ENOUGH 0.9995
-/* Single shares are divided into at most this many equal parts to get a width. */
-enum { SHARE_PARTS = 4 };
-/* Relative tolerances for sums of floating-point numbers: of capacities, and of shares. */
-#define CAPACITY_TOLERANCE 1e-6
-#define SHARE_TOLERANCE 1e-5
 /* Of two values, the first one counts as larger only if it is larger by this part. */
 #define EQUAL_TOLERANCE 1e-9
 /* A link with a smaller part of the bound than this is no bottleneck. */
 #define LEAST_BOUND_SHARE 1e-6
-
-/* The channels for one width. */
-struct packing {
-    struct tutti_search_state *search;
-    uint32_t most;                          /* upper bound for the channels */
-    double *left;                           /* free capacity of each link */
-    struct tutti_search_column column[TUTTI_SEARCH_CHANNELS]; /* borrowed from the search, or own */
-    bool is_own[TUTTI_SEARCH_CHANNELS];
-    uint32_t count; /* of channels */
-    double width;   /* of each channel, in B/s */
-};
-
-static void remove_channels(struct packing *packing)
-{
-    for (uint32_t i = 0; i < packing->count; i++)
-        if (packing->is_own[i])
-            tutti_column_destroy(&packing->column[i]);
-    packing->count = 0;
-}
-
-/* Adds a channel, which must fit. */
-static void add_channel(struct packing *packing, const struct tutti_search_column *column,
-                        bool is_own)
-{
-    for (uint32_t i = 0; i < packing->search->pricing.nlinks; i++)
-        packing->left[i] -= packing->width * column->use[i];
-    packing->is_own[packing->count] = is_own;
-    packing->column[packing->count++] = *column;
-}
-
-/* Returns true if the links have room for one more channel. */
-static bool fits(const struct packing *packing, const struct tutti_search_column *column)
-{
-    for (uint32_t i = 0; i < packing->search->pricing.nlinks; i++)
-        if (packing->width * column->use[i] >
-            packing->left[i] + CAPACITY_TOLERANCE * packing->search->pricing.capacity[i])
-            return false;
-    return true;
-}
-
-/* Adds the cheapest channels while they fit. A link's price grows as the link fills. A link that
- * cannot take one more channel has an infinite price. */
-static int fill_up(struct packing *packing)
-{
-    struct tutti_search_state *search = packing->search;
-    const struct tutti_pricing *pricing = &search->pricing;
-    int rc = TUTTI_OK;
-
-    while (packing->count < packing->most && rc == TUTTI_OK) {
-        struct tutti_search_column column;
-        double cost, least;
-        bool is_good;
-
-        for (uint32_t i = 0; i < pricing->nlinks; i++)
-            search->price[i] = packing->left[i] < packing->width * (1 - CAPACITY_TOLERANCE)
-                                   ? INFINITY
-                                   : 1 / packing->left[i];
-        tutti_pricing_costs(pricing, search->price, search->cost);
-        TUTTI_TRY(tutti_column_create(pricing, &column));
-        rc = search->pattern == TUTTI_PATTERN_RING
-                 ? tutti_pricing_cheapest_ring(pricing, search->cost, false, &column, &cost, &least)
-                 : tutti_pricing_cheapest_tree(pricing, search->cost, search->pattern, &column,
-                                               &cost);
-        is_good = rc == TUTTI_OK && isfinite(cost) && fits(packing, &column);
-        if (!is_good) {
-            tutti_column_destroy(&column);
-            break;
-        }
-        add_channel(packing, &column, true);
-    }
-    return rc;
-}
-
-/* Makes the channels for one width: as many of each column as fit in its share, and then others. */
-static int pack(struct packing *packing, double width)
-{
-    const struct tutti_search_state *search = packing->search;
-
-    remove_channels(packing);
-    packing->width = width;
-    memcpy(packing->left, search->pricing.capacity, search->pricing.nlinks * sizeof *packing->left);
-    for (uint32_t i = 0; i < search->ncolumns; i++)
-        for (double share = search->share[i];
-             share >= width * (1 - SHARE_TOLERANCE) && packing->count < packing->most &&
-             fits(packing, &search->columns[i]);
-             share -= width)
-            add_channel(packing, &search->columns[i], false);
-    return fill_up(packing);
-}
-
-/* Sets the greatest width at which all packed channels fit. */
-static void widen(struct packing *packing)
-{
-    const struct tutti_pricing *pricing = &packing->search->pricing;
-
-    packing->width = INFINITY;
-    for (uint32_t i = 0; i < pricing->nlinks; i++) {
-        double use = 0;
-
-        for (uint32_t c = 0; c < packing->count; c++)
-            use += packing->column[c].use[i];
-        if (use > 0)
-            packing->width = fmin(packing->width, pricing->capacity[i] / use);
-    }
-}
-
-static double rate_of(const struct packing *packing)
-{
-    return packing->count == 0 ? 0 : packing->width * packing->count;
-}
-
-/* Returns the sum of all shares, which is the optimum. */
-static double sum_of_shares(const struct tutti_search_state *search)
-{
-    double sum = 0;
-
-    for (uint32_t i = 0; i < search->ncolumns; i++)
-        sum += search->share[i];
-    return sum;
-}
-
-/* Makes the channels for one width, unless they cannot carry more than *best. Updates *best and
- * *best_width if they carry more. */
-static int try_width(struct packing *packing, double width, double *best, double *best_width)
-{
-    double sum = sum_of_shares(packing->search), most_channels;
-
-    if (*best >= ENOUGH * sum || !(width > 0))
-        return TUTTI_OK;
-    most_channels = fmin(floor(sum / width + SHARE_TOLERANCE), packing->most);
-    if (width * most_channels <= *best * GAIN)
-        return TUTTI_OK;
-    TUTTI_TRY(pack(packing, width));
-    widen(packing);
-    if (rate_of(packing) > *best * GAIN) {
-        *best = rate_of(packing);
-        *best_width = width;
-    }
-    return TUTTI_OK;
-}
-
-/* Finds the width with which the channels carry the most; infinite: nothing limits the channels.
- * Useful widths are equal parts of the sum of shares, and parts of single shares. */
-static int choose_width(struct packing *packing, double *ret_width)
-{
-    const struct tutti_search_state *search = packing->search;
-    double sum = sum_of_shares(search), best = 0;
-
-    *ret_width = INFINITY;
-    if (isinf(sum))
-        return TUTTI_OK;
-    for (uint32_t parts = 1; parts <= packing->most; parts++) {
-        TUTTI_TRY(try_width(packing, sum / parts, &best, ret_width));
-        for (uint32_t i = 0; i < search->ncolumns && parts <= SHARE_PARTS; i++)
-            if (search->share[i] > 0)
-                TUTTI_TRY(try_width(packing, search->share[i] / parts, &best, ret_width));
-    }
-    return TUTTI_OK;
-}
-
-/* ---- the plan -------------------------------------------------------------------------------- */
 
 static enum tutti_path_class class_between(const struct tutti_pricing *pricing, uint32_t from,
                                            uint32_t to)
@@ -206,8 +34,8 @@ static enum tutti_path_class worst_between_gpus(const struct tutti_pricing *pric
         uint32_t from = column->gpu[i]; /* of a tree: the parent of gpu i */
         uint32_t to = is_ring ? column->gpu[(i + 1) % n] : i;
         /* A ring with nets is not closed within the host, and a root has no parent. */
-        bool is_edge = is_ring ? i + 1 < n || column->net_in == TUTTI_NO_NODE
-                               : from != TUTTI_NO_NODE;
+        bool is_edge =
+            is_ring ? i + 1 < n || column->net_in == TUTTI_NO_NODE : from != TUTTI_NO_NODE;
 
         if (is_edge && from != to && class_between(pricing, from, to) > worst)
             worst = class_between(pricing, from, to);
@@ -264,7 +92,7 @@ static uint32_t net_number(const struct tutti_paths *paths, const struct tutti_p
 }
 
 /* Copies the channels `copies` times into the plan. */
-static int copy_channels(const struct packing *packing, const struct tutti_paths *paths,
+static int copy_channels(const struct tutti_packing *packing, const struct tutti_paths *paths,
                          uint32_t copies, struct tutti_channels *plan)
 {
     const struct tutti_pricing *pricing = &packing->search->pricing;
@@ -327,8 +155,29 @@ static int copy_bounds(const struct tutti_search_state *search, struct tutti_cha
     return TUTTI_OK;
 }
 
-static int make_plan(struct packing *packing, const struct tutti_paths *paths,
-                     const struct tutti_search_options *options, struct tutti_channels **ret_plan)
+/* Lists the ports of the searched hosts that are left out: virtual ones, and weak ones. */
+static int copy_left_out(const struct tutti_search_state *search, const struct tutti_taste *taste,
+                         const struct tutti_paths *paths,
+                         const struct tutti_search_options *options, struct tutti_channels *plan)
+{
+    const struct tutti_graph *graph = paths->graph;
+
+    plan->left_out = calloc(graph->count[TUTTI_NODE_NET] + 1, sizeof *plan->left_out);
+    if (plan->left_out == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
+    for (uint32_t net = 0; net < graph->count[TUTTI_NODE_NET] && search->pricing.nnets > 0; net++)
+        if (tutti_pricing_has_host(options, graph->nodes[tutti_graph_net(graph, net)].host) &&
+            tutti_net_is_virtual(graph, tutti_graph_net(graph, net)))
+            plan->left_out[plan->nleft_out++] =
+                (struct tutti_left_out){.net = net, .is_virtual = true};
+    for (uint32_t i = 0; i < taste->nweak; i++)
+        plan->left_out[plan->nleft_out++] = taste->weak[i];
+    return TUTTI_OK;
+}
+
+static int make_plan(struct tutti_packing *packing, const struct tutti_taste *taste,
+                     const struct tutti_paths *paths, const struct tutti_search_options *options,
+                     struct tutti_channels **ret_plan)
 {
     const struct tutti_search_state *search = packing->search;
     const struct tutti_pricing *pricing = &search->pricing;
@@ -355,6 +204,7 @@ static int make_plan(struct packing *packing, const struct tutti_paths *paths,
             (double)(packing->most / packing->count));
     TUTTI_TRY_OR(drop_plan, rc, copy_channels(packing, paths, copies, plan));
     TUTTI_TRY_OR(drop_plan, rc, copy_bounds(search, plan));
+    TUTTI_TRY_OR(drop_plan, rc, copy_left_out(search, taste, paths, options, plan));
     plan->channel_bytes_per_s = packing->width / copies;
     plan->bytes_per_s = packing->width * packing->count;
     plan->bound_bytes_per_s = search->bound;
@@ -366,31 +216,53 @@ drop_plan:
     return rc;
 }
 
-int tutti_channels_make(struct tutti_search_state *search, const struct tutti_paths *paths,
-                        const struct tutti_search_options *options,
+/* Packs the fewest channels that carry enough. If several solutions have as few, it takes the one
+ * with the most taste. */
+static int pack_with_taste(struct tutti_packing *packing, const struct tutti_taste *taste)
+{
+    double least = (1 - TUTTI_TASTE_LOSS) * tutti_packing_rate(packing);
+    uint32_t most = packing->count, chosen = 0;
+    bool is_found = false;
+
+    packing->search->pricing.is_quick = true;
+    for (uint32_t i = 0; i < taste->nlevels; i++) {
+        tutti_taste_use(packing->search, &taste->level[i]);
+        TUTTI_TRY(tutti_packing_fewest(packing, least, most, &is_found));
+        if (!is_found)
+            continue;
+        most = packing->count;
+        chosen = i;
+    }
+    if (is_found)
+        return TUTTI_OK;
+    tutti_taste_use(packing->search, &taste->level[chosen]);
+    TUTTI_TRY(tutti_packing_fewest(packing, least, most, &is_found));
+    if (is_found)
+        return TUTTI_OK;
+    packing->search->pricing.is_quick = false;
+    return tutti_packing_most(packing);
+}
+
+int tutti_channels_make(struct tutti_search_state *search, const struct tutti_taste *taste,
+                        const struct tutti_paths *paths, const struct tutti_search_options *options,
                         struct tutti_channels **ret_plan)
 {
-    struct packing packing = {.search = search, .most = search->pricing.nchannels};
-    double width;
+    struct tutti_packing packing;
     int rc;
 
-    packing.left = calloc(search->pricing.nlinks + 1, sizeof *packing.left);
-    if (packing.left == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a plan");
-    TUTTI_TRY_OR(drop_packing, rc, choose_width(&packing, &width));
-    if (isinf(width)) { /* no link is used, so there is one column, whose rate nothing limits */
-        remove_channels(&packing);
-        packing.width = INFINITY;
-        add_channel(&packing, &search->columns[0], false);
-    } else {
-        TUTTI_TRY_OR(drop_packing, rc, pack(&packing, width));
-        widen(&packing);
+    TUTTI_TRY_OR(drop_packing, rc, tutti_packing_init(&packing, search));
+    search->pricing.is_quick = false;
+    tutti_taste_use(search, &taste->level[0]);
+    TUTTI_TRY_OR(drop_packing, rc, tutti_packing_most(&packing));
+    if (!options->for_rate_only && isfinite(packing.width)) {
+        TUTTI_TRY_OR(drop_packing, rc, pack_with_taste(&packing, taste));
+        TUTTI_TRY_OR(drop_packing, rc, tutti_spread(&packing, paths));
+        tutti_packing_widen(&packing);
     }
-    rc = make_plan(&packing, paths, options, ret_plan);
+    rc = make_plan(&packing, taste, paths, options, ret_plan);
 
 drop_packing:
-    remove_channels(&packing);
-    free(packing.left);
+    tutti_packing_fini(&packing);
     return rc;
 }
 
@@ -403,6 +275,7 @@ void tutti_channels_destroy(struct tutti_channels *plan)
     free(plan->gpus);
     free(plan->bound_link);
     free(plan->bound_share);
+    free(plan->left_out);
     free(plan);
 }
 

@@ -28,10 +28,11 @@ int tutti_master_init(struct tutti_search_master *master, uint32_t nrows)
     master->inverse = calloc(n * n + 1, sizeof *master->inverse);
     master->share = calloc(n + 1, sizeof *master->share);
     master->basic = calloc(n + 1, sizeof *master->basic);
+    master->value = calloc(n + 1, sizeof *master->value);
     master->price = calloc(n + 1, sizeof *master->price);
     master->spare = calloc(n + 1, sizeof *master->spare);
     if (master->inverse == NULL || master->share == NULL || master->basic == NULL ||
-        master->price == NULL || master->spare == NULL) {
+        master->value == NULL || master->price == NULL || master->spare == NULL) {
         tutti_master_fini(master);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a program of %u rows", nrows);
     }
@@ -48,12 +49,13 @@ void tutti_master_fini(struct tutti_search_master *master)
     free(master->inverse);
     free(master->share);
     free(master->basic);
+    free(master->value);
     free(master->price);
     free(master->spare);
     *master = (struct tutti_search_master){0};
 }
 
-/* Computes the dual prices: each basic column is worth 1 and slack is worth 0. */
+/* Computes the dual prices from the values of the basic variables. */
 static void set_prices(struct tutti_search_master *master)
 {
     memset(master->price, 0, master->nrows * sizeof *master->price);
@@ -63,14 +65,16 @@ static void set_prices(struct tutti_search_master *master)
         if (master->basic[basic] == TUTTI_MASTER_SLACK)
             continue;
         for (uint32_t i = 0; i < master->nrows; i++)
-            master->price[i] += row[i];
+            master->price[i] += master->value[basic] * row[i];
     }
 }
 
-/* Brings a new variable into the basis. `column` is its column, or TUTTI_MASTER_SLACK. `weight` is
- * the rate at which each basic variable falls as the new one grows. The variable that first falls
- * to 0 leaves the basis. Returns false if none falls, so that nothing limits the new variable. */
-static bool pivot(struct tutti_search_master *master, uint32_t column, const double *weight)
+/* Brings a new variable into the basis. `column` is its column, or TUTTI_MASTER_SLACK, which has
+ * the value 0. `weight` is the rate at which each basic variable falls as the new one grows. The
+ * variable that first falls to 0 leaves the basis. Returns false if none falls, so that nothing
+ * limits the new variable. */
+static bool pivot(struct tutti_search_master *master, uint32_t column, double value,
+                  const double *weight)
 {
     uint32_t n = master->nrows, leaves = UINT32_MAX;
     double least = INFINITY, *leaving;
@@ -98,6 +102,7 @@ static bool pivot(struct tutti_search_master *master, uint32_t column, const dou
             master->share[i] = 0;
     }
     master->basic[leaves] = column;
+    master->value[leaves] = value;
     set_prices(master);
     return true;
 }
@@ -116,12 +121,13 @@ static void settle(struct tutti_search_master *master)
             return;
         for (uint32_t i = 0; i < master->nrows; i++)
             master->spare[i] = master->inverse[(size_t)i * master->nrows + worst];
-        if (!pivot(master, TUTTI_MASTER_SLACK, master->spare))
+        if (!pivot(master, TUTTI_MASTER_SLACK, 0, master->spare))
             return;
     }
 }
 
-bool tutti_master_enter(struct tutti_search_master *master, uint32_t column, const double *use)
+bool tutti_master_enter(struct tutti_search_master *master, uint32_t column, double value,
+                        const double *use)
 {
     for (uint32_t i = 0; i < master->nrows; i++) {
         const double *row = master->inverse + (size_t)i * master->nrows;
@@ -130,10 +136,19 @@ bool tutti_master_enter(struct tutti_search_master *master, uint32_t column, con
         for (uint32_t j = 0; j < master->nrows; j++)
             master->spare[i] += row[j] * use[j];
     }
-    if (!pivot(master, column, master->spare))
+    if (!pivot(master, column, value, master->spare))
         return false;
     settle(master);
     return true;
+}
+
+void tutti_master_revalue(struct tutti_search_master *master, const double *value_of)
+{
+    for (uint32_t basic = 0; basic < master->nrows; basic++)
+        if (master->basic[basic] != TUTTI_MASTER_SLACK)
+            master->value[basic] = value_of[master->basic[basic]];
+    set_prices(master);
+    settle(master);
 }
 
 double tutti_master_value(const struct tutti_search_master *master)

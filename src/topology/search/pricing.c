@@ -4,6 +4,7 @@
 #include "topology/search/pricing.h"
 
 #include "base/result.h"
+#include "topology/graph/virtual.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,25 +32,32 @@ static void name_host(const struct tutti_search_options *options, char ret_name[
         snprintf(ret_name, 32, "host %u", options->host);
 }
 
-/* Returns true if the search covers this host. */
-static bool is_searched(const struct tutti_search_options *options, uint32_t host)
+bool tutti_pricing_has_host(const struct tutti_search_options *options, uint32_t host)
 {
     return options->host == TUTTI_ALL_HOSTS || options->host == host;
+}
+
+/* Returns true if channels may use this node as a port. */
+static bool is_port(const struct tutti_graph *graph, uint32_t node)
+{
+    return graph->nodes[node].kind == TUTTI_NODE_NET && !tutti_net_is_virtual(graph, node);
 }
 
 static int count_places(struct tutti_pricing *pricing, const struct tutti_graph *graph,
                         const struct tutti_search_options *options)
 {
+    bool has_virtual = false;
     char name[32];
 
     name_host(options, name);
     for (uint32_t i = 0; i < graph->nnodes; i++) {
         const struct tutti_graph_node *node = &graph->nodes[i];
 
-        if (!is_searched(options, node->host))
+        if (!tutti_pricing_has_host(options, node->host))
             continue;
         pricing->ngpus += node->kind == TUTTI_NODE_GPU && options->gpus == NULL;
-        pricing->nnets += node->kind == TUTTI_NODE_NET && options->has_peers;
+        pricing->nnets += options->has_peers && is_port(graph, i);
+        has_virtual = has_virtual || (node->kind == TUTTI_NODE_NET && !is_port(graph, i));
     }
     if (options->gpus != NULL)
         pricing->ngpus = options->ngpus;
@@ -61,9 +69,8 @@ static int count_places(struct tutti_pricing *pricing, const struct tutti_graph 
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s has no gpus to search rings for", name);
     if (options->has_peers && pricing->nnets == 0)
         return tutti_fail(TUTTI_ERR_ARGUMENT,
-                          "%s has no network port, and other hosts take "
-                          "part; describe one",
-                          name);
+                          "%s has no network port%s, and other hosts take part; describe one", name,
+                          has_virtual ? " but virtual ones" : "");
     return TUTTI_OK;
 }
 
@@ -79,16 +86,16 @@ static int choose_places(struct tutti_pricing *pricing, const struct tutti_graph
         uint32_t node = tutti_graph_gpu(graph, options->gpus[i]);
 
         if (options->gpus[i] >= graph->count[TUTTI_NODE_GPU] ||
-            !is_searched(options, graph->nodes[node].host))
+            !tutti_pricing_has_host(options, graph->nodes[node].host))
             return tutti_fail(TUTTI_ERR_ARGUMENT, "gpu %u is none of %s", options->gpus[i], name);
         pricing->node[count++] = node;
     }
     for (uint32_t i = 0; i < graph->nnodes; i++) {
         const struct tutti_graph_node *node = &graph->nodes[i];
 
-        if (is_searched(options, node->host) &&
+        if (tutti_pricing_has_host(options, node->host) &&
             ((node->kind == TUTTI_NODE_GPU && options->gpus == NULL) ||
-             (node->kind == TUTTI_NODE_NET && options->has_peers)))
+             (options->has_peers && is_port(graph, i))))
             pricing->node[count++] = i; /* Graph nodes are sorted: gpus come before nets. */
     }
     return TUTTI_OK;
@@ -169,10 +176,12 @@ int tutti_pricing_open(struct tutti_pricing *pricing, const struct tutti_paths *
     TUTTI_TRY(count_places(pricing, paths->graph, options));
     pricing->node = calloc(pricing->nplaces, sizeof *pricing->node);
     pricing->path = calloc((size_t)pricing->nplaces * pricing->nplaces, sizeof *pricing->path);
+    pricing->penalty =
+        calloc((size_t)pricing->nplaces * pricing->nplaces, sizeof *pricing->penalty);
     pricing->link = calloc(paths->graph->nlinks + 1, sizeof *pricing->link);
     pricing->capacity = calloc(paths->graph->nlinks + 1, sizeof *pricing->capacity);
-    if (pricing->node == NULL || pricing->path == NULL || pricing->link == NULL ||
-        pricing->capacity == NULL)
+    if (pricing->node == NULL || pricing->path == NULL || pricing->penalty == NULL ||
+        pricing->link == NULL || pricing->capacity == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a search of %u places",
                           pricing->nplaces);
     TUTTI_TRY(choose_places(pricing, paths->graph, options));
@@ -185,6 +194,7 @@ void tutti_pricing_close(struct tutti_pricing *pricing)
     free(pricing->node);
     free(pricing->path);
     free(pricing->hop);
+    free(pricing->penalty);
     free(pricing->link);
     free(pricing->capacity);
 }
@@ -194,7 +204,7 @@ void tutti_pricing_costs(const struct tutti_pricing *pricing, const double *pric
     for (size_t i = 0; i < (size_t)pricing->nplaces * pricing->nplaces; i++) {
         const struct tutti_pricing_path *path = &pricing->path[i];
 
-        ret_cost[i] = path->class == TUTTI_PATH_DIS ? INFINITY : 0;
+        ret_cost[i] = path->class == TUTTI_PATH_DIS ? INFINITY : pricing->penalty[i];
         for (uint32_t h = 0; h < path->nhops; h++) {
             const struct tutti_pricing_hop *hop = &pricing->hop[path->first + h];
 
@@ -234,6 +244,7 @@ static void use_path(const struct tutti_pricing *pricing, struct tutti_search_co
 
         column->use[hop->link] += times * hop->demand;
     }
+    column->penalty += times * pricing->penalty[from * pricing->nplaces + to];
 }
 
 static void measure_ring(const struct tutti_pricing *pricing, struct tutti_search_column *column)
@@ -276,6 +287,7 @@ void tutti_column_measure(const struct tutti_pricing *pricing, enum tutti_patter
                           struct tutti_search_column *column)
 {
     memset(column->use, 0, pricing->nlinks * sizeof *column->use);
+    column->penalty = 0;
     if (pattern == TUTTI_PATTERN_RING)
         measure_ring(pricing, column);
     else

@@ -25,9 +25,11 @@ struct tutti_pricing {
     uint32_t *node;                  /* per place: node of the graph */
     struct tutti_pricing_path *path; /* path[a * nplaces + b]; class DIS: no path */
     struct tutti_pricing_hop *hop;   /* hops of all paths, path after path */
+    double *penalty; /* per path: its cost beside the prices of its links; 0: none (taste.h) */
     uint32_t nlinks;
     uint32_t *link;   /* per link: link of the graph */
     double *capacity; /* bytes per second */
+    bool is_quick;      /* the heuristic search for rings makes few attempts */
     bool may_cross;     /* a channel may leave through another net than it enters by */
     uint32_t nchannels; /* upper bound for the channels of the final plan */
 };
@@ -40,12 +42,16 @@ int tutti_pricing_open(struct tutti_pricing *pricing, const struct tutti_paths *
 /* Frees the arrays; a zeroed struct is allowed. */
 void tutti_pricing_close(struct tutti_pricing *pricing);
 
+/* Returns true if a search covers this host. */
+bool tutti_pricing_has_host(const struct tutti_search_options *options, uint32_t host);
+
 /* A column of the linear program, which is one ring or tree, with its order and its use of each
  * link. */
 struct tutti_search_column {
     uint32_t *gpu;            /* as in struct tutti_channel */
     uint32_t net_in, net_out; /* places, or TUTTI_NO_NODE */
     double *use; /* per link of the pricing: bytes on the link per byte of the channel */
+    double penalty; /* sum over its paths */
 };
 
 /* Allocates the arrays of an empty column; the caller frees them with tutti_column_destroy().
@@ -53,12 +59,12 @@ struct tutti_search_column {
 int tutti_column_create(const struct tutti_pricing *pricing, struct tutti_search_column *column);
 /* Frees the arrays and leaves the struct zeroed. */
 void tutti_column_destroy(struct tutti_search_column *column);
-/* Computes `use` from the order and the nets. */
+/* Computes `use` and `penalty` from the order and the nets. */
 void tutti_column_measure(const struct tutti_pricing *pricing, enum tutti_pattern pattern,
                           struct tutti_search_column *column);
 
-/* Computes the cost of each path for given prices of links: cost[a * nplaces + b]; infinite if
- * there is no path. */
+/* Computes the cost of each path for given prices of links, and with its penalty:
+ * cost[a * nplaces + b]; infinite if there is no path. */
 void tutti_pricing_costs(const struct tutti_pricing *pricing, const double *price,
                          double *ret_cost);
 

@@ -24,6 +24,8 @@
  * loop. */
 #define EQUAL_TOLERANCE 1e-12
 enum { ATTEMPTS = 8, MANY_GPUS = 24 };
+/* A quick search makes one attempt, and improves only the tours from every fourth gpu. */
+enum { QUICK_STEP = 4 };
 /* Upper bound for the rounds that improve one tour, per gpu. */
 enum { MOST_ROUNDS_PER_GPU = 4 };
 
@@ -196,7 +198,8 @@ static void rotate_to_gpu_0(struct tour *tour)
 /* Searches heuristically until a ring costs less than GOOD_COST. */
 static void search_heuristically(struct tour *tour, bool is_cycle)
 {
-    uint32_t attempts = tour->n <= MANY_GPUS ? ATTEMPTS : 1;
+    bool is_quick = tour->pricing->is_quick;
+    uint32_t attempts = tour->n <= MANY_GPUS && !is_quick ? ATTEMPTS : 1;
 
     for (uint32_t attempt = 0; attempt < attempts; attempt++) {
         for (uint32_t first = 0; first < tour->n; first++) {
@@ -204,7 +207,7 @@ static void search_heuristically(struct tour *tour, bool is_cycle)
             if (is_cycle)
                 rotate_to_gpu_0(tour);
             /* With many gpus there are too many runs to improve every tour. */
-            if (tour->n <= MANY_GPUS || first == 0)
+            if (first == 0 || (tour->n <= MANY_GPUS && (!is_quick || first % QUICK_STEP == 0)))
                 improve(tour, is_cycle);
             keep_if_better(tour, tour->order, cost_of_order(tour, tour->order));
         }
@@ -382,10 +385,42 @@ static bool may_search_exactly(const struct tour *tour, bool with_effort, uint32
            work <= (with_effort ? WORK_WITH_EFFORT : WORK_WITHOUT_EFFORT);
 }
 
+/* Returns false if some gpu has no finite way in or out, so that no ring has a finite cost. This is
+ * the usual case when a ring is wanted for links that are full. */
+static bool may_exist(const struct tour *tour)
+{
+    for (uint32_t gpu = 0; gpu < tour->n; gpu++) {
+        bool has_in = isfinite(tour->begin[gpu]), has_out = isfinite(tour->end[gpu]);
+
+        for (uint32_t i = 0; i < tour->n && !(has_in && has_out); i++) {
+            has_in = has_in || (i != gpu && isfinite(cost_of(tour, i, gpu)));
+            has_out = has_out || (i != gpu && isfinite(cost_of(tour, gpu, i)));
+        }
+        if (!has_in || !has_out)
+            return false;
+    }
+    return true;
+}
+
+/* Returns true if some gpu can be entered and some gpu can be left, at finite costs. */
+static bool has_ends(const struct tour *tour)
+{
+    bool has_begin = false, has_end = false;
+
+    for (uint32_t gpu = 0; gpu < tour->n; gpu++) {
+        has_begin = has_begin || isfinite(tour->begin[gpu]);
+        has_end = has_end || isfinite(tour->end[gpu]);
+    }
+    return has_begin && has_end;
+}
+
 /* Searches for one choice of nets, exactly if an exact search is not too much work. */
 static int search_with_ends(struct tour *tour, bool is_cycle, bool with_effort, uint32_t nsearches,
                             double *ret_least)
 {
+    *ret_least = INFINITY;
+    if (!has_ends(tour) || !may_exist(tour))
+        return TUTTI_OK;
     *ret_least = 0;
     if (may_search_exactly(tour, with_effort, nsearches))
         return search_exactly(tour, ret_least);

@@ -15,6 +15,16 @@
  * The cheapest tree is found exactly for any number of gpus. The cheapest ring is found exactly for
  * up to TUTTI_SEARCH_EXACT_GPUS gpus (Held and Karp, 1962). For more gpus the ring is found
  * heuristically by exchanging edges, with a lower bound from the cheapest set of cycles.
+ *
+ * Many plans carry about as much as the best one. Virtual ports are always left out, and so are
+ * weak ports, which together add at most 4 %. Of the plans that carry at least 98 % of the rest,
+ * these are preferred, in this order:
+ *
+ *   1. few channels,
+ *   2. only NVLinks between gpus,
+ *   3. ports near the gpus that enter and leave by them, and otherwise better classes of paths,
+ *   4. equally many channels on all ports,
+ *   5. equally loaded links (taste.h, packing.h, spread.h).
  */
 #ifndef TUTTI_TOPOLOGY_SEARCH_SEARCH_H
 #define TUTTI_TOPOLOGY_SEARCH_SEARCH_H
@@ -49,6 +59,13 @@ struct tutti_channel {
     uint32_t bound_link; /* the most loaded link that it crosses; TUTTI_NO_NODE: it crosses none */
 };
 
+/* A port of the searched host that no channel uses. */
+struct tutti_left_out {
+    uint32_t net;    /* its number in the graph */
+    bool is_virtual; /* it is a port of the kernel, such as a bridge of containers */
+    double gain;     /* the part of the rate that it would add, unless it is virtual */
+};
+
 /* A plan: channels of one pattern, all of the same width. */
 struct tutti_channels {
     enum tutti_pattern pattern;
@@ -63,6 +80,8 @@ struct tutti_channels {
     uint32_t nbounds;         /* number of bottleneck links */
     uint32_t *bound_link;     /* the bottleneck links, by falling bound_share */
     double *bound_share;      /* per bottleneck: its part of the bound; the parts add up to 1 */
+    uint32_t nleft_out;       /* number of ports that are left out */
+    struct tutti_left_out *left_out; /* virtual ports, then weak ones */
 };
 
 #define TUTTI_ALL_HOSTS UINT32_MAX
@@ -75,6 +94,7 @@ struct tutti_search_options {
     bool may_cross;       /* a channel may leave through another net than it enters by */
     uint32_t nchannels;   /* upper bound; 0: TUTTI_SEARCH_USUAL */
     double channel_bytes_per_s; /* upper bound; 0: none */
+    bool for_rate_only; /* find the highest rate, and do not prefer any plan that is as good */
 };
 
 /* Finds a plan; the caller destroys the plan. Equal graphs and options give the same plan on all
