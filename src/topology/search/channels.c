@@ -256,7 +256,7 @@ int tutti_channels_make(struct tutti_search_state *search, const struct tutti_ta
     TUTTI_TRY_OR(drop_packing, rc, tutti_packing_most(&packing));
     if (!options->for_rate_only && isfinite(packing.width)) {
         TUTTI_TRY_OR(drop_packing, rc, pack_with_taste(&packing, taste));
-        TUTTI_TRY_OR(drop_packing, rc, tutti_spread(&packing, paths));
+        TUTTI_TRY_OR(drop_packing, rc, tutti_search_spread(&packing, paths));
         tutti_packing_widen(&packing);
     }
     rc = make_plan(&packing, taste, paths, options, ret_plan);

@@ -81,7 +81,7 @@ static int improve_first(struct tutti_packing *packing, const struct tutti_paths
     return rc;
 }
 
-int tutti_spread(struct tutti_packing *packing, const struct tutti_paths *paths)
+int tutti_search_spread(struct tutti_packing *packing, const struct tutti_paths *paths)
 {
     bool has_changed = packing->search->pricing.nnets > 0;
 

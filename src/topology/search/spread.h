@@ -11,6 +11,6 @@
 
 /* Replaces channels that have nets. Without nets it changes nothing. TUTTI_ERR_SYSTEM: no
  * memory. */
-int tutti_spread(struct tutti_packing *packing, const struct tutti_paths *paths);
+int tutti_search_spread(struct tutti_packing *packing, const struct tutti_paths *paths);
 
 #endif
