@@ -321,7 +321,8 @@ static void edits_of_plans_are_refused(void **state)
         {PACKETS, "\"ppkt\"", "\"put\"", "waits forever for packets"},
         /* The runtime reads the first source only. */
         {TO_ALL, "\"name\": \"rppkt\",\n       \"src_buff\": [",
-         "\"name\": \"rppkt\",\n       \"src_buff\": [{\"type\": \"s\", \"index\": 0, \"size\": 1},",
+         "\"name\": \"rppkt\",\n       \"src_buff\": [{\"type\": \"s\", \"index\": 0, "
+         "\"size\": 1},",
          "(rppkt): 2 sources; give one, which goes to all destinations"},
         {TO_ALL, "{\"buffer_id\": 1, \"index\": 0, \"size\": 1}",
          "{\"buffer_id\": 0, \"index\": 0, \"size\": 1}", "race"},
