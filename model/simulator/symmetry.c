@@ -19,7 +19,7 @@ struct parts {
     bool matters;         /* false: all ranks are in one part, which has no links */
 };
 
-enum { KINDS = 7 };
+enum { KINDS = 8 };
 
 static struct parts make_parts(const uint32_t *part, uint32_t count, uint32_t first, uint32_t ways)
 {
@@ -27,7 +27,7 @@ static struct parts make_parts(const uint32_t *part, uint32_t count, uint32_t fi
                           .matters = count > 1 || first != TUTTI_SIM_NONE};
 }
 
-/* Lists all kinds of parts of a network without torus and paths. */
+/* Lists all kinds of parts of a network without paths. */
 static void list_parts(const struct tutti_sim_network *network, struct parts kinds[KINDS])
 {
     const struct tutti_placement *places = &network->machine->places;
@@ -43,6 +43,7 @@ static void list_parts(const struct tutti_sim_network *network, struct parts kin
     kinds[5] = make_parts(places->group, ngroups, network->trunks, 2);
     kinds[6] = make_parts(network->nic, network->nics == TUTTI_SIM_NONE ? 1 : network->nnics,
                           network->nics, 2);
+    kinds[7] = make_parts(NULL, n, network->torus, 2 * places->ndims);
 }
 
 static uint32_t part_of(const struct parts *parts, uint32_t rank)
@@ -111,6 +112,17 @@ static int scratch_init(struct scratch *scratch, uint32_t nranks)
     return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the symmetry of %u ranks", nranks);
 }
 
+/* Returns true if a shift by `period` maps neighbors in the torus to neighbors, or if there is no
+ * torus. Such a shift moves all ranks along the last dimension, in which the rank numbers wrap
+ * around like the links. */
+static bool keeps_torus(const struct tutti_sim_network *network, uint32_t period)
+{
+    const struct tutti_placement *places = &network->machine->places;
+
+    return places->ndims == 0 ||
+           period % (network->nranks / places->dims[places->ndims - 1]) == 0;
+}
+
 /* Returns true if a shift by `period` maps the machine onto itself. Writes the representative of
  * each link to `fold` unless that is NULL. */
 static bool is_shift(const struct tutti_sim_network *network, uint32_t period,
@@ -119,8 +131,8 @@ static bool is_shift(const struct tutti_sim_network *network, uint32_t period,
     struct parts kinds[KINDS];
     uint32_t n = network->nranks;
 
-    if (network->torus != TUTTI_SIM_NONE || network->machine->links.npaths > 0 || period == 0 ||
-        period >= n || n % period != 0)
+    if (network->machine->links.npaths > 0 || period == 0 || period >= n || n % period != 0 ||
+        !keeps_torus(network, period))
         return false;
     list_parts(network, kinds);
     for (size_t k = 0; k < KINDS; k++) {
@@ -204,9 +216,9 @@ static uint64_t distance(const struct tutti_schedule *schedule, int32_t peer)
     return ((uint32_t)peer + schedule->nranks - schedule->rank) % schedule->nranks;
 }
 
-/* A schedule whose consecutive copies count as one, a run. A copy of blocks that wrap around the end
- * of a buffer is two steps, and whether they wrap depends on the rank. Any other step is a run of
- * its own. */
+/* A schedule whose consecutive copies count as one, a run. A copy of blocks that wrap around the
+ * end of a buffer is two steps, and whether they wrap depends on the rank. Any other step is a run
+ * of its own. */
 struct runs {
     uint32_t *run;    /* per step: the number of its run */
     uint32_t *on;     /* scratch: the runs that a run depends on */

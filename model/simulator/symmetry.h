@@ -14,8 +14,8 @@
  * exactly as much as each of its images would be.
  *
  * The result is that of a play of all ranks, except where several messages with different
- * receivers wait for a port. A play of all ranks serves the lowest ranks first, and from then on the
- * ranks may choose differently. In a play by symmetry all ranks make the same choice. */
+ * receivers wait for a port. A play of all ranks serves the lowest ranks first, and from then on
+ * the ranks may choose differently. In a play by symmetry all ranks make the same choice. */
 #ifndef TUTTI_SIMULATOR_SYMMETRY_H
 #define TUTTI_SIMULATOR_SYMMETRY_H
 
