@@ -198,6 +198,7 @@ void tutti_sim_network_fini(struct tutti_sim_network *network)
     free(network->node_size);
     free(network->nic_rank);
     free(network->nic_index);
+    free(network->fold);
     *network = (struct tutti_sim_network){.nranks = 0};
 }
 

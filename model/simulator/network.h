@@ -82,6 +82,7 @@ struct tutti_sim_network {
     uint32_t *node_size;  /* per node: number of its ranks */
     const uint32_t *among; /* borrowed from the score being played: score.h */
     uint32_t *nic_rank, *nic_index; /* per NIC: first rank served; index in its node */
+    uint32_t *fold; /* per link: the link that stands for it (symmetry.h); NULL: each for itself */
 };
 
 /* Return the link out of rank, cell, NIC or group number `index`, and the link into it. `first` is

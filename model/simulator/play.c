@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/result.h"
+#include "simulator/symmetry.h"
 
 #include <stdlib.h>
 
@@ -169,6 +170,9 @@ static int check_sharing(const struct tutti_sim_play *play)
 {
     const struct tutti_placement *places = &play->network.machine->places;
 
+    if (play->score.has_one_sided && play->score.period > 0)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the schedule is one-sided, and such schedules are "
+                          "not played by symmetry; play all ranks");
     if (!play->score.has_one_sided || play->score.nranks == 1 ||
         (places->node != NULL && places->nnodes == 1))
         return TUTTI_OK;
@@ -239,9 +243,13 @@ int tutti_sim_play_init(struct tutti_sim_play *play, const struct tutti_sim_sour
     /* tutti_sim_network_init makes this check too. It is made here as well, because loading many
      * schedules for a wrong machine would waste time. */
     TUTTI_TRY(tutti_sim_network_check(machine, source->nranks));
+    if (source->period > 0)
+        TUTTI_TRY(tutti_sim_period_check(machine, source->nranks, source->period));
     TUTTI_TRY(tutti_sim_score_load(source, gathers, &play->score));
     tutti_machine_for_footprint(machine, play->score.footprint_bytes, &play->machine);
     TUTTI_TRY_OR(fail, rc, tutti_sim_network_init(&play->network, &play->machine, source->nranks));
+    if (source->period > 0)
+        TUTTI_TRY_OR(fail, rc, tutti_sim_network_fold(&play->network, source->period));
     TUTTI_TRY_OR(fail, rc, prepare(play));
     return TUTTI_OK;
 

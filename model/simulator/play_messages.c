@@ -20,10 +20,8 @@ static struct tutti_sim_message *message_of(struct tutti_sim_play *play, uint32_
 
 static int find_route(struct tutti_sim_play *play, const struct tutti_sim_message *message)
 {
-    const struct tutti_sim_step *steps = play->score.steps;
-
-    return tutti_sim_route_message(&play->network, steps[message->sender].rank,
-                                   steps[message->receiver].rank, message->channel, &play->route);
+    return tutti_sim_route_message(&play->network, play->score.steps[message->sender].rank,
+                                   message->to, message->channel, &play->route);
 }
 
 /* ---- from ready to arrived ------------------------------------------------------- */
@@ -109,10 +107,9 @@ static int begin_flow(struct tutti_sim_play *play, uint32_t id)
 static int begin_overhead(struct tutti_sim_play *play, uint32_t id)
 {
     const struct tutti_sim_message *message = message_of(play, id);
-    const struct tutti_sim_step *steps = play->score.steps;
 
-    TUTTI_TRY(tutti_sim_route_overhead(&play->network, steps[message->sender].rank,
-                                       steps[message->receiver].rank, &play->route));
+    TUTTI_TRY(tutti_sim_route_overhead(&play->network, play->score.steps[message->sender].rank,
+                                       message->to, &play->route));
     if (play->route.count == 0)
         return tutti_sim_add_event(play, message->overhead_s, TUTTI_SIM_EVENT_OVERHEAD, id);
     play->route.bytes_per_s = 1; /* This flow is in seconds of work, not in bytes. */

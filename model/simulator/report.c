@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/result.h"
 #include "simulator/play.h"
+#include "simulator/symmetry.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,9 +235,11 @@ static int fill_report(const struct tutti_sim_play *play, struct tutti_sim_repor
 {
     const struct tutti_sim_score *score = &play->score;
     uint32_t last = TUTTI_SIM_NONE;
+    /* The number of ranks that each played rank stands for, itself among them. */
+    uint32_t images = score->period > 0 ? score->nranks / score->period : 1;
 
-    report->nmessages = play->nmessages;
-    report->bytes = play->bytes;
+    report->nmessages = images * play->nmessages;
+    report->bytes = images * play->bytes;
     report->rank_seconds = calloc(score->nranks, sizeof(*report->rank_seconds));
     if (report->rank_seconds == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to report on %u ranks", score->nranks);
@@ -249,6 +252,9 @@ static int fill_report(const struct tutti_sim_play *play, struct tutti_sim_repor
         if (last == TUTTI_SIM_NONE || step->done_s > score->steps[last].done_s)
             last = id;
     }
+    for (uint32_t rank = 0; rank < score->nranks; rank++)
+        report->rank_seconds[rank] =
+            report->rank_seconds[tutti_sim_played_rank(score->period, rank)];
     if (last != TUTTI_SIM_NONE) {
         report->seconds = score->steps[last].done_s;
         TUTTI_TRY(report_path(play, last, report));

@@ -189,6 +189,35 @@ static void clear(struct tutti_sim_route *route)
     route->in = TUTTI_SIM_NONE;
 }
 
+/* In a play by symmetry, replaces each link by the one that stands for it. Two links may have the
+ * same one, for instance the cores of two ranks, whose crossings are joined. */
+static void fold_route(const struct tutti_sim_network *network, struct tutti_sim_route *route)
+{
+    uint32_t count = 0;
+
+    if (network->fold == NULL)
+        return;
+    if (route->out != TUTTI_SIM_NONE) {
+        route->out = network->fold[route->out];
+        route->in = network->fold[route->in];
+    }
+    for (uint32_t i = 0; i < route->count; i++) {
+        struct tutti_sim_crossing crossing = route->crossings[i];
+        uint32_t at = 0;
+
+        crossing.link = network->fold[crossing.link];
+        while (at < count && route->crossings[at].link != crossing.link)
+            at++;
+        if (at < count) {
+            route->crossings[at].weight += crossing.weight;
+            route->crossings[at].bytes += crossing.bytes;
+        } else {
+            route->crossings[count++] = crossing;
+        }
+    }
+    route->count = count;
+}
+
 static bool is_one_node(const struct tutti_sim_network *network, uint32_t from, uint32_t to)
 {
     return tutti_sim_node_of(network, from) == tutti_sim_node_of(network, to);
@@ -211,7 +240,9 @@ int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t fr
         TUTTI_TRY(cross_within_node(network, from, to, route));
     route->bytes_per_s = lesser(route->rate.bytes_per_s, route->rate.core_bytes_per_s);
     TUTTI_TRY(cross_cores(network, from, route->rate.core_bytes_per_s, route));
-    return cross_cores(network, to, route->rate.core_bytes_per_s, route);
+    TUTTI_TRY(cross_cores(network, to, route->rate.core_bytes_per_s, route));
+    fold_route(network, route);
+    return TUTTI_OK;
 }
 
 int tutti_sim_route_overhead(const struct tutti_sim_network *network, uint32_t from, uint32_t to,
@@ -223,7 +254,10 @@ int tutti_sim_route_overhead(const struct tutti_sim_network *network, uint32_t f
     clear(route);
     /* A rate of 1 makes the flow's unit a second of work. */
     TUTTI_TRY(cross_cores(network, from, 1, route));
-    return uses_both_cores ? cross_cores(network, to, 1, route) : TUTTI_OK;
+    if (uses_both_cores)
+        TUTTI_TRY(cross_cores(network, to, 1, route));
+    fold_route(network, route);
+    return TUTTI_OK;
 }
 
 /* ---- work --------------------------------------------------------------------------- */
@@ -420,5 +454,7 @@ int tutti_sim_route_work(const struct tutti_sim_network *network, const struct t
      * route. */
     if (route->bytes_per_s == 0 && route->count > 0)
         route->bytes_per_s = network->machine->memory_bytes_per_s / route->crossings[0].weight;
-    return cross_cores(network, step->rank, route->bytes_per_s, route);
+    TUTTI_TRY(cross_cores(network, step->rank, route->bytes_per_s, route));
+    fold_route(network, route);
+    return TUTTI_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "schedule/access.h"
 #include "schedule/bind.h"
+#include "simulator/symmetry.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -53,6 +54,18 @@ static int lanes_grow(struct lanes *lanes)
     return TUTTI_OK;
 }
 
+/* Returns a number that identifies a lane and is not 0. A rank has at most 28 bits. */
+static uint64_t lane_key(uint32_t from, uint32_t to, uint8_t channel)
+{
+    return ((uint64_t)from << 36 | (uint64_t)to << 8 | channel) + 1;
+}
+
+/* Returns the receiving rank of a lane. */
+static uint32_t receiver_of(uint64_t key)
+{
+    return (uint32_t)((key - 1) >> 8) & ((1u << 28) - 1);
+}
+
 /* Returns the next message of the lane for this side. Creates the message if the other side has not
  * done so. */
 static int claim(struct tutti_sim_score *score, struct lanes *lanes, uint64_t key, enum side side,
@@ -84,6 +97,7 @@ static int claim(struct tutti_sim_score *score, struct lanes *lanes, uint64_t ke
                                                      .in = TUTTI_SIM_NONE,
                                                      .unmet = 2,
                                                      .begin_s = -1};
+    score->messages[id].to = receiver_of(key);
     score->messages[id].lane = id;
     if (lane->last != TUTTI_SIM_NONE) {
         score->messages[lane->last].next = id;
@@ -97,10 +111,14 @@ static int claim(struct tutti_sim_score *score, struct lanes *lanes, uint64_t ke
     return TUTTI_OK;
 }
 
-/* Returns a number that identifies a lane and is not 0. A rank has at most 28 bits. */
-static uint64_t lane_key(uint32_t from, uint32_t to, uint8_t channel)
+/* Returns the key of the lane by which a rank receives. In a play by symmetry the sender may not be
+ * played. Then the lane is that of its representative, and the receiver is shifted like it. */
+static uint64_t key_of_receive(const struct tutti_sim_score *score, uint32_t from, uint32_t to,
+                               uint8_t channel)
 {
-    return ((uint64_t)from << 36 | (uint64_t)to << 8 | channel) + 1;
+    uint32_t played = tutti_sim_played_rank(score->period, from);
+
+    return lane_key(played, (to + score->nranks - (from - played)) % score->nranks, channel);
 }
 
 /* Finds the messages that a two-sided step receives and sends. */
@@ -110,7 +128,8 @@ static int load_messages(struct tutti_sim_score *score, struct lanes *lanes,
     struct tutti_sim_step *own = &score->steps[id];
 
     if (tutti_access_receives(step)) {
-        TUTTI_TRY(claim(score, lanes, lane_key((uint32_t)step->from, rank, step->channel),
+        TUTTI_TRY(claim(score, lanes,
+                        key_of_receive(score, (uint32_t)step->from, rank, step->channel),
                         RECEIVING, &own->in));
         score->messages[own->in].receiver = id;
         score->messages[own->in].channel = step->channel;
@@ -274,16 +293,18 @@ static int load_rank(struct tutti_sim_score *score, struct lanes *lanes,
 int tutti_sim_score_load(const struct tutti_sim_source *source, bool gathers,
                          struct tutti_sim_score *ret_score)
 {
-    struct tutti_sim_score score = {.nranks = source->nranks};
+    struct tutti_sim_score score = {.nranks = source->nranks, .period = source->period};
+    uint32_t nplayed = source->period > 0 ? source->period : source->nranks;
     struct lanes lanes = {.size = 0};
     int rc;
 
     score.first = calloc((size_t)source->nranks + 1, sizeof(*score.first));
     if (score.first == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to simulate %u ranks", source->nranks);
-    for (uint32_t rank = 0; rank < source->nranks; rank++)
+    for (uint32_t rank = 0; rank < nplayed; rank++)
         TUTTI_TRY_OR(fail, rc, load_rank(&score, &lanes, source, rank));
-    score.first[source->nranks] = score.nsteps;
+    for (uint32_t rank = nplayed; rank <= source->nranks; rank++)
+        score.first[rank] = score.nsteps;
     TUTTI_TRY_OR(fail, rc, match(&score));
     if (gathers)
         tutti_sim_score_gather(&score);

@@ -61,6 +61,8 @@ struct tutti_sim_message {
     uint32_t last_sender, last_receiver; /* the last of each; else equal to the first */
     uint8_t channel;           /* of its lane */
     bool is_part;              /* part of a gathered message, so not played on its own */
+    uint32_t to;               /* the receiving rank; in a play by symmetry, `receiver` is a step of
+                                  its representative */
     uint32_t lane;             /* number of the first message of its lane */
     uint32_t next;             /* the next message of its lane, or TUTTI_SIM_NONE */
     uint32_t unmet;            /* number of preconditions that are not met yet */
@@ -81,6 +83,7 @@ struct tutti_sim_message {
 
 struct tutti_sim_score {
     uint32_t nranks;
+    uint32_t period; /* number of ranks that are played by symmetry; 0: all are played */
     uint32_t *first; /* [nranks + 1]: index of the first step of each rank */
     struct tutti_sim_step *steps;
     uint32_t *dependents; /* steps; each step has a range of this array */

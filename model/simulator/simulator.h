@@ -43,6 +43,9 @@ struct tutti_sim_source {
     void *context;
     size_t block_count, element_bytes; /* arguments of a uniform call */
     double footprint_bytes; /* of the whole call, if this is a piece of a call; 0: it is no piece */
+    /* 0: all ranks are played. Otherwise the result of tutti_sim_find_period: only ranks
+     * 0 .. period - 1 are played, and their schedules alone are requested. */
+    uint32_t period;
 };
 
 struct tutti_sim_link {
@@ -72,11 +75,20 @@ struct tutti_sim_report {
     /* Shares of the critical path: latency and overhead, bandwidth, reduce and copy, waits. They
      * add up to 1, or are all 0 if `seconds` is 0. */
     double latency_share, wire_share, work_share, wait_share;
-    struct tutti_sim_link *links; /* those with traffic, the highest bytes / bytes_per_s first */
+    /* Those with traffic, the highest bytes / bytes_per_s first. In a play by symmetry, only the
+     * links that stand for others. */
+    struct tutti_sim_link *links;
     size_t nlinks;
     struct tutti_sim_hop *hops;
     size_t nhops;
 };
+
+/* Finds the number of ranks that can stand for all ranks of a call (symmetry.h), or 0. The
+ * machine's symmetry is checked in full. That the schedules repeat is checked for a few ranks, so
+ * the schedules should be those of one algorithm. TUTTI_ERR_ARGUMENT: machine and schedules do not
+ * fit. TUTTI_ERR_SYSTEM: out of memory. Errors of the source are returned as they are. */
+int tutti_sim_find_period(const struct tutti_sim_source *source,
+                          const struct tutti_machine *machine, uint32_t *ret_period);
 
 /* Plays the schedules on the machine and fills *ret_report, which the caller releases with
  * tutti_sim_report_fini. On an error *ret_report is unchanged. TUTTI_ERR_ARGUMENT: machine and

@@ -51,22 +51,46 @@ void stage_close(struct stage *stage)
     tutti_machine_destroy(stage->machine);
 }
 
+static struct tutti_sim_source source_of(struct stage *stage, size_t block_bytes)
+{
+    return (struct tutti_sim_source){.nranks = stage->machine->places.nranks,
+                                     .schedule = schedule_of, .drop = drop, .context = stage,
+                                     .block_count = block_bytes, .element_bytes = 1,
+                                     .period = stage->period};
+}
+
 int stage_try(struct stage *stage, size_t block_bytes, struct tutti_sim_report *ret_report)
 {
-    struct tutti_sim_source source = {.nranks = stage->machine->places.nranks,
-                                      .schedule = schedule_of, .drop = drop, .context = stage,
-                                      .block_count = block_bytes, .element_bytes = 1};
+    struct tutti_sim_source source = source_of(stage, block_bytes);
 
     return tutti_simulate(&source, stage->machine, ret_report);
 }
 
-void stage_play(struct stage *stage, enum tutti_collective collective, const char *algorithm,
-                size_t block_bytes, struct tutti_sim_report *ret_report)
+static void set_algorithm(struct stage *stage, enum tutti_collective collective,
+                          const char *algorithm)
 {
     stage->algorithm = algorithm ? tutti_algorithm_find(collective, algorithm) : NULL;
     stage->collective = collective;
     if (algorithm)
         assert_non_null(stage->algorithm);
+}
+
+uint32_t stage_find_period(struct stage *stage, enum tutti_collective collective,
+                           const char *algorithm, size_t block_bytes)
+{
+    struct tutti_sim_source source = source_of(stage, block_bytes);
+    uint32_t period = 0;
+
+    set_algorithm(stage, collective, algorithm);
+    if (tutti_sim_find_period(&source, stage->machine, &period) != TUTTI_OK)
+        fail_msg("%s", tutti_message_last());
+    return period;
+}
+
+void stage_play(struct stage *stage, enum tutti_collective collective, const char *algorithm,
+                size_t block_bytes, struct tutti_sim_report *ret_report)
+{
+    set_algorithm(stage, collective, algorithm);
     if (stage_try(stage, block_bytes, ret_report) != TUTTI_OK)
         fail_msg("%s", tutti_message_last());
 }

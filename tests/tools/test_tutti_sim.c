@@ -62,6 +62,25 @@ static void what_is_too_large_is_left_out_and_said(void **state)
     running_says("circulant");
 }
 
+/* p - 1 rounds of alpha + beta n / p^2. */
+static void ranks_that_do_alike_are_played_once(void **state)
+{
+    const char *at;
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SIM, "alltoall --topo flat -n 4096 -s 64M"), 0);
+    assert_int_equal(running_count(running.out, "; by symmetry: 1 of 4,096 ranks"), 3);
+    assert_null(strstr(running.out, "left out"));
+    assert_int_equal(running_run(TUTTI_SIM, "alltoall " FLAT " -n 4096 -s 64M -a spread_out "
+                                            "--option window=1 --json"), 0);
+    running_says("\"played_ranks\": 1,");
+    at = strstr(running.out, "\"seconds\": ");
+    assert_true(fabs(strtod(at + 11, NULL) / (4095 * (5e-6 + 16384 / 50e9)) - 1) < 1e-6);
+    assert_int_equal(running_run(TUTTI_SIM, "broadcast --topo flat -n 64 -s 1M -a chain --steps "
+                                            "100"), 0);
+    running_says("left out: ");
+}
+
 /* The promise of `explain` and the play agree where the algorithm does what its cost says. */
 static void only_the_choice_is_played(void **state)
 {
@@ -247,6 +266,7 @@ int main(void)
         cmocka_unit_test(every_size_has_one_best),
         cmocka_unit_test(ranks_of_one_node_may_share_memory),
         cmocka_unit_test(what_is_too_large_is_left_out_and_said),
+        cmocka_unit_test(ranks_that_do_alike_are_played_once),
         cmocka_unit_test(only_the_choice_is_played),
         cmocka_unit_test(large_calls_run_whole_or_in_pieces),
         cmocka_unit_test(a_machine_may_bring_its_ranks),

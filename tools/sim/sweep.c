@@ -81,6 +81,23 @@ static int count_pieces(struct schedule_maker *maker, size_t block,
     return TUTTI_OK;
 }
 
+/* Leaves out a case with too many steps, unless a few ranks can stand for all. */
+static int limit_steps(const struct request *request, const struct tutti_machine *machine,
+                       struct tutti_sim_source *source, struct sim_case *one)
+{
+    uint32_t period;
+
+    one->is_left_out = one->nsteps > request->most_steps;
+    if (!one->is_left_out)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_sim_find_period(source, machine, &period));
+    if (period == 0 || one->nsteps / one->nranks * period > request->most_steps)
+        return TUTTI_OK;
+    one->is_left_out = false;
+    one->period = source->period = period;
+    return TUTTI_OK;
+}
+
 /* Simulates a case whose ranks, size, choice, price and pieces are known. Sets its results. */
 static int play(const struct request *request, const struct tutti_machine *machine,
                 enum tutti_collective collective, struct sim_case *one)
@@ -105,13 +122,13 @@ static int play(const struct request *request, const struct tutti_machine *machi
 
     TUTTI_TRY(tutti_sim_bound(machine, collective, request->root, (double)block, &one->bound));
     TUTTI_TRY(count_steps(&maker, &one->nsteps));
-    one->is_left_out = one->nsteps > request->most_steps;
-    if (one->is_left_out)
-        return TUTTI_OK;
     tuner_view_init(machine, &view);
     if (request->wants_pieces && block > 0)
         TUTTI_TRY(count_pieces(&maker, block, &view, &one->npieces));
     source.block_count = (size_t)ceil((double)block / one->npieces);
+    TUTTI_TRY(limit_steps(request, machine, &source, one));
+    if (one->is_left_out)
+        return TUTTI_OK;
     TUTTI_TRY(tutti_simulate(&source, machine, &one->report));
     if (one->report.seconds > 0)
         one->bus_bytes_per_s =

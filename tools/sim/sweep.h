@@ -15,6 +15,7 @@ struct sim_case {
     struct tutti_choice choice; /* the algorithm and its options */
     bool is_left_out;       /* true if it has more steps than --steps allows: it is not simulated */
     uint64_t nsteps;        /* approximate number of steps of all ranks */
+    uint32_t period;        /* number of ranks that were simulated by symmetry; 0: all ranks */
     double priced_s;        /* the tuner's estimate in seconds; NAN: there is none */
     double npieces;         /* number of consecutive pieces in which the library runs the call */
     bool is_best;           /* true if it is the fastest case of its size and number of ranks */

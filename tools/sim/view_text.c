@@ -13,7 +13,7 @@
 static void add_played(struct table *table, const struct sim_case *one)
 {
     const struct tutti_sim_report *report = &one->report;
-    char text[UNITS_TEXT];
+    char text[UNITS_TEXT], played[UNITS_TEXT];
 
     table_add(table, "%s", units_seconds(sweep_seconds(one), text));
     table_add(table, "%.1f",
@@ -23,6 +23,10 @@ static void add_played(struct table *table, const struct sim_case *one)
               100 * report->work_share, 100 * report->wait_share);
     if (report->nlinks == 0 || report->seconds <= 0)
         table_add(table, "-");
+    else if (one->period > 0)
+        table_add(table, "%s, %.0f%%; by symmetry: %s of %s ranks", report->links[0].name,
+                  100 * report->links[0].busy_s / report->seconds,
+                  units_count(one->period, played), units_count(one->nranks, text));
     else
         table_add(table, "%s, %.0f%%", report->links[0].name,
                   100 * report->links[0].busy_s / report->seconds);
@@ -94,6 +98,8 @@ static void write_played(const struct sim_case *one, FILE *out)
     fprintf(out, "\"latency_share\": %.6g, \"wire_share\": %.6g, \"work_share\": %.6g, "
             "\"wait_share\": %.6g", report->latency_share, report->wire_share,
             report->work_share, report->wait_share);
+    if (one->period > 0)
+        fprintf(out, ", \"played_ranks\": %u", one->period);
     if (report->nlinks > 0)
         fprintf(out, ",\n   \"busiest_link\": \"%s\", \"busiest_link_seconds\": %.9g",
                 report->links[0].name, one->npieces * report->links[0].busy_s);
