@@ -3,7 +3,10 @@
 #include "common/topo_machine.h"
 
 #include "base/result.h"
+#include "common/memory.h"
+#include "common/topo_levels.h"
 #include "common/tuner_view.h"
+#include "common/units.h"
 #include "topology/detect/detect.h"
 #include "topology/formats/known.h"
 #include "topology/formats/load.h"
@@ -12,6 +15,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -97,22 +101,45 @@ static int check_ranks(const char *what, const struct tutti_graph *graph, uint32
     return TUTTI_OK;
 }
 
-/* Makes the machine of all gpus of the inventory. `what` is its name in messages. */
-static int make_of_devices(const char *what, const struct tutti_inventory *inventory,
-                           uint32_t nranks, struct tutti_machine **ret_machine)
+/* Makes the machine of all gpus of a graph. */
+static int make_of_graph(const struct tutti_graph *graph, struct tutti_machine **ret_machine)
 {
-    struct tutti_graph *graph = NULL;
-    struct tutti_paths *paths = NULL;
+    struct tutti_paths *paths;
     int rc;
 
-    TUTTI_TRY_OR(leave, rc, tutti_graph_build(inventory, &graph));
-    TUTTI_TRY_OR(leave, rc, check_ranks(what, graph, nranks));
-    TUTTI_TRY_OR(leave, rc, tutti_paths_find(graph, &paths));
+    TUTTI_TRY(tutti_paths_find(graph, &paths));
     rc = topo_machine_make(paths, ret_machine);
-
-leave:
     tutti_paths_destroy(paths);
-    tutti_graph_destroy(graph);
+    return rc;
+}
+
+/* Builds the graph of `what`. */
+static int build_graph(const char *what, struct tutti_graph **ret_graph)
+{
+    struct tutti_inventory *inventory;
+    int rc;
+
+    TUTTI_TRY(tutti_formats_load(what, &inventory));
+    rc = tutti_graph_build(inventory, ret_graph);
+    tutti_inventory_destroy(inventory);
+    return rc;
+}
+
+/* Adds a cure to the last message if `what` has too many hosts: their description by levels. */
+static int suggest_levels(const char *what, int rc)
+{
+    char *levels, *reason;
+
+    if (rc != TUTTI_ERR_ARGUMENT)
+        return rc;
+    reason = must_have(strdup(tutti_message_last()));
+    if (topo_levels_write(what, &levels)) {
+        rc = tutti_fail(rc, "%s; or give the levels instead: \"%s\"", reason, levels);
+        free(levels);
+    } else {
+        rc = tutti_fail(rc, "%s", reason);
+    }
+    free(reason);
     return rc;
 }
 
@@ -132,20 +159,27 @@ int topo_machine_here(uint32_t nranks, struct tutti_machine **ret_machine,
 {
     const struct tutti_detect_options options = {.root = NULL};
     struct tutti_inventory *inventory;
+    struct tutti_graph *graph = NULL;
     uint32_t ngpus, cores = usable_cores();
+    char text[UNITS_TEXT];
     bool is_given;
     int rc;
 
     TUTTI_TRY(tutti_detect(&options, &inventory));
     ngpus = count_gpus(inventory);
     if (ngpus > 1) {
-        rc = make_of_devices("this machine", inventory, nranks, ret_machine);
+        rc = tutti_graph_build(inventory, &graph);
+        if (rc == TUTTI_OK)
+            rc = check_ranks("this machine", graph, nranks);
+        if (rc == TUTTI_OK)
+            rc = make_of_graph(graph, ret_machine);
+        tutti_graph_destroy(graph);
         snprintf(ret_about, TOPO_MACHINE_ABOUT, "a rank for each of its %u gpus", ngpus);
     } else {
         nranks = nranks > 0 ? nranks : cores;
         rc = host_machine_load(nranks, ret_machine, &is_given);
-        snprintf(ret_about, TOPO_MACHINE_ABOUT, "%u rank%s on %u core%s, %s", nranks,
-                 nranks == 1 ? "" : "s", cores, cores == 1 ? "" : "s",
+        snprintf(ret_about, TOPO_MACHINE_ABOUT, "%s rank%s on %u core%s, %s",
+                 units_count(nranks, text), nranks == 1 ? "" : "s", cores, cores == 1 ? "" : "s",
                  is_given ? "rates of TUTTI_MACHINE"
                           : "rates assumed; tutti-topo --measure finds them");
     }
@@ -173,7 +207,7 @@ static int check_exists(const char *what)
 
 int topo_machine_load(const char *what, uint32_t nranks, struct tutti_machine **ret_machine)
 {
-    struct tutti_inventory *inventory;
+    struct tutti_graph *graph;
     char about[TOPO_MACHINE_ABOUT];
     int rc;
 
@@ -183,8 +217,14 @@ int topo_machine_load(const char *what, uint32_t nranks, struct tutti_machine **
         TUTTI_TRY(check_exists(what));
         return tutti_machine_load(what, nranks, ret_machine);
     }
-    TUTTI_TRY(tutti_formats_load(what, &inventory));
-    rc = make_of_devices(what, inventory, nranks, ret_machine);
-    tutti_inventory_destroy(inventory);
+    rc = build_graph(what, &graph);
+    if (rc != TUTTI_OK)
+        return suggest_levels(what, rc);
+    rc = check_ranks(what, graph, nranks);
+    if (rc == TUTTI_OK) {
+        rc = make_of_graph(graph, ret_machine);
+        rc = rc == TUTTI_OK ? rc : suggest_levels(what, rc);
+    }
+    tutti_graph_destroy(graph);
     return rc;
 }

@@ -200,8 +200,11 @@ static int play(const struct request *request, const char *collective,
             print_size(&table, &comparison->sizes[comparison->nsizes - 1], request->wants_wide);
     }
     table_fini(&table);
-    for (int i = 0; i < MACHINES; i++)
+    for (int i = 0; i < MACHINES; i++) {
+        if (status == REQUEST_GO && has_table)
+            sweep_print_left_out(&comparison->sweep[i], i == 0 ? " on A" : " on B");
         tutti_machine_destroy(machines[i]);
+    }
     return status;
 }
 

@@ -84,19 +84,6 @@ static int show_machine(struct show *show, uint32_t nranks, uint32_t most_ranks)
     return status;
 }
 
-/* Says how many cases have no row because they were left out. */
-static void print_left_out(const struct sweep *sweep)
-{
-    size_t count = 0;
-    char text[UNITS_TEXT];
-
-    for (size_t i = 0; i < sweep->ncases; i++)
-        count += sweep->cases[i].is_left_out;
-    if (count > 0)
-        printf("%s algorithm%s left out for the number of steps; see --steps\n",
-               units_count(count, text), count == 1 ? "" : "s");
-}
-
 static int show_all(struct show *show)
 {
     const struct request *request = show->request;
@@ -112,7 +99,7 @@ static int show_all(struct show *show)
         status = show_machine(show, request->ranks[i], most_ranks);
     view_table_fini(&show->view);
     if (status == REQUEST_GO && request->wants_best && !request->wants_json)
-        print_left_out(&show->sweep);
+        sweep_print_left_out(&show->sweep, "");
     return status;
 }
 

@@ -142,6 +142,18 @@ const char *sweep_link(const struct sim_case *one, char text[SWEEP_LINK_TEXT])
     return text;
 }
 
+void sweep_print_left_out(const struct sweep *sweep, const char *where)
+{
+    size_t count = 0;
+    char text[UNITS_TEXT];
+
+    for (size_t i = 0; i < sweep->ncases; i++)
+        count += sweep->cases[i].is_left_out;
+    if (count > 0)
+        printf("%s case%s left out%s for the number of steps; see --steps\n",
+               units_count(count, text), count == 1 ? "" : "s", where);
+}
+
 /* ---- which cases ----------------------------------------------------------------------------- */
 
 static bool wants_chosen(const struct request *request)

@@ -42,6 +42,10 @@ double sweep_seconds(const struct sim_case *one);
 #define SWEEP_LINK_TEXT (TUTTI_MACHINE_NAME_BYTES + 32)
 const char *sweep_link(const struct sim_case *one, char text[SWEEP_LINK_TEXT]);
 
+/* Prints how many cases were left out, unless there are none. `where` begins with a blank, such as
+ * " on A", or is "". For tables that do not have a row for each case. */
+void sweep_print_left_out(const struct sweep *sweep, const char *where);
+
 /* The functions below that return an int return REQUEST_GO, or the exit status after an error
  * message. */
 
