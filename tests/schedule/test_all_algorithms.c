@@ -39,7 +39,7 @@ static uint32_t most_ranks(void)
 static bool is_same_report(const struct tutti_check_report *a, const struct tutti_check_report *b)
 {
     return a->credits == b->credits && a->orders == b->orders && a->order_hash == b->order_hash &&
-           a->rounds == b->rounds && a->messages == b->messages && a->sent == b->sent;
+           a->depth == b->depth && a->messages == b->messages && a->sent == b->sent;
 }
 
 static bool check_team(const struct tutti_algorithm *algorithm, const struct team *team,

@@ -88,7 +88,7 @@ static void algorithms_are_right_on_many_ranks(void **state)
         assert_int_equal(exact.credits, 0);
         assert_int_equal(exact.orders, hashed.orders);
         assert_int_equal(exact.order_hash, hashed.order_hash);
-        assert_int_equal(exact.rounds, hashed.rounds);
+        assert_int_equal(exact.depth, hashed.depth);
         team_destroy(&team);
     }
 }

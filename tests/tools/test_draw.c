@@ -90,6 +90,38 @@ static void columns_are_as_wide_as_what_stands_in_them(void **state)
     free(text);
 }
 
+/* Rows may be printed one by one. Reserved widths keep them in line, and a text that takes the rest
+ * of its row makes no column wider. */
+static void rows_may_be_printed_one_by_one(void **state)
+{
+    struct table table;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    (void)state;
+    table_init(&table, "NAME|>N|>END");
+    table_reserve(&table, 0, "longer");
+    table_reserve(&table, 1, "");
+    table_add(&table, "a");
+    table_add(&table, "1");
+    table_add(&table, "2");
+    table_flush(&table, out);
+    assert_string_equal(text, "NAME    N  END\na       1    2\n");
+    table_add(&table, "b");
+    table_add_rest(&table, "no %s", "more than this");
+    table_add(&table, "longer");
+    table_add(&table, "3");
+    table_add(&table, "4");
+    table_flush(&table, out);
+    table_flush(&table, out);
+    fclose(out);
+    assert_string_equal(text, "NAME    N  END\na       1    2\nb       no more than this\n"
+                              "longer  3    4\n");
+    table_fini(&table);
+    free(text);
+}
+
 static void labels_move_apart_as_little_as_possible(void **state)
 {
     static const struct {
@@ -209,7 +241,9 @@ static void broken_documents_are_noticed(void **state)
 static void a_plot_with_gaps_and_with_nothing_is_a_picture(void **state)
 {
     static const double x[] = {1, 2, 4}, y[] = {1e-6, NAN, 3e-6}, none[] = {NAN, NAN, NAN};
-    struct plot_series series[] = {{"gap", x, y, 3, false}, {"none", x, none, 3, true}};
+    struct plot_series series[] = {{.name = "gap", .x = x, .y = y, .count = 3},
+                                   {.name = "none", .x = x, .y = none, .count = 3,
+                                    .is_bound = true}};
     struct plot plot = {.title = "t", .subtitle = "s", .x_name = "x", .y_name = "y",
                         .x_unit = AXIS_COUNT, .y_unit = AXIS_SECONDS, .series = series,
                         .nseries = 2};
@@ -227,18 +261,53 @@ static void a_plot_with_gaps_and_with_nothing_is_a_picture(void **state)
     assert_true(running_is_svg("nothing.svg"));
 }
 
+/* No part of a note is lost: it continues in the next line, which begins with the next word, or in
+ * the middle of a word that is longer than a line. The frame moves down by a line each. */
+static void long_notes_take_several_lines(void **state)
+{
+    char word[301] = "", words[301] = "", line[160];
+    const char *notes[] = {"short", word, words};
+    struct plot plot = {.title = "t", .subtitle = "s", .x_name = "x", .y_name = "y",
+                        .x_unit = AXIS_COUNT, .y_unit = AXIS_SECONDS, .notes = notes, .nnotes = 3};
+    static char text[65536];
+
+    (void)state;
+    memset(word, 'w', 300);
+    for (int i = 0; i < 30; i++)
+        memcpy(words + (ptrdiff_t)i * 10, "123456789 ", 10);
+    words[299] = '\0';
+    assert_int_equal(plot_draw(&plot, "notes.svg"), 0);
+    assert_true(running_is_svg("notes.svg"));
+    running_read("notes.svg", text, sizeof text);
+    assert_non_null(strstr(text, ">short</text>"));
+    assert_int_equal(running_count(text, "123456789"), 30);
+    assert_int_equal(running_count(text, "w</text>"), 3);
+    snprintf(line, sizeof line, ">%.110s</text>", word);
+    assert_int_equal(running_count(text, line), 2);
+    /* The lines end after 109, 109 and 79 characters. */
+    snprintf(line, sizeof line, ">%.109s</text>", words);
+    assert_int_equal(running_count(text, line), 2);
+    assert_non_null(strstr(text, "height=\"677\""));
+    plot.nnotes = 0;
+    assert_int_equal(plot_draw(&plot, "notes.svg"), 0);
+    running_read("notes.svg", text, sizeof text);
+    assert_non_null(strstr(text, "height=\"558\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_read_with_all_their_units),
         cmocka_unit_test(numbers_are_written_with_three_digits_and_a_unit),
         cmocka_unit_test(columns_are_as_wide_as_what_stands_in_them),
+        cmocka_unit_test(rows_may_be_printed_one_by_one),
         cmocka_unit_test(labels_move_apart_as_little_as_possible),
         cmocka_unit_test(ticks_are_round_and_inside),
         cmocka_unit_test(a_range_without_extent_is_widened),
         cmocka_unit_test(what_is_written_is_escaped),
         cmocka_unit_test(broken_documents_are_noticed),
         cmocka_unit_test(a_plot_with_gaps_and_with_nothing_is_a_picture),
+        cmocka_unit_test(long_notes_take_several_lines),
     };
 
     return cmocka_run_group_tests(tests, running_begin, running_end);

@@ -104,10 +104,10 @@ static void right_schedules_are_proved(void **state)
 {
     (void)state;
     assert_int_equal(running_run(TUTTI_SCHED, "check allreduce ring --ranks 5"), 0);
-    assert_string_equal(running.out, "allreduce ring, 5 ranks: proved; 8 rounds, 40 messages, sums "
+    assert_string_equal(running.out, "allreduce ring, 5 ranks: proved; depth 8, 40 messages, sums "
                                      "in 5 orders\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check allgather ring --ranks 2-3,5"), 0);
-    running_says("allgather ring, 5 ranks: proved, blocks of any sizes; 4 rounds, 20 messages\n");
+    running_says("allgather ring, 5 ranks: proved, blocks of any sizes; depth 4, 20 messages\n");
     running_says("\n3 proved, 0 wrong\n");
     assert_int_equal(running_run(TUTTI_SCHED, "check broadcast chain -n3 --root all"), 0);
     running_says("broadcast chain, 3 ranks, root 2: proved; ");
@@ -129,7 +129,7 @@ static void files_are_proved_or_wrong(void **state)
     strcpy(text, running.out);
     running_write("ring.txt", text);
     assert_int_equal(running_run(TUTTI_SCHED, "check ring.txt"), 0);
-    assert_string_equal(running.out, "allgather ring, 3 ranks: proved; 2 rounds, 6 messages\n");
+    assert_string_equal(running.out, "allgather ring, 3 ranks: proved; depth 2, 6 messages\n");
     assert_int_equal(running_run(TUTTI_SCHED, "print ring.txt"), 0);
     assert_string_equal(running.out, text);
     assert_int_equal(running_run(TUTTI_SCHED, "print ring.txt --rank 2"), 0);

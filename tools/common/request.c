@@ -221,6 +221,7 @@ KEEPS(svg)
 KEEPS(dot)
 KEEPS(xml)
 KEEPS(graph)
+SETS(wants_best)
 SETS(wants_json)
 SETS(wants_measure)
 SETS(wants_pieces)
@@ -232,6 +233,7 @@ SETS(wants_cpus)
 SETS(wants_sources)
 SETS(wants_plain)
 SETS(wants_explain)
+SETS(wants_wide)
 
 static const struct option options[] = {
     {"ranks", 'n', .read = read_ranks},
@@ -243,6 +245,8 @@ static const struct option options[] = {
     {"output", 'o', .text = text_output},
     {"algorithm", 'a', .text = text_algorithm},
     {"json", '\0', .flag = flag_wants_json},
+    {"best", '\0', .flag = flag_wants_best},
+    {"wide", '\0', .flag = flag_wants_wide},
     {"steps", '\0', .read = read_steps},
     {"within", '\0', .read = read_within},
     {"transport", '\0', .text = text_transport},

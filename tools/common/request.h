@@ -45,6 +45,7 @@ struct request {
     bool wants_measure, wants_quick; /* --measure, --quick */
     bool wants_pieces;               /* --pieces */
     bool wants_json;                 /* --json */
+    bool wants_best, wants_wide;     /* --best, --wide */
     double first_bytes, last_bytes;  /* --size A:B[:FACTOR]; default 1K:64M:4 */
     double factor;                   /* from one size to the next */
     uint64_t most_steps;             /* --steps N; default 20 million */

@@ -3,15 +3,23 @@
 #include "common/topo_machine.h"
 
 #include "base/result.h"
+#include "common/memory.h"
+#include "common/topo_levels.h"
 #include "common/topo_remarks.h"
+#include "common/tuner_view.h"
+#include "common/units.h"
+#include "topology/detect/detect.h"
 #include "topology/formats/known.h"
 #include "topology/formats/load.h"
 #include "topology/search/costs.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Returns true if the file's first character that is not blank begins a description of devices: '<'
  * of XML, the digit of a line such as "8 gpus h100", or the G of nvidia-smi's column GPU0. No line
@@ -110,33 +118,138 @@ static int check_ranks(const char *what, const struct tutti_graph *graph, uint32
     uint32_t ngpus = graph->count[TUTTI_NODE_GPU];
 
     if (ngpus == 0)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "--topo %s has no gpus, and each rank would be a gpu",
-                          what);
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s has no gpus, and each rank would be a gpu", what);
     if (nranks > 0 && nranks != ngpus)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "--ranks %u: --topo %s has a rank for each of its %u "
-                          "gpus; leave --ranks out", nranks, what, ngpus);
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "--ranks %u: %s has a rank for each of its %u gpus; "
+                          "leave --ranks out", nranks, what, ngpus);
     return TUTTI_OK;
+}
+
+/* Makes the machine of all gpus of a graph. */
+static int make_of_graph(const struct tutti_graph *graph, struct tutti_machine **ret_machine)
+{
+    struct tutti_paths *paths;
+    int rc;
+
+    TUTTI_TRY(tutti_paths_find(graph, &paths));
+    rc = topo_machine_make(paths, ret_machine);
+    tutti_paths_destroy(paths);
+    return rc;
+}
+
+/* Builds the graph of `what`. */
+static int build_graph(const char *what, struct tutti_graph **ret_graph)
+{
+    struct tutti_inventory *inventory;
+    int rc;
+
+    TUTTI_TRY(tutti_formats_load(what, &inventory));
+    rc = tutti_graph_build(inventory, ret_graph);
+    tutti_inventory_destroy(inventory);
+    return rc;
+}
+
+/* Adds a cure to the last message if `what` has too many hosts: their description by levels. */
+static int suggest_levels(const char *what, int rc)
+{
+    char *levels, *reason;
+
+    if (rc != TUTTI_ERR_ARGUMENT)
+        return rc;
+    reason = must_have(strdup(tutti_message_last()));
+    if (topo_levels_write(what, &levels)) {
+        rc = tutti_fail(rc, "%s; or give the levels instead: \"%s\"", reason, levels);
+        free(levels);
+    } else {
+        rc = tutti_fail(rc, "%s", reason);
+    }
+    free(reason);
+    return rc;
+}
+
+/* ---- this machine ---------------------------------------------------------------------------- */
+
+static uint32_t count_gpus(const struct tutti_inventory *inventory)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < inventory->count; i++)
+        count += inventory->devices[i].kind == TUTTI_DEVICE_GPU;
+    return count;
+}
+
+int topo_machine_here(uint32_t nranks, struct tutti_machine **ret_machine,
+                      char ret_about[TOPO_MACHINE_ABOUT])
+{
+    const struct tutti_detect_options options = {.root = NULL};
+    struct tutti_inventory *inventory;
+    struct tutti_graph *graph = NULL;
+    uint32_t ngpus, cores = usable_cores();
+    char text[UNITS_TEXT];
+    bool is_given;
+    int rc;
+
+    TUTTI_TRY(tutti_detect(&options, &inventory));
+    ngpus = count_gpus(inventory);
+    if (ngpus > 1) {
+        rc = tutti_graph_build(inventory, &graph);
+        if (rc == TUTTI_OK)
+            rc = check_ranks("this machine", graph, nranks);
+        if (rc == TUTTI_OK)
+            rc = make_of_graph(graph, ret_machine);
+        tutti_graph_destroy(graph);
+        snprintf(ret_about, TOPO_MACHINE_ABOUT, "a rank for each of its %u gpus", ngpus);
+    } else {
+        nranks = nranks > 0 ? nranks : cores;
+        rc = host_machine_load(nranks, ret_machine, &is_given);
+        snprintf(ret_about, TOPO_MACHINE_ABOUT, "%s rank%s on %u core%s, %s",
+                 units_count(nranks, text), nranks == 1 ? "" : "s", cores, cores == 1 ? "" : "s",
+                 is_given ? "rates of TUTTI_MACHINE"
+                          : "rates assumed; tutti-topo --measure finds them");
+    }
+    tutti_inventory_destroy(inventory);
+    return rc;
+}
+
+/* ---- any machine ----------------------------------------------------------------------------- */
+
+/* Fails if `what` can only be a file and there is none, and names all forms of a machine. */
+static int check_exists(const char *what)
+{
+    const struct tutti_machine_example *example;
+
+    for (size_t i = 0; (example = tutti_machine_example_at(i)) != NULL; i++)
+        if (strcmp(example->name, what) == 0)
+            return TUTTI_OK;
+    if (strpbrk(what, " ;") != NULL || strcmp(what, "-") == 0 || access(what, R_OK) == 0)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "open %s: %s; give a file, a name such as flat or "
+                      "dgx-h100, or a line such as \"4 hosts: 8 gpus h100 nvswitch, 8 nics 400G, 2 "
+                      "cpus\" or \"ranks 8; level top overhead 5us bandwidth 50GB/s\"", what,
+                      strerror(errno));
 }
 
 int topo_machine_load(const char *what, uint32_t nranks, struct tutti_machine **ret_machine)
 {
-    struct tutti_inventory *inventory = NULL;
-    struct tutti_graph *graph = NULL;
-    struct tutti_paths *paths = NULL;
+    struct tutti_graph *graph;
+    char about[TOPO_MACHINE_ABOUT];
     int rc;
 
-    if (!has_devices(what))
+    if (strcmp(what, TOPO_MACHINE_HERE) == 0)
+        return topo_machine_here(nranks, ret_machine, about);
+    if (!has_devices(what)) {
+        TUTTI_TRY(check_exists(what));
         return tutti_machine_load(what, nranks, ret_machine);
-    TUTTI_TRY_OR(leave, rc, tutti_formats_load(what, &inventory));
-    TUTTI_TRY_OR(leave, rc, tutti_graph_build(inventory, &graph));
-    TUTTI_TRY_OR(leave, rc, check_ranks(what, graph, nranks));
-    TUTTI_TRY_OR(leave, rc, tutti_paths_find(graph, &paths));
-    topo_remarks_print(graph, stderr);
-    rc = topo_machine_make(paths, ret_machine);
-
-leave:
-    tutti_paths_destroy(paths);
+    }
+    rc = build_graph(what, &graph);
+    if (rc != TUTTI_OK)
+        return suggest_levels(what, rc);
+    rc = check_ranks(what, graph, nranks);
+    if (rc == TUTTI_OK) {
+        topo_remarks_print(graph, stderr);
+        rc = make_of_graph(graph, ret_machine);
+        rc = rc == TUTTI_OK ? rc : suggest_levels(what, rc);
+    }
     tutti_graph_destroy(graph);
-    tutti_inventory_destroy(inventory);
     return rc;
 }

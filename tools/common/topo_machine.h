@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Loads the machine that --topo names, in any form in which machines are described. */
+ * Loads the machine that --topo names, in any form in which machines are described, or detects
+ * this machine. */
 #ifndef TUTTI_TOOLS_TOPO_MACHINE_H
 #define TUTTI_TOOLS_TOPO_MACHINE_H
 
 #include "topology/graph/paths.h"
 #include "topology/machine/machine.h"
 
-/* Loads `what`, which is either what tutti_machine_load takes or what tutti_formats_load takes. The
- * latter describes devices: the machine then has a rank for each gpu, and the rings and trees that
+/* The name of this machine among the others. A file of that name is "./this". */
+#define TOPO_MACHINE_HERE "this"
+
+/* Loads `what`, which is either the name above, or what tutti_machine_load or tutti_formats_load
+ * takes. The latter describes devices: the machine then has a rank for each gpu, and the rings and trees that
  * the search finds. `nranks` is the number of ranks; 0: that of the machine. The caller destroys
- * the machine. TUTTI_ERR_ARGUMENT: `what` is neither, has an error, or does not have `nranks` gpus.
+ * the machine. TUTTI_ERR_ARGUMENT: `what` is none of these, has an error, or does not have `nranks` gpus.
  * TUTTI_ERR_SYSTEM: no memory. */
 int topo_machine_load(const char *what, uint32_t nranks, struct tutti_machine **ret_machine);
+
+/* Makes this machine. If it has several gpus, there is a rank for each, as topo_machine_load would
+ * make it of its devices. Otherwise `nranks` processes on its cores are the ranks, with the rates of
+ * TUTTI_MACHINE, or those that the library assumes. `nranks` may be 0: one for each core. Writes
+ * what the ranks are, such as "a rank for each of its 8 gpus". The caller destroys the machine. The
+ * errors are those of topo_machine_load, and TUTTI_ERR_USAGE for a wrong TUTTI_MACHINE. */
+#define TOPO_MACHINE_ABOUT 160
+int topo_machine_here(uint32_t nranks, struct tutti_machine **ret_machine,
+                      char ret_about[TOPO_MACHINE_ABOUT]);
 
 /* Returns true if all gpus of several hosts are joined by one NVSwitch, so that no gpu is outside
  * their NVLink domain. */

@@ -102,6 +102,28 @@ static int find_machine(uint32_t nranks, const struct tutti_policy *policy, bool
     return TUTTI_OK;
 }
 
+int host_machine_load(uint32_t nranks, struct tutti_machine **ret_machine, bool *ret_is_given)
+{
+    struct tutti_policy *policy;
+    struct tutti_placement *places;
+    int rc;
+
+    TUTTI_TRY(tutti_policy_read(nranks, &policy));
+    rc = find_machine(nranks, policy, may_use("shm"), ret_machine);
+    *ret_is_given = policy != NULL && *policy->text[TUTTI_POLICY_MACHINE] != '\0';
+    tutti_policy_release(policy);
+    if (rc != TUTTI_OK)
+        return rc;
+    places = &(*ret_machine)->places;
+    places->nranks = nranks;
+    if (places->node == NULL) {
+        places->node = must_calloc(nranks, sizeof *places->node);
+        places->nnodes = 1;
+    }
+    tutti_placement_align(places);
+    return TUTTI_OK;
+}
+
 int host_view_open(uint32_t nranks, const struct tutti_policy *policy, struct host_view *ret_host)
 {
     bool shares_memory = may_use("shm");

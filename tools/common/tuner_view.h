@@ -42,6 +42,12 @@ struct host_view {
 int host_view_open(uint32_t nranks, const struct tutti_policy *policy, struct host_view *ret_host);
 void host_view_close(struct host_view *host);
 
+/* Makes the machine of `nranks` processes on this host: the one of TUTTI_MACHINE, or else what the
+ * library assumes about such a host. *ret_is_given tells which. The caller destroys the machine.
+ * TUTTI_ERR_USAGE, TUTTI_ERR_ARGUMENT: TUTTI_MACHINE or another variable of the tuner is wrong.
+ * TUTTI_ERR_SYSTEM: no memory. */
+int host_machine_load(uint32_t nranks, struct tutti_machine **ret_machine, bool *ret_is_given);
+
 /* Returns the number of cores that this process may use. */
 uint32_t usable_cores(void);
 

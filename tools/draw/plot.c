@@ -12,13 +12,16 @@
 
 /* The frame of the curves, in pixels of the picture. */
 #define LEFT 78.0
-#define TOP 74.0
+#define TOP 74.0 /* without notes */
 #define WIDTH 620.0
 #define HEIGHT 430.0
 
 #define LABEL_GAP  15.0 /* least distance of two names */
 #define LABEL_SIZE 12.0 /* font size of a name */
 #define TITLE_X    14.0
+#define TITLE_Y    24.0
+#define NOTE_GAP   17.0 /* distance of two lines of notes */
+#define NOTE_CHARS 110  /* most characters of a line of notes */
 #define TITLE_SIZE 16.0
 
 /* Distances from the right edge of the frame: a line from the end of a curve to a sample of its
@@ -33,6 +36,7 @@ static const struct svg_font soft = {.size = 12, .color = COLOR_SOFT};
 /* The picture and its axes. */
 struct frame {
     struct svg svg;
+    double top; /* the upper edge of the frame, below the notes */
     struct axis x, y;
 };
 
@@ -110,7 +114,7 @@ static size_t find_labels(const struct plot *plot, const struct frame *frame, bo
     qsort(labels, count, sizeof *labels, by_height);
     for (size_t i = 0; i < count; i++)
         y[i] = labels[i].end_y;
-    plot_spread(y, count, LABEL_GAP, TOP + 6, TOP + HEIGHT - 2);
+    plot_spread(y, count, LABEL_GAP, frame->top + 6, frame->top + HEIGHT - 2);
     for (size_t i = 0; i < count; i++)
         labels[i].y = y[i];
     free(y);
@@ -122,8 +126,11 @@ static struct svg_stroke stroke_of(const struct plot *plot, size_t series)
 {
     size_t index = 0;
 
-    if (plot->series[series].is_bound)
-        return (struct svg_stroke){.color = COLOR_INK, .width = 1.5, .dash = "5 4"};
+    if (plot->series[series].is_bound) {
+        const char *color = plot->series[series].color;
+
+        return (struct svg_stroke){color == NULL ? COLOR_INK : color, 1.5, "5 4"};
+    }
     for (size_t i = 0; i < series; i++)
         index += !plot->series[i].is_bound;
     return (struct svg_stroke){color_of(index), 2, dash_of(index)};
@@ -199,7 +206,7 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
     struct axis_tick ticks[AXIS_TICKS];
     struct svg_stroke grid = {.color = COLOR_FAINT, .width = 1};
     struct svg_font middle = soft, right = soft;
-    double bottom = TOP + HEIGHT;
+    double bottom = frame->top + HEIGHT;
     /* Numbers without units are short, so more of them fit. */
     size_t labels = plot->x_unit == AXIS_COUNT ? 14 : 9;
 
@@ -209,7 +216,7 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
         double x = axis_at(&frame->x, ticks[i].value);
 
         if (ticks[i].label[0] != '\0')
-            svg_line(svg, x, TOP, x, bottom, grid);
+            svg_line(svg, x, frame->top, x, bottom, grid);
         svg_line(svg, x, bottom, x, bottom + (ticks[i].label[0] ? 5 : 3),
                  (struct svg_stroke){.color = COLOR_RULE, .width = 1});
         svg_text(svg, x, bottom + 19, middle, "%s", ticks[i].label);
@@ -223,10 +230,10 @@ static void draw_axes(const struct plot *plot, struct frame *frame)
                  (struct svg_stroke){.color = COLOR_RULE, .width = 1});
         svg_text(svg, LEFT - 9, y + 4, right, "%s", ticks[i].label);
     }
-    svg_rect(svg, LEFT, TOP, WIDTH, HEIGHT, NULL,
+    svg_rect(svg, LEFT, frame->top, WIDTH, HEIGHT, NULL,
              (struct svg_stroke){.color = COLOR_RULE, .width = 1});
     svg_text(svg, LEFT + WIDTH / 2, bottom + 40, middle, "%s", plot->x_name);
-    svg_text(svg, TITLE_X, TOP - 22, soft, "%s", plot->y_name);
+    svg_text(svg, TITLE_X, frame->top - 22, soft, "%s", plot->y_name);
 }
 
 /* Draws a curve, with a gap where it has no values. A single point between gaps is a dot. */
@@ -254,27 +261,79 @@ static void draw_curve(const struct plot *plot, struct frame *frame, size_t inde
     free(y);
 }
 
+/* Returns how many bytes of a note fit in one line: up to a blank if there is one. */
+static size_t line_length(const char *note)
+{
+    size_t length = strlen(note), at = NOTE_CHARS;
+
+    if (length <= NOTE_CHARS)
+        return length;
+    while (at > 0 && note[at] != ' ')
+        at--;
+    return at > 0 ? at : NOTE_CHARS;
+}
+
+/* Returns the start of the line after this one. */
+static const char *next_line(const char *note)
+{
+    note += line_length(note);
+    return note + strspn(note, " ");
+}
+
+static size_t count_lines(const struct plot *plot)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < plot->nnotes; i++)
+        for (const char *at = plot->notes[i]; *at != '\0'; at = next_line(at))
+            count++;
+    return count;
+}
+
+/* Draws the title, the text beside it, and the notes below it. */
+static void draw_titles(const struct plot *plot, struct frame *frame)
+{
+    double y = TITLE_Y + 3;
+
+    svg_text(&frame->svg, TITLE_X, TITLE_Y,
+             (struct svg_font){.size = TITLE_SIZE, .color = COLOR_INK, .is_bold = true}, "%s",
+             plot->title);
+    svg_text(&frame->svg, TITLE_X + svg_text_width(plot->title, TITLE_SIZE) + 10, TITLE_Y, soft,
+             "%s", plot->subtitle);
+    for (size_t i = 0; i < plot->nnotes; i++)
+        for (const char *at = plot->notes[i]; *at != '\0'; at = next_line(at)) {
+            y += NOTE_GAP;
+            svg_text(&frame->svg, TITLE_X, y, soft, "%.*s", (int)line_length(at), at);
+        }
+}
+
+/* Returns the width that the picture needs for the texts beside and above the frame. */
+static double width_of(const struct plot *plot)
+{
+    double widest_name = 0, titles;
+
+    for (size_t i = 0; i < plot->nseries; i++)
+        widest_name = fmax(widest_name, svg_text_width(plot->series[i].name, LABEL_SIZE));
+    titles = svg_text_width(plot->title, TITLE_SIZE) + 10 +
+             svg_text_width(plot->subtitle, soft.size);
+    return fmax(LEFT + WIDTH + NAME_FROM + widest_name + 12, TITLE_X + titles + 12);
+}
+
 int plot_draw(const struct plot *plot, const char *file_name)
 {
+    double top = TOP + (double)count_lines(plot) * NOTE_GAP;
     struct frame frame = {
+        .top = top,
         .x = {.unit = plot->x_unit, .is_log = true, .low_px = LEFT, .high_px = LEFT + WIDTH},
-        .y = {.unit = plot->y_unit, .is_log = true, .low_px = TOP + HEIGHT, .high_px = TOP},
+        .y = {.unit = plot->y_unit, .is_log = true, .low_px = top + HEIGHT, .high_px = top},
     };
-    double widest_name = 0;
 
     if (!find_range(plot, &frame.x, &frame.y))
         frame.x.low = frame.x.high = frame.y.low = frame.y.high = 1;
     axis_widen(&frame.x);
     axis_widen(&frame.y);
-    for (size_t i = 0; i < plot->nseries; i++)
-        widest_name = fmax(widest_name, svg_text_width(plot->series[i].name, LABEL_SIZE));
-    svg_begin(&frame.svg, LEFT + WIDTH + NAME_FROM + widest_name + 12, TOP + HEIGHT + 54,
-              plot->title);
-    svg_text(&frame.svg, TITLE_X, 24,
-             (struct svg_font){.size = TITLE_SIZE, .color = COLOR_INK, .is_bold = true}, "%s",
-             plot->title);
-    svg_text(&frame.svg, TITLE_X + svg_text_width(plot->title, TITLE_SIZE) + 10, 24, soft, "%s",
-             plot->subtitle);
+    svg_begin(&frame.svg, width_of(plot), top + HEIGHT + 54, plot->title);
+    draw_titles(plot, &frame);
     draw_axes(plot, &frame);
     /* Draw the curves in reverse order, so that the first curve is on top. */
     for (size_t i = plot->nseries; i-- > 0;)

@@ -10,11 +10,14 @@ struct plot_series {
     const char *name;
     const double *x, *y; /* `count` points, all positive; y is NAN where there is no value */
     size_t count;
-    bool is_bound; /* true for a lower bound, which is drawn as a dark dashed line */
+    bool is_bound;     /* true for a lower bound, which is drawn as a dashed line */
+    const char *color; /* of a lower bound; NULL: dark. Other curves get colors by their order. */
 };
 
 struct plot {
     const char *title, *subtitle;
+    const char *const *notes; /* texts below the title; a long text takes several lines */
+    size_t nnotes;
     const char *x_name, *y_name;
     enum axis_unit x_unit, y_unit; /* both axes are logarithmic */
     const struct plot_series *series;

@@ -3,6 +3,7 @@
 #include "schedule/check/check.h"
 
 #include "base/result.h"
+#include "common/progress.h"
 #include "common/units.h"
 #include "sched/commands.h"
 #include "sched/team.h"
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char help[] =
     "usage: tutti-sched check COLLECTIVE ALGORITHM|all --ranks N[,N|N-N..] [options]\n"
@@ -21,6 +21,10 @@ static const char help[] =
     "written, no accesses race, all ranks get the same bits, and there is no deadlock even\n"
     "without buffering. If the proof fails, it names the rank, the step and the error. From 1024\n"
     "ranks on, the ranks in a sum are compared by hashes of 128 bits.\n"
+    "\n"
+    "The depth is the number of messages or signals in the longest chain of which each waits for\n"
+    "the one before. Messages may need more rounds than that, as list and draw count them, because\n"
+    "in a round a rank sends one message and receives one.\n"
     "\n"
     "  -n, --ranks N            ranks: 8, 2,4,8 or 2-9 (default: those of the machine)\n"
     "      --root R|all         the root of a rooted collective (default 0)\n"
@@ -57,10 +61,10 @@ static void print_proof(const struct team *team, const struct tutti_check_report
 {
     char text[UNITS_TEXT];
 
-    printf("%s: proved%s%s; %u round%s, %s messages", team->title,
+    printf("%s: proved%s%s; depth %u, %s messages", team->title,
            team->ensemble.nranks >= HASHED_RANKS ? " by hashes" : "",
-           team->is_vector ? ", blocks of any sizes" : "", report->rounds,
-           report->rounds == 1 ? "" : "s", units_count(report->messages, text));
+           team->is_vector ? ", blocks of any sizes" : "", report->depth,
+           units_count(report->messages, text));
     if (report->orders > 0)
         printf(", sums in %u order%s", report->orders, report->orders == 1 ? "" : "s");
     putchar('\n');
@@ -91,15 +95,13 @@ static int check_team(const struct request *request, const struct team *team, st
     bool is_vector = false;
     int rc;
 
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "%s ...", team->title);
+    progress_show("%s ...", team->title);
     rc = prove(team, 0, is_vector, &report);
     if (rc == TUTTI_OK && team->is_vector) {
         is_vector = true;
         rc = prove(team, 0, is_vector, &report);
     }
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    progress_clear();
     if (rc != TUTTI_OK && rc != TUTTI_ERR_ARGUMENT)
         return failure(request, rc);
     if (rc == TUTTI_OK)

@@ -3,8 +3,10 @@
 #include "sim/sweep.h"
 
 #include "base/result.h"
-#include "common/tuner_view.h"
 #include "common/memory.h"
+#include "common/progress.h"
+#include "common/topo_machine.h"
+#include "common/tuner_view.h"
 #include "common/units.h"
 #include "schedule/bind.h"
 #include "tuner/candidates.h"
@@ -14,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SIZES   64 /* most sizes of a sweep */
 #define SAMPLES 4  /* ranks from which the number of steps is estimated */
@@ -146,6 +147,40 @@ double sweep_seconds(const struct sim_case *one)
     return one->npieces * one->report.seconds;
 }
 
+const char *sweep_link(const struct sim_case *one, char text[SWEEP_LINK_TEXT])
+{
+    const struct tutti_sim_report *report = one == NULL ? NULL : &one->report;
+    char played[UNITS_TEXT], all[UNITS_TEXT];
+
+    if (report == NULL || report->nlinks == 0 || report->seconds <= 0)
+        snprintf(text, SWEEP_LINK_TEXT, "-");
+    else if (one->period > 0)
+        snprintf(text, SWEEP_LINK_TEXT, "%s, %.0f%%; by symmetry: %s of %s ranks",
+                 report->links[0].name, 100 * report->links[0].busy_s / report->seconds,
+                 units_count(one->period, played), units_count(one->nranks, all));
+    else
+        snprintf(text, SWEEP_LINK_TEXT, "%s, %.0f%%", report->links[0].name,
+                 100 * report->links[0].busy_s / report->seconds);
+    return text;
+}
+
+void sweep_print_left_out(const struct sweep *sweep, const char *where)
+{
+    size_t count = 0, nsymmetric = 0;
+    char text[UNITS_TEXT];
+
+    for (size_t i = 0; i < sweep->ncases; i++) {
+        count += sweep->cases[i].is_left_out;
+        nsymmetric += sweep->cases[i].period > 0;
+    }
+    if (nsymmetric > 0)
+        printf("%s case%s%s simulated by symmetry: a few ranks stand for all\n",
+               units_count(nsymmetric, text), nsymmetric == 1 ? "" : "s", where);
+    if (count > 0)
+        printf("%s case%s left out%s for the number of steps; see --steps\n",
+               units_count(count, text), count == 1 ? "" : "s", where);
+}
+
 /* ---- which cases ----------------------------------------------------------------------------- */
 
 static bool wants_chosen(const struct request *request)
@@ -222,8 +257,9 @@ static bool is_too_slow(const struct request *request, const struct tutti_tuner_
 /* Adds the cases of one size on one machine. There is one case for each algorithm that can serve
  * the call. With `--algorithm chosen`, there is only the case that the tuner chooses. */
 static int add_cases(const struct request *request, const struct tutti_machine *machine,
-                     const struct tutti_algorithm *only, double size, struct sweep *sweep)
+                     double size, struct sweep *sweep)
 {
+    const struct tutti_algorithm *only = sweep->only;
     struct tutti_tuner_query query = {.collective = sweep->collective, .root = request->root};
     struct tutti_tuner_view view;
     struct tutti_choice choice;
@@ -254,101 +290,105 @@ static int add_cases(const struct request *request, const struct tutti_machine *
     return TUTTI_OK;
 }
 
-/* Shows which of the known cases is being simulated, if stderr is a terminal. */
-static void show_progress(const struct sweep *sweep, const struct sim_case *one)
-{
-    char ranks[UNITS_TEXT], size[UNITS_TEXT];
+/* ---- all cases ------------------------------------------------------------------------------- */
 
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%zu of %zu: %s, %s ranks, %s", (size_t)(one - sweep->cases) + 1,
-                sweep->ncases, one->choice.algorithm->name, units_count(one->nranks, ranks),
-                units_bytes(one->size_bytes, size));
+int sweep_begin(const struct request *request, const char *collective, struct sweep *ret_sweep)
+{
+    const char *name = request->algorithm;
+    int status;
+
+    *ret_sweep = (struct sweep){.cases = NULL};
+    status = request_collective(request, collective, &ret_sweep->collective);
+    if (status == REQUEST_GO && name != NULL && !wants_chosen(request) && strcmp(name, "all") != 0)
+        status = request_algorithm(request, ret_sweep->collective, name, &ret_sweep->only);
+    if (status == REQUEST_GO && ret_sweep->only == NULL && request->has_options)
+        return mistake(request, "--option belongs to one algorithm; give --algorithm NAME too");
+    return status;
 }
 
-static void end_progress(void)
+int sweep_load(const struct request *request, const struct sweep *sweep, const char *topo,
+               uint32_t nranks, struct tutti_machine **ret_machine, char *ret_about)
 {
-    if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
-}
+    const char *name = topo == NULL ? TOPO_MACHINE_HERE : topo;
+    struct tutti_machine *machine = NULL;
+    int rc, status;
 
-/* Returns true if `other` is faster than `one` by more than a rounding error. */
-static bool is_faster(const struct sim_case *other, const struct sim_case *one)
-{
-    return other->size_bytes == one->size_bytes && !other->is_left_out &&
-           sweep_seconds(other) < sweep_seconds(one) * (1 - 1e-9);
-}
-
-/* Marks the fastest case of each size among the cases from `first` on. Of several equally fast
- * cases, marks the first. All these cases have the same number of ranks. */
-static void mark_best(struct sweep *sweep, size_t first)
-{
-    for (size_t i = first; i < sweep->ncases; i++) {
-        struct sim_case *one = &sweep->cases[i];
-
-        one->is_best = !one->is_left_out;
-        for (size_t j = first; j < sweep->ncases && one->is_best; j++)
-            one->is_best = !is_faster(&sweep->cases[j], one);
-        for (size_t j = first; j < i && one->is_best; j++)
-            one->is_best = !sweep->cases[j].is_best ||
-                           sweep->cases[j].size_bytes != one->size_bytes;
+    *ret_machine = NULL;
+    *ret_about = '\0';
+    progress_show("the links, paths and rings of %.60s", name);
+    rc = strcmp(name, TOPO_MACHINE_HERE) == 0 ? topo_machine_here(nranks, &machine, ret_about)
+                                              : topo_machine_load(name, nranks, &machine);
+    progress_clear();
+    if (rc != TUTTI_OK)
+        return failure(request, rc);
+    nranks = machine->places.nranks;
+    status = request_root(request, sweep->collective, nranks);
+    if (status == REQUEST_GO && nranks < 2)
+        status = mistake(request, "--ranks 1: a simulation needs two ranks; give 2 or more");
+    if (status != REQUEST_GO) {
+        tutti_machine_destroy(machine);
+        return status;
     }
+    *ret_machine = machine;
+    return REQUEST_GO;
 }
 
-/* Adds and simulates the cases of all sizes on one machine. */
-static int run_machine(const struct request *request, const struct tutti_machine *machine,
-                       const struct tutti_algorithm *only, struct sweep *sweep)
+int sweep_add(const struct request *request, const struct tutti_machine *machine,
+              struct sweep *sweep)
 {
     double sizes[SIZES];
-    size_t nsizes = list_sizes(request, sweep->collective, sizes), first = sweep->ncases;
-    int rc = TUTTI_OK;
+    size_t nsizes = list_sizes(request, sweep->collective, sizes);
 
-    for (size_t i = 0; i < nsizes && rc == TUTTI_OK; i++)
-        rc = add_cases(request, machine, only, sizes[i], sweep);
-    for (size_t i = first; i < sweep->ncases && rc == TUTTI_OK; i++) {
-        show_progress(sweep, &sweep->cases[i]);
-        rc = play(request, machine, sweep->collective, &sweep->cases[i]);
+    for (size_t i = 0; i < nsizes; i++) {
+        int rc = add_cases(request, machine, sizes[i], sweep);
+
+        if (rc != TUTTI_OK)
+            return failure(request, rc);
     }
-    end_progress();
-    if (rc == TUTTI_OK)
-        mark_best(sweep, first);
-    return rc;
+    return REQUEST_GO;
 }
 
-int sweep_run(const struct request *request, struct sweep *sweep)
+int sweep_play(const struct request *request, const struct tutti_machine *machine,
+               struct sweep *sweep, size_t index)
 {
-    const struct tutti_algorithm *only = NULL;
-    uint32_t from_machine = 0;
-    const uint32_t *ranks = request->nranks > 0 ? request->ranks : &from_machine;
-    size_t count = request->nranks > 0 ? request->nranks : 1;
-    int status = REQUEST_GO;
+    struct sim_case *one = &sweep->cases[index];
+    char ranks[UNITS_TEXT], size[UNITS_TEXT];
+    int rc;
 
-    *sweep = (struct sweep){.cases = NULL};
-    status = request_collective(request, request->words[0], &sweep->collective);
-    if (status == REQUEST_GO && request->nwords > 1)
-        return mistake(request, "\"%s\" is one word too many; see %s --help", request->words[1],
-                       request->command);
-    if (status == REQUEST_GO && request->algorithm != NULL && !wants_chosen(request) &&
-        strcmp(request->algorithm, "all") != 0)
-        status = request_algorithm(request, sweep->collective, request->algorithm, &only);
-    if (status == REQUEST_GO && only == NULL && request->has_options)
-        return mistake(request, "--option belongs to one algorithm; give --algorithm NAME too");
-    for (size_t i = 0; i < count && status == REQUEST_GO; i++) {
-        struct tutti_machine *machine;
-        int rc;
+    progress_show("%zu of %zu: %s, %s ranks, %s", index + 1, sweep->ncases,
+                  one->choice.algorithm->name, units_count(one->nranks, ranks),
+                  units_bytes(one->size_bytes, size));
+    rc = play(request, machine, sweep->collective, one);
+    progress_clear();
+    return rc == TUTTI_OK ? REQUEST_GO : failure(request, rc);
+}
 
-        status = request_machine(request, ranks[i], &machine);
-        if (status != REQUEST_GO)
-            return status;
-        status = request_root(request, sweep->collective, machine->places.nranks);
-        if (status == REQUEST_GO && machine->places.nranks < 2)
-            status = mistake(request, "--ranks 1: a simulation needs two ranks; give 2 or more");
-        if (status == REQUEST_GO) {
-            rc = run_machine(request, machine, only, sweep);
-            status = rc == TUTTI_OK ? REQUEST_GO : failure(request, rc);
-        }
-        tutti_machine_destroy(machine);
+size_t sweep_size_end(const struct sweep *sweep, size_t first)
+{
+    const struct sim_case *one = &sweep->cases[first];
+    size_t end = first + 1;
+
+    while (end < sweep->ncases && sweep->cases[end].size_bytes == one->size_bytes &&
+           sweep->cases[end].nranks == one->nranks)
+        end++;
+    return end;
+}
+
+struct sim_case *sweep_mark_best(struct sweep *sweep, size_t first, size_t end)
+{
+    struct sim_case *best = NULL;
+
+    for (size_t i = first; i < end; i++) {
+        struct sim_case *one = &sweep->cases[i];
+
+        /* A case is faster only if the difference exceeds a rounding error. */
+        if (!one->is_left_out &&
+            (best == NULL || sweep_seconds(one) < sweep_seconds(best) * (1 - 1e-9)))
+            best = one;
     }
-    return status;
+    if (best != NULL)
+        best->is_best = true;
+    return best;
 }
 
 void sweep_fini(struct sweep *sweep)

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#define BESIDE_TITLE 70 /* longer descriptions of machines stand below the title */
 #define VISIBLE 0.005 /* relative difference from which on two curves look different */
 
 /* The different values of the horizontal axis: numbers of ranks or sizes. */
@@ -75,8 +76,8 @@ static struct curve *find_curve(const struct x_axis *axis, struct curve *curves,
     return &curves[at];
 }
 
-/* Makes the curves of a sweep. Returns their number. */
-static size_t make_curves(const struct sweep *sweep, const struct x_axis *axis,
+/* Makes the curves of a sweep, or one curve of the fastest cases. Returns the number of curves. */
+static size_t make_curves(const struct sweep *sweep, const struct x_axis *axis, bool only_best,
                           struct curve *curves)
 {
     size_t count = 0;
@@ -84,10 +85,10 @@ static size_t make_curves(const struct sweep *sweep, const struct x_axis *axis,
     for (size_t i = 0; i < sweep->ncases; i++) {
         const struct sim_case *one = &sweep->cases[i];
         size_t at = index_of(axis, value_of(axis, one));
-        const char *name = one->choice.algorithm->name;
+        const char *name = only_best ? "fastest algorithm" : one->choice.algorithm->name;
 
         find_curve(axis, curves, &count, "lower bound")->y[at] = sweep_bound(one);
-        if (!one->is_left_out)
+        if (only_best ? one->is_best : !one->is_left_out)
             find_curve(axis, curves, &count, name)->y[at] = sweep_seconds(one);
     }
     return count;
@@ -140,10 +141,14 @@ static int draw_curves(const struct request *request, const struct sweep *sweep,
     struct x_axis axis = {.is_by_ranks = is_by_ranks};
     struct curve *curves = must_calloc(sweep->ncases + 1, sizeof *curves);
     struct plot_series *series = must_calloc(sweep->ncases + 1, sizeof *series);
-    char title[96], subtitle[160], text[UNITS_TEXT];
+    const char *machine = request->topo == NULL ? "this machine" : request->topo;
+    bool is_long = strlen(machine) > BESIDE_TITLE;
+    char title[96], text[UNITS_TEXT];
     struct plot plot = {
         .title = title,
-        .subtitle = subtitle,
+        .subtitle = is_long ? "" : machine,
+        .notes = &machine,
+        .nnotes = is_long,
         .x_name = is_by_ranks ? "ranks" : "size of the whole vector",
         .y_name = "time",
         .x_unit = is_by_ranks ? AXIS_COUNT : AXIS_BYTES,
@@ -158,11 +163,11 @@ static int draw_curves(const struct request *request, const struct sweep *sweep,
     else
         snprintf(title, sizeof title, "%s, %s ranks", tutti_collective_name(sweep->collective),
                  units_count(sweep->cases[0].nranks, text));
-    snprintf(subtitle, sizeof subtitle, "%.110s", request->topo);
     find_values(sweep, &axis);
-    plot.nseries = join_curves(curves, make_curves(sweep, &axis, curves), axis.count);
+    plot.nseries = join_curves(curves, make_curves(sweep, &axis, request->wants_best, curves), axis.count);
     for (size_t i = 0; i < plot.nseries; i++)
-        series[i] = (struct plot_series){curves[i].name, axis.x, curves[i].y, axis.count, i == 0};
+        series[i] = (struct plot_series){
+            curves[i].name, axis.x, curves[i].y, axis.count, .is_bound = i == 0};
     error = plot_draw(&plot, request->output);
     for (size_t i = 0; i < plot.nseries; i++)
         curve_fini(&curves[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shows the results of a sweep to the user: as a table, as JSON, or as a picture. */
+ * Shows the results of a sweep to the user as JSON or as a picture. */
 #ifndef TUTTI_SIM_VIEWS_H
 #define TUTTI_SIM_VIEWS_H
 
@@ -7,9 +7,10 @@
 
 #include <stdio.h>
 
-/* These write all cases to `out`: as a table for people, or as JSON for programs. */
-void view_table(const struct sweep *sweep, FILE *out);
-void view_json(const struct sweep *sweep, FILE *out);
+/* Writes all cases, or the fastest of each size, as a JSON object. view_json_cases writes only its
+ * member "cases". */
+void view_json(const struct sweep *sweep, bool only_best, FILE *out);
+void view_json_cases(const struct sweep *sweep, bool only_best, FILE *out);
 
 /* Draws time against size if the sweep has several sizes. If it has several numbers of ranks, draws
  * time against the number of ranks. Otherwise draws the critical path of the fastest case. The file

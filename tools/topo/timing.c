@@ -2,12 +2,11 @@
  * Reads the clock, takes medians of measured times, and shows progress while a measurement runs. */
 #include "topo/timing.h"
 
+#include "common/progress.h"
 #include "common/units.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 double timing_now_s(void)
 {
@@ -39,12 +38,12 @@ void timing_show(const struct crew *crew, const char *what, size_t size)
 {
     char text[UNITS_TEXT];
 
-    if (crew->rank == 0 && isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[Kmeasuring %s of %s", what, units_bytes((double)size, text));
+    if (crew->rank == 0)
+        progress_show("measuring %s of %s", what, units_bytes((double)size, text));
 }
 
 void timing_show_end(const struct crew *crew)
 {
-    if (crew->rank == 0 && isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+    if (crew->rank == 0)
+        progress_clear();
 }

@@ -69,7 +69,9 @@ struct tutti_check_report {
      * combine different numbers of inputs, only the last rank's result counts. */
     uint32_t orders;
     uint64_t order_hash;
-    uint32_t rounds;      /* messages or signals waited for in the longest chain of them */
+    /* Messages or signals in the longest chain of which each waits for the one before. A schedule
+     * may need more rounds than this, because a rank sends one message per round. */
+    uint32_t depth;
     uint64_t messages;    /* messages of all ranks */
     /* Of the rank that has the most of each: */
     uint64_t sent;        /* chunks that it sends in messages */

@@ -71,12 +71,12 @@ static bool is_next_message(const struct tutti_check *check, uint32_t before, ui
     return !is_same_rank || is_next_in_lane;
 }
 
-static int count_rounds(struct tutti_check *check)
+static int find_depth(struct tutti_check *check)
 {
-    uint32_t *rounds; /* per node of the first run */
+    uint32_t *depth; /* per node of the first run */
     int rc = TUTTI_OK;
 
-    TUTTI_TRY(tutti_check_alloc(&rounds, tutti_check_run_nodes(check), sizeof(uint32_t), 0));
+    TUTTI_TRY(tutti_check_alloc(&depth, tutti_check_run_nodes(check), sizeof(uint32_t), 0));
     for (uint32_t i = 0; i < check->nlog; i++) {
         uint32_t node = check->log[i];
 
@@ -85,16 +85,16 @@ static int count_rounds(struct tutti_check *check)
         TUTTI_TRY_OR(release, rc, tutti_check_preds(check, node));
         for (uint32_t p = 0; p < check->npreds; p++) {
             uint32_t before = check->preds[p];
-            uint32_t after = rounds[before] + is_next_message(check, before, node);
+            uint32_t after = depth[before] + is_next_message(check, before, node);
 
-            rounds[node] = after > rounds[node] ? after : rounds[node];
+            depth[node] = after > depth[node] ? after : depth[node];
         }
-        if (rounds[node] > check->report->rounds)
-            check->report->rounds = rounds[node];
+        if (depth[node] > check->report->depth)
+            check->report->depth = depth[node];
     }
 
 release:
-    free(rounds);
+    free(depth);
     return rc;
 }
 
@@ -102,5 +102,5 @@ int tutti_check_facts(struct tutti_check *check)
 {
     for (uint32_t rank = 0; rank < check->nranks; rank++)
         count_rank(check, rank);
-    return count_rounds(check);
+    return find_depth(check);
 }

@@ -133,21 +133,21 @@ static void what_is_sent_and_in_how_many_rounds(void **state)
     assert_int_equal(report.sent, 1);
     assert_int_equal(report.received, 1);
     assert_int_equal(report.reached, 0);
-    assert_int_equal(report.rounds, 1);
+    assert_int_equal(report.depth, 1);
     assert_int_equal(report.steps, 4);
     assert_int_equal(report.scratch, 1);
     report = prove(&ring, false);
     assert_int_equal(report.messages, 12);
     assert_int_equal(report.sent, 3);
-    assert_int_equal(report.rounds, 3);
+    assert_int_equal(report.depth, 3);
     assert_int_equal(report.orders, 0);
     report = prove(&put, false);
     assert_int_equal(report.messages, 0);
     assert_int_equal(report.reached, 2);
-    assert_int_equal(report.rounds, 1);
+    assert_int_equal(report.depth, 1);
     report = prove(&barriers, false);
     assert_int_equal(report.messages, 8);
-    assert_int_equal(report.rounds, 2);
+    assert_int_equal(report.depth, 2);
 }
 
 /* ---- hashed --------------------------------------------------------------------- */
