@@ -7,8 +7,9 @@
 #include <stdbool.h>
 
 /* Writes the description by levels of a line such as "64 hosts: dgx-h100". The costs of its levels
- * are those of the machine of two such hosts: between hosts, of the fastest path. Returns false if the text is no such line, or if
- * nothing can be made of it. On success the caller frees *ret_text. */
+ * are those of the machine of two such hosts: between hosts, of the fastest path. Returns false if
+ * the text is no such line, or if nothing can be made of it. On success the caller frees
+ * *ret_text. */
 bool topo_levels_write(const char *line, char **ret_text);
 
 #endif

@@ -201,8 +201,10 @@ static int play(const struct request *request, const char *collective,
     }
     table_fini(&table);
     for (int i = 0; i < MACHINES; i++) {
-        if (status == REQUEST_GO && has_table)
+        if (status == REQUEST_GO && has_table) {
+            sweep_print_symmetric(&comparison->sweep[i], i == 0 ? " on A" : " on B");
             sweep_print_left_out(&comparison->sweep[i], i == 0 ? " on A" : " on B");
+        }
         tutti_machine_destroy(machines[i]);
     }
     return status;

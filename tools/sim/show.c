@@ -98,6 +98,8 @@ static int show_all(struct show *show)
     for (size_t i = 0; i < request->nranks && status == REQUEST_GO; i++)
         status = show_machine(show, request->ranks[i], most_ranks);
     view_table_fini(&show->view);
+    if (status == REQUEST_GO && !request->wants_wide && !request->wants_json)
+        sweep_print_symmetric(&show->sweep, "");
     if (status == REQUEST_GO && request->wants_best && !request->wants_json)
         sweep_print_left_out(&show->sweep, "");
     return status;

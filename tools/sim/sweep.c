@@ -164,18 +164,25 @@ const char *sweep_link(const struct sim_case *one, char text[SWEEP_LINK_TEXT])
     return text;
 }
 
-void sweep_print_left_out(const struct sweep *sweep, const char *where)
+void sweep_print_symmetric(const struct sweep *sweep, const char *where)
 {
-    size_t count = 0, nsymmetric = 0;
+    size_t count = 0;
     char text[UNITS_TEXT];
 
-    for (size_t i = 0; i < sweep->ncases; i++) {
+    for (size_t i = 0; i < sweep->ncases; i++)
+        count += sweep->cases[i].period > 0;
+    if (count > 0)
+        printf("%s case%s simulated by symmetry%s: a few ranks stand for all\n",
+               units_count(count, text), count == 1 ? "" : "s", where);
+}
+
+void sweep_print_left_out(const struct sweep *sweep, const char *where)
+{
+    size_t count = 0;
+    char text[UNITS_TEXT];
+
+    for (size_t i = 0; i < sweep->ncases; i++)
         count += sweep->cases[i].is_left_out;
-        nsymmetric += sweep->cases[i].period > 0;
-    }
-    if (nsymmetric > 0)
-        printf("%s case%s%s simulated by symmetry: a few ranks stand for all\n",
-               units_count(nsymmetric, text), nsymmetric == 1 ? "" : "s", where);
     if (count > 0)
         printf("%s case%s left out%s for the number of steps; see --steps\n",
                units_count(count, text), count == 1 ? "" : "s", where);

@@ -43,6 +43,9 @@ double sweep_seconds(const struct sim_case *one);
 #define SWEEP_LINK_TEXT (TUTTI_MACHINE_NAME_BYTES + 96)
 const char *sweep_link(const struct sim_case *one, char text[SWEEP_LINK_TEXT]);
 
+/* Prints how many cases were simulated by symmetry, unless there are none. `where` is that of the
+ * next function. For tables without the column of the busiest link, which says so too. */
+void sweep_print_symmetric(const struct sweep *sweep, const char *where);
 /* Prints how many cases were left out, unless there are none. `where` begins with a blank, such as
  * " on A", or is "". For tables that do not have a row for each case. */
 void sweep_print_left_out(const struct sweep *sweep, const char *where);
