@@ -3,6 +3,7 @@
 #include "common/topo_machine.h"
 
 #include "base/result.h"
+#include "common/rates.h"
 #include "topology/formats/known.h"
 #include "topology/formats/load.h"
 #include "topology/search/costs.h"
@@ -94,18 +95,24 @@ static int check_ranks(const char *what, const struct tutti_graph *graph, uint32
     return TUTTI_OK;
 }
 
-int topo_machine_load(const char *what, uint32_t nranks, struct tutti_machine **ret_machine)
+int topo_machine_load(const char *command, const char *what, const struct tutti_hints *hints,
+                      uint32_t nranks, struct tutti_machine **ret_machine)
 {
     struct tutti_inventory *inventory = NULL;
     struct tutti_graph *graph = NULL;
     struct tutti_paths *paths = NULL;
     int rc;
 
+    if (!has_devices(what) && tutti_hints_are_given(hints))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "--gpu, --nic and --cpu replace guesses about "
+                          "devices, and --topo %s gives rates, not devices; leave them out", what);
     if (!has_devices(what))
         return tutti_machine_load(what, nranks, ret_machine);
     TUTTI_TRY_OR(leave, rc, tutti_formats_load(what, &inventory));
+    TUTTI_TRY_OR(leave, rc, rates_apply_hints(command, hints, inventory));
     TUTTI_TRY_OR(leave, rc, tutti_graph_build(inventory, &graph));
     TUTTI_TRY_OR(leave, rc, check_ranks(what, graph, nranks));
+    rates_print_guesses(command, graph);
     TUTTI_TRY_OR(leave, rc, tutti_paths_find(graph, &paths));
     rc = topo_machine_make(paths, ret_machine);
 

@@ -17,6 +17,8 @@ static const char help[] =
     "\n"
     "  -t, --topo MACHINE       a machine's file or description, a name of those below, or what\n"
     "                           tutti-topo --from takes, such as dgx-h100\n"
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  the devices of that machine, where its file\n"
+    "                           leaves them to guesses: b200, 400G, sapphire\n"
     "  -n, --ranks N[,N|N-N..]  ranks (default: those of the machine)\n"
     "  -s, --size A[:B[:F]]     sizes of the whole vector from A to B, each F times the last\n"
     "                           (default 1K:64M:4)\n"
@@ -70,7 +72,8 @@ int main(int argc, char **argv)
 {
     static const struct command command = {
         .name = "tutti-sim",
-        .options = "ranks root option size topo output algorithm json pieces steps within",
+        .options = "ranks root option size topo gpu nic cpu output algorithm json pieces steps "
+                   "within",
         .print_help = print_help,
         .run = run,
     };

@@ -137,7 +137,7 @@ static int run(const struct request *request)
 
 const struct command topo_search = {
     .name = "tutti-topo search",
-    .options = "from pattern gpus peers cross channels",
+    .options = "from gpu nic cpu pattern gpus peers cross channels",
     .help = help,
     .run = run,
 };

@@ -36,6 +36,7 @@ static int add_direction(struct links *links, struct tutti_graph_link link)
         if (other->from != link.from || other->to != link.to || other->kind != link.kind)
             continue;
         other->count += link.count;
+        other->found_by = link.found_by < other->found_by ? link.found_by : other->found_by;
         other->bytes_per_s += link.bytes_per_s;
         other->nominal_bytes_per_s += link.nominal_bytes_per_s;
         return TUTTI_OK;
@@ -166,19 +167,21 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
     int64_t class = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TCLASS, 0);
     uint32_t from = tutti_graph_find(graph, gpu), other = find_gpu(inventory, gpu, target);
     uint32_t to = TUTTI_NO_NODE;
-    double rate = tutti_speed_nvlink(inventory, gpu);
+    enum tutti_source source, other_source;
+    double rate = tutti_speed_nvlink(inventory, gpu, &source);
     struct tutti_graph_link link;
 
     if (count <= 0 || other == gpu) /* in some files, links point at their own gpu */
         return TUTTI_OK;
     if (other != TUTTI_NO_DEVICE) {
-        double other_rate = tutti_speed_nvlink(inventory, other);
+        double other_rate = tutti_speed_nvlink(inventory, other, &other_source);
 
         to = tutti_graph_find(graph, other);
         /* Both gpus usually list the link; it is added only once. */
         if (to < from && count_links(inventory, other, gpu) > 0)
             return TUTTI_OK;
         rate = other_rate < rate ? other_rate : rate;
+        source = other_source < source ? other_source : source;
     } else if (leads_to_nvswitch(inventory, gpu, nvlink)) {
         to = nvswitch_of(graph, gpu);
     } else if (class == TUTTI_PCI_CLASS_NVLINK_TO_CPU) {
@@ -189,8 +192,7 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
                   "listed", graph->nodes[from].number);
         return TUTTI_OK;
     }
-    link = make_link(from, to, TUTTI_LINK_NVLINK, rate * (double)count,
-                     inventory->devices[nvlink].found_by);
+    link = make_link(from, to, TUTTI_LINK_NVLINK, rate * (double)count, source);
     link.count = (uint32_t)count;
     return add_both(links, link, nvlink);
 }
@@ -318,17 +320,18 @@ static int link_cpu(struct links *links, uint32_t node)
 {
     const struct tutti_graph *graph = links->graph;
     const struct tutti_inventory *inventory = graph->inventory;
-    double rate = tutti_speed_sys(inventory, graph->nodes[node].device);
+    enum tutti_source source, other_source;
+    double rate = tutti_speed_sys(inventory, graph->nodes[node].device, &source);
 
     for (uint32_t i = 0; i < graph->count[TUTTI_NODE_CPU]; i++) {
         uint32_t other = graph->first[TUTTI_NODE_CPU] + i;
-        double other_rate = tutti_speed_sys(inventory, graph->nodes[other].device);
+        double other_rate = tutti_speed_sys(inventory, graph->nodes[other].device, &other_source);
 
         if (other > node && graph->nodes[other].host == graph->nodes[node].host)
             TUTTI_TRY(add_both(links,
                                make_link(node, other, TUTTI_LINK_SYS,
                                          rate < other_rate ? rate : other_rate,
-                                         TUTTI_SOURCE_ASSUMED),
+                                         source < other_source ? source : other_source),
                                graph->nodes[node].device));
     }
     return TUTTI_OK;

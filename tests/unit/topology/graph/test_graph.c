@@ -82,11 +82,11 @@ static void nvlinks_lead_to_gpus_switches_and_cpus_and_others_are_left_out(void 
 
     (void)state;
     assert_int_equal(graph->count[TUTTI_NODE_NVSWITCH], 1);
-    check_link(graph, "gpu 0", "gpu 1", 80, TUTTI_SOURCE_FILE);
-    check_link(graph, "gpu 0", "cpu 0", 60, TUTTI_SOURCE_FILE);
-    check_link(graph, "gpu 1", "nvswitch", 80, TUTTI_SOURCE_FILE);
-    check_link(graph, "gpu 2", "nvswitch", 120, TUTTI_SOURCE_FILE);
-    check_link(graph, "gpu 2", "gpu 0", 20, TUTTI_SOURCE_FILE);
+    check_link(graph, "gpu 0", "gpu 1", 80, TUTTI_SOURCE_PRODUCT);
+    check_link(graph, "gpu 0", "cpu 0", 60, TUTTI_SOURCE_PRODUCT);
+    check_link(graph, "gpu 1", "nvswitch", 80, TUTTI_SOURCE_PRODUCT);
+    check_link(graph, "gpu 2", "nvswitch", 120, TUTTI_SOURCE_PRODUCT);
+    check_link(graph, "gpu 2", "gpu 0", 20, TUTTI_SOURCE_PRODUCT);
     assert_null(find_link(graph, "gpu 0", "gpu 0"));
     assert_null(find_link(graph, "gpu 0", "nvswitch"));
     tutti_graph_destroy(graph);
@@ -107,15 +107,15 @@ static void what_is_not_known_of_pci_is_assumed_by_what_is_there(void **state)
         "<nic><net name=\"d\" dev=\"3\" speed=\"1000\" latency=\"7.5\"/></nic></cpu></system>");
 
     (void)state;
-    check_link(graph, "gpu 0", "pci 0000:10:00.0", 48, TUTTI_SOURCE_ASSUMED);
-    check_link(graph, "pci 0000:10:00.0", "cpu 1", 12, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "gpu 0", "pci 0000:10:00.0", 48, TUTTI_SOURCE_PRODUCT);
+    check_link(graph, "pci 0000:10:00.0", "cpu 1", 48, TUTTI_SOURCE_ASSUMED);
     check_link(graph, "nic 0000:12:00.0", "net 0 (a)", 25, TUTTI_SOURCE_FILE);
-    check_link(graph, "nic 0000:12:00.0", "net 1 (b)", 12.5, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "nic 0000:12:00.0", "net 1 (b)", 50, TUTTI_SOURCE_ASSUMED);
     check_link(graph, "nic 0000:12:00.0", "pci 0000:10:00.0", 24, TUTTI_SOURCE_ASSUMED);
     check_link(graph, "nic 0000:13:00.0", "pci 0000:10:00.0", 6, TUTTI_SOURCE_FILE);
     check_link(graph, "nic 0000:13:00.0", "net 2 (c)", 1.25, TUTTI_SOURCE_ASSUMED);
     check_link(graph, "nic ", "net 3 (d)", 0.125, TUTTI_SOURCE_FILE);
-    check_link(graph, "cpu 0", "cpu 1", 16, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "cpu 0", "cpu 1", 16, TUTTI_SOURCE_PRODUCT);
     assert_true(find_link(graph, "nic ", "net 3 (d)")->latency_s > 7.4e-6);
     tutti_graph_destroy(graph);
 }
