@@ -73,7 +73,7 @@ int topo_machine_make(const struct tutti_paths *paths, struct tutti_machine **re
     }
     TUTTI_TRY_OR(leave, rc, tutti_search(paths, TUTTI_PATTERN_RING, &options, &ring));
     TUTTI_TRY_OR(leave, rc, tutti_search(paths, TUTTI_PATTERN_TREE, &options, &tree));
-    rc = tutti_search_machine(paths, ring, tree, ret_machine);
+    rc = tutti_search_machine(paths, ring, tree, TUTTI_RATES_REACHED, ret_machine);
 
 leave:
     tutti_channels_destroy(ring);

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "topology/graph/reached.h"
 #include "topology/graph/speeds.h"
 #include "topology/inventory/pci_ids.h"
 
@@ -39,6 +40,7 @@ static int add_direction(struct links *links, struct tutti_graph_link link)
         other->found_by = link.found_by < other->found_by ? link.found_by : other->found_by;
         other->bytes_per_s += link.bytes_per_s;
         other->nominal_bytes_per_s += link.nominal_bytes_per_s;
+        other->reached_bytes_per_s += link.reached_bytes_per_s;
         return TUTTI_OK;
     }
     TUTTI_TRY(TUTTI_ARRAY_ROOM(graph->links, graph->nlinks, links->capacity, "links"));
@@ -52,7 +54,7 @@ static struct tutti_graph_link make_link(uint32_t from, uint32_t to,
 {
     return (struct tutti_graph_link){
         .from = from, .to = to, .kind = kind, .bytes_per_s = bytes_per_s,
-        .nominal_bytes_per_s = bytes_per_s, .latency_s = usual_latency_s[kind],
+        .nominal_bytes_per_s = bytes_per_s, .reached_bytes_per_s = bytes_per_s, .latency_s = usual_latency_s[kind],
         .found_by = source};
 }
 
@@ -68,6 +70,7 @@ static int add_both(struct links *links, struct tutti_graph_link link, uint32_t 
 
     if (measured > 0) {
         link.bytes_per_s = measured;
+        link.reached_bytes_per_s = measured;
         link.found_by = TUTTI_SOURCE_MEASURED;
     }
     back = link;
@@ -169,18 +172,21 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
     uint32_t to = TUTTI_NO_NODE;
     enum tutti_source source, other_source;
     double rate = tutti_speed_nvlink(inventory, gpu, &source);
+    double reached = rate * tutti_reached_nvlink(inventory, gpu);
     struct tutti_graph_link link;
 
     if (count <= 0 || other == gpu) /* in some files, links point at their own gpu */
         return TUTTI_OK;
     if (other != TUTTI_NO_DEVICE) {
         double other_rate = tutti_speed_nvlink(inventory, other, &other_source);
+        double other_reached = other_rate * tutti_reached_nvlink(inventory, other);
 
         to = tutti_graph_find(graph, other);
         /* Both gpus usually list the link; it is added only once. */
         if (to < from && count_links(inventory, other, gpu) > 0)
             return TUTTI_OK;
         rate = other_rate < rate ? other_rate : rate;
+        reached = other_reached < reached ? other_reached : reached;
         source = other_source < source ? other_source : source;
     } else if (leads_to_nvswitch(inventory, gpu, nvlink)) {
         to = nvswitch_of(graph, gpu);
@@ -194,6 +200,7 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
     }
     link = make_link(from, to, TUTTI_LINK_NVLINK, rate * (double)count, source);
     link.count = (uint32_t)count;
+    link.reached_bytes_per_s = reached * (double)count;
     return add_both(links, link, nvlink);
 }
 
@@ -261,17 +268,18 @@ static int link_net(struct links *links, uint32_t node)
     struct tutti_graph_link link =
         make_link(tutti_graph_find(graph, inventory->devices[net].parent), node, TUTTI_LINK_PORT,
                   rate, source);
+    struct tutti_graph_link fabric;
     double latency_us = tutti_device_real(inventory, net, TUTTI_PROPERTY_LATENCY, 0);
 
     if (latency_us > 0)
         link.latency_s = latency_us * 1e-6;
+    link.reached_bytes_per_s = rate * tutti_reached_port(rate);
     TUTTI_TRY(add_both(links, link, net));
     if (graph->count[TUTTI_NODE_FABRIC] == 0)
         return TUTTI_OK;
-    return add_both(links,
-                    make_link(node, graph->first[TUTTI_NODE_FABRIC], TUTTI_LINK_FABRIC, rate,
-                              source),
-                    TUTTI_NO_DEVICE);
+    fabric = make_link(node, graph->first[TUTTI_NODE_FABRIC], TUTTI_LINK_FABRIC, rate, source);
+    fabric.reached_bytes_per_s = link.reached_bytes_per_s;
+    return add_both(links, fabric, TUTTI_NO_DEVICE);
 }
 
 /* Links a gpu upwards, and by its children, which are its NVLinks and its coherent link. */
