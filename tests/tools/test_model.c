@@ -21,12 +21,14 @@ struct row {
     char machine[128], published[256], ours[32], error[32], command[512];
 };
 
-/* Reads "| machine | [230](URL) | 230 | +0 % | `tutti-sim ...` |". Returns false for other lines. */
+/* Reads "| machine | [230](URL) | 230 | +0 % | `tutti-sim ...` |". Returns false for other
+ * lines. */
 static bool read_row(const char *line, struct row *ret_row)
 {
-    return sscanf(line, "| %127[^|]| [%255[^]]](%*[^)]) | %31[0-9.] | %31[^|%%]%% | `tutti-sim "
-                  "%511[^`]` |", ret_row->machine, ret_row->published, ret_row->ours,
-                  ret_row->error, ret_row->command) == 5;
+    return sscanf(line,
+                  "| %127[^|]| [%255[^]]](%*[^)]) | %31[0-9.] | %31[^|%%]%% | `tutti-sim %511[^`]`",
+                  ret_row->machine, ret_row->published, ret_row->ours, ret_row->error,
+                  ret_row->command) == 5;
 }
 
 static void check_row(const struct row *row)

@@ -226,8 +226,8 @@ static void the_link_that_bounds_is_named_with_what_it_would_take(void **state)
     run("explain --from " BUS);
     running_says("ring of 4 gpus: 1 channel, 10 GB/s of the 10 GB/s that can be (100.0 %)\n");
     running_says("(sys)  10 GB/s");
-    running_says("0 % of the bound is told by the machine or the file, 100 % is\nknown by products, "
-                 "and 0 % is guessed.\n");
+    running_says("0 % of the bound is told by the machine or the file, 100 % is\n"
+                 "known by products, and 0 % is guessed.\n");
     running_says("20 GB/s could be (2.00 times); channels carry 20 GB/s\n");
 }
 

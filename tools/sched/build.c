@@ -22,7 +22,7 @@ static const char help[] =
     "      --option NAME=VALUE  an option of that algorithm; may be repeated\n"
     "      --root R             the root of a rooted collective (default 0)\n"
     "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n"
-    "      --gpu MODEL, --nic RATE, --cpu MODEL  devices of a machine that are guesses: b200, 400G\n";
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  for guesses: b200, 400G, sapphire\n";
 
 #define SAMPLES   9          /* ranks, besides the root, whose schedules are built */
 #define ENOUGH_NS 2000000000 /* CPU time after which the sample of one algorithm ends */

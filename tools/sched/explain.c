@@ -24,7 +24,7 @@ static const char help[] =
     "and TUTTI_TRANSPORTS apply, too.\n"
     "\n"
     "  -t, --topo MACHINE  a machine's file, description or name (default: this host)\n"
-    "      --gpu MODEL, --nic RATE, --cpu MODEL  devices of a machine that are guesses: b200, 400G\n"
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  for guesses: b200, 400G, sapphire\n"
     "  -n, --ranks N       ranks (default: those of the machine; on this host, one per core)\n"
     "      --root R        the root of a rooted collective (default 0)\n";
 

@@ -20,7 +20,7 @@ static const char help[] =
     "  -n, --ranks N       ranks that the costs are for (default 8)\n"
     "      --root R        root that the costs are for (default 0)\n"
     "  -t, --topo MACHINE  a machine's file, description or name: the places of ranks\n"
-    "      --gpu MODEL, --nic RATE, --cpu MODEL  devices of a machine that are guesses: b200, 400G\n";
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  for guesses: b200, 400G, sapphire\n";
 
 #define USUAL_RANKS 8 /* ranks that the costs are for, unless the user gives a number */
 

@@ -26,7 +26,7 @@ static const char help[] =
     "      --root R             the root of a rooted collective (default 0)\n"
     "      --option NAME=VALUE  an option of the algorithm; may be repeated\n"
     "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n"
-    "      --gpu MODEL, --nic RATE, --cpu MODEL  devices of a machine that are guesses: b200, 400G\n";
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  for guesses: b200, 400G, sapphire\n";
 
 /* Writes a span such as "input 0-3". Returns "" if the span is empty. */
 static const char *write_span(struct tutti_span span, char *text, size_t size)

@@ -4,6 +4,7 @@
 #include "common/table.h"
 #include "common/units.h"
 #include "topo/commands.h"
+#include "topo/sources.h"
 #include "topo/subject.h"
 #include "topology/detect/detect.h"
 
@@ -281,54 +282,6 @@ static void add_notes(struct view *view, uint32_t node)
     free(text);
 }
 
-/* ---- sources --------------------------------------------------------------------------------- */
-
-/* Writes the names of the properties of a device that come from this source. */
-static void list_properties(FILE *out, const struct tutti_inventory *inventory, uint32_t device,
-                            enum tutti_source source, bool *is_first)
-{
-    for (int p = 0; p < TUTTI_PROPERTY_COUNT; p++)
-        if (inventory->devices[device].value[p].found_by == source) {
-            fprintf(out, "%s%s", *is_first ? "" : " ",
-                    tutti_property_info((enum tutti_property)p)->name);
-            *is_first = false;
-        }
-}
-
-/* Adds the source of each property, for instance "sysfs: link_speed link_width; nvml: dev sm". If
- * the device's PCI function is a device without a node, includes its properties too. */
-static void add_sources(struct view *view, uint32_t node)
-{
-    const struct tutti_inventory *inventory = view->subject->graph->inventory;
-    uint32_t device = view->subject->graph->nodes[node].device;
-    uint32_t above = inventory->devices[device].parent;
-    bool has_pci = above != TUTTI_NO_DEVICE && view->subject->node_of[above] == TUTTI_NO_NODE &&
-                   inventory->devices[above].kind == TUTTI_DEVICE_PCI;
-    char *text = NULL;
-    size_t size;
-    FILE *out = must_have(open_memstream(&text, &size));
-
-    for (int source = TUTTI_SOURCE_COUNT; source-- > TUTTI_SOURCE_NONE + 1;) {
-        char *list = NULL;
-        bool is_first = true;
-        FILE *names = must_have(open_memstream(&list, &size));
-
-        list_properties(names, inventory, device, (enum tutti_source)source, &is_first);
-        if (has_pci)
-            list_properties(names, inventory, above, (enum tutti_source)source, &is_first);
-        if (fclose(names) != 0)
-            must_have(NULL);
-        if (!is_first)
-            fprintf(out, "%s%s: %s", ftell(out) > 0 ? "; " : "",
-                    tutti_source_name((enum tutti_source)source), list);
-        free(list);
-    }
-    if (fclose(out) != 0)
-        must_have(NULL);
-    table_add(&view->table, "%s", text);
-    free(text);
-}
-
 /* ---- the tree -------------------------------------------------------------------------------- */
 
 /* Returns the number of devices above a device that have a line of their own. */
@@ -375,8 +328,12 @@ static void add_device(struct view *view, uint32_t device)
     add_link(view, at->kind == TUTTI_NODE_CPU ? slowest_sys_link(view->subject, node)
                                               : link_up(view->subject, node));
     add_notes(view, node);
-    if (view->wants_sources)
-        add_sources(view, node);
+    if (view->wants_sources) {
+        char *sources = sources_text(view->subject, node);
+
+        table_add(&view->table, "%s", sources);
+        free(sources);
+    }
 }
 
 /* Adds a row that has only a name and a description. */

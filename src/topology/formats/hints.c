@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define SOURCE TUTTI_SOURCE_FILE
 #define MOST_GBITS 10000 /* as in a line */
@@ -42,7 +43,7 @@ static int find_gpu_model(const char *word, const struct tutti_line_gpu_model **
 
     for (const struct tutti_line_gpu_model *model = tutti_line_gpu_models; model->word != NULL;
          model++) {
-        if (strcmp(model->word, word) == 0) {
+        if (strcasecmp(model->word, word) == 0) {
             *ret_model = model;
             return TUTTI_OK;
         }
@@ -135,7 +136,7 @@ static int find_cpu_model(const char *word, const struct tutti_line_cpu_model **
 
     for (const struct tutti_line_cpu_model *model = tutti_line_cpu_models; model->word != NULL;
          model++) {
-        if (strcmp(model->word, word) == 0) {
+        if (strcasecmp(model->word, word) == 0) {
             *ret_model = model;
             return TUTTI_OK;
         }

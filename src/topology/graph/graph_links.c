@@ -54,8 +54,8 @@ static struct tutti_graph_link make_link(uint32_t from, uint32_t to,
 {
     return (struct tutti_graph_link){
         .from = from, .to = to, .kind = kind, .bytes_per_s = bytes_per_s,
-        .nominal_bytes_per_s = bytes_per_s, .reached_bytes_per_s = bytes_per_s, .latency_s = usual_latency_s[kind],
-        .found_by = source};
+        .nominal_bytes_per_s = bytes_per_s, .reached_bytes_per_s = bytes_per_s,
+        .latency_s = usual_latency_s[kind], .found_by = source};
 }
 
 /* Adds a link in both directions. `device` is the device whose property MEASURED is the rate of the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Holds the table of reached rates. docs/model.md compares predictions that use it with measurements.
- */
+ * Holds the table of reached rates. docs/model.md compares predictions that use it with
+ * measurements. */
 #include "topology/graph/reached.h"
 
 #include "topology/inventory/products.h"

@@ -55,7 +55,8 @@ static bool is_amd_gpu(const struct tutti_inventory *inventory, uint32_t gpu)
            tutti_device_number(inventory, pci, TUTTI_PROPERTY_PCI_VENDOR, 0) == TUTTI_PCI_AMD;
 }
 
-/* A rate that follows from the model of a device is known by the product, whoever tells the model. */
+/* A rate that follows from the model of a device is known by the product, whoever tells the
+ * model. */
 static enum tutti_source source_by_product(enum tutti_source model)
 {
     return model > TUTTI_SOURCE_ASSUMED ? TUTTI_SOURCE_PRODUCT : TUTTI_SOURCE_ASSUMED;

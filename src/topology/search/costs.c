@@ -204,7 +204,8 @@ static void write_ring(FILE *out, const struct costs *costs, const struct tutti_
     fputs("ring", out);
     for (uint32_t host = 0; host < costs->nranks / plan->ngpus; host++)
         for (uint32_t i = 0; i < plan->ngpus; i++)
-            fprintf(out, " %u", host * plan->ngpus + tutti_search_ring_gpu(costs->ways, plan, c, i));
+            fprintf(out, " %u",
+                    host * plan->ngpus + tutti_search_ring_gpu(costs->ways, plan, c, i));
     fputc('\n', out);
 }
 

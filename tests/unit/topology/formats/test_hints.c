@@ -74,7 +74,7 @@ static void guesses_are_replaced(void **state)
     assert_rate(graph, tutti_graph_net(graph, 0), TUTTI_LINK_PORT, 50, TUTTI_SOURCE_ASSUMED);
     tutti_graph_destroy(graph);
     assert_string_equal(apply(MATRIX,
-                              (struct tutti_hints){.gpu = "b300", .nic = "800G,mlx5_bond_0=25G"},
+                              (struct tutti_hints){.gpu = "B300", .nic = "800G,mlx5_bond_0=25G"},
                               TUTTI_OK, &graph), "");
     assert_rate(graph, tutti_graph_gpu(graph, 0), TUTTI_LINK_NVLINK, 40.1, TUTTI_SOURCE_PRODUCT);
     assert_rate(graph, tutti_graph_net(graph, 0), TUTTI_LINK_PORT, 100, TUTTI_SOURCE_FILE);
@@ -91,7 +91,8 @@ static void names_beside_a_matrix_are_products(void **state)
           (struct tutti_hints){.gpu = NULL}, TUTTI_OK, &graph);
     assert_rate(graph, tutti_graph_gpu(graph, 1), TUTTI_LINK_NVLINK, 40.1, TUTTI_SOURCE_PRODUCT);
     tutti_graph_destroy(graph);
-    apply("GPU 7: B200 (x)\nGPU : B200 (\nGPU 0:(\nGPU 0: \t\n" MATRIX "GPU 0: \x01 (\nGPU 99999: x (",
+    apply("GPU 7: B200 (x)\nGPU : B200 (\nGPU 0:(\nGPU 0: \t\n" MATRIX
+          "GPU 0: \x01 (\nGPU 99999: x (",
           (struct tutti_hints){.gpu = NULL}, TUTTI_OK, &graph);
     assert_rate(graph, tutti_graph_gpu(graph, 0), TUTTI_LINK_NVLINK, 20.6, TUTTI_SOURCE_ASSUMED);
     tutti_graph_destroy(graph);

@@ -50,7 +50,8 @@ static void gpus_are_known_by_what_is_told_then_by_id_then_by_name(void **state)
         "<gpu dev=\"0\" sm=\"80\"/></pci>"
         "<pci busid=\"0000:02:00.0\" class=\"0x030200\" vendor=\"0x10de\" device=\"0x2901\">"
         "<gpu dev=\"1\" model=\"NVIDIA H100\"/></pci>"
-        "<pci busid=\"0000:03:00.0\" class=\"0x030200\"><gpu dev=\"2\" model=\"NVIDIA H100\"/></pci>"
+        "<pci busid=\"0000:03:00.0\" class=\"0x030200\">"
+        "<gpu dev=\"2\" model=\"NVIDIA H100\"/></pci>"
         "<pci busid=\"0000:04:00.0\" class=\"0x030200\"><gpu dev=\"3\"/></pci>"
         "<pci busid=\"0000:05:00.0\" class=\"0x120000\" vendor=\"0x1002\" device=\"0x74a1\">"
         "<gpu dev=\"4\"/></pci></cpu></system>");
