@@ -151,12 +151,14 @@ double tutti_speed_pci(const struct tutti_inventory *inventory, uint32_t pci,
     int64_t lanes = tutti_device_number(inventory, pci, TUTTI_PROPERTY_LINK_WIDTH, 0);
     double rate = generations[0].bytes_per_s;
 
-    double usual = usual_gts(inventory, pci, ret_source);
 
-    *ret_source = gts > 0 && lanes > 0 ? values[TUTTI_PROPERTY_LINK_SPEED].found_by
-                                       : source_by_product(*ret_source);
-    if (gts <= 0)
-        gts = usual;
+    *ret_source = values[TUTTI_PROPERTY_LINK_SPEED].found_by;
+    if (gts <= 0 || lanes <= 0) {
+        double usual = usual_gts(inventory, pci, ret_source);
+
+        *ret_source = source_by_product(*ret_source);
+        gts = gts > 0 ? gts : usual;
+    }
     if (lanes <= 0 || lanes > MOST_LANES)
         lanes = 16;
     for (size_t i = 0; i < sizeof(generations) / sizeof(generations[0]); i++)
