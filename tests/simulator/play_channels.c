@@ -38,7 +38,7 @@ static char *describe(const char *what, const struct machine *machine,
     char *text = NULL;
 
     if (tutti_search_machine(machine->paths, is_ring ? channels : NULL, is_ring ? NULL : channels,
-                             &costs) != TUTTI_OK ||
+                             TUTTI_RATES_NOMINAL, &costs) != TUTTI_OK ||
         tutti_machine_write(costs, &text) != TUTTI_OK)
         fail_msg("%s: %s", what, tutti_message_last());
     tutti_machine_destroy(costs);

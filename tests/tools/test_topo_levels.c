@@ -41,7 +41,7 @@ static void levels_have_the_costs_of_the_graph(void **state)
     const struct tutti_machine_path *path;
 
     (void)state;
-    assert_int_equal(topo_machine_load(few, 0, &graph), 0);
+    assert_int_equal(topo_machine_load("test", few, &(struct tutti_hints){0}, 0, &graph), 0);
     assert_int_equal(levels->places.nranks, 40000);
     assert_int_equal(levels->places.nnodes, 5000);
     assert_int_equal(levels->nics, 0);
@@ -61,7 +61,7 @@ static void gpus_may_share_ports(void **state)
     struct tutti_machine *graph, *levels = levels_of(many);
 
     (void)state;
-    assert_int_equal(topo_machine_load(few, 0, &graph), 0);
+    assert_int_equal(topo_machine_load("test", few, &(struct tutti_hints){0}, 0, &graph), 0);
     assert_int_equal(levels->nics, 4);
     assert_int_equal(levels->places.nranks, 2400);
     /* All pairs have most of a port that is near both. */

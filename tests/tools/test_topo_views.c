@@ -26,7 +26,10 @@ static void run(const char *arguments)
 {
     int status = running_run(TUTTI_TOPO, "%s", arguments);
 
-    if (status != 0 || *running.err != '\0')
+    /* Of the machine that runs the test, some rates may have to be guessed. */
+    if (status != 0 ||
+        (*running.err != '\0' && (strstr(arguments, "--from") != NULL ||
+                                  strstr(running.err, ": guessed rates: ") == NULL)))
         fail_msg("tutti-topo %s: exit status %d\n%s", arguments, status, running.err);
 }
 
@@ -39,18 +42,18 @@ static void a_machine_is_shown_as_a_tree(void **state)
     assert_text(
         running.out,
         "device            bus id        link up        carries     description\n"
-        "cpu 0                           to other cpus  16 GB/s  *  Milan, package 0, CPUs 0-1\n"
+        "cpu 0                           to other cpus  16 GB/s  p  Milan, package 0, CPUs 0-1\n"
         "  gpu 0           0000:01:00.0  gen4 x16       24 GB/s     A100, sm 80, 12 NVLinks to "
         "gpu 1: 240 GB/s\n"
         "  nic             0000:02:00.0  gen4 x16       24 GB/s     \n"
         "    net 0 mlx5_0                200 Gbit/s     25 GB/s     infiniband\n"
-        "cpu 1                           to other cpus  16 GB/s  *  Milan, package 1, CPUs 2-3\n"
+        "cpu 1                           to other cpus  16 GB/s  p  Milan, package 1, CPUs 2-3\n"
         "  gpu 1           0000:03:00.0  gen4 x16       24 GB/s     A100, sm 80, 12 NVLinks to "
         "gpu 0: 240 GB/s\n"
         "\n"
         "2 gpus a100 pairs 12, 1 nic 200G, 2 cpus milan cores 2: 1 host, 2 cpus, 2 gpus, 1 nic, "
         "1 net\n"
-        "* assumed: no source gives this rate, so it is what such links usually reach\n");
+        "p known by the product: a PCI id or a name tells the rate\n");
 }
 
 static void hosts_that_are_alike_are_shown_once(void **state)
@@ -245,7 +248,8 @@ static void the_link_that_bounds_is_named_with_what_it_would_take(void **state)
     run("explain --from " BUS);
     running_says("ring of 4 gpus: 1 channel, 10 GB/s of the 10 GB/s that can be (100.0 %)\n");
     running_says("(sys)  10 GB/s");
-    running_says("Assumed rates, since no source gives them (100 % of the bound):\n");
+    running_says("0 % of the bound is told by the machine or the file, 100 % is\n"
+                 "known by products, and 0 % is guessed.\n");
     running_says("20 GB/s could be (2.00 times); channels carry 20 GB/s\n");
 }
 
@@ -255,7 +259,7 @@ static void links_that_are_alike_are_widened_together(void **state)
     run("explain --from dgx-h100");
     running_says("with all 16 links like that: 742 GB/s could be (2.00 times); channels carry 742 "
                  "GB/s\n");
-    running_says("Nothing of that is assumed");
+    running_says("100 % is\nknown by products, and 0 % is guessed.\n");
     run("explain --pattern all --from mi250x-node");
     assert_int_equal(running_count(running.out, "If they carried twice as much"), 3);
 }

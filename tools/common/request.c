@@ -210,6 +210,16 @@ struct option {
         return &request->field;                                                                    \
     }
 
+/* Defines the function `text` for a member of the hints. */
+#define HINTS(field)                                                                               \
+    static const char **text_##field(struct request *request)                                      \
+    {                                                                                              \
+        return &request->hints.field;                                                              \
+    }
+
+HINTS(gpu)
+HINTS(nic)
+HINTS(cpu)
 KEEPS(topo)
 KEEPS(output)
 KEEPS(algorithm)
@@ -242,6 +252,9 @@ static const struct option options[] = {
     {"option", '\0', .read = read_option},
     {"size", 's', .read = read_size},
     {"topo", 't', .text = text_topo},
+    {"gpu", '\0', .text = text_gpu},
+    {"nic", '\0', .text = text_nic},
+    {"cpu", '\0', .text = text_cpu},
     {"output", 'o', .text = text_output},
     {"algorithm", 'a', .text = text_algorithm},
     {"json", '\0', .flag = flag_wants_json},
@@ -416,9 +429,12 @@ int request_machine(const struct request *request, uint32_t nranks,
     int rc;
 
     *ret_machine = NULL;
+    if (request->topo == NULL && tutti_hints_are_given(&request->hints))
+        return mistake(request, "--gpu, --nic and --cpu are about the devices of a machine; "
+                       "give --topo too");
     if (request->topo == NULL)
         return REQUEST_GO;
-    rc = topo_machine_load(request->topo, nranks, ret_machine);
+    rc = topo_machine_load(request->command, request->topo, &request->hints, nranks, ret_machine);
     return rc == TUTTI_OK ? REQUEST_GO : failure(request, rc);
 }
 

@@ -8,6 +8,7 @@
 #define TUTTI_TOOLS_REQUEST_H
 
 #include "algorithms/algorithm.h"
+#include "topology/formats/hints.h"
 #include "topology/machine/machine.h"
 
 #include <stdbool.h>
@@ -39,6 +40,7 @@ struct request {
     struct tutti_options options;  /* --option NAME=VALUE */
     bool has_options;
     const char *topo;                /* --topo: a file, a line or a name of a machine */
+    struct tutti_hints hints;        /* --gpu, --nic, --cpu: what a file does not tell */
     const char *output;              /* --output: the file to write */
     const char *algorithm;           /* --algorithm: a name, or a word such as "all" */
     const char *transport;           /* --transport: a list of names */

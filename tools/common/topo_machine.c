@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "common/memory.h"
+#include "common/rates.h"
 #include "common/topo_levels.h"
 #include "common/topo_remarks.h"
 #include "common/tuner_view.h"
@@ -104,7 +105,7 @@ int topo_machine_make(const struct tutti_paths *paths, struct tutti_machine **re
     }
     TUTTI_TRY_OR(leave, rc, tutti_search(paths, TUTTI_PATTERN_RING, &options, &ring));
     TUTTI_TRY_OR(leave, rc, tutti_search(paths, TUTTI_PATTERN_TREE, &options, &tree));
-    rc = tutti_search_machine(paths, ring, tree, ret_machine);
+    rc = tutti_search_machine(paths, ring, tree, TUTTI_RATES_REACHED, ret_machine);
 
 leave:
     tutti_channels_destroy(ring);
@@ -137,14 +138,17 @@ static int make_of_graph(const struct tutti_graph *graph, struct tutti_machine *
     return rc;
 }
 
-/* Builds the graph of `what`. */
-static int build_graph(const char *what, struct tutti_graph **ret_graph)
+/* Builds the graph of `what`, with the hints of the user. */
+static int build_graph(const char *command, const char *what, const struct tutti_hints *hints,
+                       struct tutti_graph **ret_graph)
 {
     struct tutti_inventory *inventory;
     int rc;
 
     TUTTI_TRY(tutti_formats_load(what, &inventory));
-    rc = tutti_graph_build(inventory, ret_graph);
+    rc = rates_apply_hints(command, hints, inventory);
+    if (rc == TUTTI_OK)
+        rc = tutti_graph_build(inventory, ret_graph);
     tutti_inventory_destroy(inventory);
     return rc;
 }
@@ -229,24 +233,29 @@ static int check_exists(const char *what)
                       strerror(errno));
 }
 
-int topo_machine_load(const char *what, uint32_t nranks, struct tutti_machine **ret_machine)
+int topo_machine_load(const char *command, const char *what, const struct tutti_hints *hints,
+                      uint32_t nranks, struct tutti_machine **ret_machine)
 {
     struct tutti_graph *graph;
     char about[TOPO_MACHINE_ABOUT];
     int rc;
 
-    if (strcmp(what, TOPO_MACHINE_HERE) == 0)
+    if (strcmp(what, TOPO_MACHINE_HERE) == 0 && !tutti_hints_are_given(hints))
         return topo_machine_here(nranks, ret_machine, about);
+    if (!has_devices(what) && tutti_hints_are_given(hints))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "--gpu, --nic and --cpu replace guesses about "
+                          "devices, and --topo %s gives rates, not devices; leave them out", what);
     if (!has_devices(what)) {
         TUTTI_TRY(check_exists(what));
         return tutti_machine_load(what, nranks, ret_machine);
     }
-    rc = build_graph(what, &graph);
+    rc = build_graph(command, what, hints, &graph);
     if (rc != TUTTI_OK)
         return suggest_levels(what, rc);
     rc = check_ranks(what, graph, nranks);
     if (rc == TUTTI_OK) {
         topo_remarks_print(graph, stderr);
+        rates_print_guesses(command, graph);
         rc = make_of_graph(graph, ret_machine);
         rc = rc == TUTTI_OK ? rc : suggest_levels(what, rc);
     }

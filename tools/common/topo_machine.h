@@ -4,6 +4,7 @@
 #ifndef TUTTI_TOOLS_TOPO_MACHINE_H
 #define TUTTI_TOOLS_TOPO_MACHINE_H
 
+#include "topology/formats/hints.h"
 #include "topology/graph/paths.h"
 #include "topology/machine/machine.h"
 
@@ -11,11 +12,13 @@
 #define TOPO_MACHINE_HERE "this"
 
 /* Loads `what`, which is either the name above, or what tutti_machine_load or tutti_formats_load
- * takes. The latter describes devices: the machine then has a rank for each gpu, and the rings and trees that
- * the search finds. `nranks` is the number of ranks; 0: that of the machine. The caller destroys
- * the machine. TUTTI_ERR_ARGUMENT: `what` is none of these, has an error, or does not have `nranks` gpus.
- * TUTTI_ERR_SYSTEM: no memory. */
-int topo_machine_load(const char *what, uint32_t nranks, struct tutti_machine **ret_machine);
+ * takes. The latter describes devices: the machine then has a rank for each gpu, and the rings and
+ * trees that the search finds. `hints` replace guesses about the devices, and a line on stderr says
+ * which rates are guesses; it begins with `command`. `nranks` is the number of ranks; 0: that of
+ * the machine. The caller destroys the machine. TUTTI_ERR_ARGUMENT: `what` is none of these, has an
+ * error, does not have `nranks` gpus, or does not fit the hints. TUTTI_ERR_SYSTEM: no memory. */
+int topo_machine_load(const char *command, const char *what, const struct tutti_hints *hints,
+                      uint32_t nranks, struct tutti_machine **ret_machine);
 
 /* Makes this machine. If it has several gpus, there is a rank for each, as topo_machine_load would
  * make it of its devices. Otherwise `nranks` processes on its cores are the ranks, with the rates of

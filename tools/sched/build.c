@@ -21,7 +21,8 @@ static const char help[] =
     "  -a, --algorithm NAME     one algorithm, or all (default)\n"
     "      --option NAME=VALUE  an option of that algorithm; may be repeated\n"
     "      --root R             the root of a rooted collective (default 0)\n"
-    "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n";
+    "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n"
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  for guesses: b200, 400G, sapphire\n";
 
 #define SAMPLES   9          /* ranks, besides the root, whose schedules are built */
 #define ENOUGH_NS 2000000000 /* CPU time after which the sample of one algorithm ends */
@@ -158,7 +159,7 @@ static int run(const struct request *request)
 
 const struct command sched_build = {
     .name = "tutti-sched build",
-    .options = "ranks root option algorithm topo",
+    .options = "ranks root option algorithm topo gpu nic cpu",
     .help = help,
     .run = run,
 };

@@ -30,6 +30,7 @@ static const char help[] =
     "      --root R|all         the root of a rooted collective (default 0)\n"
     "      --option NAME=VALUE  an option of the algorithm; may be repeated\n"
     "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n"
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  for guesses: b200, 400G, sapphire\n"
     "\n"
     "Exit status: 0 all proved, 1 a schedule is wrong, 2 the command line is wrong.\n";
 
@@ -207,7 +208,7 @@ static int run(const struct request *request)
 
 const struct command sched_check = {
     .name = "tutti-sched check",
-    .options = "ranks root option topo",
+    .options = "ranks root option topo gpu nic cpu",
     .help = help,
     .run = run,
 };

@@ -34,6 +34,7 @@ static const char help[] =
     "      --root R             the root of a rooted collective (default 0)\n"
     "      --option NAME=VALUE  an option of the algorithm; may be repeated\n"
     "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n"
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  for guesses: b200, 400G, sapphire\n"
     "  -o, --output FILE        the picture\n";
 
 /* What the parts of a picture share while it is being drawn. */
@@ -337,7 +338,7 @@ static int run(const struct request *request)
 
 const struct command sched_draw = {
     .name = "tutti-sched draw",
-    .options = "ranks root option topo output",
+    .options = "ranks root option topo gpu nic cpu output",
     .help = help,
     .run = run,
 };

@@ -24,6 +24,7 @@ static const char help[] =
     "and TUTTI_TRANSPORTS apply, too.\n"
     "\n"
     "  -t, --topo MACHINE  a machine's file, description or name (default: this host)\n"
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  for guesses: b200, 400G, sapphire\n"
     "  -n, --ranks N       ranks (default: those of the machine; on this host, one per core)\n"
     "      --root R        the root of a rooted collective (default 0)\n";
 
@@ -135,7 +136,7 @@ static int run(const struct request *request)
 
 const struct command sched_explain = {
     .name = "tutti-sched explain",
-    .options = "ranks root topo",
+    .options = "ranks root topo gpu nic cpu",
     .help = help,
     .run = run,
 };

@@ -19,7 +19,8 @@ static const char help[] =
     "\n"
     "  -n, --ranks N       ranks that the costs are for (default 8)\n"
     "      --root R        root that the costs are for (default 0)\n"
-    "  -t, --topo MACHINE  a machine's file, description or name: the places of ranks\n";
+    "  -t, --topo MACHINE  a machine's file, description or name: the places of ranks\n"
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  for guesses: b200, 400G, sapphire\n";
 
 #define USUAL_RANKS 8 /* ranks that the costs are for, unless the user gives a number */
 
@@ -160,7 +161,7 @@ static int run(const struct request *request)
 
 const struct command sched_list = {
     .name = "tutti-sched list",
-    .options = "ranks root topo",
+    .options = "ranks root topo gpu nic cpu",
     .help = help,
     .run = run,
 };

@@ -25,7 +25,8 @@ static const char help[] =
     "  -r, --rank R             explain this rank\n"
     "      --root R             the root of a rooted collective (default 0)\n"
     "      --option NAME=VALUE  an option of the algorithm; may be repeated\n"
-    "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n";
+    "  -t, --topo MACHINE       a machine's file, description or name: the places of ranks\n"
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  for guesses: b200, 400G, sapphire\n";
 
 /* Writes a span such as "input 0-3". Returns "" if the span is empty. */
 static const char *write_span(struct tutti_span span, char *text, size_t size)
@@ -204,7 +205,7 @@ static int run(const struct request *request)
 
 const struct command sched_print = {
     .name = "tutti-sched print",
-    .options = "ranks rank root option topo",
+    .options = "ranks rank root option topo gpu nic cpu",
     .help = help,
     .run = run,
 };

@@ -20,6 +20,8 @@ static const char help[] =
     "                           tutti-topo --from takes, such as dgx-h100 or \"4 hosts: 8 gpus\n"
     "                           h100 nvswitch, 8 nics 400G, 2 cpus\" (default: this, which is the\n"
     "                           machine that runs this command)\n"
+    "      --gpu MODEL, --nic RATE, --cpu MODEL  the devices of that machine, where its file\n"
+    "                           leaves them to guesses: b200, 400G, sapphire\n"
     "  -n, --ranks N[,N|N-N..]  ranks (default: those of the machine)\n"
     "  -s, --size A[:B[:F]]     sizes of the whole vector from A to B, each F times the last\n"
     "                           (default 1K:64M:4)\n"
@@ -78,7 +80,8 @@ int main(int argc, char **argv)
 {
     static const struct command command = {
         .name = "tutti-sim",
-        .options = "ranks root option size topo output algorithm best json pieces steps wide within",
+        .options = "ranks root option size topo gpu nic cpu output algorithm best json pieces "
+                   "steps wide within",
         .print_help = print_help,
         .run = run,
     };

@@ -323,8 +323,10 @@ int sweep_load(const struct request *request, const struct sweep *sweep, const c
     *ret_machine = NULL;
     *ret_about = '\0';
     progress_show("the links, paths and rings of %.60s", name);
-    rc = strcmp(name, TOPO_MACHINE_HERE) == 0 ? topo_machine_here(nranks, &machine, ret_about)
-                                              : topo_machine_load(name, nranks, &machine);
+    if (strcmp(name, TOPO_MACHINE_HERE) == 0 && !tutti_hints_are_given(&request->hints))
+        rc = topo_machine_here(nranks, &machine, ret_about);
+    else
+        rc = topo_machine_load(request->command, name, &request->hints, nranks, &machine);
     progress_clear();
     if (rc != TUTTI_OK)
         return failure(request, rc);

@@ -312,7 +312,7 @@ static int run(const struct request *request)
 
 const struct command topo_draw = {
     .name = "tutti-topo draw",
-    .options = "from svg dot plain pattern gpus peers cross channels",
+    .options = "from gpu nic cpu svg dot plain pattern gpus peers cross channels",
     .help = help,
     .run = run,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tutti-topo explain: shows which links limit the rings and trees, for each channel and for all
- * channels together. Also shows which rates are assumed, and what wider links would change. */
+ * channels together. Also shows the sources of rates, and what wider links would change. */
 #include "base/result.h"
 #include "common/memory.h"
 #include "common/table.h"
@@ -19,8 +19,8 @@ static const char help[] =
     "\n"
     "Shows the limits of the rings and trees that tutti-topo search finds: the links that all of\n"
     "them together fill, each with its share of the bound; the fullest link of each channel; the\n"
-    "rates that are assumed; and the result if the links with the largest shares carried twice as\n"
-    "much.\n"
+    "sources of their rates, and which are guessed; and the result if the links with the largest\n"
+    "shares carried twice as much.\n"
     "\n"
     "  -f, --from WHAT      a machine; see tutti-topo --help (default: this machine)\n"
     "  -p, --pattern WHICH  ring (default), tree, broadcast or all\n"
@@ -128,33 +128,44 @@ static void print_channels(const struct explanation *explained)
     table_fini(&table);
 }
 
-/* ---- assumed rates, and wider links ---------------------------------------------------------- */
+/* ---- sources of the rates, and wider links --------------------------------------------------- */
 
-/* Prints the rates among the limits of the plan that no source gives. */
-static void print_assumed(const struct explanation *explained)
+/* Returns the part of the bound, from 0 to 1, whose rates have a source from `first` to `last`. */
+static double share_of(const struct explanation *explained, enum tutti_source first,
+                       enum tutti_source last)
 {
     double share = 0;
 
-    for (uint32_t i = 0; i < explained->bounds.count; i++)
-        if (explained->subject->graph->links[explained->bounds.bounds[i].links[0]].found_by ==
-            TUTTI_SOURCE_ASSUMED)
-            share += explained->bounds.bounds[i].share;
-    puts("");
-    if (share == 0) {
-        puts("Nothing of that is assumed: the forms of these links are known, and their rates are\n"
-             "what programs reach over such links.");
-        return;
-    }
-    printf("Assumed rates, since no source gives them (%.0f %% of the bound):\n", 100 * share);
     for (uint32_t i = 0; i < explained->bounds.count; i++) {
         const struct bound *bound = &explained->bounds.bounds[i];
+        enum tutti_source source =
+            explained->subject->graph->links[bound->links[0]].found_by;
+
+        if (source >= first && source <= last)
+            share += bound->share;
+    }
+    return share;
+}
+
+/* Prints the sources of the rates among the limits of the plan, and the rates that are guesses. */
+static void print_sources(const struct explanation *explained)
+{
+    double guessed = share_of(explained, TUTTI_SOURCE_NONE, TUTTI_SOURCE_ASSUMED);
+    double known = share_of(explained, TUTTI_SOURCE_PRODUCT, TUTTI_SOURCE_PRODUCT);
+    double told = share_of(explained, TUTTI_SOURCE_PRODUCT + 1, TUTTI_SOURCE_COUNT);
+
+    printf("\nSources of these rates: %.0f %% of the bound is told by the machine or the file, "
+           "%.0f %% is\nknown by products, and %.0f %% is guessed.\n", 100 * told, 100 * known,
+           100 * guessed);
+    for (uint32_t i = 0; i < explained->bounds.count; i++) {
+        const struct bound *bound = &explained->bounds.bounds[i];
+        const struct tutti_graph_link *link = &explained->subject->graph->links[bound->links[0]];
         char name[3 * NAME_BYTES], rate[UNITS_TEXT];
 
-        if (explained->subject->graph->links[bound->links[0]].found_by != TUTTI_SOURCE_ASSUMED)
+        if (link->found_by > TUTTI_SOURCE_ASSUMED)
             continue;
         bounds_name(explained->subject, bound, name, sizeof name);
-        printf("  %s: %s\n", name,
-               units_rate(explained->subject->graph->links[bound->links[0]].bytes_per_s, rate));
+        printf("  guessed: %s: %s\n", name, units_rate(link->bytes_per_s, rate));
     }
 }
 
@@ -222,7 +233,7 @@ static int explain_plan(const struct request *request, const struct subject *sub
         bounds_find(subject, plan, &explained.bounds);
         print_bounds(&explained);
         print_channels(&explained);
-        print_assumed(&explained);
+        print_sources(&explained);
         status = print_what_ifs(&explained);
         bounds_fini(&explained.bounds);
         free(explained.load);
@@ -238,7 +249,7 @@ static int run(const struct request *request)
 
 const struct command topo_explain = {
     .name = "tutti-topo explain",
-    .options = "from pattern gpus peers cross channels",
+    .options = "from gpu nic cpu pattern gpus peers cross channels",
     .help = help,
     .run = run,
 };

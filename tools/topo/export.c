@@ -270,7 +270,7 @@ static int run(const struct request *request)
 
 const struct command topo_export = {
     .name = "tutti-topo export",
-    .options = "from xml graph gpus peers cross channels",
+    .options = "from gpu nic cpu xml graph gpus peers cross channels",
     .help = help,
     .run = run,
 };

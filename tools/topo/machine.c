@@ -173,7 +173,7 @@ static int run(const struct request *request)
 
 const struct command topo_machine = {
     .name = "tutti-topo machine",
-    .options = "from ranks output measure transport quick xml",
+    .options = "from gpu nic cpu ranks output measure transport quick xml",
     .help = help,
     .run = run,
 };

@@ -203,7 +203,7 @@ static int run(const struct request *request)
 
 const struct command topo_matrix = {
     .name = "tutti-topo matrix",
-    .options = "from bandwidth cpus",
+    .options = "from gpu nic cpu bandwidth cpus",
     .help = help,
     .run = run,
 };

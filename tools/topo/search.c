@@ -140,7 +140,7 @@ static int run(const struct request *request)
 
 const struct command topo_search = {
     .name = "tutti-topo search",
-    .options = "from pattern gpus peers cross channels explain",
+    .options = "from gpu nic cpu pattern gpus peers cross channels explain",
     .help = help,
     .run = run,
 };

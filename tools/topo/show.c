@@ -29,9 +29,15 @@ static const char help[] =
     "\n"
     "  -f, --from WHAT    a file (NCCL's or hwloc's XML, or lines), a known name such as dgx-2,\n"
     "                     or a line such as \"8 gpus h100 nvswitch, 8 nics 400G, 2 cpus\"\n"
+    "      --gpu MODEL    the model of the gpus, such as b200, if the file does not tell it\n"
+    "      --nic RATE     the rate of the ports, such as 400G, or of one: mlx5_bond_0=25G,400G\n"
+    "      --cpu MODEL    the model of the CPUs, such as sapphire\n"
     "      --sources      show the source of each fact\n"
     "      --svg FILE, --dot FILE, --plain, --pattern WHICH    see tutti-topo draw --help\n"
     "      --xml FILE, --graph FILE                            see tutti-topo export --help\n"
+    "\n"
+    "Commands that take --from take --gpu, --nic and --cpu too. They replace guesses, never what\n"
+    "is told; a line on stderr says which rates are guesses.\n"
     "\n"
     "tutti-topo COMMAND --help says more. Exit status: 0 done, 1 failed, 2 a mistake in the\n"
     "command line or in what --from says.\n";
@@ -42,7 +48,7 @@ struct view {
     const struct subject *subject;
     struct table table;
     bool wants_sources;
-    bool has_assumed; /* true if a rate is assumed, so that the mark must be explained */
+    bool has_assumed, has_product; /* marks that must be explained */
 };
 
 enum { DESCRIPTION = 5 }; /* index of the column of descriptions */
@@ -84,7 +90,8 @@ static uint32_t slowest_sys_link(const struct subject *subject, uint32_t node)
     return narrowest;
 }
 
-/* Adds the columns of a link: its form, its rate, and a mark if the rate is assumed or measured. */
+/* Adds the columns of a link: its form, its rate, and a mark for the source of the rate, unless the
+ * machine or the file tells it. */
 static void add_link(struct view *view, uint32_t index)
 {
     const struct tutti_graph_link *link;
@@ -105,9 +112,11 @@ static void add_link(struct view *view, uint32_t index)
     }
     table_add(&view->table, "%s", units_rate(link->bytes_per_s, rate));
     table_add(&view->table, "%s", link->found_by == TUTTI_SOURCE_ASSUMED    ? "*"
+                                  : link->found_by == TUTTI_SOURCE_PRODUCT  ? "p"
                                   : link->found_by == TUTTI_SOURCE_MEASURED ? "m"
                                                                             : "");
     view->has_assumed = view->has_assumed || link->found_by == TUTTI_SOURCE_ASSUMED;
+    view->has_product = view->has_product || link->found_by == TUTTI_SOURCE_PRODUCT;
 }
 
 /* ---- descriptions of devices ----------------------------------------------------------------- */
@@ -192,7 +201,8 @@ static void note_nvlinks(FILE *out, const struct subject *subject, uint32_t node
         begin_note(out);
         fprintf(out, "%s to ", form);
         list_ends(out, graph, i, last);
-        fprintf(out, ": %s", units_rate(link->bytes_per_s, rate));
+        fprintf(out, ": %s%s", units_rate(link->bytes_per_s, rate),
+                link->found_by == TUTTI_SOURCE_ASSUMED ? " (a guess)" : "");
     }
 }
 
@@ -431,6 +441,8 @@ static int show(const struct request *request)
     print_summary(&subject);
     if (request->from == NULL)
         print_confines();
+    if (view.has_product)
+        puts("p known by the product: a PCI id or a name tells the rate");
     if (view.has_assumed)
         puts("* assumed: no source gives this rate, so it is what such links usually reach");
     topo_remarks_print(subject.graph, stdout);
@@ -480,7 +492,8 @@ static int run(const struct request *request)
 
 const struct command topo_show = {
     .name = "tutti-topo",
-    .options = "from sources svg dot plain pattern xml graph measure ranks output transport quick",
+    .options = "from gpu nic cpu sources svg dot plain pattern xml graph measure ranks output "
+               "transport quick",
     .help = help,
     .run = run,
 };

@@ -4,6 +4,7 @@
 
 #include "common/memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Writes the names of the properties of a device that come from this source. */

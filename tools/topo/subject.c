@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "common/memory.h"
+#include "common/rates.h"
 #include "topology/detect/detect.h"
 #include "topology/formats/load.h"
 #include "topology/inventory/cpu_mask.h"
@@ -50,8 +51,12 @@ int subject_open(const struct request *request, bool with_paths, struct subject 
     if (rc != TUTTI_OK)
         return failure(request, rc);
     name_subject(request, &subject);
-    rc = tutti_graph_build(inventory, &subject.graph);
+    rc = rates_apply_hints(request->command, &request->hints, inventory);
+    if (rc == TUTTI_OK)
+        rc = tutti_graph_build(inventory, &subject.graph);
     tutti_inventory_destroy(inventory);
+    if (rc == TUTTI_OK)
+        rates_print_guesses(request->command, subject.graph);
     if (rc == TUTTI_OK && with_paths)
         rc = tutti_paths_find(subject.graph, &subject.paths);
     if (rc != TUTTI_OK) {

@@ -144,10 +144,10 @@ static int add_part(struct tutti_hwloc_build *build, uint32_t object, uint32_t p
                                tutti_hwloc_info(hwloc, object, "PCIDevice")));
     if (sm != 0)
         TUTTI_TRY(tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_SM,
-                                          TUTTI_SOURCE_ASSUMED, sm));
+                                          TUTTI_SOURCE_PRODUCT, sm));
     if (gcn == NULL)
         return TUTTI_OK;
-    return tutti_device_set_text(build->inventory, gpu, TUTTI_PROPERTY_GCN, TUTTI_SOURCE_ASSUMED,
+    return tutti_device_set_text(build->inventory, gpu, TUTTI_PROPERTY_GCN, TUTTI_SOURCE_PRODUCT,
                                  gcn);
 }
 

@@ -37,7 +37,8 @@
  * Words of `gpus`, distributed over the switches, or over the NUMA nodes if there are no switches.
  *
  *   MODEL                         p100 v100 t4 a100 a800 a10g a6000 l4 l40s rtx4090 h100 h800 h200
- *                                 gh200 b200 gb200, mi50 mi100 mi250x mi300x mi350x; default: h100
+ *                                 gh200 h20 b200 gb200 b300 gb300, mi50 mi100 mi250x mi300x
+ *                                 mi350x; default: h100
  *   sm N | gcn NAME               a GPU that is not listed, such as sm 75, gcn gfx90a
  *   genN xN                       the PCI link; default: the model's, x16. x0: not known, as in
  *                                 virtual machines

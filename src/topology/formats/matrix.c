@@ -59,6 +59,15 @@ static bool is_printable(const char *word, size_t length)
     return true;
 }
 
+/* Returns true if the text is printable; blanks are allowed. */
+static bool is_name(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (text[i] < ' ' || text[i] > '~')
+            return false;
+    return true;
+}
+
 /* Returns true if the current line is the header of a matrix: the first words are GPU0 and another
  * device. A row also begins with GPU0, but an X follows. Some other tables of nvidia-smi begin with
  * GPU0 and OK. */
@@ -219,6 +228,36 @@ static void read_legend(struct lines *lines, struct tutti_matrix *matrix)
     }
 }
 
+/* Reads the names of products from lines such as "GPU 0: NVIDIA B200 (UUID: ...)", anywhere in the
+ * text. */
+static void read_models(const char *text, struct tutti_matrix *matrix)
+{
+    struct lines lines = {.at = text};
+
+    while (next_line(&lines)) {
+        const char *end = memchr(lines.at, '(', lines.length), *word;
+        size_t at = 0, length = next_word(&lines, &at, &word);
+        char name[16];
+        uint32_t device;
+
+        if (!is_word(word, length, "GPU") || end == NULL)
+            continue;
+        length = next_word(&lines, &at, &word);
+        if (length < 2 || length > 5 || word[length - 1] != ':' ||
+            strspn(word, "0123456789") != length - 1)
+            continue;
+        snprintf(name, sizeof name, "GPU%.*s", (int)length - 1, word);
+        device = find_device(matrix, name, strlen(name));
+        for (word += length; word < end && *word == ' '; word++)
+            continue;
+        while (end > word && end[-1] == ' ')
+            end--;
+        if (device < matrix->count && end > word && is_name(word, (size_t)(end - word)))
+            snprintf(matrix->devices[device].model, sizeof matrix->devices[device].model, "%.*s",
+                     (int)(end - word), word);
+    }
+}
+
 int tutti_matrix_read(const char *name, const char *text, enum tutti_source source,
                       struct tutti_inventory **ret_inventory)
 {
@@ -236,6 +275,7 @@ int tutti_matrix_read(const char *name, const char *text, enum tutti_source sour
     TUTTI_TRY_OR(drop_matrix, rc, read_header(name, &lines, matrix));
     TUTTI_TRY_OR(drop_matrix, rc, read_rows(name, &lines, matrix));
     read_legend(&lines, matrix);
+    read_models(text, matrix);
     rc = tutti_matrix_build(matrix, source, ret_inventory);
 
 drop_matrix:

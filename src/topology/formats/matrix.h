@@ -10,11 +10,16 @@
  *   NIC Legend:
  *     NIC0: mlx5_0
  *
+ * Lines of `nvidia-smi -L` before or after it give the products, whose NVLinks and ports differ in
+ * rate: NV18 may be Hopper's or Blackwell's. Without such lines the generation is guessed.
+ *
+ *   GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-...)
+ *
  * The matrix shows how far devices are from each other, but not the devices between them. The
  * reader builds the smallest set of devices that explains the matrix. Devices closer than SYS share
  * a NUMA node, PIX means one shared PCI switch, and PXB a switch above such switches. NVLinks are
  * direct if a GPU can have that many, and else lead to an NVSwitch. Guesses are marked ASSUMED, and
- * bus ids are invented. Text before and after the matrix is ignored.
+ * bus ids are invented. Other text before and after the matrix is ignored.
  */
 #ifndef TUTTI_TOPOLOGY_FORMATS_MATRIX_H
 #define TUTTI_TOPOLOGY_FORMATS_MATRIX_H

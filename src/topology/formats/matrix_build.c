@@ -11,7 +11,7 @@
 
 /* No GPU has more NVLinks than this. If the sum over all peers is larger, the links must lead to a
  * switch. */
-enum { NVLINKS_MOST = 18 };
+enum { NVLINKS_MOST = 18, NVLINKS_AMPERE = 12 /* the most before Hopper */ };
 
 /* The levels of groups: devices that are at most PIX, PXB or NODE apart. */
 enum { LEVEL_PIX, LEVEL_PXB, LEVEL_NODE, LEVELS };
@@ -126,6 +126,9 @@ static int add_gpu(struct build *build, uint32_t pci, uint32_t device)
     build->gpu_of[device] = gpu;
     TUTTI_TRY(tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_DEV, build->source,
                                       number));
+    if (build->matrix->devices[device].model[0] != '\0')
+        TUTTI_TRY(tutti_device_set_text(build->inventory, gpu, TUTTI_PROPERTY_MODEL_NAME,
+                                        build->source, build->matrix->devices[device].model));
     return tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_RANK,
                                    TUTTI_SOURCE_ASSUMED, number);
 }
@@ -227,16 +230,26 @@ static int64_t busid_of(const struct build *build, uint32_t gpu)
                                TUTTI_PROPERTY_BUSID, 0);
 }
 
-/* The number of links to a switch shows the generation: H100 has 18, A100 has 12, V100 has 6. Later
- * GPUs with equal numbers are taken for these. */
-static int guess_generation(struct build *build, uint32_t gpu, uint32_t nlinks)
+/* The number of links to a switch suggests the generation: H100 has 18, A100 has 12, V100 has 6.
+ * Later GPUs with equal numbers are taken for these. More than 12 to one GPU are Hopper's too. GPUs
+ * of one machine are usually alike, so the guess holds for all of them. */
+static int guess_generation(struct build *build)
 {
-    int64_t sm = nlinks == 18 ? 90 : nlinks == 12 ? 80 : nlinks == 6 ? 70 : 0;
+    const struct tutti_matrix *matrix = build->matrix;
+    uint32_t nlinks, most = 0;
+    int64_t sm;
 
-    if (sm == 0)
-        return TUTTI_OK;
-    return tutti_device_set_number(build->inventory, gpu, TUTTI_PROPERTY_SM, TUTTI_SOURCE_ASSUMED,
-                                   sm);
+    for (uint32_t i = 0; i < matrix->count; i++)
+        if (matrix->devices[i].is_gpu &&
+            (has_nvswitch(matrix, i, &nlinks) || nlinks > NVLINKS_AMPERE) && nlinks != UINT32_MAX &&
+            nlinks > most)
+            most = nlinks;
+    sm = most == 18 ? 90 : most == 12 ? 80 : most == 6 ? 70 : 0;
+    for (uint32_t i = 0; i < matrix->count && sm != 0; i++)
+        if (matrix->devices[i].is_gpu)
+            TUTTI_TRY(tutti_device_set_number(build->inventory, build->gpu_of[i],
+                                              TUTTI_PROPERTY_SM, TUTTI_SOURCE_ASSUMED, sm));
+    return TUTTI_OK;
 }
 
 static int add_links(struct build *build, uint32_t device)
@@ -244,10 +257,8 @@ static int add_links(struct build *build, uint32_t device)
     const struct tutti_matrix *matrix = build->matrix;
     uint32_t gpu = build->gpu_of[device], nlinks;
 
-    if (has_nvswitch(matrix, device, &nlinks)) {
-        TUTTI_TRY(guess_generation(build, gpu, nlinks));
+    if (has_nvswitch(matrix, device, &nlinks))
         return add_nvlink(build, gpu, TUTTI_BUSID_HIDDEN, nlinks, TUTTI_PCI_CLASS_NVSWITCH);
-    }
     for (uint32_t peer = 0; peer < matrix->count; peer++)
         if (matrix->cells[device][peer].nlinks > 0 && matrix->devices[peer].is_gpu)
             TUTTI_TRY(add_nvlink(build, gpu, busid_of(build, build->gpu_of[peer]),
@@ -267,7 +278,7 @@ static int build_all(struct build *build)
     for (uint32_t i = 0; i < matrix->count; i++)
         if (matrix->devices[i].is_gpu)
             TUTTI_TRY(add_links(build, i));
-    return TUTTI_OK;
+    return guess_generation(build);
 }
 
 int tutti_matrix_build(const struct tutti_matrix *matrix, enum tutti_source source,

@@ -25,6 +25,7 @@ struct tutti_matrix_cell {
 
 struct tutti_matrix_device {
     char name[48];      /* such as GPU0 or mlx5_0 */
+    char model[64];     /* name of the product, from nvidia-smi -L; "": not given */
     char affinity[256]; /* list of the CPUs near to it, such as "0-31"; may be "" */
     bool is_gpu;        /* false: a NIC */
     bool has_row;       /* the matrix has a row for it, not only a column */

@@ -70,7 +70,8 @@ struct tutti_graph_link {
     enum tutti_graph_link_kind kind;
     uint32_t count;       /* parallel NVLinks or C2C links, or PCIe lanes; 0: not known, or none */
     double bytes_per_s;   /* measured if available, else nominal_bytes_per_s */
-    double nominal_bytes_per_s; /* the rate that programs reach on such a link (speeds.h) */
+    double nominal_bytes_per_s; /* the rate that NCCL assumes for such a link (speeds.h) */
+    double reached_bytes_per_s; /* measured if available, else what others reached (reached.h) */
     double latency_s;     /* one way */
     enum tutti_source found_by; /* source of bytes_per_s; ASSUMED: a usual value */
 };

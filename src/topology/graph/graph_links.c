@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "topology/graph/reached.h"
 #include "topology/graph/speeds.h"
 #include "topology/inventory/pci_ids.h"
 
@@ -36,8 +37,10 @@ static int add_direction(struct links *links, struct tutti_graph_link link)
         if (other->from != link.from || other->to != link.to || other->kind != link.kind)
             continue;
         other->count += link.count;
+        other->found_by = link.found_by < other->found_by ? link.found_by : other->found_by;
         other->bytes_per_s += link.bytes_per_s;
         other->nominal_bytes_per_s += link.nominal_bytes_per_s;
+        other->reached_bytes_per_s += link.reached_bytes_per_s;
         return TUTTI_OK;
     }
     TUTTI_TRY(TUTTI_ARRAY_ROOM(graph->links, graph->nlinks, links->capacity, "links"));
@@ -51,8 +54,8 @@ static struct tutti_graph_link make_link(uint32_t from, uint32_t to,
 {
     return (struct tutti_graph_link){
         .from = from, .to = to, .kind = kind, .bytes_per_s = bytes_per_s,
-        .nominal_bytes_per_s = bytes_per_s, .latency_s = usual_latency_s[kind],
-        .found_by = source};
+        .nominal_bytes_per_s = bytes_per_s, .reached_bytes_per_s = bytes_per_s,
+        .latency_s = usual_latency_s[kind], .found_by = source};
 }
 
 /* Adds a link in both directions. `device` is the device whose property MEASURED is the rate of the
@@ -67,6 +70,7 @@ static int add_both(struct links *links, struct tutti_graph_link link, uint32_t 
 
     if (measured > 0) {
         link.bytes_per_s = measured;
+        link.reached_bytes_per_s = measured;
         link.found_by = TUTTI_SOURCE_MEASURED;
     }
     back = link;
@@ -222,13 +226,16 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
     int64_t class = tutti_device_number(inventory, nvlink, TUTTI_PROPERTY_TCLASS, 0);
     uint32_t from = outer_node(graph, gpu), other = find_gpu(inventory, gpu, target);
     uint32_t to = TUTTI_NO_NODE;
-    double rate = tutti_speed_nvlink(inventory, gpu);
+    enum tutti_source source, other_source;
+    double rate = tutti_speed_nvlink(inventory, gpu, &source);
+    double reached = rate * tutti_reached_nvlink(inventory, gpu);
     struct tutti_graph_link link;
 
     if (count <= 0)
         return TUTTI_OK;
     if (other != TUTTI_NO_DEVICE) {
-        double other_rate = tutti_speed_nvlink(inventory, other);
+        double other_rate = tutti_speed_nvlink(inventory, other, &other_source);
+        double other_reached = other_rate * tutti_reached_nvlink(inventory, other);
 
         to = outer_node(graph, other);
         if (to == from) /* in some files, links point at their own gpu */
@@ -237,6 +244,8 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
         if (!describes_link(graph, gpu, other))
             return TUTTI_OK;
         rate = other_rate < rate ? other_rate : rate;
+        reached = other_reached < reached ? other_reached : reached;
+        source = other_source < source ? other_source : source;
     } else if (leads_to_nvswitch(inventory, gpu, nvlink)) {
         to = nvswitch_of(graph, gpu);
     } else if (class == TUTTI_PCI_CLASS_NVLINK_TO_CPU) {
@@ -247,9 +256,9 @@ static int link_nvlink(struct links *links, uint32_t gpu, uint32_t nvlink)
                   "listed", graph->nodes[tutti_graph_find(graph, gpu)].number);
         return TUTTI_OK;
     }
-    link = make_link(from, to, TUTTI_LINK_NVLINK, rate * (double)count,
-                     inventory->devices[nvlink].found_by);
+    link = make_link(from, to, TUTTI_LINK_NVLINK, rate * (double)count, source);
     link.count = (uint32_t)count;
+    link.reached_bytes_per_s = reached * (double)count;
     return add_both(links, link, nvlink);
 }
 
@@ -317,17 +326,18 @@ static int link_net(struct links *links, uint32_t node)
     struct tutti_graph_link link =
         make_link(tutti_graph_find(graph, inventory->devices[net].parent), node, TUTTI_LINK_PORT,
                   rate, source);
+    struct tutti_graph_link fabric;
     double latency_us = tutti_device_real(inventory, net, TUTTI_PROPERTY_LATENCY, 0);
 
     if (latency_us > 0)
         link.latency_s = latency_us * 1e-6;
+    link.reached_bytes_per_s = rate * tutti_reached_port(rate);
     TUTTI_TRY(add_both(links, link, net));
     if (graph->count[TUTTI_NODE_FABRIC] == 0)
         return TUTTI_OK;
-    return add_both(links,
-                    make_link(node, graph->first[TUTTI_NODE_FABRIC], TUTTI_LINK_FABRIC, rate,
-                              source),
-                    TUTTI_NO_DEVICE);
+    fabric = make_link(node, graph->first[TUTTI_NODE_FABRIC], TUTTI_LINK_FABRIC, rate, source);
+    fabric.reached_bytes_per_s = link.reached_bytes_per_s;
+    return add_both(links, fabric, TUTTI_NO_DEVICE);
 }
 
 /* Joins a gpu to its device, which has other gpus too, as a bus and as an NVLink. */
@@ -393,17 +403,18 @@ static int link_cpu(struct links *links, uint32_t node)
 {
     const struct tutti_graph *graph = links->graph;
     const struct tutti_inventory *inventory = graph->inventory;
-    double rate = tutti_speed_sys(inventory, graph->nodes[node].device);
+    enum tutti_source source, other_source;
+    double rate = tutti_speed_sys(inventory, graph->nodes[node].device, &source);
 
     for (uint32_t i = 0; i < graph->count[TUTTI_NODE_CPU]; i++) {
         uint32_t other = graph->first[TUTTI_NODE_CPU] + i;
-        double other_rate = tutti_speed_sys(inventory, graph->nodes[other].device);
+        double other_rate = tutti_speed_sys(inventory, graph->nodes[other].device, &other_source);
 
         if (other > node && graph->nodes[other].host == graph->nodes[node].host)
             TUTTI_TRY(add_both(links,
                                make_link(node, other, TUTTI_LINK_SYS,
                                          rate < other_rate ? rate : other_rate,
-                                         TUTTI_SOURCE_ASSUMED),
+                                         source < other_source ? source : other_source),
                                graph->nodes[node].device));
     }
     return TUTTI_OK;

@@ -11,20 +11,25 @@
  * nic's ports. */
 #define TUTTI_LOCAL_BYTES_PER_S 5e12
 
-/* Returns the rate in B/s of one NVLink or xGMI link of a gpu, by the gpu's generation. */
-double tutti_speed_nvlink(const struct tutti_inventory *inventory, uint32_t gpu);
+/* *ret_source of these functions is ASSUMED if the rate is a guess, PRODUCT if it is known by the
+ * product, and otherwise the source that tells the rate. */
 
-/* Returns the rate in B/s of the link from a pci device upwards. Unknown values are assumed: 16
- * lanes, and the generation that is usual for the gpu or nic, or else the third generation.
- * *ret_source is then ASSUMED. */
+/* Returns the rate in B/s of one NVLink or xGMI link of a gpu, by the gpu's generation. That of an
+ * unknown gpu is assumed to be Ampere's. */
+double tutti_speed_nvlink(const struct tutti_inventory *inventory, uint32_t gpu,
+                          enum tutti_source *ret_source);
+
+/* Returns the rate in B/s of the link from a pci device upwards. Values that are not told are 16
+ * lanes, and the generation of the gpu or nic; the third generation is assumed for others. */
 double tutti_speed_pci(const struct tutti_inventory *inventory, uint32_t pci,
                        enum tutti_source *ret_source);
 
 /* Returns the rate in B/s between NUMA nodes of which `cpu` is one, by the model of the CPU. */
-double tutti_speed_sys(const struct tutti_inventory *inventory, uint32_t cpu);
+double tutti_speed_sys(const struct tutti_inventory *inventory, uint32_t cpu,
+                       enum tutti_source *ret_source);
 
-/* Returns the rate of a port in B/s. An unknown rate is taken for 100 Gbit/s on InfiniBand, else
- * for 10 Gbit/s, and *ret_source is then ASSUMED. */
+/* Returns the rate of a port in B/s. An unknown port for RDMA is assumed to have the rate that is
+ * usual beside the newest gpus of the inventory, and any other port 10 Gbit/s. */
 double tutti_speed_net(const struct tutti_inventory *inventory, uint32_t net,
                        enum tutti_source *ret_source);
 

@@ -39,6 +39,7 @@ enum tutti_device_kind {
 enum tutti_source {
     TUTTI_SOURCE_NONE,   /* not known */
     TUTTI_SOURCE_ASSUMED,  /* filled in by this library with the usual value of such devices */
+    TUTTI_SOURCE_PRODUCT,  /* known by a PCI id or the name of a product */
     TUTTI_SOURCE_SYSFS,    /* the kernel: /sys and /proc */
     TUTTI_SOURCE_HWLOC,
     TUTTI_SOURCE_VERBS,

@@ -18,7 +18,7 @@ static const struct tutti_property_info infos[TUTTI_PROPERTY_COUNT] = {TUTTI_PRO
 #undef INFO
 
 static const char *const source_names[TUTTI_SOURCE_COUNT] = {
-    "nobody", "assumed", "sysfs", "hwloc", "verbs", "nvml", "file", "measured",
+    "nobody", "assumed", "product", "sysfs", "hwloc", "verbs", "nvml", "file", "measured",
 };
 
 const struct tutti_property_info *tutti_property_info(enum tutti_property property)

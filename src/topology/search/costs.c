@@ -21,6 +21,7 @@ struct costs {
     const struct tutti_paths *paths;
     const struct tutti_graph *graph;
     struct tutti_search_ways *ways;
+    enum tutti_search_rates rates;
     uint32_t nranks;
     uint32_t *number; /* per link of the graph: its number in the machine, or TUTTI_NO_NODE */
     struct tutti_machine_link *links;
@@ -40,8 +41,15 @@ struct way {
     bool is_there;
 };
 
+static double rate_of(const struct costs *costs, uint32_t link)
+{
+    const struct tutti_graph_link *at = &costs->graph->links[link];
+
+    return costs->rates == TUTTI_RATES_REACHED ? at->reached_bytes_per_s : at->bytes_per_s;
+}
+
 /* Sums up the parts of a way. */
-static void add_up(struct way *way)
+static void add_up(const struct costs *costs, struct way *way)
 {
     way->bytes_per_s = INFINITY;
     way->is_there = true;
@@ -51,8 +59,11 @@ static void add_up(struct way *way)
         way->is_there = way->is_there && part->class != TUTTI_PATH_DIS;
         way->nhops += part->nhops;
         way->latency_s += part->latency_s;
-        if (part->nhops > 0)
-            way->bytes_per_s = fmin(way->bytes_per_s, part->bytes_per_s);
+        for (uint32_t h = 0; h < part->nhops; h++) {
+            const struct tutti_hop *hop = &costs->paths->hop[part->first + h];
+
+            way->bytes_per_s = fmin(way->bytes_per_s, rate_of(costs, hop->link) / hop->demand);
+        }
     }
 }
 
@@ -61,7 +72,7 @@ static struct way way_of(const struct costs *costs, uint32_t from, uint32_t to)
     struct way way = {.nparts = 0};
 
     way.nparts = tutti_search_ways_between(costs->ways, from, to, way.parts);
-    add_up(&way);
+    add_up(costs, &way);
     return way;
 }
 
@@ -103,7 +114,7 @@ static void add_link(struct costs *costs, uint32_t index)
         return;
     write_node_name(costs->graph, link->from, from_name, sizeof from_name);
     write_node_name(costs->graph, link->to, to_name, sizeof to_name);
-    *to = (struct tutti_machine_link){.bytes_per_s = link->bytes_per_s};
+    *to = (struct tutti_machine_link){.bytes_per_s = rate_of(costs, index)};
     snprintf(to->name, sizeof to->name, "%s>%s", from_name, to_name);
     costs->number[index] = costs->nlinks++;
 }
@@ -177,7 +188,7 @@ static int add_channel_paths(struct costs *costs)
         struct way way = {.nparts = 0}, usual = way_of(costs, own->from, own->to);
 
         way.nparts = tutti_search_ways_of_channel(costs->ways, own, way.parts);
-        add_up(&way);
+        add_up(costs, &way);
         if (!is_same_way(&way, &usual))
             TUTTI_TRY(add_path(costs,
                                (struct tutti_machine_path){.from = own->from, .to = own->to,
@@ -337,9 +348,10 @@ drop_text:
 }
 
 int tutti_search_machine(const struct tutti_paths *paths, const struct tutti_channels *ring,
-                         const struct tutti_channels *tree, struct tutti_machine **ret_machine)
+                         const struct tutti_channels *tree, enum tutti_search_rates rates,
+                         struct tutti_machine **ret_machine)
 {
-    struct costs costs = {.paths = paths, .graph = paths->graph,
+    struct costs costs = {.paths = paths, .graph = paths->graph, .rates = rates,
                           .nranks = paths->graph->count[TUTTI_NODE_GPU]};
     int rc;
 

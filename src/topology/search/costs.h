@@ -8,6 +8,10 @@
 #include "topology/machine/machine.h"
 #include "topology/search/search.h"
 
+/* The rates of the links of a machine: those of the search, so that its claims can be checked, or
+ * those that measurements reach, for times that users compare with theirs. */
+enum tutti_search_rates { TUTTI_RATES_NOMINAL, TUTTI_RATES_REACHED };
+
 /* Makes a machine with a rank for each gpu of the graph, by number, and a node for each host that
  * has gpus. The machine has all paths between ranks, and the links that they cross.
  *
@@ -20,6 +24,7 @@
  * The caller destroys the machine. TUTTI_ERR_ARGUMENT: the graph has no gpus, or two of them have
  * no path; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_search_machine(const struct tutti_paths *paths, const struct tutti_channels *ring,
-                         const struct tutti_channels *tree, struct tutti_machine **ret_machine);
+                         const struct tutti_channels *tree, enum tutti_search_rates rates,
+                         struct tutti_machine **ret_machine);
 
 #endif

@@ -55,7 +55,7 @@ static const struct {
      2, 2, 1, 3, {{0, 100, "PIX", 0}, {0, 101, "PXB", 0}, {0, 1, "PXB", 0}}},
     {"devices that are two switches from each other, each below one of its own",
      " GPU0 GPU1 NIC0\nGPU0 X NV18 PXB\nGPU1 NV18 X PXB\nNIC0 PXB PXB X\n",
-     2, 1, 1, 4, {{0, 100, "PXB", 0}, {1, 100, "PXB", 0}, {0, 1, "NVL", 360}}},
+     2, 1, 1, 4, {{0, 100, "PXB", 0}, {1, 100, "PXB", 0}, {0, 1, "NVL", 370.8}}},
     {"sockets",
      " GPU0 GPU1 NIC0\nGPU0 X SYS PHB\nGPU1 SYS X SYS\nNIC0 PHB SYS X\n",
      2, 1, 2, 0, {{0, 1, "SYS", 0}, {0, 100, "PHB", 0}, {1, 100, "SYS", 0}}},

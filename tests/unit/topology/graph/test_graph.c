@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Makes nodes and links from devices: the connections, the rates, and the parts that belong
  * together. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,6 +60,16 @@ static void check_link(const struct tutti_graph *graph, const char *from, const 
     assert_int_equal(back->to, link->from);
 }
 
+static void check_reached(const struct tutti_graph *graph, const char *from, const char *to,
+                          double gb_per_s)
+{
+    const struct tutti_graph_link *link = find_link(graph, from, to);
+
+    if (link == NULL || fabs(link->reached_bytes_per_s - gb_per_s * 1e9) > 1e5 ||
+        fabs(graph->links[link->reverse].reached_bytes_per_s - gb_per_s * 1e9) > 1e5)
+        fail_msg("%s to %s does not reach %g GB/s", from, to, gb_per_s);
+}
+
 #define GPU(bus, dev, links) \
     "<pci busid=\"0000:" bus ":00.0\" class=\"0x030200\" link_speed=\"16.0 GT/s PCIe\" " \
     "link_width=\"16\"><gpu dev=\"" dev "\" sm=\"80\">" links "</gpu></pci>"
@@ -82,11 +93,11 @@ static void nvlinks_lead_to_gpus_switches_and_cpus_and_others_are_left_out(void 
 
     (void)state;
     assert_int_equal(graph->count[TUTTI_NODE_NVSWITCH], 1);
-    check_link(graph, "gpu 0", "gpu 1", 80, TUTTI_SOURCE_FILE);
-    check_link(graph, "gpu 0", "cpu 0", 60, TUTTI_SOURCE_FILE);
-    check_link(graph, "gpu 1", "nvswitch", 80, TUTTI_SOURCE_FILE);
-    check_link(graph, "gpu 2", "nvswitch", 120, TUTTI_SOURCE_FILE);
-    check_link(graph, "gpu 2", "gpu 0", 20, TUTTI_SOURCE_FILE);
+    check_link(graph, "gpu 0", "gpu 1", 80, TUTTI_SOURCE_PRODUCT);
+    check_link(graph, "gpu 0", "cpu 0", 60, TUTTI_SOURCE_PRODUCT);
+    check_link(graph, "gpu 1", "nvswitch", 80, TUTTI_SOURCE_PRODUCT);
+    check_link(graph, "gpu 2", "nvswitch", 120, TUTTI_SOURCE_PRODUCT);
+    check_link(graph, "gpu 2", "gpu 0", 20, TUTTI_SOURCE_PRODUCT);
     assert_null(find_link(graph, "gpu 0", "gpu 0"));
     assert_null(find_link(graph, "gpu 0", "nvswitch"));
     tutti_graph_destroy(graph);
@@ -107,15 +118,15 @@ static void what_is_not_known_of_pci_is_assumed_by_what_is_there(void **state)
         "<nic><net name=\"d\" dev=\"3\" speed=\"1000\" latency=\"7.5\"/></nic></cpu></system>");
 
     (void)state;
-    check_link(graph, "gpu 0", "pci 0000:10:00.0", 48, TUTTI_SOURCE_ASSUMED);
-    check_link(graph, "pci 0000:10:00.0", "cpu 1", 12, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "gpu 0", "pci 0000:10:00.0", 48, TUTTI_SOURCE_PRODUCT);
+    check_link(graph, "pci 0000:10:00.0", "cpu 1", 48, TUTTI_SOURCE_ASSUMED);
     check_link(graph, "nic 0000:12:00.0", "net 0 (a)", 25, TUTTI_SOURCE_FILE);
-    check_link(graph, "nic 0000:12:00.0", "net 1 (b)", 12.5, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "nic 0000:12:00.0", "net 1 (b)", 50, TUTTI_SOURCE_ASSUMED);
     check_link(graph, "nic 0000:12:00.0", "pci 0000:10:00.0", 24, TUTTI_SOURCE_ASSUMED);
     check_link(graph, "nic 0000:13:00.0", "pci 0000:10:00.0", 6, TUTTI_SOURCE_FILE);
     check_link(graph, "nic 0000:13:00.0", "net 2 (c)", 1.25, TUTTI_SOURCE_ASSUMED);
     check_link(graph, "nic ", "net 3 (d)", 0.125, TUTTI_SOURCE_FILE);
-    check_link(graph, "cpu 0", "cpu 1", 16, TUTTI_SOURCE_ASSUMED);
+    check_link(graph, "cpu 0", "cpu 1", 16, TUTTI_SOURCE_PRODUCT);
     assert_true(find_link(graph, "nic ", "net 3 (d)")->latency_s > 7.4e-6);
     tutti_graph_destroy(graph);
 }
@@ -134,6 +145,30 @@ static void what_was_measured_counts_and_what_is_nominal_stays(void **state)
     check_link(graph, "gpu 0", "gpu 1", 72, TUTTI_SOURCE_MEASURED);
     assert_true(find_link(graph, "gpu 0", "gpu 1")->nominal_bytes_per_s > 79e9);
     check_link(graph, "nic 0000:12:00.0", "net 0 (a)", 23, TUTTI_SOURCE_MEASURED);
+    check_reached(graph, "gpu 0", "gpu 1", 72);
+    check_reached(graph, "nic 0000:12:00.0", "net 0 (a)", 23);
+    tutti_graph_destroy(graph);
+}
+
+static void links_reach_what_was_measured_elsewhere(void **state)
+{
+    struct tutti_graph *graph = graph_of_xml(
+        "<system version=\"1\"><cpu numaid=\"0\">"
+        GPU("01", "0", "<nvlink target=\"0000:02:00.0\" count=\"4\"/>"
+                       "<nvlink target=\"0000:03:00.0\" count=\"4\"/>")
+        GPU("02", "1", "<nvlink target=\"0000:01:00.0\" count=\"4\"/>")
+        "<pci busid=\"0000:03:00.0\" class=\"0x030200\"><gpu dev=\"2\" sm=\"70\"/></pci>"
+        "<pci busid=\"0000:12:00.0\" class=\"0x020700\"><nic>"
+        "<net name=\"a\" dev=\"0\" speed=\"200000\"/><net name=\"b\" dev=\"1\" speed=\"25000\"/>"
+        "<net name=\"c\" dev=\"2\" speed=\"800000\"/></nic></pci></cpu></system>");
+
+    (void)state;
+    check_link(graph, "gpu 0", "gpu 1", 80, TUTTI_SOURCE_PRODUCT);
+    check_reached(graph, "gpu 0", "gpu 1", 4 * 230.0 / 12);
+    check_reached(graph, "gpu 0", "gpu 2", 4 * 230.0 / 12); /* the end that reaches less counts */
+    check_reached(graph, "nic 0000:12:00.0", "net 0 (a)", 24);
+    check_reached(graph, "nic 0000:12:00.0", "net 1 (b)", 3.125); /* nothing is known */
+    check_reached(graph, "nic 0000:12:00.0", "net 2 (c)", 94);
     tutti_graph_destroy(graph);
 }
 
@@ -176,6 +211,7 @@ int main(void)
         cmocka_unit_test(nvlinks_lead_to_gpus_switches_and_cpus_and_others_are_left_out),
         cmocka_unit_test(what_is_not_known_of_pci_is_assumed_by_what_is_there),
         cmocka_unit_test(what_was_measured_counts_and_what_is_nominal_stays),
+        cmocka_unit_test(links_reach_what_was_measured_elsewhere),
         cmocka_unit_test(gpus_and_nets_are_numbered_as_their_drivers_do_host_by_host),
         cmocka_unit_test(gpus_that_refuse_peers_reach_them_through_the_cpu),
     };

@@ -43,7 +43,7 @@ static struct tutti_machine *describe(const struct machine *of, const struct tut
 {
     struct tutti_machine *machine;
 
-    if (tutti_search_machine(of->paths, ring, tree, &machine) != TUTTI_OK)
+    if (tutti_search_machine(of->paths, ring, tree, TUTTI_RATES_NOMINAL, &machine) != TUTTI_OK)
         fail_msg("%s", tutti_message_last());
     return machine;
 }
@@ -223,7 +223,8 @@ static void hosts_need_not_be_alike(void **state)
 
         assert_int_equal(tutti_search(of.paths, TUTTI_PATTERN_RING, &options, &ring), TUTTI_OK);
         /* A cluster in which a host has no port has no path, which is an error. */
-        assert_int_equal(tutti_search_machine(of.paths, ring, NULL, &machine),
+        assert_int_equal(tutti_search_machine(of.paths, ring, NULL, TUTTI_RATES_NOMINAL,
+                                              &machine),
                          i == 0 ? TUTTI_ERR_ARGUMENT : TUTTI_OK);
         tutti_machine_destroy(machine);
         tutti_channels_destroy(ring);
@@ -253,7 +254,8 @@ static void without_gpus_there_is_none(void **state)
     struct tutti_machine *machine = NULL;
 
     (void)state;
-    assert_int_equal(tutti_search_machine(of.paths, NULL, NULL, &machine), TUTTI_ERR_ARGUMENT);
+    assert_int_equal(tutti_search_machine(of.paths, NULL, NULL, TUTTI_RATES_NOMINAL, &machine),
+                     TUTTI_ERR_ARGUMENT);
     assert_null(machine);
     assert_non_null(strstr(tutti_message_last(), "no gpus"));
     close_machine(&of);

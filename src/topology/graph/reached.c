@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Holds the table of reached rates. docs/model.md compares predictions that use it with
+ * measurements. */
+#include "topology/graph/reached.h"
+
+#include "topology/inventory/products.h"
+
+#include <string.h>
+
+/* Figures are in GB/s of one link or port, as the busbw of large calls shows them. */
+struct reached {
+    int64_t least;   /* first compute capability, or Mbit/s */
+    double measured, planned;
+};
+
+/* Returns the part of the last row that begins at or below `value`; 1: none does. */
+static double part_of(const struct reached *rows, size_t count, int64_t value)
+{
+    double part = 1;
+
+    for (size_t i = 0; i < count && rows[i].least <= value; i++)
+        part = rows[i].measured / rows[i].planned;
+    return part;
+}
+
+#define PART_OF(rows, value) part_of(rows, sizeof(rows) / sizeof((rows)[0]), value)
+
+/* Only figures without multicasts and reductions of NVSwitches count, because these are not
+ * modelled. For Volta, and from Blackwell on, none was found. */
+static const struct reached nvlinks[] = {
+    {80, 230.0 / 12, 20}, /* A100, 230 over 12 links: github.com/NVIDIA/nccl-tests/issues/149 */
+    {86, 1, 1},
+    {87, 230.0 / 12, 20}, /* GA100 for other boards, as A100 */
+    {89, 1, 1},
+    {90, 368.76 / 18, 20.6}, /* H100, 368.76 over 18 links: NVIDIA/nccl-tests/issues/309 */
+    {100, 1, 1},
+};
+
+static const struct reached ports[] = {
+    {100000, 12, 12.5}, /* EDR, 12: github.com/NVIDIA/nccl-tests/issues/119 */
+    {200000, 24, 25},   /* HDR, 24: the same; 192 over 8 ports: NVIDIA/nccl/issues/812 */
+    {400000, 47, 50},   /* NDR, 46 to 48: github.com/NVIDIA/nccl-tests/issues/290 */
+};
+
+double tutti_reached_nvlink(const struct tutti_inventory *inventory, uint32_t gpu)
+{
+    enum tutti_source source;
+    const char *gcn = tutti_product_gcn(inventory, gpu, &source);
+
+    /* MI300X, 315.8 over 7 links: github.com/hisohara/ai-scripts, training/01_rccl-smoketest. */
+    if (strncmp(gcn, "gfx94", 5) == 0 || strncmp(gcn, "94", 2) == 0)
+        return 315.8 / 7 / 48;
+    return *gcn != '\0' ? 1 : PART_OF(nvlinks, tutti_product_sm(inventory, gpu, &source));
+}
+
+double tutti_reached_port(double bytes_per_s)
+{
+    return PART_OF(ports, (int64_t)(bytes_per_s * 8 / 1e6 + 0.5)); /* 8 bits per byte */
+}
