@@ -152,6 +152,8 @@ struct tutti_graph_listed tutti_graph_listed_links(const struct tutti_inventory 
     int64_t busid = tutti_device_number(inventory, inventory->devices[other].parent,
                                         TUTTI_PROPERTY_BUSID, -1);
     struct tutti_graph_listed listed = {.is_listed = false};
+    enum tutti_source source;
+    double rate = tutti_speed_nvlink(inventory, gpu, &source);
 
     for (uint32_t nvlink = inventory->devices[gpu].first_child; nvlink != TUTTI_NO_DEVICE;
          nvlink = inventory->devices[nvlink].next) {
@@ -168,7 +170,7 @@ struct tutti_graph_listed tutti_graph_listed_links(const struct tutti_inventory 
         listed.is_measured = listed.is_measured || tutti_device_has(inventory, nvlink,
                                                                     TUTTI_PROPERTY_MEASURED);
         listed.bytes_per_s += tutti_device_real(inventory, nvlink, TUTTI_PROPERTY_MEASURED,
-                                                tutti_speed_nvlink(inventory, gpu) * (double)count);
+                                                rate * (double)count);
     }
     return listed;
 }
