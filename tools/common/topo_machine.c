@@ -190,7 +190,7 @@ int topo_machine_here(uint32_t nranks, struct tutti_machine **ret_machine,
     struct tutti_graph *graph = NULL;
     uint32_t ngpus, cores = usable_cores();
     char text[UNITS_TEXT];
-    bool is_given;
+    bool is_given = false;
     int rc;
 
     TUTTI_TRY(tutti_detect(&options, &inventory));
