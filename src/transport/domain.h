@@ -177,7 +177,7 @@ static inline uint64_t tutti_domain_signal(uint64_t round, uint32_t nsignals)
 
 /* How often a member checks for an answer that is on its way before it does something else. It
  * pauses between two checks, so that all of them take less than a microsecond. */
-#define TUTTI_PATIENT_LOOKS 6
+#define TUTTI_PATIENT_LOOKS 2
 
 /* Write this rank's call into its post of a round, before the first signal of the round. */
 static inline void tutti_domain_begin_post(const struct tutti_domain *domain, uint64_t round,

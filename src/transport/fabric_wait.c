@@ -52,7 +52,7 @@ enum { PHASE_SPIN, PHASE_YIELD, PHASE_ANNOUNCED };
  * clock every PASSES_PER_CLOCK passes. Both numbers are powers of two, so that testing for them is
  * cheap. */
 #define PASSES_PER_PROGRESS 64
-#define PASSES_PER_CLOCK 8
+#define PASSES_PER_CLOCK 16
 /* The first passes do not pause the core, because a pause can take as long as a small message. */
 #define EAGER_PASSES 64
 /* A spinning rank does not know whether other threads need its core. After this time it yields the
