@@ -225,7 +225,7 @@ static int store(struct regroup *regroup, const struct tutti_import_ref *dst)
     return TUTTI_OK;
 }
 
-/* Follows a SEND. What it sends is no longer regrouped. */
+/* Follows a SEND. The data that it sends is no longer regrouped. */
 static int follow_send(struct regroup *regroup, const struct tutti_import_ref *src)
 {
     struct value *values = regroup->values + first_cell(regroup->program, src);

@@ -65,7 +65,7 @@ static void hosts_of_one_domain_are_searched_by_nvlinks(void **state)
     running_says("maxconn=\"0xREDACTED\" is no number, such as 8; it is not needed and is ignored, "
                  "with 1 more such values\n");
     assert_null(strstr(running.out, "to nets"));
-    /* A search with ports is there for who asks. */
+    /* A user can ask for a search with ports. */
     run(TUTTI_TOPO, "search --from trays.xml --pattern ring --peers");
     running_says("to nets");
     /* The file that is exported says what was assumed, and gives the same. */

@@ -124,8 +124,9 @@ static int read_route(struct tutti_draft *draft, struct tutti_draft_path *path)
             has_latency = true;
             is_in_via = false;
         } else {
-            return tutti_words_fail(&draft->words, word, "\"%.*s\"; a path has latency, channel, and "
-                                    "via with the numbers of its links, each once", TUTTI_WORD(word));
+            return tutti_words_fail(&draft->words, word,
+                                    "\"%.*s\"; a path has latency, channel, and via with the "
+                                    "numbers of its links, each once", TUTTI_WORD(word));
         }
     }
     if (!has_via)
@@ -168,8 +169,8 @@ static struct tutti_word word_at(const struct tutti_draft_path *path, uint32_t c
     return (struct tutti_word){.line = path->line, .column = column};
 }
 
-/* Orders paths by their ranks and channels. Equal ones are ordered as in the text, so that the error
- * names the later path. */
+/* Orders paths by their ranks and channels. Equal ones are ordered as in the text, so that the
+ * error names the later path. */
 static int compare_paths(const void *a, const void *b)
 {
     const struct tutti_draft_path *x = a, *y = b;

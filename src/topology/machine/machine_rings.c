@@ -16,9 +16,9 @@
 #include <stdlib.h>
 
 /* Adds, to the load of each link, the bytes that cross this link when the ring carries one byte.
- * Directed ring 2 i is ring i forwards, and 2 i + 1 is ring i backwards. Each has the channel of its
- * number, as in algorithms/multi_ring.c. Returns false if two
- * consecutive ranks have no path. */
+ * Directed ring 2 i is ring i forwards, and 2 i + 1 is ring i backwards. Each has the channel of
+ * its number, as in algorithms/multi_ring.c. Returns false if two consecutive ranks have no
+ * path. */
 static bool add_ring_load(const struct tutti_machine *machine, uint32_t directed, double *loads)
 {
     uint32_t nranks = machine->places.nranks;

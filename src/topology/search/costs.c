@@ -276,13 +276,16 @@ static void write_tree(FILE *out, const struct costs *costs, const struct tutti_
 
 static void write_orders(FILE *out, const struct costs *costs, const struct tutti_channels *plan)
 {
+    uint32_t ntrees;
+
     if (tutti_search_repeated_gpus(costs->ways, plan) == 0)
         return;
+    ntrees = tutti_search_orders_per_tree(costs->ways, plan);
     for (uint32_t c = 0; c < plan->nchannels && c < TUTTI_MACHINE_ORDERS; c++) {
         if (plan->pattern == TUTTI_PATTERN_RING)
             write_ring(out, costs, plan, c);
         else
-            for (uint32_t which = 0; which < tutti_search_orders_per_tree(costs->ways, plan); which++)
+            for (uint32_t which = 0; which < ntrees; which++)
                 write_tree(out, costs, plan, c, which);
     }
 }

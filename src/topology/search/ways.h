@@ -23,8 +23,8 @@ struct tutti_search_port_pair {
 /* The way of one channel of a schedule between two ranks. */
 struct tutti_search_channel_way {
     uint32_t from, to;
-    uint8_t channel; /* as in algorithms/multi_ring.c: twice the number of the ring, and one more for
-                        the direction back */
+    uint8_t channel; /* as in algorithms/multi_ring.c: twice the number of the ring, and one more
+                        for the direction back */
     struct tutti_search_port_pair ports;
 };
 
@@ -62,8 +62,9 @@ uint32_t tutti_search_repeated_gpus(const struct tutti_search_ways *ways,
 uint32_t tutti_search_tree_root(const struct tutti_channels *plan,
                                 const struct tutti_channel *channel);
 
-/* Returns how many orders of the machine a channel of a tree plan becomes: two, one for each binary
- * tree of the hosts, unless there are fewer than three hosts, or the machine has no room for two. */
+/* Returns how many trees of the machine a channel of a tree plan becomes: two, one for each binary
+ * tree of the hosts. It is one if there are fewer than three hosts, or the machine has no room for
+ * two. */
 uint32_t tutti_search_orders_per_tree(const struct tutti_search_ways *ways,
                                       const struct tutti_channels *plan);
 /* Returns the parent of a host in binary tree number `which`, 0 or 1, of `nhosts` hosts.

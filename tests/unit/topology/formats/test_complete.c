@@ -220,7 +220,7 @@ static void hosts_behind_hidden_nvswitches_are_one_domain(void **state)
         /* A gpu without these links is not in it. */
         {TRAY("0x1", HIDDEN("")) TRAY("0x2", "<gpu/>") TRAY("0x3", HIDDEN("")), "0x1 - 0x1",
          "the hosts are taken for one NVLink domain"},
-        /* What the file says is kept: two domains, or none. */
+        /* The domains that the file gives are kept: two, or none. */
         {TRAY("0x1", HIDDEN("fabric=\"5\"")) TRAY("0x2", HIDDEN("fabric=\"6\"")), "0x5 0x6", NULL},
         {TRAY("0x1", HIDDEN("fabric=\"0\"")) TRAY("0x2", HIDDEN("")), "0x0 -", NULL},
         /* One host, switches with addresses, links to CPUs. */
