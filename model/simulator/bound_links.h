@@ -18,7 +18,8 @@ struct tutti_sim_border {
 };
 
 /* Computes the borders of `nparts` parts. of[rank] is the number of the part that a rank belongs
- * to. If `of` is NULL, each rank is a part of its own, and `nparts` is the number of ranks.
+ * to. If `of` is NULL, each rank is a part of its own, and `nparts` is the number of ranks. In a
+ * machine of like parts (machine.h) there is no bound if a part here reaches beyond one of those.
  * ret_borders has room for `nparts` entries. TUTTI_ERR_SYSTEM: out of memory. */
 int tutti_sim_borders(const struct tutti_machine *machine, const uint32_t *of, uint32_t nparts,
                       struct tutti_sim_border *ret_borders);

@@ -138,7 +138,8 @@ static int number_links(struct tutti_sim_network *network)
     network->memories = reserve_links(network, machine->memory_bytes_per_s > 0, nnodes);
     network->node_cores = reserve_links(network, has_crowded_nodes(network), nnodes);
     network->rank_cores = reserve_links(network, uses_rank_cores(network), nranks);
-    network->path_links = reserve_links(network, machine->links.nlinks > 0, machine->links.nlinks);
+    network->path_links = reserve_links(network, machine->links.nlinks > 0,
+                                        tutti_machine_link_count(&machine->links));
     network->links = calloc((size_t)network->nlinks + 1, sizeof(*network->links));
     return network->links != NULL
                ? TUTTI_OK
@@ -169,9 +170,11 @@ static void set_capacities(struct tutti_sim_network *network)
     set_links(network, network->memories, nnodes, memory_rate, memory_rate);
     set_links(network, network->node_cores, nnodes, machine->cores, machine->cores);
     set_links(network, network->rank_cores, nranks, 1, 1);
-    for (uint32_t i = 0; i < machine->links.nlinks; i++)
-        set_links(network, network->path_links + i, 1, machine->links.links[i].bytes_per_s,
-                  machine->links.links[i].bytes_per_s);
+    for (uint32_t i = 0; i < tutti_machine_link_count(&machine->links); i++) {
+        double bytes_per_s = tutti_machine_link(&machine->links, i)->bytes_per_s;
+
+        set_links(network, network->path_links + i, 1, bytes_per_s, bytes_per_s);
+    }
 }
 
 int tutti_sim_network_init(struct tutti_sim_network *network, const struct tutti_machine *machine,
@@ -207,6 +210,21 @@ void tutti_sim_network_fini(struct tutti_sim_network *network)
 static bool is_among(uint32_t link, uint32_t first, uint32_t count)
 {
     return first != TUTTI_SIM_NONE && link >= first && link - first < count;
+}
+
+/* Links of like parts have one name, so the number of the link tells them apart. */
+static void name_path_link(const struct tutti_sim_network *network, uint32_t number, char *ret_name,
+                           size_t size_bytes)
+{
+    const struct tutti_machine_links *links = &network->machine->links;
+    const char *name = tutti_machine_link(links, number)->name;
+
+    if (name[0] == '\0')
+        snprintf(ret_name, size_bytes, "link %u", number);
+    else if (links->nkinds > 0)
+        snprintf(ret_name, size_bytes, "%s (link %u)", name, number);
+    else
+        snprintf(ret_name, size_bytes, "%s", name);
 }
 
 void tutti_sim_link_name(const struct tutti_sim_network *network, uint32_t link, char *ret_name,
@@ -245,13 +263,9 @@ void tutti_sim_link_name(const struct tutti_sim_network *network, uint32_t link,
         snprintf(ret_name, size_bytes, "memory %u", link - network->memories);
     } else if (is_among(link, network->rank_cores, network->nranks)) {
         snprintf(ret_name, size_bytes, "core of rank %u", link - network->rank_cores);
-    } else if (is_among(link, network->path_links, network->machine->links.nlinks)) {
-        const char *name = network->machine->links.links[link - network->path_links].name;
-
-        if (name[0] != '\0')
-            snprintf(ret_name, size_bytes, "%s", name);
-        else
-            snprintf(ret_name, size_bytes, "link %u", link - network->path_links);
+    } else if (is_among(link, network->path_links,
+                        tutti_machine_link_count(&network->machine->links))) {
+        name_path_link(network, link - network->path_links, ret_name, size_bytes);
     } else {
         snprintf(ret_name, size_bytes, "cores %u", link - network->node_cores);
     }

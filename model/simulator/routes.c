@@ -135,29 +135,34 @@ static int route_ports(const struct tutti_sim_network *network, uint32_t from, u
     return TUTTI_OK;
 }
 
-/* Adds the links of a path to the route. */
+/* Adds the links of the path from one rank to another to the route. */
 static int cross_path(const struct tutti_sim_network *network,
-                      const struct tutti_machine_path *path, struct tutti_sim_route *route)
+                      const struct tutti_machine_path *path, uint32_t from, uint32_t to,
+                      struct tutti_sim_route *route)
 {
-    const struct tutti_machine_crossing *at = &network->machine->links.crossings[path->first];
+    const struct tutti_machine_links *links = &network->machine->links;
+    const struct tutti_machine_crossing *at = &links->crossings[path->first];
+    struct tutti_machine_shift shift = tutti_machine_shift_of(links, from, to);
 
     for (uint32_t i = 0; i < path->count; i++)
-        TUTTI_TRY(cross(route, network->path_links + at[i].link, at[i].weight, at[i].weight));
+        TUTTI_TRY(cross(route, network->path_links + tutti_machine_shifted(&shift, at[i].link),
+                        at[i].weight, at[i].weight));
     return TUTTI_OK;
 }
 
 /* A path without links has the rate of its level, and shares it with no other route. */
 static int route_path(const struct tutti_sim_network *network,
-                      const struct tutti_machine_path *path, struct tutti_sim_route *route)
+                      const struct tutti_machine_path *path, uint32_t from, uint32_t to,
+                      struct tutti_sim_route *route)
 {
     const struct tutti_machine *machine = network->machine;
     double narrowest = tutti_machine_path_rate(machine, path);
 
-    route->rate = *tutti_sim_rate_of(network, tutti_machine_level(machine, path->from, path->to));
-    route->rate.latency_s = tutti_machine_path_latency_s(machine, path);
+    route->rate = *tutti_sim_rate_of(network, tutti_machine_level(machine, from, to));
+    route->rate.latency_s = tutti_machine_path_latency_s(machine, path, from, to);
     if (narrowest > 0)
         route->rate.bytes_per_s = narrowest;
-    return cross_path(network, path, route);
+    return cross_path(network, path, from, to, route);
 }
 
 /* Adds what a message within a node uses: the memory of the node, and the core that loads and
@@ -231,7 +236,7 @@ int tutti_sim_route_message(const struct tutti_sim_network *network, uint32_t fr
 
     clear(route);
     if (path != NULL)
-        TUTTI_TRY(route_path(network, path, route));
+        TUTTI_TRY(route_path(network, path, from, to, route));
     else if (network->torus != TUTTI_SIM_NONE && !is_one_node(network, from, to))
         TUTTI_TRY(route_torus(network, from, to, route));
     else
@@ -334,7 +339,7 @@ static int cross_peers(const struct tutti_sim_network *network, const struct tut
         if (peer == TUTTI_ALL_RANKS && rank == own)
             continue;
         if (path != NULL) {
-            TUTTI_TRY(cross_path(network, path, route));
+            TUTTI_TRY(cross_path(network, path, is_load ? rank : own, is_load ? own : rank, route));
             continue;
         }
         TUTTI_TRY(cross_bridge(network, is_load ? rank : own, is_load ? own : rank, route));

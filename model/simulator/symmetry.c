@@ -13,21 +13,46 @@
 
 /* The parts of one kind (nodes, groups, ...), and the links that each of them has. */
 struct parts {
-    const uint32_t *part; /* per rank: its part; NULL: each rank is a part */
+    const uint32_t *part; /* per rank: its part; NULL: `size` consecutive ranks are a part */
+    uint32_t size;
     uint32_t count;       /* number of parts */
     uint32_t first, ways; /* the kind's first link, or TUTTI_SIM_NONE; links of each part */
     bool matters;         /* false: all ranks are in one part, which has no links */
 };
 
-enum { KINDS = 8 };
+enum { KINDS = 9 };
 
 static struct parts make_parts(const uint32_t *part, uint32_t count, uint32_t first, uint32_t ways)
 {
-    return (struct parts){.part = part, .count = count, .first = first, .ways = ways,
+    return (struct parts){.part = part, .size = 1, .count = count, .first = first, .ways = ways,
                           .matters = count > 1 || first != TUTTI_SIM_NONE};
 }
 
-/* Lists all kinds of parts of a network without paths. */
+/* Lists the like parts that have links of their own. Other machines with paths are not mapped onto
+ * themselves by any shift that is looked for (may_shift_paths). */
+static struct parts make_like_parts(const struct tutti_sim_network *network)
+{
+    const struct tutti_machine_links *links = &network->machine->links;
+    struct parts parts = {.matters = false};
+
+    if (links->nkinds > 0) {
+        parts = make_parts(NULL, links->kinds[0].nparts, network->path_links,
+                           links->kinds[0].nlinks);
+        parts.size = links->kinds[0].nranks;
+    }
+    return parts;
+}
+
+/* Returns true if a shift by `period` maps the paths of the machine onto themselves, or if it has
+ * none. Like parts of one kind have the same paths. */
+static bool may_shift_paths(const struct tutti_sim_network *network, uint32_t period)
+{
+    const struct tutti_machine_links *links = &network->machine->links;
+
+    return links->npaths == 0 || (links->nkinds == 1 && period % links->kinds[0].nranks == 0);
+}
+
+/* Lists all kinds of parts of a network. */
 static void list_parts(const struct tutti_sim_network *network, struct parts kinds[KINDS])
 {
     const struct tutti_placement *places = &network->machine->places;
@@ -44,11 +69,12 @@ static void list_parts(const struct tutti_sim_network *network, struct parts kin
     kinds[6] = make_parts(network->nic, network->nics == TUTTI_SIM_NONE ? 1 : network->nnics,
                           network->nics, 2);
     kinds[7] = make_parts(NULL, n, network->torus, 2 * places->ndims);
+    kinds[8] = make_like_parts(network);
 }
 
 static uint32_t part_of(const struct parts *parts, uint32_t rank)
 {
-    return parts->part != NULL ? parts->part[rank] : rank;
+    return parts->part != NULL ? parts->part[rank] : rank / parts->size;
 }
 
 /* Finds the part to which a shift of all ranks by `period` maps each part. Returns false if ranks
@@ -131,7 +157,7 @@ static bool is_shift(const struct tutti_sim_network *network, uint32_t period,
     struct parts kinds[KINDS];
     uint32_t n = network->nranks;
 
-    if (network->machine->links.npaths > 0 || period == 0 || period >= n || n % period != 0 ||
+    if (period == 0 || period >= n || n % period != 0 || !may_shift_paths(network, period) ||
         !keeps_torus(network, period))
         return false;
     list_parts(network, kinds);

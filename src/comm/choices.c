@@ -176,7 +176,8 @@ size_t tutti_choices_bytes(const struct tutti_comm *comm)
                  (places->nrings + places->ntrees) * nranks * sizeof(int32_t) +
                  comm->machine->links.nlinks * sizeof(struct tutti_machine_link) +
                  comm->machine->links.npaths * sizeof(struct tutti_machine_path) +
-                 comm->machine->links.ncrossings * sizeof(struct tutti_machine_crossing);
+                 comm->machine->links.ncrossings * sizeof(struct tutti_machine_crossing) +
+                 comm->machine->links.nkinds * sizeof(struct tutti_machine_parts);
     for (int i = 0; comm->policy != NULL && i < TUTTI_POLICY_RULES; i++)
         bytes += comm->policy->rules[i].capacity * sizeof(struct tutti_rule);
     return bytes + (comm->policy != NULL ? sizeof *comm->policy + comm->policy->size : 0);

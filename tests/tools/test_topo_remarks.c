@@ -93,14 +93,15 @@ static void a_machine_of_a_domain_has_its_nvlinks(void **state)
 }
 
 /* Other hosts are reached over ports, and the domain is still one of NVLinks. */
-static void a_domain_and_another_host_are_searched_host_by_host(void **state)
+static void a_domain_and_another_host_are_searched_one_by_one(void **state)
 {
     (void)state;
     run(TUTTI_TOPO, "search --pattern ring --from '2 hosts: 2 gpus gb200 nvswitch fabric, 1 nics "
                     "400G, 1 cpu; 1 hosts: 2 gpus a100 pcie, 1 nics 100G, 1 cpu'");
-    running_says("host 0, ring of 2 gpus");
+    running_says("hosts 0-1, ring of 4 gpus");
     running_says("host 2, ring of 2 gpus");
     running_says("to nets");
+    assert_null(strstr(running.out, "host 1 as host 0"));
     run(TUTTI_TOPO, "machine --from '2 hosts: 2 gpus gb200 nvswitch fabric, 1 nics 400G, 1 cpu; "
                     "1 hosts: 2 gpus a100 pcie, 1 nics 100G, 1 cpu'");
     running_says("link host0nvswitch>host1gpu2 721.8GB/s");
@@ -179,7 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts_of_one_domain_are_searched_by_nvlinks),
         cmocka_unit_test(a_machine_of_a_domain_has_its_nvlinks),
-        cmocka_unit_test(a_domain_and_another_host_are_searched_host_by_host),
+        cmocka_unit_test(a_domain_and_another_host_are_searched_one_by_one),
         cmocka_unit_test(hosts_of_a_line_are_no_domain_in_its_file_either),
         cmocka_unit_test(a_link_that_two_gpus_describe_differently_is_told),
         cmocka_unit_test(a_rate_that_cannot_be_is_told),

@@ -5,13 +5,13 @@
 #include "base/result.h"
 #include "common/memory.h"
 #include "common/rates.h"
-#include "common/topo_levels.h"
 #include "common/topo_remarks.h"
 #include "common/tuner_view.h"
 #include "common/units.h"
 #include "topology/detect/detect.h"
 #include "topology/formats/known.h"
 #include "topology/formats/load.h"
+#include "topology/graph/parts.h"
 #include "topology/search/costs.h"
 
 #include <ctype.h>
@@ -56,58 +56,27 @@ static bool has_devices(const char *what)
     return is_file_of_devices(what);
 }
 
-/* Returns true if a node has a link to another one. */
-static bool has_link(const struct tutti_graph *graph, uint32_t from, uint32_t to)
-{
-    const struct tutti_graph_node *at = &graph->nodes[from];
-
-    for (uint32_t i = at->first_link; i < at->first_link + at->nlinks; i++)
-        if (graph->links[i].to == to)
-            return true;
-    return false;
-}
-
-/* Returns true if a gpu, or the device that it shares with other gpus, has a link to a node. */
-static bool leads_to(const struct tutti_graph *graph, uint32_t gpu, uint32_t to)
-{
-    uint32_t pci = tutti_graph_find(graph,
-                                    graph->inventory->devices[graph->nodes[gpu].device].parent);
-
-    return has_link(graph, gpu, to) ||
-           (pci != TUTTI_NO_NODE && graph->nodes[pci].is_shared && has_link(graph, pci, to));
-}
-
-bool topo_machine_is_one_domain(const struct tutti_graph *graph)
-{
-    uint32_t first = tutti_graph_gpu(graph, 0), ngpus = graph->count[TUTTI_NODE_GPU];
-    bool spans_hosts = false;
-
-    if (graph->count[TUTTI_NODE_NVSWITCH] != 1)
-        return false;
-    for (uint32_t gpu = first; gpu < first + ngpus; gpu++) {
-        if (!leads_to(graph, gpu, graph->first[TUTTI_NODE_NVSWITCH]))
-            return false;
-        spans_hosts = spans_hosts || graph->nodes[gpu].host != graph->nodes[first].host;
-    }
-    return spans_hosts;
-}
-
 int topo_machine_make(const struct tutti_paths *paths, struct tutti_machine **ret_machine)
 {
-    const struct tutti_graph *graph = paths->graph;
     struct tutti_search_options options = {.host = TUTTI_ALL_HOSTS};
     struct tutti_channels *ring = NULL, *tree = NULL;
+    struct tutti_graph_parts parts = {.nparts = 0};
+    const struct tutti_graph_part *first;
     int rc;
 
-    if (graph->count[TUTTI_NODE_GPU] > 0 && !topo_machine_is_one_domain(graph)) {
-        options.host = graph->nodes[tutti_graph_gpu(graph, 0)].host;
-        options.has_peers = graph->nhosts > 1;
+    TUTTI_TRY_OR(leave, rc, tutti_graph_parts_find(paths->graph, &parts));
+    first = tutti_graph_first_part(&parts);
+    if (first != NULL && !tutti_graph_is_one_domain(&parts)) {
+        options.host = first->first_host;
+        options.nhosts = first->nhosts;
+        options.has_peers = paths->graph->nhosts > 1;
     }
     TUTTI_TRY_OR(leave, rc, tutti_search(paths, TUTTI_PATTERN_RING, &options, &ring));
     TUTTI_TRY_OR(leave, rc, tutti_search(paths, TUTTI_PATTERN_TREE, &options, &tree));
     rc = tutti_search_machine(paths, ring, tree, TUTTI_RATES_REACHED, ret_machine);
 
 leave:
+    tutti_graph_parts_fini(&parts);
     tutti_channels_destroy(ring);
     tutti_channels_destroy(tree);
     return rc;
@@ -116,8 +85,12 @@ leave:
 /* Fails unless the machine has the ranks that the user wants. */
 static int check_ranks(const char *what, const struct tutti_graph *graph, uint32_t nranks)
 {
-    uint32_t ngpus = graph->count[TUTTI_NODE_GPU];
+    struct tutti_graph_parts parts;
+    uint32_t ngpus;
 
+    TUTTI_TRY(tutti_graph_parts_find(graph, &parts));
+    ngpus = parts.nranks;
+    tutti_graph_parts_fini(&parts);
     if (ngpus == 0)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "%s has no gpus, and each rank would be a gpu", what);
     if (nranks > 0 && nranks != ngpus)
@@ -150,24 +123,6 @@ static int build_graph(const char *command, const char *what, const struct tutti
     if (rc == TUTTI_OK)
         rc = tutti_graph_build(inventory, ret_graph);
     tutti_inventory_destroy(inventory);
-    return rc;
-}
-
-/* Adds a cure to the last message if `what` has too many hosts: their description by levels. */
-static int suggest_levels(const char *what, int rc)
-{
-    char *levels, *reason;
-
-    if (rc != TUTTI_ERR_ARGUMENT)
-        return rc;
-    reason = must_have(strdup(tutti_message_last()));
-    if (topo_levels_write(what, &levels)) {
-        rc = tutti_fail(rc, "%s; or give the levels instead: \"%s\"", reason, levels);
-        free(levels);
-    } else {
-        rc = tutti_fail(rc, "%s", reason);
-    }
-    free(reason);
     return rc;
 }
 
@@ -249,15 +204,12 @@ int topo_machine_load(const char *command, const char *what, const struct tutti_
         TUTTI_TRY(check_exists(what));
         return tutti_machine_load(what, nranks, ret_machine);
     }
-    rc = build_graph(command, what, hints, &graph);
-    if (rc != TUTTI_OK)
-        return suggest_levels(what, rc);
+    TUTTI_TRY(build_graph(command, what, hints, &graph));
     rc = check_ranks(what, graph, nranks);
     if (rc == TUTTI_OK) {
         topo_remarks_print(graph, stderr);
         rates_print_guesses(command, graph);
         rc = make_of_graph(graph, ret_machine);
-        rc = rc == TUTTI_OK ? rc : suggest_levels(what, rc);
     }
     tutti_graph_destroy(graph);
     return rc;

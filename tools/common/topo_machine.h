@@ -29,12 +29,8 @@ int topo_machine_load(const char *command, const char *what, const struct tutti_
 int topo_machine_here(uint32_t nranks, struct tutti_machine **ret_machine,
                       char ret_about[TOPO_MACHINE_ABOUT]);
 
-/* Returns true if all gpus of several hosts are joined by one NVSwitch, so that no gpu is outside
- * their NVLink domain. */
-bool topo_machine_is_one_domain(const struct tutti_graph *graph);
-
-/* Makes the machine from the gpus of a graph. The plans are those of the first host with gpus, or
- * of all hosts if they are one domain. */
+/* Makes the machine from the gpus of a graph. The plans are those of the first part with gpus
+ * (graph/parts.h), or of all hosts if they are one domain. */
 int topo_machine_make(const struct tutti_paths *paths, struct tutti_machine **ret_machine);
 
 #endif

@@ -19,6 +19,14 @@
 
 #define SIZES   64 /* most sizes of a sweep */
 #define SAMPLES 4  /* ranks from which the number of steps is estimated */
+#define LARGE_STEPS 100000    /* steps of all ranks that take some seconds */
+/* Chunks of at least ALIGN_FROM_BYTES are whole cache lines (schedule/bind.h). Half a line more or
+ * less is at most a thousandth of a chunk of LEAST_EVEN_BYTES. */
+#define LINE_BYTES 64
+#define ALIGN_FROM_BYTES 512
+#define LEAST_EVEN_BYTES 32768
+/* The same for plays that would be left out otherwise: at most a hundredth. */
+#define LEAST_EVEN_LARGE_BYTES 3200
 
 /* Makes the schedules of one call. It is the context of a tutti_sim_source, through which the
  * simulator asks for the schedule of each rank. */
@@ -82,14 +90,35 @@ static int count_pieces(struct schedule_maker *maker, size_t block,
     return TUTTI_OK;
 }
 
-/* Leaves out a case with too many steps, unless a few ranks can stand for all. */
+/* Lets the blocks of large calls have as many bytes in each chunk. Chunks whose sizes differ by a
+ * cache line end at times of their own, and each end is an event: such a play takes far longer, and
+ * says the same. Calls of very many steps are played only with even chunks. */
+static int even_chunks(struct schedule_maker *maker, bool has_many_steps,
+                       struct tutti_sim_source *source)
+{
+    const struct tutti_schedule *schedule;
+    size_t nchunks, chunk, unit;
+
+    TUTTI_TRY(make_schedule(maker, 0, &schedule));
+    nchunks = schedule->chunks_per_block;
+    destroy_schedule(maker, schedule);
+    chunk = source->block_count / nchunks;
+    unit = chunk >= ALIGN_FROM_BYTES ? nchunks * LINE_BYTES : nchunks;
+    if (chunk >= (has_many_steps ? LEAST_EVEN_LARGE_BYTES : LEAST_EVEN_BYTES))
+        source->block_count = (source->block_count + unit / 2) / unit * unit;
+    return TUTTI_OK;
+}
+
+/* Leaves out a case with too many steps, unless a few ranks can stand for all. On a machine with
+ * paths no message waits for a port, so that a few ranks have the same times as all, and stand for
+ * them in any large case. */
 static int limit_steps(const struct request *request, const struct tutti_machine *machine,
                        struct tutti_sim_source *source, struct sim_case *one)
 {
     uint32_t period;
 
     one->is_left_out = one->nsteps > request->most_steps;
-    if (!one->is_left_out)
+    if (!one->is_left_out && (machine->links.npaths == 0 || one->nsteps < LARGE_STEPS))
         return TUTTI_OK;
     TUTTI_TRY(tutti_sim_find_period(source, machine, &period));
     if (period == 0 || one->nsteps / one->nranks * period > request->most_steps)
@@ -127,6 +156,7 @@ static int play(const struct request *request, const struct tutti_machine *machi
     if (request->wants_pieces && block > 0)
         TUTTI_TRY(count_pieces(&maker, block, &view, &one->npieces));
     source.block_count = (size_t)ceil((double)block / one->npieces);
+    TUTTI_TRY(even_chunks(&maker, one->nsteps > request->most_steps, &source));
     TUTTI_TRY(limit_steps(request, machine, &source, one));
     if (one->is_left_out)
         return TUTTI_OK;

@@ -72,7 +72,7 @@ void bounds_alike(const struct subject *subject, const struct bound *bound, uint
     struct bound alike = {.share = bound->share};
 
     for (uint32_t i = 0; i < graph->nlinks; i++)
-        if ((host == TUTTI_ALL_HOSTS || graph->nodes[graph->links[i].from].host == host) &&
+        if (subject_plans_host(subject, host, graph->nodes[graph->links[i].from].host) &&
             is_alike(graph, bound->links[0], i))
             add_link(&alike, i);
     *ret_alike = alike;

@@ -54,9 +54,13 @@ static void print_head(const struct explanation *explained)
         puts("it crosses no link, so nothing bounds it");
         return;
     }
-    printf("%s, %s%s of the ", subject_count(plan->nchannels, "channel", count),
+    printf("%s, %s%s", subject_count(plan->nchannels, "channel", count),
            plan->nchannels > 1 ? "together " : "", plans_rate(plan->bytes_per_s, text));
-    printf("%s that can be (%.1f %%)\n", plans_rate(plan->bound_bytes_per_s, text),
+    if (isinf(plan->bound_bytes_per_s)) {
+        puts("; how much can be is not known");
+        return;
+    }
+    printf(" of the %s that can be (%.1f %%)\n", plans_rate(plan->bound_bytes_per_s, text),
            100 * plan->bytes_per_s / plan->bound_bytes_per_s);
 }
 

@@ -102,7 +102,7 @@ static int read_gpus(const struct request *request, const struct subject *subjec
 int wish_read(const struct request *request, const struct subject *subject, const char *usual,
               struct wish *ret_wish)
 {
-    bool has_others = subject->graph->nhosts > 1 && !topo_machine_is_one_domain(subject->graph);
+    bool has_others = subject->graph->nhosts > 1 && !tutti_graph_is_one_domain(&subject->parts);
     struct wish wish = {.has_peers = request->has_peers || has_others,
                         .may_cross = request->may_cross, .nchannels = request->nchannels};
     int status = read_pattern(request, usual, &wish);
@@ -141,7 +141,8 @@ int plans_search(const struct subject *subject, const struct wish *wish, uint32_
                  enum tutti_pattern pattern, struct tutti_channels **ret_plan)
 {
     const struct tutti_search_options options = {
-        .host = host, .gpus = wish->gpus, .ngpus = wish->ngpus, .may_cross = wish->may_cross,
+        .host = host, .nhosts = wish->gpus == NULL ? subject_planned_hosts(subject, host) : 1,
+        .gpus = wish->gpus, .ngpus = wish->ngpus, .may_cross = wish->may_cross,
         /* A search of all hosts together leaves no other hosts. */
         .has_peers = wish->has_peers && host != TUTTI_ALL_HOSTS, .nchannels = wish->nchannels,
         .for_rate_only = wish->for_rate_only,
@@ -151,6 +152,42 @@ int plans_search(const struct subject *subject, const struct wish *wish, uint32_
 }
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
+
+/* Returns the part of a host. */
+static const struct tutti_graph_part *part_of(const struct subject *subject, uint32_t host)
+{
+    return &subject->parts.part[tutti_graph_part_of_host(&subject->parts, host)];
+}
+
+/* Returns true if a host is planned together with others. */
+static bool is_planned_together(const struct subject *subject, uint32_t host)
+{
+    return subject_planned_hosts(subject, part_of(subject, host)->first_host) > 1;
+}
+
+/* Returns true if a host is planned together with a host before it. */
+static bool is_planned_before(const struct subject *subject, uint32_t host)
+{
+    return is_planned_together(subject, host) && part_of(subject, host)->first_host < host;
+}
+
+/* Prints lines such as "host 1 stands for 2,047 like hosts". */
+static void print_copies(const struct subject *subject)
+{
+    for (uint32_t i = 0; i < subject->parts.nparts; i++) {
+        const struct tutti_graph_part *part = &subject->parts.part[i];
+        char copies[UNITS_TEXT];
+
+        if (part->copies == 1)
+            continue;
+        units_count(part->copies, copies);
+        if (part->nhosts == 1)
+            printf("host %u stands for %s like hosts\n", part->first_host, copies);
+        else
+            printf("hosts %u-%u stand for %s like racks\n", part->first_host,
+                   part->first_host + part->nhosts - 1, copies);
+    }
+}
 
 /* Prints lines such as "host 1 as host 0" or "hosts 1-17 as host 0". These hosts have the same gpus
  * and links, so they have the same rings and trees. */
@@ -162,6 +199,8 @@ static void print_alike(const struct subject *subject, const struct wish *wish)
         uint32_t alike = subject_first_alike(subject, host);
 
         last = host;
+        if (is_planned_together(subject, host))
+            continue;
         if (alike == host || !wish_has_host(wish, subject, host))
             continue;
         while (last + 1 < nhosts && subject_first_alike(subject, last + 1) == alike)
@@ -201,12 +240,12 @@ static int visit_hosts(const struct request *request, const struct subject *subj
     int status = REQUEST_GO;
     bool has_some = false;
 
-    if (wish->gpus == NULL && topo_machine_is_one_domain(subject->graph)) {
+    if (wish->gpus == NULL && tutti_graph_is_one_domain(&subject->parts)) {
         has_some = true;
         status = visit_host(request, subject, wish, TUTTI_ALL_HOSTS, visit);
     }
     for (uint32_t host = 0; host < subject->graph->nhosts && status == REQUEST_GO; host++) {
-        if (!wish_has_host(wish, subject, host))
+        if (!wish_has_host(wish, subject, host) || (wish->gpus == NULL && is_planned_before(subject, host)))
             continue;
         has_some = true;
         if (wish->gpus != NULL || subject_first_alike(subject, host) == host)
@@ -217,6 +256,8 @@ static int visit_hosts(const struct request *request, const struct subject *subj
                        "another machine with --from", subject->name);
     if (status == REQUEST_GO)
         print_alike(subject, wish);
+    if (status == REQUEST_GO)
+        print_copies(subject);
     return status == REQUEST_GO ? EXIT_SUCCESS : status;
 }
 

@@ -78,7 +78,7 @@ void ports_explain(const struct subject *subject, const struct tutti_channels *p
         enum tutti_source source;
         double bytes_per_s = tutti_speed_net(graph->inventory, node->device, &source);
 
-        if (host != TUTTI_ALL_HOSTS && node->host != host)
+        if (!subject_plans_host(subject, host, node->host))
             continue;
         name_of(subject, net, name + 2);
         table_add(&table, "%s", name);

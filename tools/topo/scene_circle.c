@@ -326,7 +326,7 @@ static void draw_heading(const struct scene *scene, const struct tutti_channels 
                  plans_rate(plan->bytes_per_s, rate));
     if (isfinite(share) && share >= 0.9999)
         snprintf(text + strlen(text), sizeof text - strlen(text), "; no more can be");
-    else if (isfinite(share))
+    else if (isfinite(share) && share > 0)
         snprintf(text + strlen(text), sizeof text - strlen(text), "; %.1f %% of what can be",
                  100 * share);
     svg_text(scene->svg, x, y + 29, (struct svg_font){.size = 12, .color = COLOR_SOFT}, "%s", text);

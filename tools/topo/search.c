@@ -50,6 +50,8 @@ static void print_head(const struct subject *subject, const struct tutti_channel
         printf(", together %s", plans_rate(plan->bytes_per_s, text));
     if (share >= almost)
         printf("; no more can be (100 %%)\n");
+    else if (isinf(plan->bound_bytes_per_s))
+        printf("; how much can be is not known\n");
     else
         printf("; at most %s can be (%.1f %%)\n", plans_rate(plan->bound_bytes_per_s, text),
                100 * share);

@@ -57,9 +57,12 @@ int subject_open(const struct request *request, bool with_paths, struct subject 
     tutti_inventory_destroy(inventory);
     if (rc == TUTTI_OK)
         rates_print_guesses(request->command, subject.graph);
+    if (rc == TUTTI_OK)
+        rc = tutti_graph_parts_find(subject.graph, &subject.parts);
     if (rc == TUTTI_OK && with_paths)
         rc = tutti_paths_find(subject.graph, &subject.paths);
     if (rc != TUTTI_OK) {
+        tutti_graph_parts_fini(&subject.parts);
         tutti_graph_destroy(subject.graph);
         return failure(request, rc);
     }
@@ -76,6 +79,7 @@ int subject_open(const struct request *request, bool with_paths, struct subject 
 void subject_close(struct subject *subject)
 {
     tutti_paths_destroy(subject->paths);
+    tutti_graph_parts_fini(&subject->parts);
     tutti_graph_destroy(subject->graph);
     free(subject->node_of);
     *subject = (struct subject){.graph = NULL};
@@ -163,6 +167,23 @@ uint32_t subject_first_alike(const struct subject *subject, uint32_t host)
     return host;
 }
 
+uint32_t subject_planned_hosts(const struct subject *subject, uint32_t host)
+{
+    const struct tutti_graph_part *part;
+
+    if (host == TUTTI_ALL_HOSTS)
+        return subject->graph->nhosts;
+    part = &subject->parts.part[tutti_graph_part_of_host(&subject->parts, host)];
+    return part->first_host == host && !tutti_graph_is_one_domain(&subject->parts) ? part->nhosts
+                                                                                   : 1;
+}
+
+bool subject_plans_host(const struct subject *subject, uint32_t planned, uint32_t host)
+{
+    return planned == TUTTI_ALL_HOSTS ||
+           (host >= planned && host - planned < subject_planned_hosts(subject, planned));
+}
+
 /* ---- texts ----------------------------------------------------------------------------------- */
 
 const char *subject_model(const struct subject *subject, uint32_t node)
@@ -183,6 +204,9 @@ const char *subject_host(const struct subject *subject, uint32_t host, char text
     *text = '\0';
     if (host == TUTTI_ALL_HOSTS)
         snprintf(text, NAME_BYTES, "all hosts together, ");
+    else if (subject_planned_hosts(subject, host) > 1)
+        snprintf(text, NAME_BYTES, "hosts %u-%u, ", host,
+                 host + subject_planned_hosts(subject, host) - 1);
     else if (subject->graph->nhosts > 1)
         snprintf(text, NAME_BYTES, "host %u, ", host);
     return text;

@@ -5,6 +5,7 @@
 #define TUTTI_TOPO_SUBJECT_H
 
 #include "common/request.h"
+#include "topology/graph/parts.h"
 #include "topology/graph/paths.h"
 
 #define NAME_BYTES 160 /* size of a buffer for the texts below */
@@ -13,6 +14,7 @@ struct subject {
     char name[NAME_BYTES]; /* "this machine", or the argument of --from */
     struct tutti_graph *graph; /* the devices and links; owned */
     struct tutti_paths *paths; /* owned; NULL if subject_open was called without with_paths */
+    struct tutti_graph_parts parts; /* hosts that are planned together; owned */
     uint32_t *node_of; /* the node of each device of the inventory, or TUTTI_NO_NODE; owned */
 };
 
@@ -32,10 +34,17 @@ bool subject_is_alike(const struct subject *subject, uint32_t a, uint32_t b);
 /* Returns the first host that is like this host. This may be the host itself. */
 uint32_t subject_first_alike(const struct subject *subject, uint32_t host);
 
+/* Returns how many hosts from `host` on are planned together, because an NVSwitch joins them. For
+ * TUTTI_ALL_HOSTS: all. */
+uint32_t subject_planned_hosts(const struct subject *subject, uint32_t host);
+/* Returns true if a plan for `planned` is for `host`, too. */
+bool subject_plans_host(const struct subject *subject, uint32_t planned, uint32_t host);
+
 /* Returns the model of a cpu or gpu, such as "NVIDIA H100", or the name of a net, such as "mlx5_0".
  * Returns "" if it is not known, and for other nodes. The subject owns the text. */
 const char *subject_model(const struct subject *subject, uint32_t node);
-/* Writes a prefix for output: "host 1, " if there are several hosts, or "" if there is only one.
+/* Writes a prefix for output: "host 1, " if there are several hosts, "hosts 0-17, " if these are
+ * planned together, or "" if there is only one.
  * For TUTTI_ALL_HOSTS, writes "all hosts together, ". Returns the text. */
 const char *subject_host(const struct subject *subject, uint32_t host, char text[NAME_BYTES]);
 /* Writes a count with its noun, such as "2 gpus" or "1 gpu", and returns the text. */

@@ -129,23 +129,54 @@ static bool starts_with(struct tutti_word word, const char *text)
     return word.length >= strlen(text) && memcmp(word.at, text, strlen(text)) == 0;
 }
 
-/* Reads "2 hosts:", or nothing; a blank after the colon is optional. */
-static int read_host_count(struct tutti_line_reader *reader, uint32_t *ret_hosts)
+/* The number of like hosts, and of the racks that each have so many hosts. */
+struct counts {
+    uint32_t racks; /* 0: the hosts are in no rack */
+    uint32_t hosts;
+};
+
+/* Takes a count and a word such as "hosts:" or "host:", after which a blank is optional. Returns
+ * false, and takes nothing, if the words are others. `word` is the word in the plural, without the
+ * colon. */
+static int take_count(struct tutti_line_reader *reader, const char *word, const char *after,
+                      uint32_t *ret_count, bool *ret_is_there)
 {
     struct tutti_line_reader ahead = *reader;
+    size_t length = strlen(word);
     bool is_many;
 
-    *ret_hosts = 1;
     tutti_line_take(&ahead);
-    is_many = starts_with(ahead.word, "hosts");
-    if (!is_many && !starts_with(ahead.word, "host"))
+    is_many = starts_with(ahead.word, word);
+    length -= is_many ? 0 : 1;
+    *ret_is_there = is_many || (ahead.word.length >= length &&
+                                memcmp(ahead.word.at, word, length) == 0);
+    if (!*ret_is_there)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_word_number(&reader->words, reader->word, 1, UINT32_MAX, ret_hosts));
-    if (!starts_with(ahead.word, is_many ? "hosts:" : "host:"))
+    TUTTI_TRY(tutti_word_number(&reader->words, reader->word, 1, TUTTI_LINE_ALL_HOSTS, ret_count));
+    if (strncmp(ahead.word.at + length, after, strlen(after)) != 0)
         return tutti_line_expected(&ahead, "\"hosts:\", and what each of them has");
-    ahead.words.at = ahead.word.at + strlen(is_many ? "hosts:" : "host:");
+    ahead.words.at = ahead.word.at + length + strlen(after);
     tutti_line_take(&ahead);
     *reader = ahead;
+    return TUTTI_OK;
+}
+
+/* Reads "2 hosts:" or "32 racks of 18 hosts:", or nothing. */
+static int read_counts(struct tutti_line_reader *reader, struct counts *ret_counts)
+{
+    bool has_racks, has_hosts;
+
+    *ret_counts = (struct counts){.racks = 0, .hosts = 1};
+    TUTTI_TRY(take_count(reader, "racks", "", &ret_counts->racks, &has_racks));
+    if (has_racks) {
+        if (!tutti_word_is(reader->word, "of"))
+            return tutti_line_expected(reader, "\"of\" and the hosts of a rack, such as \"32 racks of "
+                                       "18 hosts: 4 gpus gb200 nvswitch, 4 nics 400G\"");
+        tutti_line_take(reader);
+    }
+    TUTTI_TRY(take_count(reader, "hosts", ":", &ret_counts->hosts, &has_hosts));
+    if (has_racks && !has_hosts)
+        return tutti_line_expected(reader, "\"hosts:\", and what each of them has");
     return TUTTI_OK;
 }
 
@@ -210,27 +241,75 @@ static int read_host(struct tutti_line_reader *reader, struct tutti_line_host *h
 /* The hosts that were built so far. */
 struct cluster {
     struct tutti_inventory *inventory;
-    uint32_t hosts, ranks; /* their number, and that of their GPUs */
+    uint32_t hosts, racks; /* their numbers */
+    uint32_t ranks;        /* GPUs of the whole cluster so far */
 };
+
+/* Builds `hosts` hosts that stand for `copies` times as many. */
+static int add_part(struct cluster *cluster, const struct tutti_line_host *host, uint32_t hosts,
+                    uint32_t copies)
+{
+    struct tutti_inventory *inventory = cluster->inventory;
+    uint32_t before = inventory->count;
+
+    for (uint32_t i = 0; i < hosts; i++) {
+        TUTTI_TRY(tutti_line_build(inventory, host, cluster->hosts++, cluster->ranks));
+        cluster->ranks += host->gpus.count;
+    }
+    cluster->ranks += (copies - 1) * hosts * host->gpus.count;
+    for (uint32_t i = before; i < inventory->count && copies > 1; i++)
+        if (inventory->devices[i].kind == TUTTI_DEVICE_CPU)
+            tutti_device_set_number(inventory, i, TUTTI_PROPERTY_COPIES, TUTTI_SOURCE_FILE, copies);
+    return TUTTI_OK;
+}
+
+/* Builds like hosts. Of many hosts it builds two, of which the second one stands for the others.
+ * Hosts of a fabric are a single part of the cluster, so each of them is built. */
+static int add_like_hosts(struct cluster *cluster, const struct tutti_line_host *host,
+                          uint32_t hosts)
+{
+    uint32_t built = hosts > TUTTI_LINE_MOST_HOSTS && host->gpus.fabric == 0 ? 2 : hosts;
+
+    for (uint32_t i = 0; i < built; i++)
+        TUTTI_TRY(add_part(cluster, host, 1, i + 1 == built ? hosts - i : 1));
+    return TUTTI_OK;
+}
+
+/* Builds like racks, at most two. The hosts of a rack share an NVSwitch, whose number no line can
+ * give. */
+static int add_like_racks(struct cluster *cluster, struct tutti_line_host *host, uint32_t racks,
+                          uint32_t hosts)
+{
+    for (uint32_t i = 0; i < racks && i < 2; i++) {
+        host->gpus.fabric = (int64_t)UINT32_MAX + ++cluster->racks;
+        TUTTI_TRY(add_part(cluster, host, hosts, i == 1 ? racks - 1 : 1));
+    }
+    return TUTTI_OK;
+}
 
 /* Reads a line, and builds its hosts. */
 static int add_hosts(struct tutti_line_reader *reader, struct cluster *cluster)
 {
     struct tutti_line_host host = {0};
     struct tutti_word at = reader->word;
-    uint32_t hosts;
+    struct counts counts;
     int rc;
 
-    TUTTI_TRY(read_host_count(reader, &hosts));
-    rc = read_host(reader, &host);
-    for (uint32_t i = 0; i < hosts && rc == TUTTI_OK; i++) {
-        rc = tutti_line_build(cluster->inventory, &host, cluster->hosts++, cluster->ranks);
-        cluster->ranks += host.gpus.count;
-        if (rc == TUTTI_ERR_ARGUMENT)
-            rc = tutti_words_fail(&reader->words, at, "%u of these hosts are too many: an "
-                                  "inventory holds %u devices, which is full at host %u of the "
-                                  "line", hosts, TUTTI_INVENTORY_DEVICES, cluster->hosts);
+    TUTTI_TRY(read_counts(reader, &counts));
+    TUTTI_TRY_OR(leave, rc, read_host(reader, &host));
+    if (counts.racks > 0 && (host.gpus.count == 0 || host.gpus.shape != TUTTI_LINE_NVSWITCH)) {
+        rc = tutti_words_fail(&reader->words, at, "the gpus of a rack share an NVSwitch; say "
+                              "nvswitch, or give hosts without racks");
+        goto leave;
     }
+    rc = counts.racks > 0 ? add_like_racks(cluster, &host, counts.racks, counts.hosts)
+                          : add_like_hosts(cluster, &host, counts.hosts);
+    if (rc == TUTTI_ERR_ARGUMENT)
+        rc = tutti_words_fail(&reader->words, at, "%u of these hosts are too many: an inventory "
+                              "holds %u devices, which is full at host %u of the line",
+                              counts.hosts, TUTTI_INVENTORY_DEVICES, cluster->hosts);
+
+leave:
     tutti_line_host_fini(&host);
     return rc;
 }

@@ -12,6 +12,8 @@
  *   text   hosts; hosts ...                     a new line is the same as ';'
  *   hosts  [N hosts:] item, item ...            N equal hosts; default: one. After ',' the text may
  *                                               continue in the next line; '#' begins a comment
+ *          N racks of M hosts: item, item ...   the GPUs of the M hosts of a rack are behind one
+ *                                               NVSwitch
  *   item   N cpus     word ...                  each item but nics at most once. The words of an
  *          N switches word ...                  item may stand in any order, each once
  *          N gpus     word ...
@@ -75,6 +77,10 @@
  * So of 8 GPUs and 2 CPUs the first four are at CPU 0; with 4 switches each has two GPUs. All
  * device numbers count from 0 within their host.
  *
+ * Of more than TUTTI_LINE_MOST_HOSTS like hosts the inventory has the first two, and of more than two
+ * racks the hosts of the first two. The second one stands for all others: its CPUs have the property
+ * `copies`. So a line of 2048 hosts makes an inventory of two.
+ *
  * The rest is filled in the same way each time. Bus ids ascend in tree order and repeat on each
  * host. CPUs are numbered socket by socket, all first threads before the second threads. Ranks are
  * the GPUs of all hosts, one after another. With several hosts the host_hash of the first is 1.
@@ -83,6 +89,11 @@
 #define TUTTI_TOPOLOGY_FORMATS_LINE_H
 
 #include "topology/inventory/inventory.h"
+
+/* Like hosts that are all in the inventory, unless a fabric joins them. */
+#define TUTTI_LINE_MOST_HOSTS 4u
+/* Upper bound for a number of hosts or racks. */
+#define TUTTI_LINE_ALL_HOSTS (1u << 20)
 
 /* Reads such a text; `name` is its file's name, for messages. The caller destroys the inventory.
  * TUTTI_ERR_ARGUMENT: the text is invalid, and the message begins with "name:line:column:".

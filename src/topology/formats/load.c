@@ -137,8 +137,25 @@ static const struct tutti_known_machine *find_known(const char *text, size_t len
     return known;
 }
 
-/* Reads a line in which the items of hosts may be a known machine, as in "4 hosts: dgx-h100". The
- * name is replaced by the machine's own line, unless that describes several hosts. */
+/* Writes a line of hosts or racks. `head` is the length of the text before its colon. A known machine
+ * after the colon is replaced by its own line, if that describes one host, or the hosts of a rack. */
+static void write_line(FILE *out, const char *line, size_t length, size_t head)
+{
+    const struct tutti_known_machine *known = NULL;
+    size_t blanks = strspn(line, BLANKS "0123456789");
+    bool is_racks = strncmp(line + blanks, "rack", strlen("rack")) == 0;
+
+    if (head < length)
+        known = find_known(line + head + 1, length - head - 1);
+    if (known != NULL && strchr(known->line, ':') == NULL)
+        fprintf(out, "%.*s: %s", (int)head, line, known->line);
+    else if (known != NULL && is_racks && strstr(known->line, " fabric ") != NULL)
+        fprintf(out, "%.*s of %s", (int)head, line, known->line);
+    else
+        fprintf(out, "%.*s", (int)length, line);
+}
+
+/* Reads a line in which the items of hosts may be a known machine, as in "4 hosts: dgx-h100". */
 static int load_line(const char *line, struct tutti_inventory **ret_inventory)
 {
     char *text = NULL;
@@ -150,14 +167,8 @@ static int load_line(const char *line, struct tutti_inventory **ret_inventory)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a line");
     while (*line != '\0') {
         size_t length = strcspn(line, ";\n"), head = strcspn(line, ":;\n");
-        const struct tutti_known_machine *known = NULL;
 
-        if (head < length) /* the part of this line after "N hosts:" */
-            known = find_known(line + head + 1, length - head - 1);
-        if (known != NULL && strchr(known->line, ':') == NULL)
-            fprintf(out, "%.*s: %s", (int)head, line, known->line);
-        else
-            fprintf(out, "%.*s", (int)length, line);
+        write_line(out, line, length, head);
         line += length;
         if (*line != '\0')
             putc(*line++, out);

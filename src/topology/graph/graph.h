@@ -32,6 +32,8 @@
 #define TUTTI_GRAPH_HOSTS 256
 /* Limit for gpus, nets and cpus together. */
 #define TUTTI_GRAPH_ENDS 1024
+/* Limit for the gpus of a cluster whose hosts stand for others (parts.h). */
+#define TUTTI_GRAPH_RANKS (1u << 20)
 
 enum tutti_graph_node_kind {
     TUTTI_NODE_GPU,

@@ -70,6 +70,8 @@ enum tutti_property_form {
     X(MODEL_NAME, "model", TUTTI_ON(SYSTEM) | TUTTI_ON(CPU) | TUTTI_ON(GPU), TEXT,                 \
       "the name of the product")                                                                   \
     X(HOST_HASH, "host_hash", TUTTI_ON(CPU), ID, "tells hosts of one system apart")                \
+    X(COPIES, "copies", TUTTI_ON(CPU), NUMBER,                                                     \
+      "like hosts for which its host stands, itself included; default: 1")                         \
     X(NUMA, "numaid", TUTTI_ON(CPU), NUMBER, "number of the NUMA node")                            \
     X(PACKAGE, "package", TUTTI_ON(CPU), NUMBER, "number of its socket")                           \
     X(AFFINITY, "affinity", TUTTI_ON(CPU), MASK, "its CPUs")                                       \

@@ -48,6 +48,9 @@
  *   path 1 0 via 4 latency 2us  # default: latency of the level that joins the two ranks
  *   path 0 1 channel 3 via 5  # the links of the messages on channel 3 of a schedule, where they
  *                             # differ: channels may use different network ports
+ *   parts 128 ranks 8 links 40
+ *                             # 128 like parts, such as hosts, of 8 consecutive ranks and 40 links
+ *                             # each. May be repeated; the parts of the next kind follow
  *
  * A path describes all traffic from its first rank to its second rank: messages, and loads and
  * stores in the memory of the other rank. The path replaces ports, trunks and torus. Traffic on a
@@ -55,6 +58,13 @@
  * narrowest link. The overhead comes from the level and occupies no link. Pairs without a path use
  * the levels. Links and paths describe a machine that is known as a graph; they may stand in any
  * order.
+ *
+ * A machine of many like parts is described by a few of them. Parts of all kinds together have all
+ * ranks. The lines `link` give the links of one part of each kind. Part p of the first kind has the
+ * links p * 40 to p * 40 + 39, and so on. The lines `path` give the paths within the first part of
+ * each kind, from the first part of a kind to the second one, and from the first part of each kind
+ * to the first part of each other kind. Each crosses links of these two parts only. Paths between
+ * other parts cross the same links of those parts.
  *
  * Irregular placements are listed: "node of 0 1 1 0" is the node of each rank, and "group of 0 1"
  * is the group of each node. "cell of 0 0 1 1" is the cell of each rank; cells are numbered across
@@ -91,6 +101,8 @@
 #define TUTTI_MACHINE_LINKS 65536u
 #define TUTTI_MACHINE_PATHS (4096u * 4096u)
 #define TUTTI_MACHINE_PATH_LINKS 64u /* of one path */
+#define TUTTI_MACHINE_KINDS 256u     /* of like parts */
+#define TUTTI_MACHINE_ALL_LINKS (1u << 22) /* those of all like parts */
 
 /* The number of levels, which have the same order as enum tutti_level (algorithms/cost.h). */
 #define TUTTI_MACHINE_LEVELS 3
@@ -133,7 +145,7 @@ struct tutti_machine_crossing {
 };
 
 struct tutti_machine_path {
-    uint32_t from, to;     /* ranks */
+    uint32_t from, to;     /* ranks; with like parts: those that are described */
     bool has_channel;      /* only messages on `channel` take the path; false: all traffic of the
                               two ranks does for whose channel there is no path */
     uint8_t channel;       /* of a step (schedule/step.h) */
@@ -141,14 +153,25 @@ struct tutti_machine_path {
     double latency_s;      /* below 0: latency of the level */
 };
 
+/* The parts of one kind. */
+struct tutti_machine_parts {
+    uint32_t nparts;
+    uint32_t nranks, nlinks; /* of each part */
+    /* Of the first part: its first rank, and its first link, counted among the links of all parts
+     * and among those that are described. tutti_machine_set_links() computes these. */
+    uint32_t first_rank, first_link, first_described;
+};
+
 struct tutti_machine_links {
-    const struct tutti_machine_link *links;
+    const struct tutti_machine_link *links; /* of one part of each kind; without parts: all */
     uint32_t nlinks;
     const struct tutti_machine_path *paths; /* in a machine: sorted by `from`, then `to`,
                                                then `channel` */
     uint32_t npaths;
     const struct tutti_machine_crossing *crossings;
     uint32_t ncrossings;
+    const struct tutti_machine_parts *kinds; /* NULL: the machine has no like parts */
+    uint32_t nkinds;
 };
 
 struct tutti_machine {
@@ -211,7 +234,35 @@ void tutti_machine_destroy(struct tutti_machine *machine);
  * machine is unchanged. TUTTI_ERR_ARGUMENT: the links do not match the paths or the ranks;
  * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_machine_links *links);
-/* Returns the path of a pair of ranks; NULL: the pair uses the levels. */
+/* Returns the number of links of a machine, those of all like parts included. */
+uint32_t tutti_machine_link_count(const struct tutti_machine_links *links);
+/* Returns the link with this number, or the described one of a like part. */
+const struct tutti_machine_link *tutti_machine_link(const struct tutti_machine_links *links,
+                                                    uint32_t number);
+/* Returns the number of the part of a rank within its kind, and the kind. NULL: no like parts. */
+const struct tutti_machine_parts *tutti_machine_part_of(const struct tutti_machine_links *links,
+                                                        uint32_t rank, uint32_t *ret_part);
+
+/* The difference between the links of a described path and those of a pair of ranks that has this
+ * path in other parts. Without like parts both numbers are 0. */
+struct tutti_machine_shift {
+    uint32_t first, end;  /* the links of the described sender's part; others are the receiver's */
+    int64_t from_difference, to_difference; /* to add to numbers of links */
+};
+
+/* Returns the shift of a pair of ranks. */
+struct tutti_machine_shift tutti_machine_shift_of(const struct tutti_machine_links *links,
+                                                  uint32_t from, uint32_t to);
+/* Returns the number of the link that takes the place of a described path's link. */
+static inline uint32_t tutti_machine_shifted(const struct tutti_machine_shift *shift, uint32_t link)
+{
+    bool is_sender = link >= shift->first && link < shift->end;
+
+    return (uint32_t)(link + (is_sender ? shift->from_difference : shift->to_difference));
+}
+
+/* Returns the path of a pair of ranks; NULL: the pair uses the levels. In a machine of like parts it
+ * is the described path of ranks in the same places. */
 const struct tutti_machine_path *tutti_machine_path(const struct tutti_machine *machine,
                                                     uint32_t from, uint32_t to);
 /* Returns the path of the messages on a channel: the path of this channel if there is one, else
@@ -222,9 +273,10 @@ const struct tutti_machine_path *tutti_machine_channel_path(const struct tutti_m
 /* Returns the rate in B/s of a flow that is alone on the path; 0: the path crosses no link. */
 double tutti_machine_path_rate(const struct tutti_machine *machine,
                                const struct tutti_machine_path *path);
-/* Returns the path's own latency, or the latency of the level if the path has none. */
+/* Returns the latency of a pair of ranks with this path: the path's own, or that of the level. */
 double tutti_machine_path_latency_s(const struct tutti_machine *machine,
-                                    const struct tutti_machine_path *path);
+                                    const struct tutti_machine_path *path, uint32_t from,
+                                    uint32_t to);
 
 /* Returns the total rate in B/s of the first `ndirected` directed rings along paths; 0: not known
  * (see ring_rates). */

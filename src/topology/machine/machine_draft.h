@@ -17,8 +17,8 @@ struct tutti_numbers {
     uint32_t count, capacity;
 };
 
-/* The lines that may appear once. The lines `ring`, `tree`, `link` and `path` may be repeated and
- * are not listed here. */
+/* The lines that may appear once. The lines `ring`, `tree`, `link`, `path` and `parts` may be
+ * repeated and are not listed here. */
 enum tutti_machine_line {
     TUTTI_MACHINE_LINE_RANKS,
     TUTTI_MACHINE_LINE_NODE,
@@ -71,6 +71,9 @@ struct tutti_draft_links {
     struct tutti_draft_crossing *crossings;
     uint32_t nlinks, npaths, ncrossings;
     uint32_t link_capacity, path_capacity, crossing_capacity;
+    struct tutti_machine_parts *kinds;
+    uint32_t nkinds, kind_capacity;
+    struct tutti_word parts_at; /* the last line `parts`, for errors */
 };
 
 struct tutti_draft {
@@ -104,16 +107,17 @@ int tutti_draft_copy_list(const struct tutti_draft *draft, const struct tutti_nu
 int tutti_draft_place(const struct tutti_draft *draft, uint32_t nranks,
                       struct tutti_machine *machine);
 
-/* machine_links_text.c: these functions read the rest of a line `link`, or of a line `path`.
- * TUTTI_ERR_ARGUMENT: the line is invalid; TUTTI_ERR_SYSTEM: no memory. */
+/* machine_links_text.c, machine_parts.c: these functions read the rest of a line `link`, `path` or
+ * `parts`. TUTTI_ERR_ARGUMENT: the line is invalid; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_draft_read_links(struct tutti_draft *draft);
 int tutti_draft_read_path(struct tutti_draft *draft);
+int tutti_draft_read_parts(struct tutti_draft *draft, struct tutti_word keyword);
 /* Checks links and paths against the ranks of `machine`, and moves them into `machine`.
  * TUTTI_ERR_ARGUMENT: they do not fit; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_draft_place_links(struct tutti_draft *draft, struct tutti_machine *machine);
 /* Frees the arrays and leaves the struct empty. */
 void tutti_draft_links_fini(struct tutti_draft_links *links);
-/* Writes the lines `link` and `path`. Errors stay in `out`. */
+/* Writes the lines `parts`, `link` and `path`. Errors stay in `out`. */
 void tutti_links_write(FILE *out, const struct tutti_machine_links *links);
 
 /* machine_links.c: returns true if a link may have this name; `length` is in bytes. */
@@ -122,6 +126,19 @@ bool tutti_links_is_name(const char *name, size_t length);
 void tutti_links_free_array(const void *array);
 /* machine_links.c: frees the arrays and leaves the struct empty. */
 void tutti_links_fini(struct tutti_machine_links *links);
+
+/* machine_parts.c: counts the ranks and links of the parts of each kind, and writes the numbers of
+ * the first ones to `kinds`. TUTTI_ERR_ARGUMENT: they are not those of `nranks` ranks and `nlinks`
+ * described links, or too many; the message is recorded but not logged. */
+int tutti_parts_number(struct tutti_machine_parts *kinds, uint32_t nkinds, uint32_t nranks,
+                       uint32_t nlinks);
+/* machine_parts.c: finds the ranks whose path is described, if `links` has like parts. */
+void tutti_parts_described(const struct tutti_machine_links *links, uint32_t *from, uint32_t *to);
+/* machine_parts.c: returns true if a path between these ranks may cross a link. */
+bool tutti_parts_may_cross(const struct tutti_machine_links *links, uint32_t from, uint32_t to,
+                           uint32_t link);
+/* machine_parts.c: writes the lines `parts`. */
+void tutti_parts_write(FILE *out, const struct tutti_machine_links *links);
 
 /* machine_rings.c: computes ring_rates of a machine (machine.h). *ret_rates is NULL if the machine
  * has no rings or no paths. The caller frees *ret_rates. TUTTI_ERR_SYSTEM: no memory. */

@@ -18,6 +18,7 @@ void tutti_links_fini(struct tutti_machine_links *links)
     tutti_links_free_array(links->links);
     tutti_links_free_array(links->paths);
     tutti_links_free_array(links->crossings);
+    tutti_links_free_array(links->kinds);
     *links = (struct tutti_machine_links){.nlinks = 0};
 }
 
@@ -53,9 +54,13 @@ static int check_crossing(const struct tutti_machine_links *links,
 {
     const struct tutti_machine_crossing *crossing = &links->crossings[path->first + at];
 
-    if (crossing->link >= links->nlinks)
+    if (crossing->link >= tutti_machine_link_count(links))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u crosses link %u, but "
-                          "there are %u", path->from, path->to, crossing->link, links->nlinks);
+                          "there are %u", path->from, path->to, crossing->link,
+                          tutti_machine_link_count(links));
+    if (!tutti_parts_may_cross(links, path->from, path->to, crossing->link))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u crosses link %u, which is "
+                          "in neither of their parts", path->from, path->to, crossing->link);
     if (!(crossing->weight >= TUTTI_MACHINE_WEIGHT_LEAST &&
           crossing->weight <= TUTTI_MACHINE_WEIGHT_MOST))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u takes %g bytes of link "
@@ -73,6 +78,8 @@ static int check_crossing(const struct tutti_machine_links *links,
 static int check_path(const struct tutti_machine_links *links,
                       const struct tutti_machine_path *path, uint32_t nranks)
 {
+    uint32_t from = path->from, to = path->to;
+
     if (path->from >= nranks || path->to >= nranks || path->from == path->to)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "a path from rank %u to %u; it joins two of ranks 0 "
                           "to %u", path->from, path->to, nranks - 1);
@@ -90,6 +97,10 @@ static int check_path(const struct tutti_machine_links *links,
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u is for all channels, "
                           "and for channel %u; set has_channel, or no channel", path->from,
                           path->to, path->channel);
+    tutti_parts_described(links, &from, &to);
+    if (from != path->from || to != path->to)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "a path from rank %u to %u; of like parts, only the "
+                          "path from rank %u to %u is described", path->from, path->to, from, to);
     for (uint32_t i = 0; i < path->count; i++)
         TUTTI_TRY(check_crossing(links, path, i));
     return TUTTI_OK;
@@ -153,14 +164,21 @@ static int sort_paths(struct tutti_machine_path *paths, uint32_t npaths)
 int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_machine_links *links)
 {
     struct tutti_machine_links own = {.nlinks = links->nlinks, .npaths = links->npaths,
-                                      .ncrossings = links->ncrossings};
+                                      .ncrossings = links->ncrossings, .nkinds = links->nkinds};
     struct tutti_machine changed = *machine;
+    struct tutti_machine_parts *kinds;
     struct tutti_machine_path *paths;
     const double *ring_rates;
     int rc;
 
-    TUTTI_TRY(check_links(links, machine->places.nranks));
-    TUTTI_TRY(copy_array(links->paths, links->npaths, sizeof *links->paths, &paths));
+    TUTTI_TRY(copy_array(links->kinds, links->nkinds, sizeof *links->kinds, &kinds));
+    own.kinds = kinds;
+    TUTTI_TRY_OR(fail, rc, tutti_parts_number(kinds, own.nkinds, machine->places.nranks,
+                                              links->nlinks));
+    changed.links = *links;
+    changed.links.kinds = kinds;
+    TUTTI_TRY_OR(fail, rc, check_links(&changed.links, machine->places.nranks));
+    TUTTI_TRY_OR(fail, rc, copy_array(links->paths, links->npaths, sizeof *links->paths, &paths));
     own.paths = paths;
     TUTTI_TRY_OR(fail, rc, sort_paths(paths, links->npaths));
     TUTTI_TRY_OR(fail, rc,
@@ -187,9 +205,12 @@ fail:
 static const struct tutti_machine_path *find_path(const struct tutti_machine *machine,
                                                   const struct tutti_machine_path *wanted)
 {
+    struct tutti_machine_path described = *wanted;
+
     if (machine->links.npaths == 0)
         return NULL;
-    return bsearch(wanted, machine->links.paths, machine->links.npaths, sizeof *wanted,
+    tutti_parts_described(&machine->links, &described.from, &described.to);
+    return bsearch(&described, machine->links.paths, machine->links.npaths, sizeof described,
                    compare_paths);
 }
 
@@ -219,7 +240,7 @@ double tutti_machine_path_rate(const struct tutti_machine *machine,
     double narrowest = 0;
 
     for (uint32_t i = path->first; i < path->first + path->count; i++) {
-        double rate = links->links[links->crossings[i].link].bytes_per_s /
+        double rate = tutti_machine_link(links, links->crossings[i].link)->bytes_per_s /
                       links->crossings[i].weight;
 
         narrowest = narrowest == 0 || rate < narrowest ? rate : narrowest;
@@ -228,9 +249,10 @@ double tutti_machine_path_rate(const struct tutti_machine *machine,
 }
 
 double tutti_machine_path_latency_s(const struct tutti_machine *machine,
-                                    const struct tutti_machine_path *path)
+                                    const struct tutti_machine_path *path, uint32_t from,
+                                    uint32_t to)
 {
     return path->latency_s >= 0
                ? path->latency_s
-               : machine->level[tutti_machine_level(machine, path->from, path->to)].latency_s;
+               : machine->level[tutti_machine_level(machine, from, to)].latency_s;
 }

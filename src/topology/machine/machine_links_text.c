@@ -72,7 +72,7 @@ static int read_crossing(struct tutti_draft *draft, struct tutti_word word,
                                 path->count + 1, TUTTI_MACHINE_PATH_LINKS);
     if (times != NULL)
         number.length = (size_t)(times - word.at);
-    TUTTI_TRY(tutti_word_number(&draft->words, number, 0, TUTTI_MACHINE_LINKS - 1,
+    TUTTI_TRY(tutti_word_number(&draft->words, number, 0, TUTTI_MACHINE_ALL_LINKS - 1,
                                 &crossing.link));
     if (times != NULL) {
         weight.at = times + 1;
@@ -188,10 +188,29 @@ static int compare_paths(const void *a, const void *b)
     return (x->from_column > y->from_column) - (x->from_column < y->from_column);
 }
 
-static int check_path(const struct tutti_draft *draft, const struct tutti_draft_path *path,
-                      uint32_t nranks)
+/* Checks a link of a path. `links` has the parts of the machine. */
+static int check_crossing(const struct tutti_draft *draft, const struct tutti_machine_links *links,
+                          const struct tutti_draft_path *path,
+                          const struct tutti_draft_crossing *crossing)
 {
-    const struct tutti_draft_links *links = &draft->links;
+    uint32_t count = tutti_machine_link_count(links);
+
+    if (crossing->link >= count)
+        return tutti_words_fail(&draft->words, word_at(path, crossing->column),
+                                "link %u, but there are %u; they are numbered from 0 on",
+                                crossing->link, count);
+    if (!tutti_parts_may_cross(links, path->from, path->to, crossing->link))
+        return tutti_words_fail(&draft->words, word_at(path, crossing->column),
+                                "link %u is neither in the part of rank %u nor in that of rank %u; "
+                                "a path crosses links of its two parts", crossing->link, path->from,
+                                path->to);
+    return TUTTI_OK;
+}
+
+static int check_path(const struct tutti_draft *draft, const struct tutti_machine_links *links,
+                      const struct tutti_draft_path *path, uint32_t nranks)
+{
+    uint32_t from = path->from, to = path->to;
 
     if (path->from >= nranks || path->to >= nranks) {
         bool is_from = path->from >= nranks;
@@ -201,20 +220,26 @@ static int check_path(const struct tutti_draft *draft, const struct tutti_draft_
                                 "a path of rank %u; ranks are 0 to %u",
                                 is_from ? path->from : path->to, nranks - 1);
     }
+    tutti_parts_described(links, &from, &to);
+    if (from != path->from || to != path->to)
+        return tutti_words_fail(&draft->words, word_at(path, path->from_column),
+                                "a path from rank %u to %u; of like parts, only the path from rank "
+                                "%u to %u is described", path->from, path->to, from, to);
     for (uint32_t i = path->first; i < path->first + path->count; i++)
-        if (links->crossings[i].link >= links->nlinks)
-            return tutti_words_fail(&draft->words, word_at(path, links->crossings[i].column),
-                                    "link %u, but there are %u; they are numbered from 0 on",
-                                    links->crossings[i].link, links->nlinks);
+        TUTTI_TRY(check_crossing(draft, links, path, &draft->links.crossings[i]));
     return TUTTI_OK;
 }
 
 static int check_paths(struct tutti_draft *draft, uint32_t nranks)
 {
     struct tutti_draft_links *links = &draft->links;
+    const struct tutti_machine_links of_machine = {
+        .nlinks = links->nlinks, .kinds = links->kinds, .nkinds = links->nkinds};
 
+    if (tutti_parts_number(links->kinds, links->nkinds, nranks, links->nlinks) != TUTTI_OK)
+        return tutti_words_fail(&draft->words, links->parts_at, "%s", tutti_message_last());
     for (uint32_t i = 0; i < links->npaths; i++)
-        TUTTI_TRY(check_path(draft, &links->paths[i], nranks));
+        TUTTI_TRY(check_path(draft, &of_machine, &links->paths[i], nranks));
     if (links->npaths > 1)
         qsort(links->paths, links->npaths, sizeof *links->paths, compare_paths);
     for (uint32_t i = 1; i < links->npaths; i++) {
@@ -235,7 +260,7 @@ int tutti_draft_place_links(struct tutti_draft *draft, struct tutti_machine *mac
     struct tutti_machine_path *paths;
     struct tutti_machine_crossing *crossings;
 
-    if (from->nlinks == 0 && from->npaths == 0)
+    if (from->nlinks == 0 && from->npaths == 0 && from->nkinds == 0)
         return TUTTI_OK;
     TUTTI_TRY(check_paths(draft, machine->places.nranks));
     paths = calloc((size_t)from->npaths + 1, sizeof *paths);
@@ -243,8 +268,10 @@ int tutti_draft_place_links(struct tutti_draft *draft, struct tutti_machine *mac
     machine->links = (struct tutti_machine_links){
         .links = from->links, .nlinks = from->nlinks, .paths = paths, .npaths = from->npaths,
         .crossings = crossings, .ncrossings = from->ncrossings,
+        .kinds = from->kinds, .nkinds = from->nkinds,
     };
     from->links = NULL;
+    from->kinds = NULL;
     if (paths == NULL || crossings == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u paths of a machine", from->npaths);
     for (uint32_t i = 0; i < from->npaths; i++) {
@@ -268,6 +295,7 @@ void tutti_draft_links_fini(struct tutti_draft_links *links)
     free(links->links);
     free(links->paths);
     free(links->crossings);
+    free(links->kinds);
     *links = (struct tutti_draft_links){.nlinks = 0};
 }
 
@@ -296,6 +324,7 @@ static void write_path(FILE *out, const struct tutti_machine_links *links,
 
 void tutti_links_write(FILE *out, const struct tutti_machine_links *links)
 {
+    tutti_parts_write(out, links);
     for (uint32_t i = 0; i < links->nlinks; i++) {
         const char *name = links->links[i].name;
 

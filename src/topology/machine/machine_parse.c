@@ -282,7 +282,7 @@ static int find_line(struct tutti_draft *draft, struct tutti_word keyword,
         return tutti_words_fail(&draft->words, level, "a level is node, group or top");
     return tutti_words_fail(&draft->words, keyword, "\"%.*s\"; a line begins with ranks, node, "
                             "group, cell, place, level, bridge, nics, trunk, torus, cores, memory, "
-                            "copy, reduce, load, signal, ring, tree, link or path",
+                            "copy, reduce, load, signal, ring, tree, link, path or parts",
                             TUTTI_WORD(keyword));
 }
 
@@ -324,6 +324,8 @@ static int read_line(struct tutti_draft *draft, struct tutti_word keyword)
         return tutti_draft_read_links(draft);
     if (tutti_word_is(keyword, "path"))
         return tutti_draft_read_path(draft);
+    if (tutti_word_is(keyword, "parts"))
+        return tutti_draft_read_parts(draft, keyword);
     TUTTI_TRY(find_line(draft, keyword, &line));
     if (draft->line_at[line].length != 0)
         return tutti_words_fail(&draft->words, keyword, "\"%s\" again; line %zu has it",

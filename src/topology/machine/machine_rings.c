@@ -27,14 +27,17 @@ static bool add_ring_load(const struct tutti_machine *machine, uint32_t directed
 
     for (uint32_t i = 0; i < nranks; i++) {
         uint32_t a = cycle[i], b = cycle[(i + 1) % nranks];
+        uint32_t from = directed % 2 == 0 ? a : b, to = directed % 2 == 0 ? b : a;
         const struct tutti_machine_path *path =
-            directed % 2 == 0 ? tutti_machine_channel_path(machine, a, b, channel)
-                              : tutti_machine_channel_path(machine, b, a, channel);
+            tutti_machine_channel_path(machine, from, to, channel);
+        struct tutti_machine_shift shift;
 
         if (path == NULL)
             return false;
+        shift = tutti_machine_shift_of(&machine->links, from, to);
         for (uint32_t at = path->first; at < path->first + path->count; at++)
-            loads[machine->links.crossings[at].link] += machine->links.crossings[at].weight;
+            loads[tutti_machine_shifted(&shift, machine->links.crossings[at].link)] +=
+                machine->links.crossings[at].weight;
     }
     return true;
 }
@@ -44,9 +47,9 @@ static double slowest_rate(const struct tutti_machine_links *links, const double
 {
     double rate = INFINITY;
 
-    for (uint32_t i = 0; i < links->nlinks; i++)
+    for (uint32_t i = 0; i < tutti_machine_link_count(links); i++)
         if (loads[i] > 0)
-            rate = fmin(rate, links->links[i].bytes_per_s / loads[i]);
+            rate = fmin(rate, tutti_machine_link(links, i)->bytes_per_s / loads[i]);
     return isinf(rate) ? 0 : rate;
 }
 
@@ -59,7 +62,7 @@ int tutti_links_find_ring_rates(const struct tutti_machine *machine, const doubl
     if (ndirected == 0 || machine->links.npaths == 0)
         return TUTTI_OK;
     rates = calloc(ndirected, sizeof *rates);
-    loads = calloc((size_t)machine->links.nlinks + 1, sizeof *loads);
+    loads = calloc((size_t)tutti_machine_link_count(&machine->links) + 1, sizeof *loads);
     if (rates == NULL || loads == NULL) {
         free(rates);
         free(loads);

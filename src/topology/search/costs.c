@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Converts a graph to a machine. Nodes, rings and trees are written as a description and parsed, so
- * that they are checked like any other description. Links and paths are set directly. */
+ * that they are checked like any other description. Links and paths are set directly.
+ *
+ * A cluster of like parts becomes a machine of like parts (machine.h): it has the paths within the
+ * first part of each kind, and those from there to one other part. */
 #include "topology/search/costs.h"
 
 #include "base/array.h"
 #include "base/result.h"
+#include "topology/search/like.h"
 #include "topology/search/ways.h"
 
 #include <math.h>
@@ -16,14 +20,18 @@
  * of the fastest links. */
 #define LOCAL_BYTES_PER_S 1e12
 
-/* The links and paths of the machine that is made from a graph. Rank r is gpu r. */
+/* The links and paths of the machine that is made from a graph. Gpus are counted in the graph, and
+ * ranks in the cluster; they differ only if parts stand for others. */
 struct costs {
     const struct tutti_paths *paths;
     const struct tutti_graph *graph;
     struct tutti_search_ways *ways;
     enum tutti_search_rates rates;
-    uint32_t nranks;
-    uint32_t *number; /* per link of the graph: its number in the machine, or TUTTI_NO_NODE */
+    const struct tutti_graph_parts *parts; /* those of `ways` */
+    uint32_t ngpus;
+    uint32_t *used;   /* the links of the graph that are links of the machine, in its order */
+    uint32_t nkinds;  /* like parts of the machine; 0: no part stands for others */
+    struct tutti_machine_parts kinds[TUTTI_MACHINE_KINDS];
     struct tutti_machine_link *links;
     uint32_t nlinks;
     struct tutti_machine_path *machine_paths;
@@ -76,9 +84,18 @@ static struct way way_of(const struct costs *costs, uint32_t from, uint32_t to)
     return way;
 }
 
-static uint32_t host_of(const struct costs *costs, uint32_t rank)
+static uint32_t host_of(const struct costs *costs, uint32_t gpu)
 {
-    return costs->graph->nodes[tutti_graph_gpu(costs->graph, rank)].host;
+    return costs->graph->nodes[tutti_graph_gpu(costs->graph, gpu)].host;
+}
+
+/* Returns the rank of a gpu. */
+static uint32_t rank_of(const struct costs *costs, uint32_t gpu)
+{
+    const struct tutti_graph_part *part =
+        &costs->parts->part[tutti_graph_part_of_gpu(costs->parts, gpu)];
+
+    return part->first_rank + gpu - part->first_gpu;
 }
 
 /* Rounds to a picosecond, because sums of tenths of microseconds are inexact. */
@@ -103,28 +120,28 @@ static void write_node_name(const struct tutti_graph *graph, uint32_t node, char
     ret_name[length] = '\0';
 }
 
-/* Adds a link of the graph to the machine, unless it is there already. */
-static void add_link(struct costs *costs, uint32_t index)
+/* Makes the machine's link of a link of the graph. */
+static struct tutti_machine_link make_link(const struct costs *costs, uint32_t index)
 {
     const struct tutti_graph_link *link = &costs->graph->links[index];
-    struct tutti_machine_link *to = &costs->links[costs->nlinks];
+    struct tutti_machine_link made = {.bytes_per_s = rate_of(costs, index)};
     char from_name[TUTTI_MACHINE_NAME_BYTES / 2], to_name[TUTTI_MACHINE_NAME_BYTES / 2];
 
-    if (costs->number[index] != TUTTI_NO_NODE)
-        return;
     write_node_name(costs->graph, link->from, from_name, sizeof from_name);
     write_node_name(costs->graph, link->to, to_name, sizeof to_name);
-    *to = (struct tutti_machine_link){.bytes_per_s = rate_of(costs, index)};
-    snprintf(to->name, sizeof to->name, "%s>%s", from_name, to_name);
-    costs->number[index] = costs->nlinks++;
+    snprintf(made.name, sizeof made.name, "%s>%s", from_name, to_name);
+    return made;
 }
 
-/* Adds a path to the machine. `path` has its ranks and its channel. */
+/* Adds a path to the machine. `path` has its gpus in place of its ranks, and its channel. Until
+ * number_links() its crossings have the links of the graph. */
 static int add_path(struct costs *costs, struct tutti_machine_path path, const struct way *way)
 {
     if (!way->is_there)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "there is no path from gpu %u to gpu %u; "
                           "describe a link or a CPU that joins them", path.from, path.to);
+    path.from = rank_of(costs, path.from);
+    path.to = rank_of(costs, path.to);
     TUTTI_TRY(TUTTI_ARRAY_RESERVE(costs->crossings, costs->ncrossings + way->nhops,
                                   costs->crossing_capacity, "crossings"));
     path.first = costs->ncrossings;
@@ -135,34 +152,31 @@ static int add_path(struct costs *costs, struct tutti_machine_path path, const s
         for (uint32_t i = 0; i < way->parts[p]->nhops; i++) {
             const struct tutti_hop *hop = &costs->paths->hop[way->parts[p]->first + i];
 
-            add_link(costs, hop->link);
-            costs->crossings[costs->ncrossings++] = (struct tutti_machine_crossing){
-                .link = costs->number[hop->link], .weight = hop->demand};
+            costs->crossings[costs->ncrossings++] =
+                (struct tutti_machine_crossing){.link = hop->link, .weight = hop->demand};
         }
     return TUTTI_OK;
 }
 
 static int reserve(struct costs *costs)
 {
-    size_t npaths = (size_t)costs->nranks * costs->nranks + costs->ways->nchannel_ways;
+    size_t npaths = (size_t)costs->ngpus * costs->ngpus + costs->ways->nchannel_ways;
 
-    costs->number = malloc((costs->graph->nlinks + 1) * sizeof *costs->number);
+    costs->used = calloc((size_t)costs->graph->nlinks + 1, sizeof *costs->used);
     costs->links = calloc(costs->graph->nlinks + 1, sizeof *costs->links);
     costs->machine_paths = calloc(npaths, sizeof *costs->machine_paths);
-    if (costs->number == NULL || costs->links == NULL || costs->machine_paths == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the paths of %u ranks", costs->nranks);
-    for (uint32_t i = 0; i < costs->graph->nlinks; i++)
-        costs->number[i] = TUTTI_NO_NODE;
+    if (costs->used == NULL || costs->links == NULL || costs->machine_paths == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the paths of %u gpus", costs->ngpus);
     return TUTTI_OK;
 }
 
 static int add_paths(struct costs *costs)
 {
-    for (uint32_t from = 0; from < costs->nranks; from++)
-        for (uint32_t to = 0; to < costs->nranks; to++) {
+    for (uint32_t from = 0; from < costs->ngpus; from++)
+        for (uint32_t to = 0; to < costs->ngpus; to++) {
             struct way way;
 
-            if (from == to)
+            if (from == to || !tutti_search_is_described(costs->parts, from, to))
                 continue;
             way = way_of(costs, from, to);
             TUTTI_TRY(add_path(costs, (struct tutti_machine_path){.from = from, .to = to}, &way));
@@ -187,6 +201,8 @@ static int add_channel_paths(struct costs *costs)
         const struct tutti_search_channel_way *own = &costs->ways->channel_ways[i];
         struct way way = {.nparts = 0}, usual = way_of(costs, own->from, own->to);
 
+        if (!tutti_search_is_described(costs->parts, own->from, own->to))
+            continue;
         way.nparts = tutti_search_ways_of_channel(costs->ways, own, way.parts);
         add_up(costs, &way);
         if (!is_same_way(&way, &usual))
@@ -196,6 +212,42 @@ static int add_channel_paths(struct costs *costs)
                                                            .channel = own->channel},
                                &way));
     }
+    return TUTTI_OK;
+}
+
+/* Numbers the links that paths cross in the order in which they are crossed. */
+static int number_as_crossed(struct costs *costs)
+{
+    uint32_t *number = malloc((costs->graph->nlinks + 1) * sizeof *number);
+
+    if (number == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %u links", costs->graph->nlinks);
+    for (uint32_t i = 0; i < costs->graph->nlinks; i++)
+        number[i] = TUTTI_NO_NODE;
+    for (uint32_t i = 0; i < costs->ncrossings; i++) {
+        uint32_t *link = &costs->crossings[i].link;
+
+        if (number[*link] == TUTTI_NO_NODE) {
+            costs->used[costs->nlinks] = *link;
+            number[*link] = costs->nlinks++;
+        }
+        *link = number[*link];
+    }
+    free(number);
+    return TUTTI_OK;
+}
+
+/* Numbers the links that paths cross, and makes them links of the machine. */
+static int number_links(struct costs *costs)
+{
+    if (costs->parts->has_copies)
+        TUTTI_TRY(tutti_search_number_like(costs->graph, costs->parts, costs->crossings,
+                                           costs->ncrossings, costs->used, &costs->nlinks,
+                                           costs->kinds, &costs->nkinds));
+    else
+        TUTTI_TRY(number_as_crossed(costs));
+    for (uint32_t i = 0; i < costs->nlinks; i++)
+        costs->links[i] = make_link(costs, costs->used[i]);
     return TUTTI_OK;
 }
 
@@ -209,8 +261,8 @@ static bool level_of(const struct costs *costs, bool is_between_hosts, double *r
     double latency_s = 0, bytes_per_s = INFINITY;
     bool is_there = false;
 
-    for (uint32_t from = 0; from < costs->nranks; from++)
-        for (uint32_t to = 0; to < costs->nranks; to++) {
+    for (uint32_t from = 0; from < costs->ngpus; from++)
+        for (uint32_t to = 0; to < costs->ngpus; to++) {
             struct way way;
 
             if (from == to || (host_of(costs, from) != host_of(costs, to)) != is_between_hosts)
@@ -238,37 +290,37 @@ static void set_levels(const struct costs *costs, struct tutti_machine *machine)
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/* Writes a line `ring`: the order of the channel within each host, host after host. */
+/* Writes a line `ring`: the order of the channel within each part, part after part. */
 static void write_ring(FILE *out, const struct costs *costs, const struct tutti_channels *plan,
                        uint32_t c)
 {
     fputs("ring", out);
-    for (uint32_t host = 0; host < costs->nranks / plan->ngpus; host++)
+    for (uint32_t part = 0; part < costs->parts->nranks / plan->ngpus; part++)
         for (uint32_t i = 0; i < plan->ngpus; i++)
-            fprintf(out, " %u", host * plan->ngpus + plan->channel[c].gpu[i]);
+            fprintf(out, " %u", part * plan->ngpus + plan->channel[c].gpu[i]);
     fputc('\n', out);
 }
 
-/* Writes a line `tree`: the tree of the channel within each host; binary tree number `which` joins
+/* Writes a line `tree`: the tree of the channel within each part; binary tree number `which` joins
  * the roots. */
 static void write_tree(FILE *out, const struct costs *costs, const struct tutti_channels *plan,
                        uint32_t c, uint32_t which)
 {
     const struct tutti_channel *channel = &plan->channel[c];
-    uint32_t root = tutti_search_tree_root(plan, channel), per_host = plan->ngpus;
-    uint32_t nhosts = costs->nranks / per_host;
+    uint32_t root = tutti_search_tree_root(plan, channel), per_part = plan->ngpus;
+    uint32_t nparts = costs->parts->nranks / per_part;
 
     fputs("tree", out);
-    for (uint32_t host = 0; host < nhosts; host++) {
-        uint32_t parent = tutti_search_parent_host(host, nhosts, which);
+    for (uint32_t part = 0; part < nparts; part++) {
+        uint32_t parent = tutti_search_parent_part(part, nparts, which);
 
-        for (uint32_t i = 0; i < per_host; i++) {
+        for (uint32_t i = 0; i < per_part; i++) {
             if (i != root)
-                fprintf(out, " %u", host * per_host + channel->gpu[i]);
+                fprintf(out, " %u", part * per_part + channel->gpu[i]);
             else if (parent == TUTTI_NO_NODE)
                 fputs(" -1", out);
             else
-                fprintf(out, " %u", parent * per_host + root);
+                fprintf(out, " %u", parent * per_part + root);
         }
     }
     fputc('\n', out);
@@ -292,31 +344,42 @@ static void write_orders(FILE *out, const struct costs *costs, const struct tutt
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
+/* Writes the node of each rank. Hosts without gpus have no ranks, so nodes are numbered again. */
+static void write_nodes(FILE *out, const struct costs *costs)
+{
+    uint32_t node = 0;
+
+    fprintf(out, "ranks %u\nnode of", costs->parts->nranks);
+    for (uint32_t i = 0; i < costs->parts->nparts; i++) {
+        const struct tutti_graph_part *part = &costs->parts->part[i];
+
+        for (uint32_t copy = 0; copy < part->copies && part->ngpus > 0; copy++, node++)
+            for (uint32_t gpu = part->first_gpu; gpu < part->first_gpu + part->ngpus; gpu++) {
+                node += gpu > part->first_gpu && host_of(costs, gpu) != host_of(costs, gpu - 1);
+                fprintf(out, " %u", node);
+            }
+    }
+    fputc('\n', out);
+}
+
 static int write_text(const struct costs *costs, const struct tutti_channels *ring,
                       const struct tutti_channels *tree, char **ret_text)
 {
-    uint32_t node = 0, nnodes = 0;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
     if (out == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a description of %u ranks",
-                          costs->nranks);
-    /* Hosts without gpus have no ranks, so nodes are numbered again. */
-    fprintf(out, "ranks %u\nnode of", costs->nranks);
-    for (uint32_t rank = 0; rank < costs->nranks; rank++) {
-        node = rank == 0 || host_of(costs, rank) != host_of(costs, rank - 1) ? nnodes++ : node;
-        fprintf(out, " %u", node);
-    }
-    fputc('\n', out);
+                          costs->parts->nranks);
+    write_nodes(out, costs);
     fputs("level node bandwidth 1GB/s\n", out); /* a placeholder until set_levels() */
     write_orders(out, costs, ring);
     write_orders(out, costs, tree);
     if (fclose(out) != 0) {
         free(text);
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a description of %u ranks",
-                          costs->nranks);
+                          costs->parts->nranks);
     }
     *ret_text = text;
     return TUTTI_OK;
@@ -331,14 +394,17 @@ static int make_machine(struct costs *costs, const struct tutti_channels *ring,
     int rc;
 
     TUTTI_TRY(tutti_search_ways_plan(costs->paths, ring, tree, &costs->ways));
+    costs->parts = &costs->ways->parts;
     TUTTI_TRY(reserve(costs));
     TUTTI_TRY(add_paths(costs));
     TUTTI_TRY(add_channel_paths(costs));
+    TUTTI_TRY(number_links(costs));
     TUTTI_TRY(write_text(costs, ring, tree, &text));
     TUTTI_TRY_OR(drop_text, rc, tutti_machine_parse("graph", text, 0, &machine));
     links = (struct tutti_machine_links){
         .links = costs->links, .nlinks = costs->nlinks, .paths = costs->machine_paths,
-        .npaths = costs->npaths, .crossings = costs->crossings, .ncrossings = costs->ncrossings};
+        .npaths = costs->npaths, .crossings = costs->crossings, .ncrossings = costs->ncrossings,
+        .kinds = costs->kinds, .nkinds = costs->nkinds};
     TUTTI_TRY_OR(drop_text, rc, tutti_machine_set_links(machine, &links));
     set_levels(costs, machine);
     *ret_machine = machine;
@@ -355,15 +421,15 @@ int tutti_search_machine(const struct tutti_paths *paths, const struct tutti_cha
                          struct tutti_machine **ret_machine)
 {
     struct costs costs = {.paths = paths, .graph = paths->graph, .rates = rates,
-                          .nranks = paths->graph->count[TUTTI_NODE_GPU]};
+                          .ngpus = paths->graph->count[TUTTI_NODE_GPU]};
     int rc;
 
-    if (costs.nranks == 0)
+    if (costs.ngpus == 0)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the machine has no gpus, and each rank is a gpu; "
                                               "describe at least one");
     rc = make_machine(&costs, ring, tree, ret_machine);
     tutti_search_ways_destroy(costs.ways);
-    free(costs.number);
+    free(costs.used);
     free(costs.links);
     free(costs.machine_paths);
     free(costs.crossings);

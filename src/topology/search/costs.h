@@ -12,14 +12,14 @@
  * those that measurements reach, for times that users compare with theirs. */
 enum tutti_search_rates { TUTTI_RATES_NOMINAL, TUTTI_RATES_REACHED };
 
-/* Makes a machine with a rank for each gpu of the graph, by number, and a node for each host that
- * has gpus. The machine has all paths between ranks, and the links that they cross.
+/* Makes a machine with a rank for each gpu of the cluster, in the order of the hosts, and a node for
+ * each host that has gpus. The machine has the paths between all ranks, and the links that they
+ * cross. Parts that stand for others (graph/parts.h) become like parts of the machine.
  *
- * `ring` and `tree` are plans for all gpus, or for those of the first host that has gpus. In the
- * second case a plan is extended to all ranks if every host has as many gpus; otherwise it is
- * ignored. A ring goes on
- * from the last gpu of a host to the first gpu of the next host. A tree's root on host h is placed
- * below the root on host (h - 1) / 2. NULL: no plan.
+ * `ring` and `tree` are plans for all gpus, or for those of the first part that has gpus. In the
+ * second case a plan is extended to all ranks if every part has as many gpus; otherwise it is
+ * ignored. A ring goes on from the last gpu of a part to the first gpu of the next part. A tree's
+ * root on part p is placed below the root on part (p - 1) / 2. NULL: no plan.
  *
  * The caller destroys the machine. TUTTI_ERR_ARGUMENT: the graph has no gpus, or two of them have
  * no path; TUTTI_ERR_SYSTEM: no memory. */

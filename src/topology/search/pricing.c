@@ -23,18 +23,23 @@ static int refuse_pair(const struct tutti_paths *paths, uint32_t from, uint32_t 
                       a, b);
 }
 
-/* Writes "host 3", or "the machine" if the search is for all hosts. */
+/* Writes "host 3" or "hosts 3-5", or "the machine" if the search is for all hosts. */
 static void name_host(const struct tutti_search_options *options, char ret_name[32])
 {
     if (options->host == TUTTI_ALL_HOSTS)
         snprintf(ret_name, 32, "the machine");
+    else if (options->nhosts > 1)
+        snprintf(ret_name, 32, "hosts %u-%u", options->host, options->host + options->nhosts - 1);
     else
         snprintf(ret_name, 32, "host %u", options->host);
 }
 
 bool tutti_pricing_has_host(const struct tutti_search_options *options, uint32_t host)
 {
-    return options->host == TUTTI_ALL_HOSTS || options->host == host;
+    uint32_t nhosts = options->nhosts > 0 ? options->nhosts : 1;
+
+    return options->host == TUTTI_ALL_HOSTS ||
+           (host >= options->host && host - options->host < nhosts);
 }
 
 /* Returns true if channels may use this node as a port. */
@@ -101,10 +106,18 @@ static int choose_places(struct tutti_pricing *pricing, const struct tutti_graph
     return TUTTI_OK;
 }
 
-/* Returns true if two places can be next to each other in a ring or tree. Two nets never are. */
-static bool may_be_adjacent(const struct tutti_pricing *pricing, uint32_t from, uint32_t to)
+/* Returns true if two places can be next to each other in a ring or tree. Two nets never are, and a
+ * net is next to gpus that it reaches without the network. */
+static bool may_be_adjacent(const struct tutti_pricing *pricing, const struct tutti_paths *paths,
+                            uint32_t from, uint32_t to)
 {
-    return from != to && (from < pricing->ngpus || to < pricing->ngpus);
+    bool is_gpu = from < pricing->ngpus, is_to_gpu = to < pricing->ngpus;
+
+    if (from == to || (!is_gpu && !is_to_gpu))
+        return false;
+    return (is_gpu && is_to_gpu) ||
+           tutti_paths_between(paths, pricing->node[from], pricing->node[to])->class <
+               TUTTI_PATH_NET;
 }
 
 /* Copies the paths between places that may be adjacent, and numbers the links that they cross. */
@@ -115,7 +128,7 @@ static int copy_paths(struct tutti_pricing *pricing, const struct tutti_paths *p
 
     for (uint32_t from = 0; from < nplaces; from++)
         for (uint32_t to = 0; to < nplaces; to++)
-            nhops += may_be_adjacent(pricing, from, to)
+            nhops += may_be_adjacent(pricing, paths, from, to)
                          ? tutti_paths_between(paths, pricing->node[from], pricing->node[to])->nhops
                          : 0;
     number = malloc((paths->graph->nlinks + 1) * sizeof *number);
@@ -132,7 +145,7 @@ static int copy_paths(struct tutti_pricing *pricing, const struct tutti_paths *p
         const struct tutti_path *path;
 
         pricing->path[i].class = TUTTI_PATH_DIS;
-        if (!may_be_adjacent(pricing, from, to))
+        if (!may_be_adjacent(pricing, paths, from, to))
             continue;
         path = tutti_paths_between(paths, pricing->node[from], pricing->node[to]);
         pricing->path[i] =
@@ -153,7 +166,16 @@ static int copy_paths(struct tutti_pricing *pricing, const struct tutti_paths *p
     return TUTTI_OK;
 }
 
-/* Every gpu must reach every other gpu, and every net must reach the first gpu. */
+/* Returns true if a net reaches some gpu. */
+static bool reaches_some_gpu(const struct tutti_pricing *pricing, uint32_t net)
+{
+    for (uint32_t gpu = 0; gpu < pricing->ngpus; gpu++)
+        if (pricing->path[net * pricing->nplaces + gpu].class < TUTTI_PATH_NET)
+            return true;
+    return false;
+}
+
+/* Every gpu must reach every other gpu, and every net must reach some gpu. */
 static int check_reach(const struct tutti_pricing *pricing, const struct tutti_paths *paths)
 {
     for (uint32_t from = 0; from < pricing->ngpus; from++)
@@ -161,7 +183,7 @@ static int check_reach(const struct tutti_pricing *pricing, const struct tutti_p
             if (from != to && pricing->path[from * pricing->nplaces + to].class >= TUTTI_PATH_NET)
                 return refuse_pair(paths, pricing->node[from], pricing->node[to]);
     for (uint32_t net = pricing->ngpus; net < pricing->nplaces; net++)
-        if (pricing->path[net * pricing->nplaces].class >= TUTTI_PATH_NET)
+        if (!reaches_some_gpu(pricing, net))
             return refuse_pair(paths, pricing->node[net], pricing->node[0]);
     return TUTTI_OK;
 }

@@ -202,14 +202,20 @@ static void search_heuristically(struct tour *tour, bool is_cycle)
     uint32_t attempts = tour->n <= MANY_GPUS && !is_quick ? ATTEMPTS : 1;
 
     for (uint32_t attempt = 0; attempt < attempts; attempt++) {
+        bool is_first = true;
+
         for (uint32_t first = 0; first < tour->n; first++) {
+            /* A net may reach few of many gpus, and no tour begins at the others. */
+            if (!is_cycle && isinf(tour->begin[first]))
+                continue;
             make_nearest_tour(tour, first, attempt);
             if (is_cycle)
                 rotate_to_gpu_0(tour);
             /* With many gpus there are too many runs to improve every tour. */
-            if (first == 0 || (tour->n <= MANY_GPUS && (!is_quick || first % QUICK_STEP == 0)))
+            if (is_first || (tour->n <= MANY_GPUS && (!is_quick || first % QUICK_STEP == 0)))
                 improve(tour, is_cycle);
             keep_if_better(tour, tour->order, cost_of_order(tour, tour->order));
+            is_first = false;
         }
         if (tour->best_cost < GOOD_COST)
             break;
@@ -445,6 +451,9 @@ static int search_all_nets(struct tour *tour, bool with_effort, double *ret_leas
         set_ends_of_net(tour, pricing->ngpus + choice, may_cross);
         TUTTI_TRY(search_with_ends(tour, false, with_effort, nsearches, &least));
         *ret_least = least < *ret_least ? least : *ret_least;
+        /* The hosts of a rack have many nets, and any ring that improves the program will do. */
+        if (!with_effort && tour->n > MANY_GPUS && tour->best_cost < GOOD_COST)
+            break;
     }
     return TUTTI_OK;
 }

@@ -88,7 +88,8 @@ struct tutti_channels {
 
 struct tutti_search_options {
     uint32_t host;        /* or TUTTI_ALL_HOSTS, if an NVSwitch joins the hosts */
-    const uint32_t *gpus; /* numbers, ascending, all on the host; NULL: all gpus of the host */
+    uint32_t nhosts;      /* hosts from `host` on, which an NVSwitch joins; 0: one */
+    const uint32_t *gpus; /* numbers, ascending, all on these hosts; NULL: all their gpus */
     uint32_t ngpus;
     bool has_peers;       /* other hosts take part: channels enter and leave through nets */
     bool may_cross;       /* a channel may leave through another net than it enters by */

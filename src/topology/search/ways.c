@@ -7,37 +7,32 @@
 
 #include <stdlib.h>
 
-static uint32_t host_of(const struct tutti_search_ways *ways, uint32_t rank)
-{
-    return ways->paths->graph->nodes[tutti_graph_gpu(ways->paths->graph, rank)].host;
-}
-
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/* Returns the number of gpus per host if it is the same for all hosts and the gpus of a host are
- * consecutive; else 0. */
-static uint32_t gpus_per_host(const struct tutti_search_ways *ways)
+/* Returns the number of gpus per part if it is the same for all parts that have some; else 0. */
+static uint32_t gpus_per_part(const struct tutti_search_ways *ways)
 {
-    uint32_t per_host = 0;
+    uint32_t per_part = 0;
 
-    while (per_host < ways->nranks && host_of(ways, per_host) == host_of(ways, 0))
-        per_host++;
-    for (uint32_t rank = 0; rank < ways->nranks; rank++)
-        if (host_of(ways, rank) != host_of(ways, rank / per_host * per_host) ||
-            (rank % per_host == 0 && rank > 0 && host_of(ways, rank) == host_of(ways, rank - 1)))
+    for (uint32_t i = 0; i < ways->parts.nparts; i++) {
+        uint32_t ngpus = ways->parts.part[i].ngpus;
+
+        if (ngpus > 0 && per_part > 0 && ngpus != per_part)
             return 0;
-    return ways->nranks % per_host == 0 ? per_host : 0;
+        per_part = ngpus > 0 ? ngpus : per_part;
+    }
+    return per_part;
 }
 
 uint32_t tutti_search_repeated_gpus(const struct tutti_search_ways *ways,
                                     const struct tutti_channels *plan)
 {
-    uint32_t per_host;
+    uint32_t per_part;
 
     if (plan == NULL || ways->nranks < 2) /* a single rank has no ring */
         return 0;
-    per_host = plan->ngpus == ways->nranks ? ways->nranks : gpus_per_host(ways);
-    return plan->ngpus == per_host ? per_host : 0;
+    per_part = plan->ngpus == ways->nranks ? ways->nranks : gpus_per_part(ways);
+    return plan->ngpus == per_part ? per_part : 0;
 }
 
 uint32_t tutti_search_tree_root(const struct tutti_channels *plan,
@@ -53,45 +48,48 @@ uint32_t tutti_search_tree_root(const struct tutti_channels *plan,
 uint32_t tutti_search_orders_per_tree(const struct tutti_search_ways *ways,
                                       const struct tutti_channels *plan)
 {
-    return ways->nranks / plan->ngpus > 2 && 2 * plan->nchannels <= TUTTI_MACHINE_ORDERS ? 2 : 1;
+    return ways->parts.nranks / plan->ngpus > 2 && 2 * plan->nchannels <= TUTTI_MACHINE_ORDERS ? 2
+                                                                                               : 1;
 }
 
-uint32_t tutti_search_parent_host(uint32_t host, uint32_t nhosts, uint32_t which)
+uint32_t tutti_search_parent_part(uint32_t part, uint32_t nparts, uint32_t which)
 {
-    uint32_t place = which == 0 ? host : nhosts - 1 - host, parent;
+    uint32_t place = which == 0 ? part : nparts - 1 - part, parent;
 
     if (place == 0)
         return TUTTI_NO_NODE;
     parent = (place - 1) / 2;
-    return which == 0 ? parent : nhosts - 1 - parent;
+    return which == 0 ? parent : nparts - 1 - parent;
 }
 
 /* ---- ports of the orders --------------------------------------------------------------------- */
 
-/* Returns the number of ports per host if it is the same for all hosts; else 0. */
-static uint32_t nets_per_host(const struct tutti_search_ways *ways)
+/* Returns the number of ports per part if it is the same for all parts; else 0. */
+static uint32_t nets_per_part(const struct tutti_search_ways *ways)
 {
     const struct tutti_graph *graph = ways->paths->graph;
-    uint32_t count = graph->count[TUTTI_NODE_NET], per_host = count / graph->nhosts;
+    uint32_t count = graph->count[TUTTI_NODE_NET], per_part = count / ways->parts.nparts;
 
-    if (count % graph->nhosts != 0)
+    if (count % ways->parts.nparts != 0)
         return 0;
     for (uint32_t net = 0; net < count; net++)
-        if (graph->nodes[tutti_graph_net(graph, net)].host != net / per_host)
+        if (tutti_graph_part_of_host(&ways->parts,
+                                     graph->nodes[tutti_graph_net(graph, net)].host) !=
+            net / per_part)
             return 0;
-    return per_host;
+    return per_part;
 }
 
-/* Returns the ports by which a channel, which was planned for host 0, goes from host to host. */
+/* Returns the ports by which a channel, which was planned for part 0, goes from part to part. */
 static struct tutti_search_port_pair ports_of(const struct tutti_search_ways *ways,
                                               const struct tutti_channel *channel,
-                                              uint32_t from_host, uint32_t to_host)
+                                              uint32_t from_part, uint32_t to_part)
 {
-    uint32_t per_host = nets_per_host(ways);
+    uint32_t per_part = nets_per_part(ways);
 
     return (struct tutti_search_port_pair){
-        .out = tutti_graph_net(ways->paths->graph, from_host * per_host + channel->net_out),
-        .in = tutti_graph_net(ways->paths->graph, to_host * per_host + channel->net_in)};
+        .out = tutti_graph_net(ways->paths->graph, from_part * per_part + channel->net_out),
+        .in = tutti_graph_net(ways->paths->graph, to_part * per_part + channel->net_in)};
 }
 
 /* Adds the way of a channel of a ring. */
@@ -105,18 +103,28 @@ static int add_channel_way(struct tutti_search_ways *ways, uint32_t from, uint32
     return TUTTI_OK;
 }
 
-/* Plans the ways of a ring from each host to the next, and those back. */
+/* Returns true if rings go on from a part to another one. A part that stands for others may come
+ * before and after any part. */
+static bool are_consecutive(const struct tutti_search_ways *ways, uint32_t part, uint32_t next)
+{
+    return part != next && (ways->parts.has_copies || next == (part + 1) % ways->parts.nparts);
+}
+
+/* Plans the ways of a ring from each part to the next, and those back. */
 static int plan_ring(struct tutti_search_ways *ways, const struct tutti_channels *plan, uint32_t c)
 {
     const struct tutti_channel *channel = &plan->channel[c];
-    uint32_t n = plan->ngpus, nhosts = ways->nranks / n;
+    uint32_t n = plan->ngpus, nparts = ways->parts.nparts;
 
-    for (uint32_t host = 0; host < nhosts; host++) {
-        uint32_t next = (host + 1) % nhosts;
-        uint32_t from = host * n + channel->gpu[n - 1], to = next * n + channel->gpu[0];
-        struct tutti_search_port_pair ports = ports_of(ways, channel, host, next);
-        struct tutti_search_port_pair back = {.out = ports.in, .in = ports.out};
+    for (uint32_t i = 0; i < nparts * nparts; i++) {
+        uint32_t part = i / nparts, next = i % nparts;
+        uint32_t from = part * n + channel->gpu[n - 1], to = next * n + channel->gpu[0];
+        struct tutti_search_port_pair ports, back;
 
+        if (!are_consecutive(ways, part, next))
+            continue;
+        ports = ports_of(ways, channel, part, next);
+        back = (struct tutti_search_port_pair){.out = ports.in, .in = ports.out};
         TUTTI_TRY(add_channel_way(ways, from, to, 2 * c, ports));
         TUTTI_TRY(add_channel_way(ways, to, from, 2 * c + 1, back));
     }
@@ -133,36 +141,41 @@ static void plan_way(struct tutti_search_ways *ways, uint32_t from, uint32_t to,
         *planned = ports;
 }
 
-/* Plans the ways, up and down, between the root of each host and that of its parent host. */
+/* Returns true if some binary tree joins two parts. A part that stands for others may be joined
+ * with any part. */
+static bool are_joined(const struct tutti_search_ways *ways, const struct tutti_channels *plan,
+                       uint32_t a, uint32_t b)
+{
+    bool is_joined = ways->parts.has_copies;
+
+    for (uint32_t which = 0; which < tutti_search_orders_per_tree(ways, plan); which++)
+        is_joined = is_joined ||
+                    tutti_search_parent_part(a, ways->parts.nparts, which) == b ||
+                    tutti_search_parent_part(b, ways->parts.nparts, which) == a;
+    return is_joined && a != b;
+}
+
+/* Plans the ways, up and down, between the roots of parts. */
 static void plan_tree(struct tutti_search_ways *ways, const struct tutti_channels *plan, uint32_t c)
 {
     const struct tutti_channel *channel = &plan->channel[c];
     uint32_t root = tutti_search_tree_root(plan, channel), n = plan->ngpus;
-    uint32_t nhosts = ways->nranks / n;
 
-    for (uint32_t which = 0; which < tutti_search_orders_per_tree(ways, plan); which++)
-        for (uint32_t host = 0; host < nhosts; host++) {
-            uint32_t parent = tutti_search_parent_host(host, nhosts, which);
-            struct tutti_search_port_pair ports;
-
-            if (parent == TUTTI_NO_NODE)
-                continue;
-            ports = ports_of(ways, channel, host, parent);
-            plan_way(ways, host * n + root, parent * n + root, ports);
-            plan_way(ways, parent * n + root, host * n + root,
-                     (struct tutti_search_port_pair){.out = ports.in, .in = ports.out});
-        }
+    for (uint32_t a = 0; a < ways->parts.nparts; a++)
+        for (uint32_t b = 0; b < ways->parts.nparts; b++)
+            if (are_joined(ways, plan, a, b))
+                plan_way(ways, a * n + root, b * n + root, ports_of(ways, channel, a, b));
 }
 
-/* Plans the ways that the channels of a plan take between hosts, so that the machine plays what the
- * plan promises. The plan is one of host 0, and the other hosts are like it. */
+/* Plans the ways that the channels of a plan take between parts, so that the machine plays what the
+ * plan promises. The plan is one of part 0, and the other parts are like it. */
 static int plan_ways(struct tutti_search_ways *ways, const struct tutti_channels *plan)
 {
-    uint32_t per_host = tutti_search_repeated_gpus(ways, plan);
+    uint32_t per_part = tutti_search_repeated_gpus(ways, plan);
 
-    /* Each host must have gpus, so that the hosts of the ranks are those of the ports. */
-    if (per_host == 0 || per_host == ways->nranks || nets_per_host(ways) == 0 ||
-        ways->nranks / per_host != ways->paths->graph->nhosts)
+    /* Each part must have gpus, so that the parts of the ranks are those of the ports. */
+    if (per_part == 0 || ways->parts.nparts < 2 || nets_per_part(ways) == 0 ||
+        ways->nranks / per_part != ways->parts.nparts)
         return TUTTI_OK;
     for (uint32_t c = 0; c < plan->nchannels && c < TUTTI_MACHINE_ORDERS; c++) {
         if (plan->channel[c].net_in == TUTTI_NO_NODE || plan->channel[c].net_out == TUTTI_NO_NODE)
@@ -200,7 +213,9 @@ int tutti_search_ways_plan(const struct tutti_paths *paths, const struct tutti_c
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the ways between gpus");
     ways->paths = paths;
     ways->nranks = paths->graph->count[TUTTI_NODE_GPU];
-    rc = reserve(ways);
+    rc = tutti_graph_parts_find(paths->graph, &ways->parts);
+    if (rc == TUTTI_OK)
+        rc = reserve(ways);
     if (rc == TUTTI_OK)
         rc = plan_ways(ways, ring);
     if (rc == TUTTI_OK)
@@ -218,6 +233,7 @@ void tutti_search_ways_destroy(struct tutti_search_ways *ways)
     if (ways == NULL)
         return;
     tutti_ports_destroy(ways->dealt);
+    tutti_graph_parts_fini(&ways->parts);
     free(ways->planned);
     free(ways->channel_ways);
     free(ways);

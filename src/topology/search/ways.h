@@ -5,12 +5,14 @@
  * gpus determines the way of all other data between the two. Pairs that no channel joins use the
  * ports that are dealt out to the gpus (ports.h).
  *
- * A plan is one of host 0, and is repeated on the other hosts. Rings go through one host after the
- * other. Binary trees of the hosts join the trees within them: a host that is inside one of them is
- * a leaf of the other, so that no port serves two children with all data. */
+ * A plan is one of the first part of the cluster (parts.h), such as host 0, and is repeated on the
+ * other parts. Rings go through one part after the other. Binary trees of the parts join the trees
+ * within them: a part that is inside one of them is a leaf of the other, so that no port serves two
+ * children with all data. */
 #ifndef TUTTI_TOPOLOGY_SEARCH_WAYS_H
 #define TUTTI_TOPOLOGY_SEARCH_WAYS_H
 
+#include "topology/graph/parts.h"
 #include "topology/graph/ports.h"
 #include "topology/machine/machine.h"
 #include "topology/search/search.h"
@@ -28,9 +30,10 @@ struct tutti_search_channel_way {
     struct tutti_search_port_pair ports;
 };
 
-/* Rank r is gpu r of the graph. */
+/* A rank is a gpu of the graph here, and has its number. */
 struct tutti_search_ways {
     const struct tutti_paths *paths; /* borrowed */
+    struct tutti_graph_parts parts;
     uint32_t nranks;
     struct tutti_ports *dealt;
     struct tutti_search_port_pair *planned; /* [nranks][nranks]: from, to; by trees */
@@ -54,7 +57,7 @@ uint32_t tutti_search_ways_of_channel(const struct tutti_search_ways *ways,
                                       const struct tutti_search_channel_way *way,
                                       const struct tutti_path *ret_parts[TUTTI_PORTS_PARTS]);
 
-/* Returns the number of gpus of a host for which the plan is repeated, which is all gpus if it is a
+/* Returns the number of gpus of a part for which the plan is repeated, which is all gpus if it is a
  * plan of all hosts. 0: the plan cannot be repeated, or is NULL. */
 uint32_t tutti_search_repeated_gpus(const struct tutti_search_ways *ways,
                                     const struct tutti_channels *plan);
@@ -63,12 +66,12 @@ uint32_t tutti_search_tree_root(const struct tutti_channels *plan,
                                 const struct tutti_channel *channel);
 
 /* Returns how many trees of the machine a channel of a tree plan becomes: two, one for each binary
- * tree of the hosts. It is one if there are fewer than three hosts, or the machine has no room for
+ * tree of the parts. It is one if there are fewer than three parts, or the machine has no room for
  * two. */
 uint32_t tutti_search_orders_per_tree(const struct tutti_search_ways *ways,
                                       const struct tutti_channels *plan);
-/* Returns the parent of a host in binary tree number `which`, 0 or 1, of `nhosts` hosts.
+/* Returns the parent of a part in binary tree number `which`, 0 or 1, of `nparts` parts.
  * TUTTI_NO_NODE: it is the root. The second tree is the mirror image of the first. */
-uint32_t tutti_search_parent_host(uint32_t host, uint32_t nhosts, uint32_t which);
+uint32_t tutti_search_parent_part(uint32_t part, uint32_t nparts, uint32_t which);
 
 #endif

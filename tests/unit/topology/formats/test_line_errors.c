@@ -41,7 +41,7 @@ static void mistakes_are_found_where_they_are(void **state)
         {"1 cpu\n2 gpus\n  3 oranges", "m:3:5: \"oranges\"; expected"},
         {"2 hosts 8 gpus", "m:1:3: \"hosts\"; expected \"hosts:\", and what each of them has"},
         {"2 hosts:", "m:1:9: the line ends here; expected a count"},
-        {"0 hosts: 1 cpu", "m:1:1: \"0\"; expected a number from 1 to 4294967295"},
+        {"0 hosts: 1 cpu", "m:1:1: \"0\"; expected a number from 1 to 1048576"},
         {"two hosts: 1 cpu", "m:1:1: \"two\"; expected a number from 1"},
         {"2 hosts: 2 hosts: 1 cpu", "m:1:12: \"hosts:\"; expected cpus, switches, gpus or nics"},
         /* cpus */
@@ -122,10 +122,15 @@ static void mistakes_are_found_where_they_are(void **state)
                        "slingshot, efa, ports, rails, no-rails, gen5, x16, gdr, no-gdr, near, on"},
         {"\xff\xfe", "m:1:1: \"\xff\xfe\"; expected a count"},
         /* too much */
-        {"1000000 hosts: 8 gpus nvswitch",
+        {"1000000 hosts: 8 gpus nvswitch fabric",
          "m:1:1: 1000000 of these hosts are too many: an "
          "inventory holds 16384 devices, which is full at host 656 of the line"},
-        {"1 cpu; 4294967295 hosts: 1 cpu", "m:1:8: 4294967295 of these hosts are too many"},
+        {"1 cpu; 1048577 hosts: 1 cpu", "m:1:8: \"1048577\"; expected a number from 1 to 1048576"},
+        {"2 racks: 1 cpu", "m:1:8: \":\"; expected \"of\" and the hosts of a rack"},
+        {"2 racks of 4 gpus", "m:1:12: \"4\"; expected \"hosts:\""},
+        {"2 racks of 4 hosts 1 cpu", "m:1:14: \"hosts\"; expected \"hosts:\""},
+        {"2 racks of 4 hosts: 4 gpus mesh", "m:1:1: the gpus of a rack share an NVSwitch"},
+        {"2 racks of 4 hosts: 1 cpu", "m:1:1: the gpus of a rack share an NVSwitch"},
         {"256 gpus mesh", "m:1:1: 1 of these hosts are too many: an inventory holds 16384"},
     };
 

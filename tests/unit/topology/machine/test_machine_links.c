@@ -49,10 +49,10 @@ static void lines_say_what_each_pair_crosses(void **state)
     assert_int_equal(links->crossings[path->first + 1].link, 0);
     assert_true(links->crossings[path->first + 1].weight == 1);
     assert_true(tutti_machine_path_rate(machine, path) == 2.0 * (1 << 30));
-    assert_true(tutti_machine_path_latency_s(machine, path) == 2e-6);
-    assert_true(tutti_machine_path_latency_s(machine, tutti_machine_path(machine, 0, 1)) == 4e-6);
+    assert_true(tutti_machine_path_latency_s(machine, path, 2, 0) == 2e-6);
+    assert_true(tutti_machine_path_latency_s(machine, tutti_machine_path(machine, 0, 1), 0, 1) == 4e-6);
     /* The level's, where the path has none. */
-    assert_true(tutti_machine_path_latency_s(machine, tutti_machine_path(machine, 1, 2)) == 9e-6);
+    assert_true(tutti_machine_path_latency_s(machine, tutti_machine_path(machine, 1, 2), 1, 2) == 9e-6);
     assert_int_equal(tutti_machine_path(machine, 0, 2)->count, 0);
     assert_true(tutti_machine_path_rate(machine, tutti_machine_path(machine, 0, 2)) == 0);
     assert_null(tutti_machine_path(machine, 1, 0));
@@ -252,8 +252,8 @@ static void mistakes_are_found_where_they_are(void **state)
         {"path 0 1 channel 256 via", "m:1:18: ", "255"},
         {"path 0 1 latency 1us via latency 2us", "m:1:26: ", "each once"},
         {"path 0 1 latency via", "m:1:18: ", "\"via\"; expected a time"},
-        {"path 0 1 via 2y", "m:1:14: ", "\"2y\"; expected a number from 0 to 65535"},
-        {"path 0 1 via 65536", "m:1:14: ", "expected a number from 0 to 65535"},
+        {"path 0 1 via 2y", "m:1:14: ", "\"2y\"; expected a number from 0 to 4194303"},
+        {"path 0 1 via 4194304", "m:1:14: ", "expected a number from 0 to 4194303"},
         {"path 0 1 via 2x", "m:1:16: ", "expected a number from 0.001 to 1000"},
         {"path 0 1 via 2x0", "m:1:16: ", "\"0\"; expected a number from 0.001 to 1000"},
         {"path 0 1 via 2x1001", "m:1:16: ", "expected a number from 0.001 to 1000"},
@@ -362,7 +362,7 @@ static void arrays_are_copied_and_sorted(void **state)
     assert_int_equal(machine->links.nlinks, 2);
     assert_int_equal(tutti_machine_path(machine, 2, 0)->count, 0);
     assert_true(tutti_machine_path_rate(machine, tutti_machine_path(machine, 2, 1)) == 1e9);
-    assert_true(tutti_machine_path_latency_s(machine, tutti_machine_path(machine, 0, 2)) == 5e-6);
+    assert_true(tutti_machine_path_latency_s(machine, tutti_machine_path(machine, 0, 2), 0, 2) == 5e-6);
     assert_survives(machine);
     /* Given back what it has, and then nothing. */
     assert_int_equal(tutti_machine_set_links(machine, &machine->links), TUTTI_OK);
@@ -398,20 +398,20 @@ static void wrong_arrays_change_nothing(void **state)
         struct tutti_machine_links links;
         const char *what;
     } cases[] = {
-        {{&slow, 1, pair, 1, crossing, 5}, "link 0 carries 0.5 B/s"},
-        {{&endless, 1, pair, 1, crossing, 5}, "link 0 carries inf B/s"},
-        {{&odd, 1, pair, 1, crossing, 5}, "link 0 has the name \"no name\"; a name begins"},
-        {{&link, 1, pair, 2, crossing, 5}, "two paths from rank 0 to 1"},
-        {{&link, 1, &self, 1, crossing, 5}, "a path from rank 1 to 1"},
-        {{&link, 1, &far, 1, crossing, 5}, "a path from rank 0 to 2"},
-        {{&link, 1, &twice, 1, crossing, 5}, "crosses link 0 twice"},
-        {{&link, 1, &beyond, 1, crossing, 5}, "crosses link 1, but there are 1"},
-        {{&link, 1, &nan, 1, crossing, 5}, "takes nan bytes of link 0"},
-        {{&link, 1, &zero, 1, crossing, 5}, "takes 0 bytes of link 0"},
-        {{&link, 1, &outside, 1, crossing, 5}, "has crossings 4 to 6 of 5"},
-        {{&link, 1, &wraps, 1, crossing, 5}, "of 5"},
-        {{&link, 1, &never, 1, crossing, 5}, "a latency of nan"},
-        {{&link, TUTTI_MACHINE_LINKS + 1, pair, 1, crossing, 5}, "65537 links"},
+        {{&slow, 1, pair, 1, crossing, 5, NULL, 0}, "link 0 carries 0.5 B/s"},
+        {{&endless, 1, pair, 1, crossing, 5, NULL, 0}, "link 0 carries inf B/s"},
+        {{&odd, 1, pair, 1, crossing, 5, NULL, 0}, "link 0 has the name \"no name\"; a name begins"},
+        {{&link, 1, pair, 2, crossing, 5, NULL, 0}, "two paths from rank 0 to 1"},
+        {{&link, 1, &self, 1, crossing, 5, NULL, 0}, "a path from rank 1 to 1"},
+        {{&link, 1, &far, 1, crossing, 5, NULL, 0}, "a path from rank 0 to 2"},
+        {{&link, 1, &twice, 1, crossing, 5, NULL, 0}, "crosses link 0 twice"},
+        {{&link, 1, &beyond, 1, crossing, 5, NULL, 0}, "crosses link 1, but there are 1"},
+        {{&link, 1, &nan, 1, crossing, 5, NULL, 0}, "takes nan bytes of link 0"},
+        {{&link, 1, &zero, 1, crossing, 5, NULL, 0}, "takes 0 bytes of link 0"},
+        {{&link, 1, &outside, 1, crossing, 5, NULL, 0}, "has crossings 4 to 6 of 5"},
+        {{&link, 1, &wraps, 1, crossing, 5, NULL, 0}, "of 5"},
+        {{&link, 1, &never, 1, crossing, 5, NULL, 0}, "a latency of nan"},
+        {{&link, TUTTI_MACHINE_LINKS + 1, pair, 1, crossing, 5, NULL, 0}, "65537 links"},
     };
     struct tutti_machine *machine = parse("ranks 2; link 7B/s; path 0 1 via 0;" LEVEL);
 

@@ -68,7 +68,7 @@ static void assert_pair(const struct machine *of, const struct tutti_ports *port
     assert_non_null(way);
     assert_int_equal(way->count, nhops);
     assert_true(fabs(tutti_machine_path_rate(machine, way) - bytes_per_s) <= 1e-6 * bytes_per_s);
-    assert_true(fabs(tutti_machine_path_latency_s(machine, way) - latency_s) < 2e-12);
+    assert_true(fabs(tutti_machine_path_latency_s(machine, way, from, to) - latency_s) < 2e-12);
     assert_int_equal(tutti_machine_level(machine, from, to) > 0, is_apart);
     /* A level is what its slowest pair has. */
     assert_true(machine->level[is_apart ? 2 : 0].bytes_per_s <= bytes_per_s * 1.000001);
