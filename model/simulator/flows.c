@@ -87,6 +87,7 @@ int tutti_sim_flow_start(struct tutti_sim_flows *flows, const struct tutti_sim_r
     flow->left = bytes;
     flow->mark = mark;
     flow->alone = route->bytes_per_s;
+    flow->growth = route->growth > 0 ? route->growth : flow->alone;
     flow->rate = 0;
     flow->since_s = now_s;
     flow->nuses = route->count;
@@ -212,12 +213,12 @@ static int find_region(struct tutti_sim_flows *flows)
 
 /* ---- filling ------------------------------------------------------------------------- */
 
-/* Gives a flow the fraction `part` of the rate that it would have alone. The flow is no longer
- * open: its rate is subtracted from the spare capacity of its links. */
+/* Gives a flow `part` of its growth, but at most the rate that it would have alone. The flow is no
+ * longer open: its rate is subtracted from the spare capacity of its links. */
 static int fix_rate(struct tutti_sim_flows *flows, uint32_t id, double part, double now_s)
 {
     struct tutti_sim_flow *flow = &flows->flows[id];
-    double rate = part * flow->alone;
+    double rate = fmin(part * flow->growth, flow->alone);
 
     flow->is_fixed = true;
     for (uint32_t u = 0; u < flow->nuses; u++) {
@@ -226,7 +227,7 @@ static int fix_rate(struct tutti_sim_flows *flows, uint32_t id, double part, dou
         if (!link->is_tight)
             continue;
         link->spare -= rate * flow->uses[u].weight;
-        link->wanted -= flow->alone * flow->uses[u].weight;
+        link->wanted -= flow->growth * flow->uses[u].weight;
         link->nopen--;
     }
     if (fabs(rate - flow->rate) <= same * rate)
@@ -250,17 +251,48 @@ static void open_flows(struct tutti_sim_flows *flows)
         link->wanted = 0;
         link->nopen = link->nuses;
         for (const struct tutti_sim_use *use = link->uses; use; use = use->next)
-            link->wanted += flows->flows[use->flow].alone * use->weight;
+            link->wanted += flows->flows[use->flow].growth * use->weight;
     }
     for (uint32_t i = 0; i < flows->nregion; i++)
         flows->flows[flows->region[i]].is_fixed = false;
 }
 
-/* Returns the fraction to which all open flows can grow before the first link is full. It is a
- * fraction of the rate that each flow would have alone. 1 means that no link limits the flows. */
-static double find_growth(const struct tutti_sim_flows *flows)
+/* Returns the part of their growth to which open flows can grow before one of them has the rate that
+ * it would have alone. Without paths, all flows reach that at the same time, at 1. INFINITY: there
+ * are no open flows. */
+static double find_least_end(const struct tutti_sim_flows *flows)
 {
-    double part = 1;
+    double part = INFINITY;
+
+    for (uint32_t i = 0; i < flows->nregion; i++) {
+        const struct tutti_sim_flow *flow = &flows->flows[flows->region[i]];
+
+        if (flow->is_fixed)
+            continue;
+        if (flows->network->path_links == TUTTI_SIM_NONE)
+            return 1;
+        part = fmin(part, flow->alone / flow->growth);
+    }
+    return part;
+}
+
+/* Fixes the rates of the open flows that reach the rate that they would have alone. */
+static int end_growth(struct tutti_sim_flows *flows, double part, double now_s)
+{
+    for (uint32_t i = 0; i < flows->nregion; i++) {
+        const struct tutti_sim_flow *flow = &flows->flows[flows->region[i]];
+
+        if (!flow->is_fixed && flow->alone <= part * flow->growth * (1 + same))
+            TUTTI_TRY(fix_rate(flows, flows->region[i], INFINITY, now_s));
+    }
+    return TUTTI_OK;
+}
+
+/* Returns the part of their growth to which all open flows can grow before the first link is full.
+ * `end` means that no link is full before that. */
+static double find_growth(const struct tutti_sim_flows *flows, double end)
+{
+    double part = end;
 
     for (uint32_t i = 0; i < flows->ntight; i++) {
         const struct tutti_sim_network_link *link = &flows->network->links[flows->tight[i]];
@@ -291,11 +323,13 @@ int tutti_sim_flows_share(struct tutti_sim_flows *flows, double now_s)
 {
     TUTTI_TRY(find_region(flows));
     open_flows(flows);
-    for (double part = find_growth(flows); part < 1; part = find_growth(flows))
-        TUTTI_TRY(fill_links(flows, part, now_s));
-    for (uint32_t i = 0; i < flows->nregion; i++)
-        if (!flows->flows[flows->region[i]].is_fixed)
-            TUTTI_TRY(fix_rate(flows, flows->region[i], 1, now_s));
+    for (double end = find_least_end(flows); isfinite(end); end = find_least_end(flows)) {
+        double part;
+
+        for (part = find_growth(flows, end); part < end; part = find_growth(flows, end))
+            TUTTI_TRY(fill_links(flows, part, now_s));
+        TUTTI_TRY(end_growth(flows, end, now_s));
+    }
     return TUTTI_OK;
 }
 

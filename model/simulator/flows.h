@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Shares the links among flows. A flow is a number of bytes in transit over some links.
  *
- * Rates are max-min fair. All flows grow alike, in proportion to the rate each would have alone,
- * until a link is full. The flows that cross this link stop growing and the others continue. The
- * demand of a link is the capacity that its flows would take if each of them were alone. A link
+ * Rates are max-min fair. All flows grow until a link is full. The flows that cross this link stop
+ * growing and the others continue, each up to the rate that it would have alone. Flows grow at
+ * different speeds:
+ *
+ *   - Messages on paths of the machine grow at the same speed, because buses and networks serve all
+ *     senders in turn, packet by packet. If each byte takes w bytes of a link, the message grows at
+ *     a w-th of that speed.
+ *   - All other flows grow in proportion to the rate that each would have alone, because they share
+ *     the time of ports and cores.
+ *
+ * The demand of a link is the capacity that its flows would take if each of them were alone. A link
  * whose demand exceeds its capacity is tight. A flow without a tight link gets the rate that it
  * would have alone, and it affects no other flow. So a change propagates only along links that are
  * tight, or were tight before.
@@ -38,6 +46,7 @@ struct tutti_sim_flow {
     double left;           /* bytes still to go */
     double mark;           /* an event is also due when `left` reaches this; or TUTTI_SIM_NO_MARK */
     double alone, rate;    /* bytes per second: if the flow were alone; now */
+    double growth;         /* its rate grows in proportion to this */
     double since_s;        /* the time at which `left` was correct */
     uint32_t region;       /* number of the last change that affected the flow */
     bool is_fixed;         /* its new rate is known (tutti_sim_flows_share) */

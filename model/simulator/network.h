@@ -40,6 +40,8 @@ struct tutti_sim_route {
     struct tutti_sim_crossing *crossings;
     uint32_t count, capacity;
     double bytes_per_s; /* rate of a flow that is alone; 0: no limit */
+    double growth;      /* how fast the rate of its flow grows among others (flows.h); 0: in
+                           proportion to bytes_per_s */
     /* For messages only: the costs of the message, and the ports of sender and receiver, as links.
      * The ports are TUTTI_SIM_NONE if the message uses a torus or a path of the machine. */
     struct tutti_rate rate;

@@ -150,6 +150,18 @@ static int cross_path(const struct tutti_sim_network *network,
     return TUTTI_OK;
 }
 
+/* Returns the most bytes that a byte of the path takes of a link. */
+static double heaviest_crossing(const struct tutti_sim_network *network,
+                                const struct tutti_machine_path *path)
+{
+    const struct tutti_machine_crossing *at = &network->machine->links.crossings[path->first];
+    double most = 1;
+
+    for (uint32_t i = 0; i < path->count; i++)
+        most = at[i].weight > most ? at[i].weight : most;
+    return most;
+}
+
 /* A path without links has the rate of its level, and shares it with no other route. */
 static int route_path(const struct tutti_sim_network *network,
                       const struct tutti_machine_path *path, uint32_t from, uint32_t to,
@@ -162,6 +174,8 @@ static int route_path(const struct tutti_sim_network *network,
     route->rate.latency_s = tutti_machine_path_latency_s(machine, path, from, to);
     if (narrowest > 0)
         route->rate.bytes_per_s = narrowest;
+    route->growth =
+        tutti_sim_rate_of(network, TUTTI_LEVEL_NODE)->bytes_per_s / heaviest_crossing(network, path);
     return cross_path(network, path, from, to, route);
 }
 
@@ -189,6 +203,7 @@ static void clear(struct tutti_sim_route *route)
 {
     route->count = 0;
     route->bytes_per_s = 0;
+    route->growth = 0;
     route->rate = (struct tutti_rate){0};
     route->out = TUTTI_SIM_NONE;
     route->in = TUTTI_SIM_NONE;

@@ -142,17 +142,23 @@ static void the_narrowest_link_bounds_and_leaves_the_rest_to_others(void **state
     struct tutti_sim_report report;
 
     (void)state;
-    /* Alone 10 and 5 GB/s, together 15: each gets two thirds. When the first is done, half of the
-     * second is left, and goes at 5. */
-    play_pairs("ranks 4; level top bandwidth 50GB/s; link 10GB/s 5GB/s 90GB/s;"
+    /* Alone 10 and 4 GB/s: the second has 4, and the first the 6 that are left. When the first is
+     * done, a third of the second is left. */
+    play_pairs("ranks 4; level top bandwidth 50GB/s; link 10GB/s 4GB/s 90GB/s;"
                "path 0 1 via 2 0; path 2 3 via 0 1", two, 2, &report);
-    assert_close(report.rank_seconds[1], 1.5 * n_s);
+    assert_close(report.rank_seconds[1], 10.0 / 6 * n_s);
     assert_close(report.rank_seconds[3], 2.5 * n_s);
     assert_int_equal(report.nlinks, 3);
-    assert_string_equal(report.links[0].name, "link 0");
     assert_close(report.links[0].busy_s, 2.5 * n_s);
+    assert_close(report.links[1].busy_s, 2.5 * n_s);
     assert_string_equal(report.links[2].name, "link 2");
-    assert_close(report.links[2].busy_s, 1.5 * n_s);
+    assert_close(report.links[2].busy_s, 10.0 / 6 * n_s);
+    tutti_sim_report_fini(&report);
+    /* A link serves both in turn, although the second could go at 90 alone. */
+    play_pairs("ranks 4; level top bandwidth 50GB/s; link 20GB/s 12GB/s 90GB/s;"
+               "path 0 1 via 0 1; path 2 3 via 2 0", two, 2, &report);
+    assert_close(report.rank_seconds[1], n_s);
+    assert_close(report.rank_seconds[3], n_s);
     tutti_sim_report_fini(&report);
 }
 
@@ -168,7 +174,7 @@ static void a_byte_takes_its_weight_of_a_link(void **state)
     assert_close(report.seconds, 3 * n_s);
     assert_true(report.links[0].bytes == 3.0 * MIB);
     tutti_sim_report_fini(&report);
-    /* Both at half of what they have alone, 5 and 10/6 GB/s; then the second has two thirds
+    /* Each takes half of the link, which is 5 and 10/6 GB/s; then the second has two thirds
      * left. */
     play_pairs(machine, two, 2, &report);
     assert_close(report.rank_seconds[1], 2 * n_s);

@@ -130,15 +130,15 @@ void tutti_links_fini(struct tutti_machine_links *links);
 /* machine_parts.c: counts the ranks and links of the parts of each kind, and writes the numbers of
  * the first ones to `kinds`. TUTTI_ERR_ARGUMENT: they are not those of `nranks` ranks and `nlinks`
  * described links, or too many; the message is recorded but not logged. */
-int tutti_parts_number(struct tutti_machine_parts *kinds, uint32_t nkinds, uint32_t nranks,
+int tutti_links_number_parts(struct tutti_machine_parts *kinds, uint32_t nkinds, uint32_t nranks,
                        uint32_t nlinks);
 /* machine_parts.c: finds the ranks whose path is described, if `links` has like parts. */
-void tutti_parts_described(const struct tutti_machine_links *links, uint32_t *from, uint32_t *to);
+void tutti_links_described(const struct tutti_machine_links *links, uint32_t *from, uint32_t *to);
 /* machine_parts.c: returns true if a path between these ranks may cross a link. */
-bool tutti_parts_may_cross(const struct tutti_machine_links *links, uint32_t from, uint32_t to,
+bool tutti_links_may_cross(const struct tutti_machine_links *links, uint32_t from, uint32_t to,
                            uint32_t link);
 /* machine_parts.c: writes the lines `parts`. */
-void tutti_parts_write(FILE *out, const struct tutti_machine_links *links);
+void tutti_links_write_parts(FILE *out, const struct tutti_machine_links *links);
 
 /* machine_rings.c: computes ring_rates of a machine (machine.h). *ret_rates is NULL if the machine
  * has no rings or no paths. The caller frees *ret_rates. TUTTI_ERR_SYSTEM: no memory. */

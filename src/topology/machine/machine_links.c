@@ -58,7 +58,7 @@ static int check_crossing(const struct tutti_machine_links *links,
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u crosses link %u, but "
                           "there are %u", path->from, path->to, crossing->link,
                           tutti_machine_link_count(links));
-    if (!tutti_parts_may_cross(links, path->from, path->to, crossing->link))
+    if (!tutti_links_may_cross(links, path->from, path->to, crossing->link))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u crosses link %u, which is "
                           "in neither of their parts", path->from, path->to, crossing->link);
     if (!(crossing->weight >= TUTTI_MACHINE_WEIGHT_LEAST &&
@@ -97,7 +97,7 @@ static int check_path(const struct tutti_machine_links *links,
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u is for all channels, "
                           "and for channel %u; set has_channel, or no channel", path->from,
                           path->to, path->channel);
-    tutti_parts_described(links, &from, &to);
+    tutti_links_described(links, &from, &to);
     if (from != path->from || to != path->to)
         return tutti_fail(TUTTI_ERR_ARGUMENT, "a path from rank %u to %u; of like parts, only the "
                           "path from rank %u to %u is described", path->from, path->to, from, to);
@@ -173,7 +173,7 @@ int tutti_machine_set_links(struct tutti_machine *machine, const struct tutti_ma
 
     TUTTI_TRY(copy_array(links->kinds, links->nkinds, sizeof *links->kinds, &kinds));
     own.kinds = kinds;
-    TUTTI_TRY_OR(fail, rc, tutti_parts_number(kinds, own.nkinds, machine->places.nranks,
+    TUTTI_TRY_OR(fail, rc, tutti_links_number_parts(kinds, own.nkinds, machine->places.nranks,
                                               links->nlinks));
     changed.links = *links;
     changed.links.kinds = kinds;
@@ -209,7 +209,7 @@ static const struct tutti_machine_path *find_path(const struct tutti_machine *ma
 
     if (machine->links.npaths == 0)
         return NULL;
-    tutti_parts_described(&machine->links, &described.from, &described.to);
+    tutti_links_described(&machine->links, &described.from, &described.to);
     return bsearch(&described, machine->links.paths, machine->links.npaths, sizeof described,
                    compare_paths);
 }

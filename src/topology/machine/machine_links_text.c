@@ -199,7 +199,7 @@ static int check_crossing(const struct tutti_draft *draft, const struct tutti_ma
         return tutti_words_fail(&draft->words, word_at(path, crossing->column),
                                 "link %u, but there are %u; they are numbered from 0 on",
                                 crossing->link, count);
-    if (!tutti_parts_may_cross(links, path->from, path->to, crossing->link))
+    if (!tutti_links_may_cross(links, path->from, path->to, crossing->link))
         return tutti_words_fail(&draft->words, word_at(path, crossing->column),
                                 "link %u is neither in the part of rank %u nor in that of rank %u; "
                                 "a path crosses links of its two parts", crossing->link, path->from,
@@ -220,7 +220,7 @@ static int check_path(const struct tutti_draft *draft, const struct tutti_machin
                                 "a path of rank %u; ranks are 0 to %u",
                                 is_from ? path->from : path->to, nranks - 1);
     }
-    tutti_parts_described(links, &from, &to);
+    tutti_links_described(links, &from, &to);
     if (from != path->from || to != path->to)
         return tutti_words_fail(&draft->words, word_at(path, path->from_column),
                                 "a path from rank %u to %u; of like parts, only the path from rank "
@@ -236,7 +236,7 @@ static int check_paths(struct tutti_draft *draft, uint32_t nranks)
     const struct tutti_machine_links of_machine = {
         .nlinks = links->nlinks, .kinds = links->kinds, .nkinds = links->nkinds};
 
-    if (tutti_parts_number(links->kinds, links->nkinds, nranks, links->nlinks) != TUTTI_OK)
+    if (tutti_links_number_parts(links->kinds, links->nkinds, nranks, links->nlinks) != TUTTI_OK)
         return tutti_words_fail(&draft->words, links->parts_at, "%s", tutti_message_last());
     for (uint32_t i = 0; i < links->npaths; i++)
         TUTTI_TRY(check_path(draft, &of_machine, &links->paths[i], nranks));
@@ -324,7 +324,7 @@ static void write_path(FILE *out, const struct tutti_machine_links *links,
 
 void tutti_links_write(FILE *out, const struct tutti_machine_links *links)
 {
-    tutti_parts_write(out, links);
+    tutti_links_write_parts(out, links);
     for (uint32_t i = 0; i < links->nlinks; i++) {
         const char *name = links->links[i].name;
 

@@ -80,7 +80,7 @@ struct tutti_machine_shift tutti_machine_shift_of(const struct tutti_machine_lin
         .to_difference = ((int64_t)pair.to_part - pair.described_to) * pair.to->nlinks};
 }
 
-void tutti_parts_described(const struct tutti_machine_links *links, uint32_t *from, uint32_t *to)
+void tutti_links_described(const struct tutti_machine_links *links, uint32_t *from, uint32_t *to)
 {
     struct pair pair;
 
@@ -101,7 +101,7 @@ static bool has_link(const struct tutti_machine_parts *kind, uint32_t part, uint
     return link >= first && link < first + kind->nlinks;
 }
 
-bool tutti_parts_may_cross(const struct tutti_machine_links *links, uint32_t from, uint32_t to,
+bool tutti_links_may_cross(const struct tutti_machine_links *links, uint32_t from, uint32_t to,
                            uint32_t link)
 {
     struct pair pair;
@@ -112,7 +112,7 @@ bool tutti_parts_may_cross(const struct tutti_machine_links *links, uint32_t fro
     return has_link(pair.from, pair.from_part, link) || has_link(pair.to, pair.to_part, link);
 }
 
-int tutti_parts_number(struct tutti_machine_parts *kinds, uint32_t nkinds, uint32_t nranks,
+int tutti_links_number_parts(struct tutti_machine_parts *kinds, uint32_t nkinds, uint32_t nranks,
                        uint32_t nlinks)
 {
     uint64_t ranks = 0, links = 0, described = 0;
@@ -182,7 +182,7 @@ int tutti_draft_read_parts(struct tutti_draft *draft, struct tutti_word keyword)
     return TUTTI_OK;
 }
 
-void tutti_parts_write(FILE *out, const struct tutti_machine_links *links)
+void tutti_links_write_parts(FILE *out, const struct tutti_machine_links *links)
 {
     for (uint32_t i = 0; i < links->nkinds; i++)
         fprintf(out, "parts %u ranks %u links %u\n", links->kinds[i].nparts,

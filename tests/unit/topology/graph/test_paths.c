@@ -164,7 +164,7 @@ static void too_many_ends_are_refused(void **state)
     struct tutti_graph *graph;
 
     (void)state;
-    assert_int_equal(tutti_line_read("line", "120 hosts: 8 gpus h100 nvswitch, 2 cpus",
+    assert_int_equal(tutti_line_read("line", "120 hosts: 8 gpus h100 nvswitch fabric, 2 cpus",
                                      &inventory), 0);
     assert_int_equal(tutti_graph_build(inventory, &graph), TUTTI_ERR_ARGUMENT);
     assert_non_null(strstr(tutti_message_last(), "1200 gpus, nets and cpus"));
