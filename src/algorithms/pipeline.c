@@ -53,6 +53,15 @@ static bool find_chunk(const struct tutti_pipeline *pipeline, uint32_t tree, int
     return true;
 }
 
+/* Selects the channel of a tree. */
+static void take_channel(const struct flow *flow, uint32_t tree)
+{
+    const struct tutti_pipeline *pipeline = flow->pipeline;
+
+    flow->build->channel =
+        (uint8_t)(pipeline->has_channels ? pipeline->first_channel + tree : 0);
+}
+
 /* Emit the steps of a round on the way up one tree. Children send in reverse order, so the data of
  * the last child is added to this rank's input first. */
 static int go_up(const struct flow *flow, uint32_t tree, int64_t round)
@@ -60,6 +69,7 @@ static int go_up(const struct flow *flow, uint32_t tree, int64_t round)
     const struct tutti_pipeline_node *node = &flow->pipeline->nodes[tree];
     uint32_t chunk;
 
+    take_channel(flow, tree);
     if (node->parent.delay > 0 &&
         find_chunk(flow->pipeline, tree, round + node->parent.delay, &chunk)) {
         enum tutti_buffer sum = node->nchildren > 0 ? flow->kept : TUTTI_BUF_INPUT;
@@ -83,6 +93,7 @@ static int go_down(const struct flow *flow, uint32_t tree, int64_t round)
     const struct tutti_pipeline_node *node = &flow->pipeline->nodes[tree];
     uint32_t chunk;
 
+    take_channel(flow, tree);
     for (uint32_t i = 0; i < node->nchildren; i++)
         if (find_chunk(flow->pipeline, tree, round - node->children[i].delay, &chunk))
             TUTTI_TRY(tutti_build_send(flow->build, node->children[i].rank,

@@ -31,6 +31,8 @@ struct tutti_pipeline {
     uint32_t ntrees;                   /* each tree moves its own part of the vector */
     uint32_t segments;                 /* segments per tree */
     uint32_t period;                   /* rounds from one segment to the next, on every edge */
+    bool has_channels;     /* tree t is on channel first_channel + t; false: all on channel 0 */
+    uint32_t first_channel;
 };
 
 /* Emit the collective of the build, and declare its chunks and scratch memory. Data goes up, down,

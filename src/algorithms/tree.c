@@ -3,6 +3,7 @@
  * shape->places, or along a binary tree.
  *
  * Each given tree moves its own part of the vector; the option `channels` bounds how many are used.
+ * Tree t has channel 2 r + t if r rings are given, because those have the channels below (ring.h).
  * If the root is not the tree's top, the edges between the two are turned around:
  *
  *   given        0            root 4       4         p = 6
@@ -145,6 +146,8 @@ static int emit_given(const struct tutti_shape *shape, struct tutti_build *build
         build, &(struct tutti_pipeline){.nodes = nodes,
                                         .ntrees = ntrees,
                                         .period = 1,
+                                        .has_channels = true,
+                                        .first_channel = 2 * shape->places->nrings,
                                         .segments = shape->options.value[TUTTI_SEGMENTS]});
 
 release:

@@ -79,6 +79,7 @@ static void load_tree(const struct tutti_paths *paths, const struct tutti_channe
 {
     const struct tutti_graph *graph = paths->graph;
     bool is_both_ways = plan->pattern == TUTTI_PATTERN_TREE;
+    double times = is_both_ways ? plan->joint_load : 1; /* through the nets */
     uint32_t nroots = 0;
 
     for (uint32_t i = 0; i < plan->ngpus; i++) {
@@ -97,9 +98,8 @@ static void load_tree(const struct tutti_paths *paths, const struct tutti_channe
         nroots++;
         if (channel->net_in == TUTTI_NO_NODE)
             continue;
-        load_path(paths, tutti_graph_net(graph, channel->net_in), gpu, is_both_ways ? 2 : 1, load);
-        load_path(paths, gpu, tutti_graph_net(graph, channel->net_out), is_both_ways ? 2 : 1,
-                  load);
+        load_path(paths, tutti_graph_net(graph, channel->net_in), gpu, times, load);
+        load_path(paths, gpu, tutti_graph_net(graph, channel->net_out), times, load);
     }
     assert_int_equal(nroots, 1);
 }

@@ -70,6 +70,7 @@ int topo_machine_make(const struct tutti_paths *paths, struct tutti_machine **re
         options.host = first->first_host;
         options.nhosts = first->nhosts;
         options.has_peers = paths->graph->nhosts > 1;
+        options.nparts = parts.nall;
     }
     TUTTI_TRY_OR(leave, rc, tutti_search(paths, TUTTI_PATTERN_RING, &options, &ring));
     TUTTI_TRY_OR(leave, rc, tutti_search(paths, TUTTI_PATTERN_TREE, &options, &tree));

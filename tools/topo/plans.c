@@ -137,6 +137,13 @@ bool wish_has_host(const struct wish *wish, const struct subject *subject, uint3
     return ngpus > 0;
 }
 
+/* Returns the number of like parts of the cluster, or 0, which stands for many, if the other hosts are
+ * not described or only some gpus take part. */
+static uint32_t parts_of(const struct subject *subject, const struct wish *wish)
+{
+    return wish->gpus == NULL && subject->parts.nall > 1 ? subject->parts.nall : 0;
+}
+
 int plans_search(const struct subject *subject, const struct wish *wish, uint32_t host,
                  enum tutti_pattern pattern, struct tutti_channels **ret_plan)
 {
@@ -145,7 +152,7 @@ int plans_search(const struct subject *subject, const struct wish *wish, uint32_
         .gpus = wish->gpus, .ngpus = wish->ngpus, .may_cross = wish->may_cross,
         /* A search of all hosts together leaves no other hosts. */
         .has_peers = wish->has_peers && host != TUTTI_ALL_HOSTS, .nchannels = wish->nchannels,
-        .for_rate_only = wish->for_rate_only,
+        .nparts = parts_of(subject, wish), .for_rate_only = wish->for_rate_only,
     };
 
     return tutti_search(subject->paths, pattern, &options, ret_plan);
@@ -368,13 +375,14 @@ static void load_path(const struct subject *subject, uint32_t from, uint32_t to,
     }
 }
 
-/* Adds a channel's traffic from and to its nets. A tree that is used in both directions counts
- * twice, because the search counts it twice. */
+/* Adds a channel's traffic from and to its nets. A tree that is used in both directions counts as
+ * often as the search counts it. */
 static void load_nets(const struct subject *subject, const struct tutti_channels *plan,
                       const struct tutti_channel *channel, uint32_t first, uint32_t last,
                       double *load)
 {
-    double rate = plan->channel_bytes_per_s * (plan->pattern == TUTTI_PATTERN_TREE ? 2 : 1);
+    double rate = plan->channel_bytes_per_s *
+                  (plan->pattern == TUTTI_PATTERN_TREE ? plan->joint_load : 1);
 
     load_path(subject, tutti_graph_net(subject->graph, channel->net_in), first, rate, load);
     load_path(subject, last, tutti_graph_net(subject->graph, channel->net_out), rate, load);

@@ -194,6 +194,7 @@ static int make_plan(struct tutti_packing *packing, const struct tutti_taste *ta
         goto drop_plan;
     }
     plan->ngpus = pricing->ngpus;
+    plan->joint_load = pricing->joint_load;
     for (uint32_t i = 0; i < pricing->ngpus; i++)
         plan->gpus[i] = paths->graph->nodes[pricing->node[i]].number;
     /* Channels that are wider than allowed are split into equal copies, as far as their number

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/result.h"
+#include "topology/search/joint.h"
 #include "topology/search/like.h"
 #include "topology/search/ways.h"
 

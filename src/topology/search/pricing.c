@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "topology/graph/virtual.h"
+#include "topology/search/joint.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -191,7 +192,8 @@ static int check_reach(const struct tutti_pricing *pricing, const struct tutti_p
 int tutti_pricing_open(struct tutti_pricing *pricing, const struct tutti_paths *paths,
                        const struct tutti_search_options *options)
 {
-    *pricing = (struct tutti_pricing){.may_cross = options->may_cross};
+    *pricing = (struct tutti_pricing){.may_cross = options->may_cross,
+                                      .joint_load = tutti_search_joint_load(options->nparts)};
     pricing->nchannels = options->nchannels == 0 ? TUTTI_SEARCH_USUAL : options->nchannels;
     if (pricing->nchannels > TUTTI_SEARCH_CHANNELS)
         pricing->nchannels = TUTTI_SEARCH_CHANNELS;
@@ -284,8 +286,8 @@ static void measure_ring(const struct tutti_pricing *pricing, struct tutti_searc
     use_path(pricing, column, last, column->net_out, 1);
 }
 
-/* Between hosts, two trees alternate: each host is a leaf in one tree and has two children in the
- * other. So on average twice the bytes enter and leave a host (Sanders, Speck, Traeff, 2009). */
+/* Binary trees join the hosts, so that each byte enters and leaves a host several times (joint.h). A
+ * tree that is used one way only has half of that, as two trees alternate. */
 static void measure_tree(const struct tutti_pricing *pricing, bool is_both_ways,
                          struct tutti_search_column *column)
 {
@@ -295,8 +297,8 @@ static void measure_tree(const struct tutti_pricing *pricing, bool is_both_ways,
         if (parent == TUTTI_NO_NODE) {
             if (column->net_in == TUTTI_NO_NODE)
                 continue;
-            use_path(pricing, column, column->net_in, gpu, is_both_ways ? 2 : 1);
-            use_path(pricing, column, gpu, column->net_out, is_both_ways ? 2 : 1);
+            use_path(pricing, column, column->net_in, gpu, is_both_ways ? pricing->joint_load : 1);
+            use_path(pricing, column, gpu, column->net_out, is_both_ways ? pricing->joint_load : 1);
             continue;
         }
         use_path(pricing, column, parent, gpu, 1);

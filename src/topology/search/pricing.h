@@ -31,6 +31,7 @@ struct tutti_pricing {
     double *capacity; /* bytes per second */
     bool is_quick;      /* the heuristic search for rings makes few attempts */
     bool may_cross;     /* a channel may leave through another net than it enters by */
+    double joint_load;  /* times that a tree used both ways enters and leaves the hosts (joint.h) */
     uint32_t nchannels; /* upper bound for the channels of the final plan */
 };
 

@@ -73,6 +73,7 @@ struct tutti_channels {
     uint32_t *gpus;           /* numbers of the gpus in the graph, ascending */
     uint32_t nchannels;
     struct tutti_channel channel[TUTTI_SEARCH_CHANNELS];
+    double joint_load; /* with nets: times that a tree used both ways enters and leaves (joint.h) */
     double channel_bytes_per_s; /* the width of each channel */
     double bytes_per_s;       /* of all channels together */
     double bound_bytes_per_s; /* upper bound for any set of channels of any widths over these
@@ -92,6 +93,8 @@ struct tutti_search_options {
     const uint32_t *gpus; /* numbers, ascending, all on these hosts; NULL: all their gpus */
     uint32_t ngpus;
     bool has_peers;       /* other hosts take part: channels enter and leave through nets */
+    uint32_t nparts;      /* with peers: like parts of the cluster, these hosts included (joint.h);
+                             0: many */
     bool may_cross;       /* a channel may leave through another net than it enters by */
     uint32_t nchannels;   /* upper bound; 0: TUTTI_SEARCH_USUAL */
     double channel_bytes_per_s; /* upper bound; 0: none */

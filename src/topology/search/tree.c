@@ -58,7 +58,7 @@ static double edge_cost(const struct tutti_pricing *pricing, const double *cost,
 static double host_cost(const struct tutti_pricing *pricing, const double *cost, uint32_t gpu,
                         uint32_t net_in, uint32_t net_out, bool is_both_ways)
 {
-    return (is_both_ways ? 2 : 1) *
+    return (is_both_ways ? pricing->joint_load : 1) *
            (cost[net_in * pricing->nplaces + gpu] + cost[gpu * pricing->nplaces + net_out]);
 }
 

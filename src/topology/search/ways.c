@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/result.h"
+#include "topology/search/joint.h"
 
 #include <stdlib.h>
 
@@ -48,18 +49,9 @@ uint32_t tutti_search_tree_root(const struct tutti_channels *plan,
 uint32_t tutti_search_orders_per_tree(const struct tutti_search_ways *ways,
                                       const struct tutti_channels *plan)
 {
-    return ways->parts.nranks / plan->ngpus > 2 && 2 * plan->nchannels <= TUTTI_MACHINE_ORDERS ? 2
-                                                                                               : 1;
-}
+    uint32_t ntrees = tutti_search_joints(ways->parts.nranks / plan->ngpus);
 
-uint32_t tutti_search_parent_part(uint32_t part, uint32_t nparts, uint32_t which)
-{
-    uint32_t place = which == 0 ? part : nparts - 1 - part, parent;
-
-    if (place == 0)
-        return TUTTI_NO_NODE;
-    parent = (place - 1) / 2;
-    return which == 0 ? parent : nparts - 1 - parent;
+    return ntrees * plan->nchannels <= TUTTI_MACHINE_ORDERS ? ntrees : 1;
 }
 
 /* ---- ports of the orders --------------------------------------------------------------------- */
@@ -92,7 +84,7 @@ static struct tutti_search_port_pair ports_of(const struct tutti_search_ways *wa
         .in = tutti_graph_net(ways->paths->graph, to_part * per_part + channel->net_in)};
 }
 
-/* Adds the way of a channel of a ring. */
+/* Adds the way of a channel of a schedule. */
 static int add_channel_way(struct tutti_search_ways *ways, uint32_t from, uint32_t to,
                            uint32_t channel, struct tutti_search_port_pair ports)
 {
@@ -131,40 +123,34 @@ static int plan_ring(struct tutti_search_ways *ways, const struct tutti_channels
     return TUTTI_OK;
 }
 
-/* Plans the way between two gpus, unless an earlier tree has planned it. */
-static void plan_way(struct tutti_search_ways *ways, uint32_t from, uint32_t to,
-                     struct tutti_search_port_pair ports)
+/* Returns true if a binary tree joins two parts. A part that stands for others may be joined with
+ * any part. */
+static bool are_joined(const struct tutti_search_ways *ways, uint32_t which, uint32_t a, uint32_t b)
 {
-    struct tutti_search_port_pair *planned = &ways->planned[(size_t)from * ways->nranks + to];
+    uint32_t nparts = ways->parts.nparts;
 
-    if (planned->out == TUTTI_NO_NODE)
-        *planned = ports;
+    return a != b && (ways->parts.has_copies || tutti_search_parent_part(a, nparts, which) == b ||
+                      tutti_search_parent_part(b, nparts, which) == a);
 }
 
-/* Returns true if some binary tree joins two parts. A part that stands for others may be joined
- * with any part. */
-static bool are_joined(const struct tutti_search_ways *ways, const struct tutti_channels *plan,
-                       uint32_t a, uint32_t b)
-{
-    bool is_joined = ways->parts.has_copies;
-
-    for (uint32_t which = 0; which < tutti_search_orders_per_tree(ways, plan); which++)
-        is_joined = is_joined ||
-                    tutti_search_parent_part(a, ways->parts.nparts, which) == b ||
-                    tutti_search_parent_part(b, ways->parts.nparts, which) == a;
-    return is_joined && a != b;
-}
-
-/* Plans the ways, up and down, between the roots of parts. */
-static void plan_tree(struct tutti_search_ways *ways, const struct tutti_channels *plan, uint32_t c)
+/* Plans the ways, up and down, between the roots of parts. The trees of the machine have the
+ * channels after those of the rings (algorithms/tree.c). */
+static int plan_tree(struct tutti_search_ways *ways, const struct tutti_channels *plan, uint32_t c)
 {
     const struct tutti_channel *channel = &plan->channel[c];
     uint32_t root = tutti_search_tree_root(plan, channel), n = plan->ngpus;
+    uint32_t ntrees = tutti_search_orders_per_tree(ways, plan), nparts = ways->parts.nparts;
 
-    for (uint32_t a = 0; a < ways->parts.nparts; a++)
-        for (uint32_t b = 0; b < ways->parts.nparts; b++)
-            if (are_joined(ways, plan, a, b))
-                plan_way(ways, a * n + root, b * n + root, ports_of(ways, channel, a, b));
+    for (uint32_t which = 0; which < ntrees; which++)
+        for (uint32_t i = 0; i < nparts * nparts; i++) {
+            uint32_t from = i / nparts, to = i % nparts;
+
+            if (are_joined(ways, which, from, to))
+                TUTTI_TRY(add_channel_way(ways, from * n + root, to * n + root,
+                                          2 * ways->nrings + c * ntrees + which,
+                                          ports_of(ways, channel, from, to)));
+        }
+    return TUTTI_OK;
 }
 
 /* Plans the ways that the channels of a plan take between parts, so that the machine plays what the
@@ -183,25 +169,12 @@ static int plan_ways(struct tutti_search_ways *ways, const struct tutti_channels
         if (plan->pattern == TUTTI_PATTERN_RING)
             TUTTI_TRY(plan_ring(ways, plan, c));
         else
-            plan_tree(ways, plan, c);
+            TUTTI_TRY(plan_tree(ways, plan, c));
     }
     return TUTTI_OK;
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
-
-static int reserve(struct tutti_search_ways *ways)
-{
-    size_t npairs = (size_t)ways->nranks * ways->nranks;
-
-    ways->planned = calloc(npairs, sizeof *ways->planned);
-    if (ways->planned == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the ways of %u ranks", ways->nranks);
-    for (size_t i = 0; i < npairs; i++)
-        ways->planned[i] =
-            (struct tutti_search_port_pair){.out = TUTTI_NO_NODE, .in = TUTTI_NO_NODE};
-    return tutti_ports_deal(ways->paths, &ways->dealt);
-}
 
 int tutti_search_ways_plan(const struct tutti_paths *paths, const struct tutti_channels *ring,
                            const struct tutti_channels *tree, struct tutti_search_ways **ret_ways)
@@ -215,7 +188,10 @@ int tutti_search_ways_plan(const struct tutti_paths *paths, const struct tutti_c
     ways->nranks = paths->graph->count[TUTTI_NODE_GPU];
     rc = tutti_graph_parts_find(paths->graph, &ways->parts);
     if (rc == TUTTI_OK)
-        rc = reserve(ways);
+        rc = tutti_ports_deal(paths, &ways->dealt);
+    if (rc == TUTTI_OK && tutti_search_repeated_gpus(ways, ring) > 0)
+        ways->nrings = ring->nchannels < TUTTI_MACHINE_ORDERS ? ring->nchannels
+                                                              : TUTTI_MACHINE_ORDERS;
     if (rc == TUTTI_OK)
         rc = plan_ways(ways, ring);
     if (rc == TUTTI_OK)
@@ -234,7 +210,6 @@ void tutti_search_ways_destroy(struct tutti_search_ways *ways)
         return;
     tutti_ports_destroy(ways->dealt);
     tutti_graph_parts_fini(&ways->parts);
-    free(ways->planned);
     free(ways->channel_ways);
     free(ways);
 }
@@ -242,12 +217,7 @@ void tutti_search_ways_destroy(struct tutti_search_ways *ways)
 uint32_t tutti_search_ways_between(const struct tutti_search_ways *ways, uint32_t from, uint32_t to,
                                    const struct tutti_path *ret_parts[TUTTI_PORTS_PARTS])
 {
-    struct tutti_search_port_pair planned = ways->planned[(size_t)from * ways->nranks + to];
-
-    if (planned.out == TUTTI_NO_NODE)
-        return tutti_ports_way(ways->dealt, from, to, ret_parts);
-    tutti_ports_way_through(ways->paths, from, planned.out, planned.in, to, ret_parts);
-    return TUTTI_PORTS_PARTS;
+    return tutti_ports_way(ways->dealt, from, to, ret_parts);
 }
 
 uint32_t tutti_search_ways_of_channel(const struct tutti_search_ways *ways,

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Decides which way data takes between any two gpus: through which ports it goes if they are on
- * different hosts. The channels of a ring plan keep the ports that the search gave them, so a pair
- * of gpus may have several ways, each for one channel of a schedule. The first tree that joins two
- * gpus determines the way of all other data between the two. Pairs that no channel joins use the
- * ports that are dealt out to the gpus (ports.h).
+ * different hosts. The channels of plans keep the ports that the search gave them, so a pair
+ * of gpus may have several ways, each for one channel of a schedule. All other data uses the ports
+ * that are dealt out to the gpus (ports.h).
  *
  * A plan is one of the first part of the cluster (parts.h), such as host 0, and is repeated on the
  * other parts. Rings go through one part after the other. Binary trees of the parts join the trees
- * within them: a part that is inside one of them is a leaf of the other, so that no port serves two
- * children with all data. */
+ * within them (joint.h). */
 #ifndef TUTTI_TOPOLOGY_SEARCH_WAYS_H
 #define TUTTI_TOPOLOGY_SEARCH_WAYS_H
 
@@ -17,7 +15,7 @@
 #include "topology/machine/machine.h"
 #include "topology/search/search.h"
 
-/* The ports of a way, as graph nodes. `out` is TUTTI_NO_NODE if no channel plans the way. */
+/* The ports of a way, as graph nodes. */
 struct tutti_search_port_pair {
     uint32_t out, in;
 };
@@ -25,8 +23,8 @@ struct tutti_search_port_pair {
 /* The way of one channel of a schedule between two ranks. */
 struct tutti_search_channel_way {
     uint32_t from, to;
-    uint8_t channel; /* as in algorithms/multi_ring.c: twice the number of the ring, and one more
-                        for the direction back */
+    uint8_t channel; /* of a ring, as in algorithms/ring.h: twice its number, and one more for the
+                        direction back. The trees follow, with a channel each (tree.c) */
     struct tutti_search_port_pair ports;
 };
 
@@ -36,8 +34,8 @@ struct tutti_search_ways {
     struct tutti_graph_parts parts;
     uint32_t nranks;
     struct tutti_ports *dealt;
-    struct tutti_search_port_pair *planned; /* [nranks][nranks]: from, to; by trees */
-    struct tutti_search_channel_way *channel_ways; /* by rings */
+    uint32_t nrings; /* of the machine */
+    struct tutti_search_channel_way *channel_ways;
     uint32_t nchannel_ways, channel_way_capacity;
 };
 
@@ -65,13 +63,8 @@ uint32_t tutti_search_repeated_gpus(const struct tutti_search_ways *ways,
 uint32_t tutti_search_tree_root(const struct tutti_channels *plan,
                                 const struct tutti_channel *channel);
 
-/* Returns how many trees of the machine a channel of a tree plan becomes: two, one for each binary
- * tree of the parts. It is one if there are fewer than three parts, or the machine has no room for
- * two. */
+/* Returns how many trees of the machine a channel of a tree plan becomes: one for each binary tree of
+ * the parts (joint.h), or one if the machine has no room for more. */
 uint32_t tutti_search_orders_per_tree(const struct tutti_search_ways *ways,
                                       const struct tutti_channels *plan);
-/* Returns the parent of a part in binary tree number `which`, 0 or 1, of `nparts` parts.
- * TUTTI_NO_NODE: it is the root. The second tree is the mirror image of the first. */
-uint32_t tutti_search_parent_part(uint32_t part, uint32_t nparts, uint32_t which);
-
 #endif
