@@ -31,7 +31,7 @@ static void fini_case(struct perf_case *c)
     free(c->send_counts);
 }
 
-/* Returns the number of forms to measure: out of place alone, or in place, too. */
+/* Returns the number of forms to measure: 1 is out of place only, 2 is also in place. */
 static int count_places(const struct perf_options *options)
 {
     return perf_collective.has_in_place && !options->is_out_of_place_only ? PERF_PLACES : 1;
@@ -52,7 +52,8 @@ static void register_arena(const struct perf_rank *rank, const struct perf_arena
 
 /* Allocates arenas for the largest case, over all types, sizes and places. It is enough to try one
  * reduction: reductions differ only in whether each in-place call needs its own region. Here c->op
- * is PERF_NO_OP, for which in-place reductions need these regions. */
+ * is PERF_NO_OP, for which in-place reductions need these regions. Sizes do not depend on the root, so
+ * c->root is not set either. */
 static void allocate(struct perf_rank *rank, struct perf_case *c)
 {
     const struct perf_options *o = rank->options;
@@ -69,7 +70,7 @@ static void allocate(struct perf_rank *rank, struct perf_case *c)
             perf_collective.plan(bytes / c->element_bytes, c);
             for (int place = 0; place < count_places(o); place++) {
                 struct perf_field field = {
-                    .collective = &perf_collective, .call = c, .is_in_place = place == 1};
+                    .collective = &perf_collective, .call = c, .is_in_place = place == PERF_IN_PLACE};
 
                 perf_measure_plan(o, &field);
                 input = larger(input, perf_field_input_need(&field));
@@ -140,12 +141,12 @@ static void measure_row(struct perf_rank *rank, struct perf_report *report, stru
                                    .pattern = pattern,
                                    .input = &rank->input,
                                    .output = &rank->output,
-                                   .is_in_place = place == 1,
+                                   .is_in_place = place == PERF_IN_PLACE,
                                    .is_misaligned = o->misalign};
 
         perf_measure_plan(o, &field);
         perf_measure(rank, &field, perf_report_progress, &results[place]);
-        if (o->show_overlap && place == 0)
+        if (o->show_overlap && place == PERF_OUT_OF_PLACE)
             perf_overlap_measure(rank, &field, &overlap, &results[0].wrong, &results[0].overruns);
     }
     set_alarm(rank, 0);

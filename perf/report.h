@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-/* The two forms of a call: out of place and in place. */
-#define PERF_PLACES 2
+/* The two forms of a call. */
+enum { PERF_OUT_OF_PLACE, PERF_IN_PLACE, PERF_PLACES };
 
 /* The result of one form in one row, combined over all ranks. */
 struct perf_cell {

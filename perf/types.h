@@ -23,8 +23,8 @@ bool perf_parse_ops(const char *text, unsigned *ret_ops);
 /* Bytes of the longest text of perf_name_types and perf_name_ops. */
 enum { PERF_NAMES_BYTES = 512 };
 
-/* Write the names of all types or reductions, separated by commas, for the help of the command
- * line. A new line begins with `indent` blanks. */
+/* Write the names of all types or reductions, each followed by a comma, for the help of the command
+ * line, which adds more words. Each line after the first begins with `indent` blanks. */
 void perf_name_types(int indent, char ret_text[PERF_NAMES_BYTES]);
 void perf_name_ops(int indent, char ret_text[PERF_NAMES_BYTES]);
 

@@ -33,17 +33,18 @@ struct tutti_cost {
     /* If above 1, the levels work at the same time, each on another of this many segments. The
      * counts above cover all segments together. */
     double segments;
-    /* True if no two ranks of a node send out of it, or receive from outside, at the same time.
-     * Where ranks share a network port, the rank that uses it then has it to itself. */
+    /* True if at most one rank of a node at a time sends out of the node, and at most one receives
+     * from outside. Where ranks share a network port, that rank then has the port to itself. */
     bool is_alone;
     double reduced; /* bytes that the busiest rank reduces */
     double copied;  /* bytes that it copies within its own memory */
     /* Bytes of a node's memory that all its ranks together load and store in one-sided steps. This
      * bounds the speed where cores or memory are shared. */
     double memory;
-    /* Bytes that one-sided steps move through the busiest port, on machines where each rank's
-     * memory is behind a port of its own. It is 0 if the busiest port is that of a rank that loads
-     * and stores. Where ranks share memory, only the rank that loads and stores is busy. */
+    /* One-sided steps also use the port of the rank whose memory they access, on machines where the
+     * memory of each rank is behind a port of its own. `served` is the bytes through the busiest such
+     * port. It is 0 if the port of some rank that itself loads and stores is at least as busy, as
+     * `level` counts that port already. Machines whose ranks share memory ignore it. */
     double served;
     /* For nodes with cells. `rounds`: the rounds in which messages or signals cross between cells.
      * `bytes`: the bytes that the ranks of the busiest cell together exchange with the rest of the
@@ -88,15 +89,16 @@ enum tutti_level tutti_level_of_shape(const struct tutti_shape *shape);
 bool tutti_cost_is_block(const struct tutti_shape *shape);
 
 /* The largest distance between two ranks of one run. The runs have `run` consecutive ranks each and
- * follow one another around the circle of ranks, starting at rank `first`. O(1). */
+ * follow one another around the circle of ranks, starting at rank `first`. Takes constant time. */
 enum tutti_level tutti_level_of_run(const struct tutti_shape *shape, uint32_t first, uint32_t run);
 
-/* Add `rounds` rounds in which the ranks of each such run exchange data among themselves, and
- * `bytes` bytes in all these rounds together. The runs are those of tutti_level_of_run. */
+/* For the runs of tutti_level_of_run: add `rounds` rounds in which the ranks of each run exchange
+ * data among themselves, and `bytes` bytes in all these rounds together. */
 void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t run, double rounds,
                     double bytes, struct tutti_cost *cost);
 
-/* Count the ranks other than `rank`, by their distance from it. O(p). */
+/* Count the ranks other than `rank`, by their distance from it, in time proportional to the number of
+ * ranks. */
 void tutti_level_count_others(const struct tutti_shape *shape, uint32_t rank,
                               uint32_t ret_count[TUTTI_LEVEL_COUNT]);
 

@@ -237,6 +237,7 @@ bool tutti_cache_lent_choice(const struct tutti_comm *comm, const struct tutti_c
         !tutti_builtin_find(&comm->view, query, true, &lent) ||
         tutti_algorithm_options(lent.algorithm, &lent.options, &lent.options) != TUTTI_OK)
         return false;
+    /* An algorithm without needs exchanges messages, and has no use for lent memory. */
     if (same_choice(choice, &lent) || lent.algorithm->needs == 0 ||
         (choice->algorithm->needs == 0 && !stage_alike(call, query)))
         return false;
@@ -277,35 +278,64 @@ struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
     };
 }
 
+/* Returns the plan of a schedule file that serves the call; NULL: none does. A trial measures
+ * another choice, whatever files there are. */
+static const struct tutti_plan *find_scheduled(struct tutti_comm *comm,
+                                               const struct tutti_tuner_query *query)
+{
+    const struct tutti_plan *plan =
+        comm->trial != NULL ? NULL : tutti_schedules_find(comm->schedules, &comm->view, query);
+
+    if (plan != NULL)
+        tutti_comm_report_choice(comm, query, "a schedule file", "TUTTI_SCHEDULE",
+                                 is_new_size(comm->cache, query));
+    return plan;
+}
+
+/* Chooses the algorithm of a call. *ret_is_prescribed is true if it is a trial, or if the user has
+ * named it. */
+static int choose(struct tutti_comm *comm, const struct tutti_tuner_query *query,
+                  struct tutti_choice *ret_choice, bool *ret_is_prescribed)
+{
+    enum tutti_authority by;
+
+    *ret_is_prescribed = true;
+    if (comm->trial != NULL) {
+        *ret_choice = *comm->trial;
+        return TUTTI_OK;
+    }
+    TUTTI_TRY(tutti_tuner_choose(&comm->view, query, ret_choice, &by));
+    *ret_is_prescribed = by < TUTTI_BY_TABLE; /* the user's words come before all tables */
+    report_choice(comm, query, ret_choice, name_authority(by));
+    return TUTTI_OK;
+}
+
 /* Makes the program of a call that is not in the cache. */
 static int make_program(struct tutti_comm *comm, const struct tutti_call *call,
                         struct tutti_program **ret_program)
 {
     struct tutti_tuner_query query = tutti_cache_query(comm, call);
-    enum tutti_authority by = TUTTI_BY_VARIABLE;
+    const struct tutti_plan *plan = find_scheduled(comm, &query);
+    struct tutti_program *program;
     struct tutti_choice choice;
-    const struct tutti_plan *plan;
+    bool is_prescribed;
     int rc;
 
-    if (comm->trial != NULL) {
-        choice = *comm->trial;
-    } else if ((plan = tutti_schedules_find(comm->schedules, &comm->view, &query)) != NULL) {
-        tutti_comm_report_choice(comm, &query, "a schedule file", "TUTTI_SCHEDULE",
-                                 is_new_size(comm->cache, &query));
+    if (plan != NULL)
         return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
-    } else {
-        TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
-        report_choice(comm, &query, &choice, name_authority(by));
-    }
+    TUTTI_TRY(choose(comm, &query, &choice, &is_prescribed));
     TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &choice, call->root, &plan));
-    TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program));
-    /* An algorithm that the user has named is used for lent memory too. */
-    if (comm->engine.lend == NULL || by < TUTTI_BY_TABLE)
-        return TUTTI_OK;
-    rc = make_lent_program(comm, call, &query, &choice, *ret_program);
-    if (rc != TUTTI_OK)
-        tutti_program_destroy(*ret_program);
-    return rc;
+    TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, &program));
+    /* A prescribed algorithm is used for lent memory too. */
+    if (comm->engine.lend != NULL && !is_prescribed) {
+        rc = make_lent_program(comm, call, &query, &choice, program);
+        if (rc != TUTTI_OK) {
+            tutti_program_destroy(program);
+            return rc;
+        }
+    }
+    *ret_program = program;
+    return TUTTI_OK;
 }
 
 /* Mixes comm->trial into the key, so that choices that are measured in turn have separate entries
@@ -322,6 +352,7 @@ int tutti_cache_program(struct tutti_comm *comm, const struct tutti_call *call,
                         const struct tutti_program **ret_program)
 {
     uint32_t nranks = (uint32_t)comm->nranks;
+    /* Of in-place calls, only swaps have a program of their own. */
     struct tutti_calls_key key = tutti_calls_key_of(call, comm->nranks, tutti_call_is_swap(call));
     struct entry *entry = entry_of(comm, &key);
     struct entry fresh = {.key = key, .trial = comm->trial};

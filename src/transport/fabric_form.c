@@ -49,8 +49,8 @@ static int check_record(struct tutti_fabric *fabric, int rank)
                           "ours %u)",
                           rank, record->version, fabric->mine.version);
     if (record->rank != rank || record->nranks != fabric->nranks)
-        return tutti_fail(TUTTI_ERR_USAGE, "rank %d says that it is rank %d of %d, not of %d", rank,
-                          record->rank, record->nranks, fabric->nranks);
+        return tutti_fail(TUTTI_ERR_USAGE, "rank %d says that it is rank %d of %d; expected rank %d of "
+                          "%d", rank, record->rank, record->nranks, rank, fabric->nranks);
     tutti_identity_clean_name(record->host_name);
     if (record->declines != TUTTI_OK)
         return fail_declined(record);
@@ -122,6 +122,8 @@ static int start_parts(struct tutti_fabric *fabric)
     return TUTTI_OK;
 }
 
+/* The parts take in the verdicts of all ranks, then each peer gets a part that serves it, and then
+ * the parts that serve a peer start. */
 int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts)
 {
     TUTTI_TRY(check_own_abort(fabric));

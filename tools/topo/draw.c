@@ -18,6 +18,12 @@ enum { DRAWN_NODES = 2048, DRAWN_HOSTS = 8 }; /* most devices and hosts of a pic
 #define TOP         84.0 /* height of the title, the counts and the legend */
 #define BETWEEN     40.0 /* space between parts of the picture */
 #define LEAST_WIDTH 720.0
+#define TITLE_Y     30.0 /* baselines of the title and the counts, and the height of the legend */
+#define COUNTS_Y    49.0
+#define LEGEND_Y    68.0
+#define NAME_HEIGHT 30.0 /* above a host with its name, and above one without */
+#define NO_NAME_HEIGHT 8.0
+#define NAME_RISE   14.0 /* of the name's baseline above its host */
 
 static const char help[] =
     "usage: tutti-topo draw [--from WHAT] --svg FILE [options]\n"
@@ -144,11 +150,12 @@ static double left_of_plans(const struct panel *panel)
     return SCENE_MARGIN + (panel->has_mesh ? panel->mesh_width + BETWEEN : 0);
 }
 
-/* Places the host at the height y. The mesh and the plans are below it, side by side. */
+/* Computes the size of a panel whose top is y, and the places of what is in it. The mesh and the plans
+ * are below the host, side by side. */
 static void place_panel(const struct picture *picture, struct panel *panel, double y)
 {
     struct scene scene = scene_of(picture, panel, NULL);
-    double width, height = 0;
+    double plans_height = 0, height;
 
     panel->top = y;
     layout_make(picture->subject, panel->host, SCENE_MARGIN, y, &panel->layout);
@@ -161,11 +168,10 @@ static void place_panel(const struct picture *picture, struct panel *panel, doub
 
         scene_plan_size(panel->plans[p], columns_of(panel->plans[p], room), &own_width,
                         &own_height);
-        width = left_of_plans(panel) + own_width + SCENE_MARGIN;
-        panel->width = fmax(panel->width, width);
-        height += own_height + (p > 0 ? BETWEEN / 2 : 0);
+        panel->width = fmax(panel->width, left_of_plans(panel) + own_width + SCENE_MARGIN);
+        plans_height += own_height + (p > 0 ? BETWEEN / 2 : 0);
     }
-    height = fmax(height, panel->has_mesh ? panel->mesh_height : 0);
+    height = fmax(plans_height, panel->has_mesh ? panel->mesh_height : 0);
     panel->height = panel->layout.height + (height > 0 ? BETWEEN + height : 0);
 }
 
@@ -202,7 +208,7 @@ static void draw_host_name(const struct picture *picture, const struct panel *pa
         alike += subject_first_alike(picture->subject, host) == panel->host;
     snprintf(text, sizeof text, alike > 0 ? "host %u, and %u more like it" : "host %u", panel->host,
              alike);
-    svg_text(svg, SCENE_MARGIN, panel->top - 14,
+    svg_text(svg, SCENE_MARGIN, panel->top - NAME_RISE,
              (struct svg_font){.size = 13, .color = COLOR_INK, .is_bold = true}, "%s", text);
 }
 
@@ -221,12 +227,12 @@ static void draw_head(const struct picture *picture, struct svg *svg)
         if (graph->count[counted[i].kind] > 0)
             snprintf(text + strlen(text), sizeof text - strlen(text), ", %s",
                      subject_count(graph->count[counted[i].kind], counted[i].what, count));
-    svg_text(svg, SCENE_MARGIN, 30,
+    svg_text(svg, SCENE_MARGIN, TITLE_Y,
              (struct svg_font){.size = 17, .color = COLOR_INK, .is_bold = true}, "%s",
              picture->subject->name);
-    svg_text(svg, SCENE_MARGIN, 49, (struct svg_font){.size = 12, .color = COLOR_SOFT},
+    svg_text(svg, SCENE_MARGIN, COUNTS_Y, (struct svg_font){.size = 12, .color = COLOR_SOFT},
              "%s; numbers beside links are GB/s each way", text);
-    scene_draw_key(&scene, SCENE_MARGIN, 68);
+    scene_draw_key(&scene, SCENE_MARGIN, LEGEND_Y);
 }
 
 static int draw_svg(struct picture *picture)
@@ -237,7 +243,7 @@ static int draw_svg(struct picture *picture)
     int error;
 
     for (uint32_t i = 0; i < picture->npanels; i++) {
-        y += has_names ? 30 : 8;
+        y += has_names ? NAME_HEIGHT : NO_NAME_HEIGHT;
         place_panel(picture, &picture->panels[i], y);
         y += picture->panels[i].height + BETWEEN;
         width = fmax(width, picture->panels[i].width);
@@ -254,6 +260,7 @@ static int draw_svg(struct picture *picture)
     return REQUEST_GO;
 }
 
+/* Writes the whole machine, with the rings or trees of its first host. */
 static int draw_dot(const struct picture *picture)
 {
     const struct panel *panel = &picture->panels[0];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels for AVX-512 F, BW, DQ and VL with F16C. This file is compiled for these instructions, and
- * its kernels are called only on processors that have them. */
+ * its kernels are called only on processors that have them. It defines the types and functions that
+ * narrow.h and kernels.h expect; these headers are included at the end, and say what each is for. */
 #include "device/cpu/isa.h"
 
 #include "device/arithmetic/convert.h"
@@ -46,6 +47,7 @@ TUTTI_INLINE words halves_narrow(const struct wide values)
                         _mm512_cvtps_ph((__m512)values.b, _MM_FROUND_TO_NEAREST_INT));
 }
 
+/* Rounds to odd, as narrow.h explains. */
 TUTTI_INLINE words halves_narrow_odd(const struct wide values)
 {
     const __m512 a = (__m512)values.a, b = (__m512)values.b;
@@ -63,6 +65,7 @@ TUTTI_INLINE words words_min(const words a, const words b)
     return (words)_mm512_min_epu16((__m512i)a, (__m512i)b);
 }
 
+/* Extends the sign, so that the sign bit of a code becomes bit 15. */
 TUTTI_INLINE words words_of_bytes(const bytes codes)
 {
     return (words)_mm512_cvtepi8_epi16((__m256i)codes);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The checker's model of all ranks together; for check*.c only.
+ * The checker's model of all ranks together. Only the files of this folder include it.
  *
  * Halves. A step has one half, a fused step two: receiving and sending. Half 2 * step is the
  * receiving half of a fused step and the whole of any other; half 2 * step + 1 is the sending half
  * of a fused step. Steps are numbered through all ranks.
  *
- * Nodes. The schedules are run three times if ranks share memory, else once. In each run every half
+ * Nodes. The schedules are run three times if ranks share memory, else once: runs alternate between
+ * two window halves, so the third run is the first that uses a half again. In each run every half
  * has two nodes, its begin (no byte touched before it) and its end (all bytes touched). The run of
  * each rank has a begin and an end, too. Happens-before is reachability along the edges that
  * order.c lists. The nodes of a run have consecutive numbers: first begin and end of each half,
@@ -55,8 +56,8 @@ struct tutti_check {
     uint32_t *clock_row;  /* per node: its row in clock_rows */
     uint32_t *clock_rows; /* [nclock_rows * nranks], row after row */
     uint32_t nclock_rows, clock_rows_capacity;
-    /* Per run and signal number: the row of a node that has this signal from all ranks; 0: not
-     * made. */
+    /* Per run and signal number: the row of a node that has this signal from all ranks; 0, which is
+     * no row of such a node: not made. */
     uint32_t *clock_common;
 
     /* Working memory of the searches of order.c. */
@@ -127,7 +128,8 @@ int tutti_check_push(uint32_t **array, uint32_t *count, uint32_t *capacity, uint
 
 /* ---- one file each, in the order in which they run --------------------------- */
 
-/* shape.c: check each schedule alone, and that the heads of all agree. */
+/* shape.c: check each schedule alone, and that all agree in what is not a step: the collective, the
+ * number of ranks, chunks. */
 int tutti_check_shape(struct tutti_check *check);
 
 /* class.c: size class of a chunk. Chunks of one class have equal sizes for all counts of a call.
@@ -181,7 +183,7 @@ int tutti_check_facts(struct tutti_check *check);
 
 /* ---- memory.c ------------------------------------------------------------------ */
 
-/* All ranks' memory as one space of cells, one per chunk. Each run has INPUT and OUTPUT of its own.
+/* All ranks' memory as one space of cells. A cell is the memory of one chunk. Each run has INPUT and OUTPUT of its own.
  * Runs alternate between two window halves, and share the scratch memory.
  *
  * Neighboring cells with the same history form a stretch. The state of a stretch is stored in

@@ -87,6 +87,7 @@ static int check_agreement(struct tutti_check_flow *flow, uint32_t rank)
     for (uint32_t c = 0; c < output.count; c += count) {
         own = tutti_check_piece(flow, rank, output, c);
         first = tutti_check_piece(flow, 0, output, c);
+        /* Both pieces are of the right chunk: the check of the output has compared that. */
         if (!tutti_check_is_same(flow->exprs, own.value, first.value))
             return tutti_check_fail(flow->check, rank, NONE,
                                     "%s: output %u is bracketed differently from rank 0's",
@@ -116,14 +117,14 @@ int tutti_check_promise(struct tutti_check_flow *flow)
 
 /* ---- orders --------------------------------------------------------------------- */
 
-/* The chunks from number `at` on, up to the next stretch, are summed in one order. */
-struct stretch {
+/* The chunks from number `at` on, up to those of the next entry, are summed in one order. */
+struct order_range {
     uint64_t order; /* hash of the order */
     uint64_t at;
 };
 
 struct orders {
-    struct stretch *stretches;
+    struct order_range *ranges; /* room for an entry per output chunk */
     size_t count;
     uint64_t nchunks; /* chunks of the outputs so far */
 };
@@ -139,15 +140,15 @@ static void add_orders(const struct tutti_check_flow *flow, uint32_t rank, struc
 
         piece = tutti_check_piece(flow, rank, output, c);
         order = tutti_check_order_of(flow->exprs, piece.value);
-        if (orders->count == 0 || orders->stretches[orders->count - 1].order != order)
-            orders->stretches[orders->count++] = (struct stretch){order, orders->nchunks + c};
+        if (orders->count == 0 || orders->ranges[orders->count - 1].order != order)
+            orders->ranges[orders->count++] = (struct order_range){order, orders->nchunks + c};
     }
     orders->nchunks += output.count;
 }
 
 static int compare_orders(const void *a, const void *b)
 {
-    const struct stretch *left = a, *right = b;
+    const struct order_range *left = a, *right = b;
 
     return left->order < right->order ? -1 : left->order > right->order;
 }
@@ -161,14 +162,14 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
  * that the size of chunks does not matter. */
 static uint64_t hash_orders(const struct orders *orders)
 {
-    uint64_t hash = orders->stretches[0].order;
+    uint64_t hash = orders->ranges[0].order;
 
     for (size_t i = 1; i < orders->count; i++) {
-        uint64_t at = orders->stretches[i].at, by = common_divisor(at, orders->nchunks);
+        uint64_t at = orders->ranges[i].at, by = common_divisor(at, orders->nchunks);
 
         hash = tutti_check_mix(hash ^ at / by);
         hash = tutti_check_mix(hash ^ orders->nchunks / by);
-        hash = tutti_check_mix(hash ^ orders->stretches[i].order);
+        hash = tutti_check_mix(hash ^ orders->ranges[i].order);
     }
     return hash;
 }
@@ -186,10 +187,10 @@ int tutti_check_orders(struct tutti_check_flow *flow)
 
     if (!tutti_collective_reduces(schedule->collective))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_check_alloc(&orders.stretches,
+    TUTTI_TRY(tutti_check_alloc(&orders.ranges,
                                 (size_t)schedule->chunks_per_block *
                                     (is_scattered ? check->nranks : 1),
-                                sizeof(*orders.stretches), 0));
+                                sizeof(*orders.ranges), 0));
     /* In a reduce-scatter the blocks of all ranks follow one another. */
     for (uint32_t rank = 0; rank < check->nranks; rank++)
         if (is_scattered || rank == chosen)
@@ -197,10 +198,10 @@ int tutti_check_orders(struct tutti_check_flow *flow)
 
     if (orders.count > 0)
         check->report->order_hash = hash_orders(&orders);
-    qsort(orders.stretches, orders.count, sizeof(*orders.stretches), compare_orders);
+    qsort(orders.ranges, orders.count, sizeof(*orders.ranges), compare_orders);
     for (size_t i = 0; i < orders.count; i++)
-        if (i == 0 || orders.stretches[i].order != orders.stretches[i - 1].order)
+        if (i == 0 || orders.ranges[i].order != orders.ranges[i - 1].order)
             check->report->orders++;
-    free(orders.stretches);
+    free(orders.ranges);
     return TUTTI_OK;
 }

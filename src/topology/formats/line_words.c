@@ -178,7 +178,7 @@ int tutti_line_read_cpus(struct tutti_line_reader *reader, struct tutti_word at,
 {
     struct tutti_line_cpus *cpus = &host->cpus;
 
-    cpus->model = tutti_line_cpu_models;
+    cpus->model = tutti_line_cpu_models; /* the first of the table is the default */
     cpus->threads = cpus->nodes = 1;
     TUTTI_TRY(tutti_line_options(reader, cpu_options, host));
     if (cpus->cores == 0)
@@ -268,16 +268,17 @@ static int read_nic_kind(struct tutti_line_reader *reader, struct tutti_word at,
 }
 
 /* Reads a speed such as "400G" or "2500M". */
-static int read_speed(struct tutti_line_reader *reader, struct tutti_word at,
+static int read_speed(struct tutti_line_reader *reader, struct tutti_word word,
                       struct tutti_line_host *host)
 {
-    struct tutti_word number = at;
-    char unit = at.at[--number.length];
+    struct tutti_word number = word;
+    char unit = word.at[word.length - 1];
     uint32_t value;
 
+    number.length--;
     if (number.length == 0 || (unit != 'G' && unit != 'M'))
-        return tutti_words_fail(&reader->words, at, "\"%.*s\"; expected a speed such as 400G or "
-                                "2500M", (int)at.length, at.at);
+        return tutti_words_fail(&reader->words, word, "\"%.*s\"; expected a speed such as 400G or "
+                                "2500M", (int)word.length, word.at);
     TUTTI_TRY(tutti_word_number(&reader->words, number, 1, unit == 'G' ? 10000 : 10000000, &value));
     nics_of(host)->mbits = (int64_t)value * (unit == 'G' ? 1000 : 1);
     return TUTTI_OK;
@@ -353,6 +354,7 @@ int tutti_line_read_nics(struct tutti_line_reader *reader, struct tutti_word at,
     struct tutti_line_nics *nics = nics_of(host);
 
     (void)at;
+    /* The defaults: the first kind of the table, one port, 100 Gbit/s. */
     nics->kind = tutti_line_nic_kinds;
     nics->ports = 1;
     nics->mbits = 100000;

@@ -26,7 +26,8 @@ static double part_of(const struct reached *rows, size_t count, int64_t value)
 #define PART_OF(rows, value) part_of(rows, sizeof(rows) / sizeof((rows)[0]), value)
 
 /* Only figures without multicasts and reductions of NVSwitches count, because these are not
- * modelled. For Volta, and from Blackwell on, none was found. */
+ * modelled. For Volta, and from Blackwell on, none was found. A row counts up to the next row, and
+ * 1, 1 means that nothing is known. */
 static const struct reached nvlinks[] = {
     {80, 230.0 / 12, 20}, /* A100, 230 over 12 links: github.com/NVIDIA/nccl-tests/issues/149 */
     {86, 1, 1},
@@ -47,10 +48,13 @@ double tutti_reached_nvlink(const struct tutti_inventory *inventory, uint32_t gp
     enum tutti_source source;
     const char *gcn = tutti_product_gcn(inventory, gpu, &source);
 
-    /* MI300X, 315.8 over 7 links: github.com/hisohara/ai-scripts, training/01_rccl-smoketest. */
+    /* MI300X, 315.8 over 7 links of 48: github.com/hisohara/ai-scripts, training/01_rccl-smoketest. Some
+     * files have "94..." where others have "gfx94...". */
     if (strncmp(gcn, "gfx94", 5) == 0 || strncmp(gcn, "94", 2) == 0)
         return 315.8 / 7 / 48;
-    return *gcn != '\0' ? 1 : PART_OF(nvlinks, tutti_product_sm(inventory, gpu, &source));
+    if (*gcn != '\0') /* another gpu of AMD */
+        return 1;
+    return PART_OF(nvlinks, tutti_product_sm(inventory, gpu, &source));
 }
 
 double tutti_reached_port(double bytes_per_s)

@@ -40,7 +40,7 @@ bool tutti_cpumask_parse(const char *text, struct tutti_cpumask *ret_mask)
             return false;
         if (!is_beyond)
             mask.words[index] = word;
-        text += *text == ',';
+        text += *text == ','; /* skips a comma */
     }
     *ret_mask = mask;
     return true;
@@ -58,22 +58,28 @@ static const char *parse_cpu(const char *at, uint32_t *ret_cpu)
     return at + digits;
 }
 
+/* Returns true at the end of a list: the end of the text, or a blank. */
+static bool is_end_of_list(char at)
+{
+    return at == '\0' || at == ' ' || at == '\n';
+}
+
 bool tutti_cpumask_parse_list(const char *text, struct tutti_cpumask *ret_mask)
 {
     struct tutti_cpumask mask = {{0}};
 
-    while (strchr(" \n", *text) == NULL) {
+    while (!is_end_of_list(*text)) {
         uint32_t first, last;
 
         text = parse_cpu(text, &first);
         last = first;
         if (text != NULL && *text == '-')
             text = parse_cpu(text + 1, &last);
-        if (text == NULL || last < first || strchr(", \n", *text) == NULL)
+        if (text == NULL || last < first || (*text != ',' && !is_end_of_list(*text)))
             return false;
         for (uint32_t cpu = first; cpu <= last; cpu++)
             tutti_cpumask_add(&mask, cpu);
-        text += *text == ',';
+        text += *text == ','; /* skips a comma */
     }
     if (text[strspn(text, " \n")] != '\0')
         return false;
