@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,38 @@ static void ranks_on_one_gpu_are_shown_on_their_device(void **state)
     assert_non_null(strstr(running.err, note));
 }
 
+static void write_modules(const char *name, const char *model, const char *nvlink, bool has_two)
+{
+    char text[2048];
+
+    snprintf(text, sizeof text,
+             "<system version=\"1\"><cpu numaid=\"0\"><pci busid=\"0000:01:00.0\">"
+             "<gpu dev=\"0\" sm=\"70\" model=\"%s\">%s</gpu></pci>%s</cpu></system>",
+             model, nvlink,
+             has_two ? "<pci busid=\"0000:02:00.0\"><gpu dev=\"1\" sm=\"70\"/></pci>" : "");
+    running_write(name, text);
+    run(TUTTI_TOPO, has_two ? "--from modules.xml" : "--from module.xml");
+}
+
+static void sxm_gpus_without_nvlinks_are_doubted(void **state)
+{
+    static const char note[] = "note: SXM gpus without NVLinks: 1,";
+
+    (void)state;
+    write_modules("modules.xml", "Tesla V100-SXM2-16GB", "", true);
+    running_says(note);
+    running_says("add <nvlink target=\"BUSID\" count=\"LINKS\"/> to each <gpu>");
+    /* The cure that the note gives works. */
+    write_modules("modules.xml", "Tesla V100-SXM2-16GB",
+                  "<nvlink target=\"0000:02:00.0\" count=\"2\"/>", true);
+    assert_null(strstr(running.out, "SXM gpus"));
+    write_modules("modules.xml", "Tesla V100-PCIE-16GB", "", true);
+    assert_null(strstr(running.out, "SXM gpus"));
+    /* A gpu alone in its host has no other gpu to link to. */
+    write_modules("module.xml", "Tesla V100-SXM2-16GB", "", false);
+    assert_null(strstr(running.out, "SXM gpus"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_link_that_two_gpus_describe_differently_is_told),
         cmocka_unit_test(a_rate_that_cannot_be_is_told),
         cmocka_unit_test(ranks_on_one_gpu_are_shown_on_their_device),
+        cmocka_unit_test(sxm_gpus_without_nvlinks_are_doubted),
     };
 
     return cmocka_run_group_tests(tests, write_machines, running_end);

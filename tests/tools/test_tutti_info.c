@@ -155,6 +155,38 @@ static void every_tool_tells_its_version(void **state)
     }
 }
 
+/* Fails unless the tool says that its output was lost when it writes to a full device. */
+static void loses_output(const char *program, const char *name, const char *arguments)
+{
+    int status = running_run("sh", "-c '\"%s\" %s >/dev/full'", program, arguments);
+    char line[256];
+
+    snprintf(line, sizeof line, "%s: cannot write to stdout", name);
+    if (status != 1 || strncmp(running.err, line, strlen(line)) != 0)
+        fail_msg("%s %s: %d\n%s", name, arguments, status, running.err);
+    assert_int_equal(running_count(running.err, "\n"), 1);
+}
+
+static void lost_output_is_told(void **state)
+{
+    (void)state;
+    loses_output(TUTTI_INFO, "tutti-info", "");
+    loses_output(TUTTI_INFO, "tutti-info", "--json");
+    loses_output(TUTTI_INFO, "tutti-info", "--version");
+    loses_output(TUTTI_SCHED, "tutti-sched list", "list");
+    loses_output(TUTTI_SCHED, "tutti-sched print", "print allreduce ring --ranks 4");
+    loses_output(TUTTI_SCHED, "tutti-sched list", "list --help");
+    loses_output(TUTTI_SIM, "tutti-sim", "allreduce --ranks 4 --size 1K");
+    loses_output(TUTTI_TOPO, "tutti-topo", "--from dgx-a100");
+    loses_output(TUTTI_TOPO, "tutti-topo matrix", "matrix --from dgx-a100");
+    loses_output(TUTTI_TOPO, "tutti-topo search", "search --from dgx-a100");
+    loses_output(TUTTI_TOPO, "tutti-topo machine", "machine");
+    /* A tool that prints nothing loses nothing, and a mistake keeps its status. */
+    assert_int_equal(
+        running_run("sh", "-c '\"%s\" machine -o here.txt >/dev/full'", TUTTI_TOPO), 0);
+    assert_int_equal(running_run("sh", "-c '\"%s\" --no-such >/dev/full'", TUTTI_TOPO), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +198,7 @@ int main(void)
         cmocka_unit_test(interfaces_say_whether_they_are_used),
         cmocka_unit_test(mistakes_in_the_command_line_are_one_line),
         cmocka_unit_test(every_tool_tells_its_version),
+        cmocka_unit_test(lost_output_is_told),
     };
 
     return cmocka_run_group_tests(tests, running_begin, running_end);

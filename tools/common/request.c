@@ -10,6 +10,7 @@
 #include "common/units.h"
 #include "topology/search/search.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,20 @@ int write_failure(const struct request *request, const char *file, int error)
     fflush(stdout);
     fprintf(stderr, "%s: cannot write %s: %s\n", request->command, file, strerror(error));
     return EXIT_FAILURE;
+}
+
+/* Returns the exit status of a command that ended with `status`. A command whose output was lost
+ * fails, so that a script does not go on with a part of it. */
+static int finish(const char *command, int status)
+{
+    int error = fflush(stdout) == 0 ? 0 : errno;
+
+    if (error == 0 && !ferror(stdout))
+        return status;
+    /* The reason is not known if an earlier write failed. */
+    fprintf(stderr, "%s: cannot write to stdout%s%s\n", command, error == 0 ? "" : ": ",
+            error == 0 ? "" : strerror(error));
+    return status == EXIT_SUCCESS ? EXIT_FAILURE : status;
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -351,7 +366,8 @@ int print_version(const char *name)
     return EXIT_SUCCESS;
 }
 
-int command_run(const struct command *command, int argc, char **argv)
+/* Reads the arguments and runs the command. Returns its exit status. */
+static int run_command(const struct command *command, int argc, char **argv)
 {
     struct request request = {
         .command = command->name,
@@ -385,6 +401,11 @@ int command_run(const struct command *command, int argc, char **argv)
         }
     }
     return command->run(&request);
+}
+
+int command_run(const struct command *command, int argc, char **argv)
+{
+    return finish(command->name, run_command(command, argc, argv));
 }
 
 /* ---- words and options together -------------------------------------------------------------- */

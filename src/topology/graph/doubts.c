@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds rates that no device has, links that two gpus describe differently, and gpus with fewer
- * links than others. */
+ * Finds rates that no device has, links that two gpus describe differently, gpus with fewer links
+ * than others, and SXM gpus without NVLinks. */
 #include "topology/graph/doubts.h"
 
 #include "topology/graph/graph_links.h"
 
 #include <math.h>
+#include <string.h>
 
 #define GB 1e9
 
@@ -235,6 +236,49 @@ static void doubt_switches(struct sort *sort)
     end_sort(sort, "gpus have fewer links to their NVSwitch than others");
 }
 
+/* ---- SXM gpus without NVLinks ---------------------------------------------------------------- */
+
+/* Returns true if the model name of the gpu is that of an SXM module, such as
+ * "Tesla V100-SXM2-16GB", and the gpu has no NVLinks. */
+static bool lacks_nvlinks(const struct tutti_graph *graph, uint32_t gpu)
+{
+    const struct tutti_graph_node *at = &graph->nodes[gpu];
+    char model[128];
+
+    if (!tutti_device_has(graph->inventory, at->device, TUTTI_PROPERTY_MODEL_NAME))
+        return false;
+    tutti_device_write(graph->inventory, at->device, TUTTI_PROPERTY_MODEL_NAME, model,
+                       sizeof model);
+    if (strstr(model, "SXM") == NULL)
+        return false;
+    for (uint32_t i = at->first_link; i < at->first_link + at->nlinks; i++)
+        if (graph->links[i].kind == TUTTI_LINK_NVLINK)
+            return false;
+    return true;
+}
+
+/* Doubts that SXM gpus of one host have no NVLinks. The hwloc library does not find the NVLinks of
+ * every system. A gpu alone in its host has no other gpu to link to. */
+static void doubt_modules(const struct sort *sort)
+{
+    const struct tutti_graph *graph = sort->graph;
+    uint32_t first = graph->first[TUTTI_NODE_GPU], end = first + graph->count[TUTTI_NODE_GPU];
+    uint32_t nlacking = 0;
+
+    for (uint32_t gpu = first; gpu < end; gpu++) {
+        uint32_t host = graph->nodes[gpu].host;
+        bool has_peer = (gpu > first && graph->nodes[gpu - 1].host == host) ||
+                        (gpu + 1 < end && graph->nodes[gpu + 1].host == host);
+
+        nlacking += has_peer && lacks_nvlinks(graph, gpu);
+    }
+    if (nlacking > 0)
+        fprintf(sort->out,
+                "SXM gpus without NVLinks: %u, though such modules usually have them; add <nvlink "
+                "target=\"BUSID\" count=\"LINKS\"/> to each <gpu> of tutti-topo export's XML\n",
+                nlacking);
+}
+
 void tutti_graph_write_doubts(const struct tutti_graph *graph, FILE *out)
 {
     struct sort sort = {.graph = graph, .out = out};
@@ -242,4 +286,5 @@ void tutti_graph_write_doubts(const struct tutti_graph *graph, FILE *out)
     doubt_rates(&sort);
     doubt_pairs(&sort);
     doubt_switches(&sort);
+    doubt_modules(&sort);
 }
