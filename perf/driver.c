@@ -52,8 +52,8 @@ static void register_arena(const struct perf_rank *rank, const struct perf_arena
 
 /* Allocates arenas for the largest case, over all types, sizes and places. It is enough to try one
  * reduction: reductions differ only in whether each in-place call needs its own region. Here c->op
- * is PERF_NO_OP, for which in-place reductions need these regions. Sizes do not depend on the root, so
- * c->root is not set either. */
+ * is PERF_NO_OP, for which in-place reductions need these regions. Sizes do not depend on the root,
+ * so c->root is not set either. */
 static void allocate(struct perf_rank *rank, struct perf_case *c)
 {
     const struct perf_options *o = rank->options;
@@ -70,7 +70,8 @@ static void allocate(struct perf_rank *rank, struct perf_case *c)
             perf_collective.plan(bytes / c->element_bytes, c);
             for (int place = 0; place < count_places(o); place++) {
                 struct perf_field field = {
-                    .collective = &perf_collective, .call = c, .is_in_place = place == PERF_IN_PLACE};
+                    .collective = &perf_collective, .call = c,
+                    .is_in_place = place == PERF_IN_PLACE};
 
                 perf_measure_plan(o, &field);
                 input = larger(input, perf_field_input_need(&field));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sorts the steps of one rank of an imported program, so that sends return to their original
- * positions. Some sends read data that are still in the sender's cells when the program receives the
- * message. emit.c emits such a direct send late, at the step of the program that receives the
- * message. The program has the send at an earlier step. The send may move back there if the data that
- * it reads has been in the same place since then. Moving it does not change its dependencies. In the
- * earlier position, the send often directly follows the receive of the same chunks. The two steps
- * can then be fused.
+ * positions. Some sends read data that are still in the sender's cells when the program receives
+ * the message. emit.c emits such a direct send late, at the step of the program that receives the
+ * message. The program has the send at an earlier step. The send may move back there if the data
+ * that it reads has been in the same place since then. Moving it does not change its dependencies.
+ * In the earlier position, the send often directly follows the receive of the same chunks. The two
+ * steps can then be fused.
  *
  * Messages of a lane arrive in the order of their sends. So the sends to a rank stay where they
  * were emitted if moving them would change their order.

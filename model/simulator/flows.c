@@ -257,9 +257,9 @@ static void open_flows(struct tutti_sim_flows *flows)
         flows->flows[flows->region[i]].is_fixed = false;
 }
 
-/* Returns the part of their growth to which open flows can grow before one of them has the rate that
- * it would have alone. Without paths, all flows reach that at the same time, at 1. INFINITY: there
- * are no open flows. */
+/* Returns the part of their growth to which open flows can grow before one of them has the rate
+ * that it would have alone. Without paths, all flows reach that at the same time, at 1. INFINITY:
+ * there are no open flows. */
 static double find_least_end(const struct tutti_sim_flows *flows)
 {
     double part = INFINITY;

@@ -174,8 +174,8 @@ static int route_path(const struct tutti_sim_network *network,
     route->rate.latency_s = tutti_machine_path_latency_s(machine, path, from, to);
     if (narrowest > 0)
         route->rate.bytes_per_s = narrowest;
-    route->growth =
-        tutti_sim_rate_of(network, TUTTI_LEVEL_NODE)->bytes_per_s / heaviest_crossing(network, path);
+    route->growth = tutti_sim_rate_of(network, TUTTI_LEVEL_NODE)->bytes_per_s /
+                    heaviest_crossing(network, path);
     return cross_path(network, path, from, to, route);
 }
 

@@ -42,9 +42,9 @@ struct tutti_cost {
      * bounds the speed where cores or memory are shared. */
     double memory;
     /* One-sided steps also use the port of the rank whose memory they access, on machines where the
-     * memory of each rank is behind a port of its own. `served` is the bytes through the busiest such
-     * port. It is 0 if the port of some rank that itself loads and stores is at least as busy, as
-     * `level` counts that port already. Machines whose ranks share memory ignore it. */
+     * memory of each rank is behind a port of its own. `served` is the bytes through the busiest
+     * such port. It is 0 if the port of some rank that itself loads and stores is at least as busy,
+     * as `level` counts that port already. Machines whose ranks share memory ignore it. */
     double served;
     /* For nodes with cells. `rounds`: the rounds in which messages or signals cross between cells.
      * `bytes`: the bytes that the ranks of the busiest cell together exchange with the rest of the
@@ -97,8 +97,8 @@ enum tutti_level tutti_level_of_run(const struct tutti_shape *shape, uint32_t fi
 void tutti_cost_add(const struct tutti_shape *shape, uint32_t first, uint32_t run, double rounds,
                     double bytes, struct tutti_cost *cost);
 
-/* Count the ranks other than `rank`, by their distance from it, in time proportional to the number of
- * ranks. */
+/* Count the ranks other than `rank`, by their distance from it, in time proportional to the number
+ * of ranks. */
 void tutti_level_count_others(const struct tutti_shape *shape, uint32_t rank,
                               uint32_t ret_count[TUTTI_LEVEL_COUNT]);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Internals of the launcher detection (launcher.c). For launchers that give no address, the functions
- * here find a place at which ranks can meet: a host and a port, or a socket (launcher_job.c). */
+ * Internals of the launcher detection (launcher.c). For launchers that give no address, the
+ * functions here find a place at which ranks can meet: a host and a port, or a socket
+ * (launcher_job.c). */
 #ifndef TUTTI_BOOTSTRAP_LAUNCHER_H
 #define TUTTI_BOOTSTRAP_LAUNCHER_H
 
@@ -21,8 +22,8 @@ unsigned tutti_launch_port(unsigned long job, unsigned long step);
  * False: /proc does not give the facts, or no ancestor is found. */
 bool tutti_launch_ancestor(const char *variable, char *ret_identity, size_t size);
 
-/* Write "parent PID.START" of the parent process. START is 0 if /proc does not give it. This function
- * and the next one cut a text that does not fit into `size` bytes. */
+/* Write "parent PID.START" of the parent process. START is 0 if /proc does not give it. This
+ * function and the next one cut a text that does not fit into `size` bytes. */
 void tutti_launch_parent(char *ret_text, size_t size);
 
 /* Write the "unix:" URL of a socket on this host for the job with this identity. */

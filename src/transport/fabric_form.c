@@ -49,8 +49,8 @@ static int check_record(struct tutti_fabric *fabric, int rank)
                           "ours %u)",
                           rank, record->version, fabric->mine.version);
     if (record->rank != rank || record->nranks != fabric->nranks)
-        return tutti_fail(TUTTI_ERR_USAGE, "rank %d says that it is rank %d of %d; expected rank %d of "
-                          "%d", rank, record->rank, record->nranks, rank, fabric->nranks);
+        return tutti_fail(TUTTI_ERR_USAGE, "rank %d says that it is rank %d of %d; expected rank "
+                          "%d of %d", rank, record->rank, record->nranks, rank, fabric->nranks);
     tutti_identity_clean_name(record->host_name);
     if (record->declines != TUTTI_OK)
         return fail_declined(record);

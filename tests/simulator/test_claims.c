@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Holds what the search claims for rings and trees against what the simulator plays, on every known
- * machine: alone, and as 2, 4 and 16 hosts. Rings must be within 5 % and trees within 10 %. Trees of
- * 16 hosts take minutes, and are played only with TUTTI_TEST_WHOLE. */
+ * machine: alone, and as 2, 4 and 16 hosts. Rings must be within 5 % and trees within 10 %. Trees
+ * of 16 hosts take minutes, and are played only with TUTTI_TEST_WHOLE. */
 #include "simulator/stage.h"
 
 #include "base/result.h"
@@ -74,7 +74,8 @@ static double play(const struct machine *machine, const struct tutti_channels *p
         fail_msg("%s", tutti_message_last());
     *ret_nranks = stage.machine->places.nranks;
     bytes = CHUNK_BYTES * 2 * stage.machine->places.nrings * *ret_nranks;
-    rate = is_ring ? (double)bytes / seconds_of(&stage, "multi_ring", bytes) : play_trees(&stage, few_segments);
+    rate = is_ring ? (double)bytes / seconds_of(&stage, "multi_ring", bytes)
+                   : play_trees(&stage, few_segments);
     stage_close(&stage);
     return rate;
 }
@@ -92,7 +93,8 @@ static bool compare(const char *line, enum tutti_pattern pattern)
     bool is_there;
 
     assert_int_equal(tutti_graph_parts_find(machine.graph, &parts), TUTTI_OK);
-    is_there = parts.nranks > 1 && tutti_graph_first_part(&parts)->ngpus * parts.nall == parts.nranks;
+    is_there = parts.nranks > 1 &&
+               tutti_graph_first_part(&parts)->ngpus * parts.nall == parts.nranks;
     if (is_there && parts.nall > 1) {
         options = (struct tutti_search_options){.nhosts = parts.part[0].nhosts, .has_peers = true,
                                                 .nparts = parts.nall};

@@ -31,8 +31,8 @@ static void many_racks_are_searched_as_two(void **state)
     running_says("hosts 0-1, ring of 8 gpus");
     running_says("hosts 2-3 stand for 31 like racks\n");
     assert_null(strstr(running.out, "host 1 as host 0"));
-    assert_int_equal(running_run(TUTTI_TOPO, "explain --pattern ring --from '32 racks of 2 hosts: 4 "
-                                             "gpus gb200 nvswitch, 4 nics 400G, 2 cpus grace'"),
+    assert_int_equal(running_run(TUTTI_TOPO, "explain --pattern ring --from '32 racks of 2 hosts: "
+                                             "4 gpus gb200 nvswitch, 4 nics 400G, 2 cpus grace'"),
                      0);
     running_says("hosts 0-1, ring of 8 gpus");
 }
@@ -42,8 +42,8 @@ static void the_file_of_many_hosts_is_short_and_whole(void **state)
     static char text[RUNNING_TEXT];
 
     (void)state;
-    assert_int_equal(running_run(TUTTI_TOPO, "machine --from '200 hosts: 4 gpus a100 mesh 4, 2 nics "
-                                             "200G, 1 cpu' -o 200.machine"),
+    assert_int_equal(running_run(TUTTI_TOPO, "machine --from '200 hosts: 4 gpus a100 mesh 4, 2 "
+                                             "nics 200G, 1 cpu' -o 200.machine"),
                      0);
     running_read("200.machine", text, sizeof text);
     assert_non_null(strstr(text, "ranks 800\n"));

@@ -21,8 +21,8 @@ int topo_machine_load(const char *command, const char *what, const struct tutti_
                       uint32_t nranks, struct tutti_machine **ret_machine);
 
 /* Makes this machine. If it has several gpus, there is a rank for each, as topo_machine_load would
- * make it of its devices. Otherwise `nranks` processes on its cores are the ranks, with the rates of
- * TUTTI_MACHINE, or those that the library assumes. `nranks` may be 0: one for each core. Writes
+ * make it of its devices. Otherwise `nranks` processes on its cores are the ranks, with the rates
+ * of TUTTI_MACHINE, or those that the library assumes. `nranks` may be 0: one for each core. Writes
  * what the ranks are, such as "a rank for each of its 8 gpus". The caller destroys the machine. The
  * errors are those of topo_machine_load, and TUTTI_ERR_USAGE for a wrong TUTTI_MACHINE. */
 #define TOPO_MACHINE_ABOUT 160

@@ -128,7 +128,7 @@ static struct scene scene_of(const struct picture *picture, const struct panel *
 }
 
 /* Returns the number of columns for a plan's circles. Finds how many fit, but at least 2, and then
- * makes the rows nearly equal in length. */
+ * makes the rows nearly equal in length. A plan has at least one order. */
 static uint32_t columns_of(const struct tutti_channels *plan, double width)
 {
     struct order orders[TUTTI_SEARCH_CHANNELS];
@@ -150,8 +150,8 @@ static double left_of_plans(const struct panel *panel)
     return SCENE_MARGIN + (panel->has_mesh ? panel->mesh_width + BETWEEN : 0);
 }
 
-/* Computes the size of a panel whose top is y, and the places of what is in it. The mesh and the plans
- * are below the host, side by side. */
+/* Computes the size of a panel whose top is y, and the places of what is in it. The mesh and the
+ * plans are below the host, side by side. */
 static void place_panel(const struct picture *picture, struct panel *panel, double y)
 {
     struct scene scene = scene_of(picture, panel, NULL);

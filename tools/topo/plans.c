@@ -137,8 +137,8 @@ bool wish_has_host(const struct wish *wish, const struct subject *subject, uint3
     return ngpus > 0;
 }
 
-/* Returns the number of like parts of the cluster, or 0, which stands for many, if the other hosts are
- * not described or only some gpus take part. */
+/* Returns the number of like parts of the cluster, or 0, which stands for many, if the other hosts
+ * are not described or only some gpus take part. */
 static uint32_t parts_of(const struct subject *subject, const struct wish *wish)
 {
     return wish->gpus == NULL && subject->parts.nall > 1 ? subject->parts.nall : 0;
@@ -252,7 +252,8 @@ static int visit_hosts(const struct request *request, const struct subject *subj
         status = visit_host(request, subject, wish, TUTTI_ALL_HOSTS, visit);
     }
     for (uint32_t host = 0; host < subject->graph->nhosts && status == REQUEST_GO; host++) {
-        if (!wish_has_host(wish, subject, host) || (wish->gpus == NULL && is_planned_before(subject, host)))
+        if (!wish_has_host(wish, subject, host) ||
+            (wish->gpus == NULL && is_planned_before(subject, host)))
             continue;
         has_some = true;
         if (wish->gpus != NULL || subject_first_alike(subject, host) == host)

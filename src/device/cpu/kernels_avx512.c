@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Kernels for AVX-512 F, BW, DQ and VL with F16C. This file is compiled for these instructions, and
  * its kernels are called only on processors that have them. It defines the types and functions that
- * narrow.h and kernels.h expect; these headers are included at the end, and say what each is for. */
+ * narrow.h and kernels.h expect; these headers are included at the end, and say what each is
+ * for. */
 #include "device/cpu/isa.h"
 
 #include "device/arithmetic/convert.h"

@@ -183,8 +183,8 @@ int tutti_check_facts(struct tutti_check *check);
 
 /* ---- memory.c ------------------------------------------------------------------ */
 
-/* All ranks' memory as one space of cells. A cell is the memory of one chunk. Each run has INPUT and OUTPUT of its own.
- * Runs alternate between two window halves, and share the scratch memory.
+/* All ranks' memory as one space of cells. A cell is the memory of one chunk. Each run has INPUT
+ * and OUTPUT of its own. Runs alternate between two window halves, and share the scratch memory.
  *
  * Neighboring cells with the same history form a stretch. The state of a stretch is stored in
  * arrays of the owner of this struct, at the index of the stretch's first cell. At the start each

@@ -114,8 +114,8 @@ static int make_plans(const struct tutti_cluster *cluster, enum tutti_pattern pa
         const struct tutti_cluster_kind *kind = &cluster->kind[i];
         struct tutti_search_options options = {
             .host = TUTTI_ALL_HOSTS, .gpus = kind->gpu, .ngpus = kind->ngpus,
-            .has_peers = cluster->ndomains > 1 && has_nets(kind->graph), .nparts = cluster->ndomains,
-            .nchannels = nchannels};
+            .has_peers = cluster->ndomains > 1 && has_nets(kind->graph),
+            .nparts = cluster->ndomains, .nchannels = nchannels};
 
         if (kind->ngpus == 0)
             continue;

@@ -170,8 +170,8 @@ static int read_counts(struct tutti_line_reader *reader, struct counts *ret_coun
     TUTTI_TRY(take_count(reader, "racks", "", &ret_counts->racks, &has_racks));
     if (has_racks) {
         if (!tutti_word_is(reader->word, "of"))
-            return tutti_line_expected(reader, "\"of\" and the hosts of a rack, such as \"32 racks of "
-                                       "18 hosts: 4 gpus gb200 nvswitch, 4 nics 400G\"");
+            return tutti_line_expected(reader, "\"of\" and the hosts of a rack, such as \"32 racks "
+                                       "of 18 hosts: 4 gpus gb200 nvswitch, 4 nics 400G\"");
         tutti_line_take(reader);
     }
     TUTTI_TRY(take_count(reader, "hosts", ":", &ret_counts->hosts, &has_hosts));

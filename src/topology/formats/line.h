@@ -77,9 +77,9 @@
  * So of 8 GPUs and 2 CPUs the first four are at CPU 0; with 4 switches each has two GPUs. All
  * device numbers count from 0 within their host.
  *
- * Of more than TUTTI_LINE_MOST_HOSTS like hosts the inventory has the first two, and of more than two
- * racks the hosts of the first two. The second one stands for all others: its CPUs have the property
- * `copies`. So a line of 2048 hosts makes an inventory of two.
+ * Of more than TUTTI_LINE_MOST_HOSTS like hosts the inventory has the first two, and of more than
+ * two racks the hosts of the first two. The second one stands for all others: its CPUs have the
+ * property `copies`. So a line of 2048 hosts makes an inventory of two.
  *
  * The rest is filled in the same way each time. Bus ids ascend in tree order and repeat on each
  * host. CPUs are numbered socket by socket, all first threads before the second threads. Ranks are

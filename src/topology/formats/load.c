@@ -120,7 +120,8 @@ static int load_file(const char *name, struct tutti_inventory **ret_inventory)
     return rc;
 }
 
-/* Returns the known machine whose name is the text, without blanks around it; NULL: there is none. */
+/* Returns the known machine whose name is the text, without blanks around it; NULL: there is
+ * none. */
 static const struct tutti_known_machine *find_known(const char *text, size_t length)
 {
     const struct tutti_known_machine *known;
@@ -137,8 +138,9 @@ static const struct tutti_known_machine *find_known(const char *text, size_t len
     return known;
 }
 
-/* Writes a line of hosts or racks. `head` is the length of the text before its colon. A known machine
- * after the colon is replaced by its own line, if that describes one host, or the hosts of a rack. */
+/* Writes a line of hosts or racks. `head` is the length of the text before its colon. A known
+ * machine after the colon is replaced by its own line, if that describes one host, or the hosts of
+ * a rack. */
 static void write_line(FILE *out, const char *line, size_t length, size_t head)
 {
     const struct tutti_known_machine *known = NULL;

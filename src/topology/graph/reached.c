@@ -48,8 +48,8 @@ double tutti_reached_nvlink(const struct tutti_inventory *inventory, uint32_t gp
     enum tutti_source source;
     const char *gcn = tutti_product_gcn(inventory, gpu, &source);
 
-    /* MI300X, 315.8 over 7 links of 48: github.com/hisohara/ai-scripts, training/01_rccl-smoketest. Some
-     * files have "94..." where others have "gfx94...". */
+    /* MI300X, 315.8 over 7 links of 48: github.com/hisohara/ai-scripts, training/01_rccl-smoketest.
+     * Some files have "94..." where others have "gfx94...". */
     if (strncmp(gcn, "gfx94", 5) == 0 || strncmp(gcn, "94", 2) == 0)
         return 315.8 / 7 / 48;
     if (*gcn != '\0') /* another gpu of AMD */

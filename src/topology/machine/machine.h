@@ -261,8 +261,8 @@ static inline uint32_t tutti_machine_shifted(const struct tutti_machine_shift *s
     return (uint32_t)(link + (is_sender ? shift->from_difference : shift->to_difference));
 }
 
-/* Returns the path of a pair of ranks; NULL: the pair uses the levels. In a machine of like parts it
- * is the described path of ranks in the same places. */
+/* Returns the path of a pair of ranks; NULL: the pair uses the levels. In a machine of like parts
+ * it is the described path of ranks in the same places. */
 const struct tutti_machine_path *tutti_machine_path(const struct tutti_machine *machine,
                                                     uint32_t from, uint32_t to);
 /* Returns the path of the messages on a channel: the path of this channel if there is one, else

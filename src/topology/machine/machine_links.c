@@ -59,8 +59,8 @@ static int check_crossing(const struct tutti_machine_links *links,
                           "there are %u", path->from, path->to, crossing->link,
                           tutti_machine_link_count(links));
     if (!tutti_links_may_cross(links, path->from, path->to, crossing->link))
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u crosses link %u, which is "
-                          "in neither of their parts", path->from, path->to, crossing->link);
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u crosses link %u, which "
+                          "is in neither of their parts", path->from, path->to, crossing->link);
     if (!(crossing->weight >= TUTTI_MACHINE_WEIGHT_LEAST &&
           crossing->weight <= TUTTI_MACHINE_WEIGHT_MOST))
         return tutti_fail(TUTTI_ERR_ARGUMENT, "the path from rank %u to %u takes %g bytes of link "

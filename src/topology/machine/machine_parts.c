@@ -130,8 +130,8 @@ int tutti_links_number_parts(struct tutti_machine_parts *kinds, uint32_t nkinds,
             return tutti_fail(TUTTI_ERR_ARGUMENT, "the like parts have %llu links; there may be %u",
                               (unsigned long long)links, TUTTI_MACHINE_ALL_LINKS);
         if (kind->nparts == 0 || kind->nranks == 0)
-            return tutti_fail(TUTTI_ERR_ARGUMENT, "%u like parts of %u ranks; there is at least one "
-                              "part, and one rank in it", kind->nparts, kind->nranks);
+            return tutti_fail(TUTTI_ERR_ARGUMENT, "%u like parts of %u ranks; there is at least "
+                              "one part, and one rank in it", kind->nparts, kind->nranks);
         if (ranks > nranks)
             break;
     }

@@ -12,8 +12,8 @@
  * those that measurements reach, for times that users compare with theirs. */
 enum tutti_search_rates { TUTTI_RATES_NOMINAL, TUTTI_RATES_REACHED };
 
-/* Makes a machine with a rank for each gpu of the cluster, in the order of the hosts, and a node for
- * each host that has gpus. The machine has the paths between all ranks, and the links that they
+/* Makes a machine with a rank for each gpu of the cluster, in the order of the hosts, and a node
+ * for each host that has gpus. The machine has the paths between all ranks, and the links that they
  * cross. Parts that stand for others (graph/parts.h) become like parts of the machine.
  *
  * `ring` and `tree` are plans for all gpus, or for those of the first part that has gpus. In the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Numbers the links of like parts. Like parts have like links in the same order, because nodes and
- * links are numbered in the order of the inventory. So link i of the second part of a kind stands in
- * the place of link i of the first part. */
+ * links are numbered in the order of the inventory. So link i of the second part of a kind stands
+ * in the place of link i of the first part. */
 #include "topology/search/like.h"
 
 #include "base/result.h"
@@ -51,6 +51,11 @@ static uint32_t next_link(const struct numbering *numbering, uint32_t part, uint
     return link;
 }
 
+static enum tutti_graph_link_kind kind_of_link(const struct numbering *numbering, uint32_t link)
+{
+    return numbering->graph->links[link].kind;
+}
+
 /* Finds the base of each link of a part. */
 static int find_bases(struct numbering *numbering, uint32_t part)
 {
@@ -61,7 +66,7 @@ static int find_bases(struct numbering *numbering, uint32_t part)
         link = next_link(numbering, part, link);
         base = next_link(numbering, first, base);
         if ((link == end) != (base == end) ||
-            (link < end && numbering->graph->links[link].kind != numbering->graph->links[base].kind))
+            (link < end && kind_of_link(numbering, link) != kind_of_link(numbering, base)))
             return tutti_fail(TUTTI_ERR_ARGUMENT, "part %u of the cluster has other links than "
                               "part %u, and stands for parts like it", part, first);
         if (link < end)
@@ -98,7 +103,8 @@ static void numbering_fini(struct numbering *numbering)
     free(numbering->kind_of);
 }
 
-/* Makes a kind for each first part, without links. Parts without gpus have no ranks and are none. */
+/* Makes a kind for each first part, without links. Parts without gpus have no ranks and are
+ * none. */
 static int make_kinds(struct numbering *numbering, struct tutti_machine_parts *kinds,
                       uint32_t *ret_nkinds)
 {
@@ -121,8 +127,8 @@ static int make_kinds(struct numbering *numbering, struct tutti_machine_parts *k
     return TUTTI_OK;
 }
 
-/* Numbers the links of the first part of each kind that have a number other than TUTTI_NO_NODE, kind
- * after kind. */
+/* Numbers the links of the first part of each kind that have a number other than TUTTI_NO_NODE,
+ * kind after kind. */
 static void number_used(struct numbering *numbering, struct tutti_machine_parts *kinds,
                         uint32_t *ret_used, uint32_t *ret_nused)
 {

@@ -286,8 +286,8 @@ static void measure_ring(const struct tutti_pricing *pricing, struct tutti_searc
     use_path(pricing, column, last, column->net_out, 1);
 }
 
-/* Binary trees join the hosts, so that each byte enters and leaves a host several times (joint.h). A
- * tree that is used one way only has half of that, as two trees alternate. */
+/* Binary trees join the hosts, so that each byte enters and leaves a host several times (joint.h).
+ * A tree that is used one way only has half of that, as two trees alternate. */
 static void measure_tree(const struct tutti_pricing *pricing, bool is_both_ways,
                          struct tutti_search_column *column)
 {

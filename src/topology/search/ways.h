@@ -63,8 +63,8 @@ uint32_t tutti_search_repeated_gpus(const struct tutti_search_ways *ways,
 uint32_t tutti_search_tree_root(const struct tutti_channels *plan,
                                 const struct tutti_channel *channel);
 
-/* Returns how many trees of the machine a channel of a tree plan becomes: one for each binary tree of
- * the parts (joint.h), or one if the machine has no room for more. */
+/* Returns how many trees of the machine a channel of a tree plan becomes: one for each binary tree
+ * of the parts (joint.h), or one if the machine has no room for more. */
 uint32_t tutti_search_orders_per_tree(const struct tutti_search_ways *ways,
                                       const struct tutti_channels *plan);
 #endif

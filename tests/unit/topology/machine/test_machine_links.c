@@ -15,6 +15,13 @@
 
 #define LEVEL "level node latency 3us bandwidth 50GB/s; level top latency 9us bandwidth 5GB/s"
 
+static void assert_latency(const struct tutti_machine *machine, uint32_t from, uint32_t to,
+                           double seconds)
+{
+    assert_true(tutti_machine_path_latency_s(machine, tutti_machine_path(machine, from, to), from,
+                                             to) == seconds);
+}
+
 static struct tutti_machine *parse(const char *text)
 {
     struct tutti_machine *machine;
@@ -50,9 +57,9 @@ static void lines_say_what_each_pair_crosses(void **state)
     assert_true(links->crossings[path->first + 1].weight == 1);
     assert_true(tutti_machine_path_rate(machine, path) == 2.0 * (1 << 30));
     assert_true(tutti_machine_path_latency_s(machine, path, 2, 0) == 2e-6);
-    assert_true(tutti_machine_path_latency_s(machine, tutti_machine_path(machine, 0, 1), 0, 1) == 4e-6);
+    assert_latency(machine, 0, 1, 4e-6);
     /* The level's, where the path has none. */
-    assert_true(tutti_machine_path_latency_s(machine, tutti_machine_path(machine, 1, 2), 1, 2) == 9e-6);
+    assert_latency(machine, 1, 2, 9e-6);
     assert_int_equal(tutti_machine_path(machine, 0, 2)->count, 0);
     assert_true(tutti_machine_path_rate(machine, tutti_machine_path(machine, 0, 2)) == 0);
     assert_null(tutti_machine_path(machine, 1, 0));
@@ -362,7 +369,7 @@ static void arrays_are_copied_and_sorted(void **state)
     assert_int_equal(machine->links.nlinks, 2);
     assert_int_equal(tutti_machine_path(machine, 2, 0)->count, 0);
     assert_true(tutti_machine_path_rate(machine, tutti_machine_path(machine, 2, 1)) == 1e9);
-    assert_true(tutti_machine_path_latency_s(machine, tutti_machine_path(machine, 0, 2), 0, 2) == 5e-6);
+    assert_latency(machine, 0, 2, 5e-6);
     assert_survives(machine);
     /* Given back what it has, and then nothing. */
     assert_int_equal(tutti_machine_set_links(machine, &machine->links), TUTTI_OK);
@@ -392,7 +399,8 @@ static void wrong_arrays_change_nothing(void **state)
     struct tutti_machine_path self = path_of(1, 1, 0, 1, -1), far = path_of(0, 2, 0, 1, -1);
     struct tutti_machine_path twice = path_of(0, 1, 0, 2, -1), beyond = path_of(0, 1, 2, 1, -1);
     struct tutti_machine_path nan = path_of(0, 1, 3, 1, -1), zero = path_of(0, 1, 4, 1, -1);
-    struct tutti_machine_path outside = path_of(0, 1, 4, 2, -1), wraps = path_of(0, 1, UINT32_MAX, 2, -1);
+    struct tutti_machine_path outside = path_of(0, 1, 4, 2, -1);
+    struct tutti_machine_path wraps = path_of(0, 1, UINT32_MAX, 2, -1);
     struct tutti_machine_path never = path_of(0, 1, 0, 1, NAN);
     const struct {
         struct tutti_machine_links links;
@@ -400,7 +408,7 @@ static void wrong_arrays_change_nothing(void **state)
     } cases[] = {
         {{&slow, 1, pair, 1, crossing, 5, NULL, 0}, "link 0 carries 0.5 B/s"},
         {{&endless, 1, pair, 1, crossing, 5, NULL, 0}, "link 0 carries inf B/s"},
-        {{&odd, 1, pair, 1, crossing, 5, NULL, 0}, "link 0 has the name \"no name\"; a name begins"},
+        {{&odd, 1, pair, 1, crossing, 5, NULL, 0}, "link 0 has the name \"no name\"; a name"},
         {{&link, 1, pair, 2, crossing, 5, NULL, 0}, "two paths from rank 0 to 1"},
         {{&link, 1, &self, 1, crossing, 5, NULL, 0}, "a path from rank 1 to 1"},
         {{&link, 1, &far, 1, crossing, 5, NULL, 0}, "a path from rank 0 to 2"},

@@ -78,7 +78,8 @@ static void compare_path(const struct comparison *comparison,
     for (uint32_t i = 0; i < whole->count; i++) {
         const struct tutti_machine_crossing *a =
             &comparison->whole->links.crossings[whole->first + i];
-        const struct tutti_machine_crossing *b = &comparison->like->links.crossings[like->first + i];
+        const struct tutti_machine_crossing *b =
+            &comparison->like->links.crossings[like->first + i];
 
         assert_true(a->weight == b->weight);
         compare_link(comparison, a->link, tutti_machine_shifted(&shift, b->link));
