@@ -88,6 +88,39 @@ static void more_hosts_play_as_few(void **state)
         fail_msg("4 hosts: %g GB/s, 64 hosts: %g GB/s", rate[0], rate[1]);
 }
 
+/* The matrix, the search and the machine file say the same of the ports. */
+static void the_matrix_has_the_ports_between_hosts(void **state)
+{
+    static const struct {
+        const char *line, *row, *link;
+    } cases[] = {
+        /* A PCIe switch for each port: data goes to the gpu beside the port of the same rail. */
+        {"2 hosts: 4 gpus h100 nvswitch, 4 nics 400G rails, 2 cpus, 4 switches",
+         "GPU0  0>4   1>5   2>6   3>7", "host0gpu0>host0nvswitch"},
+        /* All ports of a CPU are equally near: a gpu has one of its own. */
+        {"2 hosts: 4 gpus h100 nvswitch, 4 nics 400G, 1 cpu",
+         "GPU3  3>7   2>6   1>5   0>4", "host0gpu3>host0cpu0"},
+        /* Two gpus share a port. */
+        {"2 hosts: 4 gpus h100 nvswitch, 2 nics 400G, 1 cpu", "GPU0  1>3   0>2   1>3   0>2",
+         "host0gpu0>host0cpu0"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(running_run(TUTTI_TOPO, "matrix --from '%s'", cases[i].line), 0);
+        running_says("Between hosts, from the gpu of the row to that of the column");
+        running_says(cases[i].row);
+        assert_int_equal(running_run(TUTTI_TOPO, "machine --from '%s'", cases[i].line), 0);
+        running_says(cases[i].link);
+    }
+    assert_int_equal(running_run(TUTTI_TOPO, "matrix --from dgx-h100"), 0);
+    assert_null(strstr(running.out, "Between hosts"));
+    assert_int_equal(running_run(TUTTI_TOPO, "explain --from '2 hosts: 4 gpus h100 nvswitch, 4 nics "
+                                             "400G, 1 cpu'"),
+                     0);
+    running_says("channels  in     order");
+}
+
 static void too_many_gpus_are_a_mistake(void **state)
 {
     (void)state;
@@ -104,6 +137,7 @@ int main(void)
         cmocka_unit_test(many_racks_are_searched_as_two),
         cmocka_unit_test(the_file_of_many_hosts_is_short_and_whole),
         cmocka_unit_test(more_hosts_play_as_few),
+        cmocka_unit_test(the_matrix_has_the_ports_between_hosts),
         cmocka_unit_test(too_many_gpus_are_a_mistake),
     };
 

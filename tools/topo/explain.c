@@ -18,9 +18,9 @@ static const char help[] =
     "usage: tutti-topo explain [--from WHAT] [options]\n"
     "\n"
     "Shows the limits of the rings and trees that tutti-topo search finds: the links that all of\n"
-    "them together fill, each with its share of the bound; the fullest link of each channel; the\n"
-    "sources of their rates, and which are guessed; and the result if the links with the largest\n"
-    "shares carried twice as much.\n"
+    "them together fill, each with its share of the bound; the fullest link of each channel, and\n"
+    "the nets by which it enters and leaves; the sources of their rates, and which are guessed; and\n"
+    "the result if the links with the largest shares carried twice as much.\n"
     "\n"
     "  -f, --from WHAT      a machine; see tutti-topo --help (default: this machine)\n"
     "  -p, --pattern WHICH  ring (default), tree, broadcast or all\n"
@@ -107,17 +107,23 @@ static void print_channels(const struct explanation *explained)
     const struct tutti_graph *graph = explained->subject->graph;
     struct order orders[TUTTI_SEARCH_CHANNELS];
     uint32_t count = plans_orders(explained->plan, orders);
+    bool has_nets = explained->plan->channel[0].net_in != TUTTI_NO_NODE;
     struct table table;
 
     puts("\nThe fullest link of each channel");
-    table_init(&table, ">  channels|order|link|>full");
+    table_init(&table, has_nets ? ">  channels|in|order|out|link|>full"
+                                : ">  channels|order|link|>full");
     for (uint32_t i = 0; i < count; i++) {
         uint32_t link = orders[i].channel->bound_link;
         char *order = plans_order_text(explained->plan, orders[i].channel);
         char name[2 * NAME_BYTES];
 
         table_add(&table, "%u", orders[i].count);
+        if (has_nets)
+            table_add(&table, "net %u", orders[i].channel->net_in);
         table_add(&table, "%s", order);
+        if (has_nets)
+            table_add(&table, "net %u", orders[i].channel->net_out);
         free(order);
         if (link == TUTTI_NO_NODE) {
             table_add(&table, "none");

@@ -4,6 +4,7 @@
 #include "common/memory.h"
 #include "common/table.h"
 #include "common/topo_remarks.h"
+#include "topo/between.h"
 #include "topo/commands.h"
 #include "topo/subject.h"
 
@@ -14,7 +15,7 @@ static const char help[] =
     "usage: tutti-topo matrix [--from WHAT] [--bandwidth] [--cpus]\n"
     "\n"
     "Shows how gpus and nets reach each other: the class of the path, or the rate of a single\n"
-    "flow. It also shows the CPUs that are near.\n"
+    "flow. It also shows the CPUs that are near, and of several hosts the nets between them.\n"
     "\n"
     "  -f, --from WHAT    a machine; see tutti-topo --help (default: this machine)\n"
     "  -b, --bandwidth    GB/s instead of classes\n"
@@ -195,6 +196,7 @@ static int run(const struct request *request)
     choose_nodes(&matrix, request->wants_cpus);
     print_table(&matrix);
     print_legend(&matrix);
+    between_print(&subject);
     free(matrix.node);
     topo_remarks_print(subject.graph, stderr);
     subject_close(&subject);

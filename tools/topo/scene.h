@@ -20,7 +20,7 @@ struct scene {
 };
 
 /* Returns the look of a link. The color shows the link's kind, or shows that the plan uses all of
- * the link. The width shows the rate, and dashes show that the rate is assumed. */
+ * the link, or nearly all. The width shows the rate, and dashes show that the rate is assumed. */
 struct svg_stroke scene_stroke(const struct scene *scene, uint32_t link);
 /* Returns true if the plan uses all of the link, in one direction or the other. */
 bool scene_is_full(const struct scene *scene, uint32_t link);

@@ -339,6 +339,7 @@ void scene_draw_plan(const struct scene *scene, const struct tutti_channels *pla
     uint32_t count = plans_orders(plan, orders), left = 0;
     uint32_t drawn = count < SCENE_ORDERS ? count : SCENE_ORDERS;
     double size = cell_size(plan), top = y + heading(plan);
+    char more[NAME_BYTES], channels[NAME_BYTES];
 
     draw_heading(scene, plan, x, y);
     for (uint32_t i = 0; i < drawn; i++)
@@ -349,5 +350,6 @@ void scene_draw_plan(const struct scene *scene, const struct tutti_channels *pla
     if (left > 0)
         svg_text(scene->svg, x, top + (drawn + ncolumns - 1) / ncolumns * (size + CAPTION) + 6,
                  (struct svg_font){.size = 12, .color = COLOR_SOFT},
-                 "and %u more orders with %u channels", count - drawn, left);
+                 "and %s with %s", subject_count(count - drawn, "more order", more),
+                 subject_count(left, "channel", channels));
 }

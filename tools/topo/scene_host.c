@@ -31,13 +31,32 @@ static const struct {
     [TUTTI_LINK_FABRIC] = {COLOR_BLUE, NULL},
 };
 
-bool scene_is_full(const struct scene *scene, uint32_t index)
+/* Returns true if the plan uses this part of a link, in one direction or the other. */
+static bool is_used(const struct scene *scene, uint32_t index, double part)
 {
-    static const double almost = 0.999;
     const struct tutti_graph_link *link = &scene->subject->graph->links[index];
 
     return scene->load != NULL &&
-           fmax(scene->load[index], scene->load[link->reverse]) >= almost * link->bytes_per_s;
+           fmax(scene->load[index], scene->load[link->reverse]) >= part * link->bytes_per_s;
+}
+
+bool scene_is_full(const struct scene *scene, uint32_t index)
+{
+    return is_used(scene, index, 0.999);
+}
+
+/* Returns true if the plan leaves at most a tenth of a link. */
+static bool is_nearly_full(const struct scene *scene, uint32_t index)
+{
+    return !scene_is_full(scene, index) && is_used(scene, index, 0.9);
+}
+
+/* Returns the color that shows how full a link is. `usual` is that of a link with room. */
+static const char *load_color(const struct scene *scene, uint32_t index, const char *usual)
+{
+    if (scene_is_full(scene, index))
+        return COLOR_VERMILION;
+    return is_nearly_full(scene, index) ? COLOR_ORANGE : usual;
 }
 
 struct svg_stroke scene_stroke(const struct scene *scene, uint32_t index)
@@ -45,7 +64,7 @@ struct svg_stroke scene_stroke(const struct scene *scene, uint32_t index)
     const struct tutti_graph_link *link = &scene->subject->graph->links[index];
 
     return (struct svg_stroke){
-        .color = scene_is_full(scene, index) ? COLOR_VERMILION : looks[link->kind].color,
+        .color = load_color(scene, index, looks[link->kind].color),
         .width = fmin(1.2 * log2(1 + link->bytes_per_s / 6e9) + 0.3, 9),
         .dash = link->found_by == TUTTI_SOURCE_ASSUMED ? "6 3" : NULL,
     };
@@ -113,7 +132,7 @@ static double draw_sample(const struct scene *scene, double x, double y, struct 
 double scene_draw_key(const struct scene *scene, double x, double y)
 {
     const struct tutti_graph *graph = scene->subject->graph;
-    bool has_full = false, has_assumed = false;
+    bool has_full = false, has_nearly = false, has_assumed = false;
 
     for (int kind = 0; kind < TUTTI_LINK_COUNT; kind++)
         if (looks[kind].name != NULL && scene_has_kind(scene, (enum tutti_graph_link_kind)kind))
@@ -124,6 +143,8 @@ double scene_draw_key(const struct scene *scene, double x, double y)
         if (!is_of_host(scene, &graph->links[i]))
             continue;
         has_full = has_full || scene_is_full(scene, i);
+        has_nearly = has_nearly ||
+                     (looks[graph->links[i].kind].name != NULL && is_nearly_full(scene, i));
         has_assumed = has_assumed || graph->links[i].found_by == TUTTI_SOURCE_ASSUMED;
     }
     if (has_assumed)
@@ -131,6 +152,8 @@ double scene_draw_key(const struct scene *scene, double x, double y)
     if (has_full)
         x = draw_sample(scene, x, y, (struct svg_stroke){COLOR_VERMILION, 3, NULL},
                         "full: it bounds");
+    if (has_nearly)
+        x = draw_sample(scene, x, y, (struct svg_stroke){COLOR_ORANGE, 3, NULL}, "90 %");
     return x;
 }
 
@@ -142,7 +165,7 @@ static void draw_rate(const struct scene *scene, double x, double y, uint32_t li
                       enum svg_anchor anchor)
 {
     struct svg_font font = {.size = LAYOUT_SMALL, .has_halo = true, .anchor = anchor,
-                            .color = scene_is_full(scene, link) ? COLOR_VERMILION : COLOR_SOFT,
+                            .color = load_color(scene, link, COLOR_SOFT),
                             .is_bold = scene_is_full(scene, link)};
     char form[NAME_BYTES] = "";
 
@@ -153,7 +176,8 @@ static void draw_rate(const struct scene *scene, double x, double y, uint32_t li
 }
 
 /* Draws a vertical link from the top of the lower box to the bottom of the upper box. The line is
- * `aside` pixels to the right of the lower box's middle. */
+ * `aside` pixels to the right of the lower box's middle. A label to its left is higher than one to
+ * the right of the box before it, which may be close. */
 static void draw_vertical(const struct scene *scene, const struct box *upper,
                           const struct box *lower, double aside, uint32_t link, bool with_form)
 {
@@ -162,7 +186,7 @@ static void draw_vertical(const struct scene *scene, const struct box *upper,
 
     svg_line(scene->svg, x, lower->y, x, upper->y + upper->height, stroke);
     if (aside < 0)
-        draw_rate(scene, x - stroke.width / 2 - 4, lower->y - 16, link, with_form, SVG_RIGHT);
+        draw_rate(scene, x - stroke.width / 2 - 4, lower->y - 30, link, with_form, SVG_RIGHT);
     else
         draw_rate(scene, x + stroke.width / 2 + 4, lower->y - 16, link, with_form, SVG_LEFT);
 }
@@ -234,7 +258,7 @@ static void draw_two_cpus(const struct scene *scene, const struct layout *layout
     const struct box *left = a->x < b->x ? a : b, *right = left == a ? b : a;
     double y = left->y + left->height / 2, x = (left->x + left->width + right->x) / 2;
     struct svg_font font = {.size = LAYOUT_SMALL, .anchor = SVG_MIDDLE,
-                            .color = scene_is_full(scene, index) ? COLOR_VERMILION : COLOR_SOFT,
+                            .color = load_color(scene, index, COLOR_SOFT),
                             .is_bold = scene_is_full(scene, index)};
 
     svg_line(scene->svg, left->x + left->width, y, right->x, y, scene_stroke(scene, index));
@@ -275,8 +299,7 @@ static void draw_bus(const struct scene *scene, const struct layout *layout)
     svg_line(scene->svg, left, layout->bus_y, right, layout->bus_y, scene_stroke(scene, shown));
     svg_text(scene->svg, left, layout->bus_y - 8,
              (struct svg_font){.size = LAYOUT_SMALL,
-                               .color = scene_is_full(scene, shown) ? COLOR_VERMILION
-                                                                     : COLOR_SOFT},
+                               .color = load_color(scene, shown, COLOR_SOFT)},
              most > least * 1.001 ? "any two: %.3g to %.3g" : "any two: %.3g", least / 1e9,
              most / 1e9);
 }
