@@ -21,6 +21,20 @@ static void many_hosts_are_searched_as_two(void **state)
                  "host 1 stands for 2,047 like hosts\n");
 }
 
+static void a_picture_counts_all_hosts(void **state)
+{
+    static char text[RUNNING_TEXT];
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_TOPO, "--from '2048 hosts: dgx-h100'"), 0);
+    running_says("host 1 stands for 2,047 like hosts\n");
+    assert_int_equal(running_run(TUTTI_TOPO, "draw --from '2048 hosts: dgx-h100' --svg 2048.svg"),
+                     0);
+    assert_true(running_is_svg("2048.svg"));
+    running_read("2048.svg", text, sizeof text);
+    assert_non_null(strstr(text, "host 0, and 2047 more like it"));
+}
+
 static void many_racks_are_searched_as_two(void **state)
 {
     (void)state;
@@ -134,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_hosts_are_searched_as_two),
+        cmocka_unit_test(a_picture_counts_all_hosts),
         cmocka_unit_test(many_racks_are_searched_as_two),
         cmocka_unit_test(the_file_of_many_hosts_is_short_and_whole),
         cmocka_unit_test(more_hosts_play_as_few),

@@ -205,7 +205,9 @@ static void draw_host_name(const struct picture *picture, const struct panel *pa
     if (picture->subject->graph->nhosts < 2)
         return;
     for (uint32_t host = panel->host + 1; host < picture->subject->graph->nhosts; host++)
-        alike += subject_first_alike(picture->subject, host) == panel->host;
+        alike += subject_first_alike(picture->subject, host) == panel->host
+                     ? subject_copies(picture->subject, host)
+                     : 0;
     snprintf(text, sizeof text, alike > 0 ? "host %u, and %u more like it" : "host %u", panel->host,
              alike);
     svg_text(svg, SCENE_MARGIN, panel->top - NAME_RISE,

@@ -178,24 +178,6 @@ static bool is_planned_before(const struct subject *subject, uint32_t host)
     return is_planned_together(subject, host) && part_of(subject, host)->first_host < host;
 }
 
-/* Prints lines such as "host 1 stands for 2,047 like hosts". */
-static void print_copies(const struct subject *subject)
-{
-    for (uint32_t i = 0; i < subject->parts.nparts; i++) {
-        const struct tutti_graph_part *part = &subject->parts.part[i];
-        char copies[UNITS_TEXT];
-
-        if (part->copies == 1)
-            continue;
-        units_count(part->copies, copies);
-        if (part->nhosts == 1)
-            printf("host %u stands for %s like hosts\n", part->first_host, copies);
-        else
-            printf("hosts %u-%u stand for %s like racks\n", part->first_host,
-                   part->first_host + part->nhosts - 1, copies);
-    }
-}
-
 /* Prints lines such as "host 1 as host 0" or "hosts 1-17 as host 0". These hosts have the same gpus
  * and links, so they have the same rings and trees. */
 static void print_alike(const struct subject *subject, const struct wish *wish)
@@ -265,7 +247,7 @@ static int visit_hosts(const struct request *request, const struct subject *subj
     if (status == REQUEST_GO)
         print_alike(subject, wish);
     if (status == REQUEST_GO)
-        print_copies(subject);
+        subject_print_copies(subject);
     return status == REQUEST_GO ? EXIT_SUCCESS : status;
 }
 

@@ -406,6 +406,7 @@ static void print_summary(const struct subject *subject)
             printf(", %s", subject_count(count, counted[i].what, text));
     }
     puts("");
+    subject_print_copies(subject);
 }
 
 /* Prints the part of the machine that this process may use. */

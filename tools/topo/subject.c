@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "common/memory.h"
 #include "common/rates.h"
+#include "common/units.h"
 #include "topology/detect/detect.h"
 #include "topology/formats/load.h"
 #include "topology/inventory/cpu_mask.h"
@@ -176,6 +177,28 @@ uint32_t subject_planned_hosts(const struct subject *subject, uint32_t host)
     part = &subject->parts.part[tutti_graph_part_of_host(&subject->parts, host)];
     return part->first_host == host && !tutti_graph_is_one_domain(&subject->parts) ? part->nhosts
                                                                                    : 1;
+}
+
+uint32_t subject_copies(const struct subject *subject, uint32_t host)
+{
+    return subject->parts.part[tutti_graph_part_of_host(&subject->parts, host)].copies;
+}
+
+void subject_print_copies(const struct subject *subject)
+{
+    for (uint32_t i = 0; i < subject->parts.nparts; i++) {
+        const struct tutti_graph_part *part = &subject->parts.part[i];
+        char copies[UNITS_TEXT];
+
+        if (part->copies == 1)
+            continue;
+        units_count(part->copies, copies);
+        if (part->nhosts == 1)
+            printf("host %u stands for %s like hosts\n", part->first_host, copies);
+        else
+            printf("hosts %u-%u stand for %s like racks\n", part->first_host,
+                   part->first_host + part->nhosts - 1, copies);
+    }
 }
 
 bool subject_plans_host(const struct subject *subject, uint32_t planned, uint32_t host)

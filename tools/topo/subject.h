@@ -37,6 +37,10 @@ uint32_t subject_first_alike(const struct subject *subject, uint32_t host);
 /* Returns how many hosts from `host` on are planned together, because an NVSwitch joins them. For
  * TUTTI_ALL_HOSTS: all. */
 uint32_t subject_planned_hosts(const struct subject *subject, uint32_t host);
+/* Returns for how many like hosts a host of the description stands, itself included. */
+uint32_t subject_copies(const struct subject *subject, uint32_t host);
+/* Prints lines such as "host 1 stands for 2,047 like hosts" for such hosts and racks. */
+void subject_print_copies(const struct subject *subject);
 /* Returns true if a plan for `planned` is for `host`, too. */
 bool subject_plans_host(const struct subject *subject, uint32_t planned, uint32_t host);
 
