@@ -35,7 +35,7 @@ static struct tutti_machine *describe(const struct machine *of)
     struct tutti_search_options options = {.has_peers = true};
     struct tutti_graph_parts parts;
     struct tutti_channels *ring;
-    struct tutti_machine *machine;
+    struct tutti_machine *machine = NULL;
 
     assert_int_equal(tutti_graph_parts_find(of->graph, &parts), TUTTI_OK);
     options.nhosts = parts.part[0].nhosts;
