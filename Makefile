@@ -44,7 +44,7 @@ SHARED_ROWS := test_groups\.shm test_groups\.cma test_groups\.tcp$$ \
     test_collectives\..*processes\.tcp\.ipv6
 
 # Without what only computes for long: the same code runs in shorter tests.
-ASAN_WITHOUT := $(SHARED_ROWS) test_mutants test_4096_ranks test_16384_ranks test_choose \
+ASAN_WITHOUT := $(SHARED_ROWS) test_mutants test_4096_ranks test_16384_ranks test_claims test_choose \
     test_algorithms\.mixed test_algorithms\.threads test_algorithms\..*\.524288 \
     test_collectives\.sizes\..*=[^o] test_collectives\.sizes\..*all test_collectives\..*processes\.tcp \
     test_collectives\..*mixed\.all test_collectives\..*threads\.shm$$ test_collectives\..*threads\.tcp \
