@@ -135,9 +135,9 @@ struct counts {
     uint32_t hosts;
 };
 
-/* Takes a count and a word such as "hosts:" or "host:", after which a blank is optional. Returns
- * false, and takes nothing, if the words are others. `word` is the word in the plural, without the
- * colon. */
+/* Takes a count and a word such as "hosts:" or "host:", after which a blank is optional. If the
+ * words are others, *ret_is_there is false, and nothing is taken. `word` is the word in the plural
+ * without its colon, and `after` is the colon, or "". */
 static int take_count(struct tutti_line_reader *reader, const char *word, const char *after,
                       uint32_t *ret_count, bool *ret_is_there)
 {

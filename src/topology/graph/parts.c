@@ -50,17 +50,46 @@ static uint32_t switch_of_host(const struct tutti_graph *graph, uint32_t host)
     return found;
 }
 
-/* Returns for how many like hosts a host stands, itself included. */
-static uint32_t copies_of_host(const struct tutti_graph *graph, uint32_t host)
+/* Returns for how many like hosts a host stands, itself included. A file may say anything. */
+static int64_t copies_of_host(const struct tutti_graph *graph, uint32_t host)
 {
     for (uint32_t i = 0; i < graph->count[TUTTI_NODE_CPU]; i++) {
         const struct tutti_graph_node *cpu = &graph->nodes[graph->first[TUTTI_NODE_CPU] + i];
 
         if (cpu->host == host)
-            return (uint32_t)tutti_device_number(graph->inventory, cpu->device,
-                                                 TUTTI_PROPERTY_COPIES, 1);
+            return tutti_device_number(graph->inventory, cpu->device, TUTTI_PROPERTY_COPIES, 1);
     }
     return 1;
+}
+
+/* Checks what a host says of its copies: hosts of a part agree. */
+static int check_copies(const struct tutti_graph *graph, uint32_t host, bool begins_part)
+{
+    int64_t copies = copies_of_host(graph, host);
+
+    if (copies < 1 || copies > TUTTI_GRAPH_RANKS)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "host %u has copies=\"%lld\"; give 1 to %u, the like "
+                          "hosts for which it stands", host, (long long)copies, TUTTI_GRAPH_RANKS);
+    if (!begins_part && copies != copies_of_host(graph, host - 1))
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "host %u has copies=\"%lld\", and host %u of the "
+                          "same NVLink domain has another number; give the same", host,
+                          (long long)copies, host - 1);
+    return TUTTI_OK;
+}
+
+/* A part that stands for others follows the first part of its kind, which is like it. */
+static int check_second(const struct tutti_graph_parts *parts, uint32_t part)
+{
+    const struct tutti_graph_part *at = &parts->part[part], *before = at - 1;
+
+    if (at->copies == 1)
+        return TUTTI_OK;
+    if (part == 0 || before->copies > 1 || before->nhosts != at->nhosts ||
+        before->ngpus != at->ngpus)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "host %u has copies=\"%u\", and the host before it "
+                          "is not like it; describe two like hosts, of which the second has copies",
+                          at->first_host, at->copies);
+    return TUTTI_OK;
 }
 
 /* Counts the gpus of each part. Gpus are numbered host by host. */
@@ -84,6 +113,7 @@ static int count_ranks(struct tutti_graph_parts *parts)
     uint64_t nranks = 0, nall = 0;
 
     for (uint32_t i = 0; i < parts->nparts; i++) {
+        TUTTI_TRY(check_second(parts, i));
         parts->part[i].first_rank = (uint32_t)nranks;
         nranks += (uint64_t)parts->part[i].copies * parts->part[i].ngpus;
         nall += parts->part[i].copies;
@@ -101,22 +131,25 @@ int tutti_graph_parts_find(const struct tutti_graph *graph, struct tutti_graph_p
 {
     struct tutti_graph_parts parts = {.nparts = 0};
     uint32_t before = TUTTI_NO_NODE;
-    int rc;
+    int rc = TUTTI_OK;
 
     parts.part = calloc((size_t)graph->nhosts + 1, sizeof *parts.part);
     if (parts.part == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the parts of %u hosts", graph->nhosts);
-    for (uint32_t host = 0; host < graph->nhosts; host++) {
+    for (uint32_t host = 0; host < graph->nhosts && rc == TUTTI_OK; host++) {
         uint32_t nvswitch = switch_of_host(graph, host);
+        bool begins_part = nvswitch == TUTTI_NO_NODE || nvswitch != before;
 
-        if (nvswitch == TUTTI_NO_NODE || nvswitch != before)
+        rc = check_copies(graph, host, begins_part);
+        if (begins_part)
             parts.part[parts.nparts++] = (struct tutti_graph_part){
-                .first_host = host, .copies = copies_of_host(graph, host)};
+                .first_host = host, .copies = (uint32_t)copies_of_host(graph, host)};
         parts.part[parts.nparts - 1].nhosts++;
         before = nvswitch;
     }
     count_gpus(graph, &parts);
-    rc = count_ranks(&parts);
+    if (rc == TUTTI_OK)
+        rc = count_ranks(&parts);
     if (rc != TUTTI_OK) {
         tutti_graph_parts_fini(&parts);
         return rc;

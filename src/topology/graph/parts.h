@@ -27,7 +27,8 @@ struct tutti_graph_parts {
 };
 
 /* Finds the parts. The caller frees them with tutti_graph_parts_fini(). TUTTI_ERR_ARGUMENT: more
- * ranks than TUTTI_GRAPH_RANKS; TUTTI_ERR_SYSTEM: no memory. */
+ * ranks than TUTTI_GRAPH_RANKS, or a host that stands for others does not follow one like it;
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_graph_parts_find(const struct tutti_graph *graph, struct tutti_graph_parts *ret_parts);
 /* Frees the array; a zeroed struct is allowed. */
 void tutti_graph_parts_fini(struct tutti_graph_parts *parts);

@@ -203,12 +203,45 @@ static void parts_are_counted(void **state)
     close_machine(&of);
 }
 
+/* Files may say anything of copies. */
+static void wrong_copies_are_refused(void **state)
+{
+    static const struct {
+        int64_t copies[3]; /* of three like hosts */
+        const char *what;
+    } cases[] = {
+        {{1, -1, 1}, "host 1 has copies=\"-1\"; give 1 to"},
+        {{1, 0, 1}, "host 1 has copies=\"0\"; give 1 to"},
+        {{1, INT64_MAX, 1}, "give 1 to"},
+        {{5, 1, 1}, "host 0 has copies=\"5\", and the host before it is not like it"},
+        {{1, 5, 5}, "host 2 has copies=\"5\", and the host before it is not like it"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct machine of = open_machine("3 hosts: 2 gpus a100 mesh 4, 1 nic 100G, 1 cpu cores 2");
+        struct tutti_graph_parts parts;
+        uint32_t cpu = TUTTI_NO_DEVICE;
+
+        for (uint32_t host = 0; host < 3; host++) {
+            cpu = tutti_inventory_next_of(of.graph->inventory, cpu, TUTTI_DEVICE_CPU);
+            tutti_device_set_number(of.graph->inventory, cpu, TUTTI_PROPERTY_COPIES,
+                                    TUTTI_SOURCE_FILE, cases[i].copies[host]);
+        }
+        assert_int_equal(tutti_graph_parts_find(of.graph, &parts), TUTTI_ERR_ARGUMENT);
+        if (strstr(tutti_message_last(), cases[i].what) == NULL)
+            fail_msg("said: %s", tutti_message_last());
+        close_machine(&of);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(like_parts_have_the_links_of_whole_descriptions),
         cmocka_unit_test(kinds_of_hosts_are_told_apart),
         cmocka_unit_test(parts_are_counted),
+        cmocka_unit_test(wrong_copies_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
