@@ -10,9 +10,9 @@
  *     ring 0   0 > 1 > 2 > 3 > 4 > 0     ring 2   0 > 2 > 4 > 1 > 3 > 0
  *     ring 1   0 < 1 < 2 < 3 < 4 < 0     ring 3   0 < 2 < 4 < 1 < 3 < 0
  *
- * The bandwidth of orders that share no link adds up. If there are no orders, the order of rank
- * numbers is used. Option channels is the number of directed rings to use; the default is all of
- * them.
+ * The bandwidth of orders that share no link adds up. If there are no orders, the cycles of
+ * node_cycles.h are used, which leave nodes by all of their network ports. Option channels is the
+ * number of directed rings to use; the default is all of them.
  *
  * walecki is for machines in which every rank has a link to every other rank. It takes Walecki's
  * Hamiltonian cycles, no two of which share a link. The last rank is the hub; the others form a
@@ -36,50 +36,85 @@
  * Walecki's cycles are in Lucas, "Récréations mathématiques", volume 2, 1883, and for even p in
  * Alspach, "The wonderful Walecki construction", 2008.
  */
+#include "algorithms/node_cycles.h"
 #include "algorithms/ranks.h"
 #include "algorithms/ring.h"
-#include "algorithms/team.h"
 
 #include <stdlib.h>
 
-/* ---- along the given orders ------------------------------------------------------------------ */
+/* ---- along the given orders, or from node to node -------------------------------------------- */
 
 static bool has_orders(const struct tutti_shape *shape)
 {
     return shape->places != NULL && shape->places->nrings > 0;
 }
 
-/* Number of directed rings along the given orders. */
-static uint32_t count_given(const struct tutti_shape *shape)
+/* Number of directed rings to use along `ncycles` cycles. */
+static uint32_t count_directed(const struct tutti_shape *shape, uint32_t ncycles)
 {
     uint32_t wanted = shape->options.value[TUTTI_CHANNELS];
-    uint32_t cycles = has_orders(shape) ? shape->places->nrings : 1;
-    uint32_t most = cycles < TUTTI_RINGS_MOST / 2 ? 2 * cycles : TUTTI_RINGS_MOST;
+    uint32_t most = ncycles < TUTTI_RINGS_MOST / 2 ? 2 * ncycles : TUTTI_RINGS_MOST;
 
     return wanted != 0 && wanted < most ? wanted : most;
 }
 
 static int make_given(const struct tutti_shape *shape, struct tutti_moves *moves)
 {
-    struct tutti_rings rings = {.ndirected = count_given(shape)};
-    uint32_t *ranks = NULL;
+    struct tutti_node_cycles nodes = {.cycles = NULL};
+    struct tutti_rings rings;
     int rc;
 
     if (has_orders(shape)) {
-        rings.cycles = shape->places->rings;
+        rings = (struct tutti_rings){.cycles = shape->places->rings,
+                                     .ndirected = count_directed(shape, shape->places->nrings)};
     } else {
-        TUTTI_TRY(tutti_team_list(shape->nranks, 0, &ranks));
-        rings.cycles = ranks;
+        TUTTI_TRY(tutti_node_cycles_make(shape, &nodes));
+        rings = (struct tutti_rings){.cycles = nodes.cycles,
+                                     .ndirected = count_directed(shape, nodes.ncycles)};
     }
     rc = tutti_ring_moves(shape, &rings, moves);
-    free(ranks);
+    free(nodes.cycles);
     return rc;
+}
+
+/* Divide the counts, which are those of one level, between the levels. In each round a rank sends
+ * once on each ring, out of its node on some of them. Ranks send within nodes and to other nodes at
+ * the same time, so the levels overlap in all rounds. */
+static void divide_levels(const struct tutti_shape *shape, uint32_t smallest, uint32_t ndirected,
+                          struct tutti_cost *cost)
+{
+    enum tutti_level outer = tutti_level_of_shape(shape);
+    double leaving = (ndirected + smallest - 1) / smallest; /* rings on which a rank leaves */
+    double staying = ndirected - ndirected / smallest;
+    double rounds = cost->level[outer].rounds / ndirected, bytes = cost->level[outer].bytes;
+
+    cost->level[outer].rounds = rounds;
+    cost->level[outer].posted = rounds * (leaving - 1);
+    cost->level[outer].bytes = bytes * leaving / ndirected;
+    cost->level[TUTTI_LEVEL_NODE].posted = rounds * staying;
+    cost->level[TUTTI_LEVEL_NODE].bytes = bytes * staying / ndirected;
+    cost->segments = rounds;
+    cost->is_alone = ndirected == 1;
 }
 
 static void cost_given(const struct tutti_shape *shape, double block_bytes,
                        struct tutti_cost *ret_cost)
 {
-    tutti_ring_cost(shape, count_given(shape), block_bytes, ret_cost);
+    struct tutti_node_cycles nodes;
+    uint32_t ndirected;
+
+    if (has_orders(shape)) {
+        ndirected = count_directed(shape, shape->places->nrings);
+        tutti_ring_cost(shape, ndirected, block_bytes, ret_cost);
+        return;
+    }
+    *ret_cost = TUTTI_COST_UNKNOWN;
+    if (tutti_node_cycles_count(shape, &nodes) != TUTTI_OK)
+        return;
+    ndirected = count_directed(shape, nodes.ncycles);
+    tutti_ring_cost(shape, ndirected, block_bytes, ret_cost);
+    if (nodes.smallest > 1)
+        divide_levels(shape, nodes.smallest, ndirected, ret_cost);
 }
 
 /* The usual value is 0, which stands for all directed rings. */
@@ -89,7 +124,7 @@ const struct tutti_algorithm tutti_multi_ring_allreduce = {
     .name = "multi_ring",
     .collective = TUTTI_ALLREDUCE,
     .is_lean = true,
-    .uses = TUTTI_USES_RINGS,
+    .uses = TUTTI_USES_RINGS | TUTTI_USES_NODES | TUTTI_USES_GROUPS,
     .options = GIVEN_CHANNELS,
     .moves = make_given,
     .cost = cost_given,
@@ -99,7 +134,7 @@ const struct tutti_algorithm tutti_multi_ring_reduce_scatter = {
     .name = "multi_ring",
     .collective = TUTTI_REDUCE_SCATTER,
     .serves_vector = true,
-    .uses = TUTTI_USES_RINGS,
+    .uses = TUTTI_USES_RINGS | TUTTI_USES_NODES | TUTTI_USES_GROUPS,
     .options = GIVEN_CHANNELS,
     .moves = make_given,
     .cost = cost_given,
@@ -110,7 +145,7 @@ const struct tutti_algorithm tutti_multi_ring_allgather = {
     .collective = TUTTI_ALLGATHER,
     .serves_vector = true,
     .is_lean = true,
-    .uses = TUTTI_USES_RINGS,
+    .uses = TUTTI_USES_RINGS | TUTTI_USES_NODES | TUTTI_USES_GROUPS,
     .options = GIVEN_CHANNELS,
     .moves = make_given,
     .cost = cost_given,

@@ -98,6 +98,7 @@ static const struct {
     {TUTTI_ALLREDUCE, "rabenseifner", {0.97, 1.03}, {0.97, 1.03}},
     {TUTTI_ALLREDUCE, "hybrid", {0.97, 1.03}, {0.97, 1.2}},
     {TUTTI_ALLREDUCE, "ring", {0.97, 1.03}, {0.97, 1.03}},
+    {TUTTI_ALLREDUCE, "multi_ring", {0.97, 1.07}, {0.97, 1.03}},
     {TUTTI_ALLREDUCE, "circulant", {0.97, 1.1}, {0.97, 1.15}},
     {TUTTI_ALLGATHER, "recursive_doubling", {0.97, 1.03}, {0.97, 1.03}},
     {TUTTI_ALLGATHER, "ring", {0.97, 1.03}, {0.97, 1.03}},
@@ -136,6 +137,34 @@ static void who_is_alone_at_a_port_does_not_share_it(void **state)
         hold(SHARED_PORTS, 64, tutti_algorithm_find(trees[i], "knomial"), close_by);
     hold(SHARED_PORTS, 64, tutti_algorithm_find(TUTTI_ALLREDUCE, "ring"), close_by);
     hold(SHARED_PORTS, 64, tutti_algorithm_find(TUTTI_REDUCE, "linear"), close_by);
+}
+
+/* Rings whose orders are not given leave a node by all of its ports. The directed rings together
+ * have eight times the bandwidth of one port, as users of NCCL expect. */
+static void rings_use_all_ports_of_a_node(void **state)
+{
+#define PORTS                                                                         \
+    "node 8; level node latency 1us bandwidth 370GB/s;"                                \
+    "level top latency 5us bandwidth 50GB/s"
+    static const char *const machines[] = {PORTS, PORTS "; place cyclic", PORTS "; nics 8",
+                                           PORTS "; group 2; trunk 1000GB/s"};
+    const size_t bytes = (size_t)1 << 30;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        for (uint32_t nranks = 16; nranks <= 64; nranks += 8) {
+            struct tutti_choice choice = {
+                .algorithm = tutti_algorithm_find(TUTTI_ALLREDUCE, "multi_ring")};
+            struct stage stage;
+            double busbw;
+
+            stage_open(&stage, machines[i], nranks);
+            busbw = 2 * (nranks - 1.0) / nranks * (double)bytes / play(&stage, &choice, bytes);
+            stage_close(&stage);
+            if (busbw < 0.97 * 8 * 50e9)
+                fail_msg("%s, %u ranks: %.1f GB/s", machines[i], nranks, busbw / 1e9);
+        }
+#undef PORTS
 }
 
 /* The chosen algorithm takes its price, and no flat all-reduce would have been faster. */
@@ -203,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_within_a_node_have_its_price),
         cmocka_unit_test(who_is_alone_at_a_port_does_not_share_it),
+        cmocka_unit_test(rings_use_all_ports_of_a_node),
         cmocka_unit_test(what_is_chosen_on_nodes_is_the_fastest),
         cmocka_unit_test(ranks_that_share_memory_have_no_ports_to_it),
     };
