@@ -86,8 +86,8 @@ static void a_machine_of_a_domain_has_its_nvlinks(void **state)
     assert_string_equal(running.out, "");
     assert_non_null(strstr(running.err, DOMAIN_NOTE));
     run("cat", "trays.txt");
-    running_says("link host0nvswitch>host1gpu2 721.8GB/s");
-    running_says("\nlevel top   latency 1us overhead 0s bandwidth 721.8GB/s\n");
+    running_says("link host0nvswitch>host1gpu2 695GB/s");
+    running_says("\nlevel top   latency 1us overhead 0s bandwidth 695GB/s\n");
     assert_null(strstr(running.out, "net"));
     run(TUTTI_SIM, "allreduce --topo trays.xml --size 1M --algorithm ring");
     assert_non_null(strstr(running.err, DOMAIN_NOTE));
@@ -105,7 +105,22 @@ static void a_domain_and_another_host_are_searched_one_by_one(void **state)
     assert_null(strstr(running.out, "host 1 as host 0"));
     run(TUTTI_TOPO, "machine --from '2 hosts: 2 gpus gb200 nvswitch fabric, 1 nics 400G, 1 cpu; "
                     "1 hosts: 2 gpus a100 pcie, 1 nics 100G, 1 cpu'");
-    running_says("link host0nvswitch>host1gpu2 721.8GB/s");
+    running_says("link host0nvswitch>host1gpu2 695GB/s");
+}
+
+/* Fewer than 8 gpus gain nothing, and nobody has measured gpus of Volta. */
+static void reductions_in_nvswitches_are_told(void **state)
+{
+    (void)state;
+    run(TUTTI_TOPO, "search --pattern ring --from '8 gpus b300 nvswitch, 1 cpu'");
+    running_says("busbw of about 695 GB/s by rings, and of 845 GB/s if the\n"
+                 "  nvswitch reduces (NVLS)");
+    run(TUTTI_TOPO, "search --pattern ring --from '4 gpus b300 nvswitch, 1 cpu'");
+    assert_null(strstr(running.out, "NVLS"));
+    run(TUTTI_TOPO, "search --pattern ring --from '8 gpus v100 nvswitch, 1 cpu'");
+    assert_null(strstr(running.out, "NVLS"));
+    run(TUTTI_TOPO, "search --pattern tree --from '8 gpus b300 nvswitch, 1 cpu'");
+    assert_null(strstr(running.out, "NVLS"));
 }
 
 static void hosts_of_a_line_are_no_domain_in_its_file_either(void **state)
@@ -214,6 +229,7 @@ int main(void)
         cmocka_unit_test(hosts_of_one_domain_are_searched_by_nvlinks),
         cmocka_unit_test(a_machine_of_a_domain_has_its_nvlinks),
         cmocka_unit_test(a_domain_and_another_host_are_searched_one_by_one),
+        cmocka_unit_test(reductions_in_nvswitches_are_told),
         cmocka_unit_test(hosts_of_a_line_are_no_domain_in_its_file_either),
         cmocka_unit_test(a_link_that_two_gpus_describe_differently_is_told),
         cmocka_unit_test(a_rate_that_cannot_be_is_told),

@@ -6,6 +6,7 @@
 #include "common/units.h"
 #include "topo/commands.h"
 #include "topo/ports.h"
+#include "topology/graph/reached.h"
 
 #include <math.h>
 #include <string.h>
@@ -119,6 +120,24 @@ static void print_allreduce(const struct tutti_channels *plan)
                plans_rate(tutti_channels_allreduce(plan, plan->bytes_per_s), rate));
 }
 
+/* Prints what NCCL's all-reduces reach if the NVSwitch that joins all gpus of a ring multicasts and
+ * reduces. No schedule can do that. */
+static void print_multicast(const struct subject *subject, const struct tutti_channels *plan)
+{
+    const struct tutti_graph *graph = subject->graph;
+    uint32_t device = graph->nodes[tutti_graph_gpu(graph, plan->gpus[0])].device;
+    double gain = tutti_reached_multicast(graph->inventory, device, plan->ngpus);
+    double ring = plan->bytes_per_s * tutti_reached_nvlink(graph->inventory, device);
+    char rate[NAME_BYTES], ring_rate[NAME_BYTES];
+
+    if (plan->pattern != TUTTI_PATTERN_RING || !isfinite(plan->bytes_per_s) || gain <= 1 ||
+        graph->count[TUTTI_NODE_NVSWITCH] == 0 || plan->channel[0].net_in != TUTTI_NO_NODE)
+        return;
+    printf("  NCCL on such gpus has a busbw of about %s by rings, and of %s if the\n"
+           "  nvswitch reduces (NVLS), which Tutti does not use\n",
+           plans_rate(ring, ring_rate), plans_rate(gain * ring, rate));
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static int print_plan(const struct request *request, const struct subject *subject,
@@ -130,6 +149,7 @@ static int print_plan(const struct request *request, const struct subject *subje
     ports_print_left_out(subject, plan);
     if (plan->pattern != TUTTI_PATTERN_BROADCAST)
         print_allreduce(plan);
+    print_multicast(subject, plan);
     if (request->wants_explain)
         ports_explain(subject, plan, host);
     puts("");

@@ -333,7 +333,7 @@ static int link_net(struct links *links, uint32_t node)
 
     if (latency_us > 0)
         link.latency_s = latency_us * 1e-6;
-    link.reached_bytes_per_s = rate * tutti_reached_port(rate);
+    link.reached_bytes_per_s = rate * tutti_reached_port(inventory, net, rate);
     TUTTI_TRY(add_both(links, link, net));
     if (graph->count[TUTTI_NODE_FABRIC] == 0)
         return TUTTI_OK;

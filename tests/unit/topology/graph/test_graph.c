@@ -160,7 +160,10 @@ static void links_reach_what_was_measured_elsewhere(void **state)
         "<pci busid=\"0000:03:00.0\" class=\"0x030200\"><gpu dev=\"2\" sm=\"70\"/></pci>"
         "<pci busid=\"0000:12:00.0\" class=\"0x020700\"><nic>"
         "<net name=\"a\" dev=\"0\" speed=\"200000\"/><net name=\"b\" dev=\"1\" speed=\"25000\"/>"
-        "<net name=\"c\" dev=\"2\" speed=\"800000\"/></nic></pci></cpu></system>");
+        "<net name=\"c\" dev=\"2\" speed=\"800000\"/>"
+        "<net name=\"d\" dev=\"3\" speed=\"400000\" layer=\"ethernet\"/>"
+        "<net name=\"e\" dev=\"4\" speed=\"400000\" layer=\"infiniband\"/>"
+        "</nic></pci></cpu></system>");
 
     (void)state;
     check_link(graph, "gpu 0", "gpu 1", 80, TUTTI_SOURCE_PRODUCT);
@@ -169,6 +172,8 @@ static void links_reach_what_was_measured_elsewhere(void **state)
     check_reached(graph, "nic 0000:12:00.0", "net 0 (a)", 24);
     check_reached(graph, "nic 0000:12:00.0", "net 1 (b)", 3.125); /* nothing is known */
     check_reached(graph, "nic 0000:12:00.0", "net 2 (c)", 94);
+    check_reached(graph, "nic 0000:12:00.0", "net 3 (d)", 43.8);
+    check_reached(graph, "nic 0000:12:00.0", "net 4 (e)", 47);
     tutti_graph_destroy(graph);
 }
 
