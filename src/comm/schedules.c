@@ -17,6 +17,7 @@
 
 struct tutti_schedules {
     struct tutti_plan *plan;
+    char *path; /* of the file; owned */
     uint64_t least_bytes, most_bytes; /* of a rank's larger buffer */
     struct tutti_schedules *next;
 };
@@ -133,8 +134,14 @@ static int keep(struct tutti_ensemble *ensemble, const struct entry *entry, uint
     schedules->most_bytes = entry->has_limits ? entry->most_bytes : ensemble->most_bytes;
     if (!entry->has_limits && ensemble->most_bytes == 0)
         schedules->most_bytes = UINT64_MAX;
+    schedules->path = strdup(entry->path);
+    if (schedules->path == NULL) {
+        free(schedules);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the name of %s", entry->path);
+    }
     ensemble->schedules[rank] = NULL; /* tutti_plan_create takes it, also on failure */
     if (tutti_plan_create(own, &schedules->plan) != TUTTI_OK) {
+        free(schedules->path);
         free(schedules);
         return TUTTI_ERR_SYSTEM;
     }
@@ -275,9 +282,26 @@ void tutti_schedules_destroy(struct tutti_schedules *schedules)
         struct tutti_schedules *next = schedules->next;
 
         tutti_plan_destroy(schedules->plan);
+        free(schedules->path);
         free(schedules);
         schedules = next;
     }
+}
+
+/* True if the ranks can carry out the steps of the schedule. */
+static bool can_run(const struct tutti_schedule *schedule, const struct tutti_tuner_view *view,
+                    const struct tutti_tuner_query *query)
+{
+    const struct tutti_algorithm as_if = {.collective = query->collective,
+                                          .needs = schedule->needs};
+
+    return tutti_tuner_can_serve(view, query, &as_if);
+}
+
+static bool is_other_root(const struct tutti_schedule *schedule,
+                          const struct tutti_tuner_query *query)
+{
+    return tutti_collective_has_root(query->collective) && schedule->root != query->root;
 }
 
 const struct tutti_plan *tutti_schedules_find(const struct tutti_schedules *schedules,
@@ -288,16 +312,51 @@ const struct tutti_plan *tutti_schedules_find(const struct tutti_schedules *sche
 
     for (; schedules != NULL && !query->is_vector; schedules = schedules->next) {
         const struct tutti_schedule *schedule = schedules->plan->schedule;
-        const struct tutti_algorithm as_if = {.collective = query->collective,
-                                              .needs = schedule->needs};
 
-        if (schedule->collective == query->collective &&
-            (!tutti_collective_has_root(query->collective) || schedule->root == query->root) &&
+        if (schedule->collective == query->collective && !is_other_root(schedule, query) &&
             bytes >= schedules->least_bytes && bytes <= schedules->most_bytes &&
-            tutti_tuner_can_serve(view, query, &as_if))
+            can_run(schedule, view, query))
             return schedules->plan;
     }
     return NULL;
+}
+
+const char *tutti_schedules_file(const struct tutti_schedules *schedules,
+                                 const struct tutti_plan *plan)
+{
+    while (schedules->plan != plan)
+        schedules = schedules->next;
+    return schedules->path;
+}
+
+bool tutti_schedules_refusal(const struct tutti_schedules *schedules,
+                             const struct tutti_tuner_view *view,
+                             const struct tutti_tuner_query *query, char *text, size_t size)
+{
+    unsigned long long bytes = tutti_tuner_bytes(view, query), least, most;
+    const struct tutti_schedule *schedule;
+
+    while (schedules != NULL && schedules->plan->schedule->collective != query->collective)
+        schedules = schedules->next;
+    if (schedules == NULL || tutti_schedules_find(schedules, view, query) != NULL)
+        return false;
+    schedule = schedules->plan->schedule;
+    least = schedules->least_bytes;
+    most = schedules->most_bytes;
+    if (query->is_vector)
+        snprintf(text, size, "%s serves no v-form", schedules->path);
+    else if (is_other_root(schedule, query))
+        snprintf(text, size, "%s is for root %u, not %u", schedules->path, schedule->root,
+                 query->root);
+    else if (bytes < least)
+        snprintf(text, size, "%s serves buffers from %llu bytes on, not of %llu", schedules->path,
+                 least, bytes);
+    else if (bytes > most)
+        snprintf(text, size, "%s serves buffers up to %llu bytes, not of %llu", schedules->path,
+                 most, bytes);
+    else
+        snprintf(text, size, "%s uses memory that these ranks do not share", schedules->path);
+    return true;
 }
 
 size_t tutti_schedules_bytes(const struct tutti_schedules *schedules)

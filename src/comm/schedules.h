@@ -33,6 +33,17 @@ const struct tutti_plan *tutti_schedules_find(const struct tutti_schedules *sche
                                               const struct tutti_tuner_view *view,
                                               const struct tutti_tuner_query *query);
 
+/* Returns the name of the file of a plan that tutti_schedules_find returned. The name lives as long
+ * as `schedules`. */
+const char *tutti_schedules_file(const struct tutti_schedules *schedules,
+                                 const struct tutti_plan *plan);
+/* If files have a schedule of the call's collective, but tutti_schedules_find finds none, writes
+ * why the first of them does not serve the call, and returns true. For example, "ring.tutti serves
+ * no v-form". */
+bool tutti_schedules_refusal(const struct tutti_schedules *schedules,
+                             const struct tutti_tuner_view *view,
+                             const struct tutti_tuner_query *query, char *text, size_t size);
+
 /* Returns the bytes of heap that the schedules hold, for the memory report. */
 size_t tutti_schedules_bytes(const struct tutti_schedules *schedules);
 

@@ -27,6 +27,9 @@ struct entry {
 
 struct tutti_gpu_programs {
     struct tutti_cache *plans; /* of the named algorithms */
+    /* Sizes of calls that files do not serve, as far as this has been logged: one bit for each
+     * power of two. */
+    uint64_t refused_sizes[TUTTI_COLLECTIVE_COUNT];
     size_t count;              /* entries in use */
     struct entry entries[ENTRIES];
 };
@@ -45,6 +48,20 @@ static struct entry *place_of(struct tutti_gpu_programs *programs,
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+/* Logs why no schedule file serves the call, once for each power of two of sizes. */
+static void report_refusal(const struct tutti_comm *comm, const struct tutti_tuner_query *query)
+{
+    uint64_t *sizes = &comm->gpu->programs->refused_sizes[query->collective];
+    char refusal[640];
+
+    if (comm->rank != 0 || !tutti_log_is_on(TUTTI_LOG_INFO) ||
+        !tutti_schedules_refusal(comm->schedules, &comm->view, query, refusal, sizeof refusal))
+        return;
+    tutti_log(tutti_call_is_new_size(sizes, query->block_bytes) ? TUTTI_LOG_INFO : TUTTI_LOG_TRACE,
+              "%s of %zu bytes a block does not run by TUTTI_SCHEDULE, since %s",
+              tutti_collective_name(query->collective), query->block_bytes, refusal);
+}
+
 /* Finds the plan of the algorithm that the user has named for the call. *ret_plan is NULL if no
  * algorithm was named. */
 static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
@@ -57,6 +74,7 @@ static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
     *ret_plan = tutti_schedules_find(comm->schedules, &comm->view, &query);
     if (*ret_plan != NULL)
         return TUTTI_OK;
+    report_refusal(comm, &query);
     TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
     if (by >= TUTTI_BY_TABLE) /* the user has not named it */
         return TUTTI_OK;

@@ -27,14 +27,16 @@ struct entry {
     struct tutti_call *vector;     /* a copy of a v-form, whose counts are part of the key */
 };
 
+/* The kinds of log lines about choices. */
+enum { TOLD_CHOICE, TOLD_LENT, TOLD_FILE, TOLD_COUNT };
+
 struct tutti_cache {
     struct entry entries[ENTRIES];
     struct plan_entry *plans;
     size_t plan_bytes;   /* heap memory of all plans */
     uint64_t generation; /* grows whenever a program is dropped */
-    /* Sizes whose algorithm has been logged, one bit for each power of two. The first index is
-     * query->is_lent. */
-    uint64_t logged_sizes[2][TUTTI_COLLECTIVE_COUNT];
+    /* Sizes whose algorithm has been logged, one bit for each power of two. */
+    uint64_t logged_sizes[TOLD_COUNT][TUTTI_COLLECTIVE_COUNT];
 };
 
 int tutti_cache_create(struct tutti_cache **ret_cache)
@@ -185,9 +187,9 @@ static const char *name_authority(enum tutti_authority by)
     }
 }
 
-static bool is_new_size(struct tutti_cache *cache, const struct tutti_tuner_query *query)
+static bool is_new_size(struct tutti_cache *cache, int told, const struct tutti_tuner_query *query)
 {
-    return tutti_call_is_new_size(&cache->logged_sizes[query->is_lent][query->collective],
+    return tutti_call_is_new_size(&cache->logged_sizes[told][query->collective],
                                   query->block_bytes);
 }
 
@@ -202,7 +204,21 @@ static void report_choice(const struct tutti_comm *comm, const struct tutti_tune
         if (choice->options.value[i] != 0 && (size_t)at < sizeof text)
             at += snprintf(text + at, sizeof text - (size_t)at, " %s=%u",
                            tutti_option_name((enum tutti_option)i), choice->options.value[i]);
-    tutti_comm_report_choice(comm, query, text, by, is_new_size(comm->cache, query));
+    tutti_comm_report_choice(
+        comm, query, text, by,
+        is_new_size(comm->cache, query->is_lent ? TOLD_LENT : TOLD_CHOICE, query));
+}
+
+/* Logs a choice that the tuner has made, and why no schedule file served the call. */
+static void report_chosen(const struct tutti_comm *comm, const struct tutti_tuner_query *query,
+                          const struct tutti_choice *choice, enum tutti_authority by)
+{
+    char refusal[640], text[700];
+
+    snprintf(text, sizeof text, "%s", name_authority(by));
+    if (tutti_schedules_refusal(comm->schedules, &comm->view, query, refusal, sizeof refusal))
+        snprintf(text, sizeof text, "%s, since %s", name_authority(by), refusal);
+    report_choice(comm, query, choice, text);
 }
 
 /* The sizes below which the extra round that asks for lent buffers costs more than it saves. If
@@ -287,8 +303,8 @@ static const struct tutti_plan *find_scheduled(struct tutti_comm *comm,
         comm->trial != NULL ? NULL : tutti_schedules_find(comm->schedules, &comm->view, query);
 
     if (plan != NULL)
-        tutti_comm_report_choice(comm, query, "a schedule file", "TUTTI_SCHEDULE",
-                                 is_new_size(comm->cache, query));
+        tutti_comm_report_choice(comm, query, tutti_schedules_file(comm->schedules, plan),
+                                 "TUTTI_SCHEDULE", is_new_size(comm->cache, TOLD_FILE, query));
     return plan;
 }
 
@@ -306,7 +322,7 @@ static int choose(struct tutti_comm *comm, const struct tutti_tuner_query *query
     }
     TUTTI_TRY(tutti_tuner_choose(&comm->view, query, ret_choice, &by));
     *ret_is_prescribed = by < TUTTI_BY_TABLE; /* the user's words come before all tables */
-    report_choice(comm, query, ret_choice, name_authority(by));
+    report_chosen(comm, query, ret_choice, by);
     return TUTTI_OK;
 }
 

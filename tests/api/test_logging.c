@@ -294,6 +294,34 @@ static void who_chose_an_algorithm_is_told(void **state)
                (struct expected[]){{cases[i].words, 5}, {NULL, 0}});
 }
 
+/* A file and its limits decide which calls it serves. The log names the file either way. */
+static void why_a_schedule_file_serves_a_call_or_not_is_told(void **state)
+{
+    static const char exchange[] =
+        "tutti-schedule 1\ncollective allreduce\nranks 2\nscratch vector 1\n"
+        "rank 0\ncopy src input[0] dst output[0]\nsend to 1 src input[0]\n"
+        "recv from 1 dst scratch[0]\nreduce src scratch[0] dst output[0]\n"
+        "rank 1\ncopy src input[0] dst output[0]\nsend to 0 src input[0]\n"
+        "recv from 0 dst scratch[0]\nreduce src scratch[0] dst output[0]\n";
+    char path[] = "/tmp/tutti_schedule_XXXXXX", value[64], served[96], below[96], above[96];
+    const char *environment[] = {"TUTTI_DEBUG", "info", "TUTTI_SCHEDULE", value, NULL};
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, exchange, strlen(exchange)), strlen(exchange));
+    close(fd);
+    snprintf(value, sizeof value, "allreduce[8-16]=%s", path);
+    snprintf(served, sizeof served, "runs by %s, chosen by TUTTI_SCHEDULE", path);
+    snprintf(below, sizeof below, "since %s serves buffers from 8 bytes on, not of 4", path);
+    snprintf(above, sizeof above, "since %s serves buffers up to 16 bytes, not of ", path);
+    /* Of 4, of 8 and 12, of 16, of 20 to 28, of 32, of 64 and 68 bytes. */
+    expect(run(2, environment, reduce_some_sizes), (struct expected[]){
+        {"INFO rank 0/2 comm 'gradients': allreduce of ", 6},
+        {served, 2}, {below, 1}, {above, 3}, {"rank 1/2", 0}, {NULL, 0}});
+    unlink(path);
+}
+
 static tuttiResult_t make_a_mistake(struct crew_seat *seat)
 {
     float value = 0;
@@ -335,6 +363,7 @@ int main(void)
         cmocka_unit_test(without_notices_nothing_is_said),
         cmocka_unit_test(what_calls_run_by_is_told_once_for_each_power_of_two_of_sizes),
         cmocka_unit_test(who_chose_an_algorithm_is_told),
+        cmocka_unit_test(why_a_schedule_file_serves_a_call_or_not_is_told),
         cmocka_unit_test(warnings_name_rank_and_communicator_where_there_is_one),
     };
 
