@@ -16,18 +16,35 @@
 static void the_list_has_every_collective(void **state)
 {
     (void)state;
-    assert_int_equal(running_run(TUTTI_SCHED, "list"), 0);
+    assert_int_equal(running_run(TUTTI_SCHED, "list --wide"), 0);
     assert_int_equal(strncmp(running.out, "COLLECTIVE", 10), 0);
     running_says("ROUNDS (8 RANKS)");
     running_says("\nallreduce       ring ");
     running_says("\nbarrier         dissemination ");
     running_says("peer-store");
-    assert_int_equal(running_run(TUTTI_SCHED, "list broadcast --ranks 5"), 0);
+    assert_int_equal(running_run(TUTTI_SCHED, "list broadcast --ranks 5 --wide"), 0);
     running_says("ROUNDS (5 RANKS)");
     assert_null(strstr(running.out, "allreduce"));
-    assert_int_equal(running_run(TUTTI_SCHED, "list broadcast --topo 'ranks 12; node 4; level top "
-                                              "bandwidth 1GB/s'"), 0);
+    assert_int_equal(running_run(TUTTI_SCHED, "list broadcast --wide --topo 'ranks 12; node 4; level "
+                                              "top bandwidth 1GB/s'"), 0);
     running_says("ROUNDS (12 RANKS)");
+}
+
+static void the_list_fits_a_terminal(void **state)
+{
+    size_t width = 0;
+
+    (void)state;
+    assert_int_equal(running_run(TUTTI_SCHED, "list --ranks 64"), 0);
+    running_says("\n\nbroadcast, 64 ranks\nALGORITHM ");
+    running_says("\nhierarchical        -           segments doublings ");
+    for (const char *at = running.out; *at != '\0'; at++) {
+        width = *at == '\n' ? 0 : width + 1;
+        assert_true(width <= 80);
+    }
+    assert_int_equal(running_run(TUTTI_SCHED, "list scan"), 0);
+    assert_int_equal(strncmp(running.out, "scan, 8 ranks\n", 14), 0);
+    assert_null(strstr(running.out, "allreduce"));
 }
 
 /* Asserts that the row of an allreduce algorithm has this word after the algorithm's name. */
@@ -50,7 +67,7 @@ static void row_says(const char *algorithm, const char *word)
 static void the_list_has_the_places_that_algorithms_use(void **state)
 {
     (void)state;
-    assert_int_equal(running_run(TUTTI_SCHED, "list"), 0);
+    assert_int_equal(running_run(TUTTI_SCHED, "list --wide"), 0);
     row_says("hierarchical", " nodes groups ");
     row_says("multi_ring", " rings ");
     row_says("tree", " trees ");
@@ -64,7 +81,7 @@ static void the_list_has_the_places_that_algorithms_use(void **state)
 static void the_list_counts_what_a_link_of_a_torus_carries(void **state)
 {
     (void)state;
-    assert_int_equal(running_run(TUTTI_SCHED, "list --topo 'torus 4 4; level top "
+    assert_int_equal(running_run(TUTTI_SCHED, "list --wide --topo 'torus 4 4; level top "
                                               "bandwidth 1GB/s'"), 0);
     row_says("bucket", " torus ");
     row_says("bucket", "  12  ");
@@ -379,6 +396,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_has_every_collective),
+        cmocka_unit_test(the_list_fits_a_terminal),
         cmocka_unit_test(the_list_has_the_places_that_algorithms_use),
         cmocka_unit_test(the_list_counts_what_a_link_of_a_torus_carries),
         cmocka_unit_test(a_file_that_cannot_be_written_is_named),

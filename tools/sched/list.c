@@ -12,11 +12,13 @@
 static const char help[] =
     "usage: tutti-sched list [COLLECTIVE] [options]\n"
     "\n"
-    "Lists the algorithms: the memory that they need, whether blocks may differ in size (the\n"
-    "v-forms), their options with the valid values (the default in brackets), the places of ranks\n"
-    "that they use, and their cost on the longest path: rounds, and bytes in blocks of the call\n"
-    "(the whole buffer of an all-reduce, a rank's part of an all-gather).\n"
+    "Lists the algorithms: the memory that they need, their options, and their cost on the\n"
+    "longest path: rounds, and bytes in blocks of the call (the whole buffer of an all-reduce,\n"
+    "a rank's part of an all-gather).\n"
     "\n"
+    "      --wide          one table with more columns: whether blocks may differ in size (the\n"
+    "                      v-forms), the valid values of options (the default in brackets), and\n"
+    "                      the places of ranks that the algorithm uses\n"
     "  -n, --ranks N       ranks that the costs are for (default 8)\n"
     "      --root R        root that the costs are for (default 0)\n"
     "  -t, --topo MACHINE  a machine's file, description or name: the places of ranks\n"
@@ -33,6 +35,18 @@ static const char *join_flags(uint32_t flags, const char *const *names, char *te
         if (flags & (1u << bit))
             snprintf(text + strlen(text), size - strlen(text), "%s%s", *text == '\0' ? "" : " ",
                      names[bit]);
+    return *text == '\0' ? "-" : text;
+}
+
+/* Writes the names of the options of an algorithm. Returns "-" if it has none. */
+static const char *join_option_names(const struct tutti_algorithm *algorithm, char *text,
+                                     size_t size)
+{
+    text[0] = '\0';
+    for (int i = 0; i < TUTTI_OPTION_COUNT; i++)
+        if (algorithm->options[i].most != 0)
+            snprintf(text + strlen(text), size - strlen(text), "%s%s", *text == '\0' ? "" : " ",
+                     tutti_option_name((enum tutti_option)i));
     return *text == '\0' ? "-" : text;
 }
 
@@ -104,20 +118,65 @@ static void add_costs(struct table *table, const struct tutti_algorithm *algorit
 }
 
 static void add_algorithm(struct table *table, const struct tutti_algorithm *algorithm,
-                          const struct tutti_shape *shape)
+                          const struct tutti_shape *shape, bool is_wide)
 {
     /* In the order of TUTTI_NEEDS_* and of TUTTI_USES_*. */
     static const char *const needs[] = {"window", "peer-read", "peer-store", NULL};
     static const char *const uses[] = {"nodes", "groups", "rings", "trees", "torus", "cells", NULL};
     char text[256];
 
-    table_add(table, "%s", tutti_collective_name(algorithm->collective));
+    if (is_wide)
+        table_add(table, "%s", tutti_collective_name(algorithm->collective));
     table_add(table, "%s", algorithm->name);
     table_add(table, "%s", join_flags(algorithm->needs, needs, text, sizeof text));
-    table_add(table, "%s", algorithm->serves_vector ? "yes" : "-");
-    table_add(table, "%s", join_options(algorithm, text, sizeof text));
-    table_add(table, "%s", join_flags(algorithm->uses, uses, text, sizeof text));
+    if (is_wide) {
+        table_add(table, "%s", algorithm->serves_vector ? "yes" : "-");
+        table_add(table, "%s", join_options(algorithm, text, sizeof text));
+        table_add(table, "%s", join_flags(algorithm->uses, uses, text, sizeof text));
+    } else {
+        table_add(table, "%s", join_option_names(algorithm, text, sizeof text));
+    }
     add_costs(table, algorithm, *shape);
+}
+
+static void add_collective(struct table *table, enum tutti_collective collective,
+                           const struct tutti_shape *shape, bool is_wide)
+{
+    for (size_t i = 0; i < tutti_algorithm_count(); i++)
+        if (tutti_algorithm(i)->collective == collective)
+            add_algorithm(table, tutti_algorithm(i), shape, is_wide);
+}
+
+/* Prints a table of each collective from `first` to `last`. */
+static void print_tables(enum tutti_collective first, enum tutti_collective last,
+                         const struct tutti_shape *shape)
+{
+    for (int i = first; i <= (int)last; i++) {
+        struct table table;
+
+        printf("%s%s, %u ranks\n", i == (int)first ? "" : "\n",
+               tutti_collective_name((enum tutti_collective)i), shape->nranks);
+        table_init(&table, "ALGORITHM|NEEDS|OPTIONS|>ROUNDS|>BLOCKS");
+        add_collective(&table, (enum tutti_collective)i, shape, false);
+        table_print(&table, stdout);
+        table_fini(&table);
+    }
+}
+
+/* Prints one table of these collectives with all columns. */
+static void print_wide(enum tutti_collective first, enum tutti_collective last,
+                       const struct tutti_shape *shape)
+{
+    struct table table;
+    char heads[160];
+
+    snprintf(heads, sizeof heads, "COLLECTIVE|ALGORITHM|NEEDS|VECTOR|OPTIONS|KNOWS|>ROUNDS (%u "
+             "RANKS)|>BLOCKS", shape->nranks);
+    table_init(&table, heads);
+    for (int i = first; i <= (int)last; i++)
+        add_collective(&table, (enum tutti_collective)i, shape, true);
+    table_print(&table, stdout);
+    table_fini(&table);
 }
 
 static int run(const struct request *request)
@@ -125,8 +184,7 @@ static int run(const struct request *request)
     enum tutti_collective collective = TUTTI_COLLECTIVE_COUNT;
     struct tutti_shape shape = {.nranks = USUAL_RANKS, .root = request->root};
     struct tutti_machine *machine = NULL;
-    struct table table;
-    char heads[160];
+    enum tutti_collective last;
     int status = REQUEST_GO;
 
     if (request->nwords > 1)
@@ -145,23 +203,19 @@ static int run(const struct request *request)
     }
     shape.places = machine == NULL ? NULL : &machine->places;
 
-    snprintf(heads, sizeof heads, "COLLECTIVE|ALGORITHM|NEEDS|VECTOR|OPTIONS|KNOWS|>ROUNDS (%u "
-             "RANKS)|>BLOCKS", shape.nranks);
-    table_init(&table, heads);
-    for (int i = 0; i < TUTTI_COLLECTIVE_COUNT; i++)
-        for (size_t j = 0; j < tutti_algorithm_count(); j++)
-            if ((int)tutti_algorithm(j)->collective == i &&
-                (request->nwords == 0 || i == (int)collective))
-                add_algorithm(&table, tutti_algorithm(j), &shape);
-    table_print(&table, stdout);
-    table_fini(&table);
+    last = request->nwords == 1 ? collective : TUTTI_COLLECTIVE_COUNT - 1;
+    collective = request->nwords == 1 ? collective : 0;
+    if (request->wants_wide)
+        print_wide(collective, last, &shape);
+    else
+        print_tables(collective, last, &shape);
     tutti_machine_destroy(machine);
     return EXIT_SUCCESS;
 }
 
 const struct command sched_list = {
     .name = "tutti-sched list",
-    .options = "ranks root topo gpu nic cpu",
+    .options = "ranks root topo gpu nic cpu wide",
     .help = help,
     .run = run,
 };
