@@ -113,9 +113,9 @@ static void the_matrix_has_the_ports_between_hosts(void **state)
          "GPU0  0>4   1>5   2>6   3>7", "host0gpu0>host0nvswitch"},
         /* All ports of a CPU are equally near: a gpu has one of its own. */
         {"2 hosts: 4 gpus h100 nvswitch, 4 nics 400G, 1 cpu",
-         "GPU3  3>7   2>6   1>5   0>4", "host0gpu3>host0cpu0"},
+         "GPU3  0>4   1>5   2>6   3>7", "host0gpu3>host0cpu0"},
         /* Two gpus share a port. */
-        {"2 hosts: 4 gpus h100 nvswitch, 2 nics 400G, 1 cpu", "GPU0  1>3   0>2   1>3   0>2",
+        {"2 hosts: 4 gpus h100 nvswitch, 2 nics 400G, 1 cpu", "GPU0  0>2   1>3   0>2   1>3",
          "host0gpu0>host0cpu0"},
     };
 

@@ -138,10 +138,25 @@ static const struct tutti_known_machine *find_known(const char *text, size_t len
     return known;
 }
 
+/* Refuses hosts that are a known machine of several hosts, as in "4 hosts: gb200-nvl72". */
+static int refuse_cluster(const struct tutti_known_machine *known)
+{
+    const char *colon = strchr(known->line, ':');
+
+    if (strstr(known->line, " fabric ") != NULL)
+        return tutti_fail(TUTTI_ERR_ARGUMENT,
+                          "line: %s is a rack of %.*s; write \"2 racks: %s\" for two of them, or "
+                          "\"2 hosts:%s\" for two hosts of one",
+                          known->name, (int)(colon - known->line), known->line, known->name,
+                          colon + 1);
+    return tutti_fail(TUTTI_ERR_ARGUMENT, "line: %s has several hosts itself; give hosts such as "
+                      "those of \"%s\"", known->name, known->line);
+}
+
 /* Writes a line of hosts or racks. `head` is the length of the text before its colon. A known
  * machine after the colon is replaced by its own line, if that describes one host, or the hosts of
- * a rack. */
-static void write_line(FILE *out, const char *line, size_t length, size_t head)
+ * a rack. TUTTI_ERR_ARGUMENT: it is another machine of several hosts. */
+static int write_line(FILE *out, const char *line, size_t length, size_t head)
 {
     const struct tutti_known_machine *known = NULL;
     size_t blanks = strspn(line, BLANKS "0123456789");
@@ -153,8 +168,11 @@ static void write_line(FILE *out, const char *line, size_t length, size_t head)
         fprintf(out, "%.*s: %s", (int)head, line, known->line);
     else if (known != NULL && is_racks && strstr(known->line, " fabric ") != NULL)
         fprintf(out, "%.*s of %s", (int)head, line, known->line);
+    else if (known != NULL)
+        return refuse_cluster(known);
     else
         fprintf(out, "%.*s", (int)length, line);
+    return TUTTI_OK;
 }
 
 /* Reads a line in which the items of hosts may be a known machine, as in "4 hosts: dgx-h100". */
@@ -163,20 +181,22 @@ static int load_line(const char *line, struct tutti_inventory **ret_inventory)
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    int rc;
+    int rc = TUTTI_OK;
 
     if (out == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a line");
-    while (*line != '\0') {
+    while (*line != '\0' && rc == TUTTI_OK) {
         size_t length = strcspn(line, ";\n"), head = strcspn(line, ":;\n");
 
-        write_line(out, line, length, head);
+        rc = write_line(out, line, length, head);
         line += length;
         if (*line != '\0')
             putc(*line++, out);
     }
-    rc = fclose(out) == 0 ? tutti_line_read("line", text, ret_inventory)
-                          : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a line");
+    if (fclose(out) != 0)
+        rc = tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a line");
+    if (rc == TUTTI_OK)
+        rc = tutti_line_read("line", text, ret_inventory);
     free(text);
     return rc;
 }

@@ -67,22 +67,32 @@ static bool is_nearest(const struct tutti_ports *ports, uint32_t gpu, uint32_t n
            !is_better(best, path_between(ports, gpu, net));
 }
 
-/* Gives the port to a gpu that has no port yet. `owner` has the gpu of each port, TUTTI_NO_NODE for
- * none. If all nearest ports of the gpu have an owner, owners move to other ports that are nearest
- * to them, as long as this makes one free (Kuhn's augmenting paths, 1955). Returns false if no port
- * can be made free. `is_seen` marks the ports that were tried. */
+static void give(struct tutti_ports *ports, uint32_t gpu, uint32_t net, uint32_t *owner)
+{
+    owner[net] = gpu;
+    ports->of_gpu[gpu] = tutti_graph_net(ports->paths->graph, net);
+}
+
+/* Gives a port to a gpu: the first of its nearest ports that has no owner. `owner` has the gpu of
+ * each port, TUTTI_NO_NODE for none. If all of its nearest ports have an owner, owners move to
+ * other ports that are nearest to them, as long as this makes one free (Kuhn's augmenting paths,
+ * 1955). Returns false if no port can be made free. `is_seen` marks the ports that were tried. */
 static bool find_free(struct tutti_ports *ports, uint32_t gpu, uint32_t *owner, bool *is_seen)
 {
-    const struct tutti_graph *graph = ports->paths->graph;
+    uint32_t nnets = ports->paths->graph->count[TUTTI_NODE_NET];
     const struct tutti_path *best = best_path(ports, gpu);
 
-    for (uint32_t net = 0; best != NULL && net < graph->count[TUTTI_NODE_NET]; net++) {
+    for (uint32_t net = 0; best != NULL && net < nnets; net++)
+        if (owner[net] == TUTTI_NO_NODE && is_nearest(ports, gpu, net, best)) {
+            give(ports, gpu, net, owner);
+            return true;
+        }
+    for (uint32_t net = 0; best != NULL && net < nnets; net++) {
         if (is_seen[net] || !is_nearest(ports, gpu, net, best))
             continue;
         is_seen[net] = true;
-        if (owner[net] == TUTTI_NO_NODE || find_free(ports, owner[net], owner, is_seen)) {
-            owner[net] = gpu;
-            ports->of_gpu[gpu] = tutti_graph_net(graph, net);
+        if (find_free(ports, owner[net], owner, is_seen)) {
+            give(ports, gpu, net, owner);
             return true;
         }
     }

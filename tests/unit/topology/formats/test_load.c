@@ -115,6 +115,9 @@ static void hosts_of_a_line_may_be_a_known_machine(void **state)
     }
     /* A known machine of several hosts is not one host, and other names are not known. */
     assert_int_equal(tutti_formats_load("2 hosts: gb200-nvl72", &inventory), TUTTI_ERR_ARGUMENT);
+    assert_non_null(strstr(tutti_message_last(), "write \"2 racks: gb200-nvl72\" for two of them"));
+    assert_int_equal(tutti_formats_load("2 hosts: unequal-vms", &inventory), TUTTI_ERR_ARGUMENT);
+    assert_non_null(strstr(tutti_message_last(), "unequal-vms has several hosts itself"));
     assert_int_equal(tutti_formats_load("2 hosts: dgx-h1000", &inventory), TUTTI_ERR_ARGUMENT);
 }
 

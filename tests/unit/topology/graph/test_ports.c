@@ -65,6 +65,18 @@ static void gpus_share_the_ports_evenly(void **state)
     }
 }
 
+/* Ports that are equally near are dealt in their order, to the gpus of the same numbers. */
+static void equal_ports_are_dealt_in_order(void **state)
+{
+    struct machine machine = open_machine("2 hosts: 4 gpus a100 nvswitch, 4 nics 200G, 1 cpu");
+    struct tutti_ports *ports = deal(&machine);
+
+    (void)state;
+    for (uint32_t gpu = 0; gpu < 8; gpu++)
+        assert_int_equal(ports->of_gpu[gpu], tutti_graph_net(machine.graph, gpu));
+    close_ports(&machine, ports);
+}
+
 /* A gpu takes a port that only it is near to, and leaves the port that both are near to. */
 static void a_port_is_given_up_for_a_gpu_that_has_no_other(void **state)
 {
@@ -143,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gpus_share_the_ports_evenly),
+        cmocka_unit_test(equal_ports_are_dealt_in_order),
         cmocka_unit_test(a_port_is_given_up_for_a_gpu_that_has_no_other),
         cmocka_unit_test(data_goes_along_the_rail_of_its_target),
         cmocka_unit_test(data_leaves_by_the_own_port_if_the_rail_is_far),
