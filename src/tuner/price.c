@@ -102,6 +102,7 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_ma
                   ranks_per_core * time_of(cost->copied, machine->copy_bytes_per_s);
     double memory = time_of(cost->memory, machine->memory_bytes_per_s), busy = work;
     double of_level[TUTTI_LEVEL_COUNT];
+    double by_core = 0; /* what a core does for all levels, which only ports can work on at once */
 
     if (isinf(cost->reduced)) /* TUTTI_COST_UNKNOWN */
         return INFINITY;
@@ -111,15 +112,18 @@ static double seconds(const struct tutti_tuner_view *view, const struct tutti_ma
         const struct tutti_rate *rate = &machine->level[level];
         double rounds = cost->level[level].rounds, posted = cost->level[level].posted;
         double wire = wire_of(view, machine, cost, level);
+        double core =
+            ranks_per_core * time_of(2 * cost->level[level].bytes, rate->core_bytes_per_s);
+        double overhead = (rounds + posted) * ranks_per_core * rate->overhead_s;
 
-        wire = fmax(wire,
-                    ranks_per_core * time_of(2 * cost->level[level].bytes, rate->core_bytes_per_s));
+        wire = fmax(wire, core);
         busy += wire;
-        of_level[level] =
-            rounds * rate->latency_s + (rounds + posted) * ranks_per_core * rate->overhead_s + wire;
+        of_level[level] = rounds * rate->latency_s + overhead + wire;
+        if (rate->core_bytes_per_s > 0)
+            by_core += overhead + core;
     }
     of_level[TUTTI_LEVEL_NODE] += bridge_rounds(view, cost) * machine->bridge_latency_s;
-    return tutti_cost_sum(cost, of_level) + work + fmax(memory - busy, 0);
+    return fmax(tutti_cost_sum(cost, of_level), by_core) + work + fmax(memory - busy, 0);
 }
 
 /* Returns the bytes that messages carry, per byte of the call. */

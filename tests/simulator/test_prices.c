@@ -25,6 +25,11 @@
     "node 8; nics 2; level node overhead 1us bandwidth 10GB/s;"                        \
     "level top overhead 5us bandwidth 12GB/s"
 
+/* A core moves all messages of its rank, whether they stay in the node or leave it. */
+#define CORES                                                                         \
+    "node 8; level node overhead 0.3us bandwidth 9GB/s core 10GB/s;"                   \
+    "level top overhead 5us bandwidth 10GB/s core 8GB/s"
+
 static struct tutti_tuner_view view_of(const struct stage *stage)
 {
     return (struct tutti_tuner_view){.nranks = stage->machine->places.nranks,
@@ -139,6 +144,32 @@ static void who_is_alone_at_a_port_does_not_share_it(void **state)
     hold(SHARED_PORTS, 64, tutti_algorithm_find(TUTTI_REDUCE, "linear"), close_by);
 }
 
+/* Levels whose segments overlap on ports do not overlap on a core, which works for one at a time. */
+static void a_core_works_for_one_level_at_a_time(void **state)
+{
+    static const char *const names[] = {"hierarchical", "multi_ring"};
+    const size_t bytes = (size_t)64 << 20;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct tutti_tuner_query query = {.collective = TUTTI_ALLREDUCE, .block_bytes = bytes};
+        struct tutti_choice choice;
+        struct tutti_tuner_view view;
+        struct stage stage;
+        double price, ratio;
+
+        stage_open(&stage, CORES, 32);
+        view = view_of(&stage);
+        tutti_candidate_cheapest_variant(&view, &query,
+                                         tutti_algorithm_find(TUTTI_ALLREDUCE, names[i]), &choice,
+                                         &price);
+        ratio = play(&stage, &choice, bytes) / price;
+        print_message("%s on cores: %.3f times its price\n", names[i], ratio);
+        assert_true(ratio > 0.95 && ratio < 1.2);
+        stage_close(&stage);
+    }
+}
+
 /* Rings whose orders are not given leave a node by all of its ports. The directed rings together
  * have eight times the bandwidth of one port, as users of NCCL expect. */
 static void rings_use_all_ports_of_a_node(void **state)
@@ -232,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounds_within_a_node_have_its_price),
         cmocka_unit_test(who_is_alone_at_a_port_does_not_share_it),
+        cmocka_unit_test(a_core_works_for_one_level_at_a_time),
         cmocka_unit_test(rings_use_all_ports_of_a_node),
         cmocka_unit_test(what_is_chosen_on_nodes_is_the_fastest),
         cmocka_unit_test(ranks_that_share_memory_have_no_ports_to_it),
