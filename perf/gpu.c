@@ -124,6 +124,10 @@ static void *open_library(void)
 
 void perf_gpu_require(void)
 {
+    /* Streams share hardware queues, 8 unless the variable says so. A rank's kernel that waits in a
+     * queue behind that of another rank on the same GPU would never begin. The program has one
+     * thread yet, and the driver reads the variable when it starts. */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     dlclose(open_library());
 }
 

@@ -72,10 +72,8 @@ static void expect_done(struct member *member, int code)
 
 static struct tutti_cu_location here(const struct member *member)
 {
-    const struct place *place = member->context;
-
     return (struct tutti_cu_location){.type = TUTTI_CU_LOCATION_DEVICE,
-                                      .id = member->rank % place->ndevices};
+                                      .id = gpus_device(member)};
 }
 
 /* Open to the rank's own device alone. */

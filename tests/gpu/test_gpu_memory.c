@@ -31,7 +31,6 @@ static void look_at_memory(struct member *member)
     int device = -1;
     int attributes[] = {TUTTI_CU_POINTER_MEMORY_TYPE, TUTTI_CU_POINTER_DEVICE_ORDINAL};
     void *values[] = {&type, &device};
-    const struct place *place = member->context;
     void *memory = NULL;
 
     EXPECT_OK(member, tuttiMemAlloc(&memory, COUNT * sizeof(int32_t)));
@@ -39,7 +38,7 @@ static void look_at_memory(struct member *member)
                                                      (tutti_cu_address)(uintptr_t)memory) ==
                        TUTTI_CU_SUCCESS);
     EXPECT(member, type == TUTTI_CU_MEMORY_DEVICE);
-    EXPECT(member, device == member->rank % place->ndevices);
+    EXPECT(member, device == gpus_device(member));
     numbers_expect(member, memory, COUNT, 0, 0, "fresh memory");
     EXPECT_OK(member, tuttiMemFree(memory));
     EXPECT_RESULT(member, tuttiInvalidArgument, tuttiMemFree(memory));

@@ -301,6 +301,85 @@ static void any_call_can_be_made_to_fail(void **state)
                                                     "TUTTI_SIM_CUDA_FAULT=cuStreamCreate:2@0"}});
 }
 
+/* The second command of `first` waits for its kernel, and so does the command of `third` if that is
+ * behind it in their hardware queue. */
+static void check_queues(bool are_shared)
+{
+    tutti_cu_address numbers;
+    struct tutti_cu_stream *first, *second, *third;
+    uint64_t *gate;
+
+    use_device(0);
+    numbers = (tutti_cu_address)(uintptr_t)zeros(64);
+    gate = make_gate();
+    first = make_stream(TUTTI_CU_STREAM_NON_BLOCKING);
+    second = make_stream(TUTTI_CU_STREAM_NON_BLOCKING);
+    third = make_stream(TUTTI_CU_STREAM_NON_BLOCKING);
+    hold(first, gate);
+    WORKS(driver()->set8_async(numbers, 1, 8, first));
+    WORKS(driver()->set8_async(numbers + 8, 1, 8, third));
+    WORKS(driver()->set8_async(numbers + 16, 1, 8, second));
+    WORKS(driver()->stream_synchronize(second));
+    if (!are_shared)
+        WORKS(driver()->stream_synchronize(third));
+    usleep(20000);
+    GIVES(are_shared ? TUTTI_CU_NOT_READY : TUTTI_CU_SUCCESS, driver()->stream_query(third));
+    open_gate(gate);
+    WORKS(driver()->stream_synchronize(third));
+    WORKS(driver()->stream_synchronize(first));
+}
+
+static void check_shared_queues(void)
+{
+    check_queues(true);
+}
+
+static void check_own_queues(void)
+{
+    check_queues(false);
+}
+
+static void streams_can_share_hardware_queues(void **state)
+{
+    (void)state;
+    passes_apart(check_shared_queues, (struct settings){{"SIMCUDA_QUEUES=1",
+                                                         "CUDA_DEVICE_MAX_CONNECTIONS=2"}});
+    passes_apart(check_own_queues, (struct settings){{"SIMCUDA_QUEUES=1",
+                                                      "CUDA_DEVICE_MAX_CONNECTIONS=4"}});
+    passes_apart(check_own_queues, (struct settings){{NULL}});
+}
+
+static void *open_later(void *gate)
+{
+    usleep(20000);
+    open_gate(gate);
+    return NULL;
+}
+
+/* The kernel has ended when the allocation returns. */
+static void check_waiting_allocation(void)
+{
+    struct tutti_cu_stream *stream;
+    pthread_t thread;
+    uint64_t *gate;
+    void *memory;
+
+    use_device(0);
+    gate = make_gate();
+    stream = make_stream(TUTTI_CU_STREAM_NON_BLOCKING);
+    hold(stream, gate);
+    MUST(pthread_create(&thread, NULL, open_later, gate) == 0);
+    WORKS(driver()->host_alloc(&memory, 64, TUTTI_CU_HOST_PORTABLE | TUTTI_CU_HOST_MAPPED));
+    WORKS(driver()->stream_query(stream));
+    pthread_join(thread, NULL);
+}
+
+static void allocations_can_wait_for_kernels(void **state)
+{
+    (void)state;
+    passes_apart(check_waiting_allocation, (struct settings){{"SIMCUDA_WAITS=1"}});
+}
+
 static void check_texts(void)
 {
     const char *text;
@@ -329,6 +408,8 @@ int main(void)
         cmocka_unit_test(events_order_streams),
         cmocka_unit_test(host_functions_must_not_call_the_driver),
         cmocka_unit_test(any_call_can_be_made_to_fail),
+        cmocka_unit_test(streams_can_share_hardware_queues),
+        cmocka_unit_test(allocations_can_wait_for_kernels),
         cmocka_unit_test(codes_have_names_and_texts),
     };
 

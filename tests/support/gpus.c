@@ -40,6 +40,14 @@ static bool expect_cuda(struct member *member, int code, const char *what)
     return false;
 }
 
+int gpus_device(const struct member *member)
+{
+    int count = 0;
+
+    gpus_driver()->device_count(&count);
+    return member->rank % (count > 0 && count < use.ndevices ? count : use.ndevices);
+}
+
 void gpus_enter(struct member *member)
 {
     const struct tutti_cu_driver *cuda = gpus_driver();
@@ -52,7 +60,7 @@ void gpus_enter(struct member *member)
         member_complain(member, "there is no CUDA driver: TUTTI_CUDA_LIBRARY names one");
         return;
     }
-    if (expect_cuda(member, cuda->device(&device, member->rank % use.ndevices), "cuDeviceGet") &&
+    if (expect_cuda(member, cuda->device(&device, gpus_device(member)), "cuDeviceGet") &&
         expect_cuda(member, cuda->primary_retain(&context, device), "cuDevicePrimaryCtxRetain"))
         expect_cuda(member, cuda->context_set(context), "cuCtxSetCurrent");
 }

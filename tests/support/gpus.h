@@ -16,6 +16,9 @@ enum gpu_memory { GPU_MEMORY_PLAIN, GPU_MEMORY_TUTTI, GPU_MEMORY_EITHER };
 /* From now on ranks r of crowds are on device r modulo `ndevices`; but those that leave `on_cpu`
  * when divided by 3 stay on the CPU, -1: none of them. Call it before any crowd. */
 void gpus_use(int ndevices, int on_cpu, enum gpu_memory memory);
+/* The number of a rank's device. On a machine with fewer devices than the test wants, more ranks
+ * share each. */
+int gpus_device(const struct member *member);
 
 bool gpus_are_used(void);
 

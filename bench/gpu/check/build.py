@@ -49,6 +49,7 @@ def build(steps, root, directory, folder, capability):
     if extra:
         steps.say(f"with what is packed in {os.path.relpath(folder, root)}")
     steps.run("cmake", "-S", root, "-B", directory, *generator, "-DCMAKE_BUILD_TYPE=Release",
+              "-DTUTTI_TEST_GPUS=ON",
               f"-DTUTTI_CUDA_ARCHITECTURES={architecture}", f"-DTUTTI_NVCC={nvcc}",
               *([f"-DPKG_CONFIG_EXECUTABLE={extra['PKG_CONFIG']}"] if extra else []))
     compile_targets(steps, directory, "gpu-measuring")

@@ -26,6 +26,7 @@ class Sizes:
     waits: list      # options of all_reduce_perf for calls that are waited for
     graph: list      # options of all_reduce_perf for graphs
     trial: list      # options of every perf program in the trials
+    trial_ranks: int # their ranks
     nccl: tuple      # largest size in bytes, factor between sizes
     sanitized: str   # largest size under compute-sanitizer
 
@@ -35,13 +36,13 @@ REAL = Sizes(kernels=[], copies=["--min", "64M", "--max", "1G"],
              large={"64M": 40, "128M": 40, "256M": 30, "512M": 20, "1G": 20},
              waits=["-b", "8", "-e", "32K", "-f", "8", "-n", "100", "-w", "10", "-z", "2"],
              graph=["-b", "8", "-e", "32K", "-f", "8", "-n", "20", "--graph", "20"],
-             trial=["-t", "4", "-e", "1M", "-f", "32", "-n", "2"], nccl=(1 << 30, 8), sanitized="64K")
+             trial=["-e", "1M", "-f", "32", "-n", "2"], trial_ranks=4, nccl=(1 << 30, 8), sanitized="64K")
 TINY = Sizes(kernels=["--max", "4K", "--rounds", "2", "--sample-us", "0"],
              copies=["--max", "4K", "--rounds", "2", "--sample-us", "0"],
              small=["-b", "8", "-e", "512", "-f", "64", "-n", "1"],
              large={"8K": 2, "16K": 2},
              waits=["-b", "8", "-n", "2", "-z", "2"], graph=["-b", "8", "-n", "1", "--graph", "2"],
-             trial=["-t", "2", "-e", "512", "-f", "64", "-n", "1"], nccl=(64, 8), sanitized="1K")
+             trial=["-e", "512", "-f", "64", "-n", "1"], trial_ranks=2, nccl=(64, 8), sanitized="1K")
 
 
 class Measuring:
@@ -59,6 +60,25 @@ class Measuring:
 
     # ---- right or not ----
 
+    def smoke(self):
+        """All-reduces of more and more ranks on one GPU, each with a short limit. The later steps
+        use the largest number of ranks that ends, so that none of them hangs for long."""
+        works, reason = 0, None
+        for ranks in sorted({2, min(self.ranks, 4), self.ranks}):
+            try:
+                self.steps.run(self.program("perf", "all_reduce_perf"), "--device", "gpu:0", "-t",
+                               ranks, "-s", "1", "-b", "8", "-e", "8", "-n", "2", "-w", "1", "-c",
+                               "1", limit_seconds=15)
+                works = ranks
+            except Failure as failure:
+                reason = f"{ranks} ranks on a GPU: {failure}"
+                break
+        if works > 0:
+            self.ranks = self.results["ranks"] = works
+        if reason is not None:
+            raise Failure(reason)
+        self.steps.say(f"{works} ranks share the GPU")
+
     def tests(self):
         # The tests run one after the other, so that each has the GPU for itself.
         output = self.steps.run("ctest", "--test-dir", self.build, "-L", "^gpu$", "--timeout", "60",
@@ -73,8 +93,8 @@ class Measuring:
         wrong = []
         for program in programs:
             try:
-                self.steps.run(program, "--device", "gpu", "-s", "1", *SMALL,
-                               *self.sizes.trial, limit_seconds=30)
+                self.steps.run(program, "--device", "gpu", "-s", "1", *SMALL, *self.sizes.trial,
+                               "-t", min(self.ranks, self.sizes.trial_ranks), limit_seconds=30)
             except Failure as reason:
                 wrong.append(os.path.basename(program))
                 self.steps.say(str(reason))

@@ -30,7 +30,9 @@ enum { GPU_LL_BATCH = 4 }; /* sources that a thread waits for at the same time *
  *   capacity_bytes   returns the most data bytes of a transfer
  *   at               returns where thread `lane` of a unit stores or loads
  *   room             returns the data bytes of a unit that thread `lane` handles
- *   store, load      store or load the thread's part of a unit; `bytes` of it are data
+ *   store            stores the thread's part of a unit; `bytes` of it are data
+ *   fetch            loads the lines of the thread's part as they are
+ *   open             returns true if fetched lines have their flags, and gives their data
  *   all, any         vote among the threads that must stay together
  */
 
@@ -39,6 +41,9 @@ enum { GPU_LL_BATCH = 4 }; /* sources that a thread waits for at the same time *
  * contiguous. The second line is used only if there are data for it. */
 struct gpu_ll_lines {
     enum { lanes = 1, unit_bytes = 16 };
+    struct fetched {
+        gpu_word low, high;
+    };
 
     GPU_INLINE uint8_t *area(const struct gpu_run *run, uint8_t *mailbox)
     {
@@ -64,19 +69,22 @@ struct gpu_ll_lines {
         if (bytes > 8)
             gpu_store_flagged(at + GPU_WARP * 16, gpu_word{word.z, run->flag, word.w, run->flag});
     }
-    /* True if the thread's part of the unit has arrived. */
-    GPU_INLINE bool load(const uint8_t *at, uint32_t bytes, bool is_there,
-                         const struct gpu_run *run, gpu_word *ret_word)
+    GPU_INLINE fetched fetch(const uint8_t *at, uint32_t bytes, bool is_there)
     {
-        gpu_word low, high;
+        fetched lines = {{0, 0, 0, 0}, {0, 0, 0, 0}};
 
-        if (!is_there)
-            return true;
-        low = gpu_load_flagged(at);
-        high = bytes > 8 ? gpu_load_flagged(at + GPU_WARP * 16) : low;
-        *ret_word = gpu_word{low.x, low.z, high.x, high.z};
-        return low.y == run->flag && low.w == run->flag && high.y == run->flag &&
-               high.w == run->flag;
+        if (is_there)
+            lines.low = gpu_load_flagged(at);
+        if (is_there && bytes > 8)
+            lines.high = gpu_load_flagged(at + GPU_WARP * 16);
+        return lines;
+    }
+    GPU_INLINE bool open(fetched lines, uint32_t bytes, const struct gpu_run *run,
+                         gpu_word *ret_word)
+    {
+        *ret_word = gpu_word{lines.low.x, lines.low.z, lines.high.x, lines.high.z};
+        return lines.low.y == run->flag && lines.low.w == run->flag &&
+               (bytes <= 8 || (lines.high.y == run->flag && lines.high.w == run->flag));
     }
     /* These two functions vote among the threads that must stay together. For LL lines each thread
      * is independent, so its own value is the result. */
@@ -88,6 +96,7 @@ struct gpu_ll_lines {
  * threads accesses 16 bytes of the line. All threads of a warp must stay together. */
 struct gpu_ll128_lines {
     enum { lanes = 8, unit_bytes = 120 };
+    typedef gpu_word fetched;
 
     GPU_INLINE uint8_t *area(const struct gpu_run *run, uint8_t *mailbox)
     {
@@ -111,13 +120,12 @@ struct gpu_ll128_lines {
             word = gpu_word{word.x, word.y, (uint32_t)run->epoch, (uint32_t)(run->epoch >> 32)};
         gpu_store_line(at, word, is_there);
     }
-    GPU_INLINE bool load(const uint8_t *at, uint32_t, bool is_there, const struct gpu_run *run,
-                         gpu_word *ret_word)
+    GPU_INLINE fetched fetch(const uint8_t *at, uint32_t, bool is_there)
     {
-        const gpu_word word = gpu_load_line(at, is_there);
-
-        if (!is_there)
-            return true;
+        return gpu_load_line(at, is_there);
+    }
+    GPU_INLINE bool open(fetched word, uint32_t, const struct gpu_run *run, gpu_word *ret_word)
+    {
         *ret_word = word;
         return gpu_thread() % 8 != 7 || gpu_half(word, 1) == run->epoch;
     }
@@ -215,32 +223,45 @@ GPU_INLINE void gpu_ll_push(const struct gpu_run *run, gpu_ll_share share, uint6
 /* ---- combining ------------------------------------------------------------------------------- */
 
 /* Waits for the words of a piece from the ranks [first, first + count), but from at most
- * GPU_LL_BATCH of them. Takes `own` as the word of this rank. False: the launch must end. */
+ * GPU_LL_BATCH of them. Takes `own` as the word of this rank. False: the launch must end.
+ *
+ * All lines are loaded before any is looked at, so that their ways to this rank overlap. The
+ * addresses are computed before the first load, because after a load the compiler reads memory
+ * again. */
 template <typename lines>
 GPU_INLINE bool gpu_ll_receive(const struct gpu_run *run, uint32_t first, uint32_t count,
                                gpu_ll_piece piece, gpu_word own, gpu_word ret_words[GPU_LL_BATCH])
 {
+    const uint32_t nranks = run->nranks, rank = run->rank;
+    const uint8_t *at[GPU_LL_BATCH];
     uint32_t polls = 0;
 
+    GPU_UNROLL
+    for (uint32_t k = 0; k < GPU_LL_BATCH; k++) {
+        const uint32_t peer = first + k;
+
+        at[k] = NULL;
+        if (k < count && peer != rank && piece.is_there)
+            at[k] = lines::at(lines::area(run, run->peers[peer].from), piece.unit,
+                              gpu_thread() % lines::lanes);
+    }
     for (;;) {
-        uint32_t missing = run->nranks;
+        typename lines::fetched fetched[GPU_LL_BATCH];
+        uint32_t missing = nranks;
 
         GPU_UNROLL
+        for (uint32_t k = 0; k < GPU_LL_BATCH; k++)
+            fetched[k] = lines::fetch(at[k], piece.bytes, at[k] != NULL);
+        GPU_UNROLL
         for (uint32_t k = 0; k < GPU_LL_BATCH; k++) {
-            const uint32_t peer = first + k;
-            const bool is_there = k < count && peer != run->rank && piece.is_there;
-            const uint8_t *at = NULL;
-
-            if (is_there)
-                at = lines::at(lines::area(run, run->peers[peer].from), piece.unit,
-                               gpu_thread() % lines::lanes);
             ret_words[k] = own;
-            if (!lines::load(at, piece.bytes, is_there, run, &ret_words[k]) && missing > peer)
-                missing = peer;
+            if (at[k] != NULL && !lines::open(fetched[k], piece.bytes, run, &ret_words[k]) &&
+                missing > first + k)
+                missing = first + k;
         }
-        if (lines::all(missing == run->nranks))
+        if (lines::all(missing == nranks))
             return true;
-        if (lines::any(!gpu_may_wait(run, missing < run->nranks ? missing : run->rank, &polls)))
+        if (lines::any(!gpu_may_wait(run, missing < nranks ? missing : rank, &polls)))
             return false;
     }
 }

@@ -232,6 +232,8 @@ static int reserve(struct tutti_cuda_gpu *gpu)
                                  tutti_cuda_area_bytes(&gpu->grid.layout), gpu->setup_stream,
                                  &gpu->own));
     TUTTI_TRY(tutti_cuda_lend(gpu, &gpu->own));
+    TUTTI_TRY(tutti_cuda_slabs_reserve(gpu));
+    TUTTI_TRY(tutti_cuda_scratch_reserve(gpu));
     mine->own_address = gpu->own.address;
     mine->own_token = (struct tutti_gpumem_token){.kind = gpu->own.kind,
                                                   .size_bytes = gpu->own.size_bytes};
@@ -390,6 +392,8 @@ static int free_areas(struct tutti_cuda_gpu *gpu)
     tutti_cuda_take_back(gpu, &gpu->own);
     tutti_cuda_take_back(gpu, &gpu->host);
     tutti_gpumem_free(gpu->cuda, &gpu->state);
+    tutti_cuda_slabs_fini(gpu);
+    tutti_cuda_scratch_fini(gpu);
     return TUTTI_OK;
 }
 

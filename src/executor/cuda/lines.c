@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* The values of gpu->step during the test. */
-enum { STEP_BEGIN, STEP_RUNNING };
+enum { STEP_BEGIN, STEP_RUNNING, STEP_CLEARING };
 
 /* Rounds of the test: ROUNDS_OF_ALL divided by the number of ranks, within the two limits. It is
  * LEAST_ROUNDS if processes share a GPU, because each round may then take a time slice. */
@@ -140,8 +140,10 @@ static uint64_t patience_ns(const struct tutti_cuda_gpu *gpu)
     return left_ns / 2 < PATIENCE_NS ? left_ns / 2 : PATIENCE_NS;
 }
 
-/* Enqueues the zeroing of the lines after the test kernel, because calls expect zeros at first. No
- * rank sends lines of a call before all ranks have exchanged their results, so none are lost. */
+/* Enqueues the zeroing of the lines, because calls expect zeros at first. The test kernel has ended
+ * by then. If the zeroing were enqueued behind a kernel that waits for another rank, it could delay
+ * the kernel of that rank, since streams share the hardware queues of a GPU. No rank sends lines of
+ * a call before all ranks have exchanged their results, so none are lost. */
 static int clear_lines(const struct tutti_cuda_gpu *gpu, uint64_t peers)
 {
     const struct tutti_kernel_layout *layout = &gpu->grid.layout;
@@ -166,9 +168,8 @@ static int begin_test(const struct tutti_cuda_gpu *gpu)
 
     if (test.peers == 0)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, TUTTI_KERNEL_TEST_LINES, 1, gpu->threads,
-                                         &test, gpu->setup_stream));
-    return clear_lines(gpu, test.peers);
+    return tutti_kernel_module_launch(gpu->kernels, TUTTI_KERNEL_TEST_LINES, 1, gpu->threads, &test,
+                                      gpu->setup_stream);
 }
 
 static int read_result(const struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
@@ -198,6 +199,11 @@ int tutti_cuda_lines_test(struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
     code = gpu->cuda->stream_query(gpu->setup_stream);
     if (code == TUTTI_CU_NOT_READY)
         return TUTTI_AGAIN;
+    if (code == TUTTI_CU_SUCCESS && gpu->step == STEP_RUNNING) {
+        TUTTI_TRY(clear_lines(gpu, list_possible(gpu, gpu->args.rank)));
+        gpu->step = STEP_CLEARING;
+        return TUTTI_AGAIN;
+    }
     gpu->step = STEP_BEGIN;
     if (code == TUTTI_CU_SUCCESS)
         return read_result(gpu, ret_torn);

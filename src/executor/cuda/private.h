@@ -211,6 +211,9 @@ void tutti_cuda_lines_agree(struct tutti_cuda_gpu *gpu);
 
 struct tutti_cuda_slab;
 
+/* Allocates a slab before the first call. A call that allocates one may have to wait until the
+ * kernels on the GPU have ended, among them those of other ranks that wait for this rank. */
+int tutti_cuda_slabs_reserve(struct tutti_cuda_gpu *gpu);
 /* Takes memory for the next launch, which host and device see at the same address. The memory is
  * valid until the launch has ended. If `is_captured`, it is valid until the rank is destroyed. */
 int tutti_cuda_slab_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_captured,
@@ -224,6 +227,8 @@ void tutti_cuda_slabs_fini(struct tutti_cuda_gpu *gpu);
 
 struct tutti_cuda_scratch;
 
+/* Allocates scratch memory before the first call, for the same reason as tutti_cuda_slabs_reserve. */
+int tutti_cuda_scratch_reserve(struct tutti_cuda_gpu *gpu);
 /* Takes device memory for the next launch. Later launches get the same memory unless they need
  * more, so works must run one after the other. The GPU owns the memory. */
 int tutti_cuda_scratch_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, uint8_t **ret_scratch);

@@ -11,6 +11,10 @@
 
 #include <stdlib.h>
 
+/* The scratch memory that a rank has from the beginning. Drivers hand out virtual memory in such
+ * units, and the messages of most groups need less. */
+enum { RESERVED_BYTES = 2 << 20 };
+
 /* A block of device memory. */
 struct tutti_cuda_scratch {
     struct tutti_cuda_scratch *previous; /* the block that was allocated before this block */
@@ -50,6 +54,13 @@ int tutti_cuda_scratch_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, uint8
         TUTTI_TRY(add_block(gpu, &gpu->scratch, size_bytes > 2 * before ? size_bytes : 2 * before));
     *ret_scratch = (uint8_t *)(uintptr_t)gpu->scratch->memory.address;
     return TUTTI_OK;
+}
+
+int tutti_cuda_scratch_reserve(struct tutti_cuda_gpu *gpu)
+{
+    uint8_t *scratch;
+
+    return tutti_cuda_scratch_take(gpu, RESERVED_BYTES, &scratch);
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */

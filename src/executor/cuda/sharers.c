@@ -5,7 +5,11 @@
  * call is refused. */
 #include "executor/cuda/private.h"
 
+#include "base/log.h"
+#include "base/param.h"
+
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The list of all ranks of this process that share a GPU, linked by next_sharer and guarded by
@@ -13,10 +17,43 @@
 static struct tutti_cuda_gpu *sharers;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* The hardware queues of a GPU unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise. */
+enum { USUAL_QUEUES = 8, MOST_QUEUES = 32 };
+/* The streams of a rank: two of its own (gpu.c), and one of the program. */
+enum { STREAMS_OF_RANK = 3 };
+
+static long count_queues(void)
+{
+    const char *text = tutti_variable_given("CUDA_DEVICE_MAX_CONNECTIONS");
+    long queues = text != NULL ? strtol(text, NULL, 10) : 0;
+
+    return queues >= 1 && queues <= MOST_QUEUES ? queues : USUAL_QUEUES;
+}
+
+/* The commands of a hardware queue begin in their order, whatever their streams are. So if ranks
+ * that share a GPU have more streams than it has queues, the kernel of a rank may have to begin
+ * after a command that waits for it. Warns of that, once for the ranks of a process on a GPU. */
+static void warn_of_queues(const struct tutti_cuda_gpu *gpu)
+{
+    int nsharers = 0, first = -1;
+
+    for (int rank = 0; rank < gpu->args.nranks; rank++)
+        if (tutti_cuda_is_in_process(gpu, rank) &&
+            gpu->records[rank].device == gpu->args.device) {
+            first = nsharers++ == 0 ? rank : first;
+        }
+    if (first == gpu->args.rank && STREAMS_OF_RANK * nsharers > count_queues())
+        tutti_log(TUTTI_LOG_WARN, "%d ranks of this process share GPU %d, whose streams share %ld "
+                  "hardware queues, so calls may wait for each other forever; set "
+                  "CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts",
+                  nsharers, gpu->args.device, count_queues());
+}
+
 void tutti_cuda_sharers_enter(struct tutti_cuda_gpu *gpu)
 {
     if (!gpu->shares_device)
         return;
+    warn_of_queues(gpu);
     pthread_mutex_lock(&lock);
     gpu->next_sharer = sharers;
     sharers = gpu;

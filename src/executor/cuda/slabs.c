@@ -56,6 +56,13 @@ static int create(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_capture
     return TUTTI_OK;
 }
 
+int tutti_cuda_slabs_reserve(struct tutti_cuda_gpu *gpu)
+{
+    struct tutti_cuda_slab *slab;
+
+    return gpu->slabs != NULL ? TUTTI_OK : create(gpu, SLAB_BYTES, false, &slab);
+}
+
 /* Returns true if no launch reads the slab. The launch that is being prepared may need several
  * slabs, which are touched. */
 static bool is_free(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_slab *slab)

@@ -39,15 +39,28 @@ static uint64_t setting(const char *name, uint64_t fallback, uint64_t least, uin
     return value;
 }
 
+/* As the driver, which has 8 if the variable is not from 1 to 32. */
+static uint32_t count_queues(void)
+{
+    const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    long count = text != NULL ? strtol(text, NULL, 10) : 0;
+
+    if (setting("SIMCUDA_QUEUES", 0, 0, 1) == 0)
+        return 0;
+    return count >= 1 && count <= SIM_QUEUES ? (uint32_t)count : 8;
+}
+
 static void read_settings(void)
 {
     sim_settings = (struct sim_settings){
+        .nqueues = count_queues(),
         .multiprocessors = (uint32_t)setting("SIMCUDA_MULTIPROCESSORS", 4, 1, SIM_MULTIPROCESSORS),
         .threads = (uint32_t)setting("SIMCUDA_THREADS", 64, 32, 1024),
         .multiprocessor_threads =
             (uint32_t)setting("SIMCUDA_MULTIPROCESSOR_THREADS", 512, 32, 1 << 20),
         .memory_bytes = setting("SIMCUDA_MEMORY_MB", 1024, 1, 1 << 20) << 20,
         .watchdog_ns = setting("SIMCUDA_WATCHDOG_MS", 0, 0, 1 << 30) * 1000000,
+        .allocations_wait = setting("SIMCUDA_WAITS", 0, 0, 1) != 0,
         .must_check = setting("SIMCUDA_CHECK", 0, 0, 1) != 0,
         .must_count_leaks = setting("SIMCUDA_LEAKS", 0, 0, 1) != 0,
         .has_watched_warps = setting("SIMCUDA_WATCHED_WARPS", 0, 0, 1) != 0 &&

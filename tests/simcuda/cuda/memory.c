@@ -145,6 +145,7 @@ int cuMemHostAlloc(void **ret_address, size_t size_bytes, unsigned flags)
         return code;
     if (flags & ~7u)
         return sim_leave(TUTTI_CU_INVALID_VALUE);
+    sim_allocation_wait(sim_current());
     return sim_leave(alloc_host(size_bytes, ret_address));
 }
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs the work of streams: their queues, their threads, and the waits between them. */
+ * Runs the work of streams: their queues, their threads, and the waits between them.
+ *
+ * With SIMCUDA_QUEUES=1 streams share hardware queues, as on a GPU. The commands of a hardware queue
+ * begin in the order in which they were given, whatever their streams are. A command that waits for
+ * the command before it on its stream, or for an event, delays all commands behind it in its
+ * hardware queue. */
 #include "simcuda/cuda/stream.h"
 #include "simcuda/die.h"
 #include "simcuda/thread.h"
@@ -33,6 +38,8 @@ void sim_op_drop(struct sim_op *op)
     if (--op->nrefs > 0)
         return;
     forget_earlier(op);
+    if (op->ahead != NULL)
+        sim_op_drop(op->ahead);
     free(op);
     sim_stream_drop(stream);
 }
@@ -71,7 +78,7 @@ static void finish(struct sim_op *op)
 {
     struct tutti_cu_stream *stream = op->stream;
 
-    op->is_done = true;
+    op->is_begun = op->is_done = true;
     op->done_ns = time_of(stream, op->work);
     sim_work_drop(op->work);
     op->work = NULL;
@@ -79,12 +86,28 @@ static void finish(struct sim_op *op)
     pthread_cond_broadcast(&stream->has_done);
 }
 
+/* Waits for the command ahead in the hardware queue to begin, then for all that the command itself
+ * waits for, and begins it. */
+static void begin(struct sim_op *op)
+{
+    struct sim_op *ahead = op->ahead;
+
+    while (ahead != NULL && !ahead->is_begun)
+        pthread_cond_wait(&ahead->stream->has_done, &sim_lock);
+    op->ahead = NULL;
+    if (ahead != NULL)
+        sim_op_drop(ahead);
+    for (uint32_t i = 0; i < op->nearlier; i++)
+        sim_op_wait(op->earlier[i]);
+    op->is_begun = true;
+    pthread_cond_broadcast(&op->stream->has_done);
+}
+
 static void do_first(struct tutti_cu_stream *stream)
 {
     struct sim_op *op = stream->first;
 
-    for (uint32_t i = 0; i < op->nearlier; i++)
-        sim_op_wait(op->earlier[i]);
+    begin(op);
     pthread_mutex_unlock(&sim_lock);
     sim_work_run(op->work);
     pthread_mutex_lock(&sim_lock);
@@ -153,6 +176,22 @@ static void wait_as_of_old(struct tutti_cu_stream *stream, struct sim_op *op)
     }
 }
 
+/* Puts the command behind the newest one of its hardware queue. */
+static void follow(struct tutti_cu_stream *stream, struct sim_op *op)
+{
+    struct sim_op **newest;
+
+    if (stream->queue == 0)
+        return;
+    newest = &stream->context->newest_of_queue[stream->queue - 1];
+    if (*newest != NULL && !(*newest)->is_begun)
+        op->ahead = *newest;
+    else if (*newest != NULL)
+        sim_op_drop(*newest);
+    *newest = op;
+    op->nrefs++;
+}
+
 void sim_stream_submit(struct tutti_cu_stream *stream, struct sim_work *work,
                        struct sim_op *earlier)
 {
@@ -167,7 +206,9 @@ void sim_stream_submit(struct tutti_cu_stream *stream, struct sim_work *work,
     if (stream->newest != NULL)
         sim_op_drop(stream->newest);
     stream->newest = op;
-    if (work->kind == SIM_WORK_NOTHING && op->nearlier == 0 && stream->first == NULL)
+    follow(stream, op);
+    if (work->kind == SIM_WORK_NOTHING && op->nearlier == 0 && op->ahead == NULL &&
+        stream->first == NULL)
         finish(op);
     else
         put_into_queue(stream, op);
@@ -202,4 +243,10 @@ void sim_context_wait(struct tutti_cu_context *context)
         sim_op_wait(stream->newest);
         stream = context->streams;
     }
+}
+
+void sim_allocation_wait(struct tutti_cu_context *context)
+{
+    if (sim_settings.allocations_wait)
+        sim_context_wait(context);
 }

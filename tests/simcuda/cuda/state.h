@@ -7,6 +7,11 @@
  *   SIMCUDA_THREADS=N                         most threads of a block (64)
  *   SIMCUDA_MULTIPROCESSOR_THREADS=N          most threads at once of a multiprocessor (512)
  *   SIMCUDA_MEMORY_MB=N                       of each device (1024)
+ *   SIMCUDA_QUEUES=1                          streams share hardware queues (queue.c), as many as
+ *                                             CUDA_DEVICE_MAX_CONNECTIONS says (8)
+ *   SIMCUDA_WAITS=1                           calls that allocate page-locked memory, or that map or
+ *                                             unmap virtual memory, wait until the device has done
+ *                                             all that it was given
  *   SIMCUDA_CHECK=1                           kernels' accesses are looked at (memory.h)
  *   SIMCUDA_WATCHDOG_MS=N                     a kernel that gets nowhere for so long is a loud end
  *   SIMCUDA_LEAKS=1                           at the end: what was not given back
@@ -27,6 +32,7 @@
 enum {
     SIM_DEVICES = 64,
     SIM_MULTIPROCESSORS = 256,
+    SIM_QUEUES = 32, /* most hardware queues of a context */
 };
 
 /* Codes of the driver that only the simulation needs, in addition to those of wrap/cuda.h. */
@@ -48,6 +54,8 @@ struct tutti_cu_context {
     uint64_t peers;                  /* devices whose memory it may use, by bits */
     struct tutti_cu_stream *streams; /* all of them, the default ones too */
     struct tutti_cu_stream *legacy;  /* made when it is first used */
+    uint32_t nstreams_of_queue[SIM_QUEUES];     /* those that exist */
+    struct sim_op *newest_of_queue[SIM_QUEUES]; /* held */
 };
 
 struct sim_device {
@@ -70,8 +78,10 @@ struct sim_device {
 
 struct sim_settings {
     uint32_t multiprocessors, threads, multiprocessor_threads;
+    uint32_t nqueues; /* hardware queues of a context; 0: each stream has its own */
     size_t memory_bytes;
     uint64_t watchdog_ns;
+    bool allocations_wait;
     bool must_check, must_count_leaks, has_watched_warps;
 };
 

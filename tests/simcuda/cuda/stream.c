@@ -9,6 +9,18 @@
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* The first of the hardware queues with the fewest streams. */
+static uint32_t take_queue(struct tutti_cu_context *context)
+{
+    uint32_t queue = 0;
+
+    for (uint32_t i = 1; i < sim_settings.nqueues; i++)
+        if (context->nstreams_of_queue[i] < context->nstreams_of_queue[queue])
+            queue = i;
+    context->nstreams_of_queue[queue]++;
+    return queue;
+}
+
 static struct tutti_cu_stream *create(struct tutti_cu_context *context, bool is_blocking)
 {
     struct tutti_cu_stream *stream = calloc(1, sizeof *stream);
@@ -19,6 +31,8 @@ static struct tutti_cu_stream *create(struct tutti_cu_context *context, bool is_
                                        .has_more = PTHREAD_COND_INITIALIZER,
                                        .has_done = PTHREAD_COND_INITIALIZER,
                                        .next = context->streams};
+    if (sim_settings.nqueues > 0)
+        stream->queue = 1 + take_queue(context);
     context->streams = stream;
     return stream;
 }
@@ -32,6 +46,8 @@ static void end(struct tutti_cu_stream *stream)
     while (*link != stream)
         link = &(*link)->next;
     *link = stream->next;
+    if (stream->queue > 0)
+        stream->context->nstreams_of_queue[stream->queue - 1]--;
     if (stream == stream->context->legacy)
         stream->context->legacy = NULL;
     stream->is_destroyed = true;
@@ -48,6 +64,11 @@ void sim_streams_end(struct tutti_cu_context *context)
         sim_capture_end_stream(context->streams);
         end(context->streams);
     }
+    for (uint32_t i = 0; i < SIM_QUEUES; i++)
+        if (context->newest_of_queue[i] != NULL) {
+            sim_op_drop(context->newest_of_queue[i]);
+            context->newest_of_queue[i] = NULL;
+        }
 }
 
 uint32_t sim_streams_left(void)

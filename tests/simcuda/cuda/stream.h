@@ -11,7 +11,8 @@
  * what waits for it. */
 struct sim_op {
     uint32_t nrefs;
-    bool is_done;
+    bool is_begun, is_done;
+    struct sim_op *ahead; /* of the same hardware queue, which must begin before; held */
     uint64_t done_ns; /* by the clock; behind copies, by what those should take */
     struct tutti_cu_stream *stream; /* held */
     struct sim_work *work;          /* held */
@@ -26,6 +27,7 @@ struct tutti_cu_stream {
     pthread_t owner;             /* of a thread's own default stream */
     bool is_of_thread;
     bool is_destroyed, has_worker;
+    uint32_t queue; /* the number of its hardware queue, from 1 on; 0: it has one of its own */
     uint32_t nrefs; /* the context until it is destroyed, each op, the worker */
     struct sim_op *first, *last; /* not done yet */
     struct sim_op *newest;       /* held; NULL: it never did anything */
@@ -49,6 +51,8 @@ void sim_stream_submit(struct tutti_cu_stream *stream, struct sim_work *work,
 /* Wait until all that it was given is done. These give the lock away while they wait. */
 void sim_stream_wait(struct tutti_cu_stream *stream);
 void sim_context_wait(struct tutti_cu_context *context);
+/* The same if SIMCUDA_WAITS is set. */
+void sim_allocation_wait(struct tutti_cu_context *context);
 void sim_op_wait(struct sim_op *op);
 void sim_op_drop(struct sim_op *op);
 void sim_stream_drop(struct tutti_cu_stream *stream);

@@ -3,6 +3,7 @@
 #include "simcuda/cuda/api.h"
 #include "simcuda/cuda/faults.h"
 #include "simcuda/cuda/memory.h"
+#include "simcuda/cuda/stream.h"
 #include "simcuda/die.h"
 
 #include <errno.h>
@@ -341,6 +342,7 @@ int cuMemUnmap(tutti_cu_address address, size_t size_bytes)
         return code;
     if (!are_mappings(at, size_bytes))
         return sim_leave(TUTTI_CU_INVALID_VALUE);
+    sim_allocation_wait(&mapping_at(at, end)->pages->device->primary);
     while (at < end) {
         struct sim_range *range = mapping_at(at, end);
 
@@ -385,6 +387,7 @@ int cuMemSetAccess(tutti_cu_address address, size_t size_bytes,
         return code;
     if (!are_mappings(at, size_bytes))
         return sim_leave(TUTTI_CU_INVALID_VALUE);
+    sim_allocation_wait(&mapping_at(at, end)->pages->device->primary);
     while (at < end && code == 0) {
         struct sim_range *range = mapping_at(at, end);
 
