@@ -227,7 +227,7 @@ void tutti_cuda_slabs_fini(struct tutti_cuda_gpu *gpu);
 
 struct tutti_cuda_scratch;
 
-/* Allocates scratch memory before the first call, for the same reason as tutti_cuda_slabs_reserve. */
+/* Allocates scratch memory before the first call, as tutti_cuda_slabs_reserve does. */
 int tutti_cuda_scratch_reserve(struct tutti_cuda_gpu *gpu);
 /* Takes device memory for the next launch. Later launches get the same memory unless they need
  * more, so works must run one after the other. The GPU owns the memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs the work of streams: their queues, their threads, and the waits between them.
  *
- * With SIMCUDA_QUEUES=1 streams share hardware queues, as on a GPU. The commands of a hardware queue
+ * With SIMCUDA_QUEUES=1 streams share hardware queues, as on a GPU. The commands of such a queue
  * begin in the order in which they were given, whatever their streams are. A command that waits for
  * the command before it on its stream, or for an event, delays all commands behind it in its
  * hardware queue. */
