@@ -120,10 +120,11 @@ static uint64_t timeout_ns(const struct tutti_comm *comm)
 static int find_stream(const struct tutti_comm *comm, tuttiStream_t stream,
                        struct tutti_cu_stream **ret_stream)
 {
-    if (stream == NULL)
+    if (stream == NULL) {
         TUTTI_TRY(tutti_cuda_await_default(comm->gpu->gpu));
-    *ret_stream = stream != NULL ? (struct tutti_cu_stream *)stream
-                                 : tutti_cuda_stream(comm->gpu->gpu);
+        return tutti_cuda_stream(comm->gpu->gpu, ret_stream);
+    }
+    *ret_stream = (struct tutti_cu_stream *)stream;
     return TUTTI_OK;
 }
 

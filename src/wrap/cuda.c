@@ -80,6 +80,7 @@ static const struct tutti_library_function functions[] = {
     {"cuMemMap", AT(memory_map), false},
     {"cuMemUnmap", AT(memory_unmap), false},
     {"cuStreamWaitValue32_v2", AT(wait_value), false},
+    {"cuStreamGetId", AT(stream_id), false},
     {"cuMemSetAccess", AT(memory_access), false},
     /* Used only by tests. */
     {"cuDriverGetVersion", AT(driver_version), false},

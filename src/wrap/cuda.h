@@ -224,6 +224,7 @@ struct tutti_cu_driver {
     int (*memory_unmap)(tutti_cu_address address, size_t size_bytes);
     int (*wait_value)(struct tutti_cu_stream *stream, tutti_cu_address at, uint32_t value,
                       unsigned flags);
+    int (*stream_id)(struct tutti_cu_stream *stream, unsigned long long *ret_id);
     int (*memory_access)(tutti_cu_address address, size_t size_bytes,
                          const struct tutti_cu_access *accesses, size_t count);
 

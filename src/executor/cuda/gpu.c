@@ -102,10 +102,8 @@ static int read_properties(struct tutti_cuda_gpu *gpu)
 
 static int make_streams(struct tutti_cuda_gpu *gpu)
 {
-    int code = gpu->cuda->stream_create(&gpu->own_stream, TUTTI_CU_STREAM_NON_BLOCKING);
+    int code = gpu->cuda->stream_create(&gpu->setup_stream, TUTTI_CU_STREAM_NON_BLOCKING);
 
-    if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->stream_create(&gpu->setup_stream, TUTTI_CU_STREAM_NON_BLOCKING);
     if (code == TUTTI_CU_SUCCESS)
         code = gpu->cuda->event_create(&gpu->last_event, TUTTI_CU_EVENT_DISABLE_TIMING);
     if (code == TUTTI_CU_SUCCESS)

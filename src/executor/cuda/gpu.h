@@ -158,9 +158,10 @@ int tutti_cuda_check(struct tutti_cuda_gpu *gpu);
  * TUTTI_AGAIN: not yet. TUTTI_ERR_DEVICE: the GPU is lost. Any thread. */
 int tutti_cuda_check_ended(struct tutti_cuda_gpu *gpu);
 
-/* Returns a stream of the rank's own, which does not wait for any default stream. The GPU owns the
- * stream. */
-struct tutti_cu_stream *tutti_cuda_stream(const struct tutti_cuda_gpu *gpu);
+/* Gives a stream of the rank's own, which does not wait for any default stream. The GPU owns the
+ * stream. It is created at the first use, because streams share a few hardware queues, and many
+ * programs never need it. TUTTI_ERR_DEVICE: the driver creates none. */
+int tutti_cuda_stream(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream **ret_stream);
 /* Waits until all that was enqueued on the context's default stream is complete. */
 int tutti_cuda_await_default(struct tutti_cuda_gpu *gpu);
 

@@ -69,16 +69,29 @@ static void size_launch(const struct tutti_cuda_gpu *gpu, const struct tutti_cud
 
 /* ---- the order of streams -------------------------------------------------------------------- */
 
+/* Returns a number that no other stream of this process ever has; 0: none is known. An equal handle
+ * does not prove that two streams are the same, because the first may have been destroyed. Handles
+ * of default streams stand for several streams. */
+static uint64_t number_of(const struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
+{
+    unsigned long long number = 0;
+
+    if (gpu->cuda->stream_id == NULL || stream == NULL || stream == TUTTI_CU_STREAM_LEGACY ||
+        stream == TUTTI_CU_STREAM_PER_THREAD ||
+        gpu->cuda->stream_id(stream, &number) != TUTTI_CU_SUCCESS)
+        return 0;
+    return number;
+}
+
 /* Epochs and FIFOs (device/cuda/core.cuh) require that the kernels of a rank run one after the
- * other. */
+ * other. On the stream of the last operation they do so anyway. */
 int tutti_cuda_wait_for_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
+    uint64_t number = number_of(gpu, stream);
     int code;
 
-    if (!gpu->has_launched)
+    if (!gpu->has_launched || (number != 0 && number == gpu->last_stream))
         return TUTTI_OK;
-    /* The wait is superfluous on the stream of the last operation. But an equal handle does not
-     * prove that `stream` is that stream, which may have been destroyed since. */
     code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
     return code == TUTTI_CU_SUCCESS
                ? TUTTI_OK
@@ -105,6 +118,7 @@ static int mark_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
 {
     int code = gpu->cuda->event_record(gpu->last_event, stream);
 
+    gpu->last_stream = code == TUTTI_CU_SUCCESS ? number_of(gpu, stream) : 0;
     if (code == TUTTI_CU_SUCCESS)
         /* release: pairs with the acquire in tutti_cuda_check_ended; last_event is recorded */
         tutti_store_release(&gpu->has_launched, true);
@@ -408,9 +422,19 @@ int tutti_cuda_check(struct tutti_cuda_gpu *gpu)
     return rc;
 }
 
-struct tutti_cu_stream *tutti_cuda_stream(const struct tutti_cuda_gpu *gpu)
+int tutti_cuda_stream(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream **ret_stream)
 {
-    return gpu->own_stream;
+    int code = TUTTI_CU_SUCCESS;
+
+    if (gpu->own_stream == NULL) {
+        TUTTI_TRY(tutti_cuda_enter(gpu));
+        code = gpu->cuda->stream_create(&gpu->own_stream, TUTTI_CU_STREAM_NON_BLOCKING);
+        tutti_cuda_leave(gpu);
+    }
+    if (code != TUTTI_CU_SUCCESS)
+        return tutti_cuda_fail(gpu, code, "creating a stream");
+    *ret_stream = gpu->own_stream;
+    return TUTTI_OK;
 }
 
 int tutti_cuda_await_default(struct tutti_cuda_gpu *gpu)

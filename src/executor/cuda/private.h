@@ -125,9 +125,11 @@ struct tutti_cuda_gpu {
     uint64_t whole_lines;               /* bit r: lines between rank r and all others are whole */
 
     /* These are for calls. */
-    struct tutti_cu_stream *own_stream; /* for calls that complete before they return */
+    struct tutti_cu_stream *own_stream; /* for calls that complete before they return; NULL: there
+                                           was none yet */
     struct tutti_cu_stream *setup_stream; /* for tables and tests; never waits for works */
     struct tutti_cu_event *last_event;  /* recorded after the last launch */
+    uint64_t last_stream;               /* number of that launch's stream; 0: not known */
     struct tutti_cu_event *order_event; /* makes one stream wait for another */
     bool has_launched;
     /* Size classes whose first call was logged (tutti_call_is_new_size). */

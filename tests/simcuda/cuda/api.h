@@ -36,6 +36,7 @@ int cuStreamDestroy_v2(struct tutti_cu_stream *stream);
 int cuStreamQuery(struct tutti_cu_stream *stream);
 int cuStreamSynchronize(struct tutti_cu_stream *stream);
 int cuStreamWaitEvent(struct tutti_cu_stream *stream, struct tutti_cu_event *event, unsigned flags);
+int cuStreamGetId(struct tutti_cu_stream *stream, unsigned long long *ret_number);
 int cuStreamGetCtx(struct tutti_cu_stream *stream, struct tutti_cu_context **ret_context);
 int cuStreamWaitValue32_v2(struct tutti_cu_stream *stream, tutti_cu_address at, uint32_t value,
                            unsigned flags);

@@ -23,11 +23,12 @@ static uint32_t take_queue(struct tutti_cu_context *context)
 
 static struct tutti_cu_stream *create(struct tutti_cu_context *context, bool is_blocking)
 {
+    static uint64_t nstreams; /* under sim_lock */
     struct tutti_cu_stream *stream = calloc(1, sizeof *stream);
 
     if (stream == NULL)
         sim_die("no memory for a stream");
-    *stream = (struct tutti_cu_stream){.context = context, .is_blocking = is_blocking, .nrefs = 1,
+    *stream = (struct tutti_cu_stream){.context = context, .number = ++nstreams, .is_blocking = is_blocking, .nrefs = 1,
                                        .has_more = PTHREAD_COND_INITIALIZER,
                                        .has_done = PTHREAD_COND_INITIALIZER,
                                        .next = context->streams};
@@ -220,6 +221,17 @@ int cuStreamGetCtx(struct tutti_cu_stream *handle, struct tutti_cu_context **ret
     if (code == 0)
         *ret_context = stream->context;
     return sim_leave(code);
+}
+
+int cuStreamGetId(struct tutti_cu_stream *handle, unsigned long long *ret_number)
+{
+    struct tutti_cu_stream *stream;
+    int code = enter(__func__, handle, &stream);
+
+    if (code != 0)
+        return code;
+    *ret_number = stream->number;
+    return sim_leave(0);
 }
 
 int sim_stream_do(struct tutti_cu_stream *stream, struct sim_work *work)
