@@ -19,27 +19,22 @@ static uint32_t count_for(uint32_t size)
     return count < TUTTI_RINGS_MOST / 2 ? count : TUTTI_RINGS_MOST / 2;
 }
 
+/* Count the cycles through these nodes. */
+static struct tutti_node_cycles count_through(const struct tutti_nodes *nodes)
+{
+    if (nodes->ranks.count == 1)
+        return (struct tutti_node_cycles){.ncycles = 1, .smallest = 1};
+    return (struct tutti_node_cycles){.ncycles = count_for(nodes->ranks.most),
+                                      .smallest = nodes->ranks.least};
+}
+
 int tutti_node_cycles_count(const struct tutti_shape *shape, struct tutti_node_cycles *ret_cycles)
 {
-    const struct tutti_placement *places = shape->places;
-    uint32_t *sizes, most = 0, least = UINT32_MAX;
+    struct tutti_nodes nodes;
 
-    *ret_cycles = (struct tutti_node_cycles){.ncycles = 1, .smallest = 1};
-    if (places == NULL || places->node == NULL || places->nnodes < 2)
-        return TUTTI_OK;
-    sizes = calloc(places->nnodes, sizeof *sizes);
-    if (sizes == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory to count the ranks of %u nodes",
-                          places->nnodes);
-    for (uint32_t rank = 0; rank < shape->nranks; rank++)
-        sizes[places->node[rank]]++;
-    for (uint32_t node = 0; node < places->nnodes; node++) {
-        most = sizes[node] > most ? sizes[node] : most;
-        least = sizes[node] < least ? sizes[node] : least;
-    }
-    free(sizes);
-    ret_cycles->ncycles = count_for(most);
-    ret_cycles->smallest = least;
+    TUTTI_TRY(tutti_nodes_init(shape, &nodes));
+    *ret_cycles = count_through(&nodes);
+    tutti_nodes_fini(&nodes);
     return TUTTI_OK;
 }
 
@@ -64,11 +59,7 @@ int tutti_node_cycles_make(const struct tutti_shape *shape, struct tutti_node_cy
     uint32_t *order;
 
     TUTTI_TRY(tutti_nodes_init(shape, &nodes));
-    cycles = (struct tutti_node_cycles){.ncycles = 1, .smallest = 1};
-    if (nodes.ranks.count > 1) {
-        cycles.ncycles = count_for(nodes.ranks.most);
-        cycles.smallest = nodes.ranks.least;
-    }
+    cycles = count_through(&nodes);
     cycles.cycles = malloc((size_t)cycles.ncycles * shape->nranks * sizeof *cycles.cycles);
     if (cycles.cycles == NULL) {
         tutti_nodes_fini(&nodes);

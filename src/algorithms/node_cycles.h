@@ -25,7 +25,7 @@ struct tutti_node_cycles {
 
 /* Count the cycles, at most TUTTI_RINGS_MOST / 2, and set `smallest`; `cycles` becomes NULL. Takes
  * time proportional to the number of ranks. There is one cycle if all ranks share a node, or if
- * each has a node of its own. TUTTI_ERR_SYSTEM: no memory. */
+ * each has a node of its own. The errors are those of tutti_node_cycles_make. */
 int tutti_node_cycles_count(const struct tutti_shape *shape, struct tutti_node_cycles *ret_cycles);
 /* Make the cycles. Nodes of a group follow one another. The caller frees `cycles`.
  * TUTTI_ERR_SYSTEM: no memory. TUTTI_ERR_ARGUMENT: the places name a node or group that does not

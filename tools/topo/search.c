@@ -131,7 +131,8 @@ static void print_multicast(const struct subject *subject, const struct tutti_ch
     char rate[NAME_BYTES], ring_rate[NAME_BYTES];
 
     if (plan->pattern != TUTTI_PATTERN_RING || !isfinite(plan->bytes_per_s) || gain <= 1 ||
-        graph->count[TUTTI_NODE_NVSWITCH] == 0 || plan->channel[0].net_in != TUTTI_NO_NODE)
+        graph->count[TUTTI_NODE_NVSWITCH] == 0 || plan->channel[0].intra != TUTTI_PATH_NVL ||
+        plan->channel[0].net_in != TUTTI_NO_NODE)
         return;
     printf("  NCCL on such gpus has a busbw of about %s by rings, and of %s if the\n"
            "  nvswitch reduces (NVLS), which Tutti does not use\n",

@@ -424,12 +424,12 @@ int tutti_cuda_check(struct tutti_cuda_gpu *gpu)
 
 int tutti_cuda_stream(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream **ret_stream)
 {
-    int code = TUTTI_CU_SUCCESS;
+    int code = TUTTI_CU_SUCCESS, mode;
 
     if (gpu->own_stream == NULL) {
-        TUTTI_TRY(tutti_cuda_enter(gpu));
+        TUTTI_TRY(tutti_cuda_enter_relaxed(gpu, &mode));
         code = gpu->cuda->stream_create(&gpu->own_stream, TUTTI_CU_STREAM_NON_BLOCKING);
-        tutti_cuda_leave(gpu);
+        tutti_cuda_leave_relaxed(gpu, mode);
     }
     if (code != TUTTI_CU_SUCCESS)
         return tutti_cuda_fail(gpu, code, "creating a stream");

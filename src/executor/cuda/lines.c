@@ -200,9 +200,10 @@ int tutti_cuda_lines_test(struct tutti_cuda_gpu *gpu, uint64_t *ret_torn)
     if (code == TUTTI_CU_NOT_READY)
         return TUTTI_AGAIN;
     if (code == TUTTI_CU_SUCCESS && gpu->step == STEP_RUNNING) {
-        TUTTI_TRY(clear_lines(gpu, list_possible(gpu, gpu->args.rank)));
-        gpu->step = STEP_CLEARING;
-        return TUTTI_AGAIN;
+        int rc = clear_lines(gpu, list_possible(gpu, gpu->args.rank));
+
+        gpu->step = rc == TUTTI_OK ? STEP_CLEARING : STEP_BEGIN;
+        return rc == TUTTI_OK ? TUTTI_AGAIN : rc;
     }
     gpu->step = STEP_BEGIN;
     if (code == TUTTI_CU_SUCCESS)

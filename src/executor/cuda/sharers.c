@@ -19,7 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The hardware queues of a GPU unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise. */
 enum { USUAL_QUEUES = 8, MOST_QUEUES = 32 };
-/* The streams of a rank: two of its own (gpu.c), and one of the program. */
+/* The streams of a rank: at most two of its own (private.h), and one of the program. */
 enum { STREAMS_OF_RANK = 3 };
 
 static long count_queues(void)
@@ -38,10 +38,8 @@ static void warn_of_queues(const struct tutti_cuda_gpu *gpu)
     int nsharers = 0, first = -1;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++)
-        if (tutti_cuda_is_in_process(gpu, rank) &&
-            gpu->records[rank].device == gpu->args.device) {
+        if (tutti_cuda_is_in_process(gpu, rank) && gpu->records[rank].device == gpu->args.device)
             first = nsharers++ == 0 ? rank : first;
-        }
     if (first == gpu->args.rank && STREAMS_OF_RANK * nsharers > count_queues())
         tutti_log(TUTTI_LOG_WARN, "%d ranks of this process share GPU %d, whose streams share %ld "
                   "hardware queues, so calls may wait for each other forever; set "
