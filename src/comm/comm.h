@@ -296,10 +296,11 @@ void tutti_cache_forget(struct tutti_cache *cache);
 /* Returns the tuner's query for `call`. */
 struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
                                            const struct tutti_call *call);
-/* Finds the plan of `choice`, whose options must be resolved. The plan is made at first need, and
- * lives in `cache` until tutti_cache_forget. `cache` need not be comm->cache. */
+/* Finds the plan of `choice`, whose options must be resolved, for an executor with `channels`
+ * channels. The plan is made at first need, and lives in `cache` until tutti_cache_forget. `cache`
+ * need not be comm->cache, but all plans of a cache must have the same number of channels. */
 int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
-                     const struct tutti_choice *choice, int root,
+                     const struct tutti_choice *choice, int root, uint32_t channels,
                      const struct tutti_plan **ret_plan);
 /* Finds the choice that replaces `choice` in a run in which all ranks lend each other the call's
  * buffers. Returns false if `choice` remains in that case too. Always sets query->is_lent. */

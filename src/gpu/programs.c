@@ -78,7 +78,8 @@ static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
     TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
     if (by >= TUTTI_BY_TABLE) /* the user has not named it */
         return TUTTI_OK;
-    return tutti_cache_plan(comm, comm->gpu->programs->plans, &choice, call->root, ret_plan);
+    return tutti_cache_plan(comm, comm->gpu->programs->plans, &choice, call->root,
+                            tutti_cuda_grid_channels(tutti_cuda_grid(comm->gpu->gpu)), ret_plan);
 }
 
 static int store(struct tutti_comm *comm, const struct tutti_plan *plan,

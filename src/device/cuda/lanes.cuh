@@ -263,7 +263,7 @@ GPU_FUNCTION uint32_t gpu_lanes_wait_for(const struct gpu_steps *steps, uint32_t
 {
     uint32_t found = me;
 
-    for (uint32_t i = 0; i < steps->program->nlanes; i++) {
+    for (uint32_t i = 0; i < steps->nlanes; i++) {
         const struct tutti_kernel_lane *table = gpu_lane_of(steps, i);
         const struct gpu_lane *lane = &steps->lanes[i];
 
@@ -291,14 +291,21 @@ GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu
 
 /* ---- all lanes --------------------------------------------------------------------------- */
 
+/* Returns the number of the FIFO that a lane of this block uses. */
+GPU_INLINE uint32_t gpu_lane_fifo(const struct gpu_steps *steps,
+                                  const struct tutti_kernel_lane *lane)
+{
+    return lane->fifo + steps->copy * steps->program->fifo_step;
+}
+
 /* All threads, before the block's first piece: prepares the lanes and loads their FIFOs'
  * counters. */
 GPU_INLINE void gpu_open_lanes(const struct gpu_run *run, struct gpu_steps *steps)
 {
-    for (uint32_t i = gpu_thread(); i < steps->program->nlanes; i += gpu_threads()) {
+    for (uint32_t i = gpu_thread(); i < steps->nlanes; i += gpu_threads()) {
         const struct tutti_kernel_lane *table = gpu_lane_of(steps, i);
         struct gpu_lane *lane = &steps->lanes[i];
-        const uint32_t fifo = table->fifo + gpu_block(), peer = (uint32_t)table->peer;
+        const uint32_t fifo = gpu_lane_fifo(steps, table), peer = (uint32_t)table->peer;
 
         lane->seen = 0;
         lane->is_heard = false;
@@ -313,9 +320,9 @@ GPU_INLINE void gpu_open_lanes(const struct gpu_run *run, struct gpu_steps *step
 /* All threads, after the block's last piece: stores the FIFOs' counters for the next launch. */
 GPU_INLINE void gpu_close_lanes(const struct gpu_run *run, struct gpu_steps *steps)
 {
-    for (uint32_t i = gpu_thread(); i < steps->program->nlanes; i += gpu_threads()) {
+    for (uint32_t i = gpu_thread(); i < steps->nlanes; i += gpu_threads()) {
         const struct tutti_kernel_lane *table = gpu_lane_of(steps, i);
-        const uint32_t fifo = table->fifo + gpu_block();
+        const uint32_t fifo = gpu_lane_fifo(steps, table);
 
         if (table->peer >= 0)
             gpu_store(gpu_fifo_counter(run, fifo, (uint32_t)table->peer, table->is_receive),
@@ -328,7 +335,7 @@ GPU_INLINE void gpu_close_lanes(const struct gpu_run *run, struct gpu_steps *ste
 GPU_INLINE bool gpu_move_lanes(const struct gpu_run *run, struct gpu_steps *steps, uint32_t turn,
                                uint32_t first)
 {
-    const uint32_t nlanes = steps->program->nlanes;
+    const uint32_t nlanes = steps->nlanes;
     const uint32_t nwords = (nlanes + GPU_WARP - 1) / GPU_WARP;
 
     for (uint32_t i = 0; i < nwords; i++) {
@@ -364,7 +371,7 @@ GPU_FUNCTION bool gpu_run_lanes(const struct gpu_run *run, struct gpu_steps *ste
     uint32_t polls = 0, turn = 0;
     bool is_fine = true;
 
-    for (uint32_t i = gpu_thread(); i < steps->program->nlanes; i += gpu_threads())
+    for (uint32_t i = gpu_thread(); i < steps->nlanes; i += gpu_threads())
         gpu_start_step(run, steps, i, 0);
     if (gpu_thread() == 0)
         steps->signals = 0;
@@ -372,9 +379,9 @@ GPU_FUNCTION bool gpu_run_lanes(const struct gpu_run *run, struct gpu_steps *ste
         gpu_barrier(); /* all lanes have been advanced */
         if (!gpu_lanes_scan(run, steps, turn, is_fine))
             return false;
-        if (!gpu_any_lane(steps->is_open[turn], steps->program->nlanes))
+        if (!gpu_any_lane(steps->is_open[turn], steps->nlanes))
             break;
-        if (gpu_any_lane(steps->can_move[turn], steps->program->nlanes)) {
+        if (gpu_any_lane(steps->can_move[turn], steps->nlanes)) {
             if (!gpu_move_lanes(run, steps, turn, scans))
                 return false;
             polls = 0;

@@ -270,7 +270,7 @@ GPU_FUNCTION enum gpu_move gpu_find_move(const struct gpu_run *run, const struct
 GPU_INLINE bool gpu_lanes_scan(const struct gpu_run *run, struct gpu_steps *steps, uint32_t turn,
                                bool is_fine)
 {
-    const uint32_t nlanes = steps->program->nlanes;
+    const uint32_t nlanes = steps->nlanes;
 
     for (uint32_t row = 0; row < nlanes; row += gpu_threads()) {
         const uint32_t number = row + gpu_thread();

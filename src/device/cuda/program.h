@@ -8,11 +8,17 @@
  * messages. Messages are encoded as the steps of a schedule without dependencies. Their buffers
  * start at address 0, so that their offsets are addresses.
  *
- * Blocks. `nblocks` blocks of threads run a program. This number is the same for all programs of a
- * domain. Block b runs pieces b, b + nblocks, ... of a schedule, and it moves its share of each
- * message. Block b of a rank communicates only with block b of its peers. It owns those FIFOs of
- * each pair whose number is b modulo nblocks. The first of these FIFOs are for the channels that
- * schedules may use, and the last one is for messages.
+ * Blocks. `nblocks` blocks of threads are there for programs. This number is the same for all
+ * programs of a domain. They are arranged in `ncolumns` columns: block b is in column b % ncolumns,
+ * and it is copy b / ncolumns of that column. A column has the steps of some channels of the
+ * schedule, so that each channel runs in blocks of its own. No step depends on a step of another
+ * column. Copy c runs pieces c, c + ncopies, ... of the schedule. A program of messages has one
+ * column, each copy of which moves its share of every message.
+ *
+ * FIFOs. Copy c of a lane uses the pair's FIFO number fifo + c * fifo_step. So each FIFO belongs to
+ * one channel and one copy, and to one block of each rank. The last `nblocks` FIFOs of a pair are
+ * for messages, and the others are for schedules. A program with one-sided steps has one column, so
+ * that block b of a rank communicates only with block b of its peers.
  */
 #ifndef TUTTI_DEVICE_CUDA_PROGRAM_H
 #define TUTTI_DEVICE_CUDA_PROGRAM_H
@@ -21,7 +27,7 @@
 
 enum {
     TUTTI_KERNEL_PROGRAM_MAGIC = 0x50555454,
-    TUTTI_KERNEL_LANES = 192, /* most lanes of a program, including the one for local steps */
+    TUTTI_KERNEL_LANES = 192, /* most lanes of a column, including the one for local steps */
 };
 #define TUTTI_KERNEL_NO_LANE UINT32_MAX
 
@@ -35,7 +41,21 @@ struct tutti_kernel_table {
 struct tutti_kernel_bound {
     struct tutti_kernel_table steps;    /* struct tutti_kernel_bound_step [nsteps] */
     struct tutti_kernel_table segments; /* struct tutti_kernel_segment */
+    struct tutti_kernel_table staging;  /* struct tutti_kernel_staging [ncolumns] */
+    struct tutti_kernel_table stretches; /* struct tutti_kernel_stretch */
     uint64_t slot_bytes;             /* distance between WINDOW slots */
+};
+
+/* The stretches of the user's buffers that the steps of a column use: indices in `stretches`. The
+ * blocks of the column stage these parts of the input, and finish these parts of the output. */
+struct tutti_kernel_staging {
+    uint32_t input_first, input_count, output_first, output_count;
+};
+
+/* `count` elements of a buffer, from element `start` of the user's buffer in piece 0. `at` is their
+ * byte offset in the staged copy of the buffer. */
+struct tutti_kernel_stretch {
+    uint64_t start, at, count;
 };
 
 struct tutti_kernel_bound_step {
@@ -55,9 +75,9 @@ struct tutti_kernel_step {
     uint8_t src, dst, remote, also, remote_dst; /* enum tutti_buffer */
     uint16_t signal;   /* WAIT */
     int32_t from, to;  /* ranks, or TUTTI_NO_RANK / TUTTI_ALL_RANKS */
-    /* The lanes that run the step's receiving half and its sending half. TUTTI_KERNEL_NO_LANE means
-     * that the step has no such half. For a local or one-sided step both are the lane of local
-     * steps. */
+    /* The lanes that run the step's receiving half and its sending half, counted from the first
+     * lane of its column. TUTTI_KERNEL_NO_LANE means that the step has no such half. For a local or
+     * one-sided step both are the lane of local steps. */
     uint32_t receive_lane, send_lane;
     uint32_t dep_first, dep_count;     /* in deps: the steps that must be complete before it */
     uint32_t among_first, among_count; /* in among: ranks; among_count 0: all ranks */
@@ -67,15 +87,15 @@ struct tutti_kernel_step {
 struct tutti_kernel_lane {
     int32_t peer;          /* < 0: the lane of local steps */
     uint32_t is_receive;
-    uint32_t fifo;         /* block b uses the pair's FIFO number fifo + b */
+    uint32_t fifo;         /* copy c uses the pair's FIFO number fifo + c * fifo_step */
     uint32_t first, count; /* its steps: [first, first + count) of lane_steps, ascending */
     uint32_t rotation;     /* messages: the block that moves the first share */
 };
 
-/* A block of the user's buffer, in elements. `start` is its start in piece 0, and `count` is its
- * number of elements in all pieces together. */
-struct tutti_kernel_block {
-    uint64_t start, count;
+/* The lanes of a column: [first, first + count) of the table `lanes`. The last is the lane of local
+ * steps. */
+struct tutti_kernel_column {
+    uint32_t first, count;
 };
 
 /* The content of the header in a message's first slot (struct tutti_kernel_header). */
@@ -87,7 +107,8 @@ struct tutti_kernel_program {
     uint32_t magic;
     uint32_t size_bytes;   /* of the head and all tables */
     uint32_t nranks, rank, nblocks;
-    uint32_t nsteps, nlanes;
+    uint32_t ncolumns, ncopies, fifo_step;
+    uint32_t nsteps;
     uint32_t nsignals;     /* signals that each rank gives in one run of the schedule */
     uint32_t needs;        /* TUTTI_NEEDS_* */
     /* is_messages: the program is a list of messages. is_one_sided: the program has only local and
@@ -102,18 +123,16 @@ struct tutti_kernel_program {
     uint8_t makes_truth;   /* true if OUTPUT is made truth values when it is finished */
     uint8_t waits_for_all; /* true if one of its steps waits for all ranks */
     uint8_t unused[6];
-    uint32_t input_blocks, output_blocks;
-    /* piece_count and call_count: elements of each block in a full piece, and in the whole call. */
-    uint64_t npieces, piece_count, call_count;
+    uint64_t npieces, piece_count; /* piece_count: elements of each block in a full piece */
     uint64_t share_bytes;  /* least share of a message that is worth a block */
     /* Memory of each block, in this order: staged INPUT (unless it is in the window), staged
      * OUTPUT, SCRATCH, data of a flagged slot. block_bytes is their sum. */
     uint64_t staged_input_bytes, staged_output_bytes, scratch_bytes, block_bytes;
     struct tutti_kernel_bound full, last; /* for all pieces but the last, and for the last */
     struct tutti_kernel_table steps;      /* struct tutti_kernel_step */
-    struct tutti_kernel_table lanes;      /* struct tutti_kernel_lane; the last: local steps */
+    struct tutti_kernel_table columns;    /* struct tutti_kernel_column [ncolumns] */
+    struct tutti_kernel_table lanes;      /* struct tutti_kernel_lane, column after column */
     struct tutti_kernel_table lane_steps, deps, among; /* uint32_t */
-    struct tutti_kernel_table input, output; /* struct tutti_kernel_block */
     struct tutti_kernel_table signatures;   /* messages: struct tutti_kernel_signature [nsteps] */
 };
 

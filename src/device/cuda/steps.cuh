@@ -23,19 +23,6 @@ GPU_INLINE float gpu_narrow_scalar(const struct tutti_kernel_work *work)
     }
 }
 
-/* Returns the number of elements of a block in the current piece. `block_count` is the block's
- * number of elements in all pieces. Only v-forms have blocks of different sizes, and they run in
- * one piece. */
-GPU_INLINE uint64_t gpu_block_elements(const struct gpu_steps *steps, uint64_t block_count)
-{
-    const struct tutti_kernel_program *program = steps->program;
-    const uint64_t left = program->call_count - steps->piece * program->piece_count;
-
-    if (program->npieces == 1)
-        return block_count;
-    return left < program->piece_count ? left : program->piece_count;
-}
-
 /* All threads: copies `src` to `dst` and scales it. If `multiplied` is 0, the index of the only
  * source, the elements are first multiplied by `scalar`. Otherwise `multiplied` is
  * TUTTI_KERNEL_NO_SOURCE. */
@@ -52,21 +39,42 @@ GPU_FUNCTION void gpu_multiply(uint32_t type, void *dst, const void *src, uint64
     gpu_reduce(&job, gpu_crew_of_block());
 }
 
-/* All threads: copies the piece's part of the user's input to the staged INPUT, without gaps
- * between blocks. Widens or multiplies the elements if the work needs that. */
+/* Returns the parts of the user's buffers that this block stages and finishes in this piece. */
+GPU_INLINE const struct tutti_kernel_staging *gpu_staging(const struct gpu_steps *steps)
+{
+    return gpu_table<struct tutti_kernel_staging>(steps->program, steps->bound->staging) +
+           steps->column;
+}
+
+GPU_INLINE const struct tutti_kernel_stretch *gpu_stretches(const struct gpu_steps *steps,
+                                                            uint32_t first)
+{
+    return gpu_table<struct tutti_kernel_stretch>(steps->program, steps->bound->stretches) + first;
+}
+
+/* Returns the byte offset of a stretch in the user's buffer. */
+GPU_INLINE uint64_t gpu_stretch_at(const struct gpu_run *run, const struct gpu_steps *steps,
+                                   const struct tutti_kernel_stretch *stretch)
+{
+    return (stretch->start + steps->piece * steps->program->piece_count) *
+           gpu_type_bytes(run->work->type);
+}
+
+/* All threads: copies the parts of the user's input that this block reads to the staged INPUT,
+ * without gaps between the blocks of the buffer. Widens or multiplies the elements if the work
+ * needs that. */
 GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const struct tutti_kernel_program *program = steps->program;
-    const struct tutti_kernel_block *blocks = gpu_table<struct tutti_kernel_block>(program,
-                                                                                   program->input);
+    const struct tutti_kernel_staging *staging = gpu_staging(steps);
+    const struct tutti_kernel_stretch *stretches = gpu_stretches(steps, staging->input_first);
     const struct tutti_kernel_work *work = run->work;
-    const uint64_t bytes = gpu_type_bytes(work->type);
-    uint8_t *to = steps->staged_input;
 
-    for (uint32_t i = 0; i < program->input_blocks; i++) {
-        const uint64_t count = gpu_block_elements(steps, blocks[i].count);
-        const uint8_t *from = (const uint8_t *)work->input +
-            (blocks[i].start + steps->piece * program->piece_count) * bytes;
+    for (uint32_t i = 0; i < staging->input_count; i++) {
+        const uint64_t count = stretches[i].count;
+        const uint8_t *from =
+            (const uint8_t *)work->input + gpu_stretch_at(run, steps, &stretches[i]);
+        uint8_t *to = steps->staged_input + stretches[i].at;
 
         if (program->widens) {
             tutti_kernel_conversion job = {work->type, true, from, to, count,
@@ -78,30 +86,29 @@ GPU_FUNCTION void gpu_stage_input(const struct gpu_run *run, const struct gpu_st
             gpu_multiply(work->type, to, from, count, 0, gpu_scalar_of(work),
                          gpu_scale_of(false, run->nranks));
         } else {
-            gpu_copy(to, from, count * bytes, gpu_crew_of_block());
+            gpu_copy(to, from, count * gpu_type_bytes(work->type), gpu_crew_of_block());
         }
-        to += count * gpu_type_bytes(program->run_type);
     }
 }
 
-/* All threads: narrows the staged OUTPUT into the user's output. If OUTPUT is not staged, scales
- * the user's output in place, or makes its elements truth values. */
+/* All threads: narrows the parts of the staged OUTPUT that this block has written into the user's
+ * output. If OUTPUT is not staged, scales the user's output in place, or makes its elements truth
+ * values. */
 GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_steps *steps)
 {
     const struct tutti_kernel_program *program = steps->program;
-    const struct tutti_kernel_block *blocks = gpu_table<struct tutti_kernel_block>(program,
-                                                                                   program->output);
+    const struct tutti_kernel_staging *staging = gpu_staging(steps);
+    const struct tutti_kernel_stretch *stretches = gpu_stretches(steps, staging->output_first);
     const struct tutti_kernel_work *work = run->work;
     const struct tutti_scale scale = gpu_scale_of(work->is_average, run->nranks);
-    const uint8_t *from = steps->staged_output;
 
-    for (uint32_t i = 0; i < program->output_blocks; i++) {
-        const uint64_t count = gpu_block_elements(steps, blocks[i].count);
-        uint8_t *to = (uint8_t *)work->output +
-            (blocks[i].start + steps->piece * program->piece_count) * gpu_type_bytes(work->type);
+    for (uint32_t i = 0; i < staging->output_count; i++) {
+        const uint64_t count = stretches[i].count;
+        uint8_t *to = (uint8_t *)work->output + gpu_stretch_at(run, steps, &stretches[i]);
 
         if (program->widens) {
-            tutti_kernel_conversion job = {work->type, false, from, to, count,
+            tutti_kernel_conversion job = {work->type, false,
+                                           steps->staged_output + stretches[i].at, to, count,
                                            (float)scale.multiply, 0};
 
             gpu_convert(&job, gpu_crew_of_block());
@@ -115,20 +122,28 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
         } else {
             gpu_multiply(work->type, to, to, count, TUTTI_KERNEL_NO_SOURCE, 0, scale);
         }
-        from += count * sizeof(float);
     }
 }
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
-/* One thread: finds the program's tables, and divides the block's memory. */
+/* One thread: finds the program's tables and those of the block's column, and divides the block's
+ * memory. */
 GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *steps)
 {
     const struct tutti_kernel_program *program =
         (const struct tutti_kernel_program *)run->work->program;
+    const uint32_t column_number = gpu_block() % program->ncolumns;
+    const struct tutti_kernel_column *column =
+        gpu_table<struct tutti_kernel_column>(program, program->columns) + column_number;
     uint8_t *memory = run->work->scratch + gpu_block() * program->block_bytes;
 
     steps->program = program;
+    steps->column = column_number;
+    steps->copy = gpu_block() / program->ncolumns;
+    steps->lane_table =
+        gpu_table<struct tutti_kernel_lane>(program, program->lanes) + column->first;
+    steps->nlanes = column->count;
     steps->steps = gpu_table<struct tutti_kernel_step>(program, program->steps);
     steps->deps = gpu_table<uint32_t>(program, program->deps);
     steps->among = gpu_table<uint32_t>(program, program->among);
@@ -151,7 +166,7 @@ GPU_INLINE void gpu_open_piece(const struct gpu_run *run, struct gpu_steps *step
     const uint64_t input = (uintptr_t)work->input + at, output = (uintptr_t)work->output + at;
 
     steps->piece = piece;
-    steps->round = (uint32_t)(piece / program->nblocks);
+    steps->round = (uint32_t)(piece / program->ncopies);
     steps->bound = piece + 1 == program->npieces ? &program->last : &program->full;
     if (program->needs)
         steps->base[TUTTI_BUF_WINDOW] =
@@ -196,7 +211,7 @@ GPU_INLINE bool gpu_program_is_wrong(const struct gpu_run *run,
 {
     return program->magic != TUTTI_KERNEL_PROGRAM_MAGIC || program->nranks != run->nranks ||
            program->rank != run->rank || program->nblocks > gpu_blocks() ||
-           program->nlanes > TUTTI_KERNEL_LANES;
+           program->ncolumns * program->ncopies > program->nblocks;
 }
 
 /* All threads: runs the current work's program. False, to all threads, if the launch must end. A
@@ -208,6 +223,7 @@ GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
     const struct tutti_kernel_program *program =
         (const struct tutti_kernel_program *)own->work->program;
     const struct gpu_run *run = &steps.run;
+    uint32_t copy;
 
     gpu_barrier(); /* no thread uses `steps` for the previous program any more */
     if (gpu_thread() == 0)
@@ -218,12 +234,13 @@ GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
         gpu_fail(*run, TUTTI_KERNEL_BROKEN, run->rank, NULL);
         return false;
     }
-    if (gpu_block() < program->nblocks && gpu_block() < program->npieces) {
+    copy = gpu_block() / program->ncolumns;
+    if (copy < program->ncopies && copy < program->npieces) {
         if (gpu_thread() == 0)
             gpu_open_program(run, &steps);
         gpu_barrier();
         gpu_open_lanes(run, &steps);
-        for (uint64_t piece = gpu_block(); piece < program->npieces; piece += program->nblocks)
+        for (uint64_t piece = copy; piece < program->npieces; piece += program->ncopies)
             if (!gpu_run_piece(run, &steps, piece))
                 return false;
         gpu_close_lanes(run, &steps);

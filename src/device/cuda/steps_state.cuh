@@ -42,6 +42,9 @@ struct gpu_steps {
     const struct tutti_kernel_bound *bound; /* of the current piece */
     const struct tutti_kernel_step *steps;  /* tables of the program */
     const uint32_t *deps, *among;
+    const struct tutti_kernel_lane *lane_table; /* lanes of the block's column */
+    uint32_t nlanes;  /* of them, including the one for local steps */
+    uint32_t column, copy; /* of the block, as in program.h */
     uint64_t base[TUTTI_BUF_COUNT]; /* addresses of the buffers; 0 if the steps are messages */
     uint8_t *staged_input, *staged_output;
     uint8_t *flagged; /* data that are to be sent in a flagged slot */
@@ -90,7 +93,7 @@ GPU_INLINE struct tutti_kernel_fifo *gpu_block_fifo(const struct gpu_run *run, u
 GPU_INLINE const struct tutti_kernel_lane *gpu_lane_of(const struct gpu_steps *steps,
                                                        uint32_t number)
 {
-    return gpu_table<struct tutti_kernel_lane>(steps->program, steps->program->lanes) + number;
+    return steps->lane_table + number;
 }
 
 /* True if the lane has completed its part of step `index`, or if there is no such lane. The steps

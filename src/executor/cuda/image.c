@@ -56,7 +56,7 @@ bool tutti_cuda_writer_end(struct tutti_cuda_writer *writer, const struct tutti_
 {
     struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
     uint64_t staged = head->stages_in_window ? 0 : head->staged_input_bytes;
-    uint64_t nused_blocks = head->npieces < head->nblocks ? head->npieces : head->nblocks;
+    uint64_t nused_copies = head->npieces < head->ncopies ? head->npieces : head->ncopies;
 
     if (writer->bytes == NULL) {
         writer->size_bytes = writer->used_bytes;
@@ -70,7 +70,7 @@ bool tutti_cuda_writer_end(struct tutti_cuda_writer *writer, const struct tutti_
     *ret_image =
         (struct tutti_cuda_program_image){.bytes = writer->bytes,
                                           .size_bytes = writer->size_bytes,
-                                          .scratch_bytes = head->block_bytes * nused_blocks};
+                                          .scratch_bytes = head->block_bytes * nused_copies * head->ncolumns};
     return true;
 }
 

@@ -68,8 +68,7 @@ static uint32_t rotation_of(const struct batch *batch, const struct tutti_cuda_m
  * copies comes last. */
 static int sort_into_lanes(struct batch *batch, const struct tutti_cuda_grid *grid)
 {
-    /* The last channel is for messages. */
-    uint32_t fifo = tutti_cuda_grid_channels(grid) * grid->nblocks, first = 0;
+    uint32_t fifo = tutti_cuda_grid_channels(grid), first = 0; /* after those of schedules */
 
     for (size_t i = 0; i < batch->count; i++) {
         const struct tutti_cuda_message *message = &batch->messages[i];
@@ -168,9 +167,11 @@ static void encode_messages(struct tutti_cuda_writer *writer, const struct batch
 static void encode_lanes(struct tutti_cuda_writer *writer, const struct batch *batch)
 {
     struct tutti_kernel_program *head = tutti_cuda_writer_head(writer);
+    const struct tutti_kernel_column column = {0, batch->nlanes + 1};
     uint32_t filled[TUTTI_KERNEL_LANES] = {0};
     uint32_t *steps;
 
+    tutti_cuda_writer_copy(writer, &head->columns, &column, 1, sizeof column);
     tutti_cuda_writer_copy(writer, &head->lanes, batch->lanes, batch->nlanes + 1,
                            sizeof *batch->lanes);
     steps = tutti_cuda_writer_table(writer, &head->lane_steps, batch->nhalves + batch->ncopies,
@@ -194,8 +195,8 @@ static int encode(const struct batch *batch, const struct tutti_cuda_grid *grid,
         *tutti_cuda_writer_head(&writer) = (struct tutti_kernel_program){
             .magic = TUTTI_KERNEL_PROGRAM_MAGIC,
             .nranks = grid->layout.nranks, .rank = (uint32_t)batch->rank,
-            .nblocks = grid->nblocks,
-            .nsteps = (uint32_t)batch->count, .nlanes = batch->nlanes + 1,
+            .nblocks = grid->nblocks, .ncolumns = 1, .ncopies = grid->nblocks, .fifo_step = 1,
+            .nsteps = (uint32_t)batch->count,
             .is_messages = 1, .run_type = TUTTI_UINT8,
             .npieces = grid->nblocks, /* each block moves its shares */
             .share_bytes = grid->least_share_bytes,

@@ -17,6 +17,8 @@
  *   scratch.c   manages device memory for programs
  *   copy.c      runs calls that are left to copy engines
  *   launch.c    enqueues works, keeps streams in order, reads what kernels report
+ *   columns.c   divides the steps of a schedule among blocks
+ *   staging.c   finds the parts of buffers that each block copies before and after the steps
  *   program.c   cuts and encodes schedules for kernels
  *   messages.c  encodes sends and receives for kernels
  *   image.c     writes the images of programs and of messages

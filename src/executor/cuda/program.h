@@ -13,16 +13,16 @@
 /* The sizes by which programs are cut. They are the same on all ranks of a domain. */
 struct tutti_cuda_grid {
     struct tutti_kernel_layout layout;
-    /* Blocks that run a program. layout.channels is a multiple of it, at least twice. */
-    uint32_t nblocks;
+    uint32_t nblocks; /* blocks that run programs */
     size_t least_piece_bytes; /* of the larger buffer; a smaller piece is not worth a block */
     size_t least_share_bytes; /* of a message: a smaller share is not worth a block */
 };
 
-/* The most channels that a schedule may use. One more channel is for messages. */
+/* The most channels that a schedule may use: one for each FIFO of a pair that is not for messages.
+ */
 static inline uint32_t tutti_cuda_grid_channels(const struct tutti_cuda_grid *grid)
 {
-    return grid->layout.channels / grid->nblocks - 1;
+    return grid->layout.channels - grid->nblocks;
 }
 
 /* Binds `plan` to the sizes of `call`, in pieces for the blocks of the grid. `plan` is borrowed.

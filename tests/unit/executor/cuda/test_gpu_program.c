@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tests programs in the form that kernels read. Their tables are consistent and agree with the
  * plan, calls are divided for the available blocks, and programs that cannot run are refused. */
-#include "executor/cuda/program.h"
+#include "executor/cuda/columns.h"
 
 #include "algorithms/algorithm.h"
 #include "base/result.h"
 #include "schedule/access.h"
+#include "schedule/variants.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,28 +58,56 @@ static const void *table_at(const struct tutti_cuda_program_image *image,
     return image->bytes + table.at;
 }
 
-/* Each half of a step is in the lane that it names, once, and lanes are ascending. */
+/* Returns the column that a lane belongs to. */
+static uint32_t column_of(const struct tutti_kernel_column *columns, uint32_t lane)
+{
+    uint32_t column = 0;
+
+    while (lane >= columns[column].first + columns[column].count)
+        column++;
+    return column;
+}
+
+/* No step depends on a step of another column. */
+static void check_deps(const struct tutti_cuda_program_image *image, const uint32_t *of_step)
+{
+    const struct tutti_kernel_program *head = head_of(image);
+    const struct tutti_kernel_step *steps = table_at(image, head->steps, sizeof *steps);
+    const uint32_t *deps = table_at(image, head->deps, sizeof *deps);
+
+    for (uint32_t i = 0; i < head->nsteps; i++)
+        for (uint32_t k = 0; k < steps[i].dep_count; k++)
+            assert_int_equal(of_step[i], of_step[deps[steps[i].dep_first + k]]);
+}
+
+/* Each half of a step is in the lane that it names, once, and lanes are ascending. The last lane of
+ * a column is the one for local steps. */
 static void check_lanes(const struct tutti_cuda_program_image *image)
 {
     const struct tutti_kernel_program *head = head_of(image);
     const struct tutti_kernel_step *steps = table_at(image, head->steps, sizeof *steps);
+    const struct tutti_kernel_column *columns = table_at(image, head->columns, sizeof *columns);
     const struct tutti_kernel_lane *lanes = table_at(image, head->lanes, sizeof *lanes);
     const uint32_t *lane_steps = table_at(image, head->lane_steps, sizeof *lane_steps);
-    uint32_t nhalves = 0, nnamed = 0;
+    uint32_t nhalves = 0, nnamed = 0, *of_step = calloc(head->nsteps + 1, sizeof *of_step);
 
-    assert_int_equal(head->lanes.count, head->nlanes);
-    for (uint32_t i = 0; i < head->nlanes; i++) {
+    assert_int_equal(head->columns.count, head->ncolumns);
+    assert_true(head->ncolumns * head->ncopies <= head->nblocks);
+    for (uint32_t i = 0; i < head->lanes.count; i++) {
+        const struct tutti_kernel_column *column = &columns[column_of(columns, i)];
         bool is_local = lanes[i].peer < 0;
 
-        assert_int_equal(is_local, i + 1 == head->nlanes);
+        assert_int_equal(is_local, i + 1 == column->first + column->count);
         assert_int_equal(lanes[i].first, nhalves);
         nhalves += lanes[i].count;
         for (uint32_t k = lanes[i].first; k < nhalves; k++) {
             const struct tutti_kernel_step *step = &steps[lane_steps[k]];
+            uint32_t place = i - column->first;
 
+            of_step[lane_steps[k]] = column_of(columns, i);
             assert_true(k == lanes[i].first || lane_steps[k] > lane_steps[k - 1]);
-            assert_true(is_local || lanes[i].is_receive ? step->receive_lane == i
-                                                        : step->send_lane == i);
+            assert_true(is_local || lanes[i].is_receive ? step->receive_lane == place
+                                                        : step->send_lane == place);
         }
     }
     for (uint32_t i = 0; i < head->nsteps; i++)
@@ -87,6 +116,49 @@ static void check_lanes(const struct tutti_cuda_program_image *image)
                    steps[i].send_lane != steps[i].receive_lane);
     assert_int_equal(nhalves, nnamed);
     assert_int_equal(head->lane_steps.count, nhalves);
+    check_deps(image, of_step);
+    free(of_step);
+}
+
+/* Marks the elements of the user's buffer that some stretches cover. */
+static void mark(const struct tutti_kernel_stretch *stretches, uint32_t count, uint8_t *marks,
+                 size_t nelements, bool may_overlap)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint64_t k = 0; k < stretches[i].count; k++) {
+            assert_true(stretches[i].start + k < nelements);
+            assert_true(may_overlap || marks[stretches[i].start + k] == 0);
+            marks[stretches[i].start + k] = 1;
+        }
+}
+
+/* The columns together stage all of the input of the first piece, and finish all of the output,
+ * each element once. */
+static void check_staging(const struct tutti_cuda_program_image *image,
+                          const struct tutti_program *program, const struct tutti_call *call)
+{
+    const struct tutti_kernel_program *head = head_of(image);
+    const struct tutti_kernel_bound *bound = program->npieces > 1 ? &head->full : &head->last;
+    const struct tutti_kernel_staging *staging = table_at(image, bound->staging, sizeof *staging);
+    const struct tutti_kernel_stretch *stretches =
+        table_at(image, bound->stretches, sizeof *stretches);
+    size_t ninputs = program->input_blocks * call->count;
+    size_t noutputs = program->output_blocks * call->count;
+    uint8_t *inputs = calloc(ninputs + 1, 1), *outputs = calloc(noutputs + 1, 1);
+
+    assert_int_equal(bound->staging.count, head->ncolumns);
+    for (uint32_t i = 0; i < head->ncolumns; i++) {
+        mark(stretches + staging[i].input_first, staging[i].input_count, inputs, ninputs, true);
+        mark(stretches + staging[i].output_first, staging[i].output_count, outputs, noutputs,
+             false);
+    }
+    for (size_t k = 0; k < ninputs; k++)
+        assert_int_equal(inputs[k], program->stages_input && k % call->count < program->piece_count);
+    for (size_t k = 0; k < noutputs; k++)
+        assert_int_equal(outputs[k],
+                         program->finishes_output && k % call->count < program->piece_count);
+    free(inputs);
+    free(outputs);
 }
 
 static void check_bound(const struct tutti_cuda_program_image *image,
@@ -113,7 +185,7 @@ static void check_bound(const struct tutti_cuda_program_image *image,
 }
 
 static void check_image(const struct tutti_cuda_program_image *image,
-                        const struct tutti_program *program)
+                        const struct tutti_program *program, const struct tutti_call *call)
 {
     const struct tutti_kernel_program *head = head_of(image);
     const struct tutti_schedule *schedule = program->plan->schedule;
@@ -126,6 +198,7 @@ static void check_image(const struct tutti_cuda_program_image *image,
                         schedule->ndeps * sizeof(uint32_t));
     assert_true(image->scratch_bytes % TUTTI_KERNEL_LINE == 0);
     check_lanes(image);
+    check_staging(image, program, call);
     check_bound(image, &head->last, &program->last);
     if (program->npieces > 1)
         check_bound(image, &head->full, &program->full);
@@ -146,11 +219,70 @@ static void tables_say_what_the_plan_says(void **state)
             assert_int_equal(tutti_cuda_program_create(plan, &call, (int)rank, &grid, &program),
                              TUTTI_OK);
             assert_int_equal(tutti_cuda_program_encode(program, &call, &grid, &image), TUTTI_OK);
-            check_image(&image, program);
+            check_image(&image, program, &call);
             tutti_cuda_program_image_fini(&image);
             tutti_program_destroy(program);
             tutti_plan_destroy(plan);
         }
+}
+
+/* Each channel of these algorithms runs in blocks of its own. */
+static void channels_run_in_columns_of_their_own(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t channels, ncolumns, ncopies;
+    } rows[] = {{"ring", 0, 1, 4},    {"walecki", 2, 2, 2}, {"walecki", 4, 4, 1},
+                {"walecki", 3, 3, 1}, {"two_shot", 0, 1, 4}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct tutti_algorithm *algorithm =
+            tutti_algorithm_find(TUTTI_ALLREDUCE, rows[i].name);
+        struct tutti_shape shape = {.nranks = 6, .rank = 1};
+        struct tutti_cuda_columns columns;
+        struct tutti_schedule *schedule;
+        uint32_t *of_step, used = 0;
+
+        if (rows[i].channels > 0)
+            shape.options.value[TUTTI_CHANNELS] = rows[i].channels;
+        assert_int_equal(tutti_algorithm_schedule(algorithm, &shape, &schedule), TUTTI_OK);
+        columns = tutti_cuda_columns_of(schedule, &grid);
+        assert_int_equal(columns.ncolumns, rows[i].ncolumns);
+        assert_int_equal(columns.ncopies, rows[i].ncopies);
+        assert_int_equal(tutti_cuda_columns_divide(schedule, &columns, &of_step), TUTTI_OK);
+        for (uint32_t k = 0; k < schedule->nsteps; k++)
+            used |= 1u << of_step[k];
+        assert_int_equal(used, (1u << rows[i].ncolumns) - 1);
+        free(of_step);
+        tutti_schedule_destroy(schedule);
+    }
+}
+
+/* The columns of a rank follow from its number of channels, so all ranks must have as many. */
+static void all_ranks_have_the_same_number_of_channels(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < tutti_algorithm_count(); a++)
+        for (uint32_t nranks = 2; nranks <= 6; nranks += 2)
+            for (size_t v = 0; v < variants_count(tutti_algorithm(a)); v++) {
+                struct variant variant;
+                uint32_t first = 0;
+
+                variant_create(tutti_algorithm(a), v, nranks, &variant);
+                variant.shape.channels = tutti_cuda_grid_channels(&grid);
+                for (uint32_t rank = 0; rank < nranks; rank++) {
+                    struct tutti_schedule *schedule;
+
+                    variant.shape.rank = rank;
+                    assert_int_equal(tutti_algorithm_schedule(tutti_algorithm(a), &variant.shape,
+                                                              &schedule), TUTTI_OK);
+                    first = rank == 0 ? schedule->nchannels : first;
+                    assert_int_equal(schedule->nchannels, first);
+                    tutti_schedule_destroy(schedule);
+                }
+                variant_destroy(&variant);
+            }
 }
 
 /* ---- pieces ------------------------------------------------------------------------------ */
@@ -216,11 +348,14 @@ static void schedules_of_too_many_channels_are_refused(void **state)
 {
     struct tutti_call call = call_of(TUTTI_ALLREDUCE, TUTTI_INT32, 1000);
     struct tutti_plan *plan = plan_of(tutti_algorithm_find(TUTTI_ALLREDUCE, "walecki"), 16, 0, 0);
+    struct tutti_cuda_grid narrow = grid;
     struct tutti_program *program = NULL;
 
     (void)state;
-    assert_true(plan->schedule->nchannels > tutti_cuda_grid_channels(&grid));
-    assert_int_equal(tutti_cuda_program_create(plan, &call, 0, &grid, &program), TUTTI_ERR_USAGE);
+    narrow.layout.channels = narrow.nblocks + 3;
+    assert_true(plan->schedule->nchannels > tutti_cuda_grid_channels(&narrow));
+    assert_int_equal(tutti_cuda_program_create(plan, &call, 0, &narrow, &program),
+                     TUTTI_ERR_USAGE);
     assert_null(program);
     tutti_plan_destroy(plan);
 }
@@ -281,6 +416,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_say_what_the_plan_says),
+        cmocka_unit_test(channels_run_in_columns_of_their_own),
+        cmocka_unit_test(all_ranks_have_the_same_number_of_channels),
         cmocka_unit_test(each_block_has_a_piece_when_that_is_worth_it),
         cmocka_unit_test(no_piece_is_larger_than_its_part_of_the_window),
         cmocka_unit_test(schedules_of_too_many_channels_are_refused),
