@@ -98,9 +98,11 @@
     line(tutti_doubling_scan)                                                             \
     line(tutti_tree_scan)                                                                 \
     line(tutti_chain_scan)                                                                \
+    line(tutti_linear_scan)                                                               \
     line(tutti_doubling_exclusive_scan)                                                   \
     line(tutti_tree_exclusive_scan)                                                       \
-    line(tutti_chain_exclusive_scan)
+    line(tutti_chain_exclusive_scan)                                                      \
+    line(tutti_linear_exclusive_scan)
 
 #define DECLARE(algorithm) extern const struct tutti_algorithm algorithm;
 #define ADDRESS(algorithm) &algorithm,

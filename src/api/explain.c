@@ -99,14 +99,13 @@ static int explain_host(const struct tutti_comm *comm, const struct tutti_call *
 
 /* ---- on device memory ------------------------------------------------------------------------ */
 
-static int explain_device(const struct tutti_comm *comm, const struct tutti_call *call,
+static int explain_device(struct tutti_comm *comm, const struct tutti_call *call,
                           tuttiExplanation_t *explanation)
 {
-    struct tutti_tuner_query query = tutti_cache_query(comm, call);
-    struct tutti_tuner_view view = view_of(comm);
+    struct tutti_tuner_view view = comm->gpu->view;
     struct tutti_choice choice;
-    enum tutti_authority by;
 
+    view.memo = NULL; /* as in view_of */
     if (!comm->gpu->has_domain) {
         TUTTI_TRY(explain_host(comm, call, explanation));
         snprintf(explanation->transport, sizeof explanation->transport, "host+%s",
@@ -114,19 +113,9 @@ static int explain_device(const struct tutti_comm *comm, const struct tutti_call
         return TUTTI_OK;
     }
     snprintf(explanation->transport, sizeof explanation->transport, "gpu");
-    TUTTI_TRY(tutti_tuner_choose(&view, &query, &choice, &by));
-    /* Kernels run only algorithms that the user has named; otherwise they use their own. */
-    if (!query.is_vector && by < TUTTI_BY_TABLE) {
-        tutti_choice_format(&choice, explanation->algorithm, sizeof explanation->algorithm);
-        tutti_authority_format(&view, &query, by, explanation->reason, sizeof explanation->reason);
-        return TUTTI_OK;
-    }
-    snprintf(explanation->algorithm, sizeof explanation->algorithm, "%s",
-             tutti_cuda_protocol(comm->gpu->gpu, call));
-    snprintf(explanation->reason, sizeof explanation->reason, "%s",
-             tutti_call_has_pairs(call) || tutti_call_makes_truth_somewhere(call, comm->nranks)
-                 ? "the only one for such calls"
-                 : "by the size of what ranks send");
+    TUTTI_TRY(tutti_gpu_choose(comm, &view, call, &choice, explanation->reason,
+                               sizeof explanation->reason));
+    tutti_choice_format(&choice, explanation->algorithm, sizeof explanation->algorithm);
     return TUTTI_OK;
 }
 
@@ -145,7 +134,7 @@ static void explain_nothing(const struct tutti_comm *comm, tuttiExplanation_t *e
              is_alone ? "there is one rank" : "the count is 0");
 }
 
-static int explain(const struct tutti_comm *comm, const char *name, const void *buffer,
+static int explain(struct tutti_comm *comm, const char *name, const void *buffer,
                    size_t count, tuttiDataType_t type, int op, int root,
                    tuttiExplanation_t *explanation)
 {

@@ -2,7 +2,7 @@
  * The inputs of a communicator's algorithm choices: a policy, and the machine as all ranks see it.
  * The policy is rank 0's, shared while the communicator forms (share.h); after a split it is the
  * parent's. Choices depend on nothing else, so all ranks choose the same. */
-#include "comm/comm.h"
+#include "gpu/comm_gpu.h"
 #include "tuner/assumed.h"
 
 #include <stdlib.h>
@@ -155,7 +155,12 @@ int tutti_choices_set_policy(struct tutti_comm *comm, struct tutti_policy *polic
     tutti_policy_release(comm->policy);
     comm->policy = policy;
     tutti_cache_forget(comm->cache);
-    return learn_view(comm);
+    TUTTI_TRY(learn_view(comm));
+    if (comm->gpu != NULL) {
+        tutti_gpu_plan_fill_view(comm);
+        tutti_gpu_programs_forget(comm);
+    }
+    return TUTTI_OK;
 }
 
 void tutti_choices_fini(struct tutti_comm *comm)

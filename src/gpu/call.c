@@ -160,14 +160,9 @@ static struct tutti_header number(struct tutti_comm *comm, const struct tutti_ca
 
 static int find_program(struct tutti_comm *comm, struct tutti_cuda_item *item)
 {
-    const struct tutti_cuda_stored *stored;
-    int rc = tutti_gpu_programs_find(comm, item->call, &stored);
+    int rc = tutti_gpu_programs_find(comm, item);
 
-    if (rc != TUTTI_OK)
-        return tutti_comm_fail(comm, rc, tutti_message_last());
-    if (stored != NULL)
-        item->program = *stored;
-    return TUTTI_OK;
+    return rc == TUTTI_OK ? TUTTI_OK : tutti_comm_fail(comm, rc, tutti_message_last());
 }
 
 /* Enqueues one call. The GPU's context must be current. A stream that cannot be used is refused

@@ -21,7 +21,10 @@ struct tutti_gpu_comm {
     bool has_domain;              /* the GPUs of all ranks reach each other; calls are kernels */
     uint8_t calls_on_host;        /* 1 if the last call with a buffer was on host memory; atomic */
     struct tutti_call_history history;   /* of calls that ran as kernels; for the thread inside */
-    struct tutti_gpu_programs *programs; /* of named algorithms; NULL until needed */
+    struct tutti_gpu_programs *programs; /* how calls run; NULL until needed */
+    struct tutti_tuner_view view;        /* of the domain, for the tuner (plan.c) */
+    struct tutti_memo memo;              /* of the view */
+    char fingerprint[TUTTI_FINGERPRINT_BYTES]; /* of the view */
     uint64_t *sequences;          /* [2][nranks]: number of receives, and of sends, as kernels */
 
     /* Forming. */
@@ -106,13 +109,24 @@ int tutti_gpu_parts_wait(struct tutti_gpu_part *parts);
 /* Frees all parts and their copies of calls. */
 void tutti_gpu_parts_free(struct tutti_gpu_part *parts);
 
+/* ---- the machine of the GPUs (plan.c) ------------------------------------------------------ */
+
+/* Fills in comm->gpu->view, once it is known whether the ranks have formed a domain, and after the
+ * policy has changed. Does nothing without a domain. */
+void tutti_gpu_plan_fill_view(struct tutti_comm *comm);
+
 /* ---- programs (programs.c) ----------------------------------------------------------------- */
 
-/* Finds the program of a call for which the user has named an algorithm. *ret_stored is NULL if no
- * algorithm was named, or if kernels cannot run it. The kernels' built-in algorithms then run the
- * call. *ret_stored is valid until the next call of this function. */
-int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
-                            const struct tutti_cuda_stored **ret_stored);
+/* Finds out how item->call runs, and sets the item's protocol and program. All ranks get the same
+ * protocol. Does nothing for a message. */
+int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item);
+/* Chooses how a call runs, as tutti_gpu_programs_find does at its first call if there is no schedule
+ * file, and writes the reason. `view` is comm->gpu->view, or a copy of it. */
+int tutti_gpu_choose(struct tutti_comm *comm, const struct tutti_tuner_view *view,
+                     const struct tutti_call *call, struct tutti_choice *ret_choice,
+                     char *reason, size_t reason_bytes);
+/* Forgets how calls ran, because the policy has changed. */
+void tutti_gpu_programs_forget(struct tutti_comm *comm);
 /* Frees the table of programs, if there is one. Their images in device memory belong to the GPU. */
 void tutti_gpu_programs_fini(struct tutti_comm *comm);
 

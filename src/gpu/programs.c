@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs of calls on device memory for which the user has named an algorithm, in a variable, a
- * rule or a schedule file. Kernels run the algorithm's schedule step by step. The kernels' built-in
- * algorithms run all other calls. */
+ * Decides how calls on device memory run. A schedule file, or else the tuner, names an algorithm and
+ * a protocol (algorithms/protocols.h). A kernel runs the call as a whole, or runs the algorithm's
+ * schedule step by step by a program. */
 #include "gpu/comm_gpu.h"
 
 #include "base/log.h"
 #include "executor/cuda/program.h"
+#include "tuner/builtin.h"
+#include "tuner/explain.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Programs stay in device memory, because kernels and graphs may need them at any time. So their
  * number is limited. All ranks count the same calls, so they reach the limit at the same call. */
 enum { MOST_CALLS = 1024, BITS = 11, ENTRIES = 1 << BITS };
 _Static_assert(ENTRIES > MOST_CALLS, "a search ends at a free entry");
 
-/* The program of a call. Without one, the kernels' built-in algorithms run the call. */
+/* How a call runs. */
 struct variant {
-    bool is_made, has_program;
-    struct tutti_cuda_stored stored;
+    bool is_made;
+    const char *file;                /* the schedule file that serves the call; NULL: none does */
+    struct tutti_choice choice;      /* without a file */
+    enum tutti_authority by;         /* which has made the choice */
+    struct tutti_cuda_stored stored; /* with a file, or with TUTTI_PROTOCOL_STEPS */
 };
 
 struct entry {
@@ -62,24 +69,51 @@ static void report_refusal(const struct tutti_comm *comm, const struct tutti_tun
               tutti_collective_name(query->collective), query->block_bytes, refusal);
 }
 
-/* Finds the plan of the algorithm that the user has named for the call. *ret_plan is NULL if no
- * algorithm was named. */
-static int find_plan(struct tutti_comm *comm, const struct tutti_call *call,
-                     const struct tutti_plan **ret_plan)
+/* Returns the tuner's query for a call on device memory. */
+static struct tutti_tuner_query query_of(const struct tutti_comm *comm,
+                                         const struct tutti_call *call)
 {
     struct tutti_tuner_query query = tutti_cache_query(comm, call);
-    enum tutti_authority by = TUTTI_BY_NONE;
-    struct tutti_choice choice;
 
-    *ret_plan = tutti_schedules_find(comm->schedules, &comm->view, &query);
-    if (*ret_plan != NULL)
-        return TUTTI_OK;
-    report_refusal(comm, &query);
-    TUTTI_TRY(tutti_tuner_choose(&comm->view, &query, &choice, &by));
-    if (by >= TUTTI_BY_TABLE) /* the user has not named it */
-        return TUTTI_OK;
-    return tutti_cache_plan(comm, comm->gpu->programs->plans, &choice, call->root,
-                            tutti_cuda_grid_channels(tutti_cuda_grid(comm->gpu->gpu)), ret_plan);
+    query.protocols = tutti_cuda_protocols(comm->gpu->gpu, call);
+    /* Programs are for uniform blocks. The kernels copy from buffer to buffer. */
+    if (call->kind != TUTTI_CALL_COLLECTIVE)
+        query.protocols &= ~(1u << TUTTI_PROTOCOL_STEPS);
+    return query;
+}
+
+int tutti_gpu_choose(struct tutti_comm *comm, const struct tutti_tuner_view *view,
+                     const struct tutti_call *call, struct tutti_choice *ret_choice,
+                     char *reason, size_t reason_bytes)
+{
+    struct tutti_tuner_query query = query_of(comm, call);
+    enum tutti_authority by;
+
+    TUTTI_TRY(tutti_tuner_choose(view, &query, ret_choice, &by));
+    tutti_authority_format(view, &query, by, reason, reason_bytes);
+    return TUTTI_OK;
+}
+
+/* Logs how the call runs. The copies of the driver are logged when they are enqueued. */
+static void report(struct tutti_comm *comm, const struct tutti_call *call,
+                   const struct variant *variant)
+{
+    bool has_steps = variant->choice.protocol == TUTTI_PROTOCOL_STEPS;
+    struct tutti_tuner_query query;
+    char text[96], reason[96];
+
+    if (!tutti_log_is_on(TUTTI_LOG_INFO) || variant->choice.protocol == TUTTI_PROTOCOL_COPIES)
+        return;
+    if (variant->file != NULL) {
+        tutti_cuda_log_call(comm->gpu->gpu, call, "runs by %s, step by step: by TUTTI_SCHEDULE",
+                            variant->file);
+        return;
+    }
+    query = query_of(comm, call);
+    tutti_choice_format(&variant->choice, text, sizeof text);
+    tutti_authority_format(&comm->gpu->view, &query, variant->by, reason, sizeof reason);
+    tutti_cuda_log_call(comm->gpu->gpu, call, "runs by %s%s: %s", text,
+                        has_steps ? ", step by step" : "", reason);
 }
 
 static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
@@ -100,33 +134,80 @@ static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
     return rc;
 }
 
-/* If kernels cannot run a program on this rank, they cannot run it on any other. So all ranks fall
- * back to the built-in algorithms together. */
-static int make(struct tutti_comm *comm, const struct tutti_call *call, struct variant *variant)
+/* Chooses a protocol other than step by step. Every call has one. */
+static int choose_kernel(struct tutti_comm *comm, const struct tutti_call *call,
+                         struct variant *variant)
+{
+    struct tutti_tuner_query query = query_of(comm, call);
+
+    query.protocols &= ~(1u << TUTTI_PROTOCOL_STEPS);
+    variant->by = TUTTI_BY_HOST;
+    if (tutti_builtin_find_protocol(&comm->gpu->view, &query, &variant->choice))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INTERNAL, "no kernel runs %s",
+                      tutti_collective_name(call->collective));
+}
+
+/* Puts the program of a plan into device memory. *ret_is_stored is false if kernels cannot run the
+ * schedule. If they cannot run it on this rank, they cannot run it on any other. So all ranks fall
+ * back to another protocol together. */
+static int try_plan(struct tutti_comm *comm, const struct tutti_call *call,
+                    const struct tutti_plan *plan, struct variant *variant, bool *ret_is_stored)
 {
     const uint32_t of_peers = TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE;
-    const struct tutti_plan *plan;
     int rc;
 
-    TUTTI_TRY(find_plan(comm, call, &plan));
-    if (plan != NULL && (plan->schedule->needs & of_peers) != 0 &&
-        !tutti_cuda_reaches_all(comm->gpu->gpu)) {
+    *ret_is_stored = false;
+    if ((plan->schedule->needs & of_peers) != 0 && !tutti_cuda_reaches_all(comm->gpu->gpu)) {
         tutti_log(TUTTI_LOG_INFO, "the algorithm that was named for %s reads its peers' buffers, "
                   "which on GPUs needs ranks of one process on one GPU: not used",
                   tutti_collective_name(call->collective));
-        plan = NULL;
+        return TUTTI_OK;
     }
-    if (plan != NULL) {
-        rc = store(comm, plan, call, &variant->stored);
-        if (rc != TUTTI_OK && rc != TUTTI_ERR_USAGE)
-            return rc;
-        variant->has_program = rc == TUTTI_OK;
-        if (rc == TUTTI_OK)
-            tutti_cuda_log_call(comm->gpu->gpu, call, "runs step by step in kernels: %u steps",
-                                plan->schedule->nsteps);
+    rc = store(comm, plan, call, &variant->stored);
+    *ret_is_stored = rc == TUTTI_OK;
+    return rc == TUTTI_ERR_USAGE ? TUTTI_OK : rc;
+}
+
+/* Tries the schedule files of the user. */
+static int try_files(struct tutti_comm *comm, const struct tutti_call *call,
+                     struct variant *variant, bool *ret_is_stored)
+{
+    struct tutti_tuner_query query = tutti_cache_query(comm, call);
+    const struct tutti_plan *plan;
+
+    *ret_is_stored = false;
+    if (comm->schedules == NULL || call->kind != TUTTI_CALL_COLLECTIVE)
+        return TUTTI_OK;
+    plan = tutti_schedules_find(comm->schedules, &comm->gpu->view, &query);
+    if (plan == NULL) {
+        report_refusal(comm, &query);
+        return TUTTI_OK;
     }
-    variant->is_made = true;
+    TUTTI_TRY(try_plan(comm, call, plan, variant, ret_is_stored));
+    if (*ret_is_stored)
+        variant->file = tutti_schedules_file(comm->schedules, plan);
     return TUTTI_OK;
+}
+
+static int make(struct tutti_comm *comm, const struct tutti_call *call, struct variant *variant)
+{
+    uint32_t channels = tutti_cuda_grid_channels(tutti_cuda_grid(comm->gpu->gpu));
+    struct tutti_tuner_query query = query_of(comm, call);
+    const struct tutti_plan *plan;
+    bool is_stored;
+
+    TUTTI_TRY(try_files(comm, call, variant, &is_stored));
+    variant->is_made = true;
+    if (is_stored)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_tuner_choose(&comm->gpu->view, &query, &variant->choice, &variant->by));
+    if (variant->choice.protocol != TUTTI_PROTOCOL_STEPS)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_cache_plan(comm, comm->gpu->programs->plans, &variant->choice, call->root,
+                               channels, &plan));
+    TUTTI_TRY(try_plan(comm, call, plan, variant, &is_stored));
+    return is_stored ? TUTTI_OK : choose_kernel(comm, call, variant);
 }
 
 /* Returns the entry of the call, which is made at its first use, or NULL if the table is full. */
@@ -142,37 +223,69 @@ static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *cal
         return NULL;
     *entry = (struct entry){.key = key};
     if (++programs->count == MOST_CALLS && comm->rank == 0)
-        tutti_log(TUTTI_LOG_INFO, "%d kinds of calls have run by named algorithms on GPUs: further "
-                  "ones run as if none were named", MOST_CALLS);
+        tutti_log(TUTTI_LOG_INFO, "%d kinds of calls have run on GPUs: further ones run by kernels "
+                  "that need no schedule", MOST_CALLS);
     return entry;
 }
 
-int tutti_gpu_programs_find(struct tutti_comm *comm, const struct tutti_call *call,
-                            const struct tutti_cuda_stored **ret_stored)
+static int open_programs(struct tutti_gpu_comm *gpu_comm)
+{
+    if (gpu_comm->programs != NULL)
+        return TUTTI_OK;
+    gpu_comm->programs = calloc(1, sizeof *gpu_comm->programs);
+    if (gpu_comm->programs == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for programs of a GPU");
+    return tutti_cache_create(&gpu_comm->programs->plans);
+}
+
+/* Chooses a kernel for a call whose choice is not kept. */
+static int choose_anew(struct tutti_comm *comm, const struct tutti_call *call,
+                       struct tutti_cuda_item *item)
+{
+    struct variant variant = {.file = NULL};
+
+    TUTTI_TRY(choose_kernel(comm, call, &variant));
+    item->protocol = variant.choice.protocol;
+    report(comm, call, &variant);
+    return TUTTI_OK;
+}
+
+int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item)
 {
     struct tutti_gpu_comm *gpu_comm = comm->gpu;
+    const struct tutti_call *call = item->call;
     struct variant *variant;
     struct entry *entry;
 
-    *ret_stored = NULL;
-    /* For v-forms the built-in kernels, which copy from buffer to buffer, are better than any named
-     * algorithm. */
-    if (call->kind != TUTTI_CALL_COLLECTIVE || (comm->policy == NULL && comm->schedules == NULL))
+    if (tutti_call_is_message(call))
         return TUTTI_OK;
-    if (gpu_comm->programs == NULL) {
-        gpu_comm->programs = calloc(1, sizeof *gpu_comm->programs);
-        if (gpu_comm->programs == NULL)
-            return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for programs of a GPU");
-        TUTTI_TRY(tutti_cache_create(&gpu_comm->programs->plans));
-    }
-    entry = enter(comm, call);
+    /* Rows of the built-in table decide: nothing needs to be remembered. */
+    if (comm->policy == NULL && comm->schedules == NULL && gpu_comm->view.is_even)
+        return choose_anew(comm, call, item);
+    TUTTI_TRY(open_programs(gpu_comm));
+    /* The key of a v-form does not have its counts. */
+    entry = call->kind == TUTTI_CALL_COLLECTIVE ? enter(comm, call) : NULL;
     if (entry == NULL)
-        return TUTTI_OK;
+        return choose_anew(comm, call, item);
     variant = &entry->variants[call->input == call->output];
     if (!variant->is_made)
         TUTTI_TRY(make(comm, call, variant));
-    *ret_stored = variant->has_program ? &variant->stored : NULL;
+    item->protocol = variant->choice.protocol;
+    item->program = variant->stored;
+    report(comm, call, variant);
     return TUTTI_OK;
+}
+
+/* The programs stay in device memory, because graphs may need them. */
+void tutti_gpu_programs_forget(struct tutti_comm *comm)
+{
+    struct tutti_gpu_programs *programs = comm->gpu->programs;
+
+    if (programs == NULL)
+        return;
+    tutti_cache_forget(programs->plans);
+    memset(programs->entries, 0, sizeof programs->entries);
+    programs->count = 0;
 }
 
 void tutti_gpu_programs_fini(struct tutti_comm *comm)

@@ -113,7 +113,7 @@ static int keep_counts(struct entry *entry, const struct tutti_call *call, uint3
 
 static bool same_choice(const struct tutti_choice *a, const struct tutti_choice *b)
 {
-    return a->algorithm == b->algorithm &&
+    return a->algorithm == b->algorithm && a->protocol == b->protocol &&
            memcmp(&a->options, &b->options, sizeof a->options) == 0;
 }
 

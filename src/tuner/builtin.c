@@ -206,3 +206,37 @@ bool tutti_builtin_find(const struct tutti_tuner_view *view,
     }
     return false;
 }
+
+/* ---- protocols of GPUs ------------------------------------------------------------------------ */
+
+/* Lines save waiting time, but move more bytes, so they are worth their cost only for small blocks.
+ * The limits are assumed: no GPU has measured them. Copy engines are asked only for calls that the
+ * user leaves to them (TUTTI_GPU_COPY_ENGINE_BYTES). */
+static const struct {
+    size_t most_block_bytes;
+    enum tutti_protocol protocol;
+} protocols[] = {
+    {ANY, TUTTI_PROTOCOL_COPIES},
+    {16 << 10, TUTTI_PROTOCOL_LL},
+    {256 << 10, TUTTI_PROTOCOL_LL128},
+    {ANY, TUTTI_PROTOCOL_DIRECT},
+    {ANY, TUTTI_PROTOCOL_LL}, /* a barrier */
+};
+
+bool tutti_builtin_find_protocol(const struct tutti_tuner_view *view,
+                                 const struct tutti_tuner_query *query,
+                                 struct tutti_choice *ret_choice)
+{
+    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
+        struct tutti_choice choice = {
+            .algorithm = tutti_protocol_form(protocols[i].protocol, query->collective),
+            .protocol = protocols[i].protocol};
+
+        if (query->block_bytes > protocols[i].most_block_bytes || choice.algorithm == NULL ||
+            !tutti_tuner_can_run(view, query, &choice))
+            continue;
+        *ret_choice = choice;
+        return true;
+    }
+    return false;
+}

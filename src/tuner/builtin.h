@@ -13,6 +13,12 @@ bool tutti_builtin_find(const struct tutti_tuner_view *view,
                         const struct tutti_tuner_query *query, bool is_measured,
                         struct tutti_choice *ret_choice);
 
+/* Finds the first row for protocols of GPUs whose protocol can run the call (query->protocols).
+ * Returns false if there is none. */
+bool tutti_builtin_find_protocol(const struct tutti_tuner_view *view,
+                                 const struct tutti_tuner_query *query,
+                                 struct tutti_choice *ret_choice);
+
 /* True if all ranks are on one host that has fewer cores than ranks. */
 bool tutti_builtin_is_crowded(const struct tutti_tuner_view *view);
 

@@ -137,5 +137,19 @@ bool tutti_candidate_cheapest(const struct tutti_tuner_view *view,
             *ret_seconds = seconds;
         }
     }
+    for (int i = TUTTI_PROTOCOL_STEPS + 1; i < TUTTI_PROTOCOL_COUNT; i++) {
+        struct tutti_choice choice = {
+            .algorithm = tutti_protocol_form((enum tutti_protocol)i, query->collective),
+            .protocol = (enum tutti_protocol)i};
+        double seconds;
+
+        if (choice.algorithm == NULL || !tutti_tuner_can_run(view, query, &choice))
+            continue;
+        seconds = tutti_price(view, query, &choice);
+        if (is_cheaper(seconds, *ret_seconds)) {
+            *ret_choice = choice;
+            *ret_seconds = seconds;
+        }
+    }
     return *ret_seconds < INFINITY;
 }

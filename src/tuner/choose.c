@@ -23,6 +23,8 @@ bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
 {
     uint32_t needs = algorithm->needs;
 
+    if (query->protocols != 0 && (query->protocols >> TUTTI_PROTOCOL_STEPS & 1) == 0)
+        return false;
     if (query->is_vector && !algorithm->serves_vector)
         return false;
     /* Calls through windows run in pieces, and v-forms cannot be cut. */
@@ -36,6 +38,15 @@ bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
         return false;
     /* A window half must have room for a slot of one cache line (64 bytes) per rank. */
     return !(needs & TUTTI_NEEDS_WINDOW) || view->half_bytes / view->nranks >= 64;
+}
+
+bool tutti_tuner_can_run(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                         const struct tutti_choice *choice)
+{
+    if (choice->protocol == TUTTI_PROTOCOL_STEPS)
+        return tutti_tuner_can_serve(view, query, choice->algorithm);
+    return (query->protocols >> choice->protocol & 1) != 0 &&
+           choice->algorithm == tutti_protocol_form(choice->protocol, query->collective);
 }
 
 static bool has_cells(const struct tutti_tuner_view *view)
@@ -133,13 +144,18 @@ static enum tutti_authority ask_all(const struct tutti_tuner_view *view,
 
     if (by != TUTTI_BY_NONE)
         return by;
-    if (tutti_builtin_find(view, query, true, ret_choice)) {
+    if (query->protocols != 0) {
+        if (view->is_even && tutti_builtin_find_protocol(view, query, ret_choice))
+            return TUTTI_BY_HOST;
+    } else if (tutti_builtin_find(view, query, true, ret_choice)) {
         struct tutti_choice of_host = *ret_choice;
 
         return find_cells(view, query, &of_host, ret_choice) ? TUTTI_BY_PRICE : TUTTI_BY_HOST;
     }
     if (tutti_memo_cheapest(view, query, ret_choice))
         return TUTTI_BY_PRICE;
+    if (tutti_builtin_find_protocol(view, query, ret_choice))
+        return TUTTI_BY_DEFAULT;
     return tutti_builtin_find(view, query, false, ret_choice) ? TUTTI_BY_DEFAULT : TUTTI_BY_NONE;
 }
 

@@ -15,7 +15,9 @@
 
 void tutti_choice_format(const struct tutti_choice *choice, char *text, size_t size)
 {
-    int at = snprintf(text, size, "%s", choice->algorithm->name);
+    bool is_kernel = choice->protocol != TUTTI_PROTOCOL_STEPS;
+    int at = snprintf(text, size, "%s%s%s", choice->algorithm->name, is_kernel ? "/" : "",
+                      is_kernel ? tutti_protocol_name(choice->protocol) : "");
     const char *before = "[";
 
     for (int i = 0; i < TUTTI_OPTION_COUNT; i++) {
@@ -29,6 +31,17 @@ void tutti_choice_format(const struct tutti_choice *choice, char *text, size_t s
     }
     if (*before == ',' && (size_t)at < size)
         snprintf(text + at, size - (size_t)at, "]");
+}
+
+/* Writes how the price of a candidate that can serve compares with the lowest one. */
+static void say_price(double lowest, struct tutti_candidate *candidate)
+{
+    if (isnan(candidate->seconds) || !(lowest > 0))
+        snprintf(candidate->reason, sizeof candidate->reason,
+                 "nothing is known about the machine");
+    else
+        snprintf(candidate->reason, sizeof candidate->reason, "%.2f times the lowest price",
+                 candidate->seconds / lowest);
 }
 
 /* Writes the reason why the algorithm is not used, or how its price compares with the lowest
@@ -59,8 +72,7 @@ static void say_why_not(const struct tutti_tuner_view *view, const struct tutti_
         why = "nothing is known about the machine";
     snprintf(candidate->reason, sizeof candidate->reason, "%s", why);
     if (candidate->can_serve && !isnan(candidate->seconds) && lowest > 0)
-        snprintf(candidate->reason, sizeof candidate->reason, "%.2f times the lowest price",
-                 candidate->seconds / lowest);
+        say_price(lowest, candidate);
 }
 
 void tutti_authority_format(const struct tutti_tuner_view *view,
@@ -77,7 +89,8 @@ void tutti_authority_format(const struct tutti_tuner_view *view,
     if (by == TUTTI_BY_PRICE)
         why = "the lowest price of its size class";
     else if (by == TUTTI_BY_HOST)
-        why = "by the built-in table for ranks that share memory or cores";
+        why = query->protocols != 0 ? "by the built-in table for GPUs"
+                                    : "by the built-in table for ranks that share memory or cores";
     snprintf(text, size, "%s", why);
     for (int i = 0; i < TUTTI_POLICY_RULES; i++)
         if (by == tutti_policy_authority(i))
@@ -102,10 +115,22 @@ static int compare(const void *left, const void *right)
     return strcmp(a->choice.algorithm->name, b->choice.algorithm->name);
 }
 
+static void mark_chosen(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                        const struct tutti_choice *chosen, enum tutti_authority by,
+                        struct tutti_candidate *candidate)
+{
+    candidate->is_chosen = true;
+    candidate->by = by;
+    candidate->choice = *chosen;
+    candidate->seconds = tutti_price(view, query, chosen);
+    tutti_authority_format(view, query, by, candidate->reason, sizeof candidate->reason);
+}
+
 int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                         struct tutti_candidate **ret_candidates, size_t *ret_count)
 {
-    struct tutti_candidate *candidates = calloc(tutti_algorithm_count(), sizeof *candidates);
+    size_t most = tutti_algorithm_count() + TUTTI_PROTOCOL_COUNT;
+    struct tutti_candidate *candidates = calloc(most, sizeof *candidates);
     struct tutti_choice chosen, cheapest;
     enum tutti_authority by;
     double lowest = NAN;
@@ -113,8 +138,7 @@ int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_
     int rc;
 
     if (candidates == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu candidates",
-                          tutti_algorithm_count());
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu candidates", most);
     TUTTI_TRY_OR(fail, rc, tutti_tuner_choose(view, query, &chosen, &by));
     if (!tutti_candidate_cheapest(view, query, &cheapest, &lowest))
         lowest = NAN;
@@ -132,13 +156,25 @@ int tutti_tuner_explain(const struct tutti_tuner_view *view, const struct tutti_
         if (!tutti_tuner_is_candidate(view, query, algorithm))
             candidate->seconds = NAN;
         say_why_not(view, query, lowest, candidate);
-        if (algorithm != chosen.algorithm)
+        if (algorithm == chosen.algorithm && chosen.protocol == TUTTI_PROTOCOL_STEPS)
+            mark_chosen(view, query, &chosen, by, candidate);
+    }
+    for (int i = TUTTI_PROTOCOL_STEPS + 1; i < TUTTI_PROTOCOL_COUNT; i++) {
+        struct tutti_candidate *candidate = &candidates[count];
+        struct tutti_choice choice = {
+            .algorithm = tutti_protocol_form((enum tutti_protocol)i, query->collective),
+            .protocol = (enum tutti_protocol)i};
+
+        if (choice.algorithm == NULL || !tutti_tuner_can_run(view, query, &choice))
             continue;
-        candidate->is_chosen = true;
-        candidate->by = by;
-        candidate->choice = chosen;
-        candidate->seconds = tutti_price(view, query, &chosen);
-        tutti_authority_format(view, query, by, candidate->reason, sizeof candidate->reason);
+        count++;
+        candidate->can_serve = true;
+        candidate->by = TUTTI_BY_NONE;
+        candidate->choice = choice;
+        candidate->seconds = tutti_price(view, query, &choice);
+        say_price(lowest, candidate);
+        if (chosen.protocol == choice.protocol)
+            mark_chosen(view, query, &chosen, by, candidate);
     }
     qsort(candidates, count, sizeof *candidates, compare);
     *ret_candidates = candidates;

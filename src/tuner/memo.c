@@ -18,7 +18,8 @@ static bool same_query(const struct tutti_tuner_query *a, const struct tutti_tun
 {
     return a->collective == b->collective && a->is_vector == b->is_vector && a->root == b->root &&
            a->block_bytes == b->block_bytes && a->is_scaled == b->is_scaled &&
-           a->widening == b->widening && a->is_lent == b->is_lent;
+           a->widening == b->widening && a->is_lent == b->is_lent &&
+           a->protocols == b->protocols;
 }
 
 static size_t slot_of(const struct tutti_tuner_query *query)

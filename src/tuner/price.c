@@ -175,6 +175,39 @@ static void rates_at(const struct tutti_tuner_view *view, const struct tutti_tun
         node->bytes_per_s = ret_machine->load_bytes_per_s;
 }
 
+/* Changes the counts of algorithms in which each rank accesses the memory of all others. Where the
+ * links between GPUs are known, they run at the joint rate of all pairs. */
+static void adjust_pairs(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
+                         const struct tutti_choice *choice, struct tutti_cost *cost)
+{
+    double node_rate = machine->level[TUTTI_LEVEL_NODE].bytes_per_s;
+
+    if (view->pairs_bytes_per_s > 0 && node_rate > 0 &&
+        (choice->algorithm->needs != 0 || choice->protocol != TUTTI_PROTOCOL_STEPS))
+        cost->level[TUTTI_LEVEL_NODE].bytes *= node_rate / view->pairs_bytes_per_s;
+}
+
+/* Replaces the waiting times of the form by those of the protocol, and adds the bytes of flags. If
+ * ranks cannot use each other's buffers, all data is copied through windows first, and stored in
+ * windows of others. */
+static void adjust_protocol(const struct tutti_tuner_view *view,
+                            const struct tutti_tuner_query *query,
+                            const struct tutti_choice *choice, struct tutti_cost *cost)
+{
+    const struct tutti_protocol_cost own = tutti_protocol_cost(choice->protocol);
+
+    if (choice->protocol == TUTTI_PROTOCOL_STEPS)
+        return;
+    for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
+        cost->level[level].bytes *= own.bytes;
+        if (cost->level[level].rounds > 0)
+            cost->level[level].rounds = own.rounds;
+    }
+    if (choice->protocol == TUTTI_PROTOCOL_COPIES ||
+        (choice->protocol == TUTTI_PROTOCOL_DIRECT && !view->all_read))
+        cost->copied += 2 * (double)tutti_tuner_bytes(view, query);
+}
+
 /* Changes the counts of rings along paths of the machine. Such rings occupy no ports. They run side
  * by side, at the joint rate of their links. */
 static void adjust_rings(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
@@ -207,7 +240,9 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
     const struct tutti_algorithm *algorithm = choice->algorithm;
     struct tutti_shape shape = {.nranks = view->nranks, .root = query->root,
                                 .options = choice->options, .places = view->places};
-    double pieces = tutti_price_pieces(view, query, algorithm);
+    bool is_kernel = choice->protocol != TUTTI_PROTOCOL_STEPS; /* runs whole, and widens nothing */
+    double pieces = is_kernel ? 1 : tutti_price_pieces(view, query, algorithm);
+    double wide = is_kernel ? 1 : widening(query, algorithm);
     struct tutti_machine machine;
     struct tutti_cost cost;
 
@@ -216,8 +251,9 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
     if (view->nranks == 1)
         return 0;
     rates_at(view, query, algorithm->needs == 0, &machine);
-    tutti_algorithm_cost(algorithm, &shape,
-                         widening(query, algorithm) * (double)query->block_bytes / pieces, &cost);
+    tutti_algorithm_cost(algorithm, &shape, wide * (double)query->block_bytes / pieces, &cost);
     adjust_rings(view, &machine, choice, &cost);
+    adjust_pairs(view, &machine, choice, &cost);
+    adjust_protocol(view, query, choice, &cost);
     return pieces * seconds(view, &machine, &cost);
 }

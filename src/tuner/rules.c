@@ -44,17 +44,42 @@ static int parse_collective(const struct reader *reader, struct tutti_rule *rule
     return TUTTI_OK;
 }
 
+/* Parses the name of a protocol, which ends the word. */
+static int parse_protocol(const struct reader *reader, const char *name, struct tutti_rule *rule)
+{
+    size_t length = (size_t)(reader->word.at + reader->word.length - name);
+
+    for (int i = 0; i < TUTTI_PROTOCOL_COUNT; i++) {
+        const char *known = tutti_protocol_name((enum tutti_protocol)i);
+
+        if (strlen(known) != length || memcmp(known, name, length) != 0)
+            continue;
+        if (i != TUTTI_PROTOCOL_STEPS &&
+            tutti_protocol_form((enum tutti_protocol)i, rule->collective) !=
+                rule->choice.algorithm)
+            return complain(reader, "no kernel runs %s by %s as a whole; docs/tuning.md lists the "
+                            "protocols", tutti_collective_name(rule->collective),
+                            rule->choice.algorithm->name);
+        rule->choice.protocol = (enum tutti_protocol)i;
+        return TUTTI_OK;
+    }
+    return complain(reader, "\"%.*s\" is no protocol; they are steps, ll, ll128, direct and copies",
+                    (int)length, name);
+}
+
 static int parse_algorithm(const struct reader *reader, struct tutti_rule *rule)
 {
+    const char *slash = memchr(reader->word.at, '/', reader->word.length);
+    size_t length = slash != NULL ? (size_t)(slash - reader->word.at) : reader->word.length;
     char name[64];
 
-    snprintf(name, sizeof name, "%.*s", (int)reader->word.length, reader->word.at);
+    snprintf(name, sizeof name, "%.*s", (int)length, reader->word.at);
     rule->choice.algorithm =
-        reader->word.length < sizeof name ? tutti_algorithm_find(rule->collective, name) : NULL;
+        length < sizeof name ? tutti_algorithm_find(rule->collective, name) : NULL;
     if (rule->choice.algorithm == NULL)
         return complain(reader, "%s has no algorithm \"%.60s\"; docs/algorithms.md lists them",
                         tutti_collective_name(rule->collective), name);
-    return TUTTI_OK;
+    return slash != NULL ? parse_protocol(reader, slash + 1, rule) : TUTTI_OK;
 }
 
 /* Returns the option whose name is the `length` bytes at `name`, or TUTTI_OPTION_COUNT. */
@@ -326,7 +351,7 @@ const struct tutti_rule *tutti_rules_find(const struct tutti_rules *rules,
             nodes <= rule->most_nodes &&
             (rule->machine == NULL || (view->fingerprint != NULL &&
                                        strcmp(rule->machine, view->fingerprint) == 0)) &&
-            tutti_tuner_can_serve(view, query, rule->choice.algorithm))
+            tutti_tuner_can_run(view, query, &rule->choice))
             return rule;
     }
     return NULL;

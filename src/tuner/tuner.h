@@ -11,23 +11,25 @@
  *   3. TUTTI_TUNE_TABLE, measured choices
  *   4. the measured rows of builtin.c, if all ranks share memory, or share the cores of one host.
  *      On hosts with cells, an algorithm that uses cells may replace the choice of a row: if, by
- *      price, it saves more on the traffic between cells than it costs otherwise
+ *      price, it saves more on the traffic between cells than it costs otherwise. On GPUs, the rows
+ *      of builtin.c for protocols, if all GPUs are equally near to each other
  *   5. the lowest price, by size class (price.h, memo.h)
  *   6. the general rows of builtin.c, if no machine is known
  */
 #ifndef TUTTI_TUNER_H
 #define TUTTI_TUNER_H
 
-#include "algorithms/algorithm.h"
+#include "algorithms/protocols.h"
 #include "topology/machine/machine.h"
 
 struct tutti_memo;
 struct tutti_policy;
 
-/* An algorithm, and its options as resolved by tutti_algorithm_options. */
+/* An algorithm, its options as resolved by tutti_algorithm_options, and how it runs. */
 struct tutti_choice {
     const struct tutti_algorithm *algorithm;
     struct tutti_options options;
+    enum tutti_protocol protocol; /* TUTTI_PROTOCOL_STEPS, except on GPUs */
 };
 
 /* The authorities in the order of precedence. The user has named the algorithm if the authority is
@@ -36,7 +38,8 @@ enum tutti_authority {
     TUTTI_BY_VARIABLE, /* TUTTI_ALGORITHM */
     TUTTI_BY_RULE,     /* TUTTI_TUNE */
     TUTTI_BY_TABLE,    /* TUTTI_TUNE_TABLE, or a table of tuttiCommTune */
-    TUTTI_BY_HOST,     /* measured rows of builtin.c, for ranks that share memory or crowd a host */
+    TUTTI_BY_HOST,     /* rows of builtin.c, for ranks that share memory or crowd a host, and for
+                          GPUs that are equally near to each other */
     TUTTI_BY_PRICE,    /* the lowest price */
     TUTTI_BY_DEFAULT,  /* general rows of builtin.c, for all others */
     TUTTI_BY_NONE      /* none has decided */
@@ -49,6 +52,11 @@ struct tutti_tuner_view {
     bool all_read;      /* all ranks can also read each other's memory */
     bool all_store;     /* all ranks can also store to that memory, as threads of one process */
     size_t half_bytes;  /* size of a window half */
+    /* On GPUs. `is_even`: no rings along the links carry more than direct accesses between all
+     * ranks do. `pairs_bytes_per_s`: the rate at which each rank exchanges bytes with all others
+     * at once, where the links are known; else 0. */
+    bool is_even;
+    double pairs_bytes_per_s;
     /* The most bytes of the larger buffer in one piece of a two-sided call (bind.h). stage_bytes is
      * for calls that are staged, and scratch_bytes for calls that only use SCRATCH. 0: no limit. */
     size_t stage_bytes, scratch_bytes;
@@ -71,6 +79,7 @@ struct tutti_tuner_query {
     bool is_scaled;      /* a pre-multiplied sum, whose input is staged */
     bool is_lent;        /* ranks lend each other their buffers for loads and stores */
     uint32_t widening;   /* bytes that a two-sided run sends per byte of the call; 0 means 1 */
+    uint32_t protocols;  /* bit p: enum tutti_protocol p can run the call; 0: on hosts */
 };
 
 /* Chooses the algorithm of a call, with options resolved. *ret_authority is the authority that
@@ -84,6 +93,11 @@ int tutti_tuner_choose(const struct tutti_tuner_view *view, const struct tutti_t
 bool tutti_tuner_can_serve(const struct tutti_tuner_view *view,
                            const struct tutti_tuner_query *query,
                            const struct tutti_algorithm *algorithm);
+
+/* True if the choice can run the call on this communicator: its protocol can, or, step by step, its
+ * algorithm can serve the call. */
+bool tutti_tuner_can_run(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
+                         const struct tutti_choice *choice);
 
 /* True if `algorithm` may be chosen although the user has not named it. Such an algorithm is of the
  * call's collective, can serve the call, and does not depend on cells where hosts have none. */

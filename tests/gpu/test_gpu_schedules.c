@@ -59,7 +59,7 @@ static void a_file_serves_its_root_and_the_log_tells_why_not_others(void **state
              "does not run by TUTTI_SCHEDULE, since %s is for root 0, not 1", path);
     for (int is_threads = 0; is_threads < 2; is_threads++) {
         said = play_aloud(&script, is_threads, environment);
-        assert_int_equal(count_lines_with(said, "broadcast of 5000 elements runs step by step"), 1);
+        assert_int_equal(count_lines_with(said, "step by step: by TUTTI_SCHEDULE"), 1);
         assert_int_equal(count_lines_with(said, refusal), 1);
         assert_int_equal(count_lines_with(said, "does not run by TUTTI_SCHEDULE"), 1);
     }

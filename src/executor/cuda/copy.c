@@ -107,13 +107,11 @@ static uint64_t pieces_of(const struct tutti_cuda_gpu *gpu, const struct tutti_c
 /* If counts are by pair, no rank knows all counts. Such a call may need any number of pieces, so
  * MOST_OPERATIONS cannot be guaranteed. So it is taken only if each rank is in a process of its
  * own, where no thread can drive several ranks. */
-bool tutti_cuda_copy_serves(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item)
+bool tutti_cuda_copy_serves(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
-    const struct tutti_call *call = item->call;
     uint64_t bytes;
 
-    if (gpu->copy_bytes == 0 || item->program.image != NULL || tutti_cuda_is_message(item) ||
-        tutti_collective_work(call->collective) != TUTTI_COPIES || piece_bytes(gpu, call) == 0)
+    if (gpu->copy_bytes == 0 || tutti_collective_work(call->collective) != TUTTI_COPIES || piece_bytes(gpu, call) == 0)
         return false;
     if (tutti_call_has_pairs(call))
         return gpu->is_all_apart;

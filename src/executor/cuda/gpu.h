@@ -24,6 +24,7 @@
 #ifndef TUTTI_EXECUTOR_CUDA_GPU_H
 #define TUTTI_EXECUTOR_CUDA_GPU_H
 
+#include "algorithms/protocols.h"
 #include "base/handshake.h"
 #include "device/cuda/work.h"
 #include "executor/call.h"
@@ -92,7 +93,8 @@ struct tutti_cuda_stored {
 struct tutti_cuda_item {
     const struct tutti_call *call;
     const struct tutti_header *header;
-    struct tutti_cuda_stored program; /* `image` NULL: a built-in kernel runs the call */
+    enum tutti_protocol protocol;     /* of a collective */
+    struct tutti_cuda_stored program; /* with TUTTI_PROTOCOL_STEPS; else `image` is NULL */
 };
 
 /* Copies an encoded program into device memory, where it stays until tutti_cuda_destroy. *ret_image
@@ -101,9 +103,10 @@ struct tutti_cuda_item {
 int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
                      const void **ret_image);
 
-/* Returns the protocol by which a collective without a program would run: "LL", "LL128", "direct"
- * or "copy engines". The text is constant. */
-const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call);
+/* Returns the protocols that can run a collective: bit p for enum tutti_protocol p. The result
+ * depends only on values that all ranks know. TUTTI_PROTOCOL_STEPS is always among them; it needs a
+ * program that kernels can run. */
+uint32_t tutti_cuda_protocols(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call);
 
 /* Logs on rank 0 how a call runs. The first call of its collective and size class is logged at
  * INFO, and later calls at TRACE. */

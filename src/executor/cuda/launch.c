@@ -169,9 +169,6 @@ static int fill_works(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *
             continue;
         }
         TUTTI_TRY(tutti_cuda_work_fill(gpu, &items[i], is_captured, work));
-        if (work->kind != TUTTI_KERNEL_WORK_STEPS && tutti_log_is_on(TUTTI_LOG_INFO))
-            tutti_cuda_log_call(gpu, items[i].call, "runs by a kernel: %s",
-                                tutti_cuda_protocol(gpu, items[i].call));
     }
     *ret_nworks = nworks;
     return TUTTI_OK;
@@ -275,7 +272,7 @@ static int run_split(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *i
                 if (tutti_cuda_is_message(&items[k]))
                     pending[npending++] = items[k];
             has_messages = true;
-        } else if (tutti_cuda_copy_serves(gpu, &items[i])) {
+        } else if (items[i].protocol == TUTTI_PROTOCOL_COPIES) {
             rc = run_kernel(gpu, pending, npending, options);
             npending = 0;
             rc = rc != TUTTI_OK ? rc : tutti_cuda_copy_run(gpu, &items[i], options->is_captured,

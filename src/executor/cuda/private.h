@@ -266,7 +266,7 @@ static inline bool tutti_cuda_is_message(const struct tutti_cuda_item *item)
  */
 void tutti_cuda_copy_agree(struct tutti_cuda_gpu *gpu);
 /* Returns true if this call is left to copy engines. The result is the same on all ranks. */
-bool tutti_cuda_copy_serves(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item);
+bool tutti_cuda_copy_serves(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call);
 /* Enqueues such a call on `stream`, which must already wait for the rank's last operation. Kernels
  * give up if they wait for longer than `timeout_ns`. If `timeout_ns` is 0, they wait forever. */
 int tutti_cuda_copy_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item,

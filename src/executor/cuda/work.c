@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Turns calls into works for kernels. The choice of the kernel depends only on values that all
- * ranks know, so all ranks choose the same kernel. */
+ * Turns calls into works for kernels, and tells which protocols can run a call. */
 #include "executor/cuda/private.h"
 
 #include "base/log.h"
@@ -9,10 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The most bytes from one rank to another for which LL and LL128 lines are used. Lines save waiting
- * time but move more bytes, so they are worth their cost only for small calls. */
-enum { MOST_LL_BYTES = 16 << 10, MOST_LL128_BYTES = 256 << 10 };
 
 /* ---- the kind of a work --------------------------------------------------------------------- */
 
@@ -37,36 +32,32 @@ static bool has_whole_lines(const struct tutti_cuda_gpu *gpu, const struct tutti
     return gpu->whole_lines == UINT64_MAX >> (64 - gpu->args.nranks);
 }
 
-/* Chooses the kind of a work for a collective without a program. */
-static enum tutti_kernel_work_kind choose_kind(const struct tutti_cuda_gpu *gpu,
-                                               const struct tutti_call *call)
+uint32_t tutti_cuda_protocols(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
 {
     uint64_t bytes = tutti_cuda_largest_send(gpu, call);
-    uint64_t ll = TUTTI_KERNEL_LL_CAPACITY(&gpu->grid.layout);
-    uint64_t ll128 = TUTTI_KERNEL_LL128_CAPACITY(&gpu->grid.layout);
+    uint32_t protocols = 1u << TUTTI_PROTOCOL_STEPS | 1u << TUTTI_PROTOCOL_DIRECT;
 
+    if (tutti_cuda_copy_serves(gpu, call))
+        protocols |= 1u << TUTTI_PROTOCOL_COPIES;
     /* Kernels with lines copy the result of a rank that combines nothing. */
     if (tutti_call_makes_truth_somewhere(call, gpu->args.nranks))
-        return TUTTI_KERNEL_WORK_DIRECT;
-    if (bytes <= (ll < MOST_LL_BYTES ? ll : MOST_LL_BYTES))
-        return TUTTI_KERNEL_WORK_LL;
-    if (bytes <= (ll128 < MOST_LL128_BYTES ? ll128 : MOST_LL128_BYTES) &&
-        has_whole_lines(gpu, call))
-        return TUTTI_KERNEL_WORK_LL128;
-    return TUTTI_KERNEL_WORK_DIRECT;
+        return protocols;
+    if (bytes <= TUTTI_KERNEL_LL_CAPACITY(&gpu->grid.layout))
+        protocols |= 1u << TUTTI_PROTOCOL_LL;
+    if (bytes <= TUTTI_KERNEL_LL128_CAPACITY(&gpu->grid.layout) && has_whole_lines(gpu, call))
+        protocols |= 1u << TUTTI_PROTOCOL_LL128;
+    return protocols;
 }
 
-static const char *const protocol_names[] = {[TUTTI_KERNEL_WORK_LL] = "LL",
-                                    [TUTTI_KERNEL_WORK_LL128] = "LL128",
-                                    [TUTTI_KERNEL_WORK_DIRECT] = "direct"};
-
-const char *tutti_cuda_protocol(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call)
+/* Returns the kind of the work that runs a collective by a protocol. */
+static enum tutti_kernel_work_kind kind_of(enum tutti_protocol protocol)
 {
-    struct tutti_cuda_item item = {.call = call};
-
-    if (tutti_cuda_copy_serves(gpu, &item))
-        return "copy engines";
-    return protocol_names[choose_kind(gpu, call)];
+    switch (protocol) {
+    case TUTTI_PROTOCOL_LL: return TUTTI_KERNEL_WORK_LL;
+    case TUTTI_PROTOCOL_LL128: return TUTTI_KERNEL_WORK_LL128;
+    case TUTTI_PROTOCOL_STEPS: return TUTTI_KERNEL_WORK_STEPS;
+    default: return TUTTI_KERNEL_WORK_DIRECT;
+    }
 }
 
 void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *call,
@@ -130,7 +121,7 @@ int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
     const struct tutti_call *call = item->call;
     size_t input_bytes, output_bytes;
     struct tutti_kernel_work work = {
-        .kind = (uint8_t)choose_kind(gpu, call),
+        .kind = (uint8_t)kind_of(item->protocol),
         .collective = (uint8_t)call->collective,
         .type = (uint8_t)call->type,
         .op = (uint8_t)call->op,
@@ -143,8 +134,8 @@ int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
         .scalar_address = call->scalar_address,
     };
 
+    tutti_assert((item->protocol == TUTTI_PROTOCOL_STEPS) == (item->program.image != NULL));
     if (item->program.image != NULL) {
-        work.kind = TUTTI_KERNEL_WORK_STEPS;
         work.program = item->program.image;
         TUTTI_TRY(tutti_cuda_scratch_take(gpu, item->program.scratch_bytes, &work.scratch));
     }

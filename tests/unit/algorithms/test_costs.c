@@ -315,6 +315,8 @@ static const struct expectation {
     {TUTTI_BARRIER, "dissemination", ceil_log2, ceil_log2, ceil_log2, ceil_log2, ceil_log2},
     {TUTTI_SCAN, "doubling", ceil_log2, none, ceil_log2, none, ceil_log2},
     {TUTTI_SCAN, "tree", NULL, NULL, NULL, none, NULL},
+    {TUTTI_SCAN, "linear", others, none, others, none, others},
+    {TUTTI_EXCLUSIVE_SCAN, "linear", others, none, others, none, others},
     {TUTTI_SCAN, "chain", chain_rounds, none, segments, none, segments},
     {TUTTI_EXCLUSIVE_SCAN, "doubling", exclusive_rounds, none, exclusive_most, none,
      exclusive_rounds},
