@@ -26,16 +26,21 @@ const char *tutti_protocol_name(enum tutti_protocol protocol);
 const struct tutti_algorithm *tutti_protocol_form(enum tutti_protocol protocol,
                                                   enum tutti_collective collective);
 
-/* What a protocol adds to the cost of its form. */
+/* Returns the algorithm that TUTTI_PROTOCOL_DIRECT runs for the collective if ranks cannot use each
+ * other's buffers, so that all data goes through windows. NULL: there is none. */
+const struct tutti_algorithm *tutti_protocol_window_form(enum tutti_collective collective);
+
+/* What a protocol adds to the cost of its form on GPUs. */
 struct tutti_protocol_cost {
-    double bytes;  /* bytes on a link per byte of data */
-    double rounds; /* latencies of a link, one after the other, in place of those of the form */
+    double bytes;   /* bytes on a link per byte of data */
+    double flights; /* latencies of a link, one after the other: of the whole call, or of each round
+                       with TUTTI_PROTOCOL_STEPS */
 };
 
-/* Returns the cost of a protocol; `rounds` is 0 for TUTTI_PROTOCOL_STEPS, which has the rounds of
- * the algorithm. Sources: the sizes of lines are those of device/cuda; LL needs one flight, LL128
- * also a barrier of its block, and direct a post, a signal and an acknowledgement. Copies have two
- * meetings, of two flights each. */
+/* Returns the cost of a protocol. The sizes of lines are those of device/cuda. LL needs one flight,
+ * LL128 also a barrier of its block, and direct a post, a signal and an acknowledgement. Copies have
+ * two meetings, of two flights each. A round step by step needs a flight, barriers of its block and
+ * a scan of its lanes. */
 struct tutti_protocol_cost tutti_protocol_cost(enum tutti_protocol protocol);
 
 #endif

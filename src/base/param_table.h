@@ -69,6 +69,10 @@ TUTTI_PARAM_TEXT(MACHINE, "TUTTI_MACHINE", "",
     "The machine, from which the tuner computes prices: the name of a known one (`ethernet`), a "
     "file, or a description such as `level top overhead 5us bandwidth 50GB/s`. Default: coarse "
     "assumptions. See [tuning](tuning.md).")
+TUTTI_PARAM_TEXT(TOPO_FILE, "TUTTI_TOPO_FILE", "",
+    "The devices of this host and their links, in place of those that are detected, for ranks on "
+    "GPUs: a file or line that `tutti-topo --from` reads, such as NCCL's topology XML. See [the "
+    "machine as a graph](topology.md).")
 TUTTI_PARAM_TEXT(CUDA_LIBRARY, "TUTTI_CUDA_LIBRARY", "",
     "The CUDA driver. Default: `libcuda.so.1`.")
 TUTTI_PARAM_TEXT(CUDA_KERNELS, "TUTTI_CUDA_KERNELS", "",

@@ -130,6 +130,7 @@ int tutti_gpu_comm_form(struct tutti_comm *comm)
     struct tutti_gpu_comm *gpu_comm = comm->gpu;
     int rc;
 
+    TUTTI_TRY(tutti_gpu_plan_form(comm));
     if (gpu_comm->messages == NULL) {
         gpu_comm->messages = malloc((size_t)comm->nranks * TUTTI_CUDA_MESSAGE_BYTES);
         if (gpu_comm->messages == NULL)
@@ -179,6 +180,7 @@ void tutti_gpu_comm_free(struct tutti_comm *comm)
         tutti_gpu_programs_fini(comm);
     }
     tutti_batch_release(gpu_comm->batch);
+    tutti_gpu_plan_fini(&gpu_comm->plan);
     free(gpu_comm->messages);
     free(gpu_comm->sequences);
     tutti_cuda_destroy(gpu_comm->gpu, gpu_comm->is_stuck);

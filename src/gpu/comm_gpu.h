@@ -13,6 +13,7 @@
 #define TUTTI_GPU_COMM_GPU_H
 
 #include "executor/cuda/gpu.h"
+#include "gpu/plan.h"
 #include "queue/batch.h"
 
 /* The GPU of a communicator's rank. "The thread inside" is that of comm.h. */
@@ -21,6 +22,7 @@ struct tutti_gpu_comm {
     bool has_domain;              /* the GPUs of all ranks reach each other; calls are kernels */
     uint8_t calls_on_host;        /* 1 if the last call with a buffer was on host memory; atomic */
     struct tutti_call_history history;   /* of calls that ran as kernels; for the thread inside */
+    struct tutti_gpu_plan plan;          /* the machine of the ranks */
     struct tutti_gpu_programs *programs; /* how calls run; NULL until needed */
     struct tutti_tuner_view view;        /* of the domain, for the tuner (plan.c) */
     struct tutti_memo memo;              /* of the view */

@@ -187,25 +187,21 @@ static void adjust_pairs(const struct tutti_tuner_view *view, const struct tutti
         cost->level[TUTTI_LEVEL_NODE].bytes *= node_rate / view->pairs_bytes_per_s;
 }
 
-/* Replaces the waiting times of the form by those of the protocol, and adds the bytes of flags. If
- * ranks cannot use each other's buffers, all data is copied through windows first, and stored in
- * windows of others. */
-static void adjust_protocol(const struct tutti_tuner_view *view,
-                            const struct tutti_tuner_query *query,
+/* Replaces the waiting times of the form by those of the protocol, and adds the bytes of flags. */
+static void adjust_protocol(const struct tutti_tuner_query *query,
                             const struct tutti_choice *choice, struct tutti_cost *cost)
 {
     const struct tutti_protocol_cost own = tutti_protocol_cost(choice->protocol);
 
-    if (choice->protocol == TUTTI_PROTOCOL_STEPS)
+    if (query->protocols == 0)
         return;
     for (int level = 0; level < TUTTI_LEVEL_COUNT; level++) {
         cost->level[level].bytes *= own.bytes;
-        if (cost->level[level].rounds > 0)
-            cost->level[level].rounds = own.rounds;
+        if (choice->protocol == TUTTI_PROTOCOL_STEPS)
+            cost->level[level].rounds *= own.flights;
+        else if (cost->level[level].rounds > 0)
+            cost->level[level].rounds = own.flights;
     }
-    if (choice->protocol == TUTTI_PROTOCOL_COPIES ||
-        (choice->protocol == TUTTI_PROTOCOL_DIRECT && !view->all_read))
-        cost->copied += 2 * (double)tutti_tuner_bytes(view, query);
 }
 
 /* Changes the counts of rings along paths of the machine. Such rings occupy no ports. They run side
@@ -234,10 +230,19 @@ static void adjust_rings(const struct tutti_tuner_view *view, const struct tutti
     }
 }
 
+/* Returns the algorithm whose counts are those of the choice. */
+static const struct tutti_algorithm *priced_form(const struct tutti_tuner_view *view,
+                                                 const struct tutti_choice *choice)
+{
+    if (choice->protocol == TUTTI_PROTOCOL_DIRECT && !view->all_read)
+        return tutti_protocol_window_form(choice->algorithm->collective);
+    return choice->algorithm;
+}
+
 double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner_query *query,
                    const struct tutti_choice *choice)
 {
-    const struct tutti_algorithm *algorithm = choice->algorithm;
+    const struct tutti_algorithm *algorithm = priced_form(view, choice);
     struct tutti_shape shape = {.nranks = view->nranks, .root = query->root,
                                 .options = choice->options, .places = view->places};
     bool is_kernel = choice->protocol != TUTTI_PROTOCOL_STEPS; /* runs whole, and widens nothing */
@@ -254,6 +259,6 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
     tutti_algorithm_cost(algorithm, &shape, wide * (double)query->block_bytes / pieces, &cost);
     adjust_rings(view, &machine, choice, &cost);
     adjust_pairs(view, &machine, choice, &cost);
-    adjust_protocol(view, query, choice, &cost);
+    adjust_protocol(query, choice, &cost);
     return pieces * seconds(view, &machine, &cost);
 }

@@ -6,10 +6,10 @@
 #include "base/result.h"
 #include "device/cuda/cuda_image.h"
 #include "wrap/cuda.h"
+#include "wrap/hwloc.h"
 #include "wrap/ibv.h"
 #include "wrap/nvml.h"
 
-#include <hwloc.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,10 +48,14 @@ json_t *facts_of_build(void)
 json_t *facts_of_libraries(void)
 {
     json_t *libraries = json_object();
-    unsigned hwloc = hwloc_get_api_version();
+    const struct tutti_libhwloc *libhwloc = tutti_libhwloc_get();
+    unsigned hwloc = libhwloc != NULL ? libhwloc->get_api_version() : 0;
 
     facts_add(libraries, "libsodium", "%s", sodium_version_string());
-    facts_add(libraries, "hwloc", "%u.%u.%u", hwloc >> 16, hwloc >> 8 & 0xff, hwloc & 0xff);
+    if (libhwloc != NULL)
+        facts_add(libraries, "hwloc", "%u.%u.%u", hwloc >> 16, hwloc >> 8 & 0xff, hwloc & 0xff);
+    else
+        facts_add(libraries, "hwloc", "no: %s", tutti_message_last());
     facts_add(libraries, "jansson", "%s", JANSSON_VERSION);
     return libraries;
 }

@@ -100,6 +100,18 @@ static int read_properties(struct tutti_cuda_gpu *gpu)
     return TUTTI_OK;
 }
 
+int tutti_cuda_bus_id(const struct tutti_cuda_gpu *gpu, int64_t *ret_busid)
+{
+    static const int attributes[] = {TUTTI_CU_PCI_DOMAIN, TUTTI_CU_PCI_BUS, TUTTI_CU_PCI_DEVICE};
+    int values[3] = {0}, code = TUTTI_CU_SUCCESS;
+
+    for (int i = 0; i < 3 && code == TUTTI_CU_SUCCESS; i++)
+        code = gpu->cuda->device_attribute(&values[i], attributes[i], gpu->args.device);
+    *ret_busid = (int64_t)values[0] << 20 | (int64_t)values[1] << 12 | (int64_t)values[2] << 4;
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
+                                    : tutti_cuda_fail(gpu, code, "reading its address");
+}
+
 static int make_streams(struct tutti_cuda_gpu *gpu)
 {
     int code = gpu->cuda->stream_create(&gpu->setup_stream, TUTTI_CU_STREAM_NON_BLOCKING);

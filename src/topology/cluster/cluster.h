@@ -15,6 +15,7 @@
 #define TUTTI_TOPOLOGY_CLUSTER_CLUSTER_H
 
 #include "schedule/shape.h"
+#include "topology/machine/machine.h"
 #include "topology/search/search.h"
 
 #define TUTTI_CLUSTER_DIGEST 16           /* bytes of a digest */
@@ -109,6 +110,12 @@ struct tutti_cluster_orders {
  * tutti_search() refuses a kind; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cluster_search(const struct tutti_cluster *cluster, uint32_t nchannels,
                          struct tutti_cluster_orders *ret_orders);
+/* Makes the machine of the ranks of a cluster that is one domain: the links between their gpus, and
+ * the rings and trees of `orders`. The caller destroys the machine. TUTTI_ERR_ARGUMENT: a rank has no
+ * gpu, or two gpus have no path; TUTTI_ERR_SYSTEM: no memory. */
+int tutti_cluster_machine(const struct tutti_cluster *cluster,
+                          const struct tutti_cluster_orders *orders,
+                          struct tutti_machine **ret_machine);
 /* Frees the arrays; a zeroed struct is allowed. */
 void tutti_cluster_orders_fini(struct tutti_cluster_orders *orders);
 

@@ -4,9 +4,9 @@
 #include "base/result.h"
 #include "topology/detect/phases.h"
 #include "topology/formats/hwloc_xml.h"
+#include "wrap/hwloc.h"
 
 #include <errno.h>
-#include <hwloc.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,46 +69,55 @@ static int change_environment(const char *root, struct environment *ret_environm
  * open drivers for computing are excluded: they take seconds, and other phases query these drivers.
  * The component for PCI is excluded because it only repeats the results of the Linux component,
  * with a library that leaks memory. */
-static int load_topology(hwloc_topology_t topology, enum hwloc_type_filter_e devices)
+static int load_topology(const struct tutti_libhwloc *hwloc, hwloc_topology_t topology,
+                         enum hwloc_type_filter_e devices)
 {
     static const char *const unwanted[] = {"cuda", "nvml", "opencl", "gl", "pci"};
 
-    if (hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
-        hwloc_topology_set_io_types_filter(topology, devices) != 0)
+    if (hwloc->topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
+        hwloc->topology_set_io_types_filter(topology, devices) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc refuses its settings: %s", strerror(errno));
     /* The call fails for a component that this hwloc was built without, so errors are ignored. */
     for (size_t i = 0; i < sizeof unwanted / sizeof unwanted[0]; i++)
-        hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+        hwloc->topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
                                       unwanted[i]);
-    if (hwloc_topology_load(topology) != 0)
+    if (hwloc->topology_load(topology) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc finds no topology of this machine: %s",
                           strerror(errno));
     return TUTTI_OK;
 }
 
-static int read_topology(hwloc_topology_t topology, struct tutti_inventory **ret_inventory)
+static int read_topology(const struct tutti_libhwloc *hwloc, hwloc_topology_t topology,
+                         struct tutti_inventory **ret_inventory)
 {
     char *text;
     int length, rc;
 
-    if (hwloc_topology_export_xmlbuffer(topology, &text, &length, 0) != 0)
+    if (hwloc->topology_export_xmlbuffer(topology, &text, &length, 0) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc exports no XML: %s", strerror(errno));
     rc = tutti_hwloc_xml_read("hwloc", text, strlen(text), TUTTI_SOURCE_HWLOC, ret_inventory);
-    hwloc_free_xmlbuffer(topology, text);
+    hwloc->free_xmlbuffer(topology, text);
     return rc;
 }
 
 static int ask_hwloc(enum hwloc_type_filter_e devices, struct tutti_inventory **ret_inventory)
 {
+    const struct tutti_libhwloc *hwloc = tutti_libhwloc_get();
     hwloc_topology_t topology;
+    char why_not[TUTTI_MESSAGE_BYTES / 2];
     int rc;
 
-    if (hwloc_topology_init(&topology) != 0)
+    if (hwloc == NULL) {
+        snprintf(why_not, sizeof why_not, "%s", tutti_message_last());
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no hwloc, by which the CPUs and buses of a host are "
+                          "found: %s; install it (Debian: libhwloc15)", why_not);
+    }
+    if (hwloc->topology_init(&topology) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "hwloc does not start: %s", strerror(errno));
-    rc = load_topology(topology, devices);
+    rc = load_topology(hwloc, topology, devices);
     if (rc == TUTTI_OK)
-        rc = read_topology(topology, ret_inventory);
-    hwloc_topology_destroy(topology);
+        rc = read_topology(hwloc, topology, ret_inventory);
+    hwloc->topology_destroy(topology);
     return rc;
 }
 

@@ -281,6 +281,10 @@ double tutti_machine_path_latency_s(const struct tutti_machine *machine,
 /* Returns the total rate in B/s of the first `ndirected` directed rings along paths; 0: not known
  * (see ring_rates). */
 double tutti_machine_rings_rate(const struct tutti_machine *machine, uint32_t ndirected);
+/* Finds the rate in B/s at which each rank exchanges bytes with all others at once, equally many
+ * with each, along the paths. 0: some pair has no path, or no link bounds the rate.
+ * TUTTI_ERR_SYSTEM: no memory. */
+int tutti_machine_pairs_rate(const struct tutti_machine *machine, double *ret_bytes_per_s);
 
 /* Returns the footprint of a call with blocks of `block_bytes`: the bytes of its buffers at the
  * rank that has the most. */
