@@ -296,12 +296,17 @@ void tutti_cache_forget(struct tutti_cache *cache);
 /* Returns the tuner's query for `call`. */
 struct tutti_tuner_query tutti_cache_query(const struct tutti_comm *comm,
                                            const struct tutti_call *call);
-/* Finds the plan of `choice`, whose options must be resolved, for an executor with `channels`
- * channels. The plan is made at first need, and lives in `cache` until tutti_cache_forget. `cache`
- * need not be comm->cache, but all plans of a cache must have the same number of channels. */
+/* Where the schedules of a cache run. */
+struct tutti_cache_site {
+    const struct tutti_placement *places; /* of the ranks; borrowed */
+    uint32_t channels;                    /* that the executor has */
+};
+/* Finds the plan of `choice`, whose options must be resolved. The plan is made at first need, and
+ * lives in `cache` until tutti_cache_forget. `cache` need not be comm->cache, but all plans of a
+ * cache must have the same site. */
 int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
-                     const struct tutti_choice *choice, int root, uint32_t channels,
-                     const struct tutti_plan **ret_plan);
+                     const struct tutti_choice *choice, int root,
+                     const struct tutti_cache_site *site, const struct tutti_plan **ret_plan);
 /* Finds the choice that replaces `choice` in a run in which all ranks lend each other the call's
  * buffers. Returns false if `choice` remains in that case too. Always sets query->is_lent. */
 bool tutti_cache_lent_choice(const struct tutti_comm *comm, const struct tutti_call *call,

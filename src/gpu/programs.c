@@ -192,7 +192,9 @@ static int try_files(struct tutti_comm *comm, const struct tutti_call *call,
 
 static int make(struct tutti_comm *comm, const struct tutti_call *call, struct variant *variant)
 {
-    uint32_t channels = tutti_cuda_grid_channels(tutti_cuda_grid(comm->gpu->gpu));
+    const struct tutti_cache_site site = {
+        .places = comm->gpu->view.places,
+        .channels = tutti_cuda_grid_channels(tutti_cuda_grid(comm->gpu->gpu))};
     struct tutti_tuner_query query = query_of(comm, call);
     const struct tutti_plan *plan;
     bool is_stored;
@@ -205,7 +207,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
     if (variant->choice.protocol != TUTTI_PROTOCOL_STEPS)
         return TUTTI_OK;
     TUTTI_TRY(tutti_cache_plan(comm, comm->gpu->programs->plans, &variant->choice, call->root,
-                               channels, &plan));
+                               &site, &plan));
     TUTTI_TRY(try_plan(comm, call, plan, variant, &is_stored));
     return is_stored ? TUTTI_OK : choose_kernel(comm, call, variant);
 }

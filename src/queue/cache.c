@@ -12,8 +12,6 @@
 #include <string.h>
 
 enum { BITS = 7, ENTRIES = 1 << BITS };
-/* Schedules on hosts have one channel, TUTTI_CHANNEL_COLLECTIVE of the fabric. */
-enum { HOST_CHANNELS = 1 };
 
 struct plan_entry {
     struct tutti_choice choice;
@@ -125,13 +123,12 @@ static size_t plan_bytes(const struct tutti_schedule *schedule)
 }
 
 int tutti_cache_plan(const struct tutti_comm *comm, struct tutti_cache *cache,
-                     const struct tutti_choice *choice, int root, uint32_t channels,
-                     const struct tutti_plan **ret_plan)
+                     const struct tutti_choice *choice, int root,
+                     const struct tutti_cache_site *site, const struct tutti_plan **ret_plan)
 {
     struct tutti_shape shape = {.nranks = (uint32_t)comm->nranks, .rank = (uint32_t)comm->rank,
                                 .root = (uint32_t)root, .options = choice->options,
-                                .places = &comm->places,
-                                .channels = channels};
+                                .places = site->places, .channels = site->channels};
     struct tutti_schedule *schedule;
     struct plan_entry *entry;
     int rc;
@@ -263,19 +260,26 @@ bool tutti_cache_lent_choice(const struct tutti_comm *comm, const struct tutti_c
     return true;
 }
 
+/* Schedules on hosts have one channel, TUTTI_CHANNEL_COLLECTIVE of the fabric. */
+static struct tutti_cache_site host_site(const struct tutti_comm *comm)
+{
+    return (struct tutti_cache_site){.places = &comm->places, .channels = 1};
+}
+
 /* Adds to `program` the program that replaces it if all ranks lend each other the call's buffers.
  * Both programs stage the same data. */
 static int make_lent_program(struct tutti_comm *comm, const struct tutti_call *call,
                              struct tutti_tuner_query *query, const struct tutti_choice *choice,
                              struct tutti_program *program)
 {
+    const struct tutti_cache_site site = host_site(comm);
     struct tutti_choice lent;
     struct tutti_program *made;
     const struct tutti_plan *plan;
 
     if (!tutti_cache_lent_choice(comm, call, query, choice, &lent))
         return TUTTI_OK;
-    TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &lent, call->root, HOST_CHANNELS, &plan));
+    TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &lent, call->root, &site, &plan));
     report_choice(comm, query, &lent, name_authority(TUTTI_BY_HOST));
     TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, &made));
     tutti_program_set_lent(program, made);
@@ -333,6 +337,7 @@ static int make_program(struct tutti_comm *comm, const struct tutti_call *call,
                         struct tutti_program **ret_program)
 {
     struct tutti_tuner_query query = tutti_cache_query(comm, call);
+    const struct tutti_cache_site site = host_site(comm);
     const struct tutti_plan *plan = find_scheduled(comm, &query);
     struct tutti_program *program;
     struct tutti_choice choice;
@@ -342,7 +347,7 @@ static int make_program(struct tutti_comm *comm, const struct tutti_call *call,
     if (plan != NULL)
         return tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, ret_program);
     TUTTI_TRY(choose(comm, &query, &choice, &is_prescribed));
-    TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &choice, call->root, HOST_CHANNELS, &plan));
+    TUTTI_TRY(tutti_cache_plan(comm, comm->cache, &choice, call->root, &site, &plan));
     TUTTI_TRY(tutti_program_create(plan, call, comm->rank, comm->view.half_bytes, &program));
     /* A prescribed algorithm is used for lent memory too. */
     if (comm->engine.lend != NULL && !is_prescribed) {

@@ -4,6 +4,7 @@
 #include "simcuda/cuda/memory.h"
 
 #include "simcuda/cuda/faults.h"
+#include "simcuda/cuda/traffic.h"
 #include "simcuda/die.h"
 #include "simcuda/launch.h"
 
@@ -17,6 +18,7 @@ static __thread struct {
     const struct sim_device *device;
     struct {
         uintptr_t first, end;
+        int owner; /* ordinal of the device, or -1 for the host */
     } allowed[REMEMBERED];
     uint32_t next;
 } memory;
@@ -28,14 +30,23 @@ void sim_rights_shrink(void)
     __atomic_add_fetch(&nshrunk, 1, __ATOMIC_RELAXED);
 }
 
-static bool is_remembered(const struct sim_device *device, uintptr_t first, uintptr_t end)
+/* *ret_owner: the owner of the memory. */
+static bool is_remembered(const struct sim_device *device, uintptr_t first, uintptr_t end,
+                          int *ret_owner)
 {
     if (memory.device != device || memory.nshrunk != __atomic_load_n(&nshrunk, __ATOMIC_RELAXED))
         return false;
     for (uint32_t i = 0; i < REMEMBERED; i++)
-        if (first >= memory.allowed[i].first && end <= memory.allowed[i].end)
+        if (first >= memory.allowed[i].first && end <= memory.allowed[i].end) {
+            *ret_owner = memory.allowed[i].owner;
             return true;
+        }
     return false;
+}
+
+static int ordinal_of(const struct sim_device *device)
+{
+    return device != NULL ? device->ordinal : -1;
 }
 
 /* `since`: how often rights had shrunk before the range was looked at. */
@@ -48,6 +59,7 @@ static void remember(const struct sim_device *device, const struct sim_range *ra
     }
     memory.allowed[memory.next].first = range->base;
     memory.allowed[memory.next].end = range->base + range->size_bytes;
+    memory.allowed[memory.next].owner = ordinal_of(sim_range_device(range));
     memory.next = (memory.next + 1) % REMEMBERED;
 }
 
@@ -97,6 +109,14 @@ bool sim_memory_tears(const struct sim_device *device, const void *at)
            sim_faults_tears_lines(device->ordinal, owner->ordinal);
 }
 
+/* Counts what crosses to or from the owner of the memory. */
+static void count(const struct sim_device *device, int owner, size_t size_bytes, bool is_store)
+{
+    if (owner != device->ordinal)
+        sim_traffic_add(is_store ? device->ordinal : owner, is_store ? owner : device->ordinal,
+                        size_bytes);
+}
+
 void sim_memory_check(struct sim_device *device, const char *kernel, const void *at,
                       size_t size_bytes, bool is_store)
 {
@@ -104,8 +124,13 @@ void sim_memory_check(struct sim_device *device, const char *kernel, const void 
     uint64_t since = __atomic_load_n(&nshrunk, __ATOMIC_ACQUIRE);
     const struct sim_range *range;
     const char *what;
+    int owner;
 
-    if (is_remembered(device, first, first + size_bytes) || sim_is_private(at))
+    if (is_remembered(device, first, first + size_bytes, &owner)) {
+        count(device, owner, size_bytes, is_store);
+        return;
+    }
+    if (sim_is_private(at))
         return;
     pthread_rwlock_rdlock(&sim_ranges_lock);
     range = sim_range_of(first);
@@ -115,8 +140,10 @@ void sim_memory_check(struct sim_device *device, const char *kernel, const void 
         what = objection(device, range);
     if (what == NULL && first + size_bytes > range->base + range->size_bytes)
         what = "the end of an allocation";
-    if (what == NULL)
+    if (what == NULL) {
         remember(device, range, since);
+        count(device, ordinal_of(sim_range_device(range)), size_bytes, is_store);
+    }
     pthread_rwlock_unlock(&sim_ranges_lock);
     if (what != NULL)
         sim_die("kernel %s on device %d %s %zu bytes at %p: %s", kernel, device->ordinal,

@@ -4,6 +4,7 @@
 #include "simcuda/cuda/faults.h"
 #include "simcuda/cuda/memory.h"
 #include "simcuda/cuda/stream.h"
+#include "simcuda/cuda/traffic.h"
 
 /* The rates of copies: within a device, and over its link. */
 enum { MEMORY_MB_PER_S = 1000000, LINK_MB_PER_S = 25000 };
@@ -12,6 +13,9 @@ static void add_faults(struct sim_work *work, const struct sim_device *from,
                        const struct sim_device *to)
 {
     work->copy.mb_per_s = from == to ? MEMORY_MB_PER_S : LINK_MB_PER_S;
+    if (from != to)
+        sim_traffic_add(from != NULL ? from->ordinal : -1, to != NULL ? to->ordinal : -1,
+                        work->copy.size_bytes);
     if (from == NULL || to == NULL)
         return;
     work->copy.is_corrupt =

@@ -83,6 +83,7 @@ struct sim_settings {
     uint64_t watchdog_ns;
     bool allocations_wait;
     bool must_check, must_count_leaks, has_watched_warps;
+    bool counts_traffic; /* traffic.h */
 };
 
 /* The driver's state; unchanging once cuInit has returned, but for the devices' inside. */
