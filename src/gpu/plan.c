@@ -279,13 +279,13 @@ static void set_machine(struct tutti_comm *comm, struct tutti_tuner_view *view)
         machine = comm->machine;
     else if (machine != NULL)
         view->places = &machine->places;
-    if (machine == NULL ||
-        tutti_machine_pairs_rate(machine, &view->pairs_bytes_per_s) != TUTTI_OK)
+    if (machine == NULL || tutti_machine_exchange_rates(machine, &view->exchange) != TUTTI_OK)
         return;
     view->machine = machine;
     rings = tutti_machine_rings_rate(machine, 2 * machine->places.nrings);
     /* Prices are not exact to some per cent. */
-    view->is_even = view->pairs_bytes_per_s == 0 || view->pairs_bytes_per_s >= 0.9 * rings;
+    view->is_even = view->exchange.pairs_bytes_per_s == 0 ||
+                    view->exchange.pairs_bytes_per_s >= 0.9 * rings;
 }
 
 void tutti_gpu_plan_fill_view(struct tutti_comm *comm)

@@ -175,16 +175,23 @@ static void rates_at(const struct tutti_tuner_view *view, const struct tutti_tun
         node->bytes_per_s = ret_machine->load_bytes_per_s;
 }
 
-/* Changes the counts of algorithms in which each rank accesses the memory of all others. Where the
- * links between GPUs are known, they run at the joint rate of all pairs. */
-static void adjust_pairs(const struct tutti_tuner_view *view, const struct tutti_machine *machine,
-                         const struct tutti_choice *choice, struct tutti_cost *cost)
+/* Changes the counts of algorithms that do not follow the given rings. The rate of a level is that
+ * of a pair alone. Where the links between GPUs are known, the ranks share them: one-sided
+ * algorithms run at the joint rate of all pairs, and rounds of messages at that of the slowest
+ * round. */
+static void adjust_exchange(const struct tutti_tuner_view *view,
+                            const struct tutti_machine *machine, const struct tutti_choice *choice,
+                            struct tutti_cost *cost)
 {
     double node_rate = machine->level[TUTTI_LEVEL_NODE].bytes_per_s;
+    bool is_one_sided =
+        choice->algorithm->needs != 0 || choice->protocol != TUTTI_PROTOCOL_STEPS;
+    double rate = is_one_sided ? view->exchange.pairs_bytes_per_s
+                               : view->exchange.rounds_bytes_per_s;
 
-    if (view->pairs_bytes_per_s > 0 && node_rate > 0 &&
-        (choice->algorithm->needs != 0 || choice->protocol != TUTTI_PROTOCOL_STEPS))
-        cost->level[TUTTI_LEVEL_NODE].bytes *= node_rate / view->pairs_bytes_per_s;
+    if (rate > 0 && node_rate > 0 &&
+        (is_one_sided || (choice->algorithm->uses & TUTTI_USES_RINGS) == 0))
+        cost->level[TUTTI_LEVEL_NODE].bytes *= node_rate / rate;
 }
 
 /* Replaces the waiting times of the form by those of the protocol, and adds the bytes of flags. */
@@ -258,7 +265,7 @@ double tutti_price(const struct tutti_tuner_view *view, const struct tutti_tuner
     rates_at(view, query, algorithm->needs == 0, &machine);
     tutti_algorithm_cost(algorithm, &shape, wide * (double)query->block_bytes / pieces, &cost);
     adjust_rings(view, &machine, choice, &cost);
-    adjust_pairs(view, &machine, choice, &cost);
+    adjust_exchange(view, &machine, choice, &cost);
     adjust_protocol(query, choice, &cost);
     return pieces * seconds(view, &machine, &cost);
 }

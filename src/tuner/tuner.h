@@ -53,10 +53,9 @@ struct tutti_tuner_view {
     bool all_store;     /* all ranks can also store to that memory, as threads of one process */
     size_t half_bytes;  /* size of a window half */
     /* On GPUs. `is_even`: no rings along the links carry more than direct accesses between all
-     * ranks do. `pairs_bytes_per_s`: the rate at which each rank exchanges bytes with all others
-     * at once, where the links are known; else 0. */
+     * ranks do. `exchange`: the rates of all ranks at once, where the links are known; else 0. */
     bool is_even;
-    double pairs_bytes_per_s;
+    struct tutti_machine_exchange exchange;
     /* The most bytes of the larger buffer in one piece of a two-sided call (bind.h). stage_bytes is
      * for calls that are staged, and scratch_bytes for calls that only use SCRATCH. 0: no limit. */
     size_t stage_bytes, scratch_bytes;

@@ -281,10 +281,18 @@ double tutti_machine_path_latency_s(const struct tutti_machine *machine,
 /* Returns the total rate in B/s of the first `ndirected` directed rings along paths; 0: not known
  * (see ring_rates). */
 double tutti_machine_rings_rate(const struct tutti_machine *machine, uint32_t ndirected);
-/* Finds the rate in B/s at which each rank exchanges bytes with all others at once, equally many
- * with each, along the paths. 0: some pair has no path, or no link bounds the rate.
- * TUTTI_ERR_SYSTEM: no memory. */
-int tutti_machine_pairs_rate(const struct tutti_machine *machine, double *ret_bytes_per_s);
+
+/* The rates in B/s at which all ranks send at once along the paths. 0: some pair has no path, or no
+ * link bounds the rate. */
+struct tutti_machine_exchange {
+    double pairs_bytes_per_s;  /* each rank sends equally much to each other rank */
+    double rounds_bytes_per_s; /* each rank sends to the one 1, 2, 4, ... places after it: the lowest
+                                  rate of these rounds */
+};
+
+/* Finds these rates. TUTTI_ERR_SYSTEM: no memory. */
+int tutti_machine_exchange_rates(const struct tutti_machine *machine,
+                                 struct tutti_machine_exchange *ret_rates);
 
 /* Returns the footprint of a call with blocks of `block_bytes`: the bytes of its buffers at the
  * rank that has the most. */

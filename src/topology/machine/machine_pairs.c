@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Computes the rate at which each rank exchanges bytes with all others at once, where the links of
- * the machine are known. All ranks send equally much to each other rank, along the paths of the
- * pairs, and the fullest link limits them. */
+ * Computes the rates at which all ranks exchange bytes at once, where the links of the machine are
+ * known. The fullest link limits all of them. */
 #include "topology/machine/machine_draft.h"
 
 #include "base/result.h"
@@ -9,46 +8,83 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Adds, to the load of each link, the bytes that cross it when each rank sends one byte in all.
- * Returns false if two ranks have no path. */
-static bool add_loads(const struct tutti_machine *machine, double *loads)
+/* Adds, to the load of each link, the bytes that cross it when a rank sends `bytes` bytes to
+ * another. Returns false if the two have no path. */
+static bool add_load(const struct tutti_machine *machine, uint32_t from, uint32_t to, double bytes,
+                     double *loads)
+{
+    const struct tutti_machine_path *path = tutti_machine_path(machine, from, to);
+    struct tutti_machine_shift shift;
+
+    if (path == NULL)
+        return false;
+    shift = tutti_machine_shift_of(&machine->links, from, to);
+    for (uint32_t at = path->first; at < path->first + path->count; at++)
+        loads[tutti_machine_shifted(&shift, machine->links.crossings[at].link)] +=
+            bytes * machine->links.crossings[at].weight;
+    return true;
+}
+
+/* Adds the loads of all pairs. */
+static bool add_pairs(const struct tutti_machine *machine, double *loads)
 {
     uint32_t nranks = machine->places.nranks;
 
     for (uint32_t from = 0; from < nranks; from++)
-        for (uint32_t to = 0; to < nranks; to++) {
-            const struct tutti_machine_path *path = tutti_machine_path(machine, from, to);
-            struct tutti_machine_shift shift;
-
-            if (from == to)
-                continue;
-            if (path == NULL)
+        for (uint32_t to = 0; to < nranks; to++)
+            if (from != to && !add_load(machine, from, to, 1.0 / (nranks - 1), loads))
                 return false;
-            shift = tutti_machine_shift_of(&machine->links, from, to);
-            for (uint32_t at = path->first; at < path->first + path->count; at++)
-                loads[tutti_machine_shifted(&shift, machine->links.crossings[at].link)] +=
-                    machine->links.crossings[at].weight / (nranks - 1);
-        }
     return true;
 }
 
-int tutti_machine_pairs_rate(const struct tutti_machine *machine, double *ret_bytes_per_s)
+/* Adds the loads of a round in which each rank sends to the rank `skip` places after it. */
+static bool add_round(const struct tutti_machine *machine, uint32_t skip, double *loads)
+{
+    uint32_t nranks = machine->places.nranks;
+
+    for (uint32_t from = 0; from < nranks; from++)
+        if (!add_load(machine, from, (from + skip) % nranks, 1, loads))
+            return false;
+    return true;
+}
+
+/* Returns the rate that the fullest link allows; INFINITY: there are no loads. */
+static double slowest(const struct tutti_machine *machine, const double *loads)
 {
     uint32_t nlinks = tutti_machine_link_count(&machine->links);
-    double *loads, rate = INFINITY;
+    double rate = INFINITY;
 
-    *ret_bytes_per_s = 0;
+    for (uint32_t i = 0; i < nlinks; i++)
+        if (loads[i] > 0)
+            rate = fmin(rate, tutti_machine_link(&machine->links, i)->bytes_per_s / loads[i]);
+    return rate;
+}
+
+int tutti_machine_exchange_rates(const struct tutti_machine *machine,
+                                 struct tutti_machine_exchange *ret_rates)
+{
+    size_t nlinks = tutti_machine_link_count(&machine->links);
+    double *loads, pairs = 0, rounds = INFINITY;
+    bool is_known;
+
+    *ret_rates = (struct tutti_machine_exchange){.pairs_bytes_per_s = 0};
     if (machine->places.nranks < 2 || machine->links.npaths == 0)
         return TUTTI_OK;
-    loads = calloc((size_t)nlinks + 1, sizeof *loads);
+    loads = calloc(nlinks + 1, sizeof *loads);
     if (loads == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the loads of %u links", nlinks);
-    if (add_loads(machine, loads))
-        for (uint32_t i = 0; i < nlinks; i++)
-            if (loads[i] > 0)
-                rate = fmin(rate, tutti_machine_link(&machine->links, i)->bytes_per_s / loads[i]);
+        return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the loads of %zu links", nlinks);
+    is_known = add_pairs(machine, loads);
+    pairs = slowest(machine, loads);
+    for (uint32_t skip = 1; skip < machine->places.nranks && is_known; skip *= 2) {
+        for (size_t i = 0; i < nlinks; i++)
+            loads[i] = 0;
+        is_known = add_round(machine, skip, loads);
+        rounds = fmin(rounds, slowest(machine, loads));
+    }
     free(loads);
-    if (isfinite(rate))
-        *ret_bytes_per_s = rate;
+    if (is_known && isfinite(pairs))
+        ret_rates->pairs_bytes_per_s = pairs;
+    if (is_known && isfinite(rounds))
+        ret_rates->rounds_bytes_per_s = rounds;
     return TUTTI_OK;
 }

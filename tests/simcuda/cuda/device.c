@@ -61,8 +61,9 @@ static void read_settings(void)
         .memory_bytes = setting("SIMCUDA_MEMORY_MB", 1024, 1, 1 << 20) << 20,
         .watchdog_ns = setting("SIMCUDA_WATCHDOG_MS", 0, 0, 1 << 30) * 1000000,
         .allocations_wait = setting("SIMCUDA_WAITS", 0, 0, 1) != 0,
-        .must_check = setting("SIMCUDA_CHECK", 0, 0, 1) != 0 || getenv("SIMCUDA_TRAFFIC") != NULL,
-        .counts_traffic = getenv("SIMCUDA_TRAFFIC") != NULL,
+        .must_check = setting("SIMCUDA_CHECK", 0, 0, 1) != 0 ||
+                      setting("SIMCUDA_TRAFFIC", 0, 0, 1) != 0,
+        .counts_traffic = setting("SIMCUDA_TRAFFIC", 0, 0, 1) != 0,
         .must_count_leaks = setting("SIMCUDA_LEAKS", 0, 0, 1) != 0,
         .has_watched_warps = setting("SIMCUDA_WATCHED_WARPS", 0, 0, 1) != 0 &&
                              getenv("TUTTI_TEST_WHOLE") == NULL,
