@@ -36,7 +36,7 @@ static int describe(struct tutti_comm *comm, struct tutti_gpu_plan *plan)
         char name[32];
 
         tutti_busid_write(gpu, name, sizeof name);
-        rc = tutti_fail(TUTTI_ERR_ARGUMENT, "its GPU %s is not in the description of its host",
+        rc = tutti_note(TUTTI_ERR_ARGUMENT, "its GPU %s is not in the description of its host",
                         name);
     }
     if (rc == TUTTI_OK)
@@ -224,6 +224,8 @@ int tutti_gpu_plan_form(struct tutti_comm *comm)
 {
     struct tutti_gpu_plan *plan = &comm->gpu->plan;
 
+    if (comm->nranks == 1)
+        plan->phase = DONE;
     while (plan->phase != DONE || plan->batch != NULL) {
         TUTTI_TRY(continue_exchange(plan));
         if (plan->phase != DONE)

@@ -272,6 +272,7 @@ static void run_on(struct machine machine)
     setenv("TUTTI_SIM_TOPOLOGY", machine.xml, 1);
     setenv("TUTTI_TOPO_FILE", machine.xml, 1);
     setenv("SIMCUDA_TRAFFIC", "1", 1);
+    setenv("TUTTI_GPU_MEMORY_BYTES", "64M", 1); /* the default, which decides the size of slots */
     gpus_use(machine.ndevices, -1, GPU_MEMORY_PLAIN);
     world_run(LAUNCH_THREADS, machine.nranks, sum, &machine);
     unlink(machine.xml);

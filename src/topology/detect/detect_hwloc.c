@@ -109,7 +109,7 @@ static int ask_hwloc(enum hwloc_type_filter_e devices, struct tutti_inventory **
 
     if (hwloc == NULL) {
         snprintf(why_not, sizeof why_not, "%s", tutti_message_last());
-        return tutti_fail(TUTTI_ERR_SYSTEM, "no hwloc, by which the CPUs and buses of a host are "
+        return tutti_note(TUTTI_ERR_SYSTEM, "no hwloc, by which the CPUs and buses of a host are "
                           "found: %s; install it (Debian: libhwloc15)", why_not);
     }
     if (hwloc->topology_init(&topology) != 0)
