@@ -38,9 +38,9 @@ struct tutti_protocol_cost {
 };
 
 /* Returns the cost of a protocol. The sizes of lines are those of device/cuda. LL needs one flight,
- * LL128 also a barrier of its block, and direct a post, a signal and an acknowledgement. Copies have
- * two meetings, of two flights each. A round step by step needs a flight, barriers of its block and
- * a scan of its lanes. */
+ * LL128 also a barrier of its block, and direct a post, a signal and an acknowledgement. Copies
+ * have two meetings, of two flights each. A round step by step needs a flight, barriers of its
+ * block and a scan of its lanes. No GPU has measured the flights. */
 struct tutti_protocol_cost tutti_protocol_cost(enum tutti_protocol protocol);
 
 #endif

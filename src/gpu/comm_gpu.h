@@ -122,8 +122,8 @@ void tutti_gpu_plan_fill_view(struct tutti_comm *comm);
 /* Finds out how item->call runs, and sets the item's protocol and program. All ranks get the same
  * protocol. Does nothing for a message. */
 int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item);
-/* Chooses how a call runs, as tutti_gpu_programs_find does at its first call if there is no schedule
- * file, and writes the reason. `view` is comm->gpu->view, or a copy of it. */
+/* Chooses how a call runs, as tutti_gpu_programs_find does at its first call if there is no
+ * schedule file, and writes the reason. `view` is comm->gpu->view, or a copy of it. */
 int tutti_gpu_choose(struct tutti_comm *comm, const struct tutti_tuner_view *view,
                      const struct tutti_call *call, struct tutti_choice *ret_choice,
                      char *reason, size_t reason_bytes);

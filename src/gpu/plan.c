@@ -46,8 +46,8 @@ static int describe(struct tutti_comm *comm, struct tutti_gpu_plan *plan)
     return rc;
 }
 
-/* Describes the host. If the user's description is wrong, that is an error of this rank. A host that
- * cannot be detected is none. */
+/* Describes the host. If the user's description is wrong, that is an error of this rank. A host
+ * that cannot be detected is none. */
 static int try_to_describe(struct tutti_comm *comm, struct tutti_gpu_plan *plan)
 {
     char why[TUTTI_MESSAGE_BYTES / 2];

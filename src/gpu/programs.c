@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Decides how calls on device memory run. A schedule file, or else the tuner, names an algorithm and
- * a protocol (algorithms/protocols.h). A kernel runs the call as a whole, or runs the algorithm's
- * schedule step by step by a program. */
+ * Decides how calls on device memory run. A schedule file, or else the tuner, names an algorithm
+ * and a protocol (algorithms/protocols.h). A kernel runs the call as a whole, or runs the
+ * algorithm's schedule step by step by a program. */
 #include "gpu/comm_gpu.h"
 
 #include "base/log.h"

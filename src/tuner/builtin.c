@@ -207,7 +207,7 @@ bool tutti_builtin_find(const struct tutti_tuner_view *view,
     return false;
 }
 
-/* ---- protocols of GPUs ------------------------------------------------------------------------ */
+/* ---- protocols of GPUs ----------------------------------------------------------------------- */
 
 /* Lines save waiting time, but move more bytes, so they are worth their cost only for small blocks.
  * The limits are assumed: no GPU has measured them. Copy engines are asked only for calls that the

@@ -57,8 +57,8 @@ void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck);
 /* Fills in `device` and `context` as the GPU was opened with them, and nothing else. */
 void tutti_cuda_args_of(const struct tutti_cuda_gpu *gpu, struct tutti_cuda_args *ret_args);
 
-/* Finds the PCI bus id of the GPU, as topology/inventory/inventory.h writes it. TUTTI_ERR_DEVICE: the
- * driver refused. */
+/* Finds the PCI bus id of the GPU, as topology/inventory/inventory.h writes it. TUTTI_ERR_DEVICE:
+ * the driver refused. */
 int tutti_cuda_bus_id(const struct tutti_cuda_gpu *gpu, int64_t *ret_busid);
 
 /* ---- forming (form.c) ----------------------------------------------------------------- */

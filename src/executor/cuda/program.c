@@ -284,7 +284,8 @@ static void fill_head(const struct encoding *encoding, struct tutti_kernel_progr
         .scales_output = program->scales_output,
         .makes_truth = program->makes_truth,
         /* If the output is not scaled when it is finished, each GATHER_REDUCE scales. */
-        .scales_gathers = encoding->call->is_average && schedule->is_one_sided && !schedule->sums_in_stages,
+        .scales_gathers = encoding->call->is_average && schedule->is_one_sided &&
+                          !schedule->sums_in_stages,
         .waits_for_all = waits_for_all(schedule),
         .npieces = program->npieces,
         .piece_count = program->piece_count,
