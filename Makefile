@@ -15,9 +15,10 @@ perf: setup
 	cmake --build build/release -j $(JOBS) --target tutti-perf
 	build/release/perf/all_reduce_perf $(PERF)
 
-# Library, header and programs below PREFIX, or below DESTDIR/PREFIX for another system.
+# Library, header and programs below PREFIX, or below DESTDIR/PREFIX for another system. If there is
+# an nvcc, the library has kernels for all GPUs from A100 to B200.
 install: setup
-	cmake --preset release
+	cmake --preset release -DTUTTI_CUDA_ARCHITECTURES=all
 	cmake --build build/release -j $(JOBS) --target tutti-installable
 	DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
 

@@ -29,6 +29,8 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME ${library_package})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
+# It is loaded at run time, to find the links between GPUs.
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS libhwloc15)
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "${PROJECT_DESCRIPTION}: the shared library")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtutti-dev)
@@ -36,7 +38,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${same_version}")
 # Only users of the static library and of pkg-config need these.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS
-    "pkg-config, libsodium-dev")
+    "pkg-config, libsodium-dev, libexpat1-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "${PROJECT_DESCRIPTION}: header, static library, CMake package, pages and examples")
 
@@ -44,6 +46,7 @@ set(CPACK_DEBIAN_PROGRAMS_PACKAGE_NAME tutti-tools)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_DEPENDS "${same_version}")
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PROGRAMS_PACKAGE_RECOMMENDS libhwloc15)
 # dpkg-shlibdeps finds libtutti.so here. It belongs to another of these packages.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 set(CPACK_COMPONENT_PROGRAMS_DESCRIPTION

@@ -175,7 +175,8 @@ static void judge(struct member *member, const struct machine *machine, const ch
     kind = loads.graph->links[link].kind == TUTTI_LINK_NVLINK ? "NVLink"
            : loads.graph->links[link].kind == TUTTI_LINK_SYS  ? "between sockets" : "PCIe";
     snprintf(row, sizeof row,
-             "| %s | `%s` | %s, %.1f MB at %.0f GB/s | %.0f us | %.0f us | %.1f MB |", machine->name, algorithm, kind, loads.bytes[link] / 1e6,
+             "| %s | `%s` | %s, %.1f MB at %.0f GB/s | %.0f us | %.0f us | %.1f MB |",
+             machine->name, algorithm, kind, loads.bytes[link] / 1e6,
              loads.graph->links[link].bytes_per_s / 1e9, 1e6 * seconds, 1e6 * claimed,
              others / 1e6);
     if (getenv("LINKS_TABLE") != NULL)

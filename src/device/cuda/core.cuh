@@ -154,7 +154,8 @@ GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
         gpu_fail(run, TUTTI_KERNEL_ABORTED, peer, NULL);
         return true;
     }
-    if (patience_ns && gpu_now_ns() - run.start_ns > patience_ns) {
+    /* The clock may step back, so the time since the start is signed. */
+    if (patience_ns && (int64_t)(gpu_now_ns() - run.start_ns) > (int64_t)patience_ns) {
         gpu_fail(run, TUTTI_KERNEL_LATE, peer, NULL);
         return true;
     }

@@ -67,7 +67,8 @@ GPU_INLINE bool gpu_test_may_wait(const struct tutti_kernel_line_test *test, uin
     if (++*polls % GPU_POLLS != 0)
         return true;
     return !gpu_warp_any(gpu_load_relaxed(&test->domain->report->abort) != 0 ||
-                         (test->deadline_ns != 0 && gpu_now_ns() - start_ns > test->deadline_ns));
+                         (test->deadline_ns != 0 &&
+                          (int64_t)(gpu_now_ns() - start_ns) > (int64_t)test->deadline_ns));
 }
 
 /* All threads of the warp must call this. Returns true if all lines of a round have arrived from

@@ -106,20 +106,23 @@ GPU_INLINE gpu_word gpu_load_word_once(const void *at)
     return word;
 }
 
-/* These load and store words that carry flags. The accesses bypass the first-level cache, and an
- * aligned half of 8 bytes is never seen half written. */
+/* These load and store words that carry flags. The accesses bypass the first-level cache. An aligned
+ * half of 8 bytes is never seen half written, because PTX promises that for each element of a
+ * vector. So a half has 4 bytes of data and their flag. */
 GPU_INLINE gpu_word gpu_load_flagged(const void *at)
 {
-    gpu_word word;
+    uint64_t low, high;
 
-    asm volatile("ld.volatile.global.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w) : "l"(at) : "memory");
-    return word;
+    asm volatile("ld.relaxed.sys.global.v2.b64 {%0,%1}, [%2];"
+                 : "=l"(low), "=l"(high) : "l"(at) : "memory");
+    return gpu_word{(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)};
 }
 GPU_INLINE void gpu_store_flagged(void *at, gpu_word word)
 {
-    asm volatile("st.volatile.global.v4.u32 [%0], {%1,%2,%3,%4};"
-                 :: "l"(at), "r"(word.x), "r"(word.y), "r"(word.z), "r"(word.w) : "memory");
+    const uint64_t low = word.x | (uint64_t)word.y << 32, high = word.z | (uint64_t)word.w << 32;
+
+    asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1,%2};"
+                 :: "l"(at), "l"(low), "l"(high) : "memory");
 }
 /* These load or store this thread's 16 bytes of a line, which 8 consecutive threads load or store
  * together. All threads of the warp must call them. A thread whose `is_there` is false does not
@@ -164,7 +167,9 @@ GPU_INLINE void gpu_store_relaxed(uint64_t *at, uint64_t value)
 {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" :: "l"(at), "l"(value) : "memory");
 }
-GPU_INLINE void gpu_fence(void) { __threadfence_system(); }
+/* Orders with acquire and release semantics. A sequentially consistent fence would cost more, and
+ * nothing here needs one order of all fences. */
+GPU_INLINE void gpu_fence(void) { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 /* Adds `more` to *at, atomically among the threads of this GPU, with acquire and release order.
  * Returns the old value. */
 GPU_INLINE uint64_t gpu_add(uint64_t *at, uint64_t more)
