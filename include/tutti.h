@@ -468,23 +468,28 @@ typedef struct {
     /* Approximate limit of the measuring time in milliseconds (default 10000). Sizes that are not
      * measured by then are left out. */
     int budgetMs;
+    /* 0 measures calls on host memory. 1 measures calls on the memory of the ranks' GPUs, for which
+     * the ranks choose among kernels and algorithms, too. All ranks must be on GPUs whose kernels
+     * reach each other. */
+    int onDevice;
 } tuttiTuneConfig_t;
 
 /* A tuning configuration in which every field takes its default. */
-#define TUTTI_TUNE_CONFIG_INITIALIZER { sizeof(tuttiTuneConfig_t), NULL, 0, 0, 0 }
+#define TUTTI_TUNE_CONFIG_INITIALIZER { sizeof(tuttiTuneConfig_t), NULL, 0, 0, 0, 0 }
 
 /* Measure which algorithms are the fastest on this communicator, and use them from now on. A call
  * for which TUTTI_ALGORITHM or TUTTI_TUNE names an algorithm still uses that one. The function is
  * collective, and a group must not be open. It returns on all ranks when the choices are in use.
  *
  * Unless `file` is NULL, rank 0 writes the choices to it. They are stored under a name made of
- * processor, cores, ranks, hosts and transports. Choices in the file for other machines and
+ * processor, cores, ranks, hosts and transports, or "gpu" in their place. Choices in the file for other machines and
  * collectives are kept. Later runs read the file if TUTTI_TUNE_TABLE names it (docs/tuning.md). The
  * arguments of rank 0 apply, and its file system. Those of the other ranks are ignored. All ranks
  * get the same error:
  *  - tuttiInvalidArgument: `config` is not initialized, a collective is unknown, or the range of
  *    sizes is empty.
- *  - tuttiInvalidUsage: a group is open, or the file cannot be read or written. */
+ *  - tuttiInvalidUsage: a group is open, the file cannot be read or written, or config->onDevice is
+ *    set and the kernels of the ranks do not reach each other. */
 TUTTI_API tuttiResult_t tuttiCommTune(tuttiComm_t comm, const char *file,
                                       const tuttiTuneConfig_t *config);
 

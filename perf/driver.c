@@ -255,11 +255,19 @@ static void refuse_unfit(const struct perf_rank *rank)
 static void tune(const struct perf_rank *rank)
 {
     tuttiTuneConfig_t config = TUTTI_TUNE_CONFIG_INITIALIZER;
+    tuttiResult_t result;
 
     config.collectives = perf_collective.tunes;
     config.minBytes = rank->options->min_bytes;
     config.maxBytes = rank->options->max_bytes;
-    perf_must(rank, "tuttiCommTune", tuttiCommTune(rank->comm, rank->options->tune_path, &config));
+    config.onDevice = rank->options->use_gpu;
+    result = tuttiCommTune(rank->comm, rank->options->tune_path, &config);
+    /* If kernels do not reach each other, calls go through the host, and are chosen there. */
+    if (result == tuttiInvalidUsage && config.onDevice) {
+        config.onDevice = 0;
+        result = tuttiCommTune(rank->comm, rank->options->tune_path, &config);
+    }
+    perf_must(rank, "tuttiCommTune", result);
 }
 
 int perf_rank_main(struct perf_rank *rank)

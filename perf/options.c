@@ -374,10 +374,9 @@ static int settle_counts(const char *program, struct perf_options *o, const stru
 /* Rejects options that apply only to the host if --device gpu is given, and graphs if it is not. */
 static int settle_device(const char *program, struct perf_options *o)
 {
-    const char *host_option = o->show_overlap        ? "--overlap"
-                              : o->waiting_ms > 0    ? "--waiting"
-                              : o->tune_path != NULL ? "--tune"
-                                                     : NULL;
+    const char *host_option = o->show_overlap     ? "--overlap"
+                              : o->waiting_ms > 0 ? "--waiting"
+                                                  : NULL;
 
     if (!o->use_gpu && o->graph > 0) {
         fprintf(stderr, "%s: --graph and -G: there are CUDA graphs only with --device gpu\n",

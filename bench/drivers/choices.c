@@ -127,7 +127,7 @@ static void enter_all(struct cell *cell, size_t bytes, uint32_t *ret_chosen,
     struct tutti_trial trial;
     size_t count;
 
-    must("candidates", tutti_trial_prepare(comm, cell->collective, bytes, &trial));
+    must("candidates", tutti_trial_prepare(comm, false, cell->collective, bytes, &trial));
     cell->count = trial.count;
     cell->bytes = trial.bytes;
     query.block_bytes = trial.count * sizeof(float);

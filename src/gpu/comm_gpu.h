@@ -120,8 +120,15 @@ void tutti_gpu_plan_fill_view(struct tutti_comm *comm);
 /* ---- programs (programs.c) ----------------------------------------------------------------- */
 
 /* Finds out how item->call runs, and sets the item's protocol and program. All ranks get the same
- * protocol. Does nothing for a message. */
+ * protocol. Does nothing for a message. With comm->trial that choice runs the call.
+ * TUTTI_ERR_USAGE: kernels cannot run that choice. */
 int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item);
+/* Returns the tuner's query for a call on device memory. */
+struct tutti_tuner_query tutti_gpu_query(const struct tutti_comm *comm,
+                                         const struct tutti_call *call);
+/* Forgets the programs of the candidates that comm->trial has named. Their kernels must have ended
+ * on this rank. */
+void tutti_gpu_programs_end_trial(struct tutti_comm *comm);
 /* Chooses how a call runs, as tutti_gpu_programs_find does at its first call if there is no
  * schedule file, and writes the reason. `view` is comm->gpu->view, or a copy of it. */
 int tutti_gpu_choose(struct tutti_comm *comm, const struct tutti_tuner_view *view,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "executor/cuda/program.h"
 #include "tuner/builtin.h"
+#include "tune/tune.h"
 #include "tuner/explain.h"
 
 #include <stdio.h>
@@ -32,7 +33,16 @@ struct entry {
     struct variant variants[2];         /* out of place, in place; ranks may differ in this */
 };
 
+/* A candidate that is being measured. */
+struct trial {
+    const struct tutti_choice *choice; /* comm->trial */
+    struct variant variant;
+};
+
 struct tutti_gpu_programs {
+    struct trial trials[TUTTI_TRIAL_CHOICES];
+    uint32_t ntrials;
+    struct tutti_cuda_mark before_trials; /* of the memory of programs */
     struct tutti_cache *plans; /* of the named algorithms */
     /* Sizes of calls that files do not serve, as far as this has been logged: one bit for each
      * power of two. */
@@ -69,8 +79,7 @@ static void report_refusal(const struct tutti_comm *comm, const struct tutti_tun
               tutti_collective_name(query->collective), query->block_bytes, refusal);
 }
 
-/* Returns the tuner's query for a call on device memory. */
-static struct tutti_tuner_query query_of(const struct tutti_comm *comm,
+struct tutti_tuner_query tutti_gpu_query(const struct tutti_comm *comm,
                                          const struct tutti_call *call)
 {
     struct tutti_tuner_query query = tutti_cache_query(comm, call);
@@ -86,7 +95,7 @@ int tutti_gpu_choose(struct tutti_comm *comm, const struct tutti_tuner_view *vie
                      const struct tutti_call *call, struct tutti_choice *ret_choice,
                      char *reason, size_t reason_bytes)
 {
-    struct tutti_tuner_query query = query_of(comm, call);
+    struct tutti_tuner_query query = tutti_gpu_query(comm, call);
     enum tutti_authority by;
 
     TUTTI_TRY(tutti_tuner_choose(view, &query, ret_choice, &by));
@@ -109,7 +118,7 @@ static void report(struct tutti_comm *comm, const struct tutti_call *call,
                             variant->file);
         return;
     }
-    query = query_of(comm, call);
+    query = tutti_gpu_query(comm, call);
     tutti_choice_format(&variant->choice, text, sizeof text);
     tutti_authority_format(&comm->gpu->view, &query, variant->by, reason, sizeof reason);
     tutti_cuda_log_call(comm->gpu->gpu, call, "runs by %s%s: %s", text,
@@ -138,7 +147,7 @@ static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
 static int choose_kernel(struct tutti_comm *comm, const struct tutti_call *call,
                          struct variant *variant)
 {
-    struct tutti_tuner_query query = query_of(comm, call);
+    struct tutti_tuner_query query = tutti_gpu_query(comm, call);
 
     query.protocols &= ~(1u << TUTTI_PROTOCOL_STEPS);
     variant->by = TUTTI_BY_HOST;
@@ -195,7 +204,7 @@ static int make(struct tutti_comm *comm, const struct tutti_call *call, struct v
     const struct tutti_cache_site site = {
         .places = comm->gpu->view.places,
         .channels = tutti_cuda_grid_channels(tutti_cuda_grid(comm->gpu->gpu))};
-    struct tutti_tuner_query query = query_of(comm, call);
+    struct tutti_tuner_query query = tutti_gpu_query(comm, call);
     const struct tutti_plan *plan;
     bool is_stored;
 
@@ -240,6 +249,60 @@ static int open_programs(struct tutti_gpu_comm *gpu_comm)
     return tutti_cache_create(&gpu_comm->programs->plans);
 }
 
+/* Makes the variant of a candidate that is measured. */
+static int make_trial(struct tutti_comm *comm, const struct tutti_call *call,
+                      struct variant *variant)
+{
+    const struct tutti_cache_site site = {
+        .places = comm->gpu->view.places,
+        .channels = tutti_cuda_grid_channels(tutti_cuda_grid(comm->gpu->gpu))};
+    const struct tutti_plan *plan;
+    bool is_stored;
+
+    variant->is_made = true;
+    variant->choice = *comm->trial;
+    if (variant->choice.protocol != TUTTI_PROTOCOL_STEPS)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_cache_plan(comm, comm->gpu->programs->plans, &variant->choice, call->root,
+                               &site, &plan));
+    TUTTI_TRY(try_plan(comm, call, plan, variant, &is_stored));
+    return is_stored ? TUTTI_OK
+                     : tutti_note(TUTTI_ERR_USAGE, "kernels cannot run %s by %s",
+                                  tutti_collective_name(call->collective),
+                                  variant->choice.algorithm->name);
+}
+
+/* Finds the variant of the candidate that is measured. */
+static int find_trial(struct tutti_comm *comm, struct tutti_cuda_item *item)
+{
+    struct tutti_gpu_programs *programs = comm->gpu->programs;
+    struct trial *trial = programs->trials;
+
+    if (programs->ntrials == 0)
+        programs->before_trials = tutti_cuda_store_mark(comm->gpu->gpu);
+    while (trial < programs->trials + programs->ntrials && trial->choice != comm->trial)
+        trial++;
+    if (trial == programs->trials + programs->ntrials) {
+        tutti_assert(programs->ntrials < TUTTI_TRIAL_CHOICES);
+        *trial = (struct trial){.choice = comm->trial};
+        TUTTI_TRY(make_trial(comm, item->call, &trial->variant));
+        programs->ntrials++;
+    }
+    item->protocol = trial->variant.choice.protocol;
+    item->program = trial->variant.stored;
+    return TUTTI_OK;
+}
+
+void tutti_gpu_programs_end_trial(struct tutti_comm *comm)
+{
+    struct tutti_gpu_programs *programs = comm->gpu->programs;
+
+    if (programs == NULL || programs->ntrials == 0)
+        return;
+    programs->ntrials = 0;
+    tutti_cuda_store_rewind(comm->gpu->gpu, &programs->before_trials);
+}
+
 /* Chooses a kernel for a call whose choice is not kept. */
 static int choose_anew(struct tutti_comm *comm, const struct tutti_call *call,
                        struct tutti_cuda_item *item)
@@ -261,6 +324,10 @@ int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *ite
 
     if (tutti_call_is_message(call))
         return TUTTI_OK;
+    if (comm->trial != NULL) {
+        TUTTI_TRY(open_programs(gpu_comm));
+        return find_trial(comm, item);
+    }
     /* Rows of the built-in table decide: nothing needs to be remembered. */
     if (comm->policy == NULL && comm->schedules == NULL && gpu_comm->view.is_even)
         return choose_anew(comm, call, item);

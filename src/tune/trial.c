@@ -12,6 +12,7 @@
 #include "tune/tune.h"
 
 #include "base/clock.h"
+#include "gpu/comm_gpu.h"
 #include "tuner/candidates.h"
 #include "tuner/price.h"
 
@@ -56,6 +57,7 @@ static int add(struct tutti_trial *trial, const struct tutti_choice *choice)
     TUTTI_TRY(tutti_algorithm_options(choice->algorithm, &choice->options, &resolved.options));
     for (uint32_t i = 0; i < trial->nchoices; i++)
         if (trial->choices[i].algorithm == resolved.algorithm &&
+            trial->choices[i].protocol == resolved.protocol &&
             memcmp(&trial->choices[i].options, &resolved.options, sizeof resolved.options) == 0)
             return TUTTI_OK;
     if (trial->nchoices < TUTTI_TRIAL_CHOICES)
@@ -99,14 +101,41 @@ static int add_variants(struct tutti_trial *trial, const struct tutti_tuner_view
     return TUTTI_OK;
 }
 
-int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective collective,
-                        size_t bytes, struct tutti_trial *ret_trial)
+/* Adds the kernels that run the call as a whole. */
+static int add_protocols(struct tutti_trial *trial, const struct tutti_tuner_view *view,
+                         const struct tutti_tuner_query *query)
 {
-    const struct tutti_tuner_view *view = &comm->view;
+    for (int i = TUTTI_PROTOCOL_STEPS + 1; i < TUTTI_PROTOCOL_COUNT; i++) {
+        struct tutti_choice choice = {
+            .algorithm = tutti_protocol_form((enum tutti_protocol)i, query->collective),
+            .protocol = (enum tutti_protocol)i};
+
+        if (choice.algorithm != NULL && tutti_tuner_can_run(view, query, &choice))
+            TUTTI_TRY(add(trial, &choice));
+    }
+    return TUTTI_OK;
+}
+
+/* Returns the tuner's query for a call on device memory. */
+static struct tutti_tuner_query query_on_gpu(const struct tutti_comm *comm,
+                                             enum tutti_collective collective, size_t count)
+{
+    struct tutti_call call;
+
+    tutti_call_of_bytes(collective, TUTTI_FOR_TUNE, NULL, NULL, count, &call);
+    tutti_call_of_elements(&call, TUTTI_FLOAT32, TUTTI_SUM);
+    return tutti_gpu_query(comm, &call);
+}
+
+int tutti_trial_prepare(const struct tutti_comm *comm, bool is_on_gpu,
+                        enum tutti_collective collective, size_t bytes,
+                        struct tutti_trial *ret_trial)
+{
+    const struct tutti_tuner_view *view = is_on_gpu ? &comm->gpu->view : &comm->view;
     uint32_t inputs = tutti_input_blocks(collective, view->nranks);
     uint32_t outputs = tutti_output_blocks(collective, view->nranks);
     size_t blocks = inputs > outputs ? inputs : outputs;
-    struct tutti_trial trial = {.collective = collective};
+    struct tutti_trial trial = {.collective = collective, .is_on_gpu = is_on_gpu};
     struct tutti_tuner_query query = {.collective = collective};
     struct tutti_choice choice;
     double lowest;
@@ -117,8 +146,11 @@ int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective col
         query.block_bytes = trial.count * sizeof(float);
         trial.bytes = query.block_bytes * blocks;
     }
+    if (is_on_gpu)
+        query = query_on_gpu(comm, collective, trial.count);
     TUTTI_TRY(tutti_tuner_choose(view, &query, &choice, NULL));
     TUTTI_TRY(add(&trial, &choice));
+    TUTTI_TRY(add_protocols(&trial, view, &query));
     if (!tutti_candidate_cheapest(view, &query, &choice, &lowest))
         lowest = INFINITY;
     for (size_t i = 0; i < tutti_algorithm_count(); i++)
@@ -171,7 +203,8 @@ static int run_choice(struct trial_state *state, uint32_t index, uint32_t repeat
 
     state->comm->trial = &state->trial->choices[index];
     for (uint32_t i = 0; i < repeats && rc == TUTTI_OK; i++)
-        rc = tutti_batch_run_now(state->comm, &state->call, NULL);
+        rc = state->trial->is_on_gpu ? tutti_gpu_call(state->comm, &state->call, NULL)
+                                     : tutti_batch_run_now(state->comm, &state->call, NULL);
     state->comm->trial = NULL;
     return rc;
 }
@@ -190,6 +223,29 @@ static int sample(struct trial_state *state, uint32_t index, uint32_t repeats)
     return TUTTI_OK;
 }
 
+/* Finds candidates with equal schedules. Kernels differ even if schedules are equal, so on GPUs all
+ * candidates count as different. */
+static int find_equal(struct trial_state *state, uint32_t *ret_firsts)
+{
+    struct tutti_trial *trial = state->trial;
+
+    for (uint32_t i = 0; i < trial->nchoices; i++)
+        ret_firsts[i] = i;
+    return trial->is_on_gpu ? TUTTI_OK
+                            : tutti_trial_find_equal(state->comm, trial->choices, trial->nchoices,
+                                                     ret_firsts);
+}
+
+/* Makes the program of the candidate that comm->trial names. TUTTI_ERR_USAGE: it cannot run. */
+static int make_program(struct trial_state *state)
+{
+    struct tutti_cuda_item item = {.call = &state->call};
+    const struct tutti_program *ignored;
+
+    return state->trial->is_on_gpu ? tutti_gpu_programs_find(state->comm, &item)
+                                   : tutti_cache_program(state->comm, &state->call, &ignored);
+}
+
 /* Runs each candidate that has no equal among the earlier ones. Drops a candidate if no program can
  * be made for it, because a window may have no room for its slots. All ranks drop the same
  * candidates. */
@@ -198,14 +254,13 @@ static int warm_up(struct trial_state *state)
     struct tutti_trial *trial = state->trial;
     uint32_t firsts[TUTTI_TRIAL_CHOICES];
 
-    TUTTI_TRY(tutti_trial_find_equal(state->comm, trial->choices, trial->nchoices, firsts));
+    TUTTI_TRY(find_equal(state, firsts));
     for (uint32_t i = 0; i < trial->nchoices; i++) {
-        const struct tutti_program *ignored;
         int rc = TUTTI_ERR_USAGE;
 
         state->comm->trial = &trial->choices[i];
         if (firsts[i] == i)
-            rc = tutti_cache_program(state->comm, &state->call, &ignored);
+            rc = make_program(state);
         state->comm->trial = NULL;
         if (rc == TUTTI_ERR_USAGE) {
             trial->remaining &= ~(UINT64_C(1) << i);

@@ -5,6 +5,7 @@
 #include "queue/group.h"
 
 #include "base/clock.h"
+#include "gpu/comm_gpu.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ struct order {
     int32_t result;
     uint32_t collectives; /* bits 1 << collective */
     uint64_t min_bytes, max_bytes, budget_ns;
+    uint32_t is_on_gpu, unused;
     char message[TUTTI_MESSAGE_BYTES];
 };
 
@@ -73,6 +75,16 @@ static int parse_collectives(const char *names, uint32_t *ret_collectives)
     return TUTTI_OK;
 }
 
+/* Calls on device memory can be tuned only if all ranks' kernels reach each other. */
+static int check_gpus(const struct tutti_comm *comm, const struct order *order)
+{
+    if (!order->is_on_gpu || (comm->gpu != NULL && comm->gpu->has_domain))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "%s: config.onDevice is 1, but not all ranks are on GPUs "
+                      "whose kernels reach each other; tune calls on host memory, which serve this "
+                      "communicator's device memory, too", function);
+}
+
 static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
 {
     tuttiTuneConfig_t config = TUTTI_TUNE_CONFIG_INITIALIZER;
@@ -84,6 +96,10 @@ static int read_config(const tuttiTuneConfig_t *given, struct order *ret_order)
     if (given != NULL)
         memcpy(&config, given, given->size < sizeof config ? given->size : sizeof config);
     TUTTI_TRY(parse_collectives(config.collectives, &order.collectives));
+    if (config.onDevice != 0 && config.onDevice != 1)
+        return tutti_fail(TUTTI_ERR_ARGUMENT, "%s: config.onDevice is %d; it must be 0 or 1",
+                          function, config.onDevice);
+    order.is_on_gpu = config.onDevice == 1;
     order.min_bytes = config.minBytes ? config.minBytes : sizeof(float);
     order.max_bytes = config.maxBytes ? config.maxBytes : DEFAULT_MAX_BYTES;
     order.budget_ns =
@@ -121,10 +137,12 @@ static int open_file(const char *file, struct results *results)
     return tutti_table_write(file, results->old_file ? results->old_file : "");
 }
 
-static int open_results(const char *file, const tuttiTuneConfig_t *config, struct results *results,
+static int open_results(const struct tutti_comm *comm, const char *file,
+                        const tuttiTuneConfig_t *config, struct results *results,
                         struct order *order)
 {
     TUTTI_TRY(read_config(config, order));
+    TUTTI_TRY(check_gpus(comm, order));
     TUTTI_TRY(open_file(file, results));
     results->lines = open_memstream(&results->text, &results->text_size);
     return results->lines ? TUTTI_OK : tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
@@ -144,7 +162,7 @@ static bool same_choice(const struct tutti_trial *a, const struct tutti_trial *b
 {
     const struct tutti_choice *one = &a->choices[a->winner], *other = &b->choices[b->winner];
 
-    return one->algorithm == other->algorithm &&
+    return one->algorithm == other->algorithm && one->protocol == other->protocol &&
            memcmp(&one->options, &other->options, sizeof one->options) == 0;
 }
 
@@ -169,6 +187,8 @@ static void write_lines(FILE *file, const struct tutti_trial *trials, size_t cou
         high = next < count ? border(&trials[next - 1], &trials[next]) : trials[next - 1].bytes;
         fprintf(file, "%s %zu-%zu %s", tutti_collective_name(trials[first].collective), low, high,
                 choice->algorithm->name);
+        if (choice->protocol != TUTTI_PROTOCOL_STEPS)
+            fprintf(file, "/%s", tutti_protocol_name(choice->protocol));
         for (int i = 0; i < TUTTI_OPTION_COUNT; i++)
             if (choice->options.value[i] != choice->algorithm->options[i].usual)
                 fprintf(file, " %s=%u", tutti_option_name((enum tutti_option)i),
@@ -213,7 +233,8 @@ static int prepare(struct bench *bench, enum tutti_collective collective, size_t
          bytes = size_after(bench->order, bytes)) {
         struct tutti_trial *trial = &bench->trials[count];
 
-        TUTTI_TRY(tutti_trial_prepare(bench->comm, collective, bytes, trial));
+        TUTTI_TRY(tutti_trial_prepare(bench->comm, bench->order->is_on_gpu != 0, collective, bytes,
+                                      trial));
         count += count == 0 || trial->bytes > trial[-1].bytes;
     }
     *ret_count = count;
@@ -235,6 +256,8 @@ static int measure(struct bench *bench, enum tutti_collective collective)
                                   now_ns + left_ns / bench->left));
         /* Cached programs refer to this trial's choices by address. */
         tutti_cache_forget(bench->comm->cache);
+        if (trial->is_on_gpu)
+            tutti_gpu_programs_end_trial(bench->comm);
         bench->left -= bench->left > 1;
         if (trial->is_skipped)
             break;
@@ -243,6 +266,28 @@ static int measure(struct bench *bench, enum tutti_collective collective)
     if (bench->results != NULL)
         write_lines(bench->results->lines, bench->trials, measured);
     return TUTTI_OK;
+}
+
+/* Allocates a buffer and fills it. Host memory that was never written is one shared page of zeros,
+ * which is faster than other memory. */
+static int make_buffer(const struct bench *bench, size_t size_bytes, void **ret_buffer)
+{
+    if (bench->order->is_on_gpu)
+        return tutti_cuda_make_buffer(bench->comm->gpu->gpu, size_bytes, FILL, ret_buffer);
+    *ret_buffer = malloc(size_bytes);
+    if (*ret_buffer == NULL)
+        return tutti_fail(TUTTI_ERR_SYSTEM, "rank %d: no memory for two buffers of %zu bytes to "
+                          "measure with; lower config.maxBytes", bench->comm->rank, size_bytes);
+    memset(*ret_buffer, FILL, size_bytes);
+    return TUTTI_OK;
+}
+
+static void drop_buffer(const struct bench *bench, void *buffer)
+{
+    if (bench->order->is_on_gpu)
+        tutti_cuda_drop_buffer(bench->comm->gpu->gpu, buffer);
+    else
+        free(buffer);
 }
 
 static int measure_all(struct bench *bench)
@@ -258,16 +303,8 @@ static int measure_all(struct bench *bench)
         if (bench->order->collectives >> i & 1)
             bench->left += tutti_collective_has_data((uint32_t)i) ? sizes : 1;
     most = most > least ? most : least;
-    bench->input = malloc(most);
-    bench->output = malloc(most);
-    if (bench->input == NULL || bench->output == NULL)
-        return tutti_fail(TUTTI_ERR_SYSTEM, "rank %d: no memory for two buffers of %zu bytes to "
-                          "measure with; lower config.maxBytes", bench->comm->rank, most);
-
-    /* Memory that was never written is one shared page of zeros, which is faster than other
-     * memory. */
-    memset(bench->input, FILL, most);
-    memset(bench->output, FILL, most);
+    TUTTI_TRY(make_buffer(bench, most, &bench->input));
+    TUTTI_TRY(make_buffer(bench, most, &bench->output));
 
     /* Operations that were issued on streams before run first. After this barrier nothing else runs
      * on the communicator. */
@@ -297,8 +334,11 @@ static int conclude(struct tutti_comm *comm, const struct order *order, struct r
         tutti_host_describe(host);
         text[TUTTI_POLICY_HOST] = host;
     }
-    tutti_fingerprint(text[TUTTI_POLICY_HOST], &comm->view, tutti_choices_transports(comm),
-                      fingerprint);
+    if (order->is_on_gpu)
+        tutti_fingerprint(text[TUTTI_POLICY_HOST], &comm->gpu->view, "gpu", fingerprint);
+    else
+        tutti_fingerprint(text[TUTTI_POLICY_HOST], &comm->view, tutti_choices_transports(comm),
+                          fingerprint);
     if (fflush(results->lines) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
     TUTTI_TRY(tutti_table_replace(text[TUTTI_POLICY_TABLE] ? text[TUTTI_POLICY_TABLE] : "",
@@ -380,8 +420,8 @@ static int tune(struct tutti_comm *comm, struct order *order, struct results *re
     bench->order = order;
     bench->results = comm->rank == 0 ? results : NULL;
     rc = measure_all(bench);
-    free(bench->input);
-    free(bench->output);
+    drop_buffer(bench, bench->input);
+    drop_buffer(bench, bench->output);
     free(bench);
     TUTTI_TRY(rc);
     if (comm->rank == 0)
@@ -403,7 +443,7 @@ static int tune_comm(struct tutti_comm *comm, const char *file, const tuttiTuneC
         return tutti_fail(TUTTI_ERR_USAGE, "%s: not inside a group; call it after tuttiGroupEnd",
                           function);
     if (comm->rank == 0)
-        rc = open_results(file, config, &results, &order);
+        rc = open_results(comm, file, config, &results, &order);
     rc = share_result(comm, &order, rc);
     if (rc == TUTTI_OK && order.result == TUTTI_OK)
         rc = tune(comm, &order, &results);

@@ -17,6 +17,7 @@ enum {
 
 struct tutti_trial {
     enum tutti_collective collective;
+    bool is_on_gpu; /* the calls are on device memory */
     size_t count; /* float32 elements of a block; 0: the collective moves no data */
     size_t bytes; /* of the larger buffer */
     /* The candidates, the same on all ranks. The first is the tuner's choice without this trial. */
@@ -31,10 +32,12 @@ struct tutti_trial {
 };
 
 /* Collects the candidates for calls of the collective that have about `bytes` in the larger buffer,
- * and at least one element per block. ret_trial->bytes is the exact size. The function sends no
- * messages, and its result is the same on all ranks. */
-int tutti_trial_prepare(const struct tutti_comm *comm, enum tutti_collective collective,
-                        size_t bytes, struct tutti_trial *ret_trial);
+ * and at least one element per block. The calls are on device memory if `is_on_gpu`.
+ * ret_trial->bytes is the exact size. The function sends no messages, and its result is the same on
+ * all ranks. */
+int tutti_trial_prepare(const struct tutti_comm *comm, bool is_on_gpu,
+                        enum tutti_collective collective, size_t bytes,
+                        struct tutti_trial *ret_trial);
 
 /* Measures the candidates until about `deadline_ns`, a time of tutti_now_ns() on rank 0. All ranks
  * must call this function with the same trial. Each buffer has at least trial->bytes bytes. No

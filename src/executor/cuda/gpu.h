@@ -107,6 +107,24 @@ struct tutti_cuda_item {
 int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
                      const void **ret_image);
 
+/* A place in the memory of programs. */
+struct tutti_cuda_scratch;
+struct tutti_cuda_mark {
+    const struct tutti_cuda_scratch *block;
+    size_t used_bytes;
+};
+/* Returns the place after the programs that are stored. */
+struct tutti_cuda_mark tutti_cuda_store_mark(const struct tutti_cuda_gpu *gpu);
+/* Lets later programs overwrite those that were stored after the mark. No kernel may use these any
+ * more. No memory is freed, because that could wait for the kernels of other ranks. */
+void tutti_cuda_store_rewind(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_mark *mark);
+
+/* Allocates device memory as programs do (cuMemAlloc), and fills it with a byte. The caller frees it
+ * with tutti_cuda_drop_buffer, which ignores NULL. TUTTI_ERR_DEVICE: the driver refused. */
+int tutti_cuda_make_buffer(struct tutti_cuda_gpu *gpu, size_t size_bytes, uint8_t fill,
+                           void **ret_buffer);
+void tutti_cuda_drop_buffer(struct tutti_cuda_gpu *gpu, void *buffer);
+
 /* Returns the protocols that can run a collective: bit p for enum tutti_protocol p. The result
  * depends only on values that all ranks know. TUTTI_PROTOCOL_STEPS is always among them; it needs a
  * program that kernels can run. */

@@ -91,6 +91,47 @@ int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_
     return rc;
 }
 
+struct tutti_cuda_mark tutti_cuda_store_mark(const struct tutti_cuda_gpu *gpu)
+{
+    return (struct tutti_cuda_mark){.block = gpu->store, .used_bytes = gpu->stored_bytes};
+}
+
+void tutti_cuda_store_rewind(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_mark *mark)
+{
+    /* A newer block has only programs that were stored after the mark. */
+    gpu->stored_bytes = gpu->store == mark->block ? mark->used_bytes : 0;
+}
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+int tutti_cuda_make_buffer(struct tutti_cuda_gpu *gpu, size_t size_bytes, uint8_t fill,
+                           void **ret_buffer)
+{
+    tutti_cu_address address = 0;
+    int code;
+
+    *ret_buffer = NULL;
+    TUTTI_TRY(tutti_cuda_enter(gpu));
+    code = gpu->cuda->memory_alloc(&address, size_bytes);
+    if (code == TUTTI_CU_SUCCESS) {
+        *ret_buffer = (void *)(uintptr_t)address;
+        code = gpu->cuda->set8_async(address, fill, size_bytes, gpu->setup_stream);
+    }
+    if (code == TUTTI_CU_SUCCESS)
+        code = gpu->cuda->stream_synchronize(gpu->setup_stream);
+    tutti_cuda_leave(gpu);
+    return code == TUTTI_CU_SUCCESS ? TUTTI_OK
+                                    : tutti_cuda_fail(gpu, code, "allocating a buffer");
+}
+
+void tutti_cuda_drop_buffer(struct tutti_cuda_gpu *gpu, void *buffer)
+{
+    if (buffer == NULL || tutti_cuda_enter(gpu) != TUTTI_OK)
+        return;
+    gpu->cuda->memory_free((tutti_cu_address)(uintptr_t)buffer);
+    tutti_cuda_leave(gpu);
+}
+
 static void free_all(struct tutti_cuda_gpu *gpu, struct tutti_cuda_scratch **list)
 {
     while (*list != NULL) {
