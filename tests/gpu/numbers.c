@@ -50,9 +50,7 @@ static void copy(struct member *member, void *to, const void *from, size_t bytes
     if (!gpus_has(member))
         memcpy(to, from, bytes);
     else
-        EXPECT(member, gpus_driver()->copy((tutti_cu_address)(uintptr_t)to,
-                                           (tutti_cu_address)(uintptr_t)from,
-                                           bytes) == TUTTI_CU_SUCCESS);
+        EXPECT(member, gpus_copy(to, from, bytes) == TUTTI_CU_SUCCESS);
 }
 
 int32_t *numbers_make(struct member *member, size_t count, int32_t first, int32_t step)

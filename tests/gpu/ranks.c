@@ -34,6 +34,12 @@ void must(int code)
     _exit(5);
 }
 
+void upload(const struct rank *rank, const void *from, size_t bytes)
+{
+    must(driver()->copy((uintptr_t)rank->numbers, (uintptr_t)from, bytes));
+    must(driver()->stream_synchronize(TUTTI_CU_STREAM_LEGACY));
+}
+
 static void settle_in(struct rank *rank)
 {
     struct tutti_cu_context *context;

@@ -32,6 +32,10 @@ const struct tutti_cu_driver *driver(void);
 /* Of what a test needs and no fault is to meet. */
 void must(int code);
 
+/* Copies from the host to the rank's GPU, and waits until the copy has arrived, which cuMemcpy alone
+ * need not do. */
+void upload(const struct rank *rank, const void *from, size_t bytes);
+
 /* Wait until all ranks have come here, though they may have failed. */
 void meet(struct crew_seat *seat, int mark);
 

@@ -32,6 +32,7 @@ static void prepare(struct rank *rank, size_t each, int round)
         numbers[i] = rank->seat->rank * 1000000 + (int32_t)i + round;
     driver()->copy((uintptr_t)(rank->numbers + (size_t)rank->seat->rank * each), (uintptr_t)numbers,
                    each * sizeof *numbers);
+    driver()->stream_synchronize(TUTTI_CU_STREAM_LEGACY); /* as upload() does */
     free(numbers);
 }
 

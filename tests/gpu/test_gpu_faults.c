@@ -44,6 +44,7 @@ static void prepare(struct rank *rank)
     for (int i = 0; i < COUNT; i++)
         numbers[i] = rank->seat->rank + i;
     driver()->copy((uintptr_t)rank->numbers, (uintptr_t)numbers, sizeof numbers);
+    driver()->stream_synchronize(TUTTI_CU_STREAM_LEGACY); /* as upload() does */
 }
 
 /* One all-reduce with a result that is looked at. */

@@ -22,7 +22,7 @@ static void give(const struct rank *rank, int seed)
 
     for (int i = 0; i < COUNT; i++)
         numbers[i] = seed * (rank->seat->rank + 1) + i;
-    must(driver()->copy((uintptr_t)rank->numbers, (uintptr_t)numbers, sizeof numbers));
+    upload(rank, numbers, sizeof numbers);
 }
 
 /* The numbers are `first`, and each is `step` more than the one before. */

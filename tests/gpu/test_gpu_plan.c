@@ -25,7 +25,7 @@ static tuttiResult_t sum_on(struct rank *rank, tuttiComm_t comm, int nranks)
 
     for (int i = 0; i < COUNT; i++)
         numbers[i] = first + i;
-    must(driver()->copy((uintptr_t)rank->numbers, (uintptr_t)numbers, sizeof numbers));
+    upload(rank, numbers, sizeof numbers);
     result = tuttiAllReduce(rank->numbers, rank->numbers, COUNT, tuttiInt32, tuttiSum, comm, NULL);
     must(driver()->copy((uintptr_t)numbers, (uintptr_t)rank->numbers, sizeof numbers));
     for (int i = 0; result == tuttiSuccess && i < COUNT; i++)

@@ -32,7 +32,7 @@ static tuttiResult_t spread(struct rank *rank)
 
         for (int at = 0; at < COUNT; at++)
             numbers[at] = rank->seat->rank + at;
-        must(driver()->copy((uintptr_t)rank->numbers, (uintptr_t)numbers, sizeof numbers));
+        upload(rank, numbers, sizeof numbers);
         result = tuttiBroadcast(rank->numbers, rank->numbers, COUNT, tuttiInt32, root,
                                 rank->seat->comm, NULL);
         must(driver()->copy((uintptr_t)numbers, (uintptr_t)rank->numbers, sizeof numbers));

@@ -21,7 +21,7 @@ static tuttiResult_t sum(struct rank *rank)
 
     for (int i = 0; i < COUNT; i++)
         numbers[i] = rank->seat->rank + i;
-    must(driver()->copy((uintptr_t)rank->numbers, (uintptr_t)numbers, sizeof numbers));
+    upload(rank, numbers, sizeof numbers);
     result = tuttiAllReduce(rank->numbers, rank->numbers, COUNT, tuttiInt32, tuttiSum,
                             rank->seat->comm, NULL);
     must(driver()->copy((uintptr_t)numbers, (uintptr_t)rank->numbers, sizeof numbers));

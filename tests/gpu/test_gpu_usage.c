@@ -25,7 +25,7 @@ static void prepare(struct rank *rank)
 
     for (int i = 0; i < COUNT; i++)
         numbers[i] = rank->seat->rank + i;
-    must(driver()->copy((uintptr_t)rank->numbers, (uintptr_t)numbers, sizeof numbers));
+    upload(rank, numbers, sizeof numbers);
 }
 
 /* Checks the sum of the inputs of all ranks. */

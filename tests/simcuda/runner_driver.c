@@ -84,8 +84,10 @@ uint64_t runner_memory(size_t size_bytes)
 
 void runner_upload(size_t at, const void *from, size_t size_bytes)
 {
-    if (size_bytes > 0)
-        MUST(cuda->copy(memory + at, (tutti_cu_address)(uintptr_t)from, size_bytes));
+    if (size_bytes == 0)
+        return;
+    MUST(cuda->copy(memory + at, (tutti_cu_address)(uintptr_t)from, size_bytes));
+    MUST(cuda->stream_synchronize(TUTTI_CU_STREAM_LEGACY)); /* `from` is pageable */
 }
 
 void runner_download(void *to, size_t at, size_t size_bytes)

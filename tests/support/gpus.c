@@ -118,9 +118,16 @@ static bool is_tuttis(const struct member *member, size_t bytes)
            (use.memory == GPU_MEMORY_EITHER && (bytes / 64 + (size_t)member->rank) % 2 == 0);
 }
 
-uint8_t *gpus_put(struct member *member, const void *host, size_t bytes)
+int gpus_copy(void *to, const void *from, size_t bytes)
 {
     const struct tutti_cu_driver *cuda = gpus_driver();
+    int code = cuda->copy((tutti_cu_address)(uintptr_t)to, (tutti_cu_address)(uintptr_t)from, bytes);
+
+    return code == TUTTI_CU_SUCCESS ? cuda->stream_synchronize(TUTTI_CU_STREAM_LEGACY) : code;
+}
+
+uint8_t *gpus_put(struct member *member, const void *host, size_t bytes)
+{
     tutti_cu_address address = 0;
     void *memory = NULL;
 
@@ -131,8 +138,7 @@ uint8_t *gpus_put(struct member *member, const void *host, size_t bytes)
         address = take_plain(member, bytes);
     }
     if (address != 0)
-        expect_cuda(member, cuda->copy(address, (tutti_cu_address)(uintptr_t)host, bytes),
-                    "cuMemcpy");
+        expect_cuda(member, gpus_copy((void *)(uintptr_t)address, host, bytes), "cuMemcpy");
     return (uint8_t *)(uintptr_t)address;
 }
 

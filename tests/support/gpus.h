@@ -34,6 +34,11 @@ void gpus_leave(struct member *member);
 /* Returns the driver, for other uses of a test. */
 const struct tutti_cu_driver *gpus_driver(void);
 
+/* Copies between host and device, and waits until the copy has arrived. Alone, cuMemcpy from
+ * pageable memory returns once the driver has a copy of its own, and streams that do not wait for
+ * the default one could see the old data. Returns a code of the driver. */
+int gpus_copy(void *to, const void *from, size_t bytes);
+
 /* A copy of `bytes` of host memory on the rank's device, and back, freeing it. */
 uint8_t *gpus_put(struct member *member, const void *host, size_t bytes);
 void gpus_take_back(struct member *member, void *host, uint8_t *device, size_t bytes);

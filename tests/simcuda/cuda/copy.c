@@ -6,6 +6,9 @@
 #include "simcuda/cuda/stream.h"
 #include "simcuda/cuda/traffic.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 /* The rates of copies: within a device, and over its link. */
 enum { MEMORY_MB_PER_S = 1000000, LINK_MB_PER_S = 25000 };
 
@@ -22,6 +25,14 @@ static void add_faults(struct sim_work *work, const struct sim_device *from,
         from->ordinal == sim_faults.corrupt_from && to->ordinal == sim_faults.corrupt_to;
     if (from->ordinal == sim_faults.slow_from && to->ordinal == sim_faults.slow_to)
         work->copy.mb_per_s = sim_faults.slow_mb_per_s;
+}
+
+/* From pageable memory of the host to a device: the driver may return once it has its own copy. */
+static bool is_late(const struct tutti_cu_stream *stream, const struct sim_range *to,
+                    const struct sim_range *from)
+{
+    return sim_settings.copies_are_late && from == NULL && sim_range_device(to) != NULL &&
+           stream->capture.capture == NULL;
 }
 
 /* A copy, and whether the host's memory on one side is none that streams can use by themselves:
@@ -46,6 +57,11 @@ static int make_copy(struct tutti_cu_stream *stream, tutti_cu_address to, tutti_
     add_faults(work, sim_range_device(from_range), sim_range_device(to_range));
     *ret_work = work;
     *ret_must_wait = to_range == NULL || from_range == NULL;
+    if (is_late(stream, to_range, from_range) && size_bytes > 0) {
+        work->copy.staged = malloc(size_bytes);
+        memcpy(work->copy.staged, work->copy.from, size_bytes);
+        *ret_must_wait = false;
+    }
     return TUTTI_CU_SUCCESS;
 }
 
@@ -96,7 +112,9 @@ static int copy(tutti_cu_address to, tutti_cu_address from, size_t size_bytes,
 
     if (code == 0)
         code = make_copy(stream, to, from, size_bytes, &work, &has_pageable);
-    return code != 0 ? code : do_work(stream, work, must_wait || has_pageable);
+    return code != 0 ? code
+                     : do_work(stream, work,
+                               has_pageable || (must_wait && work->copy.staged == NULL));
 }
 
 static int set(tutti_cu_address to, unsigned char value, size_t size_bytes,

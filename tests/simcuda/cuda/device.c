@@ -61,6 +61,7 @@ static void read_settings(void)
         .memory_bytes = setting("SIMCUDA_MEMORY_MB", 1024, 1, 1 << 20) << 20,
         .watchdog_ns = setting("SIMCUDA_WATCHDOG_MS", 0, 0, 1 << 30) * 1000000,
         .allocations_wait = setting("SIMCUDA_WAITS", 0, 0, 1) != 0,
+        .copies_are_late = setting("SIMCUDA_LATE_COPIES", 0, 0, 1) != 0,
         .must_check = setting("SIMCUDA_CHECK", 0, 0, 1) != 0 ||
                       setting("SIMCUDA_TRAFFIC", 0, 0, 1) != 0,
         .counts_traffic = setting("SIMCUDA_TRAFFIC", 0, 0, 1) != 0,

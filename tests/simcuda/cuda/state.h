@@ -82,6 +82,7 @@ struct sim_settings {
     size_t memory_bytes;
     uint64_t watchdog_ns;
     bool allocations_wait;
+    bool copies_are_late; /* copies from pageable memory return before they arrive */
     bool must_check, must_count_leaks, has_watched_warps;
     bool counts_traffic; /* traffic.h */
 };

@@ -31,6 +31,8 @@ void sim_work_drop(struct sim_work *work)
         return;
     if (work->kind == SIM_WORK_KERNEL)
         free(work->kernel.argument);
+    if (work->kind == SIM_WORK_COPY)
+        free(work->copy.staged);
     if (work->kind == SIM_WORK_GRAPH)
         sim_exec_drop(work->exec);
     free(work);
@@ -130,9 +132,13 @@ static void run_kernel(const struct sim_work *work)
 /* Words are copied whole, as by devices: kernels may look at them meanwhile. */
 static void run_copy(const struct sim_work *work)
 {
+    enum { LATE_US = 200 };
     uintptr_t places = (uintptr_t)work->copy.to | (uintptr_t)work->copy.from;
 
-    if (work->copy.size_bytes == sizeof(uint64_t) && places % sizeof(uint64_t) == 0)
+    if (work->copy.staged != NULL) {
+        usleep(LATE_US);
+        memcpy(work->copy.to, work->copy.staged, work->copy.size_bytes);
+    } else if (work->copy.size_bytes == sizeof(uint64_t) && places % sizeof(uint64_t) == 0)
         __atomic_store_n((uint64_t *)work->copy.to, *(const uint64_t *)work->copy.from,
                          __ATOMIC_RELAXED);
     else

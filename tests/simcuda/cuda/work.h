@@ -34,6 +34,7 @@ struct sim_work {
             size_t size_bytes;
             bool is_corrupt;
             uint32_t mb_per_s; /* that it counts as */
+            void *staged;      /* a copy of pageable memory, owned; NULL: `from` is used */
         } copy;
         struct {
             void *to;
