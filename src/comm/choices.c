@@ -157,7 +157,7 @@ int tutti_choices_set_policy(struct tutti_comm *comm, struct tutti_policy *polic
     tutti_cache_forget(comm->cache);
     TUTTI_TRY(learn_view(comm));
     if (comm->gpu != NULL) {
-        tutti_gpu_plan_fill_view(comm);
+        TUTTI_TRY(tutti_gpu_plan_fill_view(comm));
         tutti_gpu_programs_forget(comm);
     }
     return TUTTI_OK;

@@ -154,8 +154,7 @@ int tutti_gpu_comm_form(struct tutti_comm *comm)
     gpu_comm->has_domain = tutti_cuda_has_domain(gpu_comm->gpu);
     free(gpu_comm->messages);
     gpu_comm->messages = NULL;
-    tutti_gpu_plan_fill_view(comm);
-    return TUTTI_OK;
+    return tutti_gpu_plan_fill_view(comm);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

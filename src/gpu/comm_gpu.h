@@ -114,8 +114,9 @@ void tutti_gpu_parts_free(struct tutti_gpu_part *parts);
 /* ---- the machine of the GPUs (plan.c) ------------------------------------------------------ */
 
 /* Fills in comm->gpu->view, once it is known whether the ranks have formed a domain, and after the
- * policy has changed. Does nothing without a domain. */
-void tutti_gpu_plan_fill_view(struct tutti_comm *comm);
+ * policy has changed. Also reserves memory for programs if calls may need any. Does nothing without
+ * a domain. TUTTI_ERR_DEVICE, TUTTI_ERR_SYSTEM: there is no memory. */
+int tutti_gpu_plan_fill_view(struct tutti_comm *comm);
 
 /* ---- programs (programs.c) ----------------------------------------------------------------- */
 

@@ -168,20 +168,25 @@ static void report(const struct tutti_comm *comm, const struct tutti_gpu_plan *p
 
     if (comm->rank != 0)
         return;
-    tutti_log(TUTTI_LOG_INFO, "GPUs of %u host%s, of %u kind%s: %u rings of %.1f GB/s together, %u "
-              "trees of %.1f GB/s, found in %.1f ms", plan->cluster->nhosts,
-              plan->cluster->nhosts == 1 ? "" : "s", plan->cluster->nkinds,
-              plan->cluster->nkinds == 1 ? "" : "s", orders->places.nrings,
-              orders->ring_bytes_per_s / 1e9, orders->places.ntrees, orders->tree_bytes_per_s / 1e9,
-              ms);
+    if (plan->machine == NULL)
+        tutti_log(TUTTI_LOG_INFO, "GPUs of %u hosts, of %u kind%s, which no NVLinks join: calls go "
+                  "through the host", plan->cluster->nhosts, plan->cluster->nkinds,
+                  plan->cluster->nkinds == 1 ? "" : "s");
+    else
+        tutti_log(TUTTI_LOG_INFO, "GPUs of %u host%s: %u rings of %.1f GB/s together, %u trees of "
+                  "%.1f GB/s, found in %.1f ms", plan->cluster->nhosts,
+                  plan->cluster->nhosts == 1 ? "" : "s", orders->places.nrings,
+                  orders->ring_bytes_per_s / 1e9, orders->places.ntrees,
+                  orders->tree_bytes_per_s / 1e9, ms);
 }
 
+/* Only GPUs of one domain run kernels that communicate, so nothing is searched for several. */
 static int find_orders(struct tutti_gpu_plan *plan)
 {
     TUTTI_TRY(tutti_cluster_build(plan->cluster));
-    TUTTI_TRY(tutti_cluster_search(plan->cluster, 0, &plan->orders));
     if (plan->cluster->ndomains > 1)
         return TUTTI_OK;
+    TUTTI_TRY(tutti_cluster_search(plan->cluster, 0, &plan->orders));
     return tutti_cluster_machine(plan->cluster, &plan->orders, &plan->machine);
 }
 
@@ -290,7 +295,7 @@ static void set_machine(struct tutti_comm *comm, struct tutti_tuner_view *view)
                     view->exchange.pairs_bytes_per_s >= 0.9 * rings;
 }
 
-void tutti_gpu_plan_fill_view(struct tutti_comm *comm)
+int tutti_gpu_plan_fill_view(struct tutti_comm *comm)
 {
     struct tutti_gpu_comm *gpu_comm = comm->gpu;
     const char *name = comm->policy ? comm->policy->text[TUTTI_POLICY_HOST] : "";
@@ -298,7 +303,7 @@ void tutti_gpu_plan_fill_view(struct tutti_comm *comm)
     bool reaches_all;
 
     if (!gpu_comm->has_domain)
-        return;
+        return TUTTI_OK;
     grid = tutti_cuda_grid(gpu_comm->gpu);
     reaches_all = tutti_cuda_reaches_all(gpu_comm->gpu);
     gpu_comm->memo = (struct tutti_memo){.entries = {{0}}};
@@ -317,4 +322,8 @@ void tutti_gpu_plan_fill_view(struct tutti_comm *comm)
     set_machine(comm, &gpu_comm->view);
     /* Tables that were measured on CPUs have other names. */
     tutti_fingerprint(name, &gpu_comm->view, "gpu", gpu_comm->fingerprint);
+    /* Calls may need programs. To allocate their memory now waits for no kernel. */
+    if (gpu_comm->view.is_even && comm->policy == NULL && comm->schedules == NULL)
+        return TUTTI_OK;
+    return tutti_cuda_store_reserve(gpu_comm->gpu);
 }

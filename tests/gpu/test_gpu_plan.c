@@ -15,7 +15,7 @@
 
 enum { COUNT = 3000 };
 
-static const char found[] = "GPUs of 1 host, of 1 kind: ";
+static const char found[] = "GPUs of 1 host: ";
 
 static tuttiResult_t sum_on(struct rank *rank, tuttiComm_t comm, int nranks)
 {

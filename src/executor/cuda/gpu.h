@@ -107,6 +107,10 @@ struct tutti_cuda_item {
 int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
                      const void **ret_image);
 
+/* Allocates memory for programs before the first call. A later allocation may have to wait until
+ * the kernels on the GPU have ended, among them those of other ranks that wait for this rank. */
+int tutti_cuda_store_reserve(struct tutti_cuda_gpu *gpu);
+
 /* A place in the memory of programs. */
 struct tutti_cuda_scratch;
 struct tutti_cuda_mark {

@@ -68,6 +68,18 @@ int tutti_cuda_scratch_reserve(struct tutti_cuda_gpu *gpu)
 /* The least size of a block that holds programs. */
 enum { STORE_BLOCK_BYTES = 2 << 20 };
 
+int tutti_cuda_store_reserve(struct tutti_cuda_gpu *gpu)
+{
+    int rc;
+
+    if (gpu->store != NULL)
+        return TUTTI_OK;
+    TUTTI_TRY(tutti_cuda_enter(gpu));
+    rc = add_block(gpu, &gpu->store, STORE_BLOCK_BYTES);
+    tutti_cuda_leave(gpu);
+    return rc;
+}
+
 int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
                      const void **ret_image)
 {

@@ -122,6 +122,12 @@ void tutti_links_write(FILE *out, const struct tutti_machine_links *links);
 
 /* machine_links.c: returns true if a link may have this name; `length` is in bytes. */
 bool tutti_links_is_name(const char *name, size_t length);
+/* machine_rings.c: adds, to the load of each link of the path between two ranks, the bytes that
+ * cross it when one sends `bytes` bytes to the other. Returns false if `path` is NULL. */
+bool tutti_links_add_load(const struct tutti_machine *machine,
+                          const struct tutti_machine_path *path, uint32_t from, uint32_t to,
+                          double bytes, double *loads);
+
 /* machine_links.c: frees an array that is const for users of the machine; NULL is allowed. */
 void tutti_links_free_array(const void *array);
 /* machine_links.c: frees the arrays and leaves the struct empty. */

@@ -8,21 +8,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Adds, to the load of each link, the bytes that cross it when a rank sends `bytes` bytes to
- * another. Returns false if the two have no path. */
+/* Adds the loads of the links when a rank sends `bytes` bytes to another. Returns false if the two
+ * have no path. */
 static bool add_load(const struct tutti_machine *machine, uint32_t from, uint32_t to, double bytes,
                      double *loads)
 {
-    const struct tutti_machine_path *path = tutti_machine_path(machine, from, to);
-    struct tutti_machine_shift shift;
-
-    if (path == NULL)
-        return false;
-    shift = tutti_machine_shift_of(&machine->links, from, to);
-    for (uint32_t at = path->first; at < path->first + path->count; at++)
-        loads[tutti_machine_shifted(&shift, machine->links.crossings[at].link)] +=
-            bytes * machine->links.crossings[at].weight;
-    return true;
+    return tutti_links_add_load(machine, tutti_machine_path(machine, from, to), from, to, bytes,
+                                loads);
 }
 
 /* Adds the loads of all pairs. */

@@ -15,6 +15,21 @@
 #include <math.h>
 #include <stdlib.h>
 
+bool tutti_links_add_load(const struct tutti_machine *machine,
+                          const struct tutti_machine_path *path, uint32_t from, uint32_t to,
+                          double bytes, double *loads)
+{
+    struct tutti_machine_shift shift;
+
+    if (path == NULL)
+        return false;
+    shift = tutti_machine_shift_of(&machine->links, from, to);
+    for (uint32_t at = path->first; at < path->first + path->count; at++)
+        loads[tutti_machine_shifted(&shift, machine->links.crossings[at].link)] +=
+            bytes * machine->links.crossings[at].weight;
+    return true;
+}
+
 /* Adds, to the load of each link, the bytes that cross this link when the ring carries one byte.
  * Directed ring 2 i is ring i forwards, and 2 i + 1 is ring i backwards. Each has the channel of
  * its number, as in algorithms/multi_ring.c. Returns false if two consecutive ranks have no
@@ -28,16 +43,10 @@ static bool add_ring_load(const struct tutti_machine *machine, uint32_t directed
     for (uint32_t i = 0; i < nranks; i++) {
         uint32_t a = cycle[i], b = cycle[(i + 1) % nranks];
         uint32_t from = directed % 2 == 0 ? a : b, to = directed % 2 == 0 ? b : a;
-        const struct tutti_machine_path *path =
-            tutti_machine_channel_path(machine, from, to, channel);
-        struct tutti_machine_shift shift;
 
-        if (path == NULL)
+        if (!tutti_links_add_load(machine, tutti_machine_channel_path(machine, from, to, channel),
+                                  from, to, 1, loads))
             return false;
-        shift = tutti_machine_shift_of(&machine->links, from, to);
-        for (uint32_t at = path->first; at < path->first + path->count; at++)
-            loads[tutti_machine_shifted(&shift, machine->links.crossings[at].link)] +=
-                machine->links.crossings[at].weight;
     }
     return true;
 }
