@@ -213,8 +213,10 @@ static int measure(struct tutti_comm *comm, tuttiMemStats_t *stats)
                               tutti_schedules_bytes(comm->schedules);
     known.sharedBytes = usage.shared_bytes;
     known.sharedReservedBytes = usage.reserved_bytes;
-    if (comm->gpu != NULL)
+    if (comm->gpu != NULL) {
+        known.privateBytes += tutti_gpu_plan_bytes(&comm->gpu->plan);
         known.deviceBytes = tutti_cuda_bytes(comm->gpu->gpu);
+    }
     known.connections = usage.connections;
     known.sockets = usage.sockets;
     tutti_public_copy(&known, sizeof known, stats);
