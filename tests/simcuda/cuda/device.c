@@ -209,10 +209,18 @@ static int may_call(const char *function, int needs)
     return needs & SIM_NOT_IN_CAPTURE ? sim_capture_forbids() : 0;
 }
 
+static __thread uint64_t ncalls;
+
+uint64_t cuSimCalls(void)
+{
+    return ncalls;
+}
+
 int sim_enter(const char *function, int needs)
 {
     int code;
 
+    ncalls++;
     if (is_in_host_function)
         sim_die("%s is called from a host function of a stream", function);
     pthread_mutex_lock(&sim_lock);

@@ -101,6 +101,9 @@ enum sim_needs {
     SIM_NOT_IN_CAPTURE = 2,  /* calls that captures forbid, by their mode */
 };
 
+/* Returns how often the calling thread has called the driver. Exported, for tests. */
+__attribute__((visibility("default"))) uint64_t cuSimCalls(void);
+
 /* At the beginning of each call: 0 with the lock held, or what to return at once. A call from a
  * host function of a stream is a loud end. */
 int sim_enter(const char *function, int needs);
