@@ -138,7 +138,8 @@ int tutti_gpu_comm_form(struct tutti_comm *comm)
                               comm->nranks);
         tutti_cuda_prepare(
             gpu_comm->gpu, comm->secret,
-            tutti_fabric_is_one_domain(comm->fabric) ? tutti_fabric_domain(comm->fabric) : NULL);
+            tutti_fabric_is_one_domain(comm->fabric) ? tutti_fabric_domain(comm->fabric) : NULL,
+            tutti_gpu_plan_nvlinked(comm));
     }
     for (;;) {
         TUTTI_TRY(continue_exchange(comm));

@@ -243,6 +243,26 @@ int tutti_gpu_plan_form(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
+uint64_t tutti_gpu_plan_nvlinked(const struct tutti_comm *comm)
+{
+    const struct tutti_gpu_plan *plan = &comm->gpu->plan;
+    const struct tutti_cluster_kind *kind;
+    uint64_t nvlinked = 0;
+    uint32_t own;
+
+    if (plan->machine == NULL)
+        return 0;
+    kind = plan->cluster->kind;
+    own = tutti_graph_gpu(kind->graph, kind->gpu[plan->cluster->slot[comm->rank]]);
+    for (int rank = 0; rank < comm->nranks && rank < TUTTI_KERNEL_RANKS; rank++) {
+        uint32_t gpu = tutti_graph_gpu(kind->graph, kind->gpu[plan->cluster->slot[rank]]);
+
+        if (tutti_paths_between(kind->paths, own, gpu)->class == TUTTI_PATH_NVL)
+            nvlinked |= UINT64_C(1) << rank;
+    }
+    return nvlinked;
+}
+
 void tutti_gpu_plan_fini(struct tutti_gpu_plan *plan)
 {
     tutti_batch_release(plan->batch);

@@ -32,6 +32,9 @@ struct tutti_gpu_plan {
  * communicator must run. TUTTI_AGAIN: call again. A host that cannot be described is no error: then
  * no rank has a plan, and rank 0 logs why. */
 int tutti_gpu_plan_form(struct tutti_comm *comm);
+/* Returns the ranks below 64 between whose GPUs and that of this rank there are only NVLinks: bit r
+ * for rank r. 0 without a plan. */
+uint64_t tutti_gpu_plan_nvlinked(const struct tutti_comm *comm);
 /* Frees what the plan holds. */
 void tutti_gpu_plan_fini(struct tutti_gpu_plan *plan);
 /* Returns the bytes of heap memory that the plan holds, for the memory report. */

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -180,6 +181,32 @@ static void links_that_promise_nothing_are_not_tried(void **state)
     }
 }
 
+/* ---- GPUs that a process does not see -------------------------------------------------------- */
+
+/* Each process sees its own GPU alone, as under CUDA_VISIBLE_DEVICES. */
+static void hide_others(struct rank *rank)
+{
+    char number[16];
+
+    snprintf(number, sizeof number, "%d", rank->seat->rank + 1);
+    setenv("SIMCUDA_VISIBLE", number, 1);
+}
+
+/* The driver does not tell of links to GPUs that it hides, but the description of the host does. */
+static void links_to_hidden_gpus_are_known_by_the_description(void **state)
+{
+    static const char *const described[] = {"TUTTI_SIM_TOPOLOGY", SIM_TOPOLOGIES "/mesh-4.xml",
+                                            "TUTTI_TOPO_FILE", SIM_TOPOLOGIES "/mesh-4.xml",
+                                            "TUTTI_DEBUG", "trace", NULL};
+    static const char *const unknown[] = {"TUTTI_SIM_TOPOLOGY", SIM_TOPOLOGIES "/mesh-4.xml",
+                                          "TUTTI_DEBUG", "trace", NULL};
+    const struct script script = {call_some, 0, COUNT, hide_others};
+
+    (void)state;
+    expect_lines(play_aloud(&script, false, described), "are whole between 3 of 3 pairs", 1);
+    expect_lines(play_aloud(&script, false, unknown), "are whole between 0 of 3 pairs", 1);
+}
+
 /* ---- a test that fails ----------------------------------------------------------------------- */
 
 /* One rank's driver gives it no result. */
@@ -242,6 +269,7 @@ int main(void)
         cmocka_unit_test(calls_go_by_lines_where_these_are_whole),
         cmocka_unit_test(lines_that_the_test_finds_torn_are_not_used),
         cmocka_unit_test(links_that_promise_nothing_are_not_tried),
+        cmocka_unit_test(links_to_hidden_gpus_are_known_by_the_description),
         cmocka_unit_test(ranks_go_through_the_host_where_one_cannot_test),
         cmocka_unit_test(a_gpu_may_be_lost_while_lines_are_tried),
     };

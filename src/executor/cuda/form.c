@@ -48,9 +48,10 @@ static struct tutti_cuda_record read_record(const uint8_t *messages, int rank)
 }
 
 void tutti_cuda_prepare(struct tutti_cuda_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
-                        struct tutti_domain *domain)
+                        struct tutti_domain *domain, uint64_t nvlinked)
 {
     gpu->host_domain = domain;
+    gpu->nvlinked = nvlinked;
     memcpy(gpu->secret, secret, sizeof gpu->secret);
 }
 

@@ -12,7 +12,7 @@
  * the bootstrap:
  *
  *     tutti_cuda_open(cuda, args, &gpu)
- *     tutti_cuda_prepare(gpu, secret, domain)
+ *     tutti_cuda_prepare(gpu, secret, domain, nvlinked)
  *     while ((rc = tutti_cuda_form(gpu)) != TUTTI_OK)
  *         TUTTI_AGAIN: call again
  *         TUTTI_CUDA_EXCHANGE: all-gather the TUTTI_CUDA_MESSAGE_BYTES bytes of
@@ -68,9 +68,10 @@ int tutti_cuda_bus_id(const struct tutti_cuda_gpu *gpu, int64_t *ret_busid);
 #define TUTTI_CUDA_MESSAGE_BYTES 512
 
 /* Call it before tutti_cuda_form. Sets the communicator's secret, and the host's load/store domain
- * if it includes all ranks, else NULL. The domain is borrowed. */
+ * if it includes all ranks, else NULL. The domain is borrowed. Bit r of `nvlinked` is set if the
+ * GPUs of this rank and of rank r are known to have nothing but NVLinks between them. */
 void tutti_cuda_prepare(struct tutti_cuda_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
-                        struct tutti_domain *domain);
+                        struct tutti_domain *domain, uint64_t nvlinked);
 
 /* Forms the domain, as the head of this file describes. TUTTI_OK: forming is over, with or without
  * a domain. TUTTI_ERR_USAGE, on all ranks: a GPU can hold fewer resident blocks than one

@@ -54,15 +54,17 @@ static bool has_atomics(const struct tutti_cuda_gpu *gpu, tutti_cu_device from, 
 }
 
 /* Returns true if the link between this rank's device and the device of `rank` is of a kind that
- * keeps lines whole. */
+ * keeps lines whole. The driver tells this of devices that the process sees. Of others the
+ * description of the host may tell it. */
 static bool is_linked(const struct tutti_cuda_gpu *gpu, int rank)
 {
     tutti_cu_device mine = gpu->args.device, theirs;
 
     if (is_same_device(gpu, gpu->args.rank, rank))
         return true;
-    return find_device(gpu, rank, &theirs) && has_atomics(gpu, mine, theirs) &&
-           has_atomics(gpu, theirs, mine);
+    if (!find_device(gpu, rank, &theirs))
+        return (gpu->nvlinked >> rank & 1) != 0;
+    return has_atomics(gpu, mine, theirs) && has_atomics(gpu, theirs, mine);
 }
 
 uint64_t tutti_cuda_lines_linked(const struct tutti_cuda_gpu *gpu)

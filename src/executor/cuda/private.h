@@ -88,6 +88,7 @@ struct tutti_cuda_gpu {
     struct tutti_cuda_args args;
     uint8_t secret[TUTTI_SECRET_BYTES]; /* the communicator's secret */
     struct tutti_domain *host_domain;   /* the host's domain if it has all ranks, else NULL */
+    uint64_t nvlinked;                  /* bit r: only NVLinks to rank r's GPU (gpu.h) */
     bool holds_primary;                 /* this rank has retained the primary context */
     struct tutti_cu_context *context;
     char name[64];                      /* the device's name, for messages */

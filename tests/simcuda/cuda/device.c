@@ -60,6 +60,7 @@ static void read_settings(void)
             (uint32_t)setting("SIMCUDA_MULTIPROCESSOR_THREADS", 512, 32, 1 << 20),
         .memory_bytes = setting("SIMCUDA_MEMORY_MB", 1024, 1, 1 << 20) << 20,
         .watchdog_ns = setting("SIMCUDA_WATCHDOG_MS", 0, 0, 1 << 30) * 1000000,
+        .visible = (int)setting("SIMCUDA_VISIBLE", 0, 0, SIM_DEVICES) - 1,
         .allocations_wait = setting("SIMCUDA_WAITS", 0, 0, 1) != 0,
         .copies_are_late = setting("SIMCUDA_LATE_COPIES", 0, 0, 1) != 0,
         .must_check = setting("SIMCUDA_CHECK", 0, 0, 1) != 0 ||
@@ -288,7 +289,7 @@ int cuDeviceGetCount(int *ret_count)
 
     if (code != 0)
         return code;
-    *ret_count = sim_ndevices;
+    *ret_count = sim_settings.visible < 0 ? sim_ndevices : 1;
     return sim_leave(0);
 }
 
@@ -298,6 +299,8 @@ int cuDeviceGet(tutti_cu_device *ret_device, int ordinal)
 
     if (code != 0)
         return code;
+    if (sim_settings.visible >= 0 && ordinal == 0)
+        ordinal = sim_settings.visible;
     if (device_of(ordinal) == NULL)
         return sim_leave(TUTTI_CU_INVALID_DEVICE);
     *ret_device = ordinal;

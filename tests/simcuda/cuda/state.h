@@ -81,6 +81,7 @@ struct sim_settings {
     uint32_t nqueues; /* hardware queues of a context; 0: each stream has its own */
     size_t memory_bytes;
     uint64_t watchdog_ns;
+    int visible; /* the only device that the process sees; -1: it sees all */
     bool allocations_wait;
     bool copies_are_late; /* copies from pageable memory return before they arrive */
     bool must_check, must_count_leaks, has_watched_warps;
