@@ -68,7 +68,10 @@ int running_run(const char *program, const char *format, ...)
     status = system(command);
     running_read(".out", running.out, sizeof running.out);
     running_read(".err", running.err, sizeof running.err);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (status >= 128)
+        fail_msg("%s was ended by signal %d: %s", command, status - 128, running.err);
+    return status;
 }
 
 void running_is_mistake(int status, const char *who, const char *what)

@@ -260,7 +260,7 @@ static int choose_options(const struct request *request, const struct tutti_tune
     double seconds;
 
     if (request->has_options) {
-        ret_choice->algorithm = algorithm;
+        *ret_choice = (struct tutti_choice){.algorithm = algorithm};
         return tutti_algorithm_options(algorithm, &request->options, &ret_choice->options);
     }
     tutti_candidate_cheapest_variant(view, query, algorithm, ret_choice, &seconds);
