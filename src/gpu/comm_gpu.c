@@ -125,13 +125,26 @@ static int check_others(struct tutti_comm *comm)
     return tutti_fabric_find_death(comm->fabric);
 }
 
+/* Runs on the thread of the proxy. */
+static void fail_network(void *context, int rc, const char *message)
+{
+    struct tutti_comm *comm = context;
+
+    tutti_log_enter(&comm->scope);
+    tutti_comm_fail(comm, rc, message);
+}
+
 int tutti_gpu_comm_form(struct tutti_comm *comm)
 {
     struct tutti_gpu_comm *gpu_comm = comm->gpu;
     int rc;
 
     TUTTI_TRY(tutti_gpu_plan_form(comm));
+    TUTTI_TRY(tutti_gpu_network_form(comm));
     if (gpu_comm->messages == NULL) {
+        const struct tutti_cuda_network network = {
+            .fabric = gpu_comm->network.fabric, .fail = fail_network, .context = comm};
+
         gpu_comm->messages = malloc((size_t)comm->nranks * TUTTI_CUDA_MESSAGE_BYTES);
         if (gpu_comm->messages == NULL)
             return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPUs of %d ranks",
@@ -139,7 +152,7 @@ int tutti_gpu_comm_form(struct tutti_comm *comm)
         tutti_cuda_prepare(
             gpu_comm->gpu, comm->secret,
             tutti_fabric_is_one_domain(comm->fabric) ? tutti_fabric_domain(comm->fabric) : NULL,
-            tutti_gpu_plan_nvlinked(comm));
+            &network, tutti_gpu_plan_nvlinked(comm));
     }
     for (;;) {
         TUTTI_TRY(continue_exchange(comm));
@@ -176,6 +189,7 @@ void tutti_gpu_comm_free(struct tutti_comm *comm)
         return;
     if (gpu_comm->gpu != NULL) {
         tutti_gpu_comm_drain(comm);
+        tutti_cuda_end_network(gpu_comm->gpu, tutti_comm_failure(comm) == TUTTI_OK);
         tutti_gpu_stage_fini(comm);
         tutti_gpu_programs_fini(comm);
     }
@@ -184,6 +198,7 @@ void tutti_gpu_comm_free(struct tutti_comm *comm)
     free(gpu_comm->messages);
     free(gpu_comm->sequences);
     tutti_cuda_destroy(gpu_comm->gpu, gpu_comm->is_stuck);
+    tutti_gpu_network_fini(&gpu_comm->network);
     pthread_cond_destroy(&gpu_comm->wake);
     pthread_mutex_destroy(&gpu_comm->lock);
     free(gpu_comm);

@@ -2,7 +2,8 @@
  * A communicator's rank on a GPU, and its calls on device memory.
  *
  * If all ranks form a domain of GPUs (executor/cuda/gpu.h), a call on device memory is a kernel,
- * which is enqueued on the caller's stream. Otherwise the call goes through the host (stage.c). The
+ * which is enqueued on the caller's stream. Otherwise the call goes through the host (stage.c), and
+ * so does a call that no kernel runs in a domain of several hosts, such as one of a v-form. The
  * rank copies its input to the host, the host's executor runs the call like any other, and the rank
  * copies the result back. All these steps keep the order of the caller's stream, too. So one
  * communicator may have ranks on GPUs and ranks on CPUs.
@@ -13,6 +14,7 @@
 #define TUTTI_GPU_COMM_GPU_H
 
 #include "executor/cuda/gpu.h"
+#include "gpu/network.h"
 #include "gpu/plan.h"
 #include "queue/batch.h"
 
@@ -23,6 +25,7 @@ struct tutti_gpu_comm {
     uint8_t calls_on_host;        /* 1 if the last call with a buffer was on host memory; atomic */
     struct tutti_call_history history;   /* of calls that ran as kernels; for the thread inside */
     struct tutti_gpu_plan plan;          /* the machine of the ranks */
+    struct tutti_gpu_network network;    /* between the GPUs of several hosts */
     struct tutti_gpu_programs *programs; /* how calls run; NULL until needed */
     struct tutti_tuner_view view;        /* of the domain, for the tuner (plan.c) */
     struct tutti_memo memo;              /* of the view */
@@ -121,9 +124,11 @@ int tutti_gpu_plan_fill_view(struct tutti_comm *comm);
 /* ---- programs (programs.c) ----------------------------------------------------------------- */
 
 /* Finds out how item->call runs, and sets the item's protocol and program. All ranks get the same
- * protocol. Does nothing for a message. With comm->trial that choice runs the call.
+ * protocol. *ret_is_staged is true if no kernel runs the call, which then goes through the host on
+ * all ranks. Sets nothing else for a message. With comm->trial that choice runs the call.
  * TUTTI_ERR_USAGE: kernels cannot run that choice. */
-int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item);
+int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item,
+                            bool *ret_is_staged);
 /* Returns the tuner's query for a call on device memory. */
 struct tutti_tuner_query tutti_gpu_query(const struct tutti_comm *comm,
                                          const struct tutti_call *call);

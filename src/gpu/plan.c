@@ -169,9 +169,10 @@ static void report(const struct tutti_comm *comm, const struct tutti_gpu_plan *p
     if (comm->rank != 0)
         return;
     if (plan->machine == NULL)
-        tutti_log(TUTTI_LOG_INFO, "GPUs of %u hosts, of %u kind%s, which no NVLinks join: calls go "
-                  "through the host", plan->cluster->nhosts, plan->cluster->nkinds,
-                  plan->cluster->nkinds == 1 ? "" : "s");
+        tutti_log(TUTTI_LOG_INFO, "GPUs of %u hosts, of %u kind%s, which no NVLinks join: more "
+                  "than %d ranks go through the hosts", plan->cluster->nhosts,
+                  plan->cluster->nkinds, plan->cluster->nkinds == 1 ? "" : "s",
+                  TUTTI_KERNEL_RANKS);
     else
         tutti_log(TUTTI_LOG_INFO, "GPUs of %u host%s: %u rings of %.1f GB/s together, %u trees of "
                   "%.1f GB/s, found in %.1f ms", plan->cluster->nhosts,
@@ -180,11 +181,12 @@ static void report(const struct tutti_comm *comm, const struct tutti_gpu_plan *p
                   orders->tree_bytes_per_s / 1e9, ms);
 }
 
-/* Only GPUs of one domain run kernels that communicate, so nothing is searched for several. */
+/* So many ranks that they have several domains run no kernels that communicate, so nothing is
+ * searched for them. */
 static int find_orders(struct tutti_gpu_plan *plan)
 {
     TUTTI_TRY(tutti_cluster_build(plan->cluster));
-    if (plan->cluster->ndomains > 1)
+    if (plan->cluster->ndomains > 1 && plan->cluster->nranks > TUTTI_KERNEL_RANKS)
         return TUTTI_OK;
     TUTTI_TRY(tutti_cluster_search(plan->cluster, 0, &plan->orders));
     return tutti_cluster_machine(plan->cluster, &plan->orders, &plan->machine);
@@ -246,17 +248,22 @@ int tutti_gpu_plan_form(struct tutti_comm *comm)
 uint64_t tutti_gpu_plan_nvlinked(const struct tutti_comm *comm)
 {
     const struct tutti_gpu_plan *plan = &comm->gpu->plan;
+    const struct tutti_cluster *cluster = plan->cluster;
     const struct tutti_cluster_kind *kind;
     uint64_t nvlinked = 0;
-    uint32_t own;
+    uint32_t domain, own;
 
     if (plan->machine == NULL)
         return 0;
-    kind = plan->cluster->kind;
-    own = tutti_graph_gpu(kind->graph, kind->gpu[plan->cluster->slot[comm->rank]]);
+    domain = cluster->domain[cluster->host[comm->rank]];
+    kind = &cluster->kind[cluster->domains[domain].kind];
+    own = tutti_graph_gpu(kind->graph, kind->gpu[cluster->slot[comm->rank]]);
     for (int rank = 0; rank < comm->nranks && rank < TUTTI_KERNEL_RANKS; rank++) {
-        uint32_t gpu = tutti_graph_gpu(kind->graph, kind->gpu[plan->cluster->slot[rank]]);
+        uint32_t gpu;
 
+        if (cluster->domain[cluster->host[rank]] != domain)
+            continue;
+        gpu = tutti_graph_gpu(kind->graph, kind->gpu[cluster->slot[rank]]);
         if (tutti_paths_between(kind->paths, own, gpu)->class == TUTTI_PATH_NVL)
             nvlinked |= UINT64_C(1) << rank;
     }
@@ -301,7 +308,7 @@ static void set_machine(struct tutti_comm *comm, struct tutti_tuner_view *view)
     double rings;
 
     view->places = &comm->places;
-    view->is_even = true;
+    view->is_even = view->is_one_domain;
     if (*described != '\0')
         machine = comm->machine;
     else if (machine != NULL)
@@ -311,8 +318,9 @@ static void set_machine(struct tutti_comm *comm, struct tutti_tuner_view *view)
     view->machine = machine;
     rings = tutti_machine_rings_rate(machine, 2 * machine->places.nrings);
     /* Prices are not exact to some per cent. */
-    view->is_even = view->exchange.pairs_bytes_per_s == 0 ||
-                    view->exchange.pairs_bytes_per_s >= 0.9 * rings;
+    view->is_even = view->is_one_domain &&
+                    (view->exchange.pairs_bytes_per_s == 0 ||
+                     view->exchange.pairs_bytes_per_s >= 0.9 * rings);
 }
 
 int tutti_gpu_plan_fill_view(struct tutti_comm *comm)
@@ -329,7 +337,7 @@ int tutti_gpu_plan_fill_view(struct tutti_comm *comm)
     gpu_comm->memo = (struct tutti_memo){.entries = {{0}}};
     gpu_comm->view = (struct tutti_tuner_view){
         .nranks = (uint32_t)comm->nranks,
-        .is_one_domain = true,
+        .is_one_domain = !tutti_cuda_spans_hosts(gpu_comm->gpu),
         .all_read = reaches_all,
         .all_store = reaches_all,
         .half_bytes = (size_t)(grid->layout.window_bytes / grid->nblocks / 2),

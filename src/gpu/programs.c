@@ -22,6 +22,7 @@ _Static_assert(ENTRIES > MOST_CALLS, "a search ends at a free entry");
 /* How a call runs. */
 struct variant {
     bool is_made;
+    bool is_staged;                  /* no kernel runs it, so it goes through the host */
     const char *file;                /* the schedule file that serves the call; NULL: none does */
     struct tutti_choice choice;      /* without a file */
     enum tutti_authority by;         /* which has made the choice */
@@ -113,6 +114,10 @@ static void report(struct tutti_comm *comm, const struct tutti_call *call,
 
     if (!tutti_log_is_on(TUTTI_LOG_INFO) || variant->choice.protocol == TUTTI_PROTOCOL_COPIES)
         return;
+    if (variant->is_staged) {
+        tutti_cuda_log_call(comm->gpu->gpu, call, "goes through the hosts");
+        return;
+    }
     if (variant->file != NULL) {
         tutti_cuda_log_call(comm->gpu->gpu, call, "runs by %s, step by step: by TUTTI_SCHEDULE",
                             variant->file);
@@ -143,7 +148,7 @@ static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
     return rc;
 }
 
-/* Chooses a protocol other than step by step. Every call has one. */
+/* Chooses a protocol other than step by step. Every call has one, unless the domain spans hosts. */
 static int choose_kernel(struct tutti_comm *comm, const struct tutti_call *call,
                          struct variant *variant)
 {
@@ -151,6 +156,9 @@ static int choose_kernel(struct tutti_comm *comm, const struct tutti_call *call,
 
     query.protocols &= ~(1u << TUTTI_PROTOCOL_STEPS);
     variant->by = TUTTI_BY_HOST;
+    variant->is_staged = tutti_cuda_spans_hosts(comm->gpu->gpu);
+    if (variant->is_staged)
+        return TUTTI_OK;
     if (tutti_builtin_find_protocol(&comm->gpu->view, &query, &variant->choice))
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INTERNAL, "no kernel runs %s",
@@ -305,23 +313,26 @@ void tutti_gpu_programs_end_trial(struct tutti_comm *comm)
 
 /* Chooses a kernel for a call whose choice is not kept. */
 static int choose_anew(struct tutti_comm *comm, const struct tutti_call *call,
-                       struct tutti_cuda_item *item)
+                       struct tutti_cuda_item *item, bool *ret_is_staged)
 {
     struct variant variant = {.file = NULL};
 
     TUTTI_TRY(choose_kernel(comm, call, &variant));
     item->protocol = variant.choice.protocol;
+    *ret_is_staged = variant.is_staged;
     report(comm, call, &variant);
     return TUTTI_OK;
 }
 
-int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item)
+int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item,
+                            bool *ret_is_staged)
 {
     struct tutti_gpu_comm *gpu_comm = comm->gpu;
     const struct tutti_call *call = item->call;
     struct variant *variant;
     struct entry *entry;
 
+    *ret_is_staged = false;
     if (tutti_call_is_message(call))
         return TUTTI_OK;
     if (comm->trial != NULL) {
@@ -330,17 +341,18 @@ int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *ite
     }
     /* Rows of the built-in table decide: nothing needs to be remembered. */
     if (comm->policy == NULL && comm->schedules == NULL && gpu_comm->view.is_even)
-        return choose_anew(comm, call, item);
+        return choose_anew(comm, call, item, ret_is_staged);
     TUTTI_TRY(open_programs(gpu_comm));
     /* The key of a v-form does not have its counts. */
     entry = call->kind == TUTTI_CALL_COLLECTIVE ? enter(comm, call) : NULL;
     if (entry == NULL)
-        return choose_anew(comm, call, item);
+        return choose_anew(comm, call, item, ret_is_staged);
     variant = &entry->variants[call->input == call->output];
     if (!variant->is_made)
         TUTTI_TRY(make(comm, call, variant));
     item->protocol = variant->choice.protocol;
     item->program = variant->stored;
+    *ret_is_staged = variant->is_staged;
     report(comm, call, variant);
     return TUTTI_OK;
 }

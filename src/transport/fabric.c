@@ -91,7 +91,8 @@ int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric 
     if (fabric == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a fabric of %d ranks", args->nranks);
     *fabric = (struct tutti_fabric){.nranks = args->nranks, .rank = args->rank,
-                                    .deadline_ns = args->deadline_ns, .epoll_fd = -1,
+                                    .deadline_ns = args->deadline_ns,
+                                    .is_between_hosts = args->is_between_hosts, .epoll_fd = -1,
                                     .event_fd = -1, .phase = TUTTI_FORM_OPEN};
     memcpy(fabric->secret, args->secret, sizeof fabric->secret);
     pthread_mutex_init(&fabric->lock, NULL);
@@ -129,6 +130,11 @@ void tutti_fabric_decline(int nranks, int rank, int rc, const char *reason,
     record.declines = rc;
     tutti_message_copy(record.why_declines, sizeof record.why_declines, reason);
     memcpy(ret_record, record.bytes, sizeof record.bytes);
+}
+
+void tutti_fabric_progress(struct tutti_fabric *fabric)
+{
+    tutti_parts_progress(fabric);
 }
 
 const void *tutti_fabric_record(const struct tutti_fabric *fabric)

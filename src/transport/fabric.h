@@ -37,6 +37,9 @@ struct tutti_fabric_args {
     uint64_t deadline_ns; /* the deadline for forming, on the clock of tutti_now_ns */
     /* The rank's cell of its host, for each way of dividing the host; -1: not known. */
     int32_t cells[TUTTI_CELL_LEVELS];
+    /* True if the fabric connects ranks of different hosts only. Then it has only the transports
+     * that do this. */
+    bool is_between_hosts;
 };
 
 /* Open the transports that this rank may use, and make its record. The caller destroys *ret_fabric.
@@ -75,6 +78,10 @@ int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts);
  * aborted, or there is no memory or descriptor left. */
 int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
                          struct tutti_conn **ret_conn);
+
+/* Continue everything that does not belong to a connection, such as handshakes with peers that
+ * connect. tutti_fabric_connect and tutti_fabric_idle do this, too. */
+void tutti_fabric_progress(struct tutti_fabric *fabric);
 
 /* ---- what ranks of a host share ------------------------------------------------------- */
 

@@ -161,6 +161,9 @@ int tutti_parts_allowed(const struct tutti_fabric *fabric, uint32_t *ret_uses)
         uses |= (uint32_t)1 << i;
         at = comma ? comma + 1 : NULL;
     }
+    for (uint32_t i = 0; i < fabric->nparts && fabric->is_between_hosts; i++)
+        if (!fabric->parts[i].ops->is_always_on && !fabric->parts[i].ops->reaches_hosts)
+            uses &= ~((uint32_t)1 << i);
     *ret_uses = uses;
     return TUTTI_OK;
 }

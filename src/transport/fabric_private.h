@@ -107,6 +107,7 @@ struct tutti_fabric {
     int nranks, rank;
     uint8_t secret[TUTTI_SECRET_BYTES];
     uint64_t deadline_ns; /* for forming */
+    bool is_between_hosts; /* as in struct tutti_fabric_args */
 
     /* Forming. */
     enum tutti_form_phase phase;

@@ -108,6 +108,8 @@ struct tutti_transport_ops {
 
     /* True if TUTTI_TRANSPORTS cannot exclude it. */
     bool is_always_on;
+    /* True if it serves ranks of different hosts. */
+    bool reaches_hosts;
     /* True if descriptors of its connections or listeners must end sleeps. It registers them with
      * tutti_wait_watch. */
     bool waits_on_descriptors;

@@ -207,6 +207,10 @@ GPU_INLINE void gpu_pass_slot(const struct gpu_run *run, struct gpu_steps *steps
     if (!table->is_receive && !steps->program->is_messages && is_flagged)
         gpu_store_slot_word(gpu_slot_words(&run->domain->layout, lane->to, lane->slots), 0, 0,
                             gpu_slot_flag(lane->slots));
+    if (!table->is_receive && run->domain->layout.shows_sizes)
+        gpu_store_relaxed(
+            &gpu_slot_header(&run->domain->layout, lane->to, lane->slots)->size_bytes,
+            gpu_next_slot_bytes(run, lane));
     lane->slots++;
     if (table->is_receive)
         gpu_store_release(&lane->to->head, lane->slots);

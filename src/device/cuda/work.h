@@ -3,7 +3,9 @@
  * communicate. C and CUDA C++ share these plain structs.
  *
  * A domain is the set of a communicator's ranks whose kernels can load from and store to each
- * other's memory: device memory, or host memory that both can access. All ranks launch the same
+ * other's memory: device memory, or host memory that both can access. Between ranks of different
+ * hosts, each side has a copy of the mailbox in host memory, and threads of the hosts carry what is
+ * stored in one copy to the other (executor/cuda/proxy.c). All ranks launch the same
  * works in the same order. A work is what a kernel is told to do for one call, or for all messages
  * of a launch. Every work takes one epoch of the domain, except that messages take none. Epochs are
  * counted on the device, so that a launch may be captured in a graph and replayed.
@@ -87,13 +89,15 @@ struct tutti_kernel_fifo {
     /* [slots] headers, one line each, then [slots][slot_bytes], then [slots][flagged_bytes] */
 };
 
-/* The first slot of a message carries this header. The receiver uses it to check that both ranks
- * mean the same message. Schedules have no headers, because greetings check their calls. */
+/* The header of a slot. The first slot of a message has the first four values. The receiver uses
+ * them to check that both ranks mean the same message. Schedules do not have them, because
+ * greetings check their calls. */
 struct tutti_kernel_header {
     uint64_t number;
     uint64_t signature[2];
     uint64_t chain;
-    uint64_t unused[12];
+    uint64_t size_bytes; /* of the slot's data, if the layout shows sizes; else unused */
+    uint64_t unused[11];
 };
 
 /* The layout of a mailbox, and the sizes that all ranks reserve. It is the same for all pairs of a
@@ -103,7 +107,7 @@ struct tutti_kernel_layout {
     uint32_t slot_bytes;
     uint32_t flagged_bytes; /* area of each slot for a message so small that it travels with flags:
                                half of it is data; 0: none */
-    uint32_t unused;
+    uint32_t shows_sizes;  /* not 0: slots show their sizes to the hosts, which carry them */
     uint64_t ll_bytes;     /* LL lines for each parity of the epoch */
     uint64_t ll128_bytes;  /* LL128 lines for each parity of the epoch */
     uint64_t window_bytes; /* each of a rank's two windows */

@@ -48,9 +48,11 @@ static struct tutti_cuda_record read_record(const uint8_t *messages, int rank)
 }
 
 void tutti_cuda_prepare(struct tutti_cuda_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
-                        struct tutti_domain *domain, uint64_t nvlinked)
+                        struct tutti_domain *domain, const struct tutti_cuda_network *network,
+                        uint64_t nvlinked)
 {
     gpu->host_domain = domain;
+    gpu->network = *network;
     gpu->nvlinked = nvlinked;
     memcpy(gpu->secret, secret, sizeof gpu->secret);
 }
@@ -117,11 +119,13 @@ static uint64_t list_reached(const struct tutti_cuda_gpu *gpu)
     return reached;
 }
 
-/* Returns true if this rank has opened an area of every rank that all ranks can use. */
+/* Returns true if this rank has opened an area of every rank of its host that all of them can
+ * use. */
 static bool has_path_to_all(const struct tutti_cuda_gpu *gpu)
 {
     for (int rank = 0; rank < gpu->args.nranks; rank++)
-        if (!tutti_cuda_is_reached_by_all(gpu, rank) && gpu->neighbors[rank].host_at == 0)
+        if (!tutti_cuda_is_far(gpu, gpu->args.rank, rank) &&
+            !tutti_cuda_is_reached_by_all(gpu, rank) && gpu->neighbors[rank].host_at == 0)
             return false;
     return true;
 }
@@ -135,7 +139,8 @@ static int describe_rank(struct tutti_cuda_gpu *gpu)
     int blocks = 1;
 
     *mine = (struct tutti_cuda_record){
-        .magic = MAGIC, .has_kernels = gpu->kernels != NULL, .device = gpu->args.device};
+        .magic = MAGIC, .has_kernels = gpu->kernels != NULL,
+        .has_network = gpu->network.fabric != NULL, .device = gpu->args.device};
     tutti_identity_describe(&mine->identity);
     gpu->cuda->device_uuid(mine->uuid, gpu->args.device);
     mine->memory_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_MEMORY);
@@ -146,8 +151,8 @@ static int describe_rank(struct tutti_cuda_gpu *gpu)
     return tutti_cuda_residency_claim(gpu, mine->uuid, mine->resident, &mine->offered);
 }
 
-/* Returns true if there may be a domain: all ranks are on one host and have kernels, and there are
- * not too many of them. */
+/* Returns true if there may be a domain: all ranks have kernels, there are not too many of them,
+ * and they are on one host or have a network between their hosts. */
 static bool can_form_domain(const struct tutti_cuda_gpu *gpu)
 {
     if (gpu->args.nranks > TUTTI_KERNEL_RANKS)
@@ -156,7 +161,8 @@ static bool can_form_domain(const struct tutti_cuda_gpu *gpu)
         const struct tutti_cuda_record *record = &gpu->records[rank];
 
         if (record->magic != MAGIC || !record->has_kernels ||
-            !tutti_identity_same_host(&record->identity, &gpu->records[0].identity))
+            (tutti_cuda_is_far(gpu, rank, 0) &&
+             (!record->has_network || !gpu->records[0].has_network)))
             return false;
     }
     return true;
@@ -201,6 +207,7 @@ static int divide_blocks(struct tutti_cuda_gpu *gpu)
                               nin_process, record->device, record->resident);
         nsharers_here = rank == gpu->args.rank ? nin_process : nsharers_here;
         is_one_device = is_one_device && nsharers == (uint32_t)gpu->args.nranks;
+        gpu->spans_hosts = gpu->spans_hosts || tutti_cuda_is_far(gpu, rank, 0);
         blocks = record->offered > nsharers ? record->offered / nsharers : 1;
         least = blocks < least ? blocks : least;
     }
@@ -228,11 +235,13 @@ static int reserve(struct tutti_cuda_gpu *gpu)
     }
     mine->context = (uint64_t)(uintptr_t)gpu->context;
     mine->is_primary = has_other_device && tutti_cuda_has_primary(gpu);
-    tutti_cuda_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, &gpu->grid);
+    tutti_cuda_lay_out((uint32_t)gpu->args.nranks, gpu->blocks, memory_bytes, gpu->spans_hosts,
+                       &gpu->grid);
     TUTTI_TRY(tutti_gpumem_alloc(gpu->cuda, gpu->args.device,
                                  tutti_cuda_area_bytes(&gpu->grid.layout), gpu->setup_stream,
                                  &gpu->own));
     TUTTI_TRY(tutti_cuda_lend(gpu, &gpu->own));
+    TUTTI_TRY(tutti_cuda_far_reserve(gpu));
     TUTTI_TRY(tutti_cuda_slabs_reserve(gpu));
     TUTTI_TRY(tutti_cuda_scratch_reserve(gpu));
     mine->own_address = gpu->own.address;
@@ -328,7 +337,7 @@ static int start_domain(struct tutti_cuda_gpu *gpu)
             gpu->is_one_process = false;
         if (memcmp(gpu->records[rank].uuid, gpu->records[0].uuid, TUTTI_CU_UUID_BYTES) != 0)
             gpu->is_one_device = false;
-        if (!tutti_cuda_is_reached_by_all(gpu, rank))
+        if (gpu->spans_hosts || !tutti_cuda_is_reached_by_all(gpu, rank))
             gpu->all_reach_all = false;
         for (int owner = 0; owner < gpu->args.nranks; owner++)
             gpu->is_all_open = gpu->is_all_open && tutti_cuda_may_access(gpu, rank, owner);
@@ -341,6 +350,7 @@ static int start_domain(struct tutti_cuda_gpu *gpu)
     tutti_cuda_copy_agree(gpu);
     gpu->has_domain = true;
     tutti_cuda_sharers_enter(gpu);
+    TUTTI_TRY(tutti_cuda_far_begin(gpu));
     return tutti_cuda_maps_create(gpu);
 }
 
@@ -392,6 +402,7 @@ static int free_areas(struct tutti_cuda_gpu *gpu)
     tutti_cuda_unshare(gpu);
     tutti_cuda_take_back(gpu, &gpu->own);
     tutti_cuda_take_back(gpu, &gpu->host);
+    tutti_gpumem_free(gpu->cuda, &gpu->far);
     tutti_gpumem_free(gpu->cuda, &gpu->state);
     tutti_cuda_slabs_fini(gpu);
     tutti_cuda_scratch_fini(gpu);
@@ -480,8 +491,9 @@ int tutti_cuda_form(struct tutti_cuda_gpu *gpu)
     if (rc == TUTTI_OK && !gpu->has_domain)
         tutti_cuda_residency_leave(gpu);
     if (rc == TUTTI_OK && gpu->has_domain && gpu->args.rank == 0)
-        tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other: %u blocks of %u threads each",
-                  gpu->args.nranks, gpu->blocks, gpu->threads);
+        tutti_log(TUTTI_LOG_INFO, "%d ranks' GPUs reach each other%s: %u blocks of %u threads each",
+                  gpu->args.nranks, gpu->spans_hosts ? ", on several hosts through proxies" : "",
+                  gpu->blocks, gpu->threads);
     return rc;
 }
 

@@ -177,6 +177,11 @@ const struct tutti_cuda_grid *tutti_cuda_grid(const struct tutti_cuda_gpu *gpu)
     return &gpu->grid;
 }
 
+bool tutti_cuda_spans_hosts(const struct tutti_cuda_gpu *gpu)
+{
+    return gpu->spans_hosts;
+}
+
 bool tutti_cuda_reaches_all(const struct tutti_cuda_gpu *gpu)
 {
     return gpu->is_all_open && gpu->is_one_device;
@@ -190,6 +195,7 @@ void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck)
 
     if (gpu == NULL)
         return;
+    tutti_cuda_end_network(gpu, false);
     tutti_cuda_sharers_leave(gpu);
     tutti_cuda_residency_leave(gpu);
     is_inside = gpu->context != NULL && !is_stuck && tutti_cuda_enter(gpu) == TUTTI_OK;
@@ -212,6 +218,7 @@ void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck)
         if (gpu->report != NULL)
             gpu->cuda->host_free(gpu->report);
         tutti_cuda_unshare(gpu);
+        tutti_gpumem_free(gpu->cuda, &gpu->far);
         tutti_gpumem_free(gpu->cuda, &gpu->state);
         tutti_cuda_take_back(gpu, &gpu->own);
         tutti_cuda_take_back(gpu, &gpu->host);

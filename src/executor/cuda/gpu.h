@@ -3,16 +3,17 @@
  * reach each other's memory.
  *
  * A rank with a GPU opens it, and the ranks exchange records of their GPUs (form.c). If all GPUs
- * reach each other's memory, or host memory that all of them see, the ranks form a domain. Then
- * collectives on device memory run as kernels that communicate with each other
- * (device/cuda/work.h). They are enqueued on the caller's stream, so the host does not wait. A rank
- * without a domain can still copy data to and from its GPU. src/gpu decides how its calls run.
+ * reach each other's memory, or host memory that all of them see, the ranks form a domain. Ranks of
+ * several hosts do if a network connects the hosts (proxy.h). Then collectives on device memory run
+ * as kernels that communicate with each other (device/cuda/work.h). They are enqueued on the
+ * caller's stream, so the host does not wait. A rank without a domain can still copy data to and
+ * from its GPU. src/gpu decides how its calls run.
  *
  * Forming needs some all-gathers, which the caller makes, so that this folder does not depend on
  * the bootstrap:
  *
  *     tutti_cuda_open(cuda, args, &gpu)
- *     tutti_cuda_prepare(gpu, secret, domain, nvlinked)
+ *     tutti_cuda_prepare(gpu, secret, domain, network, nvlinked)
  *     while ((rc = tutti_cuda_form(gpu)) != TUTTI_OK)
  *         TUTTI_AGAIN: call again
  *         TUTTI_CUDA_EXCHANGE: all-gather the TUTTI_CUDA_MESSAGE_BYTES bytes of
@@ -42,6 +43,16 @@ struct tutti_cuda_args {
 };
 
 struct tutti_domain;
+struct tutti_fabric;
+
+/* The network between the hosts of a communicator, for the proxy of a rank. */
+struct tutti_cuda_network {
+    struct tutti_fabric *fabric; /* connected with all ranks of other hosts; NULL: none. Borrowed
+                                    until tutti_cuda_end_network, and used by the proxy alone */
+    /* Called on a thread of the proxy, at most once, when a connection is lost. */
+    void (*fail)(void *context, int rc, const char *message);
+    void *context;
+};
 
 /* Opens the GPU: retains its context, makes streams and loads the kernels. If there are no kernels
  * for this GPU, it still opens, with a warning in the log. `cuda` is borrowed until
@@ -67,11 +78,12 @@ int tutti_cuda_bus_id(const struct tutti_cuda_gpu *gpu, int64_t *ret_busid);
 #define TUTTI_CUDA_EXCHANGE 2
 #define TUTTI_CUDA_MESSAGE_BYTES 512
 
-/* Call it before tutti_cuda_form. Sets the communicator's secret, and the host's load/store domain
- * if it includes all ranks, else NULL. The domain is borrowed. Bit r of `nvlinked` is set if the
- * GPUs of this rank and of rank r are known to have nothing but NVLinks between them. */
+/* Call it before tutti_cuda_form. Sets the communicator's secret, the host's load/store domain if it
+ * includes all ranks, else NULL, and the network. The domain is borrowed. Bit r of `nvlinked` is
+ * set if the GPUs of this rank and of rank r are known to have nothing but NVLinks between them. */
 void tutti_cuda_prepare(struct tutti_cuda_gpu *gpu, const uint8_t secret[TUTTI_SECRET_BYTES],
-                        struct tutti_domain *domain, uint64_t nvlinked);
+                        struct tutti_domain *domain, const struct tutti_cuda_network *network,
+                        uint64_t nvlinked);
 
 /* Forms the domain, as the head of this file describes. TUTTI_OK: forming is over, with or without
  * a domain. TUTTI_ERR_USAGE, on all ranks: a GPU can hold fewer resident blocks than one
@@ -82,6 +94,10 @@ int tutti_cuda_form(struct tutti_cuda_gpu *gpu);
 const uint8_t *tutti_cuda_message(const struct tutti_cuda_gpu *gpu);
 /* Takes the result of the all-gather: `messages` of all ranks in their order, which are copied. */
 void tutti_cuda_take_messages(struct tutti_cuda_gpu *gpu, const uint8_t *messages);
+
+/* Ends the use of the network. `is_orderly`: all kernels of this rank have ended without an error.
+ * Then other ranks get what the kernels have sent, and the call may take some seconds. */
+void tutti_cuda_end_network(struct tutti_cuda_gpu *gpu, bool is_orderly);
 
 /* True if the ranks have formed a domain. Once forming is over, all ranks get the same result. */
 bool tutti_cuda_has_domain(const struct tutti_cuda_gpu *gpu);
@@ -132,7 +148,7 @@ void tutti_cuda_drop_buffer(struct tutti_cuda_gpu *gpu, void *buffer);
 
 /* Returns the protocols that can run a collective: bit p for enum tutti_protocol p. The result
  * depends only on values that all ranks know. TUTTI_PROTOCOL_STEPS is always among them; it needs a
- * program that kernels can run. */
+ * program that kernels can run. If the domain spans hosts, there is no other. */
 uint32_t tutti_cuda_protocols(const struct tutti_cuda_gpu *gpu, const struct tutti_call *call);
 
 /* Logs on rank 0 how a call runs. The first call of its collective and size class is logged at
@@ -144,6 +160,8 @@ void tutti_cuda_log_call(struct tutti_cuda_gpu *gpu, const struct tutti_call *ca
  * tutti_cuda_destroy. */
 struct tutti_cuda_grid;
 const struct tutti_cuda_grid *tutti_cuda_grid(const struct tutti_cuda_gpu *gpu);
+/* True if some ranks of the domain are on different hosts. */
+bool tutti_cuda_spans_hosts(const struct tutti_cuda_gpu *gpu);
 /* True if the kernels of every rank can use any device memory of all other ranks. */
 bool tutti_cuda_reaches_all(const struct tutti_cuda_gpu *gpu);
 

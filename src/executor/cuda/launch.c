@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "base/log.h"
 #include "base/round.h"
+#include "executor/cuda/proxy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,6 +304,8 @@ int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *ite
                               : run_split(gpu, items, count, &options);
     if (is_captured)
         return rc;
+    if (gpu->proxy != NULL)
+        tutti_cuda_proxy_wake(gpu->proxy);
     /* A call that fails half-way may have left work on the stream, which must end before the rank's
      * memory is freed. */
     if (rc != TUTTI_OK) {

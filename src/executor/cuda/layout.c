@@ -7,7 +7,8 @@
  *
  *     posts | LL lines, even epochs, odd | LL128 lines, even, odd | FIFO of channel 0 | ...
  *
- * Half of an area goes to FIFOs and a quarter to windows. Of the rest, LL128 gets two thirds. */
+ * Half of an area goes to FIFOs and a quarter to windows. Of the rest, LL128 gets two thirds. A
+ * domain of several hosts uses no lines, so these are as small as possible there. */
 #include "base/round.h"
 #include "executor/cuda/private.h"
 
@@ -40,10 +41,11 @@ static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 }
 
 void tutti_cuda_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
-                        struct tutti_cuda_grid *ret_grid)
+                        bool spans_hosts, struct tutti_cuda_grid *ret_grid)
 {
     struct tutti_kernel_layout layout = {.nranks = nranks, .slots = SLOTS,
-                                         .flagged_bytes = FLAGGED};
+                                         .flagged_bytes = spans_hosts ? 0 : FLAGGED,
+                                         .shows_sizes = spans_hosts};
     uint64_t mailbox_bytes = memory_bytes / nranks;
     uint32_t nblocks = 1;
 
@@ -54,8 +56,8 @@ void tutti_cuda_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_b
     layout.slot_bytes =
         (uint32_t)between(mailbox_bytes / 2 / (layout.channels * SLOTS), LEAST_SLOT, MOST_SLOT);
     layout.window_bytes = between(memory_bytes / 8, LEAST_WINDOW, UINT64_MAX);
-    layout.ll_bytes = between(mailbox_bytes / 24, LEAST_LL, MOST_LL);
-    layout.ll128_bytes = between(mailbox_bytes / 12, LEAST_LL, MOST_LL128);
+    layout.ll_bytes = between(spans_hosts ? 0 : mailbox_bytes / 24, LEAST_LL, MOST_LL);
+    layout.ll128_bytes = between(spans_hosts ? 0 : mailbox_bytes / 12, LEAST_LL, MOST_LL128);
     layout.ll_at = sizeof(struct tutti_kernel_mail);
     layout.ll128_at = layout.ll_at + 2 * layout.ll_bytes;
     layout.fifo_at = layout.ll128_at + 2 * layout.ll128_bytes;

@@ -5,6 +5,9 @@
  *   layout.c    decides how large mailboxes are
  *   form.c      forms the domain, as a table of phases
  *   tables.c    decides by which path ranks reach each other, and writes this down for kernels
+ *   far.c       keeps the mailboxes for ranks of other hosts
+ *   proxy.c     carries these mailboxes between the hosts
+ *   proxy_link.c  carries those of one pair of ranks
  *   share.c     passes memory to other processes and opens theirs
  *   test.c      tests that stores arrive and that loads return what is there
  *   lines.c     tests that lines of 128 bytes arrive whole
@@ -42,11 +45,12 @@
 struct tutti_cuda_record {
     uint64_t magic;         /* MAGIC of form.c; with another value, this is no record */
     uint8_t has_kernels;    /* the rank has loaded kernels for its GPU */
+    uint8_t has_network;    /* a fabric connects it with the ranks of other hosts */
     uint8_t is_failed;      /* a phase has failed on the rank, so no rank gets a domain */
     uint8_t is_copy_bad;    /* copies by the driver from other ranks arrive corrupted */
     uint8_t is_primary;     /* `context` is the device's primary context; always 0 unless this
                                process has ranks of the communicator on another GPU */
-    uint8_t unused[4];
+    uint8_t unused[3];
     struct tutti_identity identity;
     uint8_t uuid[TUTTI_CU_UUID_BYTES];
     int32_t device;         /* number of the device in the rank's process */
@@ -88,6 +92,7 @@ struct tutti_cuda_gpu {
     struct tutti_cuda_args args;
     uint8_t secret[TUTTI_SECRET_BYTES]; /* the communicator's secret */
     struct tutti_domain *host_domain;   /* the host's domain if it has all ranks, else NULL */
+    struct tutti_cuda_network network;  /* between hosts */
     uint64_t nvlinked;                  /* bit r: only NVLinks to rank r's GPU (gpu.h) */
     bool holds_primary;                 /* this rank has retained the primary context */
     struct tutti_cu_context *context;
@@ -111,6 +116,8 @@ struct tutti_cuda_gpu {
     struct tutti_cuda_grid grid;
     struct tutti_gpumem own;                /* this rank's area in device memory */
     struct tutti_gpumem host;               /* its area in host memory; NONE if all reach `own` */
+    struct tutti_gpumem far;                /* mailboxes for ranks of other hosts; NONE: no such */
+    struct tutti_cuda_proxy *proxy;         /* carries those; NULL: no such ranks */
     struct tutti_cuda_neighbor *neighbors;  /* [nranks] */
     struct tutti_gpumem state;      /* holds struct tutti_kernel_domain, peers, counters */
     struct tutti_kernel_domain *domain; /* device address of that struct; NULL before `state` */
@@ -121,6 +128,7 @@ struct tutti_cuda_gpu {
     struct tutti_cuda_claim *claim;     /* resident blocks on its device (residency.c) */
     bool shares_device;                 /* another rank of this process has the same device */
     bool is_one_process, is_one_device; /* all ranks are in one process; are on one device */
+    bool spans_hosts;                   /* some ranks are on different hosts */
     bool all_reach_all;                 /* all ranks reach each other's device memory */
     bool is_all_open;                   /* one process, and all can use each other's plain memory */
     bool is_all_apart;                  /* no two ranks are in one process; set by copy.c */
@@ -152,14 +160,27 @@ struct tutti_cuda_gpu {
 /* ---- layout.c -------------------------------------------------------------------------- */
 
 /* Decides the sizes and positions of the mailboxes and windows for `nranks` ranks. They take about
- * `memory_bytes` of each rank's memory. Programs get at most `most_blocks` blocks. */
+ * `memory_bytes` of each rank's memory. Programs get at most `most_blocks` blocks. If the domain
+ * spans hosts, only FIFOs are used, and proxies carry their slots. */
 void tutti_cuda_lay_out(uint32_t nranks, uint32_t most_blocks, uint64_t memory_bytes,
-                        struct tutti_cuda_grid *ret_grid);
+                        bool spans_hosts, struct tutti_cuda_grid *ret_grid);
 /* These return numbers of bytes: the size of an area, the offset of the mailbox that rank `writer`
  * writes, and the offset of the two windows. Offsets are from the beginning of the area. */
 size_t tutti_cuda_area_bytes(const struct tutti_kernel_layout *layout);
 size_t tutti_cuda_mailbox_at(const struct tutti_kernel_layout *layout, uint32_t writer);
 size_t tutti_cuda_windows_at(const struct tutti_kernel_layout *layout);
+
+/* ---- far.c ----------------------------------------------------------------------------- */
+
+/* Returns true if the two ranks are on different hosts. */
+bool tutti_cuda_is_far(const struct tutti_cuda_gpu *gpu, int from, int to);
+/* Allocates gpu->far. Does nothing if all ranks are on this host. TUTTI_ERR_DEVICE: no memory. */
+int tutti_cuda_far_reserve(struct tutti_cuda_gpu *gpu);
+/* Sets the addresses of the two mailboxes that this rank shares with a far rank. */
+void tutti_cuda_far_mailboxes(const struct tutti_cuda_gpu *gpu, int rank,
+                              struct tutti_kernel_peer *peer);
+/* Starts the proxy, if there are far ranks. Returns what tutti_cuda_proxy_begin returns. */
+int tutti_cuda_far_begin(struct tutti_cuda_gpu *gpu);
 
 /* ---- share.c --------------------------------------------------------------------------- */
 
@@ -325,7 +346,7 @@ int tutti_cuda_sharers_record(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream
 
 /* Returns true if rank `from` may store to and load from the device memory of rank `owner`. */
 bool tutti_cuda_reaches(const struct tutti_cuda_gpu *gpu, int from, int owner);
-/* Returns true if every rank may do this with the device memory of rank `owner`. */
+/* Returns true if every rank of its host may do this with the device memory of rank `owner`. */
 bool tutti_cuda_is_reached_by_all(const struct tutti_cuda_gpu *gpu, int owner);
 
 /* Writes the tables that kernels read in device memory: the domain, its peers, and its counters. */

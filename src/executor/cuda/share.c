@@ -43,14 +43,14 @@ static bool are_in_one_process(const struct tutti_cuda_gpu *gpu, int rank, int o
 }
 
 /* Counts the members of the transfer of `owner`'s descriptor: the owner, which is member 0, and
- * all ranks of other processes. Returns this rank's index among them; UINT32_MAX: it is not one of
+ * all ranks of other processes of its host. Returns this rank's index among them; UINT32_MAX: it is not one of
  * them. */
 static uint32_t count_members(const struct tutti_cuda_gpu *gpu, int owner, uint32_t *ret_nmembers)
 {
     uint32_t nmembers = 1, me = owner == gpu->args.rank ? 0 : UINT32_MAX;
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {
-        if (are_in_one_process(gpu, rank, owner))
+        if (are_in_one_process(gpu, rank, owner) || tutti_cuda_is_far(gpu, rank, owner))
             continue;
         if (rank == gpu->args.rank)
             me = nmembers;
@@ -227,7 +227,8 @@ int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host)
         gpu->step = STEP_OPEN;
     }
     for (int owner = 0; owner < gpu->args.nranks; owner++)
-        if (open_area(gpu, owner, is_host) != TUTTI_OK)
+        if (!tutti_cuda_is_far(gpu, gpu->args.rank, owner) &&
+            open_area(gpu, owner, is_host) != TUTTI_OK)
             tutti_log(TUTTI_LOG_INFO, "rank %d does not reach the %s of rank %d: %s",
                       gpu->args.rank, is_host ? "host memory" : "GPU", owner,
                       tutti_message_last());

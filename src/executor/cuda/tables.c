@@ -17,7 +17,7 @@ bool tutti_cuda_reaches(const struct tutti_cuda_gpu *gpu, int from, int owner)
 bool tutti_cuda_is_reached_by_all(const struct tutti_cuda_gpu *gpu, int owner)
 {
     for (int from = 0; from < gpu->args.nranks; from++)
-        if (!tutti_cuda_reaches(gpu, from, owner))
+        if (!tutti_cuda_is_far(gpu, from, owner) && !tutti_cuda_reaches(gpu, from, owner))
             return false;
     return true;
 }
@@ -32,7 +32,12 @@ struct tutti_kernel_peer tutti_cuda_peer_of(const struct tutti_cuda_gpu *gpu, in
         tutti_cuda_reaches(gpu, rank, me) ? gpu->own.address : gpu->host.address;
     tutti_cu_address window =
         tutti_cuda_is_reached_by_all(gpu, rank) ? neighbor->own_at : neighbor->host_at;
+    struct tutti_kernel_peer far = {.window = NULL};
 
+    if (tutti_cuda_is_far(gpu, me, rank)) {
+        tutti_cuda_far_mailboxes(gpu, rank, &far);
+        return far;
+    }
     return (struct tutti_kernel_peer){
         .to = (uint8_t *)(uintptr_t)(to + tutti_cuda_mailbox_at(layout, (uint32_t)me)),
         .from = (uint8_t *)(uintptr_t)(from + tutti_cuda_mailbox_at(layout, (uint32_t)rank)),

@@ -56,10 +56,13 @@ int tutti_cuda_test_store(struct tutti_cuda_gpu *gpu)
     rc = tutti_cuda_copy_and_wait(gpu, window_of(gpu, gpu->args.rank),
                                   (tutti_cu_address)(uintptr_t)pattern, bytes);
     free(pattern);
-    for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++)
-        rc = copy_by_kernel(gpu, (tutti_cu_address)(uintptr_t)tutti_cuda_peer_of(gpu, rank).to +
-                            gpu->grid.layout.ll_at,
-                            window_of(gpu, gpu->args.rank), bytes);
+    for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++) {
+        tutti_cu_address to = (tutti_cu_address)(uintptr_t)tutti_cuda_peer_of(gpu, rank).to;
+
+        if (!tutti_cuda_is_far(gpu, gpu->args.rank, rank))
+            rc = copy_by_kernel(gpu, to + gpu->grid.layout.ll_at, window_of(gpu, gpu->args.rank),
+                                bytes);
+    }
     return rc == TUTTI_OK ? tutti_cuda_wait_setup(gpu) : rc;
 }
 
@@ -133,6 +136,8 @@ int tutti_cuda_test_check(struct tutti_cuda_gpu *gpu, uint64_t *ret_bad, bool *r
     for (int rank = 0; rc == TUTTI_OK && rank < gpu->args.nranks; rank++) {
         bool is_right = true, is_copy_right = true;
 
+        if (tutti_cuda_is_far(gpu, gpu->args.rank, rank))
+            continue;
         rc = check_path(gpu, rank, found, pattern, &is_right);
         bad |= is_right ? 0 : UINT64_C(1) << rank;
         if (rc == TUTTI_OK && checks_copies)

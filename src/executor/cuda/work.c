@@ -37,6 +37,8 @@ uint32_t tutti_cuda_protocols(const struct tutti_cuda_gpu *gpu, const struct tut
     uint64_t bytes = tutti_cuda_largest_send(gpu, call);
     uint32_t protocols = 1u << TUTTI_PROTOCOL_STEPS | 1u << TUTTI_PROTOCOL_DIRECT;
 
+    if (gpu->spans_hosts)
+        return 1u << TUTTI_PROTOCOL_STEPS;
     if (tutti_cuda_copy_serves(gpu, call))
         protocols |= 1u << TUTTI_PROTOCOL_COPIES;
     /* Kernels with lines copy the result of a rank that combines nothing. */

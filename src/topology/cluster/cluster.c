@@ -120,13 +120,16 @@ static int number_texts(struct tutti_cluster *cluster)
 }
 
 /* The fabric of a host is the fabric of its first rank that has one. Hosts with the same fabric
- * form one domain, and a host without a fabric forms a domain of its own. */
+ * form one domain, and a host without a fabric forms a domain of its own. In a whole cluster all
+ * hosts have the same fabric. */
 static void number_domains(struct tutti_cluster *cluster, uint64_t *fabric, uint32_t *first_host)
 {
     for (uint32_t rank = 0; rank < cluster->nranks; rank++) {
         uint32_t host = cluster->host[rank];
 
-        if (fabric[host] == 0)
+        if (cluster->is_whole)
+            fabric[host] = 1;
+        else if (fabric[host] == 0)
             fabric[host] = cluster->record[rank].fabric;
     }
     /* The inner loop is short: there are few fabrics, and hosts without one skip it. */
@@ -204,8 +207,8 @@ static int allocate(struct tutti_cluster *cluster, const struct tutti_cluster_re
     return TUTTI_OK;
 }
 
-int tutti_cluster_open(const struct tutti_cluster_record *records, uint32_t nranks,
-                       struct tutti_cluster **ret_cluster)
+static int open_cluster(const struct tutti_cluster_record *records, uint32_t nranks, bool is_whole,
+                        struct tutti_cluster **ret_cluster)
 {
     struct tutti_cluster *cluster = calloc(1, sizeof *cluster);
     int rc;
@@ -213,6 +216,7 @@ int tutti_cluster_open(const struct tutti_cluster_record *records, uint32_t nran
     if (cluster == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a cluster");
     cluster->nranks = nranks;
+    cluster->is_whole = is_whole;
     TUTTI_TRY_OR(drop_cluster, rc, allocate(cluster, records));
     TUTTI_TRY_OR(drop_cluster, rc, number_hosts(cluster));
     TUTTI_TRY_OR(drop_cluster, rc, number_texts(cluster));
@@ -223,6 +227,30 @@ int tutti_cluster_open(const struct tutti_cluster_record *records, uint32_t nran
 drop_cluster:
     tutti_cluster_destroy(cluster);
     return rc;
+}
+
+int tutti_cluster_open(const struct tutti_cluster_record *records, uint32_t nranks,
+                       struct tutti_cluster **ret_cluster)
+{
+    return open_cluster(records, nranks, false, ret_cluster);
+}
+
+int tutti_cluster_make_whole(const struct tutti_cluster *cluster, struct tutti_cluster **ret_whole)
+{
+    struct tutti_cluster *whole;
+    int rc = TUTTI_OK;
+
+    TUTTI_TRY(open_cluster(cluster->record, cluster->nranks, true, &whole));
+    for (uint32_t i = 0; i < cluster->ntexts && rc == TUTTI_OK; i++)
+        rc = tutti_cluster_put(whole, i, cluster->text[i].text, cluster->text[i].size_bytes);
+    if (rc == TUTTI_OK)
+        rc = tutti_cluster_build(whole);
+    if (rc != TUTTI_OK) {
+        tutti_cluster_destroy(whole);
+        return rc;
+    }
+    *ret_whole = whole;
+    return TUTTI_OK;
 }
 
 int tutti_cluster_put(struct tutti_cluster *cluster, uint32_t text, const char *bytes,

@@ -103,8 +103,19 @@ static bool is_same_kind(const struct signatures *signatures, uint32_t a, uint32
 
 /* ---- the graph of a kind --------------------------------------------------------------------- */
 
+/* Equal texts number their ports alike (tutti_cluster_describe), so ports of different hosts would
+ * be taken for one. */
+static void set_guid(struct tutti_inventory *inventory, uint32_t net, uint32_t host)
+{
+    int64_t guid = tutti_device_number(inventory, net, TUTTI_PROPERTY_GUID, 0);
+
+    if (guid != 0)
+        tutti_device_set_number(inventory, net, TUTTI_PROPERTY_GUID, TUTTI_SOURCE_FILE,
+                                guid + ((int64_t)(host + 1) << 32));
+}
+
 /* Merges a host's text into the inventory of its domain. The host's index within the domain plus
- * one becomes its host_hash. If the domain has several hosts, they all get the same fabric. */
+ * one becomes its host_hash. If one NVSwitch joins the hosts, they all get the same fabric. */
 static int add_text(const struct tutti_cluster *cluster, const struct entry *entry,
                     bool has_fabric, struct tutti_inventory *into)
 {
@@ -122,6 +133,8 @@ static int add_text(const struct tutti_cluster *cluster, const struct entry *ent
                                     (int64_t)entry->host + 1);
         if (one->devices[device].kind == TUTTI_DEVICE_GPU && has_fabric)
             tutti_device_set_number(one, device, TUTTI_PROPERTY_FABRIC, TUTTI_SOURCE_FILE, 1);
+        if (one->devices[device].kind == TUTTI_DEVICE_NET)
+            set_guid(one, device, entry->host);
     }
     rc = tutti_inventory_merge(into, one);
     tutti_inventory_destroy(one);
@@ -189,7 +202,7 @@ static int build_kind(const struct signatures *signatures, uint32_t domain,
                       struct tutti_cluster_kind *kind)
 {
     const struct tutti_cluster *cluster = signatures->cluster;
-    bool has_fabric = cluster->domains[domain].nhosts > 1;
+    bool has_fabric = cluster->domains[domain].nhosts > 1 && !cluster->is_whole;
     struct tutti_inventory *inventory;
     int rc = TUTTI_OK;
 

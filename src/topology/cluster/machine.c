@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the machine of the ranks of one domain: the paths between their gpus, and the rings and
- * trees that were found. */
+ * Makes the machine of the ranks of a cluster: the paths between their gpus, and the rings and trees
+ * that were found. */
 #include "base/result.h"
 #include "topology/cluster/cluster.h"
 #include "topology/search/costs.h"
@@ -86,29 +86,44 @@ static int set_paths(const struct seats *seats, struct tutti_machine *machine)
     return rc;
 }
 
-/* Sets the level of the ranks of a node to the greatest latency and the lowest rate of all pairs.
- * All ranks reach each other within the domain, so the other levels cost the same. */
-static void set_levels(const struct seats *seats, struct tutti_machine *machine)
+/* Returns the greatest latency and the lowest rate of all pairs of ranks of a node, or of all pairs
+ * of different nodes. */
+static struct tutti_rate worst_rate(const struct tutti_machine *machine, bool is_within)
 {
+    const uint32_t *node = machine->places.node;
     struct tutti_rate rate = {.latency_s = 0, .bytes_per_s = INFINITY};
 
     for (uint32_t i = 0; i < machine->links.npaths; i++) {
         const struct tutti_machine_path *path = &machine->links.paths[i];
         double bytes_per_s = tutti_machine_path_rate(machine, path);
 
+        if ((node[path->from] == node[path->to]) != is_within)
+            continue;
         rate.latency_s = fmax(rate.latency_s, path->latency_s);
         if (bytes_per_s > 0)
             rate.bytes_per_s = fmin(rate.bytes_per_s, bytes_per_s);
     }
-    if (!isfinite(rate.bytes_per_s)) /* all ranks are on one gpu */
-        rate = seats->gpus->level[0];
-    for (int level = 0; level < TUTTI_MACHINE_LEVELS; level++)
-        machine->level[level] = rate;
+    return rate;
 }
 
-int tutti_cluster_machine(const struct tutti_cluster *cluster,
-                          const struct tutti_cluster_orders *orders,
-                          struct tutti_machine **ret_machine)
+/* Sets the costs of the levels. A level to which no pair belongs costs the same as the other. */
+static void set_levels(const struct seats *seats, struct tutti_machine *machine)
+{
+    struct tutti_rate within = worst_rate(machine, true), between = worst_rate(machine, false);
+
+    if (!isfinite(within.bytes_per_s))
+        within = isfinite(between.bytes_per_s) ? between : seats->gpus->level[0];
+    if (!isfinite(between.bytes_per_s))
+        between = within;
+    machine->level[0] = within;
+    for (int level = 1; level < TUTTI_MACHINE_LEVELS; level++)
+        machine->level[level] = between;
+}
+
+/* Makes the machine of a cluster that is one domain. */
+static int make_machine(const struct tutti_cluster *cluster,
+                        const struct tutti_cluster_orders *orders,
+                        struct tutti_machine **ret_machine)
 {
     const struct tutti_cluster_kind *kind = cluster->kind;
     struct seats seats = {.cluster = cluster, .used = kind->gpu};
@@ -134,5 +149,20 @@ drop_text:
         tutti_machine_destroy(machine);
 drop_gpus:
     tutti_machine_destroy(gpus);
+    return rc;
+}
+
+int tutti_cluster_machine(const struct tutti_cluster *cluster,
+                          const struct tutti_cluster_orders *orders,
+                          struct tutti_machine **ret_machine)
+{
+    struct tutti_cluster *whole;
+    int rc;
+
+    if (cluster->ndomains == 1)
+        return make_machine(cluster, orders, ret_machine);
+    TUTTI_TRY(tutti_cluster_make_whole(cluster, &whole));
+    rc = make_machine(whole, orders, ret_machine);
+    tutti_cluster_destroy(whole);
     return rc;
 }

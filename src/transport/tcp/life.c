@@ -266,6 +266,7 @@ static bool tcp_is_busy(const struct tutti_fabric *fabric)
 const struct tutti_transport_ops tutti_tcp_ops = {
     .name = "tcp",
     .record_bytes = sizeof(struct tutti_tcp_record),
+    .reaches_hosts = true,
     .waits_on_descriptors = true,
     .describe = tcp_describe,
     .open = tcp_open,

@@ -227,6 +227,30 @@ static void hosts_behind_one_nvswitch_are_one_domain(void **state)
     part(&crew);
 }
 
+/* The rings leave each host by all of its ports, and the machine has the links of all hosts. */
+static void hosts_of_a_small_cluster_are_one_machine(void **state)
+{
+    static const char *const line = "4 gpus h100 nvswitch, 4 nics 400G, 2 cpus";
+    struct crew crew = {.count = 0};
+    struct tutti_cluster_orders orders;
+    struct tutti_machine *machine;
+
+    (void)state;
+    join(&crew, line, 7, 4, 4);
+    join(&crew, line, 8, 4, 4);
+    must_meet(&crew);
+    assert_int_equal(crew.cluster->ndomains, 2);
+    if (tutti_cluster_search(crew.cluster, 0, &orders) != 0 ||
+        tutti_cluster_machine(crew.cluster, &orders, &machine) != 0)
+        fail_msg("%s", tutti_message_last());
+    assert_int_equal(orders.places.nnodes, 2);
+    assert_true(orders.ring_bytes_per_s > 150e9); /* of four ports with 50 GB/s each */
+    assert_true(machine->level[0].bytes_per_s > 5 * machine->level[1].bytes_per_s);
+    tutti_machine_destroy(machine);
+    tutti_cluster_orders_fini(&orders);
+    part(&crew);
+}
+
 static void what_ranks_of_one_host_see_is_put_together(void **state)
 {
     struct crew crew = {0};
@@ -342,6 +366,7 @@ int main(void)
         cmocka_unit_test(ranks_that_are_dealt_to_hosts_in_turns_are_found_again),
         cmocka_unit_test(several_ranks_of_a_gpu_and_ranks_without_one_are_taken_along),
         cmocka_unit_test(hosts_behind_one_nvswitch_are_one_domain),
+        cmocka_unit_test(hosts_of_a_small_cluster_are_one_machine),
         cmocka_unit_test(what_ranks_of_one_host_see_is_put_together),
         cmocka_unit_test(a_large_cluster_costs_a_record_per_rank_and_a_text_per_kind),
         cmocka_unit_test(what_is_not_as_announced_is_refused),
