@@ -224,10 +224,18 @@ static inline int tutti_comm_failure(const struct tutti_comm *comm)
  * none. Any thread. */
 int tutti_comm_error(struct tutti_comm *comm);
 
-/* Returns the timeout of operations in ms; 0: none. Any thread. */
+/* Returns the timeout of operations in ms; 0: none. The operations by which a communicator forms
+ * have the time that forming has. Any thread. */
 static inline int tutti_comm_timeout_ms(const struct tutti_comm *comm)
 {
-    return tutti_load_relaxed(&comm->timeout_ms);
+    return tutti_load_relaxed(&comm->state) == TUTTI_COMM_FORMING
+               ? comm->init_timeout_ms : tutti_load_relaxed(&comm->timeout_ms);
+}
+/* Returns the name of the variable that sets this timeout. Any thread. */
+static inline const char *tutti_comm_timeout_variable(const struct tutti_comm *comm)
+{
+    return tutti_load_relaxed(&comm->state) == TUTTI_COMM_FORMING ? "TUTTI_INIT_TIMEOUT_MS"
+                                                                  : "TUTTI_TIMEOUT_MS";
 }
 /* Changes the timeout of operations. TUTTI_ERR_ARGUMENT: it is negative. Any thread. */
 int tutti_comm_set_timeout(struct tutti_comm *comm, const char *function, int timeout_ms);

@@ -85,9 +85,9 @@ static int time_out(const struct tutti_batch *batch)
     char what[DESCRIPTION_BYTES], whom[AWAITED_BYTES];
     int rc = tutti_fail(TUTTI_ERR_TIMEOUT,
                         "%s: has waited %d ms for %s; has it called the same operation? "
-                        "TUTTI_TIMEOUT_MS sets the limit",
+                        "%s sets the limit",
                         describe(batch, what), tutti_comm_timeout_ms(batch->comm),
-                        name_awaited(batch, whom));
+                        name_awaited(batch, whom), tutti_comm_timeout_variable(batch->comm));
 
     return tutti_comm_fail(batch->comm, rc, tutti_message_last());
 }
@@ -102,8 +102,8 @@ static void warn_of_wait(struct tutti_batch *batch, uint64_t now_ns)
     if (tutti_comm_timeout_ms(batch->comm) > 0)
         snprintf(limit, sizeof limit, "%d ms", tutti_comm_timeout_ms(batch->comm));
     tutti_log(TUTTI_LOG_WARN, "%s: has been waiting for %s for %.1f s; has it called the same "
-              "operation? TUTTI_TIMEOUT_MS sets the limit (%s)", describe_call(batch, what),
-              name_awaited(batch, whom), seconds, limit);
+              "operation? %s sets the limit (%s)", describe_call(batch, what),
+              name_awaited(batch, whom), seconds, tutti_comm_timeout_variable(batch->comm), limit);
 }
 
 /* Fails if the batch waits for a rank that has left. Bytes that the rank sent before it left may

@@ -2,6 +2,7 @@
  * Runs crews on GPUs. */
 #include "gpu/ranks.h"
 
+#include "support/hosts.h"
 #include "support/stderr_text.h"
 
 #include <pthread.h>
@@ -102,6 +103,7 @@ tuttiResult_t form_and_act(struct crew_seat *seat)
     tuttiConfig_t config = TUTTI_CONFIG_INITIALIZER;
     tuttiResult_t result;
 
+    hosts_choose(seat->rank, seat->nranks);
     if (script->before != NULL)
         script->before(&rank);
     settle_in(&rank);

@@ -20,8 +20,9 @@ enum { MARK_FREED = MARK_OWN };
 
 /* ---- ways ------------------------------------------------------------------------------------ */
 
-/* By kernels, or through the host where there are none; as processes, then as threads. */
-enum { WAYS = 4 };
+/* By kernels, or through the host where there are none; as processes, then as threads. The last way
+ * is by kernels of two hosts, as processes. */
+enum { WAYS = 5 };
 struct way {
     const char *const *environment;
     bool is_threads;
@@ -30,7 +31,10 @@ struct way {
 static struct way way_of(int number)
 {
     static const char *const without_kernels[] = {"TUTTI_CUDA_KERNELS", "/dev/null", NULL};
+    static const char *const of_two_hosts[] = {"TEST_HOSTS", "2", NULL};
 
+    if (number == WAYS - 1)
+        return (struct way){of_two_hosts, false};
     return (struct way){number / 2 == 0 ? NULL : without_kernels, number % 2 == 1};
 }
 

@@ -2,6 +2,8 @@
  * Puts ranks on GPUs. */
 #include "support/gpus.h"
 
+#include "support/hosts.h"
+
 #include <stdlib.h>
 
 static struct {
@@ -54,6 +56,7 @@ void gpus_enter(struct member *member)
     struct tutti_cu_context *context;
     tutti_cu_device device;
 
+    hosts_choose(member->rank, member->nranks);
     if (!gpus_has(member))
         return;
     if (cuda == NULL) {
