@@ -129,6 +129,9 @@ int tutti_gpu_plan_fill_view(struct tutti_comm *comm);
  * TUTTI_ERR_USAGE: kernels cannot run that choice. */
 int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item,
                             bool *ret_is_staged);
+/* True if no kernel runs calls of that kind, such as v-forms on several hosts, so that they go
+ * through the host. There is a domain. */
+bool tutti_gpu_goes_by_host(const struct tutti_comm *comm, const struct tutti_call *call);
 /* Returns the tuner's query for a call on device memory. */
 struct tutti_tuner_query tutti_gpu_query(const struct tutti_comm *comm,
                                          const struct tutti_call *call);

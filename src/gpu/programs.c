@@ -92,6 +92,12 @@ struct tutti_tuner_query tutti_gpu_query(const struct tutti_comm *comm,
     return query;
 }
 
+bool tutti_gpu_goes_by_host(const struct tutti_comm *comm, const struct tutti_call *call)
+{
+    return tutti_cuda_spans_hosts(comm->gpu->gpu) && call->kind != TUTTI_CALL_COLLECTIVE &&
+           !tutti_call_is_message(call);
+}
+
 int tutti_gpu_choose(struct tutti_comm *comm, const struct tutti_tuner_view *view,
                      const struct tutti_call *call, struct tutti_choice *ret_choice,
                      char *reason, size_t reason_bytes)

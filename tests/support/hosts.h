@@ -5,9 +5,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* With TEST_HOSTS set to a number, the ranks, each a process, are on so many hosts. A rank calls
- * this before it forms its communicator. */
+/* With TEST_HOSTS set to a number, the ranks, each a process, are on so many hosts. With "3+5", the
+ * first 3 are on one and the others on another. A rank calls this before it forms its
+ * communicator. */
 static inline void hosts_choose(int rank, int nranks)
 {
     const char *hosts = getenv("TEST_HOSTS");
@@ -15,7 +17,10 @@ static inline void hosts_choose(int rank, int nranks)
 
     if (hosts == NULL)
         return;
-    snprintf(host, sizeof host, "host %d", rank * atoi(hosts) / nranks);
+    if (strchr(hosts, '+') != NULL)
+        snprintf(host, sizeof host, "host %d", rank >= atoi(hosts));
+    else
+        snprintf(host, sizeof host, "host %d", rank * atoi(hosts) / nranks);
     setenv("TUTTI_HOST_ID", host, 1);
 }
 

@@ -153,6 +153,7 @@ static void add_slot(struct tutti_cuda_proxy_link *link)
         add_frame(link, &frame);
         link->data = data_of(link, fifo, link->filled[number]);
         link->data_bytes = (size_t)frame.value;
+        link->total_bytes += frame.value;
         link->filled[number]++;
         link->turn = number + 1;
         return;

@@ -38,6 +38,7 @@ struct tutti_cuda_proxy_link {
     struct tutti_cuda_proxy_frame frames[TUTTI_CUDA_PROXY_FRAMES];
     const uint8_t *data; /* of the slot to which the last frame belongs */
     size_t frame_bytes, data_bytes, sent_bytes; /* being sent; sent_bytes: of both */
+    uint64_t total_bytes; /* of data of all slots that were sent */
     bool is_leaving;    /* LEAVE was put among the frames */
     bool owes_answer;   /* LEAVE has arrived, and is not answered yet */
 
