@@ -348,6 +348,8 @@ int tutti_comm_fail(struct tutti_comm *comm, int rc, const char *message)
         tutti_fabric_abort(comm->fabric, rc, comm->error_text);
         tutti_fabric_wake(comm->fabric);
     }
+    if (is_first && comm->gpu != NULL)
+        tutti_gpu_network_abort(comm->gpu, rc, comm->error_text);
     return rc;
 }
 

@@ -198,7 +198,7 @@ void tutti_gpu_comm_free(struct tutti_comm *comm)
     free(gpu_comm->messages);
     free(gpu_comm->sequences);
     tutti_cuda_destroy(gpu_comm->gpu, gpu_comm->is_stuck);
-    tutti_gpu_network_fini(&gpu_comm->network);
+    tutti_gpu_network_fini(gpu_comm);
     pthread_cond_destroy(&gpu_comm->wake);
     pthread_mutex_destroy(&gpu_comm->lock);
     free(gpu_comm);

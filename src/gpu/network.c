@@ -54,12 +54,25 @@ static bool is_wanted(const struct tutti_comm *comm)
     return has_hosts && comm->nranks <= TUTTI_KERNEL_RANKS;
 }
 
+/* Replaces the fabric, which another thread may be about to abort. */
+static void set_fabric(struct tutti_gpu_comm *gpu_comm, struct tutti_fabric *fabric)
+{
+    struct tutti_fabric *old;
+
+    pthread_mutex_lock(&gpu_comm->lock);
+    old = gpu_comm->network.fabric;
+    gpu_comm->network.fabric = fabric;
+    pthread_mutex_unlock(&gpu_comm->lock);
+    tutti_fabric_destroy(old);
+}
+
 /* Opens the fabric. A rank that cannot tells the others why. */
 static int begin(struct tutti_comm *comm, struct tutti_gpu_network *network)
 {
     struct tutti_fabric_args args = {.nranks = comm->nranks, .rank = comm->rank,
                                      .deadline_ns = comm->deadline_ns, .cells = {-1, -1, -1},
                                      .is_between_hosts = true};
+    struct tutti_fabric *fabric = NULL;
     int rc;
 
     _Static_assert(TUTTI_FABRIC_VERDICT_BYTES <= TUTTI_FABRIC_RECORD_BYTES, "one buffer for both");
@@ -68,7 +81,8 @@ static int begin(struct tutti_comm *comm, struct tutti_gpu_network *network)
     network->gathered = malloc((size_t)comm->nranks * TUTTI_FABRIC_RECORD_BYTES);
     if (network->sent == NULL || network->gathered == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the network of %d GPUs", comm->nranks);
-    rc = tutti_fabric_open(&args, &network->fabric);
+    rc = tutti_fabric_open(&args, &fabric);
+    set_fabric(comm->gpu, fabric);
     if (rc == TUTTI_OK)
         memcpy(network->sent, tutti_fabric_record(network->fabric), TUTTI_FABRIC_RECORD_BYTES);
     else
@@ -116,7 +130,7 @@ static int settle(struct tutti_comm *comm, struct tutti_gpu_network *network)
     if (comm->rank == 0)
         tutti_log(TUTTI_LOG_INFO, "rank %d has no network for its GPU, so data of GPUs go through "
                   "the calls of the hosts", missing);
-    tutti_gpu_network_fini(network);
+    tutti_gpu_network_fini(comm->gpu);
     network->phase = DONE;
     return TUTTI_OK;
 }
@@ -178,10 +192,20 @@ int tutti_gpu_network_form(struct tutti_comm *comm)
     return TUTTI_OK;
 }
 
-void tutti_gpu_network_fini(struct tutti_gpu_network *network)
+void tutti_gpu_network_abort(struct tutti_gpu_comm *gpu_comm, int rc, const char *reason)
 {
+    pthread_mutex_lock(&gpu_comm->lock);
+    if (gpu_comm->network.fabric != NULL)
+        tutti_fabric_abort(gpu_comm->network.fabric, rc, reason);
+    pthread_mutex_unlock(&gpu_comm->lock);
+}
+
+void tutti_gpu_network_fini(struct tutti_gpu_comm *gpu_comm)
+{
+    struct tutti_gpu_network *network = &gpu_comm->network;
+
     tutti_batch_release(network->batch);
-    tutti_fabric_destroy(network->fabric);
+    set_fabric(gpu_comm, NULL);
     free(network->sent);
     free(network->gathered);
     *network = (struct tutti_gpu_network){.phase = BEGIN};

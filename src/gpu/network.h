@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct tutti_comm;
+struct tutti_gpu_comm;
 struct tutti_fabric;
 struct tutti_batch;
 
@@ -23,7 +24,9 @@ struct tutti_gpu_network {
  * rank cannot take part, there is none, which one line of the log says. TUTTI_AGAIN: call again.
  * Other errors are those of forming a fabric. */
 int tutti_gpu_network_form(struct tutti_comm *comm);
+/* Tells the ranks of other hosts why this rank gives up (tutti_fabric_abort). Any thread. */
+void tutti_gpu_network_abort(struct tutti_gpu_comm *gpu_comm, int rc, const char *reason);
 /* Frees the network. Its proxy must have ended. */
-void tutti_gpu_network_fini(struct tutti_gpu_network *network);
+void tutti_gpu_network_fini(struct tutti_gpu_comm *gpu_comm);
 
 #endif

@@ -282,15 +282,21 @@ GPU_FUNCTION uint32_t gpu_lanes_wait_for(const struct gpu_steps *steps, uint32_t
 
 /* One thread, from time to time while no lane can move: checks whether the block may wait on. False
  * if the launch must end. The function checks the greetings of all ranks. A rank that runs another
- * call may cause the delay even if no lane communicates with it. */
+ * call may cause the delay even if no lane communicates with it. A rank without a greeting has not
+ * begun this call. It is named as the one that is waited for, because the ranks with which lanes
+ * communicate may wait for it, too. */
 GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu_steps *steps)
 {
+    uint32_t awaited = run->rank;
     bool is_fine = true;
 
     for (uint32_t peer = 0; peer < run->nranks && !steps->program->is_messages; peer++)
-        if (is_fine && peer != run->rank)
-            gpu_has_heard(run, peer, &is_fine);
-    return is_fine && !gpu_gives_up(*run, gpu_lanes_wait_for(steps, run->rank));
+        if (is_fine && peer != run->rank && !gpu_has_heard(run, peer, &is_fine) &&
+            awaited == run->rank)
+            awaited = peer;
+    if (awaited == run->rank)
+        awaited = gpu_lanes_wait_for(steps, run->rank);
+    return is_fine && !gpu_gives_up(*run, awaited);
 }
 
 /* ---- all lanes --------------------------------------------------------------------------- */
