@@ -125,6 +125,9 @@ void meeting_leave(struct runner *self);
 /* Lines that have been torn long enough are whole from now on. */
 void runner_mend(struct runner *self);
 
+/* A watched thread loads or stores its 16 bytes of a line. Its stores before are published. */
+void runner_touch_line(struct runner *self, const void *at, bool is_store);
+
 /* Kept stores: what a block's threads stored is known to them all; one more may get to memory; a
  * thread, and a block, ends. */
 void runner_share(struct runner *self);

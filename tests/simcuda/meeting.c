@@ -208,7 +208,7 @@ static uint32_t begin_line(struct runner *self, enum sim_meeting_kind kind, cons
     if (is_there && (uintptr_t)at % 16 != 0)
         sim_misaligned(at, 16);
     if (is_there && self->self.is_watched)
-        sim_publish(at);
+        runner_touch_line(self, at, kind == SIM_STORE_LINE);
     warp->addresses[parity][self->self.thread % SIM_WARP] =
         is_there ? (void *)(uintptr_t)at : NULL;
     return parity;

@@ -103,6 +103,12 @@ void sim_publish(const void *at)
     sim_weak_drain_all(&self->block->kept, NULL, run_random(run));
 }
 
+void runner_touch_line(struct runner *self, const void *at, bool is_store)
+{
+    check(self, at, sizeof(struct sim_word), is_store);
+    sim_publish(NULL);
+}
+
 /* ---- kept stores ----------------------------------------------------------------------------- */
 
 void runner_share(struct runner *self)
