@@ -10,10 +10,11 @@
  * buffers of the others. A rank whose buffer is read waits for the second signals before it
  * returns. With a root each rank only reads or is only read, and gives one signal.
  *
- * If peers can also store to each other's buffers, two of these have a second form. In the stored
+ * If peers can also store to each other's buffers, two of these have further forms. In the stored
  * all-gather each rank puts its block everywhere, so the block is loaded once instead of once per
  * rank. The shared broadcast uses all cores: each receiver gets all parts but one, and the root
- * meanwhile puts that one everywhere.
+ * meanwhile puts that one everywhere. The stored broadcast uses all links: each receiver gets one
+ * part, and puts it into the outputs of all other receivers.
  *
  * An all-to-all of blocks of different sizes is not served, because the receiver does not know
  * where in the sender's buffer its block begins.
@@ -112,6 +113,31 @@ static int emit_shared_broadcast(const struct tutti_shape *shape, struct tutti_b
     return meet(build, 2);
 }
 
+/* The same parts. Each rank gets its own from the root, and puts it to all others but the root, which
+ * copies its input by itself. */
+static int emit_stored_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
+{
+    bool is_root = shape->rank == shape->root;
+    struct tutti_span input = tutti_span(TUTTI_BUF_INPUT, shape->rank, 1);
+    struct tutti_span part = tutti_span(TUTTI_BUF_OUTPUT, shape->rank, 1);
+
+    tutti_build_chunks(build, shape->nranks);
+    tutti_build_signals(build, 2);
+    TUTTI_TRY(meet(build, 1));
+    if (!is_root)
+        TUTTI_TRY(tutti_build_get(build, shape->root, input, part));
+    for (uint32_t i = 1; i < shape->nranks; i++) {
+        uint32_t to = tutti_rank_after(shape->rank, i, shape->nranks);
+
+        if (to != shape->root)
+            TUTTI_TRY(tutti_build_put(build, to, is_root ? input : part, part));
+    }
+    if (is_root)
+        TUTTI_TRY(tutti_build_copy(build, tutti_span(TUTTI_BUF_INPUT, 0, shape->nranks),
+                                   tutti_span(TUTTI_BUF_OUTPUT, 0, shape->nranks)));
+    return meet(build, 2);
+}
+
 static int emit_gather(const struct tutti_shape *shape, struct tutti_build *build)
 {
     tutti_build_signals(build, 1);
@@ -173,6 +199,18 @@ static void cost_shared_broadcast(const struct tutti_shape *shape, double block_
     ret_cost->served = (p - 1) * block_bytes;
 }
 
+/* The root gives each receiver two parts: one that the receiver gets, and one that the root puts. A
+ * receiver puts its part to as many ranks as get the root's, but for itself and the root. */
+static void cost_stored_broadcast(const struct tutti_shape *shape, double block_bytes,
+                                  struct tutti_cost *ret_cost)
+{
+    double p = shape->nranks, others = (p - 1) / p * block_bytes;
+
+    tutti_cost_flat(shape, 2, others, 0, block_bytes, ret_cost);
+    ret_cost->memory = 2 * p * block_bytes;
+    ret_cost->served = 2 * others;
+}
+
 static void cost_gather(const struct tutti_shape *shape, double block_bytes,
                         struct tutti_cost *ret_cost)
 {
@@ -219,6 +257,14 @@ const struct tutti_algorithm tutti_shared_broadcast = {
     .needs = TUTTI_NEEDS_PEER_STORE,
     .emit = emit_shared_broadcast,
     .cost = cost_shared_broadcast,
+};
+
+const struct tutti_algorithm tutti_stored_broadcast = {
+    .name = "stored",
+    .collective = TUTTI_BROADCAST,
+    .needs = TUTTI_NEEDS_PEER_STORE,
+    .emit = emit_stored_broadcast,
+    .cost = cost_stored_broadcast,
 };
 
 const struct tutti_algorithm tutti_mapped_gather = {

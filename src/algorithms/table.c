@@ -45,6 +45,7 @@
     line(tutti_direct_broadcast)                                                          \
     line(tutti_mapped_broadcast)                                                          \
     line(tutti_shared_broadcast)                                                          \
+    line(tutti_stored_broadcast)                                                          \
     line(tutti_cells_broadcast)                                                           \
     line(tutti_linear_broadcast)                                                          \
     line(tutti_knomial_broadcast)                                                         \
@@ -99,10 +100,12 @@
     line(tutti_tree_scan)                                                                 \
     line(tutti_chain_scan)                                                                \
     line(tutti_linear_scan)                                                               \
+    line(tutti_mapped_scan)                                                               \
     line(tutti_doubling_exclusive_scan)                                                   \
     line(tutti_tree_exclusive_scan)                                                       \
     line(tutti_chain_exclusive_scan)                                                      \
-    line(tutti_linear_exclusive_scan)
+    line(tutti_linear_exclusive_scan)                                                     \
+    line(tutti_mapped_exclusive_scan)
 
 #define DECLARE(algorithm) extern const struct tutti_algorithm algorithm;
 #define ADDRESS(algorithm) &algorithm,

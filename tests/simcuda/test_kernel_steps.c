@@ -35,6 +35,10 @@ static struct scene next_scene(const struct tutti_algorithm *algorithm,
     struct scene scene = {.algorithm = algorithm, .shape = *shape, .count = count, .seed = next,
                           .type = (enum tutti_type)(next % TUTTI_TYPE_COUNT)};
 
+    /* Kernels refuse to widen the buffers of peers. */
+    if (algorithm->sums_in_stages && (algorithm->needs & TUTTI_NEEDS_PEER_STORE) &&
+        tutti_type_is_narrow_float(scene.type))
+        scene.type = TUTTI_FLOAT32;
     if (tutti_collective_has_root(algorithm->collective))
         scene.shape.root = (uint32_t)(seed % shape->nranks);
     if (algorithm->collective == TUTTI_BARRIER)

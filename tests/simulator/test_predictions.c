@@ -59,6 +59,10 @@ static const struct exception exceptions[] = {
     {TUTTI_ALLREDUCE, "double_tree", 0.4, 1.2},
     {TUTTI_BROADCAST, "hierarchical", 0.05, 1.5},
     {TUTTI_REDUCE, "hierarchical", 0.05, 1.6},
+    /* Some ranks put parts while others still get theirs, so some ports have gaps. In an exclusive
+     * scan this is so because one rank gets more than the others, and one puts more. */
+    {TUTTI_BROADCAST, "stored", 0.98, 1.15},
+    {TUTTI_EXCLUSIVE_SCAN, "mapped", 0.98, 1.3},
     /* These keep to the order of rounds, except that the two halves of the all-reduce overlap. */
     {TUTTI_BROADCAST, "circulant_pipeline", 0.05, 1.02},
     {TUTTI_REDUCE, "circulant_pipeline", 0.05, 1.02},

@@ -246,9 +246,11 @@ static void ranks_that_share_memory_have_no_ports_to_it(void **state)
     for (size_t a = 0; a < tutti_algorithm_count(); a++) {
         const struct tutti_algorithm *algorithm = tutti_algorithm(a);
         /* Data that goes through windows is first copied there, which memory limits, and loaded
-         * later, which a port limits. A price has only the slower of both. Likewise the root of a
-         * shared broadcast copies to itself the data that it has given to all. */
-        struct range range = {0.8, algorithm->needs & TUTTI_NEEDS_WINDOW       ? 1.7
+         * later, which a port limits. A price has only the slower of both. Likewise a mapped scan
+         * combines what it has loaded, and the root of a shared broadcast copies to itself the data
+         * that it has given to all. */
+        bool has_phases = (algorithm->needs & TUTTI_NEEDS_WINDOW) || algorithm->sums_in_stages;
+        struct range range = {0.8, has_phases                                  ? 1.7
                                    : algorithm->needs & TUTTI_NEEDS_PEER_STORE ? 1.3 : 1.2};
 
         for (size_t m = 0; algorithm->needs != 0 && m < sizeof machines / sizeof *machines; m++) {

@@ -38,8 +38,11 @@ static void add_step(const struct tutti_step *step, uint32_t nranks, struct work
         work->memory += 2 * count;
         break;
     case TUTTI_STEP_RECV_REDUCE:
+        work->reduced += count;
+        break;
     case TUTTI_STEP_REDUCE:
         work->reduced += count;
+        work->memory += 3 * count;
         break;
     case TUTTI_STEP_GET:
         work->moved += count;

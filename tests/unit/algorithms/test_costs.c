@@ -49,6 +49,7 @@ static uint32_t none(uint32_t p) { return 0 * p; }
 static uint32_t all(uint32_t p) { return p; }
 static uint32_t others(uint32_t p) { return p - 1; }
 static uint32_t twice_others(uint32_t p) { return 2 * (p - 1); }
+static uint32_t twice_others_but_one(uint32_t p) { return 2 * p - 3; }
 static uint32_t twice_log(uint32_t p) { return 2 * ceil_log2(p); }
 
 /* Below the root of a k-nomial tree: a whole topmost one, or, if that is cut short, it or the one
@@ -407,6 +408,7 @@ static const struct {
     {TUTTI_BROADCAST, "direct", 1, one, one},
     {TUTTI_BROADCAST, "mapped", 1, none, one},
     {TUTTI_BROADCAST, "shared", 2, none, others},
+    {TUTTI_BROADCAST, "stored", 2, none, others},
     {TUTTI_REDUCE, "direct_one_shot", 1, one, none},
     {TUTTI_REDUCE, "direct", 2, others, others},
     {TUTTI_REDUCE, "mapped", 2, none, none},
@@ -415,6 +417,8 @@ static const struct {
     {TUTTI_SCATTER, "direct", 1, others, one},
     {TUTTI_SCATTER, "mapped", 1, none, one},
     {TUTTI_BARRIER, "direct", 1, none, none},
+    {TUTTI_SCAN, "mapped", 2, none, twice_others},
+    {TUTTI_EXCLUSIVE_SCAN, "mapped", 2, none, twice_others_but_one},
 };
 
 static void one_sided_algorithms_move_no_chunk_twice(void **state)

@@ -217,7 +217,7 @@ static const struct {
     {TUTTI_BROADCAST, "mapped", 2},       {TUTTI_GATHER, "direct", 1},
     {TUTTI_GATHER, "mapped", 2},          {TUTTI_SCATTER, "direct", 1},
     {TUTTI_SCATTER, "mapped", 2},         {TUTTI_BARRIER, "direct", 1},
-    {TUTTI_BROADCAST, "shared", 2},
+    {TUTTI_BROADCAST, "shared", 2},       {TUTTI_BROADCAST, "stored", 2},
 };
 
 static void one_sided_ones_load_and_store_what_they_say(void **state)
