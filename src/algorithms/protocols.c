@@ -12,17 +12,17 @@ static const char *const names[TUTTI_PROTOCOL_COUNT] = {
 
 /* Each is defined in the file that emits it. */
 extern const struct tutti_algorithm tutti_two_shot_allreduce, tutti_direct_reduce,
-    tutti_direct_allgather, tutti_direct_alltoall,
-    tutti_direct_barrier, tutti_direct_broadcast, tutti_direct_gather,
-    tutti_direct_one_shot_reduce, tutti_direct_reduce_scatter, tutti_direct_scatter,
-    tutti_linear_exclusive_scan, tutti_linear_scan, tutti_mapped_allgather,
-    tutti_mapped_allreduce, tutti_mapped_alltoall, tutti_mapped_broadcast, tutti_mapped_gather,
-    tutti_mapped_reduce, tutti_mapped_reduce_scatter, tutti_mapped_scatter,
-    tutti_one_shot_allreduce;
+    tutti_direct_allgather, tutti_direct_alltoall, tutti_direct_barrier, tutti_direct_broadcast,
+    tutti_direct_gather, tutti_direct_one_shot_reduce, tutti_direct_reduce_scatter,
+    tutti_direct_scatter, tutti_linear_exclusive_scan, tutti_linear_scan, tutti_mapped_allgather,
+    tutti_mapped_allreduce, tutti_mapped_alltoall, tutti_mapped_exclusive_scan,
+    tutti_mapped_gather, tutti_mapped_reduce, tutti_mapped_reduce_scatter, tutti_mapped_scan,
+    tutti_mapped_scatter, tutti_one_shot_allreduce, tutti_stored_broadcast;
 
-/* With lines each rank sends what it has to all that need it. With direct accesses each rank reads
- * from its peers' buffers what it needs, or from windows if it cannot use these buffers. The driver
- * copies through windows. */
+/* With lines each rank sends what it has to all that need it. With direct accesses each rank works
+ * on the buffers of all, or through windows if it cannot use these buffers. The driver copies
+ * through windows. A scan through windows moves the same bytes between ranks as a direct one; its
+ * form lacks only the copies within each rank. */
 static const struct {
     const struct tutti_algorithm *lines, *direct, *copies, *windows;
 } forms[TUTTI_COLLECTIVE_COUNT] = {
@@ -30,7 +30,7 @@ static const struct {
                          &tutti_two_shot_allreduce},
     [TUTTI_REDUCE] = {&tutti_direct_one_shot_reduce, &tutti_mapped_reduce, NULL,
                       &tutti_direct_reduce},
-    [TUTTI_BROADCAST] = {&tutti_direct_broadcast, &tutti_mapped_broadcast, &tutti_direct_broadcast,
+    [TUTTI_BROADCAST] = {&tutti_direct_broadcast, &tutti_stored_broadcast, &tutti_direct_broadcast,
                          &tutti_direct_broadcast},
     [TUTTI_ALLGATHER] = {&tutti_direct_allgather, &tutti_mapped_allgather, &tutti_direct_allgather,
                          &tutti_direct_allgather},
@@ -43,9 +43,9 @@ static const struct {
     [TUTTI_SCATTER] = {&tutti_direct_scatter, &tutti_mapped_scatter, &tutti_direct_scatter,
                        &tutti_direct_scatter},
     [TUTTI_BARRIER] = {&tutti_direct_barrier, NULL, NULL, NULL},
-    [TUTTI_SCAN] = {&tutti_linear_scan, &tutti_linear_scan, NULL, &tutti_linear_scan},
-    [TUTTI_EXCLUSIVE_SCAN] = {&tutti_linear_exclusive_scan, &tutti_linear_exclusive_scan, NULL,
-                              &tutti_linear_exclusive_scan},
+    [TUTTI_SCAN] = {&tutti_linear_scan, &tutti_mapped_scan, NULL, &tutti_mapped_scan},
+    [TUTTI_EXCLUSIVE_SCAN] = {&tutti_linear_exclusive_scan, &tutti_mapped_exclusive_scan, NULL,
+                              &tutti_mapped_exclusive_scan},
 };
 
 static const struct tutti_protocol_cost costs[TUTTI_PROTOCOL_COUNT] = {

@@ -2,7 +2,8 @@
  * Protocols: the ways in which ranks on GPUs run an algorithm. Any algorithm runs step by step. For
  * some algorithms there are kernels that run the whole collective, and copies of the driver. They
  * move the same bytes between the same ranks as the schedule of that algorithm, which is called
- * their form. So the form is what is proved, played and priced.
+ * their form. So the form is what is proved, played and priced. tests/gpu/test_gpu_forms.c compares
+ * the bytes of kernels and copies with those of their forms, for each pair of ranks.
  */
 #ifndef TUTTI_ALGORITHMS_PROTOCOLS_H
 #define TUTTI_ALGORITHMS_PROTOCOLS_H

@@ -100,7 +100,7 @@ static void expect_ways(const char *said, bool is_sum, int nroots)
     expect_lines(said, "allreduce of 5000 elements runs by mapped/direct", is_sum ? 0 : TIMES);
     expect_lines(said, "broadcast of 5000 elements runs by direct/ll128",
                  (size_t)(nroots * TIMES));
-    expect_lines(said, "broadcast of 5000 elements runs by mapped/direct",
+    expect_lines(said, "broadcast of 5000 elements runs by stored/direct",
                  (size_t)((NRANKS - nroots) * TIMES));
     /* Without asking for every call, the first of each collective and size. */
     expect_lines(said, "INFO rank 0/3: allreduce of 5000 elements runs by", 1);

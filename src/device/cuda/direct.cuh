@@ -5,7 +5,8 @@
  *   all-reduce, reduce   rank r combines slice r of all inputs, in rank order, for all outputs
  *   scan                 the same, but each output gets what has been combined up to its rank
  *   reduce-scatter       rank r combines block r
- *   broadcast            rank r copies slice r of root's input into all outputs
+ *   broadcast            rank r copies slice r of root's input into all outputs but root's own,
+ *                        which root copies by itself
  *   all-gather, gather,  rank r copies what it gives into the outputs
  *   all-to-all
  *   scatter              rank r copies its block from root's input
@@ -80,10 +81,11 @@ GPU_INLINE void gpu_direct_copy(const struct gpu_direct *d, void *dst, const voi
     gpu_copy(dst, src, count * d->size, gpu_crew_of_grid());
 }
 
-/* All threads of the grid: copies `part` of the piece at `src` into all mapped outputs. `src` is
- * the input of this rank or of the root. */
-GPU_INLINE void gpu_direct_copy_to_all(const struct gpu_direct *d, const uint8_t *src,
-                                       gpu_part part)
+/* All threads of the grid: copies `part` of the piece at `src` into all mapped outputs of `ranks`,
+ * which has a bit for each rank. `src` is the input of this rank or of the root. Without a mapped
+ * output nothing is read. */
+GPU_INLINE void gpu_direct_copy_to_all(const struct gpu_direct *d, uint64_t ranks,
+                                       const uint8_t *src, gpu_part part)
 {
     gpu_direct_table *table = d->table;
     uint32_t ndsts = 0;
@@ -93,13 +95,15 @@ GPU_INLINE void gpu_direct_copy_to_all(const struct gpu_direct *d, const uint8_t
         for (uint32_t i = 0; i < d->run->nranks; i++) {
             const uint32_t rank = (d->run->rank + i) % d->run->nranks;
 
-            if (gpu_has_output(d->work, rank) && !gpu_is_in(d->unmapped_outputs, rank) &&
+            if (gpu_is_in(ranks & ~d->unmapped_outputs, rank) && gpu_has_output(d->work, rank) &&
                 gpu_direct_output(d, rank) != src)
                 table->dsts[ndsts++] = gpu_direct_output(d, rank) + part.first * d->size;
         }
         table->job.ndsts = ndsts;
     }
     gpu_barrier();
+    if (table->job.ndsts == 0)
+        return;
     gpu_copy_to_all(table->dsts, table->job.ndsts, src + part.first * d->size, part.count * d->size,
                     gpu_crew_of_grid());
 }
@@ -117,16 +121,18 @@ GPU_INLINE void gpu_direct_fetch(const struct gpu_direct *d)
     }
 }
 
-/* Runs a piece of a broadcast. */
+/* Runs a piece of a broadcast. The root copies its input to its own output, so that this data
+ * crosses no link. */
 GPU_INLINE void gpu_direct_broadcast(const struct gpu_direct *d)
 {
-    const uint32_t root = (uint32_t)d->work->root;
+    const uint32_t rank = d->run->rank, root = (uint32_t)d->work->root;
     const uint64_t count = gpu_in_piece(d, d->most);
-    const uint8_t *src = gpu_direct_input(d, root, d->run->rank);
+    const uint8_t *src = gpu_direct_input(d, root, rank);
+    uint8_t *dst = gpu_direct_output(d, rank);
 
-    gpu_direct_copy_to_all(d, src, gpu_slice(d, count, d->run->rank));
-    if (gpu_is_in(d->unmapped_outputs, d->run->rank))
-        gpu_direct_copy(d, gpu_direct_output(d, d->run->rank), src, count);
+    gpu_direct_copy_to_all(d, ~(UINT64_C(1) << root), src, gpu_slice(d, count, rank));
+    if (gpu_is_in(d->unmapped_outputs, rank) || (rank == root && dst != src))
+        gpu_direct_copy(d, dst, src, count);
 }
 
 /* Runs a piece of an all-gather or a gather. */
@@ -136,7 +142,7 @@ GPU_INLINE void gpu_direct_gather(const struct gpu_direct *d)
     const uint64_t count = gpu_given(d->work, rank, (uint32_t)d->work->root).count;
     const gpu_part part = {0, gpu_in_piece(d, count)};
 
-    gpu_direct_copy_to_all(d, gpu_direct_input(d, rank, rank), part);
+    gpu_direct_copy_to_all(d, UINT64_MAX, gpu_direct_input(d, rank, rank), part);
     if (gpu_has_output(d->work, rank) && gpu_is_in(d->unmapped_outputs, rank))
         gpu_direct_fetch(d);
 }

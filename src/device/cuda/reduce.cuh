@@ -176,11 +176,12 @@ GPU_INLINE void gpu_scan_store(const gpu_reducing<reducer> *r, uint32_t k, uint6
 }
 
 /* Scans one word or one element of all sources. Loads from `at_once` sources at a time, and stores
- * to a destination only after the load from the source of that number. */
+ * to a destination only after the load from the source of that number. An exclusive scan needs no
+ * last source. */
 template <typename reducer, bool is_element>
 GPU_INLINE void gpu_scan_one(const gpu_reducing<reducer> *r, bool is_exclusive, uint64_t at)
 {
-    const uint32_t at_once = is_element ? 1 : 4;
+    const uint32_t at_once = is_element ? 1 : 4, nloads = r->nsrcs - (is_exclusive ? 1 : 0);
     typename reducer::sum sum = {};
     gpu_word result = {0, 0, 0, 0};
 
@@ -190,8 +191,8 @@ GPU_INLINE void gpu_scan_one(const gpu_reducing<reducer> *r, bool is_exclusive, 
 
         GPU_UNROLL
         for (uint32_t u = 0; u < at_once; u++)
-            words[u] = k + u < r->nsrcs ? gpu_reduce_load<reducer, is_element>(r, k + u, at)
-                                        : gpu_word{0, 0, 0, 0};
+            words[u] = k + u < nloads ? gpu_reduce_load<reducer, is_element>(r, k + u, at)
+                                      : gpu_word{0, 0, 0, 0};
         GPU_UNROLL
         for (uint32_t u = 0; u < at_once; u++) {
             if (k + u >= r->nsrcs)
