@@ -3,6 +3,7 @@
 #ifndef TUTTI_TESTS_SIMCUDA_BLOCK_H
 #define TUTTI_TESTS_SIMCUDA_BLOCK_H
 
+#include "simcuda/cache.h"
 #include "simcuda/fiber.h"
 #include "simcuda/launch.h"
 #include "simcuda/thread.h"
@@ -15,6 +16,7 @@ enum {
     SIM_SEEN = 16,                  /* what a thread remembers of what it polled */
     SIM_RELAXED = 64,               /* and of its relaxed loads, until it fences */
     SIM_TORN = 16,                  /* and of lines that others see in parts */
+    SIM_CACHES = 2,                 /* of multiprocessors, over which a launch spreads its blocks */
 };
 
 struct runner;
@@ -80,6 +82,7 @@ struct block {
     uint32_t shared_bytes;          /* in use */
     uint32_t shared_at[SIM_SHARED + 1]; /* by number; 0: not yet, else one more than where */
     struct sim_weak_buffer kept;
+    struct sim_cache *cache; /* of its multiprocessor */
     struct block *next;
 };
 
@@ -90,6 +93,7 @@ struct run {
     struct runner *first_ready, *last_ready;
     uint32_t nready;
     bool is_weak;
+    struct sim_cache caches[SIM_CACHES];
     uint64_t random;
     uint64_t begin_clock, end_clock; /* addresses for the thread sanitizer */
 };

@@ -240,7 +240,7 @@ static void prepare_thread(struct block *block, uint32_t index)
     };
     runner->warp->meeting.nmembers++;
     if (run->is_weak)
-        sim_weak_init(&runner->kept, THREAD_KEEPS);
+        sim_weak_init(&runner->kept, THREAD_KEEPS, block->cache);
 }
 
 static void begin_block(struct run *run)
@@ -261,8 +261,10 @@ static void begin_block(struct run *run)
     memset(block->shared, 0xa5, SIM_SHARED_BYTES);
     sim_asan_close(block->shared, SIM_SHARED_BYTES);
     block->meeting.nmembers = nthreads;
-    if (run->is_weak)
-        sim_weak_init(&block->kept, BLOCK_KEEPS);
+    if (run->is_weak) {
+        block->cache = &run->caches[(run_random(run) >> 16) % SIM_CACHES];
+        sim_weak_init(&block->kept, BLOCK_KEEPS, block->cache);
+    }
     for (uint32_t i = 0; i < nthreads; i++)
         prepare_thread(block, i);
     for (uint32_t i = 0; i < nthreads; i++) {
@@ -366,30 +368,56 @@ static void rest(const struct run *run, uint32_t nrests, uint64_t since_ns)
         sleep_for_us(sleep_us < MOST_SLEEP_US ? sleep_us : MOST_SLEEP_US);
 }
 
-bool sim_launch_run(const struct sim_launch *launch)
+static void begin_run(struct run *run, const struct sim_launch *launch)
 {
-    struct run run = {.launch = launch};
-    uint64_t seed, got_on_ns = sim_now_ns();
-    uint32_t nrests = 0;
+    uint64_t seed;
 
     pthread_once(&once, read_environment);
     seed = __atomic_load_n(&weak_seed, __ATOMIC_RELAXED);
-    run.is_weak = seed != 0;
-    run.random = (seed + 1) * 0x9e3779b97f4a7c15u +
-                 __atomic_add_fetch(&nlaunches, 1, __ATOMIC_RELAXED) * 2;
-    run.random |= 1;
-    for (begin_blocks(&run); run.nended < launch->blocks; begin_blocks(&run)) {
+    *run = (struct run){.launch = launch, .is_weak = seed != 0};
+    run->random = (seed + 1) * 0x9e3779b97f4a7c15u +
+                  __atomic_add_fetch(&nlaunches, 1, __ATOMIC_RELAXED) * 2;
+    run->random |= 1;
+    for (uint32_t i = 0; run->is_weak && i < SIM_CACHES; i++)
+        sim_cache_init(&run->caches[i]);
+}
+
+static void end_run(struct run *run)
+{
+    for (uint32_t i = 0; i < SIM_CACHES; i++)
+        sim_cache_fini(&run->caches[i]);
+}
+
+/* Until all blocks have ended; false: `must_end` said so before. */
+static bool run_blocks(struct run *run)
+{
+    const struct sim_launch *launch = run->launch;
+    uint64_t got_on_ns = sim_now_ns();
+    uint32_t nrests = 0;
+
+    for (begin_blocks(run); run->nended < launch->blocks; begin_blocks(run)) {
         if (launch->must_end != NULL && launch->must_end(launch->context)) {
-            while (run.blocks != NULL)
-                end_block(run.blocks);
+            while (run->blocks != NULL)
+                end_block(run->blocks);
             return false;
         }
-        if (take_round(&run)) {
+        if (take_round(run)) {
             nrests = 0;
             got_on_ns = launch->watchdog_ns != 0 ? sim_now_ns() : 0;
         } else {
-            rest(&run, nrests++, got_on_ns);
+            rest(run, nrests++, got_on_ns);
         }
     }
     return true;
+}
+
+bool sim_launch_run(const struct sim_launch *launch)
+{
+    struct run run;
+    bool has_ended;
+
+    begin_run(&run, launch);
+    has_ended = run_blocks(&run);
+    end_run(&run);
+    return has_ended;
 }

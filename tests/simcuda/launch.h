@@ -38,8 +38,8 @@ bool sim_is_private(const void *at);
 /* NULL: there is none of that name. */
 const struct sim_kernel *sim_kernel_find(const char *name);
 
-/* Stores get to others late, as `seed` has it; 0: at once. At first it is what SIMCUDA_WEAK says.
- * For launches that begin afterwards. */
+/* Stores get to others late, and plain loads see old data, as `seed` has it; 0: neither. At first it
+ * is what SIMCUDA_WEAK says. For launches that begin afterwards. */
 void sim_weak_set(uint64_t seed);
 /* Lines are not whole: others may see the end of a line long before the rest of it. */
 void sim_lines_set_torn(bool are_torn);

@@ -229,6 +229,8 @@ void sim_store_line(void *at, struct sim_word word, bool is_there)
         store_lines(warp->addresses[parity], warp->words[parity]);
     if (goes_alone)
         store_torn(self, at, word);
+    if (is_there && self->block->run->is_weak)
+        sim_cache_forget(self->block->cache, at);
 }
 
 struct sim_word sim_load_line(const void *at, bool is_there)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Implements fences, and accesses of threads that are observed. It moves stores from a thread to
- * its block and to all threads, and reports them to the driver and the thread sanitizer. */
+ * its block and to all threads, lets plain loads see old data, and reports accesses to the driver
+ * and the thread sanitizer. */
 #include "simcuda/block.h"
 #include "simcuda/sanitizers.h"
 
@@ -63,16 +64,34 @@ static void store_memory(void *at, const void *value, size_t size_bytes)
     }
 }
 
+static void load_kept(const struct runner *self, void *ret_value, const void *at, size_t size_bytes)
+{
+    if (!self->block->run->is_weak)
+        return;
+    sim_weak_load(&self->block->kept, ret_value, at, size_bytes);
+    sim_weak_load(&self->kept, ret_value, at, size_bytes);
+}
+
+/* Memory is read in any case, for the address sanitizer. */
 void sim_load(void *ret_value, const void *at, size_t size_bytes)
+{
+    struct runner *self = runner_self();
+    struct run *run = self->block->run;
+
+    check(self, at, size_bytes, false);
+    load_memory(ret_value, at, size_bytes);
+    if (run->is_weak && !sim_is_private(at))
+        sim_cache_load(self->block->cache, ret_value, at, size_bytes, run_random(run) >> 8);
+    load_kept(self, ret_value, at, size_bytes);
+}
+
+void sim_load_strong(void *ret_value, const void *at, size_t size_bytes)
 {
     struct runner *self = runner_self();
 
     check(self, at, size_bytes, false);
     load_memory(ret_value, at, size_bytes);
-    if (self->block->run->is_weak) {
-        sim_weak_load(&self->block->kept, ret_value, at, size_bytes);
-        sim_weak_load(&self->kept, ret_value, at, size_bytes);
-    }
+    load_kept(self, ret_value, at, size_bytes);
 }
 
 void sim_store(void *at, const void *value, size_t size_bytes)
@@ -101,6 +120,16 @@ void sim_publish(const void *at)
         return;
     sim_weak_drain_all(&self->kept, &self->block->kept, run_random(run));
     sim_weak_drain_all(&self->block->kept, NULL, run_random(run));
+    if (at != NULL) /* its new value goes to memory past the cache */
+        sim_cache_forget(self->block->cache, at);
+}
+
+void sim_acquire(void)
+{
+    struct block *block = runner_self()->block;
+
+    if (block->run->is_weak)
+        sim_cache_drop(block->cache);
 }
 
 void runner_touch_line(struct runner *self, const void *at, bool is_store)

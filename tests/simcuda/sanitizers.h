@@ -41,6 +41,7 @@ static inline void sim_tsan_release(const void *at) { (void)at; }
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
+#define SIM_NO_ASAN __attribute__((no_sanitize_address))
 void __sanitizer_start_switch_fiber(void **ret_fake, const void *bottom, size_t size_bytes);
 void __sanitizer_finish_switch_fiber(void *fake, const void **ret_bottom, size_t *ret_size_bytes);
 void __asan_poison_memory_region(const volatile void *at, size_t size_bytes);
@@ -62,6 +63,7 @@ static inline void sim_asan_open(const void *at, size_t size_bytes)
     __asan_unpoison_memory_region(at, size_bytes);
 }
 #else
+#define SIM_NO_ASAN
 static inline void sim_asan_leave(void **ret_fake, const void *bottom, size_t size_bytes)
 {
     (void)ret_fake, (void)bottom, (void)size_bytes;

@@ -2,8 +2,8 @@
  * Everything that platform.cuh defines for nvcc, for kernels that are compiled for the host.
  * Threads are fibers (fiber.h), blocks and warps meet in meeting.c, and memory is that of the
  * host. Plain accesses are plain, so that sanitizers see them. If they are observed, they go
- * through weak.c, where other threads see stores late, and through the driver, which knows the
- * memory that a GPU may access.
+ * through weak.c, where other threads see stores late, through cache.c, where loads see old data,
+ * and through the driver, which knows the memory that a GPU may access.
  *
  * Only platform.cuh includes this. */
 #ifndef TUTTI_TESTS_SIMCUDA_SIMULATED_PLATFORM_H
@@ -88,7 +88,7 @@ GPU_INLINE uint64_t sim_load_relaxed(const uint64_t *at)
     uint64_t value;
 
     if (__builtin_expect(sim_self->is_watched, 0))
-        sim_load(&value, at, sizeof value);
+        sim_load_strong(&value, at, sizeof value);
     else
         value = __atomic_load_n(at, __ATOMIC_RELAXED);
     sim_relaxed_load_was(at);
@@ -164,10 +164,12 @@ GPU_INLINE uint64_t gpu_load_acquire(const uint64_t *at)
     uint64_t value;
 
     sim_aligned(at, sizeof *at);
-    if (__builtin_expect(sim_self->is_watched, 0))
-        sim_load(&value, at, sizeof value);
-    else
+    if (__builtin_expect(sim_self->is_watched, 0)) {
+        sim_load_strong(&value, at, sizeof value);
+        sim_acquire();
+    } else {
         value = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    }
     sim_poll(at, value);
     return value;
 }
@@ -194,14 +196,21 @@ GPU_INLINE void gpu_fence(void)
     if (__builtin_expect(sim_self->is_watched, 0))
         sim_publish(nullptr);
     sim_fence();
+    if (__builtin_expect(sim_self->is_watched, 0))
+        sim_acquire();
 }
 GPU_INLINE uint64_t gpu_add(uint64_t *at, uint64_t more)
 {
+    uint64_t before;
+
     sim_aligned(at, sizeof *at);
     if (__builtin_expect(sim_self->is_watched, 0))
         sim_publish(at);
     sim_progress();
-    return __atomic_fetch_add(at, more, __ATOMIC_ACQ_REL);
+    before = __atomic_fetch_add(at, more, __ATOMIC_ACQ_REL);
+    if (__builtin_expect(sim_self->is_watched, 0))
+        sim_acquire();
+    return before;
 }
 
 /* ---- time ----------------------------------------------------------------------------- */

@@ -66,12 +66,23 @@ GPU_FUNCTION void send_message(const struct try_send &arg, uint64_t number)
         gpu_barrier();
     if (me != 0)
         return;
-    if (arg.how == TRY_FENCE)
+    if (arg.how == TRY_FENCE || arg.how == TRY_FENCES)
         gpu_fence();
-    if (arg.how == TRY_RELEASE || arg.how == TRY_BARRIER_RELEASE)
+    if (arg.how == TRY_RELEASE || arg.how == TRY_BARRIER_RELEASE || arg.how == TRY_NO_ACQUIRE)
         gpu_store_release(&message->sequence, number);
     else
         gpu_store_relaxed(&message->sequence, number);
+}
+
+GPU_FUNCTION void await_message(const struct try_send &arg, uint64_t number)
+{
+    const uint64_t *sequence = &arg.message->sequence;
+    bool is_relaxed = arg.how == TRY_FENCES || arg.how == TRY_NO_ACQUIRE;
+
+    while ((is_relaxed ? gpu_load_relaxed(sequence) : gpu_load_acquire(sequence)) < number)
+        gpu_pause();
+    if (arg.how == TRY_FENCES)
+        gpu_fence();
 }
 
 GPU_FUNCTION void receive_message(const struct try_send &arg, uint64_t number)
@@ -79,10 +90,8 @@ GPU_FUNCTION void receive_message(const struct try_send &arg, uint64_t number)
     struct try_message *message = arg.message;
     uint64_t wrong = 0;
 
-    if (gpu_thread() == 0) {
-        while (gpu_load_acquire(&message->sequence) < number)
-            gpu_pause();
-    }
+    if (gpu_thread() == 0)
+        await_message(arg, number);
     gpu_barrier();
     for (uint32_t i = gpu_thread(); i < arg.nwords; i += gpu_threads())
         wrong += gpu_load(&message->words[i]) != try_word(number, i);
@@ -138,6 +147,24 @@ GPU_KERNEL(try_send, 1024, struct try_send, arg)
                     gpu_pause();
             gpu_barrier();
         }
+    }
+}
+
+GPU_KERNEL(try_own, 1024, struct try_own, arg)
+{
+    uint32_t n = gpu_threads(), me = gpu_thread(), next = (me + 1) % n;
+    uint64_t *row = arg.words + gpu_block() * n;
+
+    for (uint64_t round = 1; round <= arg.nrounds; round++) {
+        bool is_right;
+
+        gpu_store(&row[me], round * n + me);
+        is_right = gpu_load(&row[me]) == round * n + me;
+        gpu_barrier();
+        is_right = is_right && gpu_load(&row[next]) == round * n + next;
+        gpu_barrier();
+        if (!is_right)
+            gpu_store(arg.wrong, round);
     }
 }
 

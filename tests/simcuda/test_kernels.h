@@ -25,7 +25,11 @@ struct try_votes {
 
 /* try_send: block 0 (of `sender`) sends `nmessages` of `nwords` words, the others receive and count
  * words that are wrong. */
-enum try_how { TRY_RELEASE, TRY_FENCE, TRY_NO_ORDER, TRY_BARRIER_RELEASE, TRY_FLAGGED };
+enum try_how {
+    TRY_RELEASE, TRY_FENCE, TRY_NO_ORDER, TRY_BARRIER_RELEASE, TRY_FLAGGED,
+    TRY_FENCES,     /* relaxed accesses, with a fence on either side */
+    TRY_NO_ACQUIRE, /* released, but seen by relaxed loads */
+};
 struct try_message {
     uint64_t sequence, unused[15];
     uint64_t received, unused_too[15];
@@ -42,6 +46,14 @@ struct try_send {
 struct try_lines {
     unsigned char *lines; /* [4][128], zero */
     uint64_t *torn;       /* one counter, then one for acknowledging */
+    uint32_t nrounds;
+};
+
+/* try_own: each thread stores its word of the block's row in every round, and then loads the word of
+ * the next thread, which must be that of the round. */
+struct try_own {
+    uint64_t *words; /* [blocks][threads] */
+    uint64_t *wrong;
     uint32_t nrounds;
 };
 

@@ -110,6 +110,7 @@ static void released_messages_come_whole(void **state)
         sim_weak_set(seed);
         assert_int_equal(wrong_words(TRY_RELEASE, 1, 50), 0);
         assert_int_equal(wrong_words(TRY_FENCE, 1, 50), 0);
+        assert_int_equal(wrong_words(TRY_FENCES, 32, 50), 0);
         assert_int_equal(wrong_words(TRY_BARRIER_RELEASE, 64, 50), 0);
         assert_int_equal(wrong_words(TRY_FLAGGED, 32, 50), 0);
     }
@@ -125,6 +126,38 @@ static void messages_that_nobody_released_come_wrong_in_weak_memory(void **state
     sim_weak_set(7);
     assert_true(wrong_words(TRY_NO_ORDER, 1, 20) > 0);
     assert_true(wrong_words(TRY_NO_ORDER, 32, 20) > 0);
+    sim_weak_set(0);
+}
+
+static void messages_that_nobody_acquired_come_wrong_in_weak_memory(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_THREAD__)
+    skip();
+#endif
+    sim_weak_set(7);
+    assert_true(wrong_words(TRY_NO_ACQUIRE, 1, 20) > 0);
+    assert_true(wrong_words(TRY_NO_ACQUIRE, 32, 20) > 0);
+    sim_weak_set(0);
+}
+
+/* Without any acquire: the barriers are enough. */
+static void blocks_see_their_own_stores(void **state)
+{
+    static const uint32_t sizes[] = {1, 7, 32, 96};
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 4; seed++)
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            uint64_t words[3 * 96] = {0}, wrong = 0;
+            _Alignas(16) struct try_own arg = {words, &wrong, 40};
+
+            sim_weak_set(seed);
+            sim_kernel_run("try_own", 3, sizes[i], &arg);
+            if (wrong > 0)
+                fail_msg("seed %d, %u threads: a word of round %d is old", (int)seed, sizes[i],
+                         (int)wrong);
+        }
     sim_weak_set(0);
 }
 
@@ -323,6 +356,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(many_launches_meet_though_there_are_few_processors),
         cmocka_unit_test(released_messages_come_whole),
         cmocka_unit_test(messages_that_nobody_released_come_wrong_in_weak_memory),
+        cmocka_unit_test(messages_that_nobody_acquired_come_wrong_in_weak_memory),
+        cmocka_unit_test(blocks_see_their_own_stores),
         cmocka_unit_test(lines_are_whole_unless_they_are_torn),
         cmocka_unit_test(mistakes_of_kernels_are_loud),
         cmocka_unit_test(the_thread_sanitizer_finds_races_of_kernels),

@@ -39,12 +39,17 @@ uint32_t sim_ballot(bool is_true);
 struct sim_word sim_load_line(const void *at, bool is_there);
 void sim_store_line(void *at, struct sim_word word, bool is_there);
 
-/* Plain and relaxed accesses of watched threads, up to 16 bytes. */
+/* Accesses of watched threads, up to 16 bytes. Plain loads may see old data. Relaxed ones and
+ * acquires do not. */
 void sim_load(void *ret_value, const void *at, size_t size_bytes);
+void sim_load_strong(void *ret_value, const void *at, size_t size_bytes);
 void sim_store(void *at, const void *value, size_t size_bytes);
 /* Call this before a release, a fence or an atomic operation: it publishes stores to all threads.
  * For watched threads `at` is the address, or NULL for a fence. */
 void sim_publish(const void *at);
+/* Watched threads call this after an acquire, a fence or an atomic operation: from now on the block
+ * sees no data that is older than this. */
+void sim_acquire(void);
 
 /* A load that may be one of many that wait: others get on now and then. */
 void sim_poll(const void *at, uint64_t value);

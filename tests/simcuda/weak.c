@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sim_weak_init(struct sim_weak_buffer *buffer, uint32_t capacity)
+void sim_weak_init(struct sim_weak_buffer *buffer, uint32_t capacity, struct sim_cache *cache)
 {
-    *buffer = (struct sim_weak_buffer){.capacity = capacity};
+    *buffer = (struct sim_weak_buffer){.capacity = capacity, .cache = cache};
     buffer->cells = calloc(capacity, sizeof *buffer->cells);
     if (buffer->cells == NULL)
         sim_die("no memory for stores that are kept");
@@ -78,6 +78,7 @@ static void settle(struct sim_weak_buffer *buffer, struct sim_weak_buffer *below
     struct sim_weak_cell *older = below != NULL ? find(below, cell->at) : NULL;
 
     write_cell(cell);
+    sim_cache_store(buffer->cache, cell->at, cell->bytes, cell->mask);
     if (older != NULL) {
         older->mask &= (uint8_t)~cell->mask;
         if (older->mask == 0)

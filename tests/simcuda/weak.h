@@ -6,6 +6,8 @@
 #ifndef TUTTI_TESTS_SIMCUDA_WEAK_H
 #define TUTTI_TESTS_SIMCUDA_WEAK_H
 
+#include "simcuda/cache.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,10 +20,11 @@ struct sim_weak_cell {
 struct sim_weak_buffer {
     uint32_t ncells, capacity;
     struct sim_weak_cell *cells;
+    struct sim_cache *cache; /* learns of every store that reaches memory */
 };
 
 /* No memory for stores in all is the end of the process. */
-void sim_weak_init(struct sim_weak_buffer *buffer, uint32_t capacity);
+void sim_weak_init(struct sim_weak_buffer *buffer, uint32_t capacity, struct sim_cache *cache);
 void sim_weak_fini(struct sim_weak_buffer *buffer);
 
 /* Keep a store; where the buffer is full, one that `random` picks goes to memory first. Memory is

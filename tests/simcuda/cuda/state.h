@@ -15,7 +15,8 @@
  *   SIMCUDA_CHECK=1                           kernels' accesses are looked at (memory.h)
  *   SIMCUDA_WATCHDOG_MS=N                     a kernel that gets nowhere for so long is a loud end
  *   SIMCUDA_LEAKS=1                           at the end: what was not given back
- *   SIMCUDA_WEAK=SEED                         stores get to others late (launch.h)
+ *   SIMCUDA_WEAK=SEED                         stores get to others late, loads see old data
+ *                                             (launch.h)
  *   SIMCUDA_FAULTS=...                        faults.h
  *   TUTTI_SIM_CUDA_FAULT=function:code,...    calls that fail
  */
