@@ -81,6 +81,7 @@ static const struct tutti_library_function functions[] = {
     {"cuMemUnmap", AT(memory_unmap), false},
     {"cuStreamWaitValue32_v2", AT(wait_value), false},
     {"cuStreamGetId", AT(stream_id), false},
+    {"cuFuncSetAttribute", AT(set_function_attribute), false},
     {"cuMemSetAccess", AT(memory_access), false},
     /* Used only by tests. */
     {"cuDriverGetVersion", AT(driver_version), false},

@@ -103,7 +103,12 @@ enum {
 };
 enum { TUTTI_CU_WAIT_AT_LEAST = 0, TUTTI_CU_WAIT_EQUAL = 1 };
 /* CUfunction_attribute */
-enum { TUTTI_CU_FUNCTION_MAX_THREADS = 0, TUTTI_CU_FUNCTION_REGISTERS = 4 };
+enum {
+    TUTTI_CU_FUNCTION_MAX_THREADS = 0,
+    TUTTI_CU_FUNCTION_SHARED_BYTES = 1,
+    TUTTI_CU_FUNCTION_REGISTERS = 4,
+    TUTTI_CU_FUNCTION_CARVEOUT = 9, /* the preferred shared memory, in percent of the largest */
+};
 
 /* CUmemAllocationProp, CUmemAccessDesc and their constants */
 enum { TUTTI_CU_MEMORY_PINNED = 1, TUTTI_CU_LOCATION_DEVICE = 1, TUTTI_CU_HANDLE_FILE = 1 };
@@ -225,6 +230,7 @@ struct tutti_cu_driver {
     int (*wait_value)(struct tutti_cu_stream *stream, tutti_cu_address at, uint32_t value,
                       unsigned flags);
     int (*stream_id)(struct tutti_cu_stream *stream, unsigned long long *ret_id);
+    int (*set_function_attribute)(struct tutti_cu_function *function, int attribute, int value);
     int (*memory_access)(tutti_cu_address address, size_t size_bytes,
                          const struct tutti_cu_access *accesses, size_t count);
 

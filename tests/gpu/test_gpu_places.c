@@ -80,12 +80,48 @@ static void ranks_that_share_a_gpu_and_a_stream_are_told(void **state)
     world_run(LAUNCH_THREADS, 2, share_a_stream, NULL);
 }
 
+/* The ranks share a multiprocessor. One runs two kernels without shared memory, and the other runs
+ * one kernel, of a group, that has some. They wait for each other. */
+static void group_on_one_side(struct member *member)
+{
+    int32_t ones[2] = {1, 1}, sums[2];
+    int32_t *numbers = (int32_t *)(void *)gpus_put(member, ones, sizeof ones);
+    tuttiStream_t stream = gpus_stream(member);
+
+    if (member->rank == 0)
+        member_meet(member);
+    if (member->rank == 0)
+        EXPECT_OK(member, tuttiGroupStart());
+    for (int i = 0; i < 2; i++)
+        EXPECT_OK(member, tuttiAllReduce(numbers + i, numbers + i, 1, tuttiInt32, tuttiSum,
+                                         member->comm, stream));
+    if (member->rank == 0)
+        EXPECT_OK(member, tuttiGroupEnd());
+    if (member->rank != 0)
+        member_meet(member);
+    gpus_synchronize(member, stream);
+    gpus_take_back(member, sums, (uint8_t *)numbers, sizeof sums);
+    EXPECT(member, sums[0] == 2 && sums[1] == 2);
+    gpus_drop_stream(member, stream);
+}
+
+static void kernels_with_and_without_shared_memory_share_a_multiprocessor(void **state)
+{
+    (void)state;
+    setenv("SIMCUDA_MULTIPROCESSORS", "1", 1);
+    setenv("SIMCUDA_MULTIPROCESSOR_THREADS", "2048", 1);
+    setenv("TUTTI_TIMEOUT_MS", "30000", 1);
+    gpus_use(1, -1, GPU_MEMORY_PLAIN);
+    world_run(LAUNCH_THREADS, 2, group_on_one_side, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_many_ranks_as_fit_share_a_gpu),
         cmocka_unit_test(one_more_is_refused_and_told_how_many_fit),
         cmocka_unit_test(ranks_that_share_a_gpu_and_a_stream_are_told),
+        cmocka_unit_test(kernels_with_and_without_shared_memory_share_a_multiprocessor),
     };
 
     /* A multiprocessor has room for one block. */

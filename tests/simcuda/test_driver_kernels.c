@@ -129,6 +129,94 @@ static void blocks_that_do_not_wait_for_others_take_turns(void **state)
                                                "SIMCUDA_MULTIPROCESSOR_THREADS=128"}});
 }
 
+/* A multiprocessor gives shared memory to try_sum, which try_meet does not use: this changes its
+ * first-level cache, for which try_meet must end first. It waits for the second try_meet. */
+static void meet_around_a_sum(int carveout)
+{
+    const struct tutti_cu_driver *cuda = driver();
+    struct tutti_cu_function *functions[2];
+    struct tutti_cu_stream *first, *second;
+    struct try_meet meet;
+    struct try_sum sum;
+    void *parameters[2] = {&meet, &sum};
+
+    use_device(0);
+    functions[0] = kernel("try_meet");
+    functions[1] = kernel("try_sum");
+    for (int i = 0; i < 2; i++)
+        WORKS(cuda->set_function_attribute(functions[i], TUTTI_CU_FUNCTION_CARVEOUT, carveout));
+    meet = (struct try_meet){zeros(8), 2, 1};
+    sum = (struct try_sum){zeros(8)};
+    first = make_stream();
+    second = make_stream();
+    WORKS(cuda->launch(functions[0], 1, 1, 1, 32, 1, 1, 0, first, &parameters[0], NULL));
+    while (peek(meet.counter) == 0)
+        sched_yield();
+    WORKS(cuda->launch(functions[1], 1, 1, 1, 32, 1, 1, 0, second, &parameters[1], NULL));
+    WORKS(cuda->launch(functions[0], 1, 1, 1, 32, 1, 1, 0, second, &parameters[0], NULL));
+    WORKS(cuda->context_synchronize());
+    MUST(peek(sum.sums) == 496);
+}
+
+static void meet_with_one_preference(void)
+{
+    meet_around_a_sum(50);
+}
+
+static void meet_without_preference(void)
+{
+    meet_around_a_sum(-1);
+}
+
+static void a_multiprocessor_ends_its_blocks_before_it_changes_its_cache(void **state)
+{
+    (void)state;
+    passes_apart(meet_with_one_preference, (struct settings){{"SIMCUDA_MULTIPROCESSORS=1"}});
+    dies_apart(meet_without_preference, "nobody has got on for 100 ms",
+               (struct settings){{"SIMCUDA_MULTIPROCESSORS=1", "SIMCUDA_WATCHDOG_MS=100"}});
+}
+
+static void check_occupancy(void)
+{
+    static const struct {
+        const char *name;
+        int carveout, threads, blocks;
+    } rows[] = {
+        {"try_add", -1, 256, 8},                    /* by threads */
+        {"try_add", -1, 32, 32},                    /* by blocks */
+        {"tutti_kernel_work_small", -1, 256, 2},    /* by registers: 128 of a thread */
+        {"tutti_kernel_work_small", -1, 64, 8},
+        {"tutti_kernel_meeting", -1, 64, 18},       /* 52 of a thread are 56 */
+        {"tutti_kernel_group", -1, 256, 2},
+        {"tutti_kernel_group", -1, 32, 12},         /* by shared memory: 228 KiB */
+        {"tutti_kernel_group", 50, 32, 7},          /* 132 KiB */
+        {"tutti_kernel_group", 0, 32, 1},           /* 32 KiB, because one block must have room */
+    };
+    int blocks, value;
+
+    use_device(0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct tutti_cu_function *function = kernel(rows[i].name);
+
+        WORKS(driver()->set_function_attribute(function, TUTTI_CU_FUNCTION_CARVEOUT,
+                                               rows[i].carveout));
+        WORKS(driver()->function_attribute(&value, TUTTI_CU_FUNCTION_CARVEOUT, function));
+        MUST(value == rows[i].carveout);
+        WORKS(driver()->occupancy(&blocks, function, rows[i].threads, 0));
+        if (blocks != rows[i].blocks)
+            fprintf(stderr, "row %zu: %d blocks\n", i, blocks);
+        MUST(blocks == rows[i].blocks);
+    }
+    GIVES(TUTTI_CU_INVALID_VALUE, driver()->set_function_attribute(
+                                      kernel("try_add"), TUTTI_CU_FUNCTION_CARVEOUT, 101));
+}
+
+static void registers_and_shared_memory_limit_the_blocks(void **state)
+{
+    (void)state;
+    passes_apart(check_occupancy, (struct settings){{"SIMCUDA_THREADS=256"}});
+}
+
 /* ---- lost devices ---------------------------------------------------------------------------- */
 
 static void check_lost(void)
@@ -253,6 +341,8 @@ int main(void)
         cmocka_unit_test(launches_that_are_too_large_are_refused),
         cmocka_unit_test(launches_run_together_where_there_is_room),
         cmocka_unit_test(blocks_that_do_not_wait_for_others_take_turns),
+        cmocka_unit_test(a_multiprocessor_ends_its_blocks_before_it_changes_its_cache),
+        cmocka_unit_test(registers_and_shared_memory_limit_the_blocks),
         cmocka_unit_test(a_lost_device_ends_its_kernels_and_fails_all_calls),
         cmocka_unit_test(lines_tear_and_stores_come_late_where_that_is_wanted),
         cmocka_unit_test(devices_are_those_of_the_topology),

@@ -108,6 +108,57 @@ static void kernels_that_cannot_be_unloaded_are_forgotten_all_the_same(void **st
                  (struct settings){{"TUTTI_SIM_CUDA_FAULT=cuModuleUnload:719"}});
 }
 
+/* ---- shared memory --------------------------------------------------------------------------- */
+
+static struct tutti_cu_function *noted[2 * TUTTI_KERNEL_NAME_COUNT];
+static int nnoted, percent;
+
+/* In place of cuFuncSetAttribute. */
+static int note(struct tutti_cu_function *function, int attribute, int value)
+{
+    MUST(attribute == TUTTI_CU_FUNCTION_CARVEOUT);
+    MUST(nnoted == 0 || value == percent);
+    for (int i = 0; i < nnoted; i++)
+        MUST(noted[i] != function);
+    percent = value;
+    noted[nnoted++] = function;
+    return driver()->set_function_attribute(function, attribute, value);
+}
+
+/* Two blocks of each kernel have room. */
+static void look_at_preferences(void)
+{
+    struct tutti_cu_driver noting = *driver();
+    struct tutti_kernel_module *kernels;
+
+    noting.set_function_attribute = note;
+    use_device(0);
+    MUST(tutti_kernel_module_get(&noting, &kernels) == TUTTI_OK);
+    MUST(nnoted == TUTTI_KERNEL_NAME_COUNT);
+    MUST(tutti_kernel_module_occupancy(kernels, 256) == 2);
+    tutti_kernel_module_put(kernels);
+}
+
+/* A driver without that function. */
+static void load_without_preferences(void)
+{
+    struct tutti_cu_driver old = *driver();
+    struct tutti_kernel_module *kernels;
+
+    old.set_function_attribute = NULL;
+    use_device(0);
+    MUST(tutti_kernel_module_get(&old, &kernels) == TUTTI_OK);
+    use(kernels);
+    tutti_kernel_module_put(kernels);
+}
+
+static void all_kernels_prefer_the_same_shared_memory(void **state)
+{
+    (void)state;
+    passes_apart(look_at_preferences, (struct settings){{"SIMCUDA_THREADS=256"}});
+    passes_apart(load_without_preferences, (struct settings){{NULL}});
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static void refuse_file(const char *text)
@@ -143,6 +194,7 @@ int main(void)
         cmocka_unit_test(whoever_is_in_a_context_shares_its_kernels_and_the_last_unloads_them),
         cmocka_unit_test(kernels_are_loaded_anew_when_their_context_has_ended),
         cmocka_unit_test(kernels_that_cannot_be_unloaded_are_forgotten_all_the_same),
+        cmocka_unit_test(all_kernels_prefer_the_same_shared_memory),
         cmocka_unit_test(files_that_hold_no_kernels_are_refused),
     };
 

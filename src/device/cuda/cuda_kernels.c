@@ -29,6 +29,11 @@ static const char *const names[TUTTI_KERNEL_NAME_COUNT] = {
 /* The size of a launch of tutti_kernel_module_copy. */
 enum { COPY_BLOCKS = 2, COPY_THREADS = 32 };
 
+/* The shared memory that all kernels prefer, in percent of the largest that a multiprocessor can
+ * have. The rest is first-level cache. Two blocks of each kernel have room in it on all GPUs since
+ * compute capability 8.0. */
+enum { CARVEOUT_PERCENT = 60 };
+
 #define MOST_IMAGE_BYTES ((size_t)64 << 20) /* far more than any image of kernels has */
 
 struct tutti_kernel_module {
@@ -108,6 +113,17 @@ static int explain(const struct tutti_cu_driver *cuda, int code)
     return tutti_note(TUTTI_ERR_DEVICE, "loading the kernels: %s", tutti_cu_error(cuda, code));
 }
 
+/* Makes all kernels prefer the same division of first-level cache and shared memory. A
+ * multiprocessor changes it only while no kernel runs there. So a kernel with another preference
+ * would wait for kernels that may wait for it. A driver may refuse, because this is a hint. */
+static void set_carveout(const struct tutti_kernel_module *kernels)
+{
+    for (int i = 0; kernels->cuda->set_function_attribute != NULL && i < TUTTI_KERNEL_NAME_COUNT;
+         i++)
+        kernels->cuda->set_function_attribute(kernels->functions[i], TUTTI_CU_FUNCTION_CARVEOUT,
+                                              CARVEOUT_PERCENT);
+}
+
 /* Loads the kernels into the current context. */
 static int load(const struct tutti_cu_driver *cuda, struct tutti_cu_context *context,
                 struct tutti_kernel_module **ret_kernels)
@@ -137,6 +153,7 @@ static int load(const struct tutti_cu_driver *cuda, struct tutti_cu_context *con
         cuda->module_unload(kernels->module);
         goto fail;
     }
+    set_carveout(kernels);
     *ret_kernels = kernels;
     return TUTTI_OK;
 

@@ -90,6 +90,7 @@ int cuModuleUnload(struct tutti_cu_module *module);
 int cuModuleGetFunction(struct tutti_cu_function **ret_function, struct tutti_cu_module *module,
                         const char *name);
 int cuFuncGetAttribute(int *ret_value, int attribute, struct tutti_cu_function *function);
+int cuFuncSetAttribute(struct tutti_cu_function *function, int attribute, int value);
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_blocks,
                                                 struct tutti_cu_function *function, int threads,
                                                 size_t shared_bytes);

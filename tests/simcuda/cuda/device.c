@@ -57,7 +57,7 @@ static void read_settings(void)
         .multiprocessors = (uint32_t)setting("SIMCUDA_MULTIPROCESSORS", 4, 1, SIM_MULTIPROCESSORS),
         .threads = (uint32_t)setting("SIMCUDA_THREADS", 64, 32, 1024),
         .multiprocessor_threads =
-            (uint32_t)setting("SIMCUDA_MULTIPROCESSOR_THREADS", 512, 32, 1 << 20),
+            (uint32_t)setting("SIMCUDA_MULTIPROCESSOR_THREADS", 2048, 32, 1 << 20),
         .memory_bytes = setting("SIMCUDA_MEMORY_MB", 1024, 1, 1 << 20) << 20,
         .watchdog_ns = setting("SIMCUDA_WATCHDOG_MS", 0, 0, 1 << 30) * 1000000,
         .visible = (int)setting("SIMCUDA_VISIBLE", 0, 0, SIM_DEVICES) - 1,
@@ -103,8 +103,6 @@ static void add_device(int64_t busid, bool has_peers, const char *name, const ch
     snprintf(device->name, sizeof device->name, "%s", name);
     snprintf(made, sizeof made, "00000000-0000-0000-0000-%012llx", (unsigned long long)busid);
     read_uuid(*uuid != '\0' ? uuid : made, device->uuid);
-    for (uint32_t i = 0; i < sim_settings.multiprocessors; i++)
-        device->free_threads[i] = sim_settings.multiprocessor_threads;
     sim_ndevices++;
 }
 

@@ -15,6 +15,7 @@
 struct tutti_cu_function {
     struct tutti_cu_module *module;
     const struct sim_kernel *kernel;
+    int carveout; /* the shared memory that it prefers, in percent, or SIM_ANY_CARVEOUT */
     struct tutti_cu_function *next;
 };
 
@@ -133,7 +134,9 @@ int cuModuleGetFunction(struct tutti_cu_function **ret_function, struct tutti_cu
         function = calloc(1, sizeof *function);
         if (function == NULL)
             sim_die("no memory for a function");
-        *function = (struct tutti_cu_function){module, kernel, module->functions};
+        *function = (struct tutti_cu_function){.module = module, .kernel = kernel,
+                                               .carveout = SIM_ANY_CARVEOUT,
+                                               .next = module->functions};
         module->functions = function;
     }
     *ret_function = function;
@@ -167,9 +170,29 @@ int cuFuncGetAttribute(int *ret_value, int attribute, struct tutti_cu_function *
         return sim_leave(TUTTI_CU_INVALID_HANDLE);
     switch (attribute) {
     case TUTTI_CU_FUNCTION_MAX_THREADS: *ret_value = (int)most_threads(function); break;
-    case TUTTI_CU_FUNCTION_REGISTERS: *ret_value = 32; break;
+    case TUTTI_CU_FUNCTION_SHARED_BYTES:
+        *ret_value = (int)sim_kernel_shared_bytes(function->kernel);
+        break;
+    case TUTTI_CU_FUNCTION_REGISTERS:
+        *ret_value = (int)sim_kernel_registers(function->kernel);
+        break;
+    case TUTTI_CU_FUNCTION_CARVEOUT: *ret_value = function->carveout; break;
     default: sim_die("cuFuncGetAttribute: attribute %d is not simulated", attribute);
     }
+    return sim_leave(0);
+}
+
+int cuFuncSetAttribute(struct tutti_cu_function *function, int attribute, int value)
+{
+    int code = sim_enter(__func__, SIM_NEEDS_CONTEXT);
+
+    if (code != 0)
+        return code;
+    if (!is_function(function))
+        return sim_leave(TUTTI_CU_INVALID_HANDLE);
+    if (attribute != TUTTI_CU_FUNCTION_CARVEOUT || value < SIM_ANY_CARVEOUT || value > 100)
+        return sim_leave(TUTTI_CU_INVALID_VALUE);
+    function->carveout = value;
     return sim_leave(0);
 }
 
@@ -177,15 +200,16 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *ret_blocks,
                                                 struct tutti_cu_function *function, int threads,
                                                 size_t shared_bytes)
 {
+    struct sim_need need;
     int code = sim_enter(__func__, SIM_NEEDS_CONTEXT);
 
     if (code != 0)
         return code;
     if (!is_function(function) || threads <= 0 || shared_bytes > 0)
         return sim_leave(is_function(function) ? TUTTI_CU_INVALID_VALUE : TUTTI_CU_INVALID_HANDLE);
-    *ret_blocks = (uint32_t)threads > most_threads(function)
-                      ? 0
-                      : (int)sim_settings.multiprocessor_threads / ((threads + 31) / 32 * 32);
+    need = sim_need_of(function->kernel, (uint32_t)threads, function->carveout);
+    *ret_blocks =
+        (uint32_t)threads > most_threads(function) ? 0 : (int)sim_need_occupancy(&need);
     return sim_leave(0);
 }
 
@@ -214,6 +238,7 @@ static struct sim_work *make_launch(const struct tutti_cu_function *function,
     work->kernel.kernel = function->kernel;
     work->kernel.blocks = blocks;
     work->kernel.threads = threads;
+    work->kernel.need = sim_need_of(function->kernel, threads, function->carveout);
     work->kernel.argument = aligned_alloc(64, (size_bytes + 63) & ~(size_t)63);
     if (work->kernel.argument == NULL)
         sim_die("no memory for a launch");

@@ -5,7 +5,7 @@
  *   SIMCUDA_DEVICES=N                         that many devices (1)
  *   SIMCUDA_MULTIPROCESSORS=N                 of each device (4)
  *   SIMCUDA_THREADS=N                         most threads of a block (64)
- *   SIMCUDA_MULTIPROCESSOR_THREADS=N          most threads at once of a multiprocessor (512)
+ *   SIMCUDA_MULTIPROCESSOR_THREADS=N          most threads at once of a multiprocessor (2048)
  *   SIMCUDA_MEMORY_MB=N                       of each device (1024)
  *   SIMCUDA_QUEUES=1                          streams share hardware queues (queue.c), as many as
  *                                             CUDA_DEVICE_MAX_CONNECTIONS says (8)
@@ -23,6 +23,7 @@
 #ifndef TUTTI_TESTS_SIMCUDA_CUDA_STATE_H
 #define TUTTI_TESTS_SIMCUDA_CUDA_STATE_H
 
+#include "simcuda/cuda/places.h"
 #include "wrap/cuda.h"
 
 #include <pthread.h>
@@ -74,7 +75,7 @@ struct sim_device {
                  read it */
 
     pthread_mutex_t places_lock; /* of what follows */
-    uint32_t free_threads[SIM_MULTIPROCESSORS];
+    struct sim_multiprocessor multiprocessors[SIM_MULTIPROCESSORS];
 };
 
 struct sim_settings {

@@ -44,27 +44,18 @@ void sim_work_drop(struct sim_work *work)
 struct share {
     struct sim_device *device;
     const char *kernel;
-    uint32_t threads;                   /* of a block, in whole warps */
+    const struct sim_need *need;        /* of a block */
     uint32_t held[SIM_MULTIPROCESSORS]; /* blocks on each */
 };
 
 static bool take_place(void *context)
 {
     struct share *share = context;
-    struct sim_device *device = share->device;
-    uint32_t best = 0;
+    int multiprocessor = sim_place_take(share->device, share->need);
 
-    pthread_mutex_lock(&device->places_lock);
-    for (uint32_t i = 1; i < sim_settings.multiprocessors; i++)
-        if (device->free_threads[i] > device->free_threads[best])
-            best = i;
-    if (device->free_threads[best] < share->threads) {
-        pthread_mutex_unlock(&device->places_lock);
+    if (multiprocessor < 0)
         return false;
-    }
-    device->free_threads[best] -= share->threads;
-    share->held[best]++;
-    pthread_mutex_unlock(&device->places_lock);
+    share->held[multiprocessor]++;
     return true;
 }
 
@@ -72,14 +63,12 @@ static bool take_place(void *context)
 static void give_place(void *context)
 {
     struct share *share = context;
-    uint32_t i = 0;
+    int i = 0;
 
-    pthread_mutex_lock(&share->device->places_lock);
     while (share->held[i] == 0)
         i++;
     share->held[i]--;
-    share->device->free_threads[i] += share->threads;
-    pthread_mutex_unlock(&share->device->places_lock);
+    sim_place_give(share->device, share->need, i);
 }
 
 static bool is_lost(void *context)
@@ -112,7 +101,7 @@ static void run_kernel(const struct sim_work *work)
 {
     struct sim_device *device = work->context->device;
     struct share share = {.device = device, .kernel = work->kernel.kernel->name,
-                          .threads = (work->kernel.threads + 31) / 32 * 32};
+                          .need = &work->kernel.need};
     struct sim_launch launch = {
         .kernel = work->kernel.kernel, .blocks = work->kernel.blocks,
         .threads = work->kernel.threads, .argument = work->kernel.argument,

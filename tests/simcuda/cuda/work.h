@@ -26,6 +26,7 @@ struct sim_work {
         struct {
             const struct sim_kernel *kernel;
             uint32_t blocks, threads;
+            struct sim_need need; /* of a block */
             void *argument; /* a copy */
         } kernel;
         struct {
