@@ -15,6 +15,7 @@
 
 static_assert(sizeof(struct tutti_cu_memory_kind) == 32, "as CUmemAllocationProp");
 static_assert(sizeof(struct tutti_cu_access) == 12, "as CUmemAccessDesc");
+static_assert(sizeof(struct tutti_cu_resource) == 144, "as CUdevResource");
 
 #define AT(member) offsetof(struct tutti_cu_driver, member)
 static const struct tutti_library_function functions[] = {
@@ -81,6 +82,8 @@ static const struct tutti_library_function functions[] = {
     {"cuMemUnmap", AT(memory_unmap), false},
     {"cuStreamWaitValue32_v2", AT(wait_value), false},
     {"cuStreamGetId", AT(stream_id), false},
+    {"cuStreamGetGreenCtx", AT(stream_green), false},
+    {"cuGreenCtxGetDevResource", AT(green_resource), false},
     {"cuFuncSetAttribute", AT(set_function_attribute), false},
     {"cuMemSetAccess", AT(memory_access), false},
     /* Used only by tests. */

@@ -50,6 +50,7 @@ struct tutti_cu_module;
 struct tutti_cu_function;
 struct tutti_cu_graph;
 struct tutti_cu_exec;
+struct tutti_cu_green; /* CUgreenCtx */
 
 typedef int tutti_cu_device;          /* CUdevice */
 typedef unsigned long long tutti_cu_address; /* CUdeviceptr */
@@ -130,6 +131,15 @@ struct tutti_cu_memory_kind {
 struct tutti_cu_access {
     struct tutti_cu_location location;
     int flags;
+};
+
+/* CUdevResource, and CUdevResourceType */
+enum { TUTTI_CU_RESOURCE_MULTIPROCESSORS = 1 };
+struct tutti_cu_resource {
+    int type;
+    unsigned char reserved[92];
+    unsigned multiprocessors;
+    unsigned char more[44];
 };
 
 #define TUTTI_CU_UUID_BYTES 16
@@ -230,6 +240,9 @@ struct tutti_cu_driver {
     int (*wait_value)(struct tutti_cu_stream *stream, tutti_cu_address at, uint32_t value,
                       unsigned flags);
     int (*stream_id)(struct tutti_cu_stream *stream, unsigned long long *ret_id);
+    int (*stream_green)(struct tutti_cu_stream *stream, struct tutti_cu_green **ret_green);
+    int (*green_resource)(struct tutti_cu_green *green, struct tutti_cu_resource *ret_resource,
+                          int type);
     int (*set_function_attribute)(struct tutti_cu_function *function, int attribute, int value);
     int (*memory_access)(tutti_cu_address address, size_t size_bytes,
                          const struct tutti_cu_access *accesses, size_t count);

@@ -3,6 +3,7 @@
 #include "simcuda/driving.h"
 #include "simcuda/test_kernels.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,6 +109,50 @@ static void launches_run_together_where_there_is_room(void **state)
     passes_apart(meet_within_places, (struct settings){{NULL}});
     dies_apart(meet_beyond_places, "nobody has got on for 100 ms",
                (struct settings){{"SIMCUDA_MULTIPROCESSORS=2", "SIMCUDA_MULTIPROCESSOR_THREADS=256",
+                                  "SIMCUDA_WATCHDOG_MS=100"}});
+}
+
+/* On a stream that has one multiprocessor, with room for 4 blocks. */
+static void meet_on_a_small_stream(unsigned blocks)
+{
+    int (*create)(struct tutti_cu_stream **ret_stream, unsigned multiprocessors);
+    void *found = dlsym(driver()->library, "cuSimStreamCreate");
+    struct tutti_cu_resource resource;
+    struct tutti_cu_stream *stream;
+    struct tutti_cu_green *green;
+    struct try_meet arg;
+
+    MUST(found != NULL);
+    memcpy(&create, &found, sizeof create);
+    use_device(0);
+    WORKS(driver()->stream_green(make_stream(), &green));
+    MUST(green == NULL);
+    WORKS(create(&stream, 1));
+    WORKS(driver()->stream_green(stream, &green));
+    WORKS(driver()->green_resource(green, &resource, TUTTI_CU_RESOURCE_MULTIPROCESSORS));
+    MUST(resource.multiprocessors == 1);
+    arg = (struct try_meet){zeros(8), blocks, 3};
+    WORKS(launch("try_meet", blocks, 64, stream, &arg));
+    WORKS(driver()->context_synchronize());
+}
+
+static void meet_4_on_a_small_stream(void)
+{
+    meet_on_a_small_stream(4);
+}
+
+static void meet_5_on_a_small_stream(void)
+{
+    meet_on_a_small_stream(5);
+}
+
+static void a_stream_of_a_green_context_has_fewer_places(void **state)
+{
+    (void)state;
+    passes_apart(meet_4_on_a_small_stream,
+                 (struct settings){{"SIMCUDA_MULTIPROCESSOR_THREADS=256"}});
+    dies_apart(meet_5_on_a_small_stream, "nobody has got on for 100 ms",
+               (struct settings){{"SIMCUDA_MULTIPROCESSOR_THREADS=256",
                                   "SIMCUDA_WATCHDOG_MS=100"}});
 }
 
@@ -340,6 +385,7 @@ int main(void)
         cmocka_unit_test(modules_give_the_twins_of_kernels),
         cmocka_unit_test(launches_that_are_too_large_are_refused),
         cmocka_unit_test(launches_run_together_where_there_is_room),
+        cmocka_unit_test(a_stream_of_a_green_context_has_fewer_places),
         cmocka_unit_test(blocks_that_do_not_wait_for_others_take_turns),
         cmocka_unit_test(a_multiprocessor_ends_its_blocks_before_it_changes_its_cache),
         cmocka_unit_test(registers_and_shared_memory_limit_the_blocks),

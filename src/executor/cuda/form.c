@@ -147,6 +147,7 @@ static int describe_rank(struct tutti_cuda_gpu *gpu)
     mine->copy_bytes = (uint64_t)tutti_param_int(TUTTI_PARAM_GPU_COPY_ENGINES);
     if (gpu->kernels != NULL)
         blocks = tutti_kernel_module_occupancy(gpu->kernels, (uint32_t)gpu->threads);
+    gpu->multiprocessor_blocks = (uint32_t)blocks;
     mine->resident = (uint32_t)(blocks * gpu->multiprocessors);
     return tutti_cuda_residency_claim(gpu, mine->uuid, mine->resident, &mine->offered);
 }
@@ -211,7 +212,7 @@ static int divide_blocks(struct tutti_cuda_gpu *gpu)
         blocks = record->offered > nsharers ? record->offered / nsharers : 1;
         least = blocks < least ? blocks : least;
     }
-    gpu->shares_device = nsharers_here > 1;
+    gpu->nsharers = nsharers_here;
     gpu->blocks = is_one_device || least < LINK_BLOCKS ? least : LINK_BLOCKS;
     tutti_cuda_residency_settle(gpu, nsharers_here * gpu->blocks);
     return TUTTI_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Enqueues calls. The calls of a group become one launch, so that they pay its cost only once. The
- * launches of a rank run in the order of its calls, also on different streams. */
+ * launches of a rank run in the order of its calls, also on different streams (streams.c). */
 #include "executor/cuda/private.h"
 
 #include "base/atomic.h"
@@ -48,9 +48,11 @@ static uint64_t bytes_of(const struct tutti_cuda_gpu *gpu, const struct tutti_ca
     return elements * tutti_type_size(call->type);
 }
 
-/* Chooses the numbers of blocks and threads by the largest of the calls. */
+/* Chooses the numbers of blocks, at most `most_blocks`, and of threads by the largest of the
+ * calls. */
 static void size_launch(const struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items,
-                        size_t count, uint32_t *ret_blocks, uint32_t *ret_threads)
+                        size_t count, uint32_t most_blocks, uint32_t *ret_blocks,
+                        uint32_t *ret_threads)
 {
     uint64_t bytes = 0, blocks, threads;
 
@@ -61,91 +63,12 @@ static void size_launch(const struct tutti_cuda_gpu *gpu, const struct tutti_cud
     }
     blocks = tutti_divide_up(bytes, BLOCK_BYTES);
     threads = tutti_round_up(bytes / THREAD_BYTES, WARP_THREADS);
-    *ret_blocks = blocks < 1 ? 1 : blocks > gpu->blocks ? gpu->blocks : (uint32_t)blocks;
+    blocks = blocks > most_blocks ? most_blocks : blocks;
+    *ret_blocks = blocks < 1 ? 1 : (uint32_t)blocks;
     /* Kernels need at least a thread for each peer. */
     if (threads < (uint64_t)gpu->args.nranks)
         threads = tutti_round_up((size_t)gpu->args.nranks, WARP_THREADS);
     *ret_threads = threads > gpu->threads ? gpu->threads : (uint32_t)threads;
-}
-
-/* ---- the order of streams -------------------------------------------------------------------- */
-
-/* Returns a number that no other stream of this process ever has; 0: none is known. An equal handle
- * does not prove that two streams are the same, because the first may have been destroyed. Handles
- * of default streams stand for several streams. */
-static uint64_t number_of(const struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
-{
-    unsigned long long number = 0;
-
-    if (gpu->cuda->stream_id == NULL || stream == NULL || stream == TUTTI_CU_STREAM_LEGACY ||
-        stream == TUTTI_CU_STREAM_PER_THREAD ||
-        gpu->cuda->stream_id(stream, &number) != TUTTI_CU_SUCCESS)
-        return 0;
-    return number;
-}
-
-/* Epochs and FIFOs (device/cuda/core.cuh) require that the kernels of a rank run one after the
- * other. On the stream of the last operation they do so anyway. */
-int tutti_cuda_wait_for_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
-{
-    uint64_t number = number_of(gpu, stream);
-    int code;
-
-    if (!gpu->has_launched || (number != 0 && number == gpu->last_stream))
-        return TUTTI_OK;
-    code = gpu->cuda->stream_wait(stream, gpu->last_event, 0);
-    return code == TUTTI_CU_SUCCESS
-               ? TUTTI_OK
-               : tutti_cuda_fail(gpu, code, "making a stream wait for another");
-}
-
-int tutti_cuda_wait_for_stream(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                               struct tutti_cu_stream *other)
-{
-    int code;
-
-    if (stream == other) /* both streams exist, so equal handles are the same stream */
-        return TUTTI_OK;
-    code = gpu->cuda->event_record(gpu->order_event, other);
-    if (code == TUTTI_CU_SUCCESS)
-        code = gpu->cuda->stream_wait(stream, gpu->order_event, 0);
-    return code == TUTTI_CU_SUCCESS
-               ? TUTTI_OK
-               : tutti_cuda_fail(gpu, code, "making a stream wait for another");
-}
-
-/* Records the end of the rank's last operation on `stream`. Returns a code of the driver. */
-static int mark_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
-{
-    int code = gpu->cuda->event_record(gpu->last_event, stream);
-
-    gpu->last_stream = code == TUTTI_CU_SUCCESS ? number_of(gpu, stream) : 0;
-    if (code == TUTTI_CU_SUCCESS)
-        /* release: pairs with the acquire in tutti_cuda_check_ended; last_event is recorded */
-        tutti_store_release(&gpu->has_launched, true);
-    return code;
-}
-
-int tutti_cuda_set_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream)
-{
-    int code = mark_last(gpu, stream);
-
-    return code == TUTTI_CU_SUCCESS ? TUTTI_OK : tutti_cuda_fail(gpu, code, "recording an event");
-}
-
-int tutti_cuda_is_capturing(const struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
-                            bool *ret_is_capturing)
-{
-    int status = TUTTI_CU_CAPTURE_NONE;
-    int code = gpu->cuda->stream_is_capturing(stream, &status);
-
-    if (code != TUTTI_CU_SUCCESS || status == TUTTI_CU_CAPTURE_INVALIDATED)
-        return tutti_fail(TUTTI_ERR_ARGUMENT, "rank %d: the stream %p cannot be used: %s",
-                          gpu->args.rank, (void *)stream,
-                          code != TUTTI_CU_SUCCESS ? tutti_cu_error(gpu->cuda, code)
-                                                   : "its capture was invalidated");
-    *ret_is_capturing = status == TUTTI_CU_CAPTURE_ACTIVE;
-    return TUTTI_OK;
 }
 
 /* ---- launching ------------------------------------------------------------------------------- */
@@ -232,6 +155,7 @@ static int check_sharers(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
 /* The parameters that all calls of a group share. */
 struct launch_options {
     struct tutti_cu_stream *stream;
+    uint32_t most_blocks; /* of this rank that run at a time on the stream */
     bool is_captured;
     uint64_t timeout_ns;
 };
@@ -246,9 +170,11 @@ static int run_kernel(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *
     if (count == 0)
         return TUTTI_OK;
     TUTTI_TRY(fill_launch(gpu, items, count, options->is_captured, &launch));
-    size_launch(gpu, items, count, &blocks, &threads);
+    size_launch(gpu, items, count, options->most_blocks, &blocks, &threads);
     if (needs_grid(&launch) && blocks < gpu->grid.nblocks)
         blocks = gpu->grid.nblocks;
+    if (blocks > options->most_blocks)
+        return tutti_cuda_stream_is_small(gpu, options->stream, blocks);
     TUTTI_TRY(tutti_kernel_module_launch(gpu->kernels, kernel_for(&launch), blocks, threads,
                                          &launch, options->stream));
     return tutti_cuda_slabs_launched(gpu, options->stream);
@@ -290,15 +216,16 @@ static int run_split(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *i
 int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *items, size_t count,
                    struct tutti_cu_stream *stream, bool is_captured, uint64_t timeout_ns)
 {
-    struct launch_options options = {
-        .stream = stream, .is_captured = is_captured, .timeout_ns = timeout_ns};
+    const uint64_t number = tutti_cuda_stream_look(gpu, stream);
+    struct launch_options options = {.stream = stream, .most_blocks = gpu->stream.blocks,
+                                     .is_captured = is_captured, .timeout_ns = timeout_ns};
     int rc;
 
     tutti_assert(gpu->has_domain && count > 0);
     if (!is_captured) {
         TUTTI_TRY(check_sharers(gpu, items, count, stream));
         TUTTI_TRY(tutti_cuda_maps_refresh(gpu));
-        TUTTI_TRY(tutti_cuda_wait_for_last(gpu, stream));
+        TUTTI_TRY(tutti_cuda_stream_wait_for_last(gpu, stream, number));
     }
     rc = gpu->copy_bytes == 0 ? run_kernel(gpu, items, count, &options)
                               : run_split(gpu, items, count, &options);
@@ -309,10 +236,10 @@ int tutti_cuda_run(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *ite
     /* A call that fails half-way may have left work on the stream, which must end before the rank's
      * memory is freed. */
     if (rc != TUTTI_OK) {
-        mark_last(gpu, stream);
+        tutti_cuda_stream_mark_last(gpu, stream, number);
         return rc;
     }
-    return tutti_cuda_set_last(gpu, stream);
+    return tutti_cuda_stream_set_last(gpu, stream, number);
 }
 
 /* ---- results -------------------------------------------------------------------------------- */
@@ -400,7 +327,7 @@ int tutti_cuda_check_ended(struct tutti_cuda_gpu *gpu)
 {
     int code, mode;
 
-    /* acquire: pairs with the release in mark_last; last_event is recorded */
+    /* acquire: pairs with the release in tutti_cuda_stream_mark_last; last_event is recorded */
     if (!tutti_load_acquire(&gpu->has_launched))
         return TUTTI_OK;
     TUTTI_TRY(tutti_cuda_enter_relaxed(gpu, &mode));

@@ -19,7 +19,8 @@
  *   slabs.c     manages host memory that launches read
  *   scratch.c   manages device memory for programs
  *   copy.c      runs calls that are left to copy engines
- *   launch.c    enqueues works, keeps streams in order, reads what kernels report
+ *   streams.c   knows the streams of callers, and keeps them in order
+ *   launch.c    enqueues works, reads what kernels report
  *   columns.c   divides the steps of a schedule among blocks
  *   staging.c   finds the parts of buffers that each block copies before and after the steps
  *   program.c   cuts and encodes schedules for kernels
@@ -126,7 +127,8 @@ struct tutti_cuda_gpu {
     uint32_t blocks;                    /* most blocks of a launch */
     uint32_t threads;                   /* most threads of a block */
     struct tutti_cuda_claim *claim;     /* resident blocks on its device (residency.c) */
-    bool shares_device;                 /* another rank of this process has the same device */
+    uint32_t multiprocessor_blocks;     /* run at a time on a multiprocessor */
+    uint32_t nsharers;                  /* ranks of this process on the device, and this one */
     bool is_one_process, is_one_device; /* all ranks are in one process; are on one device */
     bool spans_hosts;                   /* some ranks are on different hosts */
     bool all_reach_all;                 /* all ranks reach each other's device memory */
@@ -141,6 +143,11 @@ struct tutti_cuda_gpu {
     struct tutti_cu_stream *setup_stream; /* for tables and tests; never waits for works */
     struct tutti_cu_event *last_event;  /* recorded after the last launch */
     uint64_t last_stream;               /* number of that launch's stream; 0: not known */
+    struct {
+        uint64_t number;          /* 0: not known */
+        uint32_t multiprocessors; /* of its green context; 0: it has the whole device */
+        uint32_t blocks;          /* of this rank that run there at a time */
+    } stream;                     /* the one of the last call (streams.c) */
     struct tutti_cu_event *order_event; /* makes one stream wait for another */
     bool has_launched;
     /* Size classes whose first call was logged (tutti_call_is_new_size). */
@@ -281,6 +288,24 @@ static inline bool tutti_cuda_is_message(const struct tutti_cuda_item *item)
 {
     return tutti_call_is_message(item->call);
 }
+
+/* ---- streams.c ------------------------------------------------------------------------- */
+
+/* Sets gpu->stream to the facts about a call's stream. Asks the driver again only if the stream is
+ * not that of the last call. Returns the number of the stream, or 0 if it is not known. */
+uint64_t tutti_cuda_stream_look(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
+/* Sets the message for a call on this stream, gpu->stream, that needs so many blocks. Returns
+ * TUTTI_ERR_ARGUMENT. */
+int tutti_cuda_stream_is_small(const struct tutti_cuda_gpu *gpu,
+                               const struct tutti_cu_stream *stream, uint32_t blocks);
+/* These do the same as tutti_cuda_wait_for_last and tutti_cuda_set_last, for a stream whose number
+ * is known. tutti_cuda_stream_mark_last returns a code of the driver. */
+int tutti_cuda_stream_wait_for_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
+                                    uint64_t number);
+int tutti_cuda_stream_set_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
+                               uint64_t number);
+int tutti_cuda_stream_mark_last(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream,
+                                uint64_t number);
 
 /* ---- copy.c ---------------------------------------------------------------------------- */
 

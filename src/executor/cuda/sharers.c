@@ -49,7 +49,7 @@ static void warn_of_queues(const struct tutti_cuda_gpu *gpu)
 
 void tutti_cuda_sharers_enter(struct tutti_cuda_gpu *gpu)
 {
-    if (!gpu->shares_device)
+    if (gpu->nsharers < 2)
         return;
     warn_of_queues(gpu);
     pthread_mutex_lock(&lock);
@@ -90,7 +90,7 @@ int tutti_cuda_sharers_record(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream
     const struct tutti_cuda_gpu *other;
     int rank = -1;
 
-    if (!gpu->shares_device)
+    if (gpu->nsharers < 2)
         return TUTTI_OK;
     pthread_mutex_lock(&lock);
     for (other = sharers; other != NULL && rank < 0; other = other->next_sharer)

@@ -32,6 +32,12 @@ int cuCtxEnablePeerAccess(struct tutti_cu_context *peer, unsigned flags);
 
 int cuStreamCreate(struct tutti_cu_stream **ret_stream, unsigned flags);
 int cuStreamCreateWithPriority(struct tutti_cu_stream **ret_stream, unsigned flags, int priority);
+/* A stream of a green context, which has only that many multiprocessors of the device. Only the
+ * simulated driver has this function. */
+int cuSimStreamCreate(struct tutti_cu_stream **ret_stream, unsigned multiprocessors);
+int cuStreamGetGreenCtx(struct tutti_cu_stream *stream, struct tutti_cu_green **ret_green);
+int cuGreenCtxGetDevResource(struct tutti_cu_green *green, struct tutti_cu_resource *ret_resource,
+                             int type);
 int cuStreamDestroy_v2(struct tutti_cu_stream *stream);
 int cuStreamQuery(struct tutti_cu_stream *stream);
 int cuStreamSynchronize(struct tutti_cu_stream *stream);

@@ -229,15 +229,16 @@ static int check_launch(const struct tutti_cu_function *function,
 }
 
 static struct sim_work *make_launch(const struct tutti_cu_function *function,
-                                    struct tutti_cu_context *context, unsigned blocks,
+                                    const struct tutti_cu_stream *stream, unsigned blocks,
                                     unsigned threads, const void *argument)
 {
-    struct sim_work *work = sim_work_create(SIM_WORK_KERNEL, context);
+    struct sim_work *work = sim_work_create(SIM_WORK_KERNEL, stream->context);
     size_t size_bytes = function->kernel->argument_bytes;
 
     work->kernel.kernel = function->kernel;
     work->kernel.blocks = blocks;
     work->kernel.threads = threads;
+    work->kernel.multiprocessors = stream->multiprocessors;
     work->kernel.need = sim_need_of(function->kernel, threads, function->carveout);
     work->kernel.argument = aligned_alloc(64, (size_bytes + 63) & ~(size_t)63);
     if (work->kernel.argument == NULL)
@@ -266,7 +267,6 @@ int cuLaunchKernel(struct tutti_cu_function *function, unsigned grid_x, unsigned
     if (code == 0)
         code = check_launch(function, stream, grid_x, block_x);
     if (code == 0)
-        code = sim_stream_do(stream, make_launch(function, stream->context, grid_x, block_x,
-                                                 parameters[0]));
+        code = sim_stream_do(stream, make_launch(function, stream, grid_x, block_x, parameters[0]));
     return sim_leave(code);
 }

@@ -128,12 +128,13 @@ static bool has_room(const struct sim_multiprocessor *at, const struct sim_need 
 }
 
 /* The multiprocessor with the fewest threads. */
-int sim_place_take(struct sim_device *device, const struct sim_need *need)
+int sim_place_take(struct sim_device *device, const struct sim_need *need,
+                   uint32_t multiprocessors)
 {
     struct sim_multiprocessor *best = NULL, *all = device->multiprocessors;
 
     pthread_mutex_lock(&device->places_lock);
-    for (uint32_t i = 0; i < sim_settings.multiprocessors; i++)
+    for (uint32_t i = 0; i < multiprocessors; i++)
         if (has_room(&all[i], need) && (best == NULL || all[i].threads < best->threads))
             best = &all[i];
     if (best != NULL) {

@@ -34,8 +34,10 @@ uint32_t sim_kernel_shared_bytes(const struct sim_kernel *kernel);
 /* Returns how many such blocks an empty multiprocessor has room for. */
 uint32_t sim_need_occupancy(const struct sim_need *need);
 
-/* Takes a place for one block and returns its multiprocessor; -1: there is none now. */
-int sim_place_take(struct sim_device *device, const struct sim_need *need);
+/* Takes a place for one block on the first `multiprocessors` and returns which one has it; -1: there
+ * is none now. */
+int sim_place_take(struct sim_device *device, const struct sim_need *need,
+                   uint32_t multiprocessors);
 void sim_place_give(struct sim_device *device, const struct sim_need *need, int multiprocessor);
 
 #endif

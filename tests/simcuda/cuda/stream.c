@@ -28,7 +28,9 @@ static struct tutti_cu_stream *create(struct tutti_cu_context *context, bool is_
 
     if (stream == NULL)
         sim_die("no memory for a stream");
-    *stream = (struct tutti_cu_stream){.context = context, .number = ++nstreams, .is_blocking = is_blocking, .nrefs = 1,
+    *stream = (struct tutti_cu_stream){.context = context, .number = ++nstreams,
+                                       .multiprocessors = sim_settings.multiprocessors,
+                                       .is_blocking = is_blocking, .nrefs = 1,
                                        .has_more = PTHREAD_COND_INITIALIZER,
                                        .has_done = PTHREAD_COND_INITIALIZER,
                                        .next = context->streams};
@@ -161,6 +163,48 @@ int cuStreamCreateWithPriority(struct tutti_cu_stream **ret_stream, unsigned fla
 {
     (void)priority; /* where all run at once it changes nothing */
     return cuStreamCreate(ret_stream, flags);
+}
+
+int cuSimStreamCreate(struct tutti_cu_stream **ret_stream, unsigned multiprocessors)
+{
+    int code = sim_enter(__func__, SIM_NEEDS_CONTEXT);
+
+    if (code != 0)
+        return code;
+    if (multiprocessors == 0 || multiprocessors >= sim_settings.multiprocessors)
+        return sim_leave(TUTTI_CU_INVALID_VALUE);
+    *ret_stream = create(sim_current(), false);
+    (*ret_stream)->multiprocessors = multiprocessors;
+    return sim_leave(0);
+}
+
+/* Each such stream has a green context of its own, whose handle is that of the stream. */
+int cuStreamGetGreenCtx(struct tutti_cu_stream *handle, struct tutti_cu_green **ret_green)
+{
+    struct tutti_cu_stream *stream;
+    int code = enter(__func__, handle, &stream);
+
+    if (code != 0)
+        return code;
+    *ret_green = stream->multiprocessors < sim_settings.multiprocessors
+                     ? (struct tutti_cu_green *)(void *)stream
+                     : NULL;
+    return sim_leave(0);
+}
+
+int cuGreenCtxGetDevResource(struct tutti_cu_green *green, struct tutti_cu_resource *ret_resource,
+                             int type)
+{
+    struct tutti_cu_stream *stream;
+    int code = enter(__func__, (struct tutti_cu_stream *)(void *)green, &stream);
+
+    if (code != 0)
+        return code;
+    if (type != TUTTI_CU_RESOURCE_MULTIPROCESSORS)
+        return sim_leave(TUTTI_CU_INVALID_VALUE);
+    *ret_resource = (struct tutti_cu_resource){.type = type,
+                                               .multiprocessors = stream->multiprocessors};
+    return sim_leave(0);
 }
 
 int cuStreamDestroy_v2(struct tutti_cu_stream *handle)

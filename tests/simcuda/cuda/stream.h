@@ -28,6 +28,7 @@ struct tutti_cu_stream {
     bool is_of_thread;
     bool is_destroyed, has_worker;
     uint64_t number; /* no other stream of the process has it */
+    uint32_t multiprocessors; /* that its kernels may use */
     uint32_t queue; /* the number of its hardware queue, from 1 on; 0: it has one of its own */
     uint32_t nrefs; /* the context until it is destroyed, each op, the worker */
     struct sim_op *first, *last; /* not done yet */

@@ -45,13 +45,15 @@ struct share {
     struct sim_device *device;
     const char *kernel;
     const struct sim_need *need;        /* of a block */
+    uint32_t multiprocessors;           /* that it may use, from the first one on */
     uint32_t held[SIM_MULTIPROCESSORS]; /* blocks on each */
 };
 
 static bool take_place(void *context)
 {
     struct share *share = context;
-    int multiprocessor = sim_place_take(share->device, share->need);
+    int multiprocessor = sim_place_take(share->device, share->need,
+                                        share->multiprocessors);
 
     if (multiprocessor < 0)
         return false;
@@ -101,7 +103,8 @@ static void run_kernel(const struct sim_work *work)
 {
     struct sim_device *device = work->context->device;
     struct share share = {.device = device, .kernel = work->kernel.kernel->name,
-                          .need = &work->kernel.need};
+                          .need = &work->kernel.need,
+                          .multiprocessors = work->kernel.multiprocessors};
     struct sim_launch launch = {
         .kernel = work->kernel.kernel, .blocks = work->kernel.blocks,
         .threads = work->kernel.threads, .argument = work->kernel.argument,

@@ -26,7 +26,8 @@ struct sim_work {
         struct {
             const struct sim_kernel *kernel;
             uint32_t blocks, threads;
-            struct sim_need need; /* of a block */
+            struct sim_need need;     /* of a block */
+            uint32_t multiprocessors; /* of its stream */
             void *argument; /* a copy */
         } kernel;
         struct {

@@ -120,6 +120,13 @@ SAME(sizeof(struct tutti_cu_access), sizeof(CUmemAccessDesc));
 SAME_PLACE(tutti_cu_access, location, CUmemAccessDesc, location);
 SAME_PLACE(tutti_cu_access, flags, CUmemAccessDesc, flags);
 
+#if CUDA_VERSION >= 12040 && RESOURCE_ABI_VERSION == 1
+SAME(TUTTI_CU_RESOURCE_MULTIPROCESSORS, CU_DEV_RESOURCE_TYPE_SM);
+SAME(sizeof(struct tutti_cu_resource), sizeof(CUdevResource));
+SAME_PLACE(tutti_cu_resource, type, CUdevResource, type);
+SAME_PLACE(tutti_cu_resource, multiprocessors, CUdevResource, sm.smCount);
+#endif
+
 static void declarations_are_those_of_the_real_header(void **state)
 {
     (void)state;
