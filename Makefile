@@ -51,7 +51,7 @@ ASAN_WITHOUT := $(SHARED_ROWS) test_mutants test_4096_ranks test_16384_ranks tes
     test_collectives\..*mixed\.all test_collectives\..*threads\.shm$$ test_collectives\..*threads\.tcp \
     test_gpu_collectives\.sizes test_gpu_collectives\.types\.processes \
     test_gpu_collectives\.operations\.processes test_gpu_algorithms\..*\.types\.processes \
-    test_gpu_algorithms\.cube_rings\.operations test_gpu_links \
+    test_gpu_algorithms\.cube_rings\.operations test_gpu_links test_gpu_forms test_gpu_rails \
     test_gpu_copies\.sizes test_gpu_copies\.streams test_gpu_copies\.graphs
 # A process that frees much and ends soon is faster with less of it kept from use.
 asan: export ASAN_OPTIONS := quarantine_size_mb=16:malloc_context_size=8
@@ -68,7 +68,8 @@ TSAN_WITHOUT := $(SHARED_ROWS) test_two_jobs bench_gpu perf_gpu gpu_check \
     test_collectives\..*mixed\.tcp\.TUTTI_S \
     test_kernel test_gpu_lines test_gpu_collectives\.roots test_gpu_collectives\.vectors \
     test_gpu_collectives\.acts\.threads\.8 test_gpu_algorithms\.rings \
-    test_gpu_algorithms\.cube test_gpu_links test_gpu_tuning \
+    test_gpu_algorithms\.cube test_gpu_links test_gpu_tuning test_gpu_forms test_gpu_rails \
+    test_gpu_hosts\. \
     test_gpu_copies\.roots test_gpu_copies\.vectors \
     test_costs$$ test_cost_functions$$ test_cpu_reduce$$ test_fuse_random$$
 tsan: build-tsan

@@ -85,7 +85,7 @@ static void call_on_one(struct member *member)
     const char *said;
 
     add_up(member, stream);
-    EXPECT(member, exchange(member, in, out, stream) == tuttiInvalidArgument);
+    EXPECT(member, exchange(member, in, out, stream) == tuttiInvalidUsage);
     said = tuttiGetLastError(NULL);
     EXPECT(member, strstr(said, "belongs to a green context of 1 multiprocessors, where 2 blocks "
                                 "of this rank run at a time, but the call needs 8; use a stream "

@@ -295,7 +295,7 @@ static inline bool tutti_cuda_is_message(const struct tutti_cuda_item *item)
  * not that of the last call. Returns the number of the stream, or 0 if it is not known. */
 uint64_t tutti_cuda_stream_look(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream *stream);
 /* Sets the message for a call on this stream, gpu->stream, that needs so many blocks. Returns
- * TUTTI_ERR_ARGUMENT. */
+ * TUTTI_ERR_USAGE. The call has its number by then, so the communicator fails. */
 int tutti_cuda_stream_is_small(const struct tutti_cuda_gpu *gpu,
                                const struct tutti_cu_stream *stream, uint32_t blocks);
 /* These do the same as tutti_cuda_wait_for_last and tutti_cuda_set_last, for a stream whose number

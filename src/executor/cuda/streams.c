@@ -60,7 +60,7 @@ int tutti_cuda_stream_is_small(const struct tutti_cuda_gpu *gpu,
 {
     uint32_t wanted = blocks * gpu->nsharers;
 
-    return tutti_fail(TUTTI_ERR_ARGUMENT,
+    return tutti_fail(TUTTI_ERR_USAGE,
                       "rank %d, GPU %d: the stream %p belongs to a green context of %u "
                       "multiprocessors, where %u blocks of this rank run at a time, but the call "
                       "needs %u; use a stream with at least %u multiprocessors",
