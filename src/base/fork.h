@@ -15,7 +15,8 @@
 #define TUTTI_BASE_FORK_H
 
 /* Call before making one socket, and tutti_fork_release after it on the same thread. A fork waits
- * in between, so that no child gets a socket that is not in the table. Thread-safe. */
+ * in between, so that no child gets a socket that is not in the table. A descriptor of another kind
+ * may be made in the same way, and does not enter the table. Thread-safe. */
 void tutti_fork_hold(void);
 
 /* Enter `fd` in the table and let forks go on. A negative `fd` means that the socket could not be

@@ -127,8 +127,8 @@ bool tutti_socket_is_own_user(int fd);
 
 /* Pass a descriptor over a Unix socket, with one byte of data, or receive it. The sender keeps its
  * own descriptor. A received one is close-on-exec, and the caller closes it. TUTTI_AGAIN: the
- * socket is not ready. TUTTI_ERR_REMOTE: the peer is gone, or did not pass exactly one descriptor;
- * recorded, but not logged. */
+ * socket is not ready. TUTTI_ERR_REMOTE: the peer is gone, or did not pass exactly one descriptor.
+ * TUTTI_ERR_SYSTEM: no memory. Both are recorded, but not logged. */
 int tutti_socket_send_fd(int fd, int passed_fd);
 int tutti_socket_recv_fd(int fd, int *ret_passed_fd);
 

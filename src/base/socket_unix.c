@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Makes Unix sockets in the abstract namespace, and passes descriptors over them. An abstract name
  * vanishes with its last descriptor, so nothing is left on any file system. */
+#include "base/fork.h"
 #include "base/result.h"
 #include "base/socket.h"
 
@@ -130,24 +131,14 @@ int tutti_socket_send_fd(int fd, int passed_fd)
     return tutti_note(TUTTI_ERR_REMOTE, "pass a descriptor: %s", strerror(errno));
 }
 
-int tutti_socket_recv_fd(int fd, int *ret_passed_fd)
+/* Takes the descriptors out of a message, and closes them all unless there is one. Returns their
+ * number. */
+static size_t take_only_fd(struct msghdr *message, int *ret_passed_fd)
 {
-    union control control = {.bytes = {0}};
-    char byte;
-    struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
-    ssize_t size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     int passed[PASSED_MAX];
     size_t count = 0;
 
-    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-        return TUTTI_AGAIN;
-    if (size <= 0)
-        return tutti_note(TUTTI_ERR_REMOTE, "take a descriptor: %s",
-                          size < 0 ? strerror(errno) : "the peer closed the connection");
-
-    for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at; at = CMSG_NXTHDR(&message, at)) {
+    for (struct cmsghdr *at = CMSG_FIRSTHDR(message); at; at = CMSG_NXTHDR(message, at)) {
         size_t inside = (at->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 
         if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS)
@@ -157,11 +148,39 @@ int tutti_socket_recv_fd(int fd, int *ret_passed_fd)
         memcpy(passed + count, CMSG_DATA(at), inside * sizeof(int));
         count += inside;
     }
-    if (count == 1) {
+    if (count == 1)
         *ret_passed_fd = passed[0];
-        return TUTTI_OK;
-    }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; count != 1 && i < count; i++)
         close(passed[i]);
-    return tutti_note(TUTTI_ERR_REMOTE, "take a descriptor: the peer passed %zu, not 1", count);
+    return count;
+}
+
+int tutti_socket_recv_fd(int fd, int *ret_passed_fd)
+{
+    union control control = {.bytes = {0}};
+    char byte;
+    struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    int passed_fd = -1;
+    size_t count = 0;
+    ssize_t size;
+
+    tutti_fork_hold();
+    size = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (size > 0)
+        count = take_only_fd(&message, &passed_fd);
+    passed_fd = tutti_fork_release(passed_fd);
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return TUTTI_AGAIN;
+    if (size <= 0)
+        return tutti_note(TUTTI_ERR_REMOTE, "take a descriptor: %s",
+                          size < 0 ? strerror(errno) : "the peer closed the connection");
+    if (count != 1)
+        return tutti_note(TUTTI_ERR_REMOTE, "take a descriptor: the peer passed %zu, not 1",
+                          count);
+    if (passed_fd < 0)
+        return tutti_note(TUTTI_ERR_SYSTEM, "take a descriptor: %s", strerror(errno));
+    *ret_passed_fd = passed_fd;
+    return TUTTI_OK;
 }
