@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Peers access some memory of GPUs directly: virtual memory of the caller, but not memory that
  * cannot be shared or has been freed. Calls are so large that they would use it. */
-#include "gpu/numbers.h"
-#include "support/stderr_text.h"
+#include "gpu/listening.h"
 #include "transport/gpu_memory/gpu_memory.h"
 
 #include <setjmp.h>
@@ -14,44 +13,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { COUNT = 12000, TIMES = 5 };
+enum { COUNT = SUM_COUNT };
 
 static const struct place apart = {LAUNCH_PROCESSES, 3, 2, -1};
 static const struct place together = {LAUNCH_THREADS, 3, 2, -1};
-
-static void sum_often(struct member *member, int32_t *numbers, const char *what)
-{
-    for (int i = 0; i < TIMES && !member_is_unhappy(member); i++) {
-        numbers_write(member, numbers, COUNT, member->rank + i, 1);
-        EXPECT_OK(member, tuttiAllReduce(numbers, numbers, COUNT, tuttiInt32, tuttiSum,
-                                         member->comm, NULL));
-        numbers_expect(member, numbers, COUNT, triangle(member->nranks - 1) + member->nranks * i,
-                       member->nranks, what);
-    }
-}
-
-/* Returns the lines at level `debug` about the path; with faults, "" for none. */
-static const char *run_and_listen(const struct place *place, const char *debug, const char *faults,
-                                  member_fn fn)
-{
-    const char *said;
-
-    setenv("TUTTI_DEBUG", debug, 1);
-    setenv("SIMCUDA_FAULTS", faults, 1);
-    stderr_text_begin();
-    at_place(place, true, fn);
-    said = stderr_text_end();
-    unsetenv("TUTTI_DEBUG");
-    unsetenv("SIMCUDA_FAULTS");
-    return said;
-}
-
-static void expect_lines(const char *said, const char *word, size_t count)
-{
-    if (count_lines_with(said, word) != count)
-        fail_msg("\"%s\" in %zu lines, not %zu: %s", word, count_lines_with(said, word), count,
-                 said);
-}
 
 /* ---- virtual memory of the caller's ---------------------------------------------------------- */
 
@@ -102,6 +67,24 @@ static struct stretch map_stretch(struct member *member)
     return stretch;
 }
 
+/* Puts new memory in the place of the first piece. Other ranks must not be using that. */
+static void renew_piece(struct member *member, struct stretch *stretch)
+{
+    const struct tutti_cu_driver *cuda = gpus_driver();
+    struct tutti_cu_memory_kind kind = {.type = TUTTI_CU_MEMORY_PINNED,
+                                        .handle_types = TUTTI_CU_HANDLE_FILE,
+                                        .location = here(member)};
+    struct tutti_cu_access access = {.location = here(member),
+                                     .flags = TUTTI_CU_ACCESS_READ_WRITE};
+
+    expect_done(member, cuda->memory_unmap(stretch->begin, stretch->piece_bytes));
+    expect_done(member, cuda->memory_release(stretch->pieces[0]));
+    expect_done(member, cuda->memory_create(&stretch->pieces[0], stretch->piece_bytes, &kind, 0));
+    expect_done(member, cuda->memory_map(stretch->begin, stretch->piece_bytes, 0,
+                                         stretch->pieces[0], 0));
+    expect_done(member, cuda->memory_access(stretch->begin, stretch->piece_bytes, &access, 1));
+}
+
 static void drop_stretch(struct member *member, struct stretch *stretch)
 {
     const struct tutti_cu_driver *cuda = gpus_driver();
@@ -141,12 +124,39 @@ static void sum_in_piece(struct member *member)
     drop_stretch(member, &stretch);
 }
 
+enum { RENEWALS = 6 };
+
+/* New memory has the address, and often the descriptor, of the memory that was there before. */
+static void sum_in_renewed_piece(struct member *member)
+{
+    struct stretch stretch = map_stretch(member);
+    void *begin = (void *)(uintptr_t)stretch.begin, *handle = NULL;
+
+    for (int i = 0; i < RENEWALS; i++) {
+        EXPECT_OK(member, tuttiCommRegister(member->comm, begin, stretch.piece_bytes, &handle));
+        sum_often(member, begin, "in memory made anew");
+        EXPECT_OK(member, tuttiCommDeregister(member->comm, handle));
+        member_meet(member);
+        renew_piece(member, &stretch);
+    }
+    drop_stretch(member, &stretch);
+}
+
 static void virtual_memory_is_opened_to_the_devices_of_peers(void **state)
 {
     (void)state;
     /* Ranks 0 and 2 are on one device, and each shows what both have. */
-    expect_lines(run_and_listen(&together, "debug", "", sum_in_piece), ": all ranks can access", 5);
-    expect_lines(run_and_listen(&apart, "debug", "", sum_in_piece), ": all ranks can access", 3);
+    expect_lines(run_and_listen(&together, true, "debug", "", sum_in_piece),
+                 ": all ranks can access", 5);
+    expect_lines(run_and_listen(&apart, true, "debug", "", sum_in_piece),
+                 ": all ranks can access", 3);
+}
+
+static void memory_made_anew_at_an_address_is_not_taken_for_what_was_there(void **state)
+{
+    (void)state;
+    expect_lines(run_and_listen(&apart, true, "debug", "", sum_in_renewed_piece),
+                 ": all ranks can access", 3 * RENEWALS);
 }
 
 static void a_buffer_in_two_allocations_is_not_offered_as_one(void **state)
@@ -170,7 +180,7 @@ static void sum_plain(struct member *member)
 /* The current context is known for the primary one. */
 static void threads_in_primary_contexts_are_let_into_each_others_memory(void **state)
 {
-    const char *said = run_and_listen(&together, "info", "", sum_plain);
+    const char *said = run_and_listen(&together, true, "info", "", sum_plain);
 
     (void)state;
     expect_lines(said, "GPUs reach each other", 1);
@@ -198,7 +208,7 @@ static void register_and_allocate(struct member *member)
 
 static void memory_that_cannot_be_opened_is_no_hindrance_to_other_memory(void **state)
 {
-    const char *said = run_and_listen(&apart, "debug", "no-ipc", register_and_allocate);
+    const char *said = run_and_listen(&apart, true, "debug", "no-ipc", register_and_allocate);
 
     (void)state;
     expect_lines(said, "not all ranks can access the", 3);
@@ -281,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(virtual_memory_is_opened_to_the_devices_of_peers),
+        cmocka_unit_test(memory_made_anew_at_an_address_is_not_taken_for_what_was_there),
         cmocka_unit_test(a_buffer_in_two_allocations_is_not_offered_as_one),
         cmocka_unit_test(threads_in_primary_contexts_are_let_into_each_others_memory),
         cmocka_unit_test(memory_that_cannot_be_opened_is_no_hindrance_to_other_memory),

@@ -30,6 +30,7 @@ enum phase_number {
     PHASE_JUDGE_PATHS,
     PHASE_TEST_LINES,
     PHASE_START_DOMAIN,
+    PHASE_SHARE_BOARDS,
     PHASE_FREE_AREAS,
     PHASE_DONE,
 };
@@ -448,7 +449,9 @@ static const struct phase phases[PHASE_DONE] = {
     [PHASE_JUDGE_PATHS] = {"judging the paths", judge_paths, PHASE_TEST_LINES, HEEDS_FAILURES},
     [PHASE_TEST_LINES] = {"testing that lines arrive whole", test_lines, PHASE_START_DOMAIN,
                           EXCHANGES | RECORDS_FAILURE | HEEDS_FAILURES},
-    [PHASE_START_DOMAIN] = {"starting the domain", start_domain, PHASE_DONE, HEEDS_FAILURES},
+    [PHASE_START_DOMAIN] = {"starting the domain", start_domain, PHASE_SHARE_BOARDS,
+                            HEEDS_FAILURES},
+    [PHASE_SHARE_BOARDS] = {"passing boards", tutti_cuda_share_boards, PHASE_DONE, 0},
     [PHASE_FREE_AREAS] = {"giving back all memory", free_areas, PHASE_DONE, EXCHANGES},
 };
 

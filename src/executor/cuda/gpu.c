@@ -133,9 +133,12 @@ static int reserve_lists(struct tutti_cuda_gpu *gpu)
     gpu->excluded = calloc(nranks, sizeof *gpu->excluded);
     gpu->passes = calloc(nranks, sizeof *gpu->passes);
     gpu->passed_fds = malloc(nranks * sizeof *gpu->passed_fds);
+    gpu->board_fds = malloc(nranks * sizeof *gpu->board_fds);
     gpu->neighbors = calloc(nranks, sizeof *gpu->neighbors);
+    for (size_t rank = 0; gpu->board_fds != NULL && rank < nranks; rank++)
+        gpu->board_fds[rank] = -1;
     if (gpu->records == NULL || gpu->excluded == NULL || gpu->passes == NULL ||
-        gpu->passed_fds == NULL || gpu->neighbors == NULL)
+        gpu->passed_fds == NULL || gpu->board_fds == NULL || gpu->neighbors == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPUs of %zu ranks", nranks);
     for (size_t rank = 0; rank < nranks; rank++)
         gpu->passed_fds[rank] = -1;
@@ -152,6 +155,7 @@ int tutti_cuda_open(const struct tutti_cu_driver *cuda, const struct tutti_cuda_
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPU of rank %d", args->rank);
     gpu->cuda = cuda;
     gpu->args = *args;
+    gpu->board = (struct tutti_board){.near_fd = -1, .far_fd = -1};
     TUTTI_TRY_OR(fail, rc, reserve_lists(gpu));
     TUTTI_TRY_OR(fail, rc, take_context(gpu));
     TUTTI_TRY_OR(fail, rc, read_properties(gpu));
@@ -198,6 +202,7 @@ void tutti_cuda_destroy(struct tutti_cuda_gpu *gpu, bool is_stuck)
     tutti_cuda_end_network(gpu, false);
     tutti_cuda_sharers_leave(gpu);
     tutti_cuda_residency_leave(gpu);
+    tutti_cuda_close_boards(gpu);
     is_inside = gpu->context != NULL && !is_stuck && tutti_cuda_enter(gpu) == TUTTI_OK;
     if (is_inside) {
         /* Forming may have been broken off while its test kernels ran. */

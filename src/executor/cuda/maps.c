@@ -3,9 +3,12 @@
  *
  * If all ranks are threads of one process, in contexts that are open to each other, plain device
  * memory can be used as it is. For other memory, each rank has a catalog in shared memory:
- * - The owner lists its allocations in its catalog, each under a number.
+ * - The owner lists its allocations in its catalog, each under a number. If other processes need a
+ *   descriptor to open an allocation, the owner's board (transport/shm/board.h) has it until all
+ *   peers have acknowledged the allocation.
  * - Peers map new allocations at their next calls. In their own catalogs they acknowledge the last
- *   number that they have read, and mark the allocations that they could not open.
+ *   number up to which they have read, and mark the allocations that they could not open. A peer
+ *   that does not find a descriptor on the board has not read that entry yet.
  * - An allocation can be used by all peers if all have acknowledged its number and none has marked
  *   it. So the owner alone decides which memory it offers in its posts, without a negotiation.
  * All other memory is copied through the rank's window.
@@ -20,16 +23,15 @@
 #include "base/log.h"
 #include "transport/gpu_memory/alloc.h"
 #include "transport/domain.h"
-#include "transport/shm/lend.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Entries of a catalog. Entry i has map i + 1 in kernels, because map 0 is for addresses. */
 enum { ENTRIES = TUTTI_KERNEL_MAPS - 1 };
 _Static_assert(ENTRIES <= 32, "a word of 32 bits has a bit for each entry");
+_Static_assert((int)ENTRIES <= (int)TUTTI_BOARD_ENTRIES, "a board has room for each entry");
 
 enum { TOKEN_WORDS = sizeof(struct tutti_gpumem_token) / sizeof(uint64_t) };
 _Static_assert(sizeof(struct tutti_gpumem_token) % sizeof(uint64_t) == 0, "a token is whole words");
@@ -39,12 +41,13 @@ struct entry {
     uint64_t number; /* 0 while the rest is being written, and after the memory was freed */
     uint64_t begin;  /* address of the allocation in the owner's process */
     uint64_t token[TOKEN_WORDS]; /* struct tutti_gpumem_token */
-    int32_t fd;      /* descriptor in the owner's process; -1: none */
+    uint32_t has_descriptor; /* 1: the owner's board has it, under `number` */
 };
 
 struct catalog {
     struct entry entries[ENTRIES];
-    uint32_t changes;                /* grows when allocations are shown or removed */
+    uint32_t changes;                /* grows when allocations are shown or removed, and when the
+                                        board has descriptors that it lacked */
     uint32_t last;                   /* the last number shown */
     /* For each peer, the answer of this catalog's owner to the peer's catalog. The high half is the
      * last number that the owner has read there. The low half has a bit for each entry of the peer
@@ -58,6 +61,7 @@ struct tutti_cuda_maps {
     uint64_t generation;             /* of the process's list of allocations, when last read */
     uint32_t last, granted;          /* last number shown, and last number that all acknowledged */
     uint32_t refused;                /* bit per entry: some peer cannot use it */
+    bool is_board_behind;            /* the board lacks descriptors of entries that are listed */
     int turn;                        /* where to begin to look for a free entry */
     struct tutti_gpumem_allocation mine[ENTRIES]; /* serial 0: the entry is free */
     uint32_t numbers[ENTRIES];       /* the number of each entry of this rank */
@@ -152,7 +156,7 @@ static void list_allocation(struct tutti_cuda_gpu *gpu, const struct tutti_gpume
     tutti_store_release(&entry->begin, part->begin);
     for (int i = 0; i < TOKEN_WORDS; i++)
         tutti_store_release(&entry->token[i], token[i]);
-    tutti_store_release(&entry->fd, part->fd);
+    tutti_store_release(&entry->has_descriptor, part->fd >= 0 ? 1 : 0);
     tutti_store_release(&entry->number, number);
     tutti_store_release(&catalog->last, number);
 }
@@ -165,28 +169,82 @@ static void unlist_allocation(struct tutti_cuda_gpu *gpu, int at)
     tutti_store_release(&catalog_of(gpu, gpu->args.rank)->entries[at].number, 0);
 }
 
+/* Collects copies of the descriptors of all entries that some peer has not acknowledged. Returns
+ * false if this process has no room for all of them. */
+static bool collect_descriptors(const struct tutti_cuda_maps *maps,
+                                struct tutti_board_notice *notice)
+{
+    bool has_all = true;
+
+    for (int i = 0; i < ENTRIES; i++) {
+        int fd;
+
+        if (maps->mine[i].serial == 0 || maps->mine[i].fd < 0 || maps->numbers[i] <= maps->granted)
+            continue;
+        fd = tutti_gpumem_list_descriptor(maps->mine[i].serial);
+        if (fd >= 0) {
+            notice->numbers[notice->count] = maps->numbers[i];
+            notice->fds[notice->count++] = fd;
+        } else if (errno != ENOENT) { /* if it was freed meanwhile, the next call removes it */
+            tutti_message_record("copy a descriptor: %s", strerror(errno));
+            has_all = false;
+        }
+    }
+    return has_all;
+}
+
+/* Shows these descriptors on this rank's board. If they cannot all be shown, the next call tries
+ * again. */
+static void update_board(struct tutti_cuda_gpu *gpu)
+{
+    struct tutti_cuda_maps *maps = gpu->maps;
+    struct tutti_board_notice notice = {.count = 0};
+    bool was_behind = maps->is_board_behind, has_all;
+
+    if (gpu->board.near_fd < 0)
+        return;
+    has_all = collect_descriptors(maps, &notice);
+    maps->is_board_behind = tutti_board_show(&gpu->board, &notice) != TUTTI_OK || !has_all;
+    tutti_board_close_copies(&notice);
+    if (maps->is_board_behind && !was_behind)
+        tutti_log(TUTTI_LOG_INFO, "rank %d shows its buffers later: %s", gpu->args.rank,
+                  tutti_message_last());
+}
+
 /* Removes freed allocations from the catalog, and then lists new allocations, oldest first, while
  * there is room. */
-static void update_catalog(struct tutti_cuda_gpu *gpu)
+static void update_entries(struct tutti_cuda_gpu *gpu)
 {
     struct tutti_gpumem_allocation parts[ENTRIES];
     struct tutti_cuda_maps *maps = gpu->maps;
-    struct catalog *catalog = catalog_of(gpu, gpu->args.rank);
-    uint64_t generation = tutti_gpumem_list_generation();
-    size_t count;
+    size_t count = tutti_gpumem_list_get(gpu->args.device, !gpu->is_one_process, parts, ENTRIES);
 
-    if (maps->generation == generation)
-        return;
-    count = tutti_gpumem_list_get(gpu->args.device, !gpu->is_one_process, parts, ENTRIES);
     for (int i = 0; i < ENTRIES; i++)
         if (maps->mine[i].serial != 0 && !is_listed(parts, count, maps->mine[i].serial))
             unlist_allocation(gpu, i);
     for (size_t i = 0; i < count; i++)
         if (!has_serial(maps, parts[i].serial))
             list_allocation(gpu, &parts[i]);
+}
+
+/* Brings the catalog and the board up to date. Peers look again whenever `changes` has grown, so it
+ * grows last. */
+static void update_catalog(struct tutti_cuda_gpu *gpu)
+{
+    struct tutti_cuda_maps *maps = gpu->maps;
+    struct catalog *catalog = catalog_of(gpu, gpu->args.rank);
+    uint64_t generation = tutti_gpumem_list_generation();
+    bool has_changed = maps->generation != generation;
+
+    if (!has_changed && !maps->is_board_behind)
+        return;
+    if (has_changed)
+        update_entries(gpu);
+    update_board(gpu);
     maps->generation = generation;
-    /* release: pairs with the acquire in read_catalog */
-    tutti_store_release(&catalog->changes, catalog->changes + 1);
+    if (has_changed || !maps->is_board_behind)
+        /* release: pairs with the acquire in read_catalog */
+        tutti_store_release(&catalog->changes, catalog->changes + 1);
 }
 
 /* Returns true if some peer cannot use the memory of entry `at`. The result is valid once the
@@ -231,8 +289,11 @@ static void read_answers(struct tutti_cuda_gpu *gpu)
     }
     maps->granted = least;
     maps->refused = refused;
-    if (least > before)
-        log_granted(gpu, before);
+    if (least == before)
+        return;
+    if (least == maps->last)
+        update_board(gpu); /* no peer needs a descriptor any more */
+    log_granted(gpu, before);
 }
 
 /* ---- the catalogs of peers ------------------------------------------------------------------- */
@@ -245,7 +306,7 @@ static bool read_entry(const struct entry *shown, struct entry *ret_entry)
     ret_entry->begin = tutti_load_acquire(&shown->begin);
     for (int i = 0; i < TOKEN_WORDS; i++)
         ret_entry->token[i] = tutti_load_acquire(&shown->token[i]);
-    ret_entry->fd = tutti_load_acquire(&shown->fd);
+    ret_entry->has_descriptor = tutti_load_acquire(&shown->has_descriptor);
     return ret_entry->number != 0 && tutti_load_acquire(&shown->number) == ret_entry->number;
 }
 
@@ -265,27 +326,23 @@ static int admit_entry(const struct tutti_cuda_gpu *gpu, int rank, const struct 
     return TUTTI_OK;
 }
 
-/* Opens the memory of a peer's entry. *memory is the mapping if the peer is in another process. */
+/* Opens the memory of a peer's entry. *memory is the mapping if the peer is in another process.
+ * TUTTI_AGAIN: the peer has not shown the descriptor yet. */
 static int open_entry(struct tutti_cuda_gpu *gpu, int rank, const struct entry *entry,
-                      struct tutti_gpumem *memory, tutti_cu_address *ret_address)
+                      const struct tutti_board_notice *notice, struct tutti_gpumem *memory,
+                      tutti_cu_address *ret_address)
 {
     struct tutti_gpumem_token token;
-    int fd = -1, rc;
+    int fd = -1;
 
     memcpy(&token, entry->token, sizeof token);
     if (tutti_cuda_is_in_process(gpu, rank))
         return admit_entry(gpu, rank, entry, &token, ret_address);
-    if (entry->fd >= 0) {
-        fd = tutti_lend_fetch_descriptor(gpu->records[rank].identity.pid, entry->fd);
-        if (fd < 0)
-            return tutti_note(TUTTI_ERR_DEVICE, "taking its descriptor with pidfd_getfd: %s",
-                              strerror(errno));
-    }
-    rc = tutti_gpumem_open(gpu->cuda, gpu->args.device, &token, fd, memory);
-    if (fd >= 0)
-        close(fd);
+    if (entry->has_descriptor != 0)
+        TUTTI_TRY(tutti_cuda_board_find(gpu, rank, entry->number, notice, &fd));
+    TUTTI_TRY(tutti_gpumem_open(gpu->cuda, gpu->args.device, &token, fd, memory));
     *ret_address = memory->address;
-    return rc;
+    return TUTTI_OK;
 }
 
 /* Writes the address into the table of peers, where kernels look it up. */
@@ -300,14 +357,17 @@ static int write_map(const struct tutti_cuda_gpu *gpu, int rank, uint32_t map,
 }
 
 /* Maps the memory of a peer's entry `at`, if the entry has changed. Memory that cannot be opened is
- * not an error, because its owner learns of it and does not offer the memory. */
-static int map_entry(struct tutti_cuda_gpu *gpu, int rank, int at)
+ * not an error, because its owner learns of it and does not offer the memory. Lowers *last to the
+ * number before the entry if it cannot be read yet. */
+static int map_entry(struct tutti_cuda_gpu *gpu, int rank, int at,
+                     const struct tutti_board_notice *notice, uint32_t *last)
 {
     struct tutti_cuda_maps *maps = gpu->maps;
     struct tutti_gpumem *opened = &maps->opened[rank][at];
     uint32_t bit = UINT32_C(1) << at;
     tutti_cu_address address = 0;
     struct entry entry;
+    int rc;
 
     if (!read_entry(&catalog_of(gpu, rank)->entries[at], &entry))
         entry.number = 0;
@@ -318,7 +378,13 @@ static int map_entry(struct tutti_cuda_gpu *gpu, int rank, int at)
     tutti_gpumem_free(gpu->cuda, opened);
     if (entry.number == 0)
         return TUTTI_OK;
-    if (open_entry(gpu, rank, &entry, opened, &address) != TUTTI_OK) {
+    rc = open_entry(gpu, rank, &entry, notice, opened, &address);
+    if (rc == TUTTI_AGAIN) {
+        maps->seen[rank][at] = 0;
+        *last = entry.number <= *last ? (uint32_t)entry.number - 1 : *last;
+        return TUTTI_OK;
+    }
+    if (rc != TUTTI_OK) {
         maps->failed[rank] |= bit;
         tutti_log(TUTTI_LOG_INFO, "rank %d cannot access memory of rank %d's GPU directly: %s",
                   gpu->args.rank, rank, tutti_message_last());
@@ -332,15 +398,20 @@ static int read_catalog(struct tutti_cuda_gpu *gpu, int rank)
 {
     struct tutti_cuda_maps *maps = gpu->maps;
     const struct catalog *theirs = catalog_of(gpu, rank);
-    /* Both acquire: they pair with the releases in update_catalog and list_allocation. Entries are
-     * read after them. */
+    /* Both acquire: they pair with the releases in update_catalog and list_allocation. Entries and
+     * the board are read after them. */
     uint32_t changes = tutti_load_acquire(&theirs->changes);
     uint32_t last = tutti_load_acquire(&theirs->last);
+    struct tutti_board_notice notice;
+    int rc = TUTTI_OK;
 
     if (changes == maps->learned[rank])
         return TUTTI_OK;
-    for (int i = 0; i < ENTRIES; i++)
-        TUTTI_TRY(map_entry(gpu, rank, i));
+    tutti_cuda_board_read(gpu, rank, &notice);
+    for (int i = 0; i < ENTRIES && rc == TUTTI_OK; i++)
+        rc = map_entry(gpu, rank, i, &notice, &last);
+    tutti_board_close_copies(&notice);
+    TUTTI_TRY(rc);
     maps->learned[rank] = changes;
     /* release: pairs with the acquire in read_answers */
     tutti_store_release(&catalog_of(gpu, gpu->args.rank)->answers[rank],

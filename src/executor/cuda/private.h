@@ -8,7 +8,8 @@
  *   far.c       keeps the mailboxes for ranks of other hosts
  *   proxy.c     carries these mailboxes between the hosts
  *   proxy_link.c  carries those of one pair of ranks
- *   share.c     passes memory to other processes and opens theirs
+ *   share.c     passes memory and boards to other processes, and opens theirs
+ *   boards.c    reads the descriptors that other processes show on their boards
  *   test.c      tests that stores arrive and that loads return what is there
  *   lines.c     tests that lines of 128 bytes arrive whole
  *   rate.c      measures the paths between GPUs
@@ -40,6 +41,7 @@
 #include "executor/cuda/program.h"
 #include "transport/gpu_memory/gpu_memory.h"
 #include "transport/identity.h"
+#include "transport/shm/board.h"
 
 /* The data that a rank sends to all others while they form a domain. The fields are filled in phase
  * by phase. All of them are valid in the last exchange. */
@@ -109,6 +111,8 @@ struct tutti_cuda_gpu {
     uint64_t *excluded;                 /* [nranks]: bit r: do not use the path to rank r */
     struct tutti_pass **passes;         /* [nranks]: transfers of descriptors under way */
     int *passed_fds;                    /* [nranks]: descriptors received; -1: none */
+    struct tutti_board board;           /* shows other processes the descriptors of buffers */
+    int *board_fds;                     /* [nranks]: far ends of boards of others; -1: none */
     int step;                           /* position within a phase, by share.c and lines.c */
     bool has_domain, has_measured;      /* has_measured: rates of paths, which is done once */
 
@@ -195,6 +199,9 @@ int tutti_cuda_far_begin(struct tutti_cuda_gpu *gpu);
  * memory. Returns TUTTI_AGAIN if the caller must call again. An area that cannot be opened is no
  * error. Its address in gpu->neighbors is then 0. */
 int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host);
+/* Passes the boards of ranks to all ranks in other processes. Returns TUTTI_AGAIN if the caller
+ * must call again. A board that does not arrive is no error. */
+int tutti_cuda_share_boards(struct tutti_cuda_gpu *gpu);
 /* Returns true if this rank's context is its device's primary context. Creates the primary context
  * if there is none, as enabling peer access does too. */
 bool tutti_cuda_has_primary(const struct tutti_cuda_gpu *gpu);
@@ -209,6 +216,19 @@ void tutti_cuda_unshare(struct tutti_cuda_gpu *gpu);
  * other rank uses it. If the memory was never lent, tutti_cuda_take_back frees it at once. */
 int tutti_cuda_lend(const struct tutti_cuda_gpu *gpu, const struct tutti_gpumem *memory);
 void tutti_cuda_take_back(const struct tutti_cuda_gpu *gpu, struct tutti_gpumem *memory);
+
+/* ---- boards.c -------------------------------------------------------------------------- */
+
+/* Gets the notice of a rank's board. It is empty if there is none, or no board. The caller closes
+ * the copies in it. */
+void tutti_cuda_board_read(const struct tutti_cuda_gpu *gpu, int rank,
+                           struct tutti_board_notice *ret_notice);
+/* Finds a descriptor in the notice of a rank's board, by its number. The notice keeps it. Returns
+ * TUTTI_AGAIN if the rank has not shown it yet, and TUTTI_ERR_DEVICE if it cannot arrive. */
+int tutti_cuda_board_find(const struct tutti_cuda_gpu *gpu, int rank, uint64_t number,
+                          const struct tutti_board_notice *notice, int *ret_fd);
+/* Closes all boards. */
+void tutti_cuda_close_boards(struct tutti_cuda_gpu *gpu);
 
 /* ---- test.c ---------------------------------------------------------------------------- */
 

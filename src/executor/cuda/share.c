@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Opens the areas of the other ranks, so that this rank's kernels can use them. The areas of ranks
  * in this process only need access from this device. The areas of other processes are passed as
- * descriptors or handles, and mapped. */
+ * descriptors or handles, and mapped. Passes the boards in the same way, by which ranks later show
+ * each other the descriptors of buffers. */
 #include "executor/cuda/private.h"
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "transport/gpu_memory/loan.h"
 #include "transport/shm/pass.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,11 +19,11 @@
 /* The driver may round the size of an area up by at most this many bytes. */
 #define MOST_ROUNDING_BYTES ((size_t)1 << 30)
 
-/* The values of gpu->step while areas are opened. */
+/* The values of gpu->step while areas or boards are passed. */
 enum step {
     STEP_BEGIN,   /* begin the transfers of descriptors */
     STEP_PASSING, /* continue the transfers */
-    STEP_OPEN,    /* open the areas */
+    STEP_OPEN,    /* open what has arrived */
 };
 
 /* Returns the token by which other processes open an area of `owner`. */
@@ -60,30 +64,49 @@ static uint32_t count_members(const struct tutti_cuda_gpu *gpu, int owner, uint3
     return me;
 }
 
-/* Begins the transfer of the descriptor of `owner`'s area, if there is one and this rank takes
- * part. */
-static int begin_pass(struct tutti_cuda_gpu *gpu, int owner, bool is_host)
+/* The kinds of transfers. Each owner passes one descriptor of a kind. */
+enum kind { KIND_AREA, KIND_HOST_AREA, KIND_BOARD };
+static const char *const kind_names[] = {"gpu area", "gpu host area", "gpu board"};
+
+/* Returns the descriptor that this rank passes; -1: there is none, for the reason in the thread's
+ * last message. */
+static int make_descriptor(struct tutti_cuda_gpu *gpu, enum kind kind)
+{
+    struct tutti_gpumem_token token;
+    int fd = -1;
+
+    if (kind != KIND_BOARD)
+        return tutti_gpumem_export(gpu->cuda, kind == KIND_HOST_AREA ? &gpu->host : &gpu->own,
+                                   &token, &fd) == TUTTI_OK ? fd : -1;
+    tutti_message_record("it has no board");
+    if (gpu->board.far_fd < 0)
+        return -1;
+    tutti_fork_hold();
+    fd = tutti_fork_release(fcntl(gpu->board.far_fd, F_DUPFD_CLOEXEC, 0));
+    if (fd < 0)
+        tutti_message_record("a copy of a socket: %s", strerror(errno));
+    return fd;
+}
+
+/* Begins the transfer of a descriptor of `owner`, if this rank takes part. */
+static int begin_pass(struct tutti_cuda_gpu *gpu, int owner, enum kind kind)
 {
     struct tutti_pass_args args = {.fd = -1,
                                    .deadline_ns = tutti_pass_deadline(gpu->args.deadline_ns)};
-    struct tutti_gpumem_token token;
 
     args.me = count_members(gpu, owner, &args.nmembers);
-    if (args.me == UINT32_MAX || args.nmembers < 2 ||
-        !needs_descriptor(token_of(gpu, owner, is_host)))
+    if (args.me == UINT32_MAX || args.nmembers < 2)
         return TUTTI_OK;
-    tutti_secret_derive(gpu->secret, is_host ? "gpu host area" : "gpu area", (uint64_t)owner,
-                        args.secret);
-    /* If the export fails, the others must not wait, so fd -1 tells them that there is none. */
-    if (args.me == 0 && tutti_gpumem_export(gpu->cuda, is_host ? &gpu->host : &gpu->own, &token,
-                                            &args.fd) != TUTTI_OK)
-        args.fd = -1;
+    tutti_secret_derive(gpu->secret, kind_names[kind], (uint64_t)owner, args.secret);
+    /* If there is no descriptor, the others must not wait, so fd -1 tells them. */
+    if (args.me == 0)
+        args.fd = make_descriptor(gpu, kind);
     return tutti_pass_create(&args, &gpu->passes[owner]);
 }
 
-/* Continues all transfers. A rank that does not get a descriptor does not reach its owner, and the
- * other ranks continue. TUTTI_AGAIN: some transfers are not complete. */
-static int continue_passes(struct tutti_cuda_gpu *gpu)
+/* Continues all transfers, of `what`. A rank that does not get a descriptor does not reach its
+ * owner, and the other ranks continue. TUTTI_AGAIN: some transfers are not complete. */
+static int continue_passes(struct tutti_cuda_gpu *gpu, const char *what)
 {
     int left = 0;
 
@@ -98,7 +121,7 @@ static int continue_passes(struct tutti_cuda_gpu *gpu)
             continue;
         }
         if (rc != TUTTI_OK)
-            tutti_log(TUTTI_LOG_INFO, "memory of rank %d's GPU has not arrived: %s", owner,
+            tutti_log(TUTTI_LOG_INFO, "%s of rank %d's GPU has not arrived: %s", what, owner,
                       tutti_message_last());
         tutti_pass_destroy(gpu->passes[owner]);
         gpu->passes[owner] = NULL;
@@ -219,11 +242,12 @@ int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host)
 {
     if (gpu->step == STEP_BEGIN) {
         for (int owner = 0; owner < gpu->args.nranks; owner++)
-            TUTTI_TRY(begin_pass(gpu, owner, is_host));
+            if (needs_descriptor(token_of(gpu, owner, is_host)))
+                TUTTI_TRY(begin_pass(gpu, owner, is_host ? KIND_HOST_AREA : KIND_AREA));
         gpu->step = STEP_PASSING;
     }
     if (gpu->step == STEP_PASSING) {
-        TUTTI_TRY(continue_passes(gpu));
+        TUTTI_TRY(continue_passes(gpu, "memory"));
         gpu->step = STEP_OPEN;
     }
     for (int owner = 0; owner < gpu->args.nranks; owner++)
@@ -236,6 +260,43 @@ int tutti_cuda_share_areas(struct tutti_cuda_gpu *gpu, bool is_host)
     gpu->step = STEP_BEGIN;
     return TUTTI_OK;
 }
+
+/* ---- boards ------------------------------------------------------------------------------ */
+
+/* Makes this rank's board, and begins to pass all boards. A failure is only logged. Without a
+ * board, the buffers of a rank that need a descriptor go through windows. */
+static void begin_boards(struct tutti_cuda_gpu *gpu)
+{
+    if (tutti_board_open(&gpu->board) != TUTTI_OK)
+        tutti_log(TUTTI_LOG_INFO, "rank %d cannot show buffers to other processes: %s",
+                  gpu->args.rank, tutti_message_last());
+    for (int owner = 0; owner < gpu->args.nranks; owner++)
+        if (begin_pass(gpu, owner, KIND_BOARD) != TUTTI_OK)
+            tutti_log(TUTTI_LOG_INFO, "rank %d does not take part in passing the board of rank %d: "
+                      "%s", gpu->args.rank, owner, tutti_message_last());
+}
+
+int tutti_cuda_share_boards(struct tutti_cuda_gpu *gpu)
+{
+    if (gpu->is_one_process)
+        return TUTTI_OK;
+    if (gpu->step == STEP_BEGIN) {
+        begin_boards(gpu);
+        gpu->step = STEP_PASSING;
+    }
+    TUTTI_TRY(continue_passes(gpu, "the board"));
+    for (int owner = 0; owner < gpu->args.nranks; owner++) {
+        if (owner == gpu->args.rank)
+            continue;
+        gpu->board_fds[owner] = gpu->passed_fds[owner];
+        gpu->passed_fds[owner] = -1;
+    }
+    close_fds(gpu);
+    gpu->step = STEP_BEGIN;
+    return TUTTI_OK;
+}
+
+/* ---- closing ----------------------------------------------------------------------------- */
 
 /* Closes both areas of `owner`. */
 static void close_areas(struct tutti_cuda_gpu *gpu, int owner)

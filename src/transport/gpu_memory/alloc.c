@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "base/result.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -255,4 +257,19 @@ size_t tutti_gpumem_list_get(tutti_cu_device device, bool for_processes,
             ret_parts[count++] = at->part;
     pthread_mutex_unlock(&lock);
     return count;
+}
+
+int tutti_gpumem_list_descriptor(uint64_t serial)
+{
+    int fd = -1, error = ENOENT;
+
+    pthread_mutex_lock(&lock);
+    for (const struct allocation *at = allocations; at != NULL; at = at->next)
+        if (at->part.serial == serial && at->part.fd >= 0) {
+            fd = fcntl(at->part.fd, F_DUPFD_CLOEXEC, 0);
+            error = errno;
+        }
+    pthread_mutex_unlock(&lock);
+    errno = error;
+    return fd;
 }

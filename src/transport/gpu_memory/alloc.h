@@ -42,6 +42,12 @@ struct tutti_gpumem_allocation {
     int fd; /* owned by the list, for kinds that are shared by a descriptor; else -1 */
 };
 
+/* Returns a copy of the descriptor of entry `serial`, which the caller closes; -1: errno tells why,
+ * and is ENOENT if the entry is no longer on the list or has no descriptor. Another thread may free
+ * an entry at any time, so that its descriptor denotes another file, but the copy is the right
+ * one. */
+int tutti_gpumem_list_descriptor(uint64_t serial);
+
 /* Get at most `most` entries of `device`, the oldest first. With `for_processes`, get only those
  * that can be shared with other processes. Returns their number. The descriptors stay the list's
  * and are closed with their entries. */

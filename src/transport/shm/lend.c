@@ -229,7 +229,9 @@ static bool read_slot(const struct tutti_lend_slot *slot, struct tutti_lend_slot
     return ret_place->number != 0 && tutti_load_acquire(&slot->number) == ret_place->number;
 }
 
-int tutti_lend_fetch_descriptor(int pid, int fd)
+/* Returns a copy of descriptor `fd` of process `pid`, which the caller closes; -1: errno tells
+ * why. */
+static int fetch_descriptor(int pid, int fd)
 {
     int process = (int)syscall(SYS_pidfd_open, pid, 0), ours, error;
 
@@ -250,7 +252,7 @@ static bool borrow(struct tutti_lend *lend, uint32_t index, const struct tutti_l
                    struct borrowed *borrowed)
 {
     struct tutti_shm_segment *segment = segment_of(lend);
-    int fd = tutti_lend_fetch_descriptor(segment->pids[index], place->fd);
+    int fd = fetch_descriptor(segment->pids[index], place->fd);
     struct stat status;
     uint8_t *here;
 

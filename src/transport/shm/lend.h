@@ -88,10 +88,6 @@ void tutti_lend_learn(struct tutti_lend *lend, uint32_t index, uint32_t last);
 uint8_t *tutti_lend_at(const struct tutti_lend *lend, uint32_t index, uint32_t number,
                        uint64_t address, uint64_t size_bytes);
 
-/* Returns a copy of descriptor `fd` of process `pid`, which the caller closes; -1: errno tells
- * why. */
-int tutti_lend_fetch_descriptor(int pid, int fd);
-
 /* Returns the heap memory that `lend` holds, in bytes, for the memory report. NULL is accepted. */
 size_t tutti_lend_bytes(const struct tutti_lend *lend);
 
