@@ -278,7 +278,7 @@ static void begin_boards(struct tutti_cuda_gpu *gpu)
 
 int tutti_cuda_share_boards(struct tutti_cuda_gpu *gpu)
 {
-    if (gpu->is_one_process)
+    if (gpu->is_one_process || gpu->maps == NULL)
         return TUTTI_OK;
     if (gpu->step == STEP_BEGIN) {
         begin_boards(gpu);
