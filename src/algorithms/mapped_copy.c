@@ -113,8 +113,8 @@ static int emit_shared_broadcast(const struct tutti_shape *shape, struct tutti_b
     return meet(build, 2);
 }
 
-/* The same parts. Each rank gets its own from the root, and puts it to all others but the root, which
- * copies its input by itself. */
+/* The same parts. Each rank gets its own from the root, and puts it to all others but the root,
+ * which copies its input by itself. */
 static int emit_stored_broadcast(const struct tutti_shape *shape, struct tutti_build *build)
 {
     bool is_root = shape->rank == shape->root;

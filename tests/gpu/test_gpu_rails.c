@@ -43,7 +43,8 @@ static void read_log(const struct cluster *cluster, double ret_bytes[RANKS],
         const char *by = strstr(line, runs_by);
 
         if (sent != NULL && rank != NULL)
-            ret_bytes[atoi(rank + strlen(rank_is)) % RANKS] += strtod(sent + strlen(has_sent), NULL);
+            ret_bytes[atoi(rank + strlen(rank_is)) % RANKS] +=
+                strtod(sent + strlen(has_sent), NULL);
         if (by != NULL && strstr(line, "allreduce of ") != NULL)
             sscanf(by + strlen(runs_by), "%63[a-z_]", ret_algorithm);
     }

@@ -159,8 +159,8 @@ static void destroy(struct tutti_cuda_proxy *proxy)
     for (uint32_t i = 0; proxy->links != NULL && i < proxy->args.npairs; i++) {
         struct tutti_cuda_proxy_link *link = &proxy->links[i];
 
-        tutti_log(TUTTI_LOG_DEBUG, "rank %d has sent %llu bytes from its GPU to rank %d, on another "
-                  "host", proxy->args.rank, (unsigned long long)link->total_bytes,
+        tutti_log(TUTTI_LOG_DEBUG, "rank %d has sent %llu bytes from its GPU to rank %d, on "
+                  "another host", proxy->args.rank, (unsigned long long)link->total_bytes,
                   link->pair.rank);
         tutti_cuda_proxy_link_fini(link);
     }

@@ -47,8 +47,8 @@ static bool are_in_one_process(const struct tutti_cuda_gpu *gpu, int rank, int o
 }
 
 /* Counts the members of the transfer of `owner`'s descriptor: the owner, which is member 0, and
- * all ranks of other processes of its host. Returns this rank's index among them; UINT32_MAX: it is not one of
- * them. */
+ * all ranks of other processes of its host. Returns this rank's index among them; UINT32_MAX: it is
+ * not one of them. */
 static uint32_t count_members(const struct tutti_cuda_gpu *gpu, int owner, uint32_t *ret_nmembers)
 {
     uint32_t nmembers = 1, me = owner == gpu->args.rank ? 0 : UINT32_MAX;

@@ -91,8 +91,8 @@ int tutti_cluster_put(struct tutti_cluster *cluster, uint32_t text, const char *
  * not in the text of its host; TUTTI_ERR_SYSTEM: no memory. For an invalid text it returns the
  * error of tutti_xml_read_nccl(). */
 int tutti_cluster_build(struct tutti_cluster *cluster);
-/* Opens and builds a cluster of the same ranks in which all hosts form one domain, with one graph of
- * all hosts. It should have few hosts. `cluster` has been built. The caller destroys the result.
+/* Opens and builds a cluster of the same ranks in which all hosts form one domain, with one graph
+ * of all hosts. It should have few hosts. `cluster` has been built. The caller destroys the result.
  * Errors are those of tutti_cluster_build. */
 int tutti_cluster_make_whole(const struct tutti_cluster *cluster, struct tutti_cluster **ret_whole);
 /* Frees the cluster with everything in it; NULL is allowed. */
@@ -115,9 +115,10 @@ struct tutti_cluster_orders {
  * tutti_search() refuses a kind; TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cluster_search(const struct tutti_cluster *cluster, uint32_t nchannels,
                          struct tutti_cluster_orders *ret_orders);
-/* Makes the machine of the ranks of a cluster: the links between their gpus, and the rings and trees
- * of `orders`. If there are several domains, the cluster should have few hosts. The caller destroys the machine. TUTTI_ERR_ARGUMENT: a rank has no
- * gpu, or two gpus have no path; TUTTI_ERR_SYSTEM: no memory. */
+/* Makes the machine of the ranks of a cluster: the links between their gpus, and the rings and
+ * trees of `orders`. If there are several domains, the cluster should have few hosts. The caller
+ * destroys the machine. TUTTI_ERR_ARGUMENT: a rank has no gpu, or two gpus have no path;
+ * TUTTI_ERR_SYSTEM: no memory. */
 int tutti_cluster_machine(const struct tutti_cluster *cluster,
                           const struct tutti_cluster_orders *orders,
                           struct tutti_machine **ret_machine);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Makes the machine of the ranks of a cluster: the paths between their gpus, and the rings and trees
- * that were found. */
+ * Makes the machine of the ranks of a cluster: the paths between their gpus, and the rings and
+ * trees that were found. */
 #include "base/result.h"
 #include "topology/cluster/cluster.h"
 #include "topology/search/costs.h"
