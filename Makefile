@@ -49,9 +49,10 @@ ASAN_WITHOUT := $(SHARED_ROWS) test_mutants test_4096_ranks test_16384_ranks tes
     test_algorithms\.mixed test_algorithms\.threads test_algorithms\..*\.524288 \
     test_collectives\.sizes\..*=[^o] test_collectives\.sizes\..*all test_collectives\..*processes\.tcp \
     test_collectives\..*mixed\.all test_collectives\..*threads\.shm$$ test_collectives\..*threads\.tcp \
-    test_gpu_collectives\.sizes test_gpu_collectives\.types\.processes \
+    test_gpu_collectives\.sizes test_gpu_collectives\.types \
     test_gpu_collectives\.operations\.processes test_gpu_algorithms\..*\.types\.processes \
-    test_gpu_algorithms\.cube_rings\.operations test_gpu_links test_gpu_forms test_gpu_rails \
+    test_gpu_algorithms\..*\.operations test_gpu_hosts\.operations \
+    test_gpu_links test_gpu_forms test_gpu_rails \
     test_gpu_copies\.sizes test_gpu_copies\.streams test_gpu_copies\.graphs
 # A process that frees much and ends soon is faster with less of it kept from use.
 asan: export ASAN_OPTIONS := quarantine_size_mb=16:malloc_context_size=8
