@@ -353,7 +353,8 @@ TUTTI_API tuttiResult_t tuttiCommSplit(tuttiComm_t comm, int color, int key, tut
 TUTTI_API tuttiResult_t tuttiCommFinalize(tuttiComm_t comm);
 
 /* Free the communicator. Operations that are still on streams are completed first. The call is not
- * collective and does not wait for peers. Operations of peers with this rank must be complete. NULL
+ * collective and does not wait for peers, except that a rank on a GPU waits some seconds at most
+ * until other hosts have received what its kernels have sent. Operations of peers with this rank must be complete. NULL
  * is ignored.
  *  - tuttiInvalidUsage: an open group of this thread or another one holds calls on the
  *    communicator, or another thread is inside a call on it. The communicator is as before. */

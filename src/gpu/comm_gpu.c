@@ -130,6 +130,9 @@ static void fail_network(void *context, int rc, const char *message)
 {
     struct tutti_comm *comm = context;
 
+    /* After tuttiCommFinalize no rank needs the others. */
+    if (tutti_comm_state(comm) == TUTTI_COMM_FINALIZED)
+        return;
     tutti_log_enter(&comm->scope);
     tutti_comm_fail(comm, rc, message);
 }
@@ -166,6 +169,8 @@ int tutti_gpu_comm_form(struct tutti_comm *comm)
     if (rc != TUTTI_OK)
         return rc;
     gpu_comm->has_domain = tutti_cuda_has_domain(gpu_comm->gpu);
+    if (!gpu_comm->has_domain)
+        tutti_gpu_network_fini(gpu_comm);
     free(gpu_comm->messages);
     gpu_comm->messages = NULL;
     return tutti_gpu_plan_fill_view(comm);

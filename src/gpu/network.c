@@ -82,6 +82,11 @@ static int begin(struct tutti_comm *comm, struct tutti_gpu_network *network)
     if (network->sent == NULL || network->gathered == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the network of %d GPUs", comm->nranks);
     rc = tutti_fabric_open(&args, &fabric);
+    if (rc == TUTTI_OK && !tutti_fabric_reaches_hosts(fabric)) {
+        rc = TUTTI_ERR_SYSTEM; /* the last message says why */
+        tutti_fabric_destroy(fabric);
+        fabric = NULL;
+    }
     set_fabric(comm->gpu, fabric);
     if (rc == TUTTI_OK)
         memcpy(network->sent, tutti_fabric_record(network->fabric), TUTTI_FABRIC_RECORD_BYTES);
@@ -146,8 +151,10 @@ static int connect_all(struct tutti_comm *comm, struct tutti_gpu_network *networ
             continue;
         rc = tutti_fabric_connect(network->fabric, network->next_peer, TUTTI_CHANNEL_COLLECTIVE,
                                   &conn);
-        if (rc == TUTTI_AGAIN)
+        if (rc == TUTTI_AGAIN) {
             network->phase = CONNECT;
+            TUTTI_TRY(tutti_fabric_check(network->fabric)); /* this rank may be out of descriptors */
+        }
         if (rc != TUTTI_OK)
             return rc;
     }

@@ -132,6 +132,24 @@ void tutti_fabric_decline(int nranks, int rank, int rc, const char *reason,
     memcpy(ret_record, record.bytes, sizeof record.bytes);
 }
 
+void tutti_fabric_disconnect(struct tutti_fabric *fabric, int peer, int channel)
+{
+    size_t index = tutti_conn_index(peer, channel);
+
+    if (fabric->conns[index] != NULL)
+        fabric->conns[index]->ops->close(fabric->conns[index]);
+    fabric->conns[index] = NULL;
+    fabric->is_ready[index] = false;
+}
+
+bool tutti_fabric_reaches_hosts(const struct tutti_fabric *fabric)
+{
+    for (uint32_t i = 0; i < fabric->nparts; i++)
+        if (fabric->parts[i].is_open && fabric->parts[i].ops->reaches_hosts)
+            return true;
+    return false;
+}
+
 void tutti_fabric_progress(struct tutti_fabric *fabric)
 {
     tutti_parts_progress(fabric);

@@ -79,6 +79,13 @@ int tutti_fabric_settle(struct tutti_fabric *fabric, const void *verdicts);
 int tutti_fabric_connect(struct tutti_fabric *fabric, int peer, int channel,
                          struct tutti_conn **ret_conn);
 
+/* Close the connection to `peer` on `channel`, which both sides have finished with. The peer is not
+ * taken for lost then. NULL and unfinished connections are closed, too. */
+void tutti_fabric_disconnect(struct tutti_fabric *fabric, int peer, int channel);
+
+/* True if a transport that serves ranks of different hosts is open. Valid after tutti_fabric_open. */
+bool tutti_fabric_reaches_hosts(const struct tutti_fabric *fabric);
+
 /* Continue everything that does not belong to a connection, such as handshakes with peers that
  * connect. tutti_fabric_connect and tutti_fabric_idle do this, too. */
 void tutti_fabric_progress(struct tutti_fabric *fabric);

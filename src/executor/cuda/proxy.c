@@ -21,12 +21,17 @@
 #define SHORT_NAP_NS 50000
 #define LONG_NAP_NS TUTTI_NS_PER_MS
 
-/* The longest wait for the other proxies at the end. */
+/* The longest wait for the other proxies at the end, since something was last carried. */
 #define LEAVE_NS (5 * TUTTI_NS_PER_S)
+
+/* The time between two checks for ranks that have given up, and for a network that is silent. A
+ * connection that is closed is noticed at once. */
+#define LOOK_NS (100 * TUTTI_NS_PER_MS)
 
 struct tutti_cuda_proxy {
     struct tutti_cuda_proxy_args args;
     struct tutti_cuda_proxy_link *links; /* [args.npairs] */
+    uint64_t looked_ns;                  /* time of the last check */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -81,7 +86,10 @@ static int pass(struct tutti_cuda_proxy *proxy, bool *moved)
         TUTTI_TRY(tutti_cuda_proxy_link_move(&proxy->links[i], moved));
     if (!*moved)
         tutti_fabric_progress(proxy->args.fabric);
-    return TUTTI_OK;
+    if (tutti_now_ns() - proxy->looked_ns < LOOK_NS)
+        return TUTTI_OK;
+    proxy->looked_ns = tutti_now_ns();
+    return tutti_fabric_check(proxy->args.fabric);
 }
 
 /* Returns true once all links have left. */
@@ -102,6 +110,8 @@ static int leave(struct tutti_cuda_proxy *proxy)
 
     while (!have_all_left(proxy)) {
         TUTTI_TRY(pass(proxy, &moved));
+        if (moved)
+            until_ns = tutti_now_ns() + LEAVE_NS;
         if (tutti_now_ns() > until_ns) {
             tutti_log(TUTTI_LOG_WARN, "rank %d ends, but ranks of other hosts have not confirmed "
                       "within %d s that they have all data of its GPU", proxy->args.rank,

@@ -14,7 +14,8 @@ int tutti_cuda_proxy_link_init(struct tutti_cuda_proxy_link *link,
 {
     size_t channels = args->layout.channels;
 
-    *link = (struct tutti_cuda_proxy_link){.pair = *pair, .layout = args->layout};
+    *link = (struct tutti_cuda_proxy_link){.pair = *pair, .layout = args->layout,
+                                           .fabric = args->fabric};
     link->filled = calloc(channels, sizeof *link->filled);
     link->emptied = calloc(channels, sizeof *link->emptied);
     link->arrived = calloc(channels, sizeof *link->arrived);
@@ -362,9 +363,25 @@ static int receive_some(struct tutti_cuda_proxy_link *link, bool *moved)
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
+/* True if the other proxy has left, and needs nothing more of this one. */
+static bool is_over(const struct tutti_cuda_proxy_link *link)
+{
+    return link->has_left && !link->owes_answer && !is_sending(link) &&
+           (!link->is_leaving || link->is_answered);
+}
+
 int tutti_cuda_proxy_link_move(struct tutti_cuda_proxy_link *link, bool *moved)
 {
-    int rc = send_some(link, moved);
+    int rc;
+
+    /* The other side closes its end soon, which must not count as the loss of a rank. */
+    if (is_over(link)) {
+        if (link->conn != NULL)
+            tutti_fabric_disconnect(link->fabric, link->pair.rank, TUTTI_CHANNEL_COLLECTIVE);
+        link->conn = NULL;
+        return TUTTI_OK;
+    }
+    rc = send_some(link, moved);
 
     /* The other proxy has left, and has closed the connection before the answer arrived. */
     if (link->has_left && rc == TUTTI_ERR_REMOTE) {

@@ -28,7 +28,8 @@ enum { TUTTI_CUDA_PROXY_FRAMES = 16 };
 struct tutti_cuda_proxy_link {
     struct tutti_cuda_proxy_pair pair;
     struct tutti_kernel_layout layout;
-    struct tutti_conn *conn;
+    struct tutti_fabric *fabric;
+    struct tutti_conn *conn; /* NULL: closed, after both proxies have taken leave */
 
     /* Sending. */
     uint64_t *filled;   /* [channels]: slots of outgoing FIFOs that were sent */
