@@ -63,11 +63,12 @@ void meet(struct crew_seat *seat, int mark)
         _exit(6);
 }
 
+/* Aborts once all ranks have formed, and those that call have called. */
 static void *give_up(void *argument)
 {
     struct crew_seat *seat = argument;
 
-    if (!crew_await(&seat->board->marks[MARK_CALLED], NRANKS - 1) ||
+    if (!crew_await(&seat->board->marks[MARK_CALLED], NRANKS) ||
         tuttiCommAbort(seat->comm) != tuttiSuccess)
         _exit(8);
     return NULL;
@@ -78,7 +79,7 @@ tuttiResult_t abort_meanwhile(struct rank *rank,
                               tuttiResult_t (*act)(struct rank *rank))
 {
     struct crew_seat *seat = rank->seat;
-    struct tutti_cu_stream *stream;
+    struct tutti_cu_stream *stream = NULL;
     tuttiResult_t result = tuttiSuccess;
     pthread_t thread;
 
@@ -87,9 +88,10 @@ tuttiResult_t abort_meanwhile(struct rank *rank,
     if (seat->rank != 2) {
         must(driver()->stream_create(&stream, TUTTI_CU_STREAM_NON_BLOCKING));
         result = enqueue(rank, (tuttiStream_t)(void *)stream);
-        crew_add(&seat->board->marks[MARK_CALLED]);
-        must(driver()->stream_synchronize(stream));
     }
+    crew_add(&seat->board->marks[MARK_CALLED]);
+    if (seat->rank != 2)
+        must(driver()->stream_synchronize(stream));
     if (seat->rank == 0)
         pthread_join(thread, NULL);
     meet(seat, MARK_ENDED);
