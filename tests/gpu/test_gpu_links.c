@@ -87,7 +87,8 @@ static void load_pair(struct loads *loads, int from, int to, double bytes)
     }
 }
 
-/* Returns the link that takes longest; *ret_seconds is its time. */
+/* Returns the link that takes longest; *ret_seconds is its time. Of links that take equally long it
+ * is the first: a few bytes of signals, whose number differs from run to run, do not count. */
 static uint32_t busiest(const struct loads *loads, double *ret_seconds)
 {
     uint32_t found = 0;
@@ -96,7 +97,7 @@ static uint32_t busiest(const struct loads *loads, double *ret_seconds)
     for (uint32_t i = 0; i < loads->graph->nlinks; i++) {
         double seconds = loads->bytes[i] / loads->graph->links[i].bytes_per_s;
 
-        if (seconds > *ret_seconds) {
+        if (seconds > 1.001 * *ret_seconds) {
             *ret_seconds = seconds;
             found = i;
         }
@@ -253,8 +254,7 @@ static void sum(struct member *member)
 
 /* ---- other ways ------------------------------------------------------------------------------ */
 
-/* Writes the time that the simulator gives for the call, on the machine that tutti-sim makes. It
- * plays accesses to memory of other ranks only within a host. */
+/* Writes the time that the simulator gives for the call, on the machine that tutti-sim makes. */
 static void simulate(const struct loads *loads, const struct machine *machine, char text[32])
 {
     int length = (int)strcspn(machine->algorithm, "/");
@@ -264,13 +264,9 @@ static void simulate(const struct loads *loads, const struct machine *machine, c
 
     snprintf(name, sizeof name, "%.*s", length, machine->algorithm);
     assert_int_equal(topo_machine_make(loads->paths, &stage.machine), TUTTI_OK);
-    if (stage.machine->places.nnodes > 1 && machine->algorithm[length] == '/') {
-        snprintf(text, 32, "not played");
-    } else {
-        stage_play(&stage, TUTTI_ALLREDUCE, name, COUNT * sizeof(int32_t), &report);
-        snprintf(text, 32, "%.0f us", 1e6 * report.seconds);
-        tutti_sim_report_fini(&report);
-    }
+    stage_play(&stage, TUTTI_ALLREDUCE, name, COUNT * sizeof(int32_t), &report);
+    snprintf(text, 32, "%.0f us", 1e6 * report.seconds);
+    tutti_sim_report_fini(&report);
     stage_close(&stage);
 }
 

@@ -51,6 +51,32 @@ static void many_racks_are_searched_as_two(void **state)
     running_says("hosts 0-1, ring of 8 gpus");
 }
 
+/* Returns the bus rate that the last run printed for its algorithm. */
+static double bus_rate(void)
+{
+    const char *at = strstr(running.out, " GB/s");
+
+    assert_non_null(at);
+    while (at > running.out && at[-1] != ' ')
+        at--;
+    return atof(at);
+}
+
+/* Ranks of a rack share the work before data crosses the network, not only those of a host. */
+static void racks_are_nodes(void **state)
+{
+    (void)state;
+    assert_int_equal(running_run(TUTTI_TOPO, "machine --from '8 racks of 3 hosts: 4 gpus gb200 "
+                                             "nvswitch, 4 nics 400G, 2 cpus grace'"),
+                     0);
+    running_says("\nnode 12\n");
+    assert_int_equal(running_run(TUTTI_SIM, "allreduce --topo '8 racks of 3 hosts: 4 gpus gb200 "
+                                            "nvswitch, 4 nics 400G, 2 cpus grace' --size 1G "
+                                            "--algorithm hierarchical"),
+                     0);
+    assert_true(bus_rate() > 300);
+}
+
 static void the_file_of_many_hosts_is_short_and_whole(void **state)
 {
     static char text[RUNNING_TEXT];
@@ -69,17 +95,6 @@ static void the_file_of_many_hosts_is_short_and_whole(void **state)
                      0);
     running_says("allgather, 800 ranks");
     assert_null(strstr(running.out, "left out"));
-}
-
-/* Returns the bus rate that the last run printed for multi_ring. */
-static double bus_rate(void)
-{
-    const char *at = strstr(running.out, " GB/s");
-
-    assert_non_null(at);
-    while (at > running.out && at[-1] != ' ')
-        at--;
-    return atof(at);
 }
 
 /* Rings of large calls have one rate, however many hosts they go through. */
@@ -150,6 +165,7 @@ int main(void)
         cmocka_unit_test(many_hosts_are_searched_as_two),
         cmocka_unit_test(a_picture_counts_all_hosts),
         cmocka_unit_test(many_racks_are_searched_as_two),
+        cmocka_unit_test(racks_are_nodes),
         cmocka_unit_test(the_file_of_many_hosts_is_short_and_whole),
         cmocka_unit_test(more_hosts_play_as_few),
         cmocka_unit_test(the_matrix_has_the_ports_between_hosts),

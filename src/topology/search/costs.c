@@ -85,16 +85,15 @@ static struct way way_of(const struct costs *costs, uint32_t from, uint32_t to)
     return way;
 }
 
-static uint32_t host_of(const struct costs *costs, uint32_t gpu)
+static uint32_t part_of(const struct costs *costs, uint32_t gpu)
 {
-    return costs->graph->nodes[tutti_graph_gpu(costs->graph, gpu)].host;
+    return tutti_graph_part_of_gpu(costs->parts, gpu);
 }
 
 /* Returns the rank of a gpu. */
 static uint32_t rank_of(const struct costs *costs, uint32_t gpu)
 {
-    const struct tutti_graph_part *part =
-        &costs->parts->part[tutti_graph_part_of_gpu(costs->parts, gpu)];
+    const struct tutti_graph_part *part = &costs->parts->part[part_of(costs, gpu)];
 
     return part->first_rank + gpu - part->first_gpu;
 }
@@ -256,7 +255,7 @@ static int number_links(struct costs *costs)
 
 /* Finds the greatest latency and the lowest rate of all pairs at this distance. Pairs with a path
  * use the values of the path instead. Returns false if there is no such pair. */
-static bool level_of(const struct costs *costs, bool is_between_hosts, double *ret_latency_s,
+static bool level_of(const struct costs *costs, bool is_between_parts, double *ret_latency_s,
                      double *ret_bytes_per_s)
 {
     double latency_s = 0, bytes_per_s = INFINITY;
@@ -266,7 +265,7 @@ static bool level_of(const struct costs *costs, bool is_between_hosts, double *r
         for (uint32_t to = 0; to < costs->ngpus; to++) {
             struct way way;
 
-            if (from == to || (host_of(costs, from) != host_of(costs, to)) != is_between_hosts)
+            if (from == to || (part_of(costs, from) != part_of(costs, to)) != is_between_parts)
                 continue;
             way = way_of(costs, from, to);
             is_there = true;
@@ -345,7 +344,9 @@ static void write_orders(FILE *out, const struct costs *costs, const struct tutt
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-/* Writes the node of each rank. Hosts without gpus have no ranks, so nodes are numbered again. */
+/* Writes the node of each rank. A node is a part: a host, or all hosts that an NVSwitch joins, since
+ * they reach each other as fast as gpus of one host do. Parts without gpus have no ranks, so nodes
+ * are numbered again. */
 static void write_nodes(FILE *out, const struct costs *costs)
 {
     uint32_t node = 0;
@@ -355,10 +356,8 @@ static void write_nodes(FILE *out, const struct costs *costs)
         const struct tutti_graph_part *part = &costs->parts->part[i];
 
         for (uint32_t copy = 0; copy < part->copies && part->ngpus > 0; copy++, node++)
-            for (uint32_t gpu = part->first_gpu; gpu < part->first_gpu + part->ngpus; gpu++) {
-                node += gpu > part->first_gpu && host_of(costs, gpu) != host_of(costs, gpu - 1);
+            for (uint32_t gpu = 0; gpu < part->ngpus; gpu++)
                 fprintf(out, " %u", node);
-            }
     }
     fputc('\n', out);
 }

@@ -2,6 +2,7 @@
  * Makes a machine from a graph: every pair of gpus has its path, and plans become orders of all
  * gpus. */
 #include "base/result.h"
+#include "topology/graph/parts.h"
 #include "topology/graph/ports.h"
 #include "topology/search/costs.h"
 
@@ -50,15 +51,15 @@ static struct tutti_machine *describe(const struct machine *of, const struct tut
 
 /* ---- links and paths ------------------------------------------------------------------------- */
 
-static void assert_pair(const struct machine *of, const struct tutti_ports *ports,
+static void assert_pair(const struct tutti_graph_parts *domains, const struct tutti_ports *ports,
                         const struct tutti_machine *machine, uint32_t from, uint32_t to)
 {
     const struct tutti_path *parts[TUTTI_PORTS_PARTS];
     uint32_t nparts = tutti_ports_way(ports, from, to, parts), nhops = 0;
     const struct tutti_machine_path *way = tutti_machine_path(machine, from, to);
     double bytes_per_s = INFINITY, latency_s = 0;
-    bool is_apart = of->graph->nodes[tutti_graph_gpu(of->graph, from)].host !=
-                    of->graph->nodes[tutti_graph_gpu(of->graph, to)].host;
+    bool is_apart =
+        tutti_graph_part_of_gpu(domains, from) != tutti_graph_part_of_gpu(domains, to);
 
     for (uint32_t i = 0; i < nparts; i++) {
         nhops += parts[i]->nhops;
@@ -82,15 +83,18 @@ static void every_pair_of_gpus_has_the_path_of_the_graph(void **state)
         struct machine of = open_machine(lines[i]);
         struct tutti_machine *machine = describe(&of, NULL, NULL);
         uint32_t n = of.graph->count[TUTTI_NODE_GPU];
+        struct tutti_graph_parts domains;
         struct tutti_ports *ports;
 
         assert_int_equal(tutti_ports_deal(of.paths, &ports), TUTTI_OK);
+        assert_int_equal(tutti_graph_parts_find(of.graph, &domains), TUTTI_OK);
         assert_int_equal(machine->places.nranks, n);
         assert_int_equal(machine->links.npaths, n * (n - 1));
         for (uint32_t from = 0; from < n; from++)
             for (uint32_t to = 0; to < n; to++)
                 if (from != to)
-                    assert_pair(&of, ports, machine, from, to);
+                    assert_pair(&domains, ports, machine, from, to);
+        tutti_graph_parts_fini(&domains);
         tutti_ports_destroy(ports);
         tutti_machine_destroy(machine);
         close_machine(&of);
