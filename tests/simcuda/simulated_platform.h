@@ -14,6 +14,8 @@
 #include <string.h>
 
 #define GPU_INLINE static inline __attribute__((unused))
+/* Of the functions below: the compiler stops inlining in a file as large as the kernels. */
+#define SIM_INLINE static inline __attribute__((always_inline, unused))
 #define GPU_FUNCTION static __attribute__((noinline, unused))
 #define GPU_KERNEL(name, most_threads, type, argument)                                       \
     static void name(const type &argument);                                                  \
@@ -33,27 +35,27 @@
 
 /* ---- who am I ------------------------------------------------------------------------- */
 
-GPU_INLINE uint32_t gpu_thread(void) { return sim_self->thread; }
-GPU_INLINE uint32_t gpu_threads(void) { return sim_self->threads; }
-GPU_INLINE uint32_t gpu_block(void) { return sim_self->block; }
-GPU_INLINE uint32_t gpu_blocks(void) { return sim_self->blocks; }
+SIM_INLINE uint32_t gpu_thread(void) { return sim_self->thread; }
+SIM_INLINE uint32_t gpu_threads(void) { return sim_self->threads; }
+SIM_INLINE uint32_t gpu_block(void) { return sim_self->block; }
+SIM_INLINE uint32_t gpu_blocks(void) { return sim_self->blocks; }
 
 /* ---- meeting -------------------------------------------------------------------------- */
 
-GPU_INLINE void gpu_barrier(void) { sim_barrier(SIM_BARRIER, false); }
-GPU_INLINE bool gpu_barrier_or(bool is_true) { return sim_barrier(SIM_BARRIER_OR, is_true); }
-GPU_INLINE uint32_t gpu_ballot(bool is_true) { return sim_ballot(is_true); }
-GPU_INLINE bool gpu_warp_all(bool is_true) { return sim_ballot(is_true) == 0xffffffffu; }
-GPU_INLINE bool gpu_warp_any(bool is_true) { return sim_ballot(is_true) != 0; }
+SIM_INLINE void gpu_barrier(void) { sim_barrier(SIM_BARRIER, false); }
+SIM_INLINE bool gpu_barrier_or(bool is_true) { return sim_barrier(SIM_BARRIER_OR, is_true); }
+SIM_INLINE uint32_t gpu_ballot(bool is_true) { return sim_ballot(is_true); }
+SIM_INLINE bool gpu_warp_all(bool is_true) { return sim_ballot(is_true) == 0xffffffffu; }
+SIM_INLINE bool gpu_warp_any(bool is_true) { return sim_ballot(is_true) != 0; }
 
 /* ---- memory --------------------------------------------------------------------------- */
 
-template <typename T> GPU_INLINE void sim_aligned(const T *at, size_t size_bytes)
+template <typename T> SIM_INLINE void sim_aligned(const T *at, size_t size_bytes)
 {
     if (__builtin_expect((uintptr_t)at % size_bytes != 0, 0))
         sim_misaligned(at, size_bytes);
 }
-template <typename T> GPU_INLINE T gpu_load(const T *at)
+template <typename T> SIM_INLINE T gpu_load(const T *at)
 {
     T value;
 
@@ -64,7 +66,7 @@ template <typename T> GPU_INLINE T gpu_load(const T *at)
         value = *at;
     return value;
 }
-template <typename T> GPU_INLINE void gpu_store(T *at, T value)
+template <typename T> SIM_INLINE void gpu_store(T *at, T value)
 {
     sim_aligned(at, alignof(T));
     if (__builtin_expect(sim_self->is_watched, 0))
@@ -72,18 +74,18 @@ template <typename T> GPU_INLINE void gpu_store(T *at, T value)
     else
         *at = value;
 }
-GPU_INLINE gpu_word gpu_load_word(const void *at)
+SIM_INLINE gpu_word gpu_load_word(const void *at)
 {
     return gpu_load(static_cast<const gpu_word *>(at));
 }
-GPU_INLINE void gpu_store_word(void *at, gpu_word word)
+SIM_INLINE void gpu_store_word(void *at, gpu_word word)
 {
     gpu_store(static_cast<gpu_word *>(at), word);
 }
-GPU_INLINE gpu_word gpu_load_word_once(const void *at) { return gpu_load_word(at); }
+SIM_INLINE gpu_word gpu_load_word_once(const void *at) { return gpu_load_word(at); }
 
 /* One of the two halves that words with flags are made of, and all that is relaxed. */
-GPU_INLINE uint64_t sim_load_relaxed(const uint64_t *at)
+SIM_INLINE uint64_t sim_load_relaxed(const uint64_t *at)
 {
     uint64_t value;
 
@@ -95,7 +97,7 @@ GPU_INLINE uint64_t sim_load_relaxed(const uint64_t *at)
     sim_poll(at, value);
     return value;
 }
-GPU_INLINE void sim_store_relaxed(uint64_t *at, uint64_t value)
+SIM_INLINE void sim_store_relaxed(uint64_t *at, uint64_t value)
 {
     if (__builtin_expect(sim_self->has_fenced, 0))
         sim_relaxed_store_is(at);
@@ -105,19 +107,19 @@ GPU_INLINE void sim_store_relaxed(uint64_t *at, uint64_t value)
         __atomic_store_n(at, value, __ATOMIC_RELAXED);
     sim_progress();
 }
-GPU_INLINE gpu_word sim_gpu_word(uint64_t low, uint64_t high)
+SIM_INLINE gpu_word sim_gpu_word(uint64_t low, uint64_t high)
 {
     gpu_word word = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)};
 
     return word;
 }
-GPU_INLINE struct sim_word sim_halves(gpu_word word)
+SIM_INLINE struct sim_word sim_halves(gpu_word word)
 {
     struct sim_word halves = {word.x | (uint64_t)word.y << 32, word.z | (uint64_t)word.w << 32};
 
     return halves;
 }
-GPU_INLINE gpu_word gpu_load_flagged(const void *at)
+SIM_INLINE gpu_word gpu_load_flagged(const void *at)
 {
     const uint64_t *halves = static_cast<const uint64_t *>(at);
     uint64_t low, high;
@@ -132,7 +134,7 @@ GPU_INLINE gpu_word gpu_load_flagged(const void *at)
     }
     return sim_gpu_word(low, high);
 }
-GPU_INLINE void gpu_store_flagged(void *at, gpu_word word)
+SIM_INLINE void gpu_store_flagged(void *at, gpu_word word)
 {
     uint64_t *halves = static_cast<uint64_t *>(at);
     struct sim_word value = sim_halves(word);
@@ -146,20 +148,20 @@ GPU_INLINE void gpu_store_flagged(void *at, gpu_word word)
         sim_store_relaxed(&halves[0], value.low);
     }
 }
-GPU_INLINE gpu_word gpu_load_line(const void *at, bool is_there)
+SIM_INLINE gpu_word gpu_load_line(const void *at, bool is_there)
 {
     struct sim_word word = sim_load_line(at, is_there);
 
     return sim_gpu_word(word.low, word.high);
 }
-GPU_INLINE void gpu_store_line(void *at, gpu_word word, bool is_there)
+SIM_INLINE void gpu_store_line(void *at, gpu_word word, bool is_there)
 {
     sim_store_line(at, sim_halves(word), is_there);
 }
 
 /* ---- order ---------------------------------------------------------------------------- */
 
-GPU_INLINE uint64_t gpu_load_acquire(const uint64_t *at)
+SIM_INLINE uint64_t gpu_load_acquire(const uint64_t *at)
 {
     uint64_t value;
 
@@ -173,7 +175,7 @@ GPU_INLINE uint64_t gpu_load_acquire(const uint64_t *at)
     sim_poll(at, value);
     return value;
 }
-GPU_INLINE void gpu_store_release(uint64_t *at, uint64_t value)
+SIM_INLINE void gpu_store_release(uint64_t *at, uint64_t value)
 {
     sim_aligned(at, sizeof *at);
     if (__builtin_expect(sim_self->is_watched, 0))
@@ -181,17 +183,17 @@ GPU_INLINE void gpu_store_release(uint64_t *at, uint64_t value)
     __atomic_store_n(at, value, __ATOMIC_RELEASE);
     sim_progress();
 }
-GPU_INLINE uint64_t gpu_load_relaxed(const uint64_t *at)
+SIM_INLINE uint64_t gpu_load_relaxed(const uint64_t *at)
 {
     sim_aligned(at, sizeof *at);
     return sim_load_relaxed(at);
 }
-GPU_INLINE void gpu_store_relaxed(uint64_t *at, uint64_t value)
+SIM_INLINE void gpu_store_relaxed(uint64_t *at, uint64_t value)
 {
     sim_aligned(at, sizeof *at);
     sim_store_relaxed(at, value);
 }
-GPU_INLINE void gpu_fence(void)
+SIM_INLINE void gpu_fence(void)
 {
     if (__builtin_expect(sim_self->is_watched, 0))
         sim_publish(nullptr);
@@ -199,7 +201,7 @@ GPU_INLINE void gpu_fence(void)
     if (__builtin_expect(sim_self->is_watched, 0))
         sim_acquire();
 }
-GPU_INLINE uint64_t gpu_add(uint64_t *at, uint64_t more)
+SIM_INLINE uint64_t gpu_add(uint64_t *at, uint64_t more)
 {
     uint64_t before;
 
@@ -215,7 +217,7 @@ GPU_INLINE uint64_t gpu_add(uint64_t *at, uint64_t more)
 
 /* ---- time ----------------------------------------------------------------------------- */
 
-GPU_INLINE uint64_t gpu_now_ns(void) { return sim_now_ns(); }
-GPU_INLINE void gpu_pause(void) { sim_pause(); }
+SIM_INLINE uint64_t gpu_now_ns(void) { return sim_now_ns(); }
+SIM_INLINE void gpu_pause(void) { sim_pause(); }
 
 #endif
