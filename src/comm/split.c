@@ -30,21 +30,12 @@ struct over_parent {
 static int parent_allgather(struct over_parent *over, const void *mine, size_t size, void *all)
 {
     struct tutti_call call;
-    bool moved = false;
-    int rc;
 
     if (over->batch == NULL) {
         tutti_call_of_bytes(TUTTI_ALLGATHER, (uint8_t)over->caller, mine, all, size, &call);
-        TUTTI_TRY(tutti_batch_create(over->parent, &over->batch));
-        TUTTI_TRY(tutti_batch_add(over->batch, &call));
-        tutti_batch_issue(over->batch);
+        TUTTI_TRY(tutti_batch_begin(over->parent, &call, &over->batch));
     }
-    rc = tutti_batch_progress(over->batch, &moved);
-    if (rc == TUTTI_AGAIN)
-        return rc;
-    tutti_batch_release(over->batch);
-    over->batch = NULL;
-    return rc;
+    return tutti_batch_continue(&over->batch);
 }
 
 static int allgather(struct tutti_bootstrap *boot, const void *mine, size_t size, void *all)

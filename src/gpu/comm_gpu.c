@@ -92,29 +92,19 @@ static int begin_exchange(struct tutti_comm *comm)
 
     tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_FORMING, tutti_cuda_message(gpu_comm->gpu),
                         gpu_comm->messages, TUTTI_CUDA_MESSAGE_BYTES, &call);
-    TUTTI_TRY(tutti_batch_create(comm, &gpu_comm->batch));
-    TUTTI_TRY(tutti_batch_add(gpu_comm->batch, &call));
-    tutti_batch_issue(gpu_comm->batch);
-    return TUTTI_OK;
+    return tutti_batch_begin(comm, &call, &gpu_comm->batch);
 }
 
 /* Continues the all-gather under way, if there is one. */
 static int continue_exchange(struct tutti_comm *comm)
 {
     struct tutti_gpu_comm *gpu_comm = comm->gpu;
-    bool moved = false;
-    int rc;
+    bool is_under_way = gpu_comm->batch != NULL;
 
-    if (gpu_comm->batch == NULL)
-        return TUTTI_OK;
-    rc = tutti_batch_progress(gpu_comm->batch, &moved);
-    if (rc == TUTTI_AGAIN)
-        return rc;
-    tutti_batch_release(gpu_comm->batch);
-    gpu_comm->batch = NULL;
-    if (rc == TUTTI_OK)
+    TUTTI_TRY(tutti_batch_continue(&gpu_comm->batch));
+    if (is_under_way)
         tutti_cuda_take_messages(gpu_comm->gpu, gpu_comm->messages);
-    return rc;
+    return TUTTI_OK;
 }
 
 /* Check the other ranks, because kernels that wait for another rank's kernels do not notice that

@@ -18,29 +18,16 @@ static int begin_exchange(struct tutti_comm *comm, struct tutti_gpu_network *net
 
     tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_FORMING, network->sent, network->gathered, bytes,
                         &call);
-    TUTTI_TRY(tutti_batch_create(comm, &network->batch));
-    TUTTI_TRY(tutti_batch_add(network->batch, &call));
-    tutti_batch_issue(network->batch);
-    return TUTTI_OK;
+    return tutti_batch_begin(comm, &call, &network->batch);
 }
 
 /* Continues the exchange under way, if there is one. In the last one, other ranks may still be
  * connecting to this one. */
 static int continue_exchange(struct tutti_gpu_network *network)
 {
-    bool moved = false;
-    int rc;
-
-    if (network->batch == NULL)
-        return TUTTI_OK;
-    if (network->phase == DONE)
+    if (network->batch != NULL && network->phase == DONE)
         tutti_fabric_progress(network->fabric);
-    rc = tutti_batch_progress(network->batch, &moved);
-    if (rc == TUTTI_AGAIN)
-        return rc;
-    tutti_batch_release(network->batch);
-    network->batch = NULL;
-    return rc;
+    return tutti_batch_continue(&network->batch);
 }
 
 /* ---- phases ---------------------------------------------------------------------------------- */

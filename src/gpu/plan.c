@@ -72,31 +72,6 @@ static bool is_missing(const struct tutti_cluster_record *record)
     return record->size_bytes == 0;
 }
 
-static int begin_exchange(struct tutti_comm *comm, struct tutti_gpu_plan *plan,
-                          struct tutti_call *call)
-{
-    TUTTI_TRY(tutti_batch_create(comm, &plan->batch));
-    TUTTI_TRY(tutti_batch_add(plan->batch, call));
-    tutti_batch_issue(plan->batch);
-    return TUTTI_OK;
-}
-
-/* Continues the exchange under way, if there is one. */
-static int continue_exchange(struct tutti_gpu_plan *plan)
-{
-    bool moved = false;
-    int rc;
-
-    if (plan->batch == NULL)
-        return TUTTI_OK;
-    rc = tutti_batch_progress(plan->batch, &moved);
-    if (rc == TUTTI_AGAIN)
-        return rc;
-    tutti_batch_release(plan->batch);
-    plan->batch = NULL;
-    return rc;
-}
-
 static int gather_records(struct tutti_comm *comm, struct tutti_gpu_plan *plan)
 {
     struct tutti_call call;
@@ -106,7 +81,7 @@ static int gather_records(struct tutti_comm *comm, struct tutti_gpu_plan *plan)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the GPUs of %d ranks", comm->nranks);
     tutti_call_of_bytes(TUTTI_ALLGATHER, TUTTI_FOR_FORMING, &plan->record, plan->records,
                         sizeof plan->record, &call);
-    return begin_exchange(comm, plan, &call);
+    return tutti_batch_begin(comm, &call, &plan->batch);
 }
 
 /* Opens the cluster. Without a description of each host there is none. */
@@ -143,7 +118,7 @@ static int send_text(struct tutti_comm *comm, struct tutti_gpu_plan *plan)
                         text->size_bytes, &call);
     call.root = (int)text->owner;
     call.signature.root = (uint16_t)text->owner;
-    return begin_exchange(comm, plan, &call);
+    return tutti_batch_begin(comm, &call, &plan->batch);
 }
 
 static int take_text(struct tutti_gpu_plan *plan)
@@ -234,7 +209,7 @@ int tutti_gpu_plan_form(struct tutti_comm *comm)
     if (comm->nranks == 1)
         plan->phase = DONE;
     while (plan->phase != DONE || plan->batch != NULL) {
-        TUTTI_TRY(continue_exchange(plan));
+        TUTTI_TRY(tutti_batch_continue(&plan->batch));
         if (plan->phase != DONE)
             TUTTI_TRY(do_phase(comm, plan));
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The pool of stages (stage.h). Page-locking memory takes milliseconds, so a stage is reused when
- * the copies of its results have ended. */
+ * the copies of its results have ended. The driver may take long to lock memory or to free it. So
+ * this happens without gpu_comm->lock, for which the watching thread would have to wait. */
 #include "gpu/stage.h"
 
 #include <stdlib.h>
@@ -24,10 +25,12 @@ static bool is_free(const struct tutti_cu_driver *cuda, const struct tutti_stage
            (!stage->is_recorded || cuda->event_query(stage->event) == TUTTI_CU_SUCCESS);
 }
 
-/* Frees stages that are not in use, until at most KEPT_BYTES are left. */
-static void tidy(struct tutti_gpu_comm *gpu_comm, const struct tutti_cu_driver *cuda)
+/* Takes stages that are not in use out of the list, until at most KEPT_BYTES are left. Returns
+ * their list. */
+static struct tutti_stage *take_spare(struct tutti_gpu_comm *gpu_comm,
+                                      const struct tutti_cu_driver *cuda)
 {
-    struct tutti_stage **at = &gpu_comm->stages;
+    struct tutti_stage **at = &gpu_comm->stages, *spare = NULL;
 
     while (*at != NULL && gpu_comm->staged_bytes > KEPT_BYTES) {
         struct tutti_stage *stage = *at;
@@ -38,7 +41,19 @@ static void tidy(struct tutti_gpu_comm *gpu_comm, const struct tutti_cu_driver *
         }
         *at = stage->next;
         gpu_comm->staged_bytes -= stage->size_bytes;
-        destroy(cuda, stage);
+        stage->next = spare;
+        spare = stage;
+    }
+    return spare;
+}
+
+static void destroy_all(const struct tutti_cu_driver *cuda, struct tutti_stage *stages)
+{
+    while (stages != NULL) {
+        struct tutti_stage *next = stages->next;
+
+        destroy(cuda, stages);
+        stages = next;
     }
 }
 
@@ -84,27 +99,27 @@ int tutti_stage_take(struct tutti_comm *comm, size_t size_bytes, bool is_capture
                      struct tutti_stage **ret_stage)
 {
     struct tutti_gpu_comm *gpu_comm = comm->gpu;
-    struct tutti_stage *stage;
-    int rc = TUTTI_OK;
+    struct tutti_stage *stage, *spare;
 
     size_bytes += TUTTI_STAGE_HEAD_BYTES;
     pthread_mutex_lock(&gpu_comm->lock);
     stage = find(gpu_comm, comm->cuda, size_bytes);
-    tidy(gpu_comm, comm->cuda);
-    if (stage == NULL)
-        rc = create(comm, size_bytes, &stage);
-    if (rc == TUTTI_OK) {
-        stage->is_recorded = false;
-        stage->is_captured = is_captured;
-        stage->word = (uint32_t *)(void *)stage->bytes;
-        *stage->word = 0;
-        stage->next = gpu_comm->stages;
-        gpu_comm->stages = stage;
-        gpu_comm->staged_bytes += stage->size_bytes;
-        *ret_stage = stage;
-    }
+    spare = take_spare(gpu_comm, comm->cuda);
     pthread_mutex_unlock(&gpu_comm->lock);
-    return rc;
+    destroy_all(comm->cuda, spare);
+    if (stage == NULL)
+        TUTTI_TRY(create(comm, size_bytes, &stage));
+    stage->is_recorded = false;
+    stage->is_captured = is_captured;
+    stage->word = (uint32_t *)(void *)stage->bytes;
+    *stage->word = 0;
+    pthread_mutex_lock(&gpu_comm->lock);
+    stage->next = gpu_comm->stages;
+    gpu_comm->stages = stage;
+    gpu_comm->staged_bytes += stage->size_bytes;
+    pthread_mutex_unlock(&gpu_comm->lock);
+    *ret_stage = stage;
+    return TUTTI_OK;
 }
 
 void tutti_gpu_stage_fini(struct tutti_comm *comm)
@@ -115,11 +130,7 @@ void tutti_gpu_stage_fini(struct tutti_comm *comm)
     gpu_comm->stage = NULL;
     if (gpu_comm->is_stuck || tutti_cuda_enter(gpu_comm->gpu) != TUTTI_OK)
         return;
-    while (gpu_comm->stages != NULL) {
-        struct tutti_stage *next = gpu_comm->stages->next;
-
-        destroy(comm->cuda, gpu_comm->stages);
-        gpu_comm->stages = next;
-    }
+    destroy_all(comm->cuda, gpu_comm->stages);
+    gpu_comm->stages = NULL;
     tutti_cuda_leave(gpu_comm->gpu);
 }

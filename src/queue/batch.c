@@ -313,6 +313,38 @@ int tutti_batch_wait(struct tutti_batch *batch)
     }
 }
 
+int tutti_batch_begin(struct tutti_comm *comm, const struct tutti_call *call,
+                      struct tutti_batch **ret_batch)
+{
+    struct tutti_batch *batch;
+    int rc;
+
+    TUTTI_TRY(tutti_batch_create(comm, &batch));
+    rc = tutti_batch_add(batch, call);
+    if (rc != TUTTI_OK) {
+        tutti_batch_release(batch);
+        return rc;
+    }
+    tutti_batch_issue(batch);
+    *ret_batch = batch;
+    return TUTTI_OK;
+}
+
+int tutti_batch_continue(struct tutti_batch **batch)
+{
+    bool moved = false;
+    int rc;
+
+    if (*batch == NULL)
+        return TUTTI_OK;
+    rc = tutti_batch_progress(*batch, &moved);
+    if (rc == TUTTI_AGAIN)
+        return rc;
+    tutti_batch_release(*batch);
+    *batch = NULL;
+    return rc;
+}
+
 /* Runs one call by itself as far as it can go without a batch, by the same steps as a batch. This
  * is fast, because most calls complete without waiting, or after some nanoseconds. TUTTI_AGAIN: the
  * call must wait for its turn, or for other ranks. */

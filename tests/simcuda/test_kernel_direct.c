@@ -190,7 +190,7 @@ static void run_row_of_calls(struct domain *domain, uint32_t nlaunches, uint32_t
 
 static void ranks_may_run_ahead_of_each_other(void **state)
 {
-    static const struct domain_sizes sizes = {.window_bytes = 2048, .arena_bytes = 4 << 20};
+    static const struct domain_sizes sizes = {.window_bytes = 4096, .arena_bytes = 4 << 20};
 
     (void)state;
     for (uint32_t nranks = 2; nranks <= 6; nranks += 2) {
@@ -205,7 +205,7 @@ static void ranks_may_run_ahead_of_each_other(void **state)
 
 static void stores_may_become_visible_late(void **state)
 {
-    static const struct domain_sizes sizes = {.window_bytes = 2048, .arena_bytes = 1 << 20};
+    static const struct domain_sizes sizes = {.window_bytes = 4096, .arena_bytes = 1 << 20};
 
     (void)state;
     for (uint64_t seed = 1; seed <= 3; seed++) {

@@ -18,13 +18,19 @@
  *
  * Some buffers are unmapped: only their owner can use them. Then everything that the ranks cannot
  * do directly goes through their windows, in pieces that fit. All ranks see the same posts, so they
- * decide alike. For each piece:
+ * decide alike. A piece takes three steps:
  *
- *   - Owners of unmapped inputs copy them into their windows. All ranks signal "staged".
- *   - All ranks combine or copy. A rank leaves what it combines for an unmapped output in its own
- *     window. If data are only copied, the owner of an unmapped output fetches them. All ranks
- *     signal "done".
- *   - Owners of unmapped outputs fetch what was combined for them.
+ *   stage   Owners of unmapped inputs copy them into their windows.
+ *   move    All ranks combine or copy. A rank leaves what it combines for an unmapped output in its
+ *           own window. If data are only copied, the owner of an unmapped output fetches them.
+ *   fetch   Owners of unmapped outputs fetch what was combined for them.
+ *
+ * The steps of successive pieces overlap. In each phase the ranks stage one piece, move the piece
+ * before it, and fetch the one before that. Then each rank signals that its phase is done, and waits
+ * for that signal of all others. Pieces use the two halves of a window in turns: what a piece has
+ * left in a half is moved one phase later, and fetched two phases later, and only then does another
+ * piece overwrite it. Staging uses only local memory, and moving the links. So half of the blocks
+ * stage first, and half move first, and both are always in use.
  *
  * Two more kinds of buffers are treated as unmapped. One is an input that must be multiplied before
  * others may read it. The other is the buffer of an in-place all-to-all, where a direct store would
@@ -334,25 +340,42 @@ GPU_INLINE uint64_t gpu_direct_fetchers(const struct gpu_direct *d)
     return has_results ? gpu_direct_sinks(d) & d->unmapped_outputs : 0;
 }
 
-/* Runs a piece. `signals` is the number of signals that the pieces before it have given. False, to
- * all threads of a block, if the launch must end. */
-GPU_INLINE bool gpu_direct_run_piece(const struct gpu_direct *d, uint32_t signals)
+/* Ends a phase: tells all ranks that this one has done it, and waits for them. False, to all threads
+ * of a block, if the launch must end. */
+GPU_INLINE bool gpu_direct_end_phase(const struct gpu_direct *d, uint32_t phase)
 {
-    const uint32_t rank = d->run->rank;
+    gpu_signal(d->run, GPU_SIGNAL_DONE + phase);
+    return gpu_await(d->run, GPU_SIGNAL_DONE + phase);
+}
 
-    if (d->is_staged) {
-        if (gpu_is_in(d->unmapped_inputs, rank))
-            gpu_direct_stage(d);
-        gpu_signal(d->run, signals + GPU_SIGNAL_STAGED);
-        if (!gpu_await(d->run, signals + GPU_SIGNAL_STAGED))
+/* Runs a work through windows. False, to all threads of a block, if the launch must end. */
+GPU_INLINE bool gpu_direct_run_staged(struct gpu_direct *d)
+{
+    const bool stages = gpu_is_in(d->unmapped_inputs, d->run->rank);
+    const uint64_t fetchers = gpu_direct_fetchers(d);
+    const bool fetches = gpu_is_in(fetchers, d->run->rank);
+    const uint64_t nphases = d->npieces + (fetchers != 0 ? 2 : 1);
+
+    for (uint64_t phase = 0; phase < nphases; phase++) {
+        for (uint32_t turn = 0; turn < 2; turn++) {
+            const bool is_turn_to_stage = (gpu_block() + turn) % 2 == 0;
+
+            if (is_turn_to_stage && stages && phase < d->npieces) {
+                gpu_direct_seek(d, phase);
+                gpu_direct_stage(d);
+            }
+            if (!is_turn_to_stage && phase >= 1 && phase <= d->npieces) {
+                gpu_direct_seek(d, phase - 1);
+                gpu_direct_move(d);
+            }
+            if (!is_turn_to_stage && fetches && phase >= 2) {
+                gpu_direct_seek(d, phase - 2);
+                gpu_direct_fetch_results(d);
+            }
+        }
+        if (!gpu_direct_end_phase(d, (uint32_t)phase))
             return false;
     }
-    gpu_direct_move(d);
-    gpu_signal(d->run, signals + GPU_SIGNAL_DONE);
-    if (!gpu_await(d->run, signals + GPU_SIGNAL_DONE))
-        return false;
-    if (gpu_is_in(gpu_direct_fetchers(d), rank))
-        gpu_direct_fetch_results(d);
     return true;
 }
 
@@ -362,30 +385,21 @@ GPU_INLINE bool gpu_direct_run(struct gpu_run *run)
 {
     GPU_SHARED(gpu_direct_table, table);
     struct gpu_direct d = {run, run->work, &table, 0, 0, false, gpu_type_bytes(run->work->type), 0,
-                           0, 0};
-    /* A few signals are left for those before and after the pieces. */
-    const uint32_t most_signals = (1u << TUTTI_KERNEL_SIGNAL_BITS) - 8;
-    uint32_t signals = 0;
+                           0, 0, 0, 0};
+    /* Each phase takes a signal. A few are left for those before and after the pieces. */
+    const uint32_t most_pieces = (1u << TUTTI_KERNEL_SIGNAL_BITS) - 8;
 
     if (!gpu_direct_enter(run, &table))
         return false;
     gpu_direct_plan(&d);
-    /* Each piece takes two signals. */
-    if (d.most > 0 && d.piece_count < d.most / (most_signals / 2) + 1) {
+    if (d.npieces > most_pieces) {
         gpu_fail(*run, TUTTI_KERNEL_BROKEN, run->rank, NULL);
         return false;
     }
-    do {
-        if (!gpu_direct_run_piece(&d, signals))
-            return false;
-        d.at += d.piece_count;
-        signals += 2;
-    } while (d.at < d.most);
-    /* Results may be overwritten only after all ranks have fetched theirs. */
-    if (gpu_direct_fetchers(&d) == 0)
-        return true;
-    gpu_signal(run, signals + GPU_SIGNAL_STAGED);
-    return gpu_await(run, signals + GPU_SIGNAL_STAGED);
+    if (d.is_staged)
+        return gpu_direct_run_staged(&d);
+    gpu_direct_move(&d);
+    return gpu_direct_end_phase(&d, 0);
 }
 
 #endif

@@ -9,9 +9,9 @@
 #include "device/cuda/core.cuh"
 #include "device/cuda/local.h"
 
-/* The signals of a work: the post is written; a piece is staged; a piece is done. Each further
- * piece adds 2 to the last two. */
-enum { GPU_SIGNAL_POSTED = 1, GPU_SIGNAL_STAGED = 2, GPU_SIGNAL_DONE = 3 };
+/* The signals of a work: the post is written, and the first phase is done. Each further phase adds 1
+ * to the last one. */
+enum { GPU_SIGNAL_POSTED = 1, GPU_SIGNAL_DONE = 2 };
 
 /* The data that the threads of a block share. */
 struct gpu_direct_table {
@@ -35,7 +35,11 @@ struct gpu_direct {
     uint32_t size;        /* bytes of an element */
     uint64_t most;        /* elements of the largest block of all ranks */
     uint64_t piece_count; /* elements of each block in a piece */
-    uint64_t at;          /* elements of each block before the current piece */
+    uint64_t npieces;
+    /* The current piece: the elements of each block before it, and the half of the windows that it
+     * uses. */
+    uint64_t at;
+    uint32_t half;
 };
 
 /* ---- the buffers of each rank -------------------------------------------------------------- */
@@ -226,8 +230,14 @@ GPU_INLINE bool gpu_direct_stages(const struct gpu_direct *d)
     return d->unmapped_inputs != 0;
 }
 
-/* Decides from the posts of all ranks whether the work is staged, and sets the size of its pieces.
- * All ranks come to the same decision, because they see the same posts. */
+/* Returns the bytes of each of the two halves in which pieces use a window in turns. */
+GPU_INLINE uint64_t gpu_half_bytes(const struct gpu_direct *d)
+{
+    return d->run->domain->layout.window_bytes / 2 / TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;
+}
+
+/* Decides from the posts of all ranks whether the work is staged, and divides it into pieces. All
+ * ranks come to the same decision, because they see the same posts. */
 GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
 {
     const gpu_direct_table *table = d->table;
@@ -241,14 +251,23 @@ GPU_INLINE void gpu_direct_plan(struct gpu_direct *d)
     d->is_staged = gpu_direct_stages(d);
     d->piece_count = d->most;
     if (d->is_staged) {
-        uint64_t lines =
-            d->run->domain->layout.window_bytes / TUTTI_KERNEL_LINE / (gpu_input_blocks(d) + 1);
+        uint64_t lines = gpu_half_bytes(d) / TUTTI_KERNEL_LINE / (gpu_input_blocks(d) + 1);
 
         /* Whole lines for each rank, so that one slice for each rank is no larger than a piece. */
         if (gpu_is_scan(d->work))
             lines -= lines % d->run->nranks;
         d->piece_count = lines * line_count;
     }
+    d->npieces = d->most <= d->piece_count ? 1
+                 : d->piece_count == 0      ? UINT64_MAX /* windows too small for this work */
+                                            : (d->most + d->piece_count - 1) / d->piece_count;
+}
+
+/* Makes piece `number` the current one. */
+GPU_INLINE void gpu_direct_seek(struct gpu_direct *d, uint64_t number)
+{
+    d->at = number * d->piece_count;
+    d->half = number & 1;
 }
 
 /* Returns the number of elements that a block of `count` elements has in the current piece. */
@@ -289,7 +308,7 @@ GPU_INLINE uint8_t *gpu_direct_window(const struct gpu_direct *d, uint32_t rank,
 {
     return d->run->peers[rank].window +
            (d->run->epoch & 1) * d->run->domain->layout.window_bytes +
-           block * d->piece_count * d->size;
+           d->half * gpu_half_bytes(d) + block * d->piece_count * d->size;
 }
 
 GPU_INLINE uint8_t *gpu_direct_results(const struct gpu_direct *d, uint32_t rank, uint32_t to)

@@ -25,12 +25,13 @@ enum {
     LEAST_LL = 2048,
     MOST_LL = 256 << 10,
     MOST_LL128 = 1 << 20,
-    LEAST_WINDOW = 16 << 10,
+    LEAST_WINDOW = 32 << 10,
     LEAST_PIECE = 64 << 10, /* of a schedule: a smaller piece is not worth a block */
     LEAST_SHARE = 16 << 10, /* of a message: a smaller share is not worth a block */
     PAGE = 4096,
 };
-_Static_assert(LEAST_WINDOW / 2 / TUTTI_KERNEL_LINE >= TUTTI_KERNEL_RANKS,
+/* Pieces use halves of a window in turns, and a half has room for a block and its results. */
+_Static_assert(LEAST_WINDOW / 4 / TUTTI_KERNEL_LINE >= TUTTI_KERNEL_RANKS,
                "a piece of a staged scan has a line for each rank");
 
 /* Returns `value`, or the limit that it exceeds, rounded down to whole lines. */
