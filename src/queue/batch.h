@@ -97,10 +97,10 @@ void tutti_batch_record(const struct tutti_batch *batch, int rc);
 /* Alternates progress and idle until the batch is done. Returns its result. */
 int tutti_batch_wait(struct tutti_batch *batch);
 
-/* The next two functions run a call without waiting for it. tutti_batch_begin issues a batch with
- * this call alone. tutti_batch_continue makes progress with it, if *batch is not NULL. Once the call
- * is over, it releases the batch and sets *batch to NULL. It returns TUTTI_AGAIN until then, and
- * then the result of the call; TUTTI_OK: also if there is no batch. */
+/* The next two functions run a call without waiting for it. tutti_batch_begin issues a batch that
+ * has only this call. tutti_batch_continue makes progress with it. It returns TUTTI_AGAIN until the
+ * call is over. Then it releases the batch, sets *batch to NULL and returns the call's result. If
+ * *batch is NULL, it returns TUTTI_OK. */
 int tutti_batch_begin(struct tutti_comm *comm, const struct tutti_call *call,
                       struct tutti_batch **ret_batch);
 int tutti_batch_continue(struct tutti_batch **batch);

@@ -26,11 +26,11 @@
  *   fetch   Owners of unmapped outputs fetch what was combined for them.
  *
  * The steps of successive pieces overlap. In each phase the ranks stage one piece, move the piece
- * before it, and fetch the one before that. Then each rank signals that its phase is done, and waits
- * for that signal of all others. Pieces use the two halves of a window in turns: what a piece has
- * left in a half is moved one phase later, and fetched two phases later, and only then does another
- * piece overwrite it. Staging uses only local memory, and moving the links. So half of the blocks
- * stage first, and half move first, and both are always in use.
+ * before it, and fetch the one before that. Then each rank signals that its phase is done, and
+ * waits for that signal of all others. Pieces use the two halves of a window alternately. What a
+ * piece stages in a half is moved one phase later, and its results are fetched two phases later.
+ * Only then does another piece overwrite them. Staging uses only local memory, and moving uses the
+ * links. So half of the blocks stage first, and half move first, which keeps both in use.
  *
  * Two more kinds of buffers are treated as unmapped. One is an input that must be multiplied before
  * others may read it. The other is the buffer of an in-place all-to-all, where a direct store would
@@ -340,8 +340,8 @@ GPU_INLINE uint64_t gpu_direct_fetchers(const struct gpu_direct *d)
     return has_results ? gpu_direct_sinks(d) & d->unmapped_outputs : 0;
 }
 
-/* Ends a phase: tells all ranks that this one has done it, and waits for them. False, to all threads
- * of a block, if the launch must end. */
+/* Ends a phase: tells all ranks that this rank has done it, and waits for them. False, to all
+ * threads of a block, if the launch must end. */
 GPU_INLINE bool gpu_direct_end_phase(const struct gpu_direct *d, uint32_t phase)
 {
     gpu_signal(d->run, GPU_SIGNAL_DONE + phase);

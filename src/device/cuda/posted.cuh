@@ -9,8 +9,8 @@
 #include "device/cuda/core.cuh"
 #include "device/cuda/local.h"
 
-/* The signals of a work: the post is written, and the first phase is done. Each further phase adds 1
- * to the last one. */
+/* The signals of a work: the post is written, and the first phase is done. Each further phase adds
+ * 1 to the last one. */
 enum { GPU_SIGNAL_POSTED = 1, GPU_SIGNAL_DONE = 2 };
 
 /* The data that the threads of a block share. */
@@ -230,7 +230,7 @@ GPU_INLINE bool gpu_direct_stages(const struct gpu_direct *d)
     return d->unmapped_inputs != 0;
 }
 
-/* Returns the bytes of each of the two halves in which pieces use a window in turns. */
+/* Returns the bytes of half a window. Pieces use the two halves alternately. */
 GPU_INLINE uint64_t gpu_half_bytes(const struct gpu_direct *d)
 {
     return d->run->domain->layout.window_bytes / 2 / TUTTI_KERNEL_LINE * TUTTI_KERNEL_LINE;

@@ -344,9 +344,9 @@ static void write_orders(FILE *out, const struct costs *costs, const struct tutt
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-/* Writes the node of each rank. A node is a part: a host, or all hosts that an NVSwitch joins, since
- * they reach each other as fast as gpus of one host do. Parts without gpus have no ranks, so nodes
- * are numbered again. */
+/* Writes the node of each rank. A node is a part: a host, or all hosts that an NVSwitch joins,
+ * because their gpus reach each other as fast as gpus of one host. Parts without gpus have no
+ * ranks, so nodes are numbered again. */
 static void write_nodes(FILE *out, const struct costs *costs)
 {
     uint32_t node = 0;
