@@ -42,6 +42,8 @@ static int describe(struct tutti_comm *comm, struct tutti_gpu_plan *plan)
     if (rc == TUTTI_OK)
         rc = tutti_cluster_describe(host.inventory, 1 + (uint64_t)comm->hosts[comm->rank], gpu,
                                     &plan->record, &plan->text);
+    /* Data between hosts goes through proxies, even if an NVSwitch joins the hosts. */
+    plan->record.fabric = 0;
     pthread_mutex_unlock(&host.lock);
     return rc;
 }

@@ -69,6 +69,19 @@ static void links_are_known_and_a_split_searches_anew(void **state)
         assert_int_equal(count_lines_with(play_aloud(&script, is_threads, mesh), found), 2);
 }
 
+/* An NVSwitch joins the two hosts, but data between them goes through ports of 48 GB/s. */
+static void nvlinks_between_hosts_are_not_counted(void **state)
+{
+    static const char *const environment[] = {
+        "TUTTI_SIM_TOPOLOGY", SIM_TOPOLOGIES "/tray-gb200.xml", "TUTTI_TOPO_FILE",
+        SIM_TOPOLOGIES "/tray-gb200.xml", "TEST_HOSTS", "2", "TUTTI_DEBUG", "info", NULL};
+    const struct script script = {sum, 0, COUNT, NULL};
+    const char *said = play_aloud(&script, false, environment);
+
+    (void)state;
+    assert_int_equal(count_lines_with(said, "GPUs of 2 hosts: 1 rings of 48.0 GB/s together"), 1);
+}
+
 /* ---- descriptions that differ ---------------------------------------------------------------- */
 
 static char other_file[] = "/tmp/tutti_mesh_XXXXXX";
@@ -149,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(links_are_known_and_a_split_searches_anew),
+        cmocka_unit_test(nvlinks_between_hosts_are_not_counted),
         cmocka_unit_test(descriptions_of_one_host_are_merged),
         cmocka_unit_test(wrong_descriptions_are_refused),
         cmocka_unit_test(hosts_that_cannot_be_described_work),

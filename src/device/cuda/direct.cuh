@@ -27,10 +27,10 @@
  *
  * The steps of successive pieces overlap. In each phase the ranks stage one piece, move the piece
  * before it, and fetch the one before that. Then each rank signals that its phase is done, and
- * waits for that signal of all others. Pieces use the two halves of a window alternately. What a
- * piece stages in a half is moved one phase later, and its results are fetched two phases later.
- * Only then does another piece overwrite them. Staging uses only local memory, and moving uses the
- * links. So half of the blocks stage first, and half move first, which keeps both in use.
+ * waits for that signal of all others. Successive pieces alternate between the two halves of a
+ * window. Data are staged in one phase, moved in the next, and their results are fetched in the one
+ * after that. Only then does another piece overwrite them. Staging uses local memory, and moving
+ * uses the links. So half of the blocks stage first, and half move first, to keep both in use.
  *
  * Two more kinds of buffers are treated as unmapped. One is an input that must be multiplied before
  * others may read it. The other is the buffer of an in-place all-to-all, where a direct store would

@@ -30,7 +30,8 @@ enum {
     LEAST_SHARE = 16 << 10, /* of a message: a smaller share is not worth a block */
     PAGE = 4096,
 };
-/* Pieces use halves of a window in turns, and a half has room for a block and its results. */
+/* Successive pieces alternate between the halves of a window (direct.cuh). A half has room for a
+ * block and its results. */
 _Static_assert(LEAST_WINDOW / 4 / TUTTI_KERNEL_LINE >= TUTTI_KERNEL_RANKS,
                "a piece of a staged scan has a line for each rank");
 
