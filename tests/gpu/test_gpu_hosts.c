@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-enum { COUNT = 30000, TURNS = 20 };
+enum { COUNT = 30000, TURNS = 8 };
 
 static const char *const environment[] = {"TEST_HOSTS", "3", "TUTTI_DEBUG", "info", NULL};
 

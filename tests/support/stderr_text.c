@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,11 +16,25 @@
 #include <cmocka.h>
 
 static int kept = -1, caught = -1;
+static pid_t catcher;
+
+/* A test that fails between begin and end leaves its reason in the file. The forked ranks of a test
+ * do not show it. */
+static void show_rest(void)
+{
+    if (kept >= 0 && catcher == getpid())
+        fputs(stderr_text_end(), stderr);
+}
 
 void stderr_text_begin(void)
 {
-    assert_int_equal(kept, -1);
+    static bool is_registered;
+
+    show_rest();
+    if (!is_registered)
+        is_registered = atexit(show_rest) == 0;
     fflush(stderr);
+    catcher = getpid();
     kept = dup(STDERR_FILENO);
     caught = memfd_create("stderr", MFD_CLOEXEC);
     assert_true(kept >= 0 && caught >= 0);

@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/* From now on stderr goes into a file in memory; not twice at a time. */
+/* From now on stderr goes into a file in memory. If a test failed before it called
+ * stderr_text_end, its text is shown at the next begin, or when the process exits. */
 void stderr_text_begin(void);
 /* As before again; what was written, up to 64 KiB less one byte, with a zero at the end. Static. */
 const char *stderr_text_end(void);
