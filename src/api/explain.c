@@ -106,7 +106,7 @@ static int explain_device(struct tutti_comm *comm, const struct tutti_call *call
     struct tutti_choice choice;
 
     view.memo = NULL; /* as in view_of */
-    if (!comm->gpu->has_domain || tutti_gpu_goes_by_host(comm, call)) {
+    if (!comm->gpu->has_domain) {
         TUTTI_TRY(explain_host(comm, call, explanation));
         snprintf(explanation->transport, sizeof explanation->transport, "host+%s",
                  tutti_choices_transports(comm));

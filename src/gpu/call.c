@@ -158,9 +158,9 @@ static struct tutti_header number(struct tutti_comm *comm, const struct tutti_ca
     return header;
 }
 
-static int find_program(struct tutti_comm *comm, struct tutti_cuda_item *item, bool *ret_is_staged)
+static int find_program(struct tutti_comm *comm, bool is_captured, struct tutti_cuda_item *item)
 {
-    int rc = tutti_gpu_programs_find(comm, item, ret_is_staged);
+    int rc = tutti_gpu_programs_find(comm, is_captured, item);
 
     return rc == TUTTI_OK ? TUTTI_OK : tutti_comm_fail(comm, rc, tutti_message_last());
 }
@@ -173,13 +173,12 @@ static int enqueue(struct tutti_comm *comm, const struct tutti_call *call,
 {
     struct tutti_cuda_item item = {.call = call};
     struct tutti_header header;
-    bool is_captured, is_staged = !comm->gpu->has_domain;
+    bool is_captured;
 
     TUTTI_TRY(tutti_cuda_is_capturing(comm->gpu->gpu, stream, &is_captured));
-    if (!is_staged)
-        TUTTI_TRY(find_program(comm, &item, &is_staged));
-    if (is_staged)
+    if (!comm->gpu->has_domain)
         return tutti_gpu_stage_calls(comm, &call, 1, stream, is_captured);
+    TUTTI_TRY(find_program(comm, is_captured, &item));
     header = number(comm, call);
     item.header = &header;
     return launch(comm, &item, 1, stream, is_captured);
@@ -236,72 +235,30 @@ const struct tutti_call *tutti_gpu_part_call(const struct tutti_gpu_part *parts,
     return parts != NULL && index < parts->count ? &parts->entries[index].call : NULL;
 }
 
-/* The kernels of a group that are launched next. */
-struct pending {
-    struct tutti_cuda_item *items;
-    size_t count;
-    bool has_messages; /* those of the group are among them, or were launched */
-};
-
-static int launch_pending(struct tutti_comm *comm, struct pending *pending,
-                          struct tutti_cu_stream *stream, bool is_captured)
-{
-    size_t count = pending->count;
-
-    pending->count = 0;
-    return count > 0 ? launch(comm, pending->items, count, stream, is_captured) : TUTTI_OK;
-}
-
-/* Adds entry `at` of the part to the kernels that are launched next. */
-static void add_pending(struct tutti_gpu_part *part, struct pending *pending, size_t at,
-                        const struct tutti_cuda_item *item)
+/* Fills in the item of entry `at`, whose call gets its number. */
+static int fill_item(struct tutti_gpu_part *part, size_t at, bool is_captured,
+                     struct tutti_cuda_item *item)
 {
     struct entry *entry = &part->entries[at];
 
+    *item = (struct tutti_cuda_item){.call = &entry->call, .header = &entry->header};
+    TUTTI_TRY(find_program(part->comm, is_captured, item));
     entry->header = number(part->comm, &entry->call);
-    pending->items[pending->count] = *item;
-    pending->items[pending->count++].header = &entry->header;
-}
-
-/* Adds entry `at` of the part. A call that no kernel runs goes through the host, after the kernels
- * of the calls before it. All messages run together, at the place of the first one, as in
- * tutti_cuda_run. */
-static int launch_entry(struct tutti_gpu_part *part, struct pending *pending, size_t at,
-                        struct tutti_cu_stream *stream, bool is_captured)
-{
-    const struct tutti_call *call = &part->entries[at].call;
-    struct tutti_cuda_item item = {.call = call};
-    bool is_staged;
-
-    if (tutti_call_is_message(call)) {
-        for (size_t i = at; i < part->count && !pending->has_messages; i++)
-            if (tutti_call_is_message(&part->entries[i].call))
-                add_pending(part, pending, i,
-                            &(struct tutti_cuda_item){.call = &part->entries[i].call});
-        pending->has_messages = true;
-        return TUTTI_OK;
-    }
-    TUTTI_TRY(find_program(part->comm, &item, &is_staged));
-    if (!is_staged) {
-        add_pending(part, pending, at, &item);
-        return TUTTI_OK;
-    }
-    TUTTI_TRY(launch_pending(part->comm, pending, stream, is_captured));
-    return tutti_gpu_stage_calls(part->comm, &call, 1, stream, is_captured);
+    return TUTTI_OK;
 }
 
 static int launch_all(struct tutti_gpu_part *part, struct tutti_cu_stream *stream, bool is_captured)
 {
-    struct pending pending = {.items = malloc(part->count * sizeof *pending.items)};
+    struct tutti_cuda_item *items = malloc(part->count * sizeof *items);
     int rc = TUTTI_OK;
 
-    if (pending.items == NULL)
+    if (items == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a group of %zu calls", part->count);
     for (size_t i = 0; rc == TUTTI_OK && i < part->count; i++)
-        rc = launch_entry(part, &pending, i, stream, is_captured);
+        rc = fill_item(part, i, is_captured, &items[i]);
     if (rc == TUTTI_OK)
-        rc = launch_pending(part->comm, &pending, stream, is_captured);
-    free(pending.items);
+        rc = launch(part->comm, items, part->count, stream, is_captured);
+    free(items);
     return rc;
 }
 

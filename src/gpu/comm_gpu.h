@@ -124,14 +124,12 @@ int tutti_gpu_plan_fill_view(struct tutti_comm *comm);
 /* ---- programs (programs.c) ----------------------------------------------------------------- */
 
 /* Finds out how item->call runs, and sets the item's protocol and program. All ranks get the same
- * protocol. *ret_is_staged is true if no kernel runs the call, which then goes through the host on
- * all ranks. Sets nothing else for a message. With comm->trial that choice runs the call.
- * TUTTI_ERR_USAGE: kernels cannot run that choice. */
-int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item,
-                            bool *ret_is_staged);
-/* True if no kernel runs calls of that kind, such as v-forms on several hosts, so that they go
- * through the host. There is a domain. */
-bool tutti_gpu_goes_by_host(const struct tutti_comm *comm, const struct tutti_call *call);
+ * protocol. Sets nothing for a message. With comm->trial that choice runs the call.
+ * `is_captured`: the call is being captured into a graph. The item must be launched next, because
+ * its program may be in memory of the next launch. TUTTI_ERR_USAGE: kernels cannot run that
+ * choice. */
+int tutti_gpu_programs_find(struct tutti_comm *comm, bool is_captured,
+                            struct tutti_cuda_item *item);
 /* Returns the tuner's query for a call on device memory. */
 struct tutti_tuner_query tutti_gpu_query(const struct tutti_comm *comm,
                                          const struct tutti_call *call);

@@ -22,7 +22,6 @@ _Static_assert(ENTRIES > MOST_CALLS, "a search ends at a free entry");
 /* How a call runs. */
 struct variant {
     bool is_made;
-    bool is_staged;                  /* no kernel runs it, so it goes through the host */
     const char *file;                /* the schedule file that serves the call; NULL: none does */
     struct tutti_choice choice;      /* without a file */
     enum tutti_authority by;         /* which has made the choice */
@@ -38,6 +37,13 @@ struct entry {
 struct trial {
     const struct tutti_choice *choice; /* comm->trial */
     struct variant variant;
+};
+
+/* How long kernels need a program. */
+enum lifetime {
+    OF_COMM,   /* later calls of the same kind use it, too */
+    OF_LAUNCH, /* only the next launch uses it */
+    OF_GRAPH,  /* as OF_LAUNCH, which is captured, and may be replayed */
 };
 
 struct tutti_gpu_programs {
@@ -86,16 +92,10 @@ struct tutti_tuner_query tutti_gpu_query(const struct tutti_comm *comm,
     struct tutti_tuner_query query = tutti_cache_query(comm, call);
 
     query.protocols = tutti_cuda_protocols(comm->gpu->gpu, call);
-    /* Programs are for uniform blocks. The kernels copy from buffer to buffer. */
-    if (call->kind != TUTTI_CALL_COLLECTIVE)
+    /* Within a host, the kernels that copy from buffer to buffer run v-forms best. */
+    if (call->kind != TUTTI_CALL_COLLECTIVE && !tutti_cuda_spans_hosts(comm->gpu->gpu))
         query.protocols &= ~(1u << TUTTI_PROTOCOL_STEPS);
     return query;
-}
-
-bool tutti_gpu_goes_by_host(const struct tutti_comm *comm, const struct tutti_call *call)
-{
-    return tutti_cuda_spans_hosts(comm->gpu->gpu) && call->kind != TUTTI_CALL_COLLECTIVE &&
-           !tutti_call_is_message(call);
 }
 
 int tutti_gpu_choose(struct tutti_comm *comm, const struct tutti_tuner_view *view,
@@ -120,10 +120,6 @@ static void report(struct tutti_comm *comm, const struct tutti_call *call,
 
     if (!tutti_log_is_on(TUTTI_LOG_INFO) || variant->choice.protocol == TUTTI_PROTOCOL_COPIES)
         return;
-    if (variant->is_staged) {
-        tutti_cuda_log_call(comm->gpu->gpu, call, "goes through the hosts");
-        return;
-    }
     if (variant->file != NULL) {
         tutti_cuda_log_call(comm->gpu->gpu, call, "runs by %s, step by step: by TUTTI_SCHEDULE",
                             variant->file);
@@ -137,7 +133,8 @@ static void report(struct tutti_comm *comm, const struct tutti_call *call,
 }
 
 static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
-                 const struct tutti_call *call, struct tutti_cuda_stored *ret_stored)
+                 const struct tutti_call *call, enum lifetime lifetime,
+                 struct tutti_cuda_stored *ret_stored)
 {
     const struct tutti_cuda_grid *grid = tutti_cuda_grid(comm->gpu->gpu);
     struct tutti_program *program;
@@ -148,7 +145,10 @@ static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
     rc = tutti_cuda_program_encode(program, call, grid, &image);
     tutti_program_destroy(program);
     TUTTI_TRY(rc);
-    rc = tutti_cuda_store(comm->gpu->gpu, image.bytes, image.size_bytes, &ret_stored->image);
+    rc = lifetime == OF_COMM
+             ? tutti_cuda_store(comm->gpu->gpu, image.bytes, image.size_bytes, &ret_stored->image)
+             : tutti_cuda_store_for_launch(comm->gpu->gpu, image.bytes, image.size_bytes,
+                                           lifetime == OF_GRAPH, &ret_stored->image);
     ret_stored->scratch_bytes = image.scratch_bytes;
     tutti_cuda_program_image_fini(&image);
     return rc;
@@ -162,20 +162,18 @@ static int choose_kernel(struct tutti_comm *comm, const struct tutti_call *call,
 
     query.protocols &= ~(1u << TUTTI_PROTOCOL_STEPS);
     variant->by = TUTTI_BY_HOST;
-    variant->is_staged = tutti_cuda_spans_hosts(comm->gpu->gpu);
-    if (variant->is_staged)
-        return TUTTI_OK;
     if (tutti_builtin_find_protocol(&comm->gpu->view, &query, &variant->choice))
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INTERNAL, "no kernel runs %s",
                       tutti_collective_name(call->collective));
 }
 
-/* Puts the program of a plan into device memory. *ret_is_stored is false if kernels cannot run the
+/* Makes the program of a plan, which kernels can read. *ret_is_stored is false if kernels cannot run the
  * schedule. If they cannot run it on this rank, they cannot run it on any other. So all ranks fall
  * back to another protocol together. */
 static int try_plan(struct tutti_comm *comm, const struct tutti_call *call,
-                    const struct tutti_plan *plan, struct variant *variant, bool *ret_is_stored)
+                    const struct tutti_plan *plan, enum lifetime lifetime,
+                    struct variant *variant, bool *ret_is_stored)
 {
     const uint32_t of_peers = TUTTI_NEEDS_PEER_READ | TUTTI_NEEDS_PEER_STORE;
     int rc;
@@ -187,14 +185,14 @@ static int try_plan(struct tutti_comm *comm, const struct tutti_call *call,
                   tutti_collective_name(call->collective));
         return TUTTI_OK;
     }
-    rc = store(comm, plan, call, &variant->stored);
+    rc = store(comm, plan, call, lifetime, &variant->stored);
     *ret_is_stored = rc == TUTTI_OK;
     return rc == TUTTI_ERR_USAGE ? TUTTI_OK : rc;
 }
 
 /* Tries the schedule files of the user. */
 static int try_files(struct tutti_comm *comm, const struct tutti_call *call,
-                     struct variant *variant, bool *ret_is_stored)
+                     enum lifetime lifetime, struct variant *variant, bool *ret_is_stored)
 {
     struct tutti_tuner_query query = tutti_cache_query(comm, call);
     const struct tutti_plan *plan;
@@ -207,32 +205,47 @@ static int try_files(struct tutti_comm *comm, const struct tutti_call *call,
         report_refusal(comm, &query);
         return TUTTI_OK;
     }
-    TUTTI_TRY(try_plan(comm, call, plan, variant, ret_is_stored));
+    TUTTI_TRY(try_plan(comm, call, plan, lifetime, variant, ret_is_stored));
     if (*ret_is_stored)
         variant->file = tutti_schedules_file(comm->schedules, plan);
     return TUTTI_OK;
 }
 
-static int make(struct tutti_comm *comm, const struct tutti_call *call, struct variant *variant)
+/* Tries the schedule of variant->choice. */
+static int try_choice(struct tutti_comm *comm, const struct tutti_call *call,
+                      enum lifetime lifetime, struct variant *variant, bool *ret_is_stored)
 {
     const struct tutti_cache_site site = {
         .places = comm->gpu->view.places,
         .channels = tutti_cuda_grid_channels(tutti_cuda_grid(comm->gpu->gpu))};
-    struct tutti_tuner_query query = tutti_gpu_query(comm, call);
     const struct tutti_plan *plan;
+
+    TUTTI_TRY(tutti_cache_plan(comm, comm->gpu->programs->plans, &variant->choice, call->root,
+                               &site, &plan));
+    return try_plan(comm, call, plan, lifetime, variant, ret_is_stored);
+}
+
+static int make(struct tutti_comm *comm, const struct tutti_call *call, enum lifetime lifetime,
+                struct variant *variant)
+{
+    struct tutti_tuner_query query = tutti_gpu_query(comm, call);
     bool is_stored;
 
-    TUTTI_TRY(try_files(comm, call, variant, &is_stored));
+    TUTTI_TRY(try_files(comm, call, lifetime, variant, &is_stored));
     variant->is_made = true;
     if (is_stored)
         return TUTTI_OK;
     TUTTI_TRY(tutti_tuner_choose(&comm->gpu->view, &query, &variant->choice, &variant->by));
     if (variant->choice.protocol != TUTTI_PROTOCOL_STEPS)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_cache_plan(comm, comm->gpu->programs->plans, &variant->choice, call->root,
-                               &site, &plan));
-    TUTTI_TRY(try_plan(comm, call, plan, variant, &is_stored));
-    return is_stored ? TUTTI_OK : choose_kernel(comm, call, variant);
+    TUTTI_TRY(try_choice(comm, call, lifetime, variant, &is_stored));
+    if (is_stored)
+        return TUTTI_OK;
+    if (tutti_cuda_spans_hosts(comm->gpu->gpu))
+        return tutti_fail(TUTTI_ERR_USAGE, "kernels cannot run %s by %s; choose another algorithm",
+                          tutti_collective_name(call->collective),
+                          variant->choice.algorithm->name);
+    return choose_kernel(comm, call, variant);
 }
 
 /* Returns the entry of the call, which is made at its first use, or NULL if the table is full. */
@@ -248,8 +261,10 @@ static struct entry *enter(struct tutti_comm *comm, const struct tutti_call *cal
         return NULL;
     *entry = (struct entry){.key = key};
     if (++programs->count == MOST_CALLS && comm->rank == 0)
-        tutti_log(TUTTI_LOG_INFO, "%d kinds of calls have run on GPUs: further ones run by kernels "
-                  "that need no schedule", MOST_CALLS);
+        tutti_log(TUTTI_LOG_INFO, "%d kinds of calls have run on GPUs: further ones run %s",
+                  MOST_CALLS, tutti_cuda_spans_hosts(comm->gpu->gpu)
+                                  ? "by programs that are made for each call"
+                                  : "by kernels that need no schedule");
     return entry;
 }
 
@@ -267,19 +282,13 @@ static int open_programs(struct tutti_gpu_comm *gpu_comm)
 static int make_trial(struct tutti_comm *comm, const struct tutti_call *call,
                       struct variant *variant)
 {
-    const struct tutti_cache_site site = {
-        .places = comm->gpu->view.places,
-        .channels = tutti_cuda_grid_channels(tutti_cuda_grid(comm->gpu->gpu))};
-    const struct tutti_plan *plan;
     bool is_stored;
 
     variant->is_made = true;
     variant->choice = *comm->trial;
     if (variant->choice.protocol != TUTTI_PROTOCOL_STEPS)
         return TUTTI_OK;
-    TUTTI_TRY(tutti_cache_plan(comm, comm->gpu->programs->plans, &variant->choice, call->root,
-                               &site, &plan));
-    TUTTI_TRY(try_plan(comm, call, plan, variant, &is_stored));
+    TUTTI_TRY(try_choice(comm, call, OF_COMM, variant, &is_stored));
     return is_stored ? TUTTI_OK
                      : tutti_note(TUTTI_ERR_USAGE, "kernels cannot run %s by %s",
                                   tutti_collective_name(call->collective),
@@ -317,28 +326,35 @@ void tutti_gpu_programs_end_trial(struct tutti_comm *comm)
     tutti_cuda_store_rewind(comm->gpu->gpu, &programs->before_trials);
 }
 
-/* Chooses a kernel for a call whose choice is not kept. */
-static int choose_anew(struct tutti_comm *comm, const struct tutti_call *call,
-                       struct tutti_cuda_item *item, bool *ret_is_staged)
+static void use(struct tutti_comm *comm, const struct variant *variant,
+                struct tutti_cuda_item *item)
+{
+    item->protocol = variant->choice.protocol;
+    item->program = variant->stored;
+    report(comm, item->call, variant);
+}
+
+/* Chooses how a call runs whose choice is not kept. Within a host, each such call has a kernel. */
+static int choose_anew(struct tutti_comm *comm, bool is_captured, struct tutti_cuda_item *item)
 {
     struct variant variant = {.file = NULL};
 
-    TUTTI_TRY(choose_kernel(comm, call, &variant));
-    item->protocol = variant.choice.protocol;
-    *ret_is_staged = variant.is_staged;
-    report(comm, call, &variant);
+    if (tutti_cuda_spans_hosts(comm->gpu->gpu))
+        TUTTI_TRY(make(comm, item->call, is_captured ? OF_GRAPH : OF_LAUNCH, &variant));
+    else
+        TUTTI_TRY(choose_kernel(comm, item->call, &variant));
+    use(comm, &variant, item);
     return TUTTI_OK;
 }
 
-int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *item,
-                            bool *ret_is_staged)
+int tutti_gpu_programs_find(struct tutti_comm *comm, bool is_captured,
+                            struct tutti_cuda_item *item)
 {
     struct tutti_gpu_comm *gpu_comm = comm->gpu;
     const struct tutti_call *call = item->call;
     struct variant *variant;
     struct entry *entry;
 
-    *ret_is_staged = false;
     if (tutti_call_is_message(call))
         return TUTTI_OK;
     if (comm->trial != NULL) {
@@ -347,19 +363,16 @@ int tutti_gpu_programs_find(struct tutti_comm *comm, struct tutti_cuda_item *ite
     }
     /* Rows of the built-in table decide: nothing needs to be remembered. */
     if (comm->policy == NULL && comm->schedules == NULL && gpu_comm->view.is_even)
-        return choose_anew(comm, call, item, ret_is_staged);
+        return choose_anew(comm, is_captured, item);
     TUTTI_TRY(open_programs(gpu_comm));
     /* The key of a v-form does not have its counts. */
     entry = call->kind == TUTTI_CALL_COLLECTIVE ? enter(comm, call) : NULL;
     if (entry == NULL)
-        return choose_anew(comm, call, item, ret_is_staged);
+        return choose_anew(comm, is_captured, item);
     variant = &entry->variants[call->input == call->output];
     if (!variant->is_made)
-        TUTTI_TRY(make(comm, call, variant));
-    item->protocol = variant->choice.protocol;
-    item->program = variant->stored;
-    *ret_is_staged = variant->is_staged;
-    report(comm, call, variant);
+        TUTTI_TRY(make(comm, call, OF_COMM, variant));
+    use(comm, variant, item);
     return TUTTI_OK;
 }
 

@@ -241,9 +241,8 @@ static int make_program(struct trial_state *state)
 {
     struct tutti_cuda_item item = {.call = &state->call};
     const struct tutti_program *ignored;
-    bool is_staged; /* false, because the candidate has a kernel */
 
-    return state->trial->is_on_gpu ? tutti_gpu_programs_find(state->comm, &item, &is_staged)
+    return state->trial->is_on_gpu ? tutti_gpu_programs_find(state->comm, false, &item)
                                    : tutti_cache_program(state->comm, &state->call, &ignored);
 }
 

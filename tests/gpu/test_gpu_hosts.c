@@ -116,8 +116,7 @@ static void calls_may_be_enqueued_ahead(void **state)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* A group has messages, which kernels run, a v-form, which goes through the hosts, and a
- * collective. */
+/* A group has messages, a v-form and a collective. */
 static tuttiResult_t group_all(struct rank *rank)
 {
     static const size_t counts[] = {5, 6, 7}, displs[] = {0, 5, 11};
@@ -140,15 +139,93 @@ static tuttiResult_t group_all(struct rank *rank)
     return result == tuttiSuccess ? check(rank, 3000, 100, 3 + NRANKS * 3000, NRANKS) : result;
 }
 
-static void a_group_may_mix_kernels_and_calls_through_the_hosts(void **state)
+static void a_group_may_have_all_kinds_of_calls(void **state)
 {
     const struct script script = {group_all, 0, COUNT, NULL};
+
+    (void)state;
+    play_aloud(&script, false, environment);
+}
+
+/* ---- v-forms --------------------------------------------------------------------------------- */
+
+/* Rank r sends r + to + 1 times LARGE elements to rank `to`. */
+enum { LARGE = 900 };
+
+static tuttiResult_t exchange(struct rank *rank, tuttiStream_t stream)
+{
+    int me = rank->seat->rank;
+    size_t counts[NRANKS], displs[NRANKS];
+    int32_t *numbers = rank->numbers;
+
+    for (int r = 0; r < NRANKS; r++) {
+        counts[r] = (size_t)(me + r + 1) * LARGE;
+        displs[r] = (size_t)r * 5 * LARGE;
+    }
+    return tuttiAlltoAllV(numbers, counts, displs, numbers + COUNT / 2, counts, displs, tuttiInt32,
+                          rank->seat->comm, stream);
+}
+
+static tuttiResult_t check_exchange(struct rank *rank)
+{
+    tuttiResult_t result = tuttiSuccess;
+    int me = rank->seat->rank;
+
+    for (int r = 0; r < NRANKS && result == tuttiSuccess; r++)
+        result = check(rank, COUNT / 2 + r * 5 * LARGE, (me + r + 1) * LARGE,
+                       r + me * 5 * LARGE, 1);
+    return result;
+}
+
+/* The programs of v-forms exist as long as the launches that use them. */
+static tuttiResult_t exchange_often(struct rank *rank)
+{
+    tuttiResult_t result = tuttiSuccess;
+
+    for (int i = 0; i < 5 && result == tuttiSuccess; i++) {
+        prepare(rank);
+        result = exchange(rank, NULL);
+        if (result == tuttiSuccess)
+            result = check_exchange(rank);
+    }
+    return result;
+}
+
+static void kernels_run_v_forms(void **state)
+{
+    const struct script script = {exchange_often, 0, COUNT, NULL};
     const char *said;
 
     (void)state;
     said = play_aloud(&script, false, environment);
-    if (strstr(said, "goes through the hosts") == NULL)
-        fail_msg("no call went through the hosts: %s", said);
+    if (strstr(said, "elements runs by spread_out, step by step") == NULL)
+        fail_msg("no kernels ran the v-form: %s", said);
+}
+
+static tuttiResult_t call_otherwise(struct rank *rank)
+{
+    prepare(rank);
+    if (rank->seat->rank != 1)
+        return exchange(rank, NULL);
+    return tuttiAllReduce(rank->numbers, rank->numbers, 10, tuttiInt32, tuttiSum, rank->seat->comm,
+                          NULL);
+}
+
+/* All ranks see that one of them calls something else. */
+static void another_call_than_a_v_form_is_named(void **state)
+{
+    const struct script script = {call_otherwise, 0, COUNT, NULL};
+    struct crew_board *board;
+
+    (void)state;
+    board = play(&script, false, LONG_MS, environment);
+    for (int rank = 0; rank < NRANKS; rank++)
+        if (board->reports[rank].result == tuttiSuccess ||
+            (strstr(board->reports[rank].text, "allreduce") == NULL &&
+             board->reports[rank].result != tuttiRemoteError))
+            fail_msg("rank %d got %s: %s", rank, tuttiGetErrorString(board->reports[rank].result),
+                     board->reports[rank].text);
+    crew_clear(board);
 }
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
@@ -167,18 +244,22 @@ static tuttiResult_t replay(struct rank *rank)
     tuttiResult_t result;
     void *graph, *exec;
 
-    prepare(rank);
     must(driver()->stream_create(&stream, TUTTI_CU_STREAM_NON_BLOCKING));
     CALL("cuStreamBeginCapture_v2", (void *, int), stream, TUTTI_CU_CAPTURE_RELAXED);
-    result = tuttiAllReduce(rank->numbers, rank->numbers, COUNT, tuttiInt32, tuttiMax,
-                            rank->seat->comm, (tuttiStream_t)(void *)stream);
+    result = exchange(rank, (tuttiStream_t)(void *)stream);
+    if (result == tuttiSuccess)
+        result = tuttiAllReduce(rank->numbers, rank->numbers, LARGE, tuttiInt32, tuttiMax,
+                                rank->seat->comm, (tuttiStream_t)(void *)stream);
     CALL("cuStreamEndCapture", (void *, void **), stream, &graph);
     CALL("cuGraphInstantiateWithFlags", (void **, void *, unsigned long long), &exec, graph, 0);
     for (int i = 0; i < 3 && result == tuttiSuccess; i++) {
         pause_ms(25); /* proxies sleep, and replays do not wake them */
+        prepare(rank);
         CALL("cuGraphLaunch", (void *, void *), exec, stream);
         must(driver()->stream_synchronize(stream));
-        result = check(rank, 0, COUNT, NRANKS - 1, 1);
+        result = check(rank, 0, LARGE, NRANKS - 1, 1);
+        if (result == tuttiSuccess)
+            result = check_exchange(rank);
     }
     CALL("cuGraphExecDestroy", (void *), exec);
     CALL("cuGraphDestroy", (void *), graph);
@@ -283,7 +364,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_run_by_kernels_through_proxies),
         cmocka_unit_test(calls_may_be_enqueued_ahead),
-        cmocka_unit_test(a_group_may_mix_kernels_and_calls_through_the_hosts),
+        cmocka_unit_test(a_group_may_have_all_kinds_of_calls),
+        cmocka_unit_test(kernels_run_v_forms),
+        cmocka_unit_test(another_call_than_a_v_form_is_named),
         cmocka_unit_test(graphs_are_replayed),
         cmocka_unit_test(a_rank_that_leaves_early_has_sent_everything),
         cmocka_unit_test(splits_have_proxies_of_their_own),

@@ -104,9 +104,9 @@ bool tutti_cuda_has_domain(const struct tutti_cuda_gpu *gpu);
 
 /* ---- calling (launch.c) ---------------------------------------------------------------- */
 
-/* A program in device memory (program.h), and the scratch memory that a run of it takes. */
+/* A program that kernels can read (program.h), and the scratch memory that a run of it takes. */
 struct tutti_cuda_stored {
-    const void *image;   /* device address, from tutti_cuda_store */
+    const void *image;   /* device address, from tutti_cuda_store or _for_launch */
     size_t scratch_bytes;
 };
 
@@ -123,6 +123,12 @@ struct tutti_cuda_item {
  * no memory. TUTTI_ERR_SYSTEM: no host memory. */
 int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
                      const void **ret_image);
+
+/* Copies an encoded program into memory of the next launch, which is freed when that launch has
+ * ended, or with the communicator if `is_captured`. Programs of calls that are not repeated, such as
+ * v-forms, live there. Errors are those of tutti_cuda_store. */
+int tutti_cuda_store_for_launch(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
+                                bool is_captured, const void **ret_image);
 
 /* Allocates memory for programs before the first call. A later allocation may have to wait until
  * the kernels on the GPU have ended, among them those of other ranks that wait for this rank. */

@@ -56,7 +56,7 @@ int tutti_cuda_program_create(const struct tutti_plan *plan, const struct tutti_
     struct tutti_cuda_columns columns;
 
     TUTTI_TRY(check_call(plan->schedule, call, grid));
-    columns = tutti_cuda_columns_of(plan->schedule, grid);
+    columns = tutti_cuda_columns_of(plan->schedule, call, grid);
     cuts.npieces = columns.ncopies;
     cuts.least_bytes = grid->least_piece_bytes * columns.ncolumns;
     /* If peers read this rank's input, a staged copy must fit into the window, which they see. */
@@ -308,7 +308,8 @@ static int check_signals(const struct tutti_program *program, uint32_t ncopies)
 }
 
 /* Checks that kernels can run a program. */
-static int check_program(const struct tutti_program *program, const struct tutti_cuda_grid *grid)
+static int check_program(const struct tutti_program *program, const struct tutti_call *call,
+                         const struct tutti_cuda_grid *grid)
 {
     const struct tutti_schedule *schedule = program->plan->schedule;
     const struct tutti_bound *bound = program->npieces > 1 ? &program->full : &program->last;
@@ -325,7 +326,7 @@ static int check_program(const struct tutti_program *program, const struct tutti
                           "window; raise "
                           "TUTTI_GPU_MEMORY_BYTES or choose another algorithm", window_bytes,
                           window_bytes_per_round(grid));
-    return check_signals(program, tutti_cuda_columns_of(schedule, grid).ncopies);
+    return check_signals(program, tutti_cuda_columns_of(schedule, call, grid).ncopies);
 }
 
 static void encoding_fini(struct encoding *encoding)
@@ -394,8 +395,8 @@ int tutti_cuda_program_encode(const struct tutti_program *program, const struct 
                                 .grid = grid};
     int rc;
 
-    TUTTI_TRY(check_program(program, grid));
-    encoding.columns = tutti_cuda_columns_of(program->plan->schedule, grid);
+    TUTTI_TRY(check_program(program, call, grid));
+    encoding.columns = tutti_cuda_columns_of(program->plan->schedule, call, grid);
     rc = prepare(&encoding);
     if (rc == TUTTI_OK)
         rc = write_image(&encoding, ret_image);

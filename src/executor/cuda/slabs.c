@@ -7,6 +7,7 @@
 #include "executor/cuda/private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The least size of a slab, and the alignment of what is taken from slabs. */
 enum { SLAB_BYTES = 64 << 10, ALIGNMENT = 64 };
@@ -103,6 +104,17 @@ int tutti_cuda_slab_take(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_
     gpu->slab->used_bytes += size_bytes;
     tutti_assert(gpu->slab->used_bytes <= gpu->slab->size_bytes);
     gpu->slab->is_touched = true;
+    return TUTTI_OK;
+}
+
+int tutti_cuda_store_for_launch(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
+                                bool is_captured, const void **ret_image)
+{
+    void *image;
+
+    TUTTI_TRY(tutti_cuda_slab_take(gpu, size_bytes, is_captured, &image));
+    memcpy(image, bytes, size_bytes);
+    *ret_image = image;
     return TUTTI_OK;
 }
 

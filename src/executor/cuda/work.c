@@ -173,14 +173,14 @@ static int encode(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_message *m
                   size_t count, bool is_captured, struct tutti_kernel_work *work)
 {
     struct tutti_cuda_program_image image;
-    void *bytes;
+    const void *program;
     int rc;
 
     TUTTI_TRY(tutti_cuda_messages_encode(messages, count, gpu->args.rank, &gpu->grid, &image));
-    rc = tutti_cuda_slab_take(gpu, image.size_bytes, is_captured, &bytes);
+    rc = tutti_cuda_store_for_launch(gpu, image.bytes, image.size_bytes, is_captured, &program);
     if (rc == TUTTI_OK) {
-        memcpy(bytes, image.bytes, image.size_bytes);
-        *work = (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES, .program = bytes};
+        *work = (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES,
+                                           .program = program};
         copy_header(&messages[0].header, work);
         rc = tutti_cuda_scratch_take(gpu, image.scratch_bytes, &work->scratch);
     }

@@ -243,6 +243,7 @@ static void channels_run_in_columns_of_their_own(void **state)
         const struct tutti_algorithm *algorithm =
             tutti_algorithm_find(TUTTI_ALLREDUCE, rows[i].name);
         struct tutti_shape shape = {.nranks = 6, .rank = 1};
+        const struct tutti_call call = call_of(TUTTI_ALLREDUCE, TUTTI_INT32, 1000);
         struct tutti_cuda_columns columns;
         struct tutti_schedule *schedule;
         uint32_t *of_step, used = 0;
@@ -250,7 +251,7 @@ static void channels_run_in_columns_of_their_own(void **state)
         if (rows[i].channels > 0)
             shape.options.value[TUTTI_CHANNELS] = rows[i].channels;
         assert_int_equal(tutti_algorithm_schedule(algorithm, &shape, &schedule), TUTTI_OK);
-        columns = tutti_cuda_columns_of(schedule, &grid);
+        columns = tutti_cuda_columns_of(schedule, &call, &grid);
         assert_int_equal(columns.ncolumns, rows[i].ncolumns);
         assert_int_equal(columns.ncopies, rows[i].ncopies);
         assert_int_equal(tutti_cuda_columns_divide(schedule, &columns, &of_step), TUTTI_OK);
