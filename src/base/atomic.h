@@ -15,6 +15,7 @@
 #define tutti_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define tutti_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define tutti_fetch_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
+#define tutti_fetch_or(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
 #define tutti_exchange(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define tutti_compare_exchange(p, expected, v) \
     __atomic_compare_exchange_n((p), (expected), (v), false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)

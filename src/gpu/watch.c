@@ -19,6 +19,14 @@ enum { LOOK_NS = 5000000, EAGER_LOOKS = 2000, PAUSE_NS = 50000 };
  * but other work of the caller may be in front of them on the stream. */
 #define GRACE_NS (10 * TUTTI_NS_PER_S)
 
+/* Tells the kernels which ranks have left. Most kernels have what they need of such a rank. */
+static void tell_left(struct tutti_comm *comm)
+{
+    for (int rank = 0; rank < comm->nranks && comm->gpu->has_domain; rank++)
+        if (rank != comm->rank && tutti_fabric_has_left(comm->fabric, rank))
+            tutti_cuda_tell_left(comm->gpu->gpu, rank);
+}
+
 /* Checks the enqueued work and, while it is not complete, the other ranks. TUTTI_OK: all enqueued
  * work is complete. TUTTI_AGAIN: some work is not complete yet. Any other result is the error that
  * ends the work, which has been recorded with tutti_comm_fail. */
@@ -32,6 +40,7 @@ static int look(struct tutti_comm *comm)
         error = error != TUTTI_OK ? error : tutti_fabric_find_abort(comm->fabric);
         error = error != TUTTI_OK ? error : tutti_fabric_find_death(comm->fabric);
         rc = error != TUTTI_OK ? error : rc;
+        tell_left(comm);
     }
     if (rc != TUTTI_OK && rc != TUTTI_AGAIN) {
         tutti_comm_fail(comm, rc, tutti_message_last());

@@ -139,9 +139,9 @@ GPU_FUNCTION void gpu_fail(const struct gpu_run run, enum tutti_kernel_fault fau
     gpu_add(&run.counters->is_aborted, 1);
 }
 
-/* True if waiting for `peer` must stop: a block has failed, the host has aborted, or the deadline
- * has passed. The function reports an abort or a missed deadline to the host. */
-GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
+/* True if waiting for `peer` must stop: a block has failed, the host has aborted, the peer has left,
+ * or the deadline has passed. The function reports the last three to the host. */
+GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer, bool has_left)
 {
     /* If `peer` is this rank itself, the caller waits for another block of this rank. That block
      * may be waiting for a peer. The caller waits twice as long, so that the block that knows the
@@ -154,6 +154,10 @@ GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
         gpu_fail(run, TUTTI_KERNEL_ABORTED, peer, NULL);
         return true;
     }
+    if (has_left) {
+        gpu_fail(run, TUTTI_KERNEL_LEFT, peer, NULL);
+        return true;
+    }
     /* The clock may step back, so the time since the start is signed. */
     if (patience_ns && (int64_t)(gpu_now_ns() - run.start_ns) > (int64_t)patience_ns) {
         gpu_fail(run, TUTTI_KERNEL_LATE, peer, NULL);
@@ -162,13 +166,26 @@ GPU_FUNCTION bool gpu_gives_up(const struct gpu_run run, uint32_t peer)
     return false;
 }
 
+/* Checks whether to give up. Call this for each GPU_POLLS-th pass of a loop that waits. A peer that
+ * has left has stored everything before. So if one check sees that it has left, and it is still
+ * waited for at the next check, it will never come. Between the checks *polls keeps this rank: it
+ * is a multiple of 2 * GPU_POLLS, plus the number of passes since the last check. */
+GPU_INLINE bool gpu_may_go_on(const struct gpu_run *run, uint32_t peer, uint32_t *polls)
+{
+    const uint32_t mark = 1 + peer, seen = *polls / (2 * GPU_POLLS);
+    const bool has_left = gpu_load_relaxed(&run->domain->report->left) >> peer & 1;
+
+    *polls = has_left ? mark * 2 * GPU_POLLS : 0;
+    return !gpu_gives_up(*run, peer, has_left && seen == mark);
+}
+
 /* Every loop that waits for a rank calls this function once per pass. False if the loop must stop.
  * The caller sets *polls to 0 before the loop and does not change *polls in the loop. Most calls
  * only count; every GPU_POLLS-th call checks whether to give up. */
 GPU_INLINE bool gpu_may_wait(const struct gpu_run *run, uint32_t peer, uint32_t *polls)
 {
     gpu_pause();
-    return ++*polls % GPU_POLLS != 0 || !gpu_gives_up(*run, peer);
+    return ++*polls % GPU_POLLS != 0 || gpu_may_go_on(run, peer, polls);
 }
 
 /* Waits for `peer`, which may be this rank itself, until *at >= value. Then the caller can read

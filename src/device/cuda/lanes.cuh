@@ -284,8 +284,9 @@ GPU_FUNCTION uint32_t gpu_lanes_wait_for(const struct gpu_steps *steps, uint32_t
  * if the launch must end. The function checks the greetings of all ranks. A rank that runs another
  * call may cause the delay even if no lane communicates with it. A rank without a greeting has not
  * begun this call. It is named as the one that is waited for, because the ranks with which lanes
- * communicate may wait for it, too. */
-GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu_steps *steps)
+ * communicate may wait for it, too. `polls` is as in gpu_may_go_on. */
+GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu_steps *steps,
+                                     uint32_t *polls)
 {
     uint32_t awaited = run->rank;
     bool is_fine = true;
@@ -296,7 +297,7 @@ GPU_FUNCTION bool gpu_lanes_may_wait(const struct gpu_run *run, const struct gpu
             awaited = peer;
     if (awaited == run->rank)
         awaited = gpu_lanes_wait_for(steps, run->rank);
-    return is_fine && !gpu_gives_up(*run, awaited);
+    return is_fine && gpu_may_go_on(run, awaited, polls);
 }
 
 /* ---- all lanes --------------------------------------------------------------------------- */
@@ -399,7 +400,7 @@ GPU_FUNCTION bool gpu_run_lanes(const struct gpu_run *run, struct gpu_steps *ste
         }
         gpu_pause();
         if (gpu_thread() == 0 && ++polls % GPU_POLLS == 0)
-            is_fine = gpu_lanes_may_wait(run, steps);
+            is_fine = gpu_lanes_may_wait(run, steps, &polls);
     }
     if (steps->program->needs)
         gpu_leave_round(run, steps, steps->signals);

@@ -155,6 +155,7 @@ enum tutti_kernel_fault {
     TUTTI_KERNEL_FINE = 0, /* the kernel has not given up */
     TUTTI_KERNEL_ABORTED,  /* the host has set `abort` */
     TUTTI_KERNEL_LATE,     /* the deadline has passed */
+    TUTTI_KERNEL_LEFT,     /* the rank that is waited for has destroyed its communicator */
     TUTTI_KERNEL_MISMATCH, /* another rank runs a different call */
     TUTTI_KERNEL_BROKEN,   /* a work, a program or a post is inconsistent */
 };
@@ -164,7 +165,8 @@ enum tutti_kernel_fault {
  * last. */
 struct tutti_kernel_report {
     uint64_t abort;     /* written by the host: not 0 ends all kernels of the communicator */
-    uint64_t unused[15];
+    uint64_t left;      /* likewise: a bit for each rank that has destroyed its communicator */
+    uint64_t unused[14];
     uint64_t fault;     /* enum tutti_kernel_fault */
     uint64_t claimed;   /* threads that have tried to write the report */
     uint64_t rank;      /* the rank that the kernel was waiting for */

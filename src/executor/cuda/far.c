@@ -52,7 +52,8 @@ int tutti_cuda_far_begin(struct tutti_cuda_gpu *gpu)
     struct tutti_cuda_proxy_pair pairs[TUTTI_KERNEL_RANKS];
     struct tutti_cuda_proxy_args args = {.fabric = gpu->network.fabric,
                                          .layout = gpu->grid.layout, .pairs = pairs,
-                                         .rank = gpu->args.rank, .fail = gpu->network.fail,
+                                         .rank = gpu->args.rank, .left = &gpu->report->left,
+                                         .fail = gpu->network.fail,
                                          .context = gpu->network.context};
 
     for (int rank = 0; rank < gpu->args.nranks; rank++) {

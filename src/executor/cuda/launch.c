@@ -313,6 +313,11 @@ static int read_report(const struct tutti_cuda_gpu *gpu)
                           "long for rank %d; has it called the same operation, on device memory? "
                           "TUTTI_TIMEOUT_MS sets the limit", gpu->args.rank, gpu->args.device,
                           format_words(report->mine, here), number, (int)report->rank);
+    case TUTTI_KERNEL_LEFT:
+        return tutti_fail(TUTTI_ERR_REMOTE, "rank %d, GPU %d: %s, number %llu, waits for rank %d, "
+                          "which has destroyed its communicator; every rank must make the same "
+                          "calls before that", gpu->args.rank, gpu->args.device,
+                          format_words(report->mine, here), number, (int)report->rank);
     case TUTTI_KERNEL_MISMATCH: return fail_mismatch(gpu);
     default:
         return tutti_fail(TUTTI_ERR_INTERNAL,
@@ -373,6 +378,12 @@ int tutti_cuda_await_default(struct tutti_cuda_gpu *gpu)
     tutti_cuda_leave_relaxed(gpu, mode);
     return code == TUTTI_CU_SUCCESS ? TUTTI_OK
                                     : tutti_cuda_fail(gpu, code, "waiting for the default stream");
+}
+
+void tutti_cuda_tell_left(struct tutti_cuda_gpu *gpu, int rank)
+{
+    if (gpu->report != NULL && !tutti_cuda_is_far(gpu, gpu->args.rank, rank))
+        tutti_fetch_or(&gpu->report->left, UINT64_C(1) << rank);
 }
 
 void tutti_cuda_abort(struct tutti_cuda_gpu *gpu)

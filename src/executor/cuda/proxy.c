@@ -78,12 +78,24 @@ static bool rest(struct tutti_cuda_proxy *proxy, uint64_t idle_ns)
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-/* Carries what can be carried now between this rank and all others. */
+/* Carries what can be carried now between this rank and another one. */
+static int move(struct tutti_cuda_proxy *proxy, struct tutti_cuda_proxy_link *link, bool *moved)
+{
+    bool had_left = link->has_left;
+
+    TUTTI_TRY(tutti_cuda_proxy_link_move(link, moved));
+    /* All that the rank has sent is in the mailbox by now. */
+    if (link->has_left && !had_left)
+        tutti_fetch_or(proxy->args.left, UINT64_C(1) << link->pair.rank);
+    return TUTTI_OK;
+}
+
+/* The same for all other ranks. */
 static int pass(struct tutti_cuda_proxy *proxy, bool *moved)
 {
     *moved = false;
     for (uint32_t i = 0; i < proxy->args.npairs; i++)
-        TUTTI_TRY(tutti_cuda_proxy_link_move(&proxy->links[i], moved));
+        TUTTI_TRY(move(proxy, &proxy->links[i], moved));
     if (!*moved)
         tutti_fabric_progress(proxy->args.fabric);
     if (tutti_now_ns() - proxy->looked_ns < LOOK_NS)

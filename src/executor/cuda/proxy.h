@@ -33,6 +33,7 @@ struct tutti_cuda_proxy_args {
     const struct tutti_cuda_proxy_pair *pairs; /* [npairs], copied */
     uint32_t npairs;
     int rank;
+    uint64_t *left; /* a bit for each rank; the proxy sets that of a rank whose proxy has left */
     /* Called on the proxy's thread, at most once, when a connection is lost or a peer sends what no
      * proxy sends. The proxy carries nothing afterwards. */
     void (*fail)(void *context, int rc, const char *message);
