@@ -47,13 +47,16 @@ SHARED_ROWS := test_groups\.shm test_groups\.cma test_groups\.tcp$$ \
 # Without what only computes for long: the same code runs in shorter tests.
 ASAN_WITHOUT := $(SHARED_ROWS) test_mutants test_4096_ranks test_16384_ranks test_claims test_choose \
     test_algorithms\. test_two_threads check_samples \
+    test_rounds test_torus_ports test_recorded_plans test_plans$$ test_prices$$ test_costs$$ \
+    test_cost_functions$$ test_import_algorithms test_kernel_arithmetic_driver \
     test_collectives\.sizes\..*=[^o] test_collectives\.sizes\..*all test_collectives\..*processes\.tcp \
     test_collectives\..*mixed\.all test_collectives\..*threads\.shm$$ test_collectives\..*threads\.tcp \
     test_gpu_collectives\.sizes test_gpu_collectives\.types \
     test_gpu_collectives\.operations\.processes test_gpu_algorithms\..*\.types\.processes \
     test_gpu_algorithms\..*\.operations test_gpu_hosts\.operations \
     test_gpu_links test_gpu_forms test_gpu_rails \
-    test_gpu_copies\.sizes test_gpu_copies\.streams test_gpu_copies\.graphs
+    test_gpu_copies\.sizes test_gpu_copies\.streams test_gpu_copies\.graphs \
+    test_gpu_copies\.types test_gpu_queues\.streams test_gpu_queues\.vectors
 # A process that frees much and ends soon is faster with less of it kept from use.
 asan: export ASAN_OPTIONS := quarantine_size_mb=16:malloc_context_size=8
 asan: build-asan

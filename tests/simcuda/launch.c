@@ -234,6 +234,7 @@ static void prepare_thread(struct block *block, uint32_t index)
     *runner = (struct runner){
         .self = {.thread = index, .threads = block->nthreads, .block = block->index,
                  .blocks = run->launch->blocks,
+                 .crew = run->launch->has_small_crews ? 1 : block->nthreads,
                  .is_watched = run->is_weak || run->launch->check != NULL},
         .block = block,
         .warp = &block->warps[index / SIM_WARP],

@@ -25,6 +25,7 @@ struct sim_launch {
     bool (*tears)(void *context, const void *at); /* true if lines that go there are seen in
                                                      parts */
     bool has_watched_warps; /* for TSan a warp is one thread: faster, but blind to races between its lanes */
+    bool has_small_crews; /* one thread of a block copies and combines all its data */
     uint64_t watchdog_ns; /* after this time without progress the process ends with a message; 0:
                              never */
 };

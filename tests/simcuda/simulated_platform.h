@@ -13,9 +13,15 @@
 
 #include <string.h>
 
-#define GPU_INLINE static inline __attribute__((unused))
-/* Of the functions below: the compiler stops inlining in a file as large as the kernels. */
+/* The compiler stops inlining in a file as large as the kernels, so it must be told to go on. Under
+ * sanitizers only the functions below are always inlined, because inlined code takes them long to
+ * compile. */
 #define SIM_INLINE static inline __attribute__((always_inline, unused))
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define GPU_INLINE static inline __attribute__((unused))
+#else
+#define GPU_INLINE SIM_INLINE
+#endif
 #define GPU_FUNCTION static __attribute__((noinline, unused))
 #define GPU_KERNEL(name, most_threads, type, argument)                                       \
     static void name(const type &argument);                                                  \
@@ -37,6 +43,7 @@
 
 SIM_INLINE uint32_t gpu_thread(void) { return sim_self->thread; }
 SIM_INLINE uint32_t gpu_threads(void) { return sim_self->threads; }
+SIM_INLINE uint32_t gpu_crew_threads(void) { return sim_self->crew; }
 SIM_INLINE uint32_t gpu_block(void) { return sim_self->block; }
 SIM_INLINE uint32_t gpu_blocks(void) { return sim_self->blocks; }
 

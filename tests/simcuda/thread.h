@@ -15,6 +15,7 @@ extern "C" {
 /* A thread's own knowledge of itself. It is the first member of the machine's record of it. */
 struct sim_thread {
     uint32_t thread, threads, block, blocks;
+    uint32_t crew;        /* threads of the block that copy and combine data */
     bool has_fenced;      /* its relaxed stores publish */
     bool is_watched;      /* its plain accesses go through sim_load and sim_store */
 };

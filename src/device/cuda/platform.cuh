@@ -62,6 +62,8 @@ enum { GPU_WARP = 32 };
 
 GPU_INLINE uint32_t gpu_thread(void) { return threadIdx.x; }
 GPU_INLINE uint32_t gpu_threads(void) { return blockDim.x; }
+/* Returns the number of a block's threads that copy and combine data. The first ones do. */
+GPU_INLINE uint32_t gpu_crew_threads(void) { return blockDim.x; }
 GPU_INLINE uint32_t gpu_block(void) { return blockIdx.x; }
 GPU_INLINE uint32_t gpu_blocks(void) { return gridDim.x; }
 

@@ -15,9 +15,10 @@ struct gpu_crew {
     uint32_t index, count;
 };
 
+/* Returns the calling thread's place in the crew of its block. */
 GPU_INLINE gpu_crew gpu_crew_of_block(void)
 {
-    return gpu_crew{gpu_thread(), gpu_threads()};
+    return gpu_crew{gpu_thread(), gpu_crew_threads()};
 }
 
 GPU_INLINE gpu_crew gpu_crew_of_grid(void)

@@ -17,8 +17,8 @@ struct tutti_cuda_columns tutti_cuda_columns_of(const struct tutti_schedule *sch
 
     tutti_assert(nchannels > 0 && nchannels <= most);
     /* An all-to-all in place overwrites input that another block may not have staged yet. */
-    columns.divides_lanes = schedule->needs == 0 && tutti_call_is_vector(call) &&
-                            !tutti_call_is_swap(call);
+    columns.divides_lanes = schedule->needs == 0 && !schedule->is_one_sided &&
+                            tutti_call_is_vector(call) && !tutti_call_is_swap(call);
     if (columns.divides_lanes)
         columns.ncolumns = grid->nblocks;
     else if (schedule->needs == 0)

@@ -67,6 +67,7 @@ static void read_settings(void)
                       setting("SIMCUDA_TRAFFIC", 0, 0, 1) != 0,
         .counts_traffic = setting("SIMCUDA_TRAFFIC", 0, 0, 1) != 0,
         .must_count_leaks = setting("SIMCUDA_LEAKS", 0, 0, 1) != 0,
+        .has_small_crews = setting("SIMCUDA_SMALL_CREWS", 0, 0, 1) != 0,
         .has_watched_warps = setting("SIMCUDA_WATCHED_WARPS", 0, 0, 1) != 0 &&
                              getenv("TUTTI_TEST_WHOLE") == NULL,
     };

@@ -86,7 +86,7 @@ struct sim_settings {
     int visible; /* the only device that the process sees; -1: it sees all */
     bool allocations_wait;
     bool copies_are_late; /* copies from pageable memory return before they arrive */
-    bool must_check, must_count_leaks, has_watched_warps;
+    bool must_check, must_count_leaks, has_watched_warps, has_small_crews;
     bool counts_traffic; /* traffic.h */
 };
 

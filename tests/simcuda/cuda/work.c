@@ -110,7 +110,8 @@ static void run_kernel(const struct sim_work *work)
         .threads = work->kernel.threads, .argument = work->kernel.argument,
         .context = &share, .take_place = take_place, .give_place = give_place,
         .must_end = is_lost, .check = sim_settings.must_check ? check : NULL, .tears = tears,
-        .has_watched_warps = sim_settings.has_watched_warps, .watchdog_ns = sim_settings.watchdog_ns,
+        .has_watched_warps = sim_settings.has_watched_warps,
+        .has_small_crews = sim_settings.has_small_crews, .watchdog_ns = sim_settings.watchdog_ns,
     };
 
     count_launch(device);

@@ -263,6 +263,60 @@ static void channels_run_in_columns_of_their_own(void **state)
     }
 }
 
+/* Steps that depend on each other share a column, and so do those of a lane. */
+static void check_columns(const struct tutti_schedule *schedule, const uint32_t *of_step)
+{
+    for (uint32_t i = 0; i < schedule->nsteps; i++) {
+        const struct tutti_step *step = &schedule->steps[i];
+        const uint32_t *deps = tutti_step_deps(schedule, step);
+
+        for (uint32_t k = 0; k < step->dep_count; k++)
+            assert_int_equal(of_step[deps[k]], of_step[i]);
+        for (uint32_t k = 0; k < i; k++)
+            if ((tutti_access_sends(step) && tutti_access_sends(&schedule->steps[k]) &&
+                 schedule->steps[k].to == step->to) ||
+                (tutti_access_receives(step) && tutti_access_receives(&schedule->steps[k]) &&
+                 schedule->steps[k].from == step->from))
+                assert_int_equal(of_step[k], of_step[i]);
+    }
+}
+
+/* A v-form has one piece. So its lanes run side by side, as far as they do not depend on each
+ * other. */
+static void lanes_of_a_v_form_run_in_columns(void **state)
+{
+    static const struct {
+        enum tutti_collective collective;
+        const char *name;
+        uint32_t used; /* columns that have steps */
+    } rows[] = {{TUTTI_ALLTOALL, "spread_out", 4}, {TUTTI_GATHER, "linear", 4},
+                {TUTTI_ALLGATHER, "ring", 1}, {TUTTI_REDUCE_SCATTER, "ring", 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct tutti_plan *plan =
+            plan_of(tutti_algorithm_find(rows[i].collective, rows[i].name), 6, 0, 8);
+        struct tutti_call call = call_of(rows[i].collective, TUTTI_INT32, 1000);
+        struct tutti_cuda_columns columns;
+        uint32_t *of_step, used = 0;
+
+        call.kind = TUTTI_CALL_VECTOR;
+        columns = tutti_cuda_columns_of(plan->schedule, &call, &grid);
+        assert_true(columns.divides_lanes);
+        assert_int_equal(tutti_cuda_columns_divide(plan->schedule, &columns, &of_step), TUTTI_OK);
+        check_columns(plan->schedule, of_step);
+        for (uint32_t k = 0; k < plan->schedule->nsteps; k++)
+            used |= 1u << of_step[k];
+        assert_int_equal(used, (1u << rows[i].used) - 1);
+        free(of_step);
+        /* Another block may not have staged its input yet. */
+        call.output = (void *)(uintptr_t)call.input;
+        columns = tutti_cuda_columns_of(plan->schedule, &call, &grid);
+        assert_int_equal(columns.ncolumns, rows[i].collective == TUTTI_ALLTOALL ? 1 : 4);
+        tutti_plan_destroy(plan);
+    }
+}
+
 /* The columns of a rank follow from its number of channels, so all ranks must have as many. */
 static void all_ranks_have_the_same_number_of_channels(void **state)
 {
@@ -421,6 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_say_what_the_plan_says),
         cmocka_unit_test(channels_run_in_columns_of_their_own),
+        cmocka_unit_test(lanes_of_a_v_form_run_in_columns),
         cmocka_unit_test(all_ranks_have_the_same_number_of_channels),
         cmocka_unit_test(each_block_has_a_piece_when_that_is_worth_it),
         cmocka_unit_test(no_piece_is_larger_than_its_part_of_the_window),
